@@ -1,0 +1,73 @@
+//! The audit log: who did what to which row, when. Written by [`crate::Change::audit`], read here.
+
+use serde::Serialize;
+
+use crate::{
+    Cms, Error, Page, Result, args, clock,
+    db::{FromRow, Row},
+};
+
+pub(crate) mod sql {
+    crate::db::statements! {
+        LIST = "select id, actor_kind, actor_id, actor_name, action, table_name, row_id, columns, created_at from cms_audit \
+                where id < $1 order by id desc limit $2";
+    }
+}
+
+/// One act. Times are RFC 3339 in UTC.
+#[derive(Clone, Debug, Serialize)]
+pub struct AuditRow {
+    /// Counts up with time.
+    pub id: i64,
+    /// Who.
+    pub actor: AuditActor,
+    /// `create`, `update`, `delete`, `rotate`...
+    pub action: String,
+    /// The table, by its outward name.
+    pub table: String,
+    /// The row.
+    pub row_id: String,
+    /// The columns written.
+    pub columns: Vec<String>,
+    /// When.
+    pub created_at: String,
+}
+
+/// Who acted.
+#[derive(Clone, Debug, Serialize)]
+pub struct AuditActor {
+    /// `system`, `operator`, `key` or `user`.
+    pub kind: String,
+    /// Id of the key or user.
+    pub id: Option<i64>,
+    /// Its name at that time.
+    pub name: Option<String>,
+}
+
+impl FromRow for AuditRow {
+    fn from_row(row: &Row) -> Result<Self> {
+        Ok(Self {
+            id: row.get(0)?,
+            actor: AuditActor { kind: row.get(1)?, id: row.get(2)?, name: row.get(3)? },
+            action: row.get(4)?,
+            table: row.get(5)?,
+            row_id: row.get(6)?,
+            columns: serde_json::from_str(&row.get::<String>(7)?).map_err(Error::internal)?,
+            created_at: clock::rfc3339(row.get(8)?),
+        })
+    }
+}
+
+impl Cms {
+    /// The audit log, newest first, a page at a time.
+    ///
+    /// # Errors
+    /// `bad_query` for a cursor that is not from here.
+    pub async fn audit_log(&self, limit: u32, cursor: Option<&str>) -> Result<Page<AuditRow>> {
+        let read = async |after: i64, limit: i64| {
+            let before = if after == i64::MIN { i64::MAX } else { after };
+            self.db().all(sql::LIST, args![before, limit]).await
+        };
+        Page::by_id(limit, cursor, read, |row: &AuditRow| row.id).await
+    }
+}

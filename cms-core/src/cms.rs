@@ -1,0 +1,303 @@
+//! The one handle that every part of the system holds.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use jiff::tz::TimeZone;
+
+use crate::{
+    Actor, Clock, Code, Error, Random, Result,
+    crypto::Vault,
+    db::{Change, Db, Migration},
+    items::{self, Items, Tables, registry},
+    keys::{Keys, Usage},
+    pages::Pages,
+    plugins::{self, Plugin},
+    settings::Settings,
+};
+
+/// An open site. Clones are cheap and share everything.
+///
+/// ```
+/// # tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(async {
+/// # let folder = tempfile::tempdir()?;
+/// use cms_core::{Actor, Cms, items::Query, settings::Settings};
+///
+/// let mut settings = Settings::default();
+/// settings.dirs.data = folder.path().to_owned();
+/// let cms = Cms::open(settings).await?;
+///
+/// let mut change = cms.change(Actor::Operator).await?;
+/// let body = serde_json::json!({"name": "claim", "value": "Hello", "public": true});
+/// cms.items().create(&mut change, "settings", body.as_object().ok_or("no object")?).await?;
+/// change.commit().await?;
+///
+/// assert_eq!(cms.pages().settings().await?, r#"{"claim":"Hello"}"#);
+/// # Ok::<(), Box<dyn std::error::Error>>(()) })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Cms(Arc<Inner>);
+
+struct Inner {
+    db: Db,
+    clock: Clock,
+    random: Random,
+    settings: Settings,
+    zone: TimeZone,
+    vault: Vault,
+    tables: ArcSwap<Tables>,
+    plugins: Vec<PluginState>,
+    usage: Usage,
+}
+
+/// A plugin and whether it is in use.
+#[derive(Clone, Debug)]
+pub struct PluginState {
+    /// Its id.
+    pub id: String,
+    /// What is wrong with it; empty when it is in use.
+    pub problems: Vec<String>,
+}
+
+/// Opens a site with more than settings.
+pub struct Builder {
+    settings: Settings,
+    clock: Clock,
+    random: Random,
+    plugins: Vec<Plugin>,
+}
+
+impl Builder {
+    /// Time from elsewhere: tests travel with a fixed clock.
+    #[must_use]
+    pub fn clock(mut self, clock: Clock) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Randomness from elsewhere: only for tests.
+    #[must_use]
+    pub fn random(mut self, random: Random) -> Self {
+        self.random = random;
+        self
+    }
+
+    /// Adds a plugin of the embedding program.
+    #[must_use]
+    pub fn plugin(mut self, plugin: Plugin) -> Self {
+        self.plugins.push(plugin);
+        self
+    }
+
+    /// Connects, applies pending migrations (unless `migrate = false`), loads the plugins.
+    ///
+    /// # Errors
+    /// `validation_failed` for settings or for a plugin given here; `unavailable` when the database cannot be used. A plugin
+    /// folder with errors is skipped and logged.
+    pub async fn open(self) -> Result<Cms> {
+        let Self { settings, clock, random, plugins } = self;
+        let invalid = |e: crate::settings::SettingsError| Error::new(Code::ValidationFailed, e.to_string());
+        settings.validate().map_err(invalid)?;
+        let zone = TimeZone::get(&settings.timezone).map_err(|e| Error::invalid_field("timezone", "unknown", e.to_string()))?;
+        let vault = Vault::new(settings.encryption_key.iter().chain(&settings.old_encryption_keys), random.clone())?;
+        let db = Db::open(&settings.database().map_err(invalid)?).await?;
+        let steps = db.migrate(&clock, &random, settings.migrate).await?;
+        if !settings.migrate && steps.iter().any(|step| !step.applied) {
+            return Err(Error::new(
+                Code::Unavailable,
+                "The database lacks migrations and migrate = false: run `cms migrate up`.",
+            ));
+        }
+        let inner = Inner {
+            db,
+            clock,
+            random,
+            settings,
+            zone,
+            vault,
+            tables: ArcSwap::default(),
+            plugins: Vec::new(),
+            usage: Usage::default(),
+        };
+        let cms = Cms(Arc::new(inner));
+        cms.load(plugins).await
+    }
+}
+
+impl Cms {
+    /// Opens a site with the machine's clock and the plugins of its folder.
+    ///
+    /// # Errors
+    /// As [`Builder::open`].
+    pub async fn open(settings: Settings) -> Result<Self> {
+        Self::builder(settings).open().await
+    }
+
+    /// Opens a site with more than settings.
+    #[must_use]
+    pub fn builder(settings: Settings) -> Builder {
+        Builder { settings, clock: Clock::system(), random: Random::system(), plugins: Vec::new() }
+    }
+
+    /// The content tables: core, then given plugins, then the folder.
+    async fn load(self, given: Vec<Plugin>) -> Result<Self> {
+        let mut tables = Tables::default();
+        let core = items::core::plugin();
+        let mut resolved = Vec::new();
+        for table in &core.tables {
+            resolved.push(registry::resolve(self.db(), &core.id, table).await?);
+        }
+        tables.add(resolved)?;
+        let mut states = Vec::new();
+        for plugin in given {
+            let problems = plugin.problems();
+            if !problems.is_empty() {
+                return Err(Error::new(Code::ValidationFailed, format!("plugin {}: {}", plugin.id, problems.join("; "))));
+            }
+            self.add_plugin(&mut tables, &plugin).await?;
+            states.push(PluginState { id: plugin.id, problems });
+        }
+        for loaded in plugins::load_folder(&self.settings().dirs.plugins) {
+            let problems = match loaded.outcome {
+                Ok(plugin) => {
+                    self.add_plugin(&mut tables, &plugin).await.err().map(|e| e.detail().to_owned()).into_iter().collect()
+                }
+                Err(problems) => problems,
+            };
+            for problem in &problems {
+                tracing::error!(plugin = loaded.id, problem, "plugin not loaded");
+            }
+            states.push(PluginState { id: loaded.id, problems });
+        }
+        self.0.tables.store(Arc::new(tables));
+        // Nobody else holds the handle yet.
+        match Arc::try_unwrap(self.0) {
+            Ok(inner) => Ok(Self(Arc::new(Inner { plugins: states, ..inner }))),
+            Err(shared) => Ok(Self(shared)),
+        }
+    }
+
+    async fn add_plugin(&self, tables: &mut Tables, plugin: &Plugin) -> Result<()> {
+        if plugin.tables.iter().any(|table| !table.adopt) {
+            let mut change = self.change(Actor::System).await?;
+            items::install::install(self, &mut change, plugin).await?;
+            change.commit().await?;
+        }
+        let mut resolved = Vec::new();
+        for table in &plugin.tables {
+            resolved.push(registry::resolve(self.db(), &plugin.id, table).await?);
+        }
+        tables.add(resolved)
+    }
+
+    /// Begins a change on behalf of somebody.
+    ///
+    /// # Errors
+    /// `unavailable` when the database cannot be reached.
+    pub async fn change(&self, actor: Actor) -> Result<Change> {
+        Change::begin(self.db(), self.clock(), self.random(), actor).await
+    }
+
+    /// The steps of the schema; `apply` brings the database up to date.
+    ///
+    /// # Errors
+    /// `unavailable` when a step fails or the files were edited.
+    pub async fn migrations(&self, apply: bool) -> Result<Vec<Migration>> {
+        self.db().migrate(self.clock(), self.random(), apply).await
+    }
+
+    /// API keys.
+    #[must_use]
+    pub fn keys(&self) -> Keys<'_> {
+        Keys(self)
+    }
+
+    /// Rows of content tables.
+    #[must_use]
+    pub fn items(&self) -> Items<'_> {
+        Items(self)
+    }
+
+    /// What visitors read.
+    #[must_use]
+    pub fn pages(&self) -> Pages<'_> {
+        Pages(self)
+    }
+
+    /// The content tables at this moment.
+    #[must_use]
+    pub fn tables(&self) -> Arc<Tables> {
+        self.0.tables.load_full()
+    }
+
+    /// The plugins that were found.
+    #[must_use]
+    pub fn plugins(&self) -> &[PluginState] {
+        &self.0.plugins
+    }
+
+    /// The database.
+    #[must_use]
+    pub fn db(&self) -> &Db {
+        &self.0.db
+    }
+
+    /// The settings it was opened with.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.0.settings
+    }
+
+    /// The clock it was opened with.
+    #[must_use]
+    pub fn clock(&self) -> &Clock {
+        &self.0.clock
+    }
+
+    /// The randomness it was opened with.
+    #[must_use]
+    pub fn random(&self) -> &Random {
+        &self.0.random
+    }
+
+    pub(crate) fn zone(&self) -> &TimeZone {
+        &self.0.zone
+    }
+
+    pub(crate) fn vault(&self) -> &Vault {
+        &self.0.vault
+    }
+
+    pub(crate) fn usage(&self) -> &Usage {
+        &self.0.usage
+    }
+
+    /// Writes what is gathered in memory: counters of keys. To be called about once a minute, and by [`Cms::close`].
+    ///
+    /// # Errors
+    /// As every write; what could not be written is kept.
+    pub async fn flush(&self) -> Result<()> {
+        self.usage().flush(self).await
+    }
+
+    /// Whether the database answers and has every migration.
+    ///
+    /// # Errors
+    /// `unavailable` with the reason.
+    pub async fn ready(&self) -> Result<()> {
+        let (applied,): (i64,) = self.db().one("select count(*) from cms_migrations", Vec::new()).await?;
+        if applied >= cms_migrations::ALL.len() as i64 {
+            return Ok(());
+        }
+        Err(Error::new(Code::Unavailable, "The database lacks migrations: run `cms migrate up`."))
+    }
+
+    /// Flushes and closes the database.
+    pub async fn close(&self) {
+        if let Err(error) = self.flush().await {
+            tracing::error!(%error, "counters were not written");
+        }
+        self.db().close().await;
+    }
+}

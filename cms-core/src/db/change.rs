@@ -1,0 +1,185 @@
+//! The one way to write: a transaction with an actor. Its commit brings the rows, their events, the audit rows, the
+//! epochs of the tables and the idempotency record together, or nothing.
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+use sqlx::{SqlSafeStr, SqlStr};
+
+use super::{Db, FromRow, Tx, Value};
+use crate::{Clock, Code, Error, Random, Result, args, clock, clock::Millis, events};
+
+pub(crate) mod sql {
+    crate::db::statements! {
+        EVENT = "insert into cms_events (id, name, body, removed, created_at) values ($1, $2, $3, $4, $5)";
+        AUDIT = "insert into cms_audit (actor_kind, actor_id, actor_name, action, table_name, row_id, columns, created_at) \
+                 values ($1, $2, $3, $4, $5, $6, $7, $8)";
+        TOUCH = "insert into cms_table_epochs (name, epoch) values ($1, 1) \
+                 on conflict (name) do update set epoch = cms_table_epochs.epoch + 1";
+        REMEMBER = "insert into cms_idempotency (caller, idempotency_key, fingerprint, status, body, etag, created_at) \
+                    values ($1, $2, $3, $4, $5, $6, $7)";
+    }
+}
+
+/// On whose behalf a change is made; the audit log keeps it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Actor {
+    /// The service itself: start, scheduled work.
+    System,
+    /// Someone with access to the site's folder, through the command line or an embedding program.
+    Operator,
+    /// The holder of an API key.
+    Key {
+        /// Id of the key.
+        id: i64,
+        /// Its label.
+        name: String,
+    },
+}
+
+impl Actor {
+    fn columns(&self) -> (&'static str, Option<i64>, Option<&str>) {
+        match self {
+            Self::System => ("system", None, None),
+            Self::Operator => ("operator", None, None),
+            Self::Key { id, name } => ("key", Some(*id), Some(name)),
+        }
+    }
+}
+
+/// What a change did to a row, for the audit log.
+#[derive(Clone, Debug)]
+pub struct AuditEntry<'a> {
+    /// `create`, `update`, `delete`, `rotate`...
+    pub action: &'static str,
+    /// The table, by its outward name.
+    pub table: &'a str,
+    /// The row's id.
+    pub id: &'a str,
+    /// The columns written.
+    pub columns: &'a [&'a str],
+}
+
+/// A reply to keep for a repeated request with the same `Idempotency-Key`.
+#[derive(Clone, Debug)]
+pub struct Remember {
+    /// Who asked: keys of different callers never meet.
+    pub caller: String,
+    /// The header's value.
+    pub key: String,
+    /// Hash of method, path, query and body.
+    pub fingerprint: String,
+    /// Status of the reply.
+    pub status: u16,
+    /// Body of the reply; None when it carries a secret and must not be kept.
+    pub body: Option<String>,
+    /// Entity tag of the reply.
+    pub etag: Option<String>,
+}
+
+/// A transaction on behalf of an [`Actor`]. Dropped without [`Change::commit`], it leaves no trace.
+pub struct Change {
+    tx: Tx,
+    actor: Actor,
+    clock: Clock,
+    random: Random,
+    now: Millis,
+    touched: BTreeSet<String>,
+}
+
+impl Change {
+    pub(crate) async fn begin(db: &Db, clock: &Clock, random: &Random, actor: Actor) -> Result<Self> {
+        let tx = db.begin().await?;
+        Ok(Self { tx, actor, clock: clock.clone(), random: random.clone(), now: clock.now(), touched: BTreeSet::new() })
+    }
+
+    /// The moment of this change: every row of it carries the same time.
+    #[must_use]
+    pub fn now(&self) -> Millis {
+        self.now
+    }
+
+    pub(crate) async fn all<T: FromRow>(&mut self, sql: impl SqlSafeStr, args: Vec<Value>) -> Result<Vec<T>> {
+        self.tx.all(sql.into_sql_str(), args).await
+    }
+
+    pub(crate) async fn optional<T: FromRow>(&mut self, sql: impl SqlSafeStr, args: Vec<Value>) -> Result<Option<T>> {
+        Ok(self.all(sql, args).await?.into_iter().next())
+    }
+
+    pub(crate) async fn one<T: FromRow>(&mut self, sql: impl SqlSafeStr, args: Vec<Value>) -> Result<T> {
+        self.optional(sql, args).await?.ok_or_else(|| Error::internal(sqlx::Error::RowNotFound))
+    }
+
+    pub(crate) async fn run(&mut self, sql: impl SqlSafeStr, args: Vec<Value>) -> Result<u64> {
+        self.tx.run(sql.into_sql_str(), args).await
+    }
+
+    pub(crate) async fn script(&mut self, sql: SqlStr) -> Result<()> {
+        self.tx.script(sql).await
+    }
+
+    /// Records an event with its payload; secret-looking members are taken out first.
+    ///
+    /// # Errors
+    /// As every write: `unavailable`, `internal_error`.
+    pub async fn emit(&mut self, event: &str, data: serde_json::Value) -> Result<()> {
+        let id = self.random.uuid_v7(&self.clock)?;
+        let (data, removed) = events::filter(data);
+        let body = json!({"id": id, "event": event, "created_at": clock::rfc3339(self.now), "data": data}).to_string();
+        let removed = (!removed.is_empty()).then(|| json!(removed).to_string());
+        self.run(sql::EVENT, args![id, event, body, removed, self.now]).await?;
+        Ok(())
+    }
+
+    /// Records who did what to which row.
+    ///
+    /// # Errors
+    /// As every write.
+    pub async fn audit(&mut self, entry: AuditEntry<'_>) -> Result<()> {
+        let (kind, id, name) = self.actor.columns();
+        let columns = json!(entry.columns).to_string();
+        let args = args![kind, id, name, entry.action, entry.table, entry.id, columns, self.now];
+        self.run(sql::AUDIT, args).await?;
+        Ok(())
+    }
+
+    /// Notes that rows of `table` change, so that no cache serves their old state.
+    pub fn touch(&mut self, table: &str) {
+        if !self.touched.contains(table) {
+            self.touched.insert(table.to_owned());
+        }
+    }
+
+    /// Keeps the reply for a repetition of the request.
+    ///
+    /// # Errors
+    /// `conflict` when the same request is being carried out at this moment.
+    pub async fn remember(&mut self, reply: Remember) -> Result<()> {
+        let args = args![reply.caller, reply.key, reply.fingerprint, i64::from(reply.status), reply.body, reply.etag, self.now];
+        match self.run(sql::REMEMBER, args).await {
+            Err(e) if is_unique_violation(&e) => Err(Error::new(
+                Code::Conflict,
+                "A request with this Idempotency-Key has just been carried out: repeat it for its reply.",
+            )),
+            other => other.map(drop),
+        }
+    }
+
+    /// Writes everything, or nothing.
+    ///
+    /// # Errors
+    /// `unavailable` when the database cannot write.
+    pub async fn commit(mut self) -> Result<()> {
+        // Sorted, so that two changes on PostgreSQL lock the epochs in the same order.
+        for table in std::mem::take(&mut self.touched) {
+            self.run(sql::TOUCH, args![table]).await?;
+        }
+        self.tx.commit().await
+    }
+}
+
+pub(crate) fn is_unique_violation(error: &Error) -> bool {
+    matches!(error.database(), Some(sqlx::Error::Database(e)) if e.is_unique_violation())
+}

@@ -1,0 +1,64 @@
+//! Opening the database that the settings name.
+
+use std::sync::Arc;
+
+use super::{Db, Pool};
+use crate::{Error, Result, settings::Database};
+
+impl Db {
+    /// Opens the database. SQLite's file and folder are made when missing.
+    ///
+    /// # Errors
+    /// `unavailable` when it cannot be reached, with what was tried (never the password).
+    pub async fn open(database: &Database) -> Result<Self> {
+        let pool = match database {
+            #[cfg(feature = "sqlite")]
+            Database::Sqlite { path } => {
+                let (readers, writer) = super::sqlite::open(path).await?;
+                Pool::Sqlite(readers, writer)
+            }
+            #[cfg(feature = "postgres")]
+            Database::Postgres { url } => Pool::Postgres(postgres(url.expose()).await?),
+            #[cfg(not(all(feature = "sqlite", feature = "postgres")))]
+            _ => {
+                return Err(Error::new(
+                    crate::Code::Unavailable,
+                    "This build does not include that database: enable the feature `sqlite` or `postgres`.",
+                ));
+            }
+        };
+        Ok(Self { pool, count: Arc::default() })
+    }
+}
+
+#[cfg(feature = "postgres")]
+async fn postgres(url: &str) -> Result<sqlx::PgPool> {
+    use std::{str::FromStr, time::Duration};
+
+    use sqlx::{
+        ConnectOptions,
+        postgres::{PgConnectOptions, PgPoolOptions},
+    };
+    let unreachable = |cause: sqlx::Error| {
+        Error::new(
+            crate::Code::Unavailable,
+            "PostgreSQL cannot be reached: check database_url or db_host, db_user, db_pw, db_db.",
+        )
+        .caused_by(cause)
+    };
+    // Text of times and numbers must not depend on the server's configuration.
+    let options = PgConnectOptions::from_str(url)
+        .map_err(unreachable)?
+        .options([("timezone", "UTC"), ("datestyle", "ISO"), ("intervalstyle", "iso_8601"), ("extra_float_digits", "1")])
+        .application_name("cms")
+        .statement_cache_capacity(200)
+        .disable_statement_logging();
+    PgPoolOptions::new()
+        .max_connections(16)
+        .min_connections(1)
+        .test_before_acquire(false)
+        .acquire_timeout(Duration::from_secs(10))
+        .connect_with(options)
+        .await
+        .map_err(unreachable)
+}

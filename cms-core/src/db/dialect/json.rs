@@ -1,0 +1,161 @@
+//! Rows as JSON, made by the engine: the same bytes from both.
+
+use std::fmt::Write as _;
+
+use super::{Col, Dialect, Kind, quote};
+
+impl Dialect {
+    /// The JSON object of a row `of`: each column with the expression that gives its value.
+    pub fn object(self, members: &[(&str, String)]) -> String {
+        match self {
+            Self::Sqlite => {
+                let members = members.iter().map(|(name, value)| format!("{}, {value}", literal(name)));
+                format!("json_object({})", members.collect::<Vec<_>>().join(", "))
+            }
+            Self::Postgres => {
+                let members = members.iter().map(|(name, value)| format!("{value} as {}", quote(name)));
+                format!("(select cast(row_to_json(o) as text) from (select {}) o)", members.collect::<Vec<_>>().join(", "))
+            }
+        }
+    }
+
+    /// An object nested as the value of a member: `query` yields the text of one object or no row.
+    pub fn nested(self, query: &str) -> String {
+        match self {
+            Self::Sqlite => format!("json(({query}))"),
+            Self::Postgres => format!("cast(({query}) as json)"),
+        }
+    }
+
+    /// A JSON array of expressions, as text: the place of a row in a sorted list.
+    pub fn array(self, values: &[String]) -> String {
+        match self {
+            Self::Sqlite => format!("json_array({})", values.join(", ")),
+            Self::Postgres => {
+                let values = values.iter().map(|v| format!("cast({v} as text)"));
+                format!("cast(json_build_array({}) as text)", values.collect::<Vec<_>>().join(", "))
+            }
+        }
+    }
+
+    /// The JSON value of a column.
+    pub fn member(self, of: &str, col: Col) -> String {
+        let c = format!("{of}.{}", quote(col.name));
+        match self {
+            Self::Sqlite => sqlite_member(&c, col),
+            Self::Postgres => postgres_member(&c, col),
+        }
+    }
+}
+
+fn literal(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+fn postgres_member(c: &str, col: Col) -> String {
+    match col.kind {
+        Kind::Decimal => format!("trim_scale(cast({c} as numeric))"),
+        // Minus zero is zero.
+        Kind::Double => format!("case when {c} = 0 then 0 else {c} end"),
+        Kind::DateTime => {
+            let utc = if col.native.contains("without") { c.to_owned() } else { format!("{c} at time zone 'UTC'") };
+            format!("rtrim(rtrim(to_char({utc}, 'YYYY-MM-DD\"T\"HH24:MI:SS.US'), '0'), '.') || 'Z'")
+        }
+        Kind::Json if col.native.ends_with("[]") => format!("to_json({c})"),
+        Kind::Json => format!("cast({c} as json)"),
+        Kind::Binary => format!("translate(encode({c}, 'base64'), chr(10), '')"),
+        Kind::Integer | Kind::Boolean => c.to_owned(),
+        Kind::Text | Kind::Date | Kind::Time | Kind::Password => format!("cast({c} as text)"),
+    }
+}
+
+fn sqlite_member(c: &str, col: Col) -> String {
+    match col.kind {
+        Kind::Boolean if col.own => format!("json(case {c} when 1 then 'true' when 0 then 'false' end)"),
+        Kind::Boolean => format!(
+            "json(case when {c} is null then null when {c} = 0 or lower({c}) in ('f', 'false', '0') then 'false' else 'true' end)"
+        ),
+        Kind::Double => sqlite_double(c),
+        Kind::Decimal => sqlite_decimal(c),
+        Kind::DateTime if col.own => format!("rtrim(rtrim(substr({c}, 1, 23), '0'), '.') || 'Z'"),
+        Kind::DateTime => format!("case typeof({c}) when 'text' then {} || 'Z' else {c} end", sqlite_instant(c)),
+        Kind::Date if !col.own => format!("case typeof({c}) when 'text' then substr({c}, 1, 10) else {c} end"),
+        Kind::Json => format!("json(case when json_valid({c}) then {c} else json_quote({c}) end)"),
+        Kind::Binary => sqlite_base64(c),
+        _ if col.own => c.to_owned(),
+        // An adopted column may hold any type of value, whatever it was declared as.
+        _ => format!("case typeof({c}) when 'blob' then {} when 'real' then {} else {c} end", sqlite_base64(c), sqlite_double(c)),
+    }
+}
+
+/// The shortest text that reads back as the same double, through `format` with 15, 16 or 17 digits.
+fn shortest(c: &str, conversion: &str, digits: [u8; 3]) -> String {
+    let [a, b, z] = digits.map(|d| format!("format('%!.{d}{conversion}', {c})"));
+    format!("case when cast({a} as real) = {c} then {a} when cast({b} as real) = {c} then {b} else {z} end")
+}
+
+/// As PostgreSQL writes doubles: plain between 1e-4 and 1e15, `1.5e+300` outside.
+fn sqlite_double(c: &str) -> String {
+    let mut sql = format!("json(case when {c} is null then null when {c} = 0 then '0' ");
+    let _ = write!(
+        sql,
+        "when {c} > 1.7976931348623157e308 then '\"Infinity\"' when {c} < -1.7976931348623157e308 then '\"-Infinity\"' "
+    );
+    let plain = shortest(c, "g", [15, 16, 17]);
+    let _ = write!(
+        sql,
+        "when abs({c}) >= 1e-4 and abs({c}) < 1e15 then (select case when s like '%.0' then substr(s, 1, length(s) - 2) else s end from (select {plain} as s)) "
+    );
+    let scientific = shortest(c, "e", [14, 15, 16]);
+    let _ = write!(
+        sql,
+        "else (select rtrim(rtrim(substr(s, 1, instr(s, 'e') - 1), '0'), '.') || substr(s, instr(s, 'e')) from (select {scientific} as s)) end)"
+    );
+    sql
+}
+
+/// Decimals have no exponent and no trailing zeros.
+fn sqlite_decimal(c: &str) -> String {
+    let mut sql = format!(
+        "json(case when typeof({c}) <> 'real' then case typeof({c}) when 'text' then json_quote({c}) else {c} end when {c} = 0 then '0' "
+    );
+    let _ = write!(sql, "when abs({c}) >= 1e15 then format('%.0f', {c}) ");
+    let _ = write!(
+        sql,
+        "when abs({c}) >= 1e-4 then (select case when s like '%.0' then substr(s, 1, length(s) - 2) else s end from (select format('%!.15g', {c}) as s)) "
+    );
+    let _ = write!(
+        sql,
+        "else (select case when {c} < 0 then '-' else '' end || '0.' || substr('{zeros}', 1, -cast(substr(s, instr(s, 'e') + 1) as integer) - 1) || rtrim(replace(substr(s, 1, instr(s, 'e') - 1), '.', ''), '0') from (select format('%!.14e', abs({c})) as s)) end)",
+        zeros = "0".repeat(40)
+    );
+    sql
+}
+
+/// `2026-11-21T09:30:00[.25]` from the forms in which SQLite databases keep instants; an offset is applied.
+pub(super) fn sqlite_instant(c: &str) -> String {
+    let tail = format!("substr({c}, 20)");
+    format!(
+        "case when length({c}) <= 10 then {c} || 'T00:00:00' \
+         when length({c}) > 19 and ({tail} like '%+%' or {tail} like '%-%') then strftime('%Y-%m-%dT%H:%M:%S', {c}) \
+         else substr({c}, 1, 10) || 'T' || substr({c} || ':00', 12, 8) || \
+         case when substr({c}, 20, 1) = '.' then rtrim(rtrim(rtrim({tail}, 'Zz'), '0'), '.') else '' end end"
+    )
+}
+
+/// RFC 4648 base64, three bytes at a time: SQLite has no function for it.
+fn sqlite_base64(c: &str) -> String {
+    let letter = |shift: &str| {
+        format!("substr('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/', (({shift}) & 63) + 1, 1)")
+    };
+    format!(
+        "case when {c} is null then null else coalesce((with recursive g(i) as (select 1 where length({c}) > 0 union all \
+         select i + 3 from g where i + 3 <= length({c})) select group_concat({} || {} || case when n > 1 then {} else '=' end || \
+         case when n > 2 then {} else '=' end, '' order by i) from (select i, length(b) as n, \
+         ('0x' || substr(hex(b) || '0000', 1, 6)) ->> '$' as v from (select i, substr({c}, i, 3) as b from g))), '') end",
+        letter("v >> 18"),
+        letter("v >> 12"),
+        letter("v >> 6"),
+        letter("v"),
+    )
+}

@@ -1,0 +1,157 @@
+//! Reading and making tables.
+
+use super::{Col, Dialect, Kind, quote};
+
+impl Dialect {
+    /// Columns of the table or view `$1`: name, type, not null, has a default, generated, place in the primary key (from 1; 0 =
+    /// not in it), referenced table, referenced column.
+    pub(in crate::db) const fn columns(self) -> &'static str {
+        match self {
+            Self::Sqlite => {
+                "select c.name, c.type, c.\"notnull\" <> 0, c.dflt_value is not null, c.hidden in (2, 3), cast(c.pk as integer), \
+                 (select f.\"table\" from pragma_foreign_key_list($1) f where f.\"from\" = c.name and (select count(*) from \
+                 pragma_foreign_key_list($1) g where g.id = f.id) = 1) from pragma_table_xinfo($1) c where c.hidden <> 1 order by c.cid"
+            }
+            Self::Postgres => {
+                "select cast(a.attname as text), format_type(case when t.typtype = 'd' then t.typbasetype else a.atttypid end, null), \
+                 a.attnotnull, a.atthasdef or a.attidentity <> '', a.attgenerated <> '' or a.attidentity = 'a', \
+                 cast(coalesce(array_position(i.indkey, a.attnum) + 1, 0) as bigint), \
+                 (select cast(r.relname as text) from pg_constraint f join pg_class r on r.oid = f.confrelid \
+                 where f.conrelid = a.attrelid and f.contype = 'f' and f.conkey = array[a.attnum] limit 1) \
+                 from pg_attribute a join pg_type t on t.oid = a.atttypid left join pg_index i on i.indrelid = a.attrelid and i.indisprimary \
+                 where a.attrelid = to_regclass(quote_ident($1)) and a.attnum > 0 and not a.attisdropped order by a.attnum"
+            }
+        }
+    }
+
+    /// Names of the tables and views of the database, without the service's own.
+    pub(in crate::db) const fn tables(self) -> &'static str {
+        match self {
+            Self::Sqlite => {
+                "select name from sqlite_schema where type in ('table', 'view') and name not like 'sqlite!_%' escape '!' order by name"
+            }
+            Self::Postgres => {
+                "select cast(c.relname as text) from pg_class c join pg_namespace n on n.oid = c.relnamespace \
+                 where n.nspname = current_schema() and c.relkind in ('r', 'p', 'v', 'm', 'f') order by c.relname"
+            }
+        }
+    }
+
+    /// What a column of the engine's type `native` is to us.
+    pub(in crate::db) fn kind(self, native: &str) -> Kind {
+        let lower = native.to_ascii_lowercase();
+        match self {
+            Self::Sqlite => sqlite_kind(&lower),
+            Self::Postgres => postgres_kind(&lower),
+        }
+    }
+
+    /// The type by which values are cast before they are written or compared; empty for text, which needs none.
+    pub(in crate::db) fn cast_type(self, native: &str) -> String {
+        match (self, native) {
+            (Self::Sqlite, _) | (_, "text" | "character varying" | "character") => String::new(),
+            (Self::Postgres, other) => other.to_owned(),
+        }
+    }
+
+    /// The type of a declared column.
+    pub fn declared_type(self, kind: Kind) -> &'static str {
+        match (self, kind) {
+            (_, Kind::Text | Kind::Password) => "TEXT",
+            (Self::Sqlite, Kind::Integer | Kind::Boolean) => "INTEGER",
+            (Self::Sqlite, Kind::Double | Kind::Decimal) => "REAL",
+            (Self::Sqlite, Kind::Binary) => "BLOB",
+            (Self::Sqlite, _) => "TEXT",
+            (Self::Postgres, Kind::Integer) => "BIGINT",
+            (Self::Postgres, Kind::Boolean) => "BOOLEAN",
+            (Self::Postgres, Kind::Double) => "DOUBLE PRECISION",
+            (Self::Postgres, Kind::Decimal) => "NUMERIC",
+            (Self::Postgres, Kind::Date) => "DATE",
+            (Self::Postgres, Kind::Time) => "TIME",
+            (Self::Postgres, Kind::DateTime) => "TIMESTAMP WITH TIME ZONE",
+            (Self::Postgres, Kind::Json) => "JSON",
+            (Self::Postgres, Kind::Binary) => "BYTEA",
+        }
+    }
+
+    /// Types for casts to a declared column, as [`Dialect::cast_type`] gives them for adopted ones.
+    pub fn declared_cast(self, kind: Kind) -> String {
+        self.cast_type(&self.declared_type(kind).to_ascii_lowercase())
+    }
+
+    /// `create table` for a declared table: an `id` that counts up, then `columns` as (column, rest of its definition).
+    pub fn create_table(self, table: &str, columns: &[(Col, String)]) -> String {
+        let mut lines = vec![format!("\"id\" {}", self.fill("{{id}}"))];
+        lines.extend(columns.iter().map(|(col, rest)| format!("{} {}{rest}", quote(col.name), self.declared_type(col.kind))));
+        format!("create table {} ({}) {}", quote(table), lines.join(", "), self.fill("{{strict}}"))
+    }
+
+    /// A value written into the definition of a column.
+    pub fn literal(self, value: &serde_json::Value) -> String {
+        match (self, value) {
+            (_, serde_json::Value::String(text)) => format!("'{}'", text.replace('\'', "''")),
+            (Self::Sqlite, serde_json::Value::Bool(b)) => i32::from(*b).to_string(),
+            (_, other) => other.to_string(),
+        }
+    }
+
+    /// After rows with ids of their own: the next id given is larger than all. SQLite looks by itself.
+    pub fn advance_id(self, table: &str, key: &str) -> Option<String> {
+        match self {
+            Self::Sqlite => None,
+            Self::Postgres => {
+                let (t, k) = (quote(table), quote(key));
+                let name = |text: &str| text.replace('\'', "''");
+                Some(format!(
+                    "select cast(setval(s, greatest((select max({k}) from {t}), (select last_value from pg_sequences \
+                     where schemaname = current_schema() and format('%I.%I', schemaname, sequencename) = cast(s as text) \
+                     or format('%I', sequencename) = cast(s as text) limit 1), 1)) as text) \
+                     from (select cast(pg_get_serial_sequence('{}', '{}') as regclass) as s) q where s is not null",
+                    name(&t),
+                    name(key)
+                ))
+            }
+        }
+    }
+}
+
+fn sqlite_kind(native: &str) -> Kind {
+    let has = |word: &str| native.contains(word);
+    if has("bool") || native == "bit" {
+        Kind::Boolean
+    } else if has("datetime") || has("timestamp") {
+        Kind::DateTime
+    } else if has("date") {
+        Kind::Date
+    } else if native == "time" || native.starts_with("time ") {
+        Kind::Time
+    } else if has("json") {
+        Kind::Json
+    } else if has("int") {
+        Kind::Integer
+    } else if has("dec") || has("numeric") || has("money") || has("number") {
+        Kind::Decimal
+    } else if has("real") || has("floa") || has("doub") {
+        Kind::Double
+    } else if has("blob") || has("image") || has("binary") {
+        Kind::Binary
+    } else {
+        Kind::Text
+    }
+}
+
+fn postgres_kind(native: &str) -> Kind {
+    match native {
+        "smallint" | "integer" | "bigint" => Kind::Integer,
+        "numeric" => Kind::Decimal,
+        "double precision" | "real" => Kind::Double,
+        "boolean" => Kind::Boolean,
+        "date" => Kind::Date,
+        "time without time zone" | "time with time zone" => Kind::Time,
+        "timestamp without time zone" | "timestamp with time zone" => Kind::DateTime,
+        "json" | "jsonb" => Kind::Json,
+        "bytea" => Kind::Binary,
+        array if array.ends_with("[]") => Kind::Json,
+        _ => Kind::Text,
+    }
+}

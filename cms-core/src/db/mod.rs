@@ -1,0 +1,206 @@
+//! The database: one SQL text for SQLite and PostgreSQL, reads through [`Db`], writes through [`Change`].
+
+mod change;
+mod connect;
+pub(crate) mod dialect;
+mod migrate;
+mod schema;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+mod statements;
+mod value;
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use sqlx::SqlSafeStr;
+
+pub use change::{Actor, AuditEntry, Change, Remember};
+pub use dialect::{Dialect, Kind};
+pub use migrate::Migration;
+pub use schema::{DbColumn, DbTable};
+pub(crate) use statements::statements;
+pub use value::{Field, FromRow, Row, Value};
+
+use crate::{Error, Result};
+
+/// A pool of connections to one of the two engines. Clones share it.
+#[derive(Clone)]
+pub struct Db {
+    pool: Pool,
+    count: Arc<AtomicU64>,
+}
+
+#[derive(Clone)]
+enum Pool {
+    #[cfg(feature = "sqlite")]
+    Sqlite(sqlx::SqlitePool, sqlite::Writer),
+    #[cfg(feature = "postgres")]
+    Postgres(sqlx::PgPool),
+}
+
+/// A transaction of either engine; only [`Change`] holds one.
+enum Tx {
+    #[cfg(feature = "sqlite")]
+    Sqlite(sqlite::SqliteTx),
+    #[cfg(feature = "postgres")]
+    Postgres(sqlx::Transaction<'static, sqlx::Postgres>),
+}
+
+/// Runs the same expression against whichever engine is there.
+macro_rules! on {
+    ($target:expr, $kind:ident, $at:ident => $run:expr) => {
+        match $target {
+            #[cfg(feature = "sqlite")]
+            $kind::Sqlite($at, ..) => {
+                use sqlx::Sqlite as Engine;
+                const ROW: fn(sqlx::sqlite::SqliteRow) -> Row = Row::Sqlite;
+                $run
+            }
+            #[cfg(feature = "postgres")]
+            $kind::Postgres($at, ..) => {
+                use sqlx::Postgres as Engine;
+                const ROW: fn(sqlx::postgres::PgRow) -> Row = Row::Postgres;
+                $run
+            }
+        }
+    };
+}
+
+impl Db {
+    /// All rows of a query.
+    ///
+    /// # Errors
+    /// `unavailable` when the database cannot be reached, `internal_error` otherwise.
+    pub async fn all<T: FromRow>(&self, sql: impl SqlSafeStr, args: Vec<Value>) -> Result<Vec<T>> {
+        let sql = sql.into_sql_str();
+        let mut rows = self.fetch(sql.clone(), args.clone()).await;
+        // A connection that the server closed while it lay in the pool shows only on use: one more try for a read.
+        if matches!(&rows, Err(e) if matches!(e.database(), Some(sqlx::Error::Io(_)))) {
+            rows = self.fetch(sql, args).await;
+        }
+        rows?.iter().map(T::from_row).collect()
+    }
+
+    async fn fetch(&self, sql: sqlx::SqlStr, args: Vec<Value>) -> Result<Vec<Row>> {
+        self.count.fetch_add(1, Ordering::Relaxed);
+        on!(&self.pool, Pool, pool => {
+            let rows = sqlx::query_with::<Engine, _>(sql, value::bind::<Engine>(args)?).fetch_all(pool).await?;
+            Ok(rows.into_iter().map(ROW).collect())
+        })
+    }
+
+    /// The first row, if there is one.
+    ///
+    /// # Errors
+    /// As [`Db::all`].
+    pub async fn optional<T: FromRow>(&self, sql: impl SqlSafeStr, args: Vec<Value>) -> Result<Option<T>> {
+        Ok(self.all(sql, args).await?.into_iter().next())
+    }
+
+    /// The one row of a query that always has one.
+    ///
+    /// # Errors
+    /// As [`Db::all`], and `internal_error` without a row.
+    pub async fn one<T: FromRow>(&self, sql: impl SqlSafeStr, args: Vec<Value>) -> Result<T> {
+        self.optional(sql, args).await?.ok_or_else(|| Error::internal(sqlx::Error::RowNotFound))
+    }
+
+    /// Which SQL this engine speaks.
+    #[must_use]
+    pub fn dialect(&self) -> Dialect {
+        match &self.pool {
+            #[cfg(feature = "sqlite")]
+            Pool::Sqlite(..) => Dialect::Sqlite,
+            #[cfg(feature = "postgres")]
+            Pool::Postgres(..) => Dialect::Postgres,
+        }
+    }
+
+    /// How many statements were sent since the start: what a test compares to see that a request costs what it should.
+    #[must_use]
+    pub fn statements_sent(&self) -> u64 {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    /// Prepares every statement of the library and returns those the engine refuses, with its reason.
+    ///
+    /// # Errors
+    /// `unavailable` when the database cannot be reached.
+    pub async fn refused_statements(&self) -> Result<Vec<(&'static str, String)>> {
+        use sqlx::Executor;
+        let mut refused = Vec::new();
+        for sql in statements::all() {
+            let outcome = on!(&self.pool, Pool, pool => {
+                let _: Option<Engine> = None;
+                let mut connection = pool.acquire().await?;
+                connection.prepare(sql.into_sql_str()).await.map(|_| ROW).err()
+            });
+            refused.extend(outcome.map(|error| (sql, error.to_string())));
+        }
+        Ok(refused)
+    }
+
+    async fn begin(&self) -> Result<Tx> {
+        Ok(match &self.pool {
+            #[cfg(feature = "sqlite")]
+            Pool::Sqlite(_, writer) => Tx::Sqlite(writer.begin().await?),
+            #[cfg(feature = "postgres")]
+            Pool::Postgres(pool) => Tx::Postgres(match pool.begin().await {
+                Err(sqlx::Error::Io(_)) => pool.begin().await?,
+                other => other?,
+            }),
+        })
+    }
+
+    /// Closes the pool after the running statements; SQLite folds its log into the file.
+    pub async fn close(&self) {
+        match &self.pool {
+            #[cfg(feature = "sqlite")]
+            Pool::Sqlite(readers, writer) => {
+                readers.close().await;
+                writer.close().await;
+            }
+            #[cfg(feature = "postgres")]
+            Pool::Postgres(pool) => pool.close().await,
+        }
+    }
+}
+
+impl Tx {
+    async fn all<T: FromRow>(&mut self, sql: sqlx::SqlStr, args: Vec<Value>) -> Result<Vec<T>> {
+        on!(self, Tx, tx => {
+            let rows = sqlx::query_with::<Engine, _>(sql, value::bind::<Engine>(args)?).fetch_all(&mut **tx).await?;
+            rows.into_iter().map(|row| T::from_row(&ROW(row))).collect()
+        })
+    }
+
+    async fn run(&mut self, sql: sqlx::SqlStr, args: Vec<Value>) -> Result<u64> {
+        on!(self, Tx, tx => {
+            let _ = ROW;
+            let done = sqlx::query_with::<Engine, _>(sql, value::bind::<Engine>(args)?).execute(&mut **tx).await?;
+            Ok(done.rows_affected())
+        })
+    }
+
+    /// Several statements without arguments.
+    async fn script(&mut self, sql: sqlx::SqlStr) -> Result<()> {
+        on!(self, Tx, tx => {
+            let _: Option<Engine> = None;
+            let _ = ROW;
+            sqlx::raw_sql(sql).execute(&mut **tx).await?;
+            Ok(())
+        })
+    }
+
+    async fn commit(self) -> Result<()> {
+        match self {
+            #[cfg(feature = "sqlite")]
+            Tx::Sqlite(tx) => tx.commit().await,
+            #[cfg(feature = "postgres")]
+            Tx::Postgres(tx) => Ok(tx.commit().await?),
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! SQLite: readers in a pool, one writer whose commits are grouped.
+//!
+//! `synchronous = FULL` waits for the disk at every commit. So changes that wait for the writer at the same time share
+//! one commit: each runs in a savepoint, and a flusher, which stands in the same queue behind them, commits once and
+//! then tells them all. Nobody hears of success before the disk has it.
+
+use std::{
+    ops::{Deref, DerefMut},
+    path::Path,
+    sync::Arc,
+    time::Duration,
+};
+
+use sqlx::{
+    ConnectOptions, Executor, SqliteConnection, SqlitePool,
+    sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
+};
+use tokio::sync::{Mutex, OwnedMutexGuard, oneshot};
+
+use crate::{Code, Error, Result};
+
+const READERS: u32 = 4;
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+const BEGIN: &str = "BEGIN IMMEDIATE";
+const COMMIT: &str = "COMMIT";
+const ROLLBACK: &str = "ROLLBACK";
+const SAVEPOINT: &str = "SAVEPOINT change";
+const RELEASE: &str = "RELEASE change";
+const UNDO: &str = "ROLLBACK TO change";
+const CHECKPOINT: &str = "PRAGMA wal_checkpoint(TRUNCATE)";
+
+/// Opens the file, making it and its folder when missing.
+pub(super) async fn open(path: &Path) -> Result<(SqlitePool, Writer)> {
+    let unreachable =
+        |cause: String| Error::new(Code::Unavailable, format!("The database file {} cannot be opened: {cause}", path.display()));
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        std::fs::create_dir_all(folder).map_err(|e| unreachable(e.to_string()))?;
+    }
+    let options = SqliteConnectOptions::new()
+        .filename(path)
+        .create_if_missing(true)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(SqliteSynchronous::Full)
+        .foreign_keys(true)
+        .busy_timeout(BUSY_TIMEOUT)
+        .statement_cache_capacity(200)
+        .disable_statement_logging();
+    let connection = options.connect().await.map_err(|e| unreachable(e.to_string()))?;
+    let readers = SqlitePoolOptions::new()
+        .max_connections(READERS)
+        .test_before_acquire(false)
+        .idle_timeout(None)
+        .max_lifetime(None)
+        .acquire_timeout(Duration::from_secs(10))
+        .connect_lazy_with(options.pragma("query_only", "on"));
+    let state = State { connection, open: false, savepoint: false, finished: Vec::new(), flusher: false };
+    Ok((readers, Writer(Arc::new(Mutex::new(state)))))
+}
+
+/// The one connection that writes; clones share it.
+#[derive(Clone)]
+pub(super) struct Writer(Arc<Mutex<State>>);
+
+struct State {
+    connection: SqliteConnection,
+    /// BEGIN was sent.
+    open: bool,
+    /// A savepoint stands: its change runs, or was dropped without a commit.
+    savepoint: bool,
+    /// Finished changes that wait for the group's commit.
+    finished: Vec<oneshot::Sender<Result<(), String>>>,
+    /// A flusher stands in the queue.
+    flusher: bool,
+}
+
+impl Writer {
+    /// Waits for its turn and opens a savepoint. It runs as a task of its own, so that a caller who goes away half-way
+    /// cannot leave the connection in an unknown state.
+    pub(super) async fn begin(&self) -> Result<SqliteTx> {
+        let writer = self.clone();
+        let task = tokio::spawn(async move {
+            let state = writer.0.clone().lock_owned().await;
+            let mut tx = SqliteTx { state, writer };
+            tx.state.start().await?;
+            Ok::<_, sqlx::Error>(tx)
+        });
+        Ok(task.await.map_err(Error::internal)??)
+    }
+
+    /// Stands in line behind the changes that wait now, then commits for all that have finished.
+    fn flush_later(&self, state: &mut State) {
+        // Without a runtime the process is ending: SQLite rolls back what nobody committed.
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        if !std::mem::replace(&mut state.flusher, true) {
+            let writer = self.0.clone();
+            runtime.spawn(async move { writer.lock_owned().await.flush().await });
+        }
+    }
+
+    pub(super) async fn close(&self) {
+        let mut state = self.0.lock().await;
+        let _ = state.send(CHECKPOINT).await;
+    }
+}
+
+impl State {
+    async fn send(&mut self, sql: &'static str) -> Result<(), sqlx::Error> {
+        self.connection.execute(sqlx::raw_sql(sql)).await.map(drop)
+    }
+
+    async fn start(&mut self) -> Result<(), sqlx::Error> {
+        self.undo_abandoned().await?;
+        if !self.open {
+            self.send(BEGIN).await?;
+            self.open = true;
+        }
+        self.send(SAVEPOINT).await?;
+        self.savepoint = true;
+        Ok(())
+    }
+
+    /// Takes back the work of a change that was dropped without a commit.
+    async fn undo_abandoned(&mut self) -> Result<(), sqlx::Error> {
+        if std::mem::take(&mut self.savepoint) {
+            self.send(UNDO).await?;
+            self.send(RELEASE).await?;
+        }
+        Ok(())
+    }
+
+    async fn flush(&mut self) {
+        self.flusher = false;
+        let mut outcome = self.undo_abandoned().await;
+        if self.open {
+            let end = if self.finished.is_empty() || outcome.is_err() { ROLLBACK } else { COMMIT };
+            if let Err(error) = self.send(end).await {
+                // A failed COMMIT (full disk) leaves the transaction open.
+                let _ = self.send(ROLLBACK).await;
+                outcome = Err(error);
+            }
+            self.open = false;
+        }
+        let told = outcome.map_err(|error| error.to_string());
+        for waiting in self.finished.drain(..) {
+            let _ = waiting.send(told.clone());
+        }
+    }
+}
+
+/// The writer, held by one change.
+pub(super) struct SqliteTx {
+    state: OwnedMutexGuard<State>,
+    writer: Writer,
+}
+
+impl SqliteTx {
+    /// Returns when the group's commit is on disk.
+    pub(super) async fn commit(mut self) -> Result<()> {
+        let task = tokio::spawn(async move {
+            self.state.send(RELEASE).await?;
+            self.state.savepoint = false;
+            let (tell, told) = oneshot::channel();
+            self.state.finished.push(tell);
+            Ok::<_, sqlx::Error>(told)
+        });
+        let told = task.await.map_err(Error::internal)??;
+        told.await.map_err(Error::internal)?.map_err(|cause| {
+            Error::new(Code::Unavailable, "The database could not write; nothing was changed. Try again.").caused_by(cause)
+        })
+    }
+}
+
+impl Drop for SqliteTx {
+    fn drop(&mut self) {
+        self.writer.flush_later(&mut self.state);
+    }
+}
+
+impl Deref for SqliteTx {
+    type Target = SqliteConnection;
+    fn deref(&self) -> &SqliteConnection {
+        &self.state.connection
+    }
+}
+
+impl DerefMut for SqliteTx {
+    fn deref_mut(&mut self) -> &mut SqliteConnection {
+        &mut self.state.connection
+    }
+}

@@ -1,0 +1,24 @@
+//! Every fixed statement of the library is declared through [`statements!`], so that a test can prepare them all.
+
+/// Declares `const` statements and a list of them named `ALL`.
+macro_rules! statements {
+    ($($(#[$doc:meta])* $name:ident = $sql:literal;)*) => {
+        $($(#[$doc])* pub(crate) const $name: &str = $sql;)*
+        pub(crate) const ALL: &[&str] = &[$($name),*];
+    };
+}
+pub(crate) use statements;
+
+/// The statements of all folders.
+pub(super) fn all() -> Vec<&'static str> {
+    [
+        super::change::sql::ALL,
+        super::migrate::sql::ALL,
+        crate::keys::sql::ALL,
+        crate::items::sql::ALL,
+        crate::audit::sql::ALL,
+        crate::pages::sql::ALL,
+        crate::idempotency::sql::ALL,
+    ]
+    .concat()
+}

@@ -1,0 +1,141 @@
+//! What is bound to a statement and what is read from a row, the same for both engines.
+
+#[cfg(feature = "postgres")]
+use sqlx::postgres::{PgRow, Postgres};
+#[cfg(feature = "sqlite")]
+use sqlx::sqlite::{Sqlite, SqliteRow};
+use sqlx::{Arguments, Database, Decode, Encode, Row as _, Type};
+
+use crate::{Error, Result};
+
+/// A value bound to `$n`. Nulls carry their type, because PostgreSQL asks for it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// BIGINT.
+    Int(Option<i64>),
+    /// TEXT.
+    Text(Option<String>),
+    /// BOOLEAN.
+    Bool(Option<bool>),
+    /// DOUBLE PRECISION.
+    Real(Option<f64>),
+}
+
+macro_rules! from {
+    ($($variant:ident: $plain:ty => $convert:expr),* $(,)?) => {$(
+        impl From<$plain> for Value {
+            fn from(value: $plain) -> Self { Value::$variant(Some($convert(value))) }
+        }
+        impl From<Option<$plain>> for Value {
+            fn from(value: Option<$plain>) -> Self { Value::$variant(value.map($convert)) }
+        }
+    )*};
+}
+from! { Int: i64 => |v| v, Text: String => |v| v, Text: &str => |v: &str| v.to_owned(), Bool: bool => |v| v, Real: f64 => |v| v }
+
+impl From<&String> for Value {
+    fn from(value: &String) -> Self {
+        Value::Text(Some(value.clone()))
+    }
+}
+
+/// `args![id, "name", None::<i64>]`: the values of `$1`, `$2`, `$3`.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! args {
+    ($($value:expr),* $(,)?) => { vec![$($crate::db::Value::from($value)),*] };
+}
+
+/// Binds `values` in order for the engine `D`.
+pub(super) fn bind<D: Database>(values: Vec<Value>) -> Result<D::Arguments>
+where
+    Option<i64>: for<'q> Encode<'q, D> + Type<D>,
+    Option<String>: for<'q> Encode<'q, D> + Type<D>,
+    Option<bool>: for<'q> Encode<'q, D> + Type<D>,
+    Option<f64>: for<'q> Encode<'q, D> + Type<D>,
+{
+    let mut arguments = D::Arguments::default();
+    for value in values {
+        match value {
+            Value::Int(v) => arguments.add(v),
+            Value::Text(v) => arguments.add(v),
+            Value::Bool(v) => arguments.add(v),
+            Value::Real(v) => arguments.add(v),
+        }
+        .map_err(Error::internal)?;
+    }
+    Ok(arguments)
+}
+
+/// One row of a result, of either engine.
+pub enum Row {
+    #[cfg(feature = "sqlite")]
+    #[doc(hidden)]
+    Sqlite(SqliteRow),
+    #[cfg(feature = "postgres")]
+    #[doc(hidden)]
+    Postgres(PgRow),
+}
+
+impl Row {
+    /// The value of column `index`, counted from 0.
+    ///
+    /// # Errors
+    /// `internal_error` when the column is missing or of another type.
+    pub fn get<T: Field>(&self, index: usize) -> Result<T> {
+        match self {
+            #[cfg(feature = "sqlite")]
+            Row::Sqlite(row) => T::from_sqlite(row, index),
+            #[cfg(feature = "postgres")]
+            Row::Postgres(row) => T::from_postgres(row, index),
+        }
+        .map_err(Error::internal)
+    }
+}
+
+/// A Rust type that both engines can deliver.
+pub trait Field: Sized {
+    #[cfg(feature = "sqlite")]
+    #[doc(hidden)]
+    fn from_sqlite(row: &SqliteRow, index: usize) -> Result<Self, sqlx::Error>;
+    #[cfg(feature = "postgres")]
+    #[doc(hidden)]
+    fn from_postgres(row: &PgRow, index: usize) -> Result<Self, sqlx::Error>;
+}
+
+fn read<'r, D: Database, T: Decode<'r, D> + Type<D>>(row: &'r D::Row, index: usize) -> Result<T, sqlx::Error>
+where
+    usize: sqlx::ColumnIndex<D::Row>,
+{
+    row.try_get(index)
+}
+
+macro_rules! fields {
+    ($($t:ty),*) => {$(
+        impl Field for $t {
+            #[cfg(feature = "sqlite")]
+            fn from_sqlite(row: &SqliteRow, index: usize) -> Result<Self, sqlx::Error> { read::<Sqlite, $t>(row, index) }
+            #[cfg(feature = "postgres")]
+            fn from_postgres(row: &PgRow, index: usize) -> Result<Self, sqlx::Error> { read::<Postgres, $t>(row, index) }
+        }
+    )*};
+}
+fields!(i64, String, bool, f64, Option<i64>, Option<String>, Option<bool>, Option<f64>);
+
+/// A value made of one row, columns in order.
+pub trait FromRow: Sized {
+    /// Reads the row.
+    ///
+    /// # Errors
+    /// As [`Row::get`].
+    fn from_row(row: &Row) -> Result<Self>;
+}
+
+macro_rules! tuples {
+    ($(($($t:ident $i:tt),+))*) => {$(
+        impl<$($t: Field),+> FromRow for ($($t,)+) {
+            fn from_row(row: &Row) -> Result<Self> { Ok(($(row.get::<$t>($i)?,)+)) }
+        }
+    )*};
+}
+tuples! { (A 0) (A 0, B 1) (A 0, B 1, C 2) (A 0, B 1, C 2, D 3) (A 0, B 1, C 2, D 3, E 4) (A 0, B 1, C 2, D 3, E 4, F 5) }

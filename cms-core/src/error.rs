@@ -1,0 +1,210 @@
+//! What can go wrong, with one stable code each. Codes know no HTTP status: `cms-http` maps them.
+
+use std::{error, fmt};
+
+/// Shorthand for results of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $name:ident = $text:literal),* $(,)?) => {
+        /// The stable, machine-readable reason of an [`Error`]; never reworded once published.
+        ///
+        /// To add one: a line here, its status in `cms-http/src/reply.rs`, a row in `docs/errors.md`
+        /// (a test compares the three).
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Code { $($(#[$doc])* $name),* }
+
+        impl Code {
+            /// Every code, in the order of the documentation.
+            pub const ALL: &[Code] = &[$(Code::$name),*];
+
+            /// The code as it appears in the `error` field of a problem document.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Code::$name => $text),* }
+            }
+        }
+    };
+}
+
+codes! {
+    /// The body is not the JSON that was asked for.
+    BadJson = "bad_json",
+    /// A query parameter, path or header that cannot be understood.
+    BadQuery = "bad_query",
+    /// The database has no such column or refuses the value.
+    DatabaseError = "database_error",
+    /// A protected endpoint was called without a key.
+    ApiKeyMissing = "api_key_missing",
+    /// The key is mistyped, deleted or was rotated away.
+    ApiKeyInvalid = "api_key_invalid",
+    /// The key exists but is switched off.
+    ApiKeyDisabled = "api_key_disabled",
+    /// The key's day of expiry has begun.
+    ApiKeyExpired = "api_key_expired",
+    /// The key is good but holds no right for this call.
+    ApiKeyForbidden = "api_key_forbidden",
+    /// An endpoint of the backend needs a login or a key with a row for it.
+    LoginRequired = "login_required",
+    /// The caller is known but may not do this.
+    PermissionDenied = "permission_denied",
+    /// Nothing is there.
+    NotFound = "not_found",
+    /// No content table of that name.
+    UnknownTable = "unknown_table",
+    /// The endpoint exists, the method does not.
+    MethodNotAllowed = "method_not_allowed",
+    /// The request did not arrive in time.
+    Timeout = "timeout",
+    /// The write collides with a row that exists or is still referred to.
+    Conflict = "conflict",
+    /// The idempotency key was used for another request.
+    IdempotencyMismatch = "idempotency_mismatch",
+    /// The first reply carried a secret and cannot be repeated.
+    IdempotencySpent = "idempotency_spent",
+    /// `If-Match` names a state that is gone.
+    Stale = "stale",
+    /// The body is larger than allowed.
+    PayloadTooLarge = "payload_too_large",
+    /// The body is not declared as JSON.
+    UnsupportedMediaType = "unsupported_media_type",
+    /// The `Host` is not one this service answers for.
+    UnknownHost = "unknown_host",
+    /// Fields are missing or wrong; `errors` names them.
+    ValidationFailed = "validation_failed",
+    /// The table demands `If-Match` on changes.
+    PreconditionRequired = "precondition_required",
+    /// A fault of ours; the cause is in the log.
+    Internal = "internal_error",
+    /// The database cannot be reached, or is full or busy.
+    Unavailable = "unavailable",
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// One wrong field of a request.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct FieldError {
+    /// Name of the field, with indexes for nested ones: `rights[0].methods`.
+    pub field: String,
+    /// `required`, `type`, `range`, `unknown`, `format`.
+    pub code: &'static str,
+    /// What is expected, for a person.
+    pub message: String,
+}
+
+/// A refusal or a fault: a [`Code`], a sentence that says how to mend it, and the cause for the log.
+///
+/// ```
+/// use cms_core::{Code, Error};
+/// let error = Error::new(Code::NotFound, "There is no blog with id 7.");
+/// assert_eq!(error.code().as_str(), "not_found");
+/// ```
+pub struct Error(Box<Inner>);
+
+struct Inner {
+    code: Code,
+    detail: String,
+    fields: Vec<FieldError>,
+    cause: Option<Box<dyn error::Error + Send + Sync>>,
+}
+
+impl Error {
+    /// An error that a caller may read.
+    pub fn new(code: Code, detail: impl Into<String>) -> Self {
+        Self(Box::new(Inner { code, detail: detail.into(), fields: Vec::new(), cause: None }))
+    }
+
+    /// A fault of ours: the caller learns nothing, the log gets `cause`.
+    pub fn internal(cause: impl Into<Box<dyn error::Error + Send + Sync>>) -> Self {
+        Self::new(Code::Internal, "The service failed; the log has the cause under this request id.").caused_by(cause)
+    }
+
+    /// `validation_failed` with the fields that are wrong.
+    pub fn invalid(fields: Vec<FieldError>) -> Self {
+        let names = fields.iter().map(|f| f.field.as_str()).collect::<Vec<_>>().join(", ");
+        let mut error = Self::new(Code::ValidationFailed, format!("Please correct: {names}."));
+        error.0.fields = fields;
+        error
+    }
+
+    /// `validation_failed` for a single field.
+    pub fn invalid_field(field: impl Into<String>, code: &'static str, message: impl Into<String>) -> Self {
+        Self::invalid(vec![FieldError { field: field.into(), code, message: message.into() }])
+    }
+
+    /// Adds the fields concerned.
+    #[must_use]
+    pub fn with_fields(mut self, fields: Vec<FieldError>) -> Self {
+        self.0.fields = fields;
+        self
+    }
+
+    /// Adds the cause, which only the log sees.
+    #[must_use]
+    pub fn caused_by(mut self, cause: impl Into<Box<dyn error::Error + Send + Sync>>) -> Self {
+        self.0.cause = Some(cause.into());
+        self
+    }
+
+    /// The stable code.
+    #[must_use]
+    pub fn code(&self) -> Code {
+        self.0.code
+    }
+
+    /// What happened and how to mend it; safe to show to the caller.
+    #[must_use]
+    pub fn detail(&self) -> &str {
+        &self.0.detail
+    }
+
+    /// The fields concerned, if any.
+    #[must_use]
+    pub fn fields(&self) -> &[FieldError] {
+        &self.0.fields
+    }
+
+    /// The database's own error behind this one.
+    pub(crate) fn database(&self) -> Option<&sqlx::Error> {
+        self.0.cause.as_ref()?.downcast_ref()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.0.code, self.0.detail)
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")?;
+        match &self.0.cause {
+            Some(cause) => write!(f, " (cause: {cause})"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl error::Error for Error {
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+        self.0.cause.as_ref().map(|cause| &**cause as &(dyn error::Error + 'static))
+    }
+}
+
+impl From<sqlx::Error> for Error {
+    fn from(cause: sqlx::Error) -> Self {
+        match cause {
+            sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) | sqlx::Error::WorkerCrashed => {
+                Error::new(Code::Unavailable, "The database cannot be reached; try again.").caused_by(cause)
+            }
+            _ => Error::internal(cause),
+        }
+    }
+}

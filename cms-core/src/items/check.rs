@@ -1,0 +1,220 @@
+//! Values are checked against the type of their column before the database sees them, so both engines answer alike.
+//!
+//! Besides JSON's own types, text that spells the value is accepted for numbers and booleans: forms and CSV send text.
+
+use data_encoding::{BASE64, HEXLOWER};
+use jiff::{Timestamp, civil};
+use serde_json::{Number, Value};
+
+use super::table::Column;
+use crate::{
+    FieldError,
+    db::dialect::{Dialect, Kind},
+};
+
+/// Digits that both engines keep exactly.
+const DECIMAL_DIGITS: usize = 15;
+
+/// The value in its one canonical form, or what is wrong with it.
+pub(crate) fn value(column: &Column, dialect: Dialect, sent: &Value) -> Result<Value, FieldError> {
+    let wrong = |code: &'static str, message: &str| FieldError { field: column.name.clone(), code, message: message.to_owned() };
+    if sent.is_null() {
+        return if column.required { Err(wrong("required", "may not be null")) } else { Ok(Value::Null) };
+    }
+    if contains_nul(sent) {
+        return Err(wrong("format", "text cannot hold the character U+0000"));
+    }
+    let spelled = match sent {
+        Value::String(text) => text.trim(),
+        _ => "",
+    };
+    let checked = match column.kind {
+        Kind::Integer => integer(sent, spelled).map(Value::from),
+        Kind::Double => double(sent, spelled),
+        Kind::Decimal => decimal(sent, spelled, column.own || dialect == Dialect::Sqlite),
+        Kind::Boolean => boolean(sent, spelled).map(Value::from),
+        Kind::Text | Kind::Password => sent.as_str().map(Value::from).ok_or(("type", "text is expected")),
+        Kind::Date => date(spelled).map(Value::from).ok_or(("type", "a day is expected, such as \"2026-11-21\"")),
+        Kind::Time => time(spelled).map(Value::from).ok_or(("type", "a time of day is expected, such as \"09:30:00\"")),
+        Kind::DateTime => instant(spelled, column.own)
+            .map(Value::from)
+            .ok_or(("type", "an instant is expected, such as \"2026-11-21T09:30:00Z\"")),
+        Kind::Json => Ok(sent.to_string().into()),
+        Kind::Binary => BASE64
+            .decode(spelled.as_bytes())
+            .ok()
+            .filter(|_| sent.is_string())
+            .map(|bytes| HEXLOWER.encode(&bytes).into())
+            .ok_or(("type", "base64 text is expected")),
+    };
+    checked.map_err(|(code, message)| wrong(code, message))
+}
+
+/// A value of a query parameter.
+pub(crate) fn text(column: &Column, dialect: Dialect, sent: &str) -> Result<Value, FieldError> {
+    match column.kind {
+        Kind::Json if sent.contains('\0') => value(column, dialect, &sent.into()),
+        Kind::Json => Ok(sent.into()),
+        _ => value(column, dialect, &sent.into()),
+    }
+}
+
+type Checked<T> = Result<T, (&'static str, &'static str)>;
+
+fn integer(sent: &Value, spelled: &str) -> Checked<i64> {
+    let whole = |n: f64| (n.fract() == 0.0 && n.abs() <= 9_007_199_254_740_992.0).then_some(n as i64);
+    let found = match sent {
+        Value::Number(n) => n.as_i64().or_else(|| n.as_f64().filter(|_| !n.is_u64()).and_then(whole)),
+        Value::String(_) => spelled.parse().ok(),
+        _ => return Err(("type", "a whole number is expected")),
+    };
+    found.ok_or(("range", "a whole number from -9223372036854775808 to 9223372036854775807 is expected"))
+}
+
+fn double(sent: &Value, spelled: &str) -> Checked<Value> {
+    let number = match sent {
+        Value::Number(n) => n.as_f64(),
+        Value::String(_) if spelled.bytes().all(|b| b.is_ascii_digit() || b"+-.eE".contains(&b)) => spelled.parse().ok(),
+        _ => None,
+    };
+    let number = number.ok_or(("type", "a number is expected"))?;
+    // Minus zero is zero, on both engines.
+    Number::from_f64(number + 0.0).map(Value::Number).ok_or(("range", "a finite number is expected"))
+}
+
+fn decimal(sent: &Value, spelled: &str, limited: bool) -> Checked<Value> {
+    let text = match sent {
+        Value::Number(n) if n.is_f64() => n.as_f64().map(|f| f.to_string()).unwrap_or_default(),
+        Value::Number(n) => n.to_string(),
+        Value::String(_) => spelled.to_owned(),
+        _ => return Err(("type", "a decimal number is expected, such as 12.5")),
+    };
+    let digits = text.strip_prefix('-').unwrap_or(&text);
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
+    let all_digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    if !all_digits(whole) || !all_digits(fraction) {
+        return Err(("type", "a decimal number is expected, such as 12.5"));
+    }
+    let significant = format!("{}{}", whole, fraction.trim_end_matches('0'));
+    let count = significant.trim_start_matches('0').len();
+    if count > if limited { DECIMAL_DIGITS } else { 1000 } {
+        return Err(("range", "a decimal number of at most 15 digits is expected"));
+    }
+    Ok(Value::String(text))
+}
+
+fn boolean(sent: &Value, spelled: &str) -> Checked<bool> {
+    match (sent, spelled) {
+        (Value::Bool(b), _) => Ok(*b),
+        (Value::Number(n), _) if n.as_i64() == Some(1) => Ok(true),
+        (Value::Number(n), _) if n.as_i64() == Some(0) => Ok(false),
+        (_, "true" | "1") => Ok(true),
+        (_, "false" | "0") => Ok(false),
+        _ => Err(("type", "true or false is expected")),
+    }
+}
+
+fn date(spelled: &str) -> Option<String> {
+    let date: civil::Date = spelled.parse().ok()?;
+    (spelled.len() == 10 && date.year() > 0).then(|| date.to_string())
+}
+
+fn time(spelled: &str) -> Option<String> {
+    let time: civil::Time = spelled.parse().ok()?;
+    (spelled.as_bytes().get(2) == Some(&b':')).then(|| time.to_string())
+}
+
+/// RFC 3339; without an offset it is UTC. Own columns keep milliseconds, others microseconds.
+fn instant(spelled: &str, own: bool) -> Option<String> {
+    let instant = match spelled.parse::<Timestamp>() {
+        Ok(instant) => instant,
+        Err(_) => spelled.parse::<civil::DateTime>().ok()?.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp(),
+    };
+    let unit = if own { 1_000_000 } else { 1_000 };
+    let nanos = instant.as_nanosecond();
+    let kept = Timestamp::from_nanosecond(nanos - nanos.rem_euclid(unit)).ok()?;
+    (kept.to_zoned(jiff::tz::TimeZone::UTC).year() > 0).then(|| kept.to_string())
+}
+
+fn contains_nul(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains('\0'),
+        Value::Array(values) => values.iter().any(contains_nul),
+        Value::Object(members) => members.iter().any(|(name, value)| name.contains('\0') || contains_nul(value)),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn column(kind: Kind) -> Column {
+        Column {
+            name: "c".to_owned(),
+            kind,
+            field_type: String::new(),
+            required: false,
+            has_default: false,
+            generated: false,
+            references: None,
+            cast: String::new(),
+            own: true,
+        }
+    }
+
+    #[test]
+    fn values_take_one_form_or_are_refused() {
+        let ok = |v: Value| Ok::<Value, &str>(v);
+        for (kind, sent, expected) in [
+            (Kind::Integer, json!(5), ok(json!(5))),
+            (Kind::Integer, json!("5"), ok(json!(5))),
+            (Kind::Integer, json!(5.0), ok(json!(5))),
+            (Kind::Integer, json!(i64::MIN), ok(json!(i64::MIN))),
+            (Kind::Integer, json!(5.5), Err("range")),
+            (Kind::Integer, json!(9_223_372_036_854_775_808_u64), Err("range")),
+            (Kind::Integer, json!(1e300), Err("range")),
+            (Kind::Integer, json!(""), Err("range")),
+            (Kind::Integer, json!(true), Err("type")),
+            (Kind::Double, json!(-0.0), ok(json!(0.0))),
+            (Kind::Double, json!("1.5e3"), ok(json!(1500.0))),
+            (Kind::Double, json!("inf"), Err("type")),
+            (Kind::Double, json!("1e999"), Err("range")),
+            (Kind::Decimal, json!(12.5), ok(json!("12.5"))),
+            (Kind::Decimal, json!("12.50"), ok(json!("12.50"))),
+            (Kind::Decimal, json!("1234567890.12345"), ok(json!("1234567890.12345"))),
+            (Kind::Decimal, json!("1234567890.123456"), Err("range")),
+            (Kind::Decimal, json!("1e5"), Err("type")),
+            (Kind::Decimal, json!("."), Err("type")),
+            (Kind::Boolean, json!(1), ok(json!(true))),
+            (Kind::Boolean, json!("false"), ok(json!(false))),
+            (Kind::Boolean, json!(2), Err("type")),
+            (Kind::Text, json!(" x "), ok(json!(" x "))),
+            (Kind::Text, json!("a\0b"), Err("format")),
+            (Kind::Text, json!(5), Err("type")),
+            (Kind::Date, json!("2024-02-29"), ok(json!("2024-02-29"))),
+            (Kind::Date, json!("2023-02-29"), Err("type")),
+            (Kind::Date, json!("2024-02-29T00:00:00Z"), Err("type")),
+            (Kind::Time, json!("09:30"), ok(json!("09:30:00"))),
+            (Kind::Time, json!("25:00"), Err("type")),
+            (Kind::DateTime, json!("2026-11-21T10:30:00+01:00"), ok(json!("2026-11-21T09:30:00Z"))),
+            (Kind::DateTime, json!("2026-11-21 09:30"), ok(json!("2026-11-21T09:30:00Z"))),
+            (Kind::DateTime, json!("2026-11-21T09:30:00.12345Z"), ok(json!("2026-11-21T09:30:00.123Z"))),
+            (Kind::DateTime, json!("yesterday"), Err("type")),
+            (Kind::Json, json!({"b": [1, null]}), ok(json!("{\"b\":[1,null]}"))),
+            (Kind::Json, json!({"b": "\0"}), Err("format")),
+            (Kind::Binary, json!("AAEC/w=="), ok(json!("000102ff"))),
+            (Kind::Binary, json!("AAE"), Err("type")),
+            (Kind::Text, json!(null), ok(json!(null))),
+        ] {
+            let found = value(&column(kind), Dialect::Sqlite, &sent).map_err(|e| e.code);
+            assert_eq!(found, expected, "{kind:?} {sent}");
+        }
+        assert_eq!(
+            value(&Column { required: true, ..column(Kind::Text) }, Dialect::Sqlite, &json!(null)).map_err(|e| e.code),
+            Err("required")
+        );
+    }
+}

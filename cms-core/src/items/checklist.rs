@@ -1,0 +1,103 @@
+//! Adding to and taking from a JSON array of a record, as one step.
+
+use serde::Deserialize;
+use serde_json::{Map, Value as Json};
+use sqlx::AssertSqlSafe;
+
+use super::{Items, select::Statement, write};
+use crate::{Change, Code, Error, Result, db::dialect::Kind};
+
+/// A change of a checklist: either all values anew, or some to add and some to remove.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Checklist {
+    /// The content table.
+    pub table: String,
+    /// A JSON column of it.
+    pub column: String,
+    /// The record.
+    pub id: Json,
+    /// Values to add at the end, unless they are there.
+    #[serde(default)]
+    pub add: Vec<Json>,
+    /// Values to remove.
+    #[serde(default)]
+    pub remove: Vec<Json>,
+    /// All values; excludes `add` and `remove`.
+    #[serde(default)]
+    pub value: Option<Vec<Json>>,
+}
+
+impl Items<'_> {
+    /// Applies the change under the row's lock and returns the values as they are now.
+    ///
+    /// # Errors
+    /// `unknown_table`, `not_found`, `validation_failed` when the column holds no array.
+    pub async fn checklist(&self, change: &mut Change, request: &Checklist) -> Result<Vec<Json>> {
+        let table = self.writable(&request.table)?;
+        let column = table.readable(&request.column).map_err(|e| Error::new(Code::DatabaseError, e.detail()))?;
+        if column.kind != Kind::Json {
+            return Err(Error::invalid_field("column", "type", format!("{} is no JSON column", request.column)));
+        }
+        if request.value.is_some() && !(request.add.is_empty() && request.remove.is_empty()) {
+            return Err(Error::invalid_field("value", "format", "either value, or add and remove"));
+        }
+        let id = match &request.id {
+            Json::String(id) => id.clone(),
+            other => other.to_string(),
+        };
+        let (key, before) = self.present(change, &table, &id, None).await?;
+        let old: Json = serde_json::from_str(&before).map_err(Error::internal)?;
+        let values = applied(old.get(&request.column).unwrap_or(&Json::Null), request)?;
+        let body = Map::from_iter([(request.column.clone(), Json::Array(values.clone()))]);
+        let written = write::values(&table, self.0.vault(), &body, false)?;
+        let Statement { sql, args } = write::update(&table, &key, written);
+        change.run(AssertSqlSafe(sql), args).await.map_err(|e| write::refused(&table, e))?;
+        let mut new = old.clone();
+        new[&request.column] = Json::Array(values.clone());
+        let changed = write::changed(&old, &new);
+        self.record(change, &table, "updated", &key, &new, &[&request.column], Some(changed)).await?;
+        Ok(values)
+    }
+}
+
+fn applied(present: &Json, request: &Checklist) -> Result<Vec<Json>> {
+    if let Some(values) = &request.value {
+        return Ok(values.clone());
+    }
+    let mut values = match present {
+        Json::Null => Vec::new(),
+        Json::Array(values) => values.clone(),
+        _ => return Err(Error::invalid_field("column", "type", "the column holds no array: set `value` first")),
+    };
+    values.retain(|value| !request.remove.contains(value));
+    for value in &request.add {
+        if !values.contains(value) {
+            values.push(value.clone());
+        }
+    }
+    Ok(values)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn values_are_added_once_and_removed() {
+        let request = |add: Json, remove: Json| -> Checklist {
+            serde_json::from_value(json!({"table": "t", "column": "c", "id": 1, "add": add, "remove": remove})).expect("request")
+        };
+        for (present, add, remove, expected) in [
+            (json!(null), json!(["a"]), json!([]), json!(["a"])),
+            (json!(["a", "b"]), json!(["b", "c", "c"]), json!(["a"]), json!(["b", "c"])),
+            (json!(["a"]), json!(["a"]), json!(["a"]), json!(["a"])),
+            (json!([1, "1"]), json!([]), json!(["1"]), json!([1])),
+        ] {
+            assert_eq!(Json::Array(applied(&present, &request(add, remove)).expect("array")), expected);
+        }
+        assert!(applied(&json!({"a": 1}), &request(json!([]), json!([]))).is_err());
+    }
+}

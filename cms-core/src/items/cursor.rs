@@ -1,0 +1,28 @@
+//! The place in a sorted list where the next page starts.
+
+use data_encoding::BASE64URL_NOPAD;
+use serde_json::Value;
+
+use super::{query::Query, table::Table};
+use crate::{Result, crypto, page::foreign_cursor};
+
+/// What a cursor belongs to: the same table, order and conditions.
+fn list_of(table: &Table, query: &Query) -> String {
+    let parts = format!("{:?}", (&table.name, &query.sort, &query.filters, &query.search, &query.language));
+    crypto::sha256_hex(parts.as_bytes())[..12].to_owned()
+}
+
+/// `place` is the JSON array of the last row's sort values.
+pub(super) fn encode(table: &Table, query: &Query, place: &str) -> String {
+    BASE64URL_NOPAD.encode(format!("{}{place}", list_of(table, query)).as_bytes())
+}
+
+/// The sort values of the row before the page.
+pub(super) fn decode(table: &Table, query: &Query, cursor: &str, columns: usize) -> Result<Vec<Value>> {
+    let bytes = BASE64URL_NOPAD.decode(cursor.as_bytes()).map_err(|_| foreign_cursor())?;
+    let text = String::from_utf8(bytes).map_err(|_| foreign_cursor())?;
+    let place = text.strip_prefix(&list_of(table, query)).ok_or_else(foreign_cursor)?;
+    let values: Vec<Value> = serde_json::from_str(place).map_err(|_| foreign_cursor())?;
+    let scalar = |value: &Value| !value.is_array() && !value.is_object() && !value.as_str().is_some_and(|s| s.contains('\0'));
+    if values.len() == columns && values.iter().all(scalar) { Ok(values) } else { Err(foreign_cursor()) }
+}

@@ -1,0 +1,193 @@
+//! Making and extending the tables that plugins declare. Only additions happen by themselves; what would lose data is refused.
+
+use sqlx::{AssertSqlSafe, SqlSafeStr};
+
+use super::{check, registry::load_error, sql, table::Column};
+use crate::{
+    AuditEntry, Change, Cms, Error, Result, args,
+    db::{
+        Dialect,
+        dialect::{Col, Kind, quote},
+    },
+    plugins::{ColumnDeclaration, Plugin, TableDeclaration},
+};
+
+/// Brings the declared tables of a plugin to their declared form.
+pub(crate) async fn install(cms: &Cms, change: &mut Change, plugin: &Plugin) -> Result<()> {
+    let owned: Vec<&TableDeclaration> = plugin.tables.iter().filter(|t| !t.adopt).collect();
+    for table in in_order_of_reference(&owned)? {
+        let recorded: Option<(String, String)> = change.optional(sql::DECLARATION, args![&table.name]).await?;
+        let text = serde_json::to_string(table).map_err(Error::internal)?;
+        match recorded {
+            None => create(cms, change, plugin, table).await?,
+            Some((owner, _)) if owner != plugin.id => {
+                return Err(load_error(format!("{}: the table {} belongs to the plugin {owner}.", plugin.id, table.name)));
+            }
+            Some((_, before)) if before == text => continue,
+            Some((_, before)) => extend(cms, change, plugin, table, &before).await?,
+        }
+        change.run(sql::RECORD_DECLARATION, args![&table.name, &plugin.id, text, change.now()]).await?;
+        change.touch(&table.name);
+        change.audit(AuditEntry { action: "install", table: &table.name, id: "", columns: &[] }).await?;
+    }
+    Ok(())
+}
+
+/// Referenced tables first, because a foreign key needs them.
+fn in_order_of_reference<'a>(tables: &[&'a TableDeclaration]) -> Result<Vec<&'a TableDeclaration>> {
+    let mut waiting: Vec<&TableDeclaration> = tables.to_vec();
+    let mut ordered = Vec::new();
+    while !waiting.is_empty() {
+        let blocked = |table: &TableDeclaration| {
+            let mut targets = table.columns.iter().filter_map(|c| c.references.as_deref());
+            targets.any(|target| target != table.name && waiting.iter().any(|w| w.name == target))
+        };
+        let Some(free) = waiting.iter().position(|table| !blocked(table)) else {
+            let names: Vec<_> = waiting.iter().map(|t| t.name.as_str()).collect();
+            return Err(load_error(format!(
+                "The tables {} refer to each other in a circle: leave one `references` out.",
+                names.join(", ")
+            )));
+        };
+        ordered.push(waiting.remove(free));
+    }
+    Ok(ordered)
+}
+
+async fn create(cms: &Cms, change: &mut Change, plugin: &Plugin, table: &TableDeclaration) -> Result<()> {
+    let dialect = cms.db().dialect();
+    if cms.db().describe(&table.name).await?.is_some() {
+        return Err(load_error(format!(
+            "{}: the database has a table {} that this service did not make: serve it with \"adopt\": true, or choose another name.",
+            plugin.id, table.name
+        )));
+    }
+    let mut columns = Vec::new();
+    if table.multilanguage {
+        columns.push((own("base_id", Kind::Integer), String::new()));
+        columns.push((own("language_short", Kind::Text), " not null".to_owned()));
+    }
+    for column in &table.columns {
+        columns.push((own(&column.name, kind(column)?), definition(dialect, column)?));
+    }
+    run(change, dialect.create_table(&table.name, &columns)).await?;
+    if table.multilanguage {
+        index(change, true, &table.name, &["base_id", "language_short"]).await?;
+    }
+    for column in &table.columns {
+        index_column(change, table, column).await?;
+    }
+    Ok(())
+}
+
+async fn extend(cms: &Cms, change: &mut Change, plugin: &Plugin, table: &TableDeclaration, before: &str) -> Result<()> {
+    let before: TableDeclaration = serde_json::from_str(before).map_err(Error::internal)?;
+    let mut losses = Vec::new();
+    for old in &before.columns {
+        match table.columns.iter().find(|c| c.name == old.name) {
+            None => losses.push(loss(change, table, &old.name, "would be dropped").await?),
+            Some(new) if new.kind() != old.kind() => losses.push(loss(change, table, &old.name, "would change its type").await?),
+            Some(_) => {}
+        }
+    }
+    if before.multilanguage && !table.multilanguage {
+        losses.push("language versions would be mixed".to_owned());
+    }
+    if !losses.is_empty() {
+        return Err(load_error(format!(
+            "{}: {} was not changed, because data would be lost: {}.",
+            plugin.id,
+            table.name,
+            losses.join("; ")
+        )));
+    }
+    if table.multilanguage && !before.multilanguage {
+        return Err(load_error(format!(
+            "{}: {} has rows without a language: make a new table for language versions.",
+            plugin.id, table.name
+        )));
+    }
+    let dialect = cms.db().dialect();
+    for column in table.columns.iter().filter(|c| !before.columns.iter().any(|old| old.name == c.name)) {
+        if column.required && column.default.is_none() {
+            return Err(load_error(format!(
+                "{}: {}.{} is new and required, so it needs a default for the rows that exist.",
+                plugin.id, table.name, column.name
+            )));
+        }
+        let kind = kind(column)?;
+        let sql = format!(
+            "alter table {} add column {} {}{}",
+            quote(&table.name),
+            quote(&column.name),
+            dialect.declared_type(kind),
+            definition(dialect, column)?
+        );
+        run(change, sql).await?;
+        index_column(change, table, column).await?;
+    }
+    Ok(())
+}
+
+async fn loss(change: &mut Change, table: &TableDeclaration, column: &str, what: &str) -> Result<String> {
+    let sql = format!("select count({}) from {}", quote(column), quote(&table.name));
+    let (rows,): (i64,) = change.one(AssertSqlSafe(sql), Vec::new()).await?;
+    Ok(format!("column {column} {what} ({rows} rows have a value)"))
+}
+
+fn own(name: &str, kind: Kind) -> Col<'_> {
+    Col { name, kind, native: "", own: true }
+}
+
+fn kind(column: &ColumnDeclaration) -> Result<Kind> {
+    column.kind().ok_or_else(|| load_error(format!("column {} has no known type", column.name)))
+}
+
+/// ` not null default ... references ...`
+fn definition(dialect: Dialect, column: &ColumnDeclaration) -> Result<String> {
+    let mut sql = String::new();
+    if column.required {
+        sql.push_str(" not null");
+    }
+    if let Some(default) = column.default.as_ref().filter(|v| !v.is_null()) {
+        let kind = kind(column)?;
+        let like = Column {
+            name: column.name.clone(),
+            kind,
+            field_type: String::new(),
+            required: false,
+            has_default: false,
+            generated: false,
+            references: None,
+            cast: String::new(),
+            own: true,
+        };
+        let value =
+            check::value(&like, dialect, default).map_err(|e| load_error(format!("default of {}: {}", e.field, e.message)))?;
+        sql.push_str(" default ");
+        sql.push_str(&dialect.literal(&dialect.stored(like.col(), value)));
+    }
+    if let Some(target) = &column.references {
+        let table = super::core::source_of(target).unwrap_or(target);
+        sql.push_str(&format!(" references {} (\"id\")", quote(table)));
+    }
+    Ok(sql)
+}
+
+async fn index_column(change: &mut Change, table: &TableDeclaration, column: &ColumnDeclaration) -> Result<()> {
+    if column.unique || column.references.is_some() {
+        index(change, column.unique, &table.name, &[&column.name]).await?;
+    }
+    Ok(())
+}
+
+async fn index(change: &mut Change, unique: bool, table: &str, columns: &[&str]) -> Result<()> {
+    let unique = if unique { "unique " } else { "" };
+    let name = quote(&format!("{table}_{}", columns.join("_")));
+    let columns: Vec<_> = columns.iter().map(|c| quote(c)).collect();
+    run(change, format!("create {unique}index {name} on {} ({})", quote(table), columns.join(", "))).await
+}
+
+async fn run(change: &mut Change, sql: String) -> Result<()> {
+    change.script(AssertSqlSafe(sql).into_sql_str()).await
+}

@@ -1,0 +1,65 @@
+//! The primary key of a record, as `id` names it: a bare value, or a JSON array for a composite key.
+
+use serde_json::Value;
+
+use super::{check, table::Table};
+use crate::{Code, Error, Result};
+
+/// Values of the key's columns in order, in canonical form.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Key(pub(super) Vec<Value>);
+
+impl Key {
+    /// Reads `id`.
+    pub(super) fn parse(table: &Table, id: &str) -> Result<Self> {
+        if !table.writable() {
+            return Err(Error::new(
+                Code::BadQuery,
+                format!("{} has no primary key: read it as a list, with filters.", table.name),
+            ));
+        }
+        let wanted = table.key.len();
+        let parts: Vec<Value> = if wanted == 1 {
+            vec![id.into()]
+        } else {
+            serde_json::from_str(id).ok().filter(|parts: &Vec<Value>| parts.len() == wanted).ok_or_else(|| composite(table))?
+        };
+        let values = table.key_columns().zip(&parts).map(|(column, part)| check::value(column, table.dialect, part));
+        values
+            .collect::<Result<_, _>>()
+            .map(Self)
+            .map_err(|e| Error::new(Code::BadQuery, format!("id does not fit the key column {}: {}.", e.field, e.message)))
+    }
+
+    /// Reads the JSON array that the database gives for a key.
+    pub(super) fn from_json(table: &Table, json: &str) -> Result<Self> {
+        let parts: Vec<Value> = serde_json::from_str(json).map_err(Error::internal)?;
+        let values = table.key_columns().zip(&parts).map(|(column, part)| check::value(column, table.dialect, part));
+        values.collect::<Result<_, _>>().map(Self).map_err(|e| Error::internal(e.message))
+    }
+
+    /// As `id` spells it.
+    pub(super) fn spelled(&self) -> String {
+        match self.0.as_slice() {
+            [Value::String(text)] => text.clone(),
+            [one] => one.to_string(),
+            many => Value::from(many).to_string(),
+        }
+    }
+
+    /// As JSON: a value, or an array.
+    pub(super) fn json(&self) -> Value {
+        match self.0.as_slice() {
+            [one] => one.clone(),
+            many => Value::from(many),
+        }
+    }
+}
+
+fn composite(table: &Table) -> Error {
+    let names: Vec<_> = table.key_columns().map(|column| column.name.as_str()).collect();
+    Error::new(
+        Code::BadQuery,
+        format!("{} has a key of several columns: give id as a JSON array of [{}].", table.name, names.join(", ")),
+    )
+}

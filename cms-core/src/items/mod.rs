@@ -1,0 +1,327 @@
+//! Items: the rows of content tables, read and written as JSON that the database itself makes and takes apart.
+
+mod check;
+mod checklist;
+pub(crate) mod core;
+mod cursor;
+pub(crate) mod install;
+mod key;
+mod query;
+pub(crate) mod registry;
+mod select;
+pub(crate) mod sql;
+mod table;
+mod write;
+
+use std::sync::Arc;
+
+use data_encoding::BASE64URL_NOPAD;
+use serde_json::{Map, Value as Json};
+use sqlx::AssertSqlSafe;
+
+pub use query::{Filter, Op, Query};
+pub use registry::Tables;
+pub use table::{Column, Table};
+
+use self::{
+    key::Key,
+    select::{Conditions, Statement},
+};
+use crate::{AuditEntry, Change, Cms, Code, Error, Result, crypto};
+
+/// The items of a site: `cms.items()`.
+pub struct Items<'a>(pub(crate) &'a Cms);
+
+/// A page of records.
+#[derive(Clone, Debug)]
+pub struct List {
+    /// The records as JSON objects, joined by commas.
+    pub records: String,
+    /// Rows that were asked for.
+    pub limit: u32,
+    /// The cursor of the next page; None at the end.
+    pub next: Option<String>,
+    /// Matching rows in all, when `count` was asked.
+    pub total: Option<i64>,
+}
+
+/// A record that was written.
+#[derive(Clone, Debug)]
+pub struct Written {
+    /// Its id as `id=` takes it.
+    pub id: String,
+    /// The record as JSON.
+    pub json: String,
+}
+
+/// The strong entity tag of a record: it changes with every change of the JSON.
+///
+/// ```
+/// assert_eq!(cms_core::items::etag("{}").len(), 24);
+/// ```
+#[must_use]
+pub fn etag(json: &str) -> String {
+    format!("\"{}\"", &BASE64URL_NOPAD.encode(&crypto::sha256(json.as_bytes()))[..22])
+}
+
+/// What a caller demands of the record's present state (RFC 9110, 13.1.1).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum IfMatch {
+    /// Nothing.
+    Nothing,
+    /// It exists.
+    Any,
+    /// It has one of these tags.
+    Tags(Vec<String>),
+}
+
+impl IfMatch {
+    /// Reads the header.
+    #[must_use]
+    pub fn parse(header: Option<&str>) -> Self {
+        match header.map(str::trim) {
+            None => Self::Nothing,
+            Some("*") => Self::Any,
+            // A weak tag never matches here, so it may stay in the list.
+            Some(tags) => Self::Tags(tags.split(',').map(|tag| tag.trim().to_owned()).collect()),
+        }
+    }
+
+    fn check(&self, table: &Table, json: &str) -> Result<()> {
+        match self {
+            Self::Nothing if table.require_if_match => Err(Error::new(
+                Code::PreconditionRequired,
+                format!("{} demands If-Match: send the ETag of the record you read.", table.name),
+            )),
+            Self::Tags(tags) if !tags.contains(&etag(json)) => {
+                Err(Error::new(Code::Stale, "The record has changed since you read it: read it again, then repeat the change."))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Items<'_> {
+    /// The content table of this name.
+    ///
+    /// # Errors
+    /// `unknown_table`.
+    pub fn table(&self, name: &str) -> Result<Arc<Table>> {
+        self.0.tables().find(name).ok_or_else(|| Error::new(Code::UnknownTable, format!("There is no content table {name:?}.")))
+    }
+
+    /// One record as JSON; with `query.language` its version in that language.
+    ///
+    /// # Errors
+    /// `not_found`, `unknown_table`, `bad_query`.
+    pub async fn get(&self, table: &str, id: &str, query: &Query) -> Result<String> {
+        let (table, tables) = (self.table(table)?, self.0.tables());
+        let mut conditions = Conditions::new(&table);
+        match &query.language {
+            Some(language) => version(&mut conditions, &table, id, language)?,
+            None => conditions.key(&Key::parse(&table, id)?),
+        }
+        let Statement { sql, args } = select::one(&tables, &table, conditions, query, false)?;
+        let found: Option<(String,)> = self.0.db().optional(AssertSqlSafe(sql), args).await?;
+        found.map(|(json,)| table.compact(json)).ok_or_else(|| not_found(&table, id, query.language.as_deref()))
+    }
+
+    /// The first record that matches, in the query's order.
+    ///
+    /// # Errors
+    /// `unknown_table`, `bad_query`.
+    pub async fn first(&self, table: &str, query: &Query) -> Result<Option<String>> {
+        let list = self.list(table, &Query { limit: 1, ..query.clone() }).await?;
+        Ok(Some(list.records).filter(|json| !json.is_empty()))
+    }
+
+    /// A page of records.
+    ///
+    /// # Errors
+    /// `unknown_table`, `bad_query`.
+    pub async fn list(&self, table: &str, query: &Query) -> Result<List> {
+        let (table, tables) = (self.table(table)?, self.0.tables());
+        let Statement { sql, args } = select::page(&tables, &table, query)?;
+        let (records, place, found, total): (Option<String>, Option<String>, i64, Option<i64>) =
+            self.0.db().one(AssertSqlSafe(sql), args).await?;
+        let more = found > i64::from(query.limit);
+        let next = place.filter(|_| more).map(|place| cursor::encode(&table, query, &place));
+        Ok(List { records: table.compact(records.unwrap_or_default()), limit: query.limit, next, total })
+    }
+
+    /// The content table that `column` refers to, to judge whether a caller may see it.
+    ///
+    /// # Errors
+    /// `bad_query` when the column is no reference.
+    pub fn reference(&self, table: &str, column: &str) -> Result<Arc<Table>> {
+        select::reference(&self.0.tables(), &*self.table(table)?, column)
+    }
+
+    /// Adds a record.
+    ///
+    /// # Errors
+    /// `validation_failed`, `database_error`, `conflict`; nothing is written then, and the change cannot be committed.
+    pub async fn create(&self, change: &mut Change, table: &str, body: &Map<String, Json>) -> Result<Written> {
+        let table = self.writable(table)?;
+        let mut body = std::borrow::Cow::Borrowed(body);
+        if table.multilanguage && !body.contains_key("language_short") {
+            let first = self.0.settings().languages.first().map_or("en", String::as_str);
+            body.to_mut().insert("language_short".to_owned(), first.into());
+        }
+        let values = write::values(&table, self.0.vault(), &body, true)?;
+        let columns: Vec<&str> = values.iter().map(|(column, _)| column.name.as_str()).collect();
+        let key_given = table.key_columns().any(|key| columns.contains(&key.name.as_str()));
+        let Statement { sql, args } = write::insert(&table, values.clone());
+        let (key,): (String,) = change.one(AssertSqlSafe(sql), args).await.map_err(|e| write::refused(&table, e))?;
+        let key = Key::from_json(&table, &key)?;
+        if table.multilanguage && !columns.contains(&"base_id") {
+            let Statement { sql, args } = write::own_base(&table, &key);
+            change.run(AssertSqlSafe(sql), args).await.map_err(|e| write::refused(&table, e))?;
+        }
+        if let (true, [one]) = (key_given && !table.adopted, table.key.as_slice())
+            && let Some(sql) = table.dialect.advance_id(&table.source, &table.columns[*one].name)
+        {
+            change.all::<(Option<String>,)>(AssertSqlSafe(sql), Vec::new()).await?;
+        }
+        let json = self.locked(change, &table, &key).await?.ok_or_else(|| Error::internal("a new row cannot be read"))?;
+        let record = parsed(&json)?;
+        self.record(change, &table, "created", &key, &record, &columns, None).await?;
+        Ok(Written { id: key.spelled(), json })
+    }
+
+    /// Changes the columns in `body`.
+    ///
+    /// # Errors
+    /// `not_found`, `stale`, `precondition_required`, and as [`Items::create`].
+    pub async fn update(
+        &self,
+        change: &mut Change,
+        table: &str,
+        id: &str,
+        language: Option<&str>,
+        if_match: &IfMatch,
+        body: &Map<String, Json>,
+    ) -> Result<Written> {
+        let table = self.writable(table)?;
+        let values = write::values(&table, self.0.vault(), body, false)?;
+        let columns: Vec<&str> = values.iter().map(|(column, _)| column.name.as_str()).collect();
+        let (key, before) = self.present(change, &table, id, language).await?;
+        if_match.check(&table, &before)?;
+        if columns.is_empty() {
+            return Ok(Written { id: key.spelled(), json: before });
+        }
+        let moved = moved_key(&table, &key, &values);
+        let Statement { sql, args } = write::update(&table, &key, values.clone());
+        change.run(AssertSqlSafe(sql), args).await.map_err(|e| write::refused(&table, e))?;
+        let json = self.locked(change, &table, &moved).await?.ok_or_else(|| Error::internal("a changed row cannot be read"))?;
+        let (old, new) = (parsed(&before)?, parsed(&json)?);
+        let changed = write::changed(&old, &new);
+        self.record(change, &table, "updated", &moved, &new, &columns, Some(changed)).await?;
+        Ok(Written { id: moved.spelled(), json })
+    }
+
+    /// Removes a record; the event carries it as it was.
+    ///
+    /// # Errors
+    /// `not_found`, `stale`, `precondition_required`, `conflict` when other rows refer to it.
+    pub async fn delete(
+        &self,
+        change: &mut Change,
+        table: &str,
+        id: &str,
+        language: Option<&str>,
+        if_match: &IfMatch,
+    ) -> Result<()> {
+        let table = self.writable(table)?;
+        let (key, before) = self.present(change, &table, id, language).await?;
+        if_match.check(&table, &before)?;
+        let Statement { sql, args } = write::delete(&table, &key);
+        change.run(AssertSqlSafe(sql), args).await.map_err(|e| write::refused(&table, e))?;
+        self.record(change, &table, "deleted", &key, &parsed(&before)?, &[], None).await
+    }
+
+    fn writable(&self, name: &str) -> Result<Arc<Table>> {
+        let table = self.table(name)?;
+        if table.writable() {
+            return Ok(table);
+        }
+        Err(Error::new(Code::MethodNotAllowed, format!("{name} has no primary key, so it can only be read.")))
+    }
+
+    /// The key and the present record, locked until the change ends.
+    async fn present(&self, change: &mut Change, table: &Table, id: &str, language: Option<&str>) -> Result<(Key, String)> {
+        let key = match language {
+            Some(language) => self.version_key(change, table, id, language).await?,
+            None => Key::parse(table, id)?,
+        };
+        let json = self.locked(change, table, &key).await?;
+        json.map(|json| (key, json)).ok_or_else(|| not_found(table, id, language))
+    }
+
+    async fn version_key(&self, change: &mut Change, table: &Table, id: &str, language: &str) -> Result<Key> {
+        let mut conditions = Conditions::new(table);
+        version(&mut conditions, table, id, language)?;
+        let key: Vec<_> = table.key_columns().map(|c| table.dialect.compared("t", c.col())).collect();
+        let sql = format!("select {} from {} t{}", table.dialect.array(&key), table.quoted(), conditions.sql());
+        let found: Option<(String,)> = change.optional(AssertSqlSafe(sql), conditions.into_args()).await?;
+        let (key,) = found.ok_or_else(|| not_found(table, id, Some(language)))?;
+        Key::from_json(table, &key)
+    }
+
+    async fn locked(&self, change: &mut Change, table: &Table, key: &Key) -> Result<Option<String>> {
+        let mut conditions = Conditions::new(table);
+        conditions.key(key);
+        let Statement { sql, args } = select::one(&self.0.tables(), table, conditions, &Query::default(), true)?;
+        let found: Option<(String,)> = change.optional(AssertSqlSafe(sql), args).await?;
+        Ok(found.map(|(json,)| table.compact(json)))
+    }
+
+    /// Event, audit row and epoch of a written record.
+    #[expect(clippy::too_many_arguments, reason = "one fact each, all of them needed for the three records")]
+    async fn record(
+        &self,
+        change: &mut Change,
+        table: &Table,
+        what: &'static str,
+        key: &Key,
+        record: &Json,
+        columns: &[&str],
+        changed: Option<Vec<String>>,
+    ) -> Result<()> {
+        let language = record.get("language_short").and_then(Json::as_str);
+        let mut data = write::event(table, &key.json(), language, record);
+        if let Some(changed) = changed {
+            let named: Vec<String> = changed.into_iter().filter(|name| !crate::events::is_removed(name)).collect();
+            data["changed"] = named.into();
+        }
+        let action = what.trim_end_matches('d');
+        change.emit(&format!("item.{}.{what}", table.name), data).await?;
+        change.audit(AuditEntry { action, table: &table.name, id: &key.spelled(), columns }).await?;
+        change.touch(&table.name);
+        Ok(())
+    }
+}
+
+/// The row in `language` of the record whose base, or any version of it, has this id.
+fn version(conditions: &mut Conditions, table: &Table, id: &str, language: &str) -> Result<()> {
+    if !table.multilanguage {
+        return Err(Error::new(Code::BadQuery, format!("{} has no language versions: leave language out.", table.name)));
+    }
+    conditions.version_of(&Key::parse(table, id)?);
+    conditions.equals("language_short", language)
+}
+
+fn moved_key(table: &Table, key: &Key, values: &write::Values) -> Key {
+    let part =
+        |(column, old): (&Column, &Json)| values.iter().find(|(c, _)| c.name == column.name).map_or(old, |(_, new)| new).clone();
+    Key(table.key_columns().zip(&key.0).map(part).collect())
+}
+
+fn parsed(json: &str) -> Result<Json> {
+    serde_json::from_str(json).map_err(Error::internal)
+}
+
+fn not_found(table: &Table, id: &str, language: Option<&str>) -> Error {
+    let version = language.map(|l| format!(" in language {l:?}")).unwrap_or_default();
+    Error::new(Code::NotFound, format!("{} has no record with id {id}{version}.", table.name))
+}

@@ -1,0 +1,228 @@
+//! What a reader may ask of a table, read from query parameters.
+
+use crate::{Code, DEFAULT_LIMIT, Error, MAX_LIMIT, Result};
+
+/// Filters of one request at most, and values of one `in` list.
+const MAX_FILTERS: usize = 50;
+const MAX_VALUES: usize = 500;
+/// Characters of a search.
+const MAX_SEARCH: usize = 200;
+
+/// Which rows of a table, which of their columns, in which order.
+///
+/// ```
+/// use cms_core::items::Query;
+/// let query = Query::parse([("sort", "-created,title"), ("filter[status][eq]", "new"), ("limit", "20")])?;
+/// assert_eq!(query.limit, 20);
+/// # Ok::<(), cms_core::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Query {
+    /// Only versions in this language.
+    pub language: Option<String>,
+    /// Rows of a page, 1 to 500.
+    pub limit: u32,
+    /// Where the page starts: `meta.next` of the page before.
+    pub cursor: Option<String>,
+    /// Rows to skip; slow for large numbers, a cursor is not.
+    pub offset: u32,
+    /// Columns, true = descending. The primary key always comes last.
+    pub sort: Vec<(String, bool)>,
+    /// Columns to show; empty: all.
+    pub fields: Vec<String>,
+    /// All must hold.
+    pub filters: Vec<Filter>,
+    /// Text that some text column must contain, ignoring ASCII case.
+    pub search: Option<String>,
+    /// Also count all matching rows.
+    pub count: bool,
+    /// References to replace by the record they name.
+    pub expand: Vec<String>,
+}
+
+/// One condition on a column.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Filter {
+    /// The column.
+    pub column: String,
+    /// How it is compared.
+    pub op: Op,
+    /// With what; several for `in` and `nin`.
+    pub values: Vec<String>,
+}
+
+macro_rules! ops {
+    ($($(#[$doc:meta])* $name:ident = $text:literal),* $(,)?) => {
+        /// A comparison. The negative ones hold for null, so that `ne` is the complement of `eq`, `nin` of `in`.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Op { $($(#[$doc])* $name),* }
+        impl Op {
+            const ALL: &[(&str, Op)] = &[$(($text, Op::$name)),*];
+        }
+    };
+}
+ops! {
+    /// Equal.
+    Eq = "eq",
+    /// Not equal, or null.
+    Ne = "ne",
+    /// Greater.
+    Gt = "gt",
+    /// Greater or equal.
+    Gte = "gte",
+    /// Less.
+    Lt = "lt",
+    /// Less or equal.
+    Lte = "lte",
+    /// One of a comma-separated list.
+    In = "in",
+    /// None of the list, or null.
+    Nin = "nin",
+    /// Text that contains, ignoring ASCII case.
+    Contains = "contains",
+    /// Text that starts with.
+    StartsWith = "starts_with",
+    /// Text that ends with.
+    EndsWith = "ends_with",
+    /// `true`: is null; `false`: is not.
+    Null = "null",
+}
+
+impl Default for Query {
+    fn default() -> Self {
+        Self {
+            language: None,
+            limit: DEFAULT_LIMIT,
+            cursor: None,
+            offset: 0,
+            sort: Vec::new(),
+            fields: Vec::new(),
+            filters: Vec::new(),
+            search: None,
+            count: false,
+            expand: Vec::new(),
+        }
+    }
+}
+
+impl Query {
+    /// Reads decoded query parameters. `table` and `id` are skipped: they say which table and record, not how.
+    ///
+    /// # Errors
+    /// `bad_query` for parameters that are unknown or cannot be read.
+    pub fn parse<'a>(parameters: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self> {
+        let mut query = Self::default();
+        for (name, value) in parameters {
+            match name {
+                "table" | "id" => {}
+                "language" => query.language = Some(value.to_owned()),
+                "limit" => query.limit = number(name, value, 1, MAX_LIMIT)?,
+                "offset" => query.offset = number(name, value, 0, i32::MAX as u32)?,
+                "cursor" => query.cursor = Some(value.to_owned()),
+                "sort" => {
+                    query.sort =
+                        list(value).map(|c| c.strip_prefix('-').map_or((c.to_owned(), false), |c| (c.to_owned(), true))).collect()
+                }
+                "fields" => query.fields = list(value).map(str::to_owned).collect(),
+                "expand" => query.expand = list(value).map(str::to_owned).collect(),
+                "count" => query.count = truth(name, value)?,
+                "search" if value.chars().count() > MAX_SEARCH => {
+                    return Err(bad(format!("search takes at most {MAX_SEARCH} characters.")));
+                }
+                "search" => query.search = Some(value.to_owned()).filter(|text| !text.is_empty()),
+                _ => query.filters.push(filter(name, value)?),
+            }
+        }
+        if query.filters.len() > MAX_FILTERS {
+            return Err(bad(format!("At most {MAX_FILTERS} filters.")));
+        }
+        if query.cursor.is_some() && query.offset > 0 {
+            return Err(bad("Either cursor or offset."));
+        }
+        if query.search.as_ref().is_some_and(|text| text.contains('\0')) {
+            return Err(bad("search cannot hold the character U+0000."));
+        }
+        Ok(query)
+    }
+}
+
+fn bad(detail: impl Into<String>) -> Error {
+    Error::new(Code::BadQuery, detail)
+}
+
+fn list(value: &str) -> impl Iterator<Item = &str> {
+    value.split(',').map(str::trim).filter(|part| !part.is_empty())
+}
+
+fn number(name: &str, value: &str, from: u32, to: u32) -> Result<u32> {
+    value
+        .parse()
+        .ok()
+        .filter(|n| (from..=to).contains(n))
+        .ok_or_else(|| bad(format!("{name} is a whole number from {from} to {to}.")))
+}
+
+fn truth(name: &str, value: &str) -> Result<bool> {
+    match value {
+        "true" | "1" => Ok(true),
+        "false" | "0" => Ok(false),
+        _ => Err(bad(format!("{name} is true or false."))),
+    }
+}
+
+/// `filter[column][op]=value` or `filter[column]=value`.
+fn filter(name: &str, value: &str) -> Result<Filter> {
+    let known = "table, id, language, limit, offset, cursor, sort, fields, expand, count, search, filter[column][op]";
+    let inside = name.strip_prefix("filter[").and_then(|rest| rest.strip_suffix(']'));
+    let inside = inside.ok_or_else(|| bad(format!("There is no parameter {name:?}; there are {known}.")))?;
+    let (column, op) = inside.rsplit_once("][").unwrap_or((inside, "eq"));
+    let Some((_, op)) = Op::ALL.iter().find(|(text, _)| *text == op) else {
+        let all: Vec<_> = Op::ALL.iter().map(|(text, _)| *text).collect();
+        return Err(bad(format!("There is no operator {op:?}; there are {}.", all.join(", "))));
+    };
+    let values = match op {
+        Op::In | Op::Nin => value.split(',').map(str::to_owned).collect(),
+        _ => vec![value.to_owned()],
+    };
+    if values.len() > MAX_VALUES {
+        return Err(bad(format!("A list holds at most {MAX_VALUES} values.")));
+    }
+    Ok(Filter { column: column.to_owned(), op: *op, values })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn parameters_are_read_or_refused() {
+        let query =
+            Query::parse([("filter[a b][in]", "x,y"), ("filter[n]", "1"), ("sort", "-a, b"), ("count", "true")]).expect("query");
+        assert_eq!(query.filters[0], Filter { column: "a b".into(), op: Op::In, values: vec!["x".into(), "y".into()] });
+        assert_eq!(query.filters[1].op, Op::Eq);
+        assert_eq!(query.sort, [("a".to_owned(), true), ("b".to_owned(), false)]);
+        for bad in [
+            ("limit", "0"),
+            ("limit", "501"),
+            ("limit", "x"),
+            ("offset", "-1"),
+            ("count", "maybe"),
+            ("limt", "5"),
+            ("filter[a][like]", "x"),
+            ("filter[a", "x"),
+        ] {
+            assert_eq!(Query::parse([bad]).map_err(|e| e.code()), Err(Code::BadQuery), "{bad:?}");
+        }
+        assert!(Query::parse([("cursor", "x"), ("offset", "3")]).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_panics(name in "\\PC{0,40}", value in "\\PC{0,40}") {
+            let _ = Query::parse([(name.as_str(), value.as_str())]);
+            let _ = Query::parse([(format!("filter[{name}][in]").as_str(), value.as_str())]);
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! Builds the reads. Names are quoted and come from the registered tables, values are bound.
+
+use serde_json::Value as Json;
+
+use super::check;
+use super::{
+    cursor,
+    key::Key,
+    query::{Filter, Op, Query},
+    registry::Tables,
+    table::{Column, Table},
+};
+use crate::{
+    Code, Error, Result,
+    db::{
+        Value,
+        dialect::{Kind, quote},
+    },
+};
+
+/// A statement and its values.
+pub(super) struct Statement {
+    pub(super) sql: String,
+    pub(super) args: Vec<Value>,
+}
+
+/// The JSON object of a row `of`.
+pub(super) fn object(tables: &Tables, table: &Table, of: &str, fields: &[String], expand: &[String]) -> Result<String> {
+    for name in fields.iter().chain(expand) {
+        table.readable(name)?;
+    }
+    let shown = table.columns.iter().filter(|c| c.readable() && (fields.is_empty() || fields.contains(&c.name)));
+    let members = shown.map(|column| {
+        let value = if expand.contains(&column.name) {
+            expanded(tables, table, column, of)?
+        } else {
+            table.dialect.member(of, column.col())
+        };
+        Ok((column.name.as_str(), value))
+    });
+    Ok(table.dialect.object(&members.collect::<Result<Vec<_>>>()?))
+}
+
+/// The referenced record in the place of its id, without a query of its own.
+fn expanded(tables: &Tables, table: &Table, column: &Column, of: &str) -> Result<String> {
+    let target = reference(tables, table, &column.name)?;
+    let key = target.key_columns().next().map(Column::col).ok_or_else(|| no_reference(table, &column.name))?;
+    let inner = format!("{of}_{}", table.columns.iter().position(|c| c.name == column.name).unwrap_or_default());
+    let object = object(tables, &target, &inner, &[], &[])?;
+    let dialect = table.dialect;
+    let query = format!(
+        "select {object} from {} {inner} where {} = {}",
+        target.quoted(),
+        dialect.compared(&inner, key),
+        dialect.compared(of, column.col()),
+    );
+    Ok(dialect.nested(&query))
+}
+
+/// The content table that a column refers to.
+pub(super) fn reference(tables: &Tables, table: &Table, column: &str) -> Result<std::sync::Arc<Table>> {
+    let target = table.readable(column)?.references.as_deref().and_then(|name| tables.find(name));
+    target.filter(|t| t.key.len() == 1).ok_or_else(|| no_reference(table, column))
+}
+
+fn no_reference(table: &Table, column: &str) -> Error {
+    Error::new(
+        Code::BadQuery,
+        format!("{}.{column} is no reference to a content table with a single key, so it cannot be expanded.", table.name),
+    )
+}
+
+/// Collects values while conditions are written.
+pub(super) struct Conditions<'a> {
+    table: &'a Table,
+    args: Vec<Value>,
+    parts: Vec<String>,
+}
+
+impl<'a> Conditions<'a> {
+    pub(super) fn new(table: &'a Table) -> Self {
+        Self { table, args: Vec::new(), parts: Vec::new() }
+    }
+
+    /// After values that are bound already.
+    pub(super) fn after(table: &'a Table, args: Vec<Value>) -> Self {
+        Self { table, args, parts: Vec::new() }
+    }
+
+    fn compared(&self, column: &Column) -> String {
+        self.table.dialect.compared("t", column.col())
+    }
+
+    fn bind(&mut self, column: &Column, value: &Json) -> String {
+        self.args.push(self.table.dialect.comparable(column.col(), value));
+        self.table.dialect.parameter(self.args.len(), column.col())
+    }
+
+    fn bind_text(&mut self, text: &str) -> usize {
+        self.args.push(text.into());
+        self.args.len()
+    }
+
+    pub(super) fn key(&mut self, key: &Key) {
+        let table = self.table;
+        for (column, value) in table.key_columns().zip(&key.0) {
+            let part = format!("{} = {}", self.compared(column), self.bind(column, value));
+            self.parts.push(part);
+        }
+    }
+
+    /// Rows that are versions of the same record as `key`.
+    pub(super) fn version_of(&mut self, key: &Key) {
+        let mut base = Conditions::after(self.table, std::mem::take(&mut self.args));
+        base.key(key);
+        let id = self.table.key_columns().next().map(|c| quote(&c.name)).unwrap_or_default();
+        let source = self.table.quoted();
+        let part =
+            format!("coalesce(t.\"base_id\", t.{id}) = (select coalesce(t.\"base_id\", t.{id}) from {source} t{})", base.sql());
+        self.args = base.into_args();
+        self.parts.push(part);
+    }
+
+    pub(super) fn equals(&mut self, column: &str, value: &str) -> Result<()> {
+        self.filter(&Filter { column: column.to_owned(), op: Op::Eq, values: vec![value.to_owned()] })
+    }
+
+    pub(super) fn query(&mut self, query: &Query) -> Result<()> {
+        for filter in &query.filters {
+            self.filter(filter)?;
+        }
+        if let Some(language) = &query.language {
+            if !self.table.multilanguage {
+                return Err(Error::new(
+                    Code::BadQuery,
+                    format!("{} has no language versions: leave language out.", self.table.name),
+                ));
+            }
+            self.equals("language_short", language)?;
+        }
+        if let Some(text) = &query.search {
+            let n = self.bind_text(text);
+            let table = self.table;
+            let columns = table.columns.iter().filter(|c| c.kind == Kind::Text);
+            let parts: Vec<_> = columns.map(|c| table.dialect.contains(&self.compared(c), n)).collect();
+            self.parts.push(if parts.is_empty() { "1 = 0".to_owned() } else { format!("({})", parts.join(" or ")) });
+        }
+        Ok(())
+    }
+
+    fn filter(&mut self, filter: &Filter) -> Result<()> {
+        let column = self.table.readable(&filter.column)?;
+        let e = self.compared(column);
+        let bad = |detail: String| Error::new(Code::BadQuery, detail);
+        let first = filter.values.first().map_or("", String::as_str);
+        if filter.op == Op::Null {
+            let word = match first {
+                "true" | "1" => "is null",
+                "false" | "0" => "is not null",
+                _ => return Err(bad(format!("filter[{}][null] is true or false.", column.name))),
+            };
+            self.parts.push(format!("{e} {word}"));
+            return Ok(());
+        }
+        if column.kind == Kind::Binary {
+            return Err(bad(format!("{} holds bytes: it can only be filtered by null.", column.name)));
+        }
+        let part = match filter.op {
+            Op::Contains | Op::StartsWith | Op::EndsWith => {
+                if !matches!(column.kind, Kind::Text | Kind::Json) || first.contains('\0') {
+                    return Err(bad(format!("{} is not text: compare it with eq, gt, lt or in.", column.name)));
+                }
+                let n = self.bind_text(first);
+                match filter.op {
+                    Op::Contains => self.table.dialect.contains(&e, n),
+                    Op::StartsWith => format!("substr({e}, 1, length(${n})) = ${n}"),
+                    _ => format!("(length({e}) >= length(${n}) and substr({e}, length({e}) - length(${n}) + 1) = ${n})"),
+                }
+            }
+            op => {
+                let mut places = Vec::new();
+                for value in &filter.values {
+                    let value = check::text(column, self.table.dialect, value)
+                        .map_err(|e| bad(format!("filter[{}]: {}.", e.field, e.message)))?;
+                    places.push(self.bind(column, &value));
+                }
+                let (places, first) = (places.join(", "), places.first().cloned().unwrap_or_default());
+                match op {
+                    Op::Ne => format!("({e} <> {first} or {e} is null)"),
+                    Op::Gt => format!("{e} > {first}"),
+                    Op::Gte => format!("{e} >= {first}"),
+                    Op::Lt => format!("{e} < {first}"),
+                    Op::Lte => format!("{e} <= {first}"),
+                    Op::In => format!("{e} in ({places})"),
+                    Op::Nin => format!("({e} not in ({places}) or {e} is null)"),
+                    _ => format!("{e} = {first}"),
+                }
+            }
+        };
+        self.parts.push(part);
+        Ok(())
+    }
+
+    /// Rows after the place `values` in the order `sort`; nulls come last either way.
+    fn after_place(&mut self, sort: &[(&Column, bool)], values: &[Json]) {
+        let mut same: Vec<String> = Vec::new();
+        let mut ways = Vec::new();
+        for ((column, descending), value) in sort.iter().zip(values) {
+            let e = self.compared(column);
+            if value.is_null() {
+                // Nothing comes after null but other nulls.
+                same.push(format!("{e} is null"));
+                continue;
+            }
+            let place = self.bind(column, value);
+            let order = if *descending { "<" } else { ">" };
+            let nulls = if column.required { String::new() } else { format!(" or {e} is null") };
+            let mut way = same.clone();
+            way.push(format!("({e} {order} {place}{nulls})"));
+            ways.push(way.join(" and "));
+            same.push(format!("{e} = {place}"));
+        }
+        self.parts.push(if ways.is_empty() { "1 = 0".to_owned() } else { format!("({})", ways.join(" or ")) });
+    }
+
+    pub(super) fn sql(&self) -> String {
+        if self.parts.is_empty() { String::new() } else { format!(" where {}", self.parts.join(" and ")) }
+    }
+
+    pub(super) fn into_args(self) -> Vec<Value> {
+        self.args
+    }
+}
+
+/// One record: one row with its JSON, or none.
+pub(super) fn one(tables: &Tables, table: &Table, conditions: Conditions, query: &Query, lock: bool) -> Result<Statement> {
+    let object = object(tables, table, "t", &query.fields, &query.expand)?;
+    let lock = if lock { table.dialect.for_update() } else { "" };
+    let sql = format!("select {object} from {} t{}{lock}", table.quoted(), conditions.sql());
+    Ok(Statement { sql, args: conditions.into_args() })
+}
+
+/// A page: one row with the records joined by commas, the place of the last, how many were found (at most one more than the
+/// limit) and, if asked, how many there are in all.
+pub(super) fn page(tables: &Tables, table: &Table, query: &Query) -> Result<Statement> {
+    let sort = order(table, query)?;
+    let mut conditions = Conditions::new(table);
+    conditions.query(query)?;
+    let matching = conditions.sql();
+    if let Some(cursor) = &query.cursor {
+        let values = cursor::decode(table, query, cursor, sort.len())?;
+        conditions.after_place(&sort, &values);
+    }
+    let dialect = table.dialect;
+    let keys: Vec<String> = sort.iter().map(|(column, _)| dialect.compared("t", column.col())).collect();
+    let order =
+        sort.iter().zip(&keys).map(|((_, descending), e)| format!("{e} {} nulls last", if *descending { "desc" } else { "asc" }));
+    let order = order.collect::<Vec<_>>().join(", ");
+    let order_by = if order.is_empty() { String::new() } else { format!(" order by {order}") };
+    let (source, filtered, limit) = (table.quoted(), conditions.sql(), query.limit);
+    let object = object(tables, table, "t", &query.fields, &query.expand)?;
+    let place = dialect.array(&keys);
+    let total =
+        if query.count { format!("(select count(*) from {source} t{matching})") } else { "cast(null as bigint)".to_owned() };
+    let sql = format!(
+        "select string_agg(r.j, ',' order by r.n) filter (where r.n <= {limit}), max(case when r.n = {limit} then r.k end), count(*), {total} \
+         from (select row_number() over ({order_by}) as n, {object} as j, {place} as k \
+         from (select t.* from {source} t{filtered}{order_by} limit {} offset {}) t) r",
+        limit + 1,
+        query.offset,
+    );
+    Ok(Statement { sql, args: conditions.into_args() })
+}
+
+/// The order asked for, made total by the key. Without a key all columns that compare take its place.
+pub(super) fn order<'t>(table: &'t Table, query: &Query) -> Result<Vec<(&'t Column, bool)>> {
+    let mut sort: Vec<(&Column, bool)> = Vec::new();
+    for (name, descending) in &query.sort {
+        let column = table.readable(name)?;
+        if column.kind == Kind::Binary {
+            return Err(Error::new(Code::BadQuery, format!("{name} holds bytes: rows cannot be sorted by it.")));
+        }
+        if !sort.iter().any(|(c, _)| c.name == column.name) {
+            sort.push((column, *descending));
+        }
+    }
+    let ties: Vec<&Column> = if table.writable() {
+        table.key_columns().collect()
+    } else {
+        table.columns.iter().filter(|c| c.readable() && c.kind != Kind::Binary).collect()
+    };
+    for column in ties {
+        if !sort.iter().any(|(c, _)| c.name == column.name) {
+            sort.push((column, false));
+        }
+    }
+    Ok(sort)
+}

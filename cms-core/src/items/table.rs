@@ -1,0 +1,116 @@
+//! A content table: its columns, its key, and what may be done with it.
+
+use crate::{
+    Code, Error, Result,
+    db::dialect::{Col, Dialect, Kind, quote},
+};
+
+/// A table that is served as items.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// Its name in the API, in rights and in events.
+    pub name: String,
+    /// Its name in the database.
+    pub source: String,
+    /// The plugin that declared it; `core` for the service's own.
+    pub plugin: String,
+    /// Its columns, in the order in which records show them.
+    pub columns: Vec<Column>,
+    /// Indexes of the primary key's columns; empty: the table is read-only.
+    pub key: Vec<usize>,
+    /// Has `base_id` and `language_short`: one row for each language version.
+    pub multilanguage: bool,
+    /// Belongs to somebody else: served, never altered.
+    pub adopted: bool,
+    /// Changes must carry `If-Match`.
+    pub require_if_match: bool,
+    pub(crate) dialect: Dialect,
+}
+
+/// A column of a content table.
+#[derive(Clone, Debug)]
+pub struct Column {
+    /// Its name.
+    pub name: String,
+    /// How it behaves.
+    pub kind: Kind,
+    /// The field type by which it was declared, for editors: `richtext_editor`, `select`...
+    pub field_type: String,
+    /// Refuses null.
+    pub required: bool,
+    /// May be left out of an insert.
+    pub has_default: bool,
+    /// Computed by the database: never written.
+    pub generated: bool,
+    /// The content table it refers to.
+    pub references: Option<String>,
+    pub(crate) cast: String,
+    pub(crate) own: bool,
+}
+
+impl Column {
+    pub(crate) fn col(&self) -> Col<'_> {
+        Col { name: &self.name, kind: self.kind, native: &self.cast, own: self.own }
+    }
+
+    /// Passwords go in and never come out.
+    #[must_use]
+    pub fn readable(&self) -> bool {
+        self.kind != Kind::Password
+    }
+}
+
+impl Table {
+    /// The column of this name that can be read.
+    pub(crate) fn readable(&self, name: &str) -> Result<&Column> {
+        self.columns.iter().find(|column| column.name == name && column.readable()).ok_or_else(|| {
+            let known: Vec<_> = self.columns.iter().filter(|c| c.readable()).map(|c| c.name.as_str()).collect();
+            Error::new(Code::BadQuery, format!("{} has no column {name:?}; it has {}.", self.name, known.join(", ")))
+        })
+    }
+
+    /// Whether rows can be written.
+    #[must_use]
+    pub fn writable(&self) -> bool {
+        !self.key.is_empty()
+    }
+
+    pub(crate) fn key_columns(&self) -> impl ExactSizeIterator<Item = &Column> {
+        self.key.iter().map(|index| &self.columns[*index])
+    }
+
+    /// The engine's JSON without white space: PostgreSQL keeps it inside JSON columns.
+    pub(crate) fn compact(&self, json: String) -> String {
+        let spaced = self.dialect == Dialect::Postgres && self.columns.iter().any(|c| c.kind == Kind::Json);
+        if spaced { without_white_space(&json) } else { json }
+    }
+
+    /// The table's name in SQL.
+    pub(crate) fn quoted(&self) -> String {
+        quote(&self.source)
+    }
+}
+
+fn without_white_space(json: &str) -> String {
+    let (mut inside, mut escaped) = (false, false);
+    json.chars()
+        .filter(|c| {
+            let keep = inside || !matches!(c, ' ' | '\n' | '\r' | '\t');
+            match c {
+                _ if escaped => escaped = false,
+                '\\' if inside => escaped = true,
+                '"' => inside = !inside,
+                _ => {}
+            }
+            keep
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn white_space_goes_only_between_values() {
+        assert_eq!(super::without_white_space(r#"{"a": "b \" c", "d" : [1, 2]}"#), r#"{"a":"b \" c","d":[1,2]}"#);
+    }
+}

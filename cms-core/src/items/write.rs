@@ -1,0 +1,162 @@
+//! Builds the writes: one JSON array of values is bound in, the key of the row comes out.
+
+use serde_json::{Map, Value as Json, json};
+
+use super::{
+    check,
+    key::Key,
+    select::{Conditions, Statement},
+    table::{Column, Table},
+};
+use crate::{
+    Code, Error, FieldError, Result,
+    crypto::Vault,
+    db::{
+        Value,
+        dialect::{Kind, quote},
+    },
+};
+
+/// Checked columns with their stored values, in the table's order.
+pub(super) type Values<'t> = Vec<(&'t Column, Json)>;
+
+/// Checks a body against the columns. `new`: required columns must be there.
+pub(super) fn values<'t>(table: &'t Table, vault: &Vault, body: &Map<String, Json>, new: bool) -> Result<Values<'t>> {
+    if let Some(unknown) = body.keys().find(|name| !table.columns.iter().any(|c| c.name == **name)) {
+        let known: Vec<_> = table.columns.iter().map(|c| c.name.as_str()).collect();
+        return Err(Error::new(
+            Code::DatabaseError,
+            format!("{} has no column {unknown:?}; it has {}.", table.name, known.join(", ")),
+        ));
+    }
+    let mut problems = Vec::new();
+    let mut values = Vec::new();
+    for column in &table.columns {
+        let Some(sent) = body.get(&column.name) else {
+            if new && column.required && !column.has_default && !column.generated {
+                problems.push(FieldError { field: column.name.clone(), code: "required", message: "is required".to_owned() });
+            }
+            continue;
+        };
+        if column.generated {
+            problems.push(FieldError {
+                field: column.name.clone(),
+                code: "type",
+                message: "is computed by the database".to_owned(),
+            });
+            continue;
+        }
+        match check::value(column, table.dialect, sent) {
+            Ok(Json::String(plain)) if column.kind == Kind::Password => {
+                values.push((column, vault.seal(&format!("{}.{}", table.name, column.name), plain.as_bytes())?.into()));
+            }
+            Ok(value) => values.push((column, table.dialect.stored(column.col(), value))),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    if problems.is_empty() { Ok(values) } else { Err(Error::invalid(problems)) }
+}
+
+fn document(values: Values) -> Value {
+    Json::Array(values.into_iter().map(|(_, value)| value).collect()).to_string().into()
+}
+
+pub(super) fn insert(table: &Table, values: Values) -> Statement {
+    let source = table.quoted();
+    let columns: Vec<_> = values.iter().map(|(column, _)| quote(&column.name)).collect();
+    let inputs: Vec<_> = values.iter().enumerate().map(|(i, (column, _))| table.dialect.input(i, column.col())).collect();
+    let key: Vec<_> = table.key_columns().map(|column| format!("{source}.{}", quote(&column.name))).collect();
+    let key = table.dialect.array(&key);
+    if columns.is_empty() {
+        return Statement { sql: format!("insert into {source} default values returning {key}"), args: Vec::new() };
+    }
+    let sql = format!("insert into {source} ({}) values ({}) returning {key}", columns.join(", "), inputs.join(", "));
+    Statement { sql, args: vec![document(values)] }
+}
+
+/// A new row of a table with language versions is its own base unless it names another.
+pub(super) fn own_base(table: &Table, key: &Key) -> Statement {
+    let mut conditions = Conditions::new(table);
+    conditions.key(key);
+    let id = table.key_columns().next().map(|c| quote(&c.name)).unwrap_or_default();
+    let sql = format!("update {} as t set \"base_id\" = t.{id}{} and t.\"base_id\" is null", table.quoted(), conditions.sql());
+    Statement { sql, args: conditions.into_args() }
+}
+
+pub(super) fn update(table: &Table, key: &Key, values: Values) -> Statement {
+    let set: Vec<_> = values
+        .iter()
+        .enumerate()
+        .map(|(i, (column, _))| format!("{} = {}", quote(&column.name), table.dialect.input(i, column.col())))
+        .collect();
+    let mut conditions = Conditions::after(table, vec![document(values)]);
+    conditions.key(key);
+    Statement {
+        sql: format!("update {} as t set {}{}", table.quoted(), set.join(", "), conditions.sql()),
+        args: conditions.into_args(),
+    }
+}
+
+pub(super) fn delete(table: &Table, key: &Key) -> Statement {
+    let mut conditions = Conditions::new(table);
+    conditions.key(key);
+    Statement { sql: format!("delete from {} as t{}", table.quoted(), conditions.sql()), args: conditions.into_args() }
+}
+
+/// Names of the columns whose value differs between two records.
+pub(super) fn changed(before: &Json, after: &Json) -> Vec<String> {
+    let empty = Map::new();
+    let before = before.as_object().unwrap_or(&empty);
+    let members = after.as_object().into_iter().flatten();
+    members.filter(|(name, value)| before.get(*name) != Some(value)).map(|(name, _)| name.clone()).collect()
+}
+
+/// What the engine refused, told in terms of the table.
+pub(super) fn refused(table: &Table, error: Error) -> Error {
+    use sqlx::error::ErrorKind;
+    let Some(sqlx::Error::Database(cause)) = error.database() else { return error };
+    let message = cause.message();
+    let named: Vec<&str> = table.columns.iter().map(|c| c.name.as_str()).filter(|name| mentions(message, name)).collect();
+    let columns = if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) };
+    let name = &table.name;
+    let (code, detail) = match cause.kind() {
+        ErrorKind::UniqueViolation => (Code::Conflict, format!("Another row of {name} has this value already{columns}.")),
+        ErrorKind::ForeignKeyViolation => (
+            Code::Conflict,
+            format!(
+                "A reference does not fit{columns}: the row of {name} names a record that is missing, or is named by another record."
+            ),
+        ),
+        ErrorKind::NotNullViolation => (Code::DatabaseError, format!("A column of {name} may not be null{columns}.")),
+        ErrorKind::CheckViolation => (Code::DatabaseError, format!("A rule of {name} is not met{columns}.")),
+        ErrorKind::Other if is_data_error(cause.code().as_deref()) => (
+            Code::DatabaseError,
+            format!("The database refuses a value for {name}{columns}: it does not fit the column's type or length."),
+        ),
+        _ => return error,
+    };
+    let fields = named
+        .iter()
+        .map(|n| FieldError { field: (*n).to_owned(), code: "refused", message: "refused by the database".to_owned() })
+        .collect();
+    Error::new(code, detail).with_fields(fields).caused_by(error)
+}
+
+/// SQLSTATE class 22 (data exception), 42804/42846 (types), 428C9 (generated); SQLite's 20 (mismatch), 25 (range), 18 (too big),
+/// 3091 (STRICT type), 1811 (trigger).
+fn is_data_error(code: Option<&str>) -> bool {
+    let known = ["42804", "42846", "428C9", "P0001", "20", "25", "18", "3091", "1811"];
+    code.is_some_and(|code| (code.len() == 5 && code.starts_with("22")) || known.contains(&code))
+}
+
+fn mentions(message: &str, name: &str) -> bool {
+    let bounded = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric() && c != '_');
+    message
+        .match_indices(name)
+        .any(|(at, _)| bounded(message[..at].chars().next_back()) && bounded(message[at + name.len()..].chars().next()))
+}
+
+/// The event and audit view of a row.
+pub(super) fn event(table: &Table, id: &Json, language: Option<&str>, record: &Json) -> Json {
+    json!({"table": table.name, "id": id, "language": language, "record": record})
+}

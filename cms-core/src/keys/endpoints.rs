@@ -1,0 +1,20 @@
+//! The endpoints that rights can name, with their methods. `cms-http` serves exactly these (a test compares).
+
+/// Path and methods of every endpoint under `/api`.
+pub const ENDPOINTS: &[(&str, &[&str])] = &[
+    ("/api/pages", &["GET"]),
+    ("/api/menu", &["GET"]),
+    ("/api/settings", &["GET"]),
+    ("/api/backend/item", &["GET", "POST", "PATCH", "DELETE"]),
+    ("/api/backend/actions/checklist", &["POST"]),
+    ("/api/backend/keys", &["GET", "POST", "PATCH", "DELETE"]),
+    ("/api/backend/keys/rotate", &["POST"]),
+    ("/api/backend/keys/check", &["GET"]),
+    ("/api/backend/audit", &["GET"]),
+];
+
+/// The methods of an endpoint; None when there is no such path.
+#[must_use]
+pub fn methods_of(path: &str) -> Option<&'static [&'static str]> {
+    ENDPOINTS.iter().find(|(known, _)| *known == path).map(|(_, methods)| *methods)
+}

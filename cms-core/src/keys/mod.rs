@@ -1,0 +1,287 @@
+//! API keys: who may call what, until when. The value is shown once; only its hash is stored.
+
+mod endpoints;
+mod expiry;
+mod rights;
+pub(crate) mod sql;
+mod usage;
+mod value;
+
+use serde::{Deserialize, Serialize};
+
+pub use endpoints::{ENDPOINTS, methods_of};
+pub use rights::{Call, Right, holds};
+pub(crate) use usage::Usage;
+pub use value::PlainKey;
+
+use crate::{AuditEntry, Change, Cms, Code, Error, FieldError, Page, Result, clock};
+
+/// A rotation's grace is at most seven days.
+pub const MAX_GRACE_S: i64 = 7 * 24 * 3600;
+
+/// A key as it is shown. Times are RFC 3339 in UTC.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ApiKey {
+    /// Its id.
+    pub id: i64,
+    /// Label for people.
+    pub name: String,
+    /// First part of the value, to recognise it by.
+    pub prefix: String,
+    /// The day at whose start (in the site's `timezone`) it stops working.
+    pub expires_on: Option<String>,
+    /// False: exists but is refused.
+    pub active: bool,
+    /// What it may call.
+    pub rights: Vec<Right>,
+    /// Last request, up to a minute old.
+    pub last_used_at: Option<String>,
+    /// When it was made.
+    pub created_at: String,
+    /// Requests made with it.
+    pub requests: i64,
+    /// Requests refused for lack of a right.
+    pub denied: i64,
+}
+
+/// What a new key is made from.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewApiKey {
+    /// Label, 1 to 100 characters.
+    pub name: String,
+    /// Day of expiry; None: never.
+    #[serde(default)]
+    pub expires_on: Option<String>,
+    /// False makes a key that is refused until it is switched on.
+    #[serde(default = "yes")]
+    pub active: bool,
+    /// Rows of rights; none: the key may call nothing.
+    #[serde(default)]
+    pub rights: Vec<Right>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// What to change of a key; what is None stays.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ApiKeyPatch {
+    /// New label.
+    pub name: Option<String>,
+    /// New day of expiry; `Some(None)` removes it.
+    #[serde(default, deserialize_with = "present")]
+    pub expires_on: Option<Option<String>>,
+    /// Switch on or off.
+    pub active: Option<bool>,
+    /// All rows anew.
+    pub rights: Option<Vec<Right>>,
+}
+
+/// Tells `"expires_on": null` from its absence.
+fn present<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<Option<String>>, D::Error> {
+    Option::deserialize(value).map(Some)
+}
+
+/// A caller who showed a good key.
+#[derive(Clone, Debug)]
+pub struct KeyHolder {
+    /// Id of the key.
+    pub id: i64,
+    /// Its label.
+    pub name: String,
+    /// What it may call.
+    pub rights: Vec<Right>,
+}
+
+/// The keys of a site: `cms.keys()`.
+pub struct Keys<'a>(pub(crate) &'a Cms);
+
+impl Keys<'_> {
+    /// Who shows this key? One query; none when the key is mistyped.
+    ///
+    /// # Errors
+    /// `api_key_invalid`, `api_key_disabled`, `api_key_expired`, checked in this order.
+    pub async fn identify(&self, sent: &str) -> Result<KeyHolder> {
+        let invalid = || Error::new(Code::ApiKeyInvalid, "This API key is not known: it is mistyped, deleted or was rotated.");
+        let key = PlainKey::parse(sent).ok_or_else(invalid)?;
+        let now = self.0.clock().now();
+        let found = sql::find(self.0.db(), key.hash(), now).await?.ok_or_else(invalid)?;
+        if !found.active {
+            return Err(Error::new(Code::ApiKeyDisabled, "This API key is switched off: an administrator can switch it on."));
+        }
+        if found.expires_on.as_deref().is_some_and(|day| expiry::has_begun(day, self.0.zone(), now)) {
+            return Err(Error::new(Code::ApiKeyExpired, "This API key has expired: ask for a new one or a later day of expiry."));
+        }
+        Ok(KeyHolder { id: found.id, name: found.name, rights: found.rights })
+    }
+
+    /// Counts a request made with the key.
+    pub fn note_use(&self, id: i64, denied: bool) {
+        self.0.usage().note(id, denied, self.0.clock().now());
+    }
+
+    /// Keys by id, a page at a time.
+    ///
+    /// # Errors
+    /// `bad_query` for a cursor that is not from here.
+    pub async fn list(&self, limit: u32, cursor: Option<&str>) -> Result<Page<ApiKey>> {
+        Page::by_id(limit, cursor, async |after, limit| sql::list(self.0.db(), after, limit).await, |key| key.id)
+            .await
+            .map(|page| page.map(|key| self.with_recent_use(key)))
+    }
+
+    /// One key.
+    ///
+    /// # Errors
+    /// `not_found`.
+    pub async fn get(&self, id: i64) -> Result<ApiKey> {
+        sql::get(self.0.db(), id).await?.map(|key| self.with_recent_use(key)).ok_or_else(|| not_found(id))
+    }
+
+    fn with_recent_use(&self, mut key: ApiKey) -> ApiKey {
+        let recent = self.0.usage().of(key.id);
+        key.requests += recent.requests;
+        key.denied += recent.denied;
+        if recent.last > 0 {
+            key.last_used_at = Some(clock::rfc3339(recent.last));
+        }
+        key
+    }
+
+    /// Makes a key for somebody who holds `held`. The value is shown here and never again.
+    ///
+    /// # Errors
+    /// `validation_failed` with the fields; `permission_denied` for rights beyond `held`.
+    pub async fn create(&self, change: &mut Change, held: &[Right], new: NewApiKey) -> Result<(ApiKey, PlainKey)> {
+        let value = PlainKey::new(&self.0.settings().key_prefix, self.0.random())?;
+        let mut key = ApiKey {
+            id: 0,
+            name: new.name,
+            prefix: value.prefix(),
+            expires_on: new.expires_on,
+            active: new.active,
+            rights: new.rights,
+            last_used_at: None,
+            created_at: clock::rfc3339(change.now()),
+            requests: 0,
+            denied: 0,
+        };
+        check(&key)?;
+        check_held(held, &key.rights)?;
+        key.id = sql::insert(change, &key, value.hash()).await?;
+        record(change, "create", key.id, &["name", "expires_on", "active", "rights"]).await?;
+        Ok((key, value))
+    }
+
+    /// Changes a key. A disabled key is refused from the next request on.
+    ///
+    /// # Errors
+    /// As [`Keys::create`], and `not_found`.
+    pub async fn update(&self, change: &mut Change, held: &[Right], id: i64, patch: ApiKeyPatch) -> Result<ApiKey> {
+        let mut key = self.changeable(change, held, id).await?;
+        let mut columns = Vec::new();
+        if let Some(name) = patch.name {
+            key.name = name;
+            columns.push("name");
+        }
+        if let Some(expires_on) = patch.expires_on {
+            key.expires_on = expires_on;
+            columns.push("expires_on");
+        }
+        if let Some(active) = patch.active {
+            key.active = active;
+            columns.push("active");
+        }
+        if let Some(rights) = patch.rights {
+            check_held(held, &rights)?;
+            key.rights = rights;
+            columns.push("rights");
+        }
+        check(&key)?;
+        sql::update(change, &key).await?;
+        record(change, "update", id, &columns).await?;
+        Ok(key)
+    }
+
+    /// Gives the key a new value. The old one stops after `grace_s` seconds; 0: at once.
+    ///
+    /// # Errors
+    /// `not_found`, `permission_denied`, `validation_failed` for a grace beyond [`MAX_GRACE_S`].
+    pub async fn rotate(&self, change: &mut Change, held: &[Right], id: i64, grace_s: i64) -> Result<(ApiKey, PlainKey)> {
+        if !(0..=MAX_GRACE_S).contains(&grace_s) {
+            return Err(Error::invalid_field("grace_s", "range", format!("seconds from 0 to {MAX_GRACE_S} (7 days)")));
+        }
+        let mut key = self.changeable(change, held, id).await?;
+        let value = PlainKey::new(&self.0.settings().key_prefix, self.0.random())?;
+        key.prefix = value.prefix();
+        sql::replace_value(change, id, change.now() + grace_s * 1000, value.hash(), &key.prefix).await?;
+        record(change, "rotate", id, &[]).await?;
+        Ok((key, value))
+    }
+
+    /// Removes the key for good.
+    ///
+    /// # Errors
+    /// `not_found`.
+    pub async fn delete(&self, change: &mut Change, held: &[Right], id: i64) -> Result<()> {
+        self.changeable(change, held, id).await?;
+        sql::delete(change, id).await?;
+        record(change, "delete", id, &[]).await
+    }
+
+    /// Would this key be allowed this call now? `path` may carry a query. None: yes; else the code it would get.
+    ///
+    /// # Errors
+    /// `not_found`.
+    pub async fn check(&self, id: i64, method: &str, path: &str) -> Result<Option<Code>> {
+        let key = self.get(id).await?;
+        let (path, query) = path.split_once('?').unwrap_or((path, ""));
+        let query: Vec<_> =
+            query.split('&').filter_map(|p| p.split_once('=')).map(|(n, v)| (n.to_owned(), v.to_owned())).collect();
+        let call = Call { method: &method.to_ascii_uppercase(), path, query: &query, body_table: None };
+        let expired = key.expires_on.as_deref().is_some_and(|day| expiry::has_begun(day, self.0.zone(), self.0.clock().now()));
+        Ok(match () {
+            () if !key.active => Some(Code::ApiKeyDisabled),
+            () if expired => Some(Code::ApiKeyExpired),
+            () if !key.rights.iter().any(|right| right.allows(&call)) => Some(Code::ApiKeyForbidden),
+            () => None,
+        })
+    }
+
+    /// The key, if the caller holds everything it holds: else he could use it to gain rights.
+    async fn changeable(&self, change: &mut Change, held: &[Right], id: i64) -> Result<ApiKey> {
+        let key = sql::get_in(change, id).await?.ok_or_else(|| not_found(id))?;
+        check_held(held, &key.rights)?;
+        Ok(key)
+    }
+}
+
+fn not_found(id: i64) -> Error {
+    Error::new(Code::NotFound, format!("There is no API key with id {id}."))
+}
+
+fn check(key: &ApiKey) -> Result<()> {
+    let mut problems = rights::problems(&key.rights);
+    if key.name.trim().is_empty() || key.name.chars().count() > 100 {
+        problems.push(FieldError { field: "name".to_owned(), code: "range", message: "1 to 100 characters".to_owned() });
+    }
+    if let Some(Err(error)) = key.expires_on.as_deref().map(expiry::checked) {
+        problems.extend_from_slice(error.fields());
+    }
+    if problems.is_empty() { Ok(()) } else { Err(Error::invalid(problems)) }
+}
+
+fn check_held(held: &[Right], asked: &[Right]) -> Result<()> {
+    if holds(held, asked) {
+        return Ok(());
+    }
+    Err(Error::new(Code::PermissionDenied, "Nobody grants or changes rights that he does not hold himself."))
+}
+
+async fn record(change: &mut Change, action: &'static str, id: i64, columns: &[&str]) -> Result<()> {
+    change.touch("api_keys");
+    change.audit(AuditEntry { action, table: "api_keys", id: &id.to_string(), columns }).await
+}

@@ -1,0 +1,41 @@
+//! An embeddable content-management service.
+//!
+//! ```text
+//! settings   what a site is configured with, and where each value came from
+//! db         one SQL text for SQLite and PostgreSQL; every write is a [`Change`]
+//! keys       API keys: who may call what
+//! items      rows of content tables, as JSON made by the database
+//! pages      what visitors read: pages, menus, public settings, sitemap
+//! plugins    what extends a site
+//! events     what happened, recorded by the change that made it happen
+//! ```
+//!
+//! Start with [`Cms::open`]. The REST API over it is `cms-http`.
+
+mod audit;
+mod clock;
+mod cms;
+pub mod crypto;
+pub mod db;
+mod error;
+mod events;
+mod idempotency;
+pub mod items;
+pub mod keys;
+mod page;
+pub mod pages;
+pub mod plugins;
+mod random;
+pub mod settings;
+
+pub use audit::{AuditActor, AuditRow};
+pub use clock::{Clock, Millis, rfc3339};
+pub use cms::{Builder, Cms, PluginState};
+pub use db::{Actor, AuditEntry, Change, Remember};
+pub use error::{Code, Error, FieldError, Result};
+pub use idempotency::Remembered;
+pub use page::{DEFAULT_LIMIT, MAX_LIMIT, Page};
+pub use random::Random;
+
+/// The version of the system: plugins, the update server and the webhook User-Agent see it.
+pub const VERSION: &str = "3.0.0";

@@ -1,0 +1,93 @@
+//! What visitors read: published pages, menus, public settings, the sitemap.
+
+mod menu;
+mod sitemap;
+pub(crate) mod sql;
+
+use serde_json::value::RawValue;
+
+pub use menu::MenuItem;
+
+use crate::{
+    Cms, Code, Error, Result, args,
+    items::{Filter, List, Op, Query},
+};
+
+/// The columns of the public list.
+const LISTED: [&str; 8] = ["id", "base_id", "language_short", "parent_id", "url_rewrite", "title", "view", "sort_order"];
+
+/// Which page: the first that is given counts.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted<'a> {
+    /// By its id.
+    pub id: Option<&'a str>,
+    /// By the name of its view.
+    pub view: Option<&'a str>,
+    /// By its address, such as `/about`.
+    pub url: Option<&'a str>,
+    /// In this language; without it, the site's first for `view`, any for the others.
+    pub language: Option<&'a str>,
+}
+
+/// The public side of a site: `cms.pages()`.
+pub struct Pages<'a>(pub(crate) &'a Cms);
+
+impl Pages<'_> {
+    /// Published pages in menu order, a page of the list at a time.
+    ///
+    /// # Errors
+    /// `bad_query` for a cursor that is not from here.
+    pub async fn list(&self, language: Option<&str>, limit: u32, cursor: Option<&str>) -> Result<List> {
+        let query = Query {
+            language: language.map(str::to_owned),
+            limit,
+            cursor: cursor.map(str::to_owned),
+            sort: vec![("sort_order".to_owned(), false)],
+            fields: LISTED.map(str::to_owned).to_vec(),
+            filters: vec![equals("published", "true")],
+            ..Query::default()
+        };
+        self.0.items().list("pages", &query).await
+    }
+
+    /// One published page as JSON, with its rows.
+    ///
+    /// # Errors
+    /// `not_found`, also for a page that is not published.
+    pub async fn find(&self, wanted: &Wanted<'_>) -> Result<String> {
+        let mut filters = vec![equals("published", "true")];
+        let mut language = wanted.language;
+        match wanted {
+            Wanted { id: Some(id), .. } => filters.push(equals("id", id)),
+            Wanted { view: Some(view), .. } => {
+                language = language.or_else(|| self.0.settings().languages.first().map(String::as_str));
+                filters.push(equals("view", view));
+            }
+            Wanted { url, .. } => filters.push(equals("url_rewrite", url.unwrap_or("/"))),
+        }
+        let fields = LISTED.iter().chain(&["meta_title", "meta_description"]).map(|f| (*f).to_owned()).collect();
+        let query = Query { language: language.map(str::to_owned), filters, fields, ..Query::default() };
+        let page = self.0.items().first("pages", &query).await?;
+        let page = page.ok_or_else(|| Error::new(Code::NotFound, "There is no such published page."))?;
+        // Rows are placed by the page builder; a page without any has none.
+        Ok(format!("{},\"rows\":[]}}", page.strip_suffix('}').unwrap_or(&page)))
+    }
+
+    /// The public settings as one JSON object.
+    ///
+    /// # Errors
+    /// `unavailable` when the database cannot be reached.
+    pub async fn settings(&self) -> Result<String> {
+        let rows: Vec<(String, Option<String>)> = self.0.db().all(sql::PUBLIC_SETTINGS, args![]).await?;
+        let mut members = std::collections::BTreeMap::new();
+        for (name, value) in rows {
+            let value = RawValue::from_string(value.unwrap_or_else(|| "null".to_owned())).map_err(Error::internal)?;
+            members.insert(name, value);
+        }
+        serde_json::to_string(&members).map_err(Error::internal)
+    }
+}
+
+fn equals(column: &str, value: &str) -> Filter {
+    Filter { column: column.to_owned(), op: Op::Eq, values: vec![value.to_owned()] }
+}

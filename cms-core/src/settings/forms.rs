@@ -1,0 +1,90 @@
+//! The forms that texts must have: plain answers, yes or no.
+
+use data_encoding::BASE64;
+
+use super::Secret;
+
+pub(super) fn none_or(value: &Option<String>, rule: impl Fn(&str) -> bool) -> bool {
+    value.as_deref().is_none_or(rule)
+}
+
+pub(super) fn is_line(text: &str) -> bool {
+    !text.trim().is_empty() && !text.contains(char::is_control)
+}
+
+pub(super) fn is_host(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "-._:[]".contains(c))
+}
+
+pub(super) fn is_listen(text: &str) -> bool {
+    let host_port = |(host, port): (&str, &str)| {
+        let bare_v6 = host.contains(':') && !host.starts_with('[');
+        is_host(host) && !bare_v6 && port.parse::<u16>().is_ok()
+    };
+    text.rsplit_once(':').is_some_and(host_port)
+}
+
+fn web_rest(text: &str) -> Option<&str> {
+    text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"))
+}
+
+pub(super) fn is_site(text: &str) -> bool {
+    web_rest(text).is_some_and(is_host)
+}
+
+pub(super) fn is_web(text: &str) -> bool {
+    let host = |rest: &str| rest.split('/').next().is_some_and(is_host);
+    web_rest(text).is_some_and(|rest| host(rest) && rest.chars().all(|c| c.is_ascii_graphic()))
+}
+
+pub(super) fn is_token(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
+}
+
+pub(super) fn is_key_prefix(text: &str) -> bool {
+    let lower_or_digit = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+    (2..=16).contains(&text.len()) && text.bytes().all(lower_or_digit) && text.starts_with(|c: char| c.is_ascii_lowercase())
+}
+
+pub(super) fn are_languages(list: &[String]) -> bool {
+    let part = |part: &str| (1..=8).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_alphanumeric());
+    let code = |code: &String| code.starts_with(|c: char| c.is_ascii_alphabetic()) && code.split('-').all(part);
+    let repeated = |(at, code)| list[..at].contains(code);
+    !list.is_empty() && list.iter().all(code) && !list.iter().enumerate().any(repeated)
+}
+
+pub(super) fn has_scheme(url: &Option<Secret>, schemes: &[&str]) -> bool {
+    let known = |url: &Secret| url.expose().split_once("://").is_some_and(|(s, rest)| schemes.contains(&s) && !rest.is_empty());
+    url.as_ref().is_none_or(known)
+}
+
+pub(super) fn is_key(key: &Secret) -> bool {
+    BASE64.decode(key.expose().trim().as_bytes()).is_ok_and(|bytes| bytes.len() == 32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forms() {
+        type Form = fn(&str) -> bool;
+        let languages: Form = |t| are_languages(&t.split(',').map(str::to_owned).collect::<Vec<_>>());
+        let table: [(Form, &[&str], &[&str]); 6] = [
+            (is_listen, &["127.0.0.1:0", "[::]:80", "localhost:8080"], &["", ":80", "::1:80", "host", "h:99999", "http://h:1"]),
+            (
+                is_site,
+                &["https://a.org", "http://localhost:3000"],
+                &["a.org", "https://", "https://a/", "https://u@a", "https://a b"],
+            ),
+            (is_web, &["https://a.org/x/y", "http://127.0.0.1:9"], &["ftp://a", "https://u:p@a", "https:///x", "http://a/ b"]),
+            (is_key_prefix, &["cms", "a1", "abcdefghijklmnop"], &["", "a", "1a", "Cms", "a_b", "abcdefghijklmnopq"]),
+            (languages, &["en", "en,de-AT,zh-Hans"], &["", "en,en", "e n", "en-", "toolonglanguage", "1x"]),
+            (is_token, &["X-Forwarded-For"], &["", "X Forwarded", "A,B", "A:"]),
+        ];
+        for (form, good, bad) in table {
+            good.iter().for_each(|text| assert!(form(text), "{text}"));
+            bad.iter().for_each(|text| assert!(!form(text), "{text}"));
+        }
+    }
+}

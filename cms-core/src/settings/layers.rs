@@ -1,0 +1,193 @@
+//! Defaults ← files ← environment ← flags: each layer replaces single values and leaves its mark.
+
+use std::{
+    io::ErrorKind,
+    path::{Path, PathBuf},
+};
+
+use serde::Deserialize;
+use toml::{Table, Value};
+
+use super::{
+    Origin, Origins, Settings, SettingsError, database,
+    defaults::defaults,
+    env::{self, NOT_SETTINGS},
+    file::lines,
+    suggest::nearest,
+};
+
+/// Settings as read, and where from.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// The settings, valid and with absolute or joined paths.
+    pub settings: Settings,
+    /// The origin of every value.
+    pub origins: Origins,
+    /// What is odd but no error, one sentence each: unknown `CMS_` variables.
+    pub warnings: Vec<String>,
+    /// The site's folder as it was given.
+    pub dir: PathBuf,
+}
+
+struct Layered {
+    value: Value,
+    origin: Origin,
+}
+
+/// Values in the order of the defaults file, and the settings they make.
+pub(super) struct Layers {
+    values: Vec<(&'static str, Layered)>,
+    settings: Settings,
+    warnings: Vec<String>,
+}
+
+impl Layers {
+    pub(super) fn new() -> Self {
+        let layered = |value: &Value| Layered { value: value.clone(), origin: Origin::Default };
+        let values = defaults().values.iter().map(|(key, value)| (key.as_str(), layered(value))).collect();
+        Self { values, settings: Settings::default(), warnings: Vec::new() }
+    }
+
+    pub(super) fn file(&mut self, dir: &Path, name: &'static str) -> Result<(), SettingsError> {
+        let path = dir.join(name);
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            Err(source) => return Err(SettingsError::Unreadable { path, source }),
+        };
+        let at = |line| Origin::File { name, line };
+        let lines = lines(&text).map_err(|e| SettingsError::Syntax { origin: at(e.line), message: e.message })?;
+        for line in lines {
+            let origin = at(line.line);
+            match self.find(&line.key) {
+                Some(index) => self.set(index, Some(line.value), origin)?,
+                None if is_empty_table(&line.key, &line.value) => {}
+                None => return Err(SettingsError::UnknownKey { hint: hint(&line.key), key: line.key, origin }),
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn variables(&mut self, env: impl Iterator<Item = (String, String)>) -> Result<(), SettingsError> {
+        let names: Vec<_> = self.values.iter().map(|(key, _)| env::variable(key)).collect();
+        for (name, text) in env.filter(|(name, _)| name.starts_with("CMS_")) {
+            if let Some(index) = names.iter().position(|known| *known == name) {
+                let value = env::typed(&text, &self.values[index].1.value);
+                self.set(index, value, Origin::Variable(name))?;
+            } else if !NOT_SETTINGS.contains(&name.as_str()) {
+                let near = nearest(&name, names.iter().map(String::as_str).chain(NOT_SETTINGS));
+                let hint = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
+                self.warnings.push(format!("The environment variable {name} is not a setting and was ignored{hint}"));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn flags(&mut self, flags: &[(&str, String)]) -> Result<(), SettingsError> {
+        for (key, text) in flags {
+            let origin = Origin::Flag(env::flag(key));
+            let Some(index) = self.find(key) else {
+                return Err(SettingsError::UnknownKey { origin, key: (*key).to_owned(), hint: hint(key) });
+            };
+            let value = env::typed(text, &self.values[index].1.value);
+            self.set(index, value, origin)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn finish(self, dir: &Path) -> Result<Loaded, SettingsError> {
+        let mut settings = self.settings.clone();
+        let origin = |key: &str| self.find(key).map(|index| self.values[index].1.origin.clone());
+        // A default is refused only for the lack of something: "default:" in front would mislead.
+        let given = |key: &str| origin(key).filter(|origin| *origin != Origin::Default);
+        if let Some(url) = &mut settings.site_url {
+            url.truncate(url.trim_end_matches('/').len());
+        }
+        settings.validate().map_err(|error| error.at(given))?;
+        for path in [&mut settings.dirs.data, &mut settings.dirs.plugins, &mut settings.dirs.media] {
+            *path = dir.join(&path);
+        }
+        if let Some(url) = &mut settings.database_url {
+            *url = database::rooted(url, dir).map_err(|error| error.at(given))?;
+        }
+        let entries = self.values.into_iter().map(|(key, l)| (key.to_owned(), env::untyped(&l.value), l.origin));
+        Ok(Loaded { settings, origins: Origins::new(entries), warnings: self.warnings, dir: dir.to_owned() })
+    }
+
+    fn find(&self, key: &str) -> Option<usize> {
+        self.values.iter().position(|(known, _)| *known == key)
+    }
+
+    /// Puts a value in force, if it has the type of the default and the settings accept it; the value before it was
+    /// accepted, so a refusal is this one's fault and can name its origin.
+    fn set(&mut self, index: usize, value: Option<Value>, origin: Origin) -> Result<(), SettingsError> {
+        let (key, old) = &mut self.values[index];
+        let key = *key;
+        let invalid = |rule: String| SettingsError::invalid(key, rule).at(|_| Some(origin.clone()));
+        let Some(value) = value.filter(|value| same_type(value, &old.value)) else {
+            return Err(invalid(expected(&old.value).to_owned()));
+        };
+        *old = Layered { value, origin: origin.clone() };
+        let values = self.values.iter().map(|(key, layered)| (*key, &layered.value));
+        self.settings = typed_settings(values).map_err(|error| invalid(format!("is not accepted: {}", error.message())))?;
+        Ok(())
+    }
+}
+
+/// Settings from a complete list of dotted keys.
+pub(super) fn typed_settings<'v>(values: impl Iterator<Item = (&'v str, &'v Value)>) -> Result<Settings, toml::de::Error> {
+    let mut table = Table::new();
+    for (key, value) in values {
+        match key.split_once('.') {
+            None => {
+                table.insert(key.to_owned(), value.clone());
+            }
+            Some((outer, inner)) => {
+                let outer = table.entry(outer).or_insert_with(|| Table::new().into());
+                outer.as_table_mut().map(|outer| outer.insert(inner.to_owned(), value.clone()));
+            }
+        }
+    }
+    Settings::deserialize(table)
+}
+
+/// All lists are lists of texts, all numbers count something.
+fn same_type(value: &Value, like: &Value) -> bool {
+    match value {
+        Value::Array(list) => like.is_array() && list.iter().all(Value::is_str),
+        Value::Integer(number) => like.is_integer() && *number >= 0,
+        _ => value.same_type(like),
+    }
+}
+
+fn expected(like: &Value) -> &'static str {
+    match like {
+        Value::Boolean(_) => "must be true or false",
+        Value::Integer(_) => "must be a whole number, 0 or more",
+        Value::Array(_) => "must be a list of texts, such as [\"a\", \"b\"]",
+        _ => "must be a text in quotes",
+    }
+}
+
+fn is_table(key: &str) -> bool {
+    defaults().values.iter().any(|(known, _)| known.split_once('.').is_some_and(|(table, _)| table == key))
+}
+
+fn is_empty_table(key: &str, value: &Value) -> bool {
+    value.as_table().is_some_and(Table::is_empty) && is_table(key)
+}
+
+/// What the writer of an unknown key may have meant.
+fn hint(key: &str) -> String {
+    let known = || defaults().values.iter().map(|(key, _)| key.as_str());
+    if is_table(key) {
+        return format!("it is a table, so write it as [{key}] or as {key}.<key> = ...");
+    }
+    match nearest(key, known()) {
+        Some(near) if key.contains('.') && !near.contains('.') => {
+            format!("did you mean `{near}`? It must stand above the first [table]")
+        }
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "`cms config show` lists all keys".to_owned(),
+    }
+}

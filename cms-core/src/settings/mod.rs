@@ -1,0 +1,182 @@
+//! Settings: built-in defaults ← `cms.toml` ← `cms.local.toml` ← environment ← flags.
+//!
+//! `settings.default.toml` is the one list of keys and defaults. To add a setting: a line with a comment there, a
+//! field in [`Settings`] or one of its tables, a rule in `validate.rs` if the type does not say it all, and a line in
+//! [`SECRET_KEYS`] if it must not be seen. Tests find what was forgotten.
+
+mod cidr;
+mod database;
+mod defaults;
+mod env;
+mod error;
+mod file;
+mod forms;
+mod layers;
+mod origin;
+mod secret;
+mod suggest;
+mod tables;
+mod validate;
+
+use std::path::Path;
+
+use serde::{Deserialize, Deserializer};
+
+pub use cidr::{Cidr, NotACidr};
+pub use database::Database;
+pub use defaults::{starter_file, starter_local_file};
+pub use env::environment;
+pub use error::SettingsError;
+pub use layers::Loaded;
+pub use origin::{Entry, Origin, Origins};
+pub use secret::Secret;
+pub use tables::{Cache, CacheStore, Dirs, Http, Limiter, LimiterStore, Mail, Media, Retention, Scripts, Session, Webhooks};
+
+/// Keys whose values are masked wherever they are shown, and which belong into `cms.local.toml`.
+pub const SECRET_KEYS: [&str; 8] = [
+    "database_url",
+    "db_pw",
+    "redis_url",
+    "mail.smtp_url",
+    "update_password",
+    "password_salt",
+    "encryption_key",
+    "old_encryption_keys",
+];
+
+/// Everything that can be set. Made from files by [`Settings::load`], or by code:
+///
+/// ```
+/// use cms_core::settings::Settings;
+/// let settings = Settings { listen: "127.0.0.1:0".into(), ..Settings::default() };
+/// assert_eq!(settings.http.body_limit_bytes, 1_048_576);
+/// settings.validate()?;
+/// # Ok::<(), cms_core::settings::SettingsError>(())
+/// ```
+///
+/// The default is `settings.default.toml`; the debug output shows no secret. Deserializing needs every key: it is the
+/// last step of [`Settings::load`], not a way around it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// Address of the site in links and mails, without a slash at the end; without it, `https://` and the request's
+    /// host.
+    #[serde(deserialize_with = "unless_empty")]
+    pub site_url: Option<String>,
+    /// Name of the product as people read it, 1 to 64 bytes.
+    pub product: String,
+    /// Languages of the content, at least one; the first is the default.
+    pub languages: Vec<String>,
+    /// IANA time zone in which keys expire at midnight.
+    pub timezone: String,
+    /// First part of API keys: 2 to 16 lower-case letters and digits, a letter first.
+    pub key_prefix: String,
+    /// `host:port` to listen on; port 0 takes a free one.
+    pub listen: String,
+    /// Hosts answered for; empty: any.
+    pub allowed_hosts: Vec<String>,
+    /// Networks of the proxies whose [`Settings::proxy_header`] is believed.
+    pub trusted_proxies: Vec<Cidr>,
+    /// The one header that carries the client's address.
+    pub proxy_header: String,
+    /// Networks that may read `/metrics`, besides loopback.
+    pub metrics_allow: Vec<Cidr>,
+    /// Whether opening the database applies pending migrations.
+    pub migrate: bool,
+    /// Folders.
+    pub dirs: Dirs,
+    /// Limits of every request.
+    pub http: Http,
+    /// The rate limiter.
+    pub limiter: Limiter,
+    /// The cache of replies.
+    pub cache: Cache,
+    /// Delivery of webhooks.
+    pub webhooks: Webhooks,
+    /// Mail.
+    pub mail: Mail,
+    /// Uploads.
+    pub media: Media,
+    /// Scripts of plugins.
+    pub scripts: Scripts,
+    /// Logins to the backend.
+    pub session: Session,
+    /// How long things are kept.
+    pub retention: Retention,
+    /// `sqlite://path` or `postgres://...`; stands for the four `db_` keys. See [`Settings::database`].
+    #[serde(deserialize_with = "unless_empty")]
+    pub database_url: Option<Secret>,
+    /// PostgreSQL host, `host:port` or the folder of a Unix socket.
+    #[serde(deserialize_with = "unless_empty")]
+    pub db_host: Option<String>,
+    /// PostgreSQL user.
+    #[serde(deserialize_with = "unless_empty")]
+    pub db_user: Option<String>,
+    /// PostgreSQL password, if it needs one.
+    #[serde(deserialize_with = "unless_empty")]
+    pub db_pw: Option<Secret>,
+    /// Name of the PostgreSQL database.
+    #[serde(deserialize_with = "unless_empty")]
+    pub db_db: Option<String>,
+    /// `redis://` or `rediss://` address for the stores that are set to `redis`.
+    #[serde(deserialize_with = "unless_empty")]
+    pub redis_url: Option<Secret>,
+    /// Update server, http(s).
+    #[serde(deserialize_with = "unless_empty")]
+    pub update_base_url: Option<String>,
+    /// User at the update server.
+    #[serde(deserialize_with = "unless_empty")]
+    pub update_user: Option<String>,
+    /// Password at the update server.
+    #[serde(deserialize_with = "unless_empty")]
+    pub update_password: Option<Secret>,
+    /// Part of every password hash: once changed, every login fails.
+    #[serde(deserialize_with = "unless_empty")]
+    pub password_salt: Option<Secret>,
+    /// Base64 of the 32 bytes that encrypt what must be read back.
+    #[serde(deserialize_with = "unless_empty")]
+    pub encryption_key: Option<Secret>,
+    /// Encryption keys used before; they still decrypt.
+    pub old_encryption_keys: Vec<Secret>,
+}
+
+impl Settings {
+    /// Reads the settings of the site in the folder `dir`: `cms.toml` and `cms.local.toml` where they exist, `env`
+    /// (usually [`environment()`]), then `flags` as dotted key and text. Relative paths are joined to `dir`. An empty
+    /// text unsets a key.
+    ///
+    /// ```
+    /// use cms_core::settings::{Origin, Settings};
+    /// let env = [("CMS_WEBHOOKS__ALLOW_HTTP".to_owned(), "true".to_owned())];
+    /// let flags = [("listen", "127.0.0.1:0".to_owned())];
+    /// let loaded = Settings::load("/no/such/site".as_ref(), env.into_iter(), &flags)?;
+    /// assert!(loaded.settings.webhooks.allow_http);
+    /// assert_eq!(loaded.origins.get("listen").map(|entry| entry.origin.to_string()).as_deref(), Some("--listen"));
+    /// # Ok::<(), cms_core::settings::SettingsError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The first file that cannot be read or parsed, unknown key in a file or flag, or value of the wrong type, form
+    /// or range, with its origin. Unknown `CMS_` variables are only [`Loaded::warnings`].
+    pub fn load(
+        dir: &Path,
+        env: impl Iterator<Item = (String, String)>,
+        flags: &[(&str, String)],
+    ) -> Result<Loaded, SettingsError> {
+        let mut layers = layers::Layers::new();
+        layers.file(dir, "cms.toml")?;
+        layers.file(dir, "cms.local.toml")?;
+        layers.variables(env)?;
+        layers.flags(flags)?;
+        layers.finish(dir)
+    }
+}
+
+/// TOML has no null: an empty text stands for "not set", in files as in variables.
+fn unless_empty<'de, D: Deserializer<'de>, T: From<String>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    Ok((!text.is_empty()).then(|| text.into()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,134 @@
+//! Where each value in force came from, with secrets masked.
+
+use std::fmt;
+
+use super::SECRET_KEYS;
+
+/// The place a value was read from; prints as people write it: `cms.toml:12`, `CMS_LISTEN`, `--listen`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The built-in default.
+    Default,
+    /// A line of `cms.toml` or `cms.local.toml`.
+    File {
+        /// Name of the file in the site's folder.
+        name: &'static str,
+        /// Line, counted from 1.
+        line: usize,
+    },
+    /// An environment variable, by name.
+    Variable(String),
+    /// A flag of the command line, with its dashes.
+    Flag(String),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::Default => f.write_str("default"),
+            Origin::File { name, line } => write!(f, "{name}:{line}"),
+            Origin::Variable(name) | Origin::Flag(name) => f.write_str(name),
+        }
+    }
+}
+
+/// One setting as `cms config show --origin` prints it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The dotted key.
+    pub key: String,
+    /// The value as written in an environment variable, empty when not set; secrets and passwords in addresses are
+    /// `***`. Relative paths are as given.
+    pub value: String,
+    /// Where the value came from.
+    pub origin: Origin,
+}
+
+/// Every setting with its origin, in the order of the defaults file.
+#[derive(Clone, Debug, Default)]
+pub struct Origins(Vec<Entry>);
+
+impl Origins {
+    pub(super) fn new(values: impl Iterator<Item = (String, String, Origin)>) -> Self {
+        let entry = |(key, value, origin): (String, String, _)| Entry { value: masked(&key, &value), key, origin };
+        Self(values.map(entry).collect())
+    }
+
+    /// The entry of a dotted key.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&Entry> {
+        self.0.iter().find(|entry| entry.key == key)
+    }
+
+    /// All entries.
+    pub fn iter(&self) -> std::slice::Iter<'_, Entry> {
+        self.0.iter()
+    }
+}
+
+impl<'o> IntoIterator for &'o Origins {
+    type Item = &'o Entry;
+    type IntoIter = std::slice::Iter<'o, Entry>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+/// `value` without what must not be seen.
+fn masked(key: &str, value: &str) -> String {
+    if value.is_empty() || !SECRET_KEYS.contains(&key) {
+        value.to_owned()
+    } else if key.ends_with("_url") {
+        masked_url(value)
+    } else {
+        "***".to_owned()
+    }
+}
+
+/// An address without its password and its options.
+fn masked_url(url: &str) -> String {
+    if url.starts_with("sqlite:") {
+        return url.to_owned();
+    }
+    let Some((scheme, rest)) = url.split_once("://") else { return "***".to_owned() };
+    let (user, place) = rest.rsplit_once('@').map_or((None, rest), |(user, place)| (Some(user), place));
+    let user = match user.map(|user| (user, user.split_once(':'))) {
+        // An unencoded password or an `@` in the options: no telling where the secret ends.
+        Some((user, _)) if user.contains(['/', '?', '#']) => return format!("{scheme}://***"),
+        Some((_, Some((name, _)))) => format!("{name}:***@"),
+        Some((name, None)) => format!("{name}@"),
+        None => String::new(),
+    };
+    match place.split_once(['?', '#']) {
+        Some((place, _)) => format!("{scheme}://{user}{place}?***"),
+        None => format!("{scheme}://{user}{place}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_secret_is_masked() {
+        let table = [
+            ("listen", "[::1]:80", "[::1]:80"),
+            ("password_salt", "", ""),
+            ("password_salt", "pepper", "***"),
+            ("old_encryption_keys", "a,b", "***"),
+            ("database_url", "sqlite://data/cms.db", "sqlite://data/cms.db"),
+            ("database_url", "postgres://u:p@h:5432/d", "postgres://u:***@h:5432/d"),
+            ("database_url", "postgres://u:p@ss@h/d", "postgres://u:***@h/d"),
+            ("database_url", "postgres://h/d?user=u&password=p", "postgres://h/d?***"),
+            ("database_url", "postgres://u@h/d", "postgres://u@h/d"),
+            ("database_url", "postgres:u:p", "***"),
+            ("database_url", "postgres://u:p/a@h/d", "postgres://***"),
+            ("database_url", "postgres://h:1/d?password=p@q", "postgres://***"),
+            ("redis_url", "redis://:p@h", "redis://:***@h"),
+        ];
+        for (key, value, shown) in table {
+            assert_eq!(masked(key, value), shown, "{value}");
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! The tables of settings: what stands behind the dot. Defaults are in `settings.default.toml`.
+
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+use super::{Cidr, Secret, unless_empty};
+
+macro_rules! defaults {
+    ($($Table:ident = $key:ident),*) => {
+        $(impl Default for $Table {
+            fn default() -> Self {
+                super::Settings::default().$key
+            }
+        })*
+    };
+}
+
+defaults!(
+    Dirs = dirs,
+    Http = http,
+    Limiter = limiter,
+    Cache = cache,
+    Webhooks = webhooks,
+    Mail = mail,
+    Media = media,
+    Scripts = scripts,
+    Session = session,
+    Retention = retention
+);
+
+/// Folders. [`Settings::load`](super::Settings::load) joins relative ones to the site's folder.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Dirs {
+    /// Database file and working files.
+    pub data: PathBuf,
+    /// One folder per plugin.
+    pub plugins: PathBuf,
+    /// Uploaded files.
+    pub media: PathBuf,
+}
+
+/// Limits of every request.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Http {
+    /// Largest body in bytes, 1 to 1 GiB; uploads have [`Media::max_bytes`].
+    pub body_limit_bytes: usize,
+    /// Largest block of headers in bytes, 8 KiB to 1 MiB.
+    pub header_limit_bytes: usize,
+    /// Seconds for a request to arrive, 1 to 3600.
+    pub request_timeout_s: u64,
+    /// Connections open at the same time, 1 to 1 000 000.
+    pub max_connections: usize,
+}
+
+/// Where the limiter keeps its buckets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LimiterStore {
+    /// In this process.
+    Memory,
+    /// In Redis, shared by all processes.
+    Redis,
+    /// Nowhere: every request is allowed.
+    Off,
+}
+
+/// The rate limiter.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limiter {
+    /// Where its buckets are.
+    pub store: LimiterStore,
+}
+
+/// Where cached replies are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CacheStore {
+    /// In this process.
+    Memory,
+    /// In Redis, shared by all processes.
+    Redis,
+}
+
+/// The cache of replies to anonymous visitors.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cache {
+    /// Whether replies are cached at all.
+    pub enabled: bool,
+    /// Seconds a reply is kept, 1 to 31 536 000 (a year).
+    pub ttl_s: u64,
+    /// Beginnings of paths that are never cached; each starts with `/`.
+    pub exclude: Vec<String>,
+    /// Where replies are kept.
+    pub store: CacheStore,
+    /// Most memory in bytes, 1 to 1 TiB.
+    pub max_bytes: u64,
+}
+
+/// Delivery of webhooks.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Webhooks {
+    /// Networks that are delivered to although they are not public.
+    pub allow_cidrs: Vec<Cidr>,
+    /// Whether `http://` is delivered to as well.
+    pub allow_http: bool,
+    /// Seconds for one attempt, 1 to 25, so that it ends within the 30 s of a lease.
+    pub timeout_s: u64,
+    /// Attempts under way at the same time, 1 to 1024.
+    pub concurrency: usize,
+}
+
+/// Mail.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mail {
+    /// Sender of every mail: `shop@example.org` or `Shop <shop@example.org>`.
+    #[serde(deserialize_with = "unless_empty")]
+    pub from: Option<String>,
+    /// Automatic replies to one address per day, 0 to 1000.
+    pub auto_reply_per_day: u64,
+    /// Mail server: `smtp://user:password@host:587` or `smtps://...`.
+    #[serde(deserialize_with = "unless_empty")]
+    pub smtp_url: Option<Secret>,
+}
+
+/// Uploads.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Media {
+    /// Largest file in bytes, 1 to 1 TiB.
+    pub max_bytes: u64,
+}
+
+/// Scripts of plugins.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scripts {
+    /// Program that runs them: a name in the path, or a path.
+    pub interpreter: String,
+    /// Seconds for one run, 1 to 3600.
+    pub timeout_s: u64,
+    /// Most output of one run in bytes, 1 to 1 GiB.
+    pub max_output_bytes: usize,
+}
+
+/// Logins to the backend.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Session {
+    /// Ends after so many seconds without a request, 1 to [`Session::absolute_s`].
+    pub idle_s: u64,
+    /// Ends after so many seconds in any case, 1 to 31 536 000 (a year).
+    pub absolute_s: u64,
+}
+
+/// How long things are kept.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Retention {
+    /// Days of the audit log, 1 to 36 500 as all days here.
+    pub audit_days: u64,
+    /// Days of events.
+    pub events_days: u64,
+    /// Days of the log of webhook deliveries.
+    pub deliveries_days: u64,
+    /// Hours of delivered jobs in the webhook queue, 1 to 8760 as all hours here.
+    pub queue_h: u64,
+    /// Hours of replies stored under an idempotency key.
+    pub idempotency_h: u64,
+    /// Days of submissions, for funnels that do not say themselves.
+    pub submissions_days: u64,
+}

@@ -1,0 +1,147 @@
+//! What the types cannot say: ranges, forms, and values that do not go together.
+
+use super::{
+    CacheStore, LimiterStore, Settings, SettingsError,
+    forms::{are_languages, has_scheme, is_host, is_key, is_key_prefix, is_line, is_listen, is_site, is_token, is_web, none_or},
+};
+
+const YEAR_S: u64 = 31_536_000;
+const CENTURY_D: u64 = 36_500;
+const YEAR_H: u64 = 8_760;
+const GIB: u64 = 1 << 30;
+
+impl Settings {
+    /// Checks everything that needs neither network nor database; [`Settings::load`] has done it.
+    ///
+    /// # Errors
+    /// The first rule that does not hold, with its key.
+    pub fn validate(&self) -> Result<(), SettingsError> {
+        for (key, holds, rule) in self.rules() {
+            if !holds {
+                return Err(SettingsError::invalid(key, rule));
+            }
+        }
+        for (key, number, least, most) in self.ranges() {
+            if number < least || number > most {
+                return Err(SettingsError::invalid(key, format!("must be between {least} and {most}, not {number}")));
+            }
+        }
+        self.database().map(|_| ())
+    }
+
+    /// Key, whether its rule holds, and the rule.
+    fn rules(&self) -> [(&'static str, bool, &'static str); 22] {
+        let redis = self.redis_url.is_some();
+        let need_redis = "must not be \"redis\" as long as redis_url is not set";
+        let folder = "must name a folder";
+        let key = "must be base64 of 32 bytes; `cms init` makes one";
+        [
+            (
+                "site_url",
+                none_or(&self.site_url, is_site),
+                "must be an address without path or slash at the end, such as https://example.org",
+            ),
+            ("product", is_line(&self.product) && self.product.len() <= 64, "must be a name of 1 to 64 bytes on one line"),
+            (
+                "languages",
+                are_languages(&self.languages),
+                "must be a list of one or more different codes, such as [\"en\", \"de-AT\"]",
+            ),
+            (
+                "timezone",
+                jiff::tz::TimeZone::get(&self.timezone).is_ok(),
+                "must be an IANA time zone, such as UTC or Europe/Berlin",
+            ),
+            (
+                "key_prefix",
+                is_key_prefix(&self.key_prefix),
+                "must be 2 to 16 lower-case letters and digits, beginning with a letter",
+            ),
+            ("listen", is_listen(&self.listen), "must be host:port, such as 127.0.0.1:8080 or [::]:80"),
+            (
+                "allowed_hosts",
+                self.allowed_hosts.iter().all(|h| is_host(h)),
+                "must be hosts without scheme or path, such as example.org",
+            ),
+            ("proxy_header", is_token(&self.proxy_header), "must be the name of one header, such as X-Forwarded-For"),
+            ("dirs.data", !self.dirs.data.as_os_str().is_empty(), folder),
+            ("dirs.plugins", !self.dirs.plugins.as_os_str().is_empty(), folder),
+            ("dirs.media", !self.dirs.media.as_os_str().is_empty(), folder),
+            ("limiter.store", redis || self.limiter.store != LimiterStore::Redis, need_redis),
+            ("cache.store", redis || self.cache.store != CacheStore::Redis, need_redis),
+            ("cache.exclude", self.cache.exclude.iter().all(|p| p.starts_with('/')), "must be paths that begin with /"),
+            (
+                "mail.from",
+                none_or(&self.mail.from, |from| is_line(from) && from.contains('@')),
+                "must be an address, such as shop@example.org",
+            ),
+            ("mail.smtp_url", has_scheme(&self.mail.smtp_url, &["smtp", "smtps"]), "must begin with smtp:// or smtps://"),
+            ("scripts.interpreter", is_line(&self.scripts.interpreter), "must name a program, such as php"),
+            ("session.idle_s", self.session.idle_s <= self.session.absolute_s, "must not be more than session.absolute_s"),
+            (
+                "update_base_url",
+                none_or(&self.update_base_url, is_web),
+                "must be an http(s) address without user name; that goes into update_user",
+            ),
+            (
+                "redis_url",
+                has_scheme(&self.redis_url, &["redis", "rediss", "unix", "redis+unix"]),
+                "must begin with redis://, rediss:// or unix://",
+            ),
+            ("encryption_key", self.encryption_key.as_ref().is_none_or(is_key), key),
+            ("old_encryption_keys", self.old_encryption_keys.iter().all(is_key), key),
+        ]
+    }
+
+    /// Key, number, least and most.
+    fn ranges(&self) -> [(&'static str, u64, u64, u64); 20] {
+        let (http, scripts, keep) = (&self.http, &self.scripts, &self.retention);
+        [
+            ("http.body_limit_bytes", http.body_limit_bytes as u64, 1, GIB),
+            ("http.header_limit_bytes", http.header_limit_bytes as u64, 8192, 1 << 20),
+            ("http.request_timeout_s", http.request_timeout_s, 1, 3600),
+            ("http.max_connections", http.max_connections as u64, 1, 1_000_000),
+            ("cache.ttl_s", self.cache.ttl_s, 1, YEAR_S),
+            ("cache.max_bytes", self.cache.max_bytes, 1, GIB << 10),
+            ("webhooks.timeout_s", self.webhooks.timeout_s, 1, 25),
+            ("webhooks.concurrency", self.webhooks.concurrency as u64, 1, 1024),
+            ("mail.auto_reply_per_day", self.mail.auto_reply_per_day, 0, 1000),
+            ("media.max_bytes", self.media.max_bytes, 1, GIB << 10),
+            ("scripts.timeout_s", scripts.timeout_s, 1, 3600),
+            ("scripts.max_output_bytes", scripts.max_output_bytes as u64, 1, GIB),
+            ("session.idle_s", self.session.idle_s, 1, YEAR_S),
+            ("session.absolute_s", self.session.absolute_s, 1, YEAR_S),
+            ("retention.audit_days", keep.audit_days, 1, CENTURY_D),
+            ("retention.events_days", keep.events_days, 1, CENTURY_D),
+            ("retention.deliveries_days", keep.deliveries_days, 1, CENTURY_D),
+            ("retention.queue_h", keep.queue_h, 1, YEAR_H),
+            ("retention.idempotency_h", keep.idempotency_h, 1, YEAR_H),
+            ("retention.submissions_days", keep.submissions_days, 1, CENTURY_D),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::Secret, *};
+
+    #[test]
+    fn settings_made_by_code_are_judged_by_key() {
+        type Spoil = fn(&mut Settings);
+        let table: [(Spoil, &str); 7] = [
+            (|s| s.timezone = "Mars/Base".into(), "`timezone` must be an IANA time zone"),
+            (|s| s.limiter.store = LimiterStore::Redis, "`limiter.store` must not be \"redis\""),
+            (|s| s.session.idle_s = 700_000, "`session.idle_s` must not be more"),
+            (|s| s.webhooks.timeout_s = 26, "`webhooks.timeout_s` must be between 1 and 25, not 26"),
+            (|s| s.encryption_key = Some(Secret::new("c2hvcnQ=")), "`encryption_key` must be base64 of 32 bytes"),
+            (|s| s.redis_url = Some(Secret::new("http://x")), "`redis_url` must begin with redis://"),
+            (|s| s.database_url = Some(Secret::new("x")), "`database_url` must begin with sqlite://"),
+        ];
+        for (spoil, expected) in table {
+            let mut settings = Settings::default();
+            spoil(&mut settings);
+            let error = settings.validate().expect_err(expected).to_string();
+            assert!(error.starts_with(expected), "{error}");
+        }
+    }
+}

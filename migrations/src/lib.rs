@@ -1,0 +1,36 @@
+//! The schema of the service as SQL text, one for both engines.
+//!
+//! Tokens are filled by `cms-core`, which also applies the steps: `{{id}}` a primary key that counts up, `{{json}}` a
+//! JSON column, `{{bytes}}` bytes, `{{false}}` the boolean, `{{strict}}` the mark of SQLite's STRICT tables.
+//!
+//! A published step is never edited: a database that has it would refuse to start. New needs are new steps.
+//!
+//! ```
+//! assert_eq!(cms_migrations::ALL[0].version, 1);
+//! ```
+
+/// One step of the schema.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    /// Counts from 1 without gaps.
+    pub version: i64,
+    /// What it brings.
+    pub name: &'static str,
+    /// The statements, with tokens.
+    pub sql: &'static str,
+}
+
+/// All steps in order.
+pub const ALL: &[Step] = &[
+    Step { version: 1, name: "foundation", sql: include_str!("../sql/0001_foundation.sql") },
+    Step { version: 2, name: "pages", sql: include_str!("../sql/0002_pages.sql") },
+];
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn versions_count_from_one() {
+        let versions: Vec<_> = super::ALL.iter().map(|step| step.version).collect();
+        assert_eq!(versions, (1..=versions.len() as i64).collect::<Vec<_>>());
+    }
+}
