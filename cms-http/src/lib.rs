@@ -1,1 +1,27 @@
-//! .
+//! The REST API of the CMS as a [tower service](Api), a minimal [hyper listener](Server), and the [client](client) that
+//! the command line and the terminal interface use.
+//!
+//! ```text
+//! server    accepts connections, limits headers and time
+//! gate      the one order of every request
+//! routes    every endpoint, one line each
+//! handlers  one file for each resource
+//! reply     what a handler answers; the one table from error code to status
+//! ```
+
+mod api;
+mod body;
+pub mod client;
+mod gate;
+mod handlers;
+mod idempotency;
+mod reply;
+mod request;
+mod routes;
+mod server;
+
+pub use api::Api;
+pub use body::Body;
+pub use reply::status_of;
+pub use routes::endpoints;
+pub use server::{Server, Stop};

@@ -3,7 +3,8 @@
 use toml::Value;
 
 /// Variables that begin like settings and belong to the command line or the tests.
-pub(super) const NOT_SETTINGS: [&str; 9] = [
+pub(super) const NOT_SETTINGS: [&str; 10] = [
+    "CMS_API_KEY",
     "CMS_API_KEY_FILE",
     "CMS_CONTEXT",
     "CMS_DIR",

@@ -1,0 +1,133 @@
+//! The API as a tower service: mount it in any server that speaks `http` types.
+
+use std::{
+    convert::Infallible,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    task::{Context, Poll},
+    time::Instant,
+};
+
+use cms_core::{Cms, Code, Result};
+use futures_util::future::BoxFuture;
+use http::{HeaderName, HeaderValue, Method, Request, Response, header};
+use tracing::Instrument as _;
+
+use crate::{
+    Body,
+    gate::{self, AsOperator, Caller},
+    reply::Reply,
+};
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// The REST API of one site. Clones are cheap and share everything.
+///
+/// ```
+/// # tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(async {
+/// # let folder = tempfile::tempdir()?;
+/// # let mut settings = cms_core::settings::Settings::default();
+/// # settings.dirs.data = folder.path().to_owned();
+/// use cms_http::Api;
+///
+/// let cms = cms_core::Cms::open(settings).await?;
+/// let request = http::Request::get("/healthz").body(http_body_util::Empty::<bytes::Bytes>::new())?;
+/// let reply = Api::new(cms)?.handle(request).await;
+/// assert_eq!(reply.status(), 200);
+/// # Ok::<(), Box<dyn std::error::Error>>(()) })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Api(Arc<Inner>);
+
+struct Inner {
+    cms: Cms,
+    /// Request ids are a random prefix and a number: unique without asking for randomness each time.
+    prefix: String,
+    count: AtomicU64,
+}
+
+impl Api {
+    /// The API of an open site.
+    ///
+    /// # Errors
+    /// `internal_error` when the operating system has no randomness to give.
+    pub fn new(cms: Cms) -> Result<Self> {
+        let prefix = cms.random().bytes::<6>()?.iter().map(|byte| format!("{byte:02x}")).collect();
+        Ok(Self(Arc::new(Inner { cms, prefix, count: AtomicU64::new(0) })))
+    }
+
+    /// The site behind it.
+    #[must_use]
+    pub fn cms(&self) -> &Cms {
+        &self.0.cms
+    }
+
+    /// Answers a request; a refusal is a reply like any other.
+    pub async fn handle<B>(&self, request: Request<B>) -> Response<Body>
+    where
+        B: http_body::Body,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let id = format!("{}-{:x}", self.0.prefix, self.0.count.fetch_add(1, Ordering::Relaxed));
+        let span = tracing::info_span!("request", id);
+        self.answer(request, id).instrument(span).await
+    }
+
+    async fn answer<B>(&self, request: Request<B>, id: String) -> Response<Body>
+    where
+        B: http_body::Body,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let started = Instant::now();
+        let (parts, body) = request.into_parts();
+        let operator = parts.extensions.get::<AsOperator>().is_some();
+        let is_head = parts.method == Method::HEAD;
+        let backend = parts.uri.path().starts_with("/api/backend/");
+        let method = parts.method.clone();
+        let (caller, outcome, allow) = gate::pass(&self.0.cms, parts.method, &parts.uri, parts.headers, operator, body).await;
+        let mut reply = outcome.unwrap_or_else(|error| {
+            if matches!(error.code(), Code::Internal | Code::Unavailable) {
+                tracing::error!(error = ?error, "request failed");
+            }
+            Reply::problem(&error, &id)
+        });
+        if let Some(allow) = allow {
+            reply = reply.with(header::ALLOW, &allow);
+        }
+        if backend || !matches!(caller, Caller::Anonymous) {
+            reply.headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
+        }
+        reply.headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        let status = reply.status.as_u16();
+        let duration_us = started.elapsed().as_micros();
+        match &caller {
+            Caller::Anonymous => tracing::info!(%method, path = parts.uri.path(), status, duration_us, "anonymous"),
+            Caller::Operator => tracing::debug!(%method, path = parts.uri.path(), status, duration_us, "operator"),
+            Caller::Key(key) => tracing::info!(%method, path = parts.uri.path(), status, duration_us, key = key.id, "key"),
+        }
+        reply.with(REQUEST_ID, &id).into_response(is_head)
+    }
+}
+
+impl<B> tower_service::Service<Request<B>> for Api
+where
+    B: http_body::Body + Send + 'static,
+    B::Data: Send,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Response<Body>, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let api = self.clone();
+        Box::pin(async move { Ok(api.handle(request).await) })
+    }
+}

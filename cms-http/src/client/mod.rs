@@ -1,0 +1,248 @@
+//! The typed client: the same calls against a site opened in this process, or one that runs elsewhere.
+
+mod remote;
+
+use bytes::Bytes;
+use http::{HeaderValue, Method, Request, StatusCode, header};
+use http_body_util::{BodyExt, Full};
+use serde_json::Value as Json;
+
+use crate::{Api, gate::AsOperator};
+use remote::Remote;
+
+/// How often a call is repeated when the service asks for patience.
+const MAX_WAITS: u32 = 5;
+
+/// Speaks to a site.
+///
+/// ```no_run
+/// # async fn run(api: cms_http::Api) -> Result<(), cms_http::client::ClientError> {
+/// use cms_http::client::{Ask, Client};
+/// let client = Client::local(api);
+/// let keys = client.send(Ask::get("/api/backend/keys")).await?;
+/// println!("{}", keys.json()?["data"]);
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub enum Client {
+    /// The site is opened in this process; the caller acts as operator.
+    Local(Api),
+    /// The site runs elsewhere; the caller shows an API key.
+    Remote(Remote),
+}
+
+/// A request to be made.
+#[derive(Clone, Debug)]
+pub struct Ask {
+    method: Method,
+    path: String,
+    query: Vec<(String, String)>,
+    body: Option<String>,
+    if_match: Option<String>,
+    idempotency_key: Option<String>,
+}
+
+impl Ask {
+    fn new(method: Method, path: &str) -> Self {
+        Self { method, path: path.to_owned(), query: Vec::new(), body: None, if_match: None, idempotency_key: None }
+    }
+
+    /// Reads.
+    #[must_use]
+    pub fn get(path: &str) -> Self {
+        Self::new(Method::GET, path)
+    }
+
+    /// Creates or acts.
+    #[must_use]
+    pub fn post(path: &str) -> Self {
+        Self::new(Method::POST, path)
+    }
+
+    /// Changes.
+    #[must_use]
+    pub fn patch(path: &str) -> Self {
+        Self::new(Method::PATCH, path)
+    }
+
+    /// Removes.
+    #[must_use]
+    pub fn delete(path: &str) -> Self {
+        Self::new(Method::DELETE, path)
+    }
+
+    /// Adds a query parameter; it is encoded for the way.
+    #[must_use]
+    pub fn query(mut self, name: &str, value: impl ToString) -> Self {
+        self.query.push((name.to_owned(), value.to_string()));
+        self
+    }
+
+    /// Adds a query parameter when there is a value.
+    #[must_use]
+    pub fn maybe(self, name: &str, value: Option<impl ToString>) -> Self {
+        match value {
+            Some(value) => self.query(name, value),
+            None => self,
+        }
+    }
+
+    /// Sends JSON.
+    #[must_use]
+    pub fn json(mut self, body: &Json) -> Self {
+        self.body = Some(body.to_string());
+        self
+    }
+
+    /// Sends JSON text as it is.
+    #[must_use]
+    pub fn text(mut self, body: String) -> Self {
+        self.body = Some(body);
+        self
+    }
+
+    /// Only if the record still has this entity tag.
+    #[must_use]
+    pub fn if_match(mut self, etag: Option<String>) -> Self {
+        self.if_match = etag;
+        self
+    }
+
+    /// A repetition with the same key gets the first reply and does nothing.
+    #[must_use]
+    pub fn idempotency_key(mut self, key: String) -> Self {
+        self.idempotency_key = Some(key);
+        self
+    }
+
+    fn target(&self) -> String {
+        let encode = |text: &str| percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string();
+        let pairs: Vec<_> = self.query.iter().map(|(name, value)| format!("{}={}", encode(name), encode(value))).collect();
+        if pairs.is_empty() { self.path.clone() } else { format!("{}?{}", self.path, pairs.join("&")) }
+    }
+
+    fn headers(&self) -> Vec<(header::HeaderName, String)> {
+        let mut headers = vec![(header::ACCEPT, "application/json".to_owned())];
+        if self.body.is_some() {
+            headers.push((header::CONTENT_TYPE, "application/json".to_owned()));
+        }
+        headers.extend(self.if_match.clone().map(|tag| (header::IF_MATCH, tag)));
+        headers.extend(self.idempotency_key.clone().map(|key| (header::HeaderName::from_static("idempotency-key"), key)));
+        headers
+    }
+}
+
+/// A good reply.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// 2xx.
+    pub status: StatusCode,
+    /// The body as it came.
+    pub body: String,
+    /// Its entity tag.
+    pub etag: Option<String>,
+}
+
+impl Answer {
+    /// The body as JSON.
+    ///
+    /// # Errors
+    /// [`ClientError::Unexpected`] when it is something else.
+    pub fn json(&self) -> Result<Json, ClientError> {
+        serde_json::from_str(&self.body).map_err(|e| ClientError::Unexpected(format!("the reply is not JSON: {e}")))
+    }
+}
+
+/// Why there is no good reply.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClientError {
+    /// The service refused; the problem document says why.
+    #[error("{detail}")]
+    Problem {
+        /// HTTP status.
+        status: StatusCode,
+        /// The stable code.
+        code: String,
+        /// How to mend it.
+        detail: String,
+        /// The whole document.
+        document: Json,
+    },
+    /// Nobody answered.
+    #[error("{0}")]
+    Unreachable(String),
+    /// Something answered that is not this service.
+    #[error("{0}")]
+    Unexpected(String),
+}
+
+impl ClientError {
+    fn problem(status: StatusCode, body: &str) -> Self {
+        match serde_json::from_str::<Json>(body) {
+            Ok(document) if document["error"].is_string() => {
+                let text = |name: &str| document[name].as_str().unwrap_or_default().to_owned();
+                Self::Problem { status, code: text("error"), detail: text("detail"), document }
+            }
+            _ => Self::Unexpected(format!("the address answers {status}, but not as this service does")),
+        }
+    }
+}
+
+impl Client {
+    /// For a site that is open in this process. Whoever can open it may do everything with it.
+    #[must_use]
+    pub fn local(api: Api) -> Self {
+        Self::Local(api)
+    }
+
+    /// For a site that runs at `url`, with the API key to show.
+    ///
+    /// # Errors
+    /// [`ClientError::Unexpected`] for an address that is not http(s), or a key that cannot stand in a header.
+    pub fn remote(url: &str, key: &cms_core::settings::Secret) -> Result<Self, ClientError> {
+        Remote::new(url, key).map(Self::Remote)
+    }
+
+    /// Makes the call. When the limiter refuses, waits as long as it says and tries again, a few times.
+    ///
+    /// # Errors
+    /// [`ClientError`], also for every status that is not 2xx.
+    pub async fn send(&self, ask: Ask) -> Result<Answer, ClientError> {
+        let mut waits = 0;
+        loop {
+            let (status, retry_after, answer) = match self {
+                Self::Local(api) => local(api, &ask).await?,
+                Self::Remote(remote) => remote.send(&ask).await?,
+            };
+            match retry_after {
+                Some(seconds) if status == StatusCode::TOO_MANY_REQUESTS && waits < MAX_WAITS => {
+                    waits += 1;
+                    tokio::time::sleep(std::time::Duration::from_secs(seconds.min(60))).await;
+                }
+                _ if status.is_success() => return Ok(answer),
+                _ => return Err(ClientError::problem(status, &answer.body)),
+            }
+        }
+    }
+}
+
+type Outcome = (StatusCode, Option<u64>, Answer);
+
+async fn local(api: &Api, ask: &Ask) -> Result<Outcome, ClientError> {
+    let body = Full::new(Bytes::from(ask.body.clone().unwrap_or_default()));
+    let mut request = Request::builder().method(&ask.method).uri(ask.target()).extension(AsOperator);
+    for (name, value) in ask.headers() {
+        request = request.header(name, value);
+    }
+    let request = request.body(body).map_err(|e| ClientError::Unexpected(e.to_string()))?;
+    let (parts, body) = api.handle(request).await.into_parts();
+    let bytes = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+    Ok(outcome(parts.status, &parts.headers, String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+fn outcome(status: StatusCode, headers: &http::HeaderMap, body: String) -> Outcome {
+    let text = |name: header::HeaderName| headers.get(name).and_then(|v: &HeaderValue| v.to_str().ok());
+    let retry_after = text(header::RETRY_AFTER).and_then(|seconds| seconds.parse().ok());
+    (status, retry_after, Answer { status, body, etag: text(header::ETAG).map(str::to_owned) })
+}

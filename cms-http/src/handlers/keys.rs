@@ -1,0 +1,73 @@
+//! `/api/backend/keys` and what hangs below it
+
+use cms_core::{
+    Result,
+    keys::{ApiKey, PlainKey},
+};
+use http::StatusCode;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::{gate::Call, reply::Reply};
+
+pub(crate) async fn read(call: &Call<'_>) -> Result<Reply> {
+    call.request.only(&["id", "limit", "cursor"])?;
+    if call.request.parameter("id").is_some() {
+        return Reply::of(StatusCode::OK, &call.cms.keys().get(call.id()?).await?);
+    }
+    let (limit, cursor) = call.request.paging()?;
+    Reply::page(&call.cms.keys().list(limit, cursor).await?)
+}
+
+pub(crate) async fn create(call: &Call<'_>) -> Result<Reply> {
+    call.request.only(&[])?;
+    let new = call.typed()?;
+    let mut change = call.change().await?;
+    let (key, value) = call.cms.keys().create(&mut change, &call.caller.rights(), new).await?;
+    call.commit(change, shown_once(StatusCode::CREATED, &key, &value)?, true).await
+}
+
+pub(crate) async fn update(call: &Call<'_>) -> Result<Reply> {
+    call.request.only(&["id"])?;
+    let (id, patch) = (call.id()?, call.typed()?);
+    let mut change = call.change().await?;
+    let key = call.cms.keys().update(&mut change, &call.caller.rights(), id, patch).await?;
+    call.commit(change, Reply::of(StatusCode::OK, &key)?, false).await
+}
+
+pub(crate) async fn delete(call: &Call<'_>) -> Result<Reply> {
+    call.request.only(&["id"])?;
+    let id = call.id()?;
+    let mut change = call.change().await?;
+    call.cms.keys().delete(&mut change, &call.caller.rights(), id).await?;
+    call.commit(change, Reply::no_content(), false).await
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Rotation {
+    grace_s: i64,
+}
+
+pub(crate) async fn rotate(call: &Call<'_>) -> Result<Reply> {
+    call.request.only(&["id"])?;
+    let (id, rotation): (_, Rotation) = (call.id()?, call.typed()?);
+    let mut change = call.change().await?;
+    let (key, value) = call.cms.keys().rotate(&mut change, &call.caller.rights(), id, rotation.grace_s).await?;
+    call.commit(change, shown_once(StatusCode::OK, &key, &value)?, true).await
+}
+
+/// The only replies that hold the value of a key.
+fn shown_once(status: StatusCode, key: &ApiKey, value: &PlainKey) -> Result<Reply> {
+    let mut record = serde_json::to_value(key).map_err(cms_core::Error::internal)?;
+    record["key"] = value.expose().into();
+    Reply::of(status, &record)
+}
+
+pub(crate) async fn check(call: &Call<'_>) -> Result<Reply> {
+    call.request.only(&["id", "method", "path"])?;
+    let (method, path) = (call.request.required("method")?, call.request.required("path")?);
+    let refused = call.cms.keys().check(call.id()?, method, path).await?;
+    let reason = refused.map_or("allowed", |code| code.as_str());
+    Reply::of(StatusCode::OK, &json!({"allowed": refused.is_none(), "reason": reason}))
+}

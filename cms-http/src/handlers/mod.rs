@@ -1,0 +1,8 @@
+//! One file for each resource: reads its parameters, calls `cms-core`, shapes the reply.
+
+pub(crate) mod audit;
+pub(crate) mod checklist;
+pub(crate) mod health;
+pub(crate) mod item;
+pub(crate) mod keys;
+pub(crate) mod pages;

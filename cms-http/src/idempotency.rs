@@ -1,0 +1,75 @@
+//! Requests that are sent again: the first reply again, not the work.
+
+use bytes::Bytes;
+use cms_core::{Cms, Code, Error, Remember, Result, crypto};
+use http::{HeaderName, Method, StatusCode, header};
+
+use crate::{
+    gate::Caller,
+    reply::Reply,
+    request::{Canonical, bad},
+};
+
+/// A POST that may be repeated: whose it is and what it asks.
+#[derive(Debug)]
+pub(crate) struct Ticket {
+    caller: String,
+    key: String,
+    fingerprint: String,
+}
+
+const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
+
+/// The ticket of a request that carries `Idempotency-Key`.
+pub(crate) fn ticket(request: &Canonical, caller: &Caller, body: &Bytes) -> Result<Option<Ticket>> {
+    let (Some(key), true) = (request.header("idempotency-key")?, request.method == Method::POST) else { return Ok(None) };
+    let caller = match caller {
+        Caller::Anonymous => return Ok(None),
+        Caller::Operator => "operator".to_owned(),
+        Caller::Key(holder) => format!("key:{}", holder.id),
+    };
+    if key.is_empty() || key.len() > 255 {
+        return Err(bad("Idempotency-Key has 1 to 255 characters."));
+    }
+    let mut query = request.query.clone();
+    query.sort();
+    let asked = format!("{:?}", (&request.path, &query));
+    let fingerprint = crypto::sha256_hex(&[asked.as_bytes(), body].concat());
+    Ok(Some(Ticket { caller, key: key.to_owned(), fingerprint }))
+}
+
+impl Ticket {
+    /// The reply that this request got before.
+    pub(crate) async fn earlier_reply(&self, cms: &Cms) -> Result<Option<Reply>> {
+        let Some(earlier) = cms.remembered(&self.caller, &self.key).await? else { return Ok(None) };
+        if earlier.fingerprint != self.fingerprint {
+            return Err(Error::new(
+                Code::IdempotencyMismatch,
+                "This Idempotency-Key was used for another request: take a new one.",
+            ));
+        }
+        let Some(body) = earlier.body else {
+            let detail =
+                "The request was carried out; its reply held a secret and is not kept. Read the record, or make a new one.";
+            return Err(Error::new(Code::IdempotencySpent, detail));
+        };
+        let status = StatusCode::from_u16(earlier.status).unwrap_or(StatusCode::OK);
+        let mut reply = Reply::new(status, http::HeaderValue::from_static("application/json"), body).with(REPLAYED, "true");
+        if let Some(etag) = earlier.etag {
+            reply = reply.with(header::ETAG, &etag);
+        }
+        Ok(Some(reply))
+    }
+
+    /// What to keep of the first reply.
+    pub(crate) fn remember(&self, reply: &Reply, secret: bool) -> Remember {
+        Remember {
+            caller: self.caller.clone(),
+            key: self.key.clone(),
+            fingerprint: self.fingerprint.clone(),
+            status: reply.status.as_u16(),
+            body: (!secret).then(|| String::from_utf8_lossy(&reply.body).into_owned()),
+            etag: reply.headers.get(header::ETAG).and_then(|tag| tag.to_str().ok()).map(str::to_owned),
+        }
+    }
+}

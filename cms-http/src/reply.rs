@@ -1,0 +1,121 @@
+//! What a handler answers, and the one table from error code to status.
+
+use bytes::Bytes;
+use cms_core::{Code, Error, Page};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::Body;
+
+/// The status of each code.
+#[must_use]
+pub fn status_of(code: Code) -> StatusCode {
+    match code {
+        Code::BadJson | Code::BadQuery | Code::DatabaseError => StatusCode::BAD_REQUEST,
+        Code::ApiKeyMissing
+        | Code::ApiKeyInvalid
+        | Code::ApiKeyDisabled
+        | Code::ApiKeyExpired
+        | Code::ApiKeyForbidden
+        | Code::LoginRequired => StatusCode::UNAUTHORIZED,
+        Code::PermissionDenied => StatusCode::FORBIDDEN,
+        Code::NotFound | Code::UnknownTable => StatusCode::NOT_FOUND,
+        Code::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+        Code::Timeout => StatusCode::REQUEST_TIMEOUT,
+        Code::Conflict | Code::IdempotencyMismatch | Code::IdempotencySpent => StatusCode::CONFLICT,
+        Code::Stale => StatusCode::PRECONDITION_FAILED,
+        Code::PayloadTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        Code::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        Code::UnknownHost => StatusCode::MISDIRECTED_REQUEST,
+        Code::ValidationFailed => StatusCode::UNPROCESSABLE_ENTITY,
+        Code::PreconditionRequired => StatusCode::PRECONDITION_REQUIRED,
+        Code::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+        _ => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+/// A reply before the gate adds what all replies carry.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+impl Reply {
+    pub(crate) fn new(status: StatusCode, content_type: HeaderValue, body: impl Into<Bytes>) -> Self {
+        let mut headers = HeaderMap::with_capacity(8);
+        headers.insert(header::CONTENT_TYPE, content_type);
+        Self { status, headers, body: body.into() }
+    }
+
+    /// `{"data": ...}` around JSON that is there already.
+    pub(crate) fn data(status: StatusCode, json: &str) -> Self {
+        Self::new(status, JSON, ["{\"data\":", json, "}"].concat())
+    }
+
+    /// `{"data": ...}` around a value.
+    pub(crate) fn of(status: StatusCode, value: &impl Serialize) -> Result<Self, Error> {
+        Ok(Self::data(status, &serde_json::to_string(value).map_err(Error::internal)?))
+    }
+
+    /// `{"data": [...], "meta": {...}}`.
+    pub(crate) fn list(records: &str, limit: u32, next: Option<&str>, total: Option<i64>) -> Self {
+        let mut meta = json!({"limit": limit, "next": next});
+        if let Some(total) = total {
+            meta["total"] = total.into();
+        }
+        Self::new(StatusCode::OK, JSON, format!("{{\"data\":[{records}],\"meta\":{meta}}}"))
+    }
+
+    /// A list of values.
+    pub(crate) fn page<T: Serialize>(page: &Page<T>) -> Result<Self, Error> {
+        let data = serde_json::to_string(&page.data).map_err(Error::internal)?;
+        Ok(Self::list(&data[1..data.len() - 1], page.limit, page.next.as_deref(), None))
+    }
+
+    pub(crate) fn no_content() -> Self {
+        Self { status: StatusCode::NO_CONTENT, headers: HeaderMap::with_capacity(4), body: Bytes::new() }
+    }
+
+    pub(crate) fn with(mut self, name: HeaderName, value: &str) -> Self {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            self.headers.insert(name, value);
+        }
+        self
+    }
+
+    /// A problem document (RFC 9457).
+    pub(crate) fn problem(error: &Error, request_id: &str) -> Self {
+        let (code, status) = (error.code(), status_of(error.code()));
+        let mut title = code.as_str().replace('_', " ");
+        title[..1].make_ascii_uppercase();
+        let mut problem = json!({
+            "type": format!("urn:cms:error:{code}"), "title": title, "status": status.as_u16(),
+            "detail": error.detail(), "error": code.as_str(), "request_id": request_id,
+        });
+        if !error.fields().is_empty() {
+            problem["errors"] = json!(error.fields());
+        }
+        let reply = Self::new(status, HeaderValue::from_static("application/problem+json"), problem.to_string());
+        if status == StatusCode::UNAUTHORIZED {
+            reply.with(header::WWW_AUTHENTICATE, "ApiKey header=\"X-Api-Key\"")
+        } else {
+            reply
+        }
+    }
+
+    pub(crate) fn into_response(self, without_body: bool) -> Response<Body> {
+        let length = self.body.len();
+        let mut response = Response::new(if without_body { Body::default() } else { self.body.into() });
+        *response.status_mut() = self.status;
+        *response.headers_mut() = self.headers;
+        if without_body && self.status != StatusCode::NOT_MODIFIED && self.status != StatusCode::NO_CONTENT {
+            response.headers_mut().insert(header::CONTENT_LENGTH, length.into());
+        }
+        response
+    }
+}

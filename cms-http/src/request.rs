@@ -1,0 +1,149 @@
+//! A request in its one canonical form: limiter, rights, cache and handler all see the same.
+
+use cms_core::{Code, Error, Result};
+use http::{HeaderMap, Method, Uri};
+use percent_encoding::percent_decode_str;
+
+/// Path, query and headers of a request, checked and decoded.
+#[derive(Debug)]
+pub(crate) struct Canonical {
+    pub(crate) method: Method,
+    pub(crate) path: String,
+    pub(crate) query: Vec<(String, String)>,
+    pub(crate) headers: HeaderMap,
+}
+
+impl Canonical {
+    pub(crate) fn new(method: Method, uri: &Uri, headers: HeaderMap) -> Result<Self> {
+        Ok(Self { method, path: path(uri.path())?, query: query(uri.query().unwrap_or_default())?, headers })
+    }
+
+    /// The value of a query parameter.
+    pub(crate) fn parameter(&self, name: &str) -> Option<&str> {
+        self.query.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The value of a parameter that must be there.
+    pub(crate) fn required(&self, name: &str) -> Result<&str> {
+        self.parameter(name).ok_or_else(|| bad(format!("The parameter {name} is missing.")))
+    }
+
+    /// A header that may occur once.
+    pub(crate) fn header(&self, name: &str) -> Result<Option<&str>> {
+        let mut values = self.headers.get_all(name).iter();
+        match (values.next(), values.next()) {
+            (None, _) => Ok(None),
+            (Some(value), None) => {
+                value.to_str().map(Some).map_err(|_| bad(format!("The header {name} holds more than visible ASCII.")))
+            }
+            _ => Err(bad(format!("The header {name} is sent more than once."))),
+        }
+    }
+
+    /// Refuses parameters that the endpoint does not know, so that a typing error is no silent change of meaning.
+    pub(crate) fn only(&self, known: &[&str]) -> Result<()> {
+        match self.query.iter().find(|(name, _)| !known.contains(&name.as_str())) {
+            Some((name, _)) if known.is_empty() => Err(bad(format!("There is no parameter {name:?} here."))),
+            Some((name, _)) => Err(bad(format!("There is no parameter {name:?}; there are {}.", known.join(", ")))),
+            None => Ok(()),
+        }
+    }
+
+    /// `limit` and `cursor` of a list.
+    pub(crate) fn paging(&self) -> Result<(u32, Option<&str>)> {
+        let limit = self.parameter("limit").map_or(Ok(cms_core::DEFAULT_LIMIT), |text| {
+            let number = text.parse().ok().filter(|n| (1..=cms_core::MAX_LIMIT).contains(n));
+            number.ok_or_else(|| bad(format!("limit is a whole number from 1 to {}.", cms_core::MAX_LIMIT)))
+        })?;
+        Ok((limit, self.parameter("cursor")))
+    }
+}
+
+pub(crate) fn bad(detail: impl Into<String>) -> Error {
+    Error::new(Code::BadQuery, detail)
+}
+
+/// The path, decoded. What could be read in two ways is refused.
+fn path(raw: &str) -> Result<String> {
+    let refused = || bad("The path has another spelling: no %2F, no empty or dot segments, no slash at the end.");
+    let decoded = decode(raw, false).ok_or_else(refused)?;
+    let ambiguous = decoded.chars().filter(|c| *c == '/').count() != raw.bytes().filter(|b| *b == b'/').count()
+        || decoded.contains(['\0', '\\'])
+        || !decoded.starts_with('/')
+        || (decoded.len() > 1 && decoded[1..].split('/').any(|segment| ["", ".", ".."].contains(&segment)));
+    if ambiguous {
+        return Err(refused());
+    }
+    // Names of public endpoints are written with dashes or underscores.
+    match decoded.strip_prefix("/api/") {
+        Some(rest) if !rest.starts_with("backend/") && rest.contains('-') => Ok(format!("/api/{}", rest.replace('-', "_"))),
+        _ => Ok(decoded),
+    }
+}
+
+/// The parameters in order; each name once.
+fn query(raw: &str) -> Result<Vec<(String, String)>> {
+    let mut parameters: Vec<(String, String)> = Vec::new();
+    for pair in raw.split('&').filter(|pair| !pair.is_empty()) {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let refused = || bad("The query is not percent-encoded UTF-8.");
+        let (name, value) = (decode(name, true).ok_or_else(refused)?, decode(value, true).ok_or_else(refused)?);
+        if parameters.iter().any(|(known, _)| *known == name) {
+            return Err(bad(format!("The parameter {name:?} is given more than once.")));
+        }
+        parameters.push((name, value));
+    }
+    Ok(parameters)
+}
+
+fn decode(text: &str, plus_is_space: bool) -> Option<String> {
+    let bytes = text.as_bytes();
+    let broken = |at: usize| !matches!(bytes.get(at + 1..at + 3), Some([a, b]) if a.is_ascii_hexdigit() && b.is_ascii_hexdigit());
+    if bytes.iter().enumerate().any(|(at, byte)| *byte == b'%' && broken(at)) {
+        return None;
+    }
+    let text = if plus_is_space && text.contains('+') { text.replace('+', " ").into() } else { std::borrow::Cow::Borrowed(text) };
+    percent_decode_str(&text).decode_utf8().ok().map(std::borrow::Cow::into_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_has_one_spelling() {
+        for (raw, expected) in [
+            ("/", Some("/")),
+            ("/api/pages", Some("/api/pages")),
+            ("/api/some-thing", Some("/api/some_thing")),
+            ("/api/backend/some-thing", Some("/api/backend/some-thing")),
+            ("/api/p%61ges", Some("/api/pages")),
+            ("/media/a%20b", Some("/media/a b")),
+            ("/api/pages/", None),
+            ("/api//pages", None),
+            ("/api/./pages", None),
+            ("/api/../pages", None),
+            ("/api/%2e%2e/pages", None),
+            ("/api%2Fpages", None),
+            ("/api%2fpages", None),
+            ("/api/%5cpages", None),
+            ("/api/%00", None),
+            ("/api/%ff", None),
+            ("/api/%4", None),
+            ("*", None),
+        ] {
+            assert_eq!(path(raw).ok().as_deref(), expected, "{raw}");
+        }
+    }
+
+    #[test]
+    fn a_parameter_is_given_once() {
+        assert_eq!(
+            query("a=1&b=x+y%2B&c").expect("query"),
+            [("a".into(), "1".into()), ("b".into(), "x y+".into()), ("c".into(), String::new())]
+        );
+        for bad in ["a=1&a=1", "a=1&%61=2", "a=%zz", "a=%ff", "%"] {
+            assert!(query(bad).is_err(), "{bad}");
+        }
+    }
+}

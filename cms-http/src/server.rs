@@ -1,0 +1,134 @@
+//! The listener: plain HTTP/1.1 on hyper, with limits on headers, time and connections.
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use hyper::server::conn::http1;
+use hyper_util::{
+    rt::{TokioIo, TokioTimer},
+    server::graceful::GracefulShutdown,
+    service::TowerToHyperService,
+};
+use tokio::{
+    net::TcpListener,
+    sync::{Semaphore, watch},
+};
+
+use crate::Api;
+
+/// Open requests get this long to finish after a stop.
+const GRACE: Duration = Duration::from_secs(10);
+/// How often counters are written and old replies forgotten.
+const HOUSEKEEPING: Duration = Duration::from_secs(60);
+
+/// A server that is bound to its address and not yet running.
+///
+/// ```no_run
+/// # async fn run(api: cms_http::Api) -> std::io::Result<()> {
+/// let server = cms_http::Server::bind(api, "127.0.0.1:0").await?;
+/// println!("ready http://{}", server.address());
+/// let stop = server.stop();
+/// // elsewhere: stop.now();
+/// server.run().await;
+/// # drop(stop);
+/// # Ok(()) }
+/// ```
+pub struct Server {
+    api: Api,
+    listener: TcpListener,
+    address: SocketAddr,
+    stop: watch::Sender<bool>,
+}
+
+/// Stops a server: no new connections, open requests may finish.
+#[derive(Clone)]
+pub struct Stop(watch::Sender<bool>);
+
+impl Stop {
+    /// Stops it.
+    pub fn now(&self) {
+        self.0.send_replace(true);
+    }
+}
+
+impl Server {
+    /// Binds to `host:port`; port 0 takes a free one.
+    ///
+    /// # Errors
+    /// When the address is taken or not ours.
+    pub async fn bind(api: Api, address: &str) -> std::io::Result<Self> {
+        let listener = TcpListener::bind(address).await?;
+        let address = listener.local_addr()?;
+        Ok(Self { api, listener, address, stop: watch::Sender::new(false) })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// How to stop it.
+    #[must_use]
+    pub fn stop(&self) -> Stop {
+        Stop(self.stop.clone())
+    }
+
+    /// Serves until it is stopped, then finishes open requests and closes the site.
+    pub async fn run(self) {
+        let Self { api, listener, stop, .. } = self;
+        let limits = api.cms().settings().http.clone();
+        let places = Arc::new(Semaphore::new(limits.max_connections));
+        let graceful = GracefulShutdown::new();
+        let mut builder = http1::Builder::new();
+        builder
+            .timer(TokioTimer::new())
+            .header_read_timeout(Duration::from_secs(limits.request_timeout_s))
+            .max_buf_size(limits.header_limit_bytes.max(8192))
+            .max_headers(128);
+        let housekeeping = tokio::spawn(keep_house(api.clone(), stop.subscribe()));
+        let mut stopped = stop.subscribe();
+        loop {
+            let Ok(place) = places.clone().acquire_owned().await else { break };
+            let accepted = tokio::select! {
+                accepted = listener.accept() => accepted,
+                _ = stopped.wait_for(|stop| *stop) => break,
+            };
+            let (stream, _peer) = match accepted {
+                Ok(accepted) => accepted,
+                Err(error) => {
+                    // Out of file descriptors, for instance: wait instead of spinning.
+                    tracing::warn!(%error, "a connection could not be accepted");
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                    continue;
+                }
+            };
+            let _ = stream.set_nodelay(true);
+            let service = TowerToHyperService::new(api.clone());
+            let connection = graceful.watch(builder.serve_connection(TokioIo::new(stream), service));
+            tokio::spawn(async move {
+                if let Err(error) = connection.await {
+                    tracing::debug!(%error, "connection ended");
+                }
+                drop(place);
+            });
+        }
+        drop(listener);
+        if tokio::time::timeout(GRACE, graceful.shutdown()).await.is_err() {
+            tracing::warn!("some requests did not finish in time");
+        }
+        let _ = housekeeping.await;
+        api.cms().close().await;
+    }
+}
+
+/// What is due about once a minute.
+async fn keep_house(api: Api, mut stop: watch::Receiver<bool>) {
+    while tokio::time::timeout(HOUSEKEEPING, stop.wait_for(|stop| *stop)).await.is_err() {
+        if let Err(error) = api.cms().flush().await {
+            tracing::warn!(%error, "counters were not written; they are kept");
+        }
+        if let Err(error) = api.cms().forget_old_replies().await {
+            tracing::warn!(%error, "old replies were not removed");
+        }
+    }
+}
