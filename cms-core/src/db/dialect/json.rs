@@ -106,7 +106,12 @@ fn sqlite_double(c: &str) -> String {
         sql,
         "when abs({c}) >= 1e-4 and abs({c}) < 1e15 then (select case when s like '%.0' then substr(s, 1, length(s) - 2) else s end from (select {plain} as s)) "
     );
-    let scientific = shortest(c, "e", [14, 15, 16]);
+    // Below the normal range doubles have fewer digits, down to the one of 5e-324.
+    let few = format!(
+        "(select format('%!.*e', p, {c}) from (with recursive d(p) as (select 0 union all select p + 1 from d where p < 15) select p from d) where cast(format('%!.*e', p, {c}) as real) = {c} order by p limit 1)"
+    );
+    let scientific =
+        format!("case when abs({c}) < 2.2250738585072014e-308 then {few} else {} end", shortest(c, "e", [14, 15, 16]));
     let _ = write!(
         sql,
         "else (select rtrim(rtrim(substr(s, 1, instr(s, 'e') - 1), '0'), '.') || substr(s, instr(s, 'e')) from (select {scientific} as s)) end)"

@@ -1,0 +1,93 @@
+//! A database for one test: a file, or a schema on the server that `CMS_TEST_DB` names.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use cms_core::settings::{Secret, Settings};
+use sqlx::{AssertSqlSafe, Connection, Executor};
+use tempfile::TempDir;
+
+pub struct TestDatabase {
+    pub folder: TempDir,
+    /// URL of the schema, on PostgreSQL.
+    pub url: Option<String>,
+}
+
+static COUNT: AtomicU64 = AtomicU64::new(0);
+
+pub fn server() -> Option<String> {
+    std::env::var("CMS_TEST_DB").ok().filter(|url| !url.is_empty())
+}
+
+impl TestDatabase {
+    pub async fn new() -> Self {
+        Self::on(server()).await
+    }
+
+    /// SQLite whatever `CMS_TEST_DB` says.
+    pub async fn sqlite() -> Self {
+        Self::on(None).await
+    }
+
+    async fn on(server: Option<String>) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let Some(server) = server else { return Self { folder, url: None } };
+        let schema = format!("t{}_{}", std::process::id(), COUNT.fetch_add(1, Ordering::SeqCst));
+        let mut connection = sqlx::PgConnection::connect(&server).await.expect("CMS_TEST_DB answers");
+        let sql = format!("drop schema if exists {schema} cascade; create schema {schema}");
+        connection.execute(sqlx::raw_sql(AssertSqlSafe(sql))).await.unwrap();
+        connection.close().await.unwrap();
+        let separator = if server.contains('?') { '&' } else { '?' };
+        Self { folder, url: Some(format!("{server}{separator}options[search_path]={schema}")) }
+    }
+
+    pub fn is_postgres(&self) -> bool {
+        self.url.is_some()
+    }
+
+    /// Settings of a site on this database, in this folder.
+    pub fn settings(&self) -> Settings {
+        let mut settings = Settings::default();
+        let folder = self.folder.path();
+        settings.dirs.data = folder.join("data");
+        settings.dirs.plugins = folder.join("plugins");
+        settings.dirs.media = folder.join("media");
+        settings.languages = vec!["en".to_owned(), "de".to_owned()];
+        settings.database_url = self.url.clone().map(Secret::new);
+        settings.encryption_key = Some(Secret::new("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="));
+        settings
+    }
+
+    /// Runs statements as somebody else would who shares the database.
+    pub async fn run(&self, sql: String) {
+        match &self.url {
+            Some(url) => {
+                let mut connection = sqlx::PgConnection::connect(url).await.unwrap();
+                connection.execute(sqlx::raw_sql(AssertSqlSafe(sql))).await.unwrap();
+                connection.close().await.unwrap();
+            }
+            None => {
+                let mut connection = self.sqlite_connection().await;
+                connection.execute(sqlx::raw_sql(AssertSqlSafe(sql))).await.unwrap();
+                connection.close().await.unwrap();
+            }
+        }
+    }
+
+    pub async fn sqlite_connection(&self) -> sqlx::SqliteConnection {
+        let path = self.folder.path().join("data/cms.db");
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        sqlx::SqliteConnection::connect(&format!("sqlite://{}?mode=rwc", path.display())).await.unwrap()
+    }
+
+    /// A number out of the database.
+    pub async fn count(&self, sql: &str) -> i64 {
+        let sql = AssertSqlSafe(sql.to_owned());
+        match &self.url {
+            Some(url) => {
+                let mut connection = sqlx::PgConnection::connect(url).await.unwrap();
+                sqlx::query_scalar(sql).fetch_one(&mut connection).await.unwrap()
+            }
+            None => sqlx::query_scalar(sql).fetch_one(&mut self.sqlite_connection().await).await.unwrap(),
+        }
+    }
+}
