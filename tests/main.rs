@@ -4,5 +4,23 @@
 
 mod support;
 
+/// Bodies, parameters and paths that are wrong: the documented error, nothing written.
+mod bad_input;
+/// Reading and writing items: filters, order, cursors, versions, checklists, tags.
+mod items;
 /// Values in and out: each type, both engines, the same bytes.
 mod json;
+/// Keys: every way to be refused, rotation, use.
+mod keys;
+/// The real listener over sockets: slow, large and broken requests.
+mod listener;
+/// What visitors read.
+mod pages;
+/// Plugins that declare tables: installed, extended, refused.
+mod plugins;
+/// Repeated requests.
+mod repetition;
+/// Every statement prepares on this engine; both schemas are alike.
+mod schema;
+/// How many statements a request costs.
+mod statements;

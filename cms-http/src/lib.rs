@@ -15,6 +15,7 @@ pub mod client;
 mod gate;
 mod handlers;
 mod idempotency;
+mod lingering;
 mod reply;
 mod request;
 mod routes;

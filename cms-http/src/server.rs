@@ -13,7 +13,7 @@ use tokio::{
     sync::{Semaphore, watch},
 };
 
-use crate::Api;
+use crate::{Api, lingering::Lingering};
 
 /// Open requests get this long to finish after a stop.
 const GRACE: Duration = Duration::from_secs(10);
@@ -83,8 +83,8 @@ impl Server {
         builder
             .timer(TokioTimer::new())
             .header_read_timeout(Duration::from_secs(limits.request_timeout_s))
-            .max_buf_size(limits.header_limit_bytes.max(8192))
-            .max_headers(128);
+            .max_header_size(limits.header_limit_bytes)
+            .max_buf_size(limits.header_limit_bytes.max(8192) * 2);
         let housekeeping = tokio::spawn(keep_house(api.clone(), stop.subscribe()));
         let mut stopped = stop.subscribe();
         loop {
@@ -104,7 +104,7 @@ impl Server {
             };
             let _ = stream.set_nodelay(true);
             let service = TowerToHyperService::new(api.clone());
-            let connection = graceful.watch(builder.serve_connection(TokioIo::new(stream), service));
+            let connection = graceful.watch(builder.serve_connection(TokioIo::new(Lingering::new(stream)), service));
             tokio::spawn(async move {
                 if let Err(error) = connection.await {
                     tracing::debug!(%error, "connection ended");

@@ -1,5 +1,7 @@
 //! A site with a clock of its own, spoken to without sockets.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use bytes::Bytes;
 use cms_core::{
     Actor, Clock, Cms, Random,
@@ -13,6 +15,9 @@ use http_body_util::{BodyExt, Full};
 use serde_json::Value as Json;
 
 use super::TestDatabase;
+
+/// Each opening has its own sequence, so that a site that is opened again makes other keys.
+static SEED: AtomicU64 = AtomicU64::new(1);
 
 /// 2026-11-21T09:30:00Z.
 pub const NOW: i64 = 1_795_253_400_000;
@@ -49,7 +54,8 @@ impl SiteBuilder {
 
     pub async fn try_open(self) -> Result<Site, cms_core::Error> {
         let clock = Clock::fixed(NOW);
-        let mut builder = Cms::builder(self.settings).clock(clock.clone()).random(Random::seeded(1));
+        let mut builder =
+            Cms::builder(self.settings).clock(clock.clone()).random(Random::seeded(SEED.fetch_add(1 << 32, Ordering::SeqCst)));
         for plugin in self.plugins {
             builder = builder.plugin(plugin);
         }

@@ -76,6 +76,15 @@ impl Db {
         Ok(Some(DbTable { columns: columns.collect(), key: key.into_iter().map(|(_, name)| name).collect() }))
     }
 
+    /// Names of a table's columns in their order; empty when there is no such table.
+    ///
+    /// # Errors
+    /// `unavailable` when the database cannot be reached.
+    pub async fn columns_of(&self, table: &str) -> Result<Vec<String>> {
+        let described = self.describe(table).await?;
+        Ok(described.map(|table| table.columns.into_iter().map(|column| column.name).collect()).unwrap_or_default())
+    }
+
     /// Names of all tables and views.
     ///
     /// # Errors

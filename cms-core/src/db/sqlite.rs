@@ -45,7 +45,7 @@ pub(super) async fn open(path: &Path) -> Result<(SqlitePool, Writer)> {
         .busy_timeout(BUSY_TIMEOUT)
         .statement_cache_capacity(200)
         .disable_statement_logging();
-    let connection = options.connect().await.map_err(|e| unreachable(e.to_string()))?;
+    let connection = connect(&options).await.map_err(|e| unreachable(e.to_string()))?;
     let readers = SqlitePoolOptions::new()
         .max_connections(READERS)
         .test_before_acquire(false)
@@ -55,6 +55,20 @@ pub(super) async fn open(path: &Path) -> Result<(SqlitePool, Writer)> {
         .connect_lazy_with(options.pragma("query_only", "on"));
     let state = State { connection, open: false, savepoint: false, finished: Vec::new(), flusher: false };
     Ok((readers, Writer(Arc::new(Mutex::new(state)))))
+}
+
+/// Switching a new file to WAL fails at once, without the busy timeout, while another process does the same.
+async fn connect(options: &SqliteConnectOptions) -> Result<SqliteConnection, sqlx::Error> {
+    let mut tries = 0;
+    loop {
+        match options.connect().await {
+            Err(sqlx::Error::Database(e)) if e.code().is_some_and(|code| code == "5" || code == "261") && tries < 100 => {
+                tries += 1;
+                tokio::time::sleep(BUSY_TIMEOUT / 100).await;
+            }
+            other => return other,
+        }
+    }
 }
 
 /// The one connection that writes; clones share it.

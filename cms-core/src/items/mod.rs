@@ -27,7 +27,7 @@ use self::{
     key::Key,
     select::{Conditions, Statement},
 };
-use crate::{AuditEntry, Change, Cms, Code, Error, Result, crypto};
+use crate::{AuditEntry, Change, Cms, Code, Error, Result, crypto, db::Kind};
 
 /// The items of a site: `cms.items()`.
 pub struct Items<'a>(pub(crate) &'a Cms);
@@ -178,8 +178,9 @@ impl Items<'_> {
             let Statement { sql, args } = write::own_base(&table, &key);
             change.run(AssertSqlSafe(sql), args).await.map_err(|e| write::refused(&table, e))?;
         }
-        if let (true, [one]) = (key_given && !table.adopted, table.key.as_slice())
-            && let Some(sql) = table.dialect.advance_id(&table.source, &table.columns[*one].name)
+        let counted = table.key_columns().next().filter(|key| key.kind == Kind::Integer && key.has_default);
+        if let (true, Some(counter)) = (key_given && !table.adopted, counted)
+            && let Some(sql) = table.dialect.advance_id(&table.source, &counter.name)
         {
             change.all::<(Option<String>,)>(AssertSqlSafe(sql), Vec::new()).await?;
         }

@@ -1,0 +1,179 @@
+//! Wrong input of every kind: its documented error, nothing written.
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use crate::support::Site;
+
+const CREATE: &str = "POST /api/backend/item?table=settings";
+
+#[tokio::test]
+async fn bodies() {
+    let site = Site::open().await;
+    let before = site.traces().await;
+    let deep = format!("{}1{}", "[".repeat(10_000), "]".repeat(10_000));
+    let deep_member = format!("{{\"name\":\"x\",\"value\":{deep}}}");
+    let big = format!("{{\"name\":\"x\",\"value\":\"{}\"}}", "a".repeat(2 << 20));
+    for (body, status, code) in [
+        (b"{".to_vec(), 400, "bad_json"),
+        (b"".to_vec(), 400, "bad_json"),
+        (b"5".to_vec(), 400, "bad_json"),
+        (b"\"x\"".to_vec(), 400, "bad_json"),
+        (b"[5]".to_vec(), 400, "bad_json"),
+        (b"{\"name\":\"x\"} trailing".to_vec(), 400, "bad_json"),
+        (b"{\"name\":\"\xff\"}".to_vec(), 400, "bad_json"),
+        (b"{\"name\":\"\\ud800\"}".to_vec(), 400, "bad_json"),
+        (deep.into_bytes(), 400, "bad_json"),
+        (deep_member.into_bytes(), 400, "bad_json"),
+        (big.into_bytes(), 413, "payload_too_large"),
+        (b"{\"name\":\"x\",\"nope\":1}".to_vec(), 400, "database_error"),
+        (b"{\"name\":\"x\",\"public\":\"perhaps\"}".to_vec(), 422, "validation_failed"),
+        (b"{\"name\":\"a\\u0000b\"}".to_vec(), 422, "validation_failed"),
+        (b"{\"name\":\"x\",\"value\":{\"a\":\"\\u0000\"}}".to_vec(), 422, "validation_failed"),
+        (b"{\"name\":null}".to_vec(), 422, "validation_failed"),
+        (b"{}".to_vec(), 422, "validation_failed"),
+        (b"{\"name\":\"x\",\"value\":1e999}".to_vec(), 400, "bad_json"),
+    ] {
+        site.admin(CREATE).body(body).refused(status, code).await;
+    }
+    for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""] {
+        site.admin(CREATE).header("content-type", kind).body("{}").refused(415, "unsupported_media_type").await;
+    }
+    let page = |id: &str| format!("{{\"title\":\"x\",\"url_rewrite\":\"/x\",\"sort_order\":{id}}}");
+    for number in ["9223372036854775808", "-9223372036854775809", "1e300", "1.5", "\"1e5\"", "\" \"", "[1]"] {
+        site.admin("POST /api/backend/item?table=pages").body(page(number)).refused(422, "validation_failed").await;
+    }
+    assert_eq!(site.traces().await, before);
+    site.admin(CREATE).header("content-type", "application/json; charset=utf-8").body("{\"name\":\"x\"}").expect(201).await;
+    site.admin(CREATE).header("content-type", "application/vnd.api+json").body("{\"name\":\"y\"}").expect(201).await;
+}
+
+#[tokio::test]
+async fn parameters_and_paths() {
+    let site = Site::open().await;
+    let before = site.traces().await;
+    for (line, status, code) in [
+        ("GET /api/backend/item", 400, "bad_query"),
+        ("GET /api/backend/item?table=", 404, "unknown_table"),
+        ("GET /api/backend/item?table=nope", 404, "unknown_table"),
+        ("GET /api/backend/item?table=api_keys", 404, "unknown_table"),
+        ("GET /api/backend/item?table=PAGES", 404, "unknown_table"),
+        ("GET /api/backend/item?table=pages&table=pages", 400, "bad_query"),
+        ("GET /api/backend/item?table=pages&%74able=settings", 400, "bad_query"),
+        ("GET /api/backend/item?table=pages&id=x", 400, "bad_query"),
+        ("GET /api/backend/item?table=pages&id=99999999999999999999", 400, "bad_query"),
+        ("GET /api/backend/item?table=pages&id=99", 404, "not_found"),
+        ("GET /api/backend/item?table=pages&limit=501", 400, "bad_query"),
+        ("GET /api/backend/item?table=pages&sort=nope", 400, "bad_query"),
+        ("GET /api/backend/item?table=pages&sort=--id", 400, "bad_query"),
+        ("GET /api/backend/item?table=pages&fields=nope", 400, "bad_query"),
+        ("GET /api/backend/item?table=pages&filter[nope]=1", 400, "bad_query"),
+        ("GET /api/backend/item?table=pages&filter[id][eq]=x", 400, "bad_query"),
+        ("GET /api/backend/item?table=pages&filter[id][contains]=1", 400, "bad_query"),
+        ("GET /api/backend/item?table=pages&filter[title][null]=x", 400, "bad_query"),
+        ("GET /api/backend/item?table=pages&expand=title", 400, "bad_query"),
+        ("GET /api/backend/item?table=pages&search=%00", 400, "bad_query"),
+        ("GET /api/backend/item?table=pages&cursor=nope", 400, "bad_query"),
+        ("GET /api/backend/item?table=pages&x=%ff", 400, "bad_query"),
+        ("GET /api/backend/item?table=pages&x=%", 400, "bad_query"),
+        ("PATCH /api/backend/item?table=pages", 400, "bad_query"),
+        ("DELETE /api/backend/item?table=pages", 400, "bad_query"),
+        ("DELETE /api/backend/item?table=pages&id=1&force=1", 400, "bad_query"),
+        ("GET /api/backend%2Fitem?table=pages", 400, "bad_query"),
+        ("GET /api/backend//item?table=pages", 400, "bad_query"),
+        ("GET /api/backend/./item?table=pages", 400, "bad_query"),
+        ("GET /api/x/../backend/item?table=pages", 400, "bad_query"),
+        ("GET /api/backend/item/?table=pages", 400, "bad_query"),
+        ("GET /api/pages/", 400, "bad_query"),
+        ("GET /api/backend/key-s", 404, "not_found"),
+        ("GET /api/backend/keys?id=x", 400, "bad_query"),
+        ("GET /api/backend/keys?id=99", 404, "not_found"),
+        ("GET /api/backend/keys?limit=x", 400, "bad_query"),
+        ("GET /api/backend/audit?cursor=x", 400, "bad_query"),
+    ] {
+        site.admin(line).json(json!({})).refused(status, code).await;
+    }
+    assert_eq!(site.traces().await, before);
+}
+
+/// Pieces of SQL in every place that takes text: no engine error, nothing changed, no difference to harmless text.
+#[tokio::test]
+async fn fragments_of_sql() {
+    let site = Site::open().await;
+    site.admin(CREATE).json(json!({"name": "a", "value": 1})).expect(201).await;
+    let fragments = [
+        "'",
+        "\"",
+        "';drop table cms_settings;--",
+        "' or '1'='1",
+        "\" or 1=1 --",
+        "1) or (1=1",
+        "$1",
+        "?",
+        ":a",
+        "%",
+        "_",
+        "\\",
+        "/*",
+        "--",
+        "x'; select pg_sleep(5); --",
+        "a\" = \"a",
+        "(select 1)",
+        "{{id}}",
+        "null",
+        "t.*",
+        "][eq",
+        "filter[name",
+    ];
+    for fragment in fragments {
+        let f = percent(fragment);
+        for line in [
+            format!("GET /api/backend/item?table={f}"),
+            format!("GET /api/backend/item?table=settings&id={f}"),
+            format!("GET /api/backend/item?table=settings&sort={f}"),
+            format!("GET /api/backend/item?table=settings&fields={f}"),
+            format!("GET /api/backend/item?table=settings&expand={f}"),
+            format!("GET /api/backend/item?table=settings&filter[{f}]=1"),
+            format!("GET /api/backend/item?table=settings&filter[name][{f}]=1"),
+            format!("GET /api/backend/item?table=settings&filter[name][eq]={f}"),
+            format!("GET /api/backend/item?table=settings&filter[name][in]={f},{f}"),
+            format!("GET /api/backend/item?table=settings&filter[name][contains]={f}"),
+            format!("GET /api/backend/item?table=settings&filter[value][starts_with]={f}"),
+            format!("GET /api/backend/item?table=settings&search={f}"),
+            format!("GET /api/backend/item?table=settings&cursor={f}"),
+            format!("GET /api/backend/item?table=settings&limit={f}"),
+            format!("GET /api/backend/item?table=pages&language={f}"),
+            format!("GET /api/pages?view={f}"),
+            format!("GET /api/pages?url={f}"),
+            format!("GET /api/menu?name={f}&language={f}"),
+            format!("DELETE /api/backend/item?table=settings&id={f}"),
+        ] {
+            let reply = site.admin(&line).send().await;
+            assert!([200, 400, 404].contains(&reply.status.as_u16()), "{line}: {}", reply.text());
+            assert!(!reply.text().to_lowercase().contains("syntax"), "{line}: {}", reply.text());
+        }
+        site.admin(CREATE).json(json!({fragment: 1, "name": "b"})).refused(400, "database_error").await;
+        site.admin("PATCH /api/backend/item?table=settings&id=a").json(json!({"value": fragment})).expect(200).await;
+        let back = site.admin("GET /api/backend/item?table=settings&id=a").expect(200).await;
+        assert_eq!(back.data()["value"], fragment);
+    }
+    assert_eq!(site.database.count("select count(*) from cms_settings").await, 1);
+}
+
+fn percent(text: &str) -> String {
+    text.bytes().map(|byte| format!("%{byte:02X}")).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+    #[test]
+    fn no_query_is_an_internal_error(name in "[a-z\\[\\]_]{0,12}|filter\\[(name|value|public)\\]\\[[a-z]{2,4}\\]", value in "\\PC{0,12}") {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let site = Site::on(crate::support::TestDatabase::sqlite().await).open().await;
+            let line = format!("GET /api/backend/item?table=settings&{}={}", percent(&name), percent(&value));
+            let reply = site.admin(&line).send().await;
+            assert!(reply.status.as_u16() < 500, "{line}: {}", reply.text());
+        });
+    }
+}

@@ -1,0 +1,113 @@
+//! What visitors read.
+
+use serde_json::{Value as Json, json};
+
+use crate::support::Site;
+
+async fn filled() -> Site {
+    let site = Site::open().await;
+    let page = |id: i64, base: i64, language: &str, url: &str, view: &str, published: bool| {
+        json!({"id": id, "base_id": base, "language_short": language, "url_rewrite": url, "title": format!("T{id}"), "view": view,
+               "sort_order": 10 - id, "published": published})
+    };
+    let pages = json!([
+        page(1, 1, "en", "/", "home", true),
+        page(2, 1, "de", "/de", "home", true),
+        page(3, 3, "en", "/about us & more", "about", true),
+        page(4, 4, "en", "/draft", "draft", false),
+    ]);
+    site.admin("POST /api/backend/item?table=pages").json(pages).expect(201).await;
+    let item = |id: i64, parent: Option<i64>, title: &str, sort: i64| json!({"id": id, "menu": "main", "parent_id": parent, "title": title, "url": "/x", "language_short": "en", "sort_order": sort});
+    let menu = json!([item(1, None, "second", 2), item(2, None, "first", 1), item(3, Some(1), "below", 0)]);
+    site.admin("POST /api/backend/item?table=menu_items").json(menu).expect(201).await;
+    let settings = json!([{"name": "claim", "value": {"en": "Hi"}, "public": true}, {"name": "secret", "value": 1}, {"name": "n", "value": 1.50, "public": true}]);
+    site.admin("POST /api/backend/item?table=settings").json(settings).expect(201).await;
+    site
+}
+
+#[tokio::test]
+async fn pages_are_listed_and_found_when_published() {
+    let site = filled().await;
+    let list = site.ask("GET /api/pages").expect(200).await;
+    assert_eq!(
+        list.text(),
+        "{\"data\":[{\"id\":3,\"base_id\":3,\"language_short\":\"en\",\"parent_id\":null,\"url_rewrite\":\"/about us & more\",\"title\":\"T3\",\"view\":\"about\",\"sort_order\":7},\
+         {\"id\":2,\"base_id\":1,\"language_short\":\"de\",\"parent_id\":null,\"url_rewrite\":\"/de\",\"title\":\"T2\",\"view\":\"home\",\"sort_order\":8},\
+         {\"id\":1,\"base_id\":1,\"language_short\":\"en\",\"parent_id\":null,\"url_rewrite\":\"/\",\"title\":\"T1\",\"view\":\"home\",\"sort_order\":9}],\
+         \"meta\":{\"limit\":50,\"next\":null}}"
+    );
+    for (query, expected) in [
+        ("view=home", Some(1)),
+        ("view=home&language=de", Some(2)),
+        ("url=/de", Some(2)),
+        ("id=3", Some(3)),
+        ("view=draft", None),
+        ("id=4", None),
+        ("url=/draft", None),
+        ("view=nothing", None),
+        ("view=about&language=de", None),
+    ] {
+        let ask = site.ask(&format!("GET /api/pages?{query}"));
+        match expected {
+            Some(id) => {
+                let reply = ask.expect(200).await;
+                assert_eq!((&reply.data()["id"], &reply.data()["rows"]), (&json!(id), &json!([])), "{query}");
+                let tag = reply.header("etag").to_owned();
+                let again = site.ask(&format!("GET /api/pages?{query}")).header("if-none-match", &tag).expect(304).await;
+                assert!(again.body.is_empty());
+            }
+            None => drop(ask.refused(404, "not_found").await),
+        }
+    }
+    assert_eq!(site.ask("GET /api/pages?language=de").expect(200).await.data().as_array().unwrap().len(), 1);
+    site.ask("GET /api/pages?limit=0").refused(400, "bad_query").await;
+    site.ask("GET /api/pages?id=x").refused(400, "bad_query").await;
+}
+
+#[tokio::test]
+async fn menus_are_trees_and_settings_an_object() {
+    let site = filled().await;
+    let menu = site.ask("GET /api/menu").expect(200).await.data();
+    assert_eq!(
+        (&menu[0]["title"], &menu[1]["title"], &menu[1]["children"][0]["title"]),
+        (&json!("first"), &json!("second"), &json!("below"))
+    );
+    assert_eq!(menu[0], json!({"id": 2, "title": "first", "url": "/x", "target": "_self", "children": []}));
+    assert_eq!(site.ask("GET /api/menu?name=footer").expect(200).await.data(), json!([]));
+    assert_eq!(site.ask("GET /api/settings").expect(200).await.text(), r#"{"data":{"claim":{"en":"Hi"},"n":1.5}}"#);
+    let head = site.ask("HEAD /api/settings").expect(200).await;
+    assert!(head.body.is_empty());
+    assert_eq!(head.header("content-length"), "38");
+}
+
+#[tokio::test]
+async fn the_sitemap_lists_published_pages_with_https_links() {
+    let site = filled().await;
+    let map = site.ask("GET /sitemap.xml").header("host", "example.org:8080").expect(200).await;
+    assert_eq!(map.header("content-type"), "application/xml");
+    let text = map.text();
+    assert!(text.contains("<loc>https://example.org:8080/about%20us%20&amp;%20more</loc>"), "{text}");
+    assert!(!text.contains("draft"));
+    let named = Site::builder().await.settings(|s| s.site_url = Some("https://site.example".to_owned())).open().await;
+    named
+        .admin("POST /api/backend/item?table=pages")
+        .json(json!({"title": "a", "url_rewrite": "/a", "published": true}))
+        .expect(201)
+        .await;
+    assert!(named.ask("GET /sitemap.xml").expect(200).await.text().contains("<loc>https://site.example/a</loc>"));
+}
+
+#[tokio::test]
+async fn health_and_hosts() {
+    let site = Site::builder().await.settings(|s| s.allowed_hosts = vec!["good.example".to_owned()]).open().await;
+    for (host, status) in
+        [("good.example", 200), ("GOOD.example:8080", 200), ("evil.example", 421), ("good.example.evil", 421), ("", 421)]
+    {
+        let reply = site.ask("GET /healthz").header("host", host).send().await;
+        assert_eq!(reply.status.as_u16(), status, "{host}");
+    }
+    let ready = site.ask("GET /readyz").header("host", "good.example").expect(200).await;
+    assert_eq!(ready.data()["status"], "ready");
+    let none: Json = site.ask("GET /healthz").refused(421, "unknown_host").await.json();
+    assert_eq!(none["title"], "Unknown host");
+}

@@ -1,0 +1,65 @@
+//! The same request again, with the same `Idempotency-Key`.
+
+use serde_json::{Value as Json, json};
+
+use crate::support::Site;
+
+const CREATE: &str = "POST /api/backend/item?table=settings";
+
+fn setting(name: &str) -> Json {
+    json!({"name": name, "value": 1})
+}
+
+#[tokio::test]
+async fn the_first_reply_comes_again() {
+    let site = Site::open().await;
+    let first = site.admin(CREATE).header("idempotency-key", "a").json(setting("x")).expect(201).await;
+    let before = site.traces().await;
+    let again = site.admin(CREATE).header("idempotency-key", "a").json(setting("x")).expect(201).await;
+    assert_eq!((again.body.clone(), again.header("etag")), (first.body.clone(), first.header("etag")));
+    assert_eq!(again.header("idempotency-replayed"), "true");
+    assert_eq!(site.traces().await, before);
+
+    site.admin(CREATE).header("idempotency-key", "a").json(setting("y")).refused(409, "idempotency_mismatch").await;
+    site.admin("POST /api/backend/item?table=pages")
+        .header("idempotency-key", "a")
+        .json(setting("x"))
+        .refused(409, "idempotency_mismatch")
+        .await;
+    let other = site.key(&["POST /api/backend/item"]).await;
+    site.ask(CREATE).key(&other).header("idempotency-key", "a").json(setting("z")).expect(201).await;
+    site.admin(CREATE).header("idempotency-key", "").json(setting("z")).refused(400, "bad_query").await;
+
+    site.clock.advance(24 * 3_600_000);
+    site.admin(CREATE).header("idempotency-key", "a").json(setting("x")).refused(409, "conflict").await;
+    assert!(site.cms.forget_old_replies().await.unwrap() >= 1);
+    site.admin(CREATE).header("idempotency-key", "a").json(setting("w")).expect(201).await;
+}
+
+#[tokio::test]
+async fn a_reply_with_a_secret_is_not_kept() {
+    let site = Site::open().await;
+    let create = || site.admin("POST /api/backend/keys").header("idempotency-key", "k").json(json!({"name": "n"}));
+    let value = create().expect(201).await.data()["key"].as_str().unwrap().to_owned();
+    create().refused(409, "idempotency_spent").await;
+    assert_eq!(site.database.count("select count(*) from cms_idempotency where body is not null").await, 0);
+    assert_eq!(site.database.count(&format!("select count(*) from cms_idempotency where fingerprint like '%{value}%'")).await, 0);
+}
+
+#[tokio::test]
+async fn a_refused_request_may_be_mended() {
+    let site = Site::open().await;
+    site.admin(CREATE).header("idempotency-key", "a").json(json!({"value": 1})).refused(422, "validation_failed").await;
+    site.admin(CREATE).header("idempotency-key", "a").json(setting("x")).expect(201).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn at_once_the_work_is_done_once() {
+    let site = Site::open().await;
+    let requests =
+        (0..8).map(|_| site.admin("POST /api/backend/keys").header("idempotency-key", "k").json(json!({"name": "n"})).send());
+    let replies = futures_util::future::join_all(requests).await;
+    assert_eq!(replies.iter().filter(|reply| reply.status == 201).count(), 1);
+    assert!(replies.iter().all(|reply| [201, 409].contains(&reply.status.as_u16())));
+    assert_eq!(site.database.count("select count(*) from cms_api_keys where name = 'n'").await, 1);
+}

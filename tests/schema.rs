@@ -1,0 +1,56 @@
+//! The schema is the same on both engines, and every statement fits it.
+
+use cms_core::{Clock, Cms, Random};
+use serde_json::json;
+
+use crate::support::{Site, TestDatabase};
+
+#[tokio::test]
+async fn every_statement_prepares() {
+    let site = Site::open().await;
+    let refused = site.cms.db().refused_statements().await.unwrap();
+    assert_eq!(refused, []);
+}
+
+/// Tables and columns as lines of text, the same golden file for both engines.
+#[tokio::test]
+async fn both_schemas_are_alike() {
+    let site = Site::open().await;
+    let mut lines = Vec::new();
+    for table in site.cms.db().table_names().await.unwrap() {
+        for column in site.cms.db().columns_of(&table).await.unwrap() {
+            lines.push(format!("{table}.{column}"));
+        }
+    }
+    insta::assert_snapshot!(lines.join("\n"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn processes_may_start_together() {
+    let database = TestDatabase::new().await;
+    let open = |seed| Cms::builder(database.settings()).clock(Clock::fixed(0)).random(Random::seeded(seed)).open();
+    let opened = futures_util::future::join_all((0..4).map(open)).await;
+    for cms in opened {
+        cms.unwrap().ready().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn an_edited_or_newer_schema_is_noticed() {
+    let site = Site::open().await;
+    let database = &site.database;
+    database.run("update cms_migrations set checksum = 'x' where version = 1".to_owned()).await;
+    let refused = Cms::open(database.settings()).await.err().unwrap();
+    assert!(refused.detail().contains("edited"), "{refused}");
+    database.run("delete from cms_migrations".to_owned()).await;
+    database.run("insert into cms_migrations values (99, 'future', 'x', 0)".to_owned()).await;
+    site.ask("GET /readyz").refused(503, "unavailable").await;
+}
+
+#[tokio::test]
+async fn without_migrate_nothing_is_created() {
+    let database = TestDatabase::new().await;
+    let refused = Site::on(database).settings(|s| s.migrate = false).try_open().await.err().unwrap();
+    assert!(refused.detail().contains("cms migrate up"), "{refused}");
+    assert_eq!(json!(refused.code().as_str()), "unavailable");
+}
