@@ -6,6 +6,8 @@ mod support;
 
 /// Bodies, parameters and paths that are wrong: the documented error, nothing written.
 mod bad_input;
+/// Codes, statuses and their documentation.
+mod errors;
 /// Reading and writing items: filters, order, cursors, versions, checklists, tags.
 mod items;
 /// Values in and out: each type, both engines, the same bytes.

@@ -32,7 +32,7 @@ async fn the_first_reply_comes_again() {
 
     site.clock.advance(24 * 3_600_000);
     site.admin(CREATE).header("idempotency-key", "a").json(setting("x")).refused(409, "conflict").await;
-    assert!(site.cms.forget_old_replies().await.unwrap() >= 1);
+    assert!(site.cms.expire().await.unwrap() >= 1);
     site.admin(CREATE).header("idempotency-key", "a").json(setting("w")).expect(201).await;
 }
 
@@ -62,4 +62,17 @@ async fn at_once_the_work_is_done_once() {
     assert_eq!(replies.iter().filter(|reply| reply.status == 201).count(), 1);
     assert!(replies.iter().all(|reply| [201, 409].contains(&reply.status.as_u16())));
     assert_eq!(site.database.count("select count(*) from cms_api_keys where name = 'n'").await, 1);
+}
+
+#[tokio::test]
+async fn old_rows_are_removed_and_young_ones_stay() {
+    let site = Site::open().await;
+    site.admin(CREATE).header("idempotency-key", "a").json(setting("x")).expect(201).await;
+    let rows = "select (select count(*) from cms_idempotency) * 100 + (select count(*) from cms_events) * 10 + (select count(*) from cms_audit)";
+    assert_eq!((site.cms.expire().await.unwrap(), site.database.count(rows).await), (0, 112));
+    let day = 24 * 3_600_000;
+    for (days, removed, left) in [(1, 1, 12), (29, 1, 2), (335, 2, 0)] {
+        site.clock.advance(days * day);
+        assert_eq!((site.cms.expire().await.unwrap(), site.database.count(rows).await), (removed, left), "{days}");
+    }
 }

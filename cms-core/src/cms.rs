@@ -286,8 +286,7 @@ impl Cms {
     /// # Errors
     /// `unavailable` with the reason.
     pub async fn ready(&self) -> Result<()> {
-        let (applied,): (i64,) = self.db().one("select count(*) from cms_migrations", Vec::new()).await?;
-        if applied >= cms_migrations::ALL.len() as i64 {
+        if self.db().migrations_applied().await? >= cms_migrations::ALL.len() as i64 {
             return Ok(());
         }
         Err(Error::new(Code::Unavailable, "The database lacks migrations: run `cms migrate up`."))

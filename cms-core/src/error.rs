@@ -200,11 +200,27 @@ impl error::Error for Error {
 
 impl From<sqlx::Error> for Error {
     fn from(cause: sqlx::Error) -> Self {
-        match cause {
-            sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) | sqlx::Error::WorkerCrashed => {
-                Error::new(Code::Unavailable, "The database cannot be reached; try again.").caused_by(cause)
-            }
-            _ => Error::internal(cause),
+        let away = match &cause {
+            sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) | sqlx::Error::WorkerCrashed => true,
+            sqlx::Error::Database(e) => e.code().is_some_and(|code| is_passing(&code)),
+            _ => false,
+        };
+        if away {
+            return Error::new(
+                Code::Unavailable,
+                "The database cannot be reached, is busy or full; nothing was changed. Try again.",
+            )
+            .caused_by(cause);
         }
+        Error::internal(cause)
     }
+}
+
+/// Faults of the database's surroundings. PostgreSQL: connection (08), resources (53), shutdown (57), deadlock and serialization
+/// (40). SQLite: busy 5, locked 6, read-only 8, input/output 10, full 13, in the low byte of its extended codes.
+fn is_passing(code: &str) -> bool {
+    if code.len() == 5 {
+        return ["08", "53", "57", "40"].iter().any(|class| code.starts_with(class));
+    }
+    code.parse::<u32>().is_ok_and(|code| [5, 6, 8, 10, 13].contains(&(code & 0xff)))
 }

@@ -1,12 +1,11 @@
 //! Replies kept for requests that are sent again with the same `Idempotency-Key`
 //! (draft-ietf-httpapi-idempotency-key-header-07). Written by [`crate::Change::remember`].
 
-use crate::{Actor, Cms, Result, args};
+use crate::{Cms, Result, args};
 
 pub(crate) mod sql {
     crate::db::statements! {
         FIND = "select fingerprint, status, body, etag from cms_idempotency where caller = $1 and idempotency_key = $2 and created_at > $3";
-        EXPIRE = "delete from cms_idempotency where created_at <= $1";
     }
 }
 
@@ -39,18 +38,7 @@ impl Cms {
         }))
     }
 
-    /// Forgets replies whose time is over.
-    ///
-    /// # Errors
-    /// As every write.
-    pub async fn forget_old_replies(&self) -> Result<u64> {
-        let mut change = self.change(Actor::System).await?;
-        let forgotten = change.run(sql::EXPIRE, args![self.idempotency_horizon()]).await?;
-        change.commit().await?;
-        Ok(forgotten)
-    }
-
-    fn idempotency_horizon(&self) -> i64 {
+    pub(crate) fn idempotency_horizon(&self) -> i64 {
         self.clock().now() - self.settings().retention.idempotency_h as i64 * 3_600_000
     }
 }

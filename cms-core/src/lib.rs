@@ -26,6 +26,7 @@ mod page;
 pub mod pages;
 pub mod plugins;
 mod random;
+mod retention;
 pub mod settings;
 
 pub use audit::{AuditActor, AuditRow};

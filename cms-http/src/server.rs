@@ -17,7 +17,7 @@ use crate::{Api, lingering::Lingering};
 
 /// Open requests get this long to finish after a stop.
 const GRACE: Duration = Duration::from_secs(10);
-/// How often counters are written and old replies forgotten.
+/// How often counters are written and old rows removed.
 const HOUSEKEEPING: Duration = Duration::from_secs(60);
 
 /// A server that is bound to its address and not yet running.
@@ -127,8 +127,8 @@ async fn keep_house(api: Api, mut stop: watch::Receiver<bool>) {
         if let Err(error) = api.cms().flush().await {
             tracing::warn!(%error, "counters were not written; they are kept");
         }
-        if let Err(error) = api.cms().forget_old_replies().await {
-            tracing::warn!(%error, "old replies were not removed");
+        if let Err(error) = api.cms().expire().await {
+            tracing::warn!(%error, "what is no longer kept was not removed");
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::{Clock, Code, Error, Random, Result, args, crypto};
 pub(super) mod sql {
     crate::db::statements! {
         APPLIED = "select version, name, checksum from cms_migrations order by version";
+        COUNT = "select count(*) from cms_migrations";
         RECORD = "insert into cms_migrations (version, name, checksum, applied_at) values ($1, $2, $3, $4)";
     }
     pub(super) const TABLE: &str = "create table if not exists cms_migrations (version bigint primary key, name text not null, \
@@ -33,6 +34,10 @@ fn checksum(sql: &str) -> String {
 }
 
 impl Db {
+    pub(crate) async fn migrations_applied(&self) -> Result<i64> {
+        Ok(self.one::<(i64,)>(sql::COUNT, Vec::new()).await?.0)
+    }
+
     /// Applies what is pending (`apply`) or only looks. Returns every step, those just applied with `applied: false`.
     pub(crate) async fn migrate(&self, clock: &Clock, random: &Random, apply: bool) -> Result<Vec<Migration>> {
         let mut change = Change::begin(self, clock, random, Actor::System).await?;

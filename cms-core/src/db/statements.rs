@@ -19,6 +19,7 @@ pub(super) fn all() -> Vec<&'static str> {
         crate::audit::sql::ALL,
         crate::pages::sql::ALL,
         crate::idempotency::sql::ALL,
+        crate::retention::sql::ALL,
     ]
     .concat()
 }

@@ -1,0 +1,38 @@
+//! What is kept only for a time is removed, a batch at a time, so that no table grows without bound.
+
+use crate::{Actor, Cms, Result, args};
+
+pub(crate) mod sql {
+    crate::db::statements! {
+        REPLIES = "delete from cms_idempotency where (caller, idempotency_key) in (select caller, idempotency_key from cms_idempotency \
+                   where created_at <= $1 order by created_at limit 1000)";
+        AUDIT = "delete from cms_audit where id in (select id from cms_audit where created_at <= $1 order by created_at limit 1000)";
+        EVENTS = "delete from cms_events where id in (select id from cms_events where created_at <= $1 order by created_at limit 1000)";
+    }
+}
+
+const DAY: i64 = 24 * 3_600_000;
+
+impl Cms {
+    /// Removes replies, audit rows and events whose time under `retention` is over. Returns how many rows went; each table gives at
+    /// most 1,000 a call, so that no transaction is long. To be called about once a minute.
+    ///
+    /// # Errors
+    /// As every write.
+    pub async fn expire(&self) -> Result<u64> {
+        let (now, keep) = (self.clock().now(), &self.settings().retention);
+        let days = |days: u64| now.saturating_sub(i64::try_from(days).unwrap_or(i64::MAX).saturating_mul(DAY));
+        let due = [
+            (sql::REPLIES, self.idempotency_horizon()),
+            (sql::AUDIT, days(keep.audit_days)),
+            (sql::EVENTS, days(keep.events_days)),
+        ];
+        let mut removed = 0;
+        for (statement, horizon) in due {
+            let mut change = self.change(Actor::System).await?;
+            removed += change.run(statement, args![horizon]).await?;
+            change.commit().await?;
+        }
+        Ok(removed)
+    }
+}
