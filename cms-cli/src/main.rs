@@ -1,1 +1,51 @@
-fn main() {}
+//! The `cms` command: serve, administer and fill a site.
+//!
+//! ```text
+//! args      what can be typed
+//! site      the site it is about: a folder, opened in this process, or an address
+//! commands  one file for each noun
+//! output    the only place that prints
+//! failure   why a command ends with something other than 0
+//! ```
+
+mod args;
+mod commands;
+mod csv_text;
+mod exit;
+mod failure;
+mod log;
+mod output;
+mod paging;
+mod progress;
+mod prompt;
+mod record;
+mod site;
+mod table;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::{args::Cli, exit::Exit, failure::Failure, output::Output};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let out = Output::new(&cli.global);
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            out.failure(&Failure::new(Exit::Failed, format!("no threads can be started: {error}")));
+            return Exit::Failed.into();
+        }
+    };
+    let outcome = runtime.block_on(commands::run(cli, &out));
+    // A reader that still waits for standard input must not hold up the end.
+    runtime.shutdown_background();
+    match outcome {
+        Ok(()) => Exit::Ok.into(),
+        Err(failure) => {
+            out.failure(&failure);
+            failure.exit.into()
+        }
+    }
+}

@@ -90,6 +90,18 @@ impl Builder {
         self
     }
 
+    /// The steps of the schema, without opening the site: `apply` brings the database up to date.
+    ///
+    /// # Errors
+    /// `validation_failed` for settings; `unavailable` when a step fails or the files were edited.
+    pub async fn migrations(self, apply: bool) -> Result<Vec<Migration>> {
+        let database = self.settings.database().map_err(|e| Error::new(Code::ValidationFailed, e.to_string()))?;
+        let db = Db::open(&database).await?;
+        let steps = db.migrate(&self.clock, &self.random, apply).await;
+        db.close().await;
+        steps
+    }
+
     /// Connects, applies pending migrations (unless `migrate = false`), loads the plugins.
     ///
     /// # Errors

@@ -1,0 +1,95 @@
+//! What can be typed.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::{
+    commands::{audit, completions, config, doctor, exit_codes, init, items, keys, migrate, serve, tui},
+    output::Color,
+};
+
+const EXAMPLES: &str = "Examples:
+  cms serve --listen 127.0.0.1:8080 --demo --dir ./try
+  cms keys create --name export --right 'GET /api/backend/item?table=blog'
+  cms items list blog --where 'published=true' --sort -published_at --limit 5
+
+Exit codes: cms help exit-codes";
+
+/// Serve, administer and fill a CMS.
+#[derive(Debug, Parser)]
+#[command(name = "cms", version = cms_core::VERSION, propagate_version = false, after_help = EXAMPLES)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+/// What every command takes.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Everywhere")]
+pub(crate) struct Global {
+    /// Folder of the site: cms.toml, cms.local.toml, data/, plugins/
+    #[arg(long, global = true, env = "CMS_DIR", default_value = ".", value_name = "DIR")]
+    pub(crate) dir: PathBuf,
+    /// Address of a running site, instead of a folder
+    #[arg(long, global = true, env = "CMS_URL", value_name = "URL")]
+    pub(crate) url: Option<String>,
+    /// File with the API key for --url (or CMS_API_KEY in the environment)
+    #[arg(long, global = true, env = "CMS_API_KEY_FILE", value_name = "FILE")]
+    pub(crate) key_file: Option<PathBuf>,
+    /// Print the body of the REST API
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Only data, no explanations
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+    /// Say more, requests included
+    #[arg(short, long, global = true)]
+    pub(crate) verbose: bool,
+    /// Colours (NO_COLOR turns them off too)
+    #[arg(long, global = true, value_enum, default_value = "auto", value_name = "WHEN")]
+    pub(crate) color: Color,
+    /// Answer every question with yes
+    #[arg(short, long, global = true)]
+    pub(crate) yes: bool,
+    /// Never ask; fail where an answer is needed
+    #[arg(long, global = true)]
+    pub(crate) no_input: bool,
+}
+
+/// The nouns.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Make a site in a folder; safe to run again
+    Init(init::InitArgs),
+    /// Serve the site over HTTP
+    Serve(serve::ServeArgs),
+    /// Rows of content tables
+    #[command(subcommand)]
+    Items(items::ItemsCommand),
+    /// API keys and their rights
+    #[command(subcommand)]
+    Keys(keys::KeysCommand),
+    /// Who did what to which row
+    #[command(subcommand)]
+    Audit(audit::AuditCommand),
+    /// Settings in force, and where they come from
+    #[command(subcommand)]
+    Config(config::ConfigCommand),
+    /// The schema of the database
+    #[command(subcommand)]
+    Migrate(migrate::MigrateCommand),
+    /// Look for what is wrong with a site
+    Doctor(doctor::DoctorArgs),
+    /// Look at content in the terminal
+    Tui(tui::TuiArgs),
+    /// Print the version
+    Version,
+    /// Print the completions of a shell
+    Completions(completions::CompletionsArgs),
+    /// What the exit codes mean
+    #[command(after_help = exit_codes::table())]
+    ExitCodes,
+}

@@ -1,0 +1,24 @@
+//! `cms completions`
+
+use clap::{Args, CommandFactory};
+use clap_complete::Shell;
+use serde_json::json;
+
+use crate::{args::Cli, failure::Done, output::Output};
+
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  cms completions bash > /etc/bash_completion.d/cms\n  cms completions zsh > ~/.zfunc/_cms")]
+pub(crate) struct CompletionsArgs {
+    /// bash, zsh, fish, elvish or powershell
+    shell: Shell,
+}
+
+pub(crate) fn run(out: &Output, args: &CompletionsArgs) -> Done {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "cms", &mut script);
+    let script = String::from_utf8_lossy(&script);
+    if out.json {
+        return Ok(out.data(&json!({"shell": args.shell.to_string(), "script": script}))?);
+    }
+    Ok(out.raw(&script)?)
+}

@@ -1,0 +1,19 @@
+//! `cms exit-codes`, also as `cms help exit-codes`
+
+use serde_json::json;
+
+use crate::{exit::Exit, failure::Done, output::Output};
+
+/// The codes, a line each.
+pub(crate) fn table() -> String {
+    let lines = Exit::ALL.iter().map(|(exit, meaning)| format!("{:>5}  {meaning}", *exit as u8));
+    format!("Exit codes:\n{}", lines.collect::<Vec<_>>().join("\n"))
+}
+
+pub(crate) fn run(out: &Output) -> Done {
+    if out.json {
+        let codes: Vec<_> = Exit::ALL.iter().map(|(exit, meaning)| json!({"code": *exit as u8, "meaning": meaning})).collect();
+        return Ok(out.data(&codes.into())?);
+    }
+    Ok(out.line(&table())?)
+}

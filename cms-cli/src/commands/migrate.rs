@@ -1,0 +1,40 @@
+//! `cms migrate`: the schema of the database
+
+use clap::Subcommand;
+use cms_core::{Cms, db::Migration};
+use serde_json::json;
+
+use crate::{args::Global, failure::Done, output::Output, site, table};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum MigrateCommand {
+    /// Which steps the database has
+    Status,
+    /// Apply the steps it lacks
+    Up,
+}
+
+pub(crate) async fn run(global: &Global, out: &Output, command: &MigrateCommand) -> Done {
+    let dir = site::local_only(global, "cms migrate")?;
+    let loaded = site::existing(&dir, &[], out)?;
+    let apply = matches!(command, MigrateCommand::Up);
+    let steps = Cms::builder(loaded.settings).migrations(apply).await?;
+    let state = |step: &Migration| match (step.applied, apply) {
+        (true, _) => "applied",
+        (false, true) => "just applied",
+        (false, false) => "pending",
+    };
+    if out.json {
+        let steps = steps.iter().map(|s| json!({"version": s.version, "name": s.name, "applied": s.applied || apply}));
+        return Ok(out.data(&steps.collect::<Vec<_>>().into())?);
+    }
+    let rows: Vec<_> = steps.iter().map(|s| vec![s.version.to_string(), s.name.clone(), state(s).to_owned()]).collect();
+    table::rows(out, &["version", "name", "state"], &rows)?;
+    let open = steps.iter().filter(|step| !step.applied).count();
+    match (open, apply) {
+        (0, _) => out.note("The database is up to date."),
+        (_, true) => out.note(&format!("{open} steps were applied.")),
+        (_, false) => out.note(&format!("{open} steps are pending: cms migrate up")),
+    }
+    Ok(())
+}

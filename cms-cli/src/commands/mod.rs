@@ -1,0 +1,60 @@
+//! One file for each noun.
+
+pub(crate) mod audit;
+pub(crate) mod completions;
+pub(crate) mod config;
+pub(crate) mod demo;
+pub(crate) mod doctor;
+pub(crate) mod exit_codes;
+pub(crate) mod export;
+pub(crate) mod import;
+pub(crate) mod init;
+pub(crate) mod items;
+pub(crate) mod keys;
+pub(crate) mod migrate;
+pub(crate) mod serve;
+pub(crate) mod start;
+pub(crate) mod tui;
+pub(crate) mod version;
+
+use crate::{
+    args::{Cli, Command, Global},
+    failure::Done,
+    log::{self, LogFormat},
+    output::Output,
+    site::Site,
+};
+
+/// Runs what was typed.
+pub(crate) async fn run(cli: Cli, out: &Output) -> Done {
+    let Cli { global, command } = cli;
+    let Some(command) = command else { return start::run(&global, out) };
+    match &command {
+        Command::Serve(args) => log::start(out, args.log_format, "warn")?,
+        // It reports by itself what the log would say.
+        Command::Doctor(_) | Command::Tui(_) => log::start(out, LogFormat::Text, "off")?,
+        _ => log::start(out, LogFormat::Text, "warn,cms_http=off")?,
+    }
+    match command {
+        Command::Init(args) => init::run(&global, out, &args).await,
+        Command::Serve(args) => serve::run(&global, out, &args).await,
+        Command::Items(command) => with_site(&global, out, async |site| items::run(&global, out, site, command).await).await,
+        Command::Keys(command) => with_site(&global, out, async |site| keys::run(&global, out, site, command).await).await,
+        Command::Audit(command) => with_site(&global, out, async |site| audit::run(out, site, &command).await).await,
+        Command::Config(command) => config::run(&global, out, &command),
+        Command::Migrate(command) => migrate::run(&global, out, &command).await,
+        Command::Doctor(_) => doctor::run(&global, out).await,
+        Command::Tui(args) => tui::run(&global, out, args).await,
+        Command::Version => version::run(out),
+        Command::Completions(args) => completions::run(out, &args),
+        Command::ExitCodes => exit_codes::run(out),
+    }
+}
+
+/// Opens the site, runs, and closes it however the run ended.
+async fn with_site(global: &Global, out: &Output, run: impl AsyncFnOnce(&Site) -> Done) -> Done {
+    let site = Site::open(global, out).await?;
+    let outcome = run(&site).await;
+    site.close().await;
+    outcome
+}

@@ -1,0 +1,34 @@
+//! `cms` alone: what it is, and the next step.
+
+use serde_json::json;
+
+use crate::{args::Global, failure::Done, output::Output, site};
+
+pub(crate) fn run(global: &Global, out: &Output) -> Done {
+    let found = site::settings(&global.dir, &[], out).is_ok_and(|loaded| site::is_site(&loaded));
+    let dir = global.dir.display();
+    let (state, next) = match (&global.url, found) {
+        (Some(url), _) => (format!("The site at {url}"), "cms items list pages"),
+        (None, true) => (format!("The site in {dir}"), "cms serve"),
+        (None, false) => (format!("There is no site in {dir} yet"), "cms init, or cms serve --demo --dir ./try"),
+    };
+    if out.json {
+        return Ok(out.data(&json!({"version": cms_core::VERSION, "site": found, "next": next}))?);
+    }
+    Ok(out.raw(&format!(
+        "cms {}: serve, administer and fill a CMS
+
+  cms init              make a site in this folder
+  cms serve             serve it over HTTP
+  cms doctor            look for what is wrong with it
+  cms items list TABLE  rows of a content table
+  cms keys create       an API key with limited rights
+  cms tui               look at content in the terminal
+  cms help              everything else
+
+{state}.
+Next: {next}
+",
+        cms_core::VERSION
+    ))?)
+}

@@ -1,0 +1,156 @@
+//! CSV in which nothing and an empty text differ, as in PostgreSQL's COPY: `,,` is null, `,"",` is an empty text.
+//!
+//! The csv crate reads the cells but cannot tell the two apart, so [`MarkEmpty`] marks quoted empty cells on the way in.
+
+use std::io::{self, Read};
+
+/// Stands for a quoted empty cell: a code point that no text holds (Unicode, 23.7 Noncharacters).
+pub(crate) const EMPTY_TEXT: &str = "\u{FDD0}";
+
+/// Appends a cell; None is null.
+pub(crate) fn push_cell(line: &mut String, cell: Option<&str>) {
+    let Some(text) = cell else { return };
+    let plain = !text.is_empty() && !text.contains(['"', ',', '\n', '\r']) && text.trim() == text;
+    if plain {
+        line.push_str(text);
+    } else {
+        line.push('"');
+        line.push_str(&text.replace('"', "\"\""));
+        line.push('"');
+    }
+}
+
+#[derive(Clone, Copy)]
+enum State {
+    CellStart,
+    /// After the opening quote.
+    Opened,
+    /// After the opening quote and another one.
+    OpenedTwice,
+    Quoted,
+    /// After a quote inside a quoted cell: its end, or the first of two.
+    QuoteInside,
+    Plain,
+}
+
+/// Replaces quoted empty cells by [`EMPTY_TEXT`].
+pub(crate) struct MarkEmpty<R> {
+    inner: R,
+    state: State,
+    ready: Vec<u8>,
+    given: usize,
+    ended: bool,
+}
+
+impl<R: Read> MarkEmpty<R> {
+    pub(crate) fn new(inner: R) -> Self {
+        Self { inner, state: State::CellStart, ready: Vec::new(), given: 0, ended: false }
+    }
+
+    fn take(&mut self, byte: u8) {
+        let ends = matches!(byte, b',' | b'\n' | b'\r');
+        let outside = if ends { State::CellStart } else { State::Plain };
+        self.state = match (self.state, byte) {
+            (State::CellStart, b'"') => State::Opened,
+            (State::Opened, b'"') => State::OpenedTwice,
+            (State::OpenedTwice, b'"') => {
+                self.ready.extend(b"\"\"\"");
+                State::Quoted
+            }
+            (State::OpenedTwice, _) if ends => {
+                self.ready.extend(EMPTY_TEXT.as_bytes());
+                self.ready.push(byte);
+                State::CellStart
+            }
+            (State::OpenedTwice, _) => {
+                self.ready.extend(b"\"\"");
+                self.ready.push(byte);
+                State::Plain
+            }
+            (State::Opened, _) => {
+                self.ready.extend([b'"', byte]);
+                State::Quoted
+            }
+            (state, _) => {
+                self.ready.push(byte);
+                match (state, byte) {
+                    (State::Quoted, b'"') => State::QuoteInside,
+                    (State::Quoted, _) | (State::QuoteInside, b'"') => State::Quoted,
+                    _ => outside,
+                }
+            }
+        };
+    }
+
+    fn end(&mut self) {
+        match self.state {
+            State::Opened => self.ready.push(b'"'),
+            State::OpenedTwice => self.ready.extend(EMPTY_TEXT.as_bytes()),
+            _ => {}
+        }
+        self.ended = true;
+    }
+}
+
+impl<R: Read> Read for MarkEmpty<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut chunk = [0; 16 << 10];
+        while self.given == self.ready.len() && !self.ended {
+            self.ready.clear();
+            self.given = 0;
+            match self.inner.read(&mut chunk)? {
+                0 => self.end(),
+                read => chunk[..read].iter().for_each(|byte| self.take(*byte)),
+            }
+        }
+        let count = buffer.len().min(self.ready.len() - self.given);
+        buffer[..count].copy_from_slice(&self.ready[self.given..self.given + count]);
+        self.given += count;
+        Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn marked(text: &str) -> String {
+        let mut read = String::new();
+        MarkEmpty::new(text.as_bytes()).read_to_string(&mut read).expect("text");
+        read.replace(EMPTY_TEXT, "@")
+    }
+
+    #[test]
+    fn quoted_empty_cells_are_marked_and_nothing_else() {
+        let table = [
+            ("a,\"\",b\n", "a,@,b\n"),
+            ("\"\"", "@"),
+            ("\"\"\r\n\"\"\n", "@\r\n@\n"),
+            (",,\n", ",,\n"),
+            ("\"\"\"x\"\"\",1", "\"\"\"x\"\"\",1"),
+            ("\"a,\"\",b\",\"\"", "\"a,\"\",b\",@"),
+            ("\"a\n\"\"\n\",2", "\"a\n\"\"\n\",2"),
+            ("x\"\",1", "x\"\",1"),
+        ];
+        for (text, expected) in table {
+            assert_eq!(marked(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let cells = [None, Some(""), Some("a"), Some("a,b"), Some("\""), Some("\"\""), Some("a\r\nb"), Some(" a "), Some("\"x")];
+        let mut line = String::new();
+        for (number, cell) in cells.iter().enumerate() {
+            if number > 0 {
+                line.push(',');
+            }
+            push_cell(&mut line, *cell);
+        }
+        let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(MarkEmpty::new(line.as_bytes()));
+        let record = reader.records().next().expect("one record").expect("record");
+        let read: Vec<_> =
+            record.iter().map(|cell| if cell == EMPTY_TEXT { Some("") } else { Some(cell).filter(|c| !c.is_empty()) }).collect();
+        assert_eq!(read, cells);
+    }
+}

@@ -1,0 +1,107 @@
+//! Records as the API sent them: columns in their order, numbers with all their digits.
+
+use std::{borrow::Cow, fmt};
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{MapAccess, Visitor},
+};
+use serde_json::value::RawValue;
+
+/// An object of the API that keeps its text: parsing numbers would lose digits, a map the order.
+#[derive(Clone, Debug)]
+pub(crate) struct Record(Vec<(String, Box<RawValue>)>);
+
+/// One record in its envelope.
+#[derive(Deserialize)]
+pub(crate) struct One {
+    pub(crate) data: Record,
+}
+
+/// A page in its envelope.
+#[derive(Deserialize)]
+pub(crate) struct Many {
+    pub(crate) data: Vec<Record>,
+    pub(crate) meta: Meta,
+}
+
+/// The page's text, not taken apart.
+#[derive(Deserialize)]
+pub(crate) struct RawMany<'a> {
+    #[serde(borrow)]
+    pub(crate) data: &'a RawValue,
+    pub(crate) meta: Meta,
+}
+
+/// What stands beside a page.
+#[derive(Deserialize)]
+pub(crate) struct Meta {
+    pub(crate) limit: u32,
+    pub(crate) next: Option<String>,
+    #[serde(default)]
+    pub(crate) total: Option<i64>,
+}
+
+impl Record {
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(name, _)| name.as_str())
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, raw)| (name.as_str(), raw.get()))
+    }
+
+    /// The JSON text of a column.
+    pub(crate) fn raw(&self, name: &str) -> Option<&str> {
+        self.iter().find(|(known, _)| *known == name).map(|(_, raw)| raw)
+    }
+
+    /// A column as people read it; empty for null.
+    pub(crate) fn text(&self, name: &str) -> Cow<'_, str> {
+        self.raw(name).map_or(Cow::Borrowed(""), readable)
+    }
+}
+
+/// JSON text as people read it: texts without quotes, null as nothing.
+pub(crate) fn readable(raw: &str) -> Cow<'_, str> {
+    match raw {
+        "null" => Cow::Borrowed(""),
+        _ if raw.starts_with('"') => serde_json::from_str::<String>(raw).map_or(Cow::Borrowed(raw), Cow::Owned),
+        _ => Cow::Borrowed(raw),
+    }
+}
+
+impl<'de> Deserialize<'de> for Record {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Fields;
+        impl<'de> Visitor<'de> for Fields {
+            type Value = Record;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Record, A::Error> {
+                let mut fields = Vec::new();
+                while let Some(field) = map.next_entry()? {
+                    fields.push(field);
+                }
+                Ok(Record(fields))
+            }
+        }
+        deserializer.deserialize_map(Fields)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn order_and_digits_stay() {
+        let one: One = serde_json::from_str(r#"{"data":{"z":9007199254740993,"a":4.70,"t":"x\ty","n":null}}"#).expect("record");
+        assert_eq!(one.data.names().collect::<Vec<_>>(), ["z", "a", "t", "n"]);
+        assert_eq!(one.data.raw("z"), Some("9007199254740993"));
+        assert_eq!([one.data.text("a"), one.data.text("t"), one.data.text("n")], ["4.70", "x\ty", ""]);
+    }
+}
