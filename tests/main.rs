@@ -20,6 +20,8 @@ mod listener;
 mod pages;
 /// Plugins that declare tables: installed, extended, refused.
 mod plugins;
+/// Real processes: killed in the middle of writes, keys revoked from another process, secrets on disk and in logs.
+mod processes;
 /// Repeated requests.
 mod repetition;
 /// Every statement prepares on this engine; both schemas are alike.

@@ -1,0 +1,173 @@
+//! Real processes on one database.
+
+use std::{
+    path::Path,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use cms_http::client::{Ask, Client, ClientError};
+use serde_json::json;
+
+use crate::support::{
+    TestDatabase,
+    process::{self, Served},
+};
+
+/// Id and value of a new key.
+fn new_key(database: &TestDatabase, rights: &[&str]) -> (String, String) {
+    let mut arguments = vec!["--json", "keys", "create", "--name", "test"];
+    for right in rights {
+        arguments.extend(["--right", right]);
+    }
+    let created: serde_json::Value = serde_json::from_str(&process::run(database, &arguments)).unwrap();
+    (created["data"]["id"].to_string(), created["data"]["key"].as_str().unwrap().to_owned())
+}
+
+async fn code(client: &Client, path: &str) -> String {
+    match client.send(Ask::get(path)).await {
+        Ok(_) => "ok".to_owned(),
+        Err(ClientError::Problem { code, .. }) => code,
+        Err(other) => panic!("{other}"),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_revoked_by_another_process_is_refused_at_once() {
+    let database = TestDatabase::new().await;
+    process::run(&database, &["init"]);
+    let served = Served::start(&database, "warn");
+    for (revoke, expected) in [
+        (vec!["keys", "delete", "ID", "--yes"], "api_key_invalid"),
+        (vec!["keys", "rotate", "ID"], "api_key_invalid"),
+        (vec!["keys", "disable", "ID"], "api_key_disabled"),
+        (vec!["keys", "expire", "ID", "--on", "2020-01-01"], "api_key_expired"),
+    ] {
+        let (id, value) = new_key(&database, &["GET /api/pages"]);
+        let client = served.client(&value);
+        for _ in 0..3 {
+            assert_eq!(code(&client, "/api/pages").await, "ok");
+        }
+        let arguments: Vec<_> = revoke.iter().map(|word| if *word == "ID" { id.as_str() } else { word }).collect();
+        process::run(&database, &arguments);
+        assert_eq!(code(&client, "/api/pages").await, expected, "{arguments:?}");
+    }
+    assert_eq!(served.terminate().0, Some(0));
+}
+
+/// kill -9 in the middle of 1,000 writes: what was acknowledged is there with its event and audit row, and nothing is half there.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn killed_in_the_middle_of_writes() {
+    let database = TestDatabase::new().await;
+    process::run(&database, &["init"]);
+    let (_, key) = new_key(&database, &["*"]);
+    for kill_after in [1, 137, 400, 777] {
+        let mut served = Served::start(&database, "warn");
+        let acknowledged = Arc::new(Mutex::new(Vec::new()));
+        let (next, enough) = (Arc::new(AtomicUsize::new(0)), Arc::new(tokio::sync::Notify::new()));
+        let writers: Vec<_> = (0..8)
+            .map(|_| {
+                let (client, acknowledged, next, enough) =
+                    (served.client(&key), acknowledged.clone(), next.clone(), enough.clone());
+                tokio::spawn(async move {
+                    loop {
+                        let n = next.fetch_add(1, Ordering::SeqCst);
+                        let name = format!("k{kill_after}-{n}");
+                        let ask =
+                            Ask::post("/api/backend/item").query("table", "settings").json(&json!({"name": name, "value": n}));
+                        if n >= 1000 || client.send(ask).await.is_err() {
+                            return;
+                        }
+                        let mut acknowledged = acknowledged.lock().unwrap();
+                        acknowledged.push(name);
+                        if acknowledged.len() == kill_after {
+                            enough.notify_one();
+                        }
+                    }
+                })
+            })
+            .collect();
+        enough.notified().await;
+        served.kill();
+        for writer in writers {
+            writer.await.unwrap();
+        }
+        let acknowledged = acknowledged.lock().unwrap().clone();
+        assert!((kill_after..1000).contains(&acknowledged.len()), "it was killed in the middle: {}", acknowledged.len());
+        let names = acknowledged.iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(",");
+        let rows = format!("select count(*) from cms_settings where name in ({names})");
+        let audits =
+            format!("select count(*) from cms_audit where table_name = 'settings' and action = 'create' and row_id in ({names})");
+        assert_eq!(database.count(&rows).await as usize, acknowledged.len());
+        assert_eq!(database.count(&audits).await as usize, acknowledged.len());
+        // Every row has exactly one event that names it, and every event its row.
+        let in_body =
+            if database.is_postgres() { "cast(e.body as json) -> 'data' ->> 'id'" } else { "e.body -> 'data' ->> 'id'" };
+        let created = "e.name = 'item.settings.created'";
+        for lonely in [
+            format!("select count(*) from cms_settings s where (select count(*) from cms_events e where {created} and {in_body} = s.name) <> 1"),
+            format!("select count(*) from cms_events e where {created} and not exists (select 1 from cms_settings s where s.name = {in_body})"),
+            "select count(*) from cms_settings s where (select count(*) from cms_audit a where a.row_id = s.name and a.action = 'create') <> 1".to_owned(),
+        ] {
+            assert_eq!(database.count(&lonely).await, 0, "{lonely}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_plain_key_on_disk_or_in_a_log() {
+    let database = TestDatabase::new().await;
+    process::run(&database, &["init"]);
+    let (id, first) = new_key(&database, &["*"]);
+    let served = Served::start(&database, "trace");
+    let client = served.client(&first);
+    let rotated =
+        client.send(Ask::post("/api/backend/keys/rotate").query("id", &id).json(&json!({"grace_s": 60}))).await.unwrap();
+    let second = rotated.json().unwrap()["data"]["key"].as_str().unwrap().to_owned();
+    let client = served.client(&second);
+    let made =
+        client.send(Ask::post("/api/backend/keys").json(&json!({"name": "x"})).idempotency_key("once".to_owned())).await.unwrap();
+    let third = made.json().unwrap()["data"]["key"].as_str().unwrap().to_owned();
+    assert_eq!(code(&served.client(&third), "/api/pages").await, "api_key_forbidden");
+    assert_eq!(code(&client, "/api/backend/item?table=pages&sort=nope").await, "bad_query");
+    let (status, log) = served.terminate();
+    assert_eq!(status, Some(0));
+    assert!(log.contains("request"), "the log has something to say: {log}");
+    let secrets: Vec<&str> = [&first, &second, &third].into_iter().map(|key| &key[13..]).collect();
+    for secret in &secrets {
+        assert!(!log.contains(secret), "a key stands in the log");
+    }
+    search(database.folder.path(), &secrets);
+    for table in ["cms_api_keys", "cms_api_key_values", "cms_events", "cms_audit", "cms_idempotency"] {
+        for secret in &secrets {
+            let anywhere =
+                if database.is_postgres() { format!("cast({table} as text)") } else { columns(&database, table).await };
+            assert_eq!(
+                database.count(&format!("select count(*) from {table} where {anywhere} like '%{secret}%'")).await,
+                0,
+                "{table}"
+            );
+        }
+    }
+}
+
+async fn columns(database: &TestDatabase, table: &str) -> String {
+    let sql = format!("select group_concat('coalesce(\"' || name || '\", '''')', ' || ') from pragma_table_info('{table}')");
+    sqlx::query_scalar(sqlx::AssertSqlSafe(sql)).fetch_one(&mut database.sqlite_connection().await).await.unwrap()
+}
+
+fn search(folder: &Path, secrets: &[&str]) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            search(&path, secrets);
+            continue;
+        }
+        let bytes = std::fs::read(&path).unwrap();
+        for secret in secrets {
+            assert!(!bytes.windows(secret.len()).any(|part| part == secret.as_bytes()), "a key stands in {}", path.display());
+        }
+    }
+}

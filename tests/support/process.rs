@@ -1,0 +1,108 @@
+//! The `cms` binary as a process of its own, on the database of a test.
+
+use std::{
+    io::{BufRead, BufReader, Read},
+    path::PathBuf,
+    process::{Child, Command, Output, Stdio},
+    sync::{Arc, Mutex},
+    thread::JoinHandle,
+};
+
+use cms_core::settings::Secret;
+use cms_http::client::Client;
+
+use super::TestDatabase;
+
+/// `target/<profile>/cms`, which `cargo test --workspace` has built beside this test.
+fn binary() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let path = test.parent().unwrap().parent().unwrap().join("cms");
+    assert!(path.is_file(), "{} is missing: run `cargo test --workspace`, or build cms-cli first", path.display());
+    path
+}
+
+pub fn command(database: &TestDatabase, arguments: &[&str]) -> Command {
+    let mut command = Command::new(binary());
+    command.arg("--dir").arg(database.folder.path()).args(arguments).stdin(Stdio::null());
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("CMS_")) {
+        command.env_remove(name);
+    }
+    if let Some(url) = &database.url {
+        command.env("CMS_DATABASE_URL", url);
+    }
+    command
+}
+
+/// Runs a command to its end, which must be good.
+pub fn run(database: &TestDatabase, arguments: &[&str]) -> String {
+    let output = output(database, arguments);
+    assert!(output.status.success(), "cms {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+pub fn output(database: &TestDatabase, arguments: &[&str]) -> Output {
+    command(database, arguments).output().unwrap()
+}
+
+/// `cms serve`, killed when dropped.
+pub struct Served {
+    child: Child,
+    pub url: String,
+    log: Arc<Mutex<String>>,
+    reader: Option<JoinHandle<()>>,
+}
+
+impl Served {
+    pub fn start(database: &TestDatabase, log_filter: &str) -> Self {
+        let mut child = command(database, &["serve", "--listen", "127.0.0.1:0"])
+            .env("CMS_LOG", log_filter)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap());
+        let log = Arc::new(Mutex::new(String::new()));
+        let url = loop {
+            let mut line = String::new();
+            assert!(lines.read_line(&mut line).unwrap() > 0, "serve ended before it was ready: {}", log.lock().unwrap());
+            log.lock().unwrap().push_str(&line);
+            if let Some(url) = line.trim().strip_prefix("ready ") {
+                break url.to_owned();
+            }
+        };
+        let kept = log.clone();
+        let reader = std::thread::spawn(move || {
+            let mut rest = String::new();
+            let _ = lines.read_to_string(&mut rest);
+            kept.lock().unwrap().push_str(&rest);
+        });
+        Self { child, url, log, reader: Some(reader) }
+    }
+
+    pub fn client(&self, key: &str) -> Client {
+        Client::remote(&self.url, &Secret::new(key)).unwrap()
+    }
+
+    /// SIGKILL: no chance to finish anything.
+    pub fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// SIGTERM; returns the exit code and all that was logged.
+    pub fn terminate(mut self) -> (Option<i32>, String) {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+        let status = self.child.wait().unwrap();
+        self.reader.take().unwrap().join().unwrap();
+        let log = self.log.lock().unwrap().clone();
+        (status.code(), log)
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
