@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::{
-    commands::{audit, completions, config, doctor, exit_codes, init, items, keys, migrate, serve, tui},
+    commands::{audit, completions, config, doctor, exit_codes, init, items, keys, migrate, serve},
     output::Color,
 };
 
@@ -84,7 +84,8 @@ pub(crate) enum Command {
     /// Look for what is wrong with a site
     Doctor(doctor::DoctorArgs),
     /// Look at content in the terminal
-    Tui(tui::TuiArgs),
+    #[cfg(feature = "tui")]
+    Tui(crate::commands::tui::TuiArgs),
     /// Print the version
     Version,
     /// Print the completions of a shell

@@ -13,7 +13,9 @@ pub(crate) enum Color {
     /// On a terminal, unless NO_COLOR is set or TERM is dumb.
     #[default]
     Auto,
+    /// In pipes and files too
     Always,
+    /// Not at all
     Never,
 }
 

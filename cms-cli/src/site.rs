@@ -34,12 +34,6 @@ impl Site {
         Ok(Self { client: Client::local(Api::new(cms.clone())?), cms: Some(cms) })
     }
 
-    /// Names of the content tables, when they can be known.
-    pub(crate) fn tables(&self) -> Vec<String> {
-        let known = self.cms.as_ref().map(|cms| cms.tables().iter().map(|table| table.name.clone()).collect());
-        known.unwrap_or_else(|| ["menu_items", "pages", "settings"].map(str::to_owned).to_vec())
-    }
-
     /// Writes counters and closes the database.
     pub(crate) async fn close(self) {
         if let Some(cms) = self.cms {

@@ -168,7 +168,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
     Vec::new()
 }
 
-/// A page from the body of the API. The order of columns is that of the first record, with `id` in front.
+/// A page from the body of the API. `id` stands first, then what a record is called by.
 pub(crate) fn page(body: &Json) -> Page {
     let records: Vec<_> = body["data"].as_array().into_iter().flatten().filter_map(Json::as_object).collect();
     let mut columns: Vec<String> = records.first().map(|first| first.keys().cloned().collect()).unwrap_or_default();

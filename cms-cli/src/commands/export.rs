@@ -32,6 +32,7 @@ use crate::{
 Without --format and --out: CSV. With --json and without --out: the REST body with all rows.
 In CSV an empty cell is null, \"\" an empty text; cells of JSON columns are JSON.")]
 pub(crate) struct ExportArgs {
+    /// Content table
     table: String,
     /// What to write, when the name of --out does not say
     #[arg(long, value_enum)]

@@ -47,6 +47,7 @@ impl Format {
 
 A batch is written as a whole or not at all. Exit code 8: earlier batches were written.")]
 pub(crate) struct ImportArgs {
+    /// Content table
     table: String,
     /// File, or - for standard input
     file: PathBuf,

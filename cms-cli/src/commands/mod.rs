@@ -14,6 +14,7 @@ pub(crate) mod keys;
 pub(crate) mod migrate;
 pub(crate) mod serve;
 pub(crate) mod start;
+#[cfg(feature = "tui")]
 pub(crate) mod tui;
 pub(crate) mod version;
 
@@ -32,7 +33,9 @@ pub(crate) async fn run(cli: Cli, out: &Output) -> Done {
     match &command {
         Command::Serve(args) => log::start(out, args.log_format, "warn")?,
         // It reports by itself what the log would say.
-        Command::Doctor(_) | Command::Tui(_) => log::start(out, LogFormat::Text, "off")?,
+        Command::Doctor(_) => log::start(out, LogFormat::Text, "off")?,
+        #[cfg(feature = "tui")]
+        Command::Tui(_) => log::start(out, LogFormat::Text, "off")?,
         _ => log::start(out, LogFormat::Text, "warn,cms_http=off")?,
     }
     match command {
@@ -44,6 +47,7 @@ pub(crate) async fn run(cli: Cli, out: &Output) -> Done {
         Command::Config(command) => config::run(&global, out, &command),
         Command::Migrate(command) => migrate::run(&global, out, &command).await,
         Command::Doctor(_) => doctor::run(&global, out).await,
+        #[cfg(feature = "tui")]
         Command::Tui(args) => tui::run(&global, out, args).await,
         Command::Version => version::run(out),
         Command::Completions(args) => completions::run(out, &args),

@@ -18,20 +18,20 @@ pub(crate) struct TuiArgs {
     tables: Vec<String>,
 }
 
-#[cfg(feature = "tui")]
 pub(crate) async fn run(global: &Global, out: &Output, args: TuiArgs) -> Done {
     if out.json || !io::stdin().is_terminal() || !io::stdout().is_terminal() {
         return Err(Failure::usage("cms tui needs a terminal").hint("cms items list TABLE shows the same in a pipe"));
     }
     let site = Site::open(global, out).await?;
-    let tables = if args.tables.is_empty() { site.tables() } else { args.tables };
+    let tables = if args.tables.is_empty() { known_tables(&site) } else { args.tables };
     let place = global.url.clone().unwrap_or_else(|| global.dir.display().to_string());
     let ended = cms_tui::run(site.client.clone(), place, tables).await;
     site.close().await;
     Ok(ended?)
 }
 
-#[cfg(not(feature = "tui"))]
-pub(crate) async fn run(_: &Global, _: &Output, _: TuiArgs) -> Done {
-    Err(Failure::usage("this build has no terminal interface").hint("cargo install cms-cli --features tui"))
+/// The content tables, as far as they can be known: nothing tells those of a site elsewhere.
+fn known_tables(site: &Site) -> Vec<String> {
+    let known = site.cms.as_ref().map(|cms| cms.tables().iter().map(|table| table.name.clone()).collect());
+    known.unwrap_or_else(|| ["menu_items", "pages", "settings"].map(str::to_owned).to_vec())
 }

@@ -1,0 +1,63 @@
+//! `cms serve --demo`
+
+use std::process::Command;
+
+use serde_json::Value as Json;
+
+use crate::support::{Served, cms};
+
+#[test]
+fn the_demo_prints_calls_that_work_and_fills_only_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let dir = folder.path().join("try");
+    let mut server = Served::start(&dir, &["--demo"]);
+    assert_eq!(server.before_ready, [""; 0], "one line, exactly");
+    let text = server.demo_text();
+    let calls: Vec<_> = text.lines().filter(|line| line.starts_with("curl ")).collect();
+    assert_eq!(calls.len(), 3, "{text}");
+    if Command::new("curl").arg("--version").output().is_ok() {
+        let answers: Vec<Json> = calls.iter().map(|call| answer(call)).collect();
+        assert_eq!(answers[0]["data"]["view"], "about");
+        assert_eq!(answers[1]["data"].as_array().map(Vec::len), Some(3), "{}", answers[1]);
+        assert_eq!(answers[1]["data"][0]["published"], true);
+        assert_eq!(answers[2]["data"]["name"], "Ada");
+    }
+    let key = text.lines().find(|line| line.starts_with("cms_k1_")).expect("a key");
+    assert!(calls[1].contains(key) && !calls[0].contains(key));
+    let keys = cms(&dir, &["keys", "list", "--json"]).json();
+    assert_eq!((&keys["data"][0]["name"], &keys["data"][1]), (&"demo".into(), &Json::Null));
+    assert_eq!(cms(&dir, &["config", "get", "languages"]).ok(), "en,de\n");
+    assert_eq!(server.stop().0, Some(0));
+    let again = cms(&dir, &["serve", "--listen", "127.0.0.1:0", "--demo"]).fails(6);
+    assert!(again.err.contains("empty site"), "{again:?}");
+    for table in ["authors", "blog_categories", "blog", "pages", "menu_items"] {
+        let rows = cms(&dir, &["items", "list", table, "--limit", "1", "--count", "--json"]).json();
+        assert!(rows["meta"]["total"].as_i64() > Some(5), "{table}: {rows}");
+    }
+    the_content_survives_a_round_trip(&dir);
+}
+
+fn answer(call: &str) -> Json {
+    let output = Command::new("sh").args(["-c", call]).output().expect("sh");
+    let body = String::from_utf8_lossy(&output.stdout);
+    serde_json::from_str(&body).unwrap_or_else(|e| panic!("{call}: {e}: {body} {output:?}"))
+}
+
+/// Every kind of column of the demo: texts in two languages, JSON of every form, references, times.
+fn the_content_survives_a_round_trip(dir: &std::path::Path) {
+    let copy = tempfile::tempdir().expect("a folder");
+    cms(copy.path(), &["init"]).ok();
+    let plugins = copy.path().join("plugins/blog");
+    std::fs::create_dir_all(&plugins).expect("a folder");
+    std::fs::copy(dir.join("plugins/blog/plugin.json"), plugins.join("plugin.json")).expect("copied");
+    for (table, format) in
+        [("authors", "csv"), ("blog_categories", "jsonl"), ("blog", "csv"), ("pages", "csv"), ("settings", "csv")]
+    {
+        let file = copy.path().join(format!("{table}.{format}"));
+        let name = file.to_str().expect("a path");
+        cms(dir, &["items", "export", table, "--out", name]).ok();
+        cms(copy.path(), &["items", "import", table, name]).ok();
+        let rows = |dir| cms(dir, &["items", "export", table, "--json"]).ok();
+        assert_eq!(rows(dir), rows(copy.path()), "{table} as {format}");
+    }
+}

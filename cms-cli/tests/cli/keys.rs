@@ -1,0 +1,72 @@
+//! `cms keys`
+
+use std::{fs, os::unix::fs::PermissionsExt};
+
+use crate::support::{cms, site};
+
+const BLOG: &str = "GET,POST /api/backend/item?table=notes";
+
+#[test]
+fn the_value_is_shown_once_and_alone() {
+    let dir = site();
+    let made = cms(dir.path(), &["keys", "create", "--name", "ci", "--right", BLOG]);
+    let value = made.out.trim().to_owned();
+    assert!(value.starts_with("cms_k1_") && made.out.lines().count() == 1 && made.err.contains("once"), "{made:?}");
+    let quiet = cms(dir.path(), &["keys", "create", "-q", "--name", "ci", "--right", BLOG]);
+    assert!(quiet.err.is_empty() && quiet.out.lines().count() == 1, "{quiet:?}");
+    for args in [&["keys", "list"][..], &["keys", "show", "1"], &["keys", "list", "--json"]] {
+        assert!(!cms(dir.path(), args).ok().contains(&value), "{args:?}");
+    }
+}
+
+#[test]
+fn the_value_goes_into_a_new_file_of_its_owner() {
+    let dir = site();
+    let file = dir.path().join("ci.key");
+    let name = file.to_str().expect("a path");
+    let made = cms(dir.path(), &["keys", "create", "--name", "ci", "--right", "*", "--out", name]);
+    assert_eq!((made.code, made.out.as_str()), (0, ""), "{made:?}");
+    assert_eq!(fs::metadata(&file).expect("file").permissions().mode() & 0o777, 0o600);
+    let value = fs::read_to_string(&file).expect("a value");
+    assert!(value.starts_with("cms_k1_"));
+    cms(dir.path(), &["keys", "rotate", "1", "--out", name]).fails(1);
+    assert_eq!(fs::read_to_string(&file).expect("a value"), value, "an existing file stays");
+    cms(dir.path(), &["keys", "create", "--name", "", "--out", "unmade.key"]).fails(1);
+    assert!(!dir.path().join("unmade.key").exists());
+}
+
+#[test]
+fn a_key_through_its_life() {
+    let dir = site();
+    let run = |args: &[&str]| cms(dir.path(), args);
+    let made =
+        run(&["keys", "create", "--json", "--name", "ci", "--right", BLOG, "--expires", "2099-01-01", "--inactive"]).json();
+    assert_eq!((&made["data"]["active"], &made["data"]["expires_on"]), (&false.into(), &"2099-01-01".into()));
+    let check = ["keys", "check", "1", "get", "/api/backend/item?table=notes"];
+    assert_eq!(run(&check).fails(1).out, "api_key_disabled\n");
+    run(&["keys", "enable", "1"]).ok();
+    assert_eq!(run(&check).ok(), "allowed\n");
+    assert_eq!(run(&["keys", "check", "1", "DELETE", "/api/backend/item?table=notes"]).fails(1).out, "api_key_forbidden\n");
+    let changed = run(&[
+        "keys",
+        "rights",
+        "1",
+        "--json",
+        "--grant",
+        "PATCH /api/backend/item?table=notes",
+        "--revoke",
+        "POST /api/backend/item?table=notes",
+    ]);
+    assert_eq!(changed.json()["data"]["rights"][0]["methods"], serde_json::json!(["GET", "PATCH"]));
+    run(&["keys", "expire", "1", "--on", "2000-01-01"]).ok();
+    assert_eq!(run(&check).fails(1).out, "api_key_expired\n");
+    run(&["keys", "expire", "1", "--never"]).ok();
+    run(&["keys", "disable", "1"]).ok();
+    assert_eq!(run(&check).fails(1).out, "api_key_disabled\n");
+    run(&["keys", "rotate", "1", "--grace", "10m"]).ok();
+    run(&["keys", "rotate", "1", "--grace", "8d"]).fails(1);
+    run(&["keys", "delete", "1", "--yes"]).ok();
+    run(&["keys", "show", "1"]).fails(5);
+    let log = run(&["audit", "list"]).ok();
+    assert!(log.lines().next().is_some_and(|line| line.contains("\tdelete\tapi_keys\t1\t")), "{log}");
+}

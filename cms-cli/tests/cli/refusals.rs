@@ -1,0 +1,81 @@
+//! Exit codes, and what is said.
+
+use std::process::Stdio;
+
+use serde_json::Value as Json;
+
+use crate::support::{cms, cms_with, command, site};
+
+#[test]
+fn every_refusal_has_its_exit_code() {
+    let dir = site();
+    let at = dir.path();
+    cms_with(at, &["items", "create", "notes", "-"], r#"{"id": 1, "text": "a"}"#).ok();
+    let table: &[(&[&str], i32)] = &[
+        (&["nonsense"], 2),
+        (&["items", "list"], 2),
+        (&["items", "list", "notes", "--where", "x"], 2),
+        (&["items", "list", "notes", "--where", "x=1"], 1),
+        (&["items", "list", "nothing"], 5),
+        (&["items", "get", "notes", "9"], 5),
+        (&["keys", "show", "9"], 5),
+        (&["keys", "create", "--name", "x", "--right", "GET /nowhere"], 1),
+        (&["keys", "create", "--name", "x", "--right", "nonsense"], 2),
+        (&["items", "delete", "notes", "1"], 2),
+        (&["items", "delete", "notes", "1", "--no-input"], 2),
+        (&["config", "get", "lisen"], 5),
+        (&["tui"], 2),
+        (&["init", "--url", "http://127.0.0.1:1"], 2),
+        (&["keys", "list", "--url", "http://127.0.0.1:1"], 4),
+        (&["keys", "list", "--url", "ftp://x", "--key-file", "/dev/null"], 2),
+        (&["keys", "list", "--key-file", "/no/such/file", "--url", "http://127.0.0.1:1"], 1),
+    ];
+    for (args, code) in table {
+        let run = cms(at, args).fails(*code);
+        assert!(run.out.is_empty(), "{args:?}: {run:?}");
+        assert!(!run.err.is_empty(), "{args:?}");
+    }
+    let mut away = command(at);
+    away.args(["keys", "list", "--url", "http://127.0.0.1:1"]).env("CMS_API_KEY", "cms_k1_x");
+    crate::support::finish(away, None).fails(7);
+    cms_with(at, &["items", "create", "notes", "-"], r#"{"id": 1}"#).fails(6);
+    cms_with(at, &["items", "update", "notes", "1", "-", "--if-match", "\"old\""], r#"{"text": "b"}"#).fails(6);
+    let none = tempfile::tempdir().expect("a folder");
+    let run = cms(none.path(), &["keys", "list"]).fails(5);
+    assert!(run.err.contains("cms init"), "{run:?}");
+    assert!(!none.path().join("data").exists(), "no database is made in a wrong folder");
+}
+
+#[test]
+fn with_json_the_error_is_the_problem_document() {
+    let dir = site();
+    let run = cms(dir.path(), &["items", "get", "notes", "9", "--json"]).fails(5);
+    let document: Json = serde_json::from_str(&run.err).expect("JSON");
+    assert_eq!((&document["error"], &document["status"], &document["exit"]), (&"not_found".into(), &404.into(), &5.into()));
+    assert!(run.out.is_empty());
+    let run = cms(dir.path(), &["items", "delete", "notes", "9", "--json"]).fails(2);
+    let document: Json = serde_json::from_str(&run.err).expect("JSON");
+    assert_eq!((&document["error"], &document["hint"]), (&"usage".into(), &"the same with --yes".into()));
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_error() {
+    let dir = site();
+    let rows: Vec<String> = (0..400).map(|n| format!("{{\"text\":\"{}\",\"n\":{n}}}", "x".repeat(400))).collect();
+    cms_with(dir.path(), &["items", "import", "notes", "-", "--format", "jsonl"], &rows.join("\n")).ok();
+    for args in
+        [&["items", "list", "notes", "--all"][..], &["items", "export", "notes"], &["items", "list", "notes", "--all", "--json"]]
+    {
+        let mut child = command(dir.path()).args(args).stdout(Stdio::piped()).spawn().expect("cms");
+        drop(child.stdout.take());
+        let output = child.wait_with_output().expect("ended");
+        assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), (Some(0), ""), "{args:?}");
+    }
+}
+
+#[test]
+fn no_colour_in_pipes_unless_it_is_asked_for() {
+    let dir = tempfile::tempdir().expect("a folder");
+    assert!(!cms(dir.path(), &["keys", "list"]).err.contains('\u{1b}'));
+    assert!(cms(dir.path(), &["keys", "list", "--color", "always"]).err.contains('\u{1b}'));
+}

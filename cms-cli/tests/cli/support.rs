@@ -1,0 +1,142 @@
+//! Runs the binary, and a server of it.
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    path::Path,
+    process::{Child, Command, Stdio},
+};
+
+use serde_json::Value as Json;
+
+/// What a run left behind.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Run {
+    /// The output of a run that must have ended well.
+    #[track_caller]
+    pub(crate) fn ok(self) -> String {
+        assert_eq!(self.code, 0, "{self:?}");
+        self.out
+    }
+
+    /// The JSON of a run that must have ended well.
+    #[track_caller]
+    pub(crate) fn json(self) -> Json {
+        let out = self.ok();
+        serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {out}"))
+    }
+
+    /// A run that must have ended with this code.
+    #[track_caller]
+    pub(crate) fn fails(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "{self:?}");
+        self
+    }
+}
+
+/// The command, with no settings of the machine that runs the tests.
+pub(crate) fn command(dir: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cms"));
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("CMS_")) {
+        command.env_remove(name);
+    }
+    command.env("CMS_DIR", dir).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+pub(crate) fn finish(mut command: Command, input: Option<&str>) -> Run {
+    if input.is_some() {
+        command.stdin(Stdio::piped());
+    }
+    let mut child = command.spawn().expect("cms starts");
+    if let (Some(mut stdin), Some(input)) = (child.stdin.take(), input) {
+        // A command that does not read to the end closes the pipe.
+        let _ = stdin.write_all(input.as_bytes());
+    }
+    let output = child.wait_with_output().expect("cms ends");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+    Run { code: output.status.code().unwrap_or(-1), out: text(output.stdout), err: text(output.stderr) }
+}
+
+/// Runs `cms` for the site in `dir`.
+pub(crate) fn cms(dir: &Path, args: &[&str]) -> Run {
+    let mut command = command(dir);
+    command.args(args);
+    finish(command, None)
+}
+
+/// Runs `cms` with a text on standard input.
+pub(crate) fn cms_with(dir: &Path, args: &[&str], input: &str) -> Run {
+    let mut command = command(dir);
+    command.args(args);
+    finish(command, Some(input))
+}
+
+/// A new site with one table `notes(text, n, data)`.
+pub(crate) fn site() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().expect("a folder");
+    cms(dir.path(), &["init"]).ok();
+    let plugin = dir.path().join("plugins/notes");
+    std::fs::create_dir_all(&plugin).expect("a folder");
+    let manifest = r#"{"id": "notes", "name": "Notes", "version": "1", "tables": [{"name": "notes", "columns": [
+        {"name": "text", "type": "text"}, {"name": "n", "type": "integer"}, {"name": "data", "type": "json"},
+        {"name": "done", "type": "boolean"}, {"name": "price", "type": "decimal"}]}]}"#;
+    std::fs::write(plugin.join("plugin.json"), manifest).expect("a file");
+    dir
+}
+
+/// A server that is killed when it is dropped.
+pub(crate) struct Served {
+    child: Child,
+    pub(crate) url: String,
+    pub(crate) before_ready: Vec<String>,
+}
+
+impl Served {
+    pub(crate) fn start(dir: &Path, args: &[&str]) -> Self {
+        let mut child = command(dir).args(["serve", "--listen", "127.0.0.1:0"]).args(args).spawn().expect("cms starts");
+        let mut lines = BufReader::new(child.stderr.take().expect("stderr")).lines();
+        let mut before_ready = Vec::new();
+        let url = loop {
+            let line = lines.next().unwrap_or_else(|| panic!("no ready line, only {before_ready:?}")).expect("a line");
+            match line.strip_prefix("ready ") {
+                Some(url) => break url.to_owned(),
+                None => before_ready.push(line),
+            }
+        };
+        Self { child, url, before_ready }
+    }
+
+    /// Sends SIGTERM; returns the exit code and what stood on standard output.
+    pub(crate) fn stop(mut self) -> (Option<i32>, String) {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").arg(&pid).status().expect("kill").success());
+        let code = self.child.wait().expect("ended").code();
+        let mut out = String::new();
+        self.child.stdout.take().expect("stdout").read_to_string(&mut out).expect("UTF-8");
+        (code, out)
+    }
+
+    /// Standard output up to the end of the third call to try.
+    pub(crate) fn demo_text(&mut self) -> String {
+        let mut text = String::new();
+        let mut lines = BufReader::new(self.child.stdout.as_mut().expect("stdout")).lines();
+        while text.lines().filter(|line| line.starts_with("curl ")).count() < 3 {
+            text.push_str(&lines.next().expect("a line").expect("UTF-8"));
+            text.push('\n');
+        }
+        text
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

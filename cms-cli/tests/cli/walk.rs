@@ -1,0 +1,81 @@
+//! Every command there is: it has a help text, and prints only JSON with `--json`.
+
+use std::{collections::BTreeSet, path::Path};
+
+use crate::support::{cms, cms_with, site};
+
+/// Names and help texts of the commands below `path`.
+fn below(dir: &Path, path: &[String]) -> Vec<(String, String)> {
+    let mut args: Vec<&str> = path.iter().map(String::as_str).collect();
+    args.push("--help");
+    let help = cms(dir, &args).ok();
+    let Some((_, commands)) = help.split_once("\nCommands:\n") else { return Vec::new() };
+    let lines = commands.lines().take_while(|line| !line.is_empty());
+    // A line that is indented further continues the one before.
+    let lines = lines.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    let split = |line: &str| {
+        let (name, about) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
+        (name.to_owned(), about.trim().to_owned())
+    };
+    lines.map(split).filter(|(name, _)| name != "help").collect()
+}
+
+fn leaves(dir: &Path, path: &[String], found: &mut BTreeSet<String>) {
+    let commands = below(dir, path);
+    if commands.is_empty() {
+        found.insert(path.join(" "));
+    }
+    for (name, about) in commands {
+        assert!(!about.is_empty(), "{path:?} {name} has no help text");
+        leaves(dir, &[path, &[name]].concat(), found);
+    }
+}
+
+#[test]
+fn every_leaf_prints_json() {
+    let dir = site();
+    let file = dir.path().join("rows.jsonl");
+    std::fs::write(&file, "{\"text\":\"x\"}\n").expect("written");
+    let file = file.to_str().expect("a path");
+    let table: &[(&str, &[&str], &str)] = &[
+        ("init", &[], ""),
+        ("items create", &["notes", "-"], r#"{"text": "a"}"#),
+        ("items list", &["notes"], ""),
+        ("items get", &["notes", "1"], ""),
+        ("items update", &["notes", "1", "-"], r#"{"n": 1}"#),
+        ("items import", &["notes", file], ""),
+        ("items export", &["notes"], ""),
+        ("items delete", &["notes", "1", "--yes"], ""),
+        ("keys create", &["--name", "k", "--right", "GET /api/pages"], ""),
+        ("keys list", &[], ""),
+        ("keys show", &["1"], ""),
+        ("keys rotate", &["1"], ""),
+        ("keys enable", &["1"], ""),
+        ("keys expire", &["1", "--never"], ""),
+        ("keys rights", &["1", "--grant", "GET /api/menu"], ""),
+        ("keys check", &["1", "GET", "/api/pages"], ""),
+        ("keys disable", &["1"], ""),
+        ("keys delete", &["1", "--yes"], ""),
+        ("audit list", &[], ""),
+        ("config show", &[], ""),
+        ("config get", &["listen"], ""),
+        ("config path", &[], ""),
+        ("config validate", &[], ""),
+        ("migrate status", &[], ""),
+        ("migrate up", &[], ""),
+        ("doctor", &[], ""),
+        ("version", &[], ""),
+        ("completions", &["bash"], ""),
+        ("exit-codes", &[], ""),
+    ];
+    let mut found = BTreeSet::new();
+    leaves(dir.path(), &[], &mut found);
+    // They do not end by themselves.
+    let walked: BTreeSet<String> = table.iter().map(|(leaf, ..)| *leaf).chain(["serve", "tui"]).map(str::to_owned).collect();
+    assert_eq!(found, walked);
+    for (leaf, args, input) in table {
+        let args: Vec<&str> = leaf.split(' ').chain(args.iter().copied()).chain(["--json"]).collect();
+        let json = cms_with(dir.path(), &args, input).json();
+        assert!(!json["data"].is_null(), "{leaf}: {json}");
+    }
+}
