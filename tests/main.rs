@@ -6,3 +6,5 @@ mod support;
 
 /// Values in and out: each type, both engines, the same bytes.
 mod json;
+/// Two databases made by others: adopted, read and written on both engines.
+mod third_party;
