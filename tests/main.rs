@@ -28,3 +28,5 @@ mod repetition;
 mod schema;
 /// How many statements a request costs.
 mod statements;
+/// Two databases made by others: adopted, read and written on both engines.
+mod third_party;

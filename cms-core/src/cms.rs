@@ -158,7 +158,7 @@ impl Cms {
         let core = items::core::plugin();
         let mut resolved = Vec::new();
         for table in &core.tables {
-            resolved.push(registry::resolve(self.db(), &core.id, table).await?);
+            resolved.push(registry::resolve(self.db(), &core, table).await?);
         }
         tables.add(resolved)?;
         let mut states = Vec::new();
@@ -198,7 +198,7 @@ impl Cms {
         }
         let mut resolved = Vec::new();
         for table in &plugin.tables {
-            resolved.push(registry::resolve(self.db(), &plugin.id, table).await?);
+            resolved.push(registry::resolve(self.db(), plugin, table).await?);
         }
         tables.add(resolved)
     }

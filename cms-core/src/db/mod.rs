@@ -169,6 +169,17 @@ impl Db {
     }
 }
 
+/// The columns that a rule is about: PostgreSQL names them beside its message, as `Key (a, b)=(1, 2) already exists.`
+pub(crate) fn violated_columns(cause: &dyn sqlx::error::DatabaseError) -> &str {
+    #[cfg(feature = "postgres")]
+    if let Some(cause) = cause.try_downcast_ref::<sqlx::postgres::PgDatabaseError>() {
+        let key = cause.detail().and_then(|detail| detail.strip_prefix("Key ("));
+        return key.and_then(|key| key.split_once(")=(")).map_or("", |(columns, _)| columns);
+    }
+    let _ = cause;
+    ""
+}
+
 impl Tx {
     async fn all<T: FromRow>(&mut self, sql: sqlx::SqlStr, args: Vec<Value>) -> Result<Vec<T>> {
         on!(self, Tx, tx => {

@@ -32,17 +32,20 @@ pub struct DbColumn {
     pub has_default: bool,
     /// Computed by the engine, so it cannot be written.
     pub generated: bool,
-    /// The table this column refers to.
+    /// The table whose primary key this column refers to, by the database's name.
     pub references: Option<String>,
+    /// Characters that it holds at most, where the engine refuses more.
+    pub length: Option<usize>,
 }
 
 type Raw = (String, String, bool, bool, bool, i64);
 
-struct Described(Raw, Option<String>);
+struct Described(Raw, Option<String>, Option<usize>);
 
 impl FromRow for Described {
     fn from_row(row: &Row) -> Result<Self> {
-        Ok(Self(Raw::from_row(row)?, row.get(6)?))
+        let length: Option<i64> = row.get(7)?;
+        Ok(Self(Raw::from_row(row)?, row.get(6)?, length.and_then(|n| n.try_into().ok())))
     }
 }
 
@@ -55,24 +58,26 @@ impl Db {
             return Ok(None);
         }
         let mut key: Vec<(i64, String)> =
-            rows.iter().filter(|Described(row, _)| row.5 > 0).map(|Described(row, _)| (row.5, row.0.clone())).collect();
+            rows.iter().filter(|Described(row, ..)| row.5 > 0).map(|Described(row, ..)| (row.5, row.0.clone())).collect();
         key.sort();
         let single_key = key.len() == 1;
-        let columns = rows.into_iter().map(|Described((name, native, not_null, has_default, generated, place), references)| {
-            let kind = dialect.kind(&native);
-            // SQLite numbers a single INTEGER PRIMARY KEY by itself.
-            let rowid = dialect == Dialect::Sqlite && single_key && place > 0 && native.eq_ignore_ascii_case("integer");
-            DbColumn {
-                kind,
-                cast: dialect.cast_type(&native),
-                native,
-                not_null: not_null || place > 0,
-                has_default: has_default || rowid,
-                generated,
-                references,
-                name,
-            }
-        });
+        let columns =
+            rows.into_iter().map(|Described((name, native, not_null, has_default, generated, place), references, length)| {
+                let kind = dialect.kind(&native);
+                // SQLite numbers a single INTEGER PRIMARY KEY by itself.
+                let rowid = dialect == Dialect::Sqlite && single_key && place > 0 && native.eq_ignore_ascii_case("integer");
+                DbColumn {
+                    kind,
+                    cast: dialect.cast_type(&native),
+                    native,
+                    not_null: not_null || place > 0,
+                    has_default: has_default || rowid,
+                    generated,
+                    references,
+                    length,
+                    name,
+                }
+            });
         Ok(Some(DbTable { columns: columns.collect(), key: key.into_iter().map(|(_, name)| name).collect() }))
     }
 

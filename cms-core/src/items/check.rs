@@ -54,7 +54,15 @@ pub(crate) fn value(column: &Column, dialect: Dialect, sent: &Value) -> Result<V
 pub(crate) fn text(column: &Column, dialect: Dialect, sent: &str) -> Result<Value, FieldError> {
     match column.kind {
         Kind::Json if sent.contains('\0') => value(column, dialect, &sent.into()),
-        Kind::Json => Ok(sent.into()),
+        // As it is spelled: it is compared with what is stored.
+        Kind::Json => match serde_json::from_str(sent) {
+            Ok(parsed) => value(column, dialect, &parsed).map(|_| sent.into()),
+            Err(_) => Err(FieldError {
+                field: column.name.clone(),
+                code: "type",
+                message: "a JSON value is expected, such as [\"a\"]".to_owned(),
+            }),
+        },
         _ => value(column, dialect, &sent.into()),
     }
 }
@@ -126,14 +134,17 @@ fn time(spelled: &str) -> Option<String> {
 
 /// RFC 3339; without an offset it is UTC. Own columns keep milliseconds, others microseconds.
 fn instant(spelled: &str, own: bool) -> Option<String> {
-    let instant = match spelled.parse::<Timestamp>() {
-        Ok(instant) => instant,
-        Err(_) => spelled.parse::<civil::DateTime>().ok()?.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp(),
+    let utc = match spelled.parse::<Timestamp>() {
+        Ok(instant) => jiff::tz::TimeZone::UTC.to_datetime(instant),
+        // Timestamps end a day before the year 9999 does, which many databases use for "never".
+        Err(_) => {
+            let bare = spelled.strip_suffix(['Z', 'z']).unwrap_or(spelled);
+            bare.parse().ok().filter(|_| !bare.get(10..).is_some_and(|time| time.contains(['+', '-', '['])))?
+        }
     };
     let unit = if own { 1_000_000 } else { 1_000 };
-    let nanos = instant.as_nanosecond();
-    let kept = Timestamp::from_nanosecond(nanos - nanos.rem_euclid(unit)).ok()?;
-    (kept.to_zoned(jiff::tz::TimeZone::UTC).year() > 0).then(|| kept.to_string())
+    let kept = utc.with().subsec_nanosecond(utc.subsec_nanosecond() / unit * unit).build().ok()?;
+    (kept.year() > 0).then(|| format!("{kept}Z"))
 }
 
 fn contains_nul(value: &Value) -> bool {
@@ -160,6 +171,7 @@ mod tests {
             has_default: false,
             generated: false,
             references: None,
+            length: None,
             cast: String::new(),
             own: true,
         }
@@ -202,6 +214,10 @@ mod tests {
             (Kind::DateTime, json!("2026-11-21T10:30:00+01:00"), ok(json!("2026-11-21T09:30:00Z"))),
             (Kind::DateTime, json!("2026-11-21 09:30"), ok(json!("2026-11-21T09:30:00Z"))),
             (Kind::DateTime, json!("2026-11-21T09:30:00.12345Z"), ok(json!("2026-11-21T09:30:00.123Z"))),
+            (Kind::DateTime, json!("9999-12-31T23:59:59.999Z"), ok(json!("9999-12-31T23:59:59.999Z"))),
+            (Kind::DateTime, json!("2026-11-21T23:30:00-01:00"), ok(json!("2026-11-22T00:30:00Z"))),
+            (Kind::DateTime, json!("9999-12-31T23:30:00-05:00"), Err("type")),
+            (Kind::DateTime, json!("2026-11-21"), ok(json!("2026-11-21T00:00:00Z"))),
             (Kind::DateTime, json!("yesterday"), Err("type")),
             (Kind::Json, json!({"b": [1, null]}), ok(json!("{\"b\":[1,null]}"))),
             (Kind::Json, json!({"b": "\0"}), Err("format")),

@@ -52,7 +52,7 @@ impl Items<'_> {
         let body = Map::from_iter([(request.column.clone(), Json::Array(values.clone()))]);
         let written = write::values(&table, self.0.vault(), &body, false)?;
         let Statement { sql, args } = write::update(&table, &key, written);
-        change.run(AssertSqlSafe(sql), args).await.map_err(|e| write::refused(&table, e))?;
+        change.all::<(String,)>(AssertSqlSafe(sql), args).await.map_err(|e| write::refused(&table, e))?;
         let mut new = old.clone();
         new[&request.column] = Json::Array(values.clone());
         let changed = write::changed(&old, &new);

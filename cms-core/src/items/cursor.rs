@@ -19,10 +19,22 @@ pub(super) fn encode(table: &Table, query: &Query, place: &str) -> String {
 
 /// The sort values of the row before the page.
 pub(super) fn decode(table: &Table, query: &Query, cursor: &str, columns: usize) -> Result<Vec<Value>> {
+    let values = parts(table, query, cursor)?;
+    let scalar = |value: &Value| !value.is_array() && !value.is_object() && !value.as_str().is_some_and(|s| s.contains('\0'));
+    if values.len() == columns && values.iter().all(scalar) { Ok(values) } else { Err(foreign_cursor()) }
+}
+
+/// The rows before the page, of a table without a key.
+pub(super) fn decode_offset(table: &Table, query: &Query, cursor: &str) -> Result<u32> {
+    match parts(table, query, cursor)?.as_slice() {
+        [offset] => offset.as_u64().and_then(|n| n.try_into().ok()).ok_or_else(foreign_cursor),
+        _ => Err(foreign_cursor()),
+    }
+}
+
+fn parts(table: &Table, query: &Query, cursor: &str) -> Result<Vec<Value>> {
     let bytes = BASE64URL_NOPAD.decode(cursor.as_bytes()).map_err(|_| foreign_cursor())?;
     let text = String::from_utf8(bytes).map_err(|_| foreign_cursor())?;
     let place = text.strip_prefix(&list_of(table, query)).ok_or_else(foreign_cursor)?;
-    let values: Vec<Value> = serde_json::from_str(place).map_err(|_| foreign_cursor())?;
-    let scalar = |value: &Value| !value.is_array() && !value.is_object() && !value.as_str().is_some_and(|s| s.contains('\0'));
-    if values.len() == columns && values.iter().all(scalar) { Ok(values) } else { Err(foreign_cursor()) }
+    serde_json::from_str(place).map_err(|_| foreign_cursor())
 }

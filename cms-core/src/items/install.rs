@@ -159,6 +159,7 @@ fn definition(dialect: Dialect, column: &ColumnDeclaration) -> Result<String> {
             has_default: false,
             generated: false,
             references: None,
+            length: None,
             cast: String::new(),
             own: true,
         };

@@ -1,9 +1,13 @@
 //! The primary key of a record, as `id` names it: a bare value, or a JSON array for a composite key.
 
+use data_encoding::{BASE64, HEXLOWER};
 use serde_json::Value;
 
-use super::{check, table::Table};
-use crate::{Code, Error, Result};
+use super::{
+    check,
+    table::{Column, Table},
+};
+use crate::{Code, Error, Result, db::dialect::Kind};
 
 /// Values of the key's columns in order, in canonical form.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,13 +38,27 @@ impl Key {
     /// Reads the JSON array that the database gives for a key.
     pub(super) fn from_json(table: &Table, json: &str) -> Result<Self> {
         let parts: Vec<Value> = serde_json::from_str(json).map_err(Error::internal)?;
-        let values = table.key_columns().zip(&parts).map(|(column, part)| check::value(column, table.dialect, part));
+        let values = table.key_columns().zip(parts).map(|(column, part)| match column.kind {
+            Kind::Binary => Ok(part),
+            _ => check::value(column, table.dialect, &part),
+        });
         values.collect::<Result<_, _>>().map(Self).map_err(|e| Error::internal(e.message))
     }
 
+    /// The values as records show them.
+    fn shown(&self, table: &Table) -> Vec<Value> {
+        let shown = |(column, value): (&Column, &Value)| match (column.kind, value) {
+            (Kind::Binary, Value::String(hex)) => {
+                HEXLOWER.decode(hex.as_bytes()).map_or(Value::Null, |bytes| BASE64.encode(&bytes).into())
+            }
+            _ => value.clone(),
+        };
+        table.key_columns().zip(&self.0).map(shown).collect()
+    }
+
     /// As `id` spells it.
-    pub(super) fn spelled(&self) -> String {
-        match self.0.as_slice() {
+    pub(super) fn spelled(&self, table: &Table) -> String {
+        match self.shown(table).as_slice() {
             [Value::String(text)] => text.clone(),
             [one] => one.to_string(),
             many => Value::from(many).to_string(),
@@ -48,8 +66,8 @@ impl Key {
     }
 
     /// As JSON: a value, or an array.
-    pub(super) fn json(&self) -> Value {
-        match self.0.as_slice() {
+    pub(super) fn json(&self, table: &Table) -> Value {
+        match self.shown(table).as_slice() {
             [one] => one.clone(),
             many => Value::from(many),
         }

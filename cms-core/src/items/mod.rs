@@ -145,7 +145,13 @@ impl Items<'_> {
         let (records, place, found, total): (Option<String>, Option<String>, i64, Option<i64>) =
             self.0.db().one(AssertSqlSafe(sql), args).await?;
         let more = found > i64::from(query.limit);
-        let next = place.filter(|_| more).map(|place| cursor::encode(&table, query, &place));
+        let mut next = place.filter(|_| more);
+        if let (Some(place), false) = (&mut next, table.writable()) {
+            let before =
+                query.cursor.as_deref().map_or(Ok(query.offset), |cursor| cursor::decode_offset(&table, query, cursor))?;
+            *place = format!("[{}]", before + query.limit);
+        }
+        let next = next.map(|place| cursor::encode(&table, query, &place));
         Ok(List { records: table.compact(records.unwrap_or_default()), limit: query.limit, next, total })
     }
 
@@ -187,7 +193,7 @@ impl Items<'_> {
         let json = self.locked(change, &table, &key).await?.ok_or_else(|| Error::internal("a new row cannot be read"))?;
         let record = parsed(&json)?;
         self.record(change, &table, "created", &key, &record, &columns, None).await?;
-        Ok(Written { id: key.spelled(), json })
+        Ok(Written { id: key.spelled(&table), json })
     }
 
     /// Changes the columns in `body`.
@@ -209,16 +215,17 @@ impl Items<'_> {
         let (key, before) = self.present(change, &table, id, language).await?;
         if_match.check(&table, &before)?;
         if columns.is_empty() {
-            return Ok(Written { id: key.spelled(), json: before });
+            return Ok(Written { id: key.spelled(&table), json: before });
         }
-        let moved = moved_key(&table, &key, &values);
         let Statement { sql, args } = write::update(&table, &key, values.clone());
-        change.run(AssertSqlSafe(sql), args).await.map_err(|e| write::refused(&table, e))?;
+        let moved: Option<(String,)> = change.optional(AssertSqlSafe(sql), args).await.map_err(|e| write::refused(&table, e))?;
+        let (moved,) = moved.ok_or_else(|| Error::internal("a locked row is gone"))?;
+        let moved = Key::from_json(&table, &moved)?;
         let json = self.locked(change, &table, &moved).await?.ok_or_else(|| Error::internal("a changed row cannot be read"))?;
         let (old, new) = (parsed(&before)?, parsed(&json)?);
         let changed = write::changed(&old, &new);
         self.record(change, &table, "updated", &moved, &new, &columns, Some(changed)).await?;
-        Ok(Written { id: moved.spelled(), json })
+        Ok(Written { id: moved.spelled(&table), json })
     }
 
     /// Removes a record; the event carries it as it was.
@@ -262,8 +269,7 @@ impl Items<'_> {
     async fn version_key(&self, change: &mut Change, table: &Table, id: &str, language: &str) -> Result<Key> {
         let mut conditions = Conditions::new(table);
         version(&mut conditions, table, id, language)?;
-        let key: Vec<_> = table.key_columns().map(|c| table.dialect.compared("t", c.col())).collect();
-        let sql = format!("select {} from {} t{}", table.dialect.array(&key), table.quoted(), conditions.sql());
+        let sql = format!("select {} from {} t{}", write::key_of(table, "t"), table.quoted(), conditions.sql());
         let found: Option<(String,)> = change.optional(AssertSqlSafe(sql), conditions.into_args()).await?;
         let (key,) = found.ok_or_else(|| not_found(table, id, Some(language)))?;
         Key::from_json(table, &key)
@@ -290,14 +296,14 @@ impl Items<'_> {
         changed: Option<Vec<String>>,
     ) -> Result<()> {
         let language = record.get("language_short").and_then(Json::as_str);
-        let mut data = write::event(table, &key.json(), language, record);
+        let mut data = write::event(table, &key.json(table), language, record);
         if let Some(changed) = changed {
             let named: Vec<String> = changed.into_iter().filter(|name| !crate::events::is_removed(name)).collect();
             data["changed"] = named.into();
         }
         let action = what.trim_end_matches('d');
         change.emit(&format!("item.{}.{what}", table.name), data).await?;
-        change.audit(AuditEntry { action, table: &table.name, id: &key.spelled(), columns }).await?;
+        change.audit(AuditEntry { action, table: &table.name, id: &key.spelled(table), columns }).await?;
         change.touch(&table.name);
         Ok(())
     }
@@ -310,12 +316,6 @@ fn version(conditions: &mut Conditions, table: &Table, id: &str, language: &str)
     }
     conditions.version_of(&Key::parse(table, id)?);
     conditions.equals("language_short", language)
-}
-
-fn moved_key(table: &Table, key: &Key, values: &write::Values) -> Key {
-    let part =
-        |(column, old): (&Column, &Json)| values.iter().find(|(c, _)| c.name == column.name).map_or(old, |(_, new)| new).clone();
-    Key(table.key_columns().zip(&key.0).map(part).collect())
 }
 
 fn parsed(json: &str) -> Result<Json> {

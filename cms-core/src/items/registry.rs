@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, sync::Arc};
 use super::table::{Column, Table};
 use crate::{
     Code, Error, Result,
-    db::{Db, DbColumn, dialect::Kind},
-    plugins::{ColumnDeclaration, TableDeclaration},
+    db::{Db, DbColumn, Dialect, dialect::Kind},
+    plugins::{ColumnDeclaration, Plugin, TableDeclaration},
 };
 
 /// All content tables by name.
@@ -44,7 +44,9 @@ pub(super) fn load_error(detail: String) -> Error {
 }
 
 /// A declaration joined with what the database has.
-pub(crate) async fn resolve(db: &Db, plugin: &str, declared: &TableDeclaration) -> Result<Table> {
+pub(crate) async fn resolve(db: &Db, plugin: &Plugin, declared: &TableDeclaration) -> Result<Table> {
+    let tables = &plugin.tables;
+    let plugin = plugin.id.as_str();
     let source = declared.source.as_deref().unwrap_or(&declared.name);
     let Some(actual) = db.describe(source).await? else {
         return Err(load_error(format!("{plugin}: the database has no table {source:?} to adopt for {:?}.", declared.name)));
@@ -58,7 +60,12 @@ pub(crate) async fn resolve(db: &Db, plugin: &str, declared: &TableDeclaration) 
         if wanted.is_none() && !declared.columns.is_empty() && !actual.key.contains(&found.name) && !standard {
             continue;
         }
-        columns.push(column(db, own, found, wanted));
+        let mut column = column(db, own, found, wanted);
+        // The database refers to its own name of a table, which another plugin may serve: only this one's declarations count.
+        let target =
+            found.references.as_deref().and_then(|name| tables.iter().find(|t| t.source.as_deref().unwrap_or(&t.name) == name));
+        column.references = column.references.or_else(|| target.map(|t| t.name.clone()));
+        columns.push(column);
     }
     if let Some(missing) = declared.columns.iter().find(|c| !actual.columns.iter().any(|found| found.name == c.name)) {
         let known: Vec<_> = actual.columns.iter().map(|c| c.name.as_str()).collect();
@@ -88,7 +95,8 @@ fn column(db: &Db, own: bool, found: &DbColumn, wanted: Option<&ColumnDeclaratio
     let declared = wanted.and_then(|c| c.kind());
     let kind = match declared {
         // SQLite has few types: what the declaration says is finer. On PostgreSQL only text may be more than text.
-        Some(kind) if own || found.kind == Kind::Text || db.dialect() == crate::db::Dialect::Sqlite => kind,
+        Some(kind) if own || db.dialect() == Dialect::Sqlite => kind,
+        Some(kind @ (Kind::Json | Kind::Password)) if found.kind == Kind::Text => kind,
         _ => found.kind,
     };
     let cast = if own { db.dialect().declared_cast(kind) } else { found.cast.clone() };
@@ -99,7 +107,8 @@ fn column(db: &Db, own: bool, found: &DbColumn, wanted: Option<&ColumnDeclaratio
         required: found.not_null,
         has_default: found.has_default || (own && ["base_id", "language_short"].contains(&found.name.as_str())),
         generated: found.generated,
-        references: wanted.and_then(|c| c.references.clone()).or_else(|| found.references.clone()),
+        references: wanted.and_then(|c| c.references.clone()),
+        length: found.length,
         cast,
         own,
     }

@@ -247,19 +247,24 @@ pub(super) fn page(tables: &Tables, table: &Table, query: &Query) -> Result<Stat
     let mut conditions = Conditions::new(table);
     conditions.query(query)?;
     let matching = conditions.sql();
+    let mut offset = query.offset;
     if let Some(cursor) = &query.cursor {
-        let values = cursor::decode(table, query, cursor, sort.len())?;
-        conditions.after_place(&sort, &values);
+        if table.writable() {
+            conditions.after_place(&sort, &cursor::decode(table, query, cursor, sort.len())?);
+        } else {
+            offset = cursor::decode_offset(table, query, cursor)?;
+        }
     }
     let dialect = table.dialect;
     let keys: Vec<String> = sort.iter().map(|(column, _)| dialect.compared("t", column.col())).collect();
+    let places: Vec<String> = sort.iter().map(|(column, _)| dialect.placed("t", column.col())).collect();
     let order =
         sort.iter().zip(&keys).map(|((_, descending), e)| format!("{e} {} nulls last", if *descending { "desc" } else { "asc" }));
     let order = order.collect::<Vec<_>>().join(", ");
     let order_by = if order.is_empty() { String::new() } else { format!(" order by {order}") };
     let (source, filtered, limit) = (table.quoted(), conditions.sql(), query.limit);
     let object = object(tables, table, "t", &query.fields, &query.expand)?;
-    let place = dialect.array(&keys);
+    let place = dialect.array(&places);
     let total =
         if query.count { format!("(select count(*) from {source} t{matching})") } else { "cast(null as bigint)".to_owned() };
     let sql = format!(
@@ -267,12 +272,13 @@ pub(super) fn page(tables: &Tables, table: &Table, query: &Query) -> Result<Stat
          from (select row_number() over ({order_by}) as n, {object} as j, {place} as k \
          from (select t.* from {source} t{filtered}{order_by} limit {} offset {}) t) r",
         limit + 1,
-        query.offset,
+        offset,
     );
     Ok(Statement { sql, args: conditions.into_args() })
 }
 
-/// The order asked for, made total by the key. Without a key all columns that compare take its place.
+/// The order asked for, made total by the key. Without a key all columns take its place; rows that are the same in all of
+/// them may still occur, so there a cursor counts rows.
 pub(super) fn order<'t>(table: &'t Table, query: &Query) -> Result<Vec<(&'t Column, bool)>> {
     let mut sort: Vec<(&Column, bool)> = Vec::new();
     for (name, descending) in &query.sort {
@@ -284,11 +290,8 @@ pub(super) fn order<'t>(table: &'t Table, query: &Query) -> Result<Vec<(&'t Colu
             sort.push((column, *descending));
         }
     }
-    let ties: Vec<&Column> = if table.writable() {
-        table.key_columns().collect()
-    } else {
-        table.columns.iter().filter(|c| c.readable() && c.kind != Kind::Binary).collect()
-    };
+    let ties: Vec<&Column> =
+        if table.writable() { table.key_columns().collect() } else { table.columns.iter().filter(|c| c.readable()).collect() };
     for column in ties {
         if !sort.iter().any(|(c, _)| c.name == column.name) {
             sort.push((column, false));

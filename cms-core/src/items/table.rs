@@ -44,6 +44,8 @@ pub struct Column {
     pub generated: bool,
     /// The content table it refers to.
     pub references: Option<String>,
+    /// Characters that it holds at most, where the engine refuses more.
+    pub length: Option<usize>,
     pub(crate) cast: String,
     pub(crate) own: bool,
 }

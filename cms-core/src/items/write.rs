@@ -12,7 +12,7 @@ use crate::{
     Code, Error, FieldError, Result,
     crypto::Vault,
     db::{
-        Value,
+        self, Value,
         dialect::{Kind, quote},
     },
 };
@@ -54,19 +54,41 @@ pub(super) fn values<'t>(table: &'t Table, vault: &Vault, body: &Map<String, Jso
             Err(problem) => problems.push(problem),
         }
     }
-    if problems.is_empty() { Ok(values) } else { Err(Error::invalid(problems)) }
+    if !problems.is_empty() {
+        return Err(Error::invalid(problems));
+    }
+    fitting(table, &values)?;
+    Ok(values)
+}
+
+/// The database refuses text that is too long without saying which.
+fn fitting(table: &Table, values: &Values) -> Result<()> {
+    let too_long = |(column, value): &&(&Column, Json)| {
+        // Blanks at the end are cut off.
+        let characters = value.as_str().map_or(0, |text| text.trim_end_matches(' ').chars().count());
+        column.length.is_some_and(|length| characters > length)
+    };
+    let Some((column, _)) = values.iter().find(too_long) else { return Ok(()) };
+    let message = format!("holds at most {} characters", column.length.unwrap_or_default());
+    let error = Error::new(Code::DatabaseError, format!("{}.{} {message}.", table.name, column.name));
+    Err(error.with_fields(vec![FieldError { field: column.name.clone(), code: "length", message }]))
 }
 
 fn document(values: Values) -> Value {
     Json::Array(values.into_iter().map(|(_, value)| value).collect()).to_string().into()
 }
 
+/// The key of a row `of` as a JSON array, for [`Key::from_json`].
+pub(super) fn key_of(table: &Table, of: &str) -> String {
+    let key: Vec<_> = table.key_columns().map(|column| table.dialect.placed(of, column.col())).collect();
+    table.dialect.array(&key)
+}
+
 pub(super) fn insert(table: &Table, values: Values) -> Statement {
     let source = table.quoted();
     let columns: Vec<_> = values.iter().map(|(column, _)| quote(&column.name)).collect();
     let inputs: Vec<_> = values.iter().enumerate().map(|(i, (column, _))| table.dialect.input(i, column.col())).collect();
-    let key: Vec<_> = table.key_columns().map(|column| format!("{source}.{}", quote(&column.name))).collect();
-    let key = table.dialect.array(&key);
+    let key = key_of(table, &source);
     if columns.is_empty() {
         return Statement { sql: format!("insert into {source} default values returning {key}"), args: Vec::new() };
     }
@@ -91,8 +113,10 @@ pub(super) fn update(table: &Table, key: &Key, values: Values) -> Statement {
         .collect();
     let mut conditions = Conditions::after(table, vec![document(values)]);
     conditions.key(key);
+    let source = table.quoted();
+    let key = key_of(table, table.dialect.updated(&source));
     Statement {
-        sql: format!("update {} as t set {}{}", table.quoted(), set.join(", "), conditions.sql()),
+        sql: format!("update {source} as t set {}{} returning {key}", set.join(", "), conditions.sql()),
         args: conditions.into_args(),
     }
 }
@@ -115,8 +139,9 @@ pub(super) fn changed(before: &Json, after: &Json) -> Vec<String> {
 pub(super) fn refused(table: &Table, error: Error) -> Error {
     use sqlx::error::ErrorKind;
     let Some(sqlx::Error::Database(cause)) = error.database() else { return error };
-    let message = cause.message();
-    let named: Vec<&str> = table.columns.iter().map(|c| c.name.as_str()).filter(|name| mentions(message, name)).collect();
+    let told = [cause.message(), db::violated_columns(cause.as_ref())];
+    let mentioned = |name: &&str| told.iter().any(|text| mentions(text, name));
+    let named: Vec<&str> = table.columns.iter().map(|c| c.name.as_str()).filter(mentioned).collect();
     let columns = if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) };
     let name = &table.name;
     let (code, detail) = match cause.kind() {

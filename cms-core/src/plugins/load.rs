@@ -72,6 +72,7 @@ impl Plugin {
 impl TableDeclaration {
     fn problems(&self, at: &str, problems: &mut Vec<String>) {
         if self.adopt {
+            // SQLite finds a table whatever the case of its letters.
             if self.name.is_empty() || self.source.as_deref().unwrap_or(&self.name).to_ascii_lowercase().starts_with("cms_") {
                 problems.push(format!("{at}/name: a table of the service itself cannot be adopted"));
             }

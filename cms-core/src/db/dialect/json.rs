@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Col, Dialect, Kind, quote};
+use super::{Col, Dialect, Kind, PADDED, quote};
 
 impl Dialect {
     /// The JSON object of a row `of`: each column with the expression that gives its value.
@@ -14,7 +14,8 @@ impl Dialect {
             }
             Self::Postgres => {
                 let members = members.iter().map(|(name, value)| format!("{value} as {}", quote(name)));
-                format!("(select cast(row_to_json(o) as text) from (select {}) o)", members.collect::<Vec<_>>().join(", "))
+                // `o.*`, because a column may be named o too.
+                format!("(select cast(row_to_json(o.*) as text) from (select {}) o)", members.collect::<Vec<_>>().join(", "))
             }
         }
     }
@@ -32,9 +33,22 @@ impl Dialect {
         match self {
             Self::Sqlite => format!("json_array({})", values.join(", ")),
             Self::Postgres => {
+                // Functions take 100 arguments at most, an array any number.
                 let values = values.iter().map(|v| format!("cast({v} as text)"));
-                format!("cast(json_build_array({}) as text)", values.collect::<Vec<_>>().join(", "))
+                format!("cast(to_json(array[{}]) as text)", values.collect::<Vec<_>>().join(", "))
             }
+        }
+    }
+
+    /// The value of a column as [`Dialect::array`] takes it; [`Dialect::comparable`] reads it back without loss.
+    pub fn placed(self, of: &str, col: Col) -> String {
+        let e = self.compared(of, col);
+        match (self, col.kind) {
+            (Self::Sqlite, Kind::Binary) => format!("lower(hex({e}))"),
+            (Self::Postgres, Kind::Binary) => format!("encode({e}, 'hex')"),
+            // SQLite's own JSON has 15 digits of a double.
+            (Self::Sqlite, _) => format!("case typeof({e}) when 'real' then json(format('%!.17g', {e})) else {e} end"),
+            _ => e,
         }
     }
 
@@ -65,6 +79,8 @@ fn postgres_member(c: &str, col: Col) -> String {
         Kind::Json => format!("cast({c} as json)"),
         Kind::Binary => format!("translate(encode({c}, 'base64'), chr(10), '')"),
         Kind::Integer | Kind::Boolean => c.to_owned(),
+        // A cast would take the padding of `character(n)`.
+        Kind::Text if col.native == PADDED => c.to_owned(),
         Kind::Text | Kind::Date | Kind::Time | Kind::Password => format!("cast({c} as text)"),
     }
 }
@@ -72,9 +88,7 @@ fn postgres_member(c: &str, col: Col) -> String {
 fn sqlite_member(c: &str, col: Col) -> String {
     match col.kind {
         Kind::Boolean if col.own => format!("json(case {c} when 1 then 'true' when 0 then 'false' end)"),
-        Kind::Boolean => format!(
-            "json(case when {c} is null then null when {c} = 0 or lower({c}) in ('f', 'false', '0') then 'false' else 'true' end)"
-        ),
+        Kind::Boolean => format!("json(case {} when 1 then 'true' when 0 then 'false' end)", sqlite_boolean(c)),
         Kind::Double => sqlite_double(c),
         Kind::Decimal => sqlite_decimal(c),
         Kind::DateTime if col.own => format!("rtrim(rtrim(substr({c}, 1, 23), '0'), '.') || 'Z'"),
@@ -137,6 +151,11 @@ fn sqlite_decimal(c: &str) -> String {
     sql
 }
 
+/// 1 or 0 from the forms in which SQLite databases keep booleans.
+pub(super) fn sqlite_boolean(c: &str) -> String {
+    format!("case when {c} is null then null when {c} = 0 or lower({c}) in ('f', 'false', '0') then 0 else 1 end")
+}
+
 /// `2026-11-21T09:30:00[.25]` from the forms in which SQLite databases keep instants; an offset is applied.
 pub(super) fn sqlite_instant(c: &str) -> String {
     let tail = format!("substr({c}, 20)");
@@ -154,10 +173,10 @@ fn sqlite_base64(c: &str) -> String {
         format!("substr('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/', (({shift}) & 63) + 1, 1)")
     };
     format!(
-        "case when {c} is null then null else coalesce((with recursive g(i) as (select 1 where length({c}) > 0 union all \
-         select i + 3 from g where i + 3 <= length({c})) select group_concat({} || {} || case when n > 1 then {} else '=' end || \
+        "case when {c} is null then null else coalesce((with recursive g(i) as (select 1 where octet_length({c}) > 0 union all \
+         select i + 3 from g where i + 3 <= octet_length({c})) select group_concat({} || {} || case when n > 1 then {} else '=' end || \
          case when n > 2 then {} else '=' end, '' order by i) from (select i, length(b) as n, \
-         ('0x' || substr(hex(b) || '0000', 1, 6)) ->> '$' as v from (select i, substr({c}, i, 3) as b from g))), '') end",
+         ('0x' || substr(hex(b) || '0000', 1, 6)) ->> '$' as v from (select i, substr(cast({c} as blob), i, 3) as b from g))), '') end",
         letter("v >> 18"),
         letter("v >> 12"),
         letter("v >> 6"),

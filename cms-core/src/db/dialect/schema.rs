@@ -1,23 +1,28 @@
 //! Reading and making tables.
 
-use super::{Col, Dialect, Kind, quote};
+use super::{Col, Dialect, Kind, PADDED, quote};
 
 impl Dialect {
     /// Columns of the table or view `$1`: name, type, not null, has a default, generated, place in the primary key (from 1; 0 =
-    /// not in it), referenced table, referenced column.
+    /// not in it), table whose primary key it refers to, characters that it holds at most.
     pub(in crate::db) const fn columns(self) -> &'static str {
         match self {
             Self::Sqlite => {
                 "select c.name, c.type, c.\"notnull\" <> 0, c.dflt_value is not null, c.hidden in (2, 3), cast(c.pk as integer), \
-                 (select f.\"table\" from pragma_foreign_key_list($1) f where f.\"from\" = c.name and (select count(*) from \
-                 pragma_foreign_key_list($1) g where g.id = f.id) = 1) from pragma_table_xinfo($1) c where c.hidden <> 1 order by c.cid"
+                 (select r.name from pragma_foreign_key_list($1) f join sqlite_schema r on r.type = 'table' and lower(r.name) = lower(f.\"table\") \
+                 where lower(f.\"from\") = lower(c.name) and (select count(*) from pragma_foreign_key_list($1) g where g.id = f.id) = 1 \
+                 and (f.\"to\" is null or (select lower(p.name) from pragma_table_info(r.name) p where p.pk = 1) = lower(f.\"to\")) limit 1), \
+                 null from pragma_table_xinfo($1) c where c.hidden <> 1 order by c.cid"
             }
             Self::Postgres => {
                 "select cast(a.attname as text), format_type(case when t.typtype = 'd' then t.typbasetype else a.atttypid end, null), \
                  a.attnotnull, a.atthasdef or a.attidentity <> '', a.attgenerated <> '' or a.attidentity = 'a', \
                  cast(coalesce(array_position(i.indkey, a.attnum) + 1, 0) as bigint), \
                  (select cast(r.relname as text) from pg_constraint f join pg_class r on r.oid = f.confrelid \
-                 where f.conrelid = a.attrelid and f.contype = 'f' and f.conkey = array[a.attnum] limit 1) \
+                 join pg_index k on k.indrelid = r.oid and k.indisprimary and k.indkey[0] = f.confkey[1] \
+                 where f.conrelid = a.attrelid and f.contype = 'f' and f.conkey = array[a.attnum] limit 1), \
+                 case when a.atttypmod > 4 and a.atttypid in (cast('bpchar' as regtype), cast('varchar' as regtype)) \
+                 then cast(a.atttypmod - 4 as bigint) end \
                  from pg_attribute a join pg_type t on t.oid = a.atttypid left join pg_index i on i.indrelid = a.attrelid and i.indisprimary \
                  where a.attrelid = to_regclass(quote_ident($1)) and a.attnum > 0 and not a.attisdropped order by a.attnum"
             }
@@ -49,7 +54,8 @@ impl Dialect {
     /// The type by which values are cast before they are written or compared; empty for text, which needs none.
     pub(in crate::db) fn cast_type(self, native: &str) -> String {
         match (self, native) {
-            (Self::Sqlite, _) | (_, "text" | "character varying" | "character") => String::new(),
+            (Self::Sqlite, _) | (_, "text" | "character varying") => String::new(),
+            (_, "character") => PADDED.to_owned(),
             (Self::Postgres, other) => other.to_owned(),
         }
     }
