@@ -138,6 +138,8 @@ async fn a_key_is_managed_through_the_api() {
     let check =
         |method: &str, path: &str| site.admin(&format!("GET /api/backend/keys/check?id={id}&method={method}&path={path}"));
     assert_eq!(check("get", "/api/pages").expect(200).await.data(), json!({"allowed": true, "reason": "allowed"}));
+    assert_eq!(check("GET", "/api/p%2561ges?view=a%2520b").expect(200).await.data()["allowed"], true);
+    check("GET", "/api//pages").refused(400, "bad_query").await;
     assert_eq!(check("GET", "/api/menu").expect(200).await.data(), json!({"allowed": false, "reason": "api_key_forbidden"}));
 
     let patch = |body: Json| site.admin(&format!("PATCH /api/backend/keys?id={id}")).json(body);

@@ -12,6 +12,9 @@
 //!
 //! Start with [`Cms::open`]. The REST API over it is `cms-http`.
 
+#[cfg(not(any(feature = "sqlite", feature = "postgres")))]
+compile_error!("cms-core needs a database: enable the feature `sqlite`, `postgres` or both");
+
 mod audit;
 mod clock;
 mod cms;

@@ -9,8 +9,8 @@ use hyper_util::{
     service::TowerToHyperService,
 };
 use tokio::{
-    net::TcpListener,
-    sync::{Semaphore, watch},
+    net::{TcpListener, TcpStream},
+    sync::{OwnedSemaphorePermit, Semaphore, watch},
 };
 
 use crate::{Api, lingering::Lingering};
@@ -88,12 +88,12 @@ impl Server {
         let housekeeping = tokio::spawn(keep_house(api.clone(), stop.subscribe()));
         let mut stopped = stop.subscribe();
         loop {
-            let Ok(place) = places.clone().acquire_owned().await else { break };
+            // A full house must not keep a stop waiting.
             let accepted = tokio::select! {
-                accepted = listener.accept() => accepted,
+                accepted = accept(&listener, &places) => accepted,
                 _ = stopped.wait_for(|stop| *stop) => break,
             };
-            let (stream, _peer) = match accepted {
+            let (place, stream, _peer) = match accepted {
                 Ok(accepted) => accepted,
                 Err(error) => {
                     // Out of file descriptors, for instance: wait instead of spinning.
@@ -119,6 +119,16 @@ impl Server {
         let _ = housekeeping.await;
         api.cms().close().await;
     }
+}
+
+/// A connection, once there is a place for it.
+async fn accept(
+    listener: &TcpListener,
+    places: &Arc<Semaphore>,
+) -> std::io::Result<(OwnedSemaphorePermit, TcpStream, SocketAddr)> {
+    let place = places.clone().acquire_owned().await.map_err(std::io::Error::other)?;
+    let (stream, peer) = listener.accept().await?;
+    Ok((place, stream, peer))
 }
 
 /// What is due about once a minute.

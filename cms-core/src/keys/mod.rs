@@ -232,21 +232,17 @@ impl Keys<'_> {
         record(change, "delete", id, &[]).await
     }
 
-    /// Would this key be allowed this call now? `path` may carry a query. None: yes; else the code it would get.
+    /// Would this key be allowed this call now? None: yes; else the code it would get.
     ///
     /// # Errors
     /// `not_found`.
-    pub async fn check(&self, id: i64, method: &str, path: &str) -> Result<Option<Code>> {
+    pub async fn check(&self, id: i64, call: &Call<'_>) -> Result<Option<Code>> {
         let key = self.get(id).await?;
-        let (path, query) = path.split_once('?').unwrap_or((path, ""));
-        let query: Vec<_> =
-            query.split('&').filter_map(|p| p.split_once('=')).map(|(n, v)| (n.to_owned(), v.to_owned())).collect();
-        let call = Call { method: &method.to_ascii_uppercase(), path, query: &query, body_table: None };
         let expired = key.expires_on.as_deref().is_some_and(|day| expiry::has_begun(day, self.0.zone(), self.0.clock().now()));
         Ok(match () {
             () if !key.active => Some(Code::ApiKeyDisabled),
             () if expired => Some(Code::ApiKeyExpired),
-            () if !key.rights.iter().any(|right| right.allows(&call)) => Some(Code::ApiKeyForbidden),
+            () if !key.rights.iter().any(|right| right.allows(call)) => Some(Code::ApiKeyForbidden),
             () => None,
         })
     }
