@@ -14,6 +14,8 @@ mod items;
 mod json;
 /// Keys: every way to be refused, rotation, use.
 mod keys;
+/// The limiter: whose bucket, how much, what the reply says.
+mod limiter;
 /// The real listener over sockets: slow, large and broken requests.
 mod listener;
 /// What visitors read.

@@ -14,6 +14,7 @@ use crate::{
     pages::Pages,
     plugins::{self, Plugin},
     settings::Settings,
+    traffic::limiter::Limiter,
 };
 
 /// An open site. Clones are cheap and share everything.
@@ -49,6 +50,7 @@ struct Inner {
     tables: ArcSwap<Tables>,
     plugins: Vec<PluginState>,
     usage: Usage,
+    limiter: Limiter,
 }
 
 /// A plugin and whether it is in use.
@@ -121,6 +123,7 @@ impl Builder {
                 "The database lacks migrations and migrate = false: run `cms migrate up`.",
             ));
         }
+        let limiter = Limiter::new(&settings, clock.clone());
         let inner = Inner {
             db,
             clock,
@@ -131,6 +134,7 @@ impl Builder {
             tables: ArcSwap::default(),
             plugins: Vec::new(),
             usage: Usage::default(),
+            limiter,
         };
         let cms = Cms(Arc::new(inner));
         cms.load(plugins).await
@@ -283,6 +287,12 @@ impl Cms {
 
     pub(crate) fn usage(&self) -> &Usage {
         &self.0.usage
+    }
+
+    /// The limiter of requests.
+    #[must_use]
+    pub fn limiter(&self) -> &Limiter {
+        &self.0.limiter
     }
 
     /// Writes what is gathered in memory: counters of keys. To be called about once a minute, and by [`Cms::close`].

@@ -75,6 +75,8 @@ codes! {
     ValidationFailed = "validation_failed",
     /// The table demands `If-Match` on changes.
     PreconditionRequired = "precondition_required",
+    /// The caller's bucket is empty; `Retry-After` says for how long.
+    RateLimited = "rate_limited",
     /// A fault of ours; the cause is in the log.
     Internal = "internal_error",
     /// The database cannot be reached, or is full or busy.

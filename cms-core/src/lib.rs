@@ -31,6 +31,7 @@ pub mod plugins;
 mod random;
 mod retention;
 pub mod settings;
+pub mod traffic;
 
 pub use audit::{AuditActor, AuditRow};
 pub use clock::{Clock, Millis, rfc3339};

@@ -17,7 +17,7 @@ use tracing::Instrument as _;
 
 use crate::{
     Body,
-    gate::{self, AsOperator, Caller},
+    gate::{self, Arrival, AsOperator, Caller, Passage},
     reply::Reply,
 };
 
@@ -86,14 +86,19 @@ impl Api {
         let operator = parts.extensions.get::<AsOperator>().is_some();
         let is_head = parts.method == Method::HEAD;
         let backend = parts.uri.path().starts_with("/api/backend/");
-        let method = parts.method.clone();
-        let (caller, outcome, allow) = gate::pass(&self.0.cms, parts.method, &parts.uri, parts.headers, operator, body).await;
+        let (method, path) = (parts.method.clone(), parts.uri.path().to_owned());
+        let peer = parts.extensions.get().copied();
+        let arrival = Arrival { method: parts.method, uri: parts.uri, headers: parts.headers, peer, operator };
+        let Passage { caller, outcome, allow, quota } = gate::pass(&self.0.cms, arrival, body).await;
         let mut reply = outcome.unwrap_or_else(|error| {
             if matches!(error.code(), Code::Internal | Code::Unavailable) {
                 tracing::error!(error = ?error, "request failed");
             }
             Reply::problem(&error, &id)
         });
+        if let Some(quota) = quota {
+            gate::quota_headers(&quota, &mut reply.headers);
+        }
         if let Some(allow) = allow {
             reply = reply.with(header::ALLOW, &allow);
         }
@@ -104,9 +109,9 @@ impl Api {
         let status = reply.status.as_u16();
         let duration_us = started.elapsed().as_micros();
         match &caller {
-            Caller::Anonymous => tracing::info!(%method, path = parts.uri.path(), status, duration_us, "anonymous"),
-            Caller::Operator => tracing::debug!(%method, path = parts.uri.path(), status, duration_us, "operator"),
-            Caller::Key(key) => tracing::info!(%method, path = parts.uri.path(), status, duration_us, key = key.id, "key"),
+            Caller::Anonymous => tracing::info!(%method, path, status, duration_us, "anonymous"),
+            Caller::Operator => tracing::debug!(%method, path, status, duration_us, "operator"),
+            Caller::Key(key) => tracing::info!(%method, path, status, duration_us, key = key.id, "key"),
         }
         reply.with(REQUEST_ID, &id).into_response(is_head)
     }

@@ -1,4 +1,4 @@
-//! The REST API of the CMS as a [tower service](Api), a minimal [hyper listener](Server), and the [client](client) that
+//! The REST API of the CMS as a [tower service](Api), a minimal [hyper listener](Server), and the [client] that
 //! the command line and the terminal interface use.
 //!
 //! ```text
@@ -23,6 +23,7 @@ mod server;
 
 pub use api::Api;
 pub use body::Body;
+pub use gate::Peer;
 pub use reply::status_of;
 pub use routes::endpoints;
 pub use server::{Server, Stop};

@@ -30,6 +30,7 @@ pub fn status_of(code: Code) -> StatusCode {
         Code::UnknownHost => StatusCode::MISDIRECTED_REQUEST,
         Code::ValidationFailed => StatusCode::UNPROCESSABLE_ENTITY,
         Code::PreconditionRequired => StatusCode::PRECONDITION_REQUIRED,
+        Code::RateLimited => StatusCode::TOO_MANY_REQUESTS,
         Code::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     }

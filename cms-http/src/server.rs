@@ -1,19 +1,19 @@
 //! The listener: plain HTTP/1.1 on hyper, with limits on headers, time and connections.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{convert::Infallible, net::SocketAddr, sync::Arc, time::Duration};
 
-use hyper::server::conn::http1;
+use http::Request;
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
     server::graceful::GracefulShutdown,
-    service::TowerToHyperService,
 };
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::{OwnedSemaphorePermit, Semaphore, watch},
 };
 
-use crate::{Api, lingering::Lingering};
+use crate::{Api, Peer, lingering::Lingering};
 
 /// Open requests get this long to finish after a stop.
 const GRACE: Duration = Duration::from_secs(10);
@@ -93,7 +93,7 @@ impl Server {
                 accepted = accept(&listener, &places) => accepted,
                 _ = stopped.wait_for(|stop| *stop) => break,
             };
-            let (place, stream, _peer) = match accepted {
+            let (place, stream, peer) = match accepted {
                 Ok(accepted) => accepted,
                 Err(error) => {
                     // Out of file descriptors, for instance: wait instead of spinning.
@@ -103,7 +103,12 @@ impl Server {
                 }
             };
             let _ = stream.set_nodelay(true);
-            let service = TowerToHyperService::new(api.clone());
+            let api = api.clone();
+            let service = service_fn(move |mut request: Request<Incoming>| {
+                let api = api.clone();
+                request.extensions_mut().insert(Peer(peer));
+                async move { Ok::<_, Infallible>(api.handle(request).await) }
+            });
             let connection = graceful.watch(builder.serve_connection(TokioIo::new(Lingering::new(stream)), service));
             tokio::spawn(async move {
                 if let Err(error) = connection.await {
@@ -137,6 +142,7 @@ async fn keep_house(api: Api, mut stop: watch::Receiver<bool>) {
         if let Err(error) = api.cms().flush().await {
             tracing::warn!(%error, "counters were not written; they are kept");
         }
+        api.cms().limiter().tidy();
         if let Err(error) = api.cms().expire().await {
             tracing::warn!(%error, "what is no longer kept was not removed");
         }

@@ -27,6 +27,7 @@ pub fn command(database: &TestDatabase, arguments: &[&str]) -> Command {
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("CMS_")) {
         command.env_remove(name);
     }
+    command.env("CMS_LIMITER__STORE", "off");
     if let Some(url) = &database.url {
         command.env("CMS_DATABASE_URL", url);
     }

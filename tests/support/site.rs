@@ -136,6 +136,12 @@ impl Ask<'_> {
         self.header("x-api-key", key)
     }
 
+    /// Where the request comes from.
+    pub fn peer(mut self, peer: cms_http::Peer) -> Self {
+        self.request = self.request.extension(peer);
+        self
+    }
+
     pub fn header(mut self, name: &str, value: &str) -> Self {
         self.request = self.request.header(name, value);
         self

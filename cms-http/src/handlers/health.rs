@@ -12,5 +12,8 @@ pub(crate) async fn alive(_: &Call<'_>) -> Result<Reply> {
 
 pub(crate) async fn ready(call: &Call<'_>) -> Result<Reply> {
     call.cms.ready().await?;
-    Reply::of(StatusCode::OK, &json!({"status": "ready", "database": "ok", "migrations": "applied"}))
+    Reply::of(
+        StatusCode::OK,
+        &json!({"status": "ready", "database": "ok", "migrations": "applied", "limiter": call.cms.limiter().state()}),
+    )
 }

@@ -80,7 +80,7 @@ impl Dialect {
         }
     }
 
-    /// Types for casts to a declared column, as [`Dialect::cast_type`] gives them for adopted ones.
+    /// Types for casts to a declared column, as the schema gives them for adopted ones.
     pub fn declared_cast(self, kind: Kind) -> String {
         self.cast_type(&self.declared_type(kind).to_ascii_lowercase())
     }

@@ -1,0 +1,89 @@
+//! The address of a client, also behind proxies.
+
+use std::net::{IpAddr, Ipv6Addr};
+
+use crate::settings::Cidr;
+
+/// The address that counts: the socket's, unless that is a trusted proxy. Then the right-most entry of the proxy's header that is
+/// not a trusted proxy itself; entries further left can be forged by anybody.
+///
+/// ```
+/// use cms_core::traffic::address::client;
+/// let trusted = ["10.0.0.0/8".parse()?];
+/// let header = ["6.6.6.6, 203.0.113.7, 10.0.0.2"];
+/// assert_eq!(client("10.0.0.1".parse()?, &trusted, header), "203.0.113.7".parse::<std::net::IpAddr>()?);
+/// assert_eq!(client("9.9.9.9".parse()?, &trusted, header), "9.9.9.9".parse::<std::net::IpAddr>()?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn client<'a>(
+    socket: IpAddr,
+    trusted: &[Cidr],
+    header: impl IntoIterator<Item = &'a str, IntoIter: DoubleEndedIterator>,
+) -> IpAddr {
+    let is_proxy = |address: IpAddr| trusted.iter().any(|network| network.contains(address));
+    let mut address = socket.to_canonical();
+    if !is_proxy(address) {
+        return address;
+    }
+    for entry in header.into_iter().rev().flat_map(|line| line.rsplit(',')) {
+        // What is no address was written by nobody we trust: the last good one counts.
+        let Some(entry) = parse(entry.trim()) else { return address };
+        address = entry;
+        if !is_proxy(address) {
+            return address;
+        }
+    }
+    address
+}
+
+/// An address, also with a port or in brackets.
+fn parse(entry: &str) -> Option<IpAddr> {
+    let bare = entry.strip_prefix('[').and_then(|rest| rest.split(']').next()).unwrap_or(entry);
+    let parsed = bare.parse().ok().or_else(|| entry.parse::<std::net::SocketAddr>().ok().map(|socket| socket.ip()));
+    parsed.map(|address: IpAddr| address.to_canonical())
+}
+
+/// What is counted as one client: an IPv4 address, or the /64 that one IPv6 customer has.
+#[must_use]
+pub fn network(address: IpAddr) -> u128 {
+    match address.to_canonical() {
+        IpAddr::V4(v4) => u128::from(v4.to_ipv6_mapped()),
+        IpAddr::V6(v6) => u128::from(Ipv6Addr::from(u128::from(v6) & (u128::MAX << 64))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_trusted_proxies_say_counts() {
+        let trusted: Vec<Cidr> = ["10.0.0.0/8", "fd00::/8"].iter().map(|cidr| cidr.parse().expect("cidr")).collect();
+        for (socket, header, expected) in [
+            ("192.0.2.1", vec![], "192.0.2.1"),
+            ("192.0.2.1", vec!["203.0.113.7"], "192.0.2.1"),
+            ("10.0.0.1", vec![], "10.0.0.1"),
+            ("10.0.0.1", vec!["203.0.113.7"], "203.0.113.7"),
+            ("10.0.0.1", vec!["1.1.1.1, 203.0.113.7"], "203.0.113.7"),
+            ("10.0.0.1", vec!["1.1.1.1", "203.0.113.7, 10.9.9.9"], "203.0.113.7"),
+            ("10.0.0.1", vec!["203.0.113.7:8080"], "203.0.113.7"),
+            ("10.0.0.1", vec!["[2001:db8::1]:80"], "2001:db8::1"),
+            ("10.0.0.1", vec!["203.0.113.7, nonsense"], "10.0.0.1"),
+            ("10.0.0.1", vec!["10.0.0.3, 10.0.0.2"], "10.0.0.3"),
+            ("::ffff:10.0.0.1", vec!["203.0.113.7"], "203.0.113.7"),
+            ("fd00::1", vec!["::ffff:203.0.113.7"], "203.0.113.7"),
+        ] {
+            let found = client(socket.parse().expect("socket"), &trusted, header.clone());
+            assert_eq!(found, expected.parse::<IpAddr>().expect("address"), "{socket} {header:?}");
+        }
+    }
+
+    #[test]
+    fn an_ipv6_customer_counts_once() {
+        let network = |text: &str| network(text.parse().expect("address"));
+        assert_eq!(network("2001:db8:1:2::1"), network("2001:db8:1:2:ffff::9"));
+        assert_ne!(network("2001:db8:1:2::1"), network("2001:db8:1:3::1"));
+        assert_eq!(network("::ffff:192.0.2.1"), network("192.0.2.1"));
+        assert_ne!(network("192.0.2.1"), network("192.0.2.2"));
+    }
+}

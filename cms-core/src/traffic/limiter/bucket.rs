@@ -1,0 +1,176 @@
+//! Token buckets: the table of them, which apply to a request, and their arithmetic. Pure.
+
+use crate::clock::Millis;
+
+/// A kind of bucket: how much it holds and how fast it fills.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bucket {
+    /// Its name, as the command line shows it.
+    pub name: &'static str,
+    /// Tokens when full.
+    pub capacity: f64,
+    /// Tokens that come back each second.
+    pub per_second: f64,
+}
+
+macro_rules! buckets {
+    ($($(#[$doc:meta])* $id:ident = $name:literal $capacity:literal / $rate:literal;)*) => {
+        $($(#[$doc])* pub const $id: Bucket = Bucket { name: $name, capacity: $capacity, per_second: $rate };)*
+        /// All kinds.
+        pub const ALL: &[Bucket] = &[$($id),*];
+    };
+}
+
+buckets! {
+    /// Everybody without a key, by address.
+    PUBLIC = "public" 100.0 / 1.67;
+    /// An API key.
+    KEY = "key" 60.0 / 1.0;
+    /// Logging in, by address.
+    AUTH = "auth" 10.0 / 0.17;
+    /// A logged-in backend user.
+    BACKEND = "backend" 250.0 / 4.17;
+    /// Paths that begin with `checkout`.
+    CHECKOUT = "checkout" 10.0 / 0.17;
+    /// Certificates of courses.
+    CERTIFICATE = "elearning/certificate" 5.0 / 0.083;
+    /// Beginning a funnel.
+    FUNNEL_START = "formfunnel/start" 30.0 / 0.5;
+}
+
+/// Who a bucket belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Owner {
+    /// A network, as [`crate::traffic::address::network`] gives it.
+    Network(u128),
+    /// An API key.
+    Key(i64),
+}
+
+/// The bucket of a route, if its path has one; `path` is canonical, so dashes are underscores already.
+#[must_use]
+pub fn of_route(path: &str) -> Option<Bucket> {
+    let endpoint = path.strip_prefix("/api/")?;
+    match endpoint {
+        "backend/auth/login" | "backend/auth/verify" => Some(AUTH),
+        "elearning/certificate" => Some(CERTIFICATE),
+        "formfunnel/start" => Some(FUNNEL_START),
+        _ if endpoint.starts_with("checkout") => Some(CHECKOUT),
+        _ => None,
+    }
+}
+
+/// The fill of one bucket at one moment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fill {
+    /// Tokens in it.
+    pub tokens: f64,
+    /// When that was.
+    pub at: Millis,
+}
+
+impl Bucket {
+    /// A fresh bucket is full.
+    #[must_use]
+    pub fn full(&self, now: Millis) -> Fill {
+        Fill { tokens: self.capacity, at: now }
+    }
+
+    /// The fill at `now`. A clock that goes back takes nothing away.
+    #[must_use]
+    pub fn refilled(&self, fill: Fill, now: Millis) -> Fill {
+        let seconds = (now - fill.at).max(0) as f64 / 1000.0;
+        Fill { tokens: (fill.tokens + seconds * self.per_second).min(self.capacity), at: now.max(fill.at) }
+    }
+
+    /// Seconds until a token is there, at least 1, rounded up.
+    #[must_use]
+    pub fn wait_s(&self, tokens: f64) -> u64 {
+        (((1.0 - tokens) / self.per_second).ceil() as u64).max(1)
+    }
+}
+
+/// What a request gets to hear.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quota {
+    /// `X-RateLimit-Limit`: capacity of the bucket with the least left.
+    pub limit: u64,
+    /// `X-RateLimit-Remaining`: whole requests left in it.
+    pub remaining: u64,
+    /// `Retry-After` in seconds when it was refused.
+    pub retry_after_s: Option<u64>,
+}
+
+/// Looks at all buckets, then takes one token from each or none from any. Fills are left as they must be stored.
+pub fn take(buckets: &[Bucket], fills: &mut [Fill], now: Millis) -> Quota {
+    for (bucket, fill) in buckets.iter().zip(fills.iter_mut()) {
+        *fill = bucket.refilled(*fill, now);
+    }
+    let wait = buckets.iter().zip(fills.iter()).filter(|(_, fill)| fill.tokens < 1.0).map(|(b, f)| b.wait_s(f.tokens)).max();
+    if wait.is_none() {
+        fills.iter_mut().for_each(|fill| fill.tokens -= 1.0);
+    }
+    let least = buckets.iter().zip(fills.iter()).min_by(|(_, a), (_, b)| a.tokens.total_cmp(&b.tokens));
+    let (limit, remaining) = least.map_or((0, 0), |(bucket, fill)| (bucket.capacity as u64, fill.tokens as u64));
+    Quota { limit, remaining, retry_after_s: wait }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_bucket_passes_its_tokens_and_then_its_rate() {
+        for bucket in ALL {
+            let mut fills = [bucket.full(0)];
+            for n in 0..bucket.capacity as u64 {
+                let quota = take(&[*bucket], &mut fills, 0);
+                assert_eq!(
+                    quota,
+                    Quota { limit: bucket.capacity as u64, remaining: bucket.capacity as u64 - n - 1, retry_after_s: None }
+                );
+            }
+            let refused = take(&[*bucket], &mut fills, 0);
+            let wait = (1.0 / bucket.per_second).ceil() as u64;
+            assert_eq!((refused.remaining, refused.retry_after_s), (0, Some(wait)), "{}", bucket.name);
+            let just_before = (1000.0 / bucket.per_second) as i64 - 1;
+            assert!(take(&[*bucket], &mut fills, just_before).retry_after_s.is_some(), "{}", bucket.name);
+            assert!(take(&[*bucket], &mut fills, wait as i64 * 1000).retry_after_s.is_none(), "who waits as told passes");
+        }
+    }
+
+    #[test]
+    fn all_or_none() {
+        let both = [PUBLIC, FUNNEL_START];
+        let mut fills = [PUBLIC.full(0), FUNNEL_START.full(0)];
+        for _ in 0..30 {
+            assert!(take(&both, &mut fills, 0).retry_after_s.is_none());
+        }
+        let refused = take(&both, &mut fills, 0);
+        assert_eq!(refused, Quota { limit: 30, remaining: 0, retry_after_s: Some(2) });
+        assert_eq!(fills[0].tokens, 70.0, "the other bucket lost nothing by the refusal");
+    }
+
+    #[test]
+    fn a_clock_that_goes_back_is_harmless() {
+        let mut fills = [PUBLIC.full(1000)];
+        take(&[PUBLIC], &mut fills, 1000);
+        assert_eq!(take(&[PUBLIC], &mut fills, 0).remaining, 98);
+        assert_eq!(fills[0].at, 1000);
+    }
+
+    #[test]
+    fn routes_have_buckets() {
+        for (path, bucket) in [
+            ("/api/formfunnel/start", Some(FUNNEL_START)),
+            ("/api/checkout", Some(CHECKOUT)),
+            ("/api/checkout/pay", Some(CHECKOUT)),
+            ("/api/elearning/certificate", Some(CERTIFICATE)),
+            ("/api/backend/auth/verify", Some(AUTH)),
+            ("/api/pages", None),
+            ("/checkout", None),
+        ] {
+            assert_eq!(of_route(path), bucket, "{path}");
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Buckets in memory, in shards with a lock each.
+//!
+//! A full bucket is no different from none, so it is dropped: what is kept is bounded by the clients of the last minutes, and by
+//! [`MAX_ENTRIES`] whatever happens.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use super::bucket::{self, Bucket, Fill, Owner, Quota};
+use crate::clock::Millis;
+
+const SHARDS: usize = 64;
+/// About 100 bytes each.
+const MAX_ENTRIES: usize = 1_500_000;
+
+/// One bucket of one owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Slot {
+    owner: Owner,
+    bucket: &'static str,
+}
+
+type Shard = HashMap<Slot, (Bucket, Fill)>;
+
+/// The buckets of this process.
+pub struct Memory {
+    shards: Vec<Mutex<Sweeping>>,
+    hasher: std::hash::RandomState,
+}
+
+#[derive(Default)]
+struct Sweeping {
+    buckets: Shard,
+    /// Size at which full buckets are dropped.
+    sweep_at: usize,
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self { shards: (0..SHARDS).map(|_| Mutex::default()).collect(), hasher: std::hash::RandomState::new() }
+    }
+}
+
+impl Memory {
+    fn shard(&self, owner: Owner) -> MutexGuard<'_, Sweeping> {
+        let index = std::hash::BuildHasher::hash_one(&self.hasher, owner) as usize % SHARDS;
+        self.shards[index].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One token from each bucket of the owner, or none from any.
+    pub fn take(&self, owner: Owner, buckets: &[Bucket], now: Millis) -> Quota {
+        // All buckets of a request have the same owner, so one lock holds them all still.
+        let mut shard = self.shard(owner);
+        let mut fills: [Fill; 4] = [Fill { tokens: 0.0, at: now }; 4];
+        for (fill, bucket) in fills.iter_mut().zip(buckets) {
+            let slot = Slot { owner, bucket: bucket.name };
+            *fill = shard.buckets.get(&slot).map_or_else(|| bucket.full(now), |(_, fill)| *fill);
+        }
+        let count = buckets.len().min(fills.len());
+        let quota = bucket::take(&buckets[..count], &mut fills[..count], now);
+        for (fill, bucket) in fills.iter().zip(buckets) {
+            shard.buckets.insert(Slot { owner, bucket: bucket.name }, (*bucket, *fill));
+        }
+        shard.sweep(now);
+        quota
+    }
+
+    /// Forgets all buckets of an owner, so that they are full again.
+    pub fn reset(&self, owner: Owner) {
+        self.shard(owner).buckets.retain(|slot, _| slot.owner != owner);
+    }
+
+    /// Buckets that are not full, of everybody: owner, kind, tokens.
+    pub fn used(&self, now: Millis) -> Vec<(Owner, &'static str, f64)> {
+        let mut used = Vec::new();
+        for shard in &self.shards {
+            let shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+            let fills = shard
+                .buckets
+                .iter()
+                .map(|(slot, (bucket, fill))| (slot.owner, slot.bucket, bucket.refilled(*fill, now).tokens, bucket.capacity));
+            used.extend(
+                fills.filter(|(.., tokens, capacity)| tokens < capacity).map(|(owner, name, tokens, _)| (owner, name, tokens)),
+            );
+        }
+        used
+    }
+
+    /// Buckets that are kept.
+    pub fn len(&self) -> usize {
+        self.shards.iter().map(|shard| shard.lock().unwrap_or_else(PoisonError::into_inner).buckets.len()).sum()
+    }
+
+    /// Whether none is kept.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Drops full buckets now; a quiet process calls it once a minute.
+    pub fn drop_full(&self, now: Millis) {
+        for shard in &self.shards {
+            shard.lock().unwrap_or_else(PoisonError::into_inner).drop_full(now);
+        }
+    }
+}
+
+impl Sweeping {
+    /// Sweeps when the shard has doubled, so that the work is a constant for each request.
+    fn sweep(&mut self, now: Millis) {
+        if self.buckets.len() < self.sweep_at.max(1024) {
+            return;
+        }
+        self.drop_full(now);
+        let most = MAX_ENTRIES / SHARDS;
+        if self.buckets.len() > most {
+            // A flood from more networks than we keep: the emptiest buckets stay, they belong to the busiest.
+            let mut tokens: Vec<f64> = self.buckets.values().map(|(bucket, fill)| fill.tokens / bucket.capacity).collect();
+            let (_, median, _) = tokens.select_nth_unstable_by(most / 2, f64::total_cmp);
+            let median = *median;
+            self.buckets.retain(|_, (bucket, fill)| fill.tokens / bucket.capacity < median);
+        }
+        self.sweep_at = (self.buckets.len() * 2).min(most + 1);
+    }
+
+    fn drop_full(&mut self, now: Millis) {
+        self.buckets.retain(|_, (bucket, fill)| bucket.refilled(*fill, now).tokens < bucket.capacity);
+        if self.buckets.capacity() > 4096 && self.buckets.len() < self.buckets.capacity() / 8 {
+            self.buckets.shrink_to_fit();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{bucket::*, *};
+
+    #[test]
+    fn owners_do_not_share_and_kinds_add_up() {
+        let memory = Memory::default();
+        for _ in 0..30 {
+            assert!(memory.take(Owner::Network(1), &[PUBLIC, FUNNEL_START], 0).retry_after_s.is_none());
+        }
+        assert!(memory.take(Owner::Network(1), &[PUBLIC, FUNNEL_START], 0).retry_after_s.is_some());
+        assert_eq!(memory.take(Owner::Network(1), &[PUBLIC], 0).remaining, 69);
+        assert_eq!(memory.take(Owner::Network(2), &[PUBLIC], 0).remaining, 99);
+        assert_eq!(memory.take(Owner::Key(1), &[KEY], 0).remaining, 59);
+        memory.reset(Owner::Network(1));
+        assert_eq!(memory.take(Owner::Network(1), &[PUBLIC], 0).remaining, 99);
+    }
+
+    #[test]
+    fn full_buckets_are_dropped() {
+        let memory = Memory::default();
+        for network in 0..1_000_000 {
+            memory.take(Owner::Network(network), &[PUBLIC], 0);
+        }
+        assert_eq!(memory.len(), 1_000_000);
+        memory.drop_full(599);
+        assert!(memory.is_empty(), "one token takes 599 ms at 1.67 a second");
+    }
+
+    #[test]
+    fn a_flood_does_not_grow_without_bound() {
+        let memory = Memory::default();
+        for network in 0..(MAX_ENTRIES as u128 + 500_000) {
+            memory.take(Owner::Network(network), &[PUBLIC], 0);
+        }
+        assert!(memory.len() <= MAX_ENTRIES + SHARDS);
+    }
+}

@@ -1,0 +1,4 @@
+//! What stands between the network and the work: the limiter, origins, the cache of replies.
+
+pub mod address;
+pub mod limiter;

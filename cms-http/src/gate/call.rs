@@ -1,0 +1,93 @@
+//! A request as handlers see it, and who made it.
+
+use cms_core::{
+    Actor, Cms, Code, Error, Result,
+    keys::{self, KeyHolder, Right},
+};
+use serde_json::{Map, Value as Json};
+
+use crate::{
+    idempotency,
+    reply::Reply,
+    request::{Canonical, bad},
+};
+
+/// Who calls.
+#[derive(Clone, Debug)]
+pub(crate) enum Caller {
+    Anonymous,
+    /// Through the in-process client: whoever can open the site's folder.
+    Operator,
+    Key(KeyHolder),
+}
+
+/// Marks a request of the in-process client; it cannot come over the network.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AsOperator;
+
+/// A request that has passed the gate, as handlers see it.
+pub(crate) struct Call<'a> {
+    pub(crate) cms: &'a Cms,
+    pub(crate) request: &'a Canonical,
+    pub(crate) caller: &'a Caller,
+    pub(crate) body: Option<Json>,
+    pub(crate) repetition: Option<idempotency::Ticket>,
+}
+
+impl Caller {
+    pub(crate) fn actor(&self) -> Actor {
+        match self {
+            Self::Key(key) => Actor::Key { id: key.id, name: key.name.clone() },
+            _ => Actor::Operator,
+        }
+    }
+
+    /// What the caller may pass on to others.
+    pub(crate) fn rights(&self) -> Vec<Right> {
+        match self {
+            Self::Anonymous => Vec::new(),
+            Self::Operator => vec![Right::everything()],
+            Self::Key(key) => key.rights.clone(),
+        }
+    }
+
+    pub(crate) fn may(&self, call: &keys::Call) -> bool {
+        match self {
+            Self::Anonymous => false,
+            Self::Operator => true,
+            Self::Key(key) => key.rights.iter().any(|right| right.allows(call)),
+        }
+    }
+}
+
+impl<'a> Call<'a> {
+    /// The body as a JSON object.
+    pub(crate) fn object(&self) -> Result<&Map<String, Json>> {
+        self.body.as_ref().and_then(Json::as_object).ok_or_else(|| Error::new(Code::BadJson, "A JSON object is expected."))
+    }
+
+    /// The body as a type of its own.
+    pub(crate) fn typed<T: serde::de::DeserializeOwned>(&self) -> Result<T> {
+        let body = self.body.clone().unwrap_or_else(|| Json::Object(Map::new()));
+        T::deserialize(body).map_err(|e| Error::new(Code::ValidationFailed, format!("The body does not fit: {e}.")))
+    }
+
+    /// The number in `id`.
+    pub(crate) fn id(&self) -> Result<i64> {
+        self.request.required("id")?.parse().map_err(|_| bad("id is a whole number."))
+    }
+
+    /// Begins a change on behalf of the caller.
+    pub(crate) async fn change(&self) -> Result<cms_core::Change> {
+        self.cms.change(self.caller.actor()).await
+    }
+
+    /// Ends a change, keeping the reply for a repetition. `secret`: the reply must not be kept.
+    pub(crate) async fn commit(&self, mut change: cms_core::Change, reply: Reply, secret: bool) -> Result<Reply> {
+        if let Some(ticket) = &self.repetition {
+            change.remember(ticket.remember(&reply, secret)).await?;
+        }
+        change.commit().await?;
+        Ok(reply)
+    }
+}

@@ -1,0 +1,161 @@
+//! The one order of every request: limiter, origin, identity, cache, rights, body, repetition, handler.
+
+mod call;
+mod content;
+mod limit;
+mod rights;
+
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+use cms_core::{Cms, Code, Error, Result, traffic::limiter::Quota};
+use http::{HeaderMap, Method, StatusCode, Uri, header};
+use serde_json::Value as Json;
+
+pub(crate) use call::{AsOperator, Call, Caller};
+pub(crate) use limit::headers as quota_headers;
+
+use crate::{
+    idempotency,
+    reply::Reply,
+    request::Canonical,
+    routes::{self, Access},
+};
+
+/// The address of the peer, to be set as a request extension by whoever accepts connections. Without it the limiter counts all
+/// requests as one client's.
+#[derive(Clone, Copy, Debug)]
+pub struct Peer(pub SocketAddr);
+
+/// A request as it comes in.
+pub(crate) struct Arrival {
+    pub(crate) method: Method,
+    pub(crate) uri: Uri,
+    pub(crate) headers: HeaderMap,
+    pub(crate) peer: Option<Peer>,
+    pub(crate) operator: bool,
+}
+
+/// A request's way through the gate: the outcome, and what every reply carries whatever the outcome.
+pub(crate) struct Passage {
+    pub(crate) caller: Caller,
+    pub(crate) outcome: Result<Reply>,
+    pub(crate) allow: Option<String>,
+    pub(crate) quota: Option<Quota>,
+}
+
+/// Runs a request.
+pub(crate) async fn pass<B>(cms: &Cms, arrival: Arrival, body: B) -> Passage
+where
+    B: http_body::Body,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let caller = if arrival.operator { Caller::Operator } else { Caller::Anonymous };
+    let mut passage = Passage { caller, outcome: Ok(Reply::no_content()), allow: None, quota: None };
+    passage.outcome = passage.run(cms, arrival, body).await;
+    passage
+}
+
+impl Passage {
+    async fn run<B>(&mut self, cms: &Cms, arrival: Arrival, body: B) -> Result<Reply>
+    where
+        B: http_body::Body,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let Arrival { method, uri, headers, peer, operator } = arrival;
+        let address = limit::address(cms, peer, &headers);
+        let request = Canonical::new(method, &uri, headers);
+        // A request that cannot be read is counted too.
+        let path = request.as_ref().map_or_else(|_| uri.path(), |request| request.path.as_str());
+        let open = routes::find(path).map_or(!path.starts_with("/api/"), |route| route.access == Access::Open);
+        let identified = match &request {
+            Ok(request) if !open && !operator => rights::identify(cms, request).await,
+            _ => Ok(self.caller.clone()),
+        };
+        if !open && !operator {
+            self.quota = limit::take(cms, &identified, address, path).await;
+            if let Some(refusal) = self.quota.as_ref().and_then(limit::refusal) {
+                return Err(refusal);
+            }
+        }
+        let request = request?;
+        check_host(cms, &uri, &request)?;
+        self.caller = identified?;
+        let route = routes::find(&request.path);
+        if !open {
+            rights::admit(route, &request, &self.caller)?;
+        }
+        let (raw, json) = self.judged_body(cms, &request, open, body).await?;
+        let route = route.ok_or_else(|| Error::new(Code::NotFound, "There is nothing at this address."))?;
+        let Some(handler) = route.handler(request.method.as_str()) else {
+            self.allow = Some(route.allow());
+            return Err(Error::new(Code::MethodNotAllowed, format!("{} takes {}.", route.path, route.allow())));
+        };
+        let repetition = match idempotency::ticket(&request, &self.caller, &raw)? {
+            Some(ticket) => match ticket.earlier_reply(cms).await? {
+                Some(reply) => return Ok(reply),
+                None => Some(ticket),
+            },
+            None => None,
+        };
+        let call = Call { cms, request: &request, caller: &self.caller, body: json, repetition };
+        let reply = handler(&call).await;
+        if matches!(&reply, Err(e) if e.code() == Code::MethodNotAllowed) {
+            self.allow = Some("GET, HEAD".to_owned());
+        }
+        reply.map(|reply| conditional(&request, reply))
+    }
+
+    /// Judges the caller's rights, then reads the body. Actions name their table in the body, so there it is read first.
+    async fn judged_body<B>(&self, cms: &Cms, request: &Canonical, open: bool, body: B) -> Result<content::ReadBody>
+    where
+        B: http_body::Body,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let route = routes::find(&request.path);
+        let handled = route.is_some_and(|route| route.handler(request.method.as_str()).is_some());
+        let expected = handled && content::takes_body(request);
+        if expected && request.path.starts_with("/api/backend/actions/") {
+            let read = content::expect_json(cms, request, body).await?;
+            let table = read.1.as_ref().and_then(|json| json.get("table")).and_then(Json::as_str);
+            rights::judge(cms, route, request, &self.caller, table, open)?;
+            return Ok(read);
+        }
+        rights::judge(cms, route, request, &self.caller, None, open)?;
+        if expected { content::expect_json(cms, request, body).await } else { Ok((Bytes::new(), None)) }
+    }
+}
+
+/// `If-None-Match` (RFC 9110, 13.1.2): the caller has this state already.
+fn conditional(request: &Canonical, reply: Reply) -> Reply {
+    let is_read = request.method == Method::GET || request.method == Method::HEAD;
+    let (Some(etag), Some(sent), true) = (reply.headers.get(header::ETAG), request.headers.get(header::IF_NONE_MATCH), is_read)
+    else {
+        return reply;
+    };
+    let (etag, sent) = (etag.to_str().unwrap_or_default(), sent.to_str().unwrap_or_default());
+    let known = sent.trim() == "*" || sent.split(',').any(|tag| tag.trim().trim_start_matches("W/") == etag);
+    if !known || reply.status != StatusCode::OK {
+        return reply;
+    }
+    let mut unchanged = Reply { status: StatusCode::NOT_MODIFIED, body: Bytes::new(), ..reply };
+    unchanged.headers.remove(header::CONTENT_TYPE);
+    unchanged
+}
+
+fn check_host(cms: &Cms, uri: &Uri, request: &Canonical) -> Result<()> {
+    let allowed = &cms.settings().allowed_hosts;
+    if allowed.is_empty() {
+        return Ok(());
+    }
+    let host =
+        uri.host().map(str::to_owned).or_else(|| request.header("host").ok().flatten().map(str::to_owned)).unwrap_or_default();
+    let bare = host
+        .rsplit_once(':')
+        .filter(|(_, port)| port.bytes().all(|b| b.is_ascii_digit()))
+        .map_or(host.as_str(), |(name, _)| name);
+    if allowed.iter().any(|known| known.eq_ignore_ascii_case(bare) || known.eq_ignore_ascii_case(&host)) {
+        return Ok(());
+    }
+    Err(Error::new(Code::UnknownHost, "This service does not answer for that host: see allowed_hosts."))
+}

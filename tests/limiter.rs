@@ -1,0 +1,138 @@
+//! The limiter: exact passes under a moved clock, whose bucket, what the reply says.
+
+use cms_core::settings::LimiterStore;
+use cms_http::Peer;
+
+use crate::support::{Reply, Site};
+
+async fn site() -> Site {
+    let change = |s: &mut cms_core::settings::Settings| {
+        s.limiter.store = LimiterStore::Memory;
+        s.trusted_proxies = vec!["10.0.0.0/8".parse().unwrap()];
+    };
+    Site::builder().await.settings(change).open().await
+}
+
+/// A request from an address, through a trusted proxy.
+async fn from(site: &Site, address: &str, line: &str, key: Option<&str>) -> Reply {
+    let ask = site.ask(line).peer(Peer("10.0.0.1:1000".parse().unwrap())).header("x-forwarded-for", address);
+    match key {
+        Some(key) => ask.key(key).send().await,
+        None => ask.send().await,
+    }
+}
+
+fn quota(reply: &Reply) -> (u16, String, String, Option<String>) {
+    let header = |name: &str| reply.headers.get(name).map(|value| value.to_str().unwrap().to_owned());
+    (
+        reply.status.as_u16(),
+        header("x-ratelimit-limit").unwrap_or_default(),
+        header("x-ratelimit-remaining").unwrap_or_default(),
+        header("retry-after"),
+    )
+}
+
+fn expected(status: u16, limit: u32, remaining: u32, retry: Option<&str>) -> (u16, String, String, Option<String>) {
+    (status, limit.to_string(), remaining.to_string(), retry.map(str::to_owned))
+}
+
+#[tokio::test]
+async fn every_bucket_lets_pass_what_it_holds() {
+    let site = site().await;
+    let key = site.key(&["*"]).await;
+    // Path, key, capacity, wait in seconds, statuses before it is empty: a route without handler is limited all the same.
+    for (line, key, capacity, wait, status) in [
+        ("GET /api/settings", None, 100, "1", 200),
+        ("GET /api/settings", Some(key.as_str()), 60, "1", 200),
+        ("POST /api/backend/auth/login", None, 10, "6", 401),
+        ("POST /api/backend/auth/verify", None, 10, "6", 401),
+        ("POST /api/checkout/pay", None, 10, "6", 401),
+        ("GET /api/elearning/certificate", None, 5, "13", 401),
+        ("POST /api/formfunnel/start", None, 30, "2", 401),
+        ("POST /api/form-funnel", None, 100, "1", 401),
+    ] {
+        let address = format!("192.0.2.{}", line.len());
+        for n in 1..=capacity {
+            let reply = from(&site, &address, line, key).await;
+            assert_eq!(quota(&reply), expected(status, capacity, capacity - n, None), "{line} {n}");
+        }
+        let refused = from(&site, &address, line, key).await;
+        assert_eq!(quota(&refused), expected(429, capacity, 0, Some(wait)), "{line}");
+        assert_eq!(refused.json()["error"], "rate_limited");
+        site.clock.advance(wait.parse::<i64>().unwrap() * 1000);
+        assert_eq!(from(&site, &address, line, key).await.status.as_u16(), status, "{line}: who waits as told passes");
+        site.clock.advance(3_600_000);
+    }
+}
+
+#[tokio::test]
+async fn route_and_identity_are_taken_together_or_not_at_all() {
+    let site = site().await;
+    for _ in 0..30 {
+        from(&site, "192.0.2.1", "POST /api/formfunnel/start", None).await;
+    }
+    for _ in 0..5 {
+        let refused = from(&site, "192.0.2.1", "POST /api/formfunnel/start", None).await;
+        assert_eq!(quota(&refused), expected(429, 30, 0, Some("2")));
+    }
+    let other = from(&site, "192.0.2.1", "GET /api/settings", None).await;
+    assert_eq!(quota(&other), expected(200, 100, 69, None), "refused requests took nothing from the other bucket");
+    let dashes = from(&site, "192.0.2.1", "POST /api/form%66unnel/start", None).await;
+    assert_eq!(dashes.status, 429, "another spelling is the same bucket");
+}
+
+#[tokio::test]
+async fn keys_leave_the_address_alone_and_guesses_empty_it() {
+    let site = site().await;
+    let key = site.key(&["GET /api/settings"]).await;
+    let (_, disabled) = site.key_with(|new| new.active = false, &["*"]).await;
+    for _ in 0..60 {
+        assert_eq!(from(&site, "192.0.2.1", "GET /api/settings", Some(&key)).await.status, 200);
+    }
+    assert_eq!(from(&site, "192.0.2.9", "GET /api/settings", Some(&key)).await.status, 429, "the key counts wherever it is used");
+    let anonymous = from(&site, "192.0.2.1", "GET /api/settings", None).await;
+    assert_eq!(quota(&anonymous), expected(200, 100, 99, None));
+    let unknown = cms_core::keys::PlainKey::parse(&site.admin).unwrap().expose().replace('a', "b");
+    for guess in [disabled.as_str(), "nonsense", &unknown].iter().cycle().take(99) {
+        assert_eq!(from(&site, "192.0.2.1", "GET /api/settings", Some(guess)).await.status, 401);
+    }
+    assert_eq!(from(&site, "192.0.2.1", "GET /api/settings", Some("nonsense")).await.status, 429);
+    assert_eq!(from(&site, "192.0.2.1", "GET /api/settings", None).await.status, 429);
+    assert_eq!(from(&site, "192.0.2.2", "GET /api/settings", None).await.status, 200);
+    let forbidden = site.key(&["GET /api/pages"]).await;
+    assert_eq!(quota(&from(&site, "192.0.2.1", "GET /api/settings", Some(&forbidden)).await), expected(401, 60, 59, None));
+}
+
+#[tokio::test]
+async fn what_is_counted_as_one_client() {
+    let site = site().await;
+    for n in 0..100 {
+        from(&site, &format!("2001:db8:0:1::{n:x}"), "GET /api/settings", None).await;
+    }
+    assert_eq!(from(&site, "2001:db8:0:1:ffff::1", "GET /api/settings", None).await.status, 429, "one /64");
+    assert_eq!(from(&site, "2001:db8:0:2::1", "GET /api/settings", None).await.status, 200);
+    // Who is no trusted proxy cannot speak for others.
+    for n in 0..100 {
+        let ask = site.ask("GET /api/settings").peer(Peer("203.0.113.5:1".parse().unwrap()));
+        ask.header("x-forwarded-for", &format!("192.0.2.{n}")).expect(200).await;
+    }
+    site.ask("GET /api/settings").peer(Peer("203.0.113.5:2".parse().unwrap())).refused(429, "rate_limited").await;
+}
+
+#[tokio::test]
+async fn malformed_requests_count_and_health_does_not() {
+    let site = site().await;
+    for _ in 0..100 {
+        assert_eq!(from(&site, "192.0.2.1", "GET /api//x", None).await.status, 400);
+    }
+    assert_eq!(from(&site, "192.0.2.1", "GET /api//x", None).await.status, 429);
+    let alive = from(&site, "192.0.2.1", "GET /healthz", None).await;
+    assert_eq!((alive.status.as_u16(), alive.headers.contains_key("x-ratelimit-limit")), (200, false));
+    let off = Site::open().await;
+    for _ in 0..200 {
+        let reply = off.ask("GET /api/settings").expect(200).await;
+        assert!(!reply.headers.contains_key("x-ratelimit-limit"));
+    }
+    assert_eq!(off.ask("GET /readyz").expect(200).await.data()["limiter"], "off");
+    assert_eq!(site.ask("GET /readyz").expect(200).await.data()["limiter"], "memory");
+}
