@@ -1,6 +1,6 @@
 //! The one handle that every part of the system holds.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use arc_swap::ArcSwap;
 use jiff::tz::TimeZone;
@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 use crate::{
     Actor, Clock, Code, Error, Random, Result,
     crypto::Vault,
-    db::{Change, Db, Migration},
+    db::{Change, Db, Migration, follow::Watch},
     items::{self, Items, Tables, registry},
     keys::{Keys, Usage},
     pages::Pages,
@@ -187,9 +187,14 @@ impl Cms {
             states.push(PluginState { id: loaded.id, problems });
         }
         self.0.tables.store(Arc::new(tables));
+        self.catch_up().await?;
         // Nobody else holds the handle yet.
         match Arc::try_unwrap(self.0) {
-            Ok(inner) => Ok(Self(Arc::new(Inner { plugins: states, ..inner }))),
+            Ok(inner) => {
+                let cms = Self(Arc::new(Inner { plugins: states, ..inner }));
+                tokio::spawn(follow(Arc::downgrade(&cms.0)));
+                Ok(cms)
+            }
             Err(shared) => Ok(Self(shared)),
         }
     }
@@ -205,6 +210,16 @@ impl Cms {
             resolved.push(registry::resolve(self.db(), plugin, table).await?);
         }
         tables.add(resolved)
+    }
+
+    /// Takes over what other processes have committed since: epochs, and what is kept in memory. Runs by itself in the background,
+    /// several times a second; a test calls it instead of waiting.
+    ///
+    /// # Errors
+    /// `unavailable` when the database cannot be reached.
+    pub async fn catch_up(&self) -> Result<()> {
+        let _changed = self.db().catch_up().await?;
+        Ok(())
     }
 
     /// Begins a change on behalf of somebody.
@@ -320,5 +335,29 @@ impl Cms {
             tracing::error!(%error, "counters were not written");
         }
         self.db().close().await;
+    }
+}
+
+/// Follows other processes until the site is dropped or closed.
+async fn follow(site: Weak<Inner>) {
+    const PAUSE: std::time::Duration = std::time::Duration::from_millis(500);
+    while let Some(db) = site.upgrade().map(|inner| inner.db.clone()) {
+        let outcome = async {
+            let mut watch = Watch::new(&db).await?;
+            loop {
+                watch.news().await?;
+                let Some(inner) = site.upgrade() else { return Ok(()) };
+                Cms(inner).catch_up().await?;
+            }
+        };
+        match outcome.await {
+            Ok(()) => return,
+            Err(error) if db.is_closed() => return drop::<Error>(error),
+            Err(error) => {
+                tracing::warn!(%error, "other processes cannot be followed; trying again");
+                drop(db);
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
     }
 }

@@ -24,6 +24,7 @@ pub struct Step {
 pub const ALL: &[Step] = &[
     Step { version: 1, name: "foundation", sql: include_str!("../sql/0001_foundation.sql") },
     Step { version: 2, name: "pages", sql: include_str!("../sql/0002_pages.sql") },
+    Step { version: 3, name: "traffic", sql: include_str!("../sql/0003_traffic.sql") },
 ];
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
 //! The one way to write: a transaction with an actor. Its commit brings the rows, their events, the audit rows, the
 //! epochs of the tables and the idempotency record together, or nothing.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use serde_json::json;
 use sqlx::{SqlSafeStr, SqlStr};
 
-use super::{Db, FromRow, Tx, Value};
+use super::{Db, Dialect, Epochs, FromRow, Tx, Value};
 use crate::{Clock, Code, Error, Random, Result, args, clock, clock::Millis, events};
 
 pub(crate) mod sql {
@@ -15,11 +15,14 @@ pub(crate) mod sql {
         AUDIT = "insert into cms_audit (actor_kind, actor_id, actor_name, action, table_name, row_id, columns, created_at) \
                  values ($1, $2, $3, $4, $5, $6, $7, $8)";
         TOUCH = "insert into cms_table_epochs (name, epoch) values ($1, 1) \
-                 on conflict (name) do update set epoch = cms_table_epochs.epoch + 1";
+                 on conflict (name) do update set epoch = cms_table_epochs.epoch + 1 returning epoch";
         REMEMBER = "insert into cms_idempotency (caller, idempotency_key, fingerprint, status, body, etag, created_at) \
                     values ($1, $2, $3, $4, $5, $6, $7)";
     }
 }
+
+/// Tables whose content every process keeps in memory: other processes are woken when they change.
+pub(crate) const FOLLOWED: [&str; 2] = ["origins", "cache"];
 
 /// On whose behalf a change is made; the audit log keeps it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,12 +89,23 @@ pub struct Change {
     random: Random,
     now: Millis,
     touched: BTreeSet<String>,
+    epochs: Arc<Epochs>,
+    dialect: Dialect,
 }
 
 impl Change {
     pub(crate) async fn begin(db: &Db, clock: &Clock, random: &Random, actor: Actor) -> Result<Self> {
         let tx = db.begin().await?;
-        Ok(Self { tx, actor, clock: clock.clone(), random: random.clone(), now: clock.now(), touched: BTreeSet::new() })
+        Ok(Self {
+            tx,
+            actor,
+            clock: clock.clone(),
+            random: random.clone(),
+            now: clock.now(),
+            touched: BTreeSet::new(),
+            epochs: db.epochs.clone(),
+            dialect: db.dialect(),
+        })
     }
 
     /// The moment of this change: every row of it carries the same time.
@@ -173,10 +187,20 @@ impl Change {
     /// `unavailable` when the database cannot write.
     pub async fn commit(mut self) -> Result<()> {
         // Sorted, so that two changes on PostgreSQL lock the epochs in the same order.
+        let mut raised = Vec::new();
+        let followed = self.touched.iter().any(|table| FOLLOWED.contains(&table.as_str()));
         for table in std::mem::take(&mut self.touched) {
-            self.run(sql::TOUCH, args![table]).await?;
+            let (epoch,): (i64,) = self.one(sql::TOUCH, args![&table]).await?;
+            raised.push((table, epoch));
         }
-        self.tx.commit().await
+        if let (true, Some(notify)) = (followed, self.dialect.notify(super::follow::sql::CHANNEL)) {
+            self.script(sqlx::AssertSqlSafe(notify).into_sql_str()).await?;
+        }
+        self.tx.commit().await?;
+        for (table, epoch) in raised {
+            self.epochs.raise(&table, epoch);
+        }
+        Ok(())
     }
 }
 

@@ -3,6 +3,8 @@
 mod change;
 mod connect;
 pub(crate) mod dialect;
+mod epochs;
+pub(crate) mod follow;
 mod migrate;
 mod schema;
 #[cfg(feature = "sqlite")]
@@ -19,6 +21,7 @@ use sqlx::SqlSafeStr;
 
 pub use change::{Actor, AuditEntry, Change, Remember};
 pub use dialect::{Dialect, Kind};
+pub use epochs::Epochs;
 pub use migrate::Migration;
 pub use schema::{DbColumn, DbTable};
 pub(crate) use statements::statements;
@@ -31,6 +34,7 @@ use crate::{Error, Result};
 pub struct Db {
     pool: Pool,
     count: Arc<AtomicU64>,
+    epochs: Arc<Epochs>,
 }
 
 #[derive(Clone)]
@@ -119,6 +123,12 @@ impl Db {
         }
     }
 
+    /// How often each table has changed, as far as this process knows.
+    #[must_use]
+    pub fn epochs(&self) -> &Epochs {
+        &self.epochs
+    }
+
     /// How many statements were sent since the start: what a test compares to see that a request costs what it should.
     #[must_use]
     pub fn statements_sent(&self) -> u64 {
@@ -153,6 +163,15 @@ impl Db {
                 other => other?,
             }),
         })
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        match &self.pool {
+            #[cfg(feature = "sqlite")]
+            Pool::Sqlite(readers, ..) => readers.is_closed(),
+            #[cfg(feature = "postgres")]
+            Pool::Postgres(pool) => pool.is_closed(),
+        }
     }
 
     /// Closes the pool after the running statements; SQLite folds its log into the file.

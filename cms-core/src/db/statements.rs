@@ -17,6 +17,7 @@ pub(super) fn all() -> Vec<&'static str> {
         crate::keys::sql::ALL,
         crate::items::sql::ALL,
         crate::audit::sql::ALL,
+        super::follow::sql::ALL,
         crate::pages::sql::ALL,
         crate::idempotency::sql::ALL,
         crate::retention::sql::ALL,

@@ -72,6 +72,14 @@ impl Dialect {
         }
     }
 
+    /// Wakes the other processes when the transaction commits; SQLite's are woken by the file.
+    pub(super) fn notify(self, channel: &str) -> Option<String> {
+        match self {
+            Self::Sqlite => None,
+            Self::Postgres => Some(format!("notify {channel}")),
+        }
+    }
+
     /// Fills the tokens of a migration.
     pub(super) fn fill(self, sql: &str) -> String {
         let tokens = match self {

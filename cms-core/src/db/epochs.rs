@@ -1,0 +1,47 @@
+//! How often each table has changed, as far as this process knows: what caches compare.
+//!
+//! Each commit counts up the epochs of its tables in the database and here. Changes of other processes arrive through
+//! [`super::follow`], within a second.
+
+use std::{
+    collections::HashMap,
+    sync::{PoisonError, RwLock},
+};
+
+/// The known epochs by table; 0 for a table that never changed.
+#[derive(Debug, Default)]
+pub struct Epochs(RwLock<HashMap<String, i64>>);
+
+impl Epochs {
+    /// The epoch of a table.
+    #[must_use]
+    pub fn of(&self, table: &str) -> i64 {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).get(table).copied().unwrap_or(0)
+    }
+
+    /// Notes an epoch. News that come late do not turn it back. True: it was new.
+    pub(crate) fn raise(&self, table: &str, epoch: i64) -> bool {
+        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        match known.get_mut(table) {
+            Some(present) if *present >= epoch => false,
+            Some(present) => {
+                *present = epoch;
+                true
+            }
+            None => {
+                known.insert(table.to_owned(), epoch);
+                true
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn epochs_only_rise() {
+        let epochs = super::Epochs::default();
+        assert!(epochs.raise("a", 2) && !epochs.raise("a", 1) && !epochs.raise("a", 2) && epochs.raise("a", 3));
+        assert_eq!((epochs.of("a"), epochs.of("b")), (3, 0));
+    }
+}

@@ -1,0 +1,73 @@
+//! Noticing what other processes commit: a wake-up where the engine has one, polling as the truth.
+
+use std::time::Duration;
+
+use super::{Db, Pool};
+use crate::Result;
+
+pub(crate) mod sql {
+    crate::db::statements! {
+        EPOCHS = "select name, epoch from cms_table_epochs";
+    }
+    /// Changes whenever another connection has committed; asks the file's header only.
+    #[cfg(feature = "sqlite")]
+    pub(super) const DATA_VERSION: &str = "pragma data_version";
+    /// Sent by a commit that changes what every process keeps in memory. Not by every commit: PostgreSQL lets notifying commits pass
+    /// one at a time.
+    pub(crate) const CHANNEL: &str = "cms_followed";
+}
+
+/// How long other processes' commits may go unnoticed.
+const POLL: Duration = Duration::from_millis(400);
+#[cfg(feature = "sqlite")]
+const POLL_FILE: Duration = Duration::from_millis(100);
+
+/// A connection that waits for news.
+pub(crate) enum Watch {
+    #[cfg(feature = "sqlite")]
+    Sqlite { connection: sqlx::pool::PoolConnection<sqlx::Sqlite>, version: i64 },
+    #[cfg(feature = "postgres")]
+    Postgres(Box<sqlx::postgres::PgListener>),
+}
+
+impl Watch {
+    pub(crate) async fn new(db: &Db) -> Result<Self> {
+        Ok(match &db.pool {
+            #[cfg(feature = "sqlite")]
+            Pool::Sqlite(readers, ..) => Self::Sqlite { connection: readers.acquire().await?, version: 0 },
+            #[cfg(feature = "postgres")]
+            Pool::Postgres(pool) => {
+                let mut listener = sqlx::postgres::PgListener::connect_with(pool).await?;
+                listener.listen(sql::CHANNEL).await?;
+                Self::Postgres(Box::new(listener))
+            }
+        })
+    }
+
+    /// Waits until there may be news.
+    pub(crate) async fn news(&mut self) -> Result<()> {
+        match self {
+            #[cfg(feature = "sqlite")]
+            Self::Sqlite { connection, version } => loop {
+                tokio::time::sleep(POLL_FILE).await;
+                let present: i64 = sqlx::query_scalar(sql::DATA_VERSION).fetch_one(&mut **connection).await?;
+                if std::mem::replace(version, present) != present {
+                    return Ok(());
+                }
+            },
+            #[cfg(feature = "postgres")]
+            Self::Postgres(listener) => match tokio::time::timeout(POLL, listener.recv()).await {
+                Ok(Err(error)) => Err(error.into()),
+                _ => Ok(()),
+            },
+        }
+    }
+}
+
+impl Db {
+    /// Reads all epochs; returns the tables whose epoch was new here.
+    pub(crate) async fn catch_up(&self) -> Result<Vec<String>> {
+        let rows: Vec<(String, i64)> = self.all(sql::EPOCHS, Vec::new()).await?;
+        Ok(rows.into_iter().filter(|(table, epoch)| self.epochs.raise(table, *epoch)).map(|(table, _)| table).collect())
+    }
+}
