@@ -329,3 +329,54 @@ async fn rows_with_ids_of_their_own_leave_the_counter_ahead() {
     site.admin("DELETE /api/backend/item?table=authors&id=43").expect(204).await;
     assert_eq!(create(&site, "authors", json!({"name": "f"})).await["id"], 44, "an id is never given twice");
 }
+
+#[tokio::test]
+async fn an_array_hides_no_table_from_the_rights() {
+    let site = site().await;
+    create(&site, "blog", json!({"title": "a", "tags": ["x"]})).await;
+    let narrow = site.key(&["POST /api/backend/actions/checklist?table=authors"]).await;
+    for (line, body) in [
+        ("POST /api/backend/actions/checklist?table=authors", json!(["blog", "tags", 1, ["y"], [], null])),
+        ("POST /api/backend/actions/checklist", json!(["authors", "tags", 1])),
+        ("POST /api/backend/actions/checklist?table=authors", json!({"table": "blog", "column": "tags", "id": 1, "add": ["y"]})),
+    ] {
+        let reply = site.ask(line).key(&narrow).json(body).send().await;
+        assert!([400, 401].contains(&reply.status.as_u16()), "{line}: {}", reply.text());
+    }
+    site.admin("POST /api/backend/keys").json(json!(["name", null, true, []])).refused(400, "bad_json").await;
+    let tags = site.admin("GET /api/backend/item?table=blog&id=1&fields=tags").expect(200).await;
+    assert_eq!(tags.data()["tags"], json!(["x"]));
+    // Without a row for the action its body is not even read.
+    let other = site.key(&["GET /api/pages"]).await;
+    site.ask("POST /api/backend/actions/checklist").key(&other).body("{").refused(401, "api_key_forbidden").await;
+}
+
+#[tokio::test]
+async fn filters_that_rights_demand_hold_for_one_record_too() {
+    let site = site().await;
+    site.admin("POST /api/backend/item?table=settings")
+        .json(json!([{"name": "open", "public": true}, {"name": "closed"}]))
+        .expect(201)
+        .await;
+    let key = site.key(&["GET /api/backend/item?table=settings&filter[public]=true"]).await;
+    let get = |rest: &str| site.ask(&format!("GET /api/backend/item?table=settings&filter[public]=true{rest}")).key(&key);
+    get("&id=open").expect(200).await;
+    get("&id=closed").refused(404, "not_found").await;
+    get("&id=open&search=nothing").refused(404, "not_found").await;
+}
+
+#[tokio::test]
+async fn batches_and_ids_have_limits() {
+    let site = site().await;
+    let before = site.traces().await;
+    let rows = json!(vec![json!({"name": "x"}); 1001]);
+    site.admin("POST /api/backend/item?table=authors").json(rows).refused(422, "validation_failed").await;
+    for id in [9_007_199_254_740_992_i64, i64::MAX] {
+        site.admin("POST /api/backend/item?table=authors")
+            .json(json!({"id": id, "name": "x"}))
+            .refused(422, "validation_failed")
+            .await;
+    }
+    assert_eq!(site.traces().await, before);
+    create(&site, "authors", json!({"name": "x"})).await;
+}

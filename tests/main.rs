@@ -8,6 +8,8 @@ mod support;
 mod bad_input;
 /// Codes, statuses and their documentation.
 mod errors;
+/// SQLite's shared commits: refused means not written.
+mod group_commit;
 /// Reading and writing items: filters, order, cursors, versions, checklists, tags.
 mod items;
 /// Values in and out: each type, both engines, the same bytes.

@@ -68,6 +68,6 @@ impl Cms {
             let before = if after == i64::MIN { i64::MAX } else { after };
             self.db().all(sql::LIST, args![before, limit]).await
         };
-        Page::by_id(limit, cursor, read, |row: &AuditRow| row.id).await
+        Page::by_id(b'a', limit, cursor, read, |row: &AuditRow| row.id).await
     }
 }

@@ -1,12 +1,33 @@
 //! Replies kept for requests that are sent again with the same `Idempotency-Key`
-//! (draft-ietf-httpapi-idempotency-key-header-07). Written by [`crate::Change::remember`].
+//! (draft-ietf-httpapi-idempotency-key-header-07). Written by [`Cms::remember`].
 
-use crate::{Cms, Result, args};
+use crate::{Change, Cms, Code, Error, Result, args};
 
 pub(crate) mod sql {
     crate::db::statements! {
+        REMEMBER = "insert into cms_idempotency (caller, idempotency_key, fingerprint, status, body, etag, created_at) \
+                    values ($1, $2, $3, $4, $5, $6, $7) on conflict (caller, idempotency_key) do update set fingerprint = excluded.fingerprint, \
+                    status = excluded.status, body = excluded.body, etag = excluded.etag, created_at = excluded.created_at \
+                    where cms_idempotency.created_at <= $8";
         FIND = "select fingerprint, status, body, etag from cms_idempotency where caller = $1 and idempotency_key = $2 and created_at > $3";
     }
+}
+
+/// A reply to keep for a repeated request with the same `Idempotency-Key`.
+#[derive(Clone, Debug)]
+pub struct Remember {
+    /// Who asked: keys of different callers never meet.
+    pub caller: String,
+    /// The header's value.
+    pub key: String,
+    /// Hash of method, path, query and body.
+    pub fingerprint: String,
+    /// Status of the reply.
+    pub status: u16,
+    /// Body of the reply; None when it carries a secret and must not be kept.
+    pub body: Option<String>,
+    /// Entity tag of the reply.
+    pub etag: Option<String>,
 }
 
 /// The reply to an earlier request.
@@ -36,6 +57,22 @@ impl Cms {
             body,
             etag,
         }))
+    }
+
+    /// Keeps the reply of a change for a repetition of its request.
+    ///
+    /// # Errors
+    /// `conflict` when the same request is being carried out at this moment.
+    pub async fn remember(&self, change: &mut Change, reply: Remember) -> Result<()> {
+        let Remember { caller, key, fingerprint, status, body, etag } = reply;
+        let args = args![caller, key, fingerprint, i64::from(status), body, etag, change.now(), self.idempotency_horizon()];
+        match change.run(sql::REMEMBER, args).await? {
+            0 => Err(Error::new(
+                Code::Conflict,
+                "A request with this Idempotency-Key has just been carried out: repeat it for its reply.",
+            )),
+            _ => Ok(()),
+        }
     }
 
     pub(crate) fn idempotency_horizon(&self) -> i64 {

@@ -36,9 +36,9 @@ pub mod traffic;
 pub use audit::{AuditActor, AuditRow};
 pub use clock::{Clock, Millis, rfc3339};
 pub use cms::{Builder, Cms, PluginState};
-pub use db::{Actor, AuditEntry, Change, Remember};
+pub use db::{Actor, AuditEntry, Change};
 pub use error::{Code, Error, FieldError, Result};
-pub use idempotency::Remembered;
+pub use idempotency::{Remember, Remembered};
 pub use page::{DEFAULT_LIMIT, MAX_LIMIT, Page};
 pub use random::Random;
 

@@ -21,18 +21,21 @@ pub struct Page<T> {
 }
 
 impl<T> Page<T> {
-    /// A page of something that is sorted by an id: `read(after, limit)` gives the rows.
+    /// A page of something that is sorted by an id: `read(after, limit)` gives the rows. `list` is a letter of its own, so that the
+    /// cursor of another list is noticed.
     pub(crate) async fn by_id(
+        list: u8,
         limit: u32,
         cursor: Option<&str>,
         read: impl AsyncFnOnce(i64, i64) -> Result<Vec<T>>,
         id: impl Fn(&T) -> i64,
     ) -> Result<Self> {
-        let after = cursor.map_or(Ok(i64::MIN), id_of)?;
+        let after = cursor.map_or(Ok(i64::MIN), |cursor| id_of(list, cursor))?;
         let mut data = read(after, i64::from(limit) + 1).await?;
         let more = data.len() > limit as usize;
         data.truncate(limit as usize);
-        let next = data.last().filter(|_| more).map(|last| BASE64URL_NOPAD.encode(&id(last).to_be_bytes()));
+        let next =
+            data.last().filter(|_| more).map(|last| BASE64URL_NOPAD.encode(&[&[list][..], &id(last).to_be_bytes()].concat()));
         Ok(Self { data, limit, next })
     }
 
@@ -41,9 +44,10 @@ impl<T> Page<T> {
     }
 }
 
-fn id_of(cursor: &str) -> Result<i64> {
-    let bytes = BASE64URL_NOPAD.decode(cursor.as_bytes()).ok().and_then(|bytes| bytes.try_into().ok());
-    bytes.map(i64::from_be_bytes).ok_or_else(foreign_cursor)
+fn id_of(list: u8, cursor: &str) -> Result<i64> {
+    let bytes = BASE64URL_NOPAD.decode(cursor.as_bytes()).ok();
+    let id = bytes.as_deref().and_then(|bytes| bytes.strip_prefix(&[list])).and_then(|id| id.try_into().ok());
+    id.map(i64::from_be_bytes).ok_or_else(foreign_cursor)
 }
 
 pub(crate) fn foreign_cursor() -> Error {

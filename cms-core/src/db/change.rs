@@ -16,8 +16,6 @@ pub(crate) mod sql {
                  values ($1, $2, $3, $4, $5, $6, $7, $8)";
         TOUCH = "insert into cms_table_epochs (name, epoch) values ($1, 1) \
                  on conflict (name) do update set epoch = cms_table_epochs.epoch + 1 returning epoch";
-        REMEMBER = "insert into cms_idempotency (caller, idempotency_key, fingerprint, status, body, etag, created_at) \
-                    values ($1, $2, $3, $4, $5, $6, $7)";
     }
 }
 
@@ -62,23 +60,6 @@ pub struct AuditEntry<'a> {
     pub id: &'a str,
     /// The columns written.
     pub columns: &'a [&'a str],
-}
-
-/// A reply to keep for a repeated request with the same `Idempotency-Key`.
-#[derive(Clone, Debug)]
-pub struct Remember {
-    /// Who asked: keys of different callers never meet.
-    pub caller: String,
-    /// The header's value.
-    pub key: String,
-    /// Hash of method, path, query and body.
-    pub fingerprint: String,
-    /// Status of the reply.
-    pub status: u16,
-    /// Body of the reply; None when it carries a secret and must not be kept.
-    pub body: Option<String>,
-    /// Entity tag of the reply.
-    pub etag: Option<String>,
 }
 
 /// A transaction on behalf of an [`Actor`]. Dropped without [`Change::commit`], it leaves no trace.
@@ -166,21 +147,6 @@ impl Change {
         }
     }
 
-    /// Keeps the reply for a repetition of the request.
-    ///
-    /// # Errors
-    /// `conflict` when the same request is being carried out at this moment.
-    pub async fn remember(&mut self, reply: Remember) -> Result<()> {
-        let args = args![reply.caller, reply.key, reply.fingerprint, i64::from(reply.status), reply.body, reply.etag, self.now];
-        match self.run(sql::REMEMBER, args).await {
-            Err(e) if is_unique_violation(&e) => Err(Error::new(
-                Code::Conflict,
-                "A request with this Idempotency-Key has just been carried out: repeat it for its reply.",
-            )),
-            other => other.map(drop),
-        }
-    }
-
     /// Writes everything, or nothing.
     ///
     /// # Errors
@@ -196,7 +162,7 @@ impl Change {
         if let (true, Some(notify)) = (followed, self.dialect.notify(super::follow::sql::CHANNEL)) {
             self.script(sqlx::AssertSqlSafe(notify).into_sql_str()).await?;
         }
-        self.tx.commit().await?;
+        self.tx.commit().await.map_err(deferred)?;
         for (table, epoch) in raised {
             self.epochs.raise(&table, epoch);
         }
@@ -204,6 +170,13 @@ impl Change {
     }
 }
 
-pub(crate) fn is_unique_violation(error: &Error) -> bool {
-    matches!(error.database(), Some(sqlx::Error::Database(e)) if e.is_unique_violation())
+/// Deferred foreign keys of adopted tables are judged at the commit.
+fn deferred(error: Error) -> Error {
+    match error.database() {
+        Some(sqlx::Error::Database(e)) if e.is_foreign_key_violation() => {
+            Error::new(Code::Conflict, "A reference does not fit: a row names a record that is missing. Nothing was changed.")
+                .caused_by(error)
+        }
+        _ => error,
+    }
 }

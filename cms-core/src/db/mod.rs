@@ -19,7 +19,7 @@ use std::sync::{
 
 use sqlx::SqlSafeStr;
 
-pub use change::{Actor, AuditEntry, Change, Remember};
+pub use change::{Actor, AuditEntry, Change};
 pub use dialect::{Dialect, Kind};
 pub use epochs::Epochs;
 pub use migrate::Migration;

@@ -27,6 +27,7 @@ const ROLLBACK: &str = "ROLLBACK";
 const SAVEPOINT: &str = "SAVEPOINT change";
 const RELEASE: &str = "RELEASE change";
 const UNDO: &str = "ROLLBACK TO change";
+const HAS_DEFERRED: &str = "select exists (select 1 from sqlite_schema where sql like '%initially%deferred%')";
 const CHECKPOINT: &str = "PRAGMA wal_checkpoint(TRUNCATE)";
 
 /// Opens the file, making it and its folder when missing.
@@ -45,7 +46,8 @@ pub(super) async fn open(path: &Path) -> Result<(SqlitePool, Writer)> {
         .busy_timeout(BUSY_TIMEOUT)
         .statement_cache_capacity(200)
         .disable_statement_logging();
-    let connection = connect(&options).await.map_err(|e| unreachable(e.to_string()))?;
+    let mut connection = connect(&options).await.map_err(|e| unreachable(e.to_string()))?;
+    let alone = sqlx::query_scalar(HAS_DEFERRED).fetch_one(&mut connection).await.map_err(|e| unreachable(e.to_string()))?;
     let readers = SqlitePoolOptions::new()
         .max_connections(READERS)
         .test_before_acquire(false)
@@ -53,7 +55,7 @@ pub(super) async fn open(path: &Path) -> Result<(SqlitePool, Writer)> {
         .max_lifetime(None)
         .acquire_timeout(Duration::from_secs(10))
         .connect_lazy_with(options.pragma("query_only", "on"));
-    let state = State { connection, open: false, savepoint: false, finished: Vec::new(), flusher: false };
+    let state = State { connection, open: false, savepoint: false, finished: Vec::new(), flusher: false, alone };
     Ok((readers, Writer(Arc::new(Mutex::new(state)))))
 }
 
@@ -71,6 +73,8 @@ async fn connect(options: &SqliteConnectOptions) -> Result<SqliteConnection, sql
     }
 }
 
+type Outcome = Result<(), Arc<sqlx::Error>>;
+
 /// The one connection that writes; clones share it.
 #[derive(Clone)]
 pub(super) struct Writer(Arc<Mutex<State>>);
@@ -82,9 +86,12 @@ struct State {
     /// A savepoint stands: its change runs, or was dropped without a commit.
     savepoint: bool,
     /// Finished changes that wait for the group's commit.
-    finished: Vec<oneshot::Sender<Result<(), String>>>,
+    finished: Vec<oneshot::Sender<Outcome>>,
     /// A flusher stands in the queue.
     flusher: bool,
+    /// Each change commits by itself: the file has deferred foreign keys, whose violation shows only at the commit and must not
+    /// fail the changes of others.
+    alone: bool,
 }
 
 impl Writer {
@@ -123,7 +130,7 @@ impl State {
     }
 
     async fn start(&mut self) -> Result<(), sqlx::Error> {
-        self.undo_abandoned().await?;
+        self.undo_abandoned().await;
         if !self.open {
             self.send(BEGIN).await?;
             self.open = true;
@@ -133,31 +140,42 @@ impl State {
         Ok(())
     }
 
-    /// Takes back the work of a change that was dropped without a commit.
-    async fn undo_abandoned(&mut self) -> Result<(), sqlx::Error> {
-        if std::mem::take(&mut self.savepoint) {
-            self.send(UNDO).await?;
-            self.send(RELEASE).await?;
+    /// Takes back the work of a change that was dropped without a commit. Some faults (a full disk, `on conflict rollback`) make the
+    /// engine end the whole transaction: then nothing of the group is left to commit.
+    async fn undo_abandoned(&mut self) {
+        if !std::mem::take(&mut self.savepoint) {
+            return;
         }
-        Ok(())
+        let undone = match self.send(UNDO).await {
+            Ok(()) => self.send(RELEASE).await,
+            failed => failed,
+        };
+        if let Err(error) = undone {
+            self.end(Err(error)).await;
+        }
+    }
+
+    /// Ends the transaction, however it stands, and tells the group.
+    async fn end(&mut self, mut outcome: Result<(), sqlx::Error>) {
+        if std::mem::take(&mut self.open) {
+            if outcome.is_ok() && !self.finished.is_empty() {
+                outcome = self.send(COMMIT).await;
+            }
+            if outcome.is_err() || self.finished.is_empty() {
+                // Fails when the engine has rolled back by itself.
+                let _ = self.send(ROLLBACK).await;
+            }
+        }
+        let told = outcome.map_err(Arc::new);
+        for waiting in self.finished.drain(..) {
+            let _ = waiting.send(told.clone());
+        }
     }
 
     async fn flush(&mut self) {
         self.flusher = false;
-        let mut outcome = self.undo_abandoned().await;
-        if self.open {
-            let end = if self.finished.is_empty() || outcome.is_err() { ROLLBACK } else { COMMIT };
-            if let Err(error) = self.send(end).await {
-                // A failed COMMIT (full disk) leaves the transaction open.
-                let _ = self.send(ROLLBACK).await;
-                outcome = Err(error);
-            }
-            self.open = false;
-        }
-        let told = outcome.map_err(|error| error.to_string());
-        for waiting in self.finished.drain(..) {
-            let _ = waiting.send(told.clone());
-        }
+        self.undo_abandoned().await;
+        self.end(Ok(())).await;
     }
 }
 
@@ -175,11 +193,16 @@ impl SqliteTx {
             self.state.savepoint = false;
             let (tell, told) = oneshot::channel();
             self.state.finished.push(tell);
+            if self.state.alone {
+                self.state.end(Ok(())).await;
+            }
             Ok::<_, sqlx::Error>(told)
         });
         let told = task.await.map_err(Error::internal)??;
-        told.await.map_err(Error::internal)?.map_err(|cause| {
-            Error::new(Code::Unavailable, "The database could not write; nothing was changed. Try again.").caused_by(cause)
+        told.await.map_err(Error::internal)?.map_err(|cause| match Arc::try_unwrap(cause) {
+            Ok(cause) => cause.into(),
+            Err(shared) => Error::new(Code::Unavailable, "The database could not write; nothing was changed. Try again.")
+                .caused_by(shared.to_string()),
         })
     }
 }

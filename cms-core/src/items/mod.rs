@@ -121,6 +121,8 @@ impl Items<'_> {
             Some(language) => version(&mut conditions, &table, id, language)?,
             None => conditions.key(&Key::parse(&table, id)?),
         }
+        // Rights may demand filters, so they hold for a single record too.
+        conditions.query(&Query { language: None, ..query.clone() })?;
         let Statement { sql, args } = select::one(&tables, &table, conditions, query, false)?;
         let found: Option<(String,)> = self.0.db().optional(AssertSqlSafe(sql), args).await?;
         found.map(|(json,)| table.compact(json)).ok_or_else(|| not_found(&table, id, query.language.as_deref()))

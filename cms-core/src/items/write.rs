@@ -20,6 +20,9 @@ use crate::{
 /// Checked columns with their stored values, in the table's order.
 pub(super) type Values<'t> = Vec<(&'t Column, Json)>;
 
+/// 2^53 - 1: exact in every JSON reader, and far from where the database's counter would run out.
+const MAX_ID: i64 = 9_007_199_254_740_991;
+
 /// Checks a body against the columns. `new`: required columns must be there.
 pub(super) fn values<'t>(table: &'t Table, vault: &Vault, body: &Map<String, Json>, new: bool) -> Result<Values<'t>> {
     if let Some(unknown) = body.keys().find(|name| !table.columns.iter().any(|c| c.name == **name)) {
@@ -49,6 +52,12 @@ pub(super) fn values<'t>(table: &'t Table, vault: &Vault, body: &Map<String, Jso
         match check::value(column, table.dialect, sent) {
             Ok(Json::String(plain)) if column.kind == Kind::Password => {
                 values.push((column, vault.seal(&format!("{}.{}", table.name, column.name), plain.as_bytes())?.into()));
+            }
+            Ok(Json::Number(id))
+                if column.own && table.key_columns().any(|k| k.name == column.name) && id.as_i64() > Some(MAX_ID) =>
+            {
+                let message = format!("ids given by hand go up to {MAX_ID}");
+                problems.push(FieldError { field: column.name.clone(), code: "range", message });
             }
             Ok(value) => values.push((column, table.dialect.stored(column.col(), value))),
             Err(problem) => problems.push(problem),

@@ -128,7 +128,7 @@ impl Keys<'_> {
     /// # Errors
     /// `bad_query` for a cursor that is not from here.
     pub async fn list(&self, limit: u32, cursor: Option<&str>) -> Result<Page<ApiKey>> {
-        Page::by_id(limit, cursor, async |after, limit| sql::list(self.0.db(), after, limit).await, |key| key.id)
+        Page::by_id(b'k', limit, cursor, async |after, limit| sql::list(self.0.db(), after, limit).await, |key| key.id)
             .await
             .map(|page| page.map(|key| self.with_recent_use(key)))
     }
@@ -249,7 +249,7 @@ impl Keys<'_> {
 
     /// The key, if the caller holds everything it holds: else he could use it to gain rights.
     async fn changeable(&self, change: &mut Change, held: &[Right], id: i64) -> Result<ApiKey> {
-        let key = sql::get_in(change, id).await?.ok_or_else(|| not_found(id))?;
+        let key = sql::lock(change, id).await?.ok_or_else(|| not_found(id))?;
         check_held(held, &key.rights)?;
         Ok(key)
     }

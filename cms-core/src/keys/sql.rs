@@ -13,10 +13,12 @@ crate::db::statements! {
             where v.hash = $1 and (v.valid_until is null or v.valid_until > $2)";
     LIST = "select id, name, prefix, expires_on, active, rights, last_used_at, created_at, requests, denied from cms_api_keys \
             where id > $1 order by id limit $2";
+    LOCK = "update cms_api_keys set active = active where id = $1 returning id, name, prefix, expires_on, active, rights, last_used_at, \
+            created_at, requests, denied";
     GET = "select id, name, prefix, expires_on, active, rights, last_used_at, created_at, requests, denied from cms_api_keys where id = $1";
     UPDATE = "update cms_api_keys set name = $2, expires_on = $3, active = $4, rights = $5 where id = $1";
     DELETE = "delete from cms_api_keys where id = $1";
-    END_VALUES = "update cms_api_key_values set valid_until = $2 where api_key_id = $1 and valid_until is null";
+    END_VALUES = "update cms_api_key_values set valid_until = $2 where api_key_id = $1 and (valid_until is null or valid_until > $2)";
     DROP_VALUES = "delete from cms_api_key_values where api_key_id = $1 and valid_until <= $2";
     SET_PREFIX = "update cms_api_keys set prefix = $2 where id = $1";
     COUNT_USE = "update cms_api_keys set requests = requests + $2, denied = denied + $3, \
@@ -77,8 +79,9 @@ pub(super) async fn get(db: &Db, id: i64) -> Result<Option<ApiKey>> {
     db.optional(GET, args![id]).await
 }
 
-pub(super) async fn get_in(change: &mut Change, id: i64) -> Result<Option<ApiKey>> {
-    change.optional(GET, args![id]).await
+/// The key, which nobody else changes before this change ends.
+pub(super) async fn lock(change: &mut Change, id: i64) -> Result<Option<ApiKey>> {
+    change.optional(LOCK, args![id]).await
 }
 
 pub(super) async fn insert(change: &mut Change, key: &ApiKey, hash: String) -> Result<i64> {

@@ -68,7 +68,12 @@ impl<'a> Call<'a> {
 
     /// The body as a type of its own.
     pub(crate) fn typed<T: serde::de::DeserializeOwned>(&self) -> Result<T> {
-        let body = self.body.clone().unwrap_or_else(|| Json::Object(Map::new()));
+        // Only objects: serde would take an array for a struct as well, and then rights would not see the table in it.
+        let body = match &self.body {
+            None => Json::Object(Map::new()),
+            Some(object @ Json::Object(_)) => object.clone(),
+            Some(_) => return Err(Error::new(Code::BadJson, "A JSON object is expected.")),
+        };
         T::deserialize(body).map_err(|e| Error::new(Code::ValidationFailed, format!("The body does not fit: {e}.")))
     }
 
@@ -85,7 +90,7 @@ impl<'a> Call<'a> {
     /// Ends a change, keeping the reply for a repetition. `secret`: the reply must not be kept.
     pub(crate) async fn commit(&self, mut change: cms_core::Change, reply: Reply, secret: bool) -> Result<Reply> {
         if let Some(ticket) = &self.repetition {
-            change.remember(ticket.remember(&reply, secret)).await?;
+            self.cms.remember(&mut change, ticket.remember(&reply, secret)).await?;
         }
         change.commit().await?;
         Ok(reply)

@@ -115,7 +115,7 @@ impl Passage {
         let route = routes::find(&request.path);
         let handled = route.is_some_and(|route| route.handler(request.method.as_str()).is_some());
         let expected = handled && content::takes_body(request);
-        if expected && request.path.starts_with("/api/backend/actions/") {
+        if expected && request.path.starts_with("/api/backend/actions/") && rights::may_act(request, &self.caller) {
             let read = content::expect_json(cms, request, body).await?;
             let table = read.1.as_ref().and_then(|json| json.get("table")).and_then(Json::as_str);
             rights::judge(cms, route, request, &self.caller, table, open)?;

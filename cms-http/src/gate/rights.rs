@@ -27,6 +27,14 @@ pub(super) fn admit(route: Option<&Route>, request: &Canonical, caller: &Caller)
     Err(Error::new(Code::ApiKeyMissing, "Send an API key in the header X-Api-Key."))
 }
 
+/// Whether some row names the action at all: else there is no reason to read the body.
+pub(super) fn may_act(request: &Canonical, caller: &Caller) -> bool {
+    let names = |right: &keys::Right| {
+        right.endpoint == "*" || (right.endpoint == request.path && right.methods.iter().any(|m| m == "POST"))
+    };
+    !matches!(caller, Caller::Key(key) if !key.rights.iter().any(names))
+}
+
 /// Rights come before existence: only who may call learns whether something is there.
 pub(super) fn judge(
     cms: &Cms,

@@ -26,6 +26,9 @@ pub(crate) async fn read(call: &Call<'_>) -> Result<Reply> {
     Ok(Reply::list(&list.records, list.limit, list.next.as_deref(), list.total))
 }
 
+/// Entries of a batch: more would keep the writer of SQLite from everybody else for too long.
+const MAX_BATCH: usize = 1000;
+
 /// A reference is followed only into tables that the caller may read.
 fn may_see(call: &Call<'_>, table: &str) -> Result<()> {
     let query = [("table".to_owned(), table.to_owned())];
@@ -41,6 +44,10 @@ pub(crate) async fn create(call: &Call<'_>) -> Result<Reply> {
     let (table, items) = (call.request.required("table")?, call.cms.items());
     items.table(table)?;
     match &call.body {
+        Some(Json::Array(rows)) if rows.len() > MAX_BATCH => Err(Error::new(
+            Code::ValidationFailed,
+            format!("{} entries are more than a batch may have ({MAX_BATCH}): send several.", rows.len()),
+        )),
         Some(Json::Array(rows)) => {
             let mut change = call.change().await?;
             let mut records = Vec::with_capacity(rows.len());

@@ -1,0 +1,74 @@
+//! SQLite's shared commits: what is refused is not written, whatever ends the transaction.
+
+use std::collections::HashSet;
+
+use serde_json::json;
+
+use crate::support::{Site, TestDatabase};
+
+/// Many writes at once, every tenth of them bad; what was answered must be what is there.
+async fn write_at_once(schema: &str, bad: impl Fn(usize) -> serde_json::Value, good_must_pass: bool) {
+    let database = TestDatabase::sqlite().await;
+    database.run(schema.to_owned()).await;
+    let site = Site::on(database).plugin(json!({"id": "p", "tables": [{"name": "t", "adopt": true}]})).open().await;
+    let body = |n: usize| if n % 10 == 9 { bad(n) } else { json!({"name": format!("n{n}")}) };
+    let replies =
+        futures_util::future::join_all((0..200).map(|n| site.admin("POST /api/backend/item?table=t").json(body(n)).send())).await;
+    let rows = site.admin("GET /api/backend/item?table=t&fields=name&limit=500").expect(200).await.data();
+    let present: HashSet<String> = rows.as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap().to_owned()).collect();
+    for (n, reply) in replies.iter().enumerate() {
+        let name = body(n)["name"].as_str().unwrap().to_owned();
+        if n % 10 == 9 {
+            assert!(!reply.status.is_success(), "{n}: {}", reply.text());
+            assert!(!present.contains(&name));
+        } else {
+            assert_eq!(present.contains(&name), reply.status.is_success(), "{n}: {}", reply.text());
+            assert!(reply.status.is_success() || !good_must_pass, "{n}: {}", reply.text());
+        }
+    }
+    let events = site.database.count("select count(*) from cms_events where name = 'item.t.created'").await;
+    assert_eq!(events as usize, present.len() - usize::from(present.contains("taken")));
+    site.admin("POST /api/backend/item?table=t").json(json!({"name": "after"})).expect(201).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_rollback_by_the_engine() {
+    let schema = "create table t (id integer primary key, name text, u text unique on conflict rollback); insert into t (name, u) values ('taken', 'x')";
+    write_at_once(schema, |n| json!({"name": format!("bad{n}"), "u": "x"}), false).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_deferred_reference_fails_only_its_own_change() {
+    let schema = "create table parent (id integer primary key); create table t (id integer primary key, name text, \
+                  p integer references parent (id) deferrable initially deferred)";
+    write_at_once(schema, |n| json!({"name": format!("bad{n}"), "p": 99}), true).await;
+}
+
+#[tokio::test]
+async fn a_deferred_reference_is_a_conflict() {
+    let database = TestDatabase::new().await;
+    let schema = "create table parent (id bigint primary key); create table t (id bigint primary key, \
+                  p bigint references parent (id) deferrable initially deferred)";
+    database.run(schema.to_owned()).await;
+    let site = Site::on(database).plugin(json!({"id": "p", "tables": [{"name": "t", "adopt": true}]})).open().await;
+    site.admin("POST /api/backend/item?table=t").json(json!({"id": 1, "p": 9})).refused(409, "conflict").await;
+    site.admin("POST /api/backend/item?table=t").json(json!({"id": 1})).expect(201).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_dropped_change_leaves_no_trace() {
+    let site = Site::open().await;
+    let before = site.traces().await;
+    for n in 0..20 {
+        let mut change = site.cms.change(cms_core::Actor::Operator).await.unwrap();
+        let body = json!({"name": format!("dropped{n}")});
+        site.cms.items().create(&mut change, "settings", body.as_object().unwrap()).await.unwrap();
+        drop(change);
+        if n % 3 == 0 {
+            site.admin("POST /api/backend/item?table=settings").json(json!({"name": format!("kept{n}")})).expect(201).await;
+        }
+    }
+    assert_eq!(site.database.count("select count(*) from cms_settings where name like 'dropped%'").await, 0);
+    assert_eq!(site.database.count("select count(*) from cms_settings where name like 'kept%'").await, 7);
+    assert_eq!(site.traces().await[0], before[0] + 7);
+}
