@@ -26,6 +26,8 @@ mod pages;
 mod plugins;
 /// Real processes: killed in the middle of writes, keys revoked from another process, secrets on disk and in logs.
 mod processes;
+/// The limiter in a real Redis: shared, stopped, hanging.
+mod redis;
 /// Repeated requests.
 mod repetition;
 /// Every statement prepares on this engine; both schemas are alike.

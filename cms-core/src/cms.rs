@@ -123,7 +123,7 @@ impl Builder {
                 "The database lacks migrations and migrate = false: run `cms migrate up`.",
             ));
         }
-        let limiter = Limiter::new(&settings, clock.clone());
+        let limiter = Limiter::new(&settings, clock.clone())?;
         let inner = Inner {
             db,
             clock,

@@ -5,7 +5,7 @@ use futures_util::future::BoxFuture;
 
 use crate::{
     gate::Call,
-    handlers::{audit, checklist, health, item, keys, pages},
+    handlers::{audit, checklist, health, item, keys, limits, pages},
     reply::Reply,
 };
 
@@ -47,6 +47,7 @@ const ROUTES: &[Route] = routes! {
     "/api/backend/keys/rotate" Backend POST keys::rotate;
     "/api/backend/keys/check" Backend GET keys::check;
     "/api/backend/audit" Backend GET audit::list;
+    "/api/backend/limits" Backend GET limits::read, DELETE limits::reset;
 };
 
 /// The route of a canonical path.

@@ -1,7 +1,7 @@
 //! The `cms` binary as a process of its own, on the database of a test.
 
 use std::{
-    io::{BufRead, BufReader, Read},
+    io::{BufRead, BufReader, Read, Write},
     path::PathBuf,
     process::{Child, Command, Output, Stdio},
     sync::{Arc, Mutex},
@@ -55,8 +55,14 @@ pub struct Served {
 
 impl Served {
     pub fn start(database: &TestDatabase, log_filter: &str) -> Self {
+        Self::start_with(database, log_filter, &[])
+    }
+
+    /// With further variables.
+    pub fn start_with(database: &TestDatabase, log_filter: &str, variables: &[(&str, &str)]) -> Self {
         let mut child = command(database, &["serve", "--listen", "127.0.0.1:0"])
             .env("CMS_LOG", log_filter)
+            .envs(variables.iter().copied())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
@@ -82,6 +88,16 @@ impl Served {
 
     pub fn client(&self, key: &str) -> Client {
         Client::remote(&self.url, &Secret::new(key)).unwrap()
+    }
+
+    /// The whole reply to an anonymous GET.
+    pub fn get(&self, path: &str) -> String {
+        let host = self.url.trim_start_matches("http://");
+        let mut stream = std::net::TcpStream::connect(host).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n").unwrap();
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).unwrap();
+        reply
     }
 
     /// SIGKILL: no chance to finish anything.

@@ -11,6 +11,7 @@ pub const ENDPOINTS: &[(&str, &[&str])] = &[
     ("/api/backend/keys/rotate", &["POST"]),
     ("/api/backend/keys/check", &["GET"]),
     ("/api/backend/audit", &["GET"]),
+    ("/api/backend/limits", &["GET", "DELETE"]),
 ];
 
 /// The methods of an endpoint; None when there is no such path.

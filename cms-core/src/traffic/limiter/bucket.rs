@@ -1,6 +1,8 @@
 //! Token buckets: the table of them, which apply to a request, and their arithmetic. Pure.
 
-use crate::clock::Millis;
+use std::{fmt, net::IpAddr, str::FromStr};
+
+use crate::{clock::Millis, traffic::address::network};
 
 /// A kind of bucket: how much it holds and how fast it fills.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,6 +47,29 @@ pub enum Owner {
     Network(u128),
     /// An API key.
     Key(i64),
+}
+
+/// `key:7` or `ip:203.0.113.7`.
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Key(id) => write!(f, "key:{id}"),
+            Self::Network(network) => write!(f, "ip:{}", IpAddr::V6((*network).into()).to_canonical()),
+        }
+    }
+}
+
+impl FromStr for Owner {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let form = "an owner is written key:7 or ip:203.0.113.7";
+        match text.split_once(':') {
+            Some(("key", id)) => id.parse().map(Self::Key).map_err(|_| form),
+            Some(("ip", address)) => address.parse().map(|address| Self::Network(network(address))).map_err(|_| form),
+            _ => Err(form),
+        }
+    }
 }
 
 /// The bucket of a route, if its path has one; `path` is canonical, so dashes are underscores already.
@@ -106,13 +131,20 @@ pub fn take(buckets: &[Bucket], fills: &mut [Fill], now: Millis) -> Quota {
     for (bucket, fill) in buckets.iter().zip(fills.iter_mut()) {
         *fill = bucket.refilled(*fill, now);
     }
-    let wait = buckets.iter().zip(fills.iter()).filter(|(_, fill)| fill.tokens < 1.0).map(|(b, f)| b.wait_s(f.tokens)).max();
-    if wait.is_none() {
+    let allowed = fills.iter().all(|fill| fill.tokens >= 1.0);
+    if allowed {
         fills.iter_mut().for_each(|fill| fill.tokens -= 1.0);
     }
-    let least = buckets.iter().zip(fills.iter()).min_by(|(_, a), (_, b)| a.tokens.total_cmp(&b.tokens));
+    quota(buckets, fills, allowed)
+}
+
+/// What is said of fills after a token was taken from each (`allowed`) or from none.
+pub fn quota(buckets: &[Bucket], fills: &[Fill], allowed: bool) -> Quota {
+    let both = || buckets.iter().zip(fills);
+    let least = both().min_by(|(_, a), (_, b)| a.tokens.total_cmp(&b.tokens));
     let (limit, remaining) = least.map_or((0, 0), |(bucket, fill)| (bucket.capacity as u64, fill.tokens as u64));
-    Quota { limit, remaining, retry_after_s: wait }
+    let wait = both().filter(|(_, fill)| fill.tokens < 1.0).map(|(bucket, fill)| bucket.wait_s(fill.tokens)).max();
+    Quota { limit, remaining, retry_after_s: if allowed { None } else { Some(wait.unwrap_or(1)) } }
 }
 
 #[cfg(test)]
@@ -157,6 +189,14 @@ mod tests {
         take(&[PUBLIC], &mut fills, 1000);
         assert_eq!(take(&[PUBLIC], &mut fills, 0).remaining, 98);
         assert_eq!(fills[0].at, 1000);
+    }
+
+    #[test]
+    fn owners_are_written_and_read() {
+        for text in ["key:7", "ip:203.0.113.7", "ip:2001:db8::"] {
+            assert_eq!(text.parse::<Owner>().expect(text).to_string(), text);
+        }
+        assert!(["key:x", "ip:", "7", "user:1"].iter().all(|text| text.parse::<Owner>().is_err()));
     }
 
     #[test]

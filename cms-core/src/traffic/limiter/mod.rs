@@ -2,12 +2,15 @@
 
 pub mod bucket;
 mod memory;
+#[cfg(feature = "redis")]
+mod redis;
 
 pub use bucket::{Bucket, Owner, Quota};
 pub use memory::Memory;
+use serde::Serialize;
 
 use crate::{
-    Clock,
+    Clock, Code, Error, Result,
     settings::{LimiterStore, Settings},
 };
 
@@ -19,16 +22,50 @@ pub struct Limiter {
 
 enum Store {
     Memory(Memory),
+    #[cfg(feature = "redis")]
+    Redis(redis::Redis),
     Off,
 }
 
+/// A bucket that is not full.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Used {
+    /// `key:7` or `ip:203.0.113.7`; an IPv6 network by its first address.
+    pub owner: String,
+    /// The kind of bucket.
+    pub bucket: &'static str,
+    /// Whole tokens left.
+    pub remaining: u64,
+    /// Tokens when full.
+    pub limit: u64,
+}
+
 impl Limiter {
-    pub(crate) fn new(settings: &Settings, clock: Clock) -> Self {
+    pub(crate) fn new(settings: &Settings, clock: Clock) -> Result<Self> {
         let store = match settings.limiter.store {
             LimiterStore::Off => Store::Off,
-            _ => Store::Memory(Memory::default()),
+            LimiterStore::Memory => Store::Memory(Memory::default()),
+            #[cfg(feature = "redis")]
+            LimiterStore::Redis => {
+                let url = settings.redis_url.as_ref().ok_or_else(|| {
+                    Error::invalid_field(
+                        "redis_url",
+                        "required",
+                        "limiter.store = \"redis\" needs redis_url, such as redis://127.0.0.1/",
+                    )
+                })?;
+                Store::Redis(redis::Redis::new(url, &settings.key_prefix)?)
+            }
+            #[cfg(not(feature = "redis"))]
+            LimiterStore::Redis => {
+                return Err(Error::invalid_field(
+                    "limiter.store",
+                    "unknown",
+                    "this build has no Redis: enable the feature `redis`",
+                ));
+            }
         };
-        Self { store, clock }
+        Ok(Self { store, clock })
     }
 
     /// Takes one token from every bucket that applies to a request: the caller's own (`identity`) and the route's. None: the limiter
@@ -38,23 +75,68 @@ impl Limiter {
         let applying = if both[1].name == identity.name { &both[..1] } else { &both[..] };
         match &self.store {
             Store::Memory(memory) => Some(memory.take(owner, applying, self.clock.now())),
+            #[cfg(feature = "redis")]
+            Store::Redis(redis) => Some(redis.take(owner, applying, self.clock.now()).await),
             Store::Off => None,
         }
     }
 
-    /// What `/readyz` says of it.
+    /// What `/readyz` says of it: `memory`, `redis`, `redis_away` (each process counts for itself), `off`.
     #[must_use]
     pub fn state(&self) -> &'static str {
-        match self.store {
+        match &self.store {
             Store::Memory(_) => "memory",
+            #[cfg(feature = "redis")]
+            Store::Redis(redis) if redis.is_away() => "redis_away",
+            #[cfg(feature = "redis")]
+            Store::Redis(_) => "redis",
             Store::Off => "off",
         }
     }
 
-    /// Drops what is full again.
+    /// Buckets that are not full, the emptiest first, 1,000 at most.
+    ///
+    /// # Errors
+    /// `unavailable` when Redis cannot be reached.
+    pub async fn used(&self) -> Result<Vec<Used>> {
+        let mut used = match &self.store {
+            Store::Memory(memory) => memory.used(self.clock.now()),
+            #[cfg(feature = "redis")]
+            Store::Redis(redis) if redis.is_away() => redis.own().used(self.clock.now()),
+            #[cfg(feature = "redis")]
+            Store::Redis(redis) => redis.used().await?,
+            Store::Off => Vec::new(),
+        };
+        used.sort_by(|a, b| a.2.total_cmp(&b.2));
+        let shown = used.into_iter().take(1000).map(|(owner, name, tokens)| {
+            let limit = bucket::ALL.iter().find(|bucket| bucket.name == name).map_or(0.0, |bucket| bucket.capacity);
+            Used { owner: owner.to_string(), bucket: name, remaining: tokens as u64, limit: limit as u64 }
+        });
+        Ok(shown.collect())
+    }
+
+    /// Fills all buckets of an owner.
+    ///
+    /// # Errors
+    /// `bad_query` for an owner that is none; `unavailable` when Redis cannot be reached.
+    pub async fn reset(&self, owner: &str) -> Result<()> {
+        let owner = owner.parse().map_err(|form: &str| Error::new(Code::BadQuery, format!("{form}.")))?;
+        match &self.store {
+            Store::Memory(memory) => memory.reset(owner),
+            #[cfg(feature = "redis")]
+            Store::Redis(redis) => redis.reset(owner).await?,
+            Store::Off => {}
+        }
+        Ok(())
+    }
+
+    /// Drops what is full again. To be called about once a minute.
     pub fn tidy(&self) {
-        if let Store::Memory(memory) = &self.store {
-            memory.drop_full(self.clock.now());
+        match &self.store {
+            Store::Memory(memory) => memory.drop_full(self.clock.now()),
+            #[cfg(feature = "redis")]
+            Store::Redis(redis) => redis.own().drop_full(self.clock.now()),
+            Store::Off => {}
         }
     }
 }

@@ -1,0 +1,168 @@
+//! The limiter's buckets in a real Redis. Runs when `CMS_TEST_REDIS` names the server's binary, such as `redis-server`.
+
+use std::{
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use cms_core::settings::{LimiterStore, Secret};
+
+use crate::support::{
+    Site, TestDatabase,
+    process::{self, Served},
+};
+
+struct Redis {
+    binary: String,
+    port: u16,
+    child: Child,
+}
+
+impl Redis {
+    /// None, said loudly, where no server is to be had.
+    fn start() -> Option<Self> {
+        let Ok(binary) = std::env::var("CMS_TEST_REDIS") else {
+            println!("skipped: CMS_TEST_REDIS names no redis-server");
+            return None;
+        };
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let child = Self::spawn(&binary, port);
+        Some(Self { binary, port, child })
+    }
+
+    fn spawn(binary: &str, port: u16) -> Child {
+        let port = port.to_string();
+        let arguments = ["--port", &port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"];
+        let child = Command::new(binary).args(arguments).stdout(Stdio::null()).spawn().expect("CMS_TEST_REDIS starts");
+        let began = Instant::now();
+        while std::net::TcpStream::connect(format!("127.0.0.1:{port}")).is_err() {
+            assert!(began.elapsed() < Duration::from_secs(10), "redis does not answer");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        child
+    }
+
+    fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}/", self.port)
+    }
+
+    fn signal(&self, name: &str) {
+        assert!(Command::new("kill").args([name, &self.child.id().to_string()]).status().unwrap().success());
+    }
+
+    fn stop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    fn restart(&mut self) {
+        self.child = Self::spawn(&self.binary, self.port);
+    }
+
+    async fn site(&self) -> Site {
+        let change = |s: &mut cms_core::settings::Settings| {
+            s.limiter.store = LimiterStore::Redis;
+            s.redis_url = Some(Secret::new(self.url()));
+        };
+        Site::builder().await.settings(change).open().await
+    }
+}
+
+impl Drop for Redis {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+async fn state(site: &Site) -> String {
+    site.ask("GET /readyz").expect(200).await.data()["limiter"].as_str().unwrap().to_owned()
+}
+
+/// Asks until it is so, for a while.
+async fn becomes(site: &Site, wanted: &str) -> Duration {
+    let began = Instant::now();
+    while state(site).await != wanted {
+        assert!(began.elapsed() < Duration::from_secs(20), "the limiter does not become {wanted}");
+        site.ask("GET /api/settings").send().await;
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    began.elapsed()
+}
+
+#[tokio::test]
+async fn buckets_are_as_in_memory() {
+    let Some(redis) = Redis::start() else { return };
+    let site = redis.site().await;
+    let key = site.key(&["*"]).await;
+    for n in 1..=60 {
+        let reply = site.ask("GET /api/settings").key(&key).expect(200).await;
+        assert!(reply.header("x-ratelimit-remaining").parse::<u64>().unwrap() >= 60 - n);
+    }
+    let refused = loop {
+        let reply = site.ask("GET /api/settings").key(&key).send().await;
+        if reply.status != 200 {
+            break reply;
+        }
+    };
+    assert_eq!((refused.status.as_u16(), refused.header("retry-after"), refused.header("x-ratelimit-limit")), (429, "1", "60"));
+    let used = site.cms.limiter().used().await.unwrap();
+    assert_eq!((used[0].owner.as_str(), used[0].bucket, used[0].remaining, used[0].limit), ("key:2", "key", 0, 60));
+    site.cms.limiter().reset("key:2").await.unwrap();
+    site.ask("GET /api/settings").key(&key).expect(200).await;
+    for _ in 0..30 {
+        site.ask("POST /api/formfunnel/start").send().await;
+    }
+    let both = site.cms.limiter().used().await.unwrap();
+    assert!(both.iter().any(|used| used.bucket == "formfunnel/start") && both.iter().any(|used| used.bucket == "public"));
+    site.cms.limiter().reset("ip:127.0.0.1").await.unwrap();
+    assert!(site.cms.limiter().used().await.unwrap().iter().all(|used| used.owner != "ip:127.0.0.1"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_processes_share_one_bucket() {
+    let Some(redis) = Redis::start() else { return };
+    let database = TestDatabase::new().await;
+    process::run(&database, &["init"]);
+    let with = [("CMS_LIMITER__STORE", "redis"), ("CMS_REDIS_URL", &redis.url())];
+    let served = [Served::start_with(&database, "warn", &with), Served::start_with(&database, "warn", &with)];
+    let began = Instant::now();
+    let mut passed = 0;
+    for n in 0..300 {
+        passed += u64::from(served[n % 2].get("/api/settings").starts_with("HTTP/1.1 200"));
+    }
+    let most = 100 + (began.elapsed().as_secs_f64() * 1.67).ceil() as u64;
+    assert!((100..=most).contains(&passed), "{passed} of 300 passed, at most {most} may");
+}
+
+#[tokio::test]
+async fn stopped_in_the_middle_and_back_by_itself() {
+    let Some(mut redis) = Redis::start() else { return };
+    let site = redis.site().await;
+    site.ask("GET /api/settings").expect(200).await;
+    assert_eq!(state(&site).await, "redis");
+    redis.stop();
+    println!("without redis after {:?}", becomes(&site, "redis_away").await);
+    for _ in 0..50 {
+        site.ask("GET /api/settings").expect(200).await;
+    }
+    redis.restart();
+    println!("with redis after {:?}", becomes(&site, "redis").await);
+}
+
+#[tokio::test]
+async fn nobody_waits_for_a_redis_that_hangs() {
+    let Some(redis) = Redis::start() else { return };
+    let site = redis.site().await;
+    site.ask("GET /api/settings").expect(200).await;
+    redis.signal("-STOP");
+    let mut slowest = Duration::ZERO;
+    for _ in 0..50 {
+        let began = Instant::now();
+        site.ask("GET /api/settings").expect(200).await;
+        slowest = slowest.max(began.elapsed());
+    }
+    println!("slowest request beside a hanging redis: {slowest:?}");
+    assert_eq!(state(&site).await, "redis_away");
+    redis.signal("-CONT");
+    becomes(&site, "redis").await;
+}
