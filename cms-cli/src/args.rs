@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::{
-    commands::{audit, completions, config, doctor, exit_codes, init, items, keys, migrate, serve},
+    commands::{audit, completions, config, doctor, exit_codes, init, items, keys, limits, migrate, serve},
     output::Color,
 };
 
@@ -75,6 +75,9 @@ pub(crate) enum Command {
     /// Who did what to which row
     #[command(subcommand)]
     Audit(audit::AuditCommand),
+    /// Buckets of the limiter
+    #[command(subcommand)]
+    Limits(limits::LimitsCommand),
     /// Settings in force, and where they come from
     #[command(subcommand)]
     Config(config::ConfigCommand),

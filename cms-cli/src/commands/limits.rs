@@ -1,0 +1,62 @@
+//! `cms limits`: the limiter's buckets, through `/api/backend/limits`
+
+use clap::Subcommand;
+use cms_http::client::Ask;
+use serde_json::Value as Json;
+
+use crate::{
+    exit::Exit,
+    failure::{Done, Failure},
+    output::Output,
+    site::Site,
+    table,
+};
+
+const LIMITS: &str = "/api/backend/limits";
+
+/// Buckets in memory belong to the process that serves: ask it with --url. Buckets in Redis are seen from the folder too.
+#[derive(Debug, Subcommand)]
+pub(crate) enum LimitsCommand {
+    /// The kinds of buckets, and how fast they fill
+    List,
+    /// Buckets that are not full: of one owner, or of all
+    #[command(after_help = "Examples:
+  cms limits show key:7
+  cms limits show ip:203.0.113.7 --url https://cms.example.org --key-file admin.key")]
+    Show {
+        /// key:ID or ip:ADDRESS
+        owner: Option<String>,
+    },
+    /// Fill the buckets of an owner
+    Reset {
+        /// key:ID or ip:ADDRESS
+        owner: String,
+    },
+}
+
+pub(crate) async fn run(out: &Output, site: &Site, command: &LimitsCommand) -> Done {
+    let (ask, part, columns): (_, _, &[&str]) = match command {
+        LimitsCommand::List => (Ask::get(LIMITS), "buckets", &["bucket", "limit", "per_second"]),
+        LimitsCommand::Show { owner } => {
+            (Ask::get(LIMITS).maybe("owner", owner.as_deref()), "used", &["owner", "bucket", "remaining", "limit"])
+        }
+        LimitsCommand::Reset { owner } => {
+            site.client.send(Ask::delete(LIMITS).query("owner", owner)).await?;
+            out.note(&format!("The buckets of {owner} are full."));
+            return if out.json { Ok(out.line("{\"data\":null}")?) } else { Ok(()) };
+        }
+    };
+    let answer = site.client.send(ask).await?;
+    if out.json {
+        return Ok(out.line(&answer.body)?);
+    }
+    let body = answer.json()?;
+    let found = body["data"][part].as_array().ok_or_else(|| Failure::new(Exit::Failed, "the reply holds no buckets"))?;
+    let rows: Vec<Vec<String>> = found.iter().map(|row| columns.iter().map(|column| text(&row[*column])).collect()).collect();
+    out.note(&format!("store: {}", text(&body["data"]["store"])));
+    Ok(table::rows(out, columns, &rows)?)
+}
+
+fn text(value: &Json) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
