@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 use cms_http::client::Ask;
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use crate::{
     exit::Exit,
@@ -43,7 +43,7 @@ pub(crate) async fn run(out: &Output, site: &Site, command: &LimitsCommand) -> D
         LimitsCommand::Reset { owner } => {
             site.client.send(Ask::delete(LIMITS).query("owner", owner)).await?;
             out.note(&format!("The buckets of {owner} are full."));
-            return if out.json { Ok(out.line("{\"data\":null}")?) } else { Ok(()) };
+            return if out.json { Ok(out.data(&json!({"reset": [owner]}))?) } else { Ok(()) };
         }
     };
     let answer = site.client.send(ask).await?;

@@ -16,7 +16,7 @@ pub(crate) async fn read(call: &Call<'_>) -> Result<Reply> {
     }
     let kinds: Vec<Json> = bucket::ALL
         .iter()
-        .map(|bucket| json!({"bucket": bucket.name, "limit": bucket.capacity, "per_second": bucket.per_second}))
+        .map(|bucket| json!({"bucket": bucket.name, "limit": bucket.capacity as u64, "per_second": bucket.per_second}))
         .collect();
     Reply::of(StatusCode::OK, &json!({"store": limiter.state(), "buckets": kinds, "used": used}))
 }
