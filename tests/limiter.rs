@@ -137,3 +137,25 @@ async fn malformed_requests_count_and_health_does_not() {
     assert_eq!(off.ask("GET /readyz").expect(200).await.data()["limiter"], "off");
     assert_eq!(site.ask("GET /readyz").expect(200).await.data()["limiter"], "memory");
 }
+
+#[tokio::test]
+async fn metrics_are_for_those_nearby() {
+    let site = Site::builder().await.settings(|s| s.metrics_allow = vec!["192.0.2.0/24".parse().unwrap()]).open().await;
+    site.ask("GET /api/settings").expect(200).await;
+    site.ask("GET /api/nothing").expect(401).await;
+    let metrics = |peer: &str| site.ask("GET /metrics").peer(Peer(peer.parse().unwrap()));
+    let text = metrics("127.0.0.1:1").expect(200).await;
+    assert_eq!(text.header("content-type"), "text/plain; version=0.0.4");
+    for line in [
+        "cms_requests_total{status=\"2xx\"} 1",
+        "cms_requests_total{status=\"4xx\"} 1",
+        "cms_limiter_store{store=\"off\"} 1",
+        "cms_request_duration_seconds_count 2",
+    ] {
+        assert!(text.text().lines().any(|found| found == line), "{line}: {}", text.text());
+    }
+    metrics("192.0.2.9:1").expect(200).await;
+    metrics("[::1]:1").expect(200).await;
+    metrics("198.51.100.1:1").refused(403, "permission_denied").await;
+    metrics("127.0.0.1:1").header("x-forwarded-for", "198.51.100.1").refused(403, "permission_denied").await;
+}

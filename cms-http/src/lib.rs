@@ -16,6 +16,7 @@ mod gate;
 mod handlers;
 mod idempotency;
 mod lingering;
+mod metrics;
 mod reply;
 mod request;
 mod routes;

@@ -37,6 +37,7 @@ macro_rules! routes {
 const ROUTES: &[Route] = routes! {
     "/healthz" Open GET health::alive;
     "/readyz" Open GET health::ready;
+    "/metrics" Open GET health::metrics;
     "/sitemap.xml" Open GET pages::sitemap;
     "/api/pages" Public GET pages::read;
     "/api/menu" Public GET pages::menu;

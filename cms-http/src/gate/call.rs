@@ -6,8 +6,10 @@ use cms_core::{
 };
 use serde_json::{Map, Value as Json};
 
+use super::limit::Client;
 use crate::{
     idempotency,
+    metrics::Metrics,
     reply::Reply,
     request::{Canonical, bad},
 };
@@ -28,6 +30,8 @@ pub(crate) struct AsOperator;
 /// A request that has passed the gate, as handlers see it.
 pub(crate) struct Call<'a> {
     pub(crate) cms: &'a Cms,
+    pub(crate) metrics: &'a Metrics,
+    pub(crate) client: Client,
     pub(crate) request: &'a Canonical,
     pub(crate) caller: &'a Caller,
     pub(crate) body: Option<Json>,

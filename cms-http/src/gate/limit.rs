@@ -16,15 +16,24 @@ use super::{Caller, Peer};
 const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 
-/// The client's address, also behind trusted proxies.
-pub(super) fn address(cms: &Cms, peer: Option<Peer>, headers: &HeaderMap) -> IpAddr {
-    let socket = peer.map_or(IpAddr::from([127, 0, 0, 1]), |peer| peer.0.ip());
+/// Who is at the other end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Client {
+    /// The address that counts, also behind trusted proxies.
+    pub(crate) address: IpAddr,
+    /// The request says that somebody we do not trust has passed it on: then the address is not the client's.
+    pub(crate) passed_on: bool,
+}
+
+pub(super) fn client(cms: &Cms, peer: Option<Peer>, headers: &HeaderMap) -> Client {
+    let socket = peer.map_or(IpAddr::from([127, 0, 0, 1]), |peer| peer.0.ip()).to_canonical();
     let settings = cms.settings();
-    if settings.trusted_proxies.is_empty() {
-        return socket.to_canonical();
+    let trusted = settings.trusted_proxies.iter().any(|network| network.contains(socket));
+    if !trusted {
+        return Client { address: socket, passed_on: headers.contains_key(settings.proxy_header.as_str()) };
     }
     let lines: Vec<&str> = headers.get_all(settings.proxy_header.as_str()).iter().filter_map(|line| line.to_str().ok()).collect();
-    address::client(socket, &settings.trusted_proxies, lines)
+    Client { address: address::client(socket, &settings.trusted_proxies, lines), passed_on: false }
 }
 
 /// Takes from the buckets of a key that is good, or else of the address: a guess at keys counts against the address.

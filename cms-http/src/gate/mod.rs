@@ -17,6 +17,7 @@ pub(crate) use limit::headers as quota_headers;
 
 use crate::{
     idempotency,
+    metrics::Metrics,
     reply::Reply,
     request::Canonical,
     routes::{self, Access},
@@ -45,25 +46,25 @@ pub(crate) struct Passage {
 }
 
 /// Runs a request.
-pub(crate) async fn pass<B>(cms: &Cms, arrival: Arrival, body: B) -> Passage
+pub(crate) async fn pass<B>(cms: &Cms, metrics: &Metrics, arrival: Arrival, body: B) -> Passage
 where
     B: http_body::Body,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let caller = if arrival.operator { Caller::Operator } else { Caller::Anonymous };
     let mut passage = Passage { caller, outcome: Ok(Reply::no_content()), allow: None, quota: None };
-    passage.outcome = passage.run(cms, arrival, body).await;
+    passage.outcome = passage.run(cms, metrics, arrival, body).await;
     passage
 }
 
 impl Passage {
-    async fn run<B>(&mut self, cms: &Cms, arrival: Arrival, body: B) -> Result<Reply>
+    async fn run<B>(&mut self, cms: &Cms, metrics: &Metrics, arrival: Arrival, body: B) -> Result<Reply>
     where
         B: http_body::Body,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let Arrival { method, uri, headers, peer, operator } = arrival;
-        let address = limit::address(cms, peer, &headers);
+        let client = limit::client(cms, peer, &headers);
         let request = Canonical::new(method, &uri, headers);
         // A request that cannot be read is counted too.
         let path = request.as_ref().map_or_else(|_| uri.path(), |request| request.path.as_str());
@@ -73,7 +74,7 @@ impl Passage {
             _ => Ok(self.caller.clone()),
         };
         if !open && !operator {
-            self.quota = limit::take(cms, &identified, address, path).await;
+            self.quota = limit::take(cms, &identified, client.address, path).await;
             if let Some(refusal) = self.quota.as_ref().and_then(limit::refusal) {
                 return Err(refusal);
             }
@@ -98,7 +99,7 @@ impl Passage {
             },
             None => None,
         };
-        let call = Call { cms, request: &request, caller: &self.caller, body: json, repetition };
+        let call = Call { cms, metrics, client, request: &request, caller: &self.caller, body: json, repetition };
         let reply = handler(&call).await;
         if matches!(&reply, Err(e) if e.code() == Code::MethodNotAllowed) {
             self.allow = Some("GET, HEAD".to_owned());

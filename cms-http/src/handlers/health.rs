@@ -1,7 +1,7 @@
-//! `/healthz` and `/readyz`
+//! `/healthz`, `/readyz`, `/metrics`
 
-use cms_core::Result;
-use http::StatusCode;
+use cms_core::{Code, Error, Result};
+use http::{HeaderValue, StatusCode};
 use serde_json::json;
 
 use crate::{gate::Call, reply::Reply};
@@ -16,4 +16,14 @@ pub(crate) async fn ready(call: &Call<'_>) -> Result<Reply> {
         StatusCode::OK,
         &json!({"status": "ready", "database": "ok", "migrations": "applied", "limiter": call.cms.limiter().state()}),
     )
+}
+
+/// For loopback and `metrics_allow` only: how much a site is used is nobody else's business.
+pub(crate) async fn metrics(call: &Call<'_>) -> Result<Reply> {
+    let (client, settings) = (call.client, call.cms.settings());
+    let near = client.address.is_loopback() && !client.passed_on;
+    if !near && !settings.metrics_allow.iter().any(|network| network.contains(client.address)) {
+        return Err(Error::new(Code::PermissionDenied, "Metrics are for loopback and the networks in metrics_allow."));
+    }
+    Ok(Reply::new(StatusCode::OK, HeaderValue::from_static("text/plain; version=0.0.4"), call.metrics.text(call.cms)))
 }
