@@ -1,0 +1,91 @@
+//! Load on the real `cms serve`, as ratios to a bare hyper server that sends the same bytes in the same minute.
+//!
+//! `cargo build --release -p cms-cli && cargo bench -p cms-tests --bench load`. Servers are pinned to core 0, this program to core 1.
+//! Loopback only; ends by itself after about two minutes.
+
+mod bare;
+mod client;
+mod site;
+
+use std::time::Duration;
+
+/// Rounds of each pair; the median ratio is printed.
+const ROUNDS: usize = 5;
+const TIME: Duration = Duration::from_secs(2);
+pub const CONNECTIONS: usize = 64;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    if let Some(at) = arguments.iter().position(|argument| argument == "bare-server") {
+        return runtime.block_on(bare::serve(&arguments[at + 1]));
+    }
+    // `cargo test --benches` builds this too; it has nothing to test.
+    if !arguments.iter().any(|argument| argument == "--bench") {
+        return;
+    }
+    site::pin(std::process::id(), 1);
+    runtime.block_on(measure());
+}
+
+struct Case {
+    name: &'static str,
+    target: &'static str,
+    keyed: bool,
+    conditional: bool,
+    /// A share of bare hyper, from the performance anchors.
+    goal: f64,
+}
+
+const CASES: &[Case] = &[
+    Case { name: "anonymous GET, cached", target: "/api/pages?view=home", keyed: false, conditional: false, goal: 0.85 },
+    Case { name: "anonymous GET, 304", target: "/api/pages?view=home", keyed: false, conditional: true, goal: 0.85 },
+    Case {
+        name: "keyed GET of one item",
+        target: "/api/backend/item?table=things&id=777",
+        keyed: true,
+        conditional: false,
+        goal: 0.18,
+    },
+    Case {
+        name: "keyed list of 20",
+        target: "/api/backend/item?table=things&limit=20",
+        keyed: true,
+        conditional: false,
+        goal: 0.08,
+    },
+];
+
+async fn measure() {
+    let site = site::Site::new();
+    println!("ready after {:?} on a file of 10,000 rows (median of 5)", site.time_to_ready());
+    let open = site.serve(&[("CMS_LIMITER__STORE", "memory"), ("CMS_TRUSTED_PROXIES", "127.0.0.0/8")]);
+    let keyed = site.serve(&[("CMS_LIMITER__STORE", "off")]);
+    println!("idle: {} KiB resident", keyed.resident_kib());
+    println!("{:<24} {:>10} {:>10} {:>7} {:>7}  {:>9} {:>9}", "", "bare/s", "cms/s", "ratio", "goal", "p50", "p99");
+    for case in CASES {
+        let server = if case.keyed { &keyed } else { &open };
+        let key = case.keyed.then_some(site.key.as_str());
+        let mut request = client::Request::new(case.target, key, None);
+        let sample = request.once(server.address).await;
+        if case.conditional {
+            request = client::Request::new(case.target, key, sample.header("etag"));
+        }
+        let sample = request.once(server.address).await;
+        let bare = site::Bare::start(&sample.bytes);
+        let mut rounds = Vec::new();
+        for _ in 0..ROUNDS {
+            let base = client::run(bare.address, &request, TIME).await;
+            let ours = client::run(server.address, &request, TIME).await;
+            assert_eq!(ours.refused, 0, "every reply has the status of the first");
+            rounds.push((ours.rate / base.rate, base.rate, ours));
+        }
+        rounds.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let (ratio, base, ours) = &rounds[ROUNDS / 2];
+        println!(
+            "{:<24} {base:>10.0} {:>10.0} {ratio:>7.3} {:>7.2}  {:>9.0?} {:>9.0?}",
+            case.name, ours.rate, case.goal, ours.p50, ours.p99
+        );
+    }
+    println!("after load: {} KiB resident (anonymous), {} KiB (keyed)", open.resident_kib(), keyed.resident_kib());
+}

@@ -1,0 +1,154 @@
+//! The processes under load: the release binary on a site of 10,000 rows, and the baseline.
+
+use std::{
+    io::{BufRead, BufReader, Write},
+    net::SocketAddr,
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use tempfile::TempDir;
+
+/// Ties a process to a core; without `taskset` both sides share all cores, and the figures mean less.
+pub fn pin(pid: u32, core: u8) {
+    let pinned =
+        Command::new("taskset").args(["-a", "-p", "-c", &core.to_string(), &pid.to_string()]).stdout(Stdio::null()).status();
+    if !pinned.is_ok_and(|status| status.success()) {
+        println!("taskset is missing: client and server are not on separate cores");
+    }
+}
+
+fn pinned(program: &str) -> Command {
+    let mut command = Command::new("taskset");
+    command.args(["-c", "0", program]);
+    command
+}
+
+pub struct Running {
+    child: Child,
+    pub address: SocketAddr,
+}
+
+impl Running {
+    fn new(mut child: Child, lines: impl std::io::Read + Send + 'static) -> Self {
+        let mut lines = BufReader::new(lines).lines();
+        let address = loop {
+            let line = lines.next().expect("the server is ready some time").expect("a line");
+            if let Some(address) = line.strip_prefix("ready ") {
+                break address.trim_start_matches("http://").parse().expect("an address");
+            }
+        };
+        // Nothing may block on a full pipe.
+        std::thread::spawn(move || lines.for_each(drop));
+        assert!(child.try_wait().expect("a child").is_none());
+        Self { child, address }
+    }
+
+    pub fn resident_kib(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or_default();
+        line.trim().trim_end_matches(" kB").parse().unwrap_or(0)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+pub struct Bare {
+    _running: Running,
+    _file: tempfile::NamedTempFile,
+    pub address: SocketAddr,
+}
+
+impl Bare {
+    pub fn start(reply: &[u8]) -> Self {
+        let mut file = tempfile::NamedTempFile::new().expect("a file");
+        file.write_all(reply).expect("written");
+        let me = std::env::current_exe().expect("a path");
+        let mut command = pinned(me.to_str().expect("a path"));
+        let mut child = command.arg("bare-server").arg(file.path()).stdout(Stdio::piped()).spawn().expect("started");
+        let lines = child.stdout.take().expect("a pipe");
+        let running = Running::new(child, lines);
+        Self { address: running.address, _running: running, _file: file }
+    }
+}
+
+pub struct Site {
+    folder: TempDir,
+    binary: PathBuf,
+    pub key: String,
+}
+
+impl Site {
+    pub fn new() -> Self {
+        let me = std::env::current_exe().expect("a path");
+        let binary = me.parent().and_then(|deps| deps.parent()).expect("a folder").join("cms");
+        assert!(binary.is_file(), "{} is missing: cargo build --release -p cms-cli", binary.display());
+        println!("binary: {:.1} MiB", std::fs::metadata(&binary).expect("a file").len() as f64 / 1_048_576.0);
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut site = Self { folder, binary, key: String::new() };
+        site.run(&["init", "-q"], "");
+        let columns: Vec<String> = (1..=9)
+            .map(|n| format!("{{\"name\":\"c{n}\",\"type\":\"{}\"}}", if n % 3 == 0 { "integer" } else { "text" }))
+            .collect();
+        let plugin = format!("{{\"id\":\"load\",\"tables\":[{{\"name\":\"things\",\"columns\":[{}]}}]}}", columns.join(","));
+        let plugins = site.folder.path().join("plugins/load");
+        std::fs::create_dir_all(&plugins).expect("a folder");
+        std::fs::write(plugins.join("plugin.json"), plugin).expect("written");
+        let row = |n: u32| {
+            let cells: Vec<String> = (1..=9)
+                .map(|c| {
+                    if c % 3 == 0 {
+                        format!("\"c{c}\":{}", n * c)
+                    } else {
+                        format!("\"c{c}\":\"{}\"", format!("value {c} of row {n} ").repeat(5))
+                    }
+                })
+                .collect();
+            format!("{{{}}}\n", cells.join(","))
+        };
+        site.run(&["items", "import", "things", "-", "--format", "jsonl", "-q"], &(1..=10_000).map(row).collect::<String>());
+        let page = format!(
+            "{{\"title\":\"Home\",\"url_rewrite\":\"/\",\"view\":\"home\",\"published\":true,\"meta_description\":\"{}\"}}",
+            "word ".repeat(150)
+        );
+        site.run(&["items", "create", "pages", "-"], &page);
+        site.key = site.run(&["keys", "create", "-q", "--name", "load", "--right", "*"], "").trim().to_owned();
+        site
+    }
+
+    fn run(&self, arguments: &[&str], input: &str) -> String {
+        let mut command = Command::new(&self.binary);
+        command.arg("--dir").arg(self.folder.path()).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("started");
+        child.stdin.take().expect("a pipe").write_all(input.as_bytes()).expect("written");
+        let output = child.wait_with_output().expect("ended");
+        assert!(output.status.success(), "cms {arguments:?}");
+        String::from_utf8(output.stdout).expect("text")
+    }
+
+    pub fn serve(&self, variables: &[(&str, &str)]) -> Running {
+        let mut command = pinned(self.binary.to_str().expect("a path"));
+        command.arg("--dir").arg(self.folder.path()).args(["serve", "--listen", "127.0.0.1:0"]);
+        let mut child = command.envs(variables.iter().copied()).stderr(Stdio::piped()).spawn().expect("started");
+        let lines = child.stderr.take().expect("a pipe");
+        Running::new(child, lines)
+    }
+
+    pub fn time_to_ready(&self) -> Duration {
+        let mut times: Vec<Duration> = (0..5)
+            .map(|_| {
+                let began = Instant::now();
+                drop(self.serve(&[]));
+                began.elapsed()
+            })
+            .collect();
+        times.sort_unstable();
+        times[2]
+    }
+}
