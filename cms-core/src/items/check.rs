@@ -183,6 +183,7 @@ mod tests {
             generated: false,
             references: None,
             length: None,
+            nullable: true,
             cast: String::new(),
             own: true,
         }

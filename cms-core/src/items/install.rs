@@ -247,6 +247,7 @@ fn definition(dialect: Dialect, column: &ColumnDeclaration, target: Option<&str>
             generated: false,
             references: None,
             length: None,
+            nullable: true,
             cast: String::new(),
             own: true,
         };

@@ -114,6 +114,7 @@ fn column(db: &Db, own: bool, found: &DbColumn, wanted: Option<&ColumnDeclaratio
         generated: found.generated,
         references: wanted.and_then(|c| c.references.clone()),
         length: found.length,
+        nullable: found.nullable,
         cast,
         own,
     }

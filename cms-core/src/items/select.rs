@@ -214,7 +214,7 @@ impl<'a> Conditions<'a> {
             }
             let place = self.bind(column, value);
             let order = if *descending { "<" } else { ">" };
-            let nulls = if column.required { String::new() } else { format!(" or {e} is null") };
+            let nulls = if column.nullable { format!(" or {e} is null") } else { String::new() };
             let mut way = same.clone();
             way.push(format!("({e} {order} {place}{nulls})"));
             ways.push(way.join(" and "));

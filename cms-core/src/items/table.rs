@@ -46,6 +46,8 @@ pub struct Column {
     pub references: Option<String>,
     /// Characters that it holds at most, where the engine refuses more.
     pub length: Option<usize>,
+    /// Rows may hold null, even where a new one is refused.
+    pub(crate) nullable: bool,
     pub(crate) cast: String,
     pub(crate) own: bool,
 }
