@@ -22,7 +22,7 @@ pub(crate) async fn install(cms: &Cms, change: &mut Change, tables: &Tables, plu
 fn told(plugin: &Plugin, error: Error) -> Error {
     match error.database() {
         Some(sqlx::Error::Database(cause)) if error.code() == Code::Internal => {
-            load_error(format!("{}: the database refuses the declaration: {cause}.", plugin.id)).caused_by(error)
+            load_error(format!("{}: the database refuses the declaration: {}.", plugin.id, cause.message())).caused_by(error)
         }
         _ => error,
     }
