@@ -15,7 +15,7 @@ fn blog() -> Json {
             {"name": "tags", "type": "json"},
             {"name": "author_id", "type": "integer", "references": "authors"},
         ]},
-        {"name": "guarded", "require_if_match": true, "columns": [{"name": "title", "type": "text"}]},
+        {"name": "guarded", "require_if_match": true, "columns": [{"name": "title", "type": "text"}, {"name": "tags", "type": "json"}]},
     ]})
 }
 
@@ -273,6 +273,17 @@ async fn a_stale_change_is_refused() {
         .refused(428, "precondition_required")
         .await;
     site.admin("DELETE /api/backend/item?table=guarded&id=1").header("if-match", "*").expect(204).await;
+
+    let checklist = |id: i64| {
+        let body = json!({"table": "guarded", "column": "tags", "id": id, "add": ["x"]});
+        site.admin("POST /api/backend/actions/checklist").json(body)
+    };
+    let created = site.admin("POST /api/backend/item?table=guarded").json(json!({"title": "a"})).expect(201).await;
+    let etag = created.header("etag").to_owned();
+    checklist(2).refused(428, "precondition_required").await;
+    checklist(2).header("if-match", "\"x\"").refused(412, "stale").await;
+    checklist(2).header("if-match", &etag).expect(200).await;
+    checklist(2).header("if-match", &etag).refused(412, "stale").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

@@ -76,9 +76,12 @@ async fn each_type_has_one_form() {
         ("c_decimal", json!("123456789012345"), "123456789012345"),
         ("c_decimal", json!("1234567890.12345"), "1234567890.12345"),
         ("c_decimal", json!("0.00"), "0"),
+        ("c_decimal", json!("0.00000000000000000012"), "0.00000000000000000012"),
+        ("c_decimal", json!(format!("1.{}", "0".repeat(40))), "1"),
         ("c_date", json!("2024-02-29"), "\"2024-02-29\""),
         ("c_time", json!("09:30"), "\"09:30:00\""),
         ("c_time", json!("23:59:59.5"), "\"23:59:59.5\""),
+        ("c_time", json!("23:59:59.9999999"), "\"23:59:59.999999\""),
         ("c_datetime", json!("2026-11-21T10:30:00+01:00"), "\"2026-11-21T09:30:00Z\""),
         ("c_datetime", json!("2026-11-21T09:30:10.250Z"), "\"2026-11-21T09:30:10.25Z\""),
         ("c_datetime", json!("0001-01-01T00:00:00Z"), "\"0001-01-01T00:00:00Z\""),
@@ -93,6 +96,39 @@ async fn each_type_has_one_form() {
         }
     }
     assert_eq!(wrong, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn numbers_that_would_become_others_are_refused() {
+    let site = Site::builder().await.plugin(plugin()).open().await;
+    for (column, value) in [
+        ("c_decimal", r#""0.000000000000000000001""#),
+        ("c_decimal", r#""1234567890123456""#),
+        ("c_json", "12345678901234567890123"),
+        ("c_json", r#"{"a \" 1": [1, {"b": 18446744073709551616}]}"#),
+        ("c_json", "-9223372036854775809"),
+        ("c_json", "[0.1234567890123456789]"),
+        ("c_number", "123456789.123456789012e3"),
+    ] {
+        let body = format!("{{\"c_text\":\"12345678901234567890123\",\"{column}\":{value}}}");
+        let refused = site
+            .admin("POST /api/backend/item?table=types")
+            .header("content-type", "application/json")
+            .body(body)
+            .refused(422, "validation_failed")
+            .await;
+        assert_eq!(refused.json()["errors"][0]["code"], "range", "{value}");
+    }
+    for value in [
+        "18446744073709551615",
+        "-9223372036854775808",
+        "100000000000000000000",
+        "\"a \\\" 12345678901234567890123\"",
+        "[1e300,0.00000000000000000000000012345678901234567]",
+    ] {
+        let body = format!("{{\"c_json\":{value}}}");
+        site.admin("POST /api/backend/item?table=types").body(body).expect(201).await;
+    }
 }
 
 #[tokio::test]

@@ -32,7 +32,11 @@ async fn a_table_grows_and_never_shrinks() {
         ),
         (json!([{"name": "a", "type": "integer"}, {"name": "b", "type": "integer"}]), "column a would change its type"),
         (
-            json!([{"name": "a", "type": "text"}, {"name": "b", "type": "integer"}, {"name": "c", "type": "text", "required": true}]),
+            json!([
+                {"name": "a", "type": "text"},
+                {"name": "b", "type": "integer", "required": true, "default": 7},
+                {"name": "c", "type": "text", "required": true},
+            ]),
             "needs a default",
         ),
     ] {
@@ -86,4 +90,126 @@ async fn circles_of_references_are_told() {
     assert!(refused.detail().contains("circle"), "{refused}");
     let line = json!({"id": "c", "tables": [table("one", "two"), table("two", "two")]});
     Site::builder().await.plugin(line).open().await;
+}
+
+/// What is declared anew of a column that exists is carried out or refused, never only recorded.
+#[tokio::test]
+async fn a_column_becomes_unique_or_is_refused() {
+    let columns = |more: Json| {
+        let mut column = json!({"name": "a", "type": "text"});
+        column.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        shop(json!([column, {"name": "self", "type": "integer", "references": "orders"}]))
+    };
+    let site = Site::builder().await.plugin(columns(json!({}))).open().await;
+    for a in ["x", "x", "y"] {
+        site.admin("POST /api/backend/item?table=orders").json(json!({"a": a})).expect(201).await;
+    }
+    site.cms.close().await;
+    let settings = site.database.settings();
+    for (change, expected) in [
+        (json!({"unique": true}), "cannot become unique: 2 rows share"),
+        (json!({"required": true}), "`required` stays false"),
+        (json!({"default": "z"}), "`default` stays null"),
+        (json!({"references": "pages"}), "`references` stays null"),
+    ] {
+        for _ in 0..2 {
+            let plugin = serde_json::from_value(columns(change.clone())).unwrap();
+            let refused = cms_core::Cms::builder(settings.clone()).plugin(plugin).open().await.err().expect(expected);
+            assert!(refused.detail().contains(expected), "{refused}");
+        }
+    }
+    site.database.run("update orders set a = 'z' where id = 1".to_owned()).await;
+    let site = Site::on(site.database).plugin(columns(json!({"unique": true}))).open().await;
+    site.admin("POST /api/backend/item?table=orders").json(json!({"a": "y"})).refused(409, "conflict").await;
+    let site = reopen(site, columns(json!({}))).await.unwrap();
+    site.admin("POST /api/backend/item?table=orders").json(json!({"a": "y"})).expect(201).await;
+    // The index of a reference gives way to a unique one.
+    let unique =
+        shop(json!([{"name": "a", "type": "text"}, {"name": "self", "type": "integer", "references": "orders", "unique": true}]));
+    let site = reopen(site, unique).await.unwrap();
+    site.admin("PATCH /api/backend/item?table=orders&id=1").json(json!({"self": 1})).expect(200).await;
+    site.admin("PATCH /api/backend/item?table=orders&id=2").json(json!({"self": 1})).refused(409, "conflict").await;
+}
+
+#[tokio::test]
+async fn names_of_the_core_and_of_others_are_refused_before_anything_is_made() {
+    let first = json!({"id": "a", "tables": [{"name": "orders", "columns": [{"name": "a", "type": "text"}]}]});
+    let mut site = Site::builder().await.plugin(first.clone()).open().await;
+    for name in ["pages", "menu_items", "settings", "forms", "media", "orders"] {
+        site.cms.close().await;
+        let tables = json!([
+            {"name": "fresh", "columns": [{"name": "a", "type": "text"}]},
+            {"name": name, "columns": [{"name": "a", "type": "text"}]},
+        ]);
+        let clash = serde_json::from_value(json!({"id": "c", "tables": tables})).unwrap();
+        let settings = site.database.settings();
+        let builder = cms_core::Cms::builder(settings).plugin(serde_json::from_value(first.clone()).unwrap());
+        let refused = builder.plugin(clash).open().await.err().expect(name);
+        assert!(refused.detail().contains("is declared by"), "{refused}");
+        site = Site::on(site.database).plugin(first.clone()).open().await;
+        let names = site.cms.db().table_names().await.unwrap();
+        assert!(!names.iter().any(|n| n == "fresh" || (n == name && name != "orders")), "{names:?}");
+    }
+}
+
+#[tokio::test]
+async fn references_lead_to_tables_that_exist() {
+    let plugin = |target: &str, kind: &str| {
+        let columns = json!([{"name": "r", "type": kind, "references": target}]);
+        let adopted = json!({"name": "theirs", "source": "Their things", "adopt": true});
+        let keyed = json!({"name": "keyed", "adopt": true});
+        json!({"id": "shop", "tables": [adopted, keyed, {"name": "orders", "columns": columns}]})
+    };
+    for (target, kind, expected) in [
+        ("nowhere", "integer", Some("no content table")),
+        ("cms_api_keys", "integer", Some("no content table")),
+        ("keyed", "text", Some("whose key is not `id`")),
+        ("theirs", "text", Some("another type")),
+        ("theirs", "integer", None),
+        ("pages", "integer", None),
+        ("orders", "integer", None),
+    ] {
+        let database = TestDatabase::new().await;
+        let sql = r#"create table "Their things" (id integer primary key); insert into "Their things" values (1);
+                     create table keyed (code varchar(9) primary key)"#;
+        database.run(sql.to_owned()).await;
+        match (Site::on(database).plugin(plugin(target, kind)).try_open().await, expected) {
+            (Err(refused), Some(expected)) => assert!(refused.detail().contains(expected), "{refused}"),
+            (Ok(site), None) => {
+                site.admin("POST /api/backend/item?table=orders").json(json!({"r": null})).expect(201).await;
+                site.admin("POST /api/backend/item?table=orders").json(json!({"r": 9})).refused(409, "conflict").await;
+            }
+            (found, _) => panic!("{target}: {:?}", found.err()),
+        }
+    }
+}
+
+/// What the engine says reaches the operator.
+#[tokio::test]
+async fn a_declaration_that_the_engine_refuses_is_told() {
+    let database = TestDatabase::new().await;
+    // An index of that name is there already.
+    database.run("create table x (a integer); create index orders_a on x (a)".to_owned()).await;
+    let plugin = shop(json!([{"name": "a", "type": "text", "unique": true}]));
+    let folder = database.folder.path().join("plugins/shop");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("plugin.json"), plugin.to_string()).unwrap();
+    let site = Site::on(database).open().await;
+    let problems = site.cms.plugins()[0].problems.join("; ");
+    assert!(problems.contains("shop: the database refuses") && problems.contains("orders_a"), "{problems}");
+    assert!(!site.cms.db().table_names().await.unwrap().contains(&"orders".to_owned()));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn processes_may_install_together() {
+    let site = Site::open().await;
+    let plugin = shop(json!([{"name": "a", "type": "text"}, {"name": "b", "type": "integer", "unique": true}]));
+    let open = || {
+        let plugin = serde_json::from_value(plugin.clone()).unwrap();
+        cms_core::Cms::builder(site.database.settings()).plugin(plugin).open()
+    };
+    for cms in futures_util::future::join_all((0..6).map(|_| open())).await {
+        assert!(cms.unwrap().tables().find("orders").is_some());
+    }
+    assert_eq!(site.database.count("select count(*) from cms_audit where action = 'install'").await, 1);
 }

@@ -1,7 +1,8 @@
 //! The schema is the same on both engines, and every statement fits it.
 
-use cms_core::{Clock, Cms, Random};
+use cms_core::{Clock, Cms, Random, settings::Secret};
 use serde_json::json;
+use sqlx::Executor;
 
 use crate::support::{Site, TestDatabase};
 
@@ -53,4 +54,32 @@ async fn without_migrate_nothing_is_created() {
     let refused = Site::on(database).settings(|s| s.migrate = false).try_open().await.err().unwrap();
     assert!(refused.detail().contains("cms migrate up"), "{refused}");
     assert_eq!(json!(refused.code().as_str()), "unavailable");
+}
+
+/// Looking needs neither a lock nor the right to write, and nor does starting with every step applied.
+#[tokio::test]
+async fn looking_at_the_schema_does_not_write() {
+    let site = Site::open().await;
+    let mut settings = site.database.settings();
+    let mut held = None;
+    if let Some(url) = &site.database.url {
+        settings.database_url = Some(Secret::new(format!("{url}&options[default_transaction_read_only]=on")));
+    } else {
+        let mut connection = site.database.sqlite_connection().await;
+        connection.execute("begin immediate").await.unwrap();
+        held = Some(connection);
+    }
+    let steps = site.cms.migrations(false).await.unwrap();
+    assert!(steps.iter().all(|step| step.applied));
+    for migrate in [false, true] {
+        settings.migrate = migrate;
+        Cms::open(settings.clone()).await.unwrap().ready().await.unwrap();
+    }
+    drop(held);
+
+    let empty = TestDatabase::new().await;
+    let steps = Cms::builder(empty.settings()).migrations(false).await.unwrap();
+    assert!(!steps.is_empty() && steps.iter().all(|step| !step.applied));
+    let names = if empty.is_postgres() { "pg_tables where schemaname = current_schema()" } else { "sqlite_schema" };
+    assert_eq!(empty.count(&format!("select count(*) from {names}")).await, 0);
 }

@@ -164,7 +164,7 @@ impl Cms {
         for table in &core.tables {
             resolved.push(registry::resolve(self.db(), &core, table).await?);
         }
-        tables.add(resolved)?;
+        tables.add(resolved);
         let mut states = Vec::new();
         for plugin in given {
             let problems = plugin.problems();
@@ -200,16 +200,18 @@ impl Cms {
     }
 
     async fn add_plugin(&self, tables: &mut Tables, plugin: &Plugin) -> Result<()> {
+        tables.check_names(plugin)?;
         if plugin.tables.iter().any(|table| !table.adopt) {
             let mut change = self.change(Actor::System).await?;
-            items::install::install(self, &mut change, plugin).await?;
+            items::install::install(self, &mut change, tables, plugin).await?;
             change.commit().await?;
         }
         let mut resolved = Vec::new();
         for table in &plugin.tables {
             resolved.push(registry::resolve(self.db(), plugin, table).await?);
         }
-        tables.add(resolved)
+        tables.add(resolved);
+        Ok(())
     }
 
     /// Takes over what other processes have committed since: epochs, and what is kept in memory. Runs by itself in the background,

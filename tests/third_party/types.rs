@@ -184,3 +184,139 @@ async fn sqlite_columns_may_hold_anything() {
     assert_eq!(matching(&site, "v", ("filter[b][eq]", "true")).await.len(), 2);
     assert_eq!(matching(&site, "v", ("filter[dt][eq]", "2024-05-06T05:08:09Z")).await.len(), 1);
 }
+
+/// A value of an adopted table that serde_json will not read does not stand in the way of changes to its row.
+#[tokio::test]
+async fn json_may_be_nested_deeply() {
+    let deep = format!("{}{}", "[".repeat(300), "]".repeat(300));
+    let sql = format!("create table d (id integer primary key, n int, j json); insert into d values (1, 1, '{deep}')");
+    let site = adopted(&sql, &sql, &["d"]).await;
+    let one = "/api/backend/item?table=d&id=1";
+    let record = |n: i32| format!("{{\"data\":{{\"id\":1,\"n\":{n},\"j\":{deep}}}}}");
+    assert_eq!(site.admin(&format!("GET {one}")).expect(200).await.text(), record(1));
+    assert_eq!(site.admin(&format!("PATCH {one}")).json(json!({"n": 2})).expect(200).await.text(), record(2));
+    let list = json!({"table": "d", "column": "j", "id": 1, "add": ["x"]});
+    site.admin("POST /api/backend/actions/checklist").json(list).refused(422, "validation_failed").await;
+    site.admin(&format!("DELETE {one}")).expect(204).await;
+    for like in [r#"'%"changed":["n"]%'"#, r#"'%"j":"nested too deeply; SHA-256 %"n":2%'"#] {
+        assert!(site.database.count(&format!("select count(*) from cms_events where body like {like}")).await > 0, "{like}");
+    }
+}
+
+#[tokio::test]
+async fn a_record_that_is_expanded_has_the_same_bytes() {
+    let sql = |json: &str| {
+        format!(
+            "create table b (id integer primary key, j {json}); create table a (id integer primary key, b integer references b (id)); \
+             insert into b values (1, '{{\"a\":  [1, 2]}}'); insert into a values (1, 1)"
+        )
+    };
+    let site = adopted(&sql("json"), &sql("jsonb"), &["a", "b"]).await;
+    let record = r#"{"id":1,"b":{"id":1,"j":{"a":[1,2]}}}"#;
+    let read = site.admin("GET /api/backend/item?table=a&id=1&expand=b").expect(200).await;
+    assert_eq!(read.text(), format!("{{\"data\":{record}}}"));
+    assert_eq!(walk(&site, "a", 1, &[("expand", "b")]).await, [record]);
+}
+
+#[tokio::test]
+async fn a_column_that_is_dropped_meanwhile_is_told() {
+    let sql = "create table t (id integer primary key, a text, b text); insert into t values (1, 'x', 'y')";
+    let site = adopted(sql, sql, &["t"]).await;
+    site.database.run("alter table t drop column b".to_owned()).await;
+    for line in ["POST /api/backend/item?table=t", "PATCH /api/backend/item?table=t&id=1"] {
+        let refused = site.admin(line).json(json!({"id": 2, "a": "z", "b": "z"})).refused(400, "database_error").await;
+        assert!(refused.text().contains("lost a column"), "{}", refused.text());
+    }
+}
+
+/// SQLite lets NULL into every key that is no INTEGER.
+#[tokio::test]
+async fn rows_whose_key_is_null_are_listed() {
+    let rows = "insert into k values (null, 1), ('b', 2), ('a', 3)";
+    let site = adopted(
+        &format!("create table k (code text primary key, n int); {rows}"),
+        &format!("create table k (code text unique, n int); {rows}"),
+        &["k"],
+    )
+    .await;
+    let all = walk(&site, "k", 1, &[]).await;
+    assert_eq!(all, [r#"{"code":"a","n":3}"#, r#"{"code":"b","n":2}"#, r#"{"code":null,"n":1}"#]);
+}
+
+#[tokio::test]
+async fn postgres_rules_of_others() {
+    let database = TestDatabase::new().await;
+    if !database.is_postgres() {
+        return;
+    }
+    let sql = "create domain inner_number as integer; create domain outer_number as inner_number check (value > 0); \
+        create table k (id integer, x text, n outer_number, r int4range, primary key (id) include (x), exclude using gist (r with &&)); \
+        create function refuse() returns trigger as $$ begin raise 'no' using errcode = 'insufficient_privilege'; end $$ language plpgsql; \
+        create trigger refuse before delete on k for each row execute function refuse(); \
+        insert into k values (1, 'x', 5, '[1,3)')";
+    database.run(sql.to_owned()).await;
+    let site = Site::on(database).plugin(json!({"id": "other", "tables": [{"name": "k", "adopt": true}]})).open().await;
+    let read = site.admin("GET /api/backend/item?table=k&id=1").expect(200).await;
+    assert_eq!(read.text(), r#"{"data":{"id":1,"x":"x","n":5,"r":"[1,3)"}}"#);
+    let post = |body: Json| site.admin("POST /api/backend/item?table=k").json(body);
+    post(json!({"id": 2, "r": "[2,4)"})).refused(409, "conflict").await;
+    post(json!({"id": 2, "n": "many"})).refused(422, "validation_failed").await;
+    post(json!({"id": 2, "n": -1})).refused(400, "database_error").await;
+    let refused = site.admin("DELETE /api/backend/item?table=k&id=1").refused(400, "database_error").await;
+    assert!(refused.text().contains("no right"), "{}", refused.text());
+}
+
+/// A record is found through the index of its key, whatever its type.
+#[tokio::test]
+async fn postgres_finds_keys_by_their_index() {
+    let database = TestDatabase::new().await;
+    if !database.is_postgres() {
+        return;
+    }
+    let types =
+        [("k_text", "text"), ("k_varchar", "varchar(40)"), ("k_char", "char(40)"), ("k_uuid", "uuid"), ("k_int", "bigint")];
+    for (name, kind) in types {
+        let value = if name == "k_int" { "n" } else { "cast(md5(cast(n as text)) as uuid)" };
+        database
+            .run(format!(
+                "create table {name} (id {kind} primary key, n int, pad text); insert into {name} \
+                 select cast(cast({value} as text) as {kind}), n, repeat('x', 50) from generate_series(1, 5000) n; analyze {name}"
+            ))
+            .await;
+    }
+    let tables: Vec<_> = types.iter().map(|(name, _)| json!({"name": name, "adopt": true})).collect();
+    let site = Site::on(database).plugin(json!({"id": "other", "tables": tables})).open().await;
+    let scans = |name: &str, how: &str| {
+        format!(
+            "select coalesce(sum({how}), 0)::bigint from pg_stat_user_tables where schemaname = current_schema() and relname = '{name}'"
+        )
+    };
+    let mut before = Vec::new();
+    for (name, _) in types {
+        before.push(site.database.count(&scans(name, "seq_scan")).await);
+    }
+    let seven = "8f14e45f-ceea-167a-5a36-dedd4bea2543";
+    for (name, _) in types {
+        let id = if name == "k_int" { "7" } else { seven };
+        let one = item(name, &[("id", id)]);
+        assert_eq!(site.admin(&format!("GET {one}")).expect(200).await.data()["n"], 7, "{name}");
+        site.admin(&format!("PATCH {one}")).json(json!({"n": 8})).expect(200).await;
+        site.admin(&format!("DELETE {one}")).expect(204).await;
+        for absent in ["8F14E45F-CEEA-167A-5A36-DEDD4BEA2543", "no key"] {
+            let status = if name == "k_int" { 400 } else { 404 };
+            site.admin(&format!("GET {}", item(name, &[("id", absent)]))).expect(status).await;
+        }
+    }
+    // What the connections counted is seen when they end.
+    site.cms.close().await;
+    for ((name, _), before) in types.iter().zip(before) {
+        for _ in 0..100 {
+            if site.database.count(&scans(name, "idx_scan")).await > 4 {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+        assert!(site.database.count(&scans(name, "idx_scan")).await > 4, "{name}");
+        assert_eq!(site.database.count(&scans(name, "seq_scan")).await, before, "{name}");
+    }
+}

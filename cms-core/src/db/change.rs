@@ -89,6 +89,14 @@ impl Change {
         })
     }
 
+    /// Waits until no other process alters the schema, and keeps them waiting until this change ends.
+    pub(crate) async fn lock_schema(&mut self) -> Result<()> {
+        match self.dialect.migration_lock() {
+            Some(lock) => self.script(lock.into_sql_str()).await,
+            None => Ok(()),
+        }
+    }
+
     /// The moment of this change: every row of it carries the same time.
     #[must_use]
     pub fn now(&self) -> Millis {

@@ -40,36 +40,51 @@ impl Db {
 
     /// Applies what is pending (`apply`) or only looks. Returns every step, those just applied with `applied: false`.
     pub(crate) async fn migrate(&self, clock: &Clock, random: &Random, apply: bool) -> Result<Vec<Migration>> {
+        let steps = compared(&self.steps_applied().await?)?;
+        if !apply || steps.iter().all(|step| step.applied) {
+            return Ok(steps);
+        }
         let mut change = Change::begin(self, clock, random, Actor::System).await?;
-        if let Some(lock) = self.dialect().migration_lock() {
-            change.script(lock.into_sql_str()).await?;
-        }
+        change.lock_schema().await?;
         change.script(sql::TABLE.into_sql_str()).await?;
-        let applied: Vec<(i64, String, String)> = change.all(sql::APPLIED, Vec::new()).await?;
-        let mut steps = Vec::new();
-        for step in cms_migrations::ALL {
-            let sum = checksum(step.sql);
-            let known = applied.iter().find(|(version, ..)| *version == step.version);
-            match known {
-                Some((.., known)) if *known != sum => return Err(edited(step.version, step.name)),
-                Some(_) => {}
-                None if apply => {
-                    change.script(AssertSqlSafe(self.dialect().fill(step.sql)).into_sql_str()).await?;
-                    change.run(sql::RECORD, args![step.version, step.name, sum, clock.now()]).await?;
-                }
-                None => {}
-            }
-            steps.push(Migration { version: step.version, name: step.name.to_owned(), applied: known.is_some() });
-        }
-        if let Some((version, name, _)) = applied.iter().find(|(version, ..)| !steps.iter().any(|s| s.version == *version)) {
-            return Err(Error::new(
-                Code::Unavailable,
-                format!("The database has step {version} ({name}), which this version does not know: run a newer cms."),
-            ));
+        let steps = compared(&change.all(sql::APPLIED, Vec::new()).await?)?;
+        for (step, _) in cms_migrations::ALL.iter().zip(&steps).filter(|(_, known)| !known.applied) {
+            change.script(AssertSqlSafe(self.dialect().fill(step.sql)).into_sql_str()).await?;
+            change.run(sql::RECORD, args![step.version, step.name, checksum(step.sql), clock.now()]).await?;
         }
         change.commit().await?;
         Ok(steps)
     }
+
+    /// Only reads: neither a lock nor the right to make tables is needed for looking.
+    async fn steps_applied(&self) -> Result<Vec<Applied>> {
+        match self.describe("cms_migrations").await? {
+            Some(_) => self.all(sql::APPLIED, Vec::new()).await,
+            None => Ok(Vec::new()),
+        }
+    }
+}
+
+/// Version, name and checksum of a step that the database has.
+type Applied = (i64, String, String);
+
+/// The steps of this version, each with whether the database has it.
+fn compared(applied: &[Applied]) -> Result<Vec<Migration>> {
+    let known = |version| cms_migrations::ALL.iter().any(|step| step.version == version);
+    if let Some((version, name, _)) = applied.iter().find(|(version, ..)| !known(*version)) {
+        return Err(Error::new(
+            Code::Unavailable,
+            format!("The database has step {version} ({name}), which this version does not know: run a newer cms."),
+        ));
+    }
+    let steps = cms_migrations::ALL.iter().map(|step| {
+        let found = applied.iter().find(|(version, ..)| *version == step.version);
+        if found.is_some_and(|(.., sum)| *sum != checksum(step.sql)) {
+            return Err(edited(step.version, step.name));
+        }
+        Ok(Migration { version: step.version, name: step.name.to_owned(), applied: found.is_some() })
+    });
+    steps.collect()
 }
 
 fn edited(version: i64, name: &str) -> Error {

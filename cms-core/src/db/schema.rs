@@ -28,6 +28,8 @@ pub struct DbColumn {
     pub cast: String,
     /// Refuses NULL.
     pub not_null: bool,
+    /// Rows may hold NULL all the same: SQLite lets it into keys, where nothing new should add it.
+    pub nullable: bool,
     /// Has a default, so it may be left out of an insert.
     pub has_default: bool,
     /// Computed by the engine, so it cannot be written.
@@ -71,6 +73,7 @@ impl Db {
                     cast: dialect.cast_type(&native),
                     native,
                     not_null: not_null || place > 0,
+                    nullable: !not_null && !rowid,
                     has_default: has_default || rowid,
                     generated,
                     references,

@@ -15,6 +15,12 @@ use crate::{
 /// Digits that both engines keep exactly.
 const DECIMAL_DIGITS: usize = 15;
 
+/// Places after the point, where SQLite keeps a decimal as a double.
+const DECIMAL_PLACES: usize = 20;
+
+/// The longest spelling of a decimal, zeros included.
+const DECIMAL_LENGTH: usize = 1000;
+
 /// The value in its one canonical form, or what is wrong with it.
 pub(crate) fn value(column: &Column, dialect: Dialect, sent: &Value) -> Result<Value, FieldError> {
     let wrong = |code: &'static str, message: &str| FieldError { field: column.name.clone(), code, message: message.to_owned() };
@@ -103,10 +109,13 @@ fn decimal(sent: &Value, spelled: &str, limited: bool) -> Checked<Value> {
     if !all_digits(whole) || !all_digits(fraction) {
         return Err(("type", "a decimal number is expected, such as 12.5"));
     }
-    let significant = format!("{}{}", whole, fraction.trim_end_matches('0'));
-    let count = significant.trim_start_matches('0').len();
-    if count > if limited { DECIMAL_DIGITS } else { 1000 } {
-        return Err(("range", "a decimal number of at most 15 digits is expected"));
+    if text.len() > DECIMAL_LENGTH {
+        return Err(("range", "a decimal number of at most 1000 characters is expected"));
+    }
+    let fraction = fraction.trim_end_matches('0');
+    let digits = format!("{whole}{fraction}").trim_start_matches('0').len();
+    if limited && (digits > DECIMAL_DIGITS || fraction.len() > DECIMAL_PLACES) {
+        return Err(("range", "a decimal number of at most 15 digits, 20 of its places after the point, is expected"));
     }
     Ok(Value::String(text))
 }
@@ -127,9 +136,11 @@ fn date(spelled: &str) -> Option<String> {
     (spelled.len() == 10 && date.year() > 0).then(|| date.to_string())
 }
 
+/// Microseconds, which is what PostgreSQL keeps; cut off, where it would round up to 24:00.
 fn time(spelled: &str) -> Option<String> {
     let time: civil::Time = spelled.parse().ok()?;
-    (spelled.as_bytes().get(2) == Some(&b':')).then(|| time.to_string())
+    let kept = time.with().subsec_nanosecond(time.subsec_nanosecond() / 1_000 * 1_000).build().ok()?;
+    (spelled.as_bytes().get(2) == Some(&b':')).then(|| kept.to_string())
 }
 
 /// RFC 3339; without an offset it is UTC. Own columns keep milliseconds, others microseconds.
@@ -172,6 +183,7 @@ mod tests {
             generated: false,
             references: None,
             length: None,
+            nullable: true,
             cast: String::new(),
             own: true,
         }
@@ -198,6 +210,10 @@ mod tests {
             (Kind::Decimal, json!("12.50"), ok(json!("12.50"))),
             (Kind::Decimal, json!("1234567890.12345"), ok(json!("1234567890.12345"))),
             (Kind::Decimal, json!("1234567890.123456"), Err("range")),
+            (Kind::Decimal, json!("0.00000000000000000001"), ok(json!("0.00000000000000000001"))),
+            (Kind::Decimal, json!("0.000000000000000000001"), Err("range")),
+            (Kind::Decimal, json!("1.000000000000000000000000"), ok(json!("1.000000000000000000000000"))),
+            (Kind::Decimal, json!("0".repeat(1001)), Err("range")),
             (Kind::Decimal, json!("1e5"), Err("type")),
             (Kind::Decimal, json!("."), Err("type")),
             (Kind::Boolean, json!(1), ok(json!(true))),
@@ -210,6 +226,7 @@ mod tests {
             (Kind::Date, json!("2023-02-29"), Err("type")),
             (Kind::Date, json!("2024-02-29T00:00:00Z"), Err("type")),
             (Kind::Time, json!("09:30"), ok(json!("09:30:00"))),
+            (Kind::Time, json!("23:59:59.9999999"), ok(json!("23:59:59.999999"))),
             (Kind::Time, json!("25:00"), Err("type")),
             (Kind::DateTime, json!("2026-11-21T10:30:00+01:00"), ok(json!("2026-11-21T09:30:00Z"))),
             (Kind::DateTime, json!("2026-11-21 09:30"), ok(json!("2026-11-21T09:30:00Z"))),

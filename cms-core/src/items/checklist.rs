@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value as Json};
 use sqlx::AssertSqlSafe;
 
-use super::{Items, select::Statement, write};
+use super::{IfMatch, Items, parsed, select::Statement, write};
 use crate::{Change, Code, Error, Result, db::dialect::Kind};
 
 /// A change of a checklist: either all values anew, or some to add and some to remove.
@@ -32,8 +32,8 @@ impl Items<'_> {
     /// Applies the change under the row's lock and returns the values as they are now.
     ///
     /// # Errors
-    /// `unknown_table`, `not_found`, `validation_failed` when the column holds no array.
-    pub async fn checklist(&self, change: &mut Change, request: &Checklist) -> Result<Vec<Json>> {
+    /// `unknown_table`, `not_found`, `stale`, `precondition_required`, `validation_failed` when the column holds no array.
+    pub async fn checklist(&self, change: &mut Change, request: &Checklist, if_match: &IfMatch) -> Result<Vec<Json>> {
         let table = self.writable(&request.table)?;
         let column = table.readable(&request.column).map_err(|e| Error::new(Code::DatabaseError, e.detail()))?;
         if column.kind != Kind::Json {
@@ -47,7 +47,8 @@ impl Items<'_> {
             other => other.to_string(),
         };
         let (key, before) = self.present(change, &table, &id, None).await?;
-        let old: Json = serde_json::from_str(&before).map_err(Error::internal)?;
+        if_match.check(&table, &before)?;
+        let old = parsed(&before)?;
         let values = applied(old.get(&request.column).unwrap_or(&Json::Null), request)?;
         let body = Map::from_iter([(request.column.clone(), Json::Array(values.clone()))]);
         let written = write::values(&table, self.0.vault(), &body, false)?;

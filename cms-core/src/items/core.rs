@@ -5,8 +5,11 @@ use crate::plugins::{ColumnDeclaration, Plugin, TableDeclaration};
 /// Names in the API and in the database, so that an adopted database may have a `pages` of its own.
 const SOURCES: &[(&str, &str)] = &[("pages", "cms_pages"), ("menu_items", "cms_menu_items"), ("settings", "cms_settings")];
 
+/// Names that are the core's, those of tables to come included.
+pub(super) const RESERVED: &[&str] = &["pages", "menu_items", "settings", "forms", "media"];
+
 /// The database's name of a core table.
-pub(super) fn source_of(name: &str) -> Option<&'static str> {
+fn source_of(name: &str) -> Option<&'static str> {
     SOURCES.iter().find(|(known, _)| *known == name).map(|(_, source)| *source)
 }
 

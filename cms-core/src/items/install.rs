@@ -1,10 +1,11 @@
 //! Making and extending the tables that plugins declare. Only additions happen by themselves; what would lose data is refused.
 
+use serde_json::json;
 use sqlx::{AssertSqlSafe, SqlSafeStr};
 
-use super::{check, registry::load_error, sql, table::Column};
+use super::{Tables, check, registry::load_error, sql, table::Column};
 use crate::{
-    AuditEntry, Change, Cms, Error, Result, args,
+    AuditEntry, Change, Cms, Code, Error, Result, args,
     db::{
         Dialect,
         dialect::{Col, Kind, quote},
@@ -12,19 +13,35 @@ use crate::{
     plugins::{ColumnDeclaration, Plugin, TableDeclaration},
 };
 
-/// Brings the declared tables of a plugin to their declared form.
-pub(crate) async fn install(cms: &Cms, change: &mut Change, plugin: &Plugin) -> Result<()> {
+/// Brings the declared tables of a plugin to their declared form. `tables`: those of the plugins before it.
+pub(crate) async fn install(cms: &Cms, change: &mut Change, tables: &Tables, plugin: &Plugin) -> Result<()> {
+    apply(cms, change, tables, plugin).await.map_err(|error| told(plugin, error))
+}
+
+/// What the engine says of a declaration is for the operator, who wrote it or can ask the one who did.
+fn told(plugin: &Plugin, error: Error) -> Error {
+    match error.database() {
+        Some(sqlx::Error::Database(cause)) if error.code() == Code::Internal => {
+            load_error(format!("{}: the database refuses the declaration: {}.", plugin.id, cause.message())).caused_by(error)
+        }
+        _ => error,
+    }
+}
+
+async fn apply(cms: &Cms, change: &mut Change, tables: &Tables, plugin: &Plugin) -> Result<()> {
+    // Processes that start together install one after the other; what is read below is what the last one left.
+    change.lock_schema().await?;
     let owned: Vec<&TableDeclaration> = plugin.tables.iter().filter(|t| !t.adopt).collect();
     for table in in_order_of_reference(&owned)? {
         let recorded: Option<(String, String)> = change.optional(sql::DECLARATION, args![&table.name]).await?;
         let text = serde_json::to_string(table).map_err(Error::internal)?;
         match recorded {
-            None => create(cms, change, plugin, table).await?,
+            None => create(cms, change, tables, plugin, table).await?,
             Some((owner, _)) if owner != plugin.id => {
                 return Err(load_error(format!("{}: the table {} belongs to the plugin {owner}.", plugin.id, table.name)));
             }
             Some((_, before)) if before == text => continue,
-            Some((_, before)) => extend(cms, change, plugin, table, &before).await?,
+            Some((_, before)) => extend(cms, change, tables, plugin, table, &before).await?,
         }
         change.run(sql::RECORD_DECLARATION, args![&table.name, &plugin.id, text, change.now()]).await?;
         change.touch(&table.name);
@@ -54,7 +71,7 @@ fn in_order_of_reference<'a>(tables: &[&'a TableDeclaration]) -> Result<Vec<&'a 
     Ok(ordered)
 }
 
-async fn create(cms: &Cms, change: &mut Change, plugin: &Plugin, table: &TableDeclaration) -> Result<()> {
+async fn create(cms: &Cms, change: &mut Change, tables: &Tables, plugin: &Plugin, table: &TableDeclaration) -> Result<()> {
     let dialect = cms.db().dialect();
     if cms.db().describe(&table.name).await?.is_some() {
         return Err(load_error(format!(
@@ -68,7 +85,8 @@ async fn create(cms: &Cms, change: &mut Change, plugin: &Plugin, table: &TableDe
         columns.push((own("language_short", Kind::Text), " not null".to_owned()));
     }
     for column in &table.columns {
-        columns.push((own(&column.name, kind(column)?), definition(dialect, column)?));
+        let target = target(cms, tables, plugin, column).await?;
+        columns.push((own(&column.name, kind(column)?), definition(dialect, column, target.as_deref())?));
     }
     run(change, dialect.create_table(&table.name, &columns)).await?;
     if table.multilanguage {
@@ -80,7 +98,14 @@ async fn create(cms: &Cms, change: &mut Change, plugin: &Plugin, table: &TableDe
     Ok(())
 }
 
-async fn extend(cms: &Cms, change: &mut Change, plugin: &Plugin, table: &TableDeclaration, before: &str) -> Result<()> {
+async fn extend(
+    cms: &Cms,
+    change: &mut Change,
+    tables: &Tables,
+    plugin: &Plugin,
+    table: &TableDeclaration,
+    before: &str,
+) -> Result<()> {
     let before: TableDeclaration = serde_json::from_str(before).map_err(Error::internal)?;
     let mut losses = Vec::new();
     for old in &before.columns {
@@ -108,7 +133,11 @@ async fn extend(cms: &Cms, change: &mut Change, plugin: &Plugin, table: &TableDe
         )));
     }
     let dialect = cms.db().dialect();
-    for column in table.columns.iter().filter(|c| !before.columns.iter().any(|old| old.name == c.name)) {
+    for column in &table.columns {
+        if let Some(old) = before.columns.iter().find(|old| old.name == column.name) {
+            alter(change, plugin, table, old, column).await?;
+            continue;
+        }
         if column.required && column.default.is_none() {
             return Err(load_error(format!(
                 "{}: {}.{} is new and required, so it needs a default for the rows that exist.",
@@ -116,17 +145,53 @@ async fn extend(cms: &Cms, change: &mut Change, plugin: &Plugin, table: &TableDe
             )));
         }
         let kind = kind(column)?;
+        let target = target(cms, tables, plugin, column).await?;
         let sql = format!(
             "alter table {} add column {} {}{}",
             quote(&table.name),
             quote(&column.name),
             dialect.declared_type(kind),
-            definition(dialect, column)?
+            definition(dialect, column, target.as_deref())?
         );
         run(change, sql).await?;
         index_column(change, table, column).await?;
     }
     Ok(())
+}
+
+/// What is declared anew of a column that exists. SQLite cannot alter columns, so what would need it is refused on both engines.
+async fn alter(
+    change: &mut Change,
+    plugin: &Plugin,
+    table: &TableDeclaration,
+    old: &ColumnDeclaration,
+    new: &ColumnDeclaration,
+) -> Result<()> {
+    let at = format!("{}: {}.{}", plugin.id, table.name, new.name);
+    let fixed = |c: &ColumnDeclaration| {
+        [("required", json!(c.required)), ("default", json!(c.default)), ("references", json!(c.references))]
+    };
+    if let Some(((what, was), _)) = fixed(old).into_iter().zip(fixed(new)).find(|(was, is)| was != is) {
+        return Err(load_error(format!(
+            "{at} exists, so its `{what}` stays {was}: declare it so again, or declare another column and copy the values."
+        )));
+    }
+    if old.unique == new.unique {
+        return Ok(());
+    }
+    let (name, column) = (quote(&table.name), quote(&new.name));
+    if new.unique {
+        let sql = format!(
+            "select count(*) from {name} where {column} in (select {column} from {name} group by {column} having count(*) > 1)"
+        );
+        let (rows,): (i64,) = change.one(AssertSqlSafe(sql), Vec::new()).await?;
+        if rows > 0 {
+            return Err(load_error(format!("{at} cannot become unique: {rows} rows share their value with another one.")));
+        }
+    }
+    // The index of a reference has the same name.
+    run(change, format!("drop index if exists {}", index_name(&table.name, &[&new.name]))).await?;
+    index_column(change, table, new).await
 }
 
 async fn loss(change: &mut Change, table: &TableDeclaration, column: &str, what: &str) -> Result<String> {
@@ -143,8 +208,30 @@ fn kind(column: &ColumnDeclaration) -> Result<Kind> {
     column.kind().ok_or_else(|| load_error(format!("column {} has no known type", column.name)))
 }
 
+/// The database's name of the table that a column refers to, whose key must be `id` and hold what the column holds.
+async fn target(cms: &Cms, tables: &Tables, plugin: &Plugin, column: &ColumnDeclaration) -> Result<Option<String>> {
+    let Some(name) = &column.references else { return Ok(None) };
+    let wrong = |what: String| Err(load_error(format!("{}: {} refers to {name:?}, {what}.", plugin.id, column.name)));
+    let (source, key) = match (plugin.tables.iter().find(|t| t.name == *name), tables.find(name)) {
+        (Some(other), _) if !other.adopt => (name.clone(), vec![("id".to_owned(), Kind::Integer)]),
+        (Some(other), _) => {
+            let source = other.source.as_ref().unwrap_or(name);
+            let described = cms.db().describe(source).await?;
+            let columns = described.iter().flat_map(|found| found.columns.iter().filter(|c| found.key.contains(&c.name)));
+            (source.clone(), columns.map(|c| (c.name.clone(), c.kind)).collect())
+        }
+        (None, Some(known)) => (known.source.clone(), known.key_columns().map(|c| (c.name.clone(), c.kind)).collect()),
+        (None, None) => return wrong("which is no content table of this plugin or of one before it".to_owned()),
+    };
+    match key.as_slice() {
+        [(id, kind)] if id == "id" && column.kind() == Some(*kind) => Ok(Some(source)),
+        [(id, kind)] if id == "id" => wrong(format!("whose id is of another type ({kind:?})")),
+        _ => wrong("whose key is not `id`".to_owned()),
+    }
+}
+
 /// ` not null default ... references ...`
-fn definition(dialect: Dialect, column: &ColumnDeclaration) -> Result<String> {
+fn definition(dialect: Dialect, column: &ColumnDeclaration, target: Option<&str>) -> Result<String> {
     let mut sql = String::new();
     if column.required {
         sql.push_str(" not null");
@@ -160,6 +247,7 @@ fn definition(dialect: Dialect, column: &ColumnDeclaration) -> Result<String> {
             generated: false,
             references: None,
             length: None,
+            nullable: true,
             cast: String::new(),
             own: true,
         };
@@ -168,9 +256,8 @@ fn definition(dialect: Dialect, column: &ColumnDeclaration) -> Result<String> {
         sql.push_str(" default ");
         sql.push_str(&dialect.literal(&dialect.stored(like.col(), value)));
     }
-    if let Some(target) = &column.references {
-        let table = super::core::source_of(target).unwrap_or(target);
-        sql.push_str(&format!(" references {} (\"id\")", quote(table)));
+    if let Some(target) = target {
+        sql.push_str(&format!(" references {} (\"id\")", quote(target)));
     }
     Ok(sql)
 }
@@ -184,9 +271,13 @@ async fn index_column(change: &mut Change, table: &TableDeclaration, column: &Co
 
 async fn index(change: &mut Change, unique: bool, table: &str, columns: &[&str]) -> Result<()> {
     let unique = if unique { "unique " } else { "" };
-    let name = quote(&format!("{table}_{}", columns.join("_")));
+    let name = index_name(table, columns);
     let columns: Vec<_> = columns.iter().map(|c| quote(c)).collect();
     run(change, format!("create {unique}index {name} on {} ({})", quote(table), columns.join(", "))).await
+}
+
+fn index_name(table: &str, columns: &[&str]) -> String {
+    quote(&format!("{table}_{}", columns.join("_")))
 }
 
 async fn run(change: &mut Change, sql: String) -> Result<()> {

@@ -13,10 +13,10 @@ pub(crate) mod sql;
 mod table;
 mod write;
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use data_encoding::BASE64URL_NOPAD;
-use serde_json::{Map, Value as Json};
+use serde_json::{Map, Value as Json, value::RawValue};
 use sqlx::AssertSqlSafe;
 
 pub use query::{Filter, Op, Query};
@@ -125,7 +125,9 @@ impl Items<'_> {
         conditions.query(&Query { language: None, ..query.clone() })?;
         let Statement { sql, args } = select::one(&tables, &table, conditions, query, false)?;
         let found: Option<(String,)> = self.0.db().optional(AssertSqlSafe(sql), args).await?;
-        found.map(|(json,)| table.compact(json)).ok_or_else(|| not_found(&table, id, query.language.as_deref()))
+        found
+            .map(|(json,)| table.compact(&tables, &query.expand, json))
+            .ok_or_else(|| not_found(&table, id, query.language.as_deref()))
     }
 
     /// The first record that matches, in the query's order.
@@ -154,7 +156,8 @@ impl Items<'_> {
             *place = format!("[{}]", before + query.limit);
         }
         let next = next.map(|place| cursor::encode(&table, query, &place));
-        Ok(List { records: table.compact(records.unwrap_or_default()), limit: query.limit, next, total })
+        let records = table.compact(&tables, &query.expand, records.unwrap_or_default());
+        Ok(List { records, limit: query.limit, next, total })
     }
 
     /// The content table that `column` refers to, to judge whether a caller may see it.
@@ -280,9 +283,10 @@ impl Items<'_> {
     async fn locked(&self, change: &mut Change, table: &Table, key: &Key) -> Result<Option<String>> {
         let mut conditions = Conditions::new(table);
         conditions.key(key);
-        let Statement { sql, args } = select::one(&self.0.tables(), table, conditions, &Query::default(), true)?;
-        let found: Option<(String,)> = change.optional(AssertSqlSafe(sql), args).await?;
-        Ok(found.map(|(json,)| table.compact(json)))
+        let tables = self.0.tables();
+        let Statement { sql, args } = select::one(&tables, table, conditions, &Query::default(), true)?;
+        let found: Option<(String,)> = change.optional(AssertSqlSafe(sql), args).await.map_err(|e| write::refused(table, e))?;
+        Ok(found.map(|(json,)| table.compact(&tables, &[], json)))
     }
 
     /// Event, audit row and epoch of a written record.
@@ -320,8 +324,18 @@ fn version(conditions: &mut Conditions, table: &Table, id: &str, language: &str)
     conditions.equals("language_short", language)
 }
 
+/// A record, to tell what of it changed. A value nested too deeply to be read, which only adopted tables hold, is replaced by a
+/// note with its hash: events cannot look for secrets inside it.
 fn parsed(json: &str) -> Result<Json> {
-    serde_json::from_str(json).map_err(Error::internal)
+    if let Ok(record) = serde_json::from_str(json) {
+        return Ok(record);
+    }
+    let members: BTreeMap<String, &RawValue> = serde_json::from_str(json).map_err(Error::internal)?;
+    let member = |(name, text): (String, &RawValue)| {
+        let note = || format!("nested too deeply; SHA-256 {}", crypto::sha256_hex(text.get().as_bytes()));
+        (name, serde_json::from_str(text.get()).unwrap_or_else(|_| note().into()))
+    };
+    Ok(Json::Object(members.into_iter().map(member).collect()))
 }
 
 fn not_found(table: &Table, id: &str, language: Option<&str>) -> Error {

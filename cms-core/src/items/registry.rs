@@ -25,17 +25,22 @@ impl Tables {
         self.0.values()
     }
 
-    /// Adds the tables of one plugin, or none of them.
-    pub(crate) fn add(&mut self, tables: Vec<Table>) -> Result<()> {
-        if let Some(clash) = tables.iter().find(|table| self.0.contains_key(&table.name)) {
-            let other = self.0.get(&clash.name).map_or("", |t| &t.plugin);
-            return Err(load_error(format!(
-                "The content table {} is declared by {other} already: give one of the two another name (and `source` for the name in the database).",
-                clash.name
-            )));
+    /// Whether the names of a plugin's tables are free. Asked before anything is made for it.
+    pub(crate) fn check_names(&self, plugin: &Plugin) -> Result<()> {
+        for name in plugin.tables.iter().map(|table| table.name.as_str()) {
+            let owner = self.0.get(name).map(|table| table.plugin.as_str());
+            if let Some(owner) = owner.or_else(|| super::core::RESERVED.contains(&name).then_some("core")) {
+                return Err(load_error(format!(
+                    "The content table {name} is declared by {owner} already: give one of the two another name (and `source` for the name in the database)."
+                )));
+            }
         }
-        self.0.extend(tables.into_iter().map(|table| (table.name.clone(), Arc::new(table))));
         Ok(())
+    }
+
+    /// Adds the tables of one plugin, whose names were checked.
+    pub(crate) fn add(&mut self, tables: Vec<Table>) {
+        self.0.extend(tables.into_iter().map(|table| (table.name.clone(), Arc::new(table))));
     }
 }
 
@@ -109,6 +114,7 @@ fn column(db: &Db, own: bool, found: &DbColumn, wanted: Option<&ColumnDeclaratio
         generated: found.generated,
         references: wanted.and_then(|c| c.references.clone()),
         length: found.length,
+        nullable: found.nullable,
         cast,
         own,
     }

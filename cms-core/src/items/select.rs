@@ -104,8 +104,9 @@ impl<'a> Conditions<'a> {
     pub(super) fn key(&mut self, key: &Key) {
         let table = self.table;
         for (column, value) in table.key_columns().zip(&key.0) {
-            let part = format!("{} = {}", self.compared(column), self.bind(column, value));
-            self.parts.push(part);
+            let place = self.bind(column, value);
+            self.parts.push(format!("{} = {place}", self.compared(column)));
+            self.parts.extend(table.dialect.indexed("t", column.col(), self.args.len(), value));
         }
     }
 
@@ -214,7 +215,7 @@ impl<'a> Conditions<'a> {
             }
             let place = self.bind(column, value);
             let order = if *descending { "<" } else { ">" };
-            let nulls = if column.required { String::new() } else { format!(" or {e} is null") };
+            let nulls = if column.nullable { format!(" or {e} is null") } else { String::new() };
             let mut way = same.clone();
             way.push(format!("({e} {order} {place}{nulls})"));
             ways.push(way.join(" and "));

@@ -1,5 +1,6 @@
 //! A content table: its columns, its key, and what may be done with it.
 
+use super::Tables;
 use crate::{
     Code, Error, Result,
     db::dialect::{Col, Dialect, Kind, quote},
@@ -46,6 +47,8 @@ pub struct Column {
     pub references: Option<String>,
     /// Characters that it holds at most, where the engine refuses more.
     pub length: Option<usize>,
+    /// Rows may hold null, even where a new one is refused.
+    pub(crate) nullable: bool,
     pub(crate) cast: String,
     pub(crate) own: bool,
 }
@@ -81,9 +84,12 @@ impl Table {
         self.key.iter().map(|index| &self.columns[*index])
     }
 
-    /// The engine's JSON without white space: PostgreSQL keeps it inside JSON columns.
-    pub(crate) fn compact(&self, json: String) -> String {
-        let spaced = self.dialect == Dialect::Postgres && self.columns.iter().any(|c| c.kind == Kind::Json);
+    /// The engine's JSON without white space: PostgreSQL keeps it inside JSON columns, those of expanded records too.
+    pub(crate) fn compact(&self, tables: &Tables, expand: &[String], json: String) -> String {
+        let has_json = |table: &Table| table.columns.iter().any(|c| c.kind == Kind::Json);
+        let expanded =
+            self.columns.iter().filter(|c| expand.contains(&c.name)).filter_map(|c| tables.find(c.references.as_deref()?));
+        let spaced = self.dialect == Dialect::Postgres && (has_json(self) || expanded.into_iter().any(|table| has_json(&table)));
         if spaced { without_white_space(&json) } else { json }
     }
 

@@ -161,11 +161,19 @@ pub(super) fn refused(table: &Table, error: Error) -> Error {
                 "A reference does not fit{columns}: the row of {name} names a record that is missing, or is named by another record."
             ),
         ),
+        ErrorKind::ExclusionViolation => (Code::Conflict, format!("Another row of {name} excludes this one{columns}.")),
         ErrorKind::NotNullViolation => (Code::DatabaseError, format!("A column of {name} may not be null{columns}.")),
         ErrorKind::CheckViolation => (Code::DatabaseError, format!("A rule of {name} is not met{columns}.")),
         ErrorKind::Other if is_data_error(cause.code().as_deref()) => (
             Code::DatabaseError,
             format!("The database refuses a value for {name}{columns}: it does not fit the column's type or length."),
+        ),
+        ErrorKind::Other if cause.code().as_deref() == Some("42501") => {
+            (Code::DatabaseError, format!("The database user of the service has no right to do this to {name}{columns}."))
+        }
+        ErrorKind::Other if lacks_column(cause.as_ref()) => (
+            Code::DatabaseError,
+            format!("{name} has lost a column since the service read its schema{columns}: start the service again."),
         ),
         _ => return error,
     };
@@ -174,6 +182,15 @@ pub(super) fn refused(table: &Table, error: Error) -> Error {
         .map(|n| FieldError { field: (*n).to_owned(), code: "refused", message: "refused by the database".to_owned() })
         .collect();
     Error::new(code, detail).with_fields(fields).caused_by(error)
+}
+
+/// A column was dropped or renamed while the service runs. SQLite has no code of its own for it.
+fn lacks_column(cause: &dyn sqlx::error::DatabaseError) -> bool {
+    match cause.code().as_deref() {
+        Some("42703") => true,
+        Some("1") => ["no such column", "has no column named"].iter().any(|told| cause.message().contains(told)),
+        _ => false,
+    }
 }
 
 /// SQLSTATE class 22 (data exception), 42804/42846 (types), 428C9 (generated); SQLite's 20 (mismatch), 25 (range), 18 (too big),

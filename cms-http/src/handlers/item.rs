@@ -88,7 +88,8 @@ pub(crate) async fn delete(call: &Call<'_>) -> Result<Reply> {
     call.commit(change, Reply::no_content(), false).await
 }
 
-fn if_match(call: &Call<'_>) -> Result<IfMatch> {
+/// What the caller demands of the record as it is.
+pub(super) fn if_match(call: &Call<'_>) -> Result<IfMatch> {
     Ok(IfMatch::parse(call.request.header("if-match")?))
 }
 

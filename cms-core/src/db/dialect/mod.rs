@@ -153,6 +153,26 @@ impl Dialect {
         }
     }
 
+    /// What makes the key's index usable, beside the comparison of [`Dialect::compared`], with which it says nothing more: the
+    /// plain column against parameter `n`. Only PostgreSQL's texts are compared as something other than their index holds.
+    pub fn indexed(self, of: &str, col: Col, n: usize, value: &serde_json::Value) -> Option<String> {
+        let cast = match (self, col.kind, col.native) {
+            (Self::Postgres, Kind::Text, "") => format!("${n}"),
+            (Self::Postgres, Kind::Text, PADDED) => format!("cast(${n} as {PADDED})"),
+            (Self::Postgres, Kind::Text, "uuid") => {
+                // Other spellings would not be found by their text either, and might not be cast.
+                let canonical =
+                    value.as_str().is_some_and(|text| uuid::Uuid::try_parse(text).is_ok_and(|id| id.to_string() == text));
+                if !canonical {
+                    return Some("1 = 0".to_owned());
+                }
+                format!("cast(${n} as uuid)")
+            }
+            _ => return None,
+        };
+        Some(format!("{of}.{} = {cast}", quote(col.name)))
+    }
+
     /// Binds a checked value, as [`crate::items`] writes it, for comparison with `col`.
     pub fn comparable(self, col: Col, value: &serde_json::Value) -> Value {
         use serde_json::Value as Json;

@@ -15,15 +15,17 @@ impl Dialect {
                  null from pragma_table_xinfo($1) c where c.hidden <> 1 order by c.cid"
             }
             Self::Postgres => {
-                "select cast(a.attname as text), format_type(case when t.typtype = 'd' then t.typbasetype else a.atttypid end, null), \
+                "select cast(a.attname as text), format_type((with recursive d (id) as (select a.atttypid union all \
+                 select b.typbasetype from d join pg_type b on b.oid = d.id and b.typtype = 'd') \
+                 select d.id from d join pg_type b on b.oid = d.id and b.typtype <> 'd'), null), \
                  a.attnotnull, a.atthasdef or a.attidentity <> '', a.attgenerated <> '' or a.attidentity = 'a', \
-                 cast(coalesce(array_position(i.indkey, a.attnum) + 1, 0) as bigint), \
+                 cast(case when array_position(i.indkey, a.attnum) < i.indnkeyatts then array_position(i.indkey, a.attnum) + 1 else 0 end as bigint), \
                  (select cast(r.relname as text) from pg_constraint f join pg_class r on r.oid = f.confrelid \
                  join pg_index k on k.indrelid = r.oid and k.indisprimary and k.indkey[0] = f.confkey[1] \
                  where f.conrelid = a.attrelid and f.contype = 'f' and f.conkey = array[a.attnum] limit 1), \
                  case when a.atttypmod > 4 and a.atttypid in (cast('bpchar' as regtype), cast('varchar' as regtype)) \
                  then cast(a.atttypmod - 4 as bigint) end \
-                 from pg_attribute a join pg_type t on t.oid = a.atttypid left join pg_index i on i.indrelid = a.attrelid and i.indisprimary \
+                 from pg_attribute a left join pg_index i on i.indrelid = a.attrelid and i.indisprimary \
                  where a.attrelid = to_regclass(quote_ident($1)) and a.attnum > 0 and not a.attisdropped order by a.attnum"
             }
         }
