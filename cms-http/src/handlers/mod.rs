@@ -5,4 +5,5 @@ pub(crate) mod checklist;
 pub(crate) mod health;
 pub(crate) mod item;
 pub(crate) mod keys;
+pub(crate) mod origins;
 pub(crate) mod pages;
