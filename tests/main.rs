@@ -18,6 +18,8 @@ mod keys;
 mod limiter;
 /// The real listener over sockets: slow, large and broken requests.
 mod listener;
+/// Origins: which pages may call, what browsers are told, how soon a change is in force.
+mod origins;
 /// What visitors read.
 mod pages;
 /// Plugins that declare tables: installed, extended, refused.

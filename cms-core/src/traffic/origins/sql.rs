@@ -3,7 +3,7 @@
 use super::Origin;
 use crate::{
     Code, Error, Result, args, clock,
-    db::{Change, Db, FromRow, Row, change::is_unique_violation},
+    db::{Change, Db, FromRow, Row, is_unique_violation},
 };
 
 crate::db::statements! {
