@@ -6,6 +6,8 @@ mod support;
 
 /// Bodies, parameters and paths that are wrong: the documented error, nothing written.
 mod bad_input;
+/// Pages of several origins in a real browser; only with CMS_TEST_BROWSER=1.
+mod browser;
 /// Codes, statuses and their documentation.
 mod errors;
 /// Reading and writing items: filters, order, cursors, versions, checklists, tags.
