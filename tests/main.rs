@@ -6,6 +6,8 @@ mod support;
 
 /// Bodies, parameters and paths that are wrong: the documented error, nothing written.
 mod bad_input;
+/// Pages of several origins in a real browser; only with CMS_TEST_BROWSER=1.
+mod browser;
 /// Codes, statuses and their documentation.
 mod errors;
 /// SQLite's shared commits: refused means not written.
@@ -20,6 +22,8 @@ mod keys;
 mod limiter;
 /// The real listener over sockets: slow, large and broken requests.
 mod listener;
+/// Origins: which pages may call, what browsers are told, how soon a change is in force.
+mod origins;
 /// What visitors read.
 mod pages;
 /// Plugins that declare tables: installed, extended, refused.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::{
-    commands::{audit, completions, config, doctor, exit_codes, init, items, keys, limits, migrate, serve},
+    commands::{audit, completions, config, doctor, exit_codes, init, items, keys, limits, migrate, origins, serve},
     output::Color,
 };
 
@@ -72,6 +72,9 @@ pub(crate) enum Command {
     /// API keys and their rights
     #[command(subcommand)]
     Keys(keys::KeysCommand),
+    /// Websites whose pages may call
+    #[command(subcommand)]
+    Origins(origins::OriginsCommand),
     /// Who did what to which row
     #[command(subcommand)]
     Audit(audit::AuditCommand),

@@ -14,7 +14,10 @@ use crate::{
     pages::Pages,
     plugins::{self, Plugin},
     settings::Settings,
-    traffic::limiter::Limiter,
+    traffic::{
+        limiter::Limiter,
+        origins::{Active, Origins},
+    },
 };
 
 /// An open site. Clones are cheap and share everything.
@@ -51,6 +54,7 @@ struct Inner {
     plugins: Vec<PluginState>,
     usage: Usage,
     limiter: Limiter,
+    origins: Active,
 }
 
 /// A plugin and whether it is in use.
@@ -135,6 +139,7 @@ impl Builder {
             plugins: Vec::new(),
             usage: Usage::default(),
             limiter,
+            origins: Active::default(),
         };
         let cms = Cms(Arc::new(inner));
         cms.load(plugins).await
@@ -246,6 +251,12 @@ impl Cms {
         Keys(self)
     }
 
+    /// Websites whose pages may call.
+    #[must_use]
+    pub fn origins(&self) -> Origins<'_> {
+        Origins(self)
+    }
+
     /// Rows of content tables.
     #[must_use]
     pub fn items(&self) -> Items<'_> {
@@ -300,6 +311,10 @@ impl Cms {
 
     pub(crate) fn vault(&self) -> &Vault {
         &self.0.vault
+    }
+
+    pub(crate) fn active_origins(&self) -> &Active {
+        &self.0.origins
     }
 
     pub(crate) fn usage(&self) -> &Usage {

@@ -47,6 +47,8 @@ codes! {
     ApiKeyForbidden = "api_key_forbidden",
     /// An endpoint of the backend needs a login or a key with a row for it.
     LoginRequired = "login_required",
+    /// The page that calls is of a website that is not registered.
+    OriginNotAllowed = "origin_not_allowed",
     /// The caller is known but may not do this.
     PermissionDenied = "permission_denied",
     /// Nothing is there.

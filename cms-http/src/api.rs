@@ -91,7 +91,7 @@ impl Api {
         let (method, path) = (parts.method.clone(), parts.uri.path().to_owned());
         let peer = parts.extensions.get().copied();
         let arrival = Arrival { method: parts.method, uri: parts.uri, headers: parts.headers, peer, operator };
-        let Passage { caller, outcome, allow, quota } = gate::pass(&self.0.cms, &self.0.metrics, arrival, body).await;
+        let Passage { caller, outcome, allow, quota, sharing } = gate::pass(&self.0.cms, &self.0.metrics, arrival, body).await;
         let mut reply = outcome.unwrap_or_else(|error| {
             if matches!(error.code(), Code::Internal | Code::Unavailable) {
                 tracing::error!(error = ?error, "request failed");
@@ -101,6 +101,7 @@ impl Api {
         if let Some(quota) = quota {
             gate::quota_headers(&quota, &mut reply.headers);
         }
+        gate::sharing_headers(sharing, &mut reply.headers);
         if let Some(allow) = allow {
             reply = reply.with(header::ALLOW, &allow);
         }

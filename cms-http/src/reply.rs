@@ -19,7 +19,7 @@ pub fn status_of(code: Code) -> StatusCode {
         | Code::ApiKeyExpired
         | Code::ApiKeyForbidden
         | Code::LoginRequired => StatusCode::UNAUTHORIZED,
-        Code::PermissionDenied => StatusCode::FORBIDDEN,
+        Code::OriginNotAllowed | Code::PermissionDenied => StatusCode::FORBIDDEN,
         Code::NotFound | Code::UnknownTable => StatusCode::NOT_FOUND,
         Code::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
         Code::Timeout => StatusCode::REQUEST_TIMEOUT,

@@ -5,7 +5,7 @@ use futures_util::future::BoxFuture;
 
 use crate::{
     gate::Call,
-    handlers::{audit, checklist, health, item, keys, limits, pages},
+    handlers::{audit, checklist, health, item, keys, limits, origins, pages},
     reply::Reply,
 };
 
@@ -47,6 +47,7 @@ const ROUTES: &[Route] = routes! {
     "/api/backend/keys" Backend GET keys::read, POST keys::create, PATCH keys::update, DELETE keys::delete;
     "/api/backend/keys/rotate" Backend POST keys::rotate;
     "/api/backend/keys/check" Backend GET keys::check;
+    "/api/backend/origins" Backend GET origins::read, POST origins::create, PATCH origins::update, DELETE origins::delete;
     "/api/backend/audit" Backend GET audit::list;
     "/api/backend/limits" Backend GET limits::read, DELETE limits::reset;
 };

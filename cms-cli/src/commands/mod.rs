@@ -13,6 +13,7 @@ pub(crate) mod items;
 pub(crate) mod keys;
 pub(crate) mod limits;
 pub(crate) mod migrate;
+pub(crate) mod origins;
 pub(crate) mod serve;
 pub(crate) mod start;
 #[cfg(feature = "tui")]
@@ -45,6 +46,7 @@ pub(crate) async fn run(cli: Cli, out: &Output) -> Done {
         Command::Items(command) => with_site(&global, out, async |site| items::run(&global, out, site, command).await).await,
         Command::Keys(command) => with_site(&global, out, async |site| keys::run(&global, out, site, command).await).await,
         Command::Limits(command) => with_site(&global, out, async |site| limits::run(out, site, &command).await).await,
+        Command::Origins(command) => with_site(&global, out, async |site| origins::run(&global, out, site, command).await).await,
         Command::Audit(command) => with_site(&global, out, async |site| audit::run(out, site, &command).await).await,
         Command::Config(command) => config::run(&global, out, &command),
         Command::Migrate(command) => migrate::run(&global, out, &command).await,

@@ -188,3 +188,7 @@ fn deferred(error: Error) -> Error {
         _ => error,
     }
 }
+
+pub(crate) fn is_unique_violation(error: &Error) -> bool {
+    matches!(error.database(), Some(sqlx::Error::Database(e)) if e.is_unique_violation())
+}

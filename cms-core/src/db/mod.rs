@@ -19,6 +19,7 @@ use std::sync::{
 
 use sqlx::SqlSafeStr;
 
+pub(crate) use change::is_unique_violation;
 pub use change::{Actor, AuditEntry, Change};
 pub use dialect::{Dialect, Kind};
 pub use epochs::Epochs;

@@ -15,6 +15,7 @@ pub(super) fn all() -> Vec<&'static str> {
         super::change::sql::ALL,
         super::migrate::sql::ALL,
         crate::keys::sql::ALL,
+        crate::traffic::origins::sql::ALL,
         crate::items::sql::ALL,
         crate::audit::sql::ALL,
         super::follow::sql::ALL,

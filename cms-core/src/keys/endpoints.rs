@@ -10,6 +10,7 @@ pub const ENDPOINTS: &[(&str, &[&str])] = &[
     ("/api/backend/keys", &["GET", "POST", "PATCH", "DELETE"]),
     ("/api/backend/keys/rotate", &["POST"]),
     ("/api/backend/keys/check", &["GET"]),
+    ("/api/backend/origins", &["GET", "POST", "PATCH", "DELETE"]),
     ("/api/backend/audit", &["GET"]),
     ("/api/backend/limits", &["GET", "DELETE"]),
 ];

@@ -3,6 +3,7 @@
 mod call;
 mod content;
 mod limit;
+mod origin;
 mod rights;
 
 use std::net::SocketAddr;
@@ -14,6 +15,7 @@ use serde_json::Value as Json;
 
 pub(crate) use call::{AsOperator, Call, Caller};
 pub(crate) use limit::headers as quota_headers;
+pub(crate) use origin::{Sharing, headers as sharing_headers};
 
 use crate::{
     idempotency,
@@ -43,6 +45,7 @@ pub(crate) struct Passage {
     pub(crate) outcome: Result<Reply>,
     pub(crate) allow: Option<String>,
     pub(crate) quota: Option<Quota>,
+    pub(crate) sharing: Sharing,
 }
 
 /// Runs a request.
@@ -52,7 +55,7 @@ where
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let caller = if arrival.operator { Caller::Operator } else { Caller::Anonymous };
-    let mut passage = Passage { caller, outcome: Ok(Reply::no_content()), allow: None, quota: None };
+    let mut passage = Passage { caller, outcome: Ok(Reply::no_content()), allow: None, quota: None, sharing: Sharing::None };
     passage.outcome = passage.run(cms, metrics, arrival, body).await;
     passage
 }
@@ -65,6 +68,7 @@ impl Passage {
     {
         let Arrival { method, uri, headers, peer, operator } = arrival;
         let client = limit::client(cms, peer, &headers);
+        let origin = if operator { Ok(None) } else { origin::judge(cms, &uri, &headers).await };
         let request = Canonical::new(method, &uri, headers);
         // A request that cannot be read is counted too.
         let path = request.as_ref().map_or_else(|_| uri.path(), |request| request.path.as_str());
@@ -74,13 +78,21 @@ impl Passage {
             _ => Ok(self.caller.clone()),
         };
         if !open && !operator {
+            self.sharing = origin.as_ref().ok().cloned().flatten().map_or(Sharing::Varies, Sharing::With);
             self.quota = limit::take(cms, &identified, client.address, path).await;
             if let Some(refusal) = self.quota.as_ref().and_then(limit::refusal) {
                 return Err(refusal);
             }
         }
+        let origin = if open { None } else { origin? };
         let request = request?;
+        if origin.is_none() && !operator {
+            origin::judge_referer(cms, &uri, &request).await?;
+        }
         check_host(cms, &uri, &request)?;
+        if let Some(reply) = origin.and_then(|_| origin::preflight(&request)) {
+            return Ok(reply);
+        }
         self.caller = identified?;
         let route = routes::find(&request.path);
         if !open {

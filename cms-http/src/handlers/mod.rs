@@ -6,4 +6,5 @@ pub(crate) mod health;
 pub(crate) mod item;
 pub(crate) mod keys;
 pub(crate) mod limits;
+pub(crate) mod origins;
 pub(crate) mod pages;

@@ -1,0 +1,145 @@
+//! Origins: the websites whose pages may call the API from a browser. In force from the next request on, in every process.
+
+mod active;
+mod form;
+pub(crate) mod sql;
+
+use serde::{Deserialize, Serialize};
+
+pub(crate) use active::Active;
+pub use form::{normalise, of_url};
+
+use crate::{AuditEntry, Change, Cms, Code, Error, Page, Result, clock};
+
+/// A registered origin.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Origin {
+    /// Its id.
+    pub id: i64,
+    /// `scheme://host[:port]`, in the spelling of [`normalise`].
+    pub origin: String,
+    /// False: registered, and refused.
+    pub active: bool,
+    /// When it was registered.
+    pub created_at: String,
+}
+
+/// What an origin is registered from.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewOrigin {
+    /// `scheme://host[:port]`, http or https.
+    pub origin: String,
+    /// False registers it without letting it in.
+    #[serde(default = "yes")]
+    pub active: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// What to change of an origin; what is None stays.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OriginPatch {
+    /// Another origin.
+    pub origin: Option<String>,
+    /// Let in or refuse.
+    pub active: Option<bool>,
+}
+
+/// The origins of a site: `cms.origins()`.
+pub struct Origins<'a>(pub(crate) &'a Cms);
+
+impl Origins<'_> {
+    /// Whether pages of this origin may call: it is the site's own (`site_url`), or registered and active. `origin` is in the
+    /// spelling of [`normalise`].
+    ///
+    /// # Errors
+    /// `unavailable` when the origins have changed and cannot be read.
+    pub async fn allows(&self, origin: &str) -> Result<bool> {
+        if self.0.settings().site_url.as_deref().and_then(of_url).is_some_and(|own| own == origin) {
+            return Ok(true);
+        }
+        self.0.active_origins().holds(self.0.db(), origin).await
+    }
+
+    /// Origins by id, a page at a time.
+    ///
+    /// # Errors
+    /// `bad_query` for a cursor that is not from here.
+    pub async fn list(&self, limit: u32, cursor: Option<&str>) -> Result<Page<Origin>> {
+        Page::by_id(b'o', limit, cursor, async |after, limit| sql::list(self.0.db(), after, limit).await, |origin| origin.id)
+            .await
+    }
+
+    /// One origin.
+    ///
+    /// # Errors
+    /// `not_found`.
+    pub async fn get(&self, id: i64) -> Result<Origin> {
+        sql::get(self.0.db(), id).await?.ok_or_else(|| not_found(id))
+    }
+
+    /// Registers an origin.
+    ///
+    /// # Errors
+    /// `validation_failed` for what is no origin, `conflict` when it is registered already.
+    pub async fn create(&self, change: &mut Change, new: NewOrigin) -> Result<Origin> {
+        let created_at = clock::rfc3339(change.now());
+        let mut origin = Origin { id: 0, origin: checked(&new.origin)?, active: new.active, created_at };
+        origin.id = sql::insert(change, &origin).await?;
+        record(change, "create", origin.id, &["origin", "active"]).await?;
+        Ok(origin)
+    }
+
+    /// Changes an origin.
+    ///
+    /// # Errors
+    /// As [`Origins::create`], and `not_found`.
+    pub async fn update(&self, change: &mut Change, id: i64, patch: OriginPatch) -> Result<Origin> {
+        let mut origin = sql::get_in(change, id).await?.ok_or_else(|| not_found(id))?;
+        let mut columns = Vec::new();
+        if let Some(text) = patch.origin {
+            origin.origin = checked(&text)?;
+            columns.push("origin");
+        }
+        if let Some(active) = patch.active {
+            origin.active = active;
+            columns.push("active");
+        }
+        sql::update(change, &origin).await?;
+        record(change, "update", id, &columns).await?;
+        Ok(origin)
+    }
+
+    /// Removes an origin.
+    ///
+    /// # Errors
+    /// `not_found`.
+    pub async fn delete(&self, change: &mut Change, id: i64) -> Result<()> {
+        sql::get_in(change, id).await?.ok_or_else(|| not_found(id))?;
+        sql::delete(change, id).await?;
+        record(change, "delete", id, &[]).await
+    }
+}
+
+fn not_found(id: i64) -> Error {
+    Error::new(Code::NotFound, format!("There is no origin with id {id}."))
+}
+
+fn checked(text: &str) -> Result<String> {
+    normalise(text).ok_or_else(|| {
+        Error::invalid_field(
+            "origin",
+            "format",
+            "https://host or http://host, with a port if need be, and nothing behind it; names in ASCII",
+        )
+    })
+}
+
+async fn record(change: &mut Change, action: &'static str, id: i64, columns: &[&str]) -> Result<()> {
+    change.touch(active::TABLE);
+    change.audit(AuditEntry { action, table: active::TABLE, id: &id.to_string(), columns }).await
+}

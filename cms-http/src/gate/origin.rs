@@ -1,0 +1,104 @@
+//! Which websites' pages may call: the browser names the origin, the gate judges it, the reply tells the browser.
+
+use cms_core::{
+    Cms, Code, Error, Result,
+    traffic::origins::{normalise, of_url},
+};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
+
+use crate::{reply::Reply, request::Canonical};
+
+/// What pages may read of a reply besides the headers that browsers always show.
+const EXPOSED: HeaderValue =
+    HeaderValue::from_static("X-RateLimit-Limit, X-RateLimit-Remaining, X-Request-Id, X-Cache, Age, ETag, Retry-After");
+const METHODS: &str = "GET, HEAD, POST, PATCH, DELETE";
+const MAX_AGE_S: &str = "600";
+
+/// What replies under `/api` tell browsers and the caches before them.
+#[derive(Debug, Default)]
+pub(crate) enum Sharing {
+    /// Nothing: the request is not subject to origins.
+    #[default]
+    None,
+    /// Another origin would get another reply.
+    Varies,
+    /// Pages of this origin may read it.
+    With(HeaderValue),
+}
+
+/// The origin of the page that calls, if it may; None when no page is named.
+///
+/// # Errors
+/// `origin_not_allowed`, also for `null`, for what is no origin and for more than one.
+pub(super) async fn judge(cms: &Cms, uri: &Uri, headers: &HeaderMap) -> Result<Option<HeaderValue>> {
+    let Some(sent) = single(headers, &header::ORIGIN)? else { return Ok(None) };
+    let origin = sent.to_str().ok().and_then(normalise).ok_or_else(refusal)?;
+    allowed(cms, &origin, uri, headers).await?;
+    Ok(Some(sent.clone()))
+}
+
+/// Public calls of funnels come from pages; a browser that names no origin may name the page.
+pub(super) async fn judge_referer(cms: &Cms, uri: &Uri, request: &Canonical) -> Result<()> {
+    if !request.path.starts_with("/api/formfunnel/") {
+        return Ok(());
+    }
+    let Some(sent) = single(&request.headers, &header::REFERER)?.filter(|sent| !sent.is_empty()) else { return Ok(()) };
+    let origin = sent.to_str().ok().and_then(of_url).ok_or_else(refusal)?;
+    allowed(cms, &origin, uri, &request.headers).await
+}
+
+fn single<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h HeaderValue>> {
+    let mut sent = headers.get_all(name).iter();
+    match (sent.next(), sent.next()) {
+        (first, None) => Ok(first),
+        _ => Err(refusal()),
+    }
+}
+
+/// The host that was asked, the site's own address, or registered and active.
+async fn allowed(cms: &Cms, origin: &str, uri: &Uri, headers: &HeaderMap) -> Result<()> {
+    let host = match uri.authority() {
+        Some(authority) => Some(authority.as_str()),
+        None => single(headers, &header::HOST)?.and_then(|host| host.to_str().ok()),
+    };
+    // The scheme is the page's: whether this service is reached over TLS is known to the proxy before it only.
+    let scheme = origin.split_once("://").map_or("", |(scheme, _)| scheme);
+    let same = host.and_then(|host| normalise(&format!("{scheme}://{host}"))).is_some_and(|own| own == origin);
+    if same || cms.origins().allows(origin).await? { Ok(()) } else { Err(refusal()) }
+}
+
+fn refusal() -> Error {
+    Error::new(Code::OriginNotAllowed, "Pages of this website may not call: an administrator can register its origin.")
+}
+
+/// The reply to a browser that asks before it sends.
+pub(super) fn preflight(request: &Canonical) -> Option<Reply> {
+    let asks = request.method == Method::OPTIONS && request.headers.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
+    if !asks {
+        return None;
+    }
+    let reply = Reply::no_content().with(header::ACCESS_CONTROL_ALLOW_METHODS, METHODS);
+    let reply = reply.with(header::ACCESS_CONTROL_MAX_AGE, MAX_AGE_S);
+    let asked = request.headers.get_all(header::ACCESS_CONTROL_REQUEST_HEADERS);
+    let lines = asked.iter().filter_map(|line| line.to_str().ok());
+    let names: Vec<_> = lines.flat_map(|line| line.split(',')).map(str::trim).filter(|name| is_token(name)).collect();
+    Some(if names.is_empty() { reply } else { reply.with(header::ACCESS_CONTROL_ALLOW_HEADERS, &names.join(", ")) })
+}
+
+/// The name of a header (RFC 9110, 5.6.2).
+fn is_token(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
+}
+
+/// What every reply under `/api` says.
+pub(crate) fn headers(sharing: Sharing, headers: &mut HeaderMap) {
+    if matches!(sharing, Sharing::None) {
+        return;
+    }
+    headers.append(header::VARY, HeaderValue::from_static("Origin"));
+    if let Sharing::With(origin) = sharing {
+        headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+        headers.insert(header::ACCESS_CONTROL_ALLOW_CREDENTIALS, HeaderValue::from_static("true"));
+        headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
+    }
+}
