@@ -8,6 +8,8 @@ mod support;
 mod bad_input;
 /// Pages of several origins in a real browser; only with CMS_TEST_BROWSER=1.
 mod browser;
+/// The cache of replies to anonymous visitors.
+mod cache;
 /// Codes, statuses and their documentation.
 mod errors;
 /// SQLite's shared commits: refused means not written.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::{
-    commands::{audit, completions, config, doctor, exit_codes, init, items, keys, limits, migrate, origins, serve},
+    commands::{audit, cache, completions, config, doctor, exit_codes, init, items, keys, limits, migrate, origins, serve},
     output::Color,
 };
 
@@ -78,6 +78,9 @@ pub(crate) enum Command {
     /// Who did what to which row
     #[command(subcommand)]
     Audit(audit::AuditCommand),
+    /// The cache of replies to anonymous visitors
+    #[command(subcommand)]
+    Cache(cache::CacheCommand),
     /// Buckets of the limiter
     #[command(subcommand)]
     Limits(limits::LimitsCommand),

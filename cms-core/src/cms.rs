@@ -15,6 +15,7 @@ use crate::{
     plugins::{self, Plugin},
     settings::Settings,
     traffic::{
+        cache::Followed,
         limiter::Limiter,
         origins::{Active, Origins},
     },
@@ -55,6 +56,7 @@ struct Inner {
     usage: Usage,
     limiter: Limiter,
     origins: Active,
+    cache: Followed,
 }
 
 /// A plugin and whether it is in use.
@@ -127,6 +129,7 @@ impl Builder {
                 "The database lacks migrations and migrate = false: run `cms migrate up`.",
             ));
         }
+        let cache = Followed::new(&settings.cache);
         let limiter = Limiter::new(&settings, clock.clone())?;
         let inner = Inner {
             db,
@@ -140,6 +143,7 @@ impl Builder {
             usage: Usage::default(),
             limiter,
             origins: Active::default(),
+            cache,
         };
         let cms = Cms(Arc::new(inner));
         cms.load(plugins).await
@@ -311,6 +315,10 @@ impl Cms {
 
     pub(crate) fn vault(&self) -> &Vault {
         &self.0.vault
+    }
+
+    pub(crate) fn followed_cache(&self) -> &Followed {
+        &self.0.cache
     }
 
     pub(crate) fn active_origins(&self) -> &Active {

@@ -7,6 +7,7 @@ pub(crate) mod sql {
         REPLIES = "delete from cms_idempotency where (caller, idempotency_key) in (select caller, idempotency_key from cms_idempotency \
                    where created_at <= $1 order by created_at limit 1000)";
         AUDIT = "delete from cms_audit where id in (select id from cms_audit where created_at <= $1 order by created_at limit 1000)";
+        CLEARS = "delete from cms_cache_clears where created_at <= $1 and id < (select max(id) from cms_cache_clears)";
         EVENTS = "delete from cms_events where id in (select id from cms_events where created_at <= $1 order by created_at limit 1000)";
     }
 }
@@ -28,6 +29,7 @@ impl Cms {
             (sql::REPLIES, self.idempotency_horizon()),
             (sql::AUDIT, days(keep.audit_days)),
             (sql::EVENTS, days(keep.events_days)),
+            (sql::CLEARS, days(1)),
         ];
         let mut removed = 0;
         for (statement, horizon) in due {

@@ -17,8 +17,8 @@ use tracing::Instrument as _;
 
 use crate::{
     Body,
-    gate::{self, Arrival, AsOperator, Caller, Passage},
-    metrics::Metrics,
+    gate::{self, Arrival, AsOperator, Caller, FrontendLogin, Passage},
+    kept::Kept,
     reply::Reply,
 };
 
@@ -48,7 +48,7 @@ struct Inner {
     /// Request ids are a random prefix and a number: unique without asking for randomness each time.
     prefix: String,
     count: AtomicU64,
-    metrics: Metrics,
+    kept: Kept,
 }
 
 impl Api {
@@ -58,7 +58,8 @@ impl Api {
     /// `internal_error` when the operating system has no randomness to give.
     pub fn new(cms: Cms) -> Result<Self> {
         let prefix = cms.random().bytes::<6>()?.iter().map(|byte| format!("{byte:02x}")).collect();
-        Ok(Self(Arc::new(Inner { cms, prefix, count: AtomicU64::new(0), metrics: Metrics::default() })))
+        let kept = Kept::new(cms.settings())?;
+        Ok(Self(Arc::new(Inner { cms, prefix, count: AtomicU64::new(0), kept })))
     }
 
     /// The site behind it.
@@ -90,8 +91,9 @@ impl Api {
         let backend = parts.uri.path().starts_with("/api/backend/");
         let (method, path) = (parts.method.clone(), parts.uri.path().to_owned());
         let peer = parts.extensions.get().copied();
-        let arrival = Arrival { method: parts.method, uri: parts.uri, headers: parts.headers, peer, operator };
-        let Passage { caller, outcome, allow, quota, sharing } = gate::pass(&self.0.cms, &self.0.metrics, arrival, body).await;
+        let logged_in = parts.extensions.get::<FrontendLogin>().is_some();
+        let arrival = Arrival { method: parts.method, uri: parts.uri, headers: parts.headers, peer, operator, logged_in };
+        let Passage { caller, outcome, allow, quota, sharing } = gate::pass(&self.0.cms, &self.0.kept, arrival, body).await;
         let mut reply = outcome.unwrap_or_else(|error| {
             if matches!(error.code(), Code::Internal | Code::Unavailable) {
                 tracing::error!(error = ?error, "request failed");
@@ -111,7 +113,7 @@ impl Api {
         reply.headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         let status = reply.status.as_u16();
         let took = started.elapsed();
-        self.0.metrics.note(reply.status, took);
+        self.0.kept.metrics.note(reply.status, took);
         let duration_us = took.as_micros();
         match &caller {
             Caller::Anonymous => tracing::info!(%method, path, status, duration_us, "anonymous"),

@@ -5,7 +5,7 @@ use futures_util::future::BoxFuture;
 
 use crate::{
     gate::Call,
-    handlers::{audit, checklist, health, item, keys, limits, origins, pages},
+    handlers::{audit, cache, checklist, health, item, keys, limits, origins, pages},
     reply::Reply,
 };
 
@@ -25,12 +25,14 @@ pub(crate) type Handler = for<'a> fn(&'a Call<'a>) -> BoxFuture<'a, Result<Reply
 pub(crate) struct Route {
     pub(crate) path: &'static str,
     pub(crate) access: Access,
+    /// The tables its replies are made from; none: they are not cached.
+    pub(crate) tables: &'static [&'static str],
     pub(crate) methods: &'static [(&'static str, Handler)],
 }
 
 macro_rules! routes {
-    ($($path:literal $access:ident $($method:ident $handler:path),+;)*) => {
-        &[$(Route { path: $path, access: Access::$access, methods: &[$((stringify!($method), |call| Box::pin($handler(call)))),+] }),*]
+    ($($path:literal $access:ident $([$($table:literal),+])? $($method:ident $handler:path),+;)*) => {
+        &[$(Route { path: $path, access: Access::$access, tables: &[$($($table),+)?], methods: &[$((stringify!($method), |call| Box::pin($handler(call)))),+] }),*]
     };
 }
 
@@ -39,9 +41,9 @@ const ROUTES: &[Route] = routes! {
     "/readyz" Open GET health::ready;
     "/metrics" Open GET health::metrics;
     "/sitemap.xml" Open GET pages::sitemap;
-    "/api/pages" Public GET pages::read;
-    "/api/menu" Public GET pages::menu;
-    "/api/settings" Public GET pages::settings;
+    "/api/pages" Public ["pages"] GET pages::read;
+    "/api/menu" Public ["menu_items"] GET pages::menu;
+    "/api/settings" Public ["settings"] GET pages::settings;
     "/api/backend/item" Backend GET item::read, POST item::create, PATCH item::update, DELETE item::delete;
     "/api/backend/actions/checklist" Backend POST checklist::apply;
     "/api/backend/keys" Backend GET keys::read, POST keys::create, PATCH keys::update, DELETE keys::delete;
@@ -49,6 +51,7 @@ const ROUTES: &[Route] = routes! {
     "/api/backend/keys/check" Backend GET keys::check;
     "/api/backend/origins" Backend GET origins::read, POST origins::create, PATCH origins::update, DELETE origins::delete;
     "/api/backend/audit" Backend GET audit::list;
+    "/api/backend/cache" Backend GET cache::read, PATCH cache::update, DELETE cache::clear;
     "/api/backend/limits" Backend GET limits::read, DELETE limits::reset;
 };
 

@@ -52,6 +52,7 @@ impl TestDatabase {
         settings.dirs.plugins = folder.join("plugins");
         settings.dirs.media = folder.join("media");
         settings.languages = vec!["en".to_owned(), "de".to_owned()];
+        settings.cache.enabled = false;
         settings.limiter.store = cms_core::settings::LimiterStore::Off;
         settings.database_url = self.url.clone().map(Secret::new);
         settings.encryption_key = Some(Secret::new("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="));

@@ -5,4 +5,4 @@ pub mod process;
 pub mod site;
 
 pub use database::TestDatabase;
-pub use site::{Reply, Site, SiteBuilder};
+pub use site::{Ask, Reply, Site, SiteBuilder};

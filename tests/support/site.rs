@@ -136,6 +136,12 @@ impl Ask<'_> {
         self.header("x-api-key", key)
     }
 
+    /// What an embedding server says of the request.
+    pub fn extension(mut self, value: impl Clone + Send + Sync + 'static) -> Self {
+        self.request = self.request.extension(value);
+        self
+    }
+
     /// Where the request comes from.
     pub fn peer(mut self, peer: cms_http::Peer) -> Self {
         self.request = self.request.extension(peer);

@@ -1,6 +1,7 @@
 //! One file for each noun.
 
 pub(crate) mod audit;
+pub(crate) mod cache;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod demo;
@@ -45,6 +46,7 @@ pub(crate) async fn run(cli: Cli, out: &Output) -> Done {
         Command::Serve(args) => serve::run(&global, out, &args).await,
         Command::Items(command) => with_site(&global, out, async |site| items::run(&global, out, site, command).await).await,
         Command::Keys(command) => with_site(&global, out, async |site| keys::run(&global, out, site, command).await).await,
+        Command::Cache(command) => with_site(&global, out, async |site| cache::run(out, site, command).await).await,
         Command::Limits(command) => with_site(&global, out, async |site| limits::run(out, site, &command).await).await,
         Command::Origins(command) => with_site(&global, out, async |site| origins::run(&global, out, site, command).await).await,
         Command::Audit(command) => with_site(&global, out, async |site| audit::run(out, site, &command).await).await,

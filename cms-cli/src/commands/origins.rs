@@ -27,7 +27,7 @@ pub(crate) enum OriginsCommand {
     /// Register a website; its pages may call from the next request on
     #[command(after_help = "Example: cms origins add https://shop.example.org")]
     Add {
-        /// scheme://host[:port]
+        /// Scheme, host, and the port if it is not the usual one
         #[arg(value_name = "URL")]
         origin: String,
         /// Refused until it is activated
@@ -43,7 +43,7 @@ pub(crate) enum OriginsCommand {
     /// Whether pages of a website may call, by what is registered; exit code 0 or 1
     #[command(after_help = "The site's own host is always allowed.")]
     Check {
-        /// scheme://host[:port]
+        /// Scheme, host, and the port if it is not the usual one
         #[arg(value_name = "URL")]
         origin: String,
     },

@@ -18,6 +18,7 @@ pub(crate) mod sql {
 }
 
 /// How long other processes' commits may go unnoticed.
+#[cfg(feature = "postgres")]
 const POLL: Duration = Duration::from_millis(400);
 #[cfg(feature = "sqlite")]
 const POLL_FILE: Duration = Duration::from_millis(100);

@@ -16,6 +16,7 @@ pub(super) fn all() -> Vec<&'static str> {
         super::migrate::sql::ALL,
         crate::keys::sql::ALL,
         crate::traffic::origins::sql::ALL,
+        crate::traffic::cache::sql::ALL,
         crate::items::sql::ALL,
         crate::audit::sql::ALL,
         super::follow::sql::ALL,

@@ -12,6 +12,7 @@ pub const ENDPOINTS: &[(&str, &[&str])] = &[
     ("/api/backend/keys/check", &["GET"]),
     ("/api/backend/origins", &["GET", "POST", "PATCH", "DELETE"]),
     ("/api/backend/audit", &["GET"]),
+    ("/api/backend/cache", &["GET", "PATCH", "DELETE"]),
     ("/api/backend/limits", &["GET", "DELETE"]),
 ];
 

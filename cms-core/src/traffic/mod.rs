@@ -1,5 +1,6 @@
 //! What stands between the network and the work: the limiter, origins, the cache of replies.
 
 pub mod address;
+pub mod cache;
 pub mod limiter;
 pub mod origins;

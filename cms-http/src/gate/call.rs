@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json};
 use super::limit::Client;
 use crate::{
     idempotency,
-    metrics::Metrics,
+    kept::Kept,
     reply::Reply,
     request::{Canonical, bad},
 };
@@ -30,7 +30,7 @@ pub(crate) struct AsOperator;
 /// A request that has passed the gate, as handlers see it.
 pub(crate) struct Call<'a> {
     pub(crate) cms: &'a Cms,
-    pub(crate) metrics: &'a Metrics,
+    pub(crate) kept: &'a Kept,
     pub(crate) client: Client,
     pub(crate) request: &'a Canonical,
     pub(crate) caller: &'a Caller,

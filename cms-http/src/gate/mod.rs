@@ -1,5 +1,6 @@
 //! The one order of every request: limiter, origin, identity, cache, rights, body, repetition, handler.
 
+mod cache;
 mod call;
 mod content;
 mod limit;
@@ -13,13 +14,15 @@ use cms_core::{Cms, Code, Error, Result, traffic::limiter::Quota};
 use http::{HeaderMap, Method, StatusCode, Uri, header};
 use serde_json::Value as Json;
 
+pub use cache::FrontendLogin;
 pub(crate) use call::{AsOperator, Call, Caller};
 pub(crate) use limit::headers as quota_headers;
 pub(crate) use origin::{Sharing, headers as sharing_headers};
 
 use crate::{
     idempotency,
-    metrics::Metrics,
+    kept::Kept,
+    replies::Basis,
     reply::Reply,
     request::Canonical,
     routes::{self, Access},
@@ -37,6 +40,7 @@ pub(crate) struct Arrival {
     pub(crate) headers: HeaderMap,
     pub(crate) peer: Option<Peer>,
     pub(crate) operator: bool,
+    pub(crate) logged_in: bool,
 }
 
 /// A request's way through the gate: the outcome, and what every reply carries whatever the outcome.
@@ -49,24 +53,24 @@ pub(crate) struct Passage {
 }
 
 /// Runs a request.
-pub(crate) async fn pass<B>(cms: &Cms, metrics: &Metrics, arrival: Arrival, body: B) -> Passage
+pub(crate) async fn pass<B>(cms: &Cms, kept: &Kept, arrival: Arrival, body: B) -> Passage
 where
     B: http_body::Body,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let caller = if arrival.operator { Caller::Operator } else { Caller::Anonymous };
     let mut passage = Passage { caller, outcome: Ok(Reply::no_content()), allow: None, quota: None, sharing: Sharing::None };
-    passage.outcome = passage.run(cms, metrics, arrival, body).await;
+    passage.outcome = passage.run(cms, kept, arrival, body).await;
     passage
 }
 
 impl Passage {
-    async fn run<B>(&mut self, cms: &Cms, metrics: &Metrics, arrival: Arrival, body: B) -> Result<Reply>
+    async fn run<B>(&mut self, cms: &Cms, kept: &Kept, arrival: Arrival, body: B) -> Result<Reply>
     where
         B: http_body::Body,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let Arrival { method, uri, headers, peer, operator } = arrival;
+        let Arrival { method, uri, headers, peer, operator, logged_in } = arrival;
         let client = limit::client(cms, peer, &headers);
         let origin = if operator { Ok(None) } else { origin::judge(cms, &uri, &headers).await };
         let request = Canonical::new(method, &uri, headers);
@@ -111,8 +115,18 @@ impl Passage {
             },
             None => None,
         };
-        let call = Call { cms, metrics, client, request: &request, caller: &self.caller, body: json, repetition };
-        let reply = handler(&call).await;
+        let call = Call { cms, kept, client, request: &request, caller: &self.caller, body: json, repetition };
+        let rules = match cache::key(&request, &uri, Some(route), &self.caller, logged_in) {
+            Some(key) => Some((key, cms.cache_rules().await?)).filter(|(_, rules)| rules.may_keep(&request.path)),
+            None => None,
+        };
+        let reply = match rules {
+            Some((key, rules)) => {
+                let basis = || Basis::now(cms, route.tables, &rules);
+                kept.replies.get(cms, key, &request.path, &rules, basis, handler(&call)).await
+            }
+            None => handler(&call).await,
+        };
         if matches!(&reply, Err(e) if e.code() == Code::MethodNotAllowed) {
             self.allow = Some("GET, HEAD".to_owned());
         }

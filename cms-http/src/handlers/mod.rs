@@ -1,6 +1,7 @@
 //! One file for each resource: reads its parameters, calls `cms-core`, shapes the reply.
 
 pub(crate) mod audit;
+pub(crate) mod cache;
 pub(crate) mod checklist;
 pub(crate) mod health;
 pub(crate) mod item;

@@ -1,9 +1,9 @@
-//! The one spelling of an origin, as browsers write it: `scheme://host[:port]`.
+//! The one spelling of an origin, as browsers write it.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// The one spelling of an origin: lower case, no default port. None for all that is no origin of a website: other schemes, a path,
-/// a user, wildcards, `null`, and names that are not ASCII (browsers send their punycode).
+/// The one spelling of an origin, `scheme://host[:port]`: lower case, no default port. None for all that is no origin of a website:
+/// other schemes, a path, a user, wildcards, `null`, and names that are not ASCII (browsers send their punycode).
 ///
 /// ```
 /// use cms_core::traffic::origins::normalise;

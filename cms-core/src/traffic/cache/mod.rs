@@ -1,0 +1,197 @@
+//! The rules of the response cache: its settings, which every process follows, and requests to forget. The replies themselves are
+//! kept by `cms-http`.
+
+pub(crate) mod sql;
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use serde::{Deserialize, Serialize};
+
+use crate::{AuditEntry, Change, Cms, Error, FieldError, Result, db::Db};
+
+/// The table's name among the epochs.
+const TABLE: &str = "cache";
+const MAX_EXCLUDED: usize = 100;
+const MAX_TTL_S: i64 = 31_536_000;
+
+/// Settings in force: those changed while running, or else those configured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CacheSettings {
+    /// Whether replies are kept at all.
+    pub enabled: bool,
+    /// Seconds a reply is kept.
+    pub ttl_s: i64,
+    /// Beginnings of paths that are never kept.
+    pub exclude: Vec<String>,
+}
+
+/// What to change of the settings; what is None stays.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CachePatch {
+    /// On or off.
+    pub enabled: Option<bool>,
+    /// 1 second to a year.
+    pub ttl_s: Option<i64>,
+    /// At most 100 beginnings of paths, each starting with `/`.
+    pub exclude: Option<Vec<String>>,
+}
+
+/// Settings and requests to forget, as one state of the site.
+#[derive(Debug)]
+pub struct CacheRules {
+    /// The table's epoch at which they were read; None: not read yet.
+    epoch: Option<i64>,
+    /// Settings in force.
+    pub settings: CacheSettings,
+    /// Number and path prefix of each request to forget that is still known, in order.
+    clears: Vec<(i64, String)>,
+}
+
+impl CacheRules {
+    /// The number of the last request to forget: to be noted with a reply before it is made.
+    #[must_use]
+    pub fn last_clear(&self) -> i64 {
+        self.clears.last().map_or(0, |(number, _)| *number)
+    }
+
+    /// Whether a reply for `path`, made after request `seen`, was asked to be forgotten since.
+    #[must_use]
+    pub fn is_cleared(&self, path: &str, seen: i64) -> bool {
+        // Requests that are no longer known may have meant it.
+        let forgotten = self.clears.first().is_some_and(|(oldest, _)| seen < oldest - 1);
+        forgotten || self.clears.iter().rev().take_while(|(number, _)| *number > seen).any(|(_, prefix)| path.starts_with(prefix))
+    }
+
+    /// Whether replies for `path` may be kept.
+    #[must_use]
+    pub fn may_keep(&self, path: &str) -> bool {
+        self.settings.enabled && !self.settings.exclude.iter().any(|prefix| path.starts_with(prefix))
+    }
+}
+
+/// The rules in memory, as old as the epoch they were read at.
+pub(crate) struct Followed {
+    rules: ArcSwap<CacheRules>,
+    /// Of many requests after a change one reads, the others wait for it.
+    reading: tokio::sync::Mutex<()>,
+}
+
+impl Followed {
+    pub(crate) fn new(configured: &crate::settings::Cache) -> Self {
+        let rules = CacheRules { epoch: None, settings: configured_settings(configured), clears: Vec::new() };
+        Self { rules: ArcSwap::from_pointee(rules), reading: tokio::sync::Mutex::default() }
+    }
+
+    async fn rules(&self, db: &Db, configured: &crate::settings::Cache) -> Result<Arc<CacheRules>> {
+        let known = self.rules.load_full();
+        if known.epoch == Some(db.epochs().of(TABLE)) {
+            return Ok(known);
+        }
+        let _reading = self.reading.lock().await;
+        // Read before the rows: a commit in between makes the next request read again.
+        let epoch = Some(db.epochs().of(TABLE));
+        let known = self.rules.load_full();
+        if known.epoch == epoch {
+            return Ok(known);
+        }
+        let settings = sql::settings(db).await?.unwrap_or_else(|| configured_settings(configured));
+        let fresh = Arc::new(CacheRules { epoch, settings, clears: sql::clears(db).await? });
+        self.rules.store(fresh.clone());
+        Ok(fresh)
+    }
+}
+
+fn configured_settings(configured: &crate::settings::Cache) -> CacheSettings {
+    let ttl_s = i64::try_from(configured.ttl_s).unwrap_or(MAX_TTL_S);
+    CacheSettings { enabled: configured.enabled, ttl_s, exclude: configured.exclude.clone() }
+}
+
+impl Cms {
+    /// The rules of the response cache. Asks the database only after they have changed.
+    ///
+    /// # Errors
+    /// `unavailable` when they have changed and cannot be read.
+    pub async fn cache_rules(&self) -> Result<Arc<CacheRules>> {
+        self.followed_cache().rules(self.db(), &self.settings().cache).await
+    }
+
+    /// Changes the settings of the response cache, in every process.
+    ///
+    /// # Errors
+    /// `validation_failed` with the fields.
+    pub async fn change_cache(&self, change: &mut Change, patch: CachePatch) -> Result<CacheSettings> {
+        let mut settings = self.cache_rules().await?.settings.clone();
+        let mut columns = Vec::new();
+        if let Some(enabled) = patch.enabled {
+            settings.enabled = enabled;
+            columns.push("enabled");
+        }
+        if let Some(ttl_s) = patch.ttl_s {
+            settings.ttl_s = ttl_s;
+            columns.push("ttl_s");
+        }
+        if let Some(exclude) = patch.exclude {
+            settings.exclude = exclude;
+            columns.push("exclude");
+        }
+        check(&settings)?;
+        sql::save(change, &settings).await?;
+        record(change, "update", &columns).await?;
+        Ok(settings)
+    }
+
+    /// Makes every process forget the replies whose path begins with `prefix`; empty: all.
+    ///
+    /// # Errors
+    /// As every write.
+    pub async fn clear_cache(&self, change: &mut Change, prefix: &str) -> Result<()> {
+        sql::clear(change, prefix).await?;
+        record(change, "clear", &[]).await
+    }
+}
+
+fn check(settings: &CacheSettings) -> Result<()> {
+    let mut problems = Vec::new();
+    let mut add = |field: &str, message: String| problems.push(FieldError { field: field.to_owned(), code: "range", message });
+    if !(1..=MAX_TTL_S).contains(&settings.ttl_s) {
+        add("ttl_s", format!("seconds from 1 to {MAX_TTL_S}"));
+    }
+    if settings.exclude.len() > MAX_EXCLUDED
+        || settings.exclude.iter().any(|prefix| !prefix.starts_with('/') || prefix.len() > 200)
+    {
+        add("exclude", format!("at most {MAX_EXCLUDED} beginnings of paths, each starting with / and of at most 200 bytes"));
+    }
+    if problems.is_empty() { Ok(()) } else { Err(Error::invalid(problems)) }
+}
+
+async fn record(change: &mut Change, action: &'static str, columns: &[&str]) -> Result<()> {
+    change.touch(TABLE);
+    change.audit(AuditEntry { action, table: TABLE, id: "", columns }).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clear_meets_what_was_made_before_it() {
+        let settings = CacheSettings { enabled: true, ttl_s: 1, exclude: vec!["/api/menu".to_owned()] };
+        let rules = CacheRules { epoch: None, settings, clears: vec![(5, "/api/pages".to_owned()), (7, String::new())] };
+        for (path, seen, cleared) in [
+            ("/api/pages", 7, false),
+            ("/api/pages", 6, true),
+            ("/api/settings", 6, true),
+            ("/api/settings", 5, true),
+            ("/api/pages", 4, true),
+            ("/api/pages", 3, true),
+        ] {
+            assert_eq!(rules.is_cleared(path, seen), cleared, "{path} {seen}");
+        }
+        let one = CacheRules { clears: vec![(5, "/api/pages".to_owned())], ..rules };
+        assert!(!one.is_cleared("/api/settings", 4) && one.is_cleared("/api/pages", 4) && one.is_cleared("/api/settings", 3));
+        assert!(one.may_keep("/api/pages") && !one.may_keep("/api/menu"));
+        assert_eq!(one.last_clear(), 5);
+    }
+}

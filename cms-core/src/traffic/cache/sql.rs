@@ -1,0 +1,37 @@
+//! The statements of the cache's rules and the functions that run them.
+
+use super::CacheSettings;
+use crate::{
+    Error, Result, args,
+    db::{Change, Db},
+};
+
+crate::db::statements! {
+    SETTINGS = "select enabled, ttl_s, exclude from cms_cache_settings where id = 1";
+    SAVE = "insert into cms_cache_settings (id, enabled, ttl_s, exclude) values (1, $1, $2, $3) \
+            on conflict (id) do update set enabled = excluded.enabled, ttl_s = excluded.ttl_s, exclude = excluded.exclude";
+    CLEARS = "select id, prefix from cms_cache_clears order by id desc limit 1000";
+    CLEAR = "insert into cms_cache_clears (prefix, created_at) values ($1, $2)";
+}
+
+pub(super) async fn settings(db: &Db) -> Result<Option<CacheSettings>> {
+    let found: Option<(bool, i64, String)> = db.optional(SETTINGS, args![]).await?;
+    let Some((enabled, ttl_s, exclude)) = found else { return Ok(None) };
+    let exclude = serde_json::from_str(&exclude).map_err(Error::internal)?;
+    Ok(Some(CacheSettings { enabled, ttl_s, exclude }))
+}
+
+pub(super) async fn clears(db: &Db) -> Result<Vec<(i64, String)>> {
+    let mut clears: Vec<(i64, String)> = db.all(CLEARS, args![]).await?;
+    clears.reverse();
+    Ok(clears)
+}
+
+pub(super) async fn save(change: &mut Change, settings: &CacheSettings) -> Result<()> {
+    let exclude = serde_json::to_string(&settings.exclude).map_err(Error::internal)?;
+    change.run(SAVE, args![settings.enabled, settings.ttl_s, exclude]).await.map(drop)
+}
+
+pub(super) async fn clear(change: &mut Change, prefix: &str) -> Result<()> {
+    change.run(CLEAR, args![prefix, change.now()]).await.map(drop)
+}

@@ -1,0 +1,46 @@
+//! The cache's place in the gate: after it is known that nobody in particular asks.
+
+use std::fmt::Write as _;
+
+use http::{HeaderMap, Method, Uri, header};
+
+use super::Caller;
+use crate::{request::Canonical, routes::Route};
+
+/// Marks a request of a visitor who has logged in at the embedding server's front end: a request extension that this server sets.
+/// Such a request is never answered from the cache.
+#[derive(Clone, Copy, Debug)]
+pub struct FrontendLogin;
+
+/// Longer queries are not worth a place.
+const MAX_QUERY: usize = 2048;
+
+/// The key of a request that may be answered from the cache: host, path and sorted query are all that a reply depends on. `tables`
+/// of the route say what it is made from.
+pub(super) fn key(request: &Canonical, uri: &Uri, route: Option<&Route>, caller: &Caller, logged_in: bool) -> Option<String> {
+    let is_read = request.method == Method::GET || request.method == Method::HEAD;
+    let depends = route.is_some_and(|route| !route.tables.is_empty());
+    if !is_read || !depends || logged_in || !matches!(caller, Caller::Anonymous) || shows_somebody(&request.headers) {
+        return None;
+    }
+    let host = uri.authority().map(http::uri::Authority::as_str);
+    let host = host.or_else(|| request.headers.get(header::HOST).and_then(|host| host.to_str().ok())).unwrap_or_default();
+    let mut key = String::with_capacity(host.len() + request.path.len() + 32);
+    let _ = write!(key, "{}\n{}", host.to_ascii_lowercase(), request.path);
+    let mut query: Vec<&(String, String)> = request.query.iter().collect();
+    query.sort();
+    for (name, value) in query {
+        // Lengths keep one pair from looking like another.
+        let _ = write!(key, "\n{}:{name}={value}", name.len());
+    }
+    (key.len() <= MAX_QUERY).then_some(key)
+}
+
+/// Whether the request carries a login of some kind, good or not.
+fn shows_somebody(headers: &HeaderMap) -> bool {
+    let cookies = headers.get_all(header::COOKIE).iter();
+    let session = |line: &http::HeaderValue| {
+        line.to_str().map_or(true, |line| line.split(';').any(|c| c.trim().starts_with("cms_session=")))
+    };
+    headers.contains_key(header::AUTHORIZATION) || headers.contains_key("x-api-key") || cookies.into_iter().any(session)
+}

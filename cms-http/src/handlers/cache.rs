@@ -1,0 +1,37 @@
+//! `/api/backend/cache`
+
+use cms_core::Result;
+use http::StatusCode;
+use serde_json::json;
+
+use crate::{gate::Call, reply::Reply, request::bad};
+
+/// Settings and counters of this process.
+pub(crate) async fn read(call: &Call<'_>) -> Result<Reply> {
+    call.request.only(&[])?;
+    let rules = call.cms.cache_rules().await?;
+    let (entries, bytes, hits, misses) = call.kept.replies.figures().await;
+    let settings = &rules.settings;
+    let state = json!({"enabled": settings.enabled, "ttl_s": settings.ttl_s, "exclude": settings.exclude, "store": "memory",
+                       "entries": entries, "bytes": bytes, "hits": hits, "misses": misses});
+    Reply::of(StatusCode::OK, &state)
+}
+
+pub(crate) async fn update(call: &Call<'_>) -> Result<Reply> {
+    call.request.only(&[])?;
+    let patch = call.typed()?;
+    let mut change = call.change().await?;
+    let settings = call.cms.change_cache(&mut change, patch).await?;
+    call.commit(change, Reply::of(StatusCode::OK, &settings)?, false).await
+}
+
+pub(crate) async fn clear(call: &Call<'_>) -> Result<Reply> {
+    call.request.only(&["path"])?;
+    let prefix = call.request.parameter("path").unwrap_or_default();
+    if prefix.len() > 200 || (!prefix.is_empty() && !prefix.starts_with('/')) {
+        return Err(bad("path is the beginning of a path, such as /api/pages, of at most 200 bytes."));
+    }
+    let mut change = call.change().await?;
+    call.cms.clear_cache(&mut change, prefix).await?;
+    call.commit(change, Reply::no_content(), false).await
+}

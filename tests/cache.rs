@@ -1,0 +1,240 @@
+//! The cache of replies to anonymous visitors: fresh, bounded, never for anybody in particular.
+
+use std::sync::atomic::Ordering;
+
+use cms_core::{Clock, Cms, Random, settings::Settings};
+use cms_http::{Api, FrontendLogin};
+use serde_json::{Value as Json, json};
+
+use crate::support::{Ask, Reply, Site, TestDatabase};
+
+const HOME: &str = "GET /api/pages?view=home";
+
+fn on(settings: &mut Settings) {
+    settings.cache.enabled = true;
+    settings.cache.ttl_s = 300;
+}
+
+async fn filled(database: TestDatabase) -> Site {
+    let site = Site::on(database).settings(on).open().await;
+    let page = |id: i64, language: &str, url: &str| json!({"id": id, "base_id": 1, "language_short": language, "url_rewrite": url, "title": format!("T{id}"), "view": "home", "published": true});
+    site.admin("POST /api/backend/item?table=pages").json(json!([page(1, "en", "/"), page(2, "de", "/de")])).expect(201).await;
+    site.admin("POST /api/backend/item?table=settings")
+        .json(json!({"name": "claim", "value": 1, "public": true}))
+        .expect(201)
+        .await;
+    site
+}
+
+async fn site() -> Site {
+    filled(TestDatabase::new().await).await
+}
+
+fn state(reply: &Reply) -> String {
+    reply.headers.get("x-cache").map_or_else(|| "-".to_owned(), |value| value.to_str().unwrap().to_owned())
+}
+
+async fn asked(ask: Ask<'_>) -> String {
+    state(&ask.expect(200).await)
+}
+
+#[tokio::test]
+async fn missed_once_then_hit_until_it_is_old() {
+    let site = site().await;
+    let first = site.ask(HOME).expect(200).await;
+    assert_eq!((state(&first).as_str(), first.headers.get("age")), ("MISS", None));
+    site.clock.advance(7_900);
+    let sent = site.cms.db().statements_sent();
+    let second = site.ask(HOME).expect(200).await;
+    assert_eq!((state(&second).as_str(), second.header("age"), &second.body), ("HIT", "7", &first.body));
+    assert_eq!(second.header("etag"), first.header("etag"));
+    let unchanged = site.ask(HOME).header("if-none-match", first.header("etag")).expect(304).await;
+    assert_eq!(state(&unchanged), "HIT");
+    let head = site.ask("HEAD /api/pages?view=home").expect(200).await;
+    assert_eq!(
+        (state(&head).as_str(), head.body.is_empty(), head.header("content-length")),
+        ("HIT", true, first.body.len().to_string().as_str())
+    );
+    assert_eq!(site.cms.db().statements_sent(), sent, "a hit asks nobody");
+    site.clock.advance(300_000 - 7_900);
+    assert_eq!(asked(site.ask(HOME)).await, "MISS");
+}
+
+#[tokio::test]
+async fn fresh_right_after_every_kind_of_write() {
+    let site = site().await;
+    let patch = |title: &str| site.admin("PATCH /api/backend/item?table=pages&id=1").json(json!({"title": title}));
+    for (n, write) in [
+        patch("changed"),
+        site.admin("POST /api/backend/item?table=pages").json(json!({"title": "x", "url_rewrite": "/x"})),
+        site.admin("DELETE /api/backend/item?table=pages&id=2"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        site.ask(HOME).expect(200).await;
+        assert_eq!(asked(site.ask(HOME)).await, "HIT");
+        assert_eq!(asked(site.ask("GET /api/settings")).await, if n == 0 { "MISS" } else { "HIT" }, "other tables stay");
+        assert!(write.send().await.status.is_success());
+        let fresh = site.ask(HOME).expect(200).await;
+        assert_eq!((state(&fresh).as_str(), &fresh.data()["title"]), ("MISS", &json!("changed")));
+    }
+    assert_eq!(patch("x").header("if-match", "\"no\"").send().await.status, 412);
+    assert_eq!(asked(site.ask(HOME)).await, "HIT", "a refused write changes nothing");
+}
+
+/// Another process on the same database.
+async fn beside(site: &Site) -> (Cms, Api) {
+    let mut settings = site.database.settings();
+    on(&mut settings);
+    let cms = Cms::builder(settings).clock(Clock::fixed(site.clock.now())).random(Random::seeded(99)).open().await.unwrap();
+    (cms.clone(), Api::new(cms).unwrap())
+}
+
+#[tokio::test]
+async fn another_process_follows() {
+    let site = site().await;
+    let (cms, _api) = beside(&site).await;
+    site.ask(HOME).expect(200).await;
+    let mut change = cms.change(cms_core::Actor::Operator).await.unwrap();
+    let body = json!({"title": "elsewhere"});
+    let any = cms_core::items::IfMatch::Nothing;
+    cms.items().update(&mut change, "pages", "1", None, &any, body.as_object().unwrap()).await.unwrap();
+    change.commit().await.unwrap();
+    site.cms.catch_up().await.unwrap();
+    let fresh = site.ask(HOME).expect(200).await;
+    assert_eq!((state(&fresh).as_str(), &fresh.data()["title"]), ("MISS", &json!("elsewhere")));
+
+    let mut change = cms.change(cms_core::Actor::Operator).await.unwrap();
+    cms.clear_cache(&mut change, "/api/pages").await.unwrap();
+    change.commit().await.unwrap();
+    site.ask("GET /api/settings").expect(200).await;
+    site.cms.catch_up().await.unwrap();
+    assert_eq!(asked(site.ask(HOME)).await, "MISS");
+    assert_eq!(asked(site.ask("GET /api/settings")).await, "HIT");
+}
+
+#[tokio::test]
+async fn never_for_somebody_in_particular() {
+    let site = site().await;
+    site.ask(HOME).expect(200).await;
+    let key = site.key(&["GET /api/pages"]).await;
+    for (ask, expected) in [
+        (site.ask(HOME).key(&key), "-"),
+        (site.ask(HOME).header("authorization", "Bearer x"), "-"),
+        (site.ask(HOME).header("cookie", "a=b; cms_session=x"), "-"),
+        (site.ask(HOME).extension(FrontendLogin), "-"),
+        (site.ask(HOME).header("cookie", "theme=dark"), "HIT"),
+        (site.admin("GET /api/backend/item?table=pages"), "-"),
+        (site.ask("GET /healthz"), "-"),
+        (site.ask("GET /sitemap.xml"), "-"),
+    ] {
+        assert_eq!(asked(ask).await, expected);
+    }
+    site.ask(HOME).key("nonsense").refused(401, "api_key_invalid").await;
+    let forbidden = site.key(&["GET /api/menu"]).await;
+    site.ask(HOME).key(&forbidden).refused(401, "api_key_forbidden").await;
+}
+
+#[tokio::test]
+async fn what_differs_is_kept_apart() {
+    let site = site().await;
+    let other = |host: &str| site.ask(HOME).header("host", host);
+    assert_eq!((asked(other("a.example")).await, asked(other("A.example")).await), ("MISS".into(), "HIT".into()));
+    assert_eq!(asked(other("b.example")).await, "MISS");
+    assert_eq!(asked(site.ask("GET /api/pages?view=home&language=de")).await, "MISS");
+    assert_eq!(asked(site.ask("GET /api/pages?language=de&view=home")).await, "HIT", "the order of parameters does not matter");
+    assert_eq!(asked(site.ask("GET /api/pages?view=home&language=en")).await, "MISS");
+    let missing = site.ask("GET /api/pages?view=nothing").refused(404, "not_found").await;
+    assert_eq!(state(&missing), "-");
+    site.admin("POST /api/backend/item?table=pages")
+        .json(json!({"title": "n", "url_rewrite": "/n", "view": "nothing", "published": true}))
+        .expect(201)
+        .await;
+    site.ask("GET /api/pages?view=nothing").expect(200).await;
+    let long = format!("GET /api/pages?view=home&x={}", "a".repeat(3000));
+    assert_eq!(asked(site.ask(&long)).await, "-");
+}
+
+#[tokio::test]
+async fn settings_and_clears_are_in_force_at_once() {
+    let site = site().await;
+    let status = || async { site.admin("GET /api/backend/cache").expect(200).await.data() };
+    let patch = |body: Json| site.admin("PATCH /api/backend/cache").json(body);
+    site.ask(HOME).expect(200).await;
+    site.ask(HOME).expect(200).await;
+    let shown = status().await;
+    assert_eq!((&shown["enabled"], &shown["ttl_s"], &shown["store"]), (&json!(true), &json!(300), &json!("memory")));
+    assert_eq!((&shown["entries"], &shown["hits"], &shown["misses"]), (&json!(1), &json!(1), &json!(1)));
+    patch(json!({"exclude": ["/api/pages"]})).expect(200).await;
+    assert_eq!((asked(site.ask(HOME)).await, asked(site.ask("GET /api/menu")).await), ("-".into(), "MISS".into()));
+    patch(json!({"exclude": [], "enabled": false})).expect(200).await;
+    assert_eq!(asked(site.ask(HOME)).await, "-");
+    patch(json!({"enabled": true, "ttl_s": 10})).expect(200).await;
+    assert_eq!(asked(site.ask(HOME)).await, "HIT", "what was kept before is still good");
+    site.clock.advance(10_000);
+    assert_eq!(asked(site.ask(HOME)).await, "MISS");
+    site.admin("DELETE /api/backend/cache?path=/api/menu").expect(204).await;
+    assert_eq!(asked(site.ask(HOME)).await, "HIT");
+    site.admin("DELETE /api/backend/cache").expect(204).await;
+    assert_eq!(asked(site.ask(HOME)).await, "MISS");
+    for body in [json!({"ttl_s": 0}), json!({"exclude": ["api"]}), json!({"on": true})] {
+        patch(body).refused(422, "validation_failed").await;
+    }
+    site.admin("DELETE /api/backend/cache?path=pages").refused(400, "bad_query").await;
+    site.ask("GET /api/backend/cache").refused(401, "login_required").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn many_misses_at_once_fill_once() {
+    let site = site().await;
+    // The rules are read once.
+    site.ask("GET /api/menu").expect(200).await;
+    for round in 0..3 {
+        site.admin("PATCH /api/backend/item?table=pages&id=1").json(json!({"title": format!("r{round}")})).expect(200).await;
+        let before = site.cms.db().statements_sent();
+        let replies = futures_util::future::join_all((0..200).map(|_| site.ask(HOME).send())).await;
+        assert_eq!(site.cms.db().statements_sent() - before, 1);
+        assert!(replies.iter().all(|reply| reply.data()["title"] == format!("r{round}")));
+        assert_eq!(replies.iter().filter(|reply| state(reply) == "MISS").count(), 1);
+    }
+}
+
+#[tokio::test]
+async fn the_store_is_bounded() {
+    let change = |s: &mut Settings| {
+        on(s);
+        s.cache.max_bytes = 100_000;
+    };
+    let site = Site::builder().await.settings(change).open().await;
+    for n in 0..2000 {
+        site.ask(&format!("GET /api/settings?n={n}")).expect(200).await;
+    }
+    let shown = site.admin("GET /api/backend/cache").expect(200).await.data();
+    assert!(shown["bytes"].as_u64().unwrap() <= 100_000, "{shown}");
+}
+
+/// The command line beside a running service.
+#[tokio::test]
+async fn a_clear_from_the_command_line_reaches_the_service() {
+    use crate::support::process::{self, Served};
+    let database = TestDatabase::new().await;
+    process::run(&database, &["init"]);
+    let served = Served::start(&database, "warn");
+    let state = || served.get("/api/settings").lines().find_map(|line| line.strip_prefix("x-cache: ").map(str::to_owned));
+    assert_eq!((state().as_deref(), state().as_deref()), (Some("MISS"), Some("HIT")));
+    process::run(&database, &["cache", "clear", "--path", "/api/settings"]);
+    let began = std::time::Instant::now();
+    let tries = std::sync::atomic::AtomicU32::new(0);
+    while state().as_deref() != Some("MISS") {
+        tries.fetch_add(1, Ordering::Relaxed);
+        assert!(began.elapsed() < std::time::Duration::from_secs(5), "the service does not hear of it");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    println!("cleared after {:?}", began.elapsed());
+    process::run(&database, &["cache", "off"]);
+    while state().is_some() {
+        assert!(began.elapsed() < std::time::Duration::from_secs(10), "the service does not hear of it");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+}
