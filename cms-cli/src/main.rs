@@ -31,7 +31,11 @@ use crate::{args::Cli, exit::Exit, failure::Failure, output::Output};
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let out = Output::new(&cli.global);
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+    // On one core a second worker would only take turns with the first.
+    let one_core = std::thread::available_parallelism().is_ok_and(|cores| cores.get() == 1);
+    let mut builder =
+        if one_core { tokio::runtime::Builder::new_current_thread() } else { tokio::runtime::Builder::new_multi_thread() };
+    let runtime = match builder.enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
             out.failure(&Failure::new(Exit::Failed, format!("no threads can be started: {error}")));

@@ -76,7 +76,7 @@ impl Api {
     {
         let id = format!("{}-{:x}", self.0.prefix, self.0.count.fetch_add(1, Ordering::Relaxed));
         let span = tracing::info_span!("request", id);
-        self.answer(request, id).instrument(span).await
+        if span.is_disabled() { self.answer(request, id).await } else { self.answer(request, id).instrument(span).await }
     }
 
     async fn answer<B>(&self, request: Request<B>, id: String) -> Response<Body>
@@ -89,7 +89,8 @@ impl Api {
         let operator = parts.extensions.get::<AsOperator>().is_some();
         let is_head = parts.method == Method::HEAD;
         let backend = parts.uri.path().starts_with("/api/backend/");
-        let (method, path) = (parts.method.clone(), parts.uri.path().to_owned());
+        // Copied for the log only when it is written.
+        let logged = tracing::enabled!(tracing::Level::INFO).then(|| (parts.method.clone(), parts.uri.path().to_owned()));
         let peer = parts.extensions.get().copied();
         let logged_in = parts.extensions.get::<FrontendLogin>().is_some();
         let arrival = Arrival { method: parts.method, uri: parts.uri, headers: parts.headers, peer, operator, logged_in };
@@ -111,16 +112,20 @@ impl Api {
             reply.headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
         }
         reply.headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-        let status = reply.status.as_u16();
         let took = started.elapsed();
         self.0.kept.metrics.note(reply.status, took);
-        let duration_us = took.as_micros();
-        match &caller {
-            Caller::Anonymous => tracing::info!(%method, path, status, duration_us, "anonymous"),
-            Caller::Operator => tracing::debug!(%method, path, status, duration_us, "operator"),
-            Caller::Key(key) => tracing::info!(%method, path, status, duration_us, key = key.id, "key"),
+        if let Some((method, path)) = logged {
+            let (status, duration_us) = (reply.status.as_u16(), took.as_micros());
+            match &caller {
+                Caller::Anonymous => tracing::info!(%method, path, status, duration_us, "anonymous"),
+                Caller::Operator => tracing::debug!(%method, path, status, duration_us, "operator"),
+                Caller::Key(key) => tracing::info!(%method, path, status, duration_us, key = key.id, "key"),
+            }
         }
-        reply.with(REQUEST_ID, &id).into_response(is_head)
+        if let Ok(id) = HeaderValue::from_maybe_shared(bytes::Bytes::from(id)) {
+            reply.headers.insert(REQUEST_ID, id);
+        }
+        reply.into_response(is_head)
     }
 }
 

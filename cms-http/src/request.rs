@@ -97,6 +97,9 @@ fn query(raw: &str) -> Result<Vec<(String, String)>> {
 }
 
 fn decode(text: &str, plus_is_space: bool) -> Option<String> {
+    if !text.bytes().any(|byte| byte == b'%' || (plus_is_space && byte == b'+')) {
+        return Some(text.to_owned());
+    }
     let bytes = text.as_bytes();
     let broken = |at: usize| !matches!(bytes.get(at + 1..at + 3), Some([a, b]) if a.is_ascii_hexdigit() && b.is_ascii_hexdigit());
     if bytes.iter().enumerate().any(|(at, byte)| *byte == b'%' && broken(at)) {

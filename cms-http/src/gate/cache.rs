@@ -25,13 +25,20 @@ pub(super) fn key(request: &Canonical, uri: &Uri, route: Option<&Route>, caller:
     }
     let host = uri.authority().map(http::uri::Authority::as_str);
     let host = host.or_else(|| request.headers.get(header::HOST).and_then(|host| host.to_str().ok())).unwrap_or_default();
-    let mut key = String::with_capacity(host.len() + request.path.len() + 32);
-    let _ = write!(key, "{}\n{}", host.to_ascii_lowercase(), request.path);
+    let length = request.query.iter().map(|(name, value)| name.len() + value.len() + 8).sum::<usize>();
+    let mut key = String::with_capacity(host.len() + request.path.len() + length + 2);
+    key.push_str(host);
+    key.make_ascii_lowercase();
+    key.push('\n');
+    key.push_str(&request.path);
     let mut query: Vec<&(String, String)> = request.query.iter().collect();
     query.sort();
     for (name, value) in query {
         // Lengths keep one pair from looking like another.
-        let _ = write!(key, "\n{}:{name}={value}", name.len());
+        let _ = write!(key, "\n{}:", name.len());
+        key.push_str(name);
+        key.push('=');
+        key.push_str(value);
     }
     (key.len() <= MAX_QUERY).then_some(key)
 }

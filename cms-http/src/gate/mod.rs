@@ -25,7 +25,7 @@ use crate::{
     replies::Basis,
     reply::Reply,
     request::Canonical,
-    routes::{self, Access},
+    routes::{self, Access, Route},
 };
 
 /// The address of the peer, to be set as a request extension by whoever accepts connections. Without it the limiter counts all
@@ -76,7 +76,8 @@ impl Passage {
         let request = Canonical::new(method, &uri, headers);
         // A request that cannot be read is counted too.
         let path = request.as_ref().map_or_else(|_| uri.path(), |request| request.path.as_str());
-        let open = routes::find(path).map_or(!path.starts_with("/api/"), |route| route.access == Access::Open);
+        let route = routes::find(path);
+        let open = route.map_or(!path.starts_with("/api/"), |route| route.access == Access::Open);
         let identified = match &request {
             Ok(request) if !open && !operator => rights::identify(cms, request).await,
             _ => Ok(self.caller.clone()),
@@ -98,11 +99,10 @@ impl Passage {
             return Ok(reply);
         }
         self.caller = identified?;
-        let route = routes::find(&request.path);
         if !open {
             rights::admit(route, &request, &self.caller)?;
         }
-        let (raw, json) = self.judged_body(cms, &request, open, body).await?;
+        let (raw, json) = self.judged_body(cms, route, &request, open, body).await?;
         let route = route.ok_or_else(|| Error::new(Code::NotFound, "There is nothing at this address."))?;
         let Some(handler) = route.handler(request.method.as_str()) else {
             self.allow = Some(route.allow());
@@ -134,12 +134,18 @@ impl Passage {
     }
 
     /// Judges the caller's rights, then reads the body. Actions name their table in the body, so there it is read first.
-    async fn judged_body<B>(&self, cms: &Cms, request: &Canonical, open: bool, body: B) -> Result<content::ReadBody>
+    async fn judged_body<B>(
+        &self,
+        cms: &Cms,
+        route: Option<&Route>,
+        request: &Canonical,
+        open: bool,
+        body: B,
+    ) -> Result<content::ReadBody>
     where
         B: http_body::Body,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let route = routes::find(&request.path);
         let handled = route.is_some_and(|route| route.handler(request.method.as_str()).is_some());
         let expected = handled && content::takes_body(request);
         if expected && request.path.starts_with("/api/backend/actions/") && rights::may_act(request, &self.caller) {

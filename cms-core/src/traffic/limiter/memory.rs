@@ -12,17 +12,29 @@ use super::bucket::{self, Bucket, Fill, Owner, Quota};
 use crate::clock::Millis;
 
 const SHARDS: usize = 64;
-/// About 100 bytes each.
+/// About 64 bytes each, and as much again for the room of the tables.
 const MAX_ENTRIES: usize = 1_500_000;
 
 /// One bucket of one owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Slot {
     owner: Owner,
-    bucket: &'static str,
+    /// Index into [`bucket::ALL`].
+    bucket: u8,
 }
 
-type Shard = HashMap<Slot, (Bucket, Fill)>;
+impl Slot {
+    fn new(owner: Owner, bucket: &Bucket) -> Self {
+        let index = bucket::ALL.iter().position(|known| known.name == bucket.name).unwrap_or_default();
+        Self { owner, bucket: u8::try_from(index).unwrap_or_default() }
+    }
+
+    fn kind(self) -> &'static Bucket {
+        &bucket::ALL[usize::from(self.bucket)]
+    }
+}
+
+type Shard = HashMap<Slot, Fill>;
 
 /// The buckets of this process.
 pub struct Memory {
@@ -53,15 +65,19 @@ impl Memory {
     pub fn take(&self, owner: Owner, buckets: &[Bucket], now: Millis) -> Quota {
         // All buckets of a request have the same owner, so one lock holds them all still.
         let mut shard = self.shard(owner);
-        let mut fills: [Fill; 4] = [Fill { tokens: 0.0, at: now }; 4];
-        for (fill, bucket) in fills.iter_mut().zip(buckets) {
-            let slot = Slot { owner, bucket: bucket.name };
-            *fill = shard.buckets.get(&slot).map_or_else(|| bucket.full(now), |(_, fill)| *fill);
+        if let [only] = buckets {
+            let fill = shard.buckets.entry(Slot::new(owner, only)).or_insert_with(|| only.full(now));
+            let quota = bucket::take(buckets, std::slice::from_mut(fill), now);
+            shard.sweep(now);
+            return quota;
         }
-        let count = buckets.len().min(fills.len());
-        let quota = bucket::take(&buckets[..count], &mut fills[..count], now);
-        for (fill, bucket) in fills.iter().zip(buckets) {
-            shard.buckets.insert(Slot { owner, bucket: bucket.name }, (*bucket, *fill));
+        let mut fills: Vec<Fill> = buckets
+            .iter()
+            .map(|bucket| shard.buckets.get(&Slot::new(owner, bucket)).copied().unwrap_or_else(|| bucket.full(now)))
+            .collect();
+        let quota = bucket::take(buckets, &mut fills, now);
+        for (fill, bucket) in fills.into_iter().zip(buckets) {
+            shard.buckets.insert(Slot::new(owner, bucket), fill);
         }
         shard.sweep(now);
         quota
@@ -77,12 +93,10 @@ impl Memory {
         let mut used = Vec::new();
         for shard in &self.shards {
             let shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
-            let fills = shard
-                .buckets
-                .iter()
-                .map(|(slot, (bucket, fill))| (slot.owner, slot.bucket, bucket.refilled(*fill, now).tokens, bucket.capacity));
+            let fills =
+                shard.buckets.iter().map(|(slot, fill)| (slot.owner, slot.kind(), slot.kind().refilled(*fill, now).tokens));
             used.extend(
-                fills.filter(|(.., tokens, capacity)| tokens < capacity).map(|(owner, name, tokens, _)| (owner, name, tokens)),
+                fills.filter(|(_, kind, tokens)| *tokens < kind.capacity).map(|(owner, kind, tokens)| (owner, kind.name, tokens)),
             );
         }
         used
@@ -116,16 +130,16 @@ impl Sweeping {
         let most = MAX_ENTRIES / SHARDS;
         if self.buckets.len() > most {
             // A flood from more networks than we keep: the emptiest buckets stay, they belong to the busiest.
-            let mut tokens: Vec<f64> = self.buckets.values().map(|(bucket, fill)| fill.tokens / bucket.capacity).collect();
+            let mut tokens: Vec<f64> = self.buckets.iter().map(|(slot, fill)| fill.tokens / slot.kind().capacity).collect();
             let (_, median, _) = tokens.select_nth_unstable_by(most / 2, f64::total_cmp);
             let median = *median;
-            self.buckets.retain(|_, (bucket, fill)| fill.tokens / bucket.capacity < median);
+            self.buckets.retain(|slot, fill| fill.tokens / slot.kind().capacity < median);
         }
         self.sweep_at = (self.buckets.len() * 2).min(most + 1);
     }
 
     fn drop_full(&mut self, now: Millis) {
-        self.buckets.retain(|_, (bucket, fill)| bucket.refilled(*fill, now).tokens < bucket.capacity);
+        self.buckets.retain(|slot, fill| slot.kind().refilled(*fill, now).tokens < slot.kind().capacity);
         if self.buckets.capacity() > 4096 && self.buckets.len() < self.buckets.capacity() / 8 {
             self.buckets.shrink_to_fit();
         }
