@@ -197,6 +197,8 @@ impl Cms {
         }
         self.0.tables.store(Arc::new(tables));
         self.catch_up().await?;
+        // Read here, so that no visitor waits for them.
+        self.cache_rules().await?;
         // Nobody else holds the handle yet.
         match Arc::try_unwrap(self.0) {
             Ok(inner) => {
