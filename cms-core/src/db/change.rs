@@ -167,8 +167,8 @@ impl Change {
             let (epoch,): (i64,) = self.one(sql::TOUCH, args![&table]).await?;
             raised.push((table, epoch));
         }
-        if let (true, Some(notify)) = (followed, self.dialect.notify(super::follow::sql::CHANNEL)) {
-            self.script(sqlx::AssertSqlSafe(notify).into_sql_str()).await?;
+        if let (true, Some(notify)) = (followed, self.dialect.notify()) {
+            self.script(notify.into_sql_str()).await?;
         }
         self.tx.commit().await.map_err(deferred)?;
         for (table, epoch) in raised {

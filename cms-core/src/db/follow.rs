@@ -14,7 +14,10 @@ pub(crate) mod sql {
     pub(super) const DATA_VERSION: &str = "pragma data_version";
     /// Sent by a commit that changes what every process keeps in memory. Not by every commit: PostgreSQL lets notifying commits pass
     /// one at a time.
-    pub(crate) const CHANNEL: &str = "cms_followed";
+    #[cfg(feature = "postgres")]
+    pub(super) const CHANNEL: &str = "cms_followed";
+    /// The statement that sends it.
+    pub(crate) const NOTIFY: &str = "notify cms_followed";
 }
 
 /// How long other processes' commits may go unnoticed.

@@ -73,10 +73,10 @@ impl Dialect {
     }
 
     /// Wakes the other processes when the transaction commits; SQLite's are woken by the file.
-    pub(super) fn notify(self, channel: &str) -> Option<String> {
+    pub(super) const fn notify(self) -> Option<&'static str> {
         match self {
             Self::Sqlite => None,
-            Self::Postgres => Some(format!("notify {channel}")),
+            Self::Postgres => Some(crate::db::follow::sql::NOTIFY),
         }
     }
 
