@@ -171,3 +171,12 @@ fn search(folder: &Path, secrets: &[&str]) {
         }
     }
 }
+
+/// The watcher of other processes must not keep a site open that nobody writes to.
+#[tokio::test]
+async fn an_idle_site_closes() {
+    let site = crate::support::Site::open().await;
+    // Several looks at the file, of which the later ones find nothing new.
+    tokio::time::sleep(std::time::Duration::from_millis(350)).await;
+    tokio::time::timeout(std::time::Duration::from_secs(20), site.cms.close()).await.expect("closed");
+}

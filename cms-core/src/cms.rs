@@ -7,6 +7,7 @@ use jiff::tz::TimeZone;
 
 use crate::{
     Actor, Clock, Code, Error, Random, Result,
+    accounts::{Accounts, Passwords},
     crypto::Vault,
     db::{Change, Db, Migration, follow::Watch},
     items::{self, Items, Tables, registry},
@@ -51,6 +52,7 @@ struct Inner {
     settings: Settings,
     zone: TimeZone,
     vault: Vault,
+    passwords: Passwords,
     tables: ArcSwap<Tables>,
     plugins: Vec<PluginState>,
     usage: Usage,
@@ -131,6 +133,7 @@ impl Builder {
         }
         let cache = Followed::new(&settings.cache);
         let limiter = Limiter::new(&settings, clock.clone())?;
+        let passwords = Passwords::new(settings.password_salt.clone());
         let inner = Inner {
             db,
             clock,
@@ -138,6 +141,7 @@ impl Builder {
             settings,
             zone,
             vault,
+            passwords,
             tables: ArcSwap::default(),
             plugins: Vec::new(),
             usage: Usage::default(),
@@ -257,6 +261,12 @@ impl Cms {
         Keys(self)
     }
 
+    /// Backend users and their groups.
+    #[must_use]
+    pub fn accounts(&self) -> Accounts<'_> {
+        Accounts(self)
+    }
+
     /// Websites whose pages may call.
     #[must_use]
     pub fn origins(&self) -> Origins<'_> {
@@ -317,6 +327,10 @@ impl Cms {
 
     pub(crate) fn vault(&self) -> &Vault {
         &self.0.vault
+    }
+
+    pub(crate) fn passwords(&self) -> &Passwords {
+        &self.0.passwords
     }
 
     pub(crate) fn followed_cache(&self) -> &Followed {

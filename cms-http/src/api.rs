@@ -120,6 +120,7 @@ impl Api {
                 Caller::Anonymous => tracing::info!(%method, path, status, duration_us, "anonymous"),
                 Caller::Operator => tracing::debug!(%method, path, status, duration_us, "operator"),
                 Caller::Key(key) => tracing::info!(%method, path, status, duration_us, key = key.id, "key"),
+                Caller::User { user, .. } => tracing::info!(%method, path, status, duration_us, user = user.id, "user"),
             }
         }
         if let Ok(id) = HeaderValue::from_maybe_shared(bytes::Bytes::from(id)) {
