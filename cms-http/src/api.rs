@@ -109,7 +109,7 @@ impl Api {
             reply = reply.with(header::ALLOW, &allow);
         }
         if backend || !matches!(caller, Caller::Anonymous) {
-            reply.headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
+            reply.headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("private, no-cache"));
         }
         reply.headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         let took = started.elapsed();

@@ -1,6 +1,7 @@
 //! A site for each test, and a client that says what it expects.
 
 pub mod database;
+pub mod people;
 pub mod process;
 pub mod site;
 
