@@ -4,6 +4,8 @@
 
 mod support;
 
+/// Codes and pictures of the second factor, judged by oathtool and zbarimg.
+mod authenticator;
 /// Bodies, parameters and paths that are wrong: the documented error, nothing written.
 mod bad_input;
 /// Pages of several origins in a real browser; only with CMS_TEST_BROWSER=1.
@@ -26,6 +28,8 @@ mod limiter;
 mod listener;
 /// Logging in: password and code, what is used up, who is locked out.
 mod login;
+/// Logins at real processes: no secret is left anywhere, wrong ones count in all of them.
+mod login_processes;
 /// Origins: which pages may call, what browsers are told, how soon a change is in force.
 mod origins;
 /// What visitors read.

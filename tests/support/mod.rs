@@ -3,6 +3,7 @@
 pub mod database;
 pub mod people;
 pub mod process;
+pub mod search;
 pub mod site;
 
 pub use database::TestDatabase;
