@@ -33,7 +33,7 @@ fn ask(served: &Served, line: &str, header: &str, body: &Json) -> (u16, Json) {
 }
 
 fn now() -> i64 {
-    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() as i64
+    cms_core::Clock::system().now()
 }
 
 /// A served site with the user `ana`, and the header of a key that may do everything.
