@@ -5,7 +5,10 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::{
-    commands::{audit, cache, completions, config, doctor, exit_codes, init, items, keys, limits, migrate, origins, serve},
+    commands::{
+        audit, cache, completions, config, doctor, events, exit_codes, init, items, keys, limits, migrate, origins, process_webhooks, queue,
+        serve, webhooks,
+    },
     output::Color,
 };
 
@@ -72,6 +75,17 @@ pub(crate) enum Command {
     /// API keys and their rights
     #[command(subcommand)]
     Keys(keys::KeysCommand),
+    /// Who is told of events, and what was delivered
+    #[command(subcommand)]
+    Webhooks(webhooks::WebhooksCommand),
+    /// Events that webhooks can listen to
+    #[command(subcommand)]
+    Events(events::EventsCommand),
+    /// Deliveries that wait
+    #[command(subcommand)]
+    Queue(queue::QueueCommand),
+    /// Deliver what is due, then end; for cron
+    ProcessWebhooks(process_webhooks::ProcessWebhooksArgs),
     /// Websites whose pages may call
     #[command(subcommand)]
     Origins(origins::OriginsCommand),

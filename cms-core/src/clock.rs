@@ -61,6 +61,12 @@ pub fn rfc3339(millis: Millis) -> String {
     jiff::Timestamp::from_millisecond(millis).unwrap_or(jiff::Timestamp::UNIX_EPOCH).to_string()
 }
 
+/// The moment that an RFC 3339 text names; None when it names none.
+#[must_use]
+pub fn parse_rfc3339(text: &str) -> Option<Millis> {
+    text.parse::<jiff::Timestamp>().ok().map(jiff::Timestamp::as_millisecond)
+}
+
 #[cfg(test)]
 mod tests {
     #[test]

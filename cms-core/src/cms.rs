@@ -15,6 +15,7 @@ use crate::{
     pages::Pages,
     plugins::{self, Plugin},
     settings::Settings,
+    webhooks::{self, Delivered, Sender, Webhooks},
     traffic::{
         cache::Followed,
         limiter::Limiter,
@@ -53,6 +54,8 @@ struct Inner {
     zone: TimeZone,
     vault: Vault,
     passwords: Passwords,
+    sender: Sender,
+    delivered: Delivered,
     tables: ArcSwap<Tables>,
     plugins: Vec<PluginState>,
     usage: Usage,
@@ -134,6 +137,7 @@ impl Builder {
         let cache = Followed::new(&settings.cache);
         let limiter = Limiter::new(&settings, clock.clone())?;
         let passwords = Passwords::new(settings.password_salt.clone());
+        let sender = Sender::new(&settings.webhooks)?;
         let inner = Inner {
             db,
             clock,
@@ -142,6 +146,8 @@ impl Builder {
             zone,
             vault,
             passwords,
+            sender,
+            delivered: Delivered::default(),
             tables: ArcSwap::default(),
             plugins: Vec::new(),
             usage: Usage::default(),
@@ -178,20 +184,25 @@ impl Cms {
             resolved.push(registry::resolve(self.db(), &core, table).await?);
         }
         tables.add(resolved);
-        let mut states = Vec::new();
+        let (mut states, mut loaded_plugins) = (Vec::new(), Vec::new());
         for plugin in given {
             let problems = plugin.problems();
             if !problems.is_empty() {
                 return Err(Error::new(Code::ValidationFailed, format!("plugin {}: {}", plugin.id, problems.join("; "))));
             }
             self.add_plugin(&mut tables, &plugin).await?;
-            states.push(PluginState { id: plugin.id, problems });
+            states.push(PluginState { id: plugin.id.clone(), problems });
+            loaded_plugins.push(plugin);
         }
         for loaded in plugins::load_folder(&self.settings().dirs.plugins) {
             let problems = match loaded.outcome {
-                Ok(plugin) => {
-                    self.add_plugin(&mut tables, &plugin).await.err().map(|e| e.detail().to_owned()).into_iter().collect()
-                }
+                Ok(plugin) => match self.add_plugin(&mut tables, &plugin).await {
+                    Ok(()) => {
+                        loaded_plugins.push(plugin);
+                        Vec::new()
+                    }
+                    Err(error) => vec![error.detail().to_owned()],
+                },
                 Err(problems) => problems,
             };
             for problem in &problems {
@@ -200,6 +211,7 @@ impl Cms {
             states.push(PluginState { id: loaded.id, problems });
         }
         self.0.tables.store(Arc::new(tables));
+        webhooks::register(&self, &loaded_plugins).await?;
         self.catch_up().await?;
         // Read here, so that no visitor waits for them.
         self.cache_rules().await?;
@@ -236,6 +248,7 @@ impl Cms {
     /// `unavailable` when the database cannot be reached.
     pub async fn catch_up(&self) -> Result<()> {
         let _changed = self.db().catch_up().await?;
+        self.db().queue().notify_one();
         Ok(())
     }
 
@@ -265,6 +278,12 @@ impl Cms {
     #[must_use]
     pub fn accounts(&self) -> Accounts<'_> {
         Accounts(self)
+    }
+
+    /// Who is told of events, and what was delivered.
+    #[must_use]
+    pub fn webhooks(&self) -> Webhooks<'_> {
+        Webhooks(self)
     }
 
     /// Websites whose pages may call.
@@ -331,6 +350,14 @@ impl Cms {
 
     pub(crate) fn passwords(&self) -> &Passwords {
         &self.0.passwords
+    }
+
+    pub(crate) fn sender(&self) -> &Sender {
+        &self.0.sender
+    }
+
+    pub(crate) fn delivered(&self) -> &Delivered {
+        &self.0.delivered
     }
 
     pub(crate) fn followed_cache(&self) -> &Followed {

@@ -69,6 +69,8 @@ codes! {
     Timeout = "timeout",
     /// The write collides with a row that exists or is still referred to.
     Conflict = "conflict",
+    /// Other rows fit a filter than the caller expected.
+    CountMoved = "count_moved",
     /// The idempotency key was used for another request.
     IdempotencyMismatch = "idempotency_mismatch",
     /// The first reply carried a secret and cannot be repeated.
@@ -83,6 +85,8 @@ codes! {
     UnknownHost = "unknown_host",
     /// Fields are missing or wrong; `errors` names them.
     ValidationFailed = "validation_failed",
+    /// Nobody raises an event of this name.
+    UnknownEvent = "unknown_event",
     /// The table demands `If-Match` on changes.
     PreconditionRequired = "precondition_required",
     /// The caller's bucket is empty; `Retry-After` says for how long.

@@ -9,6 +9,7 @@
 //! pages      what visitors read: pages, menus, public settings, sitemap
 //! plugins    what extends a site
 //! events     what happened, recorded by the change that made it happen
+//! webhooks   who is told of events: queued with the change, signed, retried, never lost
 //! ```
 //!
 //! Start with [`Cms::open`]. The REST API over it is `cms-http`.
@@ -34,9 +35,10 @@ mod random;
 mod retention;
 pub mod settings;
 pub mod traffic;
+pub mod webhooks;
 
 pub use audit::{AuditActor, AuditRow};
-pub use clock::{Clock, Millis, rfc3339};
+pub use clock::{Clock, Millis, parse_rfc3339, rfc3339};
 pub use cms::{Builder, Cms, PluginState};
 pub use db::{Actor, AuditEntry, Change};
 pub use error::{Code, Error, FieldError, Result};

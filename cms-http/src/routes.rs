@@ -5,7 +5,7 @@ use futures_util::future::BoxFuture;
 
 use crate::{
     gate::Call,
-    handlers::{audit, auth, cache, checklist, health, item, keys, limits, origins, pages, user_groups, users},
+    handlers::{audit, auth, cache, checklist, health, item, keys, limits, origins, pages, user_groups, users, webhooks},
     reply::Reply,
 };
 
@@ -69,6 +69,17 @@ const ROUTES: &[Route] = routes! {
     "/api/backend/users/2fa-codes" Operator POST users::new_recovery_codes;
     "/api/backend/user_groups" Admin GET user_groups::read, POST user_groups::create, PATCH user_groups::update, DELETE user_groups::delete;
     "/api/backend/loginattempts" Admin GET auth::attempts, DELETE auth::clear_attempts;
+    "/api/backend/webhooks" Area("webhooks_subscriptions") GET webhooks::read, POST webhooks::create, PATCH webhooks::update, DELETE webhooks::delete;
+    "/api/backend/webhooks/rotate-secret" Area("webhooks_subscriptions") POST webhooks::rotate;
+    "/api/backend/webhooks/activate" Area("webhooks_subscriptions") POST webhooks::activate;
+    "/api/backend/webhooks/ping" Area("webhooks_subscriptions") POST webhooks::ping;
+    "/api/backend/webhooks/events" Area("webhooks_subscriptions") GET webhooks::events;
+    "/api/backend/webhooks/queue" Area("webhooks_subscriptions") GET webhooks::queue, DELETE webhooks::purge;
+    "/api/backend/webhooks/queue/stats" Area("webhooks_subscriptions") GET webhooks::stats;
+    "/api/backend/webhooks/queue/retry" Area("webhooks_subscriptions") POST webhooks::retry;
+    "/api/backend/webhooks/queue/cancel" Area("webhooks_subscriptions") POST webhooks::cancel;
+    "/api/backend/webhooks/deliveries" Area("webhooks_subscriptions") GET webhooks::deliveries;
+    "/api/backend/webhooks/redeliver" Area("webhooks_subscriptions") POST webhooks::redeliver;
     "/api/backend/auth/login" Login POST auth::login;
     "/api/backend/auth/verify" Login POST auth::verify;
     "/api/backend/auth/logout" Session POST auth::logout;

@@ -37,6 +37,7 @@ pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
     stop: watch::Sender<bool>,
+    worker: bool,
 }
 
 /// Stops a server: no new connections, open requests may finish.
@@ -58,7 +59,13 @@ impl Server {
     pub async fn bind(api: Api, address: &str) -> std::io::Result<Self> {
         let listener = TcpListener::bind(address).await?;
         let address = listener.local_addr()?;
-        Ok(Self { api, listener, address, stop: watch::Sender::new(false) })
+        Ok(Self { api, listener, address, stop: watch::Sender::new(false), worker: true })
+    }
+
+    /// Leaves the delivery of webhooks to other processes.
+    #[must_use]
+    pub fn without_worker(self) -> Self {
+        Self { worker: false, ..self }
     }
 
     /// Where it listens.
@@ -73,9 +80,9 @@ impl Server {
         Stop(self.stop.clone())
     }
 
-    /// Serves until it is stopped, then finishes open requests and closes the site.
+    /// Serves and delivers webhooks until it is stopped, then finishes open requests and deliveries and closes the site.
     pub async fn run(self) {
-        let Self { api, listener, stop, .. } = self;
+        let Self { api, listener, stop, worker, .. } = self;
         let limits = api.cms().settings().http.clone();
         let places = Arc::new(Semaphore::new(limits.max_connections));
         let graceful = GracefulShutdown::new();
@@ -86,6 +93,7 @@ impl Server {
             .max_header_size(limits.header_limit_bytes)
             .max_buf_size(limits.header_limit_bytes.max(8192) * 2);
         let housekeeping = tokio::spawn(keep_house(api.clone(), stop.subscribe()));
+        let worker = worker.then(|| tokio::spawn(api.cms().webhooks().worker().run(stop.subscribe(), false)));
         let mut stopped = stop.subscribe();
         loop {
             // A full house must not keep a stop waiting.
@@ -122,6 +130,9 @@ impl Server {
             tracing::warn!("some requests did not finish in time");
         }
         let _ = housekeeping.await;
+        if let Some(worker) = worker {
+            let _ = worker.await;
+        }
         api.cms().close().await;
     }
 }

@@ -1,6 +1,6 @@
 //! `cms keys`: API keys and their rights, through `/api/backend/keys`
 
-mod change;
+pub(crate) mod change;
 
 use std::path::PathBuf;
 

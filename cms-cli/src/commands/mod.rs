@@ -6,6 +6,7 @@ pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod doctor;
+pub(crate) mod events;
 pub(crate) mod exit_codes;
 pub(crate) mod export;
 pub(crate) mod import;
@@ -15,11 +16,14 @@ pub(crate) mod keys;
 pub(crate) mod limits;
 pub(crate) mod migrate;
 pub(crate) mod origins;
+pub(crate) mod process_webhooks;
+pub(crate) mod queue;
 pub(crate) mod serve;
 pub(crate) mod start;
 #[cfg(feature = "tui")]
 pub(crate) mod tui;
 pub(crate) mod version;
+pub(crate) mod webhooks;
 
 use crate::{
     args::{Cli, Command, Global},
@@ -49,6 +53,12 @@ pub(crate) async fn run(cli: Cli, out: &Output) -> Done {
         Command::Cache(command) => with_site(&global, out, async |site| cache::run(out, site, command).await).await,
         Command::Limits(command) => with_site(&global, out, async |site| limits::run(out, site, &command).await).await,
         Command::Origins(command) => with_site(&global, out, async |site| origins::run(&global, out, site, command).await).await,
+        Command::Webhooks(command) => {
+            with_site(&global, out, async |site| webhooks::run(&global, out, site, command).await).await
+        }
+        Command::Events(command) => with_site(&global, out, async |site| events::run(out, site, &command).await).await,
+        Command::Queue(command) => with_site(&global, out, async |site| queue::run(&global, out, site, command).await).await,
+        Command::ProcessWebhooks(args) => process_webhooks::run(&global, out, &args).await,
         Command::Audit(command) => with_site(&global, out, async |site| audit::run(out, site, &command).await).await,
         Command::Config(command) => config::run(&global, out, &command),
         Command::Migrate(command) => migrate::run(&global, out, &command).await,

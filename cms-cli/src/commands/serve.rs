@@ -32,6 +32,9 @@ pub(crate) struct ServeArgs {
     /// Make the site if there is none, fill it with a bicycle shop, and print a key and three calls to try
     #[arg(long)]
     demo: bool,
+    /// Leave the delivery of webhooks to other processes
+    #[arg(long)]
+    no_worker: bool,
     /// How log lines are written
     #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
     pub(crate) log_format: LogFormat,
@@ -60,6 +63,7 @@ pub(crate) async fn run(global: &Global, out: &Output, args: &ServeArgs) -> Done
     if args.demo {
         show_demo(out, &Client::local(api), server.address()).await?;
     }
+    let server = if args.no_worker { server.without_worker() } else { server };
     tokio::spawn(stop_on(signals, server.stop()));
     out.always(&format!("ready http://{}", server.address()));
     server.run().await;
@@ -96,7 +100,7 @@ fn unbound(listen: &str, error: &io::Error) -> Failure {
     Failure::new(Exit::Failed, format!("cannot listen on {listen}: {error}")).hint(hint)
 }
 
-/// The first signal lets open requests finish, the second does not wait for them.
+/// The first signal lets open requests and deliveries finish, the second does not wait for them.
 async fn stop_on((mut terminate, mut interrupt): (Signal, Signal), stop: Stop) {
     for number in 1.. {
         tokio::select! {

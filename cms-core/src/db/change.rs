@@ -5,9 +5,10 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use serde_json::json;
 use sqlx::{SqlSafeStr, SqlStr};
+use tokio::sync::Notify;
 
 use super::{Db, Dialect, Epochs, FromRow, Tx, Value};
-use crate::{Clock, Code, Error, Random, Result, args, clock, clock::Millis, events};
+use crate::{Clock, Code, Error, Random, Result, args, clock, clock::Millis, events, webhooks::enqueue};
 
 pub(crate) mod sql {
     crate::db::statements! {
@@ -80,6 +81,9 @@ pub struct Change {
     touched: BTreeSet<String>,
     epochs: Arc<Epochs>,
     dialect: Dialect,
+    /// Jobs were queued: the worker of this process is woken at the commit.
+    queued: bool,
+    queue: Arc<Notify>,
 }
 
 impl Change {
@@ -94,6 +98,8 @@ impl Change {
             touched: BTreeSet::new(),
             epochs: db.epochs.clone(),
             dialect: db.dialect(),
+            queued: false,
+            queue: db.queue.clone(),
         })
     }
 
@@ -105,9 +111,22 @@ impl Change {
         }
     }
 
+    /// Waits until no other worker claims from the queue, and keeps them waiting until this change ends.
+    pub(crate) async fn lock_claims(&mut self) -> Result<()> {
+        match self.dialect.claim_lock() {
+            Some(lock) => self.script(lock.into_sql_str()).await,
+            None => Ok(()),
+        }
+    }
+
     /// From here on the change is somebody else's: who he is turns out within it.
     pub(crate) fn act_as(&mut self, actor: Actor) {
         self.actor = actor;
+    }
+
+    /// The worker of this process has something to do when this commits.
+    pub(crate) fn wake_worker(&mut self) {
+        self.queued = true;
     }
 
     /// The moment of this change: every row of it carries the same time.
@@ -136,16 +155,22 @@ impl Change {
         self.tx.script(sql).await
     }
 
-    /// Records an event with its payload; secret-looking members are taken out first.
+    /// Records an event with its payload, and a job for every webhook that listens to it; secret-looking members are taken out first.
+    /// This is how plugins and embedding programs raise events: nothing is sent before the commit, and nothing for a change that is
+    /// dropped.
     ///
     /// # Errors
-    /// As every write: `unavailable`, `internal_error`.
+    /// `validation_failed` for a name that no header can carry; as every write: `unavailable`, `internal_error`.
     pub async fn emit(&mut self, event: &str, data: serde_json::Value) -> Result<()> {
+        if !events::is_name(event) {
+            return Err(Error::invalid_field("event", "format", "1 to 300 bytes without control characters, such as shop.order_paid"));
+        }
         let id = self.random.uuid_v7(&self.clock)?;
         let (data, removed) = events::filter(data);
         let body = json!({"id": id, "event": event, "created_at": clock::rfc3339(self.now), "data": data}).to_string();
         let removed = (!removed.is_empty()).then(|| json!(removed).to_string());
-        self.run(sql::EVENT, args![id, event, body, removed, self.now]).await?;
+        self.run(sql::EVENT, args![&id, event, body, removed, self.now]).await?;
+        self.queued |= enqueue(self, &id, event).await? > 0;
         Ok(())
     }
 
@@ -186,6 +211,9 @@ impl Change {
         self.tx.commit().await.map_err(deferred)?;
         for (table, epoch) in raised {
             self.epochs.raise(&table, epoch);
+        }
+        if self.queued {
+            self.queue.notify_one();
         }
         Ok(())
     }

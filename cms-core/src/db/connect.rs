@@ -27,7 +27,7 @@ impl Db {
                 ));
             }
         };
-        Ok(Self { pool, count: Arc::default(), epochs: Arc::default() })
+        Ok(Self { pool, count: Arc::default(), epochs: Arc::default(), queue: Arc::default() })
     }
 }
 

@@ -36,6 +36,8 @@ pub struct Db {
     pool: Pool,
     count: Arc<AtomicU64>,
     epochs: Arc<Epochs>,
+    /// Wakes the worker of this process.
+    queue: Arc<tokio::sync::Notify>,
 }
 
 #[derive(Clone)]
@@ -128,6 +130,11 @@ impl Db {
     #[must_use]
     pub fn epochs(&self) -> &Epochs {
         &self.epochs
+    }
+
+    /// Told when there may be something in the webhook queue.
+    pub(crate) fn queue(&self) -> &tokio::sync::Notify {
+        &self.queue
     }
 
     /// How many statements were sent since the start: what a test compares to see that a request costs what it should.

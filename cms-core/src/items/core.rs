@@ -56,5 +56,6 @@ pub(crate) fn plugin() -> Plugin {
         name: "Core".to_owned(),
         version: crate::VERSION.to_owned(),
         tables: vec![table("pages", true, pages), table("menu_items", false, menu_items), table("settings", false, settings)],
+        ..Plugin::default()
     }
 }

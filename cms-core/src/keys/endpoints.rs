@@ -18,6 +18,17 @@ pub const ENDPOINTS: &[(&str, &[&str])] = &[
     ("/api/backend/users/sessions", &["GET", "DELETE"]),
     ("/api/backend/user_groups", &["GET", "POST", "PATCH", "DELETE"]),
     ("/api/backend/loginattempts", &["GET", "DELETE"]),
+    ("/api/backend/webhooks", &["GET", "POST", "PATCH", "DELETE"]),
+    ("/api/backend/webhooks/rotate-secret", &["POST"]),
+    ("/api/backend/webhooks/activate", &["POST"]),
+    ("/api/backend/webhooks/ping", &["POST"]),
+    ("/api/backend/webhooks/events", &["GET"]),
+    ("/api/backend/webhooks/queue", &["GET", "DELETE"]),
+    ("/api/backend/webhooks/queue/stats", &["GET"]),
+    ("/api/backend/webhooks/queue/retry", &["POST"]),
+    ("/api/backend/webhooks/queue/cancel", &["POST"]),
+    ("/api/backend/webhooks/deliveries", &["GET"]),
+    ("/api/backend/webhooks/redeliver", &["POST"]),
 ];
 
 /// The methods of an endpoint; None when there is no such path.

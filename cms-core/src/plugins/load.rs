@@ -65,6 +65,15 @@ impl Plugin {
             }
             table.problems(&at, &mut problems);
         }
+        for (i, event) in self.webhook_events.iter().enumerate() {
+            let known = |name: &str| name.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b));
+            if event.name.is_empty() || event.name.len() > 200 || !known(&event.name) || event.name.starts_with("item.") {
+                problems.push(format!(
+                    "/webhook_events/{i}/name: letters, digits, `.`, `_` and `-` are expected, such as \"{}.paid\"; item. is the service's own",
+                    self.id
+                ));
+            }
+        }
         problems
     }
 }
@@ -139,7 +148,7 @@ mod tests {
                 {"name": "cms_x", "columns": []},
                 {"name": "a", "source": "b", "columns": [{"name": "id", "type": "integer"}, {"name": "x", "type": "string"}, {"name": "x"}]},
                 {"name": "a", "columns": [{"name": "p", "type": "text", "default": [1]}]}
-            ]}"#,
+            ], "webhookEvents": ["{\"name\": \"shop.paid\", \"type\": \"manual\"}", {"name": "item.x"}]}"#,
         )
         .expect("manifest");
         let pointers: Vec<_> = plugin.problems().iter().map(|p| p.split(':').next().unwrap_or_default().to_owned()).collect();
@@ -155,7 +164,8 @@ mod tests {
                 "/tables/1/columns/2/name",
                 "/tables/1/columns/2/type",
                 "/tables/2/name",
-                "/tables/2/columns/0/default"
+                "/tables/2/columns/0/default",
+                "/webhook_events/1/name"
             ]
         );
     }

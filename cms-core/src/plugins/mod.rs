@@ -3,5 +3,5 @@
 mod declaration;
 mod load;
 
-pub use declaration::{ColumnDeclaration, Plugin, TableDeclaration};
+pub use declaration::{ColumnDeclaration, EventDeclaration, Plugin, TableDeclaration};
 pub use load::{LoadedPlugin, load_folder};

@@ -12,3 +12,4 @@ pub(crate) mod origins;
 pub(crate) mod pages;
 pub(crate) mod user_groups;
 pub(crate) mod users;
+pub(crate) mod webhooks;

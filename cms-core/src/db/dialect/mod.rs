@@ -72,6 +72,14 @@ impl Dialect {
         }
     }
 
+    /// Lets one process at a time claim from the queue; it holds until the transaction ends.
+    pub(super) const fn claim_lock(self) -> Option<&'static str> {
+        match self {
+            Self::Sqlite => None,
+            Self::Postgres => Some("select pg_advisory_xact_lock(7165306128)"),
+        }
+    }
+
     /// Wakes the other processes when the transaction commits; SQLite's are woken by the file.
     pub(super) const fn notify(self) -> Option<&'static str> {
         match self {

@@ -1,0 +1,83 @@
+//! `cms webhooks deliveries`
+
+use clap::{Args, Subcommand};
+use cms_http::client::Ask;
+use serde_json::json;
+
+use super::{WEBHOOKS, record};
+use crate::{
+    failure::{Done, Failure},
+    output::Output,
+    paging::{self, Paging},
+    site::Site,
+};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DeliveriesCommand {
+    /// Attempts, newest first
+    #[command(after_help = "Example: cms webhooks deliveries list --webhook 3 --status failed --since 2026-11-20T00:00:00Z")]
+    List {
+        #[command(flatten)]
+        which: Which,
+        #[command(flatten)]
+        paging: Paging,
+    },
+    /// One attempt, with what was sent and answered
+    Show { id: i64 },
+    /// Send again: the same event and body, signed anew
+    #[command(after_help = "Examples:
+  cms webhooks deliveries redeliver 4711 4712
+  cms webhooks deliveries redeliver --webhook 3 --status failed --expect 12")]
+    Redeliver {
+        /// Deliveries
+        ids: Vec<i64>,
+        #[command(flatten)]
+        which: Which,
+        /// How many jobs fit; nothing is queued when there are more or fewer
+        #[arg(long, value_name = "N", conflicts_with = "ids", required_unless_present = "ids")]
+        expect: Option<u64>,
+    },
+}
+
+/// Which attempts.
+#[derive(Args, Debug, Default)]
+pub(crate) struct Which {
+    /// Of one webhook
+    #[arg(long, value_name = "ID")]
+    webhook: Option<i64>,
+    /// Of one event
+    #[arg(long, value_name = "EVENT")]
+    event: Option<String>,
+    /// delivered, failed (all others), or one fault: timeout, status, connect ...
+    #[arg(long)]
+    status: Option<String>,
+    /// Not older: a date-time such as 2026-11-21T09:30:00Z
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+}
+
+pub(super) async fn run(out: &Output, site: &Site, command: DeliveriesCommand) -> Done {
+    let path = format!("{WEBHOOKS}/deliveries");
+    match command {
+        DeliveriesCommand::List { which, paging } => {
+            let ask = Ask::get(&path).maybe("subscription", which.webhook).maybe("event", which.event);
+            let ask = ask.maybe("status", which.status).maybe("since", which.since);
+            let columns = ["id", "subscription", "event", "attempt", "status", "response_code", "duration_ms", "created_at"];
+            paging::print(out, &site.client, ask, &paging, &columns).await
+        }
+        DeliveriesCommand::Show { id } => record(out, site, Ask::get(&path).query("id", id)).await,
+        DeliveriesCommand::Redeliver { ids, which, expect } => {
+            let body = match (ids.is_empty(), expect) {
+                (false, _) => json!({"ids": ids}),
+                (true, Some(expected)) => {
+                    let filter = json!({
+                        "subscription": which.webhook, "event": which.event, "status": which.status, "since": which.since,
+                    });
+                    json!({"filter": filter, "expected": expected})
+                }
+                (true, None) => return Err(Failure::usage("which deliveries? Ids, or a filter with --expect N")),
+            };
+            record(out, site, Ask::post(&format!("{WEBHOOKS}/redeliver")).json(&body)).await
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! The events that can be subscribed to.
+
+use serde::Serialize;
+
+use super::{Webhooks, matching::SYSTEM_EVENTS, sql::events};
+use crate::{Actor, Cms, Page, Result, plugins::Plugin};
+
+/// An event that somebody raises.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RegisteredEvent {
+    /// Counts up.
+    #[serde(skip)]
+    pub id: i64,
+    /// Who raises it; `core` for the service itself.
+    pub plugin_id: String,
+    /// Its name.
+    pub event_name: String,
+    /// `auto` for events of items, else `manual`.
+    pub event_type: String,
+    /// The table of an `auto` event.
+    pub content_table: Option<String>,
+    /// When it is raised.
+    pub description: String,
+}
+
+impl Webhooks<'_> {
+    /// The registry, a page at a time.
+    ///
+    /// # Errors
+    /// `bad_query` for a cursor that is not from here.
+    pub async fn events(&self, limit: u32, cursor: Option<&str>) -> Result<Page<RegisteredEvent>> {
+        Page::by_id(b'e', limit, cursor, async |after, limit| events::list(self.0.db(), after, limit).await, |event| event.id).await
+    }
+}
+
+/// Registers what the core and the plugins raise. What is known already keeps its description, so installing again changes nothing.
+pub(crate) async fn register(cms: &Cms, plugins: &[Plugin]) -> Result<()> {
+    let system = SYSTEM_EVENTS.iter().map(|(name, description)| manual("core", name, description));
+    let mut wanted: Vec<RegisteredEvent> = system.collect();
+    for table in cms.tables().iter() {
+        wanted.extend(["created", "updated", "deleted"].map(|act| RegisteredEvent {
+            id: 0,
+            plugin_id: table.plugin.clone(),
+            event_name: format!("item.{}.{act}", table.name),
+            event_type: "auto".to_owned(),
+            content_table: Some(table.name.clone()),
+            description: format!("A record of {} was {act}.", table.name),
+        }));
+    }
+    for plugin in plugins {
+        wanted.extend(plugin.webhook_events.iter().map(|event| manual(&plugin.id, &event.name, &event.description)));
+    }
+    let mut known = std::collections::HashSet::new();
+    let mut cursor = None;
+    loop {
+        let page = cms.webhooks().events(crate::MAX_LIMIT, cursor.as_deref()).await?;
+        known.extend(page.data.into_iter().map(|event| (event.plugin_id, event.event_name)));
+        cursor = page.next;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    wanted.retain(|event| !known.contains(&(event.plugin_id.clone(), event.event_name.clone())));
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let mut change = cms.change(Actor::System).await?;
+    for event in &wanted {
+        events::register(&mut change, event).await?;
+    }
+    change.commit().await
+}
+
+fn manual(plugin: &str, name: &str, description: &str) -> RegisteredEvent {
+    RegisteredEvent {
+        id: 0,
+        plugin_id: plugin.to_owned(),
+        event_name: name.to_owned(),
+        event_type: "manual".to_owned(),
+        content_table: None,
+        description: description.to_owned(),
+    }
+}

@@ -1,0 +1,41 @@
+//! The registry of events.
+
+use crate::{
+    Result, args,
+    db::{Change, Db, FromRow, Row, statements},
+    webhooks::RegisteredEvent,
+};
+
+statements! {
+    REGISTER = "insert into cms_webhook_events (plugin_id, event_name, event_type, content_table, description) \
+                values ($1, $2, $3, $4, $5) on conflict (plugin_id, event_name) do nothing";
+    LIST = "select id, plugin_id, event_name, event_type, content_table, description from cms_webhook_events where id > $1 order by id limit $2";
+    KNOWN = "select count(*) from cms_webhook_events where event_name = $1";
+}
+
+impl FromRow for RegisteredEvent {
+    fn from_row(row: &Row) -> Result<Self> {
+        Ok(Self {
+            id: row.get(0)?,
+            plugin_id: row.get(1)?,
+            event_name: row.get(2)?,
+            event_type: row.get(3)?,
+            content_table: row.get(4)?,
+            description: row.get(5)?,
+        })
+    }
+}
+
+pub(in crate::webhooks) async fn register(change: &mut Change, event: &RegisteredEvent) -> Result<bool> {
+    let args = args![&event.plugin_id, &event.event_name, &event.event_type, event.content_table.clone(), &event.description];
+    Ok(change.run(REGISTER, args).await? > 0)
+}
+
+pub(in crate::webhooks) async fn list(db: &Db, after: i64, limit: i64) -> Result<Vec<RegisteredEvent>> {
+    db.all(LIST, args![after, limit]).await
+}
+
+pub(in crate::webhooks) async fn is_known(db: &Db, name: &str) -> Result<bool> {
+    let (count,): (i64,) = db.one(KNOWN, args![name]).await?;
+    Ok(count > 0)
+}

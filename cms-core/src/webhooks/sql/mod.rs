@@ -1,0 +1,7 @@
+//! The statements of webhooks, and the functions that run them.
+
+pub(crate) mod deliveries;
+pub(crate) mod enqueue;
+pub(crate) mod events;
+pub(crate) mod queue;
+pub(crate) mod subscriptions;

@@ -1,0 +1,187 @@
+//! The queue as workers see it: lanes, claims, settlements.
+
+use super::subscriptions::headers;
+use crate::{
+    Result, args,
+    db::{Change, Db, FromRow, Row, statements},
+};
+
+statements! {
+    DUE = "select exists (select 1 from cms_webhook_queue where status in ('pending', 'retry') and next_retry_at <= $1) \
+           or exists (select 1 from cms_webhook_queue where status = 'sending' and lease_until <= $1)";
+    RECLAIM = "update cms_webhook_queue set status = 'retry', lease_until = null where status = 'sending' and lease_until <= $1";
+    /// Lanes that are due and have room: for one attempt after a failure, for a few before the first success, else for `$4`.
+    LANES = "select s.id, s.url, s.secret, s.old_secret, s.old_secret_until, s.custom_headers, \
+             (case when s.failure_count > 0 then 1 when s.succeeded_at > $3 then $4 else 4 end) \
+             - (select count(*) from cms_webhook_queue f where f.subscription_id = s.id and f.status = 'sending') \
+             from cms_webhook_subscriptions s where s.active and s.not_before <= $1 \
+             and exists (select 1 from cms_webhook_queue q where q.subscription_id = s.id and q.status in ('pending', 'retry') and q.next_retry_at <= $1) \
+             and (select count(*) from cms_webhook_queue f where f.subscription_id = s.id and f.status = 'sending') \
+             < (case when s.failure_count > 0 then 1 when s.succeeded_at > $3 then $4 else 4 end) \
+             order by s.served_at, s.id limit $2";
+    LANE = "select id, url, secret, old_secret, old_secret_until, custom_headers, cast(1 as bigint) from cms_webhook_subscriptions where id = $1";
+    SERVED = "update cms_webhook_subscriptions set served_at = $2 where id = $1";
+    CLAIM = "update cms_webhook_queue set status = 'sending', lease_until = $3, lease_token = lease_token + 1 where id in \
+             (select q.id from cms_webhook_queue q where q.subscription_id = $1 and q.status in ('pending', 'retry') and q.next_retry_at <= $2 \
+             order by q.next_retry_at, q.id limit $4) \
+             returning id, event_id, retry_count, lease_token, \
+             (select e.name from cms_events e where e.id = cms_webhook_queue.event_id), \
+             (select e.body from cms_events e where e.id = cms_webhook_queue.event_id)";
+    DELIVERED = "update cms_webhook_queue set status = 'delivered', lease_until = null, error_message = null, settled_at = $3 \
+                 where id = $1 and status = 'sending' and lease_token = $2";
+    AGAIN = "update cms_webhook_queue set status = $5, retry_count = retry_count + 1, next_retry_at = $4, lease_until = null, error_message = $3 \
+             where id = $1 and status = 'sending' and lease_token = $2";
+    FAILED = "update cms_webhook_queue set status = 'failed', lease_until = null, error_message = $3, settled_at = $4 \
+              where id = $1 and status = 'sending' and lease_token = $2";
+    SUCCEEDED = "update cms_webhook_subscriptions set failure_count = 0, not_before = 0, succeeded_at = $2 \
+                 where id = $1 and (failure_count > 0 or succeeded_at < $2 - 10000)";
+    COUNT_FAILURE = "update cms_webhook_subscriptions set failure_count = failure_count + 1, not_before = $2 where id = $1 \
+                     returning failure_count, active, max_retries";
+    LOG = "insert into cms_webhook_deliveries (queue_id, event_id, event_name, subscription_id, attempt, outcome, error_message, status_code, \
+           response, duration_ms, created_at) select $1, $2, $3, s.id, $5, $6, $7, $8, $9, $10, $11 from cms_webhook_subscriptions s where s.id = $4";
+    DEPTH = "select status, count(*) from cms_webhook_queue group by status";
+    OLDEST = "select min(next_retry_at) from cms_webhook_queue where status in ('pending', 'retry')";
+}
+
+/// A subscription whose turn it is.
+#[derive(Clone, Debug)]
+pub(in crate::webhooks) struct Lane {
+    pub(in crate::webhooks) id: i64,
+    pub(in crate::webhooks) url: String,
+    pub(in crate::webhooks) secret: String,
+    pub(in crate::webhooks) old_secret: Option<(String, i64)>,
+    pub(in crate::webhooks) custom_headers: Vec<(String, String)>,
+    /// Attempts that may begin now.
+    pub(in crate::webhooks) room: i64,
+}
+
+impl FromRow for Lane {
+    fn from_row(row: &Row) -> Result<Self> {
+        Ok(Self {
+            id: row.get(0)?,
+            url: row.get(1)?,
+            secret: row.get(2)?,
+            old_secret: row.get::<Option<String>>(3)?.zip(row.get::<Option<i64>>(4)?),
+            custom_headers: headers(&row.get::<String>(5)?)?,
+            room: row.get(6)?,
+        })
+    }
+}
+
+/// A row that is ours until its lease ends.
+#[derive(Clone, Debug)]
+pub(in crate::webhooks) struct Claimed {
+    pub(in crate::webhooks) id: i64,
+    pub(in crate::webhooks) event_id: String,
+    pub(in crate::webhooks) retry_count: i64,
+    pub(in crate::webhooks) lease_token: i64,
+    pub(in crate::webhooks) event: String,
+    pub(in crate::webhooks) body: String,
+}
+
+impl FromRow for Claimed {
+    fn from_row(row: &Row) -> Result<Self> {
+        Ok(Self {
+            id: row.get(0)?,
+            event_id: row.get(1)?,
+            retry_count: row.get(2)?,
+            lease_token: row.get(3)?,
+            event: row.get(4)?,
+            body: row.get(5)?,
+        })
+    }
+}
+
+/// Whether there is anything to claim.
+pub(in crate::webhooks) async fn is_due(db: &Db, now: i64) -> Result<bool> {
+    let (due,): (bool,) = db.one(DUE, args![now]).await?;
+    Ok(due)
+}
+
+/// Gives rows back whose worker died.
+pub(in crate::webhooks) async fn reclaim(change: &mut Change) -> Result<u64> {
+    change.run(RECLAIM, args![change.now()]).await
+}
+
+/// Lanes that were served least recently. Nobody else claims before this change ends.
+pub(in crate::webhooks) async fn lanes(change: &mut Change, limit: i64, proven_since: i64, room: i64) -> Result<Vec<Lane>> {
+    change.lock_claims().await?;
+    let mut lanes: Vec<Lane> = change.all(LANES, args![change.now(), limit, proven_since, room]).await?;
+    // Claims and settlements lock subscriptions in the same order.
+    lanes.sort_by_key(|lane| lane.id);
+    Ok(lanes)
+}
+
+/// One lane, whether it is its turn or not.
+pub(in crate::webhooks) async fn lane(db: &Db, id: i64) -> Result<Option<Lane>> {
+    db.optional(LANE, args![id]).await
+}
+
+/// Oldest first.
+pub(in crate::webhooks) async fn claim(change: &mut Change, lane: i64, room: i64, lease_until: i64) -> Result<Vec<Claimed>> {
+    change.run(SERVED, args![lane, change.now()]).await?;
+    let mut rows: Vec<Claimed> = change.all(CLAIM, args![lane, change.now(), lease_until, room]).await?;
+    rows.sort_by_key(|row| row.id);
+    Ok(rows)
+}
+
+/// The three ways in which a lease ends. False: it was lost before.
+pub(in crate::webhooks) async fn delivered(change: &mut Change, row: &Claimed) -> Result<bool> {
+    Ok(change.run(DELIVERED, args![row.id, row.lease_token, change.now()]).await? > 0)
+}
+
+pub(in crate::webhooks) async fn again(change: &mut Change, row: &Claimed, error: &str, at: i64, held: bool) -> Result<bool> {
+    let status = if held { "held" } else { "retry" };
+    Ok(change.run(AGAIN, args![row.id, row.lease_token, error, at, status]).await? > 0)
+}
+
+pub(in crate::webhooks) async fn failed(change: &mut Change, row: &Claimed, error: &str) -> Result<bool> {
+    Ok(change.run(FAILED, args![row.id, row.lease_token, error, change.now()]).await? > 0)
+}
+
+pub(in crate::webhooks) async fn succeeded(change: &mut Change, lane: i64) -> Result<()> {
+    change.run(SUCCEEDED, args![lane, change.now()]).await.map(drop)
+}
+
+/// Failures in a row, whether the subscription is active, and its retries; None when it was deleted meanwhile.
+pub(in crate::webhooks) async fn count_failure(change: &mut Change, lane: i64, not_before: i64) -> Result<Option<(i64, bool, i64)>> {
+    change.optional(COUNT_FAILURE, args![lane, not_before]).await
+}
+
+/// What the log keeps of an attempt.
+pub(in crate::webhooks) struct LogRow<'a> {
+    pub(in crate::webhooks) outcome: &'a str,
+    pub(in crate::webhooks) error: Option<&'a str>,
+    pub(in crate::webhooks) status: Option<u16>,
+    pub(in crate::webhooks) response: Option<&'a str>,
+    pub(in crate::webhooks) duration_ms: i64,
+}
+
+/// Nothing is logged for a subscription that was deleted meanwhile.
+pub(in crate::webhooks) async fn log(change: &mut Change, lane: i64, row: &Claimed, entry: &LogRow<'_>) -> Result<()> {
+    let args = args![
+        row.id,
+        &row.event_id,
+        &row.event,
+        lane,
+        row.retry_count + 1,
+        entry.outcome,
+        entry.error.map(str::to_owned),
+        entry.status.map(i64::from),
+        entry.response.map(str::to_owned),
+        entry.duration_ms,
+        change.now(),
+    ];
+    change.run(LOG, args).await.map(drop)
+}
+
+/// Rows by status.
+pub(in crate::webhooks) async fn depth(db: &Db) -> Result<Vec<(String, i64)>> {
+    db.all(DEPTH, args![]).await
+}
+
+/// When the row is due that waits longest.
+pub(in crate::webhooks) async fn oldest(db: &Db) -> Result<Option<i64>> {
+    let (oldest,): (Option<i64>,) = db.one(OLDEST, args![]).await?;
+    Ok(oldest)
+}

@@ -1,0 +1,148 @@
+//! What receivers check deliveries with.
+
+use super::sign::{decoded, hex_signature, standard_signature};
+
+/// Seconds by which the time of a delivery may differ from the receiver's.
+pub const TOLERANCE_S: i64 = 300;
+
+/// The headers that a signature covers, as they arrived.
+#[derive(Clone, Copy, Debug)]
+pub struct Received<'a> {
+    /// `webhook-id`.
+    pub id: &'a str,
+    /// `webhook-timestamp`.
+    pub timestamp: &'a str,
+    /// `webhook-signature`.
+    pub signature: &'a str,
+}
+
+/// Why a delivery is not to be trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum VerifyError {
+    /// It is empty, or no base64.
+    #[error("the secret has no form: it is whsec_ and base64")]
+    Secret,
+    /// It is no number.
+    #[error("webhook-timestamp is no number")]
+    Timestamp,
+    /// More than [`TOLERANCE_S`] away.
+    #[error("the delivery is too old, or of the future: is it repeated by somebody, or is a clock wrong?")]
+    Time,
+    /// No signature fits.
+    #[error("no signature fits the body: it was altered, or signed with another secret")]
+    Signature,
+}
+
+/// Checks a delivery by its Standard Webhooks headers. `body` is what arrived, byte for byte.
+///
+/// ```
+/// use cms_core::webhooks::{Received, verify};
+/// let headers = Received {
+///     id: "msg_p5jXN8AQM9LWM0D4loKWxJek",
+///     timestamp: "1614265330",
+///     signature: "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
+/// };
+/// let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+/// verify(secret, &headers, br#"{"test": 2432232314}"#, 1_614_265_331)?;
+/// assert!(verify(secret, &headers, br#"{"test": 1}"#, 1_614_265_331).is_err());
+/// # Ok::<(), cms_core::webhooks::VerifyError>(())
+/// ```
+///
+/// # Errors
+/// [`VerifyError`].
+pub fn verify(secret: &str, received: &Received<'_>, body: &[u8], now_s: i64) -> Result<(), VerifyError> {
+    decoded(secret).ok_or(VerifyError::Secret)?;
+    let digits = !received.timestamp.is_empty() && received.timestamp.bytes().all(|byte| byte.is_ascii_digit());
+    let time: i64 = received.timestamp.parse().ok().filter(|_| digits).ok_or(VerifyError::Timestamp)?;
+    if now_s.abs_diff(time) > TOLERANCE_S.unsigned_abs() {
+        return Err(VerifyError::Time);
+    }
+    let expected = standard_signature(secret, received.id, time, body).ok_or(VerifyError::Secret)?;
+    // Several while a secret is rotated; other versions are somebody else's.
+    let fits = received.signature.split(' ').fold(false, |fits, sent| fits | same(sent, &expected));
+    if fits { Ok(()) } else { Err(VerifyError::Signature) }
+}
+
+/// Checks a delivery by `X-Webhook-Signature` alone, which carries no time: whoever repeats a delivery is not noticed.
+#[must_use]
+pub fn verify_hex(secret: &str, signature: &str, body: &[u8]) -> bool {
+    !secret.is_empty() && same(signature, &hex_signature(secret, body))
+}
+
+/// Compares in a time that does not tell how much is right.
+fn same(sent: &str, expected: &str) -> bool {
+    sent.len() == expected.len() && sent.bytes().zip(expected.bytes()).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+    const BODY: &[u8] = br#"{"test": 2432232314}"#;
+    const GOOD: Received<'_> = Received {
+        id: "msg_p5jXN8AQM9LWM0D4loKWxJek",
+        timestamp: "1614265330",
+        signature: "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
+    };
+
+    #[test]
+    fn the_clock_may_be_off_by_five_minutes() {
+        for (seconds, fine) in [(-301, false), (-300, true), (0, true), (300, true), (301, false)] {
+            assert_eq!(verify(SECRET, &GOOD, BODY, 1_614_265_330 + seconds).is_ok(), fine, "{seconds}");
+        }
+    }
+
+    #[test]
+    fn signatures_that_fit_and_those_that_do_not() {
+        let good = GOOD.signature;
+        let (several, first, versions) = (format!("v1,AAAA {good}"), format!("{good} v1,AAAA"), format!("v1a,xyz v2,abc {good}"));
+        for (signature, fine) in [
+            (several.as_str(), true),
+            (first.as_str(), true),
+            (versions.as_str(), true),
+            ("", false),
+            ("v1,", false),
+            ("v1,g0hM9SsE", false),
+            (&good[3..], false),
+            ("v1,AAAA v1,BBBB", false),
+            ("v2,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=", false),
+        ] {
+            assert_eq!(verify(SECRET, &Received { signature, ..GOOD }, BODY, 1_614_265_330).is_ok(), fine, "{signature}");
+        }
+        for timestamp in ["", "Infinity", "1e9", "-1", "+1614265330", "1614265330.0"] {
+            let outcome = verify(SECRET, &Received { timestamp, ..GOOD }, BODY, 1_614_265_330);
+            assert_eq!(outcome, Err(VerifyError::Timestamp), "{timestamp}");
+        }
+        assert_eq!(verify("", &GOOD, BODY, 1_614_265_330), Err(VerifyError::Secret));
+        assert_eq!(verify(SECRET, &GOOD, b"tampered", 1_614_265_330), Err(VerifyError::Signature));
+        assert_eq!(verify(SECRET, &Received { id: "other", ..GOOD }, BODY, 1_614_265_330), Err(VerifyError::Signature));
+    }
+
+    #[test]
+    fn the_simple_signature() {
+        let body = br#"{"event":"charge.success","amount":1000,"currency":"NGN"}"#;
+        let good = "244449b7f48cbc2709060c9dcdc2b3aa47a78f540430579015c579fb12defbb4";
+        assert!(verify_hex("convoy-webhook-secret", good, body));
+        for (secret, signature, body) in [
+            ("convoy-webhook-secret", good, &body[1..]),
+            ("convoy-webhook-secret", &good[..8], &body[..]),
+            ("convoy-webhook-secret", "", &body[..]),
+            ("other", good, &body[..]),
+            ("", good, &body[..]),
+        ] {
+            assert!(!verify_hex(secret, signature, body));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_input_panics(secret in "\\PC{0,40}", id in "\\PC{0,20}", time in "[0-9+-]{0,22}", signature in "\\PC{0,60}", now: i64) {
+            let received = Received { id: &id, timestamp: &time, signature: &signature };
+            prop_assert!(verify(&secret, &received, b"x", now).is_err());
+        }
+    }
+}

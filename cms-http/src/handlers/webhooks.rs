@@ -1,0 +1,206 @@
+//! `/api/backend/webhooks` and what hangs below it
+
+use cms_core::{
+    Error, Result,
+    webhooks::{JobFilter, Redeliver, Subscription, WebhookSecret},
+};
+use http::StatusCode;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::{gate::Call, reply::Reply, request::bad};
+
+pub(crate) async fn read(call: &Call<'_>) -> Result<Reply> {
+    call.request.only(&["id", "limit", "cursor"])?;
+    if call.request.parameter("id").is_some() {
+        return Reply::of(StatusCode::OK, &call.cms.webhooks().get(call.id()?).await?);
+    }
+    let (limit, cursor) = call.request.paging()?;
+    Reply::page(&call.cms.webhooks().list(limit, cursor).await?)
+}
+
+pub(crate) async fn create(call: &Call<'_>) -> Result<Reply> {
+    call.request.only(&[])?;
+    let new = call.typed()?;
+    let mut change = call.change().await?;
+    let (subscription, secret) = call.cms.webhooks().create(&mut change, new).await?;
+    call.commit(change, shown_once(StatusCode::CREATED, &subscription, &secret)?, true).await
+}
+
+pub(crate) async fn update(call: &Call<'_>) -> Result<Reply> {
+    call.request.only(&["id"])?;
+    let (id, patch) = (call.id()?, call.typed()?);
+    let mut change = call.change().await?;
+    let subscription = call.cms.webhooks().update(&mut change, id, patch).await?;
+    call.commit(change, Reply::of(StatusCode::OK, &subscription)?, false).await
+}
+
+pub(crate) async fn delete(call: &Call<'_>) -> Result<Reply> {
+    call.request.only(&["id"])?;
+    let id = call.id()?;
+    let mut change = call.change().await?;
+    call.cms.webhooks().delete(&mut change, id).await?;
+    call.commit(change, Reply::no_content(), false).await
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Rotation {
+    grace_s: i64,
+}
+
+pub(crate) async fn rotate(call: &Call<'_>) -> Result<Reply> {
+    call.request.only(&["id"])?;
+    let (id, rotation): (_, Rotation) = (call.id()?, call.typed()?);
+    let mut change = call.change().await?;
+    let (subscription, secret) = call.cms.webhooks().rotate_secret(&mut change, id, rotation.grace_s).await?;
+    call.commit(change, shown_once(StatusCode::OK, &subscription, &secret)?, true).await
+}
+
+/// The only replies that hold the secret of a webhook.
+fn shown_once(status: StatusCode, subscription: &Subscription, secret: &WebhookSecret) -> Result<Reply> {
+    let mut record = serde_json::to_value(subscription).map_err(Error::internal)?;
+    record["secret"] = secret.expose().into();
+    Reply::of(status, &record)
+}
+
+/// What becomes of the jobs that were held.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Held {
+    #[default]
+    Replay,
+    Drop,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Activation {
+    held: Held,
+}
+
+pub(crate) async fn activate(call: &Call<'_>) -> Result<Reply> {
+    call.request.only(&["id"])?;
+    let (id, activation): (_, Activation) = (call.id()?, call.typed()?);
+    let mut change = call.change().await?;
+    let (subscription, held) =
+        call.cms.webhooks().activate(&mut change, id, matches!(activation.held, Held::Replay)).await?;
+    let mut record = serde_json::to_value(&subscription).map_err(Error::internal)?;
+    record["held"] = held.into();
+    call.commit(change, Reply::of(StatusCode::OK, &record)?, false).await
+}
+
+pub(crate) async fn ping(call: &Call<'_>) -> Result<Reply> {
+    call.request.only(&["id"])?;
+    Reply::of(StatusCode::OK, &call.cms.webhooks().ping(call.id()?).await?)
+}
+
+pub(crate) async fn events(call: &Call<'_>) -> Result<Reply> {
+    call.request.only(&["limit", "cursor"])?;
+    let (limit, cursor) = call.request.paging()?;
+    Reply::page(&call.cms.webhooks().events(limit, cursor).await?)
+}
+
+pub(crate) async fn queue(call: &Call<'_>) -> Result<Reply> {
+    call.request.only(&["id", "status", "subscription", "limit", "cursor"])?;
+    let webhooks = call.cms.webhooks();
+    if call.request.parameter("id").is_some() {
+        return Reply::of(StatusCode::OK, &webhooks.job(call.id()?).await?);
+    }
+    let (limit, cursor) = call.request.paging()?;
+    Reply::page(&webhooks.jobs(&filter(call)?, limit, cursor).await?)
+}
+
+/// How full the queue is.
+pub(crate) async fn stats(call: &Call<'_>) -> Result<Reply> {
+    call.request.only(&[])?;
+    Reply::of(StatusCode::OK, &call.cms.webhooks().depth().await?)
+}
+
+/// Removes settled jobs, 1,000 at most.
+pub(crate) async fn purge(call: &Call<'_>) -> Result<Reply> {
+    call.request.only(&["status"])?;
+    let mut change = call.change().await?;
+    let removed = call.cms.webhooks().purge(&mut change, call.request.required("status")?).await?;
+    call.commit(change, Reply::of(StatusCode::OK, &json!({"removed": removed}))?, false).await
+}
+
+pub(crate) async fn retry(call: &Call<'_>) -> Result<Reply> {
+    call.request.only(&["id"])?;
+    let id = call.id()?;
+    let mut change = call.change().await?;
+    call.cms.webhooks().retry_now(&mut change, id).await?;
+    call.commit(change, Reply::no_content(), false).await
+}
+
+pub(crate) async fn cancel(call: &Call<'_>) -> Result<Reply> {
+    call.request.only(&["id"])?;
+    let id = call.id()?;
+    let mut change = call.change().await?;
+    call.cms.webhooks().cancel(&mut change, id).await?;
+    call.commit(change, Reply::no_content(), false).await
+}
+
+pub(crate) async fn deliveries(call: &Call<'_>) -> Result<Reply> {
+    call.request.only(&["id", "subscription", "event", "status", "since", "limit", "cursor"])?;
+    let webhooks = call.cms.webhooks();
+    if call.request.parameter("id").is_some() {
+        return Reply::of(StatusCode::OK, &webhooks.delivery(call.id()?).await?);
+    }
+    let (limit, cursor) = call.request.paging()?;
+    Reply::page(&webhooks.deliveries(&filter(call)?, limit, cursor).await?)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Redelivery {
+    #[serde(default)]
+    ids: Option<Vec<i64>>,
+    #[serde(default)]
+    filter: Option<FilterBody>,
+    #[serde(default)]
+    expected: Option<u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FilterBody {
+    #[serde(default)]
+    subscription: Option<i64>,
+    #[serde(default)]
+    event: Option<String>,
+    #[serde(default)]
+    status: Option<String>,
+    #[serde(default)]
+    since: Option<String>,
+}
+
+pub(crate) async fn redeliver(call: &Call<'_>) -> Result<Reply> {
+    call.request.only(&[])?;
+    let which = match call.typed()? {
+        Redelivery { ids: Some(ids), filter: None, expected: None } => Redeliver::Ids(ids),
+        Redelivery { ids: None, filter: Some(FilterBody { subscription, event, status, since }), expected: Some(expected) } => {
+            let since = since.as_deref().map_or(Ok(0), moment)?;
+            Redeliver::Filter { filter: JobFilter { subscription, event, status, since }, expected }
+        }
+        _ => return Err(Error::invalid_field("ids", "required", "either ids, or filter and expected")),
+    };
+    let mut change = call.change().await?;
+    let queued = call.cms.webhooks().redeliver(&mut change, &which).await?;
+    call.commit(change, Reply::of(StatusCode::OK, &json!({"queued": queued}))?, false).await
+}
+
+fn filter(call: &Call<'_>) -> Result<JobFilter> {
+    let text = |name: &str| call.request.parameter(name).map(str::to_owned);
+    let subscription = call.request.parameter("subscription").map(str::parse).transpose();
+    Ok(JobFilter {
+        subscription: subscription.map_err(|_| bad("subscription is a whole number."))?,
+        event: text("event"),
+        status: text("status"),
+        since: call.request.parameter("since").map_or(Ok(0), moment)?,
+    })
+}
+
+fn moment(text: &str) -> Result<i64> {
+    cms_core::parse_rfc3339(text).ok_or_else(|| bad("since is a date-time such as 2026-11-21T09:30:00Z."))
+}
