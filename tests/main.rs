@@ -54,3 +54,5 @@ mod statements;
 mod third_party;
 /// Users and groups: nobody gains rights, the last administrator stays.
 mod users;
+/// Webhooks: what is queued, what arrives, when it is tried again.
+mod webhooks;

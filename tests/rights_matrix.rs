@@ -42,6 +42,17 @@ const MATRIX: &[(&str, &str, &[&str], For)] = &[
     ("/api/backend/users/2fa-codes", "", &["POST"], For::Nobody),
     ("/api/backend/user_groups", "", &["GET", "POST", "PATCH", "DELETE"], For::Admins),
     ("/api/backend/loginattempts", "", &["GET", "DELETE"], For::Admins),
+    ("/api/backend/webhooks", "", &["GET", "POST", "PATCH", "DELETE"], For::Area("webhooks_subscriptions")),
+    ("/api/backend/webhooks/rotate-secret", "", &["POST"], For::Area("webhooks_subscriptions")),
+    ("/api/backend/webhooks/activate", "", &["POST"], For::Area("webhooks_subscriptions")),
+    ("/api/backend/webhooks/ping", "", &["POST"], For::Area("webhooks_subscriptions")),
+    ("/api/backend/webhooks/events", "", &["GET"], For::Area("webhooks_subscriptions")),
+    ("/api/backend/webhooks/queue", "", &["GET", "DELETE"], For::Area("webhooks_subscriptions")),
+    ("/api/backend/webhooks/queue/stats", "", &["GET"], For::Area("webhooks_subscriptions")),
+    ("/api/backend/webhooks/queue/retry", "", &["POST"], For::Area("webhooks_subscriptions")),
+    ("/api/backend/webhooks/queue/cancel", "", &["POST"], For::Area("webhooks_subscriptions")),
+    ("/api/backend/webhooks/deliveries", "", &["GET"], For::Area("webhooks_subscriptions")),
+    ("/api/backend/webhooks/redeliver", "", &["POST"], For::Area("webhooks_subscriptions")),
     ("/api/backend/auth/login", "", &["POST"], For::Login),
     ("/api/backend/auth/verify", "", &["POST"], For::Login),
     ("/api/backend/auth/me", "", &["GET"], For::Users),
@@ -90,7 +101,7 @@ async fn every_backend_endpoint_answers_each_caller_as_documented() {
     let root = site.person("root", json!("0")).await;
     let mut readers = std::collections::BTreeMap::new();
     let mut editors = std::collections::BTreeMap::new();
-    for area in ["pages_pages", "settings_settings", "keys_keys"] {
+    for area in ["pages_pages", "settings_settings", "keys_keys", "webhooks_subscriptions"] {
         readers.insert(area, site.person(&format!("{area} reader"), json!([format!("{area}_view")])).await);
         editors.insert(area, site.person(&format!("{area} editor"), json!([format!("{area}_edit")])).await);
     }

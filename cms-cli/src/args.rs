@@ -6,8 +6,8 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::{
     commands::{
-        audit, cache, completions, config, doctor, events, exit_codes, init, items, keys, limits, migrate, origins, process_webhooks, queue,
-        serve, webhooks,
+        audit, cache, completions, config, doctor, events, exit_codes, init, items, keys, limits, migrate, origins,
+        process_webhooks, queue, serve, webhooks,
     },
     output::Color,
 };

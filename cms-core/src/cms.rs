@@ -15,12 +15,12 @@ use crate::{
     pages::Pages,
     plugins::{self, Plugin},
     settings::Settings,
-    webhooks::{self, Delivered, Sender, Webhooks},
     traffic::{
         cache::Followed,
         limiter::Limiter,
         origins::{Active, Origins},
     },
+    webhooks::{self, Delivered, Sender, Webhooks},
 };
 
 /// An open site. Clones are cheap and share everything.

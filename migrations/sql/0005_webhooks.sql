@@ -29,9 +29,7 @@ CREATE TABLE cms_webhook_subscriptions (
     -- Lanes are served in the order of this.
     served_at BIGINT NOT NULL DEFAULT 0,
     -- After a failure: the earliest moment of the next attempt.
-    not_before BIGINT NOT NULL DEFAULT 0,
-    -- The last success: a lane that is known to work may have more attempts under way.
-    succeeded_at BIGINT NOT NULL DEFAULT 0
+    not_before BIGINT NOT NULL DEFAULT 0
 ) {{strict}};
 CREATE INDEX cms_webhook_subscriptions_by_turn ON cms_webhook_subscriptions (served_at) WHERE active;
 

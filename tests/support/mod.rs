@@ -3,6 +3,7 @@
 pub mod database;
 pub mod people;
 pub mod process;
+pub mod receiver;
 pub mod search;
 pub mod site;
 

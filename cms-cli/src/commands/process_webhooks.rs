@@ -49,6 +49,9 @@ pub(crate) async fn run(global: &Global, out: &Output, args: &ProcessWebhooksArg
         )?);
     }
     let why = if until == Until::Drained { "nothing more is due" } else { "the time is over" };
-    out.note(&format!("{} delivered, {} to be tried again, {} given up; {why}.", outcomes.delivered, outcomes.retried, outcomes.failed));
+    out.note(&format!(
+        "{} delivered, {} to be tried again, {} given up; {why}.",
+        outcomes.delivered, outcomes.retried, outcomes.failed
+    ));
     Ok(())
 }

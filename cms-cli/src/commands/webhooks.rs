@@ -144,7 +144,10 @@ pub(crate) async fn run(global: &Global, out: &Output, site: &Site, command: Web
             record(out, site, Ask::patch(WEBHOOKS).query("id", id).json(&json!({"active": false}))).await
         }
         WebhooksCommand::RotateSecret { id, grace } => {
-            prompt::confirm(global, &format!("Give the webhook {id} a new secret? The receiver must have it when the old one stops."))?;
+            prompt::confirm(
+                global,
+                &format!("Give the webhook {id} a new secret? The receiver must have it when the old one stops."),
+            )?;
             secret(out, &client.send(at("rotate-secret", id).json(&json!({"grace_s": grace}))).await?.body)
         }
         WebhooksCommand::Delete { id } => {

@@ -163,7 +163,11 @@ impl Change {
     /// `validation_failed` for a name that no header can carry; as every write: `unavailable`, `internal_error`.
     pub async fn emit(&mut self, event: &str, data: serde_json::Value) -> Result<()> {
         if !events::is_name(event) {
-            return Err(Error::invalid_field("event", "format", "1 to 300 bytes without control characters, such as shop.order_paid"));
+            return Err(Error::invalid_field(
+                "event",
+                "format",
+                "1 to 300 bytes without control characters, such as shop.order_paid",
+            ));
         }
         let id = self.random.uuid_v7(&self.clock)?;
         let (data, removed) = events::filter(data);

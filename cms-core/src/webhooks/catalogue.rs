@@ -29,7 +29,8 @@ impl Webhooks<'_> {
     /// # Errors
     /// `bad_query` for a cursor that is not from here.
     pub async fn events(&self, limit: u32, cursor: Option<&str>) -> Result<Page<RegisteredEvent>> {
-        Page::by_id(b'e', limit, cursor, async |after, limit| events::list(self.0.db(), after, limit).await, |event| event.id).await
+        Page::by_id(b'e', limit, cursor, async |after, limit| events::list(self.0.db(), after, limit).await, |event| event.id)
+            .await
     }
 }
 

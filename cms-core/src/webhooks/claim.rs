@@ -15,10 +15,9 @@ use crate::{Actor, Cms, Result, settings::Secret};
 pub(super) const LEASE_MS: i64 = 30_000;
 /// Lanes of one claim.
 const LANES: i64 = 64;
-/// Attempts under way at a subscription that has lately succeeded.
-const ROOM: i64 = 32;
-/// How long a success proves that a subscription works.
-const PROVEN_MS: i64 = 60_000;
+/// Attempts under way at one subscription. Few, because all of them may fail at once: with one more each second after that, the ten
+/// failures that switch a subscription off take six seconds at least.
+const ROOM: i64 = 4;
 
 /// A subscription with its secrets opened.
 pub(super) struct Target {
@@ -45,7 +44,7 @@ pub(super) async fn claim(cms: &Cms, free: usize) -> Result<Vec<Task>> {
     let now = change.now();
     let mut left = i64::try_from(free).unwrap_or(i64::MAX);
     let mut tasks = Vec::new();
-    let lanes = queue::lanes(&mut change, LANES.min(left), now - PROVEN_MS, ROOM).await?;
+    let lanes = queue::lanes(&mut change, LANES.min(left), ROOM).await?;
     let returned = queue::reclaim(&mut change).await?;
     if returned > 0 {
         tracing::warn!(returned, "jobs whose worker died or was too slow are due again");
@@ -77,7 +76,11 @@ pub(super) fn open(cms: &Cms, lane: Lane) -> Result<Target> {
     let headers = lane.custom_headers.iter().map(|(name, sealed)| Ok((name.clone(), open(&header_place(lane.id), sealed)?)));
     Ok(Target {
         secret: secret(&lane.secret)?,
-        old_secret: lane.old_secret.as_ref().map(|(sealed, until)| Ok::<_, crate::Error>((secret(sealed)?, *until))).transpose()?,
+        old_secret: lane
+            .old_secret
+            .as_ref()
+            .map(|(sealed, until)| Ok::<_, crate::Error>((secret(sealed)?, *until)))
+            .transpose()?,
         custom_headers: headers.collect::<Result<_>>()?,
         url: lane.url,
     })

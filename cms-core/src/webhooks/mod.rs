@@ -9,26 +9,39 @@
 //! retry, breaker, matching, headers, address, sign, verify   rules (pure)
 //! ```
 
+mod address;
+mod breaker;
 mod catalogue;
 mod claim;
 mod deliveries;
+mod headers;
+mod matching;
 mod metrics;
 mod ping;
 mod request;
+mod retry;
+mod send;
 mod settle;
+mod sign;
 pub(crate) mod sql;
 mod subscriptions;
+mod verify;
 mod worker;
 
+pub use address::AddressRule;
 pub use catalogue::RegisteredEvent;
 pub(crate) use catalogue::register;
 pub use deliveries::{Delivery, DeliveryDetail, Depth, Job, JobFilter, MAX_REDELIVER, Redeliver};
 pub(crate) use metrics::Delivered;
 pub use metrics::Outcomes;
 pub use ping::{PING, Pinged};
+pub use retry::MAX_RETRIES;
+pub(crate) use send::Sender;
 pub use settle::Settled;
+pub use sign::{WebhookSecret, hex_signature, standard_signature};
 pub(crate) use sql::enqueue::enqueue;
 pub use subscriptions::{NewSubscription, Subscription, SubscriptionPatch};
+pub use verify::{Received, TOLERANCE_S, VerifyError, verify, verify_hex};
 pub use worker::{Until, Worker};
 
 use crate::Cms;

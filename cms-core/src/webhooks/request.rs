@@ -21,13 +21,13 @@ pub(super) fn build(cms: &Cms, target: &Target, row: &Claimed) -> Request {
     let standard: Vec<_> = [Some(&target.secret), old]
         .into_iter()
         .flatten()
-        .map(|secret| standard_signature(secret, &row.event_id, seconds, body))
+        .filter_map(|secret| standard_signature(secret.expose(), &row.event_id, seconds, body))
         .collect();
     let mut headers = vec![
         ("content-type".to_owned(), "application/json".to_owned()),
         ("user-agent".to_owned(), format!("{}-CMS/3.0 Webhook", cms.settings().product)),
         ("x-webhook-event".to_owned(), header_value(&row.event)),
-        ("x-webhook-signature".to_owned(), hex_signature(&target.secret, body)),
+        ("x-webhook-signature".to_owned(), hex_signature(target.secret.expose(), body)),
         ("x-delivery-id".to_owned(), row.id.to_string()),
         ("webhook-id".to_owned(), row.event_id.clone()),
         ("webhook-timestamp".to_owned(), seconds.to_string()),

@@ -75,7 +75,11 @@ mod tests {
             ("It's a Secret to Everybody", "Hello, World!", "757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17"),
             ("Jefe", "what do ya want for nothing?", "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"),
             ("secret", "1636936200.hello !", "1b3d69df55f1e52f05224ba94a5162abeb17ef52cd7f4948c390f810d6a87e98"),
-            ("test-secret", "1234567890.{\"hello\":\"world\"}", "7054f74dae9f73e82b56ca73e8f81450097c698eeda0b00bb8728e89796baf2d"),
+            (
+                "test-secret",
+                "1234567890.{\"hello\":\"world\"}",
+                "7054f74dae9f73e82b56ca73e8f81450097c698eeda0b00bb8728e89796baf2d",
+            ),
         ] {
             assert_eq!(hex_signature(secret, body.as_bytes()), expected, "{body}");
         }

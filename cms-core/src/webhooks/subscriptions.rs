@@ -100,7 +100,8 @@ impl Webhooks<'_> {
     /// # Errors
     /// `bad_query` for a cursor that is not from here.
     pub async fn list(&self, limit: u32, cursor: Option<&str>) -> Result<Page<Subscription>> {
-        let page = Page::by_id(b'w', limit, cursor, async |after, limit| subscriptions::list(self.0.db(), after, limit).await, |s| s.id);
+        let page =
+            Page::by_id(b'w', limit, cursor, async |after, limit| subscriptions::list(self.0.db(), after, limit).await, |s| s.id);
         Ok(page.await?.map(shown))
     }
 
@@ -252,7 +253,8 @@ impl Webhooks<'_> {
         }
         for (index, event) in row.events.iter().enumerate() {
             if !is_pattern(event) && !events::is_known(self.0.db(), event).await? {
-                let message = format!("there is no event {event:?}: `cms events list` shows them; item.* is all events of items, * is all");
+                let message =
+                    format!("there is no event {event:?}: `cms events list` shows them; item.* is all events of items, * is all");
                 let field = FieldError { field: format!("events[{index}]"), code: "unknown", message: message.clone() };
                 return Err(Error::new(Code::UnknownEvent, format!("{message}.")).with_fields(vec![field]));
             }

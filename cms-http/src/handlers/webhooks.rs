@@ -83,8 +83,7 @@ pub(crate) async fn activate(call: &Call<'_>) -> Result<Reply> {
     call.request.only(&["id"])?;
     let (id, activation): (_, Activation) = (call.id()?, call.typed()?);
     let mut change = call.change().await?;
-    let (subscription, held) =
-        call.cms.webhooks().activate(&mut change, id, matches!(activation.held, Held::Replay)).await?;
+    let (subscription, held) = call.cms.webhooks().activate(&mut change, id, matches!(activation.held, Held::Replay)).await?;
     let mut record = serde_json::to_value(&subscription).map_err(Error::internal)?;
     record["held"] = held.into();
     call.commit(change, Reply::of(StatusCode::OK, &record)?, false).await

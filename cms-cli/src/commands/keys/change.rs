@@ -25,7 +25,7 @@ pub(super) fn parse(texts: &[String]) -> Done<Vec<Right>> {
 }
 
 /// Reads `30s`, `10m`, `2h`, `7d`, or plain seconds.
-pub(super) fn seconds(text: &str) -> Result<i64, String> {
+pub(crate) fn seconds(text: &str) -> Result<i64, String> {
     let (number, unit) = match text.find(|c: char| !c.is_ascii_digit()) {
         Some(at) => (&text[..at], &text[at..]),
         None => (text, "s"),

@@ -10,14 +10,14 @@ statements! {
     DUE = "select exists (select 1 from cms_webhook_queue where status in ('pending', 'retry') and next_retry_at <= $1) \
            or exists (select 1 from cms_webhook_queue where status = 'sending' and lease_until <= $1)";
     RECLAIM = "update cms_webhook_queue set status = 'retry', lease_until = null where status = 'sending' and lease_until <= $1";
-    /// Lanes that are due and have room: for one attempt after a failure, for a few before the first success, else for `$4`.
+    /// Lanes that are due and have room: for one attempt after a failure, else for `$3`.
     LANES = "select s.id, s.url, s.secret, s.old_secret, s.old_secret_until, s.custom_headers, \
-             (case when s.failure_count > 0 then 1 when s.succeeded_at > $3 then $4 else 4 end) \
+             (case when s.failure_count > 0 then 1 else $3 end) \
              - (select count(*) from cms_webhook_queue f where f.subscription_id = s.id and f.status = 'sending') \
              from cms_webhook_subscriptions s where s.active and s.not_before <= $1 \
              and exists (select 1 from cms_webhook_queue q where q.subscription_id = s.id and q.status in ('pending', 'retry') and q.next_retry_at <= $1) \
              and (select count(*) from cms_webhook_queue f where f.subscription_id = s.id and f.status = 'sending') \
-             < (case when s.failure_count > 0 then 1 when s.succeeded_at > $3 then $4 else 4 end) \
+             < (case when s.failure_count > 0 then 1 else $3 end) \
              order by s.served_at, s.id limit $2";
     LANE = "select id, url, secret, old_secret, old_secret_until, custom_headers, cast(1 as bigint) from cms_webhook_subscriptions where id = $1";
     SERVED = "update cms_webhook_subscriptions set served_at = $2 where id = $1";
@@ -33,8 +33,7 @@ statements! {
              where id = $1 and status = 'sending' and lease_token = $2";
     FAILED = "update cms_webhook_queue set status = 'failed', lease_until = null, error_message = $3, settled_at = $4 \
               where id = $1 and status = 'sending' and lease_token = $2";
-    SUCCEEDED = "update cms_webhook_subscriptions set failure_count = 0, not_before = 0, succeeded_at = $2 \
-                 where id = $1 and (failure_count > 0 or succeeded_at < $2 - 10000)";
+    SUCCEEDED = "update cms_webhook_subscriptions set failure_count = 0, not_before = 0 where id = $1 and failure_count > 0";
     COUNT_FAILURE = "update cms_webhook_subscriptions set failure_count = failure_count + 1, not_before = $2 where id = $1 \
                      returning failure_count, active, max_retries";
     LOG = "insert into cms_webhook_deliveries (queue_id, event_id, event_name, subscription_id, attempt, outcome, error_message, status_code, \
@@ -104,9 +103,9 @@ pub(in crate::webhooks) async fn reclaim(change: &mut Change) -> Result<u64> {
 }
 
 /// Lanes that were served least recently. Nobody else claims before this change ends.
-pub(in crate::webhooks) async fn lanes(change: &mut Change, limit: i64, proven_since: i64, room: i64) -> Result<Vec<Lane>> {
+pub(in crate::webhooks) async fn lanes(change: &mut Change, limit: i64, room: i64) -> Result<Vec<Lane>> {
     change.lock_claims().await?;
-    let mut lanes: Vec<Lane> = change.all(LANES, args![change.now(), limit, proven_since, room]).await?;
+    let mut lanes: Vec<Lane> = change.all(LANES, args![change.now(), limit, room]).await?;
     // Claims and settlements lock subscriptions in the same order.
     lanes.sort_by_key(|lane| lane.id);
     Ok(lanes)
@@ -140,11 +139,15 @@ pub(in crate::webhooks) async fn failed(change: &mut Change, row: &Claimed, erro
 }
 
 pub(in crate::webhooks) async fn succeeded(change: &mut Change, lane: i64) -> Result<()> {
-    change.run(SUCCEEDED, args![lane, change.now()]).await.map(drop)
+    change.run(SUCCEEDED, args![lane]).await.map(drop)
 }
 
 /// Failures in a row, whether the subscription is active, and its retries; None when it was deleted meanwhile.
-pub(in crate::webhooks) async fn count_failure(change: &mut Change, lane: i64, not_before: i64) -> Result<Option<(i64, bool, i64)>> {
+pub(in crate::webhooks) async fn count_failure(
+    change: &mut Change,
+    lane: i64,
+    not_before: i64,
+) -> Result<Option<(i64, bool, i64)>> {
     change.optional(COUNT_FAILURE, args![lane, not_before]).await
 }
 

@@ -100,7 +100,12 @@ pub(in crate::webhooks) async fn update(change: &mut Change, row: &Stored) -> Re
 }
 
 /// `old`: the secret before, and until when it signs too.
-pub(in crate::webhooks) async fn set_secret(change: &mut Change, id: i64, sealed: &str, old: Option<(String, i64)>) -> Result<()> {
+pub(in crate::webhooks) async fn set_secret(
+    change: &mut Change,
+    id: i64,
+    sealed: &str,
+    old: Option<(String, i64)>,
+) -> Result<()> {
     let (old, until) = old.unzip();
     change.run(SET_SECRET, args![id, sealed, old, until]).await.map(drop)
 }

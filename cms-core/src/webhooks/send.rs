@@ -1,0 +1,248 @@
+//! One attempt: a POST that cannot be led astray, with one deadline for everything.
+
+use std::{error::Error as _, fmt, net::SocketAddr, sync::Arc, time::Duration};
+
+use data_encoding::BASE64;
+use reqwest::{
+    Client,
+    dns::{Addrs, Name, Resolve, Resolving},
+};
+use tokio::time::Instant;
+
+use super::address::AddressRule;
+use crate::{Error, Result, settings::Webhooks};
+
+/// Of a reply so much is read; then the connection is dropped.
+const MAX_READ_BYTES: usize = 64 << 10;
+/// Of a reply so much is kept.
+const MAX_KEPT_BYTES: usize = 4 << 10;
+
+/// How an attempt went.
+#[derive(Clone, Debug)]
+pub(crate) struct Attempt {
+    fault: Option<Fault>,
+    pub(super) status: Option<u16>,
+    pub(super) response: Option<String>,
+    pub(super) duration_ms: i64,
+}
+
+/// Why an attempt failed: a stable code, and a sentence that holds no path or query of the address.
+#[derive(Clone, Debug)]
+struct Fault {
+    code: &'static str,
+    message: String,
+}
+
+impl Attempt {
+    /// Nothing can be sent: the secret or a header cannot be opened.
+    pub(super) fn unsendable(why: &str) -> Self {
+        Self::failed("secret", format!("the secret or a header cannot be opened: {why}"))
+    }
+
+    fn failed(code: &'static str, message: String) -> Self {
+        Self { fault: Some(Fault { code, message }), status: None, response: None, duration_ms: 0 }
+    }
+
+    pub(super) fn is_success(&self) -> bool {
+        self.fault.is_none()
+    }
+
+    /// `delivered`, or the code of what went wrong.
+    pub(super) fn code(&self) -> &'static str {
+        self.fault.as_ref().map_or("delivered", |fault| fault.code)
+    }
+
+    /// What went wrong, for people.
+    pub(super) fn message(&self) -> String {
+        self.fault.as_ref().map_or_else(String::new, |fault| fault.message.clone())
+    }
+}
+
+/// Sends attempts; connections are kept and used again.
+pub(crate) struct Sender {
+    http: Client,
+    rule: AddressRule,
+    timeout: Duration,
+}
+
+impl Sender {
+    pub(crate) fn new(settings: &Webhooks) -> Result<Self> {
+        Self::with_resolver(settings, Arc::new(SystemNames))
+    }
+
+    fn with_resolver(settings: &Webhooks, names: Arc<dyn Names>) -> Result<Self> {
+        let rule = AddressRule::new(settings);
+        let roots = rustls::RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.into() };
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let tls = rustls::ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(Error::internal)?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let http = Client::builder()
+            .tls_backend_preconfigured(tls)
+            .redirect(reqwest::redirect::Policy::none())
+            .no_proxy()
+            .http1_only()
+            .pool_max_idle_per_host(32)
+            .dns_resolver(Arc::new(Guarded { rule: rule.clone(), names }))
+            .build()
+            .map_err(Error::internal)?;
+        Ok(Self { http, rule, timeout: Duration::from_secs(settings.timeout_s) })
+    }
+
+    /// Which addresses are delivered to.
+    pub(super) fn rule(&self) -> &AddressRule {
+        &self.rule
+    }
+
+    pub(super) async fn post(&self, url: &str, headers: Vec<(String, String)>, body: String) -> Attempt {
+        let began = Instant::now();
+        let mut attempt = match tokio::time::timeout(self.timeout, self.exchange(url, headers, body)).await {
+            Ok(attempt) => attempt,
+            Err(_) => Attempt::failed("timeout", format!("no complete reply within {} s", self.timeout.as_secs())),
+        };
+        attempt.duration_ms = i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX);
+        attempt
+    }
+
+    async fn exchange(&self, url: &str, headers: Vec<(String, String)>, body: String) -> Attempt {
+        let url = match self.rule.check_url(url) {
+            Ok(url) => url,
+            Err(why) => return Attempt::failed("refused_address", why),
+        };
+        let mut request = self.http.post(url).body(body);
+        for (name, value) in headers {
+            request = request.header(name, value);
+        }
+        let mut response = match request.send().await {
+            Ok(response) => response,
+            Err(error) => return classified(error),
+        };
+        let status = response.status();
+        let mut read = Vec::new();
+        let fault = loop {
+            match response.chunk().await {
+                Ok(Some(chunk)) if read.len() + chunk.len() > MAX_READ_BYTES => {
+                    read.extend_from_slice(&chunk[..MAX_READ_BYTES - read.len()]);
+                    // What the receiver thinks of the delivery it has said; nobody needs the rest.
+                    break None;
+                }
+                Ok(Some(chunk)) => read.extend_from_slice(&chunk),
+                Ok(None) => break None,
+                Err(error) => break classified(error).fault,
+            }
+        };
+        let judged = match status.as_u16() {
+            200..=299 => fault,
+            code @ 300..=399 => Some(Fault { code: "redirect", message: format!("answered {code}: redirects are not followed") }),
+            code => Some(Fault { code: "status", message: format!("answered {code}") }),
+        };
+        read.truncate(MAX_KEPT_BYTES);
+        let response = (!read.is_empty()).then(|| kept(read));
+        Attempt { fault: judged, status: Some(status.as_u16()), response, duration_ms: 0 }
+    }
+}
+
+/// Text, or base64 with a mark.
+fn kept(bytes: Vec<u8>) -> String {
+    match String::from_utf8(bytes) {
+        // PostgreSQL's text holds no NUL.
+        Ok(text) if !text.contains('\0') => text,
+        Ok(text) => format!("base64:{}", BASE64.encode(text.as_bytes())),
+        Err(error) => {
+            let (valid, bytes) = (error.utf8_error(), error.into_bytes());
+            match std::str::from_utf8(&bytes[..valid.valid_up_to()]) {
+                // Cut within the last character.
+                Ok(text) if valid.error_len().is_none() && !text.contains('\0') => text.to_owned(),
+                _ => format!("base64:{}", BASE64.encode(&bytes)),
+            }
+        }
+    }
+}
+
+/// Finds the code in the chain of causes.
+fn classified(error: reqwest::Error) -> Attempt {
+    // The address may hold a secret in its path.
+    let error = error.without_url();
+    let mut innermost = error.to_string();
+    let mut code = if error.is_connect() { "connect" } else { "protocol" };
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        innermost = inner.to_string();
+        if let Some(refused) = inner.downcast_ref::<Refused>() {
+            code = refused.code();
+        } else if inner.is::<rustls::Error>() {
+            code = "tls";
+        } else if let Some(io) = inner.downcast_ref::<std::io::Error>()
+            && io.get_ref().is_some_and(|inner| inner.is::<rustls::Error>())
+        {
+            code = "tls";
+        }
+        cause = inner.source();
+    }
+    Attempt::failed(code, innermost)
+}
+
+/// Looks names up.
+trait Names: Send + Sync {
+    fn look_up(&self, name: String) -> futures_util::future::BoxFuture<'static, std::io::Result<Vec<SocketAddr>>>;
+}
+
+struct SystemNames;
+
+impl Names for SystemNames {
+    fn look_up(&self, name: String) -> futures_util::future::BoxFuture<'static, std::io::Result<Vec<SocketAddr>>> {
+        Box::pin(async move { Ok(tokio::net::lookup_host((name, 0)).await?.collect()) })
+    }
+}
+
+/// Looks a name up once and lets the connector dial those addresses only: there is no second look-up that could answer otherwise.
+struct Guarded {
+    rule: AddressRule,
+    names: Arc<dyn Names>,
+}
+
+impl Resolve for Guarded {
+    fn resolve(&self, name: Name) -> Resolving {
+        let (rule, looked_up) = (self.rule.clone(), self.names.look_up(name.as_str().to_owned()));
+        Box::pin(async move {
+            let addresses = looked_up.await.map_err(|error| Refused::Unknown(error.to_string()))?;
+            if addresses.is_empty() {
+                return Err(Refused::Unknown("the name has no address".to_owned()).into());
+            }
+            let ips: Vec<_> = addresses.iter().map(SocketAddr::ip).collect();
+            rule.check_all(&ips).map_err(|(address, why)| Refused::Forbidden(format!("{address} is not delivered to: {why}")))?;
+            Ok(Box::new(addresses.into_iter()) as Addrs)
+        })
+    }
+}
+
+/// Why a name is not dialled.
+#[derive(Debug)]
+enum Refused {
+    Unknown(String),
+    Forbidden(String),
+}
+
+impl Refused {
+    fn code(&self) -> &'static str {
+        match self {
+            Self::Unknown(_) => "dns",
+            Self::Forbidden(_) => "refused_address",
+        }
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::Unknown(why) | Self::Forbidden(why)) = self;
+        f.write_str(why)
+    }
+}
+
+impl std::error::Error for Refused {}
+
+#[cfg(test)]
+#[path = "send_tests.rs"]
+mod tests;
