@@ -58,7 +58,7 @@ impl Api {
     /// `internal_error` when the operating system has no randomness to give.
     pub fn new(cms: Cms) -> Result<Self> {
         let prefix = cms.random().bytes::<6>()?.iter().map(|byte| format!("{byte:02x}")).collect();
-        let kept = Kept::new(cms.settings())?;
+        let kept = Kept::new(cms.settings());
         Ok(Self(Arc::new(Inner { cms, prefix, count: AtomicU64::new(0), kept })))
     }
 

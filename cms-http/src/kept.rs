@@ -1,6 +1,6 @@
 //! What an API keeps in memory between requests.
 
-use cms_core::{Result, settings::Settings};
+use cms_core::settings::Settings;
 
 use crate::{metrics::Metrics, replies::Replies};
 
@@ -10,7 +10,7 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    pub(crate) fn new(settings: &Settings) -> Result<Self> {
-        Ok(Self { metrics: Metrics::default(), replies: Replies::new(settings)? })
+    pub(crate) fn new(settings: &Settings) -> Self {
+        Self { metrics: Metrics::default(), replies: Replies::new(settings) }
     }
 }

@@ -22,7 +22,7 @@ pub(crate) use origin::{Sharing, headers as sharing_headers};
 use crate::{
     idempotency,
     kept::Kept,
-    replies::Basis,
+    replies::Asked,
     reply::Reply,
     request::Canonical,
     routes::{self, Access, Route},
@@ -122,8 +122,8 @@ impl Passage {
         };
         let reply = match rules {
             Some((key, rules)) => {
-                let basis = || Basis::now(cms, route.tables, &rules);
-                kept.replies.get(cms, key, &request.path, &rules, basis, handler(&call)).await
+                let asked = Asked { key, path: &request.path, tables: route.tables, rules: &rules };
+                kept.replies.get(cms, asked, || handler(&call)).await
             }
             None => handler(&call).await,
         };

@@ -12,7 +12,7 @@ pub(crate) async fn read(call: &Call<'_>) -> Result<Reply> {
     let rules = call.cms.cache_rules().await?;
     let (entries, bytes, hits, misses) = call.kept.replies.figures().await;
     let settings = &rules.settings;
-    let state = json!({"enabled": settings.enabled, "ttl_s": settings.ttl_s, "exclude": settings.exclude, "store": "memory",
+    let state = json!({"enabled": settings.enabled, "ttl_s": settings.ttl_s, "exclude": settings.exclude, "store": call.cms.cache_state(),
                        "entries": entries, "bytes": bytes, "hits": hits, "misses": misses});
     Reply::of(StatusCode::OK, &state)
 }

@@ -1,6 +1,7 @@
 //! The rules of the response cache: its settings, which every process follows, and requests to forget. The replies themselves are
 //! kept by `cms-http`.
 
+mod shared;
 pub(crate) mod sql;
 
 use std::sync::Arc;

@@ -12,6 +12,7 @@ use serde::Serialize;
 use crate::{
     Clock, Code, Error, Result,
     settings::{LimiterStore, Settings},
+    traffic::redis::Redis,
 };
 
 /// The limiter of a site.
@@ -23,7 +24,7 @@ pub struct Limiter {
 enum Store {
     Memory(Memory),
     #[cfg(feature = "redis")]
-    Redis(redis::Redis),
+    Redis(redis::Shared),
     Off,
 }
 
@@ -41,31 +42,14 @@ pub struct Used {
 }
 
 impl Limiter {
-    pub(crate) fn new(settings: &Settings, clock: Clock) -> Result<Self> {
-        let store = match settings.limiter.store {
-            LimiterStore::Off => Store::Off,
-            LimiterStore::Memory => Store::Memory(Memory::default()),
+    pub(crate) fn new(settings: &Settings, redis: Option<&Redis>, clock: Clock) -> Self {
+        let store = match (settings.limiter.store, redis) {
+            (LimiterStore::Off, _) => Store::Off,
             #[cfg(feature = "redis")]
-            LimiterStore::Redis => {
-                let url = settings.redis_url.as_ref().ok_or_else(|| {
-                    Error::invalid_field(
-                        "redis_url",
-                        "required",
-                        "limiter.store = \"redis\" needs redis_url, such as redis://127.0.0.1/",
-                    )
-                })?;
-                Store::Redis(redis::Redis::new(url, &settings.key_prefix)?)
-            }
-            #[cfg(not(feature = "redis"))]
-            LimiterStore::Redis => {
-                return Err(Error::invalid_field(
-                    "limiter.store",
-                    "unknown",
-                    "this build has no Redis: enable the feature `redis`",
-                ));
-            }
+            (LimiterStore::Redis, Some(redis)) => Store::Redis(redis::Shared::new(redis.clone())),
+            _ => Store::Memory(Memory::default()),
         };
-        Ok(Self { store, clock })
+        Self { store, clock }
     }
 
     /// Takes one token from every bucket that applies to a request: the caller's own (`identity`) and the route's. None: the limiter
