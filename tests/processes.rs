@@ -171,3 +171,11 @@ fn search(folder: &Path, secrets: &[&str]) {
         }
     }
 }
+
+#[tokio::test]
+async fn a_site_where_nothing_happens_can_be_closed() {
+    let site = crate::support::Site::open().await;
+    // Long enough for what follows other processes to be at work.
+    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+    tokio::time::timeout(std::time::Duration::from_secs(8), site.cms.close()).await.expect("closed");
+}

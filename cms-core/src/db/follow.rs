@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Db, Pool};
-use crate::Result;
+use crate::{Code, Error, Result};
 
 pub(crate) mod sql {
     crate::db::statements! {
@@ -20,6 +20,8 @@ pub(crate) mod sql {
     pub(crate) const NOTIFY: &str = "notify cms_followed";
 }
 
+/// A connection that died unheard must not keep other processes' commits unnoticed.
+const PATIENCE: Duration = Duration::from_secs(2);
 /// How long other processes' commits may go unnoticed.
 #[cfg(feature = "postgres")]
 const POLL: Duration = Duration::from_millis(400);
@@ -48,21 +50,19 @@ impl Watch {
         })
     }
 
-    /// Waits until there may be news.
-    pub(crate) async fn news(&mut self) -> Result<()> {
+    /// Waits a moment; says whether there may be news. It comes back often: who closes the site waits for this connection.
+    pub(crate) async fn news(&mut self) -> Result<bool> {
         match self {
             #[cfg(feature = "sqlite")]
-            Self::Sqlite { connection, version } => loop {
+            Self::Sqlite { connection, version } => {
                 tokio::time::sleep(POLL_FILE).await;
                 let present: i64 = sqlx::query_scalar(sql::DATA_VERSION).fetch_one(&mut **connection).await?;
-                if std::mem::replace(version, present) != present {
-                    return Ok(());
-                }
-            },
+                Ok(std::mem::replace(version, present) != present)
+            }
             #[cfg(feature = "postgres")]
             Self::Postgres(listener) => match tokio::time::timeout(POLL, listener.recv()).await {
                 Ok(Err(error)) => Err(error.into()),
-                _ => Ok(()),
+                _ => Ok(true),
             },
         }
     }
@@ -71,7 +71,8 @@ impl Watch {
 impl Db {
     /// Reads all epochs; returns the tables whose epoch was new here.
     pub(crate) async fn catch_up(&self) -> Result<Vec<String>> {
-        let rows: Vec<(String, i64)> = self.all(sql::EPOCHS, Vec::new()).await?;
+        let rows = tokio::time::timeout(PATIENCE, self.all::<(String, i64)>(sql::EPOCHS, Vec::new())).await;
+        let rows = rows.map_err(|_| Error::new(Code::Unavailable, "The database does not say in time what has changed."))??;
         Ok(rows.into_iter().filter(|(table, epoch)| self.epochs.raise(table, *epoch)).map(|(table, _)| table).collect())
     }
 }
