@@ -38,6 +38,8 @@ mod redis;
 mod repetition;
 /// Every statement prepares on this engine; both schemas are alike.
 mod schema;
+/// Replies kept in a real Redis: for all processes, and without when it is away.
+mod shared_replies;
 /// How many statements a request costs.
 mod statements;
 /// Two databases made by others: adopted, read and written on both engines.

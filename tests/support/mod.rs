@@ -2,7 +2,9 @@
 
 pub mod database;
 pub mod process;
+pub mod redis;
 pub mod site;
 
 pub use database::TestDatabase;
+pub use redis::Redis;
 pub use site::{Ask, Reply, Site, SiteBuilder};

@@ -148,8 +148,8 @@ impl Ask<'_> {
         self
     }
 
-    pub fn header(mut self, name: &str, value: &str) -> Self {
-        self.request = self.request.header(name, value);
+    pub fn header(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
+        self.request = self.request.header(name, value.as_ref());
         self
     }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use http::{HeaderMap, Method, Uri, header};
+use http::{HeaderMap, Method, header};
 
 use super::Caller;
 use crate::{request::Canonical, routes::Route};
@@ -17,15 +17,18 @@ const MAX_QUERY: usize = 2048;
 
 /// The key of a request that may be answered from the cache: host, path and sorted query are all that a reply depends on. `tables`
 /// of the route say what it is made from.
-pub(super) fn key(request: &Canonical, uri: &Uri, route: Option<&Route>, caller: &Caller, logged_in: bool) -> Option<String> {
+pub(super) fn key(request: &Canonical, route: &Route, caller: &Caller, logged_in: bool) -> Option<String> {
     let is_read = request.method == Method::GET || request.method == Method::HEAD;
-    let depends = route.is_some_and(|route| !route.tables.is_empty());
-    if !is_read || !depends || logged_in || !matches!(caller, Caller::Anonymous) || shows_somebody(&request.headers) {
+    if !is_read
+        || route.tables.is_empty()
+        || logged_in
+        || !matches!(caller, Caller::Anonymous)
+        || shows_somebody(&request.headers)
+    {
         return None;
     }
-    let host = uri.authority().map(http::uri::Authority::as_str);
-    let host = host.or_else(|| request.headers.get(header::HOST).and_then(|host| host.to_str().ok())).unwrap_or_default();
-    let length = request.query.iter().map(|(name, value)| name.len() + value.len() + 8).sum::<usize>();
+    let host = request.headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let length = request.query.iter().map(|(name, value)| name.len() + value.len() + 10).sum::<usize>();
     let mut key = String::with_capacity(host.len() + request.path.len() + length + 2);
     key.push_str(host);
     key.make_ascii_lowercase();
@@ -34,10 +37,9 @@ pub(super) fn key(request: &Canonical, uri: &Uri, route: Option<&Route>, caller:
     let mut query: Vec<&(String, String)> = request.query.iter().collect();
     query.sort();
     for (name, value) in query {
-        // Lengths keep one pair from looking like another.
-        let _ = write!(key, "\n{}:", name.len());
+        // Both lengths, or else a value could look like another parameter.
+        let _ = write!(key, "\n{}:{}:", name.len(), value.len());
         key.push_str(name);
-        key.push('=');
         key.push_str(value);
     }
     (key.len() <= MAX_QUERY).then_some(key)

@@ -1,6 +1,6 @@
 //! The limiter's place in the gate: whose bucket, and what the reply says of it.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use cms_core::{
     Cms, Code, Error, Result,
@@ -26,14 +26,20 @@ pub(crate) struct Client {
 }
 
 pub(super) fn client(cms: &Cms, peer: Option<Peer>, headers: &HeaderMap) -> Client {
-    let socket = peer.map_or(IpAddr::from([127, 0, 0, 1]), |peer| peer.0.ip()).to_canonical();
+    // An embedding server that does not say who is there speaks for everybody: all are one, and nobody is near.
+    let Some(Peer(socket)) = peer else { return Client { address: Ipv4Addr::LOCALHOST.into(), passed_on: true } };
+    let socket = socket.ip().to_canonical();
     let settings = cms.settings();
     let trusted = settings.trusted_proxies.iter().any(|network| network.contains(socket));
     if !trusted {
-        return Client { address: socket, passed_on: headers.contains_key(settings.proxy_header.as_str()) };
+        let names = [settings.proxy_header.as_str(), "forwarded", "x-forwarded-for"];
+        return Client { address: socket, passed_on: names.iter().any(|name| headers.contains_key(*name)) };
     }
-    let lines: Vec<&str> = headers.get_all(settings.proxy_header.as_str()).iter().filter_map(|line| line.to_str().ok()).collect();
-    Client { address: address::client(socket, &settings.trusted_proxies, lines), passed_on: false }
+    // Bytes that are no text spoil their own entry, not the line: a proxy may have added to it.
+    let lines = headers.get_all(settings.proxy_header.as_str()).iter().map(|line| String::from_utf8_lossy(line.as_bytes()));
+    let lines: Vec<_> = lines.collect();
+    let address = address::client(socket, &settings.trusted_proxies, lines.iter().map(AsRef::as_ref));
+    Client { address, passed_on: false }
 }
 
 /// Takes from the buckets of a key that is good, or else of the address: a guess at keys counts against the address.

@@ -75,7 +75,7 @@ impl Replies {
                 return self.answer(cms, &entry, elsewhere.into_inner());
             }
             // Somebody else's fill. One that began before a write that we may know of is not for us: ask again, that fill is over.
-            if entry.basis.covers(&asked) {
+            if good(&entry) || entry.basis.covers(&asked) {
                 return match entry.answer {
                     Answer::Once(..) => self.answer(cms, &Entry { basis: asked, answer: Answer::of(fill().await) }, false),
                     _ => self.answer(cms, &entry, true),

@@ -78,19 +78,21 @@ impl Limiter {
         }
     }
 
-    /// Buckets that are not full, the emptiest first, 1,000 at most.
+    /// Buckets that are not full, the emptiest first, 1,000 at most: of one owner, or of all.
     ///
     /// # Errors
-    /// `unavailable` when Redis cannot be reached.
-    pub async fn used(&self) -> Result<Vec<Used>> {
+    /// `bad_query` for an owner that is none; `unavailable` when Redis cannot be reached.
+    pub async fn used(&self, owner: Option<&str>) -> Result<Vec<Used>> {
+        let owner = owner.map(parse).transpose()?;
         let mut used = match &self.store {
             Store::Memory(memory) => memory.used(self.clock.now()),
             #[cfg(feature = "redis")]
             Store::Redis(redis) if redis.is_away() => redis.own().used(self.clock.now()),
             #[cfg(feature = "redis")]
-            Store::Redis(redis) => redis.used().await?,
+            Store::Redis(redis) => redis.used(owner).await?,
             Store::Off => Vec::new(),
         };
+        used.retain(|(found, ..)| owner.is_none_or(|owner| owner == *found));
         used.sort_by(|a, b| a.2.total_cmp(&b.2));
         let shown = used.into_iter().take(1000).map(|(owner, name, tokens)| {
             let limit = bucket::ALL.iter().find(|bucket| bucket.name == name).map_or(0.0, |bucket| bucket.capacity);
@@ -104,7 +106,7 @@ impl Limiter {
     /// # Errors
     /// `bad_query` for an owner that is none; `unavailable` when Redis cannot be reached.
     pub async fn reset(&self, owner: &str) -> Result<()> {
-        let owner = owner.parse().map_err(|form: &str| Error::new(Code::BadQuery, format!("{form}.")))?;
+        let owner = parse(owner)?;
         match &self.store {
             Store::Memory(memory) => memory.reset(owner),
             #[cfg(feature = "redis")]
@@ -123,4 +125,8 @@ impl Limiter {
             Store::Off => {}
         }
     }
+}
+
+fn parse(owner: &str) -> Result<Owner> {
+    owner.parse().map_err(|form| Error::new(Code::BadQuery, format!("{form}.")))
 }

@@ -83,30 +83,43 @@ impl Shared {
         redis::cmd("DEL").arg(keys).query_async::<i64>(&mut connection).await.map(drop).map_err(unreachable)
     }
 
-    /// Buckets that are not full, a thousand at most.
-    pub(super) async fn used(&self) -> Result<Vec<(Owner, &'static str, f64)>> {
+    /// Buckets that are not full: of one owner, or about a thousand of anybody's.
+    pub(super) async fn used(&self, owner: Option<Owner>) -> Result<Vec<(Owner, &'static str, f64)>> {
+        if let Some(owner) = owner {
+            return self.fills(bucket::ALL.iter().map(|bucket| self.key(owner, bucket.name)).collect()).await;
+        }
         let mut connection = self.redis.connection();
         let (mut cursor, mut used) = (0_u64, Vec::new());
         loop {
             let mut scan = redis::cmd("SCAN");
-            scan.arg(cursor).arg("MATCH").arg(format!("{}:limit:*", self.redis.prefix())).arg("COUNT").arg(500);
+            scan.arg(cursor).arg("MATCH").arg(format!("{}:limit:*", self.redis.prefix())).arg("COUNT").arg(LISTED);
             let (next, keys): (u64, Vec<String>) = scan.query_async(&mut connection).await.map_err(unreachable)?;
-            for key in keys {
-                let Some((owner, bucket)) = self.parse(&key) else { continue };
-                let mut get = redis::cmd("HMGET");
-                get.arg(&key).arg("tokens").arg("at");
-                let (tokens, at): (Option<f64>, Option<i64>) = get.query_async(&mut connection).await.map_err(unreachable)?;
-                let (seconds, micros): (i64, i64) = redis::cmd("TIME").query_async(&mut connection).await.map_err(unreachable)?;
-                if let (Some(tokens), Some(at)) = (tokens, at) {
-                    let fill = bucket.refilled(Fill { tokens, at }, seconds * 1000 + micros / 1000);
-                    used.push((owner, bucket.name, fill.tokens));
-                }
-            }
+            used.extend(self.fills(keys).await?);
             cursor = next;
             if cursor == 0 || used.len() >= LISTED {
                 return Ok(used);
             }
         }
+    }
+
+    /// What is in these buckets now, by the server's clock.
+    async fn fills(&self, keys: Vec<String>) -> Result<Vec<(Owner, &'static str, f64)>> {
+        let mut ask = redis::pipe();
+        ask.cmd("TIME");
+        for key in &keys {
+            ask.cmd("HMGET").arg(key).arg("tokens").arg("at");
+        }
+        let answers: Vec<(Option<f64>, Option<i64>)> =
+            ask.query_async(&mut self.redis.connection()).await.map_err(unreachable)?;
+        let Some(((Some(seconds), Some(micros)), answers)) = answers.split_first() else { return Ok(Vec::new()) };
+        let now = *seconds as Millis * 1000 + micros / 1000;
+        let fill = |(key, answer): (&String, &(Option<f64>, Option<i64>))| {
+            let (owner, bucket) = self.parse(key)?;
+            let (tokens, at) = (answer.0?, answer.1?);
+            let fill = bucket.refilled(Fill { tokens, at }, now);
+            (fill.tokens < bucket.capacity).then_some((owner, bucket.name, fill.tokens))
+        };
+        Ok(keys.iter().zip(answers).filter_map(fill).collect())
     }
 
     /// The braces make a cluster keep all buckets of an owner in one place.
