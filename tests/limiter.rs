@@ -115,7 +115,7 @@ async fn what_is_counted_as_one_client() {
     // Who is no trusted proxy cannot speak for others.
     for n in 0..100 {
         let ask = site.ask("GET /api/settings").peer(Peer("203.0.113.5:1".parse().unwrap()));
-        ask.header("x-forwarded-for", &format!("192.0.2.{n}")).expect(200).await;
+        ask.header("x-forwarded-for", format!("192.0.2.{n}")).expect(200).await;
     }
     site.ask("GET /api/settings").peer(Peer("203.0.113.5:2".parse().unwrap())).refused(429, "rate_limited").await;
     // Bytes that are no text are part of what cannot be trusted; what the proxy wrote behind them counts.
