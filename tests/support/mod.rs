@@ -1,8 +1,10 @@
 //! A site for each test, and a client that says what it expects.
 
 pub mod database;
+pub mod people;
 pub mod process;
 pub mod redis;
+pub mod search;
 pub mod site;
 
 pub use database::TestDatabase;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use http::{HeaderMap, Method, header};
 
-use super::Caller;
+use super::{Caller, SESSION_COOKIE};
 use crate::{request::Canonical, routes::Route};
 
 /// Marks a request of a visitor who has logged in at the embedding server's front end: a request extension that this server sets.
@@ -49,7 +49,9 @@ pub(super) fn key(request: &Canonical, route: &Route, caller: &Caller, logged_in
 fn shows_somebody(headers: &HeaderMap) -> bool {
     let cookies = headers.get_all(header::COOKIE).iter();
     let session = |line: &http::HeaderValue| {
-        line.to_str().map_or(true, |line| line.split(';').any(|c| c.trim().starts_with("cms_session=")))
+        line.to_str().map_or(true, |line| {
+            line.split(';').any(|c| c.trim().split_once('=').is_some_and(|(name, _)| name == SESSION_COOKIE))
+        })
     };
     headers.contains_key(header::AUTHORIZATION) || headers.contains_key("x-api-key") || cookies.into_iter().any(session)
 }
