@@ -57,6 +57,14 @@ async fn a_key_revoked_by_another_process_is_refused_at_once() {
     assert_eq!(served.terminate().0, Some(0));
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_had_nothing_to_do_stops_when_asked() {
+    let database = TestDatabase::new().await;
+    process::run(&database, &["init"]);
+    let served = Served::start(&database, "warn");
+    assert_eq!(served.terminate().0, Some(0));
+}
+
 /// kill -9 in the middle of 1,000 writes: what was acknowledged is there with its event and audit row, and nothing is half there.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_in_the_middle_of_writes() {

@@ -372,9 +372,12 @@ async fn follow(site: Weak<Inner>) {
         let outcome = async {
             let mut watch = Watch::new(&db).await?;
             loop {
-                watch.news().await?;
-                let Some(inner) = site.upgrade() else { return Ok(()) };
-                Cms(inner).catch_up().await?;
+                let news = watch.news().await?;
+                // Closing waits for this connection, also when nothing happens any more.
+                let Some(inner) = site.upgrade().filter(|inner| !inner.db.is_closed()) else { return Ok(()) };
+                if news {
+                    Cms(inner).catch_up().await?;
+                }
             }
         };
         match outcome.await {

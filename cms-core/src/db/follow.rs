@@ -48,21 +48,19 @@ impl Watch {
         })
     }
 
-    /// Waits until there may be news.
-    pub(crate) async fn news(&mut self) -> Result<()> {
+    /// Waits a moment, or until it is woken; true: there may be news.
+    pub(crate) async fn news(&mut self) -> Result<bool> {
         match self {
             #[cfg(feature = "sqlite")]
-            Self::Sqlite { connection, version } => loop {
+            Self::Sqlite { connection, version } => {
                 tokio::time::sleep(POLL_FILE).await;
                 let present: i64 = sqlx::query_scalar(sql::DATA_VERSION).fetch_one(&mut **connection).await?;
-                if std::mem::replace(version, present) != present {
-                    return Ok(());
-                }
-            },
+                Ok(std::mem::replace(version, present) != present)
+            }
             #[cfg(feature = "postgres")]
             Self::Postgres(listener) => match tokio::time::timeout(POLL, listener.recv()).await {
                 Ok(Err(error)) => Err(error.into()),
-                _ => Ok(()),
+                _ => Ok(true),
             },
         }
     }
