@@ -10,7 +10,7 @@ use crate::{
     crypto::Vault,
     db::{Change, Db, Migration, follow::Watch},
     items::{self, Items, Tables, registry},
-    keys::{Keys, Usage},
+    keys::{Keys, Known, Usage},
     pages::Pages,
     plugins::{self, Plugin},
     settings::Settings,
@@ -54,6 +54,7 @@ struct Inner {
     tables: ArcSwap<Tables>,
     plugins: Vec<PluginState>,
     usage: Usage,
+    keys: Known,
     limiter: Limiter,
     origins: Active,
     cache: Followed,
@@ -141,6 +142,7 @@ impl Builder {
             tables: ArcSwap::default(),
             plugins: Vec::new(),
             usage: Usage::default(),
+            keys: Known::default(),
             limiter,
             origins: Active::default(),
             cache,
@@ -325,6 +327,10 @@ impl Cms {
 
     pub(crate) fn active_origins(&self) -> &Active {
         &self.0.origins
+    }
+
+    pub(crate) fn known_keys(&self) -> &Known {
+        &self.0.keys
     }
 
     pub(crate) fn usage(&self) -> &Usage {
