@@ -2,7 +2,7 @@
 
 use cms_core::{Cms, Code, Error, Result, keys};
 
-use super::Caller;
+use super::{API_KEY, Caller};
 use crate::{
     request::Canonical,
     routes::{Access, Route},
@@ -10,8 +10,8 @@ use crate::{
 
 /// The caller by what he shows. Whether that is good enough is for [`admit`] and [`judge`] to say.
 pub(super) async fn identify(cms: &Cms, request: &Canonical) -> Result<Caller> {
-    match request.header("x-api-key")? {
-        Some(sent) => cms.keys().identify(sent).await.map(Caller::Key),
+    match request.header(&API_KEY)? {
+        Some(sent) => Box::pin(cms.keys().identify(sent)).await.map(Caller::Key),
         None => Ok(Caller::Anonymous),
     }
 }
