@@ -7,6 +7,7 @@ use jiff::tz::TimeZone;
 
 use crate::{
     Actor, Clock, Code, Error, Random, Result,
+    accounts::{Accounts, Passwords},
     crypto::Vault,
     db::{Change, Db, Migration, follow::Watch},
     items::{self, Items, Tables, registry},
@@ -51,6 +52,7 @@ struct Inner {
     settings: Settings,
     zone: TimeZone,
     vault: Vault,
+    passwords: Passwords,
     tables: ArcSwap<Tables>,
     plugins: Vec<PluginState>,
     usage: Usage,
@@ -132,6 +134,7 @@ impl Builder {
         }
         let cache = Followed::new(&settings.cache);
         let limiter = Limiter::new(&settings, clock.clone())?;
+        let passwords = Passwords::new(settings.password_salt.clone());
         let inner = Inner {
             db,
             clock,
@@ -139,6 +142,7 @@ impl Builder {
             settings,
             zone,
             vault,
+            passwords,
             tables: ArcSwap::default(),
             plugins: Vec::new(),
             usage: Usage::default(),
@@ -259,6 +263,12 @@ impl Cms {
         Keys(self)
     }
 
+    /// Backend users and their groups.
+    #[must_use]
+    pub fn accounts(&self) -> Accounts<'_> {
+        Accounts(self)
+    }
+
     /// Websites whose pages may call.
     #[must_use]
     pub fn origins(&self) -> Origins<'_> {
@@ -321,6 +331,10 @@ impl Cms {
         &self.0.vault
     }
 
+    pub(crate) fn passwords(&self) -> &Passwords {
+        &self.0.passwords
+    }
+
     pub(crate) fn followed_cache(&self) -> &Followed {
         &self.0.cache
     }
@@ -378,12 +392,9 @@ async fn follow(site: Weak<Inner>) {
         let outcome = async {
             let mut watch = Watch::new(&db).await?;
             loop {
-                let news = watch.news().await?;
-                // Closing waits for this connection, also when nothing happens any more.
-                let Some(inner) = site.upgrade().filter(|inner| !inner.db.is_closed()) else { return Ok(()) };
-                if news {
-                    Cms(inner).catch_up().await?;
-                }
+                watch.news().await?;
+                let Some(inner) = site.upgrade() else { return Ok(()) };
+                Cms(inner).catch_up().await?;
             }
         };
         match outcome.await {

@@ -21,6 +21,14 @@ pub fn sha256_hex(bytes: &[u8]) -> String {
     HEXLOWER.encode(&sha256(bytes))
 }
 
+/// HMAC-SHA256 (RFC 2104, FIPS 198-1).
+#[must_use]
+pub fn hmac_sha256(key: &[u8], message: &[u8]) -> [u8; 32] {
+    use hmac::{Hmac, KeyInit as _, Mac};
+    // A key of any length fits.
+    Hmac::<Sha256>::new_from_slice(key).map(|mac| mac.chain_update(message).finalize().into_bytes().into()).unwrap_or_default()
+}
+
 /// Encryption at rest: XChaCha20-Poly1305 with a random nonce, the place of the value as associated data.
 ///
 /// A stored value reads `v1.<key id>.<base64url of nonce and ciphertext>`. The key id tells which key it needs, so

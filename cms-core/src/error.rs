@@ -47,10 +47,18 @@ codes! {
     ApiKeyForbidden = "api_key_forbidden",
     /// An endpoint of the backend needs a login or a key with a row for it.
     LoginRequired = "login_required",
+    /// Name and password do not fit, or the user is switched off.
+    InvalidCredentials = "invalid_credentials",
+    /// The one-time or recovery code is wrong or was used before.
+    InvalidCode = "invalid_code",
+    /// The login was begun too long ago, is complete, or had too many wrong codes.
+    PendingExpired = "pending_expired",
     /// The page that calls is of a website that is not registered.
     OriginNotAllowed = "origin_not_allowed",
     /// The caller is known but may not do this.
     PermissionDenied = "permission_denied",
+    /// A session in a cookie changes things only for pages that may call.
+    Csrf = "csrf",
     /// Nothing is there.
     NotFound = "not_found",
     /// No content table of that name.
@@ -79,6 +87,8 @@ codes! {
     PreconditionRequired = "precondition_required",
     /// The caller's bucket is empty; `Retry-After` says for how long.
     RateLimited = "rate_limited",
+    /// Too many wrong logins from this address.
+    LoginLocked = "login_locked",
     /// A fault of ours; the cause is in the log.
     Internal = "internal_error",
     /// The database cannot be reached, or is full or busy.
@@ -115,13 +125,14 @@ struct Inner {
     code: Code,
     detail: String,
     fields: Vec<FieldError>,
+    retry_after_s: Option<u64>,
     cause: Option<Box<dyn error::Error + Send + Sync>>,
 }
 
 impl Error {
     /// An error that a caller may read.
     pub fn new(code: Code, detail: impl Into<String>) -> Self {
-        Self(Box::new(Inner { code, detail: detail.into(), fields: Vec::new(), cause: None }))
+        Self(Box::new(Inner { code, detail: detail.into(), fields: Vec::new(), retry_after_s: None, cause: None }))
     }
 
     /// A fault of ours: the caller learns nothing, the log gets `cause`.
@@ -154,6 +165,19 @@ impl Error {
     pub fn caused_by(mut self, cause: impl Into<Box<dyn error::Error + Send + Sync>>) -> Self {
         self.0.cause = Some(cause.into());
         self
+    }
+
+    /// Adds how many seconds to wait before it makes sense to try again.
+    #[must_use]
+    pub fn retry_after(mut self, seconds: u64) -> Self {
+        self.0.retry_after_s = Some(seconds);
+        self
+    }
+
+    /// Seconds to wait before it makes sense to try again, when that is known.
+    #[must_use]
+    pub fn retry_after_s(&self) -> Option<u64> {
+        self.0.retry_after_s
     }
 
     /// The stable code.

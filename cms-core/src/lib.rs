@@ -4,6 +4,7 @@
 //! settings   what a site is configured with, and where each value came from
 //! db         one SQL text for SQLite and PostgreSQL; every write is a [`Change`]
 //! keys       API keys: who may call what
+//! accounts   backend users, their groups, logins and sessions
 //! items      rows of content tables, as JSON made by the database
 //! pages      what visitors read: pages, menus, public settings, sitemap
 //! plugins    what extends a site
@@ -15,6 +16,7 @@
 #[cfg(not(any(feature = "sqlite", feature = "postgres")))]
 compile_error!("cms-core needs a database: enable the feature `sqlite`, `postgres` or both");
 
+pub mod accounts;
 mod audit;
 mod clock;
 mod cms;

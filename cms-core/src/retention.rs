@@ -1,6 +1,6 @@
 //! What is kept only for a time is removed, a batch at a time, so that no table grows without bound.
 
-use crate::{Actor, Cms, Result, args};
+use crate::{Actor, Cms, Result, accounts, args};
 
 pub(crate) mod sql {
     crate::db::statements! {
@@ -8,6 +8,10 @@ pub(crate) mod sql {
                    where created_at <= $1 order by created_at limit 1000)";
         AUDIT = "delete from cms_audit where id in (select id from cms_audit where created_at <= $1 order by created_at limit 1000)";
         CLEARS = "delete from cms_cache_clears where created_at <= $1 and id < (select max(id) from cms_cache_clears)";
+        ATTEMPTS = "delete from cms_login_attempts where id in (select id from cms_login_attempts where created_at <= $1 limit 1000)";
+        NETWORKS = "delete from cms_login_networks where id in (select id from cms_login_networks where last_attempt_at <= $1 limit 1000)";
+        PENDING = "delete from cms_pending_logins where hash in (select hash from cms_pending_logins where created_at <= $1 limit 1000)";
+        IDLE_SESSIONS = "delete from cms_sessions where id in (select id from cms_sessions where last_seen_at <= $1 limit 1000)";
         EVENTS = "delete from cms_events where id in (select id from cms_events where created_at <= $1 order by created_at limit 1000)";
     }
 }
@@ -17,7 +21,7 @@ const DAY: i64 = 24 * 3_600_000;
 const BATCHES: usize = 1000;
 
 impl Cms {
-    /// Removes replies, audit rows and events whose time under `retention` is over. Returns how many rows went. They go
+    /// Removes replies, audit rows and events whose time under `retention` is over, and logins and sessions that have ended. Returns how many rows went. They go
     /// in batches of 1,000, so that no transaction is long. To be called about once a minute.
     ///
     /// # Errors
@@ -25,11 +29,16 @@ impl Cms {
     pub async fn expire(&self) -> Result<u64> {
         let (now, keep) = (self.clock().now(), &self.settings().retention);
         let days = |days: u64| now.saturating_sub(i64::try_from(days).unwrap_or(i64::MAX).saturating_mul(DAY));
+        let seconds = |seconds: i64| now.saturating_sub(seconds.saturating_mul(1000));
         let due = [
             (sql::REPLIES, self.idempotency_horizon()),
             (sql::AUDIT, days(keep.audit_days)),
             (sql::EVENTS, days(keep.events_days)),
             (sql::CLEARS, days(1)),
+            (sql::ATTEMPTS, seconds(accounts::WINDOW_S)),
+            (sql::NETWORKS, seconds(accounts::WINDOW_S)),
+            (sql::PENDING, seconds(accounts::PENDING_S)),
+            (sql::IDLE_SESSIONS, seconds(i64::try_from(self.settings().session.idle_s).unwrap_or(i64::MAX))),
         ];
         let mut removed = 0;
         for (statement, horizon) in due {

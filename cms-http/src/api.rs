@@ -121,7 +121,7 @@ impl Api {
             reply = reply.with(header::ALLOW, &allow);
         }
         if backend || !matches!(caller, Caller::Anonymous) {
-            reply.headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
+            reply.headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("private, no-cache"));
         }
         reply.headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         let took = started.elapsed();
@@ -132,6 +132,7 @@ impl Api {
                 Caller::Anonymous => tracing::info!(%method, path, status, duration_us, "anonymous"),
                 Caller::Operator => tracing::debug!(%method, path, status, duration_us, "operator"),
                 Caller::Key(key) => tracing::info!(%method, path, status, duration_us, key = key.id, "key"),
+                Caller::User { user, .. } => tracing::info!(%method, path, status, duration_us, user = user.id, "user"),
             }
         }
         reply.with(REQUEST_ID, id).into_response(is_head)

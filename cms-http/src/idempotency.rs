@@ -31,6 +31,7 @@ pub(crate) fn ticket(request: &Canonical, caller: &Caller, body: &Bytes) -> Resu
         Caller::Anonymous => return Ok(None),
         Caller::Operator => "operator".to_owned(),
         Caller::Key(holder) => format!("key:{}", holder.id),
+        Caller::User { user, .. } => format!("user:{}", user.id),
     };
     if key.is_empty() || key.len() > 255 {
         return Err(bad("Idempotency-Key has 1 to 255 characters."));

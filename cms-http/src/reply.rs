@@ -18,8 +18,11 @@ pub fn status_of(code: Code) -> StatusCode {
         | Code::ApiKeyDisabled
         | Code::ApiKeyExpired
         | Code::ApiKeyForbidden
-        | Code::LoginRequired => StatusCode::UNAUTHORIZED,
-        Code::OriginNotAllowed | Code::PermissionDenied => StatusCode::FORBIDDEN,
+        | Code::LoginRequired
+        | Code::InvalidCredentials
+        | Code::InvalidCode
+        | Code::PendingExpired => StatusCode::UNAUTHORIZED,
+        Code::OriginNotAllowed | Code::PermissionDenied | Code::Csrf => StatusCode::FORBIDDEN,
         Code::NotFound | Code::UnknownTable => StatusCode::NOT_FOUND,
         Code::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
         Code::Timeout => StatusCode::REQUEST_TIMEOUT,
@@ -30,7 +33,7 @@ pub fn status_of(code: Code) -> StatusCode {
         Code::UnknownHost => StatusCode::MISDIRECTED_REQUEST,
         Code::ValidationFailed => StatusCode::UNPROCESSABLE_ENTITY,
         Code::PreconditionRequired => StatusCode::PRECONDITION_REQUIRED,
-        Code::RateLimited => StatusCode::TOO_MANY_REQUESTS,
+        Code::RateLimited | Code::LoginLocked => StatusCode::TOO_MANY_REQUESTS,
         Code::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     }
@@ -122,9 +125,12 @@ impl Reply {
         if !error.fields().is_empty() {
             problem["errors"] = json!(error.fields());
         }
-        let reply = Self::new(status, HeaderValue::from_static("application/problem+json"), problem.to_string());
+        let mut reply = Self::new(status, HeaderValue::from_static("application/problem+json"), problem.to_string());
+        if let Some(seconds) = error.retry_after_s() {
+            reply.headers.insert(header::RETRY_AFTER, seconds.into());
+        }
         if status == StatusCode::UNAUTHORIZED {
-            reply.with(header::WWW_AUTHENTICATE, "ApiKey header=\"X-Api-Key\"")
+            reply.with(header::WWW_AUTHENTICATE, "ApiKey header=\"X-Api-Key\", Bearer")
         } else {
             reply
         }

@@ -5,7 +5,7 @@ use futures_util::future::BoxFuture;
 
 use crate::{
     gate::Call,
-    handlers::{audit, cache, checklist, health, item, keys, limits, origins, pages},
+    handlers::{audit, auth, cache, checklist, health, item, keys, limits, origins, pages, user_groups, users},
     reply::Reply,
 };
 
@@ -14,8 +14,18 @@ use crate::{
 pub(crate) enum Access {
     /// Everybody; a key that is sent is checked all the same.
     Public,
-    /// Backend users, and keys with a row for it.
-    Backend,
+    /// Keys with a row for it, and users with the area's `_view` permission to read, with its `_edit` permission to change.
+    Area(&'static str),
+    /// Keys with a row for it, and users as their permissions for the table say.
+    Table,
+    /// Keys with a row for it, and administrators.
+    Admin,
+    /// Everybody who is about to log in; never a key.
+    Login,
+    /// Every user who is logged in; never a key.
+    Session,
+    /// Whoever can open the site's folder. Over the network there is nothing at this address.
+    Operator,
     /// Everybody, outside of `/api`: no keys, no rights.
     Open,
 }
@@ -31,8 +41,8 @@ pub(crate) struct Route {
 }
 
 macro_rules! routes {
-    ($($path:literal $access:ident $([$($table:literal),+])? $($method:ident $handler:path),+;)*) => {
-        &[$(Route { path: $path, access: Access::$access, tables: &[$($($table),+)?], methods: &[$((stringify!($method), |call| Box::pin($handler(call)))),+] }),*]
+    ($($path:literal $access:ident $(($area:literal))? $([$($table:literal),+])? $($method:ident $handler:path),+;)*) => {
+        &[$(Route { path: $path, access: Access::$access $(($area))?, tables: &[$($($table),+)?], methods: &[$((stringify!($method), |call| Box::pin($handler(call)))),+] }),*]
     };
 }
 
@@ -44,16 +54,31 @@ const ROUTES: &[Route] = routes! {
     "/api/pages" Public ["pages"] GET pages::read;
     "/api/menu" Public ["menu_items"] GET pages::menu;
     "/api/settings" Public ["settings"] GET pages::settings;
-    "/api/backend/item" Backend GET item::read, POST item::create, PATCH item::update, DELETE item::delete;
-    "/api/backend/actions/checklist" Backend POST checklist::apply;
-    "/api/backend/keys" Backend GET keys::read, POST keys::create, PATCH keys::update, DELETE keys::delete;
-    "/api/backend/keys/rotate" Backend POST keys::rotate;
-    "/api/backend/keys/check" Backend GET keys::check;
-    "/api/backend/origins" Backend GET origins::read, POST origins::create, PATCH origins::update, DELETE origins::delete;
-    "/api/backend/audit" Backend GET audit::list;
-    "/api/backend/cache" Backend GET cache::read, PATCH cache::update, DELETE cache::clear;
-    "/api/backend/limits" Backend GET limits::read, DELETE limits::reset;
+    "/api/backend/item" Table GET item::read, POST item::create, PATCH item::update, DELETE item::delete;
+    "/api/backend/actions/checklist" Table POST checklist::apply;
+    "/api/backend/keys" Area("keys_keys") GET keys::read, POST keys::create, PATCH keys::update, DELETE keys::delete;
+    "/api/backend/keys/rotate" Area("keys_keys") POST keys::rotate;
+    "/api/backend/keys/check" Area("keys_keys") GET keys::check;
+    "/api/backend/origins" Admin GET origins::read, POST origins::create, PATCH origins::update, DELETE origins::delete;
+    "/api/backend/audit" Admin GET audit::list;
+    "/api/backend/cache" Admin GET cache::read, PATCH cache::update, DELETE cache::clear;
+    "/api/backend/limits" Admin GET limits::read, DELETE limits::reset;
+    "/api/backend/users" Admin GET users::read, POST users::create, PATCH users::update, DELETE users::delete;
+    "/api/backend/users/sessions" Admin GET users::sessions, DELETE users::revoke;
+    "/api/backend/users/2fa-reset" Operator POST users::reset_second_factor;
+    "/api/backend/users/2fa-codes" Operator POST users::new_recovery_codes;
+    "/api/backend/user_groups" Admin GET user_groups::read, POST user_groups::create, PATCH user_groups::update, DELETE user_groups::delete;
+    "/api/backend/loginattempts" Admin GET auth::attempts, DELETE auth::clear_attempts;
+    "/api/backend/auth/login" Login POST auth::login;
+    "/api/backend/auth/verify" Login POST auth::verify;
+    "/api/backend/auth/logout" Session POST auth::logout;
+    "/api/backend/auth/me" Session GET auth::me;
 };
+
+/// Every route.
+pub(crate) fn all() -> &'static [Route] {
+    ROUTES
+}
 
 /// The route of a canonical path.
 pub(crate) fn find(path: &str) -> Option<&'static Route> {
@@ -83,8 +108,10 @@ pub fn endpoints() -> Vec<(&'static str, Vec<&'static str>)> {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn rights_can_name_exactly_what_is_served() {
-        let served: Vec<_> = super::endpoints().into_iter().filter(|(path, _)| path.starts_with("/api/")).collect();
+    fn rights_can_name_exactly_what_keys_reach() {
+        let reached = super::ROUTES.iter().filter(|route| route.is_for_keys());
+        let served: Vec<_> =
+            reached.map(|route| (route.path, route.methods.iter().map(|(method, _)| *method).collect())).collect();
         let named: Vec<_> = cms_core::keys::ENDPOINTS.iter().map(|(path, methods)| (*path, methods.to_vec())).collect();
         assert_eq!(served, named);
     }

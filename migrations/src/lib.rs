@@ -25,6 +25,7 @@ pub const ALL: &[Step] = &[
     Step { version: 1, name: "foundation", sql: include_str!("../sql/0001_foundation.sql") },
     Step { version: 2, name: "pages", sql: include_str!("../sql/0002_pages.sql") },
     Step { version: 3, name: "traffic", sql: include_str!("../sql/0003_traffic.sql") },
+    Step { version: 4, name: "accounts", sql: include_str!("../sql/0004_accounts.sql") },
 ];
 
 #[cfg(test)]

@@ -55,6 +55,7 @@ impl TestDatabase {
         settings.cache.enabled = false;
         settings.limiter.store = cms_core::settings::LimiterStore::Off;
         settings.database_url = self.url.clone().map(Secret::new);
+        settings.password_salt = Some(Secret::new("a salt that only tests have"));
         settings.encryption_key = Some(Secret::new("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="));
         settings
     }

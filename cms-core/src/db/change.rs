@@ -37,6 +37,13 @@ pub enum Actor {
         /// Its label.
         name: String,
     },
+    /// A backend user.
+    User {
+        /// His id.
+        id: i64,
+        /// His name.
+        name: String,
+    },
 }
 
 impl Actor {
@@ -45,6 +52,7 @@ impl Actor {
             Self::System => ("system", None, None),
             Self::Operator => ("operator", None, None),
             Self::Key { id, name } => ("key", Some(*id), Some(name)),
+            Self::User { id, name } => ("user", Some(*id), Some(name)),
         }
     }
 }
@@ -95,6 +103,11 @@ impl Change {
             Some(lock) => self.script(lock.into_sql_str()).await,
             None => Ok(()),
         }
+    }
+
+    /// From here on the change is somebody else's: who he is turns out within it.
+    pub(crate) fn act_as(&mut self, actor: Actor) {
+        self.actor = actor;
     }
 
     /// The moment of this change: every row of it carries the same time.

@@ -26,42 +26,49 @@ const POLL: Duration = Duration::from_millis(400);
 #[cfg(feature = "sqlite")]
 const POLL_FILE: Duration = Duration::from_millis(100);
 
-/// A connection that waits for news.
+/// A connection that waits for news. It is given back as soon as the pool closes, which waits for it.
 pub(crate) enum Watch {
     #[cfg(feature = "sqlite")]
-    Sqlite { connection: sqlx::pool::PoolConnection<sqlx::Sqlite>, version: i64 },
+    Sqlite { pool: sqlx::SqlitePool, connection: sqlx::pool::PoolConnection<sqlx::Sqlite>, version: i64 },
     #[cfg(feature = "postgres")]
-    Postgres(Box<sqlx::postgres::PgListener>),
+    Postgres { pool: sqlx::PgPool, listener: Box<sqlx::postgres::PgListener> },
 }
 
 impl Watch {
     pub(crate) async fn new(db: &Db) -> Result<Self> {
         Ok(match &db.pool {
             #[cfg(feature = "sqlite")]
-            Pool::Sqlite(readers, ..) => Self::Sqlite { connection: readers.acquire().await?, version: 0 },
+            Pool::Sqlite(readers, ..) => Self::Sqlite { pool: readers.clone(), connection: readers.acquire().await?, version: 0 },
             #[cfg(feature = "postgres")]
             Pool::Postgres(pool) => {
                 let mut listener = sqlx::postgres::PgListener::connect_with(pool).await?;
                 listener.listen(sql::CHANNEL).await?;
-                Self::Postgres(Box::new(listener))
+                Self::Postgres { pool: pool.clone(), listener: Box::new(listener) }
             }
         })
     }
 
-    /// Waits a moment, or until it is woken; true: there may be news.
-    pub(crate) async fn news(&mut self) -> Result<bool> {
+    /// Waits until there may be news.
+    ///
+    /// # Errors
+    /// When the pool is closed, or the connection is lost.
+    pub(crate) async fn news(&mut self) -> Result<()> {
         match self {
             #[cfg(feature = "sqlite")]
-            Self::Sqlite { connection, version } => {
-                tokio::time::sleep(POLL_FILE).await;
+            Self::Sqlite { pool, connection, version } => loop {
+                pool.close_event().do_until(tokio::time::sleep(POLL_FILE)).await?;
                 let present: i64 = sqlx::query_scalar(sql::DATA_VERSION).fetch_one(&mut **connection).await?;
-                Ok(std::mem::replace(version, present) != present)
-            }
-            #[cfg(feature = "postgres")]
-            Self::Postgres(listener) => match tokio::time::timeout(POLL, listener.recv()).await {
-                Ok(Err(error)) => Err(error.into()),
-                _ => Ok(true),
+                if std::mem::replace(version, present) != present {
+                    return Ok(());
+                }
             },
+            #[cfg(feature = "postgres")]
+            Self::Postgres { pool, listener } => {
+                match pool.close_event().do_until(tokio::time::timeout(POLL, listener.recv())).await? {
+                    Ok(Err(error)) => Err(error.into()),
+                    _ => Ok(()),
+                }
+            }
         }
     }
 }

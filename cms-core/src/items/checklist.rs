@@ -39,9 +39,6 @@ impl Items<'_> {
         if column.kind != Kind::Json {
             return Err(Error::invalid_field("column", "type", format!("{} is no JSON column", request.column)));
         }
-        if request.value.is_some() && !(request.add.is_empty() && request.remove.is_empty()) {
-            return Err(Error::invalid_field("value", "format", "either value, or add and remove"));
-        }
         let id = match &request.id {
             Json::String(id) => id.clone(),
             other => other.to_string(),
@@ -49,7 +46,7 @@ impl Items<'_> {
         let (key, before) = self.present(change, &table, &id, None).await?;
         if_match.check(&table, &before)?;
         let old = parsed(&before)?;
-        let values = applied(old.get(&request.column).unwrap_or(&Json::Null), request)?;
+        let values = request.applied(old.get(&request.column).unwrap_or(&Json::Null))?;
         let body = Map::from_iter([(request.column.clone(), Json::Array(values.clone()))]);
         let written = write::values(&table, self.0.vault(), &body, false)?;
         let Statement { sql, args } = write::update(&table, &key, written);
@@ -62,22 +59,28 @@ impl Items<'_> {
     }
 }
 
-fn applied(present: &Json, request: &Checklist) -> Result<Vec<Json>> {
-    if let Some(values) = &request.value {
-        return Ok(values.clone());
-    }
-    let mut values = match present {
-        Json::Null => Vec::new(),
-        Json::Array(values) => values.clone(),
-        _ => return Err(Error::invalid_field("column", "type", "the column holds no array: set `value` first")),
-    };
-    values.retain(|value| !request.remove.contains(value));
-    for value in &request.add {
-        if !values.contains(value) {
-            values.push(value.clone());
+impl Checklist {
+    /// The values after the change, when `present` are those before.
+    pub(crate) fn applied(&self, present: &Json) -> Result<Vec<Json>> {
+        if self.value.is_some() && !(self.add.is_empty() && self.remove.is_empty()) {
+            return Err(Error::invalid_field("value", "format", "either value, or add and remove"));
         }
+        if let Some(values) = &self.value {
+            return Ok(values.clone());
+        }
+        let mut values = match present {
+            Json::Null => Vec::new(),
+            Json::Array(values) => values.clone(),
+            _ => return Err(Error::invalid_field("column", "type", "the column holds no array: set `value` first")),
+        };
+        values.retain(|value| !self.remove.contains(value));
+        for value in &self.add {
+            if !values.contains(value) {
+                values.push(value.clone());
+            }
+        }
+        Ok(values)
     }
-    Ok(values)
 }
 
 #[cfg(test)]
@@ -97,8 +100,8 @@ mod tests {
             (json!(["a"]), json!(["a"]), json!(["a"]), json!(["a"])),
             (json!([1, "1"]), json!([]), json!(["1"]), json!([1])),
         ] {
-            assert_eq!(Json::Array(applied(&present, &request(add, remove)).expect("array")), expected);
+            assert_eq!(Json::Array(request(add, remove).applied(&present).expect("array")), expected);
         }
-        assert!(applied(&json!({"a": 1}), &request(json!([]), json!([]))).is_err());
+        assert!(request(json!([]), json!([])).applied(&json!({"a": 1})).is_err());
     }
 }

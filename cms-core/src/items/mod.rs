@@ -19,6 +19,7 @@ use data_encoding::BASE64URL_NOPAD;
 use serde_json::{Map, Value as Json, value::RawValue};
 use sqlx::AssertSqlSafe;
 
+pub use checklist::Checklist;
 pub use query::{Filter, Op, Query};
 pub use registry::Tables;
 pub use table::{Column, Table};

@@ -1,6 +1,6 @@
-//! The endpoints that rights can name, with their methods. `cms-http` serves exactly these (a test compares).
+//! The endpoints that rights can name, with their methods. `cms-http` serves exactly these to keys (a test compares).
 
-/// Path and methods of every endpoint under `/api`.
+/// Path and methods of every endpoint under `/api` that keys can reach.
 pub const ENDPOINTS: &[(&str, &[&str])] = &[
     ("/api/pages", &["GET"]),
     ("/api/menu", &["GET"]),
@@ -14,6 +14,10 @@ pub const ENDPOINTS: &[(&str, &[&str])] = &[
     ("/api/backend/audit", &["GET"]),
     ("/api/backend/cache", &["GET", "PATCH", "DELETE"]),
     ("/api/backend/limits", &["GET", "DELETE"]),
+    ("/api/backend/users", &["GET", "POST", "PATCH", "DELETE"]),
+    ("/api/backend/users/sessions", &["GET", "DELETE"]),
+    ("/api/backend/user_groups", &["GET", "POST", "PATCH", "DELETE"]),
+    ("/api/backend/loginattempts", &["GET", "DELETE"]),
 ];
 
 /// The methods of an endpoint; None when there is no such path.

@@ -12,6 +12,8 @@ use remote::Remote;
 
 /// How often a call is repeated when the service asks for patience.
 const MAX_WAITS: u32 = 5;
+/// A longer wait is told, not waited for: after too many wrong logins it is up to an hour.
+const MAX_WAIT_S: u64 = 60;
 
 /// Speaks to a site.
 ///
@@ -216,9 +218,9 @@ impl Client {
                 Self::Remote(remote) => remote.send(&ask).await?,
             };
             match retry_after {
-                Some(seconds) if status == StatusCode::TOO_MANY_REQUESTS && waits < MAX_WAITS => {
+                Some(seconds) if status == StatusCode::TOO_MANY_REQUESTS && seconds <= MAX_WAIT_S && waits < MAX_WAITS => {
                     waits += 1;
-                    tokio::time::sleep(std::time::Duration::from_secs(seconds.min(60))).await;
+                    tokio::time::sleep(std::time::Duration::from_secs(seconds)).await;
                 }
                 _ if status.is_success() => return Ok(answer),
                 _ => return Err(ClientError::problem(status, &answer.body)),

@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, Method, Uri, header};
 
-use super::{API_KEY, Caller};
+use super::{API_KEY, Caller, SESSION_COOKIE};
 use crate::{replies::Key, request::Canonical, routes::Route};
 
 /// Marks a request of a visitor who has logged in at the embedding server's front end: a request extension that this server sets.
@@ -46,7 +46,9 @@ pub(super) fn key(request: &Canonical, uri: &Uri, route: Option<&Route>, caller:
 fn shows_somebody(headers: &HeaderMap) -> bool {
     let cookies = headers.get_all(header::COOKIE).iter();
     let session = |line: &http::HeaderValue| {
-        line.to_str().map_or(true, |line| line.split(';').any(|c| c.trim().starts_with("cms_session=")))
+        line.to_str().map_or(true, |line| {
+            line.split(';').any(|c| c.trim().split_once('=').is_some_and(|(name, _)| name == SESSION_COOKIE))
+        })
     };
     headers.contains_key(header::AUTHORIZATION) || headers.contains_key(API_KEY) || cookies.into_iter().any(session)
 }

@@ -2,7 +2,8 @@
 
 use cms_core::{
     Actor, Cms, Code, Error, Result,
-    keys::{self, KeyHolder, Right},
+    accounts::{Rights, SessionUser},
+    keys::{KeyHolder, Right},
 };
 use serde_json::{Map, Value as Json};
 
@@ -21,6 +22,11 @@ pub(crate) enum Caller {
     /// Through the in-process client: whoever can open the site's folder.
     Operator,
     Key(KeyHolder),
+    User {
+        user: SessionUser,
+        /// The session came in a cookie, which browsers send by themselves.
+        by_cookie: bool,
+    },
 }
 
 /// Marks a request of the in-process client; it cannot come over the network.
@@ -42,24 +48,18 @@ impl Caller {
     pub(crate) fn actor(&self) -> Actor {
         match self {
             Self::Key(key) => Actor::Key { id: key.id, name: key.name.clone() },
+            Self::User { user, .. } => user.actor(),
             _ => Actor::Operator,
         }
     }
 
-    /// What the caller may pass on to others.
-    pub(crate) fn rights(&self) -> Vec<Right> {
+    /// The permissions that the caller may pass on to others. A key without the row `*` has none.
+    pub(crate) fn permissions(&self) -> Rights {
         match self {
-            Self::Anonymous => Vec::new(),
-            Self::Operator => vec![Right::everything()],
-            Self::Key(key) => key.rights.clone(),
-        }
-    }
-
-    pub(crate) fn may(&self, call: &keys::Call) -> bool {
-        match self {
-            Self::Anonymous => false,
-            Self::Operator => true,
-            Self::Key(key) => key.rights.iter().any(|right| right.allows(call)),
+            Self::Operator => Rights::Admin,
+            Self::Key(key) if key.rights.contains(&Right::everything()) => Rights::Admin,
+            Self::Anonymous | Self::Key(_) => Rights::default(),
+            Self::User { user, .. } => user.rights.clone(),
         }
     }
 }

@@ -37,10 +37,11 @@ pub(super) fn client(cms: &Cms, proxy_header: &HeaderName, peer: Option<Peer>, h
     Client { address: address::client(socket, &settings.trusted_proxies, lines), passed_on: false }
 }
 
-/// Takes from the buckets of a key that is good, or else of the address: a guess at keys counts against the address.
+/// Takes from the buckets of a key or session that is good, or else of the address: guesses count against the address.
 pub(super) async fn take(cms: &Cms, caller: &Result<Caller>, address: IpAddr, path: &str) -> Option<Quota> {
     let (owner, identity) = match caller {
         Ok(Caller::Key(key)) => (Owner::Key(key.id), bucket::KEY),
+        Ok(Caller::User { user, .. }) => (Owner::User(user.id), bucket::BACKEND),
         _ => (Owner::Network(address::network(address)), bucket::PUBLIC),
     };
     cms.limiter().take(owner, identity, path).await

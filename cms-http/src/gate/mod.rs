@@ -5,6 +5,7 @@ mod call;
 mod content;
 mod limit;
 mod origin;
+mod permission;
 mod rights;
 
 use std::net::SocketAddr;
@@ -18,6 +19,7 @@ pub use cache::FrontendLogin;
 pub(crate) use call::{AsOperator, Call, Caller};
 pub(crate) use limit::headers as quota_headers;
 pub(crate) use origin::{Sharing, headers as sharing_headers};
+pub(crate) use rights::SESSION_COOKIE;
 
 use crate::{
     idempotency,
@@ -78,10 +80,10 @@ impl Passage {
         let request = Canonical::new(method, &uri, headers);
         // A request that cannot be read is counted too.
         let path = request.as_ref().map_or_else(|_| uri.path(), |request| request.path.as_str());
-        let route = routes::find(path);
+        let route = routes::find(path).filter(|route| operator || route.access != Access::Operator);
         let open = route.map_or(!path.starts_with("/api/"), |route| route.access == Access::Open);
         let identified = match &request {
-            Ok(request) if !open && !operator => rights::identify(cms, request).await,
+            Ok(request) if !open && !operator => rights::identify(cms, request, route).await,
             _ => Ok(self.caller.clone()),
         };
         if !open && !operator {
@@ -92,6 +94,7 @@ impl Passage {
             }
         }
         let origin = if open { None } else { origin? };
+        let from_page = origin.is_some();
         let request = request?;
         if origin.is_none() && !operator {
             origin::judge_referer(cms, &uri, &request).await?;
@@ -103,6 +106,7 @@ impl Passage {
         self.caller = identified?;
         if !open {
             rights::admit(route, &request, &self.caller)?;
+            rights::check_forgery(&request, &self.caller, from_page)?;
         }
         let (raw, json) = self.judged_body(cms, route, &request, open, body).await?;
         let route = route.ok_or_else(|| Error::new(Code::NotFound, "There is nothing at this address."))?;
@@ -153,10 +157,12 @@ impl Passage {
         if expected && request.path.starts_with("/api/backend/actions/") && rights::may_act(request, &self.caller) {
             let read = content::expect_json(cms, request, body).await?;
             let table = read.1.as_ref().and_then(|json| json.get("table")).and_then(Json::as_str);
-            rights::judge(cms, route, request, &self.caller, table, open)?;
+            rights::judge(cms, route, request, &self.caller, table)?;
             return Ok(read);
         }
-        rights::judge(cms, route, request, &self.caller, None, open)?;
+        if !open {
+            rights::judge(cms, route, request, &self.caller, None)?;
+        }
         if expected { content::expect_json(cms, request, body).await } else { Ok((Bytes::new(), None)) }
     }
 }

@@ -27,7 +27,7 @@ pub(crate) async fn create(call: &gate::Call<'_>) -> Result<Reply> {
     call.request.only(&[])?;
     let new = call.typed()?;
     let mut change = call.change().await?;
-    let (key, value) = call.cms.keys().create(&mut change, &call.caller.rights(), new).await?;
+    let (key, value) = call.cms.keys().create(&mut change, &call.caller.rights(call.cms), new).await?;
     call.commit(change, shown_once(StatusCode::CREATED, &key, &value)?, true).await
 }
 
@@ -35,7 +35,7 @@ pub(crate) async fn update(call: &gate::Call<'_>) -> Result<Reply> {
     call.request.only(&["id"])?;
     let (id, patch) = (call.id()?, call.typed()?);
     let mut change = call.change().await?;
-    let key = call.cms.keys().update(&mut change, &call.caller.rights(), id, patch).await?;
+    let key = call.cms.keys().update(&mut change, &call.caller.rights(call.cms), id, patch).await?;
     call.commit(change, Reply::of(StatusCode::OK, &key)?, false).await
 }
 
@@ -43,7 +43,7 @@ pub(crate) async fn delete(call: &gate::Call<'_>) -> Result<Reply> {
     call.request.only(&["id"])?;
     let id = call.id()?;
     let mut change = call.change().await?;
-    call.cms.keys().delete(&mut change, &call.caller.rights(), id).await?;
+    call.cms.keys().delete(&mut change, &call.caller.rights(call.cms), id).await?;
     call.commit(change, Reply::no_content(), false).await
 }
 
@@ -57,7 +57,7 @@ pub(crate) async fn rotate(call: &gate::Call<'_>) -> Result<Reply> {
     call.request.only(&["id"])?;
     let (id, rotation): (_, Rotation) = (call.id()?, call.typed()?);
     let mut change = call.change().await?;
-    let (key, value) = call.cms.keys().rotate(&mut change, &call.caller.rights(), id, rotation.grace_s).await?;
+    let (key, value) = call.cms.keys().rotate(&mut change, &call.caller.rights(call.cms), id, rotation.grace_s).await?;
     call.commit(change, shown_once(StatusCode::OK, &key, &value)?, true).await
 }
 

@@ -1,6 +1,7 @@
 //! One file for each resource: reads its parameters, calls `cms-core`, shapes the reply.
 
 pub(crate) mod audit;
+pub(crate) mod auth;
 pub(crate) mod cache;
 pub(crate) mod checklist;
 pub(crate) mod health;
@@ -9,3 +10,5 @@ pub(crate) mod keys;
 pub(crate) mod limits;
 pub(crate) mod origins;
 pub(crate) mod pages;
+pub(crate) mod user_groups;
+pub(crate) mod users;

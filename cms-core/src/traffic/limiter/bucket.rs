@@ -47,13 +47,16 @@ pub enum Owner {
     Network(u128),
     /// An API key.
     Key(i64),
+    /// A logged-in backend user.
+    User(i64),
 }
 
-/// `key:7` or `ip:203.0.113.7`.
+/// `key:7`, `user:7` or `ip:203.0.113.7`.
 impl fmt::Display for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Key(id) => write!(f, "key:{id}"),
+            Self::User(id) => write!(f, "user:{id}"),
             Self::Network(network) => write!(f, "ip:{}", IpAddr::V6((*network).into()).to_canonical()),
         }
     }
@@ -63,9 +66,10 @@ impl FromStr for Owner {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let form = "an owner is written key:7 or ip:203.0.113.7";
+        let form = "an owner is written key:7, user:7 or ip:203.0.113.7";
         match text.split_once(':') {
             Some(("key", id)) => id.parse().map(Self::Key).map_err(|_| form),
+            Some(("user", id)) => id.parse().map(Self::User).map_err(|_| form),
             Some(("ip", address)) => address.parse().map(|address| Self::Network(network(address))).map_err(|_| form),
             _ => Err(form),
         }
@@ -193,10 +197,10 @@ mod tests {
 
     #[test]
     fn owners_are_written_and_read() {
-        for text in ["key:7", "ip:203.0.113.7", "ip:2001:db8::"] {
+        for text in ["key:7", "user:7", "ip:203.0.113.7", "ip:2001:db8::"] {
             assert_eq!(text.parse::<Owner>().expect(text).to_string(), text);
         }
-        assert!(["key:x", "ip:", "7", "user:1"].iter().all(|text| text.parse::<Owner>().is_err()));
+        assert!(["key:x", "ip:", "7", "user:x"].iter().all(|text| text.parse::<Owner>().is_err()));
     }
 
     #[test]

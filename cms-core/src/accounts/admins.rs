@@ -1,0 +1,27 @@
+//! There is always somebody who can administer the site.
+
+use super::sql::groups::{count_admins, lock_admin_groups};
+use crate::{Change, Code, Error, Result};
+
+/// Guards a change after which the last administrator might be gone. Taken before it: changes of this kind wait for each other.
+pub(super) struct AdminGuard {
+    before: i64,
+}
+
+impl AdminGuard {
+    pub(super) async fn new(change: &mut Change) -> Result<Self> {
+        lock_admin_groups(change).await?;
+        Ok(Self { before: count_admins(change).await? })
+    }
+
+    /// Refuses when the change took the last one.
+    pub(super) async fn check(self, change: &mut Change) -> Result<()> {
+        if self.before > 0 && count_admins(change).await? == 0 {
+            return Err(Error::new(
+                Code::Conflict,
+                "This is the last administrator who can log in: make another one first. Nothing was changed.",
+            ));
+        }
+        Ok(())
+    }
+}

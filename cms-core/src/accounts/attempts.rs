@@ -1,0 +1,109 @@
+//! Wrong logins: passwords and codes share one counter for each network.
+
+use std::net::{IpAddr, Ipv6Addr};
+
+use serde::Serialize;
+
+use super::{
+    Accounts,
+    sql::attempts::{self, Counted},
+};
+use crate::{AuditEntry, Change, Cms, Code, Error, Millis, Page, Result, clock, traffic::address};
+
+/// Wrong logins from one network within [`WINDOW_S`]; the next is refused, right or wrong.
+pub const ATTEMPTS: i64 = 15;
+/// Seconds of the sliding window.
+pub const WINDOW_S: i64 = 3600;
+
+/// The wrong logins of a network within the last hour. Times are RFC 3339 in UTC.
+#[derive(Clone, Debug, Serialize)]
+pub struct Attempts {
+    /// Counts up with networks.
+    pub id: i64,
+    /// An IPv4 address, or the first address of an IPv6 /64.
+    pub network: String,
+    /// How many.
+    pub attempts: i64,
+    /// Whether the next one is refused.
+    pub locked: bool,
+    /// When the last one was.
+    pub last_attempt_at: String,
+}
+
+impl Accounts<'_> {
+    /// Networks with wrong logins within the last hour, a page at a time.
+    ///
+    /// # Errors
+    /// `bad_query` for a cursor that is not from here.
+    pub async fn attempts(&self, limit: u32, cursor: Option<&str>) -> Result<Page<Attempts>> {
+        let since = self.0.clock().now() - WINDOW_S * 1000;
+        Page::by_id(
+            b't',
+            limit,
+            cursor,
+            async |after, limit| attempts::list(self.0.db(), after, limit, since).await,
+            |row| row.id,
+        )
+        .await
+    }
+
+    /// Forgets the wrong logins of the network that an address is in.
+    ///
+    /// # Errors
+    /// As every write.
+    pub async fn clear_attempts(&self, change: &mut Change, address: IpAddr) -> Result<()> {
+        let network = network(address);
+        attempts::clear(change, &network).await?;
+        change.audit(AuditEntry { action: "clear", table: "loginattempts", id: &network, columns: &[] }).await
+    }
+}
+
+/// What is counted as one client, as text.
+pub(super) fn network(address: IpAddr) -> String {
+    IpAddr::V6(Ipv6Addr::from(address::network(address))).to_canonical().to_string()
+}
+
+/// Lets an attempt in, unless there were too many. Attempts of one network wait here for each other, until their change ends.
+pub(super) async fn admit(change: &mut Change, network: &str) -> Result<()> {
+    attempts::lock(change, network).await?;
+    let counted = attempts::count(change, network, change.now() - WINDOW_S * 1000).await?;
+    judge(&counted, change.now())
+}
+
+/// As [`admit`], at a glance.
+pub(super) async fn refuse_locked(cms: &Cms, network: &str) -> Result<()> {
+    let now = cms.clock().now();
+    judge(&attempts::glance(cms.db(), network, now - WINDOW_S * 1000).await?, now)
+}
+
+fn judge(counted: &Counted, now: Millis) -> Result<()> {
+    if counted.count < ATTEMPTS {
+        return Ok(());
+    }
+    let wait = (counted.oldest.unwrap_or(now) + WINDOW_S * 1000 - now + 999) / 1000;
+    let detail = format!("Too many wrong logins from this address: wait {} min, then try again.", (wait + 59) / 60);
+    Err(Error::new(Code::LoginLocked, detail).retry_after(u64::try_from(wait).unwrap_or(1).max(1)))
+}
+
+/// Counts a wrong login. The last one that is allowed is told to the log, once.
+pub(super) async fn note(change: &mut Change, network: &str) -> Result<()> {
+    attempts::insert(change, network).await?;
+    let counted = attempts::count(change, network, change.now() - WINDOW_S * 1000).await?;
+    if counted.count == ATTEMPTS {
+        change.audit(AuditEntry { action: "lock", table: "loginattempts", id: network, columns: &[] }).await?;
+    }
+    Ok(())
+}
+
+impl crate::db::FromRow for Attempts {
+    fn from_row(row: &crate::db::Row) -> Result<Self> {
+        let attempts = row.get(2)?;
+        Ok(Self {
+            id: row.get(0)?,
+            network: row.get(1)?,
+            attempts,
+            locked: attempts >= ATTEMPTS,
+            last_attempt_at: clock::rfc3339(row.get(3)?),
+        })
+    }
+}

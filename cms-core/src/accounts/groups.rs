@@ -1,0 +1,164 @@
+//! Groups: what users get their rights from.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+use super::{Accounts, Rights, admins::AdminGuard, check_held, name_key, name_problem, record, sql::groups};
+use crate::{Change, Code, Error, Page, Result, db::is_unique_violation, items::Checklist};
+
+/// A group as it is shown.
+#[derive(Clone, Debug, Serialize)]
+pub struct Group {
+    /// Its id.
+    pub id: i64,
+    /// Its name.
+    pub name: String,
+    /// What its members may do.
+    pub rights: Rights,
+    /// How many users belong to it.
+    pub members: i64,
+    /// When it was made, RFC 3339 in UTC.
+    pub created_at: String,
+}
+
+/// What a new group is made from.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewGroup {
+    /// 1 to 100 characters, not only digits, no colon.
+    pub name: String,
+    /// What its members may do; nothing by default.
+    #[serde(default)]
+    pub rights: Rights,
+}
+
+/// What to change of a group; what is None stays.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GroupPatch {
+    /// New name.
+    pub name: Option<String>,
+    /// All rights anew.
+    pub rights: Option<Rights>,
+}
+
+impl Accounts<'_> {
+    /// Groups by id, a page at a time.
+    ///
+    /// # Errors
+    /// `bad_query` for a cursor that is not from here.
+    pub async fn groups(&self, limit: u32, cursor: Option<&str>) -> Result<Page<Group>> {
+        Page::by_id(b'g', limit, cursor, async |after, limit| groups::list(self.0.db(), after, limit).await, |group| group.id)
+            .await
+    }
+
+    /// One group.
+    ///
+    /// # Errors
+    /// `not_found`.
+    pub async fn group(&self, id: i64) -> Result<Group> {
+        groups::get(self.0.db(), id).await?.ok_or_else(|| not_found(id))
+    }
+
+    /// Makes a group. `held` are the rights of whoever does it.
+    ///
+    /// # Errors
+    /// `validation_failed` with the fields, `conflict` when the name is taken, `permission_denied` for rights beyond `held`.
+    pub async fn create_group(&self, change: &mut Change, held: &Rights, new: &NewGroup) -> Result<Group> {
+        check(&new.name, &new.rights)?;
+        check_held(held, &new.rights)?;
+        let key = name_key(&new.name);
+        let id = groups::insert(change, &new.name, &key, &new.rights).await.map_err(|e| taken(&new.name, e))?;
+        record(change, "create", "user_groups", id, &["name", "rights"]).await?;
+        let created_at = crate::rfc3339(change.now());
+        Ok(Group { id, name: new.name.clone(), rights: new.rights.clone(), members: 0, created_at })
+    }
+
+    /// Changes a group; its members' rights follow from the next request on.
+    ///
+    /// # Errors
+    /// As [`Accounts::create_group`]; `not_found`; `conflict` when nobody could administer the site any more.
+    pub async fn update_group(&self, change: &mut Change, held: &Rights, id: i64, patch: &GroupPatch) -> Result<Group> {
+        let guard = AdminGuard::new(change).await?;
+        let mut group = self.changeable_group(change, held, id).await?;
+        let mut columns = Vec::new();
+        if let Some(name) = &patch.name {
+            group.name.clone_from(name);
+            columns.push("name");
+        }
+        if let Some(rights) = &patch.rights {
+            check_held(held, rights)?;
+            group.rights = rights.clone();
+            columns.push("rights");
+        }
+        check(&group.name, &group.rights)?;
+        groups::update(change, &group, &name_key(&group.name)).await.map_err(|e| taken(&group.name, e))?;
+        guard.check(change).await?;
+        record(change, "update", "user_groups", id, &columns).await?;
+        Ok(group)
+    }
+
+    /// Removes an empty group.
+    ///
+    /// # Errors
+    /// `not_found`, `permission_denied`, `conflict` while users belong to it.
+    pub async fn delete_group(&self, change: &mut Change, held: &Rights, id: i64) -> Result<()> {
+        let group = self.changeable_group(change, held, id).await?;
+        if group.members > 0 {
+            let detail = format!("{} users belong to {:?}: put them into another group first.", group.members, group.name);
+            return Err(Error::new(Code::Conflict, detail));
+        }
+        groups::delete(change, id).await?;
+        record(change, "delete", "user_groups", id, &[]).await
+    }
+
+    /// Adds permission keys to a group and takes some away, as one step. Returns the keys as they are then.
+    ///
+    /// # Errors
+    /// As [`Accounts::update_group`]; `validation_failed` for a group of administrators, which has no list.
+    pub async fn group_checklist(&self, change: &mut Change, held: &Rights, request: &Checklist) -> Result<Vec<Json>> {
+        if request.column != "rights" {
+            return Err(Error::invalid_field("column", "unknown", "user_groups has one checklist: rights"));
+        }
+        let id = request.id.as_i64().or_else(|| request.id.as_str().and_then(|id| id.parse().ok()));
+        let id = id.ok_or_else(|| Error::invalid_field("id", "type", "the id of a group"))?;
+        let group = self.changeable_group(change, held, id).await?;
+        let present = match &group.rights {
+            Rights::Only(keys) => Json::from_iter(keys.iter().map(String::as_str)),
+            Rights::Admin => return Err(Error::invalid_field("id", "type", "a group of administrators has no list of rights")),
+        };
+        let values = request.applied(&present)?;
+        let rights =
+            serde_json::from_value(Json::Array(values)).map_err(|e| Error::invalid_field("value", "type", e.to_string()))?;
+        let patch = GroupPatch { name: None, rights: Some(rights) };
+        match self.update_group(change, held, id, &patch).await?.rights {
+            Rights::Only(keys) => Ok(keys.into_iter().map(Json::from).collect()),
+            Rights::Admin => Ok(Vec::new()),
+        }
+    }
+
+    /// The group, if the caller holds everything that it allows: else he could use it to take rights from those above him.
+    async fn changeable_group(&self, change: &mut Change, held: &Rights, id: i64) -> Result<Group> {
+        let group = groups::lock(change, id).await?.ok_or_else(|| not_found(id))?;
+        check_held(held, &group.rights)?;
+        Ok(group)
+    }
+}
+
+fn not_found(id: i64) -> Error {
+    Error::new(Code::NotFound, format!("There is no group with id {id}."))
+}
+
+fn check(name: &str, rights: &Rights) -> Result<()> {
+    let mut problems = rights.problems();
+    problems.extend(name_problem("name", name));
+    if problems.is_empty() { Ok(()) } else { Err(Error::invalid(problems)) }
+}
+
+fn taken(name: &str, error: Error) -> Error {
+    if is_unique_violation(&error) {
+        return Error::new(Code::Conflict, format!("There is a group named {name:?} already; case does not count."))
+            .caused_by(error);
+    }
+    error
+}

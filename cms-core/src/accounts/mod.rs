@@ -1,0 +1,80 @@
+//! Backend users: groups and their rights, passwords, one-time codes, sessions.
+//!
+//! ```text
+//! rights     what a group allows (pure)
+//! users      the people, and who may change them
+//! groups     what they belong to
+//! login      password, then code: the only way to a session
+//! session    who shows a token
+//! attempts   wrong logins by network
+//! password, totp, recovery, token, qr   the secrets, each with its own type
+//! ```
+
+mod admins;
+mod attempts;
+mod groups;
+mod login;
+mod password;
+pub mod qr;
+mod recovery;
+mod rights;
+mod second_factor;
+mod session;
+pub(crate) mod sql;
+mod token;
+mod totp;
+mod users;
+
+pub use attempts::{ATTEMPTS, Attempts, WINDOW_S};
+pub use groups::{Group, GroupPatch, NewGroup};
+pub use login::{LoggedIn, PENDING_S, Pending, Proof, Setup, WRONG_CODES};
+pub(crate) use password::Passwords;
+pub use password::{MAX_PASSWORD_BYTES, MIN_PASSWORD_CHARS};
+pub use recovery::{RECOVERY_CODES, RecoveryCode};
+pub use rights::{AREAS, Rights, area_of};
+pub use session::{Session, SessionUser};
+pub use token::Token;
+pub use totp::{STEP_S, TotpSecret};
+pub use users::{GroupName, Membership, NewUser, User, UserPatch};
+
+use crate::{AuditEntry, Change, Cms, Code, Error, Result};
+
+/// The users and groups of a site: `cms.accounts()`.
+pub struct Accounts<'a>(pub(crate) &'a Cms);
+
+/// Where a login comes from.
+#[derive(Clone, Debug)]
+pub struct Visitor {
+    /// The client's address.
+    pub address: std::net::IpAddr,
+    /// What the client calls itself.
+    pub user_agent: Option<String>,
+}
+
+fn check_held(held: &Rights, asked: &Rights) -> Result<()> {
+    if held.covers(asked) {
+        return Ok(());
+    }
+    Err(Error::new(Code::PermissionDenied, "Nobody grants or changes rights that he does not hold himself."))
+}
+
+async fn record(change: &mut Change, action: &'static str, table: &str, id: i64, columns: &[&str]) -> Result<()> {
+    change.touch(table);
+    change.audit(AuditEntry { action, table, id: &id.to_string(), columns }).await
+}
+
+/// Names differ by more than case.
+fn name_key(name: &str) -> String {
+    name.to_lowercase()
+}
+
+fn name_problem(field: &str, name: &str) -> Option<crate::FieldError> {
+    let fine = !name.is_empty()
+        && name.chars().count() <= 100
+        && name.trim() == name
+        && !name.chars().any(|c| c.is_control() || c == ':')
+        // A number would be taken for an id.
+        && name.parse::<i64>().is_err();
+    let message = "1 to 100 characters, not only digits, no colon, no blank at either end".to_owned();
+    (!fine).then(|| crate::FieldError { field: field.to_owned(), code: "format", message })
+}

@@ -1,0 +1,29 @@
+//! QR codes of `otpauth` addresses, for pages and for terminals.
+
+use qrcode::{
+    QrCode,
+    render::{svg, unicode::Dense1x2},
+};
+
+use crate::{Error, Result};
+
+/// An SVG picture, 200 units wide at least, dark on light with its quiet zone.
+///
+/// # Errors
+/// `validation_failed` when the text is too long for a code (about 2,900 bytes).
+pub fn svg(text: &str) -> Result<String> {
+    Ok(code(text)?.render::<svg::Color<'_>>().min_dimensions(200, 200).build())
+}
+
+/// Lines of half blocks, quiet zone included. Dark modules are blank, light ones are drawn: to be written in white on black, whatever
+/// the terminal's theme; without colours it is right on dark themes.
+///
+/// # Errors
+/// As [`svg`].
+pub fn terminal(text: &str) -> Result<String> {
+    Ok(code(text)?.render::<Dense1x2>().dark_color(Dense1x2::Light).light_color(Dense1x2::Dark).build())
+}
+
+fn code(text: &str) -> Result<QrCode> {
+    QrCode::new(text).map_err(|e| Error::invalid_field("text", "range", format!("no QR code can hold this: {e}")))
+}

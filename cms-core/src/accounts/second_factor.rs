@@ -1,0 +1,53 @@
+//! What helps a user who lost his authenticator: only on the site's own machine.
+
+use super::{
+    Accounts, RecoveryCode, TotpSecret, record,
+    sql::{logins, sessions},
+};
+use crate::{Change, Result, accounts::Rights};
+
+impl Accounts<'_> {
+    /// Takes the second factor and the recovery codes away: the next login sets them up anew. Ends all sessions of the user.
+    ///
+    /// # Errors
+    /// `not_found`.
+    pub async fn reset_second_factor(&self, change: &mut Change, user: i64) -> Result<()> {
+        self.changeable(change, &Rights::Admin, user).await?;
+        logins::set_totp(change, user, None, 0).await?;
+        logins::set_recovery(change, user, &[]).await?;
+        logins::drop_pending_of(change, user).await?;
+        sessions::end_all(change, user).await?;
+        record(change, "reset_2fa", "users", user, &[]).await
+    }
+
+    /// A new set of recovery codes in place of the old one.
+    ///
+    /// # Errors
+    /// `not_found`.
+    pub async fn new_recovery_codes(&self, change: &mut Change, user: i64) -> Result<Vec<RecoveryCode>> {
+        self.changeable(change, &Rights::Admin, user).await?;
+        let codes = self.store_recovery_codes(change, user).await?;
+        record(change, "new_recovery_codes", "users", user, &[]).await?;
+        Ok(codes)
+    }
+
+    pub(super) async fn store_recovery_codes(&self, change: &mut Change, user: i64) -> Result<Vec<RecoveryCode>> {
+        let (codes, salt) = (RecoveryCode::set(self.0.random())?, self.0.passwords().salt()?);
+        let hashes: Vec<_> = codes.iter().map(|code| code.hash(salt, user)).collect();
+        logins::set_recovery(change, user, &hashes).await?;
+        Ok(codes)
+    }
+
+    pub(super) fn seal_totp(&self, user: i64, secret: &TotpSecret) -> Result<String> {
+        self.0.vault().seal(&place(user), secret.bytes())
+    }
+
+    pub(super) fn open_totp(&self, user: i64, sealed: &str) -> Result<TotpSecret> {
+        self.0.vault().open(&place(user), sealed).map(TotpSecret::from_bytes)
+    }
+}
+
+/// Where a secret belongs: that of one user opens for no other.
+fn place(user: i64) -> String {
+    format!("users.totp_secret:{user}")
+}

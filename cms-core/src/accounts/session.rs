@@ -1,0 +1,138 @@
+//! Sessions: who shows a token, and what he may do at this moment.
+
+use serde::Serialize;
+
+use super::{Accounts, Rights, Token, record, sql::sessions};
+use crate::{Actor, Change, Code, Error, Page, Result, clock};
+
+/// A session's last use is written when it is this old, so that not every request writes.
+const SEEN_EVERY: i64 = 60_000;
+
+/// An open session as it is shown. Times are RFC 3339 in UTC.
+#[derive(Clone, Debug, Serialize)]
+pub struct Session {
+    /// Its id.
+    pub id: i64,
+    /// Where the login came from.
+    pub address: String,
+    /// What the client called itself.
+    pub user_agent: Option<String>,
+    /// When the login was complete.
+    pub created_at: String,
+    /// Last request, up to a minute old.
+    pub last_seen_at: String,
+}
+
+/// A caller who showed a good token.
+#[derive(Clone, Debug)]
+pub struct SessionUser {
+    /// The session.
+    pub session: i64,
+    /// The user.
+    pub id: i64,
+    /// His name.
+    pub username: String,
+    /// What his groups allow now.
+    pub rights: Rights,
+    /// When the session ends in any case, in milliseconds.
+    pub expires_at: i64,
+}
+
+impl SessionUser {
+    /// On whose behalf his changes are made.
+    #[must_use]
+    pub fn actor(&self) -> Actor {
+        Actor::User { id: self.id, name: self.username.clone() }
+    }
+}
+
+impl Accounts<'_> {
+    /// Who shows this token? One query. None: the session has ended, the user is switched off, or there never was one.
+    ///
+    /// # Errors
+    /// `unavailable` when the database cannot be reached.
+    pub async fn identify(&self, token: &str) -> Result<Option<SessionUser>> {
+        let (seen, begun) = self.session_horizons();
+        let rows = sessions::find(self.0.db(), Token::sent(token).hash(), seen, begun).await?;
+        let Some(first) = rows.first() else { return Ok(None) };
+        let now = self.0.clock().now();
+        if first.last_seen_at < now - SEEN_EVERY {
+            self.note_seen(first.session).await;
+        }
+        let absolute = self.session_length();
+        let (session, id, username, expires_at) =
+            (first.session, first.user, first.username.clone(), first.created_at + absolute);
+        let rights = rows.into_iter().fold(Rights::default(), |all, row| all.and(row.rights));
+        Ok(Some(SessionUser { session, id, username, rights, expires_at }))
+    }
+
+    /// A session that cannot be prolonged is good all the same.
+    async fn note_seen(&self, session: i64) {
+        let noted = async {
+            let mut change = self.0.change(Actor::System).await?;
+            sessions::seen(&mut change, session).await?;
+            change.commit().await
+        };
+        if let Err(error) = noted.await {
+            tracing::warn!(%error, "the last use of a session was not written");
+        }
+    }
+
+    /// The open sessions of a user, a page at a time.
+    ///
+    /// # Errors
+    /// `bad_query` for a cursor that is not from here.
+    pub async fn sessions(&self, user: i64, limit: u32, cursor: Option<&str>) -> Result<Page<Session>> {
+        let (seen, begun) = self.session_horizons();
+        let read = async |after, limit| sessions::list(self.0.db(), user, after, limit, (seen, begun)).await;
+        Page::by_id(b's', limit, cursor, read, |session| session.id).await
+    }
+
+    /// Ends sessions of a user: one, or all.
+    ///
+    /// # Errors
+    /// `not_found`; `permission_denied` for a user who may do more than `held`.
+    pub async fn revoke_sessions(&self, change: &mut Change, held: &Rights, user: i64, session: Option<i64>) -> Result<()> {
+        self.changeable(change, held, user).await?;
+        match session {
+            None => sessions::end_all(change, user).await?,
+            Some(session) if sessions::end(change, user, session).await? => {}
+            Some(session) => return Err(Error::new(Code::NotFound, format!("This user has no session with id {session}."))),
+        }
+        record(change, "revoke", "sessions", user, &[]).await
+    }
+
+    /// Ends the caller's own session, with the event `auth.logout`.
+    ///
+    /// # Errors
+    /// As every write.
+    pub async fn logout(&self, change: &mut Change, user: &SessionUser) -> Result<()> {
+        if sessions::end(change, user.id, user.session).await? {
+            change.emit("auth.logout", serde_json::json!({"user": {"id": user.id, "username": user.username}})).await?;
+            record(change, "logout", "users", user.id, &[]).await?;
+        }
+        Ok(())
+    }
+
+    /// A session must have been used after the first of these moments and begun after the second.
+    pub(super) fn session_horizons(&self) -> (i64, i64) {
+        let (now, idle) = (self.0.clock().now(), self.0.settings().session.idle_s as i64 * 1000);
+        (now - idle, now - self.session_length())
+    }
+
+    pub(super) fn session_length(&self) -> i64 {
+        self.0.settings().session.absolute_s as i64 * 1000
+    }
+}
+
+impl crate::db::FromRow for Session {
+    fn from_row(row: &crate::db::Row) -> Result<Self> {
+        Ok(Self {
+            id: row.get(0)?,
+            address: row.get(1)?,
+            user_agent: row.get(2)?,
+            created_at: clock::rfc3339(row.get(3)?),
+            last_seen_at: clock::rfc3339(row.get(4)?),
+        })
+    }
+}

@@ -1,0 +1,55 @@
+//! Wrong logins.
+
+use crate::{
+    Result,
+    accounts::Attempts,
+    args,
+    db::{Change, Db, FromRow, Row},
+};
+
+crate::db::statements! {
+    LOCK = "insert into cms_login_networks (network, last_attempt_at) values ($1, $2) \
+            on conflict (network) do update set last_attempt_at = excluded.last_attempt_at";
+    COUNT = "select count(*), min(created_at) from cms_login_attempts where network = $1 and created_at > $2";
+    INSERT = "insert into cms_login_attempts (network, created_at) values ($1, $2)";
+    CLEAR = "delete from cms_login_attempts where network = $1";
+    LIST = "select n.id, n.network, count(*), max(a.created_at) from cms_login_networks n \
+            join cms_login_attempts a on a.network = n.network and a.created_at > $3 \
+            where n.id > $1 group by n.id, n.network order by n.id limit $2";
+}
+
+/// How many wrong logins there were, and when the oldest of them was.
+pub(in crate::accounts) struct Counted {
+    pub(in crate::accounts) count: i64,
+    pub(in crate::accounts) oldest: Option<i64>,
+}
+
+impl FromRow for Counted {
+    fn from_row(row: &Row) -> Result<Self> {
+        Ok(Self { count: row.get(0)?, oldest: row.get(1)? })
+    }
+}
+
+pub(in crate::accounts) async fn lock(change: &mut Change, network: &str) -> Result<()> {
+    change.run(LOCK, args![network, change.now()]).await.map(drop)
+}
+
+pub(in crate::accounts) async fn count(change: &mut Change, network: &str, since: i64) -> Result<Counted> {
+    change.one(COUNT, args![network, since]).await
+}
+
+pub(in crate::accounts) async fn glance(db: &Db, network: &str, since: i64) -> Result<Counted> {
+    Ok(db.optional(COUNT, args![network, since]).await?.unwrap_or(Counted { count: 0, oldest: None }))
+}
+
+pub(in crate::accounts) async fn insert(change: &mut Change, network: &str) -> Result<()> {
+    change.run(INSERT, args![network, change.now()]).await.map(drop)
+}
+
+pub(in crate::accounts) async fn clear(change: &mut Change, network: &str) -> Result<()> {
+    change.run(CLEAR, args![network]).await.map(drop)
+}
+
+pub(in crate::accounts) async fn list(db: &Db, after: i64, limit: i64, since: i64) -> Result<Vec<Attempts>> {
+    db.all(LIST, args![after, limit, since]).await
+}

@@ -1,0 +1,119 @@
+//! Logins under way, and second factors.
+
+use crate::{
+    Result, args,
+    db::{Change, Db, FromRow, Row},
+};
+
+crate::db::statements! {
+    CREDENTIALS = "select id, username, password, active, totp_secret is not null from cms_users where name_key = $1";
+    BEGIN = "insert into cms_pending_logins (hash, user_id, setup_secret, wrong_codes, created_at) values ($1, $2, $3, 0, $4)";
+    LOCK = "update cms_pending_logins set wrong_codes = wrong_codes where hash = $1 and created_at > $2 returning user_id, setup_secret, wrong_codes";
+    LOCK_USER = "update cms_users set active = active where id = $1 returning username, active, totp_secret";
+    WRONG = "update cms_pending_logins set wrong_codes = wrong_codes + 1 where hash = $1";
+    DROP_PENDING = "delete from cms_pending_logins where hash = $1";
+    DROP_PENDING_OF = "delete from cms_pending_logins where user_id = $1";
+    USE_STEP = "update cms_users set totp_step = $2 where id = $1 and totp_step < $2";
+    SET_TOTP = "update cms_users set totp_secret = $2, totp_step = $3 where id = $1";
+    NOTE_LOGIN = "update cms_users set last_login_at = $2 where id = $1";
+    USE_RECOVERY = "update cms_recovery_codes set used_at = $3 where user_id = $1 and hash = $2 and used_at is null";
+    DROP_RECOVERY = "delete from cms_recovery_codes where user_id = $1";
+    ADD_RECOVERY = "insert into cms_recovery_codes (user_id, hash) values ($1, $2)";
+}
+
+/// What a password is judged by.
+pub(in crate::accounts) struct Credentials {
+    pub(in crate::accounts) user: i64,
+    pub(in crate::accounts) username: String,
+    pub(in crate::accounts) password: String,
+    pub(in crate::accounts) active: bool,
+    pub(in crate::accounts) has_totp: bool,
+}
+
+impl FromRow for Credentials {
+    fn from_row(row: &Row) -> Result<Self> {
+        Ok(Self { user: row.get(0)?, username: row.get(1)?, password: row.get(2)?, active: row.get(3)?, has_totp: row.get(4)? })
+    }
+}
+
+/// A login that waits for its code.
+pub(in crate::accounts) struct Waiting {
+    pub(in crate::accounts) user: i64,
+    pub(in crate::accounts) setup_secret: Option<String>,
+    pub(in crate::accounts) wrong_codes: i64,
+}
+
+impl FromRow for Waiting {
+    fn from_row(row: &Row) -> Result<Self> {
+        Ok(Self { user: row.get(0)?, setup_secret: row.get(1)?, wrong_codes: row.get(2)? })
+    }
+}
+
+/// The user of a login that waits for its code.
+pub(in crate::accounts) struct Candidate {
+    pub(in crate::accounts) username: String,
+    pub(in crate::accounts) active: bool,
+    pub(in crate::accounts) totp_secret: Option<String>,
+}
+
+impl FromRow for Candidate {
+    fn from_row(row: &Row) -> Result<Self> {
+        Ok(Self { username: row.get(0)?, active: row.get(1)?, totp_secret: row.get(2)? })
+    }
+}
+
+pub(in crate::accounts) async fn credentials(db: &Db, name_key: &str) -> Result<Option<Credentials>> {
+    db.optional(CREDENTIALS, args![name_key]).await
+}
+
+pub(in crate::accounts) async fn begin(change: &mut Change, hash: String, user: i64, setup_secret: Option<String>) -> Result<()> {
+    change.run(BEGIN, args![hash, user, setup_secret, change.now()]).await.map(drop)
+}
+
+/// The login, which nobody else completes before this change ends.
+pub(in crate::accounts) async fn lock(change: &mut Change, hash: &str, since: i64) -> Result<Option<Waiting>> {
+    change.optional(LOCK, args![hash, since]).await
+}
+
+pub(in crate::accounts) async fn lock_user(change: &mut Change, user: i64) -> Result<Option<Candidate>> {
+    change.optional(LOCK_USER, args![user]).await
+}
+
+pub(in crate::accounts) async fn note_wrong(change: &mut Change, hash: &str) -> Result<()> {
+    change.run(WRONG, args![hash]).await.map(drop)
+}
+
+pub(in crate::accounts) async fn drop_pending(change: &mut Change, hash: &str) -> Result<()> {
+    change.run(DROP_PENDING, args![hash]).await.map(drop)
+}
+
+pub(in crate::accounts) async fn drop_pending_of(change: &mut Change, user: i64) -> Result<()> {
+    change.run(DROP_PENDING_OF, args![user]).await.map(drop)
+}
+
+/// False when this step or a later one was used before.
+pub(in crate::accounts) async fn use_step(change: &mut Change, user: i64, step: i64) -> Result<bool> {
+    Ok(change.run(USE_STEP, args![user, step]).await? > 0)
+}
+
+pub(in crate::accounts) async fn set_totp(change: &mut Change, user: i64, sealed: Option<String>, step: i64) -> Result<()> {
+    change.run(SET_TOTP, args![user, sealed, step]).await.map(drop)
+}
+
+pub(in crate::accounts) async fn note_login(change: &mut Change, user: i64) -> Result<()> {
+    change.run(NOTE_LOGIN, args![user, change.now()]).await.map(drop)
+}
+
+/// False when there is no such code, or it was used before.
+pub(in crate::accounts) async fn use_recovery(change: &mut Change, user: i64, hash: &str) -> Result<bool> {
+    Ok(change.run(USE_RECOVERY, args![user, hash, change.now()]).await? > 0)
+}
+
+/// A new set in place of the old one.
+pub(in crate::accounts) async fn set_recovery(change: &mut Change, user: i64, hashes: &[String]) -> Result<()> {
+    change.run(DROP_RECOVERY, args![user]).await?;
+    for hash in hashes {
+        change.run(ADD_RECOVERY, args![user, hash]).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,83 @@
+//! Sessions.
+
+use super::groups::rights;
+use crate::{
+    Result,
+    accounts::{Rights, Session},
+    args,
+    db::{Change, Db, FromRow, Row},
+};
+
+crate::db::statements! {
+    FIND = "select s.id, s.created_at, s.last_seen_at, u.id, u.username, g.rights from cms_sessions s \
+            join cms_users u on u.id = s.user_id join cms_user_group_members m on m.user_id = u.id \
+            join cms_user_groups g on g.id = m.user_group_id \
+            where s.hash = $1 and s.last_seen_at > $2 and s.created_at > $3 and u.active";
+    SEEN = "update cms_sessions set last_seen_at = $2 where id = $1 and last_seen_at < $2";
+    INSERT = "insert into cms_sessions (hash, user_id, address, user_agent, created_at, last_seen_at) values ($1, $2, $3, $4, $5, $5)";
+    LIST = "select id, address, user_agent, created_at, last_seen_at from cms_sessions \
+            where user_id = $1 and id > $2 and last_seen_at > $4 and created_at > $5 order by id limit $3";
+    END = "delete from cms_sessions where user_id = $1 and id = $2";
+    END_ALL = "delete from cms_sessions where user_id = $1";
+}
+
+/// A session, once for each group of its user.
+pub(in crate::accounts) struct Found {
+    pub(in crate::accounts) session: i64,
+    pub(in crate::accounts) created_at: i64,
+    pub(in crate::accounts) last_seen_at: i64,
+    pub(in crate::accounts) user: i64,
+    pub(in crate::accounts) username: String,
+    pub(in crate::accounts) rights: Rights,
+}
+
+impl FromRow for Found {
+    fn from_row(row: &Row) -> Result<Self> {
+        Ok(Self {
+            session: row.get(0)?,
+            created_at: row.get(1)?,
+            last_seen_at: row.get(2)?,
+            user: row.get(3)?,
+            username: row.get(4)?,
+            rights: rights(&row.get::<String>(5)?)?,
+        })
+    }
+}
+
+pub(in crate::accounts) async fn find(db: &Db, hash: String, seen: i64, begun: i64) -> Result<Vec<Found>> {
+    db.all(FIND, args![hash, seen, begun]).await
+}
+
+pub(in crate::accounts) async fn seen(change: &mut Change, session: i64) -> Result<()> {
+    change.run(SEEN, args![session, change.now()]).await.map(drop)
+}
+
+pub(in crate::accounts) async fn insert(
+    change: &mut Change,
+    hash: String,
+    user: i64,
+    address: String,
+    user_agent: Option<&str>,
+) -> Result<()> {
+    let user_agent = user_agent.map(|text| text.chars().take(200).collect::<String>());
+    change.run(INSERT, args![hash, user, address, user_agent, change.now()]).await.map(drop)
+}
+
+pub(in crate::accounts) async fn list(
+    db: &Db,
+    user: i64,
+    after: i64,
+    limit: i64,
+    (seen, begun): (i64, i64),
+) -> Result<Vec<Session>> {
+    db.all(LIST, args![user, after, limit, seen, begun]).await
+}
+
+/// Whether there was such a session.
+pub(in crate::accounts) async fn end(change: &mut Change, user: i64, session: i64) -> Result<bool> {
+    Ok(change.run(END, args![user, session]).await? > 0)
+}
+
+pub(in crate::accounts) async fn end_all(change: &mut Change, user: i64) -> Result<()> {
+    change.run(END_ALL, args![user]).await.map(drop)
+}

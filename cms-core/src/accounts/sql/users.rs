@@ -1,0 +1,140 @@
+//! Users.
+
+use super::groups::rights;
+use crate::{
+    Result,
+    accounts::{Membership, Rights, User},
+    args, clock,
+    db::{Change, Db, FromRow, Row},
+};
+
+crate::db::statements! {
+    LIST = "select u.id, u.username, u.active, u.totp_secret is not null, u.created_at, u.last_login_at, \
+            (select count(*) from cms_recovery_codes r where r.user_id = u.id and r.used_at is null), \
+            (select count(*) from cms_sessions s where s.user_id = u.id and s.last_seen_at > $3 and s.created_at > $4) \
+            from cms_users u where u.id > $1 order by u.id limit $2";
+    MEMBERSHIPS = "select m.user_id, g.id, g.name, g.rights from cms_user_group_members m \
+                   join cms_user_groups g on g.id = m.user_group_id where m.user_id between $1 and $2 order by m.user_id, g.id";
+    LOCK = "update cms_users set active = active where id = $1 returning username, active";
+    INSERT = "insert into cms_users (username, name_key, password, salt_id, active, created_at) values ($1, $2, $3, $4, $5, $6) returning id";
+    RENAME = "update cms_users set username = $2, name_key = $3, active = $4 where id = $1";
+    SET_PASSWORD = "update cms_users set password = $2, salt_id = $3 where id = $1";
+    DELETE = "delete from cms_users where id = $1";
+    JOIN = "insert into cms_user_group_members (user_id, user_group_id) values ($1, $2)";
+    LEAVE_ALL = "delete from cms_user_group_members where user_id = $1";
+    FIND = "select id from cms_users where name_key = $1";
+    OTHER_SALTS = "select count(*), sum(case when salt_id = $1 then 0 else 1 end) from cms_users";
+}
+
+/// A user before his groups are known.
+impl FromRow for User {
+    fn from_row(row: &Row) -> Result<Self> {
+        Ok(Self {
+            id: row.get(0)?,
+            username: row.get(1)?,
+            active: row.get(2)?,
+            groups: Vec::new(),
+            two_factor: row.get(3)?,
+            created_at: clock::rfc3339(row.get(4)?),
+            last_login_at: row.get::<Option<i64>>(5)?.map(clock::rfc3339),
+            recovery_codes: row.get(6)?,
+            sessions: row.get(7)?,
+        })
+    }
+}
+
+/// A group of a user.
+pub(in crate::accounts) struct Member {
+    user: i64,
+    group: Membership,
+    rights: Rights,
+}
+
+impl FromRow for Member {
+    fn from_row(row: &Row) -> Result<Self> {
+        let group = Membership { id: row.get(1)?, name: row.get(2)? };
+        Ok(Self { user: row.get(0)?, group, rights: rights(&row.get::<String>(3)?)? })
+    }
+}
+
+/// What a user looks like to a change that holds his row.
+pub(in crate::accounts) struct Locked {
+    pub(in crate::accounts) username: String,
+    pub(in crate::accounts) active: bool,
+}
+
+impl FromRow for Locked {
+    fn from_row(row: &Row) -> Result<Self> {
+        Ok(Self { username: row.get(0)?, active: row.get(1)? })
+    }
+}
+
+/// Sessions count as open when they were used after `seen` and begun after `begun`.
+pub(in crate::accounts) async fn list(db: &Db, after: i64, limit: i64, seen: i64, begun: i64) -> Result<Vec<User>> {
+    let mut users: Vec<User> = db.all(LIST, args![after, limit, seen, begun]).await?;
+    if let (Some(first), Some(last)) = (users.first().map(|user| user.id), users.last().map(|user| user.id)) {
+        let members: Vec<Member> = db.all(MEMBERSHIPS, args![first, last]).await?;
+        for member in members {
+            if let Some(user) = users.iter_mut().find(|user| user.id == member.user) {
+                user.groups.push(member.group);
+            }
+        }
+    }
+    Ok(users)
+}
+
+/// The user as this change has left him.
+pub(in crate::accounts) async fn read(change: &mut Change, id: i64, seen: i64, begun: i64) -> Result<User> {
+    let mut user: User = change.one(LIST, args![id - 1, 1_i64, seen, begun]).await?;
+    let members: Vec<Member> = change.all(MEMBERSHIPS, args![id, id]).await?;
+    user.groups = members.into_iter().map(|member| member.group).collect();
+    Ok(user)
+}
+
+/// The user, whom nobody else changes before this change ends, and all his rights.
+pub(in crate::accounts) async fn lock(change: &mut Change, id: i64) -> Result<Option<(Locked, Rights)>> {
+    let Some(user) = change.optional::<Locked>(LOCK, args![id]).await? else { return Ok(None) };
+    let members: Vec<Member> = change.all(MEMBERSHIPS, args![id, id]).await?;
+    Ok(Some((user, members.into_iter().fold(Rights::default(), |all, member| all.and(member.rights)))))
+}
+
+pub(in crate::accounts) async fn insert(
+    change: &mut Change,
+    name: (&str, &str),
+    password: &str,
+    salt_id: &str,
+    active: bool,
+) -> Result<i64> {
+    let (id,): (i64,) = change.one(INSERT, args![name.0, name.1, password, salt_id, active, change.now()]).await?;
+    Ok(id)
+}
+
+pub(in crate::accounts) async fn rename(change: &mut Change, id: i64, name: (&str, &str), active: bool) -> Result<()> {
+    change.run(RENAME, args![id, name.0, name.1, active]).await.map(drop)
+}
+
+pub(in crate::accounts) async fn set_password(change: &mut Change, id: i64, password: &str, salt_id: &str) -> Result<()> {
+    change.run(SET_PASSWORD, args![id, password, salt_id]).await.map(drop)
+}
+
+pub(in crate::accounts) async fn delete(change: &mut Change, id: i64) -> Result<()> {
+    change.run(DELETE, args![id]).await.map(drop)
+}
+
+pub(in crate::accounts) async fn set_groups(change: &mut Change, id: i64, groups: &[i64]) -> Result<()> {
+    change.run(LEAVE_ALL, args![id]).await?;
+    for group in groups {
+        change.run(JOIN, args![id, *group]).await?;
+    }
+    Ok(())
+}
+
+pub(in crate::accounts) async fn find(db: &Db, name_key: &str) -> Result<Option<i64>> {
+    Ok(db.optional::<(i64,)>(FIND, args![name_key]).await?.map(|(id,)| id))
+}
+
+/// How many users there are, and how many of them have a password of another salt.
+pub(in crate::accounts) async fn other_salts(db: &Db, salt_id: &str) -> Result<(i64, i64)> {
+    let counted: Option<(i64, Option<i64>)> = db.optional(OTHER_SALTS, args![salt_id]).await?;
+    Ok(counted.map_or((0, 0), |(all, other)| (all, other.unwrap_or(0))))
+}

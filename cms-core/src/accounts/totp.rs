@@ -1,0 +1,130 @@
+//! One-time codes by time (RFC 6238): SHA-1, 6 digits, 30 s, one step of tolerance. Pure.
+
+use data_encoding::BASE32_NOPAD;
+use totp_rs::{Builder, Totp};
+use zeroize::Zeroizing;
+
+use crate::{Error, Millis, Random, Result};
+
+/// Seconds of a step.
+pub const STEP_S: i64 = 30;
+
+/// The secret that a user's authenticator holds: 160 bits (RFC 4226, 4, R6).
+pub struct TotpSecret(Zeroizing<Vec<u8>>);
+
+impl TotpSecret {
+    pub(super) fn new(random: &Random) -> Result<Self> {
+        Ok(Self(Zeroizing::new(random.bytes::<20>()?.to_vec())))
+    }
+
+    pub(super) fn from_bytes(bytes: Vec<u8>) -> Self {
+        Self(Zeroizing::new(bytes))
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// Base32, for who types it.
+    #[must_use]
+    pub fn base32(&self) -> Zeroizing<String> {
+        BASE32_NOPAD.encode(&self.0).into()
+    }
+
+    /// The address that authenticators scan (Google's Key Uri Format).
+    ///
+    /// # Errors
+    /// `internal_error`; none is known.
+    pub fn otpauth_url(&self, issuer: &str, account: &str) -> Result<Zeroizing<String>> {
+        // A colon parts issuer and account.
+        let (issuer, account) = (issuer.replace(':', " "), account.replace(':', " "));
+        let totp = self.builder().with_issuer(Some(issuer)).with_account_name(account).build();
+        totp.and_then(|totp| totp.to_url()).map(Into::into).map_err(|e| Error::internal(e.to_string()))
+    }
+
+    /// The step whose code this is, within one step of `now`. The comparison takes the same time for every code.
+    pub(super) fn step_of(&self, code: &str, now: Millis) -> Option<i64> {
+        let digits: Zeroizing<String> = code.chars().filter(|c| *c != ' ').collect::<String>().into();
+        if digits.len() != 6 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        let seconds = u64::try_from(now / 1000).ok()?;
+        self.totp()?.check(&digits, seconds).and_then(|step| i64::try_from(step).ok())
+    }
+
+    fn totp(&self) -> Option<Totp> {
+        self.builder().build().ok()
+    }
+
+    fn builder(&self) -> Builder {
+        Builder::new().with_secret(totp_rs::Secret::new(self.0.as_slice().into()))
+    }
+}
+
+impl std::fmt::Debug for TotpSecret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("TotpSecret(***)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rfc() -> TotpSecret {
+        TotpSecret::from_bytes(b"12345678901234567890".to_vec())
+    }
+
+    /// RFC 4226, appendix D: the counter is the step.
+    #[test]
+    fn vectors_of_rfc_4226() {
+        let codes = ["755224", "287082", "359152", "969429", "338314", "254676", "287922", "162583", "399871", "520489"];
+        for (step, code) in codes.iter().enumerate() {
+            let step = step as i64;
+            assert_eq!(rfc().step_of(code, step * 30_000 + 15_000), Some(step), "{code}");
+        }
+    }
+
+    /// RFC 6238, appendix B: eight digits there, of which six are ours.
+    #[test]
+    fn vectors_of_rfc_6238() {
+        for (seconds, code) in [
+            (59, "94287082"),
+            (1_111_111_109, "07081804"),
+            (1_111_111_111, "14050471"),
+            (1_234_567_890, "89005924"),
+            (2_000_000_000, "69279037"),
+            (20_000_000_000, "65353130"),
+        ] {
+            assert_eq!(rfc().step_of(&code[2..], seconds * 1000), Some(seconds / 30), "{code}");
+        }
+    }
+
+    #[test]
+    fn one_step_of_tolerance_and_no_more() {
+        // The code of step 100.
+        let at = |seconds: i64| seconds * 1000;
+        let code = rfc().totp().expect("totp").generate(3000).to_string();
+        for (seconds, found) in
+            [(2969, false), (2970, true), (3000, true), (3029, true), (3030, true), (3059, true), (3060, false)]
+        {
+            assert_eq!(rfc().step_of(&code, at(seconds)).is_some(), found, "{seconds}");
+        }
+        let spaced = format!("{} {}", &code[..3], &code[3..]);
+        assert_eq!(rfc().step_of(&spaced, at(3000)), Some(100));
+        for wrong in ["", "12345", "1234567", "12345a", "１２３４５６"] {
+            assert_eq!(rfc().step_of(wrong, at(3000)), None, "{wrong}");
+        }
+        assert_eq!(rfc().step_of(&code, -1), None, "a clock before 1970 is no reason to panic");
+    }
+
+    #[test]
+    fn the_address_is_what_authenticators_read() {
+        let url = rfc().otpauth_url("My: CMS", "ana@example.org").expect("url");
+        assert_eq!(
+            *url,
+            "otpauth://totp/My%20%20CMS:ana%40example.org?secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ&issuer=My%20%20CMS"
+        );
+        assert_eq!(format!("{:?}", rfc()), "TotpSecret(***)");
+    }
+}

@@ -1,0 +1,279 @@
+//! Users, and who may change them.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Accounts, Rights,
+    admins::AdminGuard,
+    check_held, name_key, name_problem, password, record,
+    sql::{groups, logins, sessions, users},
+};
+use crate::{Change, Code, Error, FieldError, Page, Result, db::is_unique_violation, settings::Secret};
+
+/// A user as he is shown. Times are RFC 3339 in UTC.
+#[derive(Clone, Debug, Serialize)]
+pub struct User {
+    /// His id.
+    pub id: i64,
+    /// The name he logs in with.
+    pub username: String,
+    /// False: cannot log in, and has no session.
+    pub active: bool,
+    /// What he belongs to, by id.
+    pub groups: Vec<Membership>,
+    /// Whether his authenticator is set up: that happens at the first login.
+    pub two_factor: bool,
+    /// Recovery codes that are left.
+    pub recovery_codes: i64,
+    /// Sessions that are open.
+    pub sessions: i64,
+    /// When his last login was complete.
+    pub last_login_at: Option<String>,
+    /// When he was made.
+    pub created_at: String,
+}
+
+/// A group of a user.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Membership {
+    /// Id of the group.
+    pub id: i64,
+    /// Its name.
+    pub name: String,
+}
+
+/// A group, by id or by name.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub enum GroupName {
+    /// Its id.
+    Id(i64),
+    /// Its name; case does not count.
+    Name(String),
+}
+
+/// What a new user is made from.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewUser {
+    /// 1 to 100 characters, not only digits, no colon.
+    pub username: String,
+    /// [`MIN_PASSWORD_CHARS`](super::MIN_PASSWORD_CHARS) characters or more.
+    pub password: Secret,
+    /// At least one.
+    pub groups: Vec<GroupName>,
+    /// False makes a user who cannot log in until he is switched on.
+    #[serde(default = "yes")]
+    pub active: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// What to change of a user; what is None stays.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UserPatch {
+    /// New name.
+    pub username: Option<String>,
+    /// New password; ends all his sessions.
+    pub password: Option<Secret>,
+    /// All groups anew.
+    pub groups: Option<Vec<GroupName>>,
+    /// Switch on or off; off ends all his sessions.
+    pub active: Option<bool>,
+}
+
+/// A password that is ready to be stored. Hashing takes time, so it is done before the change begins.
+#[derive(Debug)]
+pub struct HashedPassword {
+    hash: String,
+    salt_id: String,
+}
+
+impl Accounts<'_> {
+    /// Users by id, a page at a time.
+    ///
+    /// # Errors
+    /// `bad_query` for a cursor that is not from here.
+    pub async fn users(&self, limit: u32, cursor: Option<&str>) -> Result<Page<User>> {
+        Page::by_id(b'u', limit, cursor, async |after, limit| self.users_after(after, limit).await, |user| user.id).await
+    }
+
+    /// One user.
+    ///
+    /// # Errors
+    /// `not_found`.
+    pub async fn user(&self, id: i64) -> Result<User> {
+        let found = self.users_after(id.saturating_sub(1), 1).await?.pop();
+        found.filter(|user| user.id == id).ok_or_else(|| not_found(id))
+    }
+
+    /// One user, by name or id.
+    ///
+    /// # Errors
+    /// `not_found`.
+    pub async fn user_named(&self, name: &str) -> Result<User> {
+        let id = match name.parse() {
+            Ok(id) => id,
+            Err(_) => users::find(self.0.db(), &name_key(name))
+                .await?
+                .ok_or_else(|| Error::new(Code::NotFound, format!("There is no user named {name:?}.")))?,
+        };
+        self.user(id).await
+    }
+
+    async fn users_after(&self, after: i64, limit: i64) -> Result<Vec<User>> {
+        let (seen, begun) = self.session_horizons();
+        users::list(self.0.db(), after, limit, seen, begun).await
+    }
+
+    /// Checks and hashes a password, off the async threads.
+    ///
+    /// # Errors
+    /// `validation_failed` when it is too short, too long or holds the name; `unavailable` without a `password_salt`.
+    pub async fn hash_password(&self, username: &str, new: &Secret) -> Result<HashedPassword> {
+        if let Some(problem) = password::problem(username, new.expose()) {
+            return Err(Error::invalid_field("password", "range", problem));
+        }
+        let passwords = self.0.passwords();
+        Ok(HashedPassword { hash: passwords.hash(new, self.0.random()).await?, salt_id: passwords.salt_id()? })
+    }
+
+    /// Makes a user. `held` are the rights of whoever does it.
+    ///
+    /// # Errors
+    /// `validation_failed` with the fields, `conflict` when the name is taken, `permission_denied` for groups that allow more than `held`.
+    pub async fn create_user(&self, change: &mut Change, held: &Rights, new: &NewUser, password: HashedPassword) -> Result<User> {
+        check_name(&new.username)?;
+        let groups = self.joinable(change, held, &new.groups).await?;
+        let name = (new.username.as_str(), name_key(&new.username));
+        let id = users::insert(change, (name.0, &name.1), &password.hash, &password.salt_id, new.active)
+            .await
+            .map_err(|e| taken(&new.username, e))?;
+        users::set_groups(change, id, &groups).await?;
+        record(change, "create", "users", id, &["username", "password", "groups", "active"]).await?;
+        self.read_back(change, id).await
+    }
+
+    /// Changes a user. Rights and sessions follow from the next request on.
+    ///
+    /// # Errors
+    /// As [`Accounts::create_user`]; `not_found`; `permission_denied` for a user who may do more than `held`; `conflict` when nobody could
+    /// administer the site any more.
+    pub async fn update_user(
+        &self,
+        change: &mut Change,
+        held: &Rights,
+        id: i64,
+        patch: &UserPatch,
+        password: Option<HashedPassword>,
+    ) -> Result<User> {
+        let guard = AdminGuard::new(change).await?;
+        let (user, rights) = users::lock(change, id).await?.ok_or_else(|| not_found(id))?;
+        check_held(held, &rights)?;
+        let mut columns = Vec::new();
+        let (mut username, mut active) = (user.username, user.active);
+        if let Some(new) = &patch.username {
+            check_name(new)?;
+            username.clone_from(new);
+            columns.push("username");
+        }
+        if let Some(new) = patch.active {
+            active = new;
+            columns.push("active");
+        }
+        users::rename(change, id, (&username, &name_key(&username)), active).await.map_err(|e| taken(&username, e))?;
+        if let Some(password) = password {
+            users::set_password(change, id, &password.hash, &password.salt_id).await?;
+            columns.push("password");
+        }
+        if let Some(groups) = &patch.groups {
+            let groups = self.joinable(change, held, groups).await?;
+            users::set_groups(change, id, &groups).await?;
+            columns.push("groups");
+        }
+        if !active || columns.contains(&"password") {
+            sessions::end_all(change, id).await?;
+            logins::drop_pending_of(change, id).await?;
+        }
+        guard.check(change).await?;
+        record(change, "update", "users", id, &columns).await?;
+        self.read_back(change, id).await
+    }
+
+    /// Removes a user for good, with his sessions.
+    ///
+    /// # Errors
+    /// As [`Accounts::update_user`].
+    pub async fn delete_user(&self, change: &mut Change, held: &Rights, id: i64) -> Result<()> {
+        let guard = AdminGuard::new(change).await?;
+        self.changeable(change, held, id).await?;
+        users::delete(change, id).await?;
+        guard.check(change).await?;
+        record(change, "delete", "users", id, &[]).await
+    }
+
+    /// How many users there are, and how many of them cannot log in because their password was hashed with another `password_salt`.
+    ///
+    /// # Errors
+    /// `unavailable` without a salt or a database.
+    pub async fn salt_check(&self) -> Result<(i64, i64)> {
+        users::other_salts(self.0.db(), &self.0.passwords().salt_id()?).await
+    }
+
+    async fn read_back(&self, change: &mut Change, id: i64) -> Result<User> {
+        let (seen, begun) = self.session_horizons();
+        users::read(change, id, seen, begun).await
+    }
+
+    /// Locks the user, if the caller holds everything that the user may: else he could use him to gain rights.
+    pub(super) async fn changeable(&self, change: &mut Change, held: &Rights, id: i64) -> Result<String> {
+        let (user, rights) = users::lock(change, id).await?.ok_or_else(|| not_found(id))?;
+        check_held(held, &rights)?;
+        Ok(user.username)
+    }
+
+    /// The ids of groups that somebody with `held` may put users into.
+    async fn joinable(&self, change: &mut Change, held: &Rights, names: &[GroupName]) -> Result<Vec<i64>> {
+        if names.is_empty() {
+            return Err(Error::invalid_field("groups", "required", "a user belongs to one group at least"));
+        }
+        let mut ids = Vec::new();
+        for name in names {
+            let id = match name {
+                GroupName::Id(id) => Some(*id),
+                GroupName::Name(name) => groups::find(change, &name_key(name)).await?,
+            };
+            // Locked, so that its rights are the ones that are judged when this commits.
+            let group = match id {
+                Some(id) => groups::lock(change, id).await?,
+                None => None,
+            };
+            let group = group.ok_or_else(|| Error::invalid_field("groups", "unknown", format!("there is no group {name:?}")))?;
+            check_held(held, &group.rights)?;
+            if !ids.contains(&group.id) {
+                ids.push(group.id);
+            }
+        }
+        Ok(ids)
+    }
+}
+
+fn not_found(id: i64) -> Error {
+    Error::new(Code::NotFound, format!("There is no user with id {id}."))
+}
+
+fn check_name(name: &str) -> Result<()> {
+    let problems: Vec<FieldError> = name_problem("username", name).into_iter().collect();
+    if problems.is_empty() { Ok(()) } else { Err(Error::invalid(problems)) }
+}
+
+fn taken(name: &str, error: Error) -> Error {
+    if is_unique_violation(&error) {
+        return Error::new(Code::Conflict, format!("There is a user named {name:?} already; case does not count."))
+            .caused_by(error);
+    }
+    error
+}
