@@ -11,7 +11,7 @@ use crate::{
     crypto::Vault,
     db::{Change, Db, Migration, follow::Watch},
     items::{self, Items, Tables, registry},
-    keys::{Keys, Usage},
+    keys::{Keys, Known, Usage},
     pages::Pages,
     plugins::{self, Plugin},
     settings::Settings,
@@ -58,6 +58,7 @@ struct Inner {
     plugins: Vec<PluginState>,
     usage: Usage,
     redis: Option<Redis>,
+    keys: Known,
     limiter: Limiter,
     origins: Active,
     cache: Followed,
@@ -149,6 +150,7 @@ impl Builder {
             plugins: Vec::new(),
             usage: Usage::default(),
             redis,
+            keys: Known::default(),
             limiter,
             origins: Active::default(),
             cache,
@@ -347,6 +349,10 @@ impl Cms {
 
     pub(crate) fn redis(&self) -> Option<&Redis> {
         self.0.redis.as_ref()
+    }
+
+    pub(crate) fn known_keys(&self) -> &Known {
+        &self.0.keys
     }
 
     pub(crate) fn usage(&self) -> &Usage {

@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 
 use bytes::Bytes;
 use cms_core::{Cms, Code, Error, Result, traffic::limiter::Quota};
-use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use serde_json::Value as Json;
 
 pub use cache::FrontendLogin;
@@ -29,6 +29,8 @@ use crate::{
     request::Canonical,
     routes::{self, Access, Route},
 };
+
+pub(crate) const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
 /// The address of the peer, to be set as a request extension by whoever accepts connections. Without it the limiter counts all
 /// requests as one client's.
@@ -74,7 +76,7 @@ impl Passage {
     {
         let Arrival { method, uri, mut headers, peer, operator, logged_in } = arrival;
         asked_host(&uri, &mut headers);
-        let client = limit::client(cms, peer, &headers);
+        let client = limit::client(cms, &kept.proxy_header, peer, &headers);
         let origin = if operator { Ok(None) } else { origin::judge(cms, &headers).await };
         let request = Canonical::new(method, &uri, headers);
         // A request that cannot be read is counted too.
@@ -114,7 +116,7 @@ impl Passage {
             return Err(Error::new(Code::MethodNotAllowed, format!("{} takes {}.", route.path, route.allow())));
         };
         let repetition = match idempotency::ticket(&request, &self.caller, &raw)? {
-            Some(ticket) => match ticket.earlier_reply(cms).await? {
+            Some(ticket) => match Box::pin(ticket.earlier_reply(cms)).await? {
                 Some(reply) => return Ok(reply),
                 None => Some(ticket),
             },
@@ -194,7 +196,7 @@ fn check_host(cms: &Cms, request: &Canonical) -> Result<()> {
     if allowed.is_empty() {
         return Ok(());
     }
-    let host = request.header("host").ok().flatten().unwrap_or_default();
+    let host = request.header(&header::HOST).ok().flatten().unwrap_or_default();
     let bare = host.rsplit_once(':').filter(|(_, port)| port.bytes().all(|b| b.is_ascii_digit())).map_or(host, |(name, _)| name);
     if allowed.iter().any(|known| known.eq_ignore_ascii_case(bare) || known.eq_ignore_ascii_case(host)) {
         return Ok(());

@@ -63,7 +63,7 @@ async fn allowed(cms: &Cms, origin: &str, headers: &HeaderMap) -> Result<()> {
     let own = cms.settings().site_url.as_deref().and_then(of_url);
     let other_scheme = own.is_some_and(|own| own != origin && own.split_once("://").is_some_and(|(_, own)| own == name));
     let same = !other_scheme && host.and_then(|host| normalise(&format!("{scheme}://{host}"))).is_some_and(|own| own == origin);
-    if same || cms.origins().allows(origin).await? { Ok(()) } else { Err(refusal()) }
+    if same || Box::pin(cms.origins().allows(origin)).await? { Ok(()) } else { Err(refusal()) }
 }
 
 fn refusal() -> Error {

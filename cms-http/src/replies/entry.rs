@@ -1,10 +1,10 @@
 //! A kept reply, and what it is made from.
 
 use bytes::Bytes;
-use cms_core::{Cms, Code, Error, FieldError, Result, traffic::cache::CacheRules};
+use cms_core::{Cms, Code, Error, FieldError, Millis, Result, traffic::cache::CacheRules};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
-use crate::reply::Reply;
+use crate::reply::{self, Reply};
 
 const X_CACHE: HeaderName = HeaderName::from_static("x-cache");
 
@@ -45,25 +45,27 @@ pub(super) enum Answer {
 }
 
 impl Entry {
-    pub(super) fn is_good(&self, cms: &Cms, path: &str, rules: &CacheRules) -> bool {
+    pub(super) fn is_good(&self, cms: &Cms, path: &str, rules: &CacheRules, now: Millis) -> bool {
         let Basis { tables, epochs, last_clear, at } = &self.basis;
         matches!(self.answer, Answer::Reply(..))
-            && cms.clock().now() - at < rules.settings.ttl_s * 1000
+            && now - at < rules.settings.ttl_s * 1000
             && tables.iter().zip(epochs).all(|(table, epoch)| cms.db().epochs().of(table) == *epoch)
             // From before a backup was restored, perhaps.
             && *last_clear <= rules.last_clear()
             && !rules.is_cleared(path, *last_clear)
     }
 
-    pub(super) fn reply(&self, cms: &Cms, hit: bool) -> Result<Reply> {
+    pub(super) fn reply(&self, now: Millis, hit: bool) -> Result<Reply> {
         let (status, headers, body) = match &self.answer {
             Answer::Reply(headers, body) => (StatusCode::OK, headers, body),
             Answer::Once(status, headers, body) => (*status, headers, body),
             Answer::Refusal(code, detail, fields) => return Err(Error::new(*code, detail.clone()).with_fields(fields.clone())),
         };
-        let mut reply = Reply { status, headers: headers.clone(), body: body.clone() };
+        let mut reply = Reply { status, headers: reply::headers(), body: body.clone() };
+        reply.headers.extend(headers.iter().map(|(name, value)| (name.clone(), value.clone())));
         if hit {
-            reply.headers.insert(header::AGE, HeaderValue::from(((cms.clock().now() - self.basis.at) / 1000).max(0)));
+            let age = u64::try_from((now - self.basis.at) / 1000).unwrap_or(0);
+            reply.headers.insert(header::AGE, reply::number(age));
         }
         reply.headers.insert(X_CACHE, HeaderValue::from_static(if hit { "HIT" } else { "MISS" }));
         Ok(reply)

@@ -20,12 +20,12 @@ struct Head {
     headers: Vec<(String, String)>,
 }
 
-fn name(key: &str) -> String {
-    format!("reply:{FORM}:{}:{}", cms_core::VERSION, crypto::sha256_hex(key.as_bytes()))
+fn name(key: &[u8]) -> String {
+    format!("reply:{FORM}:{}:{}", cms_core::VERSION, crypto::sha256_hex(key))
 }
 
 /// The reply that some process has kept. It has still to be judged.
-pub(super) async fn find(cms: &Cms, key: &str, tables: &'static [&'static str]) -> Option<Entry> {
+pub(super) async fn find(cms: &Cms, key: &[u8], tables: &'static [&'static str]) -> Option<Entry> {
     if !cms.shares_replies() {
         return None;
     }
@@ -33,7 +33,7 @@ pub(super) async fn find(cms: &Cms, key: &str, tables: &'static [&'static str]) 
 }
 
 /// Keeps a reply for other processes, if it is one to be kept.
-pub(super) async fn share(cms: &Cms, key: &str, entry: &Entry, ttl_s: i64) {
+pub(super) async fn share(cms: &Cms, key: &[u8], entry: &Entry, ttl_s: i64) {
     if !cms.shares_replies() {
         return;
     }

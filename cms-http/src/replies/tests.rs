@@ -39,10 +39,10 @@ impl Site {
         change.commit().await.expect("a commit");
     }
 
-    async fn get<F: Future<Output = Result<Reply>> + Send>(&self, fill: impl Fn() -> F + Sync) -> Result<Reply> {
+    async fn get<'f, F: Future<Output = Result<Reply>> + Send + 'f>(&self, fill: impl Fn() -> F + Sync) -> Result<Reply> {
         let rules = self.cms.cache_rules().await.expect("rules");
-        let asked = Asked { key: "k".to_owned(), path: "/api/pages", tables: TABLES, rules: &rules };
-        self.replies.get(&self.cms, asked, fill).await
+        let asked = Asked { key: b"k".to_vec(), path: "/api/pages", tables: TABLES, rules: &rules };
+        self.replies.get(&self.cms, asked, || Box::pin(fill())).await
     }
 }
 
