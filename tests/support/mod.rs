@@ -4,8 +4,10 @@ pub mod database;
 pub mod people;
 pub mod process;
 pub mod receiver;
+pub mod redis;
 pub mod search;
 pub mod site;
 
 pub use database::TestDatabase;
+pub use redis::Redis;
 pub use site::{Ask, Reply, Site, SiteBuilder};
