@@ -46,14 +46,14 @@ pub(crate) fn records(out: &Output, columns: &[&str], records: &[Record], shown:
 }
 
 /// Prints one record, a line for each column.
-pub(crate) fn record(out: &Output, record: &Record) -> io::Result<()> {
+pub(crate) fn record(out: &Output, record: &Record, shown: Shown) -> io::Result<()> {
     let width = record.names().map(str::len).max().unwrap_or(0);
-    for (name, _) in record.iter() {
-        let value = record.text(name);
+    for name in record.names() {
+        let value = shown(record, name);
         if out.table {
             out.line(&format!("{}  {value}", out.styled(Style::Bold, &format!("{name:width$}"))))?;
         } else {
-            out.raw(&tab_separated([name, value.as_ref()].into_iter()))?;
+            out.raw(&tab_separated([name, value.as_str()].into_iter()))?;
         }
     }
     Ok(())

@@ -9,9 +9,9 @@ use crate::{
     exit::Exit,
     failure::{Done, Failure},
     output::Output,
-    paging::{self, LARGEST_PAGE, Paging},
+    paging::{self, LARGEST_PAGE, Paging, unexpected},
     prompt,
-    record::{Record, text},
+    record::{One, Record, text},
     site::Site,
     table,
 };
@@ -72,13 +72,13 @@ pub(crate) async fn run(global: &Global, out: &Output, site: &Site, command: Gro
             paging::print_as(out, client, Ask::get(GROUPS), &paging, &["id", "name", "members", "rights"], cell).await
         }
         GroupsCommand::Show { group } => {
-            let group = find(client, &group).await?;
-            show(out, &json!({"data": group}))
+            let id = find(client, &group).await?["id"].take();
+            record(out, client, Ask::get(GROUPS).query("id", id)).await
         }
         GroupsCommand::Create { name, rights, admin } => {
             let rights = if admin { "0".into() } else { Json::from(rights) };
             let body = json!({"name": name, "rights": rights});
-            show(out, &client.send(Ask::post(GROUPS).json(&body)).await?.json()?)
+            record(out, client, Ask::post(GROUPS).json(&body)).await
         }
         GroupsCommand::Rights { group, grant, revoke } => {
             let group = find(client, &group).await?;
@@ -91,7 +91,7 @@ pub(crate) async fn run(global: &Global, out: &Output, site: &Site, command: Gro
         }
         GroupsCommand::Rename { group, name } => {
             let id = find(client, &group).await?["id"].take();
-            show(out, &client.send(Ask::patch(GROUPS).query("id", id).json(&json!({"name": name}))).await?.json()?)
+            record(out, client, Ask::patch(GROUPS).query("id", id).json(&json!({"name": name}))).await
         }
         GroupsCommand::Delete { group } => {
             let found = find(client, &group).await?;
@@ -133,15 +133,14 @@ pub(crate) async fn first(client: &Client, meant: impl Fn(&Json) -> bool) -> Don
     }
 }
 
-fn show(out: &Output, body: &Json) -> Done {
+/// Sends, and prints the group that comes back.
+async fn record(out: &Output, client: &Client, ask: Ask) -> Done {
+    let body = client.send(ask).await?.body;
     if out.json {
-        return Ok(out.line(&body.to_string())?);
+        return Ok(out.line(&body)?);
     }
-    let row = |column: &str| {
-        let value = &body["data"][column];
-        vec![column.to_owned(), if column == "rights" { spelled(value) } else { text(value) }]
-    };
-    Ok(table::rows(out, &["column", "value"], &["id", "name", "rights", "members", "created_at"].map(row))?)
+    let one: One = serde_json::from_str(&body).map_err(unexpected)?;
+    Ok(table::record(out, &one.data, cell)?)
 }
 
 /// A permission key on each line.
@@ -156,7 +155,7 @@ fn rights(out: &Output, rights: &Json) -> Done {
 }
 
 /// Rights in a cell.
-pub(super) fn spelled(rights: &Json) -> String {
+fn spelled(rights: &Json) -> String {
     match rights {
         Json::Array(keys) => keys.iter().map(text).collect::<Vec<_>>().join(" "),
         _ => "everything".to_owned(),

@@ -153,7 +153,7 @@ async fn record(out: &Output, site: &Site, ask: Ask) -> Done {
     let several: Result<Several, _> = serde_json::from_str(&answer.body);
     match several {
         Ok(several) => Ok(table::records(out, &[], &several.data, Record::shown)?),
-        Err(_) => Ok(table::record(out, &serde_json::from_str::<One>(&answer.body).map_err(unexpected)?.data)?),
+        Err(_) => Ok(table::record(out, &serde_json::from_str::<One>(&answer.body).map_err(unexpected)?.data, Record::shown)?),
     }
 }
 

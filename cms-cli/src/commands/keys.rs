@@ -15,7 +15,7 @@ use crate::{
     output::Output,
     paging::{self, Paging, unexpected},
     prompt,
-    record::One,
+    record::{One, Record},
     secret_file::SecretFile,
     site::Site,
     table,
@@ -164,5 +164,5 @@ async fn record(out: &Output, site: &Site, ask: Ask) -> Done {
         return Ok(out.line(&body)?);
     }
     let one: One = serde_json::from_str(&body).map_err(unexpected)?;
-    Ok(table::record(out, &one.data)?)
+    Ok(table::record(out, &one.data, Record::shown)?)
 }

@@ -192,7 +192,7 @@ async fn id(client: &Client, user: &str) -> Done<i64> {
 }
 
 /// Groups as the API takes them: a number is an id.
-pub(super) fn group_names(groups: &[String]) -> Json {
+fn group_names(groups: &[String]) -> Json {
     groups.iter().map(|group| group.parse::<i64>().map_or_else(|_| Json::from(group.as_str()), Json::from)).collect()
 }
 
@@ -208,8 +208,7 @@ async fn record(out: &Output, site: &Site, ask: Ask) -> Done {
         return Ok(out.line(&body)?);
     }
     let one: One = serde_json::from_str(&body).map_err(unexpected)?;
-    let rows: Vec<_> = one.data.names().map(|name| vec![name.to_owned(), cell(&one.data, name)]).collect();
-    Ok(table::rows(out, &["column", "value"], &rows)?)
+    Ok(table::record(out, &one.data, cell)?)
 }
 
 /// Groups by their names.

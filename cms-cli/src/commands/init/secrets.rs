@@ -58,8 +58,8 @@ async fn refuse_if_used(loaded: &Loaded, missing: &[&str]) -> Done {
     if users?.data.is_empty() {
         return Ok(());
     }
-    let missing = missing.join(" and ");
-    Err(Failure::new(Exit::Refused, format!("{missing} is missing, and the users in the database need the one that was used"))
+    let what = format!("users in the database need the {} that was used, and it is missing", missing.join(" and the "));
+    Err(Failure::new(Exit::Refused, what)
         .hint("put cms.local.toml back from a backup; a new password_salt, set by hand, needs a new password for everybody"))
 }
 
