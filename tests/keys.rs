@@ -231,3 +231,28 @@ async fn a_list_of_keys_is_paged() {
         site.admin("GET /api/backend/audit?limit=1").expect(200).await.json()["meta"]["next"].as_str().unwrap().to_owned();
     site.admin(&format!("GET /api/backend/keys?cursor={foreign}")).refused(400, "bad_query").await;
 }
+
+#[tokio::test]
+async fn whatever_is_committed_counts_from_the_next_request_on() {
+    let site = Site::open().await;
+    let (id, key) = site.key_with(|_| {}, &[PAGES]).await;
+    site.ask(PAGES).key(&key).expect(200).await;
+    for (change, expected) in [
+        ("active = false", Err("api_key_disabled")),
+        ("active = true", Ok(())),
+        ("expires_on = '2020-01-01'", Err("api_key_expired")),
+        ("expires_on = null", Ok(())),
+        ("rights = '[]'", Err("api_key_forbidden")),
+    ] {
+        // By SQL, past this process and all its counters.
+        site.database.run(format!("update cms_api_keys set {change} where id = {id}")).await;
+        for _ in 0..2 {
+            match expected {
+                Ok(()) => drop(site.ask(PAGES).key(&key).expect(200).await),
+                Err(code) => drop(site.ask(PAGES).key(&key).refused(401, code).await),
+            }
+        }
+    }
+    site.database.run(format!("delete from cms_api_keys where id = {id}")).await;
+    site.ask(PAGES).key(&key).refused(401, "api_key_invalid").await;
+}

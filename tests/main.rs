@@ -4,6 +4,8 @@
 
 mod support;
 
+/// Codes and pictures of the second factor, judged by oathtool and zbarimg.
+mod authenticator;
 /// Bodies, parameters and paths that are wrong: the documented error, nothing written.
 mod bad_input;
 /// Pages of several origins in a real browser; only with CMS_TEST_BROWSER=1.
@@ -24,6 +26,10 @@ mod keys;
 mod limiter;
 /// The real listener over sockets: slow, large and broken requests.
 mod listener;
+/// Logging in: password and code, what is used up, who is locked out.
+mod login;
+/// Logins at real processes: no secret is left anywhere, wrong ones count in all of them.
+mod login_processes;
 /// Origins: which pages may call, what browsers are told, how soon a change is in force.
 mod origins;
 /// What visitors read.
@@ -36,9 +42,15 @@ mod processes;
 mod redis;
 /// Repeated requests.
 mod repetition;
+/// Every backend endpoint × who may call it.
+mod rights_matrix;
 /// Every statement prepares on this engine; both schemas are alike.
 mod schema;
+/// Sessions: how long, for whom, and what a cookie may do.
+mod sessions;
 /// How many statements a request costs.
 mod statements;
 /// Two databases made by others: adopted, read and written on both engines.
 mod third_party;
+/// Users and groups: nobody gains rights, the last administrator stays.
+mod users;

@@ -24,11 +24,13 @@ async fn a_request_costs_what_it_should() {
     let page = json!({"title": "Home", "view": "home", "url_rewrite": "/", "published": true});
     site.admin("POST /api/backend/item?table=pages").json(page).expect(201).await;
     let admin = Some(site.admin.as_str());
-    // The key is one statement, what is asked is another.
+    // What is asked is one statement, the key is another; SQLite shows that nobody has committed anything since it was asked for.
+    let known = if site.database.is_postgres() { 2 } else { 1 };
     for (line, key, expected) in [
         ("GET /api/backend/item?table=t&id=7", admin, 2),
-        ("GET /api/backend/item?table=t&limit=50&expand=a,b", admin, 2),
-        ("GET /api/backend/item?table=t&limit=50&expand=a,b&count=true", admin, 2),
+        ("GET /api/backend/item?table=t&id=7", admin, known),
+        ("GET /api/backend/item?table=t&limit=50&expand=a,b", admin, known),
+        ("GET /api/backend/item?table=t&limit=50&expand=a,b&count=true", admin, known),
         ("GET /api/pages?view=home", None, 1),
         ("GET /api/pages", None, 1),
         ("GET /api/menu?name=main", None, 1),

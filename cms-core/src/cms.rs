@@ -11,7 +11,7 @@ use crate::{
     crypto::Vault,
     db::{Change, Db, Migration, follow::Watch},
     items::{self, Items, Tables, registry},
-    keys::{Keys, Usage},
+    keys::{Keys, Known, Usage},
     pages::Pages,
     plugins::{self, Plugin},
     settings::Settings,
@@ -56,6 +56,7 @@ struct Inner {
     tables: ArcSwap<Tables>,
     plugins: Vec<PluginState>,
     usage: Usage,
+    keys: Known,
     limiter: Limiter,
     origins: Active,
     cache: Followed,
@@ -145,6 +146,7 @@ impl Builder {
             tables: ArcSwap::default(),
             plugins: Vec::new(),
             usage: Usage::default(),
+            keys: Known::default(),
             limiter,
             origins: Active::default(),
             cache,
@@ -339,6 +341,10 @@ impl Cms {
 
     pub(crate) fn active_origins(&self) -> &Active {
         &self.0.origins
+    }
+
+    pub(crate) fn known_keys(&self) -> &Known {
+        &self.0.keys
     }
 
     pub(crate) fn usage(&self) -> &Usage {

@@ -11,13 +11,14 @@ use std::{
 };
 
 use cms_core::{Cms, Code, Result};
+use data_encoding::HEXLOWER;
 use futures_util::future::BoxFuture;
 use http::{HeaderName, HeaderValue, Method, Request, Response, header};
 use tracing::Instrument as _;
 
 use crate::{
     Body,
-    gate::{self, Arrival, AsOperator, Caller, FrontendLogin, Passage},
+    gate::{self, Arrival, AsOperator, Caller, FrontendLogin, Passage, Peer},
     kept::Kept,
     reply::Reply,
 };
@@ -45,9 +46,7 @@ pub struct Api(Arc<Inner>);
 
 struct Inner {
     cms: Cms,
-    /// Request ids are a random prefix and a number: unique without asking for randomness each time.
-    prefix: String,
-    count: AtomicU64,
+    ids: RequestIds,
     kept: Kept,
 }
 
@@ -57,9 +56,9 @@ impl Api {
     /// # Errors
     /// `internal_error` when the operating system has no randomness to give.
     pub fn new(cms: Cms) -> Result<Self> {
-        let prefix = cms.random().bytes::<6>()?.iter().map(|byte| format!("{byte:02x}")).collect();
+        let ids = RequestIds { start: cms.random().bytes()?, count: AtomicU64::new(0) };
         let kept = Kept::new(cms.settings())?;
-        Ok(Self(Arc::new(Inner { cms, prefix, count: AtomicU64::new(0), kept })))
+        Ok(Self(Arc::new(Inner { cms, ids, kept })))
     }
 
     /// The site behind it.
@@ -74,12 +73,26 @@ impl Api {
         B: http_body::Body,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let id = format!("{}-{:x}", self.0.prefix, self.0.count.fetch_add(1, Ordering::Relaxed));
-        let span = tracing::info_span!("request", id);
-        if span.is_disabled() { self.answer(request, id).await } else { self.answer(request, id).instrument(span).await }
+        let peer = request.extensions().get().copied();
+        self.handle_from(peer, request).await
     }
 
-    async fn answer<B>(&self, request: Request<B>, id: String) -> Response<Body>
+    /// As [`Api::handle`], from whom is known without an extension.
+    pub(crate) async fn handle_from<B>(&self, peer: Option<Peer>, request: Request<B>) -> Response<Body>
+    where
+        B: http_body::Body,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let id = self.0.ids.next();
+        let id = std::str::from_utf8(&id).unwrap_or_default();
+        let span = tracing::info_span!("request", id);
+        if span.is_disabled() {
+            return self.answer(peer, request, id).await;
+        }
+        self.answer(peer, request, id).instrument(span).await
+    }
+
+    async fn answer<B>(&self, peer: Option<Peer>, request: Request<B>, id: &str) -> Response<Body>
     where
         B: http_body::Body,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -91,7 +104,6 @@ impl Api {
         let backend = parts.uri.path().starts_with("/api/backend/");
         // Copied for the log only when it is written.
         let logged = tracing::enabled!(tracing::Level::INFO).then(|| (parts.method.clone(), parts.uri.path().to_owned()));
-        let peer = parts.extensions.get().copied();
         let logged_in = parts.extensions.get::<FrontendLogin>().is_some();
         let arrival = Arrival { method: parts.method, uri: parts.uri, headers: parts.headers, peer, operator, logged_in };
         let Passage { caller, outcome, allow, quota, sharing } = gate::pass(&self.0.cms, &self.0.kept, arrival, body).await;
@@ -99,7 +111,7 @@ impl Api {
             if matches!(error.code(), Code::Internal | Code::Unavailable) {
                 tracing::error!(error = ?error, "request failed");
             }
-            Reply::problem(&error, &id)
+            Reply::problem(&error, id)
         });
         if let Some(quota) = quota {
             gate::quota_headers(&quota, &mut reply.headers);
@@ -109,7 +121,7 @@ impl Api {
             reply = reply.with(header::ALLOW, &allow);
         }
         if backend || !matches!(caller, Caller::Anonymous) {
-            reply.headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
+            reply.headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("private, no-cache"));
         }
         reply.headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         let took = started.elapsed();
@@ -123,10 +135,23 @@ impl Api {
                 Caller::User { user, .. } => tracing::info!(%method, path, status, duration_us, user = user.id, "user"),
             }
         }
-        if let Ok(id) = HeaderValue::from_maybe_shared(bytes::Bytes::from(id)) {
-            reply.headers.insert(REQUEST_ID, id);
-        }
-        reply.into_response(is_head)
+        reply.with(REQUEST_ID, id).into_response(is_head)
+    }
+}
+
+/// Twelve random digits of this process and twelve that count: unique without asking for randomness each time.
+struct RequestIds {
+    start: [u8; 6],
+    count: AtomicU64,
+}
+
+impl RequestIds {
+    fn next(&self) -> [u8; 24] {
+        let number = self.count.fetch_add(1, Ordering::Relaxed).to_be_bytes();
+        let mut digits = [0; 24];
+        HEXLOWER.encode_mut(&self.start, &mut digits[..12]);
+        HEXLOWER.encode_mut(&number[2..], &mut digits[12..]);
+        digits
     }
 }
 

@@ -18,11 +18,15 @@ pub(crate) struct Ticket {
     fingerprint: String,
 }
 
+const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
 /// The ticket of a request that carries `Idempotency-Key`.
 pub(crate) fn ticket(request: &Canonical, caller: &Caller, body: &Bytes) -> Result<Option<Ticket>> {
-    let (Some(key), true) = (request.header("idempotency-key")?, request.method == Method::POST) else { return Ok(None) };
+    if request.method != Method::POST {
+        return Ok(None);
+    }
+    let Some(key) = request.header(&KEY)? else { return Ok(None) };
     let caller = match caller {
         Caller::Anonymous => return Ok(None),
         Caller::Operator => "operator".to_owned(),

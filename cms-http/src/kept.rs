@@ -1,16 +1,20 @@
 //! What an API keeps in memory between requests.
 
-use cms_core::{Result, settings::Settings};
+use cms_core::{Code, Error, Result, settings::Settings};
+use http::HeaderName;
 
 use crate::{metrics::Metrics, replies::Replies};
 
 pub(crate) struct Kept {
     pub(crate) metrics: Metrics,
     pub(crate) replies: Replies,
+    pub(crate) proxy_header: HeaderName,
 }
 
 impl Kept {
     pub(crate) fn new(settings: &Settings) -> Result<Self> {
-        Ok(Self { metrics: Metrics::default(), replies: Replies::new(settings)? })
+        let proxy_header = settings.proxy_header.parse();
+        let proxy_header = proxy_header.map_err(|e| Error::new(Code::ValidationFailed, format!("proxy_header: {e}")))?;
+        Ok(Self { metrics: Metrics::default(), replies: Replies::new(settings)?, proxy_header })
     }
 }

@@ -7,19 +7,23 @@ use std::sync::{
 
 use bytes::Bytes;
 use cms_core::{
-    Cms, Code, Error, FieldError, Result,
+    Cms, Code, Error, FieldError, Millis, Result,
     settings::{CacheStore, Settings},
     traffic::cache::CacheRules,
 };
+use futures_util::future::BoxFuture;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
-use crate::reply::Reply;
+use crate::reply::{self, Reply};
 
 const X_CACHE: HeaderName = HeaderName::from_static("x-cache");
 
+/// What a reply depends on, in one text.
+pub(crate) type Key = Vec<u8>;
+
 /// The store of one API.
 pub(crate) struct Replies {
-    kept: moka::future::Cache<String, Arc<Kept>>,
+    kept: moka::future::Cache<Key, Arc<Kept>>,
     hits: AtomicU64,
     misses: AtomicU64,
 }
@@ -53,22 +57,24 @@ enum Answer {
 }
 
 impl Kept {
-    fn is_good(&self, cms: &Cms, path: &str, rules: &CacheRules) -> bool {
+    fn is_good(&self, cms: &Cms, path: &str, rules: &CacheRules, now: Millis) -> bool {
         matches!(self.answer, Answer::Reply(..))
-            && cms.clock().now() - self.basis.at < rules.settings.ttl_s * 1000
+            && now - self.basis.at < rules.settings.ttl_s * 1000
             && self.basis.epochs.iter().all(|(table, epoch)| cms.db().epochs().of(table) == *epoch)
             && !rules.is_cleared(path, self.basis.last_clear)
     }
 
-    fn reply(&self, cms: &Cms, hit: bool) -> Result<Reply> {
+    fn reply(&self, now: Millis, hit: bool) -> Result<Reply> {
         let (status, headers, body) = match &self.answer {
             Answer::Reply(headers, body) => (StatusCode::OK, headers, body),
             Answer::Once(status, headers, body) => (*status, headers, body),
             Answer::Refusal(code, detail, fields) => return Err(Error::new(*code, detail.clone()).with_fields(fields.clone())),
         };
-        let mut reply = Reply { status, headers: headers.clone(), body: body.clone() };
+        let mut reply = Reply { status, headers: reply::headers(), body: body.clone() };
+        reply.headers.extend(headers.iter().map(|(name, value)| (name.clone(), value.clone())));
         if hit {
-            reply.headers.insert(header::AGE, HeaderValue::from(((cms.clock().now() - self.basis.at) / 1000).max(0)));
+            let age = u64::try_from((now - self.basis.at) / 1000).unwrap_or(0);
+            reply.headers.insert(header::AGE, reply::number(age));
         }
         reply.headers.insert(X_CACHE, HeaderValue::from_static(if hit { "HIT" } else { "MISS" }));
         Ok(reply)
@@ -81,7 +87,7 @@ impl Replies {
             let message = "replies are kept in memory only in this version: set cache.store = \"memory\"";
             return Err(Error::invalid_field("cache.store", "unknown", message));
         }
-        let weigh = |key: &String, kept: &Arc<Kept>| {
+        let weigh = |key: &Key, kept: &Arc<Kept>| {
             let content = match &kept.answer {
                 Answer::Reply(_, body) | Answer::Once(_, _, body) => body.len(),
                 Answer::Refusal(_, detail, _) => detail.len(),
@@ -94,31 +100,34 @@ impl Replies {
     }
 
     /// The kept reply, or the one that `fill` makes: once for all who ask the same at the same moment.
-    pub(crate) async fn get(
+    pub(crate) async fn get<'f>(
         &self,
         cms: &Cms,
-        key: String,
+        key: Key,
         path: &str,
         rules: &CacheRules,
         basis: impl FnOnce() -> Basis,
-        fill: impl Future<Output = Result<Reply>>,
+        fill: impl FnOnce() -> BoxFuture<'f, Result<Reply>>,
     ) -> Result<Reply> {
-        if let Some(kept) = self.kept.get(&key).await.filter(|kept| kept.is_good(cms, path, rules)) {
+        let now = cms.clock().now();
+        if let Some(kept) = self.kept.get(&key).await.filter(|kept| kept.is_good(cms, path, rules, now)) {
             self.hits.fetch_add(1, Ordering::Relaxed);
-            return kept.reply(cms, true);
+            return kept.reply(now, true);
         }
         let init = async {
             let basis = basis();
-            Arc::new(Kept { basis, answer: answer(fill.await) })
+            Arc::new(Kept { basis, answer: answer(fill().await) })
         };
-        let entry = self.kept.entry(key.clone()).or_insert_with_if(init, |kept| !kept.is_good(cms, path, rules)).await;
+        let is_bad = |kept: &Arc<Kept>| !kept.is_good(cms, path, rules, cms.clock().now());
+        // In a box, so that hits do not carry the room of a fill.
+        let entry = Box::pin(self.kept.entry(key.clone()).or_insert_with_if(init, is_bad)).await;
         let (mine, kept) = (entry.is_fresh(), entry.into_value());
         if mine && !matches!(kept.answer, Answer::Reply(..)) {
             self.kept.invalidate(&key).await;
         }
         let counter = if mine { &self.misses } else { &self.hits };
         counter.fetch_add(1, Ordering::Relaxed);
-        kept.reply(cms, !mine)
+        kept.reply(cms.clock().now(), !mine)
     }
 
     /// Number of replies, their bytes, hits and misses.

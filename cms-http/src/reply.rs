@@ -47,11 +47,32 @@ pub(crate) struct Reply {
     pub(crate) body: Bytes,
 }
 
+/// Room for the headers of most replies, those of the gate included.
+pub(crate) fn headers() -> HeaderMap {
+    HeaderMap::with_capacity(12)
+}
+
+/// A number as a header; small ones, which are most, without memory of their own.
+pub(crate) fn number(number: u64) -> HeaderValue {
+    static SMALL: [[u8; 3]; 1000] = {
+        let mut texts = [[b'0'; 3]; 1000];
+        let mut n = 0;
+        while n < 1000 {
+            texts[n] = [b'0' + (n / 100) as u8, b'0' + (n / 10 % 10) as u8, b'0' + (n % 10) as u8];
+            n += 1;
+        }
+        texts
+    };
+    let digits = number.checked_ilog10().unwrap_or(0) as usize + 1;
+    let text = usize::try_from(number).ok().and_then(|number| SMALL.get(number)).map(|text| &text[3 - digits..]);
+    text.and_then(|text| HeaderValue::from_maybe_shared(Bytes::from_static(text)).ok()).unwrap_or_else(|| number.into())
+}
+
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 impl Reply {
     pub(crate) fn new(status: StatusCode, content_type: HeaderValue, body: impl Into<Bytes>) -> Self {
-        let mut headers = HeaderMap::with_capacity(8);
+        let mut headers = headers();
         headers.insert(header::CONTENT_TYPE, content_type);
         Self { status, headers, body: body.into() }
     }
@@ -82,7 +103,7 @@ impl Reply {
     }
 
     pub(crate) fn no_content() -> Self {
-        Self { status: StatusCode::NO_CONTENT, headers: HeaderMap::with_capacity(4), body: Bytes::new() }
+        Self { status: StatusCode::NO_CONTENT, headers: HeaderMap::new(), body: Bytes::new() }
     }
 
     pub(crate) fn with(mut self, name: HeaderName, value: &str) -> Self {

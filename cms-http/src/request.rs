@@ -1,7 +1,7 @@
 //! A request in its one canonical form: limiter, rights, cache and handler all see the same.
 
 use cms_core::{Code, Error, Result};
-use http::{HeaderMap, Method, Uri};
+use http::{HeaderMap, HeaderName, Method, Uri};
 use percent_encoding::percent_decode_str;
 
 /// Path, query and headers of a request, checked and decoded.
@@ -29,7 +29,7 @@ impl Canonical {
     }
 
     /// A header that may occur once.
-    pub(crate) fn header(&self, name: &str) -> Result<Option<&str>> {
+    pub(crate) fn header(&self, name: &HeaderName) -> Result<Option<&str>> {
         let mut values = self.headers.get_all(name).iter();
         match (values.next(), values.next()) {
             (None, _) => Ok(None),
@@ -67,8 +67,9 @@ pub(crate) fn bad(detail: impl Into<String>) -> Error {
 fn path(raw: &str) -> Result<String> {
     let refused = || bad("The path has another spelling: no %2F, no empty or dot segments, no slash at the end.");
     let decoded = decode(raw, false).ok_or_else(refused)?;
-    let ambiguous = decoded.chars().filter(|c| *c == '/').count() != raw.bytes().filter(|b| *b == b'/').count()
-        || decoded.contains(['\0', '\\'])
+    let slashes = |text: &str| text.bytes().filter(|byte| *byte == b'/').count();
+    let ambiguous = slashes(&decoded) != slashes(raw)
+        || decoded.bytes().any(|byte| byte == b'\0' || byte == b'\\')
         || !decoded.starts_with('/')
         || (decoded.len() > 1 && decoded[1..].split('/').any(|segment| ["", ".", ".."].contains(&segment)));
     if ambiguous {

@@ -104,10 +104,9 @@ impl Server {
             };
             let _ = stream.set_nodelay(true);
             let api = api.clone();
-            let service = service_fn(move |mut request: Request<Incoming>| {
+            let service = service_fn(move |request: Request<Incoming>| {
                 let api = api.clone();
-                request.extensions_mut().insert(Peer(peer));
-                async move { Ok::<_, Infallible>(api.handle(request).await) }
+                async move { Ok::<_, Infallible>(api.handle_from(Some(Peer(peer)), request).await) }
             });
             let connection = graceful.watch(builder.serve_connection(TokioIo::new(Lingering::new(stream)), service));
             tokio::spawn(async move {

@@ -1,7 +1,9 @@
 //! A site for each test, and a client that says what it expects.
 
 pub mod database;
+pub mod people;
 pub mod process;
+pub mod search;
 pub mod site;
 
 pub use database::TestDatabase;

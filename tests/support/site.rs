@@ -136,6 +136,11 @@ impl Ask<'_> {
         self.header("x-api-key", key)
     }
 
+    /// A session's token.
+    pub fn bearer(self, token: &str) -> Self {
+        self.header("authorization", &format!("Bearer {token}"))
+    }
+
     /// What an embedding server says of the request.
     pub fn extension(mut self, value: impl Clone + Send + Sync + 'static) -> Self {
         self.request = self.request.extension(value);
@@ -195,6 +200,11 @@ impl Reply {
 
     pub fn json(&self) -> Json {
         serde_json::from_slice(&self.body).unwrap_or_else(|e| panic!("{e}: {}", self.text()))
+    }
+
+    /// As [`Reply::json`]; null for an empty body.
+    pub fn json_or_null(&self) -> Json {
+        if self.body.is_empty() { Json::Null } else { self.json() }
     }
 
     pub fn data(&self) -> Json {

@@ -11,14 +11,14 @@ impl Db {
     /// # Errors
     /// `unavailable` when it cannot be reached, with what was tried (never the password).
     pub async fn open(database: &Database) -> Result<Self> {
-        let pool = match database {
+        let (pool, index) = match database {
             #[cfg(feature = "sqlite")]
             Database::Sqlite { path } => {
                 let (readers, writer) = super::sqlite::open(path).await?;
-                Pool::Sqlite(readers, writer)
+                (Pool::Sqlite(readers, writer), super::mark::Index::of(path))
             }
             #[cfg(feature = "postgres")]
-            Database::Postgres { url } => Pool::Postgres(postgres(url.expose()).await?),
+            Database::Postgres { url } => (Pool::Postgres(postgres(url.expose()).await?), None),
             #[cfg(not(all(feature = "sqlite", feature = "postgres")))]
             _ => {
                 return Err(Error::new(
@@ -27,7 +27,7 @@ impl Db {
                 ));
             }
         };
-        Ok(Self { pool, count: Arc::default(), epochs: Arc::default() })
+        Ok(Self { pool, count: Arc::default(), epochs: Arc::default(), index })
     }
 }
 

@@ -5,6 +5,8 @@ mod connect;
 pub(crate) mod dialect;
 mod epochs;
 pub(crate) mod follow;
+#[cfg_attr(not(feature = "sqlite"), expect(dead_code, reason = "only SQLite has an index"))]
+mod mark;
 mod migrate;
 mod schema;
 #[cfg(feature = "sqlite")]
@@ -23,6 +25,7 @@ pub(crate) use change::is_unique_violation;
 pub use change::{Actor, AuditEntry, Change};
 pub use dialect::{Dialect, Kind};
 pub use epochs::Epochs;
+pub(crate) use mark::Mark;
 pub use migrate::Migration;
 pub use schema::{DbColumn, DbTable};
 pub(crate) use statements::statements;
@@ -36,6 +39,7 @@ pub struct Db {
     pool: Pool,
     count: Arc<AtomicU64>,
     epochs: Arc<Epochs>,
+    index: Option<mark::Index>,
 }
 
 #[derive(Clone)]
@@ -128,6 +132,12 @@ impl Db {
     #[must_use]
     pub fn epochs(&self) -> &Epochs {
         &self.epochs
+    }
+
+    /// A mark that changes with every commit of anybody, cheap to read; None: this engine has none. What is read after it was taken is
+    /// still true while it stays the same.
+    pub(crate) fn mark(&self) -> Option<Mark> {
+        self.index.as_ref()?.mark()
     }
 
     /// How many statements were sent since the start: what a test compares to see that a request costs what it should.

@@ -2,14 +2,18 @@
 
 mod endpoints;
 mod expiry;
+mod known;
 mod rights;
 pub(crate) mod sql;
 mod usage;
 mod value;
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 pub use endpoints::{ENDPOINTS, methods_of};
+pub(crate) use known::Known;
 pub use rights::{Call, Right, holds};
 pub(crate) use usage::Usage;
 pub use value::PlainKey;
@@ -100,7 +104,8 @@ pub struct KeyHolder {
 pub struct Keys<'a>(pub(crate) &'a Cms);
 
 impl Keys<'_> {
-    /// Who shows this key? One query; none when the key is mistyped.
+    /// Who shows this key? At most one query; none when the key is mistyped, or when nobody has committed anything since it was
+    /// last asked for (SQLite).
     ///
     /// # Errors
     /// `api_key_invalid`, `api_key_disabled`, `api_key_expired`, checked in this order.
@@ -108,14 +113,28 @@ impl Keys<'_> {
         let invalid = || Error::new(Code::ApiKeyInvalid, "This API key is not known: it is mistyped, deleted or was rotated.");
         let key = PlainKey::parse(sent).ok_or_else(invalid)?;
         let now = self.0.clock().now();
-        let found = sql::find(self.0.db(), key.hash(), now).await?.ok_or_else(invalid)?;
+        let found = self.find(key.hash()).await?.filter(|found| found.valid_until.is_none_or(|until| until > now));
+        let found = found.ok_or_else(invalid)?;
         if !found.active {
             return Err(Error::new(Code::ApiKeyDisabled, "This API key is switched off: an administrator can switch it on."));
         }
         if found.expires_on.as_deref().is_some_and(|day| expiry::has_begun(day, self.0.zone(), now)) {
             return Err(Error::new(Code::ApiKeyExpired, "This API key has expired: ask for a new one or a later day of expiry."));
         }
-        Ok(KeyHolder { id: found.id, name: found.name, rights: found.rights })
+        Ok(KeyHolder { id: found.id, name: found.name.clone(), rights: found.rights.clone() })
+    }
+
+    async fn find(&self, hash: String) -> Result<Option<Arc<sql::Found>>> {
+        let (db, known) = (self.0.db(), self.0.known_keys());
+        let mark = db.mark();
+        if let Some(found) = mark.and_then(|mark| known.get(mark, &hash)) {
+            return Ok(Some(found));
+        }
+        let found = sql::find(db, &hash).await?.map(Arc::new);
+        if let (Some(mark), Some(found)) = (mark, &found) {
+            known.keep(mark, hash, found.clone());
+        }
+        Ok(found)
     }
 
     /// Counts a request made with the key.

@@ -2,15 +2,15 @@
 
 use super::{ApiKey, Right};
 use crate::{
-    Error, Result, args, clock,
+    Error, Millis, Result, args, clock,
     db::{Change, Db, FromRow, Row},
 };
 
 crate::db::statements! {
     INSERT = "insert into cms_api_keys (name, prefix, expires_on, active, rights, created_at) values ($1, $2, $3, $4, $5, $6) returning id";
     INSERT_VALUE = "insert into cms_api_key_values (hash, api_key_id) values ($1, $2)";
-    FIND = "select k.id, k.name, k.expires_on, k.active, k.rights from cms_api_key_values v join cms_api_keys k on k.id = v.api_key_id \
-            where v.hash = $1 and (v.valid_until is null or v.valid_until > $2)";
+    FIND = "select k.id, k.name, k.expires_on, k.active, k.rights, v.valid_until from cms_api_key_values v \
+            join cms_api_keys k on k.id = v.api_key_id where v.hash = $1";
     LIST = "select id, name, prefix, expires_on, active, rights, last_used_at, created_at, requests, denied from cms_api_keys \
             where id > $1 order by id limit $2";
     LOCK = "update cms_api_keys set active = active where id = $1 returning id, name, prefix, expires_on, active, rights, last_used_at, \
@@ -32,6 +32,8 @@ pub(super) struct Found {
     pub(super) expires_on: Option<String>,
     pub(super) active: bool,
     pub(super) rights: Vec<Right>,
+    /// When the value that was shown stops; None: it is the present one.
+    pub(super) valid_until: Option<Millis>,
 }
 
 fn rights(text: &str) -> Result<Vec<Right>> {
@@ -46,6 +48,7 @@ impl FromRow for Found {
             expires_on: row.get(2)?,
             active: row.get(3)?,
             rights: rights(&row.get::<String>(4)?)?,
+            valid_until: row.get(5)?,
         })
     }
 }
@@ -67,8 +70,8 @@ impl FromRow for ApiKey {
     }
 }
 
-pub(super) async fn find(db: &Db, hash: String, now: i64) -> Result<Option<Found>> {
-    db.optional(FIND, args![hash, now]).await
+pub(super) async fn find(db: &Db, hash: &str) -> Result<Option<Found>> {
+    db.optional(FIND, args![hash]).await
 }
 
 pub(super) async fn list(db: &Db, after: i64, limit: i64) -> Result<Vec<ApiKey>> {

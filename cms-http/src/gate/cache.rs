@@ -1,11 +1,9 @@
 //! The cache's place in the gate: after it is known that nobody in particular asks.
 
-use std::fmt::Write as _;
-
 use http::{HeaderMap, Method, Uri, header};
 
-use super::{Caller, SESSION_COOKIE};
-use crate::{request::Canonical, routes::Route};
+use super::{API_KEY, Caller, SESSION_COOKIE};
+use crate::{replies::Key, request::Canonical, routes::Route};
 
 /// Marks a request of a visitor who has logged in at the embedding server's front end: a request extension that this server sets.
 /// Such a request is never answered from the cache.
@@ -17,7 +15,7 @@ const MAX_QUERY: usize = 2048;
 
 /// The key of a request that may be answered from the cache: host, path and sorted query are all that a reply depends on. `tables`
 /// of the route say what it is made from.
-pub(super) fn key(request: &Canonical, uri: &Uri, route: Option<&Route>, caller: &Caller, logged_in: bool) -> Option<String> {
+pub(super) fn key(request: &Canonical, uri: &Uri, route: Option<&Route>, caller: &Caller, logged_in: bool) -> Option<Key> {
     let is_read = request.method == Method::GET || request.method == Method::HEAD;
     let depends = route.is_some_and(|route| !route.tables.is_empty());
     if !is_read || !depends || logged_in || !matches!(caller, Caller::Anonymous) || shows_somebody(&request.headers) {
@@ -26,20 +24,21 @@ pub(super) fn key(request: &Canonical, uri: &Uri, route: Option<&Route>, caller:
     let host = uri.authority().map(http::uri::Authority::as_str);
     let host = host.or_else(|| request.headers.get(header::HOST).and_then(|host| host.to_str().ok())).unwrap_or_default();
     let length = request.query.iter().map(|(name, value)| name.len() + value.len() + 8).sum::<usize>();
-    let mut key = String::with_capacity(host.len() + request.path.len() + length + 2);
-    key.push_str(host);
-    key.make_ascii_lowercase();
-    key.push('\n');
-    key.push_str(&request.path);
+    let mut key = Vec::with_capacity(host.len() + request.path.len() + length + 8);
+    let mut add = |part: &str| {
+        // Lengths keep one part from looking like another.
+        key.extend_from_slice(&(part.len() as u32).to_ne_bytes());
+        key.extend_from_slice(part.as_bytes());
+    };
+    add(host);
+    add(&request.path);
     let mut query: Vec<&(String, String)> = request.query.iter().collect();
     query.sort();
     for (name, value) in query {
-        // Lengths keep one pair from looking like another.
-        let _ = write!(key, "\n{}:", name.len());
-        key.push_str(name);
-        key.push('=');
-        key.push_str(value);
+        add(name);
+        add(value);
     }
+    key[4..4 + host.len()].make_ascii_lowercase();
     (key.len() <= MAX_QUERY).then_some(key)
 }
 
@@ -51,5 +50,5 @@ fn shows_somebody(headers: &HeaderMap) -> bool {
             line.split(';').any(|c| c.trim().split_once('=').is_some_and(|(name, _)| name == SESSION_COOKIE))
         })
     };
-    headers.contains_key(header::AUTHORIZATION) || headers.contains_key("x-api-key") || cookies.into_iter().any(session)
+    headers.contains_key(header::AUTHORIZATION) || headers.contains_key(API_KEY) || cookies.into_iter().any(session)
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use cms_core::{Cms, Code, Error, Result};
-use http::Method;
+use http::{Method, header};
 use serde_json::Value as Json;
 
 use crate::{body, request::Canonical};
@@ -22,11 +22,11 @@ where
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let limits = &cms.settings().http;
-    let bytes = body::read(body, limits.body_limit_bytes, Duration::from_secs(limits.request_timeout_s)).await?;
+    let bytes = Box::pin(body::read(body, limits.body_limit_bytes, Duration::from_secs(limits.request_timeout_s))).await?;
     if bytes.is_empty() {
         return Ok((bytes, None));
     }
-    let kind = request.header("content-type")?.unwrap_or_default();
+    let kind = request.header(&header::CONTENT_TYPE)?.unwrap_or_default();
     let essence = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     if essence != "application/json" && !(essence.starts_with("application/") && essence.ends_with("+json")) {
         return Err(Error::new(Code::UnsupportedMediaType, "Send JSON, with Content-Type: application/json."));

@@ -9,9 +9,10 @@ use cms_core::{
         limiter::{Owner, Quota, bucket},
     },
 };
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName};
 
 use super::{Caller, Peer};
+use crate::reply::number;
 
 const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
@@ -25,14 +26,14 @@ pub(crate) struct Client {
     pub(crate) passed_on: bool,
 }
 
-pub(super) fn client(cms: &Cms, peer: Option<Peer>, headers: &HeaderMap) -> Client {
+pub(super) fn client(cms: &Cms, proxy_header: &HeaderName, peer: Option<Peer>, headers: &HeaderMap) -> Client {
     let socket = peer.map_or(IpAddr::from([127, 0, 0, 1]), |peer| peer.0.ip()).to_canonical();
     let settings = cms.settings();
     let trusted = settings.trusted_proxies.iter().any(|network| network.contains(socket));
     if !trusted {
-        return Client { address: socket, passed_on: headers.contains_key(settings.proxy_header.as_str()) };
+        return Client { address: socket, passed_on: headers.contains_key(proxy_header) };
     }
-    let lines: Vec<&str> = headers.get_all(settings.proxy_header.as_str()).iter().filter_map(|line| line.to_str().ok()).collect();
+    let lines = headers.get_all(proxy_header).iter().filter_map(|line| line.to_str().ok());
     Client { address: address::client(socket, &settings.trusted_proxies, lines), passed_on: false }
 }
 
@@ -54,9 +55,9 @@ pub(super) fn refusal(quota: &Quota) -> Option<Error> {
 
 /// What every reply under `/api` says.
 pub(crate) fn headers(quota: &Quota, headers: &mut HeaderMap) {
-    headers.insert(LIMIT, HeaderValue::from(quota.limit));
-    headers.insert(REMAINING, HeaderValue::from(quota.remaining));
+    headers.insert(LIMIT, number(quota.limit));
+    headers.insert(REMAINING, number(quota.remaining));
     if let Some(seconds) = quota.retry_after_s {
-        headers.insert(http::header::RETRY_AFTER, HeaderValue::from(seconds));
+        headers.insert(http::header::RETRY_AFTER, number(seconds));
     }
 }

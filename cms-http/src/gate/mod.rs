@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 
 use bytes::Bytes;
 use cms_core::{Cms, Code, Error, Result, traffic::limiter::Quota};
-use http::{HeaderMap, Method, StatusCode, Uri, header};
+use http::{HeaderMap, HeaderName, Method, StatusCode, Uri, header};
 use serde_json::Value as Json;
 
 pub use cache::FrontendLogin;
@@ -29,6 +29,8 @@ use crate::{
     request::Canonical,
     routes::{self, Access, Route},
 };
+
+pub(crate) const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
 /// The address of the peer, to be set as a request extension by whoever accepts connections. Without it the limiter counts all
 /// requests as one client's.
@@ -73,7 +75,7 @@ impl Passage {
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let Arrival { method, uri, headers, peer, operator, logged_in } = arrival;
-        let client = limit::client(cms, peer, &headers);
+        let client = limit::client(cms, &kept.proxy_header, peer, &headers);
         let origin = if operator { Ok(None) } else { origin::judge(cms, &uri, &headers).await };
         let request = Canonical::new(method, &uri, headers);
         // A request that cannot be read is counted too.
@@ -113,7 +115,7 @@ impl Passage {
             return Err(Error::new(Code::MethodNotAllowed, format!("{} takes {}.", route.path, route.allow())));
         };
         let repetition = match idempotency::ticket(&request, &self.caller, &raw)? {
-            Some(ticket) => match ticket.earlier_reply(cms).await? {
+            Some(ticket) => match Box::pin(ticket.earlier_reply(cms)).await? {
                 Some(reply) => return Ok(reply),
                 None => Some(ticket),
             },
@@ -127,7 +129,7 @@ impl Passage {
         let reply = match rules {
             Some((key, rules)) => {
                 let basis = || Basis::now(cms, route.tables, &rules);
-                kept.replies.get(cms, key, &request.path, &rules, basis, handler(&call)).await
+                kept.replies.get(cms, key, &request.path, &rules, basis, || handler(&call)).await
             }
             None => handler(&call).await,
         };
@@ -187,8 +189,11 @@ fn check_host(cms: &Cms, uri: &Uri, request: &Canonical) -> Result<()> {
     if allowed.is_empty() {
         return Ok(());
     }
-    let host =
-        uri.host().map(str::to_owned).or_else(|| request.header("host").ok().flatten().map(str::to_owned)).unwrap_or_default();
+    let host = uri
+        .host()
+        .map(str::to_owned)
+        .or_else(|| request.header(&header::HOST).ok().flatten().map(str::to_owned))
+        .unwrap_or_default();
     let bare = host
         .rsplit_once(':')
         .filter(|(_, port)| port.bytes().all(|b| b.is_ascii_digit()))

@@ -64,7 +64,7 @@ async fn allowed(cms: &Cms, origin: &str, uri: &Uri, headers: &HeaderMap) -> Res
     // The scheme is the page's: whether this service is reached over TLS is known to the proxy before it only.
     let scheme = origin.split_once("://").map_or("", |(scheme, _)| scheme);
     let same = host.and_then(|host| normalise(&format!("{scheme}://{host}"))).is_some_and(|own| own == origin);
-    if same || cms.origins().allows(origin).await? { Ok(()) } else { Err(refusal()) }
+    if same || Box::pin(cms.origins().allows(origin)).await? { Ok(()) } else { Err(refusal()) }
 }
 
 fn refusal() -> Error {

@@ -3,7 +3,7 @@
 use cms_core::{Cms, Code, Error, Result, keys};
 use http::{Method, header};
 
-use super::{Caller, permission};
+use super::{API_KEY, Caller, permission};
 use crate::{
     request::Canonical,
     routes::{Access, Route},
@@ -15,11 +15,11 @@ pub(crate) const SESSION_COOKIE: &str = "cms_session";
 /// The caller by what he shows: a key, else a token, else a cookie. Whether that is good enough is for [`admit`] and [`judge`] to say.
 pub(super) async fn identify(cms: &Cms, request: &Canonical, route: Option<&Route>) -> Result<Caller> {
     let access = route.map(|route| route.access);
-    if let Some(sent) = request.header("x-api-key")? {
+    if let Some(sent) = request.header(&API_KEY)? {
         if matches!(access, Some(Access::Login | Access::Session)) {
             return Err(Error::new(Code::ApiKeyForbidden, "Logins are for users: no key is taken here."));
         }
-        return cms.keys().identify(sent).await.map(Caller::Key);
+        return Box::pin(cms.keys().identify(sent)).await.map(Caller::Key);
     }
     if access == Some(Access::Login) {
         return Ok(Caller::Anonymous);
@@ -31,12 +31,12 @@ pub(super) async fn identify(cms: &Cms, request: &Canonical, route: Option<&Rout
         (None, Some(token)) => (token, true),
         (None, None) => return Ok(Caller::Anonymous),
     };
-    Ok(cms.accounts().identify(token).await?.map_or(Caller::Anonymous, |user| Caller::User { user, by_cookie }))
+    Ok(Box::pin(cms.accounts().identify(token)).await?.map_or(Caller::Anonymous, |user| Caller::User { user, by_cookie }))
 }
 
 /// `Authorization: Bearer ...` (RFC 6750, 2.1); other schemes are somebody else's.
 fn bearer(request: &Canonical) -> Result<Option<&str>> {
-    let sent = request.header("authorization")?;
+    let sent = request.header(&header::AUTHORIZATION)?;
     Ok(sent
         .and_then(|sent| sent.split_once(' '))
         .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))

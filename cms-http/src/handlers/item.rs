@@ -91,7 +91,7 @@ pub(crate) async fn delete(call: &Call<'_>) -> Result<Reply> {
 
 /// What the caller demands of the record as it is.
 pub(super) fn if_match(call: &Call<'_>) -> Result<IfMatch> {
-    Ok(IfMatch::parse(call.request.header("if-match")?))
+    Ok(IfMatch::parse(call.request.header(&header::IF_MATCH)?))
 }
 
 fn record(status: StatusCode, written: &Written) -> Reply {

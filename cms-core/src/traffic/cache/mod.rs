@@ -89,6 +89,11 @@ impl Followed {
         if known.epoch == Some(db.epochs().of(TABLE)) {
             return Ok(known);
         }
+        // In a box, so that other requests do not carry the room of reading.
+        Box::pin(self.read(db, configured)).await
+    }
+
+    async fn read(&self, db: &Db, configured: &crate::settings::Cache) -> Result<Arc<CacheRules>> {
         let _reading = self.reading.lock().await;
         // Read before the rows: a commit in between makes the next request read again.
         let epoch = Some(db.epochs().of(TABLE));

@@ -76,7 +76,8 @@ impl Limiter {
         match &self.store {
             Store::Memory(memory) => Some(memory.take(owner, applying, self.clock.now())),
             #[cfg(feature = "redis")]
-            Store::Redis(redis) => Some(redis.take(owner, applying, self.clock.now()).await),
+            // In a box, so that requests without Redis do not carry its room.
+            Store::Redis(redis) => Some(Box::pin(redis.take(owner, applying, self.clock.now())).await),
             Store::Off => None,
         }
     }

@@ -1,0 +1,158 @@
+//! Every endpoint of the backend × who may call it. A new route that is missing here fails the test.
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+
+use crate::support::Site;
+
+/// Who reaches an endpoint beside keys with a row and administrators.
+#[derive(Clone, Copy, PartialEq)]
+enum For {
+    /// Users with `{area}_view` to read, `{area}_edit` to change.
+    Area(&'static str),
+    Admins,
+    /// Everybody who logs in; no key.
+    Login,
+    /// Every user who is logged in; no key.
+    Users,
+    /// Nobody over the network.
+    Nobody,
+}
+
+/// Path, query that makes the call meaningful, methods, and for whom.
+const MATRIX: &[(&str, &str, &[&str], For)] = &[
+    ("/api/backend/item", "table=pages", &["GET", "POST", "PATCH", "DELETE"], For::Area("pages_pages")),
+    ("/api/backend/item", "table=menu_items", &["GET", "POST", "PATCH", "DELETE"], For::Area("pages_pages")),
+    ("/api/backend/item", "table=settings", &["GET", "POST", "PATCH", "DELETE"], For::Area("settings_settings")),
+    ("/api/backend/item", "table=users", &["GET", "POST", "PATCH", "DELETE"], For::Admins),
+    ("/api/backend/item", "", &["GET", "POST", "PATCH", "DELETE"], For::Admins),
+    ("/api/backend/actions/checklist", "table=pages", &["POST"], For::Area("pages_pages")),
+    ("/api/backend/actions/checklist", "table=user_groups", &["POST"], For::Admins),
+    ("/api/backend/keys", "", &["GET", "POST", "PATCH", "DELETE"], For::Area("keys_keys")),
+    ("/api/backend/keys/rotate", "", &["POST"], For::Area("keys_keys")),
+    ("/api/backend/keys/check", "", &["GET"], For::Area("keys_keys")),
+    ("/api/backend/origins", "", &["GET", "POST", "PATCH", "DELETE"], For::Admins),
+    ("/api/backend/audit", "", &["GET"], For::Admins),
+    ("/api/backend/cache", "", &["GET", "PATCH", "DELETE"], For::Admins),
+    ("/api/backend/limits", "", &["GET", "DELETE"], For::Admins),
+    ("/api/backend/users", "", &["GET", "POST", "PATCH", "DELETE"], For::Admins),
+    ("/api/backend/users/sessions", "", &["GET", "DELETE"], For::Admins),
+    ("/api/backend/users/2fa-reset", "", &["POST"], For::Nobody),
+    ("/api/backend/users/2fa-codes", "", &["POST"], For::Nobody),
+    ("/api/backend/user_groups", "", &["GET", "POST", "PATCH", "DELETE"], For::Admins),
+    ("/api/backend/loginattempts", "", &["GET", "DELETE"], For::Admins),
+    ("/api/backend/auth/login", "", &["POST"], For::Login),
+    ("/api/backend/auth/verify", "", &["POST"], For::Login),
+    ("/api/backend/auth/me", "", &["GET"], For::Users),
+    // Last: it ends the sessions that the others are tried with.
+    ("/api/backend/auth/logout", "", &["POST"], For::Users),
+];
+
+#[derive(Clone, Copy, Debug)]
+enum Caller {
+    Anonymous,
+    KeyWithout,
+    KeyWith,
+    UserWithout,
+    UserWith,
+    Admin,
+}
+
+/// What the call must answer; None: the caller is let in, whatever the handler then says of the call.
+fn expected(caller: Caller, whom: For, method: &str) -> Option<(u16, &'static str)> {
+    match (whom, caller) {
+        (For::Login, Caller::KeyWithout | Caller::KeyWith) | (For::Users, Caller::KeyWithout | Caller::KeyWith) => {
+            Some((401, "api_key_forbidden"))
+        }
+        (For::Login, _) => None,
+        (_, Caller::Anonymous) => Some((401, "login_required")),
+        (_, Caller::KeyWithout) => Some((401, "api_key_forbidden")),
+        (For::Users, _) => None,
+        (For::Nobody, _) => Some((404, "not_found")),
+        (For::Admins, Caller::UserWithout | Caller::UserWith) => Some((403, "permission_denied")),
+        (For::Area(_), Caller::UserWithout) => Some((403, "permission_denied")),
+        // The permission that is tried is the one to read.
+        (For::Area(_), Caller::UserWith) if method != "GET" => Some((403, "permission_denied")),
+        _ => None,
+    }
+}
+
+#[tokio::test]
+async fn every_backend_endpoint_answers_each_caller_as_documented() {
+    let served: BTreeSet<_> = cms_http::endpoints().into_iter().filter(|(path, _)| path.starts_with("/api/backend/")).collect();
+    let listed: BTreeSet<_> = MATRIX.iter().map(|(path, _, methods, _)| (*path, methods.to_vec())).collect();
+    assert_eq!(served, listed, "a route is missing in the matrix, or was removed");
+
+    let site = Site::open().await;
+    let without = site.key(&["GET /api/pages"]).await;
+    let nobody = site.person("nobody", json!([])).await;
+    let root = site.person("root", json!("0")).await;
+    let mut readers = std::collections::BTreeMap::new();
+    let mut editors = std::collections::BTreeMap::new();
+    for area in ["pages_pages", "settings_settings", "keys_keys"] {
+        readers.insert(area, site.person(&format!("{area} reader"), json!([format!("{area}_view")])).await);
+        editors.insert(area, site.person(&format!("{area} editor"), json!([format!("{area}_edit")])).await);
+    }
+    for (path, query, methods, whom) in MATRIX {
+        for method in *methods {
+            let target = if query.is_empty() { (*path).to_owned() } else { format!("{path}?{query}") };
+            let line = format!("{method} {target}");
+            for caller in
+                [Caller::Anonymous, Caller::KeyWithout, Caller::KeyWith, Caller::UserWithout, Caller::UserWith, Caller::Admin]
+            {
+                let ask = site.ask(&line);
+                let ask = match caller {
+                    Caller::Anonymous => ask,
+                    Caller::KeyWithout => ask.key(&without),
+                    Caller::KeyWith => {
+                        let right = if cms_core::keys::Right::parse(&line)
+                            .is_ok_and(|_| !matches!(whom, For::Login | For::Users | For::Nobody))
+                        {
+                            line.clone()
+                        } else {
+                            "*".to_owned()
+                        };
+                        let key = site.key(&[&right]).await;
+                        ask.key(&key)
+                    }
+                    Caller::UserWithout => ask.bearer(&nobody.token),
+                    Caller::UserWith => match whom {
+                        For::Area(area) => ask.bearer(&readers[area].token),
+                        _ => ask.bearer(&readers["keys_keys"].token),
+                    },
+                    Caller::Admin => ask.bearer(&root.token),
+                };
+                // A body that no handler takes: who is let in is told so, and nothing is changed.
+                let reply = if ["POST", "PATCH"].contains(method) { ask.body("[]").send().await } else { ask.send().await };
+                let answer = (reply.status.as_u16(), reply.json_or_null()["error"].as_str().unwrap_or("none").to_owned());
+                match expected(caller, *whom, method) {
+                    Some((status, code)) => assert_eq!(answer, (status, code.to_owned()), "{caller:?} {line}"),
+                    None => assert!(![401, 403].contains(&answer.0) || *whom == For::Login, "{caller:?} {line}: {answer:?}"),
+                }
+            }
+            if let For::Area(area) = whom {
+                let ask = site.ask(&line).bearer(&editors[area].token);
+                let reply = if *method == "GET" { ask.send().await } else { ask.body("[]").send().await };
+                assert_eq!(reply.status == 403, *method == "GET", "editor, {line}: {}", reply.text());
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_there_tells_nobody_more_than_he_may_know() {
+    let site = Site::open().await;
+    let weak = site.key(&["GET /api/pages"]).await;
+    let nobody = site.person("nobody", json!([])).await;
+    for path in ["/api/backend/nothing", "/api/backend/users/2fa-reset", "/api/backend/auth/nothing"] {
+        let line = format!("GET {path}");
+        site.ask(&line).refused(401, "login_required").await;
+        site.ask(&line).key(&weak).refused(401, "api_key_forbidden").await;
+        site.ask(&line).bearer(&nobody.token).refused(404, "not_found").await;
+        site.admin(&line).refused(404, "not_found").await;
+    }
+    site.ask("GET /api/nothing").refused(401, "api_key_missing").await;
+    site.ask("GET /api/nothing").bearer(&nobody.token).refused(404, "not_found").await;
+    site.ask("GET /api/pages").bearer(&nobody.token).expect(200).await;
+}
