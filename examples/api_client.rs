@@ -3,7 +3,7 @@
 //! `CMS_API_KEY=cms_k1_... cargo run -p cms-examples --example api_client -- http://127.0.0.1:8080 pages`
 
 use cms_core::settings::Secret;
-use cms_http::client::{Ask, Client, ClientError};
+use cms_http::client::{Ask, Client, ClientError, Credential};
 
 #[tokio::main]
 async fn main() -> Result<(), ClientError> {
@@ -13,7 +13,7 @@ async fn main() -> Result<(), ClientError> {
         return Ok(());
     };
     let key = Secret::new(std::env::var("CMS_API_KEY").unwrap_or_default());
-    let client = Client::remote(&url, &key)?;
+    let client = Client::remote(&url, &Credential::Key(key))?;
     match titles(&client, &table).await {
         Ok(titles) => titles.iter().for_each(|title| println!("{title}")),
         Err(ClientError::Problem { code, detail, .. }) => println!("refused ({code}): {detail}"),
@@ -70,7 +70,7 @@ async fn it_reads_from_a_running_site() -> Result<(), Box<dyn std::error::Error>
     let server = Server::bind(Api::new(cms)?, "127.0.0.1:0").await?;
     let (url, stop) = (format!("http://{}", server.address()), server.stop());
     let running = tokio::spawn(server.run());
-    let client = Client::remote(&url, &Secret::new(value.expose()))?;
+    let client = Client::remote(&url, &Credential::Key(Secret::new(value.expose())))?;
     assert_eq!(titles(&client, "pages").await?, ["T0", "T1", "T2"]);
     assert!(matches!(titles(&client, "settings").await, Err(ClientError::Problem { code, .. }) if code == "api_key_forbidden"));
     stop.now();

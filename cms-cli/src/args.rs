@@ -1,13 +1,13 @@
 //! What can be typed.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand};
 
 use crate::{
     commands::{
-        audit, cache, completions, config, doctor, events, exit_codes, init, items, keys, limits, migrate, origins,
-        process_webhooks, queue, serve, webhooks,
+        audit, auth, cache, completions, config, context, doctor, events, exit_codes, groups, init, items, keys, limits, login,
+        migrate, origins, process_webhooks, queue, serve, users, webhooks,
     },
     output::Color,
 };
@@ -33,13 +33,16 @@ pub(crate) struct Cli {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Everywhere")]
 pub(crate) struct Global {
-    /// Folder of the site: cms.toml, cms.local.toml, data/, plugins/
-    #[arg(long, global = true, env = "CMS_DIR", default_value = ".", value_name = "DIR")]
-    pub(crate) dir: PathBuf,
-    /// Address of a running site, instead of a folder
-    #[arg(long, global = true, env = "CMS_URL", value_name = "URL")]
+    /// Folder of the site: cms.toml, cms.local.toml, data/, plugins/ [default: .]
+    #[arg(long, global = true, env = "CMS_DIR", value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// Address of a running site, instead of a folder [env: CMS_URL=]
+    #[arg(long, global = true, value_name = "URL")]
     pub(crate) url: Option<String>,
-    /// File with the API key for --url (or CMS_API_KEY in the environment)
+    /// Name of a running site (see cms context), instead of its address
+    #[arg(long, global = true, env = "CMS_CONTEXT", value_name = "NAME")]
+    pub(crate) context: Option<String>,
+    /// File with the API key for a running site (or CMS_API_KEY in the environment); else the session of cms login
     #[arg(long, global = true, env = "CMS_API_KEY_FILE", value_name = "FILE")]
     pub(crate) key_file: Option<PathBuf>,
     /// Print the body of the REST API
@@ -60,6 +63,17 @@ pub(crate) struct Global {
     /// Never ask; fail where an answer is needed
     #[arg(long, global = true)]
     pub(crate) no_input: bool,
+}
+
+impl Global {
+    /// The folder meant, whether it was named or is the present one.
+    pub(crate) fn dir(&self) -> &Path {
+        self.dir.as_deref().unwrap_or(Path::new("."))
+    }
+
+    pub(crate) fn names_dir(&self) -> bool {
+        self.dir.is_some()
+    }
 }
 
 /// The nouns.
@@ -89,6 +103,24 @@ pub(crate) enum Command {
     /// Websites whose pages may call
     #[command(subcommand)]
     Origins(origins::OriginsCommand),
+    /// People who may log in
+    #[command(subcommand)]
+    Users(users::UsersCommand),
+    /// What people may do, by group
+    #[command(subcommand)]
+    Groups(groups::GroupsCommand),
+    /// Wrong logins, and the log of everything about security
+    #[command(subcommand)]
+    Auth(auth::AuthCommand),
+    /// Log in to a running site: password, then code
+    Login(login::LoginArgs),
+    /// End the session at a running site
+    Logout,
+    /// Who I am, and at which site
+    Whoami,
+    /// Names for running sites
+    #[command(subcommand)]
+    Context(context::ContextCommand),
     /// Who did what to which row
     #[command(subcommand)]
     Audit(audit::AuditCommand),

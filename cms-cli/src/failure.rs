@@ -82,7 +82,8 @@ impl From<ClientError> for Failure {
                     ..Self::new(Exit::of(status.as_u16(), &code), told(&detail, &document))
                 };
                 match code.as_str() {
-                    "api_key_missing" | "login_required" => failure.hint("--key-file FILE, or CMS_API_KEY in the environment"),
+                    "api_key_missing" => failure.hint("--key-file FILE, or CMS_API_KEY in the environment"),
+                    "login_required" => failure.hint("cms login, with the same --url or --context"),
                     "api_key_invalid" | "api_key_disabled" | "api_key_expired" => failure.hint("cms keys list, on the server"),
                     "api_key_forbidden" => {
                         failure.hint("cms keys rights ID --grant 'METHOD PATH', by somebody who holds that right")

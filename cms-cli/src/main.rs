@@ -2,7 +2,9 @@
 //!
 //! ```text
 //! args      what can be typed
-//! site      the site it is about: a folder, opened in this process, or an address
+//! target    the site it is about: a folder or an address
+//! contexts  names for addresses, and the sessions there
+//! site      the site, opened in this process or connected to
 //! commands  one file for each noun
 //! output    the only place that prints
 //! failure   why a command ends with something other than 0
@@ -10,6 +12,7 @@
 
 mod args;
 mod commands;
+mod contexts;
 mod csv_text;
 mod exit;
 mod failure;
@@ -19,8 +22,10 @@ mod paging;
 mod progress;
 mod prompt;
 mod record;
+mod secret_file;
 mod site;
 mod table;
+mod target;
 
 use std::process::ExitCode;
 

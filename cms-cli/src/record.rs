@@ -6,11 +6,14 @@ use serde::{
     Deserialize, Deserializer,
     de::{MapAccess, Visitor},
 };
-use serde_json::value::RawValue;
+use serde_json::{Value as Json, value::RawValue};
 
 /// An object of the API that keeps its text: parsing numbers would lose digits, a map the order.
 #[derive(Clone, Debug)]
 pub(crate) struct Record(Vec<(String, Box<RawValue>)>);
+
+/// How a column of a record is shown.
+pub(crate) type Shown = fn(&Record, &str) -> String;
 
 /// One record in its envelope.
 #[derive(Deserialize)]
@@ -56,6 +59,11 @@ impl Record {
         self.iter().find(|(known, _)| *known == name).map(|(_, raw)| raw)
     }
 
+    /// As [`Record::text`], on its own.
+    pub(crate) fn shown(&self, name: &str) -> String {
+        self.text(name).into_owned()
+    }
+
     /// A column as people read it; empty for null.
     pub(crate) fn text(&self, name: &str) -> Cow<'_, str> {
         self.raw(name).map_or(Cow::Borrowed(""), readable)
@@ -69,6 +77,20 @@ pub(crate) fn readable(raw: &str) -> Cow<'_, str> {
         _ if raw.starts_with('"') => serde_json::from_str::<String>(raw).map_or(Cow::Borrowed(raw), Cow::Owned),
         _ => Cow::Borrowed(raw),
     }
+}
+
+/// A value as people read it.
+pub(crate) fn text(value: &Json) -> String {
+    match value {
+        Json::Null => String::new(),
+        Json::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// The names of a list of things, such as the groups of a user.
+pub(crate) fn names(list: &Json) -> String {
+    list.as_array().into_iter().flatten().map(|thing| text(&thing["name"])).collect::<Vec<_>>().join(", ")
 }
 
 impl<'de> Deserialize<'de> for Record {

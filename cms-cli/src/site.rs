@@ -1,18 +1,23 @@
 //! The site a command is about: a folder opened in this process, or an address.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use cms_core::{
     Cms,
     settings::{Loaded, Origin, Secret, Settings, environment},
 };
-use cms_http::{Api, client::Client};
+use cms_http::{
+    Api,
+    client::{Client, Credential},
+};
 
 use crate::{
     args::Global,
+    contexts::Sessions,
     exit::Exit,
     failure::{Done, Failure},
     output::Output,
+    target::Target,
 };
 
 /// An open site and the client to speak to it with.
@@ -23,15 +28,20 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// Connects to `--url`, else opens the folder.
-    pub(crate) async fn open(global: &Global, out: &Output) -> Done<Self> {
-        if let Some(url) = &global.url {
-            let client = Client::remote(url, &api_key(global)?).map_err(|e| Failure::usage(e.to_string()))?;
-            return Ok(Self { client, cms: None });
+    /// Opens the folder, or connects to the address as whoever has a key or a session there.
+    pub(crate) async fn open(global: &Global, target: &Target, out: &Output) -> Done<Self> {
+        out.detail(&format!("site: {target}"));
+        match target {
+            Target::Address { url, .. } => {
+                let client = client(url, &credential(global, target, url)?)?;
+                Ok(Self { client, cms: None })
+            }
+            Target::Folder(dir) => {
+                let loaded = existing(dir, &[], out)?;
+                let cms = Cms::open(loaded.settings).await?;
+                Ok(Self { client: Client::local(Api::new(cms.clone())?), cms: Some(cms) })
+            }
         }
-        let loaded = existing(&global.dir, &[], out)?;
-        let cms = Cms::open(loaded.settings).await?;
-        Ok(Self { client: Client::local(Api::new(cms.clone())?), cms: Some(cms) })
     }
 
     /// Writes counters and closes the database.
@@ -69,24 +79,29 @@ pub(crate) fn is_site(loaded: &Loaded) -> bool {
     file("cms.toml") || file("cms.local.toml") || named("database_url") || named("db_host")
 }
 
-/// A command that works on the folder itself, and never on `--url`.
-pub(crate) fn local_only(global: &Global, what: &str) -> Done<PathBuf> {
-    match &global.url {
-        None => Ok(global.dir.clone()),
-        Some(_) => Err(Failure::usage(format!("{what} works on the site's folder, not on an address"))
-            .hint("run it on the server with --dir, without --url and CMS_URL")),
+/// A client of an address.
+pub(crate) fn client(url: &str, credential: &Credential) -> Done<Client> {
+    Client::remote(url, credential).map_err(|e| Failure::usage(e.to_string()))
+}
+
+/// What to show at an address: a key, else the session there.
+fn credential(global: &Global, target: &Target, url: &str) -> Done<Credential> {
+    if let Some(key) = api_key(global)? {
+        return Ok(Credential::Key(key));
+    }
+    match Sessions::at(url)? {
+        Some(session) => Ok(Credential::Session(session.token)),
+        None => Err(Failure::new(Exit::NoRight, format!("nobody is logged in at {url}, and there is no API key"))
+            .hint(format!("cms login {}, or --key-file FILE, or CMS_API_KEY in the environment", target.option()))),
     }
 }
 
-/// The API key for `--url`: from a file or the environment, never from the command line, which others can see.
-fn api_key(global: &Global) -> Done<Secret> {
+/// The API key: from a file or the environment, never from the command line, which others can see.
+pub(crate) fn api_key(global: &Global) -> Done<Option<Secret>> {
     let text = match (&global.key_file, std::env::var("CMS_API_KEY")) {
         (Some(path), _) => std::fs::read_to_string(path).map_err(|e| Failure::file(path, &e))?,
         (None, Ok(key)) if !key.trim().is_empty() => key,
-        _ => {
-            return Err(Failure::new(Exit::NoRight, "there is no API key for --url")
-                .hint("--key-file FILE, or CMS_API_KEY in the environment; `cms keys create` on the server makes one"));
-        }
+        _ => return Ok(None),
     };
-    Ok(Secret::new(text.trim()))
+    Ok(Some(Secret::new(text.trim())))
 }

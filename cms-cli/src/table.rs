@@ -6,7 +6,7 @@ use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 
 use crate::{
     output::{Output, Style},
-    record::Record,
+    record::{Record, Shown},
 };
 
 /// A longer cell is cut on a terminal.
@@ -38,23 +38,22 @@ pub(crate) fn rows(out: &Output, columns: &[&str], rows: &[Vec<String>]) -> io::
 }
 
 /// Prints some columns of records; all of them when none are named.
-pub(crate) fn records(out: &Output, columns: &[&str], records: &[Record]) -> io::Result<()> {
+pub(crate) fn records(out: &Output, columns: &[&str], records: &[Record], shown: Shown) -> io::Result<()> {
     let Some(first) = records.first() else { return Ok(()) };
     let columns = if columns.is_empty() { first.names().collect() } else { columns.to_vec() };
-    let lines: Vec<Vec<String>> =
-        records.iter().map(|record| columns.iter().map(|name| record.text(name).into_owned()).collect()).collect();
+    let lines: Vec<Vec<String>> = records.iter().map(|record| columns.iter().map(|name| shown(record, name)).collect()).collect();
     rows(out, &columns, &lines)
 }
 
 /// Prints one record, a line for each column.
-pub(crate) fn record(out: &Output, record: &Record) -> io::Result<()> {
+pub(crate) fn record(out: &Output, record: &Record, shown: Shown) -> io::Result<()> {
     let width = record.names().map(str::len).max().unwrap_or(0);
-    for (name, _) in record.iter() {
-        let value = record.text(name);
+    for name in record.names() {
+        let value = shown(record, name);
         if out.table {
             out.line(&format!("{}  {value}", out.styled(Style::Bold, &format!("{name:width$}"))))?;
         } else {
-            out.raw(&tab_separated([name, value.as_ref()].into_iter()))?;
+            out.raw(&tab_separated([name, value.as_str()].into_iter()))?;
         }
     }
     Ok(())

@@ -9,7 +9,7 @@ use std::{
 };
 
 use cms_core::settings::Secret;
-use cms_http::client::Client;
+use cms_http::client::{Client, Credential};
 
 use super::TestDatabase;
 
@@ -87,7 +87,7 @@ impl Served {
     }
 
     pub fn client(&self, key: &str) -> Client {
-        Client::remote(&self.url, &Secret::new(key)).unwrap()
+        Client::remote(&self.url, &Credential::Key(Secret::new(key))).unwrap()
     }
 
     /// The whole reply to an anonymous GET.

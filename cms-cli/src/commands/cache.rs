@@ -8,6 +8,7 @@ use crate::{
     exit::Exit,
     failure::{Done, Failure},
     output::Output,
+    record::text,
     site::Site,
     table,
 };
@@ -127,8 +128,4 @@ async fn inspect(out: &Output, site: &Site, path: &str) -> Done {
         return Ok(out.data(&json!({"path": path, "cached": may_keep, "reason": reason}))?);
     }
     Ok(out.line(reason)?)
-}
-
-fn text(value: &Json) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

@@ -10,6 +10,7 @@ use crate::{
     failure::{Done, Failure},
     output::Output,
     site, table,
+    target::Target,
 };
 
 #[derive(Debug, Subcommand)]
@@ -32,7 +33,7 @@ pub(crate) enum ConfigCommand {
 }
 
 pub(crate) fn run(global: &Global, out: &Output, command: &ConfigCommand) -> Done {
-    let dir = site::local_only(global, "cms config")?;
+    let dir = Target::folder_only(global, "cms config")?;
     let loaded = site::settings(&dir, &[], out)?;
     let shown = |entry: &Entry| json!({"key": entry.key, "value": entry.value, "origin": entry.origin.to_string()});
     match command {

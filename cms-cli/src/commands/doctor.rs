@@ -15,6 +15,7 @@ use crate::{
     failure::{Done, Failure},
     output::{Output, Style},
     site,
+    target::Target,
 };
 
 #[derive(Args, Debug)]
@@ -54,7 +55,7 @@ impl Checks {
 }
 
 pub(crate) async fn run(global: &Global, out: &Output) -> Done {
-    let dir = site::local_only(global, "cms doctor")?;
+    let dir = Target::folder_only(global, "cms doctor")?;
     let mut checks = Checks::default();
     clock(&mut checks);
     match Settings::load(&dir, environment(), &[]) {
@@ -93,11 +94,11 @@ fn settings(checks: &mut Checks, loaded: &Loaded) {
         checks.not(State::Warn, "settings", warning.clone(), "correct or remove the variable");
     }
     checks.ok("time zone", settings.timezone.clone());
-    let secrets = [("password salt", settings.password_salt.is_some()), ("encryption key", settings.encryption_key.is_some())];
-    for (name, there) in secrets {
-        if there {
-            checks.ok(name, "present");
-        } else {
+    // Whether the salt fits is seen with the users.
+    for (name, there) in
+        [("password_salt", settings.password_salt.is_some()), ("encryption_key", settings.encryption_key.is_some())]
+    {
+        if !there {
             checks.not(State::Fail, name, "missing", "cms init adds it to cms.local.toml");
         }
     }
@@ -167,6 +168,7 @@ async fn database(checks: &mut Checks, settings: Settings) {
         Err(error) => checks.not(State::Fail, "site", error.detail(), "correct what is named"),
         Ok(cms) => {
             site(checks, &cms).await;
+            people(checks, &cms).await;
             cms.close().await;
         }
     }
@@ -185,6 +187,32 @@ async fn site(checks: &mut Checks, cms: &Cms) {
         for problem in &plugin.problems {
             checks.not(State::Fail, "plugin", format!("{}: {problem}", plugin.id), "correct plugin.json; the others are loaded");
         }
+    }
+}
+
+/// Whether everybody can still log in, and somebody administer.
+async fn people(checks: &mut Checks, cms: &Cms) {
+    if cms.settings().password_salt.is_some() {
+        match cms.accounts().salt_check().await {
+            Ok((users, 0)) => checks.ok("password_salt", format!("fits the passwords of all users ({users})")),
+            Ok((users, others)) => {
+                let found = format!(
+                    "changed: the passwords of {others} of {users} users were hashed with another one, so they cannot log in"
+                );
+                checks.not(
+                    State::Fail,
+                    "password_salt",
+                    found,
+                    "put the old password_salt back, or cms users passwd for each of them",
+                );
+            }
+            Err(error) => checks.not(State::Fail, "password_salt", error.detail(), "correct what is named"),
+        }
+    }
+    match cms.accounts().admins().await {
+        Ok(0) => checks.not(State::Warn, "administrators", "nobody can log in as administrator", "cms init --admin NAME"),
+        Ok(admins) => checks.ok("administrators", admins.to_string()),
+        Err(error) => checks.not(State::Fail, "administrators", error.detail(), "correct what is named"),
     }
 }
 

@@ -1,5 +1,8 @@
 //! `cms init`: makes a site in a folder, or completes one. What exists is never overwritten.
 
+mod admin;
+mod secrets;
+
 use std::{
     fs::{self, OpenOptions},
     io::Write,
@@ -8,23 +11,31 @@ use std::{
 };
 
 use clap::Args;
-use cms_core::{
-    Cms, Random,
-    crypto::Vault,
-    settings::{self, Loaded},
-};
+use cms_core::{Cms, settings};
 use serde_json::json;
 
 use crate::{
     args::Global,
     failure::{Done, Failure},
     output::Output,
-    site,
+    prompt,
+    site::{self, Site},
+    target::Target,
 };
 
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:\n  cms init\n  cms init --dir /srv/shop")]
-pub(crate) struct InitArgs {}
+#[command(after_help = "Examples:
+  cms init
+  cms init --admin ana
+  pass show cms/ana | cms init --dir /srv/shop --admin ana --password-stdin")]
+pub(crate) struct InitArgs {
+    /// Also make this first administrator; one who is there is kept as he is
+    #[arg(long, value_name = "NAME")]
+    admin: Option<String>,
+    /// Read the administrator's password from the first line of standard input instead of asking
+    #[arg(long, requires = "admin")]
+    password_stdin: bool,
+}
 
 /// What `init` found and made.
 #[derive(Debug, Default)]
@@ -33,9 +44,18 @@ pub(crate) struct Report {
     kept: Vec<String>,
 }
 
-pub(crate) async fn run(global: &Global, out: &Output, _: &InitArgs) -> Done {
-    let dir = site::local_only(global, "cms init")?;
-    let report = make(&dir, &[], out).await?;
+pub(crate) async fn run(global: &Global, out: &Output, args: InitArgs) -> Done {
+    let dir = Target::folder_only(global, "cms init")?;
+    if args.admin.is_some() && !args.password_stdin {
+        prompt::expect_somebody(global, "the password of the administrator", "--password-stdin")?;
+    }
+    let mut report = make(&dir, &[], out).await?;
+    if let Some(name) = &args.admin {
+        let site = Site::open(global, &Target::Folder(dir.clone()), out).await?;
+        let outcome = prompt::interruptible(admin::ensure(global, &site, name, args.password_stdin, &mut report)).await;
+        site.close().await;
+        outcome?;
+    }
     if out.json {
         return Ok(out.data(&json!({"dir": dir.display().to_string(), "made": report.made, "kept": report.kept}))?);
     }
@@ -45,8 +65,15 @@ pub(crate) async fn run(global: &Global, out: &Output, _: &InitArgs) -> Done {
     for kept in &report.kept {
         out.note(&format!("kept  {kept}"));
     }
-    let dir = if dir == Path::new(".") { String::new() } else { format!(" --dir {}", dir.display()) };
-    out.note(&format!("\nNext:\n  cms doctor{dir}\n  cms keys create{dir} --name admin --right '*'\n  cms serve{dir}"));
+    let at = if dir == Path::new(".") { String::new() } else { format!(" --dir {}", dir.display()) };
+    let listen = site::settings(&dir, &[], out)?.settings.listen;
+    let people = match &args.admin {
+        Some(name) => format!("cms login --url http://{listen} --username {name}"),
+        None => format!("cms init{at} --admin NAME, for people who log in"),
+    };
+    out.note(&format!(
+        "\nNext:\n  cms doctor{at}\n  cms serve{at}\n  {people}\n  cms keys create{at} --name shop --right 'GET /api/pages'"
+    ));
     Ok(())
 }
 
@@ -61,18 +88,9 @@ pub(crate) async fn make(dir: &Path, languages: &[&str], out: &Output) -> Done<R
         write_new(&shared, &starter(languages), 0o644)?;
         report.made.push("cms.toml".to_owned());
     }
-    let local = dir.join("cms.local.toml");
-    let random = Random::system();
-    if local.exists() {
-        report.kept.push("cms.local.toml".to_owned());
-    } else {
-        write_new(&local, &settings::starter_local_file(&salt(&random)?, &Vault::new_key(&random)?), 0o600)?;
-        report.made.push("cms.local.toml with password_salt and encryption_key".to_owned());
-    }
-    let mut loaded = site::settings(dir, &[], out)?;
-    if add_secrets(&local, &loaded, &random, &mut report)? {
-        loaded = site::settings(dir, &[], out)?;
-    }
+    let loaded = site::settings(dir, &[], out)?;
+    secrets::complete(&dir.join("cms.local.toml"), &loaded, &mut report).await?;
+    let loaded = site::settings(dir, &[], out)?;
     for (name, folder) in [("data", &loaded.settings.dirs.data), ("plugins", &loaded.settings.dirs.plugins)] {
         if !folder.is_dir() {
             fs::create_dir_all(folder).map_err(|e| Failure::file(folder, &e))?;
@@ -94,32 +112,6 @@ fn starter(languages: &[&str]) -> String {
     }
     let wanted = format!("languages = {languages:?}");
     text.lines().map(|line| if line.starts_with("#languages = ") { format!("{wanted}\n") } else { format!("{line}\n") }).collect()
-}
-
-/// A local file that was there lacks secrets that no other layer gives: they go in front, above every table.
-fn add_secrets(local: &Path, loaded: &Loaded, random: &Random, report: &mut Report) -> Done<bool> {
-    let mut missing = String::new();
-    if loaded.settings.password_salt.is_none() {
-        missing += &format!("password_salt = \"{}\"\n", salt(random)?);
-        report.made.push("password_salt".to_owned());
-    }
-    if loaded.settings.encryption_key.is_none() {
-        missing += &format!("encryption_key = \"{}\"\n", Vault::new_key(random)?);
-        report.made.push("encryption_key".to_owned());
-    }
-    if missing.is_empty() {
-        return Ok(false);
-    }
-    let old = fs::read_to_string(local).map_err(|e| Failure::file(local, &e))?;
-    let beside = local.with_extension("toml.new");
-    write_new(&beside, &format!("{missing}{old}"), 0o600)?;
-    fs::rename(&beside, local).map_err(|e| Failure::file(local, &e))?;
-    Ok(true)
-}
-
-/// 256 random bits, as text.
-fn salt(random: &Random) -> Done<String> {
-    Ok(random.bytes::<32>()?.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// Writes a file that must not exist yet, readable from its first byte on only for whom it is meant.

@@ -14,7 +14,7 @@ use crate::{
     output::Output,
     paging::{self, Paging, unexpected},
     prompt,
-    record::One,
+    record::{One, Record},
     site::Site,
     table,
 };
@@ -152,14 +152,14 @@ async fn record(out: &Output, site: &Site, ask: Ask) -> Done {
     // Without paging there is no meta.
     let several: Result<Several, _> = serde_json::from_str(&answer.body);
     match several {
-        Ok(several) => Ok(table::records(out, &[], &several.data)?),
-        Err(_) => Ok(table::record(out, &serde_json::from_str::<One>(&answer.body).map_err(unexpected)?.data)?),
+        Ok(several) => Ok(table::records(out, &[], &several.data, Record::shown)?),
+        Err(_) => Ok(table::record(out, &serde_json::from_str::<One>(&answer.body).map_err(unexpected)?.data, Record::shown)?),
     }
 }
 
 #[derive(serde::Deserialize)]
 struct Several {
-    data: Vec<crate::record::Record>,
+    data: Vec<Record>,
 }
 
 async fn delete(global: &Global, out: &Output, site: &Site, table: &str, ids: &[String]) -> Done {

@@ -15,7 +15,8 @@ use crate::{
     output::Output,
     paging::{self, Paging, unexpected},
     prompt,
-    record::One,
+    record::{One, Record},
+    secret_file::SecretFile,
     site::Site,
     table,
 };
@@ -103,20 +104,20 @@ pub(crate) async fn run(global: &Global, out: &Output, site: &Site, command: Key
         KeysCommand::Show { id } => record(out, site, Ask::get(KEYS).query("id", id)).await,
         KeysCommand::Create { name, rights, expires, inactive, out: file } => {
             let rights = change::parse(&rights)?;
-            let file = file.map(change::reserve).transpose()?;
+            let file = file.map(SecretFile::reserve).transpose()?;
             let body = json!({"name": name, "rights": rights, "expires_on": expires, "active": !inactive});
             let body = match client.send(Ask::post(KEYS).json(&body)).await {
                 Ok(answer) => answer.body,
-                Err(error) => return Err(change::give_up(file, error)),
+                Err(error) => return Err(SecretFile::given_up(file, error)),
             };
             change::show_value(out, &body, file)
         }
         KeysCommand::Rotate { id, grace, out: file } => {
-            let file = file.map(change::reserve).transpose()?;
+            let file = file.map(SecretFile::reserve).transpose()?;
             let ask = Ask::post("/api/backend/keys/rotate").query("id", id).json(&json!({"grace_s": grace}));
             match client.send(ask).await {
                 Ok(answer) => change::show_value(out, &answer.body, file),
-                Err(error) => Err(change::give_up(file, error)),
+                Err(error) => Err(SecretFile::given_up(file, error)),
             }
         }
         KeysCommand::Enable { id } => record(out, site, patch(id).json(&json!({"active": true}))).await,
@@ -163,5 +164,5 @@ async fn record(out: &Output, site: &Site, ask: Ask) -> Done {
         return Ok(out.line(&body)?);
     }
     let one: One = serde_json::from_str(&body).map_err(unexpected)?;
-    Ok(table::record(out, &one.data)?)
+    Ok(table::record(out, &one.data, Record::shown)?)
 }

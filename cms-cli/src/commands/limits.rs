@@ -2,12 +2,13 @@
 
 use clap::Subcommand;
 use cms_http::client::Ask;
-use serde_json::{Value as Json, json};
+use serde_json::json;
 
 use crate::{
     exit::Exit,
     failure::{Done, Failure},
     output::Output,
+    record::text,
     site::Site,
     table,
 };
@@ -59,8 +60,4 @@ pub(crate) async fn run(out: &Output, site: &Site, command: &LimitsCommand) -> D
     let hint = if own { "; buckets in memory belong to the running service: ask it with --url" } else { "" };
     out.note(&format!("store: {store}{hint}"));
     Ok(table::rows(out, columns, &rows)?)
-}
-
-fn text(value: &Json) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

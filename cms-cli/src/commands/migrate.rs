@@ -4,7 +4,7 @@ use clap::Subcommand;
 use cms_core::{Cms, db::Migration};
 use serde_json::json;
 
-use crate::{args::Global, failure::Done, output::Output, site, table};
+use crate::{args::Global, failure::Done, output::Output, site, table, target::Target};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum MigrateCommand {
@@ -15,7 +15,7 @@ pub(crate) enum MigrateCommand {
 }
 
 pub(crate) async fn run(global: &Global, out: &Output, command: &MigrateCommand) -> Done {
-    let dir = site::local_only(global, "cms migrate")?;
+    let dir = Target::folder_only(global, "cms migrate")?;
     let loaded = site::existing(&dir, &[], out)?;
     let apply = matches!(command, MigrateCommand::Up);
     let steps = Cms::builder(loaded.settings).migrations(apply).await?;

@@ -1,19 +1,24 @@
 //! One file for each noun.
 
 pub(crate) mod audit;
+pub(crate) mod auth;
 pub(crate) mod cache;
 pub(crate) mod completions;
 pub(crate) mod config;
+pub(crate) mod context;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod events;
 pub(crate) mod exit_codes;
 pub(crate) mod export;
+pub(crate) mod groups;
 pub(crate) mod import;
 pub(crate) mod init;
 pub(crate) mod items;
 pub(crate) mod keys;
 pub(crate) mod limits;
+pub(crate) mod login;
+pub(crate) mod logout;
 pub(crate) mod migrate;
 pub(crate) mod origins;
 pub(crate) mod process_webhooks;
@@ -22,8 +27,10 @@ pub(crate) mod serve;
 pub(crate) mod start;
 #[cfg(feature = "tui")]
 pub(crate) mod tui;
+pub(crate) mod users;
 pub(crate) mod version;
 pub(crate) mod webhooks;
+pub(crate) mod whoami;
 
 use crate::{
     args::{Cli, Command, Global},
@@ -31,6 +38,7 @@ use crate::{
     log::{self, LogFormat},
     output::Output,
     site::Site,
+    target::Target,
 };
 
 /// Runs what was typed.
@@ -46,7 +54,7 @@ pub(crate) async fn run(cli: Cli, out: &Output) -> Done {
         _ => log::start(out, LogFormat::Text, "warn,cms_http=off")?,
     }
     match command {
-        Command::Init(args) => init::run(&global, out, &args).await,
+        Command::Init(args) => init::run(&global, out, args).await,
         Command::Serve(args) => serve::run(&global, out, &args).await,
         Command::Items(command) => with_site(&global, out, async |site| items::run(&global, out, site, command).await).await,
         Command::Keys(command) => with_site(&global, out, async |site| keys::run(&global, out, site, command).await).await,
@@ -60,6 +68,13 @@ pub(crate) async fn run(cli: Cli, out: &Output) -> Done {
         Command::Queue(command) => with_site(&global, out, async |site| queue::run(&global, out, site, command).await).await,
         Command::ProcessWebhooks(args) => process_webhooks::run(&global, out, &args).await,
         Command::Audit(command) => with_site(&global, out, async |site| audit::run(out, site, &command).await).await,
+        Command::Users(command) => users::run(&global, out, command).await,
+        Command::Groups(command) => with_site(&global, out, async |site| groups::run(&global, out, site, command).await).await,
+        Command::Auth(command) => with_site(&global, out, async |site| auth::run(out, site, command).await).await,
+        Command::Login(args) => login::run(&global, out, args).await,
+        Command::Logout => logout::run(&global, out).await,
+        Command::Whoami => whoami::run(&global, out).await,
+        Command::Context(command) => context::run(&global, out, command),
         Command::Config(command) => config::run(&global, out, &command),
         Command::Migrate(command) => migrate::run(&global, out, &command).await,
         Command::Doctor(_) => doctor::run(&global, out).await,
@@ -73,7 +88,11 @@ pub(crate) async fn run(cli: Cli, out: &Output) -> Done {
 
 /// Opens the site, runs, and closes it however the run ended.
 async fn with_site(global: &Global, out: &Output, run: impl AsyncFnOnce(&Site) -> Done) -> Done {
-    let site = Site::open(global, out).await?;
+    with_target(global, out, &Target::of(global)?, run).await
+}
+
+async fn with_target(global: &Global, out: &Output, target: &Target, run: impl AsyncFnOnce(&Site) -> Done) -> Done {
+    let site = Site::open(global, target, out).await?;
     let outcome = run(&site).await;
     site.close().await;
     outcome

@@ -13,7 +13,7 @@ use crate::{
     output::Output,
     paging::{self, LARGEST_PAGE, Paging, unexpected},
     prompt,
-    record::{Meta, One},
+    record::{Meta, One, Record},
     site::Site,
     table,
 };
@@ -89,7 +89,7 @@ async fn record(out: &Output, client: &Client, ask: Ask) -> Done {
         return Ok(out.line(&body)?);
     }
     let one: One = serde_json::from_str(&body).map_err(unexpected)?;
-    Ok(table::record(out, &one.data)?)
+    Ok(table::record(out, &one.data, Record::shown)?)
 }
 
 #[derive(Deserialize)]

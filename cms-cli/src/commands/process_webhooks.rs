@@ -10,7 +10,7 @@ use tokio::{
     sync::watch,
 };
 
-use crate::{args::Global, failure::Done, output::Output, site};
+use crate::{args::Global, failure::Done, output::Output, site, target::Target};
 
 #[derive(Args, Debug)]
 #[command(after_help = "Example, every 30 s (cron knows minutes only):
@@ -25,7 +25,7 @@ pub(crate) struct ProcessWebhooksArgs {
 }
 
 pub(crate) async fn run(global: &Global, out: &Output, args: &ProcessWebhooksArgs) -> Done {
-    let dir = site::local_only(global, "cms process-webhooks")?;
+    let dir = Target::folder_only(global, "cms process-webhooks")?;
     let cms = Cms::open(site::existing(&dir, &[], out)?.settings).await?;
     // An attempt that is begun late must still end in time.
     let last_claim = args.time_limit.saturating_sub(cms.settings().webhooks.timeout_s + 1).max(1);

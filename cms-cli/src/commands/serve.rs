@@ -1,6 +1,6 @@
 //! `cms serve`: the REST API over HTTP, until SIGTERM or Ctrl-C
 
-use std::{io, net::SocketAddr};
+use std::{io, net::SocketAddr, path::Path};
 
 use clap::Args;
 use cms_core::Cms;
@@ -16,6 +16,7 @@ use crate::{
     log::LogFormat,
     output::Output,
     site,
+    target::Target,
 };
 
 #[derive(Args, Debug)]
@@ -41,7 +42,7 @@ pub(crate) struct ServeArgs {
 }
 
 pub(crate) async fn run(global: &Global, out: &Output, args: &ServeArgs) -> Done {
-    let dir = site::local_only(global, "cms serve")?;
+    let dir = Target::folder_only(global, "cms serve")?;
     let flags: Vec<_> = args.listen.iter().map(|listen| ("listen", listen.clone())).collect();
     if args.demo {
         // A mistyped flag must not leave half a site behind.
@@ -61,7 +62,7 @@ pub(crate) async fn run(global: &Global, out: &Output, args: &ServeArgs) -> Done
     let server = Server::bind(api.clone(), &listen).await.map_err(|e| unbound(&listen, &e))?;
     let signals = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     if args.demo {
-        show_demo(out, &Client::local(api), server.address()).await?;
+        show_demo(out, &Client::local(api), server.address(), &dir).await?;
     }
     let server = if args.no_worker { server.without_worker() } else { server };
     tokio::spawn(stop_on(signals, server.stop()));
@@ -70,7 +71,7 @@ pub(crate) async fn run(global: &Global, out: &Output, args: &ServeArgs) -> Done
     Ok(())
 }
 
-async fn show_demo(out: &Output, client: &Client, address: SocketAddr) -> Done {
+async fn show_demo(out: &Output, client: &Client, address: SocketAddr, dir: &Path) -> Done {
     let rows = demo::fill(client, out).await?;
     let key = demo::key(client).await?;
     let url = format!("http://{}", reachable(address));
@@ -78,8 +79,12 @@ async fn show_demo(out: &Output, client: &Client, address: SocketAddr) -> Done {
     if out.json {
         return Ok(out.data(&json!({"url": url, "key": key, "rows": rows, "curl": lines}))?);
     }
-    let text =
-        format!("{rows} rows of demo content. The key named demo, shown this once:\n\n{key}\n\nTry:\n\n{}\n\n", lines.join("\n"));
+    let text = format!(
+        "{rows} rows of demo content. The key named demo, shown this once:\n\n{key}\n\n\
+         People log in after: cms init --dir {} --admin NAME\n\nTry:\n\n{}\n\n",
+        dir.display(),
+        lines.join("\n")
+    );
     Ok(out.raw(&text)?)
 }
 

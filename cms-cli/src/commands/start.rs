@@ -2,15 +2,16 @@
 
 use serde_json::json;
 
-use crate::{args::Global, failure::Done, output::Output, site};
+use crate::{args::Global, failure::Done, output::Output, site, target::Target};
 
 pub(crate) fn run(global: &Global, out: &Output) -> Done {
-    let found = site::settings(&global.dir, &[], out).is_ok_and(|loaded| site::is_site(&loaded));
-    let dir = global.dir.display();
-    let (state, next) = match (&global.url, found) {
-        (Some(url), _) => (format!("The site at {url}"), "cms items list pages"),
-        (None, true) => (format!("The site in {dir}"), "cms serve"),
-        (None, false) => (format!("There is no site in {dir} yet"), "cms init, or cms serve --demo --dir ./try"),
+    let found = site::settings(global.dir(), &[], out).is_ok_and(|loaded| site::is_site(&loaded));
+    let (state, next) = match Target::of(global)? {
+        Target::Folder(dir) if found => (format!("The site in {}", dir.display()), "cms serve"),
+        Target::Folder(dir) => {
+            (format!("There is no site in {} yet", dir.display()), "cms init, or cms serve --demo --dir ./try")
+        }
+        address => (format!("The site at {address}"), "cms items list pages"),
     };
     if out.json {
         return Ok(out.data(&json!({"version": cms_core::VERSION, "site": found, "next": next}))?);
@@ -23,6 +24,7 @@ pub(crate) fn run(global: &Global, out: &Output) -> Done {
   cms doctor            look for what is wrong with it
   cms items list TABLE  rows of a content table
   cms keys create       an API key with limited rights
+  cms users create      a person who may log in
   cms tui               look at content in the terminal
   cms help              everything else
 

@@ -9,6 +9,7 @@ use crate::{
     failure::{Done, Failure},
     output::Output,
     site::Site,
+    target::Target,
 };
 
 #[derive(Args, Debug)]
@@ -22,10 +23,10 @@ pub(crate) async fn run(global: &Global, out: &Output, args: TuiArgs) -> Done {
     if out.json || !io::stdin().is_terminal() || !io::stdout().is_terminal() {
         return Err(Failure::usage("cms tui needs a terminal").hint("cms items list TABLE shows the same in a pipe"));
     }
-    let site = Site::open(global, out).await?;
+    let target = Target::of(global)?;
+    let site = Site::open(global, &target, out).await?;
     let tables = if args.tables.is_empty() { known_tables(&site) } else { args.tables };
-    let place = global.url.clone().unwrap_or_else(|| global.dir.display().to_string());
-    let ended = cms_tui::run(site.client.clone(), place, tables).await;
+    let ended = cms_tui::run(site.client.clone(), target.to_string(), tables).await;
     site.close().await;
     Ok(ended?)
 }

@@ -4,7 +4,7 @@ mod deliveries;
 
 use std::collections::BTreeMap;
 
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 use cms_http::client::Ask;
 use serde_json::{Value as Json, json};
 
@@ -16,7 +16,7 @@ use crate::{
     output::Output,
     paging::{self, Paging, unexpected},
     prompt,
-    record::One,
+    record::{One, Record},
     site::Site,
     table,
 };
@@ -40,8 +40,10 @@ pub(crate) enum WebhooksCommand {
         #[arg(long)]
         name: String,
         /// Where deliveries go: https, a public address
-        #[arg(long)]
+        #[arg(long = "url", id = "hook_url", value_name = "URL")]
         url: String,
+        #[command(flatten)]
+        service: Service,
         /// An event, item.* or *; may be repeated (cms events list)
         #[arg(long = "event", value_name = "EVENT", required = true)]
         events: Vec<String>,
@@ -62,8 +64,10 @@ pub(crate) enum WebhooksCommand {
         #[arg(long)]
         name: Option<String>,
         /// New address
-        #[arg(long)]
+        #[arg(long = "url", id = "hook_url", value_name = "URL")]
         url: Option<String>,
+        #[command(flatten)]
+        service: Service,
         /// All events anew; may be repeated
         #[arg(long = "event", value_name = "EVENT")]
         events: Vec<String>,
@@ -99,6 +103,15 @@ pub(crate) enum WebhooksCommand {
     Deliveries(DeliveriesCommand),
 }
 
+/// Where `--url` is the webhook's, the address of the service has another name. The id is that of the global flag: its place is taken, and
+/// its value given.
+#[derive(Args, Debug)]
+pub(crate) struct Service {
+    /// Address of a running site, instead of a folder; or --url before `webhooks`
+    #[arg(long = "service-url", id = "url", value_name = "URL")]
+    _url: Option<String>,
+}
+
 fn header(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once(':').ok_or("write it as NAME: VALUE")?;
     Ok((name.trim().to_owned(), value.trim().to_owned()))
@@ -113,14 +126,14 @@ pub(crate) async fn run(global: &Global, out: &Output, site: &Site, command: Web
             paging::print(out, client, Ask::get(WEBHOOKS), &paging, &columns).await
         }
         WebhooksCommand::Show { id } => record(out, site, Ask::get(WEBHOOKS).query("id", id)).await,
-        WebhooksCommand::Create { name, url, events, headers, max_retries, inactive } => {
+        WebhooksCommand::Create { name, url, events, headers, max_retries, inactive, .. } => {
             let headers: BTreeMap<_, _> = headers.into_iter().collect();
             let body = json!({
                 "name": name, "url": url, "events": events, "custom_headers": headers, "max_retries": max_retries, "active": !inactive,
             });
             secret(out, &client.send(Ask::post(WEBHOOKS).json(&body)).await?.body)
         }
-        WebhooksCommand::Edit { id, name, url, events, headers, max_retries } => {
+        WebhooksCommand::Edit { id, name, url, events, headers, max_retries, .. } => {
             let mut body = serde_json::Map::new();
             let mut set = |key: &str, value: Option<Json>| value.map(|value| body.insert(key.to_owned(), value));
             set("name", name.map(Json::from));
@@ -173,7 +186,7 @@ fn print(out: &Output, body: &str) -> Done {
         return Ok(out.line(body)?);
     }
     let one: One = serde_json::from_str(body).map_err(unexpected)?;
-    Ok(table::record(out, &one.data)?)
+    Ok(table::record(out, &one.data, Record::shown)?)
 }
 
 /// A record with a secret; `-q` prints the secret alone.

@@ -3,8 +3,11 @@
 mod demo;
 mod items;
 mod keys;
+mod login;
 mod refusals;
 mod remote;
 mod setup;
 mod support;
+mod users;
 mod walk;
+mod webhooks;

@@ -45,7 +45,12 @@ pub(crate) fn command(dir: &Path) -> Command {
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("CMS_")) {
         command.env_remove(name);
     }
-    command.env("CMS_DIR", dir).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .env("CMS_DIR", dir)
+        .env("XDG_CONFIG_HOME", dir.join("config"))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     command
 }
 
@@ -75,6 +80,44 @@ pub(crate) fn cms_with(dir: &Path, args: &[&str], input: &str) -> Run {
     let mut command = command(dir);
     command.args(args);
     finish(command, Some(input))
+}
+
+/// A site with the administrator `ana`.
+pub(crate) fn site_of_ana() -> tempfile::TempDir {
+    let dir = site();
+    cms_with(dir.path(), &["init", "--admin", "ana", "--password-stdin"], PASSWORD).ok();
+    dir
+}
+
+/// The password of `ana`.
+pub(crate) const PASSWORD: &str = "correct horse";
+
+/// A first login of `ana`; returns the secret that the authenticator got, and what the run left behind.
+pub(crate) fn first_login(dir: &Path, args: &[&str]) -> (String, Run) {
+    let mut command = command(dir);
+    command.args(["login", "--username", "ana", "--password-stdin", "--code-stdin"]).args(args).stdin(Stdio::piped());
+    let mut child = command.spawn().expect("cms starts");
+    let mut stdin = child.stdin.take().expect("stdin");
+    writeln!(stdin, "{PASSWORD}").expect("read");
+    let mut stderr = BufReader::new(child.stderr.take().expect("stderr"));
+    let (mut err, mut secret) = (String::new(), None);
+    while secret.is_none() {
+        assert!(stderr.read_line(&mut err).expect("UTF-8") > 0, "no secret in {err:?}");
+        secret = err.lines().find_map(|line| line.strip_prefix("secret ")).map(|secret| secret.trim().to_owned());
+    }
+    let secret = secret.expect("a secret");
+    writeln!(stdin, "{}", code(&secret, 0)).expect("read");
+    stderr.read_to_string(&mut err).expect("UTF-8");
+    let output = child.wait_with_output().expect("cms ends");
+    let out = String::from_utf8(output.stdout).expect("UTF-8");
+    (secret, Run { code: output.status.code().unwrap_or(-1), out, err })
+}
+
+/// What an authenticator shows, so many steps from now.
+pub(crate) fn code(secret: &str, steps: u64) -> String {
+    let secret = totp_rs::Secret::try_from_base32(secret).expect("base32");
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a clock").as_secs();
+    totp_rs::Builder::new().with_secret(secret).build().expect("totp").generate(now + 30 * steps).to_string()
 }
 
 /// A new site with one table `notes(text, n, data)`.

@@ -1,7 +1,20 @@
 //! There is always somebody who can administer the site.
 
-use super::sql::groups::{count_admins, lock_admin_groups};
+use super::{
+    Accounts,
+    sql::groups::{admins, count_admins, lock_admin_groups},
+};
 use crate::{Change, Code, Error, Result};
+
+impl Accounts<'_> {
+    /// How many users can administer the site: active members of a group with all rights.
+    ///
+    /// # Errors
+    /// `unavailable` when the database cannot be reached.
+    pub async fn admins(&self) -> Result<i64> {
+        admins(self.0.db()).await
+    }
+}
 
 /// Guards a change after which the last administrator might be gone. Taken before it: changes of this kind wait for each other.
 pub(super) struct AdminGuard {

@@ -43,15 +43,21 @@ pub fn starter_file() -> String {
     versioned.trim_end().lines().map(|line| commented(line) + "\n").collect()
 }
 
-/// The text of a new `cms.local.toml` with its two secrets; the file belongs to the service alone (mode 0600).
-/// `encryption_key` is base64 of 32 bytes.
+/// The text of a new `cms.local.toml` with its two secrets, those that another layer has left out; the file belongs to the service
+/// alone (mode 0600). `encryption_key` is base64 of 32 bytes.
 #[must_use]
-pub fn starter_local_file(salt: &str, encryption_key: &str) -> String {
+pub fn starter_local_file(salt: Option<&str>, encryption_key: Option<&str>) -> String {
     let local = TEXT.split_once(LOCAL).map_or("", |(_, local)| local);
-    let line = |line: &str| match line.split_once(" = ") {
-        Some(("password_salt", _)) => format!("password_salt = {}\n", Value::from(salt)),
-        Some(("encryption_key", _)) => format!("encryption_key = {}\n", Value::from(encryption_key)),
-        _ => commented(line) + "\n",
+    let line = |line: &str| {
+        let secret = match line.split_once(" = ") {
+            Some(("password_salt", _)) => salt,
+            Some(("encryption_key", _)) => encryption_key,
+            _ => None,
+        };
+        match (secret, line.split_once(" = ")) {
+            (Some(secret), Some((key, _))) => format!("{key} = {}\n", Value::from(secret)),
+            _ => commented(line) + "\n",
+        }
     };
     local.trim_start().lines().map(line).collect()
 }
@@ -88,7 +94,7 @@ mod tests {
 
     #[test]
     fn starters_set_nothing_but_the_secrets_and_take_an_appended_key() {
-        let (shared, local) = (starter_file(), starter_local_file("p\"epper", "a2V5"));
+        let (shared, local) = (starter_file(), starter_local_file(Some("p\"epper"), Some("a2V5")));
         assert_eq!(keys(&format!("{shared}listen = \"[::]:80\"\n")), ["listen"]);
         assert_eq!(keys(&format!("{shared}[http]\nmax_connections = 1\n")), ["http.max_connections"]);
         assert_eq!(keys(&local), ["password_salt", "encryption_key"]);

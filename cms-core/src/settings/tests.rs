@@ -171,7 +171,7 @@ fn every_secret_type_is_on_the_list_of_secret_keys() {
 #[test]
 fn the_starter_files_load() {
     let key = data_encoding::BASE64.encode(&[7; 32]);
-    let (_dir, loaded) = load(&starter_file(), &starter_local_file("pepper", &key), &[], &[]).expect("loads");
+    let (_dir, loaded) = load(&starter_file(), &starter_local_file(Some("pepper"), Some(&key)), &[], &[]).expect("loads");
     assert_eq!(loaded.settings.password_salt.map(|salt| salt.expose().to_owned()).as_deref(), Some("pepper"));
     assert_eq!(loaded.settings.encryption_key.map(|key| key.expose().to_owned()), Some(key));
 }

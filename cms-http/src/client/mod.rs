@@ -1,11 +1,15 @@
 //! The typed client: the same calls against a site opened in this process, or one that runs elsewhere.
 
+mod credential;
 mod remote;
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, StatusCode, header};
 use http_body_util::{BodyExt, Full};
 use serde_json::Value as Json;
+
+pub use credential::Credential;
+pub use remote::address;
 
 use crate::{Api, gate::AsOperator};
 use remote::Remote;
@@ -29,7 +33,7 @@ const MAX_WAIT_S: u64 = 60;
 pub enum Client {
     /// The site is opened in this process; the caller acts as operator.
     Local(Api),
-    /// The site runs elsewhere; the caller shows an API key.
+    /// The site runs elsewhere; the caller shows a [`Credential`].
     Remote(Remote),
 }
 
@@ -143,6 +147,8 @@ pub struct Answer {
     pub body: String,
     /// Its entity tag.
     pub etag: Option<String>,
+    /// When it was made, by the service's clock in full seconds; None in this process.
+    pub date: Option<cms_core::Millis>,
 }
 
 impl Answer {
@@ -198,12 +204,12 @@ impl Client {
         Self::Local(api)
     }
 
-    /// For a site that runs at `url`, with the API key to show.
+    /// For a site that runs at `url`, with what to show there.
     ///
     /// # Errors
-    /// [`ClientError::Unexpected`] for an address that is not http(s), or a key that cannot stand in a header.
-    pub fn remote(url: &str, key: &cms_core::settings::Secret) -> Result<Self, ClientError> {
-        Remote::new(url, key).map(Self::Remote)
+    /// [`ClientError::Unexpected`] for an address that is not http(s), or a credential that cannot stand in a header.
+    pub fn remote(url: &str, credential: &Credential) -> Result<Self, ClientError> {
+        Remote::new(url, credential).map(Self::Remote)
     }
 
     /// Makes the call. When the limiter refuses, waits as long as it says and tries again, a few times.
@@ -246,5 +252,20 @@ async fn local(api: &Api, ask: &Ask) -> Result<Outcome, ClientError> {
 fn outcome(status: StatusCode, headers: &http::HeaderMap, body: String) -> Outcome {
     let text = |name: header::HeaderName| headers.get(name).and_then(|v: &HeaderValue| v.to_str().ok());
     let retry_after = text(header::RETRY_AFTER).and_then(|seconds| seconds.parse().ok());
-    (status, retry_after, Answer { status, body, etag: text(header::ETAG).map(str::to_owned) })
+    let date = text(header::DATE).and_then(http_date);
+    (status, retry_after, Answer { status, body, etag: text(header::ETAG).map(str::to_owned), date })
+}
+
+/// The form of dates that servers send (RFC 9110, 5.6.7) is one of e-mail's.
+fn http_date(text: &str) -> Option<cms_core::Millis> {
+    jiff::fmt::rfc2822::parse(text).ok().map(|date| date.timestamp().as_millisecond())
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn dates_of_servers_are_read() {
+        assert_eq!(super::http_date("Sun, 06 Nov 1994 08:49:37 GMT"), Some(784_111_777_000));
+        assert_eq!(super::http_date("yesterday"), None);
+    }
 }

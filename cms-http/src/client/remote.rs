@@ -2,10 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use cms_core::settings::Secret;
-use http::HeaderValue;
+use http::{HeaderName, HeaderValue};
 
-use super::{Ask, ClientError, Outcome, outcome};
+use super::{Ask, ClientError, Credential, Outcome, outcome};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -17,19 +16,13 @@ const MAX_REPLY_BYTES: usize = 64 << 20;
 pub struct Remote {
     http: reqwest::Client,
     base: String,
-    key: HeaderValue,
+    shown: Option<(HeaderName, HeaderValue)>,
 }
 
 impl Remote {
-    pub(super) fn new(url: &str, key: &Secret) -> Result<Self, ClientError> {
+    pub(super) fn new(url: &str, credential: &Credential) -> Result<Self, ClientError> {
         let refused = |cause: String| ClientError::Unexpected(cause);
-        let parsed = reqwest::Url::parse(url).map_err(|e| refused(format!("{url:?} is no address: {e}")))?;
-        if !["http", "https"].contains(&parsed.scheme()) {
-            return Err(refused(format!("{url:?} is no http or https address")));
-        }
-        let mut key = HeaderValue::from_str(key.expose().trim())
-            .map_err(|_| refused("the API key holds characters that no key has".to_owned()))?;
-        key.set_sensitive(true);
+        let (base, shown) = (address(url)?, credential.header()?);
         let roots = rustls::RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.into() };
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let tls = rustls::ClientConfig::builder_with_provider(provider)
@@ -40,16 +33,19 @@ impl Remote {
         let http = reqwest::Client::builder()
             .tls_backend_preconfigured(tls)
             .redirect(reqwest::redirect::Policy::none())
+            .user_agent(concat!("cms/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(CONNECT_TIMEOUT)
             .timeout(TIMEOUT)
             .build()
             .map_err(|e| refused(e.to_string()))?;
-        Ok(Self { http, base: url.trim_end_matches('/').to_owned(), key })
+        Ok(Self { http, base, shown })
     }
 
     pub(super) async fn send(&self, ask: &Ask) -> Result<Outcome, ClientError> {
-        let mut request =
-            self.http.request(ask.method.clone(), format!("{}{}", self.base, ask.target())).header("x-api-key", self.key.clone());
+        let mut request = self.http.request(ask.method.clone(), format!("{}{}", self.base, ask.target()));
+        if let Some((name, value)) = &self.shown {
+            request = request.header(name, value.clone());
+        }
         for (name, value) in ask.headers() {
             request = request.header(name, value);
         }
@@ -70,6 +66,24 @@ impl Remote {
     }
 }
 
+/// An address in its one spelling: lower case, no default port, no slash at the end.
+///
+/// # Errors
+/// [`ClientError::Unexpected`] for what is no http or https address, or names a user, a query or a fragment.
+pub fn address(url: &str) -> Result<String, ClientError> {
+    let refused = |why: &str| ClientError::Unexpected(format!("{url:?} is no address of a site: {why}"));
+    let parsed = reqwest::Url::parse(url.trim()).map_err(|e| refused(&e.to_string()))?;
+    if !["http", "https"].contains(&parsed.scheme()) {
+        return Err(refused("it begins with http:// or https://"));
+    }
+    if !parsed.username().is_empty() || parsed.password().is_some() || parsed.query().is_some() || parsed.fragment().is_some() {
+        // Not repeated: it may hold a password.
+        let why = "an address of a site has scheme, host, port and path only";
+        return Err(ClientError::Unexpected(why.to_owned()));
+    }
+    Ok(parsed.as_str().trim_end_matches('/').to_owned())
+}
+
 /// The innermost reason: "connection refused" instead of "error sending request".
 fn cause(error: &dyn std::error::Error) -> String {
     let mut inner = error;
@@ -77,4 +91,25 @@ fn cause(error: &dyn std::error::Error) -> String {
         inner = source;
     }
     inner.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::address;
+
+    #[test]
+    fn an_address_has_one_spelling() {
+        for (text, expected) in [
+            ("https://CMS.example.org:443/", Some("https://cms.example.org")),
+            ("http://127.0.0.1:8080", Some("http://127.0.0.1:8080")),
+            ("https://example.org/cms/", Some("https://example.org/cms")),
+            ("ftp://example.org", None),
+            ("example.org", None),
+            ("https://ana:pw@example.org", None),
+            ("https://example.org/?a=1", None),
+            ("https://example.org/#a", None),
+        ] {
+            assert_eq!(address(text).ok().as_deref(), expected, "{text}");
+        }
+    }
 }

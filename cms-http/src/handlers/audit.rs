@@ -5,7 +5,8 @@ use cms_core::Result;
 use crate::{gate::Call, reply::Reply};
 
 pub(crate) async fn list(call: &Call<'_>) -> Result<Reply> {
-    call.request.only(&["limit", "cursor"])?;
+    call.request.only(&["table", "limit", "cursor"])?;
     let (limit, cursor) = call.request.paging()?;
-    Reply::page(&call.cms.audit_log(limit, cursor).await?)
+    let tables: Vec<&str> = call.request.parameter("table").map(|names| names.split(',').collect()).unwrap_or_default();
+    Reply::page(&call.cms.audit_log(limit, cursor, &tables).await?)
 }

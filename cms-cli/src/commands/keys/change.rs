@@ -1,21 +1,14 @@
 //! What `cms keys` works out before it calls: rights, times, and where the one value goes.
 
-use std::{
-    fs::{self, File, OpenOptions},
-    io::Write,
-    os::unix::fs::OpenOptionsExt,
-    path::PathBuf,
-};
-
 use cms_core::keys::Right;
-use cms_http::client::ClientError;
 
 use crate::{
     exit::Exit,
     failure::{Done, Failure},
     output::Output,
     paging::unexpected,
-    record::One,
+    record::{One, Record},
+    secret_file::SecretFile,
     table,
 };
 
@@ -64,30 +57,16 @@ pub(super) fn changed(mut held: Vec<Right>, grant: Vec<Right>, revoke: &[Right])
     Ok(held)
 }
 
-/// A file for a value, made before the value is: a value that cannot be written down would be lost.
-pub(super) fn reserve(path: PathBuf) -> Done<(PathBuf, File)> {
-    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).map_err(|e| Failure::file(&path, &e))?;
-    Ok((path, file))
-}
-
-/// There is no value for the reserved file.
-pub(super) fn give_up(file: Option<(PathBuf, File)>, error: ClientError) -> Failure {
-    if let Some((path, _)) = file {
-        let _ = fs::remove_file(path);
-    }
-    error.into()
-}
-
 /// The one time that the value is seen.
-pub(super) fn show_value(out: &Output, body: &str, file: Option<(PathBuf, File)>) -> Done {
+pub(super) fn show_value(out: &Output, body: &str, file: Option<SecretFile>) -> Done {
     let one: One = serde_json::from_str(body).map_err(unexpected)?;
     let value = one.data.text("key");
-    if let Some((path, mut file)) = file {
-        writeln!(file, "{value}").and_then(|()| file.sync_all()).map_err(|e| Failure::file(&path, &e))?;
+    if let Some(mut file) = file {
+        file.write(&[&value])?;
         if out.json {
             return Ok(out.line(&without_value(body)?)?);
         }
-        out.note(&format!("The key {} is in {}; it is shown nowhere else.", one.data.text("id"), path.display()));
+        out.note(&format!("The key {} is in {}; it is shown nowhere else.", one.data.text("id"), file.path().display()));
         return Ok(());
     }
     if out.json {
@@ -97,7 +76,7 @@ pub(super) fn show_value(out: &Output, body: &str, file: Option<(PathBuf, File)>
     out.line(&value)?;
     if out.table && !out.quiet {
         out.note("");
-        table::records(out, &["id", "name", "prefix", "active", "expires_on", "rights"], &[one.data])?;
+        table::records(out, &["id", "name", "prefix", "active", "expires_on", "rights"], &[one.data], Record::shown)?;
     }
     Ok(())
 }

@@ -79,6 +79,11 @@ pub(in crate::accounts) async fn lock_admin_groups(change: &mut Change) -> Resul
     change.run(LOCK_ADMINS, args![]).await.map(drop)
 }
 
+pub(in crate::accounts) async fn admins(db: &Db) -> Result<i64> {
+    let (count,): (i64,) = db.one(COUNT_ADMINS, args![]).await?;
+    Ok(count)
+}
+
 pub(in crate::accounts) async fn count_admins(change: &mut Change) -> Result<i64> {
     let (count,): (i64,) = change.one(COUNT_ADMINS, args![]).await?;
     Ok(count)

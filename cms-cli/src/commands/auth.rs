@@ -1,0 +1,52 @@
+//! `cms auth`: wrong logins, and what was done about security
+
+use std::net::IpAddr;
+
+use clap::Subcommand;
+use cms_http::client::Ask;
+use serde_json::json;
+
+use crate::{
+    commands::audit,
+    failure::Done,
+    output::Output,
+    paging::{self, Paging},
+    site::Site,
+};
+
+const ATTEMPTS: &str = "/api/backend/loginattempts";
+/// The tables whose rows decide who may do what.
+const SECURITY: &str = "users,user_groups,sessions,loginattempts,api_keys,origins";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AuthCommand {
+    /// Networks with wrong logins within the last hour
+    Attempts(Paging),
+    /// Let a network that is locked out log in again
+    #[command(after_help = "Example: cms auth clear --address 203.0.113.7")]
+    Clear {
+        /// An address of the network
+        #[arg(long, value_name = "IP")]
+        address: IpAddr,
+    },
+    /// Logins, users, groups, keys and origins: who did what, newest first
+    Audit(Paging),
+}
+
+pub(crate) async fn run(out: &Output, site: &Site, command: AuthCommand) -> Done {
+    match command {
+        AuthCommand::Attempts(paging) => {
+            let columns = ["id", "network", "attempts", "locked", "last_attempt_at"];
+            paging::print(out, &site.client, Ask::get(ATTEMPTS), &paging, &columns).await
+        }
+        AuthCommand::Clear { address } => {
+            site.client.send(Ask::delete(ATTEMPTS).query("address", address)).await?;
+            if out.json {
+                return Ok(out.data(&json!({"cleared": address.to_string()}))?);
+            }
+            out.note(&format!("The wrong logins from the network of {address} are forgotten."));
+            Ok(())
+        }
+        AuthCommand::Audit(paging) => audit::print(out, site, Ask::get(audit::AUDIT).query("table", SECURITY), &paging).await,
+    }
+}

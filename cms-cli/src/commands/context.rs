@@ -1,0 +1,98 @@
+//! `cms context`: names for running sites
+
+use clap::Subcommand;
+use serde_json::{Value as Json, json};
+
+use crate::{
+    args::Global,
+    contexts::{Contexts, Sessions},
+    exit::Exit,
+    failure::{Done, Failure},
+    output::Output,
+    record::text,
+    table,
+};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ContextCommand {
+    /// All names
+    List,
+    /// Name the address given with --url; the same name again moves it
+    #[command(after_help = "Example: cms context add prod --url https://cms.example.org")]
+    Add { name: String },
+    /// Choose the site that commands are about outside of a site's folder
+    #[command(
+        after_help = "The first that is there counts: --url, --context or CMS_CONTEXT, CMS_URL, the folder of --dir or CMS_DIR,
+the present folder when it holds a site, the context chosen here. cms whoami tells which one it is."
+    )]
+    Use { name: String },
+    /// One name, or the chosen one
+    Show { name: Option<String> },
+    /// Forget a name; a session at its address stays open
+    Remove { name: String },
+}
+
+pub(crate) fn run(global: &Global, out: &Output, command: ContextCommand) -> Done {
+    match command {
+        ContextCommand::List => {
+            let contexts = Contexts::load()?;
+            let all: Vec<Json> = contexts.iter().map(shown).collect::<Done<_>>()?;
+            if out.json {
+                return Ok(out.data(&all.into())?);
+            }
+            if all.is_empty() {
+                out.note("No contexts. cms context add NAME --url U makes one.");
+            }
+            let columns = ["name", "url", "used", "username"];
+            let row = |context: &Json| columns.map(|column| text(&context[column])).to_vec();
+            Ok(table::rows(out, &columns, &all.iter().map(row).collect::<Vec<_>>())?)
+        }
+        ContextCommand::Add { name } => {
+            let url = global.url.as_deref().ok_or_else(|| Failure::usage("--url is missing: the address of the site"))?;
+            let url = cms_http::client::address(url).map_err(|e| Failure::usage(e.to_string()))?;
+            Contexts::change(|contexts| contexts.add(&name, url))?;
+            one(out, &name)
+        }
+        ContextCommand::Use { name } => {
+            Contexts::change(|contexts| if contexts.choose(&name) { Ok(()) } else { Err(unknown(&name)) })?;
+            one(out, &name)
+        }
+        ContextCommand::Show { name } => {
+            let chosen = || Contexts::load().map(|contexts| contexts.used().map(|(name, _)| name.to_owned()));
+            let name = match name.or_else(|| global.context.clone()) {
+                Some(name) => name,
+                None => chosen()?.ok_or_else(|| {
+                    Failure::new(Exit::NotFound, "no context is chosen").hint("cms context use NAME, or name one with --context")
+                })?,
+            };
+            one(out, &name)
+        }
+        ContextCommand::Remove { name } => {
+            Contexts::change(|contexts| if contexts.remove(&name) { Ok(()) } else { Err(unknown(&name)) })?;
+            out.note(&format!("The context {name} is forgotten."));
+            if out.json { Ok(out.data(&json!({"deleted": [name]}))?) } else { Ok(()) }
+        }
+    }
+}
+
+fn one(out: &Output, name: &str) -> Done {
+    let contexts = Contexts::load()?;
+    let found = contexts.iter().find(|(known, ..)| *known == name).ok_or_else(|| unknown(name))?;
+    let context = shown(found)?;
+    if out.json {
+        return Ok(out.data(&context)?);
+    }
+    let rows = ["name", "url", "used", "username", "expires_at"].map(|column| vec![column.to_owned(), text(&context[column])]);
+    Ok(table::rows(out, &["context", "value"], &rows)?)
+}
+
+/// A context with who is logged in there, as far as it is known here.
+fn shown((name, url, used): (&str, &str, bool)) -> Done<Json> {
+    let session = Sessions::at(url)?;
+    let (username, expires_at) = session.map(|session| (session.username, session.expires_at)).unzip();
+    Ok(json!({"name": name, "url": url, "used": used, "username": username, "expires_at": expires_at}))
+}
+
+fn unknown(name: &str) -> Failure {
+    Failure::new(Exit::NotFound, format!("there is no context {name:?}")).hint("cms context list")
+}

@@ -1,0 +1,29 @@
+//! `cms logout`: ends the session at a running site
+
+use cms_http::client::{Ask, ClientError, Credential};
+use serde_json::json;
+
+use crate::{args::Global, contexts::Sessions, failure::Done, output::Output, site, target::Target};
+
+pub(crate) async fn run(global: &Global, out: &Output) -> Done {
+    let (url, _) = Target::address_only(global, "cms logout")?;
+    let session = Sessions::at(&url)?;
+    let ended = match &session {
+        Some(session) => {
+            let client = site::client(&url, &Credential::Session(session.token.clone()))?;
+            match client.send(Ask::post("/api/backend/auth/logout")).await {
+                Ok(_) => true,
+                // It had ended before.
+                Err(ClientError::Problem { code, .. }) if code == "login_required" => false,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        None => false,
+    };
+    Sessions::forget(&url)?;
+    if out.json {
+        return Ok(out.data(&json!({"url": url, "ended": ended}))?);
+    }
+    out.note(&if ended { format!("Logged out at {url}.") } else { format!("Nobody was logged in at {url}.") });
+    Ok(())
+}

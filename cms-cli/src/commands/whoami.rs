@@ -1,0 +1,45 @@
+//! `cms whoami`: who I am, and which site commands are about here
+
+use cms_http::client::Ask;
+use serde_json::{Value as Json, json};
+
+use crate::{
+    args::Global,
+    failure::Done,
+    output::Output,
+    record::{names, text},
+    site::{self, Site},
+    table,
+    target::Target,
+};
+
+pub(crate) async fn run(global: &Global, out: &Output) -> Done {
+    let target = Target::of(global)?;
+    let mut me = match &target {
+        // Keys belong to programs: nothing tells them about a person.
+        Target::Address { .. } if site::api_key(global)?.is_some() => json!({"id": null, "username": null, "api_key": true}),
+        _ => {
+            let site = Site::open(global, &target, out).await?;
+            let answer = site.client.send(Ask::get("/api/backend/auth/me")).await;
+            site.close().await;
+            answer?.json()?["data"].take()
+        }
+    };
+    me["site"] = target.to_string().into();
+    if out.json {
+        return Ok(out.data(&me)?);
+    }
+    let user = if me["api_key"] == true { "an API key".to_owned() } else { text(&me["username"]) };
+    let mut rows = vec![["site".to_owned(), target.to_string()], ["user".to_owned(), user]];
+    if me["id"].is_number() {
+        let rights = match &me["rights"] {
+            Json::Array(keys) => keys.iter().map(text).collect::<Vec<_>>().join(" "),
+            _ => "everything".to_owned(),
+        };
+        rows.push(["groups".to_owned(), names(&me["groups"])]);
+        rows.push(["rights".to_owned(), rights]);
+        rows.push(["recovery codes left".to_owned(), text(&me["recovery_codes"])]);
+        rows.push(["session ends".to_owned(), text(&me["expires_at"])]);
+    }
+    Ok(table::rows(out, &["what", "value"], &rows.into_iter().map(Vec::from).collect::<Vec<_>>())?)
+}

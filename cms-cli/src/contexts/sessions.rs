@@ -1,0 +1,55 @@
+//! Sessions at running sites, by address.
+
+use std::collections::BTreeMap;
+
+use cms_core::settings::Secret;
+use serde::{Deserialize, Serialize, Serializer};
+
+use super::store::Store;
+use crate::failure::Done;
+
+const FILE: &str = "sessions.toml";
+
+/// What `sessions.toml` holds.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default)]
+pub(crate) struct Sessions {
+    sessions: BTreeMap<String, Session>,
+}
+
+/// A session at one address.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Session {
+    #[serde(serialize_with = "exposed")]
+    pub(crate) token: Secret,
+    pub(crate) username: String,
+    pub(crate) expires_at: String,
+}
+
+/// The file is the one place where tokens are kept.
+fn exposed<S: Serializer>(token: &Secret, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(token.expose())
+}
+
+impl Sessions {
+    /// The session at an address, if there is one.
+    pub(crate) fn at(url: &str) -> Done<Option<Session>> {
+        let Some(store) = Store::find()? else { return Ok(None) };
+        Ok(store.read::<Self>(FILE)?.sessions.remove(url))
+    }
+
+    /// Keeps a session in place of the one before.
+    pub(crate) fn keep(url: &str, session: Session) -> Done {
+        Store::make()?.change(FILE, |kept: &mut Self| {
+            kept.sessions.insert(url.to_owned(), session);
+            Ok(())
+        })
+    }
+
+    pub(crate) fn forget(url: &str) -> Done {
+        Store::make()?.change(FILE, |kept: &mut Self| {
+            kept.sessions.remove(url);
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,112 @@
+//! Which site a command is about.
+//!
+//! The first that is there: `--url`, `--context` (or `CMS_CONTEXT`), `CMS_URL`, the folder of `--dir` (or `CMS_DIR`), the present
+//! folder when it holds a site, the context chosen by `cms context use`. So a chosen context never takes over a command in a site's
+//! folder, nor one that names a folder.
+
+use std::{fmt, path::PathBuf};
+
+use cms_core::settings::{Settings, environment};
+
+use crate::{
+    args::Global,
+    contexts::Contexts,
+    exit::Exit,
+    failure::{Done, Failure},
+    site,
+};
+
+/// A site, not yet opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// Opened in this process.
+    Folder(PathBuf),
+    /// Asked over HTTP.
+    Address {
+        /// In its one spelling.
+        url: String,
+        /// The name that led here.
+        context: Option<String>,
+    },
+}
+
+impl Target {
+    pub(crate) fn of(global: &Global) -> Done<Self> {
+        if let Some(address) = Self::named(global)? {
+            return Ok(address);
+        }
+        let folder = Self::Folder(global.dir().to_owned());
+        // Settings that cannot be read are those of a site too.
+        let holds_site = || Settings::load(global.dir(), environment(), &[]).map_or(true, |loaded| site::is_site(&loaded));
+        if global.names_dir() || holds_site() {
+            return Ok(folder);
+        }
+        let contexts = Contexts::load()?;
+        match contexts.used() {
+            Some((name, url)) => Self::address(url, Some(name)),
+            None => Ok(folder),
+        }
+    }
+
+    /// The address that the command line or the environment names.
+    fn named(global: &Global) -> Done<Option<Self>> {
+        if let Some(url) = &global.url {
+            return Self::address(url, None).map(Some);
+        }
+        if let Some(name) = &global.context {
+            let contexts = Contexts::load()?;
+            let url = contexts.url(name).ok_or_else(|| {
+                Failure::new(Exit::NotFound, format!("there is no context {name:?}"))
+                    .hint(format!("cms context list, or cms context add {name} --url U"))
+            })?;
+            return Self::address(url, Some(name)).map(Some);
+        }
+        let url = std::env::var("CMS_URL").ok().filter(|url| !url.trim().is_empty());
+        url.map(|url| Self::address(&url, None)).transpose()
+    }
+
+    fn address(url: &str, context: Option<&str>) -> Done<Self> {
+        let url = cms_http::client::address(url).map_err(|e| Failure::usage(e.to_string()))?;
+        Ok(Self::Address { url, context: context.map(str::to_owned) })
+    }
+
+    /// The folder for a command that works on nothing else; a chosen context does not concern it.
+    pub(crate) fn folder_only(global: &Global, what: &str) -> Done<PathBuf> {
+        match Self::named(global)? {
+            None => Ok(global.dir().to_owned()),
+            Some(_) => Err(Failure::usage(format!("{what} works on the site's folder, not on an address"))
+                .hint("run it on the server with --dir, without --url, --context, CMS_URL and CMS_CONTEXT")),
+        }
+    }
+
+    /// The address for a command that works on nothing else.
+    pub(crate) fn address_only(global: &Global, what: &str) -> Done<(String, Option<String>)> {
+        match Self::of(global)? {
+            Self::Address { url, context } => Ok((url, context)),
+            Self::Folder(dir) => Err(Failure::usage(format!(
+                "{what} is for a running site; whoever can open the folder {} needs no login there",
+                dir.display()
+            ))
+            .hint("the same with --url U or --context NAME")),
+        }
+    }
+
+    /// The option that leads to this address again.
+    pub(crate) fn option(&self) -> String {
+        match self {
+            Self::Folder(dir) => format!("--dir {}", dir.display()),
+            Self::Address { context: Some(name), .. } => format!("--context {name}"),
+            Self::Address { url, .. } => format!("--url {url}"),
+        }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Folder(dir) => write!(f, "{}", dir.display()),
+            Self::Address { url, context: None } => f.write_str(url),
+            Self::Address { url, context: Some(name) } => write!(f, "{url} (context {name})"),
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Webhooks by the real binary: made, queued, delivered by `process-webhooks`, sent again.
+
+use std::{
+    io::{Read, Write},
+    net::TcpListener,
+    sync::mpsc,
+};
+
+use crate::support::{command, finish, site};
+
+/// Answers every request with 200 and passes on what came.
+fn receiver() -> (String, mpsc::Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}/hook", listener.local_addr().expect("an address"));
+    let (sender, received) = mpsc::channel();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.expect("a connection");
+            let mut request = Vec::new();
+            let mut part = [0; 4096];
+            while !String::from_utf8_lossy(&request).contains("\"event\"") {
+                let length = stream.read(&mut part).expect("a request");
+                request.extend_from_slice(&part[..length]);
+                if length == 0 {
+                    break;
+                }
+            }
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+            let _ = sender.send(String::from_utf8_lossy(&request).into_owned());
+        }
+    });
+    (url, received)
+}
+
+#[test]
+fn deliveries_are_made_by_cron_and_sent_again_by_hand() {
+    let dir = site();
+    let (url, received) = receiver();
+    let cms = |arguments: &[&str]| {
+        let mut command = command(dir.path());
+        command.env("CMS_WEBHOOKS__ALLOW_HTTP", "true").env("CMS_WEBHOOKS__ALLOW_CIDRS", "127.0.0.1/32").args(arguments);
+        command
+    };
+    let run = |arguments: &[&str]| finish(cms(arguments), None);
+    let secret = run(&["webhooks", "create", "-q", "--name", "w", "--url", &url, "--event", "item.*"]).ok();
+    assert!(secret.starts_with("whsec_"), "{secret}");
+    assert!(run(&["webhooks", "ping", "1"]).ok().contains("delivered"));
+    assert!(received.recv().expect("a ping").contains("webhook.ping"));
+
+    finish(cms(&["items", "create", "notes", "-"]), Some(r#"{"text": "a"}"#)).ok();
+    let stats = run(&["queue", "stats", "--json"]).json();
+    assert_eq!(stats["data"]["by_status"]["pending"], 1);
+    run(&["queue", "retry", "1", "--json"]).json();
+    let done = run(&["process-webhooks", "--time-limit=25", "--json"]).json();
+    assert_eq!((&done["data"]["drained"], &done["data"]["delivered"]), (&true.into(), &1.into()));
+    let delivery = received.recv().expect("a delivery");
+    assert!(delivery.contains("x-webhook-signature: ") && delivery.contains("item.notes.created"), "{delivery}");
+    assert!(run(&["webhooks", "deliveries", "show", "1"]).ok().contains("item.notes.created"));
+    assert_eq!(run(&["webhooks", "deliveries", "redeliver", "1", "--json"]).json()["data"]["queued"], 1);
+    run(&["queue", "cancel", "2", "--yes", "--json"]).json();
+    run(&["queue", "cancel", "2", "--yes"]).fails(6);
+    run(&["webhooks", "deliveries", "redeliver", "--status", "delivered", "--expect", "7"]).fails(6);
+    run(&["process-webhooks", "--time-limit=11"]).fails(2);
+    run(&["process-webhooks", "--url", "http://127.0.0.1:1"]).fails(2);
+    let listed = run(&["webhooks", "list"]).ok();
+    assert!(!listed.contains(secret.trim()), "{listed}");
+}
