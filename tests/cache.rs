@@ -145,6 +145,12 @@ async fn what_differs_is_kept_apart() {
     assert_eq!(asked(site.ask("GET /api/pages?view=home&language=de")).await, "MISS");
     assert_eq!(asked(site.ask("GET /api/pages?language=de&view=home")).await, "HIT", "the order of parameters does not matter");
     assert_eq!(asked(site.ask("GET /api/pages?view=home&language=en")).await, "MISS");
+    for crafted in ["4:view=home", "4:4:viewhome"] {
+        let ask =
+            |query: &str| site.ask(&format!("GET /api/pages?{query}")).header("host", format!("c{}.example", crafted.len()));
+        assert_eq!(asked(ask(&format!("language=de%0A{crafted}"))).await, "MISS");
+        assert_eq!(asked(ask("language=de&view=home")).await, "MISS", "a value cannot look like a parameter");
+    }
     let missing = site.ask("GET /api/pages?view=nothing").refused(404, "not_found").await;
     assert_eq!(state(&missing), "-");
     site.admin("POST /api/backend/item?table=pages")
@@ -183,6 +189,57 @@ async fn settings_and_clears_are_in_force_at_once() {
     }
     site.admin("DELETE /api/backend/cache?path=pages").refused(400, "bad_query").await;
     site.ask("GET /api/backend/cache").refused(401, "login_required").await;
+}
+
+#[tokio::test]
+async fn prefixes_have_the_spelling_of_paths() {
+    let site = site().await;
+    let shown = site.admin("PATCH /api/backend/cache").json(json!({"exclude": ["/api/some-thing"]})).expect(200).await.data();
+    assert_eq!(shown["exclude"], json!(["/api/some_thing"]));
+    for prefix in ["/api/pages?view=home", "/api/p%61ges", "/api/pages#a"] {
+        site.admin("PATCH /api/backend/cache").json(json!({"exclude": [prefix]})).refused(422, "validation_failed").await;
+    }
+    site.admin("DELETE /api/backend/cache?path=/api/pages%3Fview=home").refused(400, "bad_query").await;
+    let rules = Site::builder().await.settings(|s| s.cache.exclude = vec!["/api/some-thing".to_owned()]).open().await;
+    assert_eq!(rules.cms.cache_rules().await.unwrap().settings.exclude, ["/api/some_thing"]);
+}
+
+#[tokio::test]
+async fn a_change_of_one_setting_leaves_what_another_process_has_changed() {
+    let site = site().await;
+    let (cms, _api) = beside(&site).await;
+    let mut change = cms.change(cms_core::Actor::Operator).await.unwrap();
+    let off = serde_json::from_value(json!({"enabled": false})).unwrap();
+    cms.change_cache(&mut change, off).await.unwrap();
+    change.commit().await.unwrap();
+    let settings = site.admin("PATCH /api/backend/cache").json(json!({"ttl_s": 10})).expect(200).await.data();
+    assert_eq!((&settings["enabled"], &settings["ttl_s"]), (&json!(false), &json!(10)));
+}
+
+#[tokio::test]
+async fn of_two_clears_at_once_both_count() {
+    let site = site().await;
+    site.ask("GET /api/settings").expect(200).await;
+    let clear = async |change: &mut cms_core::Change, prefix: &str| site.cms.clear_cache(change, prefix).await.unwrap();
+    let mut first = site.cms.change(cms_core::Actor::Operator).await.unwrap();
+    clear(&mut first, "/api/pages").await;
+    let second = async {
+        let mut second = site.cms.change(cms_core::Actor::Operator).await.unwrap();
+        clear(&mut second, "/api/menu").await;
+        second.commit().await.unwrap();
+    };
+    let mut second = std::pin::pin!(second);
+    // It waits for the first, or else it overtakes.
+    let overtaken = tokio::time::timeout(std::time::Duration::from_millis(200), &mut second).await.is_ok();
+    site.ask(HOME).expect(200).await;
+    let rest = async {
+        if !overtaken {
+            second.await;
+        }
+    };
+    let (committed, ()) = tokio::join!(first.commit(), rest);
+    committed.unwrap();
+    assert_eq!(asked(site.ask(HOME)).await, "MISS");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

@@ -65,7 +65,7 @@ async fn each_refusal_has_its_code() {
     }
     site.ask(&format!("GET /api/pages?x-api-key={pages}")).expect(200).await;
     site.ask(&format!("{ITEM}&api_key={items}")).refused(401, "login_required").await;
-    site.ask(ITEM).header("authorization", &format!("Bearer {items}")).refused(401, "login_required").await;
+    site.ask(ITEM).header("authorization", format!("Bearer {items}")).refused(401, "login_required").await;
     site.ask(ITEM).key(&items).key(&items).refused(400, "bad_query").await;
 }
 

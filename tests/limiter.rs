@@ -115,9 +115,15 @@ async fn what_is_counted_as_one_client() {
     // Who is no trusted proxy cannot speak for others.
     for n in 0..100 {
         let ask = site.ask("GET /api/settings").peer(Peer("203.0.113.5:1".parse().unwrap()));
-        ask.header("x-forwarded-for", &format!("192.0.2.{n}")).expect(200).await;
+        ask.header("x-forwarded-for", format!("192.0.2.{n}")).expect(200).await;
     }
     site.ask("GET /api/settings").peer(Peer("203.0.113.5:2".parse().unwrap())).refused(429, "rate_limited").await;
+    // Bytes that are no text are part of what cannot be trusted; what the proxy wrote behind them counts.
+    let spoofed = || site.ask("GET /api/settings").peer(Peer("10.0.0.1:1".parse().unwrap())).header("x-forwarded-for", "6.6.6.6");
+    for _ in 0..100 {
+        spoofed().header("x-forwarded-for", b"\xff, 198.51.100.7").expect(200).await;
+    }
+    spoofed().header("x-forwarded-for", "198.51.100.7").refused(429, "rate_limited").await;
 }
 
 #[tokio::test]
@@ -158,4 +164,36 @@ async fn metrics_are_for_those_nearby() {
     metrics("[::1]:1").expect(200).await;
     metrics("198.51.100.1:1").refused(403, "permission_denied").await;
     metrics("127.0.0.1:1").header("x-forwarded-for", "198.51.100.1").refused(403, "permission_denied").await;
+    metrics("127.0.0.1:1").header("forwarded", "for=198.51.100.1").refused(403, "permission_denied").await;
+    site.ask("GET /metrics").refused(403, "permission_denied").await;
+}
+
+#[tokio::test]
+async fn who_cannot_be_told_apart_speaks_for_nobody() {
+    let change = |s: &mut cms_core::settings::Settings| {
+        s.limiter.store = LimiterStore::Memory;
+        s.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
+    };
+    let site = Site::builder().await.settings(change).open().await;
+    for n in 0..100 {
+        site.ask("GET /api/settings").header("x-forwarded-for", format!("192.0.2.{n}")).expect(200).await;
+    }
+    site.ask("GET /api/settings").header("x-forwarded-for", "192.0.2.200").refused(429, "rate_limited").await;
+}
+
+#[tokio::test]
+async fn one_owner_is_found_among_many() {
+    let site = site().await;
+    for n in 0..1500_u32 {
+        let address = format!("198.51.{}.{}", n / 250, n % 250);
+        from(&site, &address, "GET /api/settings", None).await;
+        from(&site, &address, "GET /api/settings", None).await;
+    }
+    from(&site, "2001:db8::5", "GET /api/settings", None).await;
+    let used = async |owner: &str| {
+        site.admin(&format!("GET /api/backend/limits?owner={owner}")).expect(200).await.data()["used"].clone()
+    };
+    assert_eq!(used("ip:2001:db8::7").await[0]["remaining"], 99, "any address of the network names it");
+    assert_eq!(used("ip:192.0.2.1").await, serde_json::json!([]));
+    site.admin("GET /api/backend/limits?owner=somebody").refused(400, "bad_query").await;
 }

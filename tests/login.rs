@@ -37,7 +37,7 @@ async fn a_first_login_sets_the_second_factor_up_and_later_ones_need_it() {
     assert_eq!(cookie, format!("cms_session={token}; Max-Age=604800; Path=/api; HttpOnly; Secure; SameSite=Strict"));
     assert_eq!((&done["user"]["username"], &done["expires_at"]), (&json!("Ana"), &json!("2026-11-28T09:30:00Z")));
     assert_eq!(done["recovery_codes"].as_array().unwrap().len(), 8);
-    let me = site.ask("GET /api/backend/auth/me").header("authorization", &format!("Bearer {token}")).expect(200).await.data();
+    let me = site.ask("GET /api/backend/auth/me").header("authorization", format!("Bearer {token}")).expect(200).await.data();
     assert_eq!((&me["rights"], &me["recovery_codes"]), (&json!(["pages_pages_view"]), &json!(8)));
 
     site.clock.advance(30_000);
@@ -47,8 +47,8 @@ async fn a_first_login_sets_the_second_factor_up_and_later_ones_need_it() {
     assert!(done["token"].is_string() && done.get("recovery_codes").is_none());
     let events = site.database.count("select count(*) from cms_events where name = 'auth.login'").await;
     assert_eq!(events, 2);
-    site.ask("POST /api/backend/auth/logout").header("authorization", &format!("Bearer {token}")).expect(204).await;
-    site.ask("GET /api/backend/auth/me").header("authorization", &format!("Bearer {token}")).refused(401, "login_required").await;
+    site.ask("POST /api/backend/auth/logout").header("authorization", format!("Bearer {token}")).expect(204).await;
+    site.ask("GET /api/backend/auth/me").header("authorization", format!("Bearer {token}")).refused(401, "login_required").await;
     assert_eq!(site.database.count("select count(*) from cms_events where name = 'auth.logout'").await, 1);
 }
 

@@ -48,6 +48,8 @@ mod rights_matrix;
 mod schema;
 /// Sessions: how long, for whom, and what a cookie may do.
 mod sessions;
+/// Replies kept in a real Redis: for all processes, and without when it is away.
+mod shared_replies;
 /// How many statements a request costs.
 mod statements;
 /// Two databases made by others: adopted, read and written on both engines.

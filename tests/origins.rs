@@ -130,6 +130,8 @@ async fn pages_are_judged_only_where_the_api_is() {
         ("api.example:8080", "http://api.example", 403),
         ("[::1]:8080", "http://[::1]:8080", 200),
         ("user@api.example", "https://api.example", 403),
+        ("www.example", "https://www.example", 200),
+        ("www.example", "http://www.example", 403),
         ("", "https://api.example", 403),
     ] {
         let reply = site.ask(PAGES).header("host", host).header("origin", origin).send().await;

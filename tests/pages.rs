@@ -54,6 +54,8 @@ async fn pages_are_listed_and_found_when_published() {
                 assert_eq!((&reply.data()["id"], &reply.data()["rows"]), (&json!(id), &json!([])), "{query}");
                 let tag = reply.header("etag").to_owned();
                 let again = site.ask(&format!("GET /api/pages?{query}")).header("if-none-match", &tag).expect(304).await;
+                let lines = site.ask(&format!("GET /api/pages?{query}")).header("if-none-match", "\"other\"");
+                lines.header("if-none-match", format!("\"a,b\", W/{tag}")).expect(304).await;
                 assert!(again.body.is_empty());
             }
             None => drop(ask.refused(404, "not_found").await),
@@ -95,6 +97,9 @@ async fn the_sitemap_lists_published_pages_with_https_links() {
         .expect(201)
         .await;
     assert!(named.ask("GET /sitemap.xml").expect(200).await.text().contains("<loc>https://site.example/a</loc>"));
+    // RFC 9112, 3.2.2: the address asked for counts, not the header beside it.
+    let absolute = site.ask("GET http://a.example/sitemap.xml").header("host", "b.example").expect(200).await;
+    assert!(absolute.text().contains("<loc>https://a.example/about"), "{}", absolute.text());
 }
 
 #[tokio::test]

@@ -1,77 +1,20 @@
-//! The limiter's buckets in a real Redis. Runs when `CMS_TEST_REDIS` names the server's binary, such as `redis-server`.
+//! The limiter's buckets in a real Redis.
 
-use std::{
-    process::{Child, Command, Stdio},
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use cms_core::settings::{LimiterStore, Secret};
 
 use crate::support::{
-    Site, TestDatabase,
+    Redis, Site, TestDatabase,
     process::{self, Served},
 };
 
-struct Redis {
-    binary: String,
-    port: u16,
-    child: Child,
-}
-
-impl Redis {
-    /// None, said loudly, where no server is to be had.
-    fn start() -> Option<Self> {
-        let Ok(binary) = std::env::var("CMS_TEST_REDIS") else {
-            println!("skipped: CMS_TEST_REDIS names no redis-server");
-            return None;
-        };
-        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let child = Self::spawn(&binary, port);
-        Some(Self { binary, port, child })
-    }
-
-    fn spawn(binary: &str, port: u16) -> Child {
-        let port = port.to_string();
-        let arguments = ["--port", &port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"];
-        let child = Command::new(binary).args(arguments).stdout(Stdio::null()).spawn().expect("CMS_TEST_REDIS starts");
-        let began = Instant::now();
-        while std::net::TcpStream::connect(format!("127.0.0.1:{port}")).is_err() {
-            assert!(began.elapsed() < Duration::from_secs(10), "redis does not answer");
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        child
-    }
-
-    fn url(&self) -> String {
-        format!("redis://127.0.0.1:{}/", self.port)
-    }
-
-    fn signal(&self, name: &str) {
-        assert!(Command::new("kill").args([name, &self.child.id().to_string()]).status().unwrap().success());
-    }
-
-    fn stop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-
-    fn restart(&mut self) {
-        self.child = Self::spawn(&self.binary, self.port);
-    }
-
-    async fn site(&self) -> Site {
-        let change = |s: &mut cms_core::settings::Settings| {
-            s.limiter.store = LimiterStore::Redis;
-            s.redis_url = Some(Secret::new(self.url()));
-        };
-        Site::builder().await.settings(change).open().await
-    }
-}
-
-impl Drop for Redis {
-    fn drop(&mut self) {
-        self.stop();
-    }
+async fn site(redis: &Redis) -> Site {
+    let change = |s: &mut cms_core::settings::Settings| {
+        s.limiter.store = LimiterStore::Redis;
+        s.redis_url = Some(Secret::new(redis.url()));
+    };
+    Site::builder().await.settings(change).open().await
 }
 
 async fn state(site: &Site) -> String {
@@ -92,7 +35,7 @@ async fn becomes(site: &Site, wanted: &str) -> Duration {
 #[tokio::test]
 async fn buckets_are_as_in_memory() {
     let Some(redis) = Redis::start() else { return };
-    let site = redis.site().await;
+    let site = site(&redis).await;
     let key = site.key(&["*"]).await;
     for n in 1..=60 {
         let reply = site.ask("GET /api/settings").key(&key).expect(200).await;
@@ -105,17 +48,17 @@ async fn buckets_are_as_in_memory() {
         }
     };
     assert_eq!((refused.status.as_u16(), refused.header("retry-after"), refused.header("x-ratelimit-limit")), (429, "1", "60"));
-    let used = site.cms.limiter().used().await.unwrap();
+    let used = site.cms.limiter().used(None).await.unwrap();
     assert_eq!((used[0].owner.as_str(), used[0].bucket, used[0].remaining, used[0].limit), ("key:2", "key", 0, 60));
     site.cms.limiter().reset("key:2").await.unwrap();
     site.ask("GET /api/settings").key(&key).expect(200).await;
     for _ in 0..30 {
         site.ask("POST /api/formfunnel/start").send().await;
     }
-    let both = site.cms.limiter().used().await.unwrap();
+    let both = site.cms.limiter().used(None).await.unwrap();
     assert!(both.iter().any(|used| used.bucket == "formfunnel/start") && both.iter().any(|used| used.bucket == "public"));
     site.cms.limiter().reset("ip:127.0.0.1").await.unwrap();
-    assert!(site.cms.limiter().used().await.unwrap().iter().all(|used| used.owner != "ip:127.0.0.1"));
+    assert!(site.cms.limiter().used(None).await.unwrap().iter().all(|used| used.owner != "ip:127.0.0.1"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -137,7 +80,7 @@ async fn two_processes_share_one_bucket() {
 #[tokio::test]
 async fn stopped_in_the_middle_and_back_by_itself() {
     let Some(mut redis) = Redis::start() else { return };
-    let site = redis.site().await;
+    let site = site(&redis).await;
     site.ask("GET /api/settings").expect(200).await;
     assert_eq!(state(&site).await, "redis");
     redis.stop();
@@ -152,7 +95,7 @@ async fn stopped_in_the_middle_and_back_by_itself() {
 #[tokio::test]
 async fn nobody_waits_for_a_redis_that_hangs() {
     let Some(redis) = Redis::start() else { return };
-    let site = redis.site().await;
+    let site = site(&redis).await;
     site.ask("GET /api/settings").expect(200).await;
     redis.signal("-STOP");
     let mut slowest = Duration::ZERO;
@@ -165,4 +108,37 @@ async fn nobody_waits_for_a_redis_that_hangs() {
     assert_eq!(state(&site).await, "redis_away");
     redis.signal("-CONT");
     becomes(&site, "redis").await;
+}
+
+#[tokio::test]
+async fn a_server_that_became_a_replica_is_away() {
+    let Some(redis) = Redis::start() else { return };
+    let site = site(&redis).await;
+    site.ask("GET /api/settings").expect(200).await;
+    redis.send("REPLICAOF 127.0.0.1 1");
+    becomes(&site, "redis_away").await;
+    // It answers, and does not count: nobody may go back and forth.
+    for _ in 0..50 {
+        assert_eq!(state(&site).await, "redis_away");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    redis.send("REPLICAOF NO ONE");
+    becomes(&site, "redis").await;
+}
+
+#[tokio::test]
+async fn sites_on_one_redis_do_not_count_together() {
+    let Some(redis) = Redis::start() else { return };
+    let one = site(&redis).await;
+    let change = |s: &mut cms_core::settings::Settings| {
+        s.limiter.store = LimiterStore::Redis;
+        s.redis_url = Some(Secret::new(redis.url()));
+        s.encryption_key = Some(Secret::new("HxwdHhscGRoXGBUWExQREg8QDQ4LDAkKBwgFBgMEAQI="));
+    };
+    let other = Site::builder().await.settings(change).open().await;
+    for _ in 0..5 {
+        one.ask("GET /api/settings").expect(200).await;
+    }
+    assert_eq!(other.ask("GET /api/settings").expect(200).await.header("x-ratelimit-remaining"), "99");
+    assert!(other.cms.limiter().used(Some("ip:127.0.0.1")).await.unwrap()[0].remaining >= 99);
 }

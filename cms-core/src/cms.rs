@@ -19,6 +19,7 @@ use crate::{
         cache::Followed,
         limiter::Limiter,
         origins::{Active, Origins},
+        redis::Redis,
     },
 };
 
@@ -56,6 +57,7 @@ struct Inner {
     tables: ArcSwap<Tables>,
     plugins: Vec<PluginState>,
     usage: Usage,
+    redis: Option<Redis>,
     keys: Known,
     limiter: Limiter,
     origins: Active,
@@ -124,6 +126,7 @@ impl Builder {
         settings.validate().map_err(invalid)?;
         let zone = TimeZone::get(&settings.timezone).map_err(|e| Error::invalid_field("timezone", "unknown", e.to_string()))?;
         let vault = Vault::new(settings.encryption_key.iter().chain(&settings.old_encryption_keys), random.clone())?;
+        let redis = Redis::of(&settings)?;
         let db = Db::open(&settings.database().map_err(invalid)?).await?;
         let steps = db.migrate(&clock, &random, settings.migrate).await?;
         if !settings.migrate && steps.iter().any(|step| !step.applied) {
@@ -133,7 +136,7 @@ impl Builder {
             ));
         }
         let cache = Followed::new(&settings.cache);
-        let limiter = Limiter::new(&settings, clock.clone())?;
+        let limiter = Limiter::new(&settings, redis.as_ref(), clock.clone());
         let passwords = Passwords::new(settings.password_salt.clone());
         let inner = Inner {
             db,
@@ -146,6 +149,7 @@ impl Builder {
             tables: ArcSwap::default(),
             plugins: Vec::new(),
             usage: Usage::default(),
+            redis,
             keys: Known::default(),
             limiter,
             origins: Active::default(),
@@ -341,6 +345,10 @@ impl Cms {
 
     pub(crate) fn active_origins(&self) -> &Active {
         &self.0.origins
+    }
+
+    pub(crate) fn redis(&self) -> Option<&Redis> {
+        self.0.redis.as_ref()
     }
 
     pub(crate) fn known_keys(&self) -> &Known {

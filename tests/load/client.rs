@@ -16,6 +16,8 @@ use tokio::{
 #[derive(Clone)]
 pub struct Request {
     head: String,
+    /// All from one address, instead of one for each.
+    flood: bool,
 }
 
 pub struct Sample {
@@ -24,6 +26,7 @@ pub struct Sample {
 
 pub struct Outcome {
     pub rate: f64,
+    pub sent: usize,
     pub refused: u64,
     pub p50: Duration,
     pub p99: Duration,
@@ -33,14 +36,18 @@ impl Request {
     pub fn new(target: &str, key: Option<&str>, etag: Option<String>) -> Self {
         let key = key.map(|key| format!("x-api-key: {key}\r\n")).unwrap_or_default();
         let etag = etag.map(|etag| format!("if-none-match: {etag}\r\n")).unwrap_or_default();
-        Self { head: format!("GET {target} HTTP/1.1\r\nhost: cms.example\r\n{key}{etag}x-forwarded-for: ") }
+        Self { head: format!("GET {target} HTTP/1.1\r\nhost: cms.example\r\n{key}{etag}x-forwarded-for: "), flood: false }
     }
 
-    /// Every request comes from another address, so that no bucket runs dry.
+    pub fn flood(self) -> Self {
+        Self { flood: true, ..self }
+    }
+
+    /// Every request comes from another address, so that no bucket runs dry; or it is a flood.
     fn bytes(&self, n: u32, into: &mut Vec<u8>) {
         use std::io::Write;
         into.clear();
-        let [_, b, c, d] = n.to_be_bytes();
+        let [_, b, c, d] = if self.flood { [0; 4] } else { n.to_be_bytes() };
         let _ = write!(into, "{}20.{b}.{c}.{d}\r\n\r\n", self.head);
     }
 
@@ -117,5 +124,6 @@ pub async fn run(address: SocketAddr, request: &Request, time: Duration) -> Outc
     latencies.sort_unstable();
     let at = |share: f64| latencies.get((latencies.len() as f64 * share) as usize).copied().unwrap_or_default();
     let refused = *refused.borrow();
-    Outcome { rate: latencies.len() as f64 / elapsed.as_secs_f64(), refused, p50: at(0.5), p99: at(0.99) }
+    let sent = latencies.len();
+    Outcome { rate: sent as f64 / elapsed.as_secs_f64(), sent, refused, p50: at(0.5), p99: at(0.99) }
 }

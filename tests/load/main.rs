@@ -1,7 +1,7 @@
 //! Load on the real `cms serve`, as ratios to a bare hyper server that sends the same bytes in the same minute.
 //!
 //! `cargo build --release -p cms-cli && cargo bench -p cms-tests --bench load`. Servers are pinned to core 0, this program to core 1.
-//! Loopback only; ends by itself after about two minutes.
+//! Loopback only; ends by itself after about two minutes, and `CMS_SOAK_S` seconds of soak more.
 
 mod bare;
 mod client;
@@ -88,4 +88,27 @@ async fn measure() {
         );
     }
     println!("after load: {} KiB resident (anonymous), {} KiB (keyed)", open.resident_kib(), keyed.resident_kib());
+    flood(&open).await;
+    if let Some(seconds) = std::env::var("CMS_SOAK_S").ok().and_then(|text| text.parse().ok()) {
+        let request = client::Request::new(CASES[0].target, None, None);
+        let (before, soaked) = (open.resident_kib(), client::run(open.address, &request, Duration::from_secs(seconds)).await);
+        println!("soak of {seconds} s: {:.0}/s, {before} KiB resident before, {} KiB after", soaked.rate, open.resident_kib());
+    }
+}
+
+/// One address that does not stop: what it gets, and what refusing costs.
+async fn flood(server: &site::Running) {
+    let request = client::Request::new(CASES[0].target, None, None).flood();
+    // The first empties the bucket.
+    client::run(server.address, &request, Duration::from_millis(200)).await;
+    let bare = site::Bare::start(&request.once(server.address).await.bytes);
+    let base = client::run(bare.address, &request, TIME).await;
+    let ours = client::run(server.address, &request, TIME).await;
+    println!(
+        "flood from one address: {:.3} % refused, {:.0}/s, {:.3} of bare; {} KiB resident after it",
+        ours.refused as f64 * 100.0 / ours.sent as f64,
+        ours.rate,
+        ours.rate / base.rate,
+        server.resident_kib()
+    );
 }

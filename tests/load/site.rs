@@ -124,7 +124,13 @@ impl Site {
 
     fn run(&self, arguments: &[&str], input: &str) -> String {
         let mut command = Command::new(&self.binary);
-        command.arg("--dir").arg(self.folder.path()).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command
+            .env_remove("CMS_SOAK_S")
+            .arg("--dir")
+            .arg(self.folder.path())
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
         let mut child = command.spawn().expect("started");
         child.stdin.take().expect("a pipe").write_all(input.as_bytes()).expect("written");
         let output = child.wait_with_output().expect("ended");
@@ -134,7 +140,7 @@ impl Site {
 
     pub fn serve(&self, variables: &[(&str, &str)]) -> Running {
         let mut command = pinned(self.binary.to_str().expect("a path"));
-        command.arg("--dir").arg(self.folder.path()).args(["serve", "--listen", "127.0.0.1:0"]);
+        command.env_remove("CMS_SOAK_S").arg("--dir").arg(self.folder.path()).args(["serve", "--listen", "127.0.0.1:0"]);
         let mut child = command.envs(variables.iter().copied()).stderr(Stdio::piped()).spawn().expect("started");
         let lines = child.stderr.take().expect("a pipe");
         Running::new(child, lines)

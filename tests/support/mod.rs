@@ -3,8 +3,10 @@
 pub mod database;
 pub mod people;
 pub mod process;
+pub mod redis;
 pub mod search;
 pub mod site;
 
 pub use database::TestDatabase;
+pub use redis::Redis;
 pub use site::{Ask, Reply, Site, SiteBuilder};

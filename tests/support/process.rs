@@ -92,8 +92,12 @@ impl Served {
 
     /// The whole reply to an anonymous GET.
     pub fn get(&self, path: &str) -> String {
-        let host = self.url.trim_start_matches("http://");
-        let mut stream = std::net::TcpStream::connect(host).unwrap();
+        self.get_as(self.url.trim_start_matches("http://"), path)
+    }
+
+    /// The same, asked by another name.
+    pub fn get_as(&self, host: &str, path: &str) -> String {
+        let mut stream = std::net::TcpStream::connect(self.url.trim_start_matches("http://")).unwrap();
         write!(stream, "GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n").unwrap();
         let mut reply = String::new();
         stream.read_to_string(&mut reply).unwrap();

@@ -138,7 +138,7 @@ impl Ask<'_> {
 
     /// A session's token.
     pub fn bearer(self, token: &str) -> Self {
-        self.header("authorization", &format!("Bearer {token}"))
+        self.header("authorization", format!("Bearer {token}"))
     }
 
     /// What an embedding server says of the request.
@@ -153,8 +153,8 @@ impl Ask<'_> {
         self
     }
 
-    pub fn header(mut self, name: &str, value: &str) -> Self {
-        self.request = self.request.header(name, value);
+    pub fn header(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
+        self.request = self.request.header(name, value.as_ref());
         self
     }
 

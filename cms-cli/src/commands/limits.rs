@@ -54,6 +54,10 @@ pub(crate) async fn run(out: &Output, site: &Site, command: &LimitsCommand) -> D
     let body = answer.json()?;
     let found = body["data"][part].as_array().ok_or_else(|| Failure::new(Exit::Failed, "the reply holds no buckets"))?;
     let rows: Vec<Vec<String>> = found.iter().map(|row| columns.iter().map(|column| text(&row[*column])).collect()).collect();
-    out.note(&format!("store: {}", text(&body["data"]["store"])));
+    let store = text(&body["data"]["store"]);
+    // A command that opens the folder has buckets of its own, which nobody uses.
+    let own = site.cms.is_some() && store != "redis" && store != "off";
+    let hint = if own { "; buckets in memory belong to the running service: ask it with --url" } else { "" };
+    out.note(&format!("store: {store}{hint}"));
     Ok(table::rows(out, columns, &rows)?)
 }

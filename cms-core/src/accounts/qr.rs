@@ -19,7 +19,7 @@ pub fn svg(text: &str) -> Result<String> {
 /// the terminal's theme; without colours it is right on dark themes.
 ///
 /// # Errors
-/// As [`svg`].
+/// As [`svg()`].
 pub fn terminal(text: &str) -> Result<String> {
     Ok(code(text)?.render::<Dense1x2>().dark_color(Dense1x2::Light).light_color(Dense1x2::Dark).build())
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Db, Pool};
-use crate::Result;
+use crate::{Code, Error, Result};
 
 pub(crate) mod sql {
     crate::db::statements! {
@@ -20,6 +20,8 @@ pub(crate) mod sql {
     pub(crate) const NOTIFY: &str = "notify cms_followed";
 }
 
+/// A connection that died unheard must not keep other processes' commits unnoticed.
+const PATIENCE: Duration = Duration::from_secs(2);
 /// How long other processes' commits may go unnoticed.
 #[cfg(feature = "postgres")]
 const POLL: Duration = Duration::from_millis(400);
@@ -76,7 +78,8 @@ impl Watch {
 impl Db {
     /// Reads all epochs; returns the tables whose epoch was new here.
     pub(crate) async fn catch_up(&self) -> Result<Vec<String>> {
-        let rows: Vec<(String, i64)> = self.all(sql::EPOCHS, Vec::new()).await?;
+        let rows = tokio::time::timeout(PATIENCE, self.all::<(String, i64)>(sql::EPOCHS, Vec::new())).await;
+        let rows = rows.map_err(|_| Error::new(Code::Unavailable, "The database does not say in time what has changed."))??;
         Ok(rows.into_iter().filter(|(table, epoch)| self.epochs.raise(table, *epoch)).map(|(table, _)| table).collect())
     }
 }

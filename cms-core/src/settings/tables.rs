@@ -81,7 +81,7 @@ pub struct Limiter {
 pub enum CacheStore {
     /// In this process.
     Memory,
-    /// In Redis, shared by all processes.
+    /// In this process, and in Redis for all processes.
     Redis,
 }
 

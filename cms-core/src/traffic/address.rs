@@ -10,7 +10,7 @@ use crate::settings::Cidr;
 /// ```
 /// use cms_core::traffic::address::client;
 /// let trusted = ["10.0.0.0/8".parse()?];
-/// let header = ["6.6.6.6, 203.0.113.7, 10.0.0.2"];
+/// let header = [&b"6.6.6.6, 203.0.113.7, 10.0.0.2"[..]];
 /// assert_eq!(client("10.0.0.1".parse()?, &trusted, header), "203.0.113.7".parse::<std::net::IpAddr>()?);
 /// assert_eq!(client("9.9.9.9".parse()?, &trusted, header), "9.9.9.9".parse::<std::net::IpAddr>()?);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -18,16 +18,16 @@ use crate::settings::Cidr;
 pub fn client<'a>(
     socket: IpAddr,
     trusted: &[Cidr],
-    header: impl IntoIterator<Item = &'a str, IntoIter: DoubleEndedIterator>,
+    header: impl IntoIterator<Item = &'a [u8], IntoIter: DoubleEndedIterator>,
 ) -> IpAddr {
     let is_proxy = |address: IpAddr| trusted.iter().any(|network| network.contains(address));
     let mut address = socket.to_canonical();
     if !is_proxy(address) {
         return address;
     }
-    for entry in header.into_iter().rev().flat_map(|line| line.rsplit(',')) {
-        // What is no address was written by nobody we trust: the last good one counts.
-        let Some(entry) = parse(entry.trim()) else { return address };
+    for entry in header.into_iter().rev().flat_map(|line| line.rsplit(|byte| *byte == b',')) {
+        // What is no address, or no text, was written by nobody we trust: the last good one counts.
+        let Some(entry) = std::str::from_utf8(entry).ok().and_then(|entry| parse(entry.trim())) else { return address };
         address = entry;
         if !is_proxy(address) {
             return address;
@@ -73,7 +73,7 @@ mod tests {
             ("::ffff:10.0.0.1", vec!["203.0.113.7"], "203.0.113.7"),
             ("fd00::1", vec!["::ffff:203.0.113.7"], "203.0.113.7"),
         ] {
-            let found = client(socket.parse().expect("socket"), &trusted, header.clone());
+            let found = client(socket.parse().expect("socket"), &trusted, header.iter().map(|line| line.as_bytes()));
             assert_eq!(found, expected.parse::<IpAddr>().expect("address"), "{socket} {header:?}");
         }
     }

@@ -4,3 +4,5 @@ pub mod address;
 pub mod cache;
 pub mod limiter;
 pub mod origins;
+#[cfg_attr(not(feature = "redis"), path = "no_redis.rs")]
+pub(crate) mod redis;

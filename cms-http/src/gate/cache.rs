@@ -1,6 +1,6 @@
 //! The cache's place in the gate: after it is known that nobody in particular asks.
 
-use http::{HeaderMap, Method, Uri, header};
+use http::{HeaderMap, Method, header};
 
 use super::{API_KEY, Caller, SESSION_COOKIE};
 use crate::{replies::Key, request::Canonical, routes::Route};
@@ -15,19 +15,22 @@ const MAX_QUERY: usize = 2048;
 
 /// The key of a request that may be answered from the cache: host, path and sorted query are all that a reply depends on. `tables`
 /// of the route say what it is made from.
-pub(super) fn key(request: &Canonical, uri: &Uri, route: Option<&Route>, caller: &Caller, logged_in: bool) -> Option<Key> {
+pub(super) fn key(request: &Canonical, route: &Route, caller: &Caller, logged_in: bool) -> Option<Key> {
     let is_read = request.method == Method::GET || request.method == Method::HEAD;
-    let depends = route.is_some_and(|route| !route.tables.is_empty());
-    if !is_read || !depends || logged_in || !matches!(caller, Caller::Anonymous) || shows_somebody(&request.headers) {
+    if !is_read
+        || route.tables.is_empty()
+        || logged_in
+        || !matches!(caller, Caller::Anonymous)
+        || shows_somebody(&request.headers)
+    {
         return None;
     }
-    let host = uri.authority().map(http::uri::Authority::as_str);
-    let host = host.or_else(|| request.headers.get(header::HOST).and_then(|host| host.to_str().ok())).unwrap_or_default();
+    let host = request.headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let length = request.query.iter().map(|(name, value)| name.len() + value.len() + 8).sum::<usize>();
     let mut key = Vec::with_capacity(host.len() + request.path.len() + length + 8);
     let mut add = |part: &str| {
         // Lengths keep one part from looking like another.
-        key.extend_from_slice(&(part.len() as u32).to_ne_bytes());
+        key.extend_from_slice(&(part.len() as u32).to_be_bytes());
         key.extend_from_slice(part.as_bytes());
     };
     add(host);

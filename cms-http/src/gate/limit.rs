@@ -1,6 +1,6 @@
 //! The limiter's place in the gate: whose bucket, and what the reply says of it.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use cms_core::{
     Cms, Code, Error, Result,
@@ -9,12 +9,13 @@ use cms_core::{
         limiter::{Owner, Quota, bucket},
     },
 };
-use http::{HeaderMap, HeaderName};
+use http::{HeaderMap, HeaderName, HeaderValue, header};
 
 use super::{Caller, Peer};
 use crate::reply::number;
 
 const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
+const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 
 /// Who is at the other end.
@@ -27,13 +28,16 @@ pub(crate) struct Client {
 }
 
 pub(super) fn client(cms: &Cms, proxy_header: &HeaderName, peer: Option<Peer>, headers: &HeaderMap) -> Client {
-    let socket = peer.map_or(IpAddr::from([127, 0, 0, 1]), |peer| peer.0.ip()).to_canonical();
+    // An embedding server that does not say who is there speaks for everybody: all are one, and nobody is near.
+    let Some(Peer(socket)) = peer else { return Client { address: Ipv4Addr::LOCALHOST.into(), passed_on: true } };
+    let socket = socket.ip().to_canonical();
     let settings = cms.settings();
     let trusted = settings.trusted_proxies.iter().any(|network| network.contains(socket));
     if !trusted {
-        return Client { address: socket, passed_on: headers.contains_key(proxy_header) };
+        let names = [proxy_header, &header::FORWARDED, &X_FORWARDED_FOR];
+        return Client { address: socket, passed_on: names.iter().any(|name| headers.contains_key(*name)) };
     }
-    let lines = headers.get_all(proxy_header).iter().filter_map(|line| line.to_str().ok());
+    let lines = headers.get_all(proxy_header).iter().map(HeaderValue::as_bytes);
     Client { address: address::client(socket, &settings.trusted_proxies, lines), passed_on: false }
 }
 
@@ -58,6 +62,6 @@ pub(crate) fn headers(quota: &Quota, headers: &mut HeaderMap) {
     headers.insert(LIMIT, number(quota.limit));
     headers.insert(REMAINING, number(quota.remaining));
     if let Some(seconds) = quota.retry_after_s {
-        headers.insert(http::header::RETRY_AFTER, number(seconds));
+        headers.insert(header::RETRY_AFTER, number(seconds));
     }
 }

@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 
 use bytes::Bytes;
 use cms_core::{Cms, Code, Error, Result, traffic::limiter::Quota};
-use http::{HeaderMap, HeaderName, Method, StatusCode, Uri, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use serde_json::Value as Json;
 
 pub use cache::FrontendLogin;
@@ -24,7 +24,7 @@ pub(crate) use rights::SESSION_COOKIE;
 use crate::{
     idempotency,
     kept::Kept,
-    replies::Basis,
+    replies::Asked,
     reply::Reply,
     request::Canonical,
     routes::{self, Access, Route},
@@ -74,9 +74,10 @@ impl Passage {
         B: http_body::Body,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let Arrival { method, uri, headers, peer, operator, logged_in } = arrival;
+        let Arrival { method, uri, mut headers, peer, operator, logged_in } = arrival;
+        asked_host(&uri, &mut headers);
         let client = limit::client(cms, &kept.proxy_header, peer, &headers);
-        let origin = if operator { Ok(None) } else { origin::judge(cms, &uri, &headers).await };
+        let origin = if operator { Ok(None) } else { origin::judge(cms, &headers).await };
         let request = Canonical::new(method, &uri, headers);
         // A request that cannot be read is counted too.
         let path = request.as_ref().map_or_else(|_| uri.path(), |request| request.path.as_str());
@@ -97,9 +98,9 @@ impl Passage {
         let from_page = origin.is_some();
         let request = request?;
         if origin.is_none() && !operator {
-            origin::judge_referer(cms, &uri, &request).await?;
+            origin::judge_referer(cms, &request).await?;
         }
-        check_host(cms, &uri, &request)?;
+        check_host(cms, &request)?;
         if let Some(reply) = origin.and_then(|_| origin::preflight(&request)) {
             return Ok(reply);
         }
@@ -122,14 +123,14 @@ impl Passage {
             None => None,
         };
         let call = Call { cms, kept, client, request: &request, caller: &self.caller, body: json, repetition };
-        let rules = match cache::key(&request, &uri, Some(route), &self.caller, logged_in) {
+        let rules = match cache::key(&request, route, &self.caller, logged_in) {
             Some(key) => Some((key, cms.cache_rules().await?)).filter(|(_, rules)| rules.may_keep(&request.path)),
             None => None,
         };
         let reply = match rules {
             Some((key, rules)) => {
-                let basis = || Basis::now(cms, route.tables, &rules);
-                kept.replies.get(cms, key, &request.path, &rules, basis, || handler(&call)).await
+                let asked = Asked { key, path: &request.path, tables: route.tables, rules: &rules };
+                kept.replies.get(cms, asked, || handler(&call)).await
             }
             None => handler(&call).await,
         };
@@ -170,12 +171,11 @@ impl Passage {
 /// `If-None-Match` (RFC 9110, 13.1.2): the caller has this state already.
 fn conditional(request: &Canonical, reply: Reply) -> Reply {
     let is_read = request.method == Method::GET || request.method == Method::HEAD;
-    let (Some(etag), Some(sent), true) = (reply.headers.get(header::ETAG), request.headers.get(header::IF_NONE_MATCH), is_read)
-    else {
-        return reply;
-    };
-    let (etag, sent) = (etag.to_str().unwrap_or_default(), sent.to_str().unwrap_or_default());
-    let known = sent.trim() == "*" || sent.split(',').any(|tag| tag.trim().trim_start_matches("W/") == etag);
+    let (Some(etag), true) = (reply.headers.get(header::ETAG), is_read) else { return reply };
+    let etag = etag.to_str().unwrap_or_default();
+    let lines = request.headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|line| line.to_str().ok());
+    let known =
+        lines.flat_map(|line| line.split(',')).map(str::trim).any(|tag| tag == "*" || tag.trim_start_matches("W/") == etag);
     if !known || reply.status != StatusCode::OK {
         return reply;
     }
@@ -184,21 +184,21 @@ fn conditional(request: &Canonical, reply: Reply) -> Reply {
     unchanged
 }
 
-fn check_host(cms: &Cms, uri: &Uri, request: &Canonical) -> Result<()> {
+/// The host that a request line names counts, whatever the header beside it says (RFC 9112, 3.2.2).
+fn asked_host(uri: &Uri, headers: &mut HeaderMap) {
+    if let Some(host) = uri.authority().and_then(|authority| HeaderValue::from_str(authority.as_str()).ok()) {
+        headers.insert(header::HOST, host);
+    }
+}
+
+fn check_host(cms: &Cms, request: &Canonical) -> Result<()> {
     let allowed = &cms.settings().allowed_hosts;
     if allowed.is_empty() {
         return Ok(());
     }
-    let host = uri
-        .host()
-        .map(str::to_owned)
-        .or_else(|| request.header(&header::HOST).ok().flatten().map(str::to_owned))
-        .unwrap_or_default();
-    let bare = host
-        .rsplit_once(':')
-        .filter(|(_, port)| port.bytes().all(|b| b.is_ascii_digit()))
-        .map_or(host.as_str(), |(name, _)| name);
-    if allowed.iter().any(|known| known.eq_ignore_ascii_case(bare) || known.eq_ignore_ascii_case(&host)) {
+    let host = request.header(&header::HOST).ok().flatten().unwrap_or_default();
+    let bare = host.rsplit_once(':').filter(|(_, port)| port.bytes().all(|b| b.is_ascii_digit())).map_or(host, |(name, _)| name);
+    if allowed.iter().any(|known| known.eq_ignore_ascii_case(bare) || known.eq_ignore_ascii_case(host)) {
         return Ok(());
     }
     Err(Error::new(Code::UnknownHost, "This service does not answer for that host: see allowed_hosts."))

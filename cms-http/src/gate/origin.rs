@@ -4,7 +4,7 @@ use cms_core::{
     Cms, Code, Error, Result,
     traffic::origins::{normalise, of_url},
 };
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 
 use crate::{reply::Reply, request::Canonical};
 
@@ -30,21 +30,21 @@ pub(crate) enum Sharing {
 ///
 /// # Errors
 /// `origin_not_allowed`, also for `null`, for what is no origin and for more than one.
-pub(super) async fn judge(cms: &Cms, uri: &Uri, headers: &HeaderMap) -> Result<Option<HeaderValue>> {
+pub(super) async fn judge(cms: &Cms, headers: &HeaderMap) -> Result<Option<HeaderValue>> {
     let Some(sent) = single(headers, &header::ORIGIN)? else { return Ok(None) };
     let origin = sent.to_str().ok().and_then(normalise).ok_or_else(refusal)?;
-    allowed(cms, &origin, uri, headers).await?;
+    allowed(cms, &origin, headers).await?;
     Ok(Some(sent.clone()))
 }
 
 /// Public calls of funnels come from pages; a browser that names no origin may name the page.
-pub(super) async fn judge_referer(cms: &Cms, uri: &Uri, request: &Canonical) -> Result<()> {
+pub(super) async fn judge_referer(cms: &Cms, request: &Canonical) -> Result<()> {
     if !request.path.starts_with("/api/formfunnel/") {
         return Ok(());
     }
     let Some(sent) = single(&request.headers, &header::REFERER)?.filter(|sent| !sent.is_empty()) else { return Ok(()) };
     let origin = sent.to_str().ok().and_then(of_url).ok_or_else(refusal)?;
-    allowed(cms, &origin, uri, &request.headers).await
+    allowed(cms, &origin, &request.headers).await
 }
 
 fn single<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h HeaderValue>> {
@@ -56,14 +56,13 @@ fn single<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h He
 }
 
 /// The host that was asked, the site's own address, or registered and active.
-async fn allowed(cms: &Cms, origin: &str, uri: &Uri, headers: &HeaderMap) -> Result<()> {
-    let host = match uri.authority() {
-        Some(authority) => Some(authority.as_str()),
-        None => single(headers, &header::HOST)?.and_then(|host| host.to_str().ok()),
-    };
-    // The scheme is the page's: whether this service is reached over TLS is known to the proxy before it only.
-    let scheme = origin.split_once("://").map_or("", |(scheme, _)| scheme);
-    let same = host.and_then(|host| normalise(&format!("{scheme}://{host}"))).is_some_and(|own| own == origin);
+async fn allowed(cms: &Cms, origin: &str, headers: &HeaderMap) -> Result<()> {
+    let host = single(headers, &header::HOST)?.and_then(|host| host.to_str().ok());
+    let (scheme, name) = origin.split_once("://").unwrap_or_default();
+    // Whether this service is reached over TLS is known to the proxy before it only, and to who wrote `site_url`.
+    let own = cms.settings().site_url.as_deref().and_then(of_url);
+    let other_scheme = own.is_some_and(|own| own != origin && own.split_once("://").is_some_and(|(_, own)| own == name));
+    let same = !other_scheme && host.and_then(|host| normalise(&format!("{scheme}://{host}"))).is_some_and(|own| own == origin);
     if same || Box::pin(cms.origins().allows(origin)).await? { Ok(()) } else { Err(refusal()) }
 }
 

@@ -12,10 +12,9 @@ pub(crate) async fn alive(_: &Call<'_>) -> Result<Reply> {
 
 pub(crate) async fn ready(call: &Call<'_>) -> Result<Reply> {
     call.cms.ready().await?;
-    Reply::of(
-        StatusCode::OK,
-        &json!({"status": "ready", "database": "ok", "migrations": "applied", "limiter": call.cms.limiter().state()}),
-    )
+    let (limiter, cache) = (call.cms.limiter().state(), call.cms.cache_state());
+    let state = json!({"status": "ready", "database": "ok", "migrations": "applied", "limiter": limiter, "cache": cache});
+    Reply::of(StatusCode::OK, &state)
 }
 
 /// For loopback and `metrics_allow` only: how much a site is used is nobody else's business.

@@ -10,10 +10,7 @@ use crate::{gate::Call, reply::Reply};
 pub(crate) async fn read(call: &Call<'_>) -> Result<Reply> {
     call.request.only(&["owner"])?;
     let limiter = call.cms.limiter();
-    let mut used = limiter.used().await?;
-    if let Some(owner) = call.request.parameter("owner") {
-        used.retain(|bucket| bucket.owner == owner);
-    }
+    let used = limiter.used(call.request.parameter("owner")).await?;
     let kinds: Vec<Json> = bucket::ALL
         .iter()
         .map(|bucket| json!({"bucket": bucket.name, "limit": bucket.capacity as u64, "per_second": bucket.per_second}))

@@ -1,6 +1,7 @@
 //! The rules of the response cache: its settings, which every process follows, and requests to forget. The replies themselves are
 //! kept by `cms-http`.
 
+mod shared;
 pub(crate) mod sql;
 
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use serde::{Deserialize, Serialize};
 
-use crate::{AuditEntry, Change, Cms, Error, FieldError, Result, db::Db};
+use crate::{AuditEntry, Change, Cms, Code, Error, FieldError, Result, db::Db};
 
 /// The table's name among the epochs.
 const TABLE: &str = "cache";
@@ -110,7 +111,8 @@ impl Followed {
 
 fn configured_settings(configured: &crate::settings::Cache) -> CacheSettings {
     let ttl_s = i64::try_from(configured.ttl_s).unwrap_or(MAX_TTL_S);
-    CacheSettings { enabled: configured.enabled, ttl_s, exclude: configured.exclude.clone() }
+    let exclude = configured.exclude.iter().map(|prefix| canonical(prefix)).collect();
+    CacheSettings { enabled: configured.enabled, ttl_s, exclude }
 }
 
 impl Cms {
@@ -127,7 +129,8 @@ impl Cms {
     /// # Errors
     /// `validation_failed` with the fields.
     pub async fn change_cache(&self, change: &mut Change, patch: CachePatch) -> Result<CacheSettings> {
-        let mut settings = self.cache_rules().await?.settings.clone();
+        sql::hold(change).await?;
+        let mut settings = sql::settings_in(change).await?.unwrap_or_else(|| configured_settings(&self.settings().cache));
         let mut columns = Vec::new();
         if let Some(enabled) = patch.enabled {
             settings.enabled = enabled;
@@ -138,7 +141,7 @@ impl Cms {
             columns.push("ttl_s");
         }
         if let Some(exclude) = patch.exclude {
-            settings.exclude = exclude;
+            settings.exclude = exclude.iter().map(|prefix| canonical(prefix)).collect();
             columns.push("exclude");
         }
         check(&settings)?;
@@ -150,9 +153,13 @@ impl Cms {
     /// Makes every process forget the replies whose path begins with `prefix`; empty: all.
     ///
     /// # Errors
-    /// As every write.
+    /// `bad_query` for what begins no path.
     pub async fn clear_cache(&self, change: &mut Change, prefix: &str) -> Result<()> {
-        sql::clear(change, prefix).await?;
+        if !prefix.is_empty() && !is_prefix(prefix) {
+            return Err(Error::new(Code::BadQuery, format!("path must be {PREFIX}.")));
+        }
+        sql::hold(change).await?;
+        sql::clear(change, &canonical(prefix)).await?;
         record(change, "clear", &[]).await
     }
 }
@@ -163,12 +170,24 @@ fn check(settings: &CacheSettings) -> Result<()> {
     if !(1..=MAX_TTL_S).contains(&settings.ttl_s) {
         add("ttl_s", format!("seconds from 1 to {MAX_TTL_S}"));
     }
-    if settings.exclude.len() > MAX_EXCLUDED
-        || settings.exclude.iter().any(|prefix| !prefix.starts_with('/') || prefix.len() > 200)
-    {
-        add("exclude", format!("at most {MAX_EXCLUDED} beginnings of paths, each starting with / and of at most 200 bytes"));
+    if settings.exclude.len() > MAX_EXCLUDED || !settings.exclude.iter().all(|prefix| is_prefix(prefix)) {
+        add("exclude", format!("at most {MAX_EXCLUDED} entries, each {PREFIX}"));
     }
     if problems.is_empty() { Ok(()) } else { Err(Error::invalid(problems)) }
+}
+
+const PREFIX: &str = "the beginning of a path as it is without encoding, such as /api/pages, of at most 200 bytes";
+
+fn is_prefix(text: &str) -> bool {
+    text.starts_with('/') && text.len() <= 200 && !text.contains(['?', '#', '%'])
+}
+
+/// As requests are seen: dashes in the names of public endpoints are underscores.
+fn canonical(prefix: &str) -> String {
+    match prefix.strip_prefix("/api/") {
+        Some(rest) if !rest.starts_with("backend/") => format!("/api/{}", rest.replace('-', "_")),
+        _ => prefix.to_owned(),
+    }
 }
 
 async fn record(change: &mut Change, action: &'static str, columns: &[&str]) -> Result<()> {

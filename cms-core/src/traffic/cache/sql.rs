@@ -10,15 +10,30 @@ crate::db::statements! {
     SETTINGS = "select enabled, ttl_s, exclude from cms_cache_settings where id = 1";
     SAVE = "insert into cms_cache_settings (id, enabled, ttl_s, exclude) values (1, $1, $2, $3) \
             on conflict (id) do update set enabled = excluded.enabled, ttl_s = excluded.ttl_s, exclude = excluded.exclude";
+    HOLD = "insert into cms_table_epochs (name, epoch) values ($1, 0) \
+            on conflict (name) do update set epoch = cms_table_epochs.epoch";
     CLEARS = "select id, prefix from cms_cache_clears order by id desc limit 1000";
     CLEAR = "insert into cms_cache_clears (prefix, created_at) values ($1, $2)";
 }
 
+type Row = (bool, i64, String);
+
 pub(super) async fn settings(db: &Db) -> Result<Option<CacheSettings>> {
-    let found: Option<(bool, i64, String)> = db.optional(SETTINGS, args![]).await?;
-    let Some((enabled, ttl_s, exclude)) = found else { return Ok(None) };
+    db.optional(SETTINGS, args![]).await?.map(read).transpose()
+}
+
+pub(super) async fn settings_in(change: &mut Change) -> Result<Option<CacheSettings>> {
+    change.optional(SETTINGS, args![]).await?.map(read).transpose()
+}
+
+/// Makes other changes of the rules wait for this one: its numbers are the next, and what it reads stays.
+pub(super) async fn hold(change: &mut Change) -> Result<()> {
+    change.run(HOLD, args![super::TABLE]).await.map(drop)
+}
+
+fn read((enabled, ttl_s, exclude): Row) -> Result<CacheSettings> {
     let exclude = serde_json::from_str(&exclude).map_err(Error::internal)?;
-    Ok(Some(CacheSettings { enabled, ttl_s, exclude }))
+    Ok(CacheSettings { enabled, ttl_s, exclude })
 }
 
 pub(super) async fn clears(db: &Db) -> Result<Vec<(i64, String)>> {

@@ -12,6 +12,7 @@ use serde::Serialize;
 use crate::{
     Clock, Code, Error, Result,
     settings::{LimiterStore, Settings},
+    traffic::redis::Redis,
 };
 
 /// The limiter of a site.
@@ -23,7 +24,7 @@ pub struct Limiter {
 enum Store {
     Memory(Memory),
     #[cfg(feature = "redis")]
-    Redis(redis::Redis),
+    Redis(redis::Shared),
     Off,
 }
 
@@ -41,31 +42,14 @@ pub struct Used {
 }
 
 impl Limiter {
-    pub(crate) fn new(settings: &Settings, clock: Clock) -> Result<Self> {
-        let store = match settings.limiter.store {
-            LimiterStore::Off => Store::Off,
-            LimiterStore::Memory => Store::Memory(Memory::default()),
+    pub(crate) fn new(settings: &Settings, redis: Option<&Redis>, clock: Clock) -> Self {
+        let store = match (settings.limiter.store, redis) {
+            (LimiterStore::Off, _) => Store::Off,
             #[cfg(feature = "redis")]
-            LimiterStore::Redis => {
-                let url = settings.redis_url.as_ref().ok_or_else(|| {
-                    Error::invalid_field(
-                        "redis_url",
-                        "required",
-                        "limiter.store = \"redis\" needs redis_url, such as redis://127.0.0.1/",
-                    )
-                })?;
-                Store::Redis(redis::Redis::new(url, &settings.key_prefix)?)
-            }
-            #[cfg(not(feature = "redis"))]
-            LimiterStore::Redis => {
-                return Err(Error::invalid_field(
-                    "limiter.store",
-                    "unknown",
-                    "this build has no Redis: enable the feature `redis`",
-                ));
-            }
+            (LimiterStore::Redis, Some(redis)) => Store::Redis(redis::Shared::new(redis.clone())),
+            _ => Store::Memory(Memory::default()),
         };
-        Ok(Self { store, clock })
+        Self { store, clock }
     }
 
     /// Takes one token from every bucket that applies to a request: the caller's own (`identity`) and the route's. None: the limiter
@@ -95,19 +79,21 @@ impl Limiter {
         }
     }
 
-    /// Buckets that are not full, the emptiest first, 1,000 at most.
+    /// Buckets that are not full, the emptiest first, 1,000 at most: of one owner, or of all.
     ///
     /// # Errors
-    /// `unavailable` when Redis cannot be reached.
-    pub async fn used(&self) -> Result<Vec<Used>> {
+    /// `bad_query` for an owner that is none; `unavailable` when Redis cannot be reached.
+    pub async fn used(&self, owner: Option<&str>) -> Result<Vec<Used>> {
+        let owner = owner.map(parse).transpose()?;
         let mut used = match &self.store {
             Store::Memory(memory) => memory.used(self.clock.now()),
             #[cfg(feature = "redis")]
             Store::Redis(redis) if redis.is_away() => redis.own().used(self.clock.now()),
             #[cfg(feature = "redis")]
-            Store::Redis(redis) => redis.used().await?,
+            Store::Redis(redis) => redis.used(owner).await?,
             Store::Off => Vec::new(),
         };
+        used.retain(|(found, ..)| owner.is_none_or(|owner| owner == *found));
         used.sort_by(|a, b| a.2.total_cmp(&b.2));
         let shown = used.into_iter().take(1000).map(|(owner, name, tokens)| {
             let limit = bucket::ALL.iter().find(|bucket| bucket.name == name).map_or(0.0, |bucket| bucket.capacity);
@@ -121,7 +107,7 @@ impl Limiter {
     /// # Errors
     /// `bad_query` for an owner that is none; `unavailable` when Redis cannot be reached.
     pub async fn reset(&self, owner: &str) -> Result<()> {
-        let owner = owner.parse().map_err(|form: &str| Error::new(Code::BadQuery, format!("{form}.")))?;
+        let owner = parse(owner)?;
         match &self.store {
             Store::Memory(memory) => memory.reset(owner),
             #[cfg(feature = "redis")]
@@ -140,4 +126,8 @@ impl Limiter {
             Store::Off => {}
         }
     }
+}
+
+fn parse(owner: &str) -> Result<Owner> {
+    owner.parse().map_err(|form| Error::new(Code::BadQuery, format!("{form}.")))
 }

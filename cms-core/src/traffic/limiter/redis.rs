@@ -1,30 +1,18 @@
 //! Buckets shared by several machines, in Redis: one script that looks at all and takes from all or none, by the server's clock.
-//!
-//! While Redis does not answer within [`PATIENCE`] each process uses buckets of its own, says so, and returns by itself.
+//! While Redis is away each process uses buckets of its own.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
-
-use redis::{
-    Script,
-    aio::{ConnectionManager, ConnectionManagerConfig},
-};
+use redis::Script;
 
 use super::{
     bucket::{self, Bucket, Fill, Owner, Quota},
     memory::Memory,
 };
-use crate::{Code, Error, Result, clock::Millis, settings::Secret};
+use crate::{
+    Result,
+    clock::Millis,
+    traffic::redis::{Redis, unreachable},
+};
 
-/// No request waits longer for Redis.
-const PATIENCE: Duration = Duration::from_millis(40);
-/// How often a Redis that was away is asked whether it is back.
-const RETRY: Duration = Duration::from_millis(200);
 /// Buckets that a listing shows at most.
 const LISTED: usize = 1000;
 
@@ -53,140 +41,94 @@ return reply
 ";
 
 /// The shared buckets, and the process's own for the time without.
-pub(super) struct Redis {
-    shared: Arc<Shared>,
+pub(super) struct Shared {
+    redis: Redis,
+    script: Script,
     own: Memory,
 }
 
-struct Shared {
-    connection: ConnectionManager,
-    script: Script,
-    prefix: String,
-    away: AtomicBool,
-}
-
-impl Redis {
-    /// Does not connect yet: a site starts without Redis too.
-    pub(super) fn new(url: &Secret, prefix: &str) -> Result<Self> {
-        let invalid = |e: redis::RedisError| Error::new(Code::ValidationFailed, format!("redis_url cannot be used: {e}"));
-        let client = redis::Client::open(url.expose()).map_err(invalid)?;
-        let config = ConnectionManagerConfig::new()
-            .set_number_of_retries(1)
-            .set_max_delay(RETRY)
-            .set_connection_timeout(Some(Duration::from_secs(1)))
-            .set_response_timeout(Some(Duration::from_secs(1)));
-        let connection = ConnectionManager::new_lazy_with_config(client, config).map_err(invalid)?;
-        let shared = Shared { connection, script: Script::new(TAKE), prefix: prefix.to_owned(), away: AtomicBool::new(false) };
-        Ok(Self { shared: Arc::new(shared), own: Memory::default() })
+impl Shared {
+    pub(super) fn new(redis: Redis) -> Self {
+        Self { redis, script: Script::new(TAKE), own: Memory::default() }
     }
 
     pub(super) async fn take(&self, owner: Owner, buckets: &[Bucket], now: Millis) -> Quota {
-        if self.is_away() {
+        let mut call = self.script.prepare_invoke();
+        for bucket in buckets {
+            call.key(self.key(owner, bucket.name));
+            call.arg(bucket.capacity).arg(bucket.per_second);
+        }
+        let mut connection = self.redis.connection();
+        let Some(reply) = self.redis.ask(call.invoke_async::<Vec<String>>(&mut connection)).await else {
             return self.own.take(owner, buckets, now);
-        }
-        match tokio::time::timeout(PATIENCE, self.shared.take(owner, buckets, now)).await {
-            Ok(Ok(quota)) => quota,
-            Ok(Err(error)) => {
-                self.leave(&error.to_string());
-                self.own.take(owner, buckets, now)
-            }
-            Err(_) => {
-                self.leave("no answer in time");
-                self.own.take(owner, buckets, now)
-            }
-        }
+        };
+        let mut numbers = reply.iter().map(|number| number.parse::<f64>().unwrap_or(0.0));
+        let allowed = numbers.next() == Some(1.0);
+        let fills: Vec<Fill> = numbers.map(|tokens| Fill { tokens, at: now }).collect();
+        bucket::quota(buckets, &fills, allowed)
     }
 
-    /// Whether this process uses buckets of its own at the moment.
     pub(super) fn is_away(&self) -> bool {
-        self.shared.away.load(Ordering::Relaxed)
+        self.redis.is_away()
     }
 
     pub(super) fn own(&self) -> &Memory {
         &self.own
     }
 
-    fn leave(&self, cause: &str) {
-        if self.shared.away.swap(true, Ordering::Relaxed) {
-            return;
-        }
-        tracing::warn!(cause, "redis is away: the limiter counts in this process alone");
-        let shared = Arc::downgrade(&self.shared);
-        tokio::spawn(async move {
-            loop {
-                tokio::time::sleep(RETRY).await;
-                let Some(shared) = shared.upgrade() else { return };
-                let mut connection = shared.connection.clone();
-                let ping = redis::cmd("PING");
-                let answer = tokio::time::timeout(PATIENCE * 5, ping.query_async::<String>(&mut connection)).await;
-                if matches!(answer, Ok(Ok(_))) {
-                    shared.away.store(false, Ordering::Relaxed);
-                    tracing::info!("redis is back: the limiter counts for all processes together");
-                    return;
-                }
-            }
-        });
-    }
-
     pub(super) async fn reset(&self, owner: Owner) -> Result<()> {
         self.own.reset(owner);
-        let keys: Vec<String> = bucket::ALL.iter().map(|bucket| self.shared.key(owner, bucket.name)).collect();
-        let mut connection = self.shared.connection.clone();
+        let keys: Vec<String> = bucket::ALL.iter().map(|bucket| self.key(owner, bucket.name)).collect();
+        let mut connection = self.redis.connection();
         redis::cmd("DEL").arg(keys).query_async::<i64>(&mut connection).await.map(drop).map_err(unreachable)
     }
 
-    /// Buckets that are not full, a thousand at most.
-    pub(super) async fn used(&self) -> Result<Vec<(Owner, &'static str, f64)>> {
-        let mut connection = self.shared.connection.clone();
+    /// Buckets that are not full: of one owner, or about a thousand of anybody's.
+    pub(super) async fn used(&self, owner: Option<Owner>) -> Result<Vec<(Owner, &'static str, f64)>> {
+        if let Some(owner) = owner {
+            return self.fills(bucket::ALL.iter().map(|bucket| self.key(owner, bucket.name)).collect()).await;
+        }
+        let mut connection = self.redis.connection();
         let (mut cursor, mut used) = (0_u64, Vec::new());
         loop {
             let mut scan = redis::cmd("SCAN");
-            scan.arg(cursor).arg("MATCH").arg(format!("{}:limit:*", self.shared.prefix)).arg("COUNT").arg(500);
+            scan.arg(cursor).arg("MATCH").arg(format!("{}:limit:*", self.redis.prefix())).arg("COUNT").arg(LISTED);
             let (next, keys): (u64, Vec<String>) = scan.query_async(&mut connection).await.map_err(unreachable)?;
-            for key in keys {
-                let Some((owner, bucket)) = self.shared.parse(&key) else { continue };
-                let mut get = redis::cmd("HMGET");
-                get.arg(&key).arg("tokens").arg("at");
-                let (tokens, at): (Option<f64>, Option<i64>) = get.query_async(&mut connection).await.map_err(unreachable)?;
-                let (seconds, micros): (i64, i64) = redis::cmd("TIME").query_async(&mut connection).await.map_err(unreachable)?;
-                if let (Some(tokens), Some(at)) = (tokens, at) {
-                    let fill = bucket.refilled(Fill { tokens, at }, seconds * 1000 + micros / 1000);
-                    used.push((owner, bucket.name, fill.tokens));
-                }
-            }
+            used.extend(self.fills(keys).await?);
             cursor = next;
             if cursor == 0 || used.len() >= LISTED {
                 return Ok(used);
             }
         }
     }
-}
 
-impl Shared {
+    /// What is in these buckets now, by the server's clock.
+    async fn fills(&self, keys: Vec<String>) -> Result<Vec<(Owner, &'static str, f64)>> {
+        let mut ask = redis::pipe();
+        ask.cmd("TIME");
+        for key in &keys {
+            ask.cmd("HMGET").arg(key).arg("tokens").arg("at");
+        }
+        let answers: Vec<(Option<f64>, Option<i64>)> =
+            ask.query_async(&mut self.redis.connection()).await.map_err(unreachable)?;
+        let Some(((Some(seconds), Some(micros)), answers)) = answers.split_first() else { return Ok(Vec::new()) };
+        let now = *seconds as Millis * 1000 + micros / 1000;
+        let fill = |(key, answer): (&String, &(Option<f64>, Option<i64>))| {
+            let (owner, bucket) = self.parse(key)?;
+            let (tokens, at) = (answer.0?, answer.1?);
+            let fill = bucket.refilled(Fill { tokens, at }, now);
+            (fill.tokens < bucket.capacity).then_some((owner, bucket.name, fill.tokens))
+        };
+        Ok(keys.iter().zip(answers).filter_map(fill).collect())
+    }
+
     /// The braces make a cluster keep all buckets of an owner in one place.
     fn key(&self, owner: Owner, bucket: &str) -> String {
-        format!("{}:limit:{{{owner}}}:{bucket}", self.prefix)
+        format!("{}:limit:{{{owner}}}:{bucket}", self.redis.prefix())
     }
 
     fn parse(&self, key: &str) -> Option<(Owner, Bucket)> {
-        let (owner, bucket) = key.strip_prefix(&format!("{}:limit:{{", self.prefix))?.split_once("}:")?;
+        let (owner, bucket) = key.strip_prefix(self.redis.prefix())?.strip_prefix(":limit:{")?.split_once("}:")?;
         Some((owner.parse().ok()?, *bucket::ALL.iter().find(|known| known.name == bucket)?))
     }
-
-    async fn take(&self, owner: Owner, buckets: &[Bucket], now: Millis) -> Result<Quota> {
-        let mut call = self.script.prepare_invoke();
-        for bucket in buckets {
-            call.key(self.key(owner, bucket.name));
-            call.arg(bucket.capacity).arg(bucket.per_second);
-        }
-        let reply: Vec<String> = call.invoke_async(&mut self.connection.clone()).await.map_err(unreachable)?;
-        let mut numbers = reply.iter().map(|number| number.parse::<f64>().unwrap_or(0.0));
-        let allowed = numbers.next() == Some(1.0);
-        let fills: Vec<Fill> = numbers.map(|tokens| Fill { tokens, at: now }).collect();
-        Ok(bucket::quota(buckets, &fills, allowed))
-    }
-}
-
-fn unreachable(error: redis::RedisError) -> Error {
-    Error::new(Code::Unavailable, "Redis cannot be reached: check redis_url.").caused_by(error)
 }

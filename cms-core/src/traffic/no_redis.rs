@@ -1,0 +1,31 @@
+//! A build without the feature `redis`: there is never one.
+
+use crate::{
+    Error, Result,
+    settings::{CacheStore, LimiterStore, Settings},
+};
+
+pub(crate) enum Redis {}
+
+impl Redis {
+    pub(crate) fn of(settings: &Settings) -> Result<Option<Self>> {
+        let field = match (settings.limiter.store, settings.cache.store) {
+            (LimiterStore::Redis, _) => "limiter.store",
+            (_, CacheStore::Redis) => "cache.store",
+            _ => return Ok(None),
+        };
+        Err(Error::invalid_field(field, "unknown", "this build has no Redis: enable the feature `redis`"))
+    }
+
+    pub(crate) fn is_away(&self) -> bool {
+        match *self {}
+    }
+
+    pub(crate) async fn get(&self, _: &str) -> Option<Vec<u8>> {
+        match *self {}
+    }
+
+    pub(crate) async fn set(&self, _: &str, _: &[u8], _: i64) {
+        match *self {}
+    }
+}

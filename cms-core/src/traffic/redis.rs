@@ -1,0 +1,145 @@
+//! The connection to Redis that limiter and cache share.
+//!
+//! While Redis does not answer within [`PATIENCE`] each process goes by its own memory, says so, and returns by itself.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use arc_swap::ArcSwap;
+use redis::{
+    Client, RedisResult,
+    aio::{ConnectionManager, ConnectionManagerConfig},
+};
+
+use crate::{
+    Code, Error, Result, crypto,
+    settings::{CacheStore, LimiterStore, Settings},
+};
+
+/// No request waits longer for Redis.
+const PATIENCE: Duration = Duration::from_millis(40);
+/// How often a Redis that was away is asked whether it is back.
+const RETRY: Duration = Duration::from_millis(200);
+
+/// A connection; clones share it, and what is known of it.
+#[derive(Clone)]
+pub(crate) struct Redis(Arc<Shared>);
+
+struct Shared {
+    client: Client,
+    connection: ArcSwap<ConnectionManager>,
+    prefix: String,
+    away: AtomicBool,
+}
+
+impl Redis {
+    /// The Redis that some store of the site is set to. It is not connected yet: a site starts without Redis too.
+    pub(crate) fn of(settings: &Settings) -> Result<Option<Self>> {
+        let wanted = settings.limiter.store == LimiterStore::Redis || settings.cache.store == CacheStore::Redis;
+        let Some(url) = settings.redis_url.as_ref().filter(|_| wanted) else { return Ok(None) };
+        let client = Client::open(url.expose()).map_err(invalid)?;
+        let connection = ArcSwap::from_pointee(connect(&client).map_err(invalid)?);
+        // Sites that share a Redis have secrets of their own, whatever else they have in common.
+        let secret = settings.encryption_key.as_ref().map_or("", |key| key.expose());
+        let mark = crypto::sha256_hex(format!("redis {secret}").as_bytes());
+        let prefix = format!("{}:{}", settings.key_prefix, &mark[..16]);
+        Ok(Some(Self(Arc::new(Shared { client, connection, prefix, away: AtomicBool::new(false) }))))
+    }
+
+    /// What the names of all keys of this site begin with.
+    pub(crate) fn prefix(&self) -> &str {
+        &self.0.prefix
+    }
+
+    pub(crate) fn connection(&self) -> ConnectionManager {
+        self.0.connection.load().as_ref().clone()
+    }
+
+    /// Whether this process goes by its own memory at the moment.
+    pub(crate) fn is_away(&self) -> bool {
+        self.0.away.load(Ordering::Relaxed)
+    }
+
+    /// The answer, if it comes in time. None: Redis is away.
+    pub(crate) async fn ask<T>(&self, asked: impl Future<Output = RedisResult<T>>) -> Option<T> {
+        if self.is_away() {
+            return None;
+        }
+        let cause = match tokio::time::timeout(PATIENCE, asked).await {
+            Ok(Ok(answer)) => return Some(answer),
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => "no answer in time".to_owned(),
+        };
+        self.leave(&cause);
+        None
+    }
+
+    /// A value, if there is one and Redis is not away.
+    pub(crate) async fn get(&self, name: &str) -> Option<Vec<u8>> {
+        let mut connection = self.connection();
+        let mut get = redis::cmd("GET");
+        get.arg(format!("{}:{name}", self.prefix()));
+        self.ask(get.query_async(&mut connection)).await?
+    }
+
+    /// Keeps a value for `ttl_ms`, unless Redis is away.
+    pub(crate) async fn set(&self, name: &str, value: &[u8], ttl_ms: i64) {
+        let mut connection = self.connection();
+        let mut set = redis::cmd("SET");
+        set.arg(format!("{}:{name}", self.prefix())).arg(value).arg("PX").arg(ttl_ms);
+        self.ask(set.query_async::<()>(&mut connection)).await;
+    }
+
+    fn leave(&self, cause: &str) {
+        if self.0.away.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        tracing::warn!(cause, "redis is away: this process counts and keeps replies by itself");
+        let shared = Arc::downgrade(&self.0);
+        tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(RETRY).await;
+                let Some(shared) = shared.upgrade() else { return };
+                if let Ok(Ok(connection)) = tokio::time::timeout(PATIENCE * 5, shared.reach()).await {
+                    shared.connection.store(Arc::new(connection));
+                    shared.away.store(false, Ordering::Relaxed);
+                    tracing::info!("redis is back");
+                    return;
+                }
+            }
+        });
+    }
+}
+
+impl Shared {
+    /// A new connection that can write: an old one may lead to a server that is now a replica, and a full one reads only.
+    async fn reach(&self) -> RedisResult<ConnectionManager> {
+        let mut connection = connect(&self.client)?;
+        let mut probe = redis::cmd("SET");
+        probe.arg(format!("{}:probe", self.prefix)).arg(1).arg("PX").arg(1000);
+        probe.query_async::<()>(&mut connection).await?;
+        Ok(connection)
+    }
+}
+
+fn connect(client: &Client) -> RedisResult<ConnectionManager> {
+    let config = ConnectionManagerConfig::new()
+        .set_number_of_retries(1)
+        .set_max_delay(RETRY)
+        .set_connection_timeout(Some(Duration::from_secs(1)))
+        .set_response_timeout(Some(Duration::from_secs(1)));
+    ConnectionManager::new_lazy_with_config(client.clone(), config)
+}
+
+fn invalid(error: redis::RedisError) -> Error {
+    Error::new(Code::ValidationFailed, format!("redis_url cannot be used: {error}"))
+}
+
+pub(crate) fn unreachable(error: redis::RedisError) -> Error {
+    Error::new(Code::Unavailable, "Redis cannot be reached: check redis_url.").caused_by(error)
+}

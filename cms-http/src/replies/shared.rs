@@ -1,0 +1,116 @@
+//! Replies as bytes for Redis: one line of JSON, then the body.
+
+use bytes::Bytes;
+use cms_core::{Cms, crypto};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use serde::{Deserialize, Serialize};
+
+use super::entry::{Answer, Basis, Entry};
+
+/// The form of an entry. It is part of the name, as the version of the service is: another version finds nothing to misread.
+const FORM: u32 = 1;
+/// Larger replies stay in the process that made them: all of Redis's answers share one connection.
+const MAX_BYTES: usize = 256 << 10;
+
+#[derive(Serialize, Deserialize)]
+struct Head {
+    at: i64,
+    last_clear: i64,
+    epochs: Vec<(String, i64)>,
+    headers: Vec<(String, String)>,
+}
+
+fn name(key: &[u8]) -> String {
+    format!("reply:{FORM}:{}:{}", cms_core::VERSION, crypto::sha256_hex(key))
+}
+
+/// The reply that some process has kept. It has still to be judged.
+pub(super) async fn find(cms: &Cms, key: &[u8], tables: &'static [&'static str]) -> Option<Entry> {
+    if !cms.shares_replies() {
+        return None;
+    }
+    decode(cms.shared_reply(&name(key)).await?, tables)
+}
+
+/// Keeps a reply for other processes, if it is one to be kept.
+pub(super) async fn share(cms: &Cms, key: &[u8], entry: &Entry, ttl_s: i64) {
+    if !cms.shares_replies() {
+        return;
+    }
+    if let Some(bytes) = encode(entry) {
+        cms.share_reply(&name(key), &bytes, ttl_s).await;
+    }
+}
+
+fn encode(entry: &Entry) -> Option<Vec<u8>> {
+    let Answer::Reply(headers, body) = &entry.answer else { return None };
+    let Basis { tables, epochs, last_clear, at } = &entry.basis;
+    let text = |(name, value): (&HeaderName, &HeaderValue)| Some((name.to_string(), value.to_str().ok()?.to_owned()));
+    let head = Head {
+        at: *at,
+        last_clear: *last_clear,
+        epochs: tables.iter().map(ToString::to_string).zip(epochs.iter().copied()).collect(),
+        headers: headers.iter().map(text).collect::<Option<_>>()?,
+    };
+    let bytes = [&serde_json::to_vec(&head).ok()?[..], b"\n", body].concat();
+    (bytes.len() <= MAX_BYTES).then_some(bytes)
+}
+
+/// None for what we have not written ourselves.
+fn decode(bytes: Vec<u8>, tables: &'static [&'static str]) -> Option<Entry> {
+    let end = bytes.iter().position(|byte| *byte == b'\n')?;
+    let Head { at, last_clear, epochs, headers } = serde_json::from_slice(&bytes[..end]).ok()?;
+    if !epochs.iter().map(|(table, _)| table).eq(tables) {
+        return None;
+    }
+    let mut map = HeaderMap::with_capacity(headers.len() + 8);
+    for (name, value) in headers {
+        map.append(HeaderName::from_bytes(name.as_bytes()).ok()?, HeaderValue::from_str(&value).ok()?);
+    }
+    let basis = Basis { tables, epochs: epochs.into_iter().map(|(_, epoch)| epoch).collect(), last_clear, at };
+    Some(Entry { basis, answer: Answer::Reply(map, Bytes::from(bytes).slice(end + 1..)) })
+}
+
+#[cfg(test)]
+mod tests {
+    use http::StatusCode;
+
+    use super::*;
+
+    const TABLES: &[&str] = &["pages", "menu_items"];
+
+    fn entry(body: impl Into<Bytes>) -> Entry {
+        let mut headers = HeaderMap::new();
+        headers.append("vary", HeaderValue::from_static("a"));
+        headers.append("vary", HeaderValue::from_static("b"));
+        let basis = Basis { tables: TABLES, epochs: vec![5, 0], last_clear: 3, at: 1_000 };
+        Entry { basis, answer: Answer::Reply(headers, body.into()) }
+    }
+
+    #[test]
+    fn what_is_shared_is_read_again() {
+        let kept = entry("line\n{\"data\":1}");
+        let found = decode(encode(&kept).expect("bytes"), TABLES).expect("an entry");
+        assert_eq!(found.basis, kept.basis);
+        assert_eq!(format!("{:?}", found.answer), format!("{:?}", kept.answer));
+    }
+
+    #[test]
+    fn nothing_foreign_is_read() {
+        let bytes = encode(&entry("x")).expect("bytes");
+        assert!(decode(bytes.clone(), &["pages"]).is_none(), "made from other tables");
+        for end in 0..bytes.len() - 2 {
+            assert!(decode(bytes[..end].to_vec(), TABLES).is_none());
+        }
+        let foreign: [&[u8]; 4] =
+            [b"", b"\n", b"{}\n", b"{\"at\":1,\"last_clear\":0,\"epochs\":[],\"headers\":[[\"a b\",\"\"]]}\n"];
+        assert!(foreign.iter().all(|bytes| decode(bytes.to_vec(), &[]).is_none()));
+    }
+
+    #[test]
+    fn what_is_too_large_or_special_is_not_shared() {
+        assert!(encode(&entry(vec![b'x'; MAX_BYTES])).is_none());
+        let answer = Answer::Once(StatusCode::OK, HeaderMap::new(), Bytes::new());
+        assert!(encode(&Entry { answer, ..entry("") }).is_none());
+    }
+}

@@ -1,0 +1,195 @@
+//! Replies in a real Redis: found by other processes, never old, and nobody waits when it is away.
+
+use std::time::{Duration, Instant};
+
+use cms_core::{
+    Clock, Cms, Random,
+    settings::{CacheStore, LimiterStore, Secret, Settings},
+};
+use cms_http::Api;
+use serde_json::json;
+
+use crate::support::{
+    Redis, Site, TestDatabase,
+    process::{self, Served},
+};
+
+const SETTINGS: &str = "GET /api/settings";
+
+fn on(settings: &mut Settings, redis: &Redis) {
+    settings.cache.enabled = true;
+    settings.cache.store = CacheStore::Redis;
+    settings.redis_url = Some(Secret::new(redis.url()));
+}
+
+async fn site(redis: &Redis) -> Site {
+    Site::builder().await.settings(|s| on(s, redis)).open().await
+}
+
+/// The same site in another process.
+async fn beside(site: &Site, redis: &Redis, seed: u64) -> Site {
+    let mut settings = site.database.settings();
+    on(&mut settings, redis);
+    let clock = Clock::fixed(site.clock.now());
+    let cms = Cms::builder(settings).clock(clock.clone()).random(Random::seeded(seed)).open().await.unwrap();
+    let database = TestDatabase { folder: tempfile::tempdir().unwrap(), url: None };
+    Site { api: Api::new(cms.clone()).unwrap(), cms, clock, database, admin: site.admin.clone() }
+}
+
+async fn asked(site: &Site, line: &str) -> String {
+    site.ask(line).expect(200).await.header("x-cache").to_owned()
+}
+
+async fn set(site: &Site, name: &str) {
+    site.admin("POST /api/backend/item?table=settings").json(json!({"name": name, "value": 1, "public": true})).expect(201).await;
+}
+
+async fn state(site: &Site) -> String {
+    site.ask("GET /readyz").expect(200).await.data()["cache"].as_str().unwrap().to_owned()
+}
+
+async fn becomes(site: &Site, wanted: &str) {
+    let began = Instant::now();
+    for n in 0.. {
+        if state(site).await == wanted {
+            return;
+        }
+        assert!(began.elapsed() < Duration::from_secs(20), "the cache does not become {wanted}");
+        site.ask(&format!("{SETTINGS}?n={n}")).expect(200).await;
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+#[tokio::test]
+async fn what_one_process_has_made_another_finds() {
+    let Some(redis) = Redis::start() else { return };
+    let one = site(&redis).await;
+    let first = one.ask(SETTINGS).expect(200).await;
+    let two = beside(&one, &redis, 77).await;
+    two.clock.advance(2_000);
+    let sent = two.cms.db().statements_sent();
+    let found = two.ask(SETTINGS).header("origin", "http://h").header("host", "h").expect(200).await;
+    assert_eq!(found.header("x-cache"), "MISS", "another host");
+    let found = two.ask(SETTINGS).expect(200).await;
+    assert_eq!((found.header("x-cache"), found.header("age"), &found.body), ("HIT", "2", &first.body));
+    assert_eq!((found.header("etag"), found.header("content-type")), (first.header("etag"), first.header("content-type")));
+    assert_eq!(two.cms.db().statements_sent() - sent, 1, "one for the other host");
+    let shared = one.ask(SETTINGS).header("origin", "http://h").header("host", "h").expect(200).await;
+    assert_eq!((shared.header("x-cache"), shared.header("access-control-allow-origin")), ("HIT", "http://h"));
+    let plain = one.ask(SETTINGS).header("host", "h").expect(200).await;
+    assert!(!plain.headers.contains_key("access-control-allow-origin"), "what a page was told is not kept");
+    let status = two.admin("GET /api/backend/cache").expect(200).await.data();
+    assert_eq!((&status["store"], &status["hits"], &status["misses"]), (&json!("redis"), &json!(1), &json!(1)));
+    let keyed = two.admin(SETTINGS).expect(200).await;
+    assert!(!keyed.headers.contains_key("x-cache"));
+}
+
+#[tokio::test]
+async fn a_write_or_a_clear_is_seen_by_all() {
+    let Some(redis) = Redis::start() else { return };
+    let one = site(&redis).await;
+    let two = beside(&one, &redis, 77).await;
+    for round in 0..3 {
+        assert_eq!(asked(&one, SETTINGS).await, "MISS", "{round}");
+        assert_eq!(asked(&two, SETTINGS).await, "HIT");
+        if round == 1 {
+            one.admin("DELETE /api/backend/cache?path=/api/settings").expect(204).await;
+        } else {
+            set(&one, &format!("n{round}")).await;
+        }
+        // The writer at once, the other as soon as it has followed, which it does within a second.
+        let fresh = one.ask(SETTINGS).expect(200).await;
+        assert_eq!(fresh.header("x-cache"), "MISS");
+        two.cms.catch_up().await.unwrap();
+        let followed = two.ask(SETTINGS).expect(200).await;
+        assert_eq!((followed.header("x-cache"), &followed.body), ("HIT", &fresh.body), "what the first has made since");
+        set(&two, &format!("other{round}")).await;
+        one.cms.catch_up().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn one_that_is_behind_spoils_nothing() {
+    let Some(redis) = Redis::start() else { return };
+    let one = site(&redis).await;
+    for n in 0..5 {
+        set(&one, &format!("n{n}")).await;
+    }
+    asked(&one, SETTINGS).await;
+    // Redis holds what a process knew that had not followed yet, or what is from before a backup was restored.
+    for change in ["update cms_table_epochs set epoch = epoch + 5", "update cms_table_epochs set epoch = epoch - 3"] {
+        one.database.run(change.to_owned()).await;
+        let other = beside(&one, &redis, 78).await;
+        assert_eq!(asked(&other, SETTINGS).await, "MISS", "{change}");
+        assert_eq!(asked(&other, SETTINGS).await, "HIT");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_processes_and_a_redis_that_dies_and_comes_back() {
+    let Some(mut redis) = Redis::start() else { return };
+    let database = TestDatabase::new().await;
+    process::run(&database, &["init"]);
+    let with = [("CMS_CACHE__STORE", "redis"), ("CMS_REDIS_URL", &redis.url())];
+    let [one, two] = [(); 2].map(|()| Served::start_with(&database, "warn", &with));
+    let cache = |served: &Served, n: u32| {
+        // The same Host for both.
+        let reply = served.get_as("site.example", &format!("/api/settings?n={n}"));
+        reply.lines().find_map(|line| line.strip_prefix("x-cache: ").map(str::to_owned)).unwrap_or(reply)
+    };
+    assert_eq!((cache(&one, 1), cache(&two, 1)), ("MISS".to_owned(), "HIT".to_owned()));
+    redis.stop();
+    assert_eq!((cache(&one, 2), cache(&one, 2), cache(&two, 2)), ("MISS".to_owned(), "HIT".to_owned(), "MISS".to_owned()));
+    for served in [&one, &two] {
+        assert!(served.get("/readyz").contains("\"cache\":\"redis_away\""));
+    }
+    redis.restart();
+    let began = Instant::now();
+    while [&one, &two].iter().any(|served| served.get("/readyz").contains("redis_away")) {
+        assert!(began.elapsed() < Duration::from_secs(20), "they do not come back");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    println!("with redis after {:?}", began.elapsed());
+    assert_eq!((cache(&one, 3), cache(&two, 3)), ("MISS".to_owned(), "HIT".to_owned()));
+    let (_, log) = one.terminate();
+    assert!(log.contains("redis is away"), "{log}");
+}
+
+#[tokio::test]
+async fn nobody_waits_twice_for_a_redis_that_hangs() {
+    let Some(redis) = Redis::start() else { return };
+    let change = |s: &mut Settings| {
+        on(s, &redis);
+        s.limiter.store = LimiterStore::Redis;
+    };
+    let site = Site::builder().await.settings(change).open().await;
+    asked(&site, SETTINGS).await;
+    redis.signal("-STOP");
+    let mut slowest = Duration::ZERO;
+    for n in 0..50 {
+        let began = Instant::now();
+        assert_eq!(asked(&site, &format!("{SETTINGS}?n={n}")).await, "MISS");
+        slowest = slowest.max(began.elapsed());
+    }
+    println!("slowest miss beside a hanging redis, limiter and cache: {slowest:?}");
+    assert_eq!((state(&site).await, asked(&site, SETTINGS).await), ("redis_away".to_owned(), "HIT".to_owned()));
+    redis.signal("-CONT");
+    becomes(&site, "redis").await;
+}
+
+#[tokio::test]
+async fn a_redis_that_is_full_or_holds_nonsense_is_as_none() {
+    let Some(redis) = Redis::start() else { return };
+    let one = site(&redis).await;
+    asked(&one, SETTINGS).await;
+    let name = redis.send("EVAL \"return redis.call('KEYS', '*:reply:*')[1]\" 0");
+    assert!(name.starts_with('$'), "{name}");
+    redis.send("EVAL \"for _, k in ipairs(redis.call('KEYS', '*:reply:*')) do redis.call('SET', k, '{\\\"at\\\":1}') end\" 0");
+    let two = beside(&one, &redis, 77).await;
+    assert_eq!(asked(&two, SETTINGS).await, "MISS", "nonsense is overwritten");
+    redis.send("CONFIG SET maxmemory 1");
+    becomes(&one, "redis_away").await;
+    assert_eq!((asked(&one, "GET /api/menu").await, asked(&one, "GET /api/menu").await), ("MISS".to_owned(), "HIT".to_owned()));
+    redis.send("CONFIG SET maxmemory 0");
+    becomes(&one, "redis").await;
+}
