@@ -33,6 +33,13 @@ async fn users_and_groups_are_made_changed_and_removed() {
     }
     let listed = site.admin("GET /api/backend/audit").expect(200).await.text();
     assert!(listed.contains("user_groups") && !listed.contains(PASSWORD));
+    let tables = async |query: &str| -> Vec<String> {
+        let rows = site.admin(&format!("GET /api/backend/audit?{query}")).expect(200).await.data();
+        rows.as_array().unwrap().iter().map(|row| format!("{} {}", row["action"], row["table"]).replace('"', "")).collect()
+    };
+    assert_eq!(tables("table=user_groups").await, ["delete user_groups", "create user_groups"]);
+    assert_eq!(tables("table=users,user_groups&limit=2").await, ["delete user_groups", "delete users"]);
+    assert_eq!(tables("table=user,groups,user-groups,%25").await, [""; 0]);
 }
 
 #[tokio::test]

@@ -33,7 +33,7 @@ pub(crate) async fn print(out: &Output, client: &Client, ask: Ask, paging: &Pagi
     print_as(out, client, ask, paging, columns, Record::shown).await
 }
 
-/// As [`print`], with columns shown in another way.
+/// As [`print()`], with columns shown in another way.
 pub(crate) async fn print_as(out: &Output, client: &Client, ask: Ask, paging: &Paging, columns: &[&str], shown: Shown) -> Done {
     let limit = paging.limit.or(paging.all.then_some(LARGEST_PAGE));
     let ask = ask.maybe("limit", limit);

@@ -68,7 +68,7 @@ pub(crate) fn new_password(global: &Global, from_stdin: bool) -> Done<Secret> {
     expect_somebody(global, "the password", "--password-stdin")?;
     let password = secret("New password: ")?;
     if secret("Again: ")?.expose() != password.expose() {
-        return Err(Failure::new(Exit::Cancelled, "the two are not the same; nothing was changed"));
+        return Err(Failure::new(Exit::Cancelled, "the two are not the same; no password was set"));
     }
     Ok(password)
 }

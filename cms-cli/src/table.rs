@@ -47,13 +47,17 @@ pub(crate) fn records(out: &Output, columns: &[&str], records: &[Record], shown:
 
 /// Prints one record, a line for each column.
 pub(crate) fn record(out: &Output, record: &Record, shown: Shown) -> io::Result<()> {
-    let width = record.names().map(str::len).max().unwrap_or(0);
-    for name in record.names() {
-        let value = shown(record, name);
+    pairs(out, &record.names().map(|name| (name, shown(record, name))).collect::<Vec<_>>())
+}
+
+/// Prints names with their values, a line for each.
+pub(crate) fn pairs(out: &Output, pairs: &[(&str, String)]) -> io::Result<()> {
+    let width = pairs.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    for (name, value) in pairs {
         if out.table {
             out.line(&format!("{}  {value}", out.styled(Style::Bold, &format!("{name:width$}"))))?;
         } else {
-            out.raw(&tab_separated([name, value.as_str()].into_iter()))?;
+            out.raw(&tab_separated([*name, value.as_str()].into_iter()))?;
         }
     }
     Ok(())

@@ -82,8 +82,8 @@ fn one(out: &Output, name: &str) -> Done {
     if out.json {
         return Ok(out.data(&context)?);
     }
-    let rows = ["name", "url", "used", "username", "expires_at"].map(|column| vec![column.to_owned(), text(&context[column])]);
-    Ok(table::rows(out, &["context", "value"], &rows)?)
+    let columns = ["name", "url", "used", "username", "expires_at"];
+    Ok(table::pairs(out, &columns.map(|column| (column, text(&context[column]))))?)
 }
 
 /// A context with who is logged in there, as far as it is known here.

@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 
 use crate::{
     args::Global,
-    commands::{with_site, with_target},
+    commands::with_target,
     failure::{Done, Failure},
     output::Output,
     paging::{self, Paging, unexpected},
@@ -108,17 +108,12 @@ pub(crate) enum UsersCommand {
 }
 
 pub(crate) async fn run(global: &Global, out: &Output, command: UsersCommand) -> Done {
-    match command {
-        UsersCommand::SecondFactorReset { user } => {
-            let target = Target::Folder(Target::folder_only(global, "cms users 2fa-reset")?);
-            with_target(global, out, &target, async |site| second_factor::reset(global, out, site, &user).await).await
-        }
-        UsersCommand::RecoveryCodes(args) => {
-            let target = Target::Folder(Target::folder_only(global, "cms users 2fa-codes")?);
-            with_target(global, out, &target, async |site| second_factor::new_codes(global, out, site, args).await).await
-        }
-        other => prompt::interruptible(with_site(global, out, async |site| at(global, out, site, other).await)).await,
-    }
+    let target = match &command {
+        UsersCommand::SecondFactorReset { .. } => Target::Folder(Target::folder_only(global, "cms users 2fa-reset")?),
+        UsersCommand::RecoveryCodes(_) => Target::Folder(Target::folder_only(global, "cms users 2fa-codes")?),
+        _ => Target::of(global)?,
+    };
+    prompt::interruptible(with_target(global, out, &target, async |site| at(global, out, site, command).await)).await
 }
 
 async fn at(global: &Global, out: &Output, site: &Site, command: UsersCommand) -> Done {
@@ -179,9 +174,8 @@ async fn at(global: &Global, out: &Output, site: &Site, command: UsersCommand) -
             Ok(())
         }
         UsersCommand::SecondFactorStatus { user } => second_factor::status(out, site, &user).await,
-        UsersCommand::SecondFactorReset { .. } | UsersCommand::RecoveryCodes(_) => {
-            Err(Failure::usage("only on the site's own machine"))
-        }
+        UsersCommand::SecondFactorReset { user } => second_factor::reset(global, out, site, &user).await,
+        UsersCommand::RecoveryCodes(args) => second_factor::new_codes(global, out, site, args).await,
     }
 }
 

@@ -30,16 +30,16 @@ pub(crate) async fn run(global: &Global, out: &Output) -> Done {
         return Ok(out.data(&me)?);
     }
     let user = if me["api_key"] == true { "an API key".to_owned() } else { text(&me["username"]) };
-    let mut rows = vec![["site".to_owned(), target.to_string()], ["user".to_owned(), user]];
+    let mut rows = vec![("site", target.to_string()), ("user", user)];
     if me["id"].is_number() {
         let rights = match &me["rights"] {
             Json::Array(keys) => keys.iter().map(text).collect::<Vec<_>>().join(" "),
             _ => "everything".to_owned(),
         };
-        rows.push(["groups".to_owned(), names(&me["groups"])]);
-        rows.push(["rights".to_owned(), rights]);
-        rows.push(["recovery codes left".to_owned(), text(&me["recovery_codes"])]);
-        rows.push(["session ends".to_owned(), text(&me["expires_at"])]);
+        rows.push(("groups", names(&me["groups"])));
+        rows.push(("rights", rights));
+        rows.push(("recovery codes left", text(&me["recovery_codes"])));
+        rows.push(("session ends", text(&me["expires_at"])));
     }
-    Ok(table::rows(out, &["what", "value"], &rows.into_iter().map(Vec::from).collect::<Vec<_>>())?)
+    Ok(table::pairs(out, &rows)?)
 }

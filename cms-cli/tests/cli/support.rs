@@ -116,7 +116,7 @@ pub(crate) fn first_login(dir: &Path, args: &[&str]) -> (String, Run) {
 /// What an authenticator shows, so many steps from now.
 pub(crate) fn code(secret: &str, steps: u64) -> String {
     let secret = totp_rs::Secret::try_from_base32(secret).expect("base32");
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a clock").as_secs();
+    let now = u64::try_from(cms_core::Clock::system().now() / 1000).expect("a time");
     totp_rs::Builder::new().with_secret(secret).build().expect("totp").generate(now + 30 * steps).to_string()
 }
 

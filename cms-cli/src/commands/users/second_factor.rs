@@ -25,8 +25,7 @@ pub(super) async fn status(out: &Output, site: &Site, user: &str) -> Done {
         let [username, two_factor, recovery_codes] = columns.map(|column| &found["data"][column]);
         return Ok(out.data(&json!({"username": username, "two_factor": two_factor, "recovery_codes": recovery_codes}))?);
     }
-    let rows = columns.map(|column| vec![column.to_owned(), text(&found["data"][column])]);
-    Ok(table::rows(out, &["column", "value"], &rows)?)
+    Ok(table::pairs(out, &columns.map(|column| (column, text(&found["data"][column]))))?)
 }
 
 pub(super) async fn reset(global: &Global, out: &Output, site: &Site, user: &str) -> Done {
