@@ -83,7 +83,7 @@ impl Worker {
     /// Claims and settles once, until nothing is under way: for tests and for those who drive it themselves.
     ///
     /// # Errors
-    /// As [`Worker::settle`].
+    /// As [`Worker::claim`]; what has ended and could not be written down is kept for the next call.
     pub async fn step(&mut self) -> Result<Settled> {
         let mut all = Settled::default();
         self.claim().await?;
