@@ -1,0 +1,309 @@
+//! Faults of the delivery: the table in docs/faults.md. Real processes and real kills where it says so.
+
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
+
+use cms_core::{settings::Settings, webhooks::Until};
+use serde_json::{Value as Json, json};
+use tokio::sync::watch;
+
+use crate::support::{
+    Site, TestDatabase,
+    process::{self, Served},
+    receiver::{Answer, Receiver},
+};
+
+const OPEN: [(&str, &str); 2] = [("CMS_WEBHOOKS__ALLOW_HTTP", "true"), ("CMS_WEBHOOKS__ALLOW_CIDRS", "127.0.0.1/32")];
+
+fn open(settings: &mut Settings) {
+    settings.webhooks.allow_http = true;
+    settings.webhooks.allow_cidrs = vec!["127.0.0.1/32".parse().unwrap()];
+}
+
+async fn site() -> Site {
+    Site::builder().await.settings(open).open().await
+}
+
+/// How often each event arrived.
+fn arrivals(receivers: &[&Receiver]) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    for delivery in receivers.iter().flat_map(|receiver| receiver.deliveries()) {
+        *counts.entry(delivery.headers["webhook-id"].clone()).or_insert(0) += 1;
+    }
+    counts
+}
+
+async fn subscribe(site: &Site, url: &str) -> i64 {
+    let body = json!({"name": "test", "url": url, "events": ["form.submitted"]});
+    site.admin("POST /api/backend/webhooks").json(body).expect(201).await.data()["id"].as_i64().unwrap()
+}
+
+/// Raises so many events in one change.
+async fn raise(site: &Site, count: usize) {
+    let mut change = site.cms.change(cms_core::Actor::System).await.unwrap();
+    for n in 0..count {
+        change.emit("form.submitted", json!({"n": n})).await.unwrap();
+    }
+    change.commit().await.unwrap();
+}
+
+/// What the queue's rows are in the end.
+async fn by_status(site: &Site) -> BTreeMap<String, i64> {
+    site.cms.webhooks().depth().await.unwrap().by_status
+}
+
+/// Workers until nothing is due; the clock of the site stands.
+async fn drain(site: &Site, workers: usize) {
+    let (_stop, stopped) = watch::channel(false);
+    let running = (0..workers).map(|_| tokio::spawn(site.cms.webhooks().worker().run(stopped.clone(), true)));
+    for outcome in futures_util::future::join_all(running).await {
+        assert_eq!(outcome.unwrap(), Until::Drained);
+    }
+}
+
+/// 4: workers that run at the same time share the work and double nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn four_workers_double_nothing() {
+    let (site, receiver) = (site().await, Receiver::start(200).await);
+    for _ in 0..5 {
+        subscribe(&site, &receiver.url).await;
+    }
+    for _ in 0..4 {
+        raise(&site, 50).await;
+    }
+    let _second = site.cms.webhooks().worker();
+    drain(&site, 4).await;
+    assert_eq!(receiver.count(), 1000);
+    assert!(arrivals(&[&receiver]).values().all(|count| *count == 5));
+    assert_eq!(by_status(&site).await, BTreeMap::from([("delivered".to_owned(), 1000)]));
+}
+
+/// 5: a worker that stood still for longer than its lease changes nothing any more.
+#[tokio::test]
+async fn a_lost_lease_is_fenced() {
+    let site = site().await;
+    let receiver = Receiver::start(200).await;
+    let id = subscribe(&site, &receiver.url).await;
+    raise(&site, 1).await;
+    // The first worker has claimed and sent, but did not write it down yet.
+    let mut slow = site.cms.webhooks().worker();
+    assert_eq!(slow.claim().await.unwrap(), 1);
+    while receiver.count() == 0 {
+        tokio::task::yield_now().await;
+    }
+    let mut second = site.cms.webhooks().worker();
+    assert_eq!(second.step().await.unwrap().delivered, 0, "the lease holds");
+    site.clock.advance(30_000);
+    assert_eq!(second.step().await.unwrap().delivered, 1, "the lease is over");
+    let stale = slow.step().await.unwrap();
+    assert_eq!((stale.delivered, stale.lost), (0, 1));
+    assert_eq!(receiver.count(), 2, "one duplicate, of the attempt that was under way");
+    assert_eq!(by_status(&site).await, BTreeMap::from([("delivered".to_owned(), 1)]));
+    let count = format!("select failure_count from cms_webhook_subscriptions where id = {id}");
+    assert_eq!(site.database.count(&count).await, 0);
+}
+
+/// 10, small: a dead receiver does not keep the others waiting.
+#[tokio::test]
+async fn a_dead_lane_does_not_delay_a_healthy_one() {
+    let site = Site::builder()
+        .await
+        .settings(|settings| {
+            open(settings);
+            settings.webhooks.timeout_s = 2;
+        })
+        .open()
+        .await;
+    let (dead, healthy) = (Receiver::scripted(|_, _| Answer::Silence).await, Receiver::start(200).await);
+    subscribe(&site, &dead.url).await;
+    subscribe(&site, &healthy.url).await;
+    raise(&site, 200).await;
+    let (stop, stopped) = watch::channel(false);
+    let began = Instant::now();
+    let worker = tokio::spawn(site.cms.webhooks().worker().run(stopped, false));
+    while healthy.count() < 200 {
+        assert!(began.elapsed() < Duration::from_secs(60), "{} of 200", healthy.count());
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert!(dead.count() <= 4, "the dead one had its four attempts under way: {}", dead.count());
+    stop.send_replace(true);
+    worker.await.unwrap();
+    assert_eq!(site.database.count("select count(*) from cms_webhook_queue where status = 'sending'").await, 0);
+}
+
+/// 11: one event for 10,000 subscriptions is queued once each, also when the change is tried again after a crash.
+#[tokio::test]
+async fn one_event_for_ten_thousand_subscriptions() {
+    let site = site().await;
+    site.database
+        .run(
+            "with recursive n(i) as (select 1 union all select i + 1 from n where i < 10000) \
+             insert into cms_webhook_subscriptions (name, url, events, secret, custom_headers, max_retries, active, created_at) \
+             select 'n', 'https://hooks.example.org/', '[\"form.submitted\"]', '', '{}', 5, true, 0 from n; \
+             insert into cms_webhook_interests (subscription_id, event) select id, 'form.submitted' from cms_webhook_subscriptions"
+                .to_owned(),
+        )
+        .await;
+    let mut change = site.cms.change(cms_core::Actor::System).await.unwrap();
+    change.emit("form.submitted", json!({})).await.unwrap();
+    drop(change);
+    assert_eq!(by_status(&site).await, BTreeMap::new(), "a crash before the commit leaves nothing");
+    let began = Instant::now();
+    raise(&site, 1).await;
+    println!("one event to 10,000 subscriptions: {:?} in the caller", began.elapsed());
+    assert_eq!(by_status(&site).await, BTreeMap::from([("pending".to_owned(), 10_000)]));
+}
+
+/// 17: the breaker opens once, whoever counts.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_breaker_opens_once_with_four_workers() {
+    let (site, receiver) = (site().await, Receiver::start(500).await);
+    let id = subscribe(&site, &receiver.url).await;
+    raise(&site, 50).await;
+    let active = format!("select count(*) from cms_webhook_subscriptions where id = {id} and active");
+    while site.database.count(&active).await == 1 {
+        assert!(receiver.count() < 14);
+        drain(&site, 4).await;
+        site.clock.advance(1000);
+    }
+    assert_eq!(receiver.count(), 10);
+    assert_eq!(site.database.count("select count(*) from cms_audit where action = 'disable'").await, 1);
+    assert_eq!(by_status(&site).await, BTreeMap::from([("held".to_owned(), 50)]));
+}
+
+/// 18: fifty jobs, a receiver that is down for three seconds: nothing is switched off, everything arrives.
+#[tokio::test]
+async fn a_short_outage_is_survived() {
+    let site = site().await;
+    let down_until = site.clock.now() + 3000;
+    let clock = site.clock.clone();
+    let receiver =
+        Receiver::scripted(move |_, _| if clock.now() < down_until { Answer::HangUp } else { Answer::Status(200) }).await;
+    let id = subscribe(&site, &receiver.url).await;
+    raise(&site, 50).await;
+    let mut worker = site.cms.webhooks().worker();
+    for _ in 0..120 {
+        worker.step().await.unwrap();
+        site.clock.advance(1000);
+    }
+    assert_eq!(by_status(&site).await, BTreeMap::from([("delivered".to_owned(), 50)]));
+    assert_eq!(
+        site.database.count(&format!("select count(*) from cms_webhook_subscriptions where id = {id} and active")).await,
+        1
+    );
+}
+
+/// 20: what happens to jobs of a subscription that is edited, paused or deleted while they are sent.
+#[tokio::test]
+async fn a_subscription_is_deleted_while_it_is_sent_to() {
+    let (site, receiver) = (site().await, Receiver::start(200).await);
+    let (first, second) = (subscribe(&site, &receiver.url).await, subscribe(&site, &receiver.url).await);
+    raise(&site, 2).await;
+    let mut worker = site.cms.webhooks().worker();
+    assert_eq!(worker.claim().await.unwrap(), 4);
+    site.admin(&format!("DELETE /api/backend/webhooks?id={first}")).expect(204).await;
+    site.admin(&format!("PATCH /api/backend/webhooks?id={second}")).json(json!({"active": false})).expect(200).await;
+    worker.step().await.unwrap();
+    assert_eq!(by_status(&site).await, BTreeMap::from([("delivered".to_owned(), 2)]), "what was under way is finished");
+    assert_eq!(site.database.count("select count(*) from cms_webhook_queue where status = 'sending'").await, 0);
+}
+
+/// 12: a secret that cannot be opened fails its own lane, with a reason; nothing is sent unsigned.
+#[tokio::test]
+async fn a_secret_that_cannot_be_opened_stops_only_its_lane() {
+    let (site, poisoned, healthy) = (site().await, Receiver::start(200).await, Receiver::start(200).await);
+    let id = subscribe(&site, &poisoned.url).await;
+    subscribe(&site, &healthy.url).await;
+    site.database.run(format!("update cms_webhook_subscriptions set secret = 'v1.broken' where id = {id}")).await;
+    raise(&site, 3).await;
+    site.cms.webhooks().worker().step().await.unwrap();
+    assert_eq!((poisoned.connections(), healthy.count()), (0, 3));
+    let log = site.admin(&format!("GET /api/backend/webhooks/deliveries?subscription={id}")).expect(200).await.data();
+    assert_eq!(log[0]["status"], "secret");
+}
+
+/// A served site with a webhook for items, its key, and the variables that let it deliver here.
+async fn served(database: &TestDatabase, receiver: &Receiver, variables: &[(&str, &str)]) -> (Served, String) {
+    process::run(database, &["init"]);
+    let made: Json =
+        serde_json::from_str(&process::run(database, &["--json", "keys", "create", "--name", "test", "--right", "*"])).unwrap();
+    let key = made["data"]["key"].as_str().unwrap().to_owned();
+    let variables: Vec<_> = OPEN.iter().chain(variables).copied().collect();
+    let served = Served::start_with(database, "warn", &variables);
+    let body = json!({"name": "test", "url": receiver.url, "events": ["item.settings.created"]});
+    served.client(&key).send(cms_http::client::Ask::post("/api/backend/webhooks").json(&body)).await.unwrap();
+    (served, key)
+}
+
+async fn write(served: &Served, key: &str, from: usize, count: usize) {
+    let client = served.client(key);
+    for n in from..from + count {
+        let body = json!({"name": format!("s{n}"), "value": n});
+        client.send(cms_http::client::Ask::post("/api/backend/item").query("table", "settings").json(&body)).await.unwrap();
+    }
+}
+
+/// 1: a worker that is killed again and again loses nothing; it doubles at most what was under way.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn killed_workers_lose_nothing() {
+    let (database, receiver) = (TestDatabase::new().await, Receiver::start(200).await);
+    let (mut running, key) = served(&database, &receiver, &[]).await;
+    const EVENTS: usize = 300;
+    const KILLS: usize = 5;
+    for round in 0..KILLS {
+        write(&running, &key, round * EVENTS / KILLS, EVENTS / KILLS).await;
+        running.kill();
+        running = Served::start_with(&database, "warn", &OPEN);
+    }
+    // What was under way at the last kill is due again when its lease ends.
+    let began = Instant::now();
+    while arrivals(&[&receiver]).len() < EVENTS {
+        assert!(began.elapsed() < Duration::from_secs(45), "{} of {EVENTS}", arrivals(&[&receiver]).len());
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let doubled = receiver.count() - EVENTS;
+    println!("{EVENTS} events, {KILLS} kills: {doubled} doubled");
+    assert!(doubled <= KILLS * 4, "{doubled} doubled: more than was under way");
+    running.terminate();
+}
+
+/// 21: SIGTERM under load ends in time, with nothing left half-way.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stop_under_load_leaves_nothing_half_way() {
+    let (database, receiver) = (TestDatabase::new().await, Receiver::start(200).await);
+    let (running, key) = served(&database, &receiver, &[]).await;
+    write(&running, &key, 0, 100).await;
+    let (code, log) = running.terminate();
+    assert_eq!(code, Some(0), "{log}");
+    assert_eq!(database.count("select count(*) from cms_webhook_queue where status = 'sending'").await, 0);
+    let waiting = database.count("select count(*) from cms_webhook_queue where status in ('pending', 'retry')").await;
+    assert_eq!(receiver.count() as i64 + waiting, 100);
+}
+
+/// 4, with processes: the resident worker and two cron runs at once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cron_runs_beside_the_resident_worker_double_nothing() {
+    let (database, receiver) = (TestDatabase::new().await, Receiver::start(200).await);
+    let (running, key) = served(&database, &receiver, &[]).await;
+    let cron = |database: &TestDatabase| {
+        let mut command = process::command(database, &["process-webhooks", "--time-limit=25"]);
+        command.envs(OPEN).stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap()
+    };
+    let mut runs = Vec::new();
+    for round in 0..4 {
+        write(&running, &key, round * 50, 50).await;
+        runs.push(cron(&database));
+    }
+    for run in &mut runs {
+        assert!(run.wait().unwrap().success());
+    }
+    let began = Instant::now();
+    while receiver.count() < 200 {
+        assert!(began.elapsed() < Duration::from_secs(30), "{} of 200", receiver.count());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    running.terminate();
+    assert_eq!((receiver.count(), arrivals(&[&receiver]).len()), (200, 200));
+}
