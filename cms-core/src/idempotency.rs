@@ -1,7 +1,7 @@
 //! Replies kept for requests that are sent again with the same `Idempotency-Key`
 //! (draft-ietf-httpapi-idempotency-key-header-07). Written by [`Cms::remember`].
 
-use crate::{Change, Cms, Code, Error, Result, args};
+use crate::{Change, Cms, Code, Error, Result, args, crypto};
 
 pub(crate) mod sql {
     crate::db::statements! {
@@ -44,6 +44,14 @@ pub struct Remembered {
 }
 
 impl Cms {
+    /// What is kept of a request, to tell it from another. Keyed: a body may hold a password, which nobody who reads the database may
+    /// guess at.
+    #[must_use]
+    pub fn fingerprint(&self, request: &[u8]) -> String {
+        let key = self.settings().encryption_key.as_ref().map_or("", |key| key.expose());
+        data_encoding::HEXLOWER.encode(&crypto::hmac_sha256(key.as_bytes(), request))
+    }
+
     /// The reply that this caller got for this key, within the time that `retention.idempotency_h` says.
     ///
     /// # Errors

@@ -9,9 +9,9 @@ pub(crate) mod sql {
         AUDIT = "delete from cms_audit where id in (select id from cms_audit where created_at <= $1 order by created_at limit 1000)";
         CLEARS = "delete from cms_cache_clears where created_at <= $1 and id < (select max(id) from cms_cache_clears)";
         ATTEMPTS = "delete from cms_login_attempts where id in (select id from cms_login_attempts where created_at <= $1 limit 1000)";
-        NETWORKS = "delete from cms_login_networks where id in (select id from cms_login_networks where last_attempt_at <= $1 limit 1000)";
+        NETWORKS = "delete from cms_login_networks where id in (select id from cms_login_networks where last_attempt_at <= $1 limit 1000) and last_attempt_at <= $1";
         PENDING = "delete from cms_pending_logins where hash in (select hash from cms_pending_logins where created_at <= $1 limit 1000)";
-        IDLE_SESSIONS = "delete from cms_sessions where id in (select id from cms_sessions where last_seen_at <= $1 limit 1000)";
+        IDLE_SESSIONS = "delete from cms_sessions where id in (select id from cms_sessions where last_seen_at <= $1 limit 1000) and last_seen_at <= $1";
         /// An event that is still to be delivered stays.
         EVENTS = "delete from cms_events where id in (select e.id from cms_events e where e.created_at <= $1 \
                   and not exists (select 1 from cms_webhook_queue q where q.event_id = e.id) order by e.created_at limit 1000)";
@@ -20,6 +20,9 @@ pub(crate) mod sql {
         /// Failed and cancelled jobs go with the log; so do those that were held all that time.
         GIVEN_UP = "delete from cms_webhook_queue where id in (select id from cms_webhook_queue \
                     where (settled_at <= $1 and status in ('failed', 'cancelled')) or (status = 'held' and created_at <= $1) limit 1000)";
+        /// Queued while their subscription was deleted.
+        LEFT_OVER = "delete from cms_webhook_queue where id in (select q.id from cms_webhook_queue q where q.created_at <= $1 \
+                     and not exists (select 1 from cms_webhook_subscriptions s where s.id = q.subscription_id) limit 1000)";
         DELIVERIES = "delete from cms_webhook_deliveries where id in (select id from cms_webhook_deliveries where created_at <= $1 \
                       order by created_at limit 1000)";
     }
@@ -43,6 +46,7 @@ impl Cms {
             (sql::REPLIES, self.idempotency_horizon()),
             (sql::AUDIT, days(keep.audit_days)),
             (sql::DELIVERED, seconds(i64::try_from(keep.queue_h).unwrap_or(i64::MAX).saturating_mul(3600))),
+            (sql::LEFT_OVER, now),
             (sql::GIVEN_UP, days(keep.deliveries_days)),
             (sql::DELIVERIES, days(keep.deliveries_days)),
             (sql::EVENTS, days(keep.events_days)),

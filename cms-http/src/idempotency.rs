@@ -1,7 +1,7 @@
 //! Requests that are sent again: the first reply again, not the work.
 
 use bytes::Bytes;
-use cms_core::{Cms, Code, Error, Remember, Result, crypto};
+use cms_core::{Cms, Code, Error, Remember, Result};
 use http::{HeaderName, Method, StatusCode, header};
 
 use crate::{
@@ -22,7 +22,7 @@ const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
 /// The ticket of a request that carries `Idempotency-Key`.
-pub(crate) fn ticket(request: &Canonical, caller: &Caller, body: &Bytes) -> Result<Option<Ticket>> {
+pub(crate) fn ticket(cms: &Cms, request: &Canonical, caller: &Caller, body: &Bytes) -> Result<Option<Ticket>> {
     if request.method != Method::POST {
         return Ok(None);
     }
@@ -39,7 +39,7 @@ pub(crate) fn ticket(request: &Canonical, caller: &Caller, body: &Bytes) -> Resu
     let mut query = request.query.clone();
     query.sort();
     let asked = format!("{:?}", (&request.path, &query));
-    let fingerprint = crypto::sha256_hex(&[asked.as_bytes(), body].concat());
+    let fingerprint = cms.fingerprint(&[asked.as_bytes(), body].concat());
     Ok(Some(Ticket { caller, key: key.to_owned(), fingerprint }))
 }
 

@@ -82,6 +82,9 @@ fn path(raw: &str) -> Result<String> {
     }
 }
 
+/// Each is compared with all before it.
+const MAX_PARAMETERS: usize = 200;
+
 /// The parameters in order; each name once.
 fn query(raw: &str) -> Result<Vec<(String, String)>> {
     let mut parameters: Vec<(String, String)> = Vec::new();
@@ -89,6 +92,9 @@ fn query(raw: &str) -> Result<Vec<(String, String)>> {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         let refused = || bad("The query is not percent-encoded UTF-8.");
         let (name, value) = (decode(name, true).ok_or_else(refused)?, decode(value, true).ok_or_else(refused)?);
+        if parameters.len() == MAX_PARAMETERS {
+            return Err(bad(format!("{MAX_PARAMETERS} parameters are enough for every call.")));
+        }
         if parameters.iter().any(|(known, _)| *known == name) {
             return Err(bad(format!("The parameter {name:?} is given more than once.")));
         }

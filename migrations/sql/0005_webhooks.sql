@@ -45,7 +45,8 @@ CREATE INDEX cms_webhook_interests_by_subscription ON cms_webhook_interests (sub
 CREATE TABLE cms_webhook_queue (
     id {{id}},
     event_id TEXT NOT NULL REFERENCES cms_events (id),
-    subscription_id BIGINT NOT NULL REFERENCES cms_webhook_subscriptions (id) ON DELETE CASCADE,
+    -- No reference: an event that is written while its subscription is deleted must not fail. What is left over is never claimed and goes.
+    subscription_id BIGINT NOT NULL,
     status TEXT NOT NULL,
     next_retry_at BIGINT NOT NULL,
     retry_count BIGINT NOT NULL DEFAULT 0,

@@ -2,7 +2,7 @@
 
 use super::{
     Accounts,
-    sql::groups::{admins, count_admins, lock_admin_groups},
+    sql::groups::{admins, count_admins},
 };
 use crate::{Change, Code, Error, Result};
 
@@ -23,7 +23,7 @@ pub(super) struct AdminGuard {
 
 impl AdminGuard {
     pub(super) async fn new(change: &mut Change) -> Result<Self> {
-        lock_admin_groups(change).await?;
+        change.lock_accounts().await?;
         Ok(Self { before: count_admins(change).await? })
     }
 

@@ -12,6 +12,8 @@ use crate::{AuditEntry, Change, Cms, Code, Error, Millis, Page, Result, clock, t
 
 /// Wrong logins from one network within [`WINDOW_S`]; the next is refused, right or wrong.
 pub const ATTEMPTS: i64 = 15;
+/// Wrong codes for one user within [`WINDOW_S`], wherever they come from.
+pub const ACCOUNT_ATTEMPTS: i64 = 50;
 /// Seconds of the sliding window.
 pub const WINDOW_S: i64 = 3600;
 
@@ -67,21 +69,33 @@ pub(super) fn network(address: IpAddr) -> String {
 pub(super) async fn admit(change: &mut Change, network: &str) -> Result<()> {
     attempts::lock(change, network).await?;
     let counted = attempts::count(change, network, change.now() - WINDOW_S * 1000).await?;
-    judge(&counted, change.now())
+    judge(&counted, change.now(), ATTEMPTS)
+}
+
+/// What wrong codes of one user are counted under, beside the network: who knows the password must not try codes from everywhere.
+pub(super) fn account(user: i64) -> String {
+    format!("user:{user}")
+}
+
+/// Lets a code be tried, unless there were too many wrong ones for this user. Only who has the password can get here.
+pub(super) async fn admit_account(change: &mut Change, account: &str) -> Result<()> {
+    let now = change.now();
+    let counted = attempts::count(change, account, now - WINDOW_S * 1000).await?;
+    judge(&counted, now, ACCOUNT_ATTEMPTS)
 }
 
 /// As [`admit`], at a glance.
 pub(super) async fn refuse_locked(cms: &Cms, network: &str) -> Result<()> {
     let now = cms.clock().now();
-    judge(&attempts::glance(cms.db(), network, now - WINDOW_S * 1000).await?, now)
+    judge(&attempts::glance(cms.db(), network, now - WINDOW_S * 1000).await?, now, ATTEMPTS)
 }
 
-fn judge(counted: &Counted, now: Millis) -> Result<()> {
-    if counted.count < ATTEMPTS {
+fn judge(counted: &Counted, now: Millis, allowed: i64) -> Result<()> {
+    if counted.count < allowed {
         return Ok(());
     }
     let wait = (counted.oldest.unwrap_or(now) + WINDOW_S * 1000 - now + 999) / 1000;
-    let detail = format!("Too many wrong logins from this address: wait {} min, then try again.", (wait + 59) / 60);
+    let detail = format!("Too many wrong logins: wait {} min, then try again.", (wait + 59) / 60);
     Err(Error::new(Code::LoginLocked, detail).retry_after(u64::try_from(wait).unwrap_or(1).max(1)))
 }
 

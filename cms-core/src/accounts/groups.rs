@@ -103,6 +103,7 @@ impl Accounts<'_> {
     /// # Errors
     /// `not_found`, `permission_denied`, `conflict` while users belong to it.
     pub async fn delete_group(&self, change: &mut Change, held: &Rights, id: i64) -> Result<()> {
+        change.lock_accounts().await?;
         let group = self.changeable_group(change, held, id).await?;
         if group.members > 0 {
             let detail = format!("{} users belong to {:?}: put them into another group first.", group.members, group.name);
@@ -122,10 +123,17 @@ impl Accounts<'_> {
         }
         let id = request.id.as_i64().or_else(|| request.id.as_str().and_then(|id| id.parse().ok()));
         let id = id.ok_or_else(|| Error::invalid_field("id", "type", "the id of a group"))?;
+        change.lock_accounts().await?;
         let group = self.changeable_group(change, held, id).await?;
         let present = match &group.rights {
             Rights::Only(keys) => Json::from_iter(keys.iter().map(String::as_str)),
-            Rights::Admin => return Err(Error::invalid_field("id", "type", "a group of administrators has no list of rights")),
+            Rights::Admin => {
+                return Err(Error::invalid_field(
+                    "id",
+                    "type",
+                    "a group of administrators has no list: give it one by PATCH user_groups first",
+                ));
+            }
         };
         let values = request.applied(&present)?;
         let rights =

@@ -1,7 +1,7 @@
 //! Logging in: the password, then a code. There is no way around either.
 
 use super::{
-    Accounts, RecoveryCode, Token, TotpSecret, Visitor, attempts, name_key, record,
+    Accounts, RecoveryCode, Token, TotpSecret, Visitor, attempts, name_key, name_problem, record,
     sql::{
         attempts as attempts_sql,
         logins::{self, Candidate},
@@ -66,21 +66,31 @@ impl Accounts<'_> {
         let network = attempts::network(visitor.address);
         // Asked here only to save the work of hashing; what counts is asked below, where attempts wait for each other.
         attempts::refuse_locked(self.0, &network).await?;
-        let known = logins::credentials(self.0.db(), &name_key(username)).await?;
+        // A name that nobody can have is looked up like any other.
+        let key = if name_problem("username", username).is_none() { name_key(username) } else { String::new() };
+        let known = logins::credentials(self.0.db(), &key).await?;
         let right = self.0.passwords().verify(password, known.as_ref().map(|known| known.password.clone())).await?;
 
         let mut change = self.0.change(Actor::System).await?;
         // However many guesses are judged at the same moment, no more than the allowed ones learn their outcome.
         attempts::admit(&mut change, &network).await?;
-        let Some(user) = known.filter(|known| right && known.active) else {
+        let user = match known.filter(|_| right) {
+            // While the password was hashed it may have been changed, or the user switched off.
+            Some(known) => {
+                let now = logins::lock_user(&mut change, known.user).await?;
+                now.filter(|now| now.active && now.password == known.password).map(|now| (known.user, now))
+            }
+            None => None,
+        };
+        let Some((id, user)) = user else {
             attempts::note(&mut change, &network).await?;
             change.commit().await?;
             return Err(Error::new(Code::InvalidCredentials, "Name and password do not fit, or the user is switched off."));
         };
         let token = Token::new(&self.0.settings().key_prefix, 'p', self.0.random())?;
-        let setup = if user.has_totp { None } else { Some(TotpSecret::new(self.0.random())?) };
-        let sealed = setup.as_ref().map(|secret| self.seal_totp(user.user, secret)).transpose()?;
-        logins::begin(&mut change, token.hash(), user.user, sealed).await?;
+        let setup = if user.totp_secret.is_some() { None } else { Some(TotpSecret::new(self.0.random())?) };
+        let sealed = setup.as_ref().map(|secret| self.seal_totp(id, secret)).transpose()?;
+        logins::begin(&mut change, token.hash(), id, sealed).await?;
         change.commit().await?;
         Ok(Pending { token, setup: setup.map(|secret| Setup { secret, account: user.username }) })
     }
@@ -93,17 +103,20 @@ impl Accounts<'_> {
         let (network, pending) = (attempts::network(visitor.address), Token::sent(pending).hash());
         let mut change = self.0.change(Actor::System).await?;
         attempts::admit(&mut change, &network).await?;
+        // Users are locked before what is theirs, here as everywhere.
+        let owner = logins::owner(&mut change, &pending).await?.ok_or_else(over)?;
+        let candidate = logins::lock_user(&mut change, owner).await?.filter(|user| user.active).ok_or_else(over)?;
         let since = change.now() - PENDING_S * 1000;
-        let waiting = logins::lock(&mut change, &pending, since).await?;
-        let Some(waiting) = waiting else { return Err(over()) };
-        let candidate = logins::lock_user(&mut change, waiting.user).await?.filter(|user| user.active);
-        let Some(candidate) = candidate else { return Err(over()) };
+        let waiting = logins::lock(&mut change, &pending, since).await?.ok_or_else(over)?;
+        let account = attempts::account(owner);
+        attempts::admit_account(&mut change, &account).await?;
         // Somebody else may have set the second factor up meanwhile: then this login has nothing to prove itself with.
         if waiting.setup_secret.is_some() == candidate.totp_secret.is_some() {
             return Err(over());
         }
         if !self.proves(&mut change, waiting.user, &candidate, waiting.setup_secret.as_deref(), proof).await? {
             attempts::note(&mut change, &network).await?;
+            attempts_sql::insert(&mut change, &account).await?;
             if waiting.wrong_codes + 1 >= WRONG_CODES {
                 logins::drop_pending(&mut change, &pending).await?;
             } else {
@@ -118,6 +131,7 @@ impl Accounts<'_> {
         change.act_as(Actor::User { id: waiting.user, name: candidate.username.clone() });
         logins::drop_pending(&mut change, &pending).await?;
         attempts_sql::clear(&mut change, &network).await?;
+        attempts_sql::clear(&mut change, &account).await?;
         logins::note_login(&mut change, waiting.user).await?;
         let recovery_codes = match waiting.setup_secret {
             Some(_) => {

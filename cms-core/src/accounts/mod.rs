@@ -4,8 +4,10 @@
 //! rights     what a group allows (pure)
 //! users      the people, and who may change them
 //! groups     what they belong to
+//! admins     there is always one
 //! login      password, then code: the only way to a session
 //! session    who shows a token
+//! second_factor  what helps who lost it, on the own machine only
 //! attempts   wrong logins by network
 //! password, totp, recovery, token, qr   the secrets, each with its own type
 //! ```
@@ -25,7 +27,7 @@ mod token;
 mod totp;
 mod users;
 
-pub use attempts::{ATTEMPTS, Attempts, WINDOW_S};
+pub use attempts::{ACCOUNT_ATTEMPTS, ATTEMPTS, Attempts, WINDOW_S};
 pub use groups::{Group, GroupPatch, NewGroup};
 pub use login::{LoggedIn, PENDING_S, Pending, Proof, Setup, WRONG_CODES};
 pub(crate) use password::Passwords;

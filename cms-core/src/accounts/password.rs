@@ -13,6 +13,9 @@ pub const MIN_PASSWORD_CHARS: usize = 8;
 /// Longest password in bytes: hashing more would be work for an attacker's sake.
 pub const MAX_PASSWORD_BYTES: usize = 1024;
 
+/// Hashes that wait for their turn; more would keep their connections for too long.
+const MAX_WAITING: usize = 512;
+
 /// A hash of nothing, with the costs of a real one: an unknown user takes as long as a wrong password.
 const NOBODY: &str = "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
@@ -21,12 +24,13 @@ const NOBODY: &str = "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAA
 pub(crate) struct Passwords {
     salt: Option<Secret>,
     turns: Arc<Semaphore>,
+    places: Semaphore,
 }
 
 impl Passwords {
     pub(crate) fn new(salt: Option<Secret>) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        Self { salt, turns: Arc::new(Semaphore::new((cores / 2).max(1))) }
+        Self { salt, turns: Arc::new(Semaphore::new((cores / 2).max(1))), places: Semaphore::new(MAX_WAITING) }
     }
 
     /// Names the salt without telling it: users whose password was hashed with another one cannot log in.
@@ -67,6 +71,8 @@ impl Passwords {
     /// Runs off the async threads when it is its turn. Who has stopped waiting does not hold the others up: his turn ends with his work.
     async fn work<T: Send + 'static>(&self, job: impl FnOnce(Argon2<'_>) -> T + Send + 'static) -> Result<T> {
         let salt = self.salt()?.clone();
+        let busy = || Error::new(Code::Unavailable, "Too many people log in at this moment: try again.").retry_after(5);
+        let _place = self.places.try_acquire().map_err(|_| busy())?;
         let turn = Arc::clone(&self.turns).acquire_owned().await.map_err(Error::internal)?;
         let run = move || {
             let _turn = turn;

@@ -12,6 +12,7 @@ impl Accounts<'_> {
     /// # Errors
     /// `not_found`.
     pub async fn reset_second_factor(&self, change: &mut Change, user: i64) -> Result<()> {
+        change.lock_accounts().await?;
         self.changeable(change, &Rights::Admin, user).await?;
         logins::set_totp(change, user, None, 0).await?;
         logins::set_recovery(change, user, &[]).await?;

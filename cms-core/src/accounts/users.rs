@@ -52,6 +52,15 @@ pub enum GroupName {
     Name(String),
 }
 
+impl std::fmt::Display for GroupName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Id(id) => write!(f, "{id}"),
+            Self::Name(name) => write!(f, "{name:?}"),
+        }
+    }
+}
+
 /// What a new user is made from.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -86,10 +95,15 @@ pub struct UserPatch {
 }
 
 /// A password that is ready to be stored. Hashing takes time, so it is done before the change begins.
-#[derive(Debug)]
 pub struct HashedPassword {
     hash: String,
     salt_id: String,
+}
+
+impl std::fmt::Debug for HashedPassword {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("HashedPassword(***)")
+    }
 }
 
 impl Accounts<'_> {
@@ -117,6 +131,7 @@ impl Accounts<'_> {
     pub async fn user_named(&self, name: &str) -> Result<User> {
         let id = match name.parse() {
             Ok(id) => id,
+            Err(_) if name_problem("username", name).is_some() => 0,
             Err(_) => users::find(self.0.db(), &name_key(name))
                 .await?
                 .ok_or_else(|| Error::new(Code::NotFound, format!("There is no user named {name:?}.")))?,
@@ -147,6 +162,7 @@ impl Accounts<'_> {
     /// `validation_failed` with the fields, `conflict` when the name is taken, `permission_denied` for groups that allow more than `held`.
     pub async fn create_user(&self, change: &mut Change, held: &Rights, new: &NewUser, password: HashedPassword) -> Result<User> {
         check_name(&new.username)?;
+        change.lock_accounts().await?;
         let groups = self.joinable(change, held, &new.groups).await?;
         let name = (new.username.as_str(), name_key(&new.username));
         let id = users::insert(change, (name.0, &name.1), &password.hash, &password.salt_id, new.active)
@@ -244,6 +260,7 @@ impl Accounts<'_> {
         for name in names {
             let id = match name {
                 GroupName::Id(id) => Some(*id),
+                GroupName::Name(name) if name_problem("name", name).is_some() => None,
                 GroupName::Name(name) => groups::find(change, &name_key(name)).await?,
             };
             // Locked, so that its rights are the ones that are judged when this commits.
@@ -251,7 +268,13 @@ impl Accounts<'_> {
                 Some(id) => groups::lock(change, id).await?,
                 None => None,
             };
-            let group = group.ok_or_else(|| Error::invalid_field("groups", "unknown", format!("there is no group {name:?}")))?;
+            let group = group.ok_or_else(|| {
+                Error::invalid_field(
+                    "groups",
+                    "unknown",
+                    format!("there is no group {name}: a group is named by its id or its name"),
+                )
+            })?;
             check_held(held, &group.rights)?;
             if !ids.contains(&group.id) {
                 ids.push(group.id);

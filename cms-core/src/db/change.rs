@@ -111,6 +111,14 @@ impl Change {
         }
     }
 
+    /// Waits until no other change of users and groups is under way, and keeps them waiting until this one ends.
+    pub(crate) async fn lock_accounts(&mut self) -> Result<()> {
+        match self.dialect.accounts_lock() {
+            Some(lock) => self.script(lock.into_sql_str()).await,
+            None => Ok(()),
+        }
+    }
+
     /// Waits until no other worker claims from the queue, and keeps them waiting until this change ends.
     pub(crate) async fn lock_claims(&mut self) -> Result<()> {
         match self.dialect.claim_lock() {

@@ -6,7 +6,7 @@ use crate::plugins::{ColumnDeclaration, Plugin, TableDeclaration};
 const SOURCES: &[(&str, &str)] = &[("pages", "cms_pages"), ("menu_items", "cms_menu_items"), ("settings", "cms_settings")];
 
 /// Names that are the core's, those of tables to come included.
-pub(super) const RESERVED: &[&str] = &["pages", "menu_items", "settings", "forms", "media"];
+pub(super) const RESERVED: &[&str] = &["pages", "menu_items", "settings", "forms", "media", "user_groups"];
 
 /// The database's name of a core table.
 fn source_of(name: &str) -> Option<&'static str> {

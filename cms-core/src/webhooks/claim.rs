@@ -44,11 +44,12 @@ pub(super) async fn claim(cms: &Cms, free: usize) -> Result<Vec<Task>> {
     let now = change.now();
     let mut left = i64::try_from(free).unwrap_or(i64::MAX);
     let mut tasks = Vec::new();
-    let lanes = queue::lanes(&mut change, LANES.min(left), ROOM).await?;
+    change.lock_claims().await?;
     let returned = queue::reclaim(&mut change).await?;
     if returned > 0 {
         tracing::warn!(returned, "jobs whose worker died or was too slow are due again");
     }
+    let lanes = queue::lanes(&mut change, LANES.min(left), ROOM).await?;
     // Everybody gets one before anybody gets many.
     let share = left / i64::try_from(lanes.len().max(1)).unwrap_or(1);
     for lane in lanes {

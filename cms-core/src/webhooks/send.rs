@@ -84,7 +84,10 @@ impl Sender {
             .redirect(reqwest::redirect::Policy::none())
             .no_proxy()
             .http1_only()
-            .pool_max_idle_per_host(32)
+            .pool_max_idle_per_host(4)
+            // Receivers close idle connections after some seconds: a delivery must not run into that.
+            .pool_idle_timeout(Duration::from_secs(2))
+            .retry(reqwest::retry::never())
             .dns_resolver(Arc::new(Guarded { rule: rule.clone(), names }))
             .build()
             .map_err(Error::internal)?;

@@ -115,7 +115,7 @@ impl Passage {
             self.allow = Some(route.allow());
             return Err(Error::new(Code::MethodNotAllowed, format!("{} takes {}.", route.path, route.allow())));
         };
-        let repetition = match idempotency::ticket(&request, &self.caller, &raw)? {
+        let repetition = match idempotency::ticket(cms, &request, &self.caller, &raw)? {
             Some(ticket) => match Box::pin(ticket.earlier_reply(cms)).await? {
                 Some(reply) => return Ok(reply),
                 None => Some(ticket),

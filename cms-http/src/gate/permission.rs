@@ -44,7 +44,10 @@ fn allows_table(cms: &Cms, rights: &Rights, method: &str, table: &str) -> bool {
 
 /// The plugin that a permission key belongs to. Ids may begin like others: the longest counts.
 fn plugin_of<'a>(cms: &'a Cms, key: &str) -> Option<&'a str> {
-    let begins = |id: &str| key.strip_prefix(id).is_some_and(|rest| rest.starts_with('_'));
+    let stem = key.strip_suffix("_view").unwrap_or(key);
+    // A button's id stands behind the plugin's.
+    let begins =
+        |id: &str| stem.strip_prefix(id).and_then(|rest| rest.strip_prefix('_')).is_some_and(|button| !button.is_empty());
     cms.plugins().iter().map(|plugin| plugin.id.as_str()).filter(|id| begins(id)).max_by_key(|id| id.len())
 }
 

@@ -43,10 +43,16 @@ fn bearer(request: &Canonical) -> Result<Option<&str>> {
         .map(|(_, t)| t.trim()))
 }
 
+/// The session's cookie. Two of them are nobody's: another website of the domain may have set the one.
 fn session_cookie(request: &Canonical) -> Option<&str> {
-    let lines = request.headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
-    let pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    pairs.filter(|(name, _)| *name == SESSION_COOKIE).map(|(_, value)| value).next()
+    let lines = request.headers.get_all(header::COOKIE).iter();
+    // Cookies of others may hold bytes that are no text.
+    let pairs = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b';')).map(<[u8]>::trim_ascii);
+    let mut sessions = pairs.filter_map(|pair| pair.strip_prefix(SESSION_COOKIE.as_bytes())?.strip_prefix(b"="));
+    match (sessions.next(), sessions.next()) {
+        (Some(token), None) => std::str::from_utf8(token).ok(),
+        _ => None,
+    }
 }
 
 /// Who is not known does not learn more than that.

@@ -12,12 +12,11 @@ crate::db::statements! {
             from cms_user_groups g where g.id > $1 order by g.id limit $2";
     GET = "select g.id, g.name, g.rights, g.created_at, (select count(*) from cms_user_group_members m where m.user_group_id = g.id) \
            from cms_user_groups g where g.id = $1";
-    FIND = "select id, rights from cms_user_groups where name_key = $1";
+    FIND = "select id from cms_user_groups where name_key = $1";
     INSERT = "insert into cms_user_groups (name, name_key, rights, created_at) values ($1, $2, $3, $4) returning id";
     LOCK = "update cms_user_groups set name = name where id = $1 returning id";
     UPDATE = "update cms_user_groups set name = $2, name_key = $3, rights = $4 where id = $1";
     DELETE = "delete from cms_user_groups where id = $1";
-    LOCK_ADMINS = "update cms_user_groups set rights = rights where rights = '\"0\"'";
     COUNT_ADMINS = "select count(distinct m.user_id) from cms_user_group_members m join cms_user_groups g on g.id = m.user_group_id \
                     join cms_users u on u.id = m.user_id where u.active and g.rights = '\"0\"'";
 }
@@ -59,7 +58,7 @@ pub(in crate::accounts) async fn lock(change: &mut Change, id: i64) -> Result<Op
 }
 
 pub(in crate::accounts) async fn find(change: &mut Change, name_key: &str) -> Result<Option<i64>> {
-    Ok(change.optional::<(i64, String)>(FIND, args![name_key]).await?.map(|(id, _)| id))
+    Ok(change.optional::<(i64,)>(FIND, args![name_key]).await?.map(|(id,)| id))
 }
 
 pub(in crate::accounts) async fn insert(change: &mut Change, name: &str, name_key: &str, rights: &Rights) -> Result<i64> {
@@ -73,10 +72,6 @@ pub(in crate::accounts) async fn update(change: &mut Change, group: &Group, name
 
 pub(in crate::accounts) async fn delete(change: &mut Change, id: i64) -> Result<()> {
     change.run(DELETE, args![id]).await.map(drop)
-}
-
-pub(in crate::accounts) async fn lock_admin_groups(change: &mut Change) -> Result<()> {
-    change.run(LOCK_ADMINS, args![]).await.map(drop)
 }
 
 pub(in crate::accounts) async fn admins(db: &Db) -> Result<i64> {

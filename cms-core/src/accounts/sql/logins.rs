@@ -6,10 +6,11 @@ use crate::{
 };
 
 crate::db::statements! {
-    CREDENTIALS = "select id, username, password, active, totp_secret is not null from cms_users where name_key = $1";
+    CREDENTIALS = "select id, password from cms_users where name_key = $1";
     BEGIN = "insert into cms_pending_logins (hash, user_id, setup_secret, wrong_codes, created_at) values ($1, $2, $3, 0, $4)";
     LOCK = "update cms_pending_logins set wrong_codes = wrong_codes where hash = $1 and created_at > $2 returning user_id, setup_secret, wrong_codes";
-    LOCK_USER = "update cms_users set active = active where id = $1 returning username, active, totp_secret";
+    OWNER = "select user_id from cms_pending_logins where hash = $1";
+    LOCK_USER = "update cms_users set active = active where id = $1 returning username, active, totp_secret, password";
     WRONG = "update cms_pending_logins set wrong_codes = wrong_codes + 1 where hash = $1";
     DROP_PENDING = "delete from cms_pending_logins where hash = $1";
     DROP_PENDING_OF = "delete from cms_pending_logins where user_id = $1";
@@ -24,15 +25,12 @@ crate::db::statements! {
 /// What a password is judged by.
 pub(in crate::accounts) struct Credentials {
     pub(in crate::accounts) user: i64,
-    pub(in crate::accounts) username: String,
     pub(in crate::accounts) password: String,
-    pub(in crate::accounts) active: bool,
-    pub(in crate::accounts) has_totp: bool,
 }
 
 impl FromRow for Credentials {
     fn from_row(row: &Row) -> Result<Self> {
-        Ok(Self { user: row.get(0)?, username: row.get(1)?, password: row.get(2)?, active: row.get(3)?, has_totp: row.get(4)? })
+        Ok(Self { user: row.get(0)?, password: row.get(1)? })
     }
 }
 
@@ -54,11 +52,12 @@ pub(in crate::accounts) struct Candidate {
     pub(in crate::accounts) username: String,
     pub(in crate::accounts) active: bool,
     pub(in crate::accounts) totp_secret: Option<String>,
+    pub(in crate::accounts) password: String,
 }
 
 impl FromRow for Candidate {
     fn from_row(row: &Row) -> Result<Self> {
-        Ok(Self { username: row.get(0)?, active: row.get(1)?, totp_secret: row.get(2)? })
+        Ok(Self { username: row.get(0)?, active: row.get(1)?, totp_secret: row.get(2)?, password: row.get(3)? })
     }
 }
 
@@ -68,6 +67,11 @@ pub(in crate::accounts) async fn credentials(db: &Db, name_key: &str) -> Result<
 
 pub(in crate::accounts) async fn begin(change: &mut Change, hash: String, user: i64, setup_secret: Option<String>) -> Result<()> {
     change.run(BEGIN, args![hash, user, setup_secret, change.now()]).await.map(drop)
+}
+
+/// Whose login this is.
+pub(in crate::accounts) async fn owner(change: &mut Change, hash: &str) -> Result<Option<i64>> {
+    Ok(change.optional::<(i64,)>(OWNER, args![hash]).await?.map(|(user,)| user))
 }
 
 /// The login, which nobody else completes before this change ends.

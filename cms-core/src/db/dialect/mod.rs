@@ -72,6 +72,14 @@ impl Dialect {
         }
     }
 
+    /// Lets one change of users and groups at a time pass; it holds until the transaction ends.
+    pub(super) const fn accounts_lock(self) -> Option<&'static str> {
+        match self {
+            Self::Sqlite => None,
+            Self::Postgres => Some("select pg_advisory_xact_lock(7165306129)"),
+        }
+    }
+
     /// Lets one process at a time claim from the queue; it holds until the transaction ends.
     pub(super) const fn claim_lock(self) -> Option<&'static str> {
         match self {

@@ -1,6 +1,6 @@
 //! The queue as workers see it: lanes, claims, settlements.
 
-use super::subscriptions::headers;
+use super::{super::claim::LEASE_MS, subscriptions::headers};
 use crate::{
     Result, args,
     db::{Change, Db, FromRow, Row, statements},
@@ -8,8 +8,8 @@ use crate::{
 
 statements! {
     DUE = "select exists (select 1 from cms_webhook_queue where status in ('pending', 'retry') and next_retry_at <= $1) \
-           or exists (select 1 from cms_webhook_queue where status = 'sending' and lease_until <= $1)";
-    RECLAIM = "update cms_webhook_queue set status = 'retry', lease_until = null where status = 'sending' and lease_until <= $1";
+           or exists (select 1 from cms_webhook_queue where status = 'sending' and (lease_until <= $1 or lease_until > $2))";
+    RECLAIM = "update cms_webhook_queue set status = 'retry', lease_until = null where status = 'sending' and (lease_until <= $1 or lease_until > $2)";
     /// Lanes that are due and have room: for one attempt after a failure, else for `$3`.
     LANES = "select s.id, s.url, s.secret, s.old_secret, s.old_secret_until, s.custom_headers, \
              (case when s.failure_count > 0 then 1 else $3 end) \
@@ -93,18 +93,18 @@ impl FromRow for Claimed {
 
 /// Whether there is anything to claim.
 pub(in crate::webhooks) async fn is_due(db: &Db, now: i64) -> Result<bool> {
-    let (due,): (bool,) = db.one(DUE, args![now]).await?;
+    let (due,): (bool,) = db.one(DUE, args![now, now + 2 * LEASE_MS]).await?;
     Ok(due)
 }
 
 /// Gives rows back whose worker died.
 pub(in crate::webhooks) async fn reclaim(change: &mut Change) -> Result<u64> {
-    change.run(RECLAIM, args![change.now()]).await
+    // A lease that ends later than any can was given before the clock was put back.
+    change.run(RECLAIM, args![change.now(), change.now() + 2 * LEASE_MS]).await
 }
 
-/// Lanes that were served least recently. Nobody else claims before this change ends.
+/// Lanes that were served least recently.
 pub(in crate::webhooks) async fn lanes(change: &mut Change, limit: i64, room: i64) -> Result<Vec<Lane>> {
-    change.lock_claims().await?;
     let mut lanes: Vec<Lane> = change.all(LANES, args![change.now(), limit, room]).await?;
     // Claims and settlements lock subscriptions in the same order.
     lanes.sort_by_key(|lane| lane.id);

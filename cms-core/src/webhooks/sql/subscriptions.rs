@@ -15,6 +15,7 @@ statements! {
     UPDATE = "update cms_webhook_subscriptions set name = $2, url = $3, events = $4, custom_headers = $5, max_retries = $6 where id = $1";
     SET_SECRET = "update cms_webhook_subscriptions set secret = $2, old_secret = $3, old_secret_until = $4 where id = $1";
     DELETE = "delete from cms_webhook_subscriptions where id = $1";
+    DELETE_JOBS = "delete from cms_webhook_queue where subscription_id = $1";
     FORGET_INTERESTS = "delete from cms_webhook_interests where subscription_id = $1";
     ADD_INTEREST = "insert into cms_webhook_interests (subscription_id, event) values ($1, $2) on conflict do nothing";
     ACTIVATE = "update cms_webhook_subscriptions set active = $2, disabled_reason = null, failure_count = 0, not_before = 0 where id = $1";
@@ -111,7 +112,8 @@ pub(in crate::webhooks) async fn set_secret(
 }
 
 pub(in crate::webhooks) async fn delete(change: &mut Change, id: i64) -> Result<()> {
-    change.run(DELETE, args![id]).await.map(drop)
+    change.run(DELETE, args![id]).await?;
+    change.run(DELETE_JOBS, args![id]).await.map(drop)
 }
 
 /// Switches it on; what was held is sent now (`replay`) or never.
