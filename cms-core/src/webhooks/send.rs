@@ -175,16 +175,18 @@ fn classified(error: reqwest::Error) -> Attempt {
         innermost = inner.to_string();
         if let Some(refused) = inner.downcast_ref::<Refused>() {
             code = refused.code();
-        } else if inner.is::<rustls::Error>() {
-            code = "tls";
-        } else if let Some(io) = inner.downcast_ref::<std::io::Error>()
-            && io.get_ref().is_some_and(|inner| inner.is::<rustls::Error>())
-        {
+        } else if is_tls(inner) {
             code = "tls";
         }
         cause = inner.source();
     }
     Attempt::failed(code, innermost)
+}
+
+/// Errors of TLS come in errors of I/O, sometimes in several, which do not name them as their source.
+fn is_tls(error: &(dyn std::error::Error + 'static)) -> bool {
+    let inner = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+    error.is::<rustls::Error>() || inner.is_some_and(|inner| is_tls(inner))
 }
 
 /// Looks names up.

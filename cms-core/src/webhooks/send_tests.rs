@@ -1,1 +1,103 @@
-//! Tests of the sender.
+//! Names whose answers change or mix: no forbidden address is dialled. 127.0.0.2 stands for an allowed address, 127.0.0.1 for a
+//! forbidden one; both listen.
+
+use std::{
+    net::IpAddr,
+    sync::atomic::{AtomicUsize, Ordering},
+};
+
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpListener,
+};
+
+use super::*;
+
+/// Gives its answers in turn; the last one stays.
+struct Scripted(Vec<std::io::Result<Vec<&'static str>>>, AtomicUsize);
+
+impl Names for Scripted {
+    fn look_up(&self, _: String) -> futures_util::future::BoxFuture<'static, std::io::Result<Vec<SocketAddr>>> {
+        let turn = self.1.fetch_add(1, Ordering::SeqCst).min(self.0.len() - 1);
+        let answer = match &self.0[turn] {
+            Ok(addresses) => {
+                Ok(addresses.iter().map(|ip| SocketAddr::new(ip.parse::<IpAddr>().expect("an address"), 0)).collect())
+            }
+            Err(error) => Err(std::io::Error::new(error.kind(), error.to_string())),
+        };
+        Box::pin(async move { answer })
+    }
+}
+
+fn sender(answers: Vec<std::io::Result<Vec<&'static str>>>) -> Sender {
+    let settings = Webhooks {
+        allow_http: true,
+        allow_cidrs: vec!["127.0.0.2/32".parse().expect("cidr")],
+        timeout_s: 2,
+        ..Webhooks::default()
+    };
+    Sender::with_resolver(&settings, Arc::new(Scripted(answers, AtomicUsize::new(0)))).expect("a sender")
+}
+
+/// A receiver that says 200 and closes; counts its connections.
+async fn listen(address: &str, port: u16) -> (u16, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind((address, port)).await.expect("a port");
+    let (port, count) = (listener.local_addr().expect("an address").port(), Arc::new(AtomicUsize::new(0)));
+    let accepted = count.clone();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            accepted.fetch_add(1, Ordering::SeqCst);
+            let mut part = [0; 1024];
+            let _ = stream.read(&mut part).await;
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").await;
+        }
+    });
+    (port, count)
+}
+
+async fn both() -> (String, Arc<AtomicUsize>, Arc<AtomicUsize>) {
+    let (port, allowed) = listen("127.0.0.2", 0).await;
+    let (_, forbidden) = listen("127.0.0.1", port).await;
+    (format!("http://hooks.example:{port}/"), allowed, forbidden)
+}
+
+#[tokio::test]
+async fn a_name_that_turns_inward_is_not_dialled_again() {
+    let (url, allowed, forbidden) = both().await;
+    let sender = sender(vec![Ok(vec!["127.0.0.2"]), Ok(vec!["127.0.0.1"])]);
+    assert_eq!(sender.post(&url, Vec::new(), String::new()).await.code(), "delivered");
+    for _ in 0..3 {
+        let attempt = sender.post(&url, Vec::new(), String::new()).await;
+        assert_eq!(attempt.code(), "refused_address");
+        assert!(attempt.message().contains("127.0.0.1 is not delivered to: loopback"), "{}", attempt.message());
+    }
+    assert_eq!((allowed.load(Ordering::SeqCst), forbidden.load(Ordering::SeqCst)), (1, 0));
+}
+
+#[tokio::test]
+async fn a_mixed_answer_is_refused_as_a_whole() {
+    let (url, allowed, forbidden) = both().await;
+    for answer in
+        [vec!["127.0.0.2", "127.0.0.1"], vec!["127.0.0.1", "127.0.0.2"], vec!["127.0.0.2", "::1"], vec!["169.254.169.254"]]
+    {
+        assert_eq!(sender(vec![Ok(answer)]).post(&url, Vec::new(), String::new()).await.code(), "refused_address");
+    }
+    assert_eq!((allowed.load(Ordering::SeqCst), forbidden.load(Ordering::SeqCst)), (0, 0));
+}
+
+#[tokio::test]
+async fn names_that_are_not_found_have_a_code_of_their_own() {
+    let unknown = || Err(std::io::Error::new(std::io::ErrorKind::NotFound, "no such name"));
+    for answer in [unknown(), Ok(Vec::new())] {
+        let attempt = sender(vec![answer]).post("http://hooks.example/secret-path?t=1", Vec::new(), String::new()).await;
+        assert_eq!(attempt.code(), "dns");
+        assert!(!attempt.message().contains("secret-path"), "{}", attempt.message());
+    }
+}
+
+#[tokio::test]
+async fn a_server_without_tls_is_told_apart() {
+    let (url, ..) = both().await;
+    let attempt = sender(vec![Ok(vec!["127.0.0.2"])]).post(&url.replace("http:", "https:"), Vec::new(), String::new()).await;
+    assert_eq!(attempt.code(), "tls", "{}", attempt.message());
+}
