@@ -4,14 +4,33 @@ use serde_json::json;
 
 use crate::support::Site;
 
-async fn cost(site: &Site, line: &str, key: Option<&str>) -> u64 {
-    let ask = match key {
-        Some(key) => site.ask(line).key(key),
-        None => site.ask(line),
-    };
-    let before = site.cms.db().statements_sent();
-    ask.expect(200).await;
-    site.cms.db().statements_sent() - before
+/// The least of three: the site asks once in a while what other processes have committed, and is counted with the request.
+async fn cost(site: &Site, line: &str, key: Key) -> u64 {
+    let mut least = u64::MAX;
+    for _ in 0..3 {
+        let fresh = match key {
+            Key::Unknown => Some(site.key(&["*"]).await),
+            _ => None,
+        };
+        let ask = match key {
+            Key::None => site.ask(line),
+            Key::Known => site.admin(line),
+            Key::Unknown => site.ask(line).key(fresh.as_deref().unwrap()),
+        };
+        let before = site.cms.db().statements_sent();
+        ask.expect(200).await;
+        least = least.min(site.cms.db().statements_sent() - before);
+    }
+    least
+}
+
+#[derive(Clone, Copy)]
+enum Key {
+    None,
+    /// Asked for before.
+    Known,
+    /// Made a moment ago.
+    Unknown,
 }
 
 #[tokio::test]
@@ -23,19 +42,18 @@ async fn a_request_costs_what_it_should() {
     site.admin("POST /api/backend/item?table=t").json(json!(rows)).expect(201).await;
     let page = json!({"title": "Home", "view": "home", "url_rewrite": "/", "published": true});
     site.admin("POST /api/backend/item?table=pages").json(page).expect(201).await;
-    let admin = Some(site.admin.as_str());
     // What is asked is one statement, the key is another; SQLite shows that nobody has committed anything since it was asked for.
     let known = if site.database.is_postgres() { 2 } else { 1 };
     for (line, key, expected) in [
-        ("GET /api/backend/item?table=t&id=7", admin, 2),
-        ("GET /api/backend/item?table=t&id=7", admin, known),
-        ("GET /api/backend/item?table=t&limit=50&expand=a,b", admin, known),
-        ("GET /api/backend/item?table=t&limit=50&expand=a,b&count=true", admin, known),
-        ("GET /api/pages?view=home", None, 1),
-        ("GET /api/pages", None, 1),
-        ("GET /api/menu?name=main", None, 1),
-        ("GET /api/settings", None, 1),
-        ("GET /healthz", None, 0),
+        ("GET /api/backend/item?table=t&id=7", Key::Unknown, 2),
+        ("GET /api/backend/item?table=t&id=7", Key::Known, known),
+        ("GET /api/backend/item?table=t&limit=50&expand=a,b", Key::Known, known),
+        ("GET /api/backend/item?table=t&limit=50&expand=a,b&count=true", Key::Known, known),
+        ("GET /api/pages?view=home", Key::None, 1),
+        ("GET /api/pages", Key::None, 1),
+        ("GET /api/menu?name=main", Key::None, 1),
+        ("GET /api/settings", Key::None, 1),
+        ("GET /healthz", Key::None, 0),
     ] {
         assert_eq!(cost(&site, line, key).await, expected, "{line}");
     }
