@@ -94,3 +94,30 @@ impl Webhooks<'_> {
         Ok(Backlog { pending, retry, sending, held, oldest_due_ms, late_lanes })
     }
 }
+
+#[cfg(all(test, feature = "sqlite"))]
+mod tests {
+    use sqlx::AssertSqlSafe;
+
+    use crate::{Cms, settings::Settings, webhooks::sql::queue};
+
+    /// However long the queue is: what is counted stands in indexes, and the lateness of a lane is one search in another.
+    #[tokio::test]
+    async fn the_backlog_is_read_from_indexes() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut settings = Settings::default();
+        settings.dirs.data = folder.path().to_owned();
+        let cms = Cms::builder(settings).open().await.expect("opened");
+        let mut looked_at = 0;
+        for sql in [queue::WAITING, queue::OLDEST, queue::LATE] {
+            let explained = AssertSqlSafe(format!("explain query plan {sql}"));
+            let plan: Vec<(i64, i64, i64, String)> = cms.db().all(explained, Vec::new()).await.expect("a plan");
+            for (.., step) in plan.iter().filter(|(.., step)| step.contains("cms_webhook_queue") || step.contains(" q ")) {
+                let searched = step.starts_with("SEARCH q USING INDEX cms_webhook_queue_due (subscription_id=?)");
+                assert!(step.contains("COVERING INDEX") || searched, "{step}: {sql}");
+                looked_at += 1;
+            }
+        }
+        assert!(looked_at >= 7, "every part of the three was seen");
+    }
+}
