@@ -6,6 +6,7 @@
 //! sql/enqueue    one row for each who listens, in the transaction of the event
 //! worker         claim (lane, lease) → request (sign) → send (guarded) → settle (fenced, breaker, log)
 //! deliveries     what was sent and what waits, for people
+//! metrics        what is watched
 //! retry, breaker, matching, headers, address, sign, verify   rules (pure)
 //! ```
 
@@ -33,7 +34,7 @@ pub use catalogue::RegisteredEvent;
 pub(crate) use catalogue::register;
 pub use deliveries::{Delivery, DeliveryDetail, Depth, Job, JobFilter, MAX_REDELIVER, Redeliver};
 pub(crate) use metrics::Delivered;
-pub use metrics::Outcomes;
+pub use metrics::{Backlog, Outcomes};
 pub use ping::{PING, Pinged};
 pub use retry::MAX_RETRIES;
 pub(crate) use send::Sender;
