@@ -33,7 +33,9 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
             Err(error) => codes.push(error.to_string()),
         }
     }
-    let half = lab.count("select count(*) from cms_events e where not exists (select 1 from cms_webhook_queue q where q.event_id = e.id)").await;
+    let half = lab
+        .count("select count(*) from cms_events e where not exists (select 1 from cms_webhook_queue q where q.event_id = e.id)")
+        .await;
     let stored = lab.count("select count(*) from cms_settings where name like 'during%'").await;
     let acknowledged = codes.iter().filter(|code| *code == "201").count();
     open(&lab, &served, run.engine).await;
@@ -46,7 +48,9 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     let delivered = lab.delivered_within(Duration::from_secs(40)).await.is_some();
-    let records = lab.count("select count(*) from cms_settings where name like 'before%' or name like 'during%' or name like 'after%'").await;
+    let records = lab
+        .count("select count(*) from cms_settings where name like 'before%' or name like 'during%' or name like 'after%'")
+        .await;
     let (arrived, duplicates) = lab.record.jobs_and_duplicates();
     codes.sort();
     codes.dedup();
@@ -102,7 +106,8 @@ async fn open(lab: &Lab, served: &Served, engine: Engine) {
 }
 
 fn limit_files(served: &Served, bytes: &str) {
-    let set = Command::new("prlimit").args(["--pid", &served.child.id().to_string(), &format!("--fsize={bytes}:unlimited")]).status();
+    let set =
+        Command::new("prlimit").args(["--pid", &served.child.id().to_string(), &format!("--fsize={bytes}:unlimited")]).status();
     assert!(set.expect("prlimit of util-linux runs").success());
 }
 
@@ -110,8 +115,8 @@ fn limit_files(served: &Served, bytes: &str) {
 async fn read_only(lab: &Lab, switch: &str) {
     lab.database
         .run(format!(
-            "set default_transaction_read_only = off; \
-             do $$ begin execute format('alter database %I set default_transaction_read_only = {switch}', current_database()); end $$; \
+            "begin read write; \
+             do $$ begin execute format('alter database %I set default_transaction_read_only = {switch}', current_database()); end $$; commit; \
              select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'cms' and datname = current_database()"
         ))
         .await;

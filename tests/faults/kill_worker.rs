@@ -28,11 +28,11 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
         // In turn the resident worker, and one as cron starts it.
         if tries % 2 == 0 {
             let mut served = lab.serve(&[], &UNDER_WAY);
-            tokio::time::sleep(dice.millis(1, 60)).await;
+            tokio::time::sleep(dice.millis(5, 150)).await;
             served.kill();
         } else {
             let mut worker = Worker::start(&lab, 25, &UNDER_WAY);
-            tokio::time::sleep(dice.millis(5, 150)).await;
+            tokio::time::sleep(dice.millis(20, 300)).await;
             worker.kill();
         }
         // The leases that this worker has taken and left.

@@ -188,7 +188,7 @@ impl Lab {
 }
 
 /// What the processes use too: the keys of the site are in its folder.
-fn settings(database: &TestDatabase) -> Settings {
+pub fn settings(database: &TestDatabase) -> Settings {
     let mut variables: Vec<(String, String)> =
         OPEN.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     variables.extend(database.url.iter().map(|url| ("CMS_DATABASE_URL".to_owned(), url.clone())));

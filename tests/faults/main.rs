@@ -4,14 +4,21 @@
 //! makes fewer kills and deliveries. A run of everything on both engines writes docs/faults.md. What must hold is read from what the receiver
 //! recorded and from the database, never from logs of workers. Loopback only; every wait has an end; only processes started here are ended.
 
+mod backup;
+mod database_down;
+mod disk_full;
+mod fan_out;
+mod hostile;
 mod in_process;
 mod kill_server;
 mod kill_worker;
 mod lab;
+mod neighbours;
 mod process;
 mod record;
 mod report;
 mod stopped_worker;
+mod terminate;
 mod workers;
 
 #[path = "../support/mod.rs"]
@@ -38,6 +45,13 @@ const FAULTS: &[(u8, &str, bool, Experiment)] = &[
     (2, "the server is killed (kill -9) around commits", false, |run| kill_server::run(run).boxed()),
     (4, "four workers at once, and more that start meanwhile", true, |run| workers::run(run).boxed()),
     (5, "a worker stands still for twice its lease (SIGSTOP, SIGCONT)", false, |run| stopped_worker::run(run).boxed()),
+    (7, "the database goes away, or is locked by somebody else", false, |run| database_down::run(run).boxed()),
+    (8, "the disk is full, or the database read-only", false, |run| disk_full::run(run).boxed()),
+    (9, "receivers that waste time and memory", false, |run| hostile::run(run).boxed()),
+    (10, "a dead and a slow receiver among a hundred", true, |run| neighbours::run(run).boxed()),
+    (11, "one event for ten thousand subscriptions", true, |run| fan_out::run(run).boxed()),
+    (21, "SIGTERM under load", false, |run| terminate::run(run).boxed()),
+    (23, "a backup from before is restored", false, |run| backup::run(run).boxed()),
 ];
 
 fn main() -> std::process::ExitCode {
@@ -90,7 +104,8 @@ async fn one(number: u8, name: &'static str, experiment: Experiment, run: Run) -
         Ok(Err(failed)) => vec![Finding::new("runs to its end", failed, false)],
         Err(_) => vec![Finding::new("runs to its end", format!("not within {} s", LIMIT.as_secs()), false)],
     };
-    let outcome = Outcome { number, name, engine, findings, took: began.elapsed() };
+    let outcome = Outcome { number, name, engine, findings };
+    eprintln!("{number:>2} {engine}: {:.0} s", began.elapsed().as_secs_f64());
     eprint!("{}", report::table(std::slice::from_ref(&outcome)));
     outcome
 }

@@ -21,9 +21,7 @@ pub struct Arrival {
     /// webhook-id.
     pub event: String,
     pub body: [u8; 32],
-    /// Milliseconds of the machine's clock.
-    pub at: i64,
-    /// Since the body's created_at.
+    /// Of the arrival, by the machine's clock, since the body's created_at.
     pub delay_ms: i64,
     pub lane: usize,
     /// The signature fits body, id and time.
@@ -55,7 +53,6 @@ impl Record {
             job: header("x-delivery-id").parse().unwrap_or(-1),
             event: header("webhook-id").to_owned(),
             body: Sha256::digest(&delivery.body).into(),
-            at,
             delay_ms: at - created_at,
             lane,
             genuine: verify(&secret, &received, &delivery.body, at / 1000).is_ok(),

@@ -3,7 +3,6 @@
 use std::{
     fmt::{Display, Write},
     path::Path,
-    time::Duration,
 };
 
 use crate::lab::{self, Engine};
@@ -36,7 +35,6 @@ pub struct Outcome {
     pub name: &'static str,
     pub engine: Engine,
     pub findings: Vec<Finding>,
-    pub took: Duration,
 }
 
 impl Outcome {

@@ -36,7 +36,11 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
     let _served = lab.serve(&[], &[]);
     let delivered = lab.delivered_within(Duration::from_secs(60)).await;
     let (arrived, duplicates) = lab.record.jobs_and_duplicates();
-    findings.push(Finding::new("the next run delivers the rest", format!("{arrived} of 2000"), delivered.is_some() && arrived == 2000));
+    findings.push(Finding::new(
+        "the next run delivers the rest",
+        format!("{arrived} of 2000"),
+        delivered.is_some() && arrived == 2000,
+    ));
     findings.push(Finding::equal("duplicates", duplicates, 0));
     findings.push(lab.record.integrity());
     findings
