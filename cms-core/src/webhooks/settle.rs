@@ -29,7 +29,7 @@ pub struct Settled {
     pub retried: u64,
     /// Failed for good.
     pub failed: u64,
-    /// The lease was lost: somebody else has the row.
+    /// The lease was lost: somebody else has the row, or it was deleted.
     pub lost: u64,
 }
 
@@ -50,16 +50,18 @@ pub(super) async fn settle(cms: &Cms, ended: &mut [Ended]) -> Result<Settled> {
 }
 
 async fn success(change: &mut Change, subscription: i64, row: &Claimed, attempt: &Attempt, settled: &mut Settled) -> Result<()> {
-    queue::succeeded(change, subscription).await?;
+    queue::succeeded(change, subscription, row).await?;
     let ours = queue::delivered(change, row).await?;
     count(ours, &mut settled.delivered, &mut settled.lost);
     log(change, subscription, row, attempt, ours).await
 }
 
 async fn failure(change: &mut Change, subscription: i64, row: &Claimed, attempt: &Attempt, settled: &mut Settled) -> Result<()> {
-    let counted = queue::count_failure(change, subscription, change.now() + SPACING_MS).await?;
-    // Deleted meanwhile, and its jobs with it.
-    let Some((failures, active, max_retries)) = counted else { return Ok(()) };
+    let counted = queue::count_failure(change, subscription, row, change.now() + SPACING_MS).await?;
+    let Some((failures, active, max_retries)) = counted else {
+        settled.lost += 1;
+        return log(change, subscription, row, attempt, false).await;
+    };
     let error = attempt.message();
     let ours = match retry::wait_ms(row.retry_count, max_retries) {
         Some(wait) => {
