@@ -4,6 +4,7 @@ mod demo;
 mod items;
 mod keys;
 mod login;
+mod receivers;
 mod refusals;
 mod remote;
 mod setup;

@@ -41,7 +41,7 @@ pub use settle::Settled;
 pub use sign::{WebhookSecret, hex_signature, standard_signature};
 pub(crate) use sql::enqueue::enqueue;
 pub use subscriptions::{NewSubscription, Subscription, SubscriptionPatch};
-pub use verify::{Received, TOLERANCE_S, VerifyError, verify, verify_hex};
+pub use verify::{Received, TOLERANCE_S, VerifyError, verify, verify_hex, verify_within};
 pub use worker::{Until, Worker};
 
 use crate::Cms;
