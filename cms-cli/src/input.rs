@@ -2,6 +2,8 @@
 
 use std::{fs, io::Read, path::Path};
 
+use serde_json::Value as Json;
+
 use crate::failure::{Done, Failure};
 
 /// The bytes as they are.
@@ -19,4 +21,11 @@ pub(crate) fn bytes(file: &Path) -> Done<Vec<u8>> {
 pub(crate) fn text(file: &Path) -> Done<String> {
     let no_text = |_| Failure::file(file, &std::io::Error::other("this is no UTF-8 text"));
     String::from_utf8(bytes(file)?).map_err(no_text)
+}
+
+/// A JSON object.
+pub(crate) fn object(file: &Path) -> Done<Json> {
+    let wrong = |why: String| Failure::usage(format!("{}: a JSON object is expected{why}", file.display()));
+    let json: Json = serde_json::from_str(&text(file)?).map_err(|e| wrong(format!(": {e}")))?;
+    if json.is_object() { Ok(json) } else { Err(wrong(String::new())) }
 }

@@ -1,6 +1,7 @@
 //! `cms webhooks`: subscriptions, what was delivered to them, and what helps to write a receiver
 
 mod deliveries;
+mod explain;
 mod listen;
 mod secrets;
 mod signature;
@@ -10,7 +11,10 @@ mod verify;
 use clap::Subcommand;
 use cms_http::client::Ask;
 
-use self::{deliveries::DeliveriesCommand, listen::ListenArgs, subscriptions::SubscriptionsCommand, verify::VerifyArgs};
+use self::{
+    deliveries::DeliveriesCommand, explain::ExplainArgs, listen::ListenArgs, subscriptions::SubscriptionsCommand,
+    verify::VerifyArgs,
+};
 use crate::{
     args::Global,
     commands::with_site,
@@ -32,6 +36,8 @@ pub(crate) enum WebhooksCommand {
     /// What was sent
     #[command(subcommand)]
     Deliveries(DeliveriesCommand),
+    /// Who would be told of an event, and what: nothing is sent
+    Explain(ExplainArgs),
     /// Receive deliveries on this machine, check and print them; needs no site
     Listen(ListenArgs),
     /// Check the signatures of a delivery that was kept; needs no site
@@ -46,6 +52,7 @@ pub(crate) async fn run(global: &Global, out: &Output, command: WebhooksCommand)
         WebhooksCommand::Deliveries(command) => {
             with_site(global, out, async |site| deliveries::run(out, site, command).await).await
         }
+        WebhooksCommand::Explain(args) => with_site(global, out, async |site| explain::run(out, site, args).await).await,
         WebhooksCommand::Listen(args) => listen::run(out, args).await,
         WebhooksCommand::Verify(args) => prompt::interruptible(async { verify::run(global, out, &args) }).await,
     }

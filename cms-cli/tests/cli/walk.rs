@@ -94,6 +94,7 @@ fn every_leaf_prints_json() {
         ("webhooks activate", &["1"], ""),
         ("webhooks pause", &["1"], ""),
         ("webhooks deliveries list", &[], ""),
+        ("webhooks explain", &["item.notes.created", "--data", "-"], r#"{"table": "notes"}"#),
         ("queue stats", &[], ""),
         ("queue list", &[], ""),
         ("queue purge", &["--status", "failed", "--yes"], ""),

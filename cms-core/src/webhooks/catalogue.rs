@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{Webhooks, matching::SYSTEM_EVENTS, sql::events};
-use crate::{Actor, Cms, Page, Result, plugins::Plugin};
+use crate::{Actor, Cms, Code, Error, FieldError, Page, Result, plugins::Plugin};
 
 /// An event that somebody raises.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -70,6 +70,13 @@ pub(crate) async fn register(cms: &Cms, plugins: &[Plugin]) -> Result<()> {
         events::register(&mut change, event).await?;
     }
     change.commit().await
+}
+
+/// Nobody raises an event of this name.
+pub(super) fn unknown_event(field: String, event: &str) -> Error {
+    let message = format!("there is no event {event:?}: `cms events list` shows them; item.* is all events of items, * is all");
+    let field = FieldError { field, code: "unknown", message: message.clone() };
+    Error::new(Code::UnknownEvent, format!("{message}.")).with_fields(vec![field])
 }
 
 fn manual(plugin: &str, name: &str, description: &str) -> RegisteredEvent {

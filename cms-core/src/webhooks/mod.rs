@@ -6,6 +6,7 @@
 //! sql/enqueue    one row for each who listens, in the transaction of the event
 //! worker         claim (lane, lease) → request (sign) → send (guarded) → settle (fenced, breaker, log)
 //! deliveries     what was sent and what waits, for people
+//! explain        who would be told of an event, and what
 //! retry, breaker, matching, headers, address, sign, verify   rules (pure)
 //! ```
 
@@ -14,6 +15,7 @@ mod breaker;
 mod catalogue;
 mod claim;
 mod deliveries;
+mod explain;
 mod headers;
 mod matching;
 mod metrics;
@@ -32,6 +34,7 @@ pub use address::AddressRule;
 pub use catalogue::RegisteredEvent;
 pub(crate) use catalogue::register;
 pub use deliveries::{Delivery, DeliveryDetail, Depth, Job, JobFilter, MAX_REDELIVER, Redeliver};
+pub use explain::{Considered, Explained};
 pub(crate) use metrics::Delivered;
 pub use metrics::Outcomes;
 pub use ping::{PING, Pinged};

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    WebhookSecret, Webhooks, headers,
+    WebhookSecret, Webhooks,
+    catalogue::unknown_event,
+    headers,
     matching::is_pattern,
     retry::MAX_RETRIES,
     sql::{
@@ -253,10 +255,7 @@ impl Webhooks<'_> {
         }
         for (index, event) in row.events.iter().enumerate() {
             if !is_pattern(event) && !events::is_known(self.0.db(), event).await? {
-                let message =
-                    format!("there is no event {event:?}: `cms events list` shows them; item.* is all events of items, * is all");
-                let field = FieldError { field: format!("events[{index}]"), code: "unknown", message: message.clone() };
-                return Err(Error::new(Code::UnknownEvent, format!("{message}.")).with_fields(vec![field]));
+                return Err(unknown_event(format!("events[{index}]"), event));
             }
         }
         Ok(())

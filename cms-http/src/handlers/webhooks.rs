@@ -94,12 +94,6 @@ pub(crate) async fn ping(call: &Call<'_>) -> Result<Reply> {
     Reply::of(StatusCode::OK, &call.cms.webhooks().ping(call.id()?).await?)
 }
 
-pub(crate) async fn events(call: &Call<'_>) -> Result<Reply> {
-    call.request.only(&["limit", "cursor"])?;
-    let (limit, cursor) = call.request.paging()?;
-    Reply::page(&call.cms.webhooks().events(limit, cursor).await?)
-}
-
 pub(crate) async fn queue(call: &Call<'_>) -> Result<Reply> {
     call.request.only(&["id", "status", "subscription", "limit", "cursor"])?;
     let webhooks = call.cms.webhooks();
