@@ -48,6 +48,8 @@ const MATRIX: &[(&str, &str, &[&str], For)] = &[
     ("/api/backend/webhooks/ping", "", &["POST"], For::Area("webhooks_subscriptions")),
     ("/api/backend/webhooks/events", "", &["GET"], For::Area("webhooks_subscriptions")),
     ("/api/backend/webhooks/explain", "", &["POST"], For::Area("webhooks_subscriptions")),
+    ("/api/backend/webhooks/emit", "", &["POST"], For::Area("webhooks_subscriptions")),
+    ("/api/backend/webhooks/messages", "", &["GET"], For::Area("webhooks_subscriptions")),
     ("/api/backend/webhooks/queue", "", &["GET", "DELETE"], For::Area("webhooks_subscriptions")),
     ("/api/backend/webhooks/queue/stats", "", &["GET"], For::Area("webhooks_subscriptions")),
     ("/api/backend/webhooks/queue/retry", "", &["POST"], For::Area("webhooks_subscriptions")),

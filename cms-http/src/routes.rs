@@ -75,6 +75,8 @@ const ROUTES: &[Route] = routes! {
     "/api/backend/webhooks/ping" Area("webhooks_subscriptions") POST webhooks::ping;
     "/api/backend/webhooks/events" Area("webhooks_subscriptions") GET events::list;
     "/api/backend/webhooks/explain" Area("webhooks_subscriptions") POST events::explain;
+    "/api/backend/webhooks/emit" Area("webhooks_subscriptions") POST events::emit;
+    "/api/backend/webhooks/messages" Area("webhooks_subscriptions") GET events::messages;
     "/api/backend/webhooks/queue" Area("webhooks_subscriptions") GET webhooks::queue, DELETE webhooks::purge;
     "/api/backend/webhooks/queue/stats" Area("webhooks_subscriptions") GET webhooks::stats;
     "/api/backend/webhooks/queue/retry" Area("webhooks_subscriptions") POST webhooks::retry;

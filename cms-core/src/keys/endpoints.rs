@@ -24,6 +24,8 @@ pub const ENDPOINTS: &[(&str, &[&str])] = &[
     ("/api/backend/webhooks/ping", &["POST"]),
     ("/api/backend/webhooks/events", &["GET"]),
     ("/api/backend/webhooks/explain", &["POST"]),
+    ("/api/backend/webhooks/emit", &["POST"]),
+    ("/api/backend/webhooks/messages", &["GET"]),
     ("/api/backend/webhooks/queue", &["GET", "DELETE"]),
     ("/api/backend/webhooks/queue/stats", &["GET"]),
     ("/api/backend/webhooks/queue/retry", &["POST"]),

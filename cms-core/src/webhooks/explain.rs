@@ -53,7 +53,7 @@ impl Webhooks<'_> {
         limit: u32,
         cursor: Option<&str>,
     ) -> Result<(Explained, Page<Considered>)> {
-        if !events::is_known(self.0.db(), event).await? {
+        if events::named(self.0.db(), event).await?.is_empty() {
             return Err(unknown_event("event".to_owned(), event));
         }
         let subscriptions = self.list(limit, cursor).await?.map(|subscription| considered(subscription, event));

@@ -1,7 +1,9 @@
 //! Webhooks: events are queued in the change that makes them, and delivered at least once.
 //!
 //! ```text
-//! catalogue      events that can be subscribed to
+//! catalogue      events that can be subscribed to, and what their data looks like (example)
+//! emit           events raised by hand
+//! messages       events that were recorded
 //! subscriptions  who is told of what, and where
 //! sql/enqueue    one row for each who listens, in the transaction of the event
 //! worker         claim (lane, lease) → request (sign) → send (guarded) → settle (fenced, breaker, log)
@@ -15,9 +17,12 @@ mod breaker;
 mod catalogue;
 mod claim;
 mod deliveries;
+mod emit;
+mod example;
 mod explain;
 mod headers;
 mod matching;
+mod messages;
 mod metrics;
 mod ping;
 mod request;
@@ -31,10 +36,11 @@ mod verify;
 mod worker;
 
 pub use address::AddressRule;
-pub use catalogue::RegisteredEvent;
 pub(crate) use catalogue::register;
+pub use catalogue::{DescribedEvent, RegisteredEvent};
 pub use deliveries::{Delivery, DeliveryDetail, Depth, Job, JobFilter, MAX_REDELIVER, Redeliver};
 pub use explain::{Considered, Explained};
+pub use messages::{Message, MessageDetail, MessageFilter};
 pub(crate) use metrics::Delivered;
 pub use metrics::Outcomes;
 pub use ping::{PING, Pinged};

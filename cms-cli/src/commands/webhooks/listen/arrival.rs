@@ -52,7 +52,7 @@ pub(super) fn print(out: &Output, arrival: &Arrival, body: bool) -> Done {
         if arrival.repeated { "repeated" } else { "first" }.to_owned(),
         arrival.status.as_u16().to_string(),
     ];
-    out.line(&cells.join(if out.table { "  " } else { "\t" }))?;
+    out.line(&cells.join(out.gap()))?;
     if body {
         out.line(&readable(&arrival.body))?;
     }
