@@ -22,7 +22,7 @@ use std::sync::{
 use sqlx::SqlSafeStr;
 
 pub(crate) use change::is_unique_violation;
-pub use change::{Actor, AuditEntry, Change};
+pub use change::{Actor, AuditEntry, Change, Emitted};
 pub use dialect::{Dialect, Kind};
 pub use epochs::Epochs;
 pub(crate) use mark::Mark;
