@@ -74,7 +74,8 @@ CREATE TABLE cms_webhook_deliveries (
     queue_id BIGINT NOT NULL,
     event_id TEXT NOT NULL,
     event_name TEXT NOT NULL,
-    subscription_id BIGINT NOT NULL REFERENCES cms_webhook_subscriptions (id) ON DELETE CASCADE,
+    -- No reference: the log outlives the subscription.
+    subscription_id BIGINT NOT NULL,
     attempt BIGINT NOT NULL,
     -- delivered, or what went wrong: timeout, dns, refused_address, connect, tls, status, ...
     outcome TEXT NOT NULL,
@@ -85,5 +86,6 @@ CREATE TABLE cms_webhook_deliveries (
     created_at BIGINT NOT NULL
 ) {{strict}};
 CREATE INDEX cms_webhook_deliveries_by_subscription ON cms_webhook_deliveries (subscription_id, id);
+CREATE INDEX cms_webhook_deliveries_by_job ON cms_webhook_deliveries (queue_id, id);
 CREATE INDEX cms_webhook_deliveries_by_event ON cms_webhook_deliveries (event_id);
 CREATE INDEX cms_webhook_deliveries_by_time ON cms_webhook_deliveries (created_at);
