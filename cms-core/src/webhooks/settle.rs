@@ -4,6 +4,7 @@ use super::{
     breaker, retry,
     send::Attempt,
     sql::{
+        groups::{self, Arrived},
         queue::{self, Claimed, LogRow},
         subscriptions,
     },
@@ -34,26 +35,46 @@ pub struct Settled {
 }
 
 pub(super) async fn settle(cms: &Cms, ended: &mut [Ended]) -> Result<Settled> {
-    // Claims and settlements lock subscriptions in the same order.
     ended.sort_by_key(|ended| (ended.subscription, ended.row.id));
     let mut settled = Settled::default();
     let mut change = cms.change(Actor::System).await?;
-    for Ended { subscription, row, attempt } in &*ended {
-        if attempt.is_success() {
-            success(&mut change, *subscription, row, attempt, &mut settled).await?;
-        } else {
-            failure(&mut change, *subscription, row, attempt, &mut settled).await?;
-        }
+    count_up(&mut change, ended, &mut settled).await?;
+    let successes: Vec<_> = ended.iter().filter(|ended| ended.attempt.is_success()).collect();
+    let arrived: Vec<_> = successes.iter().map(|ended| arrived(ended)).collect();
+    let ours = groups::delivered(&mut change, &arrived).await?;
+    settled.delivered += ours.len() as u64;
+    for Ended { subscription, row, attempt } in successes.into_iter().filter(|ended| !ours.contains(&ended.row.id)) {
+        settled.lost += 1;
+        log(&mut change, *subscription, row, attempt, false).await?;
     }
     change.commit().await?;
     Ok(settled)
 }
 
-async fn success(change: &mut Change, subscription: i64, row: &Claimed, attempt: &Attempt, settled: &mut Settled) -> Result<()> {
-    queue::succeeded(change, subscription).await?;
-    let ours = queue::delivered(change, row).await?;
-    count(ours, &mut settled.delivered, &mut settled.lost);
-    log(change, subscription, row, attempt, ours).await
+/// What touches counters of subscriptions, one by one: failures, and the successes that end them.
+async fn count_up(change: &mut Change, ended: &[Ended], settled: &mut Settled) -> Result<()> {
+    let mut subscriptions: Vec<_> = ended.iter().map(|ended| ended.subscription).collect();
+    subscriptions.dedup();
+    let mut failing = groups::failing(change, &subscriptions).await?;
+    failing.extend(ended.iter().filter(|ended| !ended.attempt.is_success()).map(|ended| ended.subscription));
+    if failing.is_empty() {
+        return Ok(());
+    }
+    // Claims lock many subscriptions in no order.
+    change.lock_claims().await?;
+    for Ended { subscription, row, attempt } in ended.iter().filter(|ended| failing.contains(&ended.subscription)) {
+        if attempt.is_success() {
+            queue::succeeded(change, *subscription).await?;
+        } else {
+            failure(change, *subscription, row, attempt, settled).await?;
+        }
+    }
+    Ok(())
+}
+
+fn arrived(ended: &Ended) -> Arrived<'_> {
+    let Ended { row, attempt, .. } = ended;
+    Arrived { row, status: attempt.status, response: attempt.response.as_deref(), duration_ms: attempt.duration_ms }
 }
 
 async fn failure(change: &mut Change, subscription: i64, row: &Claimed, attempt: &Attempt, settled: &mut Settled) -> Result<()> {
