@@ -57,6 +57,7 @@ mod third_party;
 /// Users and groups: nobody gains rights, the last administrator stays.
 mod users;
 /// Faults of the delivery: workers killed, stopped, racing; receivers dead, slow, down for a while.
+mod webhook_events;
 mod webhook_faults;
 /// What `/metrics` tells of webhooks.
 mod webhook_metrics;

@@ -105,6 +105,27 @@ async fn a_lost_lease_is_fenced() {
     assert_eq!(site.database.count(&count).await, 0);
 }
 
+/// 5, with failures: what a worker hears that stood still is not counted; its attempts ran out of time because of itself.
+#[tokio::test]
+async fn a_lost_lease_counts_no_failure() {
+    let (site, receiver) = (site().await, Receiver::start(500).await);
+    let id = subscribe(&site, &receiver.url).await;
+    raise(&site, 4).await;
+    let (mut slow, mut second) = (site.cms.webhooks().worker(), site.cms.webhooks().worker());
+    assert_eq!(slow.claim().await.unwrap(), 4);
+    while receiver.count() < 4 {
+        tokio::task::yield_now().await;
+    }
+    site.clock.advance(30_000);
+    assert_eq!(second.step().await.unwrap().retried, 4);
+    let failures = format!("select failure_count from cms_webhook_subscriptions where id = {id}");
+    assert_eq!(site.database.count(&failures).await, 4);
+    assert_eq!(slow.step().await.unwrap().lost, 4);
+    assert_eq!(site.database.count(&failures).await, 4);
+    assert_eq!(site.database.count("select count(*) from cms_webhook_deliveries where outcome = 'lease_lost'").await, 4);
+    assert_eq!(site.database.count("select sum(retry_count) from cms_webhook_queue").await, 4);
+}
+
 /// 10, small: a dead receiver does not keep the others waiting.
 #[tokio::test]
 async fn a_dead_lane_does_not_delay_a_healthy_one() {

@@ -30,7 +30,7 @@ pub struct Settled {
     pub retried: u64,
     /// Failed for good.
     pub failed: u64,
-    /// The lease was lost: somebody else has the row.
+    /// The lease was lost: somebody else has the row, or it was deleted.
     pub lost: u64,
 }
 
@@ -64,7 +64,7 @@ async fn count_up(change: &mut Change, ended: &[Ended], settled: &mut Settled) -
     change.lock_claims().await?;
     for Ended { subscription, row, attempt } in ended.iter().filter(|ended| failing.contains(&ended.subscription)) {
         if attempt.is_success() {
-            queue::succeeded(change, *subscription).await?;
+            queue::succeeded(change, *subscription, row).await?;
         } else {
             failure(change, *subscription, row, attempt, settled).await?;
         }
@@ -78,9 +78,11 @@ fn arrived(ended: &Ended) -> Arrived<'_> {
 }
 
 async fn failure(change: &mut Change, subscription: i64, row: &Claimed, attempt: &Attempt, settled: &mut Settled) -> Result<()> {
-    let counted = queue::count_failure(change, subscription, change.now() + SPACING_MS).await?;
-    // Deleted meanwhile, and its jobs with it.
-    let Some((failures, active, max_retries)) = counted else { return Ok(()) };
+    let counted = queue::count_failure(change, subscription, row, change.now() + SPACING_MS).await?;
+    let Some((failures, active, max_retries)) = counted else {
+        settled.lost += 1;
+        return log(change, subscription, row, attempt, false).await;
+    };
     let error = attempt.message();
     let ours = match retry::wait_ms(row.retry_count, max_retries) {
         Some(wait) => {

@@ -24,8 +24,11 @@ statements! {
              where id = $1 and status = 'sending' and lease_token = $2";
     FAILED = "update cms_webhook_queue set status = 'failed', lease_until = null, error_message = $3, settled_at = $4 \
               where id = $1 and status = 'sending' and lease_token = $2";
-    SUCCEEDED = "update cms_webhook_subscriptions set failure_count = 0, not_before = 0 where id = $1 and failure_count > 0";
-    COUNT_FAILURE = "update cms_webhook_subscriptions set failure_count = failure_count + 1, not_before = $2 where id = $1 \
+    /// Both count only for the worker that holds the row: what a worker hears that stood still says nothing of the receiver.
+    SUCCEEDED = "update cms_webhook_subscriptions set failure_count = 0, not_before = 0 where id = $1 and failure_count > 0 \
+                 and exists (select 1 from cms_webhook_queue q where q.id = $2 and q.status = 'sending' and q.lease_token = $3)";
+    COUNT_FAILURE = "update cms_webhook_subscriptions set failure_count = failure_count + 1, not_before = $4 where id = $1 \
+                     and exists (select 1 from cms_webhook_queue q where q.id = $2 and q.status = 'sending' and q.lease_token = $3) \
                      returning failure_count, active, max_retries";
     LOG = "insert into cms_webhook_deliveries (queue_id, event_id, event_name, subscription_id, attempt, outcome, error_message, status_code, \
            response, duration_ms, created_at) select $1, $2, $3, s.id, $5, $6, $7, $8, $9, $10, $11 from cms_webhook_subscriptions s where s.id = $4";
@@ -124,17 +127,19 @@ pub(in crate::webhooks) async fn failed(change: &mut Change, row: &Claimed, erro
     Ok(change.run(FAILED, args![row.id, row.lease_token, error, change.now()]).await? > 0)
 }
 
-pub(in crate::webhooks) async fn succeeded(change: &mut Change, lane: i64) -> Result<()> {
-    change.run(SUCCEEDED, args![lane]).await.map(drop)
+pub(in crate::webhooks) async fn succeeded(change: &mut Change, lane: i64, row: &Claimed) -> Result<()> {
+    change.run(SUCCEEDED, args![lane, row.id, row.lease_token]).await.map(drop)
 }
 
-/// Failures in a row, whether the subscription is active, and its retries; None when it was deleted meanwhile.
+/// Failures in a row, whether the subscription is active, and its retries; None when the lease was lost, or the subscription deleted
+/// with its jobs.
 pub(in crate::webhooks) async fn count_failure(
     change: &mut Change,
     lane: i64,
+    row: &Claimed,
     not_before: i64,
 ) -> Result<Option<(i64, bool, i64)>> {
-    change.optional(COUNT_FAILURE, args![lane, not_before]).await
+    change.optional(COUNT_FAILURE, args![lane, row.id, row.lease_token, not_before]).await
 }
 
 /// What the log keeps of an attempt.
