@@ -437,3 +437,21 @@ async fn what_was_delivered_leaves_the_queue_and_then_the_log() {
     site.cms.expire().await.unwrap();
     assert_eq!(site.database.count("select count(*) from cms_webhook_deliveries").await, 0);
 }
+
+/// Claims and successes are written in groups: more lanes than one holds, and groups that are not full.
+#[tokio::test]
+async fn many_lanes_at_once_are_each_settled_as_they_ended() {
+    let (site, good, bad) = (site().await, Receiver::start(200).await, Receiver::start(500).await);
+    for number in 0..40 {
+        site.webhook(if number % 4 == 0 { &bad.url } else { &good.url }, &["item.settings.created"]).await;
+    }
+    site.write("first").await;
+    let settled = site.worker().step().await.unwrap();
+    assert_eq!((settled.delivered, settled.retried, settled.failed, settled.lost), (30, 10, 0, 0));
+    assert_eq!((good.count(), bad.count()), (30, 10));
+    assert_eq!(site.statuses().await, [("delivered".to_owned(), 30), ("retry".to_owned(), 10)]);
+    let logged = |what: &str| format!("select count(distinct subscription_id) from cms_webhook_deliveries where {what}");
+    let delivered = "outcome = 'delivered' and status_code = 200 and response = 'ok' and attempt = 1 and event_name = 'item.settings.created'";
+    assert_eq!(site.database.count(&logged(delivered)).await, 30);
+    assert_eq!(site.database.count(&logged("outcome = 'status' and status_code = 500")).await, 10);
+}

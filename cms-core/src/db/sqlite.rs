@@ -46,7 +46,9 @@ pub(super) async fn open(path: &Path) -> Result<(SqlitePool, Writer)> {
         .busy_timeout(BUSY_TIMEOUT)
         .statement_cache_capacity(200)
         .disable_statement_logging();
-    let mut connection = connect(&options).await.map_err(|e| unreachable(e.to_string()))?;
+    // What a savepoint would undo stays in memory: as temporary files it is more than half of all that is written.
+    let writing = options.clone().pragma("temp_store", "memory");
+    let mut connection = connect(&writing).await.map_err(|e| unreachable(e.to_string()))?;
     let alone = sqlx::query_scalar(HAS_DEFERRED).fetch_one(&mut connection).await.map_err(|e| unreachable(e.to_string()))?;
     let readers = SqlitePoolOptions::new()
         .max_connections(READERS)

@@ -2,7 +2,7 @@
 
 /// Declares `const` statements and a list of them named `ALL`.
 macro_rules! statements {
-    ($($(#[$doc:meta])* $name:ident = $sql:literal;)*) => {
+    ($($(#[$doc:meta])* $name:ident = $sql:expr;)*) => {
         $($(#[$doc])* pub(crate) const $name: &str = $sql;)*
         pub(crate) const ALL: &[&str] = &[$($name),*];
     };
@@ -25,6 +25,7 @@ pub(super) fn all() -> Vec<&'static str> {
         crate::webhooks::sql::messages::ALL,
         crate::webhooks::sql::subscriptions::ALL,
         crate::webhooks::sql::queue::ALL,
+        crate::webhooks::sql::groups::ALL,
         crate::webhooks::sql::deliveries::ALL,
         crate::traffic::origins::sql::ALL,
         crate::traffic::cache::sql::ALL,

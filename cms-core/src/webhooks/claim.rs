@@ -7,6 +7,7 @@ use zeroize::Zeroizing;
 use super::{
     WebhookSecret,
     sql::{
+        groups,
         queue::{self, Claimed, Lane},
         subscriptions,
     },
@@ -17,7 +18,7 @@ use crate::{Actor, Cms, Result, settings::Secret};
 /// How long a claimed row belongs to its worker; longer than any attempt.
 pub(super) const LEASE_MS: i64 = 30_000;
 /// Lanes of one claim.
-const LANES: i64 = 64;
+const LANES: i64 = 256;
 /// Attempts under way at one subscription. Few, because all of them may fail at once: with one more each second after that, the ten
 /// failures that switch a subscription off take six seconds at least.
 pub(super) const ROOM: i64 = 4;
@@ -46,22 +47,25 @@ pub(super) async fn claim(cms: &Cms, free: usize, room: i64) -> Result<Vec<Task>
     let mut change = cms.change(Actor::System).await?;
     let now = change.now();
     let mut left = i64::try_from(free).unwrap_or(i64::MAX);
-    let mut tasks = Vec::new();
     change.lock_claims().await?;
-    let lanes = queue::lanes(&mut change, LANES.min(left), room).await?;
+    let mut lanes = queue::lanes(&mut change, LANES.min(left), room).await?;
     // Everybody gets one before anybody gets many.
     let share = left / i64::try_from(lanes.len().max(1)).unwrap_or(1);
-    for lane in lanes {
-        let room = lane.room.min(share.max(1)).min(left);
-        // As everywhere: the subscription first, then its rows.
-        queue::serve(&mut change, lane.id).await?;
+    for lane in &mut lanes {
+        lane.room = lane.room.min(share.max(1)).min(left);
+        left -= lane.room;
+    }
+    // As everywhere: the subscriptions first, then their rows.
+    groups::serve(&mut change, &lanes).await?;
+    for lane in lanes.iter().filter(|lane| lane.has_lost) {
         let returned = queue::reclaim(&mut change, lane.id, true).await?;
-        if returned > 0 {
-            tracing::warn!(subscription = lane.id, returned, "jobs whose worker died or was too slow are due again");
-        }
-        let rows = queue::claim(&mut change, lane.id, room, now + LEASE_MS).await?;
-        left -= i64::try_from(rows.len()).unwrap_or(0);
+        tracing::warn!(subscription = lane.id, returned, "jobs whose worker died or was too slow are due again");
+    }
+    let mut claimed = groups::claim(&mut change, &lanes, now + LEASE_MS).await?;
+    let mut tasks = Vec::new();
+    for lane in lanes {
         let subscription = lane.id;
+        let rows = claimed.remove(&subscription).unwrap_or_default();
         let target = open(cms, lane).map(Arc::new).map_err(|error| Arc::from(error.to_string()));
         tasks.extend(rows.into_iter().map(|row| Task { target: target.clone(), subscription, row }));
     }

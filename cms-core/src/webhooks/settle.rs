@@ -4,6 +4,7 @@ use super::{
     breaker, retry,
     send::Attempt,
     sql::{
+        groups::{self, Arrived},
         queue::{self, Claimed, LogRow},
         subscriptions,
     },
@@ -37,11 +38,40 @@ pub(super) async fn settle(cms: &Cms, ended: &mut [Ended]) -> Result<Settled> {
     ended.sort_by_key(|ended| (ended.subscription, ended.row.id));
     let mut settled = Settled::default();
     let mut change = cms.change(Actor::System).await?;
-    for lane in ended.chunk_by(|a, b| a.subscription == b.subscription) {
-        settle_lane(&mut change, lane, &mut settled).await?;
+    settle_failing(&mut change, ended, &mut settled).await?;
+    let successes: Vec<_> = ended.iter().filter(|ended| ended.attempt.is_success()).collect();
+    let arrived: Vec<_> = successes.iter().map(|ended| arrived(ended)).collect();
+    let ours = groups::delivered(&mut change, &arrived).await?;
+    settled.delivered += ours.len() as u64;
+    for Ended { subscription, row, attempt } in successes.into_iter().filter(|ended| !ours.contains(&ended.row.id)) {
+        settled.lost += 1;
+        log(&mut change, *subscription, row, attempt, false).await?;
     }
     change.commit().await?;
     Ok(settled)
+}
+
+fn arrived(ended: &Ended) -> Arrived<'_> {
+    let Ended { row, attempt, .. } = ended;
+    Arrived { row, status: attempt.status, response: attempt.response.as_deref(), duration_ms: attempt.duration_ms }
+}
+
+/// Lanes whose counters change: those with failures, and those whose failures end.
+async fn settle_failing(change: &mut Change, ended: &[Ended], settled: &mut Settled) -> Result<()> {
+    let mut subscriptions: Vec<_> = ended.iter().map(|ended| ended.subscription).collect();
+    subscriptions.dedup();
+    let mut failing = groups::failing(change, &subscriptions).await?;
+    failing.extend(ended.iter().filter(|ended| !ended.attempt.is_success()).map(|ended| ended.subscription));
+    if failing.is_empty() {
+        return Ok(());
+    }
+    // Claims lock many subscriptions in no order.
+    change.lock_claims().await?;
+    let lanes = ended.chunk_by(|a, b| a.subscription == b.subscription);
+    for lane in lanes.filter(|lane| failing.contains(&lane[0].subscription)) {
+        settle_lane(change, lane, settled).await?;
+    }
+    Ok(())
 }
 
 /// What the subscription has to say of a failed attempt.
@@ -51,7 +81,7 @@ struct Failure {
     max_retries: i64,
 }
 
-/// Attempts at one subscription. Everybody locks a subscription before its rows, and subscriptions in the order of their ids.
+/// Counts the attempts at one subscription, and writes down those that failed. Everybody locks a subscription before its rows.
 async fn settle_lane(change: &mut Change, lane: &[Ended], settled: &mut Settled) -> Result<()> {
     let mut failures = Vec::with_capacity(lane.len());
     let mut opened = false;
@@ -71,16 +101,17 @@ async fn settle_lane(change: &mut Change, lane: &[Ended], settled: &mut Settled)
         }
         failures.push(counted.map(|(_, active, max_retries)| Failure { error, active, max_retries }));
     }
-    for (Ended { subscription, row, attempt }, failure) in lane.iter().zip(failures) {
-        let ours = match failure {
-            _ if attempt.is_success() => count(queue::delivered(change, row).await?, &mut settled.delivered, &mut settled.lost),
-            Some(Failure { error, active, max_retries }) => match retry::wait_ms(row.retry_count, max_retries) {
-                Some(wait) => {
-                    let ours = queue::again(change, row, &error, change.now() + wait, !active).await?;
-                    count(ours, &mut settled.retried, &mut settled.lost)
-                }
-                None => count(queue::failed(change, row, &error).await?, &mut settled.failed, &mut settled.lost),
-            },
+    for (Ended { subscription, row, attempt }, failure) in
+        lane.iter().zip(failures).filter(|(ended, _)| !ended.attempt.is_success())
+    {
+        let ours = match failure.map(|failure| (retry::wait_ms(row.retry_count, failure.max_retries), failure)) {
+            Some((Some(wait), Failure { error, active, .. })) => {
+                let ours = queue::again(change, row, &error, change.now() + wait, !active).await?;
+                count(ours, &mut settled.retried, &mut settled.lost)
+            }
+            Some((None, Failure { error, .. })) => {
+                count(queue::failed(change, row, &error).await?, &mut settled.failed, &mut settled.lost)
+            }
             None => count(false, &mut settled.failed, &mut settled.lost),
         };
         log(change, *subscription, row, attempt, ours).await?;

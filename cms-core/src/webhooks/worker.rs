@@ -18,6 +18,8 @@ use crate::{Actor, Cms, Result};
 const POLL: Duration = Duration::from_millis(250);
 /// Ends of attempts that share one transaction.
 const BATCH: usize = 256;
+/// So long the first end waits for others to share it.
+const GATHER: Duration = Duration::from_millis(2);
 /// An attempt that takes longer gives its place to another: receivers that are slow or dead must not keep others waiting.
 const QUICK: Duration = Duration::from_millis(500);
 /// All attempts, quick and slow, per place.
@@ -93,10 +95,16 @@ impl Worker {
         Ok(())
     }
 
-    /// Waits for an attempt to end. Nothing is lost when this is given up half-way.
+    /// Waits for an attempt to end, and a moment for others. Nothing is lost when this is given up half-way.
     async fn wait(&mut self) {
         if let Some(ended) = self.under_way.join_next().await {
             self.ended.extend(ended.ok());
+            let others = async {
+                while let Some(ended) = self.under_way.join_next().await {
+                    self.ended.extend(ended.ok());
+                }
+            };
+            let _ = tokio::time::timeout(GATHER, others).await;
         }
     }
 

@@ -3,6 +3,7 @@
 pub(crate) mod deliveries;
 pub(crate) mod enqueue;
 pub(crate) mod events;
+pub(crate) mod groups;
 pub(crate) mod messages;
 pub(crate) mod queue;
 pub(crate) mod subscriptions;

@@ -21,24 +21,15 @@ statements! {
     /// Lanes that are due, or hold rows whose worker died, and have room: for one attempt after a failure, else for `$3`.
     LANES = "select s.id, s.url, s.secret, s.old_secret, s.old_secret_until, s.custom_headers, \
              (case when s.failure_count > 0 then 1 else $3 end) \
-             - (select count(*) from cms_webhook_queue f where f.subscription_id = s.id and f.status = 'sending' and f.lease_until > $1 and f.lease_until <= $4) \
+             - (select count(*) from cms_webhook_queue f where f.subscription_id = s.id and f.status = 'sending' and f.lease_until > $1 and f.lease_until <= $4), \
+             exists (select 1 from cms_webhook_queue q where q.subscription_id = s.id and q.status = 'sending' and (q.lease_until <= $1 or q.lease_until > $4)) \
              from cms_webhook_subscriptions s where s.active and s.not_before <= $1 \
              and (exists (select 1 from cms_webhook_queue q where q.subscription_id = s.id and q.status in ('pending', 'retry') and q.next_retry_at <= $1) \
              or exists (select 1 from cms_webhook_queue q where q.subscription_id = s.id and q.status = 'sending' and (q.lease_until <= $1 or q.lease_until > $4))) \
              and (select count(*) from cms_webhook_queue f where f.subscription_id = s.id and f.status = 'sending' and f.lease_until > $1 and f.lease_until <= $4) \
              < (case when s.failure_count > 0 then 1 else $3 end) \
              order by s.served_at, s.id limit $2";
-    LANE = "select id, url, secret, old_secret, old_secret_until, custom_headers, cast(1 as bigint) from cms_webhook_subscriptions where id = $1";
-    SERVED = "update cms_webhook_subscriptions set served_at = $2 where id = $1";
-    CLAIM = "update cms_webhook_queue set status = 'sending', lease_until = $3, lease_token = lease_token + 1 where id in \
-             (select q.id from cms_webhook_queue q where q.subscription_id = $1 and q.status in ('pending', 'retry') and q.next_retry_at <= $2 \
-             order by q.next_retry_at, q.id limit $4) and status in ('pending', 'retry') and next_retry_at <= $2 \
-             returning id, event_id, retry_count, lease_token, \
-             (select e.name from cms_events e where e.id = cms_webhook_queue.event_id), \
-             (select e.body from cms_events e where e.id = cms_webhook_queue.event_id)";
-    /// Also when the lease is over, as long as nobody else has claimed the row: then it is delivered all the same.
-    DELIVERED = "update cms_webhook_queue set status = 'delivered', lease_until = null, error_message = null, settled_at = $3 \
-                 where id = $1 and status in ('sending', 'retry', 'held') and lease_token = $2";
+    LANE = "select id, url, secret, old_secret, old_secret_until, custom_headers, cast(1 as bigint), false from cms_webhook_subscriptions where id = $1";
     AGAIN = "update cms_webhook_queue set status = $5, retry_count = retry_count + 1, next_retry_at = $4, lease_until = null, error_message = $3 \
              where id = $1 and status = 'sending' and lease_token = $2";
     FAILED = "update cms_webhook_queue set status = 'failed', lease_until = null, error_message = $3, settled_at = $4 \
@@ -76,6 +67,8 @@ pub(in crate::webhooks) struct Lane {
     pub(in crate::webhooks) custom_headers: String,
     /// Attempts that may begin now.
     pub(in crate::webhooks) room: i64,
+    /// It has rows whose worker died.
+    pub(in crate::webhooks) has_lost: bool,
 }
 
 impl FromRow for Lane {
@@ -87,6 +80,7 @@ impl FromRow for Lane {
             old_secret: row.get::<Option<String>>(3)?.zip(row.get::<Option<i64>>(4)?),
             custom_headers: row.get(5)?,
             room: row.get(6)?,
+            has_lost: row.get(7)?,
         })
     }
 }
@@ -139,10 +133,7 @@ pub(in crate::webhooks) async fn astray(db: &Db, after: i64, now: i64) -> Result
 
 /// Lanes that were served least recently.
 pub(in crate::webhooks) async fn lanes(change: &mut Change, limit: i64, room: i64) -> Result<Vec<Lane>> {
-    let mut lanes: Vec<Lane> = change.all(LANES, args![change.now(), limit, room, latest(change.now())]).await?;
-    // Claims and settlements lock subscriptions in the same order.
-    lanes.sort_by_key(|lane| lane.id);
-    Ok(lanes)
+    change.all(LANES, args![change.now(), limit, room, latest(change.now())]).await
 }
 
 /// One lane, whether it is its turn or not.
@@ -150,23 +141,7 @@ pub(in crate::webhooks) async fn lane(db: &Db, id: i64) -> Result<Option<Lane>> 
     db.optional(LANE, args![id]).await
 }
 
-/// It had its turn.
-pub(in crate::webhooks) async fn serve(change: &mut Change, lane: i64) -> Result<()> {
-    change.run(SERVED, args![lane, change.now()]).await.map(drop)
-}
-
-/// Oldest first.
-pub(in crate::webhooks) async fn claim(change: &mut Change, lane: i64, room: i64, lease_until: i64) -> Result<Vec<Claimed>> {
-    let mut rows: Vec<Claimed> = change.all(CLAIM, args![lane, change.now(), lease_until, room]).await?;
-    rows.sort_by_key(|row| row.id);
-    Ok(rows)
-}
-
-/// The three ways in which a lease ends. False: it was lost before.
-pub(in crate::webhooks) async fn delivered(change: &mut Change, row: &Claimed) -> Result<bool> {
-    Ok(change.run(DELIVERED, args![row.id, row.lease_token, change.now()]).await? > 0)
-}
-
+/// The two ways in which a lease ends with a failure. False: it was lost before.
 pub(in crate::webhooks) async fn again(change: &mut Change, row: &Claimed, error: &str, at: i64, held: bool) -> Result<bool> {
     let status = if held { "held" } else { "retry" };
     Ok(change.run(AGAIN, args![row.id, row.lease_token, error, at, status]).await? > 0)
