@@ -58,5 +58,7 @@ mod third_party;
 mod users;
 /// Faults of the delivery: workers killed, stopped, racing; receivers dead, slow, down for a while.
 mod webhook_faults;
+/// The queue of webhooks beside a model of it.
+mod webhook_model;
 /// Webhooks: what is queued, what arrives, when it is tried again.
 mod webhooks;

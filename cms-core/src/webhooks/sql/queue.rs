@@ -9,7 +9,9 @@ use crate::{
 statements! {
     DUE = "select exists (select 1 from cms_webhook_queue where status in ('pending', 'retry') and next_retry_at <= $1) \
            or exists (select 1 from cms_webhook_queue where status = 'sending' and (lease_until <= $1 or lease_until > $2))";
-    RECLAIM = "update cms_webhook_queue set status = 'retry', lease_until = null where status = 'sending' and (lease_until <= $1 or lease_until > $2)";
+    /// The jobs of a subscription that was switched off meanwhile are held like the others of it.
+    RECLAIM = "update cms_webhook_queue set status = case when exists (select 1 from cms_webhook_subscriptions s where s.id = cms_webhook_queue.subscription_id \
+               and s.active) then 'retry' else 'held' end, lease_until = null where status = 'sending' and (lease_until <= $1 or lease_until > $2)";
     /// Lanes that are due and have room: for one attempt after a failure, else for `$3`.
     LANES = "select s.id, s.url, s.secret, s.old_secret, s.old_secret_until, s.custom_headers, \
              (case when s.failure_count > 0 then 1 else $3 end) \
