@@ -16,6 +16,7 @@ mod contexts;
 mod csv_text;
 mod exit;
 mod failure;
+mod input;
 mod log;
 mod output;
 mod paging;

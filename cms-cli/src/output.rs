@@ -72,6 +72,11 @@ impl Output {
         out.flush()
     }
 
+    /// What stands between the columns of a line that is printed as soon as it is known.
+    pub(crate) fn gap(&self) -> &'static str {
+        if self.table { "  " } else { "\t" }
+    }
+
     /// A line of data.
     pub(crate) fn line(&self, text: &str) -> io::Result<()> {
         self.raw(&format!("{text}\n"))

@@ -40,7 +40,7 @@ pub mod webhooks;
 pub use audit::{AuditActor, AuditRow};
 pub use clock::{Clock, Millis, parse_rfc3339, rfc3339};
 pub use cms::{Builder, Cms, PluginState};
-pub use db::{Actor, AuditEntry, Change};
+pub use db::{Actor, AuditEntry, Change, Emitted};
 pub use error::{Code, Error, FieldError, Result};
 pub use idempotency::{Remember, Remembered};
 pub use page::{DEFAULT_LIMIT, MAX_LIMIT, Page};

@@ -30,24 +30,34 @@ impl<T> Page<T> {
         read: impl AsyncFnOnce(i64, i64) -> Result<Vec<T>>,
         id: impl Fn(&T) -> i64,
     ) -> Result<Self> {
-        let after = cursor.map_or(Ok(i64::MIN), |cursor| id_of(list, cursor))?;
+        let parse = |bytes: &[u8]| bytes.try_into().ok().map(i64::from_be_bytes);
+        let read = async |after: Option<i64>, limit| read(after.unwrap_or(i64::MIN), limit).await;
+        Self::by_key(list, limit, cursor, parse, read, |row| id(row).to_be_bytes().to_vec()).await
+    }
+
+    /// As [`Page::by_id`], sorted by something else: `key` writes the place of a row down, `parse` reads it again; `read` gets None for
+    /// the first page.
+    pub(crate) async fn by_key<K>(
+        list: u8,
+        limit: u32,
+        cursor: Option<&str>,
+        parse: impl FnOnce(&[u8]) -> Option<K>,
+        read: impl AsyncFnOnce(Option<K>, i64) -> Result<Vec<T>>,
+        key: impl Fn(&T) -> Vec<u8>,
+    ) -> Result<Self> {
+        let place =
+            |cursor: &str| BASE64URL_NOPAD.decode(cursor.as_bytes()).ok().and_then(|bytes| parse(bytes.strip_prefix(&[list])?));
+        let after = cursor.map(|cursor| place(cursor).ok_or_else(foreign_cursor)).transpose()?;
         let mut data = read(after, i64::from(limit) + 1).await?;
         let more = data.len() > limit as usize;
         data.truncate(limit as usize);
-        let next =
-            data.last().filter(|_| more).map(|last| BASE64URL_NOPAD.encode(&[&[list][..], &id(last).to_be_bytes()].concat()));
+        let next = data.last().filter(|_| more).map(|last| BASE64URL_NOPAD.encode(&[&[list], key(last).as_slice()].concat()));
         Ok(Self { data, limit, next })
     }
 
     pub(crate) fn map<U>(self, change: impl FnMut(T) -> U) -> Page<U> {
         Page { data: self.data.into_iter().map(change).collect(), limit: self.limit, next: self.next }
     }
-}
-
-fn id_of(list: u8, cursor: &str) -> Result<i64> {
-    let bytes = BASE64URL_NOPAD.decode(cursor.as_bytes()).ok();
-    let id = bytes.as_deref().and_then(|bytes| bytes.strip_prefix(&[list])).and_then(|id| id.try_into().ok());
-    id.map(i64::from_be_bytes).ok_or_else(foreign_cursor)
 }
 
 pub(crate) fn foreign_cursor() -> Error {

@@ -87,6 +87,13 @@ impl Reply {
         Ok(Self::data(status, &serde_json::to_string(value).map_err(Error::internal)?))
     }
 
+    /// `{"data": ..., "meta": ...}` around values.
+    pub(crate) fn with_meta(status: StatusCode, data: &impl Serialize, meta: &impl Serialize) -> Result<Self, Error> {
+        let text = |value: Result<String, serde_json::Error>| value.map_err(Error::internal);
+        let (data, meta) = (text(serde_json::to_string(data))?, text(serde_json::to_string(meta))?);
+        Ok(Self::new(status, JSON, format!("{{\"data\":{data},\"meta\":{meta}}}")))
+    }
+
     /// `{"data": [...], "meta": {...}}`.
     pub(crate) fn list(records: &str, limit: u32, next: Option<&str>, total: Option<i64>) -> Self {
         let mut meta = json!({"limit": limit, "next": next});

@@ -63,6 +63,11 @@ pub(crate) fn bad(detail: impl Into<String>) -> Error {
     Error::new(Code::BadQuery, detail)
 }
 
+/// The value of `since`, in milliseconds.
+pub(crate) fn moment(text: &str) -> Result<cms_core::Millis> {
+    cms_core::parse_rfc3339(text).ok_or_else(|| bad("since is a date-time such as 2026-11-21T09:30:00Z."))
+}
+
 /// The path, decoded. What could be read in two ways is refused.
 fn path(raw: &str) -> Result<String> {
     let refused = || bad("The path has another spelling: no %2F, no empty or dot segments, no slash at the end.");

@@ -5,7 +5,7 @@ use futures_util::future::BoxFuture;
 
 use crate::{
     gate::Call,
-    handlers::{audit, auth, cache, checklist, health, item, keys, limits, origins, pages, user_groups, users, webhooks},
+    handlers::{audit, auth, cache, checklist, events, health, item, keys, limits, origins, pages, user_groups, users, webhooks},
     reply::Reply,
 };
 
@@ -73,7 +73,10 @@ const ROUTES: &[Route] = routes! {
     "/api/backend/webhooks/rotate-secret" Area("webhooks_subscriptions") POST webhooks::rotate;
     "/api/backend/webhooks/activate" Area("webhooks_subscriptions") POST webhooks::activate;
     "/api/backend/webhooks/ping" Area("webhooks_subscriptions") POST webhooks::ping;
-    "/api/backend/webhooks/events" Area("webhooks_subscriptions") GET webhooks::events;
+    "/api/backend/webhooks/events" Area("webhooks_subscriptions") GET events::list;
+    "/api/backend/webhooks/explain" Area("webhooks_subscriptions") POST events::explain;
+    "/api/backend/webhooks/emit" Area("webhooks_subscriptions") POST events::emit;
+    "/api/backend/webhooks/messages" Area("webhooks_subscriptions") GET events::messages;
     "/api/backend/webhooks/queue" Area("webhooks_subscriptions") GET webhooks::queue, DELETE webhooks::purge;
     "/api/backend/webhooks/queue/stats" Area("webhooks_subscriptions") GET webhooks::stats;
     "/api/backend/webhooks/queue/retry" Area("webhooks_subscriptions") POST webhooks::retry;

@@ -62,7 +62,7 @@ CREATE TABLE cms_webhook_queue (
 ) {{strict}};
 CREATE UNIQUE INDEX cms_webhook_queue_once ON cms_webhook_queue (event_id, subscription_id) WHERE resend_of IS NULL;
 CREATE INDEX cms_webhook_queue_due ON cms_webhook_queue (subscription_id, next_retry_at, id) WHERE status IN ('pending', 'retry');
-CREATE INDEX cms_webhook_queue_next ON cms_webhook_queue (next_retry_at) WHERE status IN ('pending', 'retry');
+CREATE INDEX cms_webhook_queue_next ON cms_webhook_queue (status, next_retry_at) WHERE status IN ('pending', 'retry');
 CREATE INDEX cms_webhook_queue_leases ON cms_webhook_queue (subscription_id, lease_until) WHERE status = 'sending';
 CREATE INDEX cms_webhook_queue_held ON cms_webhook_queue (subscription_id, id) WHERE status = 'held';
 CREATE INDEX cms_webhook_queue_settled ON cms_webhook_queue (settled_at) WHERE settled_at IS NOT NULL;

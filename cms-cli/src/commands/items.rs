@@ -1,6 +1,6 @@
 //! `cms items`: rows of content tables, through `/api/backend/item`
 
-use std::{fs, io::Read, path::PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use cms_http::client::Ask;
@@ -11,6 +11,7 @@ use crate::{
     commands::{export, import},
     exit::Exit,
     failure::{Done, Failure},
+    input,
     output::Output,
     paging::{self, Paging, unexpected},
     prompt,
@@ -129,10 +130,12 @@ pub(crate) async fn run(global: &Global, out: &Output, site: &Site, command: Ite
         ItemsCommand::Get { table, id, lang } => {
             record(out, site, Ask::get(ITEM).query("table", table).query("id", id).maybe("language", lang)).await
         }
-        ItemsCommand::Create { table, file } => record(out, site, Ask::post(ITEM).query("table", table).text(read(&file)?)).await,
+        ItemsCommand::Create { table, file } => {
+            record(out, site, Ask::post(ITEM).query("table", table).text(input::text(&file)?)).await
+        }
         ItemsCommand::Update { table, id, file, if_match, lang } => {
             let ask = Ask::patch(ITEM).query("table", table).query("id", id).maybe("language", lang);
-            record(out, site, ask.text(read(&file)?).if_match(if_match)).await
+            record(out, site, ask.text(input::text(&file)?).if_match(if_match)).await
         }
         ItemsCommand::Delete { table, ids } => delete(global, out, site, &table, &ids).await,
         ItemsCommand::Import(args) => import::run(out, site, args).await,
@@ -180,15 +183,6 @@ async fn delete(global: &Global, out: &Output, site: &Site, table: &str, ids: &[
     }
     out.note(&format!("Deleted: {}", ids.join(", ")));
     Ok(())
-}
-
-fn read(file: &PathBuf) -> Done<String> {
-    if file.as_os_str() == "-" {
-        let mut text = String::new();
-        std::io::stdin().lock().read_to_string(&mut text).map_err(|e| Failure::file(file, &e))?;
-        return Ok(text);
-    }
-    fs::read_to_string(file).map_err(|e| Failure::file(file, &e))
 }
 
 #[cfg(test)]

@@ -61,10 +61,8 @@ pub(crate) async fn run(cli: Cli, out: &Output) -> Done {
         Command::Cache(command) => with_site(&global, out, async |site| cache::run(out, site, command).await).await,
         Command::Limits(command) => with_site(&global, out, async |site| limits::run(out, site, &command).await).await,
         Command::Origins(command) => with_site(&global, out, async |site| origins::run(&global, out, site, command).await).await,
-        Command::Webhooks(command) => {
-            with_site(&global, out, async |site| webhooks::run(&global, out, site, command).await).await
-        }
-        Command::Events(command) => with_site(&global, out, async |site| events::run(out, site, &command).await).await,
+        Command::Webhooks(command) => webhooks::run(&global, out, command).await,
+        Command::Events(command) => with_site(&global, out, async |site| events::run(out, site, command).await).await,
         Command::Queue(command) => with_site(&global, out, async |site| queue::run(&global, out, site, command).await).await,
         Command::ProcessWebhooks(args) => process_webhooks::run(&global, out, &args).await,
         Command::Audit(command) => with_site(&global, out, async |site| audit::run(out, site, &command).await).await,

@@ -1,9 +1,11 @@
 //! The `cms` binary from outside, as a shell sees it.
 
 mod demo;
+mod events;
 mod items;
 mod keys;
 mod login;
+mod receivers;
 mod refusals;
 mod remote;
 mod setup;

@@ -86,6 +86,8 @@ fn every_leaf_prints_json() {
         ("logout", &["--context", "there"], ""),
         ("context remove", &["there"], ""),
         ("events list", &[], ""),
+        ("events show", &["item.notes.created"], ""),
+        ("events emit", &["order.created", "--data", "-"], r#"{"order": 7}"#),
         ("webhooks create", &["--name", "w", "--url", "https://hooks.example.org/x", "--event", "item.*", "--inactive"], ""),
         ("webhooks list", &[], ""),
         ("webhooks show", &["1"], ""),
@@ -94,6 +96,7 @@ fn every_leaf_prints_json() {
         ("webhooks activate", &["1"], ""),
         ("webhooks pause", &["1"], ""),
         ("webhooks deliveries list", &[], ""),
+        ("webhooks explain", &["item.notes.created", "--data", "-"], r#"{"table": "notes"}"#),
         ("queue stats", &[], ""),
         ("queue list", &[], ""),
         ("queue purge", &["--status", "failed", "--yes"], ""),
@@ -130,7 +133,7 @@ fn every_leaf_prints_json() {
     ];
     let mut found = BTreeSet::new();
     leaves(dir.path(), &[], &mut found);
-    // They do not end by themselves, or need a running site, or something that was delivered.
+    // They do not end by themselves, or need a running site, a delivery or a secret.
     let elsewhere = [
         "serve",
         "tui",
@@ -138,6 +141,10 @@ fn every_leaf_prints_json() {
         "webhooks ping",
         "webhooks deliveries show",
         "webhooks deliveries redeliver",
+        "events tail",
+        "events payload",
+        "webhooks listen",
+        "webhooks verify",
         "queue retry",
         "queue cancel",
     ];

@@ -8,7 +8,7 @@ use sqlx::{SqlSafeStr, SqlStr};
 use tokio::sync::Notify;
 
 use super::{Db, Dialect, Epochs, FromRow, Tx, Value};
-use crate::{Clock, Code, Error, Random, Result, args, clock, clock::Millis, events, webhooks::enqueue};
+use crate::{Clock, Code, Error, Random, Result, args, clock::Millis, events, webhooks::enqueue};
 
 pub(crate) mod sql {
     crate::db::statements! {
@@ -69,6 +69,15 @@ pub struct AuditEntry<'a> {
     pub id: &'a str,
     /// The columns written.
     pub columns: &'a [&'a str],
+}
+
+/// An event that was recorded.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Emitted {
+    /// Its id; receivers see it as `webhook-id`.
+    pub id: String,
+    /// Jobs that were made for it, those that are held included.
+    pub queued: u64,
 }
 
 /// A transaction on behalf of an [`Actor`]. Dropped without [`Change::commit`], it leaves no trace.
@@ -169,7 +178,7 @@ impl Change {
     ///
     /// # Errors
     /// `validation_failed` for a name that no header can carry; as every write: `unavailable`, `internal_error`.
-    pub async fn emit(&mut self, event: &str, data: serde_json::Value) -> Result<()> {
+    pub async fn emit(&mut self, event: &str, data: serde_json::Value) -> Result<Emitted> {
         if !events::is_name(event) {
             return Err(Error::invalid_field(
                 "event",
@@ -178,12 +187,12 @@ impl Change {
             ));
         }
         let id = self.random.uuid_v7(&self.clock)?;
-        let (data, removed) = events::filter(data);
-        let body = json!({"id": id, "event": event, "created_at": clock::rfc3339(self.now), "data": data}).to_string();
+        let (body, removed) = events::body(&id, event, self.now, data);
         let removed = (!removed.is_empty()).then(|| json!(removed).to_string());
         self.run(sql::EVENT, args![&id, event, body, removed, self.now]).await?;
-        self.queued |= enqueue(self, &id, event).await? > 0;
-        Ok(())
+        let queued = enqueue(self, &id, event).await?;
+        self.queued |= queued > 0;
+        Ok(Emitted { id, queued })
     }
 
     /// Records who did what to which row.

@@ -22,6 +22,7 @@ pub(super) fn all() -> Vec<&'static str> {
         crate::accounts::sql::attempts::ALL,
         crate::webhooks::sql::enqueue::ALL,
         crate::webhooks::sql::events::ALL,
+        crate::webhooks::sql::messages::ALL,
         crate::webhooks::sql::subscriptions::ALL,
         crate::webhooks::sql::queue::ALL,
         crate::webhooks::sql::deliveries::ALL,

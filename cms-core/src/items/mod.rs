@@ -23,6 +23,7 @@ pub use checklist::Checklist;
 pub use query::{Filter, Op, Query};
 pub use registry::Tables;
 pub use table::{Column, Table};
+pub(crate) use write::event as event_data;
 
 use self::{
     key::Key,

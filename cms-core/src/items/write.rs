@@ -208,6 +208,6 @@ fn mentions(message: &str, name: &str) -> bool {
 }
 
 /// The event and audit view of a row.
-pub(super) fn event(table: &Table, id: &Json, language: Option<&str>, record: &Json) -> Json {
+pub(crate) fn event(table: &Table, id: &Json, language: Option<&str>, record: &Json) -> Json {
     json!({"table": table.name, "id": id, "language": language, "record": record})
 }

@@ -3,7 +3,7 @@
 use toml::Value;
 
 /// Variables that begin like settings and belong to the command line or the tests.
-pub(super) const NOT_SETTINGS: [&str; 10] = [
+pub(super) const NOT_SETTINGS: [&str; 11] = [
     "CMS_API_KEY",
     "CMS_API_KEY_FILE",
     "CMS_CONTEXT",
@@ -14,6 +14,7 @@ pub(super) const NOT_SETTINGS: [&str; 10] = [
     "CMS_TEST_REDIS",
     "CMS_TOKEN_FILE",
     "CMS_URL",
+    "CMS_WEBHOOK_SECRET",
 ];
 
 /// The variables of this process for [`Settings::load`](super::Settings::load), without those that are not Unicode

@@ -1,9 +1,10 @@
 //! The events that can be subscribed to.
 
 use serde::Serialize;
+use serde_json::Value as Json;
 
-use super::{Webhooks, matching::SYSTEM_EVENTS, sql::events};
-use crate::{Actor, Cms, Page, Result, plugins::Plugin};
+use super::{Webhooks, emit::by_hand, example::example, matching::SYSTEM_EVENTS, sql::events};
+use crate::{Actor, Cms, Code, Error, FieldError, Page, Result, plugins::Plugin};
 
 /// An event that somebody raises.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -31,6 +32,33 @@ impl Webhooks<'_> {
     pub async fn events(&self, limit: u32, cursor: Option<&str>) -> Result<Page<RegisteredEvent>> {
         Page::by_id(b'e', limit, cursor, async |after, limit| events::list(self.0.db(), after, limit).await, |event| event.id)
             .await
+    }
+}
+
+/// An event and what its data looks like.
+#[derive(Clone, Debug, Serialize)]
+pub struct DescribedEvent {
+    /// Its entry in the registry, the oldest when several plugins raise it.
+    #[serde(flatten)]
+    pub entry: RegisteredEvent,
+    /// Whether [`Webhooks::emit`] raises it.
+    pub emit: bool,
+    /// What its data may look like; null when only whoever raises it knows.
+    pub example: Option<Json>,
+}
+
+impl Webhooks<'_> {
+    /// One event.
+    ///
+    /// # Errors
+    /// `not_found`.
+    pub async fn event(&self, name: &str) -> Result<DescribedEvent> {
+        let entries = events::named(self.0.db(), name).await?;
+        let emit = by_hand(&entries);
+        let missing = || Error::new(Code::NotFound, format!("There is no event {name:?}."));
+        let entry = entries.into_iter().next().ok_or_else(missing)?;
+        let example = example(&self.0.tables(), &entry);
+        Ok(DescribedEvent { entry, emit, example })
     }
 }
 
@@ -70,6 +98,13 @@ pub(crate) async fn register(cms: &Cms, plugins: &[Plugin]) -> Result<()> {
         events::register(&mut change, event).await?;
     }
     change.commit().await
+}
+
+/// Nobody raises an event of this name.
+pub(super) fn unknown_event(field: String, event: &str) -> Error {
+    let message = format!("there is no event {event:?}: `cms events list` shows them; item.* is all events of items, * is all");
+    let field = FieldError { field, code: "unknown", message: message.clone() };
+    Error::new(Code::UnknownEvent, format!("{message}.")).with_fields(vec![field])
 }
 
 fn manual(plugin: &str, name: &str, description: &str) -> RegisteredEvent {

@@ -1,9 +1,21 @@
-//! Which entries of a subscription are patterns, and the events of the service itself. Pure.
+//! What the entries of a subscription match, and the events of the service itself. Pure.
 
 /// Whether an entry matches more than one name: `item.*` all events of items, `*` all.
 #[must_use]
 pub(super) fn is_pattern(entry: &str) -> bool {
     entry == "item.*" || entry == "*"
+}
+
+/// The pattern beside `*` that an event falls under; its own name when there is none.
+#[must_use]
+pub(super) fn family(event: &str) -> &str {
+    if event.starts_with("item.") { "item.*" } else { event }
+}
+
+/// Whether an entry lets an event through. The queue asks the same of the database (`sql/enqueue`).
+#[must_use]
+pub(super) fn matches(entry: &str, event: &str) -> bool {
+    [event, family(event), "*"].contains(&entry)
 }
 
 /// The events that the core raises, or that embedding code raises through it.
@@ -20,3 +32,22 @@ pub(super) const SYSTEM_EVENTS: [(&str, &str); 11] = [
     ("emailmarketing.subscribed", "Somebody subscribed to the newsletter."),
     ("deployment.completed", "A deployment has ended."),
 ];
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn entries_match_as_the_queue_does() {
+        for (entry, event, expected) in [
+            ("*", "auth.login", true),
+            ("*", "item.blog.created", true),
+            ("item.*", "item.blog.created", true),
+            ("item.*", "form.submitted", false),
+            ("item.*", "items.x", false),
+            ("auth.login", "auth.login", true),
+            ("auth.login", "auth.logout", false),
+            ("auth.*", "auth.login", false),
+        ] {
+            assert_eq!(super::matches(entry, event), expected, "{entry} {event}");
+        }
+    }
+}

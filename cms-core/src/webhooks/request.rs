@@ -23,18 +23,41 @@ pub(super) fn build(cms: &Cms, target: &Target, row: &Claimed) -> Request {
         .flatten()
         .filter_map(|secret| standard_signature(secret.expose(), &row.event_id, seconds, body))
         .collect();
-    let mut headers = vec![
-        ("content-type".to_owned(), "application/json".to_owned()),
-        ("user-agent".to_owned(), format!("{}-CMS/3.0 Webhook", cms.settings().product)),
-        ("x-webhook-event".to_owned(), header_value(&row.event)),
-        ("x-webhook-signature".to_owned(), hex_signature(target.secret.expose(), body)),
-        ("x-delivery-id".to_owned(), row.id.to_string()),
-        ("webhook-id".to_owned(), row.event_id.clone()),
-        ("webhook-timestamp".to_owned(), seconds.to_string()),
-        ("webhook-signature".to_owned(), standard.join(" ")),
-    ];
+    let marks = Marks {
+        delivery: &row.id.to_string(),
+        id: &row.event_id,
+        timestamp: &seconds.to_string(),
+        simple: &hex_signature(target.secret.expose(), body),
+        standard: &standard.join(" "),
+    };
+    let mut headers = headers(cms, &row.event, &marks);
     headers.extend(target.custom_headers.iter().map(|(name, value)| (name.clone(), value.to_string())));
     Request { headers, body: row.body.clone() }
+}
+
+/// What differs from attempt to attempt.
+pub(super) struct Marks<'a> {
+    pub(super) delivery: &'a str,
+    pub(super) id: &'a str,
+    pub(super) timestamp: &'a str,
+    pub(super) simple: &'a str,
+    pub(super) standard: &'a str,
+}
+
+/// The headers of every delivery of an event; custom ones come after.
+pub(super) fn headers(cms: &Cms, event: &str, marks: &Marks<'_>) -> Vec<(String, String)> {
+    let (agent, event) = (format!("{}-CMS/3.0 Webhook", cms.settings().product), header_value(event));
+    let headers = [
+        ("content-type", "application/json"),
+        ("user-agent", &agent),
+        ("x-webhook-event", &event),
+        ("x-webhook-signature", marks.simple),
+        ("x-delivery-id", marks.delivery),
+        ("webhook-id", marks.id),
+        ("webhook-timestamp", marks.timestamp),
+        ("webhook-signature", marks.standard),
+    ];
+    headers.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
 }
 
 /// Names of events may hold the names of adopted tables: what no header can carry is percent-encoded.

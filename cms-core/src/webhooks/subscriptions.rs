@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    WebhookSecret, Webhooks, headers,
+    WebhookSecret, Webhooks,
+    catalogue::unknown_event,
+    headers,
     matching::is_pattern,
     retry::MAX_RETRIES,
     sql::{
@@ -236,8 +238,8 @@ impl Webhooks<'_> {
     async fn check(&self, row: &Stored, custom_headers: Option<&BTreeMap<String, String>>) -> Result<()> {
         let mut problems = custom_headers.map(headers::problems).unwrap_or_default();
         let mut add = |field: &str, code, message: String| problems.push(FieldError { field: field.to_owned(), code, message });
-        if row.name.trim().is_empty() || row.name.chars().count() > 100 {
-            add("name", "range", "1 to 100 characters".to_owned());
+        if row.name.trim().is_empty() || row.name.chars().count() > 100 || row.name.chars().any(char::is_control) {
+            add("name", "range", "1 to 100 characters, no control characters".to_owned());
         }
         if !(0..=MAX_RETRIES).contains(&row.max_retries) {
             add("max_retries", "range", format!("0 to {MAX_RETRIES}"));
@@ -252,11 +254,8 @@ impl Webhooks<'_> {
             return Err(Error::invalid(problems));
         }
         for (index, event) in row.events.iter().enumerate() {
-            if !is_pattern(event) && !events::is_known(self.0.db(), event).await? {
-                let message =
-                    format!("there is no event {event:?}: `cms events list` shows them; item.* is all events of items, * is all");
-                let field = FieldError { field: format!("events[{index}]"), code: "unknown", message: message.clone() };
-                return Err(Error::new(Code::UnknownEvent, format!("{message}.")).with_fields(vec![field]));
+            if !is_pattern(event) && events::named(self.0.db(), event).await?.is_empty() {
+                return Err(unknown_event(format!("events[{index}]"), event));
             }
         }
         Ok(())

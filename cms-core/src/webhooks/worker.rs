@@ -154,6 +154,7 @@ impl Worker {
 
 async fn attempt(cms: &Cms, task: Task) -> Ended {
     let Task { target, subscription, row } = task;
+    let _under_way = cms.delivered().begin();
     let attempt = match target {
         Ok(target) => {
             let request = request::build(cms, &target, &row);

@@ -9,7 +9,7 @@ use http_body_util::{BodyExt, Full};
 use serde_json::Value as Json;
 
 pub use credential::Credential;
-pub use remote::address;
+pub use remote::{address, transport};
 
 use crate::{Api, gate::AsOperator};
 use remote::Remote;

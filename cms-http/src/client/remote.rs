@@ -21,23 +21,13 @@ pub struct Remote {
 
 impl Remote {
     pub(super) fn new(url: &str, credential: &Credential) -> Result<Self, ClientError> {
-        let refused = |cause: String| ClientError::Unexpected(cause);
         let (base, shown) = (address(url)?, credential.header()?);
-        let roots = rustls::RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.into() };
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let tls = rustls::ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .map_err(|e| refused(e.to_string()))?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        let http = reqwest::Client::builder()
-            .tls_backend_preconfigured(tls)
-            .redirect(reqwest::redirect::Policy::none())
+        let http = transport()?
             .user_agent(concat!("cms/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(CONNECT_TIMEOUT)
             .timeout(TIMEOUT)
             .build()
-            .map_err(|e| refused(e.to_string()))?;
+            .map_err(|e| ClientError::Unexpected(e.to_string()))?;
         Ok(Self { http, base, shown })
     }
 
@@ -64,6 +54,21 @@ impl Remote {
         }
         Ok(outcome(status, &headers, String::from_utf8_lossy(&body).into_owned()))
     }
+}
+
+/// What sends requests: TLS with the roots of the web, no redirects.
+///
+/// # Errors
+/// [`ClientError::Unexpected`] when TLS cannot be set up.
+pub fn transport() -> Result<reqwest::ClientBuilder, ClientError> {
+    let roots = rustls::RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.into() };
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let tls = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|e| ClientError::Unexpected(e.to_string()))?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    Ok(reqwest::Client::builder().tls_backend_preconfigured(tls).redirect(reqwest::redirect::Policy::none()))
 }
 
 /// An address in its one spelling: lower case, no default port, no slash at the end.

@@ -4,6 +4,7 @@ pub(crate) mod audit;
 pub(crate) mod auth;
 pub(crate) mod cache;
 pub(crate) mod checklist;
+pub(crate) mod events;
 pub(crate) mod health;
 pub(crate) mod item;
 pub(crate) mod keys;

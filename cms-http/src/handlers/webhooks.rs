@@ -8,7 +8,11 @@ use http::StatusCode;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::{gate::Call, reply::Reply, request::bad};
+use crate::{
+    gate::Call,
+    reply::Reply,
+    request::{bad, moment},
+};
 
 pub(crate) async fn read(call: &Call<'_>) -> Result<Reply> {
     call.request.only(&["id", "limit", "cursor"])?;
@@ -94,12 +98,6 @@ pub(crate) async fn ping(call: &Call<'_>) -> Result<Reply> {
     Reply::of(StatusCode::OK, &call.cms.webhooks().ping(call.id()?).await?)
 }
 
-pub(crate) async fn events(call: &Call<'_>) -> Result<Reply> {
-    call.request.only(&["limit", "cursor"])?;
-    let (limit, cursor) = call.request.paging()?;
-    Reply::page(&call.cms.webhooks().events(limit, cursor).await?)
-}
-
 pub(crate) async fn queue(call: &Call<'_>) -> Result<Reply> {
     call.request.only(&["id", "status", "subscription", "limit", "cursor"])?;
     let webhooks = call.cms.webhooks();
@@ -180,6 +178,7 @@ pub(crate) async fn redeliver(call: &Call<'_>) -> Result<Reply> {
         Redelivery { ids: Some(ids), filter: None, expected: None } => Redeliver::Ids(ids),
         Redelivery { ids: None, filter: Some(FilterBody { subscription, event, status, since }), expected: Some(expected) } => {
             let since = since.as_deref().map_or(Ok(0), moment)?;
+            let (event, status) = (plain("event", event)?, plain("status", status)?);
             Redeliver::Filter { filter: JobFilter { subscription, event, status, since }, expected }
         }
         _ => return Err(Error::invalid_field("ids", "required", "either ids, or filter and expected")),
@@ -189,17 +188,21 @@ pub(crate) async fn redeliver(call: &Call<'_>) -> Result<Reply> {
     call.commit(change, Reply::of(StatusCode::OK, &json!({"queued": queued}))?, false).await
 }
 
+/// No event and no status has control characters, and PostgreSQL takes no NUL.
+fn plain(name: &str, text: Option<String>) -> Result<Option<String>> {
+    match text {
+        Some(text) if text.contains(char::is_control) => Err(bad(format!("{name} holds a control character."))),
+        text => Ok(text),
+    }
+}
+
 fn filter(call: &Call<'_>) -> Result<JobFilter> {
-    let text = |name: &str| call.request.parameter(name).map(str::to_owned);
+    let text = |name: &str| plain(name, call.request.parameter(name).map(str::to_owned));
     let subscription = call.request.parameter("subscription").map(str::parse).transpose();
     Ok(JobFilter {
         subscription: subscription.map_err(|_| bad("subscription is a whole number."))?,
-        event: text("event"),
-        status: text("status"),
+        event: text("event")?,
+        status: text("status")?,
         since: call.request.parameter("since").map_or(Ok(0), moment)?,
     })
-}
-
-fn moment(text: &str) -> Result<i64> {
-    cms_core::parse_rfc3339(text).ok_or_else(|| bad("since is a date-time such as 2026-11-21T09:30:00Z."))
 }

@@ -3,6 +3,7 @@
 use crate::{
     Result, args,
     db::{Change, statements},
+    webhooks::matching::family,
 };
 
 statements! {
@@ -15,6 +16,5 @@ statements! {
 
 /// Returns how many rows were made.
 pub(crate) async fn enqueue(change: &mut Change, event_id: &str, event: &str) -> Result<u64> {
-    let family = if event.starts_with("item.") { "item.*" } else { event };
-    change.run(ENQUEUE, args![event_id, change.now(), event, family]).await
+    change.run(ENQUEUE, args![event_id, change.now(), event, family(event)]).await
 }

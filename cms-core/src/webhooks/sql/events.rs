@@ -3,6 +3,7 @@
 use crate::{
     Result, args,
     db::{Change, Db, FromRow, Row, statements},
+    events::is_name,
     webhooks::RegisteredEvent,
 };
 
@@ -10,7 +11,7 @@ statements! {
     REGISTER = "insert into cms_webhook_events (plugin_id, event_name, event_type, content_table, description) \
                 values ($1, $2, $3, $4, $5) on conflict (plugin_id, event_name) do nothing";
     LIST = "select id, plugin_id, event_name, event_type, content_table, description from cms_webhook_events where id > $1 order by id limit $2";
-    KNOWN = "select count(*) from cms_webhook_events where event_name = $1";
+    NAMED = "select id, plugin_id, event_name, event_type, content_table, description from cms_webhook_events where event_name = $1 order by id";
 }
 
 impl FromRow for RegisteredEvent {
@@ -35,7 +36,11 @@ pub(in crate::webhooks) async fn list(db: &Db, after: i64, limit: i64) -> Result
     db.all(LIST, args![after, limit]).await
 }
 
-pub(in crate::webhooks) async fn is_known(db: &Db, name: &str) -> Result<bool> {
-    let (count,): (i64,) = db.one(KNOWN, args![name]).await?;
-    Ok(count > 0)
+/// The entries of this name: several plugins may raise the same event.
+pub(in crate::webhooks) async fn named(db: &Db, name: &str) -> Result<Vec<RegisteredEvent>> {
+    // No engine stores other names, and PostgreSQL does not even compare with them.
+    if !is_name(name) {
+        return Ok(Vec::new());
+    }
+    db.all(NAMED, args![name]).await
 }

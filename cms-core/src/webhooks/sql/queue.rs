@@ -44,7 +44,17 @@ statements! {
     LOG = "insert into cms_webhook_deliveries (queue_id, event_id, event_name, subscription_id, attempt, outcome, error_message, status_code, \
            response, duration_ms, created_at) select $1, $2, $3, s.id, $5, $6, $7, $8, $9, $10, $11 from cms_webhook_subscriptions s where s.id = $4";
     DEPTH = "select status, count(*) from cms_webhook_queue group by status";
-    OLDEST = "select min(next_retry_at) from cms_webhook_queue where status in ('pending', 'retry')";
+    /// Each of these reads one partial index, and none the rows.
+    WAITING = "select (select count(*) from cms_webhook_queue where status in ('pending', 'retry') and status = 'pending'), \
+               (select count(*) from cms_webhook_queue where status in ('pending', 'retry') and status = 'retry'), \
+               (select count(*) from cms_webhook_queue where status = 'sending'), \
+               (select count(*) from cms_webhook_queue where status = 'held')";
+    OLDEST = "select min(o.at) from \
+              (select min(next_retry_at) as at from cms_webhook_queue where status in ('pending', 'retry') and status = 'pending' \
+              union all select min(next_retry_at) from cms_webhook_queue where status in ('pending', 'retry') and status = 'retry') o";
+    LATE = "select l.id, l.due from (select s.id, (select min(q.next_retry_at) from cms_webhook_queue q where q.subscription_id = s.id \
+            and q.status in ('pending', 'retry')) as due from cms_webhook_subscriptions s where s.active) l \
+            where l.due <= $1 order by l.due, l.id limit $2";
 }
 
 /// A subscription whose turn it is.
@@ -188,6 +198,16 @@ pub(in crate::webhooks) async fn log(change: &mut Change, lane: i64, row: &Claim
 /// Rows by status.
 pub(in crate::webhooks) async fn depth(db: &Db) -> Result<Vec<(String, i64)>> {
     db.all(DEPTH, args![]).await
+}
+
+/// How many rows are `pending`, `retry`, `sending` and `held`.
+pub(in crate::webhooks) async fn waiting(db: &Db) -> Result<(i64, i64, i64, i64)> {
+    db.one(WAITING, args![]).await
+}
+
+/// The lanes that are most late, and since when their oldest row is due.
+pub(in crate::webhooks) async fn late(db: &Db, now: i64, limit: i64) -> Result<Vec<(i64, i64)>> {
+    db.all(LATE, args![now, limit]).await
 }
 
 /// When the row is due that waits longest.

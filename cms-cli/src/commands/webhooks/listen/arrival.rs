@@ -1,0 +1,98 @@
+//! A delivery as it is printed.
+
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode};
+use serde_json::{Value as Json, json};
+
+use crate::{
+    failure::Done,
+    output::{Output, Style},
+};
+
+/// What is thought of the signature.
+pub(super) enum Verdict {
+    Ok,
+    Wrong(String),
+    NotChecked,
+}
+
+/// A delivery that was received.
+pub(super) struct Arrival {
+    pub(super) time: String,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Bytes,
+    pub(super) signature: Verdict,
+    pub(super) repeated: bool,
+    pub(super) status: StatusCode,
+}
+
+impl Arrival {
+    fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).and_then(|value| value.to_str().ok())
+    }
+}
+
+/// One line; with `body`, the body after it.
+pub(super) fn print(out: &Output, arrival: &Arrival, body: bool) -> Done {
+    if out.json {
+        return Ok(out.line(&document(arrival, body).to_string())?);
+    }
+    let signature = match &arrival.signature {
+        Verdict::Ok => out.styled(Style::Good, "signature ok"),
+        Verdict::Wrong(why) => format!("{}: {why}", out.styled(Style::Bad, "signature wrong")),
+        Verdict::NotChecked => "signature not checked".to_owned(),
+    };
+    let header = |name| arrival.header(name).unwrap_or("-").to_owned();
+    let cells = [
+        arrival.time.clone(),
+        header("x-webhook-event"),
+        header("x-delivery-id"),
+        header("webhook-id"),
+        signature,
+        if arrival.repeated { "repeated" } else { "first" }.to_owned(),
+        arrival.status.as_u16().to_string(),
+    ];
+    out.line(&cells.join(out.gap()))?;
+    if body {
+        out.line(&readable(&arrival.body))?;
+    }
+    Ok(())
+}
+
+fn document(arrival: &Arrival, body: bool) -> Json {
+    let (signature, why) = match &arrival.signature {
+        Verdict::Ok => ("ok", None),
+        Verdict::Wrong(why) => ("wrong", Some(why)),
+        Verdict::NotChecked => ("not_checked", None),
+    };
+    let mut document = json!({
+        "time": arrival.time, "event": arrival.header("x-webhook-event"), "delivery_id": arrival.header("x-delivery-id"),
+        "webhook_id": arrival.header("webhook-id"), "signature": signature, "why": why, "repeated": arrival.repeated,
+        "status": arrival.status.as_u16(),
+    });
+    if body {
+        // The text itself: what was signed is bytes, not values.
+        document["body"] = String::from_utf8_lossy(&arrival.body).into();
+    }
+    document
+}
+
+/// The body without what a terminal would obey.
+fn readable(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body);
+    text.chars().map(|c| if c.is_control() && !['\n', '\t'].contains(&c) { '\u{fffd}' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_terminal_obeys_no_body() {
+        for (body, expected) in [
+            (&br#"{"a": "\u001b[2J"}"#[..], r#"{"a": "\u001b[2J"}"#),
+            (b"\x1b[2Jtext\nline\x07", "\u{fffd}[2Jtext\nline\u{fffd}"),
+            (b"\xff", "\u{fffd}"),
+        ] {
+            assert_eq!(super::readable(body), expected);
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! `cms webhooks verify`: whether a delivery that was kept is genuine
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use cms_core::{settings::Secret, webhooks::TOLERANCE_S};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use serde_json::json;
+
+use super::{
+    header,
+    secrets::{SecretArgs, checked},
+    signature::{Check, checks},
+};
+use crate::{
+    args::Global,
+    exit::Exit,
+    failure::{Done, Failure},
+    input,
+    output::Output,
+    prompt, table,
+};
+
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  cms webhooks verify body.json --headers headers.txt --secret-file secret.txt --no-tolerance
+  cms webhooks verify - --header 'x-webhook-signature: 2444…' --secret-file secret.txt < body.json
+
+Of webhook-signature (with webhook-id and webhook-timestamp) and X-Webhook-Signature what is there is checked.
+Exit code 0: all of it is right; 1: something is wrong.")]
+pub(crate) struct VerifyArgs {
+    /// The body byte for byte as it arrived: a file, or - for standard input
+    file: PathBuf,
+    /// NAME: VALUE as it arrived; may be repeated
+    #[arg(long = "header", value_name = "HEADER", value_parser = header)]
+    headers: Vec<(String, String)>,
+    /// File with such headers, a line each; a request line at its top is skipped
+    #[arg(long = "headers", value_name = "FILE")]
+    headers_file: Option<PathBuf>,
+    #[command(flatten)]
+    secrets: SecretArgs,
+    /// By how much the time of the delivery may differ from now
+    #[arg(long, value_name = "SECONDS", default_value_t = TOLERANCE_S)]
+    tolerance: u64,
+    /// Take a delivery of any age
+    #[arg(long, conflicts_with = "tolerance")]
+    no_tolerance: bool,
+}
+
+pub(super) fn run(global: &Global, out: &Output, args: &VerifyArgs) -> Done {
+    let headers = headers(args)?;
+    let secrets = secrets(global, args)?;
+    let body = input::bytes(&args.file)?;
+    let tolerance_s = (!args.no_tolerance).then_some(args.tolerance);
+    let checks = checks(&secrets, &headers, &body, tolerance_s);
+    if checks.is_empty() {
+        return Err(Failure::usage("there is no signature among the headers")
+            .hint("webhook-id, webhook-timestamp and webhook-signature, or X-Webhook-Signature, with --header or --headers"));
+    }
+    show(out, &checks)?;
+    let Some(fault) = checks.iter().find_map(|check| check.fault.as_ref()) else { return Ok(()) };
+    if out.json {
+        return Err(Failure::silent(Exit::Failed));
+    }
+    let hint = if fits_without_line_end(&secrets, &headers, &body) {
+        "the body as it arrived: without the line end that the file has, the signature fits"
+    } else {
+        fault.hint
+    };
+    Err(Failure::new(Exit::Failed, "this delivery is not to be trusted").hint(hint))
+}
+
+fn show(out: &Output, checks: &[Check]) -> Done {
+    if out.json {
+        let checks: Vec<_> = checks
+            .iter()
+            .map(|Check { header, fault }| {
+                let (code, message) = fault.as_ref().map(|fault| (fault.code, fault.message.as_str())).unzip();
+                json!({"header": header, "valid": fault.is_none(), "code": code, "message": message})
+            })
+            .collect();
+        let valid = checks.iter().all(|check| check["valid"] == true);
+        return Ok(out.data(&json!({"valid": valid, "checks": checks}))?);
+    }
+    let row = |Check { header, fault }: &Check| {
+        let why = fault.as_ref().map_or_else(|| "ok".to_owned(), |fault| format!("wrong: {}", fault.message));
+        (*header, why)
+    };
+    Ok(table::pairs(out, &checks.iter().map(row).collect::<Vec<_>>())?)
+}
+
+/// Editors end a file with a line end that was never sent.
+fn fits_without_line_end(secrets: &[Secret], headers: &HeaderMap, body: &[u8]) -> bool {
+    let Some(body) = body.strip_suffix(b"\n").map(|body| body.strip_suffix(b"\r").unwrap_or(body)) else { return false };
+    checks(secrets, headers, body, None).iter().all(|check| check.fault.is_none())
+}
+
+fn headers(args: &VerifyArgs) -> Done<HeaderMap> {
+    let mut given = args.headers.clone();
+    if let Some(file) = &args.headers_file {
+        given.extend(lines(file, &input::text(file)?)?);
+    }
+    let mut headers = HeaderMap::new();
+    for (name, value) in given {
+        let no_header = || Failure::usage(format!("{name:?} is no header")).hint("NAME: VALUE, as it arrived");
+        headers.append(
+            HeaderName::from_bytes(name.as_bytes()).map_err(|_| no_header())?,
+            HeaderValue::from_str(&value).map_err(|_| no_header())?,
+        );
+    }
+    Ok(headers)
+}
+
+fn lines(file: &Path, text: &str) -> Done<Vec<(String, String)>> {
+    let is_request_line = |at: usize, line: &str| at == 0 && line.contains(" HTTP/");
+    let lines = text.lines().map(str::trim).enumerate().filter(|(at, line)| !line.is_empty() && !is_request_line(*at, line));
+    let read = |(at, line): (usize, &str)| {
+        header(line).map_err(|why| Failure::usage(format!("{}, line {}: {why}", file.display(), at + 1)))
+    };
+    lines.map(read).collect()
+}
+
+fn secrets(global: &Global, args: &VerifyArgs) -> Done<Vec<Secret>> {
+    let given = args.secrets.given()?;
+    if !given.is_empty() {
+        return Ok(given);
+    }
+    prompt::expect_somebody(global, "the secret", "--secret-file FILE, or CMS_WEBHOOK_SECRET in the environment")?;
+    let typed = prompt::secret("Secret: ")?;
+    Ok(vec![checked(Secret::new(typed.expose().trim()), "what was typed")?])
+}

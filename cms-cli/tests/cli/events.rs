@@ -1,0 +1,114 @@
+//! Events by the real binary: described, raised, followed.
+
+use std::{
+    io::{BufRead, BufReader},
+    path::Path,
+    process::{Child, Command},
+};
+
+use serde_json::Value as Json;
+
+use crate::support::{Served, cms, cms_with, command, finish, site};
+
+/// `cms events tail`, ended when it is dropped.
+struct Tail {
+    child: Child,
+    lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
+}
+
+impl Tail {
+    fn start(mut command: Command, args: &[&str]) -> Self {
+        let mut child = command.args(["events", "tail"]).args(args).spawn().expect("cms starts");
+        let lines = BufReader::new(child.stdout.take().expect("stdout")).lines();
+        Self { child, lines }
+    }
+
+    /// The name of the next event.
+    fn event(&mut self) -> String {
+        let line = self.lines.next().expect("a line").expect("UTF-8");
+        line.split('\t').nth(1).expect("a column").to_owned()
+    }
+
+    fn signalled(mut self, signal: &str) -> Option<i32> {
+        assert!(Command::new("kill").args([signal, &self.child.id().to_string()]).status().expect("kill").success());
+        self.child.wait().expect("ended").code()
+    }
+}
+
+impl Drop for Tail {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn emit(dir: &Path, event: &str) -> String {
+    let made = cms_with(dir, &["events", "emit", event, "--data", "-", "--json"], r#"{"order": {"id": 7, "token": "x"}}"#).json();
+    assert_eq!(made["data"]["queued"], 0);
+    made["data"]["id"].as_str().expect("an id").to_owned()
+}
+
+#[test]
+fn events_are_described_and_raised() {
+    let dir = site();
+    let at = dir.path();
+    let shown = cms(at, &["events", "show", "item.notes.updated", "--json"]).json();
+    assert_eq!(shown["data"]["example"]["record"]["price"], 1.5);
+    assert!(cms(at, &["events", "show", "order.created"]).ok().contains("emit\ttrue"));
+    let id = emit(at, "order.created");
+    let payload = cms(at, &["events", "payload", &id, "--json"]).json();
+    assert_eq!((&payload["data"]["removed"][0], &payload["data"]["payload"]["id"]), (&"order.token".into(), &id.into()));
+    let lines = cms(at, &["events", "tail", "--no-follow"]).ok();
+    assert!(lines.ends_with('\n') && lines.lines().count() == 1 && lines.contains("\torder.created\t0\t"), "{lines}");
+    let table: &[(&[&str], &str, i32)] = &[
+        (&["show", "order.creatd"], "", 5),
+        (&["payload", "x"], "", 5),
+        (&["emit", "order.created"], "", 2),
+        (&["emit", "order.creatd", "--data", "-"], "{}", 6),
+        (&["emit", "auth.login", "--data", "-"], "{}", 1),
+        (&["emit", "item.notes.created", "--data", "-"], "{}", 1),
+        (&["emit", "order.created", "--data", "-"], "[]", 2),
+        (&["emit", "order.created", "--data", "-"], "{", 2),
+        (&["emit", "order.created", "--data", "/no/such"], "", 1),
+        (&["tail", "--no-follow", "--since", "yesterday"], "", 1),
+        (&["tail", "--event", "a*b"], "", 1),
+    ];
+    for (args, input, code) in table {
+        let run = cms_with(at, &[&["events"], *args].concat(), input).fails(*code);
+        assert!(run.out.is_empty() && !run.err.is_empty(), "{args:?}: {run:?}");
+    }
+}
+
+#[test]
+fn recorded_events_are_followed() {
+    let dir = site();
+    let at = dir.path();
+    for event in ["order.created", "user.registered"] {
+        emit(at, event);
+    }
+    let served = Served::start(at, &[]);
+    let key = cms(at, &["keys", "create", "-q", "--name", "tail", "--right", "GET /api/backend/webhooks/messages"]).ok();
+    let mut there = command(at);
+    there.env("CMS_API_KEY", key.trim()).args(["--url", &served.url]);
+    let (mut all, mut orders) = (Tail::start(there, &[]), Tail::start(command(at), &["--event", "order.*"]));
+    let mut nothing_yet = Tail::start(command(at), &["--event", "deployment.*"]);
+    assert_eq!([all.event(), all.event(), orders.event()], ["order.created", "user.registered", "order.created"]);
+    for event in ["deployment.completed", "order.created", "emailmarketing.subscribed"] {
+        emit(at, event);
+    }
+    let rest = [all.event(), all.event(), all.event()];
+    assert_eq!(rest, ["deployment.completed", "order.created", "emailmarketing.subscribed"]);
+    assert_eq!([orders.event(), nothing_yet.event()], ["order.created", "deployment.completed"]);
+    // Nothing is printed twice, though the last seconds are asked for again and again.
+    emit(at, "order.created");
+    assert_eq!([all.event(), orders.event()], ["order.created", "order.created"]);
+    assert_eq!((all.signalled("-TERM"), orders.signalled("-INT")), (Some(0), Some(0)));
+
+    let mut since = command(at);
+    since.args(["events", "tail", "--no-follow", "--since", "2000-01-01T00:00:00Z", "--json"]);
+    let lines = finish(since, None).ok();
+    let lines: Vec<Json> = lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!((lines.len(), &lines[0]["event"], &lines[5]["event"]), (6, &"order.created".into(), &"order.created".into()));
+    let later = cms(at, &["events", "tail", "--no-follow", "--since", "2100-01-01T00:00:00Z"]).ok();
+    assert_eq!(later, "");
+}

@@ -1,0 +1,224 @@
+//! What helps to write a receiver: `webhooks verify` and `webhooks listen`, with the vectors of others.
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
+    path::Path,
+    process::{Child, Command},
+};
+
+use cms_core::webhooks::{hex_signature, standard_signature};
+use serde_json::Value as Json;
+
+use crate::support::{cms, cms_with, command, finish};
+
+const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+const OTHER: &str = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
+/// The vector of the Standard Webhooks libraries.
+const BODY: &str = r#"{"test": 2432232314}"#;
+const HEADERS: &str = "POST /hook HTTP/1.1
+Host: hooks.example.org
+webhook-id: msg_p5jXN8AQM9LWM0D4loKWxJek
+webhook-timestamp: 1614265330
+webhook-signature: v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=
+";
+
+fn file(dir: &Path, name: &str, text: &str) -> String {
+    let path = dir.join(name);
+    std::fs::write(&path, text).expect("written");
+    path.to_str().expect("a path").to_owned()
+}
+
+#[test]
+fn deliveries_that_were_kept_are_verified() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let at = dir.path();
+    let (body, line_end) = (file(at, "body", BODY), file(at, "line-end", &format!("{BODY}\n")));
+    let (headers, secret) = (file(at, "headers", HEADERS), file(at, "secret", &format!("{SECRET}\n")));
+    let (both, other) = (file(at, "both", &format!("{OTHER}\n{SECRET}\n")), file(at, "other", OTHER));
+    let simple = format!("X-Webhook-Signature: {}", hex_signature(SECRET, BODY.as_bytes()));
+    let table: &[(&[&str], i32, &str)] = &[
+        (&[&body, "--headers", &headers, "--secret-file", &secret, "--no-tolerance"], 0, ""),
+        (&[&body, "--headers", &headers, "--secret-file", &both, "--no-tolerance"], 0, ""),
+        (&[&body, "--headers", &headers, "--secret-file", &secret, "--tolerance", "4000000000"], 0, ""),
+        (&[&body, "--header", &simple, "--secret-file", &secret], 0, ""),
+        (&[&body, "--headers", &headers, "--header", &simple, "--secret-file", &secret, "--no-tolerance"], 0, ""),
+        (&[&body, "--headers", &headers, "--secret-file", &secret], 1, "--no-tolerance"),
+        (&[&body, "--headers", &headers, "--secret-file", &other, "--no-tolerance"], 1, "byte for byte"),
+        (&[&line_end, "--headers", &headers, "--secret-file", &secret, "--no-tolerance"], 1, "without the line end"),
+        (&[&body, "--header", &simple[..40], "--secret-file", &secret], 1, "byte for byte"),
+        (&[&body, "--header", &simple, "--header", "webhook-id: x", "--secret-file", &secret], 1, "as they arrived"),
+        (&[&body, "--header", &simple, "--header", &simple, "--secret-file", &secret], 1, "as they arrived"),
+        (&[&body, "--header", "content-type: application/json", "--secret-file", &secret], 2, "no signature among the headers"),
+        (&[&body, "--header", "webhook-id", "--secret-file", &secret], 2, "NAME: VALUE"),
+        (&[&body, "--header", "a b: c", "--secret-file", &secret], 2, "no header"),
+        (&[&body, "--headers", &body, "--secret-file", &secret], 2, "no header"),
+        (&[&body, "--headers", &other, "--secret-file", &secret], 2, "line 1"),
+        (&[&body, "--headers", &headers], 2, "CMS_WEBHOOK_SECRET"),
+        (&[&body, "--headers", &headers, "--secret-file", &headers], 2, "no secret of a webhook"),
+        (&[&body, "--headers", &headers, "--secret-file", "/no/such"], 1, "/no/such"),
+        (&["/no/such", "--headers", &headers, "--secret-file", &secret], 1, "/no/such"),
+    ];
+    for (args, code, said) in table {
+        let run = cms(at, &[&["webhooks", "verify"], *args].concat()).fails(*code);
+        assert!(run.err.contains(said), "{args:?}: {run:?}");
+        assert!(!run.err.contains("MfKQ9r8") && !run.out.contains("MfKQ9r8"), "{run:?}");
+    }
+    let mut piped = command(at);
+    piped.args(["webhooks", "verify", "-", "--header", &simple, "--json"]).env("CMS_WEBHOOK_SECRET", SECRET);
+    assert_eq!(finish(piped, Some(BODY)).json()["data"]["valid"], true);
+    let refused = ["webhooks", "verify", "-", "--headers", &headers, "--header", &simple, "--secret-file", &secret, "--json"];
+    let run = cms_with(at, &refused, BODY).fails(1);
+    let checks: Json = serde_json::from_str(&run.out).expect("JSON");
+    let codes = ["code", "valid"].map(|name| [&checks["data"]["checks"][0][name], &checks["data"]["checks"][1][name]]);
+    assert_eq!(codes, [[&"time".into(), &Json::Null], [&false.into(), &true.into()]], "{run:?}");
+}
+
+/// `cms webhooks listen`, ended when it is dropped.
+struct Listening {
+    child: Child,
+    address: String,
+    lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
+}
+
+impl Listening {
+    fn start(dir: &Path, args: &[&str]) -> Self {
+        let mut child = command(dir).args(["webhooks", "listen", "--port", "0"]).args(args).spawn().expect("cms starts");
+        let mut first = String::new();
+        BufReader::new(child.stderr.take().expect("stderr")).read_line(&mut first).expect("a line");
+        let address = first.trim().strip_prefix("listening http://").unwrap_or_else(|| panic!("{first:?}")).to_owned();
+        let lines = BufReader::new(child.stdout.take().expect("stdout")).lines();
+        Self { child, address, lines }
+    }
+
+    fn line(&mut self) -> String {
+        self.lines.next().expect("a line").expect("UTF-8")
+    }
+
+    /// Sends a request with these headers, a line each.
+    fn begin(&self, method: &str, headers: &str, body: &[u8]) -> TcpStream {
+        let mut stream = TcpStream::connect(&self.address).expect("connected");
+        let length = body.len();
+        let head =
+            format!("{method} /hook HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}\r\n");
+        stream.write_all(&[head.as_bytes(), body].concat()).expect("sent");
+        stream
+    }
+
+    /// Sends a request; returns the status of the answer.
+    fn send(&self, method: &str, headers: &str, body: &[u8]) -> String {
+        let mut stream = self.begin(method, headers, body);
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).expect("an answer");
+        reply.split(' ').nth(1).expect("a status").to_owned()
+    }
+
+    /// Sends a delivery that is signed with this secret.
+    fn deliver(&self, secret: &str, id: &str) -> String {
+        let (now, body) = (cms_core::Clock::system().now() / 1000, BODY.as_bytes());
+        let standard = standard_signature(secret, id, now, body).expect("a signature");
+        let headers = format!(
+            "x-webhook-event: item.notes.created\r\nx-delivery-id: 7\r\nwebhook-id: {id}\r\nwebhook-timestamp: {now}\r\n\
+             webhook-signature: {standard}\r\nx-webhook-signature: {}\r\n",
+            hex_signature(secret, body)
+        );
+        self.send("POST", &headers, body)
+    }
+
+    fn ended(mut self) -> Option<i32> {
+        self.child.wait().expect("ended").code()
+    }
+
+    fn signalled(self, signal: &str) -> Option<i32> {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args([signal, &pid]).status().expect("kill").success());
+        self.ended()
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The columns of a line without its time.
+fn columns(line: &str) -> Vec<&str> {
+    line.split('\t').skip(1).collect()
+}
+
+#[test]
+fn deliveries_are_checked_printed_and_answered() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let both = file(dir.path(), "both", &format!("{OTHER}\n{SECRET}\n"));
+    let mut listening = Listening::start(dir.path(), &["--secret-file", &both, "--body", "--count", "4"]);
+    assert_eq!(listening.send("GET", "", b""), "405");
+    assert_eq!(listening.send("POST", "", &vec![b'x'; (5 << 20) + 1]), "413");
+    assert_eq!(listening.deliver(SECRET, "msg_1"), "204");
+    assert_eq!(columns(&listening.line()), ["item.notes.created", "7", "msg_1", "signature ok", "first", "204"]);
+    assert_eq!(listening.line(), BODY);
+    assert_eq!(listening.deliver(OTHER, "msg_1"), "204");
+    assert_eq!(columns(&listening.line()), ["item.notes.created", "7", "msg_1", "signature ok", "repeated", "204"]);
+    listening.line();
+    assert_eq!(listening.deliver("whsec_AAAA", "msg_2"), "401");
+    let line = listening.line();
+    assert!(line.contains("signature wrong: no signature fits") && line.ends_with("\tfirst\t401"), "{line}");
+    listening.line();
+    assert_eq!(listening.send("POST", "", b"{}"), "401");
+    assert!(listening.line().contains("\t-\t-\t-\tsignature wrong: there is none\t"));
+    assert_eq!(listening.ended(), Some(0), "four were asked for");
+}
+
+#[test]
+fn answers_are_chosen_and_signals_end_it_well() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut failing = Listening::start(dir.path(), &["--fail", "503", "--json", "--body"]);
+    assert_eq!(failing.deliver(SECRET, "msg_1"), "503");
+    let line: Json = serde_json::from_str(&failing.line()).expect("JSON");
+    assert_eq!((&line["signature"], &line["status"], &line["repeated"]), (&"not_checked".into(), &503.into(), &false.into()));
+    assert_eq!((&line["body"], &line["webhook_id"], &line["delivery_id"]), (&BODY.into(), &"msg_1".into(), &"7".into()));
+
+    // What is sent on is what came, and the answer is that of the other.
+    let secret = file(dir.path(), "secret", SECRET);
+    let mut target = Listening::start(dir.path(), &["--secret-file", &secret, "--fail", "418"]);
+    let address = format!("http://{}/other?x=1", target.address);
+    let mut between = Listening::start(dir.path(), &["--forward", &address, "--count", "1"]);
+    assert_eq!(between.deliver(SECRET, "msg_1"), "418");
+    assert_eq!(columns(&target.line()), ["item.notes.created", "7", "msg_1", "signature ok", "first", "418"]);
+    assert!(between.line().ends_with("\tsignature not checked\tfirst\t418"));
+    assert_eq!(between.ended(), Some(0));
+    assert_eq!((failing.signalled("-TERM"), target.signalled("-INT")), (Some(0), Some(0)));
+    // Printed when it comes, answered later; a signal does not wait.
+    let mut slow = Listening::start(dir.path(), &["--delay", "1h"]);
+    let _waiting = slow.begin("POST", "", b"{}");
+    assert!(slow.line().ends_with("\t204"));
+    assert_eq!(slow.signalled("-TERM"), Some(0));
+    let nobody = Listening::start(dir.path(), &["--forward", &address]);
+    assert_eq!(nobody.deliver(SECRET, "msg_1"), "502");
+}
+
+#[test]
+fn a_receiver_that_cannot_be_is_told_so() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let taken = Listening::start(dir.path(), &[]);
+    let port = taken.address.rsplit(':').next().expect("a port");
+    let wrong = file(dir.path(), "wrong", "hunter2");
+    let table: &[(&[&str], i32)] = &[
+        (&["--port", port], 1),
+        (&["--port", "65536"], 2),
+        (&["--fail", "101"], 2),
+        (&["--fail", "600"], 2),
+        (&["--fail", "500", "--forward", "http://127.0.0.1:1/"], 2),
+        (&["--forward", "127.0.0.1:3000"], 2),
+        (&["--forward", "ftp://127.0.0.1/"], 2),
+        (&["--forward", "/hook"], 2),
+        (&["--count", "0"], 2),
+        (&["--delay", "soon"], 2),
+        (&["--secret-file", &wrong], 2),
+    ];
+    for (args, code) in table {
+        let run = cms(dir.path(), &[&["webhooks", "listen"], *args].concat()).fails(*code);
+        assert!(!run.err.contains("hunter2"), "{run:?}");
+    }
+}

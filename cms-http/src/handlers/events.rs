@@ -1,0 +1,64 @@
+//! `/api/backend/webhooks/events`, `/explain`, `/emit` and `/messages`: what can happen, what would be sent of it, what has happened
+
+use cms_core::{Error, Result, webhooks::MessageFilter};
+use http::StatusCode;
+use serde::Deserialize;
+use serde_json::{Map, Value as Json};
+
+use crate::{
+    gate::Call,
+    reply::Reply,
+    request::{bad, moment},
+};
+
+pub(crate) async fn list(call: &Call<'_>) -> Result<Reply> {
+    call.request.only(&["name", "limit", "cursor"])?;
+    if let Some(name) = call.request.parameter("name") {
+        return Reply::of(StatusCode::OK, &call.cms.webhooks().event(name).await?);
+    }
+    let (limit, cursor) = call.request.paging()?;
+    Reply::page(&call.cms.webhooks().events(limit, cursor).await?)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Event {
+    event: String,
+    #[serde(default)]
+    data: Map<String, Json>,
+}
+
+pub(crate) async fn explain(call: &Call<'_>) -> Result<Reply> {
+    call.request.only(&["limit", "cursor"])?;
+    let (limit, cursor) = call.request.paging()?;
+    let Event { event, data } = call.typed()?;
+    let (explained, page) = call.cms.webhooks().explain(&event, data, limit, cursor).await?;
+    let mut data = serde_json::to_value(&explained).map_err(Error::internal)?;
+    data["subscriptions"] = serde_json::to_value(&page.data).map_err(Error::internal)?;
+    Reply::with_meta(StatusCode::OK, &data, &serde_json::json!({"limit": page.limit, "next": page.next}))
+}
+
+pub(crate) async fn emit(call: &Call<'_>) -> Result<Reply> {
+    call.request.only(&[])?;
+    let Event { event, data } = call.typed()?;
+    let mut change = call.change().await?;
+    let emitted = call.cms.webhooks().emit(&mut change, &event, data).await?;
+    call.commit(change, Reply::of(StatusCode::CREATED, &emitted)?, false).await
+}
+
+pub(crate) async fn messages(call: &Call<'_>) -> Result<Reply> {
+    call.request.only(&["id", "event", "since", "oldest_first", "limit", "cursor"])?;
+    let webhooks = call.cms.webhooks();
+    if let Some(id) = call.request.parameter("id") {
+        return Reply::of(StatusCode::OK, &webhooks.message(id).await?);
+    }
+    let oldest_first = match call.request.parameter("oldest_first") {
+        None | Some("false") => false,
+        Some("true") => true,
+        Some(_) => return Err(bad("oldest_first is true or false.")),
+    };
+    let since = call.request.parameter("since").map_or(Ok(i64::MIN), moment)?;
+    let event = call.request.parameter("event").map(str::to_owned);
+    let (limit, cursor) = call.request.paging()?;
+    Reply::page(&webhooks.messages(&MessageFilter { event, since, oldest_first }, limit, cursor).await?)
+}
