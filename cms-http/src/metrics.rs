@@ -80,7 +80,12 @@ impl Metrics {
             ("lease_lost", outcomes.lost),
         ];
         let attempts = attempts.map(|(outcome, count)| (label("outcome", outcome), count.to_string()));
-        series("cms_webhook_attempts_total", "counter", "Attempts of this process that were written down, by outcome.", &attempts);
+        series(
+            "cms_webhook_attempts_total",
+            "counter",
+            "Attempts of this process that were written down, by outcome.",
+            &attempts,
+        );
         let under_way = cms.webhooks().under_way().to_string();
         series("cms_webhook_attempts_in_flight", "gauge", "Attempts that this process is making.", &[(String::new(), under_way)]);
         if let Some(backlog) = backlog {

@@ -19,6 +19,11 @@ const TESTS: &[(u8, &str, &[&str])] = &[
         &["webhooks::nothing_is_queued_for_what_does_not_commit"],
     ),
     (
+        6,
+        "the clock is put forward and back by an hour (in process)",
+        &["webhook_faults::a_clock_that_jumps_neither_strands_nor_hastens_a_job"],
+    ),
+    (
         12,
         "poison: names, secrets, bodies that cannot be sent (in process)",
         &["webhook_faults::a_secret_that_cannot_be_opened_stops_only_its_lane"],
@@ -30,6 +35,9 @@ const TESTS: &[(u8, &str, &[&str])] = &[
             "webhooks::receivers_that_misbehave_cost_no_more_than_their_attempt",
             "send::tests::names_that_are_not_found_have_a_code_of_their_own",
             "send::tests::a_server_without_tls_is_told_apart",
+            "send::tls_tests::only_a_trusted_certificate_of_that_name_will_do",
+            "send::tls_tests::a_server_of_another_time_is_told_apart",
+            "send::tls_tests::a_reply_that_breaks_off_is_a_failure",
         ],
     ),
     (
@@ -54,6 +62,7 @@ const TESTS: &[(u8, &str, &[&str])] = &[
         "a subscription is deleted, paused, edited while it is sent to (in process)",
         &["webhook_faults::a_subscription_is_deleted_while_it_is_sent_to"],
     ),
+    (27, "100,000 random steps beside a model of the queue (in process)", &["webhook_model::the_queue_is_as_its_model"]),
 ];
 
 /// Runs the tests of the faults that were chosen; none chosen: all.

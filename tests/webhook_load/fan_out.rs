@@ -22,7 +22,11 @@ pub async fn print() {
     let receivers = Receivers::start(vec![Manner::Prompt; RECEIVERS]).await;
     let began = Instant::now();
     let urls = receivers.urls.iter().cycle().take(subscriptions);
-    stream::iter(urls).map(|url| site.subscribe(url, &["item.things.created"])).buffer_unordered(16).for_each(async |()| {}).await;
+    stream::iter(urls)
+        .map(|url| site.subscribe(url, &["item.things.created"]))
+        .buffer_unordered(16)
+        .for_each(async |()| {})
+        .await;
     println!("\n{subscriptions} subscriptions, made in {:.1} s; events one after the other:", began.elapsed().as_secs_f64());
     println!("{:>16} {:>16} {:>12} {:>12}", "caller waits ms", "all there s", "deliveries", "duplicates");
     for _ in 0..EVENTS {

@@ -45,5 +45,10 @@ async fn delays(faulty: [Manner; 2], backlog: usize) -> Vec<Duration> {
 }
 
 fn row(name: &str, delays: &[Duration]) {
-    println!("{name:<56} {:>9.1} {:>9.1} {:>9.1}", ms(at(delays, 0.5)), ms(at(delays, 0.99)), delays.last().map_or(0.0, |most| ms(*most)));
+    println!(
+        "{name:<56} {:>9.1} {:>9.1} {:>9.1}",
+        ms(at(delays, 0.5)),
+        ms(at(delays, 0.99)),
+        delays.last().map_or(0.0, |most| ms(*most))
+    );
 }

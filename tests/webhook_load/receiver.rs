@@ -54,7 +54,8 @@ impl Receivers {
         let began = Instant::now();
         loop {
             let enough = self.arrivals.borrow().len() >= count;
-            let found: Vec<_> = if enough { self.arrivals.borrow().iter().copied().filter(&counts).collect() } else { Vec::new() };
+            let found: Vec<_> =
+                if enough { self.arrivals.borrow().iter().copied().filter(&counts).collect() } else { Vec::new() };
             if found.len() >= count || began.elapsed() > most {
                 return found;
             }

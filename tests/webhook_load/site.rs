@@ -52,7 +52,8 @@ impl Site {
         assert!(command(&database, &["init", "-q"]).status().expect("started").success());
         let key = command(&database, &["keys", "create", "-q", "--name", "load", "--right", "*"]).output().expect("a key").stdout;
         pin(0);
-        let mut child = command(&database, &["serve", "--listen", "127.0.0.1:0"]).stderr(Stdio::piped()).spawn().expect("started");
+        let mut child =
+            command(&database, &["serve", "--listen", "127.0.0.1:0"]).stderr(Stdio::piped()).spawn().expect("started");
         pin(1);
         let mut lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
         let url = loop {
