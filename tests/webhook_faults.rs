@@ -299,6 +299,34 @@ async fn a_secret_that_cannot_be_opened_stops_only_its_lane() {
     assert_eq!(log[0]["status"], "secret");
 }
 
+/// 12: an address that no longer parses fails its lane; names that no header can carry are never queued; others and large bodies arrive.
+#[tokio::test]
+async fn poison_fails_with_a_reason_and_stops_only_its_lane() {
+    let (site, receiver) = (site().await, Receiver::start(200).await);
+    let poisoned = subscribe(&site, &receiver.url).await;
+    let body = json!({"name": "all", "url": receiver.url, "events": ["*"]});
+    site.admin("POST /api/backend/webhooks").json(body).expect(201).await;
+    site.database.run(format!("update cms_webhook_subscriptions set url = 'http://[::' where id = {poisoned}")).await;
+    let mut change = site.cms.change(cms_core::Actor::System).await.unwrap();
+    for name in ["form.submitted\r\nx-evil: 1", "form\0", ""] {
+        assert_eq!(change.emit(name, json!({})).await.unwrap_err().code().as_str(), "validation_failed");
+    }
+    change.emit("form.submitted", json!({"text": "x".repeat(5 << 20)})).await.unwrap();
+    change.emit("shop.größe_geändert", json!({})).await.unwrap();
+    change.commit().await.unwrap();
+    let mut worker = site.cms.webhooks().worker();
+    for _ in 0..5 {
+        worker.step().await.unwrap();
+    }
+    let mut arrived: Vec<_> =
+        receiver.deliveries().iter().map(|d| (d.headers["x-webhook-event"].clone(), d.body.len() >> 20)).collect();
+    arrived.sort();
+    assert_eq!(arrived, [("form.submitted".to_owned(), 5), ("shop.gr%C3%B6%C3%9Fe_ge%C3%A4ndert".to_owned(), 0)]);
+    assert_eq!(by_status(&site).await, BTreeMap::from([("delivered".to_owned(), 2), ("retry".to_owned(), 1)]));
+    let log = site.admin(&format!("GET /api/backend/webhooks/deliveries?subscription={poisoned}")).expect(200).await.data();
+    assert_eq!((log.as_array().unwrap().len(), &log[0]["status"]), (1, &json!("refused_address")), "one attempt, no loop");
+}
+
 /// A served site with a webhook for items, its key, and the variables that let it deliver here.
 async fn served(database: &TestDatabase, receiver: &Receiver, variables: &[(&str, &str)]) -> (Served, String) {
     process::run(database, &["init"]);

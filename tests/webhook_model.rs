@@ -134,7 +134,7 @@ impl Both {
             change = Some(cms.change(Actor::System).await.unwrap());
         }
         match (step, &mut change) {
-            (Step::Enqueue, Some(change)) => change.emit("form.submitted", json!({})).await.unwrap(),
+            (Step::Enqueue, Some(change)) => drop(change.emit("form.submitted", json!({})).await.unwrap()),
             (Step::Disable(n), Some(change)) => {
                 let patch = SubscriptionPatch { active: Some(false), ..SubscriptionPatch::default() };
                 webhooks.update(change, self.subscriptions[*n], patch).await.unwrap();

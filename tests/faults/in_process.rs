@@ -26,7 +26,10 @@ const TESTS: &[(u8, &str, &[&str])] = &[
     (
         12,
         "poison: names, secrets, bodies that cannot be sent (in process)",
-        &["webhook_faults::a_secret_that_cannot_be_opened_stops_only_its_lane"],
+        &[
+            "webhook_faults::a_secret_that_cannot_be_opened_stops_only_its_lane",
+            "webhook_faults::poison_fails_with_a_reason_and_stops_only_its_lane",
+        ],
     ),
     (
         13,
@@ -56,7 +59,6 @@ const TESTS: &[(u8, &str, &[&str])] = &[
         ],
     ),
     (18, "fifty jobs, a receiver that is down for three seconds (in process)", &["webhook_faults::a_short_outage_is_survived"]),
-    (19, "secrets are rotated (in process)", &["webhooks::rotation_stops_the_old_secret_at_once_or_after_a_grace"]),
     (
         20,
         "a subscription is deleted, paused, edited while it is sent to (in process)",
