@@ -56,10 +56,13 @@ mod statements;
 mod third_party;
 /// Users and groups: nobody gains rights, the last administrator stays.
 mod users;
-/// Faults of the delivery: workers killed, stopped, racing; receivers dead, slow, down for a while.
+/// Events as people see them: described, raised by hand, followed.
 mod webhook_events;
+/// Faults of the delivery: workers stopped, racing; receivers dead, slow, down for a while; clocks that jump.
 mod webhook_faults;
 /// What `/metrics` tells of webhooks.
 mod webhook_metrics;
+/// The queue of webhooks beside a model of it.
+mod webhook_model;
 /// Webhooks: what is queued, what arrives, when it is tried again.
 mod webhooks;

@@ -249,10 +249,10 @@ impl From<sqlx::Error> for Error {
 }
 
 /// Faults of the database's surroundings. PostgreSQL: connection (08), resources (53), shutdown (57), deadlock and serialization
-/// (40). SQLite: busy 5, locked 6, read-only 8, input/output 10, full 13, in the low byte of its extended codes.
+/// (40), read-only for now, as a standby is (25006). SQLite: busy 5, locked 6, read-only 8, input/output 10, full 13, in the low byte of its extended codes.
 fn is_passing(code: &str) -> bool {
     if code.len() == 5 {
-        return ["08", "53", "57", "40"].iter().any(|class| code.starts_with(class));
+        return ["08", "53", "57", "40", "25006"].iter().any(|class| code.starts_with(class));
     }
     code.parse::<u32>().is_ok_and(|code| [5, 6, 8, 10, 13].contains(&(code & 0xff)))
 }

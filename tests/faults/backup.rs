@@ -87,7 +87,7 @@ impl Lab {
                 for name in ["cms.db-wal", "cms.db-shm"] {
                     let _ = std::fs::remove_file(data.join(name));
                 }
-                std::fs::copy(backup, data.join("cms.db")).unwrap();
+                std::fs::rename(backup, data.join("cms.db")).unwrap();
             }
             Some(url) => {
                 let (server, schema) = parts(url);

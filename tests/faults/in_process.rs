@@ -19,9 +19,17 @@ const TESTS: &[(u8, &str, &[&str])] = &[
         &["webhooks::nothing_is_queued_for_what_does_not_commit"],
     ),
     (
+        6,
+        "the clock is put forward and back by an hour (in process)",
+        &["webhook_faults::a_clock_that_jumps_neither_strands_nor_hastens_a_job"],
+    ),
+    (
         12,
         "poison: names, secrets, bodies that cannot be sent (in process)",
-        &["webhook_faults::a_secret_that_cannot_be_opened_stops_only_its_lane"],
+        &[
+            "webhook_faults::a_secret_that_cannot_be_opened_stops_only_its_lane",
+            "webhook_faults::poison_fails_with_a_reason_and_stops_only_its_lane",
+        ],
     ),
     (
         13,
@@ -30,6 +38,9 @@ const TESTS: &[(u8, &str, &[&str])] = &[
             "webhooks::receivers_that_misbehave_cost_no_more_than_their_attempt",
             "send::tests::names_that_are_not_found_have_a_code_of_their_own",
             "send::tests::a_server_without_tls_is_told_apart",
+            "send::tls_tests::only_a_trusted_certificate_of_that_name_will_do",
+            "send::tls_tests::a_server_of_another_time_is_told_apart",
+            "send::tls_tests::a_reply_that_breaks_off_is_a_failure",
         ],
     ),
     (
@@ -48,12 +59,12 @@ const TESTS: &[(u8, &str, &[&str])] = &[
         ],
     ),
     (18, "fifty jobs, a receiver that is down for three seconds (in process)", &["webhook_faults::a_short_outage_is_survived"]),
-    (19, "secrets are rotated (in process)", &["webhooks::rotation_stops_the_old_secret_at_once_or_after_a_grace"]),
     (
         20,
         "a subscription is deleted, paused, edited while it is sent to (in process)",
         &["webhook_faults::a_subscription_is_deleted_while_it_is_sent_to"],
     ),
+    (27, "100,000 random steps beside a model of the queue (in process)", &["webhook_model::the_queue_is_as_its_model"]),
 ];
 
 /// Runs the tests of the faults that were chosen; none chosen: all.

@@ -17,6 +17,7 @@ mod neighbours;
 mod process;
 mod record;
 mod report;
+mod rotation;
 mod stopped_worker;
 mod terminate;
 mod workers;
@@ -50,6 +51,7 @@ const FAULTS: &[(u8, &str, bool, Experiment)] = &[
     (9, "receivers that waste time and memory", false, |run| hostile::run(run).boxed()),
     (10, "a dead and a slow receiver among a hundred", true, |run| neighbours::run(run).boxed()),
     (11, "one event for ten thousand subscriptions", true, |run| fan_out::run(run).boxed()),
+    (19, "the secret is replaced while deliveries go out", false, |run| rotation::run(run).boxed()),
     (21, "SIGTERM under load", false, |run| terminate::run(run).boxed()),
     (23, "a backup from before is restored", false, |run| backup::run(run).boxed()),
 ];

@@ -21,7 +21,9 @@ pub struct Arrival {
     /// webhook-id.
     pub event: String,
     pub body: [u8; 32],
-    /// Of the arrival, by the machine's clock, since the body's created_at.
+    /// Milliseconds of the machine's clock.
+    pub at: i64,
+    /// Since the body's created_at.
     pub delay_ms: i64,
     pub lane: usize,
     /// The signature fits body, id and time.
@@ -41,6 +43,10 @@ impl Record {
         self.secrets.lock().unwrap().insert(lane, secret.to_owned());
     }
 
+    pub fn secret(&self, lane: usize) -> String {
+        self.secrets.lock().unwrap()[&lane].clone()
+    }
+
     pub fn note(&self, delivery: &Delivery) {
         let header = |name: &str| delivery.headers.get(name).map_or("", String::as_str);
         let at = lab::now();
@@ -53,6 +59,7 @@ impl Record {
             job: header("x-delivery-id").parse().unwrap_or(-1),
             event: header("webhook-id").to_owned(),
             body: Sha256::digest(&delivery.body).into(),
+            at,
             delay_ms: at - created_at,
             lane,
             genuine: verify(&secret, &received, &delivery.body, at / 1000).is_ok(),

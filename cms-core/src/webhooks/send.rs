@@ -7,6 +7,7 @@ use reqwest::{
     Client,
     dns::{Addrs, Name, Resolve, Resolving},
 };
+use rustls::RootCertStore;
 use tokio::time::Instant;
 
 use super::address::AddressRule;
@@ -72,12 +73,11 @@ pub(crate) struct Sender {
 
 impl Sender {
     pub(crate) fn new(settings: &Webhooks) -> Result<Self> {
-        Self::with_resolver(settings, Arc::new(SystemNames))
+        Self::with(settings, Arc::new(SystemNames), RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.into() })
     }
 
-    fn with_resolver(settings: &Webhooks, names: Arc<dyn Names>) -> Result<Self> {
+    fn with(settings: &Webhooks, names: Arc<dyn Names>, roots: RootCertStore) -> Result<Self> {
         let rule = AddressRule::new(settings);
-        let roots = rustls::RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.into() };
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let tls = rustls::ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
@@ -256,3 +256,7 @@ impl std::error::Error for Refused {}
 #[cfg(test)]
 #[path = "send_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "send_tls_tests.rs"]
+mod tls_tests;

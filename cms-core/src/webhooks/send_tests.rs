@@ -36,7 +36,7 @@ fn sender(answers: Vec<std::io::Result<Vec<&'static str>>>) -> Sender {
         timeout_s: 2,
         ..Webhooks::default()
     };
-    Sender::with_resolver(&settings, Arc::new(Scripted(answers, AtomicUsize::new(0)))).expect("a sender")
+    Sender::with(&settings, Arc::new(Scripted(answers, AtomicUsize::new(0))), RootCertStore::empty()).expect("a sender")
 }
 
 /// A receiver that says 200 and closes; counts its connections.

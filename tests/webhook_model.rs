@@ -1,0 +1,265 @@
+//! 27: the queue beside a model of it in memory, through random steps of three workers' lives: after each of them both are alike.
+//! `CMS_MODEL_STEPS` sets how many steps.
+
+mod model;
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU16, AtomicUsize, Ordering},
+};
+
+use cms_core::{
+    Actor, Code,
+    webhooks::{SubscriptionPatch, Worker},
+};
+use model::{MAX_RETRIES, Model};
+use proptest::{
+    collection::vec,
+    prelude::*,
+    test_runner::{Config, RngAlgorithm, TestRng, TestRunner},
+};
+use serde_json::json;
+use sqlx::{Connection, PgConnection, SqliteConnection};
+use tokio::sync::watch;
+
+use crate::support::{
+    Site,
+    receiver::{Answer, Receiver},
+    site::NOW,
+};
+
+/// Of one site; then another is opened.
+const STEPS: usize = 250;
+
+#[derive(Clone, Debug)]
+enum Step {
+    /// An event that both subscriptions listen to.
+    Enqueue,
+    /// A worker that has nothing takes what is due; its receivers answer this status, and it stands still.
+    Claim(usize, u16),
+    /// It writes down what it heard.
+    Finish(usize),
+    /// It dies.
+    Crash(usize),
+    Advance(i64),
+    Disable(usize),
+    Reactivate(usize, bool),
+    Rotate(usize, i64),
+    Cancel(prop::sample::Index),
+    Retry(prop::sample::Index),
+    Purge(&'static str),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let (worker, subscription) = (0..2_usize, 0..2_usize);
+    let time = prop::sample::select(vec![1, 500, 1000, 1000, 29_999, 30_000, 60_000, 120_000, 7_200_000, -1000, -3_600_000]);
+    prop_oneof![
+        3 => Just(Step::Enqueue),
+        6 => (worker.clone(), prop::sample::select(vec![200, 500])).prop_map(|(worker, status)| Step::Claim(worker, status)),
+        5 => worker.clone().prop_map(Step::Finish),
+        1 => worker.prop_map(Step::Crash),
+        5 => time.prop_map(Step::Advance),
+        1 => subscription.clone().prop_map(Step::Disable),
+        1 => (subscription.clone(), any::<bool>()).prop_map(|(subscription, replay)| Step::Reactivate(subscription, replay)),
+        1 => (subscription, prop::sample::select(vec![0, 60])).prop_map(|(subscription, grace)| Step::Rotate(subscription, grace)),
+        1 => any::<prop::sample::Index>().prop_map(Step::Cancel),
+        1 => any::<prop::sample::Index>().prop_map(Step::Retry),
+        1 => prop::sample::select(vec!["delivered", "failed", "cancelled"]).prop_map(Step::Purge),
+    ]
+}
+
+#[test]
+fn the_queue_is_as_its_model() {
+    let steps: usize = std::env::var("CMS_MODEL_STEPS").map_or(1500, |steps| steps.parse().unwrap());
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let cases = u32::try_from(steps.div_ceil(STEPS)).unwrap();
+    let config = Config { cases, max_shrink_iters: 300, failure_persistence: None, ..Config::default() };
+    // The same steps in each run.
+    let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &[27; 32]));
+    let outcome = runner.run(&vec(step(), STEPS), |steps| {
+        runtime.block_on(async {
+            let mut both = Both::new().await;
+            for (n, step) in steps.iter().enumerate() {
+                both.take(step).await;
+                let (rows, expected) = (both.eye.rows().await, both.expected());
+                prop_assert_eq!(rows, expected, "after step {}, {:?}", n, step);
+            }
+            Ok(())
+        })
+    });
+    outcome.unwrap_or_else(|failed| panic!("{failed}"));
+    println!("{} steps, no divergence", cases as usize * STEPS);
+}
+
+/// The site and its model.
+struct Both {
+    site: Site,
+    model: Model,
+    subscriptions: [i64; 2],
+    workers: [Worker; 2],
+    status: Arc<AtomicU16>,
+    answered: Arc<AtomicUsize>,
+    eye: Eye,
+}
+
+impl Both {
+    async fn new() -> Self {
+        let open = |settings: &mut cms_core::settings::Settings| {
+            settings.webhooks.allow_http = true;
+            settings.webhooks.allow_cidrs = vec!["127.0.0.1/32".parse().unwrap()];
+        };
+        let site = Site::builder().await.settings(open).open().await;
+        let (status, answered) = (Arc::new(AtomicU16::new(200)), Arc::new(AtomicUsize::new(0)));
+        let (now, count) = (status.clone(), answered.clone());
+        let receiver = Receiver::scripted(move |_, _| {
+            let answer = Answer::Status(now.load(Ordering::SeqCst));
+            count.fetch_add(1, Ordering::SeqCst);
+            answer
+        })
+        .await;
+        let mut subscriptions = [0; 2];
+        for (id, max_retries) in subscriptions.iter_mut().zip(MAX_RETRIES) {
+            let body = json!({"name": "x", "url": receiver.url, "events": ["form.submitted"], "max_retries": max_retries});
+            *id = site.admin("POST /api/backend/webhooks").json(body).expect(201).await.data()["id"].as_i64().unwrap();
+        }
+        let workers = [(); 2].map(|()| site.cms.webhooks().worker());
+        let eye = Eye::open(&site).await;
+        Self { site, model: Model { now: NOW, ..Model::default() }, subscriptions, workers, status, answered, eye }
+    }
+
+    async fn take(&mut self, step: &Step) {
+        let (cms, webhooks) = (self.site.cms.clone(), self.site.cms.webhooks());
+        let mut change = None;
+        if !matches!(step, Step::Claim(..) | Step::Finish(_) | Step::Crash(_) | Step::Advance(_)) {
+            change = Some(cms.change(Actor::System).await.unwrap());
+        }
+        match (step, &mut change) {
+            (Step::Enqueue, Some(change)) => drop(change.emit("form.submitted", json!({})).await.unwrap()),
+            (Step::Disable(n), Some(change)) => {
+                let patch = SubscriptionPatch { active: Some(false), ..SubscriptionPatch::default() };
+                webhooks.update(change, self.subscriptions[*n], patch).await.unwrap();
+                self.model.disable(*n);
+            }
+            (Step::Reactivate(n, replay), Some(change)) => {
+                webhooks.activate(change, self.subscriptions[*n], *replay).await.unwrap();
+                self.model.reactivate(*n, *replay);
+            }
+            (Step::Rotate(n, grace), Some(change)) => {
+                webhooks.rotate_secret(change, self.subscriptions[*n], *grace).await.unwrap();
+            }
+            (Step::Cancel(index), Some(change)) => {
+                if let Some(id) = self.model.nth(index) {
+                    let done = webhooks.cancel(change, id).await.map_err(|error| assert_eq!(error.code(), Code::Conflict));
+                    assert_eq!(done.is_ok(), self.model.cancel(id));
+                }
+            }
+            (Step::Retry(index), Some(change)) => {
+                if let Some(id) = self.model.nth(index) {
+                    let done = webhooks.retry_now(change, id).await.map_err(|error| assert_eq!(error.code(), Code::Conflict));
+                    assert_eq!(done.is_ok(), self.model.retry(id));
+                }
+            }
+            (Step::Purge(status), Some(change)) => {
+                webhooks.purge(change, status).await.unwrap();
+                self.model.purge(status);
+            }
+            (Step::Claim(n, status), _) => self.claim(*n, *status).await,
+            (Step::Finish(n), _) => self.finish(*n).await,
+            (Step::Crash(n), _) => {
+                self.workers[*n] = webhooks.worker();
+                self.model.claimed[*n].clear();
+            }
+            (Step::Advance(millis), _) => {
+                self.site.clock.advance(*millis);
+                self.model.now += millis;
+            }
+            (_, None) => unreachable!("every other step is a change"),
+        }
+        if let Some(change) = change {
+            change.commit().await.unwrap();
+        }
+        if matches!(step, Step::Enqueue) {
+            self.model.enqueue(self.eye.newest(self.subscriptions).await);
+        }
+    }
+
+    async fn claim(&mut self, worker: usize, status: u16) {
+        if !self.model.claimed[worker].is_empty() {
+            return;
+        }
+        self.status.store(status, Ordering::SeqCst);
+        let before = self.answered.load(Ordering::SeqCst);
+        let count = self.workers[worker].claim().await.unwrap();
+        self.model.claim(worker, status == 200);
+        // All are answered before the next step, which may change the answer.
+        while self.answered.load(Ordering::SeqCst) < before + count {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    async fn finish(&mut self, worker: usize) {
+        let new = self.site.cms.webhooks().worker();
+        let old = std::mem::replace(&mut self.workers[worker], new);
+        // It is asked to stop: it writes down what it has and claims nothing.
+        let (_stop, stopped) = watch::channel(true);
+        old.run(stopped, false).await;
+        self.model.finish(worker);
+    }
+
+    /// In the form of [`Eye::rows`].
+    fn expected(&self) -> Vec<String> {
+        let model = &self.model;
+        let jobs = model.jobs.iter().map(|(id, job)| {
+            format!("{id} of {}: {}, due {}, retries {}", self.subscriptions[job.lane], job.status, job.due - NOW, job.retries)
+        });
+        let lanes = model.lanes.iter().zip(self.subscriptions).map(|(lane, id)| {
+            format!("subscription {id}: off {}, failures {}, not before {}", u8::from(lane.off), lane.failures, lane.not_before)
+        });
+        jobs.chain(lanes).collect()
+    }
+}
+
+/// Looks into the database, past the service.
+enum Eye {
+    Sqlite(SqliteConnection),
+    Postgres(PgConnection),
+}
+
+impl Eye {
+    async fn open(site: &Site) -> Self {
+        match &site.database.url {
+            Some(url) => Self::Postgres(PgConnection::connect(url).await.unwrap()),
+            None => Self::Sqlite(site.database.sqlite_connection().await),
+        }
+    }
+
+    async fn texts(&mut self, sql: String) -> Vec<String> {
+        let sql = sqlx::AssertSqlSafe(sql);
+        match self {
+            Self::Sqlite(connection) => sqlx::query_scalar(sql).fetch_all(connection).await.unwrap(),
+            Self::Postgres(connection) => sqlx::query_scalar(sql).fetch_all(connection).await.unwrap(),
+        }
+    }
+
+    async fn rows(&mut self) -> Vec<String> {
+        let jobs = format!(
+            "select id || ' of ' || subscription_id || ': ' || status || ', due ' || (next_retry_at - {NOW}) || ', retries ' || retry_count \
+             from cms_webhook_queue order by id"
+        );
+        let lanes = "select 'subscription ' || id || ': off ' || (case when active then 0 else 1 end) || ', failures ' || failure_count \
+                     || ', not before ' || not_before from cms_webhook_subscriptions order by id";
+        let mut rows = self.texts(jobs).await;
+        rows.extend(self.texts(lanes.to_owned()).await);
+        rows
+    }
+
+    /// The newest job of each.
+    async fn newest(&mut self, subscriptions: [i64; 2]) -> [i64; 2] {
+        let mut ids = subscriptions;
+        for id in &mut ids {
+            let newest = format!("select cast(max(id) as text) from cms_webhook_queue where subscription_id = {id}");
+            *id = self.texts(newest).await[0].parse().unwrap();
+        }
+        ids
+    }
+}
