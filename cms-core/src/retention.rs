@@ -25,8 +25,6 @@ pub(crate) mod sql {
         /// Queued, or given back, while their subscription was deleted. Only what waits is looked at: the rest goes by time.
         LEFT_OVER = "delete from cms_webhook_queue where id in (select q.id from cms_webhook_queue q where q.status in ('pending', 'retry') \
                      and q.created_at <= $1 and not exists (select 1 from cms_webhook_subscriptions s where s.id = q.subscription_id) limit 1000)";
-        LEFT_SENDING = "delete from cms_webhook_queue where id in (select q.id from cms_webhook_queue q where q.status = 'sending' \
-                        and q.lease_until <= $1 and not exists (select 1 from cms_webhook_subscriptions s where s.id = q.subscription_id) limit 1000)";
         /// Their grace is over.
         OLD_SECRETS = "update cms_webhook_subscriptions set old_secret = null, old_secret_until = null where old_secret_until <= $1";
         DELIVERIES = "delete from cms_webhook_deliveries where id in (select id from cms_webhook_deliveries where created_at <= $1 \
@@ -53,7 +51,6 @@ impl Cms {
             (sql::AUDIT, days(keep.audit_days)),
             (sql::DELIVERED, seconds(i64::try_from(keep.queue_h).unwrap_or(i64::MAX).saturating_mul(3600))),
             (sql::LEFT_OVER, now),
-            (sql::LEFT_SENDING, now),
             (sql::GIVEN_UP, days(keep.deliveries_days)),
             (sql::TOO_LONG_HELD, days(keep.deliveries_days)),
             (sql::OLD_SECRETS, now),

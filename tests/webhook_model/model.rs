@@ -80,7 +80,7 @@ impl Model {
             let Lane { off, failures, not_before } = self.lanes[lane];
             let busy = self.jobs.values().filter(|job| job.lane == lane && job.status == "sending").count();
             let room = if failures > 0 { 1_usize } else { 4 }.saturating_sub(busy);
-            if off || not_before > now {
+            if off || (not_before > now && not_before <= now + 2 * LEASE) {
                 continue;
             }
             let waiting = |id: &i64| self.waits(*id) && self.jobs[id].lane == lane && self.jobs[id].due <= now;
@@ -97,7 +97,10 @@ impl Model {
     pub fn finish(&mut self, worker: usize) {
         let good = self.good[worker];
         for (id, token) in std::mem::take(&mut self.claimed[worker]) {
-            let Some(job) = self.jobs.get_mut(&id).filter(|job| job.status == "sending" && job.token == token) else { continue };
+            // A success counts also when the lease is over, as long as nobody else has claimed the job.
+            let open: &[_] = if good { &["sending", "retry", "held"] } else { &["sending"] };
+            let ours = |job: &&mut Job| open.contains(&job.status) && job.token == token;
+            let Some(job) = self.jobs.get_mut(&id).filter(ours) else { continue };
             let lane = &mut self.lanes[job.lane];
             if good {
                 (lane.failures, lane.not_before) = if lane.failures > 0 { (0, 0) } else { (0, lane.not_before) };

@@ -48,6 +48,10 @@ pub(super) async fn claim(cms: &Cms, free: usize, room: i64) -> Result<Vec<Task>
     let now = change.now();
     let mut left = i64::try_from(free).unwrap_or(i64::MAX);
     change.lock_claims().await?;
+    let returned = queue::reclaim(&mut change).await?;
+    if returned > 0 {
+        tracing::warn!(returned, "jobs whose worker died or was too slow are due again");
+    }
     let mut lanes = queue::lanes(&mut change, LANES.min(left), room).await?;
     // Everybody gets one before anybody gets many.
     let share = left / i64::try_from(lanes.len().max(1)).unwrap_or(1);
@@ -57,10 +61,6 @@ pub(super) async fn claim(cms: &Cms, free: usize, room: i64) -> Result<Vec<Task>
     }
     // As everywhere: the subscriptions first, then their rows.
     groups::serve(&mut change, &lanes).await?;
-    for lane in lanes.iter().filter(|lane| lane.has_lost) {
-        let returned = queue::reclaim(&mut change, lane.id, true).await?;
-        tracing::warn!(subscription = lane.id, returned, "jobs whose worker died or was too slow are due again");
-    }
     let mut claimed = groups::claim(&mut change, &lanes, now + LEASE_MS).await?;
     let mut tasks = Vec::new();
     for lane in lanes {

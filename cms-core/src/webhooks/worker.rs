@@ -78,13 +78,12 @@ impl Worker {
             return Ok(());
         }
         let mut after = i64::MIN;
-        while let Some(id) = queue::astray(self.cms.db(), after, now).await? {
+        while let Some(id) = queue::astray(self.cms.db(), after).await? {
             let mut change = self.cms.change(Actor::System).await?;
             if let Some(subscription) = subscriptions::lock(&mut change, id).await? {
                 if subscription.active {
                     subscriptions::release(&mut change, id).await?;
                 } else {
-                    queue::reclaim(&mut change, id, false).await?;
                     subscriptions::hold(&mut change, id).await?;
                 }
             }

@@ -1,6 +1,6 @@
 //! The queue as workers see it: lanes, claims, settlements.
 
-use super::super::claim::LEASE_MS;
+use super::{super::claim::LEASE_MS, subscriptions};
 use crate::{
     Result, args,
     db::{Change, Db, FromRow, Row, statements},
@@ -9,34 +9,33 @@ use crate::{
 statements! {
     DUE = "select exists (select 1 from cms_webhook_queue where status in ('pending', 'retry') and next_retry_at <= $1) \
            or exists (select 1 from cms_webhook_queue where status = 'sending' and (lease_until <= $1 or lease_until > $2))";
-    /// To `retry`, or `held` when the subscription is off. The status of rows that wait always follows the subscription's.
+    /// A lease that ends later than any can was given before the clock was put back.
+    LOST = "select distinct q.subscription_id from cms_webhook_queue q where q.status = 'sending' and (q.lease_until <= $1 or q.lease_until > $2) \
+            order by q.subscription_id";
     RECLAIM = "update cms_webhook_queue set status = $4, lease_until = null where subscription_id = $1 and status = 'sending' \
                and (lease_until <= $2 or lease_until > $3)";
-    /// Rows whose event or lease overlapped with a change of their subscription, so that they wait in the wrong state.
+    /// A subscription that has rows which wait in the wrong state.
     ASTRAY = "select s.id from cms_webhook_subscriptions s where s.id > $1 and case when s.active \
               then exists (select 1 from cms_webhook_queue q where q.subscription_id = s.id and q.status = 'held') \
               else exists (select 1 from cms_webhook_queue q where q.subscription_id = s.id and q.status in ('pending', 'retry')) \
-              or exists (select 1 from cms_webhook_queue q where q.subscription_id = s.id and q.status = 'sending' and (q.lease_until <= $2 or q.lease_until > $3)) \
               end order by s.id limit 1";
-    /// Lanes that are due, or hold rows whose worker died, and have room: for one attempt after a failure, else for `$3`.
+    /// Lanes that are due and have room: for one attempt after a failure, else for `$3`.
     LANES = "select s.id, s.url, s.secret, s.old_secret, s.old_secret_until, s.custom_headers, \
              (case when s.failure_count > 0 then 1 else $3 end) \
-             - (select count(*) from cms_webhook_queue f where f.subscription_id = s.id and f.status = 'sending' and f.lease_until > $1 and f.lease_until <= $4), \
-             exists (select 1 from cms_webhook_queue q where q.subscription_id = s.id and q.status = 'sending' and (q.lease_until <= $1 or q.lease_until > $4)) \
-             from cms_webhook_subscriptions s where s.active and s.not_before <= $1 \
-             and (exists (select 1 from cms_webhook_queue q where q.subscription_id = s.id and q.status in ('pending', 'retry') and q.next_retry_at <= $1) \
-             or exists (select 1 from cms_webhook_queue q where q.subscription_id = s.id and q.status = 'sending' and (q.lease_until <= $1 or q.lease_until > $4))) \
-             and (select count(*) from cms_webhook_queue f where f.subscription_id = s.id and f.status = 'sending' and f.lease_until > $1 and f.lease_until <= $4) \
+             - (select count(*) from cms_webhook_queue f where f.subscription_id = s.id and f.status = 'sending') \
+             from cms_webhook_subscriptions s where s.active and (s.not_before <= $1 or s.not_before > $4) \
+             and exists (select 1 from cms_webhook_queue q where q.subscription_id = s.id and q.status in ('pending', 'retry') and q.next_retry_at <= $1) \
+             and (select count(*) from cms_webhook_queue f where f.subscription_id = s.id and f.status = 'sending') \
              < (case when s.failure_count > 0 then 1 else $3 end) \
              order by s.served_at, s.id limit $2";
-    LANE = "select id, url, secret, old_secret, old_secret_until, custom_headers, cast(1 as bigint), false from cms_webhook_subscriptions where id = $1";
+    LANE = "select id, url, secret, old_secret, old_secret_until, custom_headers, cast(1 as bigint) from cms_webhook_subscriptions where id = $1";
     AGAIN = "update cms_webhook_queue set status = $5, retry_count = retry_count + 1, next_retry_at = $4, lease_until = null, error_message = $3 \
              where id = $1 and status = 'sending' and lease_token = $2";
     FAILED = "update cms_webhook_queue set status = 'failed', lease_until = null, error_message = $3, settled_at = $4 \
               where id = $1 and status = 'sending' and lease_token = $2";
     /// Both count only for the worker that holds the row: what a worker hears that stood still says nothing of the receiver.
     SUCCEEDED = "update cms_webhook_subscriptions set failure_count = 0, not_before = 0 where id = $1 and failure_count > 0 \
-                 and exists (select 1 from cms_webhook_queue q where q.id = $2 and q.status = 'sending' and q.lease_token = $3)";
+                 and exists (select 1 from cms_webhook_queue q where q.id = $2 and q.status in ('sending', 'retry', 'held') and q.lease_token = $3)";
     COUNT_FAILURE = "update cms_webhook_subscriptions set failure_count = failure_count + 1, not_before = $4 where id = $1 \
                      and exists (select 1 from cms_webhook_queue q where q.id = $2 and q.status = 'sending' and q.lease_token = $3) \
                      returning failure_count, active, max_retries";
@@ -67,8 +66,6 @@ pub(in crate::webhooks) struct Lane {
     pub(in crate::webhooks) custom_headers: String,
     /// Attempts that may begin now.
     pub(in crate::webhooks) room: i64,
-    /// It has rows whose worker died.
-    pub(in crate::webhooks) has_lost: bool,
 }
 
 impl FromRow for Lane {
@@ -80,7 +77,6 @@ impl FromRow for Lane {
             old_secret: row.get::<Option<String>>(3)?.zip(row.get::<Option<i64>>(4)?),
             custom_headers: row.get(5)?,
             room: row.get(6)?,
-            has_lost: row.get(7)?,
         })
     }
 }
@@ -115,20 +111,25 @@ pub(in crate::webhooks) async fn is_due(db: &Db, now: i64) -> Result<bool> {
     Ok(due)
 }
 
-/// Gives the rows of a subscription back whose worker died.
-pub(in crate::webhooks) async fn reclaim(change: &mut Change, subscription: i64, active: bool) -> Result<u64> {
-    let status = if active { "retry" } else { "held" };
-    change.run(RECLAIM, args![subscription, change.now(), latest(change.now()), status]).await
+/// Gives rows back whose worker died: they wait as their subscription says. Subscriptions are locked before their rows.
+pub(in crate::webhooks) async fn reclaim(change: &mut Change) -> Result<u64> {
+    let (now, latest) = (change.now(), latest(change.now()));
+    let mut returned = 0;
+    for (id,) in change.all::<(i64,)>(LOST, args![now, latest]).await? {
+        let active = subscriptions::lock(change, id).await?.is_some_and(|subscription| subscription.active);
+        returned += change.run(RECLAIM, args![id, now, latest, if active { "retry" } else { "held" }]).await?;
+    }
+    Ok(returned)
 }
 
-/// A lease that ends later was given before the clock was put back.
+/// No lease and no pause after a failure lasts longer: what is later comes from before the clock was put back.
 fn latest(now: i64) -> i64 {
     now + 2 * LEASE_MS
 }
 
 /// A subscription after `after` that has rows which wait in the wrong state.
-pub(in crate::webhooks) async fn astray(db: &Db, after: i64, now: i64) -> Result<Option<i64>> {
-    Ok(db.optional::<(i64,)>(ASTRAY, args![after, now, latest(now)]).await?.map(|(id,)| id))
+pub(in crate::webhooks) async fn astray(db: &Db, after: i64) -> Result<Option<i64>> {
+    Ok(db.optional::<(i64,)>(ASTRAY, args![after]).await?.map(|(id,)| id))
 }
 
 /// Lanes that were served least recently.
