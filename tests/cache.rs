@@ -2,7 +2,10 @@
 
 use std::sync::atomic::Ordering;
 
-use cms_core::{Clock, Cms, Random, settings::Settings};
+use cms_core::{
+    Clock, Cms, Random,
+    settings::{LimiterStore, Settings},
+};
 use cms_http::{Api, FrontendLogin};
 use serde_json::{Value as Json, json};
 
@@ -16,7 +19,10 @@ fn on(settings: &mut Settings) {
 }
 
 async fn filled(database: TestDatabase) -> Site {
-    let site = Site::on(database).settings(on).open().await;
+    fill(Site::on(database).settings(on).open().await).await
+}
+
+async fn fill(site: Site) -> Site {
     let page = |id: i64, language: &str, url: &str| json!({"id": id, "base_id": 1, "language_short": language, "url_rewrite": url, "title": format!("T{id}"), "view": "home", "published": true});
     site.admin("POST /api/backend/item?table=pages").json(json!([page(1, "en", "/"), page(2, "de", "/de")])).expect(201).await;
     site.admin("POST /api/backend/item?table=settings")
@@ -58,6 +64,46 @@ async fn missed_once_then_hit_until_it_is_old() {
     assert_eq!(site.cms.db().statements_sent(), sent, "a hit asks nobody");
     site.clock.advance(300_000 - 7_900);
     assert_eq!(asked(site.ask(HOME)).await, "MISS");
+}
+
+/// A repeated request is answered without reading it again: nobody may notice.
+#[tokio::test]
+async fn the_short_way_and_the_long_way_say_the_same() {
+    let builder = Site::builder().await.settings(on).settings(|s| s.limiter.store = LimiterStore::Memory);
+    let site = fill(builder.open().await).await;
+    let etag = site.ask(HOME).expect(200).await.header("etag").to_owned();
+    // One in sixteen goes the long way.
+    let mut heads = std::collections::BTreeSet::new();
+    let mut unchanged = std::collections::BTreeSet::new();
+    for n in 0..40 {
+        for (tag, status, seen) in [("\"other\"", 200, &mut heads), (etag.as_str(), 304, &mut unchanged)] {
+            let mut reply = site.ask(HOME).header("if-none-match", tag).expect(status).await;
+            assert_eq!(reply.header("x-ratelimit-remaining"), (98 - 2 * n - i32::from(status == 304)).to_string());
+            assert!(status == 304 && reply.body.is_empty() || reply.data()["title"] == "T1");
+            for differs in ["x-request-id", "x-ratelimit-remaining"] {
+                assert!(reply.headers.remove(differs).is_some());
+            }
+            let mut head: Vec<_> = reply.headers.iter().map(|(name, value)| format!("{name}: {value:?}")).collect();
+            head.sort();
+            seen.insert(head);
+        }
+    }
+    assert_eq!((heads.len(), unchanged.len()), (1, 1), "{heads:?} {unchanged:?}");
+    // What is for somebody, or asked in another way, takes the long way.
+    for ask in [site.ask(HOME).key(&site.admin), site.ask(HOME).header("cookie", "cms_session=x")] {
+        assert_ne!(asked_any(ask).await, "HIT");
+    }
+    let page = site.ask(HOME).header("origin", "http://cms.test").expect(200).await;
+    assert_eq!(page.header("access-control-allow-origin"), "http://cms.test");
+    site.ask(HOME).header("origin", "https://evil.example").refused(403, "origin_not_allowed").await;
+    site.ask(HOME).key("cms_k1_wrong").refused(401, "api_key_invalid").await;
+    while site.ask(HOME).send().await.status == 200 {}
+    let refused = site.ask(HOME).refused(429, "rate_limited").await;
+    assert_eq!(refused.header("x-ratelimit-remaining"), "0");
+}
+
+async fn asked_any(ask: Ask<'_>) -> String {
+    state(&ask.send().await)
 }
 
 #[tokio::test]

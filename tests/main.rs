@@ -59,5 +59,7 @@ mod users;
 /// Faults of the delivery: workers killed, stopped, racing; receivers dead, slow, down for a while.
 mod webhook_events;
 mod webhook_faults;
+/// What `/metrics` tells of webhooks.
+mod webhook_metrics;
 /// Webhooks: what is queued, what arrives, when it is tried again.
 mod webhooks;

@@ -105,6 +105,81 @@ async fn a_lost_lease_is_fenced() {
     assert_eq!(site.database.count(&count).await, 0);
 }
 
+/// 5, with failures: what a worker hears that stood still is not counted; its attempts ran out of time because of itself.
+#[tokio::test]
+async fn a_lost_lease_counts_no_failure() {
+    let (site, receiver) = (site().await, Receiver::start(500).await);
+    let id = subscribe(&site, &receiver.url).await;
+    raise(&site, 4).await;
+    let (mut slow, mut second) = (site.cms.webhooks().worker(), site.cms.webhooks().worker());
+    assert_eq!(slow.claim().await.unwrap(), 4);
+    while receiver.count() < 4 {
+        tokio::task::yield_now().await;
+    }
+    site.clock.advance(30_000);
+    assert_eq!(second.step().await.unwrap().retried, 4);
+    let failures = format!("select failure_count from cms_webhook_subscriptions where id = {id}");
+    assert_eq!(site.database.count(&failures).await, 4);
+    assert_eq!(slow.step().await.unwrap().lost, 4);
+    assert_eq!(site.database.count(&failures).await, 4);
+    assert_eq!(site.database.count("select count(*) from cms_webhook_deliveries where outcome = 'lease_lost'").await, 4);
+    assert_eq!(site.database.count("select sum(retry_count) from cms_webhook_queue").await, 4);
+}
+
+/// Rows wait as their subscription says, although an event or a lease overlapped with its change.
+#[tokio::test]
+async fn rows_that_wait_in_the_wrong_state_are_found() {
+    let (site, receiver) = (site().await, Receiver::start(200).await);
+    let id = subscribe(&site, &receiver.url).await;
+    let status = "select count(*) from cms_webhook_queue where status = ";
+    // An event that saw the subscription switched off, and committed after it was switched on.
+    raise(&site, 1).await;
+    site.database.run("update cms_webhook_queue set status = 'held'".to_owned()).await;
+    let mut worker = site.cms.webhooks().worker();
+    assert_eq!(worker.step().await.unwrap().delivered, 1);
+    // The other way round.
+    raise(&site, 1).await;
+    site.admin(&format!("PATCH /api/backend/webhooks?id={id}")).json(json!({"active": false})).expect(200).await;
+    site.database.run("update cms_webhook_queue set status = 'pending' where status = 'held'".to_owned()).await;
+    site.clock.advance(5_000);
+    worker.step().await.unwrap();
+    assert_eq!(site.database.count(&format!("{status} 'held'")).await, 1);
+    // A worker died that held a row of a subscription which was switched off meanwhile.
+    site.database.run("update cms_webhook_queue set status = 'sending', lease_until = 1 where status = 'held'".to_owned()).await;
+    site.clock.advance(5_000);
+    worker.step().await.unwrap();
+    assert_eq!(site.database.count(&format!("{status} 'held'")).await, 1);
+    assert_eq!(receiver.count(), 1);
+    site.admin(&format!("POST /api/backend/webhooks/activate?id={id}")).json(json!({"held": "replay"})).expect(200).await;
+    assert_eq!(worker.step().await.unwrap().delivered, 1);
+}
+
+/// Many receivers that answer nobody do not use up the places: each attempt gives its own away after half a second.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_dead_lanes_do_not_delay_a_healthy_one() {
+    let change = |settings: &mut Settings| {
+        open(settings);
+        settings.webhooks.concurrency = 16;
+    };
+    let site = Site::builder().await.settings(change).open().await;
+    let (dead, healthy) = (Receiver::scripted(|_, _| Answer::Silence).await, Receiver::start(200).await);
+    for _ in 0..20 {
+        subscribe(&site, &dead.url).await;
+    }
+    subscribe(&site, &healthy.url).await;
+    raise(&site, 10).await;
+    let (stop, stopped) = watch::channel(false);
+    let running = tokio::spawn(site.cms.webhooks().worker().run(stopped, false));
+    while healthy.count() < 10 {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert!(dead.count() >= 20, "each had its turn");
+    let outcomes = site.cms.webhooks().outcomes();
+    assert_eq!((outcomes.retried, outcomes.failed), (0, 0), "all that while not one of the dead ones' time was over");
+    running.abort();
+    drop(stop);
+}
+
 /// 10, small: a dead receiver does not keep the others waiting.
 #[tokio::test]
 async fn a_dead_lane_does_not_delay_a_healthy_one() {
@@ -163,9 +238,12 @@ async fn the_breaker_opens_once_with_four_workers() {
     let id = subscribe(&site, &receiver.url).await;
     raise(&site, 50).await;
     let active = format!("select count(*) from cms_webhook_subscriptions where id = {id} and active");
+    let mut workers = [(); 4].map(|()| site.cms.webhooks().worker());
     while site.database.count(&active).await == 1 {
         assert!(receiver.count() < 14);
-        drain(&site, 4).await;
+        for outcome in futures_util::future::join_all(workers.iter_mut().map(|worker| worker.step())).await {
+            outcome.unwrap();
+        }
         site.clock.advance(1000);
     }
     assert_eq!(receiver.count(), 10);

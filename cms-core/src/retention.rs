@@ -18,11 +18,17 @@ pub(crate) mod sql {
         DELIVERED = "delete from cms_webhook_queue where id in (select id from cms_webhook_queue where settled_at <= $1 and status = 'delivered' \
                      limit 1000)";
         /// Failed and cancelled jobs go with the log; so do those that were held all that time.
-        GIVEN_UP = "delete from cms_webhook_queue where id in (select id from cms_webhook_queue \
-                    where (settled_at <= $1 and status in ('failed', 'cancelled')) or (status = 'held' and created_at <= $1) limit 1000)";
-        /// Queued while their subscription was deleted.
-        LEFT_OVER = "delete from cms_webhook_queue where id in (select q.id from cms_webhook_queue q where q.created_at <= $1 \
-                     and not exists (select 1 from cms_webhook_subscriptions s where s.id = q.subscription_id) limit 1000)";
+        GIVEN_UP = "delete from cms_webhook_queue where id in (select id from cms_webhook_queue where settled_at <= $1 \
+                    and status in ('failed', 'cancelled') limit 1000)";
+        TOO_LONG_HELD = "delete from cms_webhook_queue where id in (select id from cms_webhook_queue where status = 'held' and created_at <= $1 limit 1000) \
+                         and status = 'held'";
+        /// Queued, or given back, while their subscription was deleted. Only what waits is looked at: the rest goes by time.
+        LEFT_OVER = "delete from cms_webhook_queue where id in (select q.id from cms_webhook_queue q where q.status in ('pending', 'retry') \
+                     and q.created_at <= $1 and not exists (select 1 from cms_webhook_subscriptions s where s.id = q.subscription_id) limit 1000)";
+        LEFT_SENDING = "delete from cms_webhook_queue where id in (select q.id from cms_webhook_queue q where q.status = 'sending' \
+                        and q.lease_until <= $1 and not exists (select 1 from cms_webhook_subscriptions s where s.id = q.subscription_id) limit 1000)";
+        /// Their grace is over.
+        OLD_SECRETS = "update cms_webhook_subscriptions set old_secret = null, old_secret_until = null where old_secret_until <= $1";
         DELIVERIES = "delete from cms_webhook_deliveries where id in (select id from cms_webhook_deliveries where created_at <= $1 \
                       order by created_at limit 1000)";
     }
@@ -47,7 +53,10 @@ impl Cms {
             (sql::AUDIT, days(keep.audit_days)),
             (sql::DELIVERED, seconds(i64::try_from(keep.queue_h).unwrap_or(i64::MAX).saturating_mul(3600))),
             (sql::LEFT_OVER, now),
+            (sql::LEFT_SENDING, now),
             (sql::GIVEN_UP, days(keep.deliveries_days)),
+            (sql::TOO_LONG_HELD, days(keep.deliveries_days)),
+            (sql::OLD_SECRETS, now),
             (sql::DELIVERIES, days(keep.deliveries_days)),
             (sql::EVENTS, days(keep.events_days)),
             (sql::CLEARS, days(1)),

@@ -14,6 +14,7 @@ mod body;
 pub mod client;
 mod gate;
 mod handlers;
+mod headway;
 mod idempotency;
 mod kept;
 mod lingering;
@@ -23,6 +24,7 @@ mod reply;
 mod request;
 mod routes;
 mod server;
+mod shortcuts;
 
 pub use api::Api;
 pub use body::Body;

@@ -7,6 +7,7 @@
 use std::{
     io,
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
@@ -16,6 +17,8 @@ use tokio::{
     net::TcpStream,
 };
 
+use crate::headway::Headway;
+
 /// How long and how much is thrown away.
 const TIME: Duration = Duration::from_secs(2);
 const BYTES: u64 = 16 << 20;
@@ -23,11 +26,19 @@ const BYTES: u64 = 16 << 20;
 pub(crate) struct Lingering {
     /// None only while it is dropped.
     stream: Option<TcpStream>,
+    headway: Arc<Headway>,
 }
 
 impl Lingering {
-    pub(crate) fn new(stream: TcpStream) -> Self {
-        Self { stream: Some(stream) }
+    pub(crate) fn new(stream: TcpStream, headway: Arc<Headway>) -> Self {
+        Self { stream: Some(stream), headway }
+    }
+
+    fn count<T>(&self, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if matches!(written, Poll::Ready(Ok(_))) {
+            self.headway.wrote();
+        }
+        written
     }
 
     fn stream(&mut self) -> io::Result<Pin<&mut TcpStream>> {
@@ -59,7 +70,8 @@ impl AsyncRead for Lingering {
 
 impl AsyncWrite for Lingering {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.stream()?.poll_write(context, bytes)
+        let written = self.stream()?.poll_write(context, bytes);
+        self.count(written)
     }
 
     fn poll_write_vectored(
@@ -67,7 +79,8 @@ impl AsyncWrite for Lingering {
         context: &mut Context<'_>,
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.stream()?.poll_write_vectored(context, parts)
+        let written = self.stream()?.poll_write_vectored(context, parts);
+        self.count(written)
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use cms_core::Cms;
+use cms_core::{Cms, webhooks::Backlog};
 use http::StatusCode;
 
 /// Upper bounds of the histogram in seconds.
@@ -37,7 +37,8 @@ impl Metrics {
         }
     }
 
-    pub(crate) fn text(&self, cms: &Cms) -> String {
+    /// Without a backlog, because the database does not answer, all other series are still there.
+    pub(crate) fn text(&self, cms: &Cms, backlog: Option<&Backlog>) -> String {
         let mut text = String::with_capacity(2048);
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let mut series = |name: &str, kind: &str, help: &str, lines: &[(String, String)]| {
@@ -71,6 +72,35 @@ impl Metrics {
             "Statements read from the database.",
             &[(String::new(), cms.db().statements_sent().to_string())],
         );
+        let outcomes = cms.webhooks().outcomes();
+        let attempts = [
+            ("delivered", outcomes.delivered),
+            ("retried", outcomes.retried),
+            ("failed", outcomes.failed),
+            ("lease_lost", outcomes.lost),
+        ];
+        let attempts = attempts.map(|(outcome, count)| (label("outcome", outcome), count.to_string()));
+        series(
+            "cms_webhook_attempts_total",
+            "counter",
+            "Attempts of this process that were written down, by outcome.",
+            &attempts,
+        );
+        let under_way = cms.webhooks().under_way().to_string();
+        series("cms_webhook_attempts_in_flight", "gauge", "Attempts that this process is making.", &[(String::new(), under_way)]);
+        if let Some(backlog) = backlog {
+            let seconds = |ms: i64| (ms as f64 / 1000.0).to_string();
+            let jobs =
+                [("pending", backlog.pending), ("retry", backlog.retry), ("sending", backlog.sending), ("held", backlog.held)];
+            let jobs = jobs.map(|(status, count)| (label("status", status), count.to_string()));
+            series("cms_webhook_queue_jobs", "gauge", "Jobs that are not settled, by status.", &jobs);
+            let name = "cms_webhook_oldest_due_seconds";
+            series(name, "gauge", "By how much the oldest due job is late.", &[(String::new(), seconds(backlog.oldest_due_ms))]);
+            let lanes: Vec<_> =
+                backlog.late_lanes.iter().map(|(id, ms)| (label("subscription", &id.to_string()), seconds(*ms))).collect();
+            let help = "By how much the oldest due job of a subscription is late; the five that are most late.";
+            series("cms_webhook_lane_lag_seconds", "gauge", help, &lanes);
+        }
         let name = "cms_request_duration_seconds";
         let _ = writeln!(text, "# HELP {name} Time from the head of a request to its reply.\n# TYPE {name} histogram");
         let mut below = 0;

@@ -2,18 +2,20 @@
 
 use std::{convert::Infallible, net::SocketAddr, sync::Arc, time::Duration};
 
+use futures_util::future::Either;
 use http::Request;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
-use hyper_util::{
-    rt::{TokioIo, TokioTimer},
-    server::graceful::GracefulShutdown,
-};
+use hyper_util::{rt::TokioIo, server::graceful::GracefulShutdown};
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::{OwnedSemaphorePermit, Semaphore, watch},
 };
 
-use crate::{Api, Peer, lingering::Lingering};
+use crate::{
+    Api, Peer,
+    headway::{Headway, Watch},
+    lingering::Lingering,
+};
 
 /// Open requests get this long to finish after a stop.
 const GRACE: Duration = Duration::from_secs(10);
@@ -87,11 +89,9 @@ impl Server {
         let places = Arc::new(Semaphore::new(limits.max_connections));
         let graceful = GracefulShutdown::new();
         let mut builder = http1::Builder::new();
-        builder
-            .timer(TokioTimer::new())
-            .header_read_timeout(Duration::from_secs(limits.request_timeout_s))
-            .max_header_size(limits.header_limit_bytes)
-            .max_buf_size(limits.header_limit_bytes.max(8192) * 2);
+        builder.max_header_size(limits.header_limit_bytes).max_buf_size(limits.header_limit_bytes.max(8192) * 2);
+        let watch = Watch::default();
+        let watching = tokio::spawn(watch.clone().run(Duration::from_secs(limits.request_timeout_s)));
         let housekeeping = tokio::spawn(keep_house(api.clone(), stop.subscribe()));
         let worker = worker.then(|| tokio::spawn(api.cms().webhooks().worker().run(stop.subscribe(), false)));
         let mut stopped = stop.subscribe();
@@ -111,23 +111,37 @@ impl Server {
                 }
             };
             let _ = stream.set_nodelay(true);
-            let api = api.clone();
+            let (api, headway) = (api.clone(), Arc::new(Headway::default()));
+            let own = headway.clone();
             let service = service_fn(move |request: Request<Incoming>| {
-                let api = api.clone();
-                async move { Ok::<_, Infallible>(api.handle_from(Some(Peer(peer)), request).await) }
+                let peer = Some(Peer(peer));
+                if let Some(response) = api.answer_at_once(peer, &request) {
+                    return Either::Left(std::future::ready(Ok::<_, Infallible>(response)));
+                }
+                let (api, own) = (api.clone(), own.clone());
+                own.set_answering(true);
+                // In a box, so that a connection does not carry the room of every handler.
+                Either::Right(Box::pin(async move {
+                    let response = api.handle_from(peer, request).await;
+                    own.set_answering(false);
+                    Ok(response)
+                }))
             });
-            let connection = graceful.watch(builder.serve_connection(TokioIo::new(Lingering::new(stream)), service));
-            tokio::spawn(async move {
+            let connection =
+                graceful.watch(builder.serve_connection(TokioIo::new(Lingering::new(stream, headway.clone())), service));
+            let connection = tokio::spawn(async move {
                 if let Err(error) = connection.await {
                     tracing::debug!(%error, "connection ended");
                 }
                 drop(place);
             });
+            watch.add(headway, connection.abort_handle());
         }
         drop(listener);
         if tokio::time::timeout(GRACE, graceful.shutdown()).await.is_err() {
             tracing::warn!("some requests did not finish in time");
         }
+        watching.abort();
         let _ = housekeeping.await;
         if let Some(worker) = worker {
             let _ = worker.await;

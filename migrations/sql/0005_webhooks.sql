@@ -62,7 +62,7 @@ CREATE TABLE cms_webhook_queue (
 ) {{strict}};
 CREATE UNIQUE INDEX cms_webhook_queue_once ON cms_webhook_queue (event_id, subscription_id) WHERE resend_of IS NULL;
 CREATE INDEX cms_webhook_queue_due ON cms_webhook_queue (subscription_id, next_retry_at, id) WHERE status IN ('pending', 'retry');
-CREATE INDEX cms_webhook_queue_next ON cms_webhook_queue (next_retry_at) WHERE status IN ('pending', 'retry');
+CREATE INDEX cms_webhook_queue_next ON cms_webhook_queue (status, next_retry_at) WHERE status IN ('pending', 'retry');
 CREATE INDEX cms_webhook_queue_leases ON cms_webhook_queue (subscription_id, lease_until) WHERE status = 'sending';
 CREATE INDEX cms_webhook_queue_held ON cms_webhook_queue (subscription_id, id) WHERE status = 'held';
 CREATE INDEX cms_webhook_queue_settled ON cms_webhook_queue (settled_at) WHERE settled_at IS NOT NULL;
@@ -74,7 +74,8 @@ CREATE TABLE cms_webhook_deliveries (
     queue_id BIGINT NOT NULL,
     event_id TEXT NOT NULL,
     event_name TEXT NOT NULL,
-    subscription_id BIGINT NOT NULL REFERENCES cms_webhook_subscriptions (id) ON DELETE CASCADE,
+    -- No reference: the log outlives the subscription.
+    subscription_id BIGINT NOT NULL,
     attempt BIGINT NOT NULL,
     -- delivered, or what went wrong: timeout, dns, refused_address, connect, tls, status, ...
     outcome TEXT NOT NULL,
@@ -85,5 +86,6 @@ CREATE TABLE cms_webhook_deliveries (
     created_at BIGINT NOT NULL
 ) {{strict}};
 CREATE INDEX cms_webhook_deliveries_by_subscription ON cms_webhook_deliveries (subscription_id, id);
+CREATE INDEX cms_webhook_deliveries_by_job ON cms_webhook_deliveries (queue_id, id);
 CREATE INDEX cms_webhook_deliveries_by_event ON cms_webhook_deliveries (event_id);
 CREATE INDEX cms_webhook_deliveries_by_time ON cms_webhook_deliveries (created_at);

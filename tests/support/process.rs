@@ -47,7 +47,7 @@ pub fn output(database: &TestDatabase, arguments: &[&str]) -> Output {
 
 /// `cms serve`, killed when dropped.
 pub struct Served {
-    child: Child,
+    pub child: Child,
     pub url: String,
     log: Arc<Mutex<String>>,
     reader: Option<JoinHandle<()>>,
@@ -60,7 +60,12 @@ impl Served {
 
     /// With further variables.
     pub fn start_with(database: &TestDatabase, log_filter: &str, variables: &[(&str, &str)]) -> Self {
-        let mut child = command(database, &["serve", "--listen", "127.0.0.1:0"])
+        Self::start_command(command(database, &["serve", "--listen", "127.0.0.1:0"]), log_filter, variables)
+    }
+
+    /// Any command that serves.
+    pub fn start_command(mut command: Command, log_filter: &str, variables: &[(&str, &str)]) -> Self {
+        let mut child = command
             .env("CMS_LOG", log_filter)
             .envs(variables.iter().copied())
             .stdout(Stdio::null())

@@ -29,6 +29,8 @@ impl Delivery {
 #[derive(Clone, Debug)]
 pub enum Answer {
     Status(u16),
+    /// A status after a while.
+    After(Duration, u16),
     /// These bytes, then the connection ends.
     Raw(Vec<u8>),
     /// The bytes again and again, with pauses.
@@ -91,8 +93,13 @@ async fn connection(mut stream: TcpStream, received: Arc<Mutex<Vec<Delivery>>>, 
             received.push(delivery.clone());
             received.len() - 1
         };
-        match script(number, &delivery) {
-            Answer::Status(status) => {
+        let mut answer = script(number, &delivery);
+        if let Answer::After(wait, status) = answer {
+            tokio::time::sleep(wait).await;
+            answer = Answer::Status(status);
+        }
+        match answer {
+            Answer::Status(status) | Answer::After(_, status) => {
                 let reply = format!("HTTP/1.1 {status} X\r\ncontent-length: 2\r\n\r\nok");
                 if stream.write_all(reply.as_bytes()).await.is_err() {
                     return;

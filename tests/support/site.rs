@@ -185,7 +185,11 @@ impl Ask<'_> {
         reply
     }
 
-    pub async fn send(self) -> Reply {
+    pub async fn send(mut self) -> Reply {
+        // As every request over HTTP/1.1 has one.
+        if self.request.headers_ref().is_some_and(|headers| !headers.contains_key("host")) {
+            self = self.header("host", "cms.test");
+        }
         let request = self.request.body(Full::new(Bytes::from(self.body))).expect(&self.line);
         let (parts, body) = self.site.api.handle(request).await.into_parts();
         assert!(parts.headers.contains_key("x-request-id"));

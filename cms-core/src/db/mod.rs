@@ -86,6 +86,11 @@ impl Db {
     /// # Errors
     /// `unavailable` when the database cannot be reached, `internal_error` otherwise.
     pub async fn all<T: FromRow>(&self, sql: impl SqlSafeStr, args: Vec<Value>) -> Result<Vec<T>> {
+        self.count.fetch_add(1, Ordering::Relaxed);
+        self.uncounted(sql, args).await
+    }
+
+    async fn uncounted<T: FromRow>(&self, sql: impl SqlSafeStr, args: Vec<Value>) -> Result<Vec<T>> {
         let sql = sql.into_sql_str();
         let mut rows = self.fetch(sql.clone(), args.clone()).await;
         // A connection that the server closed while it lay in the pool shows only on use: one more try for a read.
@@ -96,7 +101,6 @@ impl Db {
     }
 
     async fn fetch(&self, sql: sqlx::SqlStr, args: Vec<Value>) -> Result<Vec<Row>> {
-        self.count.fetch_add(1, Ordering::Relaxed);
         on!(&self.pool, Pool, pool => {
             let rows = sqlx::query_with::<Engine, _>(sql, value::bind::<Engine>(args)?).fetch_all(pool).await?;
             Ok(rows.into_iter().map(ROW).collect())
@@ -147,7 +151,8 @@ impl Db {
         self.index.as_ref()?.mark()
     }
 
-    /// How many statements were sent since the start: what a test compares to see that a request costs what it should.
+    /// How many statements were sent since the start, without what follows other processes: what a test compares to see that a
+    /// request costs what it should.
     #[must_use]
     pub fn statements_sent(&self) -> u64 {
         self.count.load(Ordering::Relaxed)

@@ -6,7 +6,10 @@ use zeroize::Zeroizing;
 
 use super::{
     WebhookSecret,
-    sql::queue::{self, Claimed, Lane},
+    sql::{
+        queue::{self, Claimed, Lane},
+        subscriptions,
+    },
     subscriptions::{header_place, secret_place},
 };
 use crate::{Actor, Cms, Result, settings::Secret};
@@ -17,7 +20,7 @@ pub(super) const LEASE_MS: i64 = 30_000;
 const LANES: i64 = 64;
 /// Attempts under way at one subscription. Few, because all of them may fail at once: with one more each second after that, the ten
 /// failures that switch a subscription off take six seconds at least.
-const ROOM: i64 = 4;
+pub(super) const ROOM: i64 = 4;
 
 /// A subscription with its secrets opened.
 pub(super) struct Target {
@@ -35,8 +38,8 @@ pub(super) struct Task {
     pub(super) row: Claimed,
 }
 
-/// Claims up to `free` jobs; those of the lane that was served least recently first.
-pub(super) async fn claim(cms: &Cms, free: usize) -> Result<Vec<Task>> {
+/// Claims up to `free` jobs, `room` of a lane at most; those of the lane that was served least recently first.
+pub(super) async fn claim(cms: &Cms, free: usize, room: i64) -> Result<Vec<Task>> {
     if free == 0 || !queue::is_due(cms.db(), cms.clock().now()).await? {
         return Ok(Vec::new());
     }
@@ -45,15 +48,17 @@ pub(super) async fn claim(cms: &Cms, free: usize) -> Result<Vec<Task>> {
     let mut left = i64::try_from(free).unwrap_or(i64::MAX);
     let mut tasks = Vec::new();
     change.lock_claims().await?;
-    let returned = queue::reclaim(&mut change).await?;
-    if returned > 0 {
-        tracing::warn!(returned, "jobs whose worker died or was too slow are due again");
-    }
-    let lanes = queue::lanes(&mut change, LANES.min(left), ROOM).await?;
+    let lanes = queue::lanes(&mut change, LANES.min(left), room).await?;
     // Everybody gets one before anybody gets many.
     let share = left / i64::try_from(lanes.len().max(1)).unwrap_or(1);
     for lane in lanes {
         let room = lane.room.min(share.max(1)).min(left);
+        // As everywhere: the subscription first, then its rows.
+        queue::serve(&mut change, lane.id).await?;
+        let returned = queue::reclaim(&mut change, lane.id, true).await?;
+        if returned > 0 {
+            tracing::warn!(subscription = lane.id, returned, "jobs whose worker died or was too slow are due again");
+        }
         let rows = queue::claim(&mut change, lane.id, room, now + LEASE_MS).await?;
         left -= i64::try_from(rows.len()).unwrap_or(0);
         let subscription = lane.id;
@@ -74,14 +79,12 @@ pub(super) fn open(cms: &Cms, lane: Lane) -> Result<Target> {
         let text = open(&secret_place(lane.id), sealed)?;
         WebhookSecret::parse(&Secret::new(text.as_str())).ok_or_else(|| crate::Error::internal("a webhook secret has no form"))
     };
-    let headers = lane.custom_headers.iter().map(|(name, sealed)| Ok((name.clone(), open(&header_place(lane.id), sealed)?)));
+    let headers = subscriptions::headers(&lane.custom_headers)?.into_iter();
+    let headers = headers.map(|(name, sealed)| open(&header_place(lane.id), &sealed).map(|value| (name, value)));
+    let old = lane.old_secret.as_ref().filter(|(_, until)| *until > cms.clock().now());
     Ok(Target {
         secret: secret(&lane.secret)?,
-        old_secret: lane
-            .old_secret
-            .as_ref()
-            .map(|(sealed, until)| Ok::<_, crate::Error>((secret(sealed)?, *until)))
-            .transpose()?,
+        old_secret: old.map(|(sealed, until)| Ok::<_, crate::Error>((secret(sealed)?, *until))).transpose()?,
         custom_headers: headers.collect::<Result<_>>()?,
         url: lane.url,
     })

@@ -1,5 +1,7 @@
 //! What was sent and what waits, for people.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use serde_json::Value as Json;
 
@@ -27,8 +29,8 @@ pub struct Delivery {
     pub subscription: i64,
     /// 1 for the first.
     pub attempt: i64,
-    /// `delivered`, or what went wrong: `timeout`, `dns`, `refused_address`, `connect`, `tls`, `status`, `redirect`, `too_large`, `protocol`,
-    /// `lease_lost`.
+    /// `delivered`, or what went wrong: `timeout`, `dns`, `refused_address`, `connect`, `tls`, `status`, `redirect`, `protocol`, `secret`,
+    /// `internal`, `lease_lost`.
     pub status: String,
     /// What went wrong, for people.
     pub error_message: Option<String>,
@@ -196,9 +198,10 @@ impl Webhooks<'_> {
     /// `not_found` for an id; `count_moved` when other than `expected` fit; `validation_failed` for more than [`MAX_REDELIVER`].
     pub async fn redeliver(&self, change: &mut Change, which: &Redeliver) -> Result<u64> {
         let ids = match which {
-            Redeliver::Ids(ids) => ids.clone(),
+            Redeliver::Ids(ids) => ids.iter().copied().collect::<BTreeSet<_>>().into_iter().collect(),
             Redeliver::Filter { filter, expected } => {
-                let found = deliveries::matching(change, filter).await?;
+                // Read beside the change, so that a long log keeps no writer waiting.
+                let found = deliveries::matching(self.0.db(), filter).await?;
                 if found.len() as u64 != *expected && found.len() <= MAX_REDELIVER {
                     let detail = format!("{} deliveries fit now, not {expected}: look again. Nothing was queued.", found.len());
                     return Err(Error::new(Code::CountMoved, detail));

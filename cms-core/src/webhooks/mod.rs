@@ -8,6 +8,7 @@
 //! sql/enqueue    one row for each who listens, in the transaction of the event
 //! worker         claim (lane, lease) → request (sign) → send (guarded) → settle (fenced, breaker, log)
 //! deliveries     what was sent and what waits, for people
+//! metrics        what is watched
 //! explain        who would be told of an event, and what
 //! retry, breaker, matching, headers, address, sign, verify   rules (pure)
 //! ```
@@ -43,7 +44,7 @@ pub use deliveries::{Delivery, DeliveryDetail, Depth, Job, JobFilter, MAX_REDELI
 pub use explain::{Considered, Explained};
 pub use messages::{Message, MessageDetail, MessageFilter};
 pub(crate) use metrics::Delivered;
-pub use metrics::Outcomes;
+pub use metrics::{Backlog, Outcomes};
 pub use ping::{PING, Pinged};
 pub use retry::MAX_RETRIES;
 pub(crate) use send::Sender;

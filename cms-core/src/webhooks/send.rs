@@ -41,6 +41,11 @@ impl Attempt {
         Self::failed("secret", format!("the secret or a header cannot be opened: {why}"))
     }
 
+    /// A fault of ours, which the log tells.
+    pub(super) fn broken_off() -> Self {
+        Self::failed("internal", "the attempt broke off: see the log of the service".to_owned())
+    }
+
     fn failed(code: &'static str, message: String) -> Self {
         Self { fault: Some(Fault { code, message }), status: None, response: None, duration_ms: 0 }
     }

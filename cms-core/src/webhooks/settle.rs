@@ -29,63 +29,81 @@ pub struct Settled {
     pub retried: u64,
     /// Failed for good.
     pub failed: u64,
-    /// The lease was lost: somebody else has the row.
+    /// The lease was lost: somebody else has the row, or it was deleted.
     pub lost: u64,
 }
 
 pub(super) async fn settle(cms: &Cms, ended: &mut [Ended]) -> Result<Settled> {
-    // Claims and settlements lock subscriptions in the same order.
     ended.sort_by_key(|ended| (ended.subscription, ended.row.id));
     let mut settled = Settled::default();
     let mut change = cms.change(Actor::System).await?;
-    for Ended { subscription, row, attempt } in &*ended {
-        if attempt.is_success() {
-            success(&mut change, *subscription, row, attempt, &mut settled).await?;
-        } else {
-            failure(&mut change, *subscription, row, attempt, &mut settled).await?;
-        }
+    for lane in ended.chunk_by(|a, b| a.subscription == b.subscription) {
+        settle_lane(&mut change, lane, &mut settled).await?;
     }
     change.commit().await?;
     Ok(settled)
 }
 
-async fn success(change: &mut Change, subscription: i64, row: &Claimed, attempt: &Attempt, settled: &mut Settled) -> Result<()> {
-    queue::succeeded(change, subscription).await?;
-    let ours = queue::delivered(change, row).await?;
-    count(ours, &mut settled.delivered, &mut settled.lost);
-    log(change, subscription, row, attempt, ours).await
+/// What the subscription has to say of a failed attempt.
+struct Failure {
+    error: String,
+    active: bool,
+    max_retries: i64,
 }
 
-async fn failure(change: &mut Change, subscription: i64, row: &Claimed, attempt: &Attempt, settled: &mut Settled) -> Result<()> {
-    let counted = queue::count_failure(change, subscription, change.now() + SPACING_MS).await?;
-    // Deleted meanwhile, and its jobs with it.
-    let Some((failures, active, max_retries)) = counted else { return Ok(()) };
-    let error = attempt.message();
-    let ours = match retry::wait_ms(row.retry_count, max_retries) {
-        Some(wait) => {
-            let ours = queue::again(change, row, &error, change.now() + wait, !active).await?;
-            count(ours, &mut settled.retried, &mut settled.lost);
-            ours
+/// Attempts at one subscription. Everybody locks a subscription before its rows, and subscriptions in the order of their ids.
+async fn settle_lane(change: &mut Change, lane: &[Ended], settled: &mut Settled) -> Result<()> {
+    let mut failures = Vec::with_capacity(lane.len());
+    let mut opened = false;
+    for Ended { subscription, row, attempt } in lane {
+        if attempt.is_success() {
+            queue::succeeded(change, *subscription, row).await?;
+            failures.push(None);
+            continue;
         }
-        None => {
-            let ours = queue::failed(change, row, &error).await?;
-            count(ours, &mut settled.failed, &mut settled.lost);
-            ours
+        let error = attempt.message();
+        let counted = queue::count_failure(change, *subscription, row, change.now() + SPACING_MS).await?;
+        if let Some((in_a_row, true, _)) = counted
+            && breaker::opens(in_a_row)
+        {
+            disable(change, *subscription, &format!("{in_a_row} failed attempts in a row, the last: {error}")).await?;
+            opened = true;
         }
-    };
-    if active && breaker::opens(failures) {
-        let reason = format!("{failures} failed attempts in a row, the last: {error}");
-        subscriptions::deactivate(change, subscription, &reason).await?;
-        change.touch("webhook_subscriptions");
-        let id = subscription.to_string();
-        change.audit(AuditEntry { action: "disable", table: "webhook_subscriptions", id: &id, columns: &["active"] }).await?;
-        tracing::warn!(subscription, reason, "a webhook was disabled");
+        failures.push(counted.map(|(_, active, max_retries)| Failure { error, active, max_retries }));
     }
-    log(change, subscription, row, attempt, ours).await
+    for (Ended { subscription, row, attempt }, failure) in lane.iter().zip(failures) {
+        let ours = match failure {
+            _ if attempt.is_success() => count(queue::delivered(change, row).await?, &mut settled.delivered, &mut settled.lost),
+            Some(Failure { error, active, max_retries }) => match retry::wait_ms(row.retry_count, max_retries) {
+                Some(wait) => {
+                    let ours = queue::again(change, row, &error, change.now() + wait, !active).await?;
+                    count(ours, &mut settled.retried, &mut settled.lost)
+                }
+                None => count(queue::failed(change, row, &error).await?, &mut settled.failed, &mut settled.lost),
+            },
+            None => count(false, &mut settled.failed, &mut settled.lost),
+        };
+        log(change, *subscription, row, attempt, ours).await?;
+    }
+    if opened && let Some(Ended { subscription, .. }) = lane.first() {
+        subscriptions::hold(change, *subscription).await?;
+    }
+    Ok(())
 }
 
-fn count(ours: bool, what: &mut u64, lost: &mut u64) {
+/// The breaker opens: nothing is sent there until somebody activates it.
+async fn disable(change: &mut Change, subscription: i64, reason: &str) -> Result<()> {
+    subscriptions::switch_off(change, subscription, reason).await?;
+    change.touch("webhook_subscriptions");
+    let id = subscription.to_string();
+    change.audit(AuditEntry { action: "disable", table: "webhook_subscriptions", id: &id, columns: &["active"] }).await?;
+    tracing::warn!(subscription, reason, "a webhook was disabled");
+    Ok(())
+}
+
+fn count(ours: bool, what: &mut u64, lost: &mut u64) -> bool {
     *(if ours { what } else { lost }) += 1;
+    ours
 }
 
 async fn log(change: &mut Change, subscription: i64, row: &Claimed, attempt: &Attempt, ours: bool) -> Result<()> {

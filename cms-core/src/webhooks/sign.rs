@@ -73,6 +73,11 @@ mod tests {
     fn hex_vectors() {
         for (secret, body, expected) in [
             ("It's a Secret to Everybody", "Hello, World!", "757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17"),
+            (
+                "convoy-webhook-secret",
+                r#"{"event":"charge.success","amount":1000,"currency":"NGN"}"#,
+                "244449b7f48cbc2709060c9dcdc2b3aa47a78f540430579015c579fb12defbb4",
+            ),
             ("Jefe", "what do ya want for nothing?", "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"),
             ("secret", "1636936200.hello !", "1b3d69df55f1e52f05224ba94a5162abeb17ef52cd7f4948c390f810d6a87e98"),
             (

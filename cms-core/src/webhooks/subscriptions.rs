@@ -142,7 +142,7 @@ impl Webhooks<'_> {
         let secret = WebhookSecret::new(self.0.random())?;
         subscriptions::set_secret(change, row.id, &self.seal_secret(row.id, &secret)?, None).await?;
         if !active {
-            subscriptions::deactivate(change, row.id, PAUSED).await?;
+            subscriptions::switch_off(change, row.id, PAUSED).await?;
             row.disabled_reason = Some(PAUSED.to_owned());
         }
         record(change, "create", row.id, &["name", "url", "events", "custom_headers", "max_retries", "active"]).await?;
@@ -180,7 +180,8 @@ impl Webhooks<'_> {
         subscriptions::update(change, &row).await?;
         match patch.active {
             Some(false) if row.active => {
-                subscriptions::deactivate(change, id, PAUSED).await?;
+                subscriptions::switch_off(change, id, PAUSED).await?;
+                subscriptions::hold(change, id).await?;
                 (row.active, row.disabled_reason) = (false, Some(PAUSED.to_owned()));
                 columns.push("active");
             }
@@ -225,7 +226,7 @@ impl Webhooks<'_> {
         Ok((shown(row), held))
     }
 
-    /// Removes a subscription for good, with its jobs and its log.
+    /// Removes a subscription for good, with its jobs. The log stays for its time.
     ///
     /// # Errors
     /// `not_found`.

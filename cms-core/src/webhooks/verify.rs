@@ -122,6 +122,8 @@ mod tests {
             ("", false),
             ("v1,", false),
             ("v1,g0hM9SsE", false),
+            ("12345", false),
+            ("v1,12345", false),
             (&good[3..], false),
             ("v1,AAAA v1,BBBB", false),
             ("v2,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=", false),
@@ -160,6 +162,7 @@ mod tests {
             ("convoy-webhook-secret", good, &body[1..]),
             ("convoy-webhook-secret", &good[..8], &body[..]),
             ("convoy-webhook-secret", "", &body[..]),
+            ("convoy-webhook-secret", "12345", &body[..]),
             ("other", good, &body[..]),
             ("", good, &body[..]),
         ] {

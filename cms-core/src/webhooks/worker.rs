@@ -1,26 +1,37 @@
 //! The worker: claims, sends, settles. Every step returns what happened; only [`Worker::run`] sleeps.
 
-use std::time::Duration;
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
+use futures_util::FutureExt as _;
 use tokio::{sync::watch, task::JoinSet};
 
 use super::{
-    claim::{Task, claim},
+    claim::{ROOM, Task, claim},
     request,
     send::Attempt,
     settle::{Ended, Settled, settle},
+    sql::{queue, subscriptions},
 };
-use crate::{Cms, Result};
+use crate::{Actor, Cms, Result};
 
 /// Without news the queue is looked at this often: retries fall due by time alone.
 const POLL: Duration = Duration::from_millis(250);
 /// Ends of attempts that share one transaction.
 const BATCH: usize = 256;
+/// An attempt that takes longer gives its place to another: receivers that are slow or dead must not keep others waiting.
+const QUICK: Duration = Duration::from_millis(500);
+/// All attempts, quick and slow, per place.
+const SLOW: usize = 4;
+/// How often rows are looked for that wait in the wrong state.
+const ASTRAY_MS: i64 = 5_000;
 
 /// Delivers what is queued. Several at once, in one process or in many, are harmless.
 pub struct Worker {
     cms: Cms,
     under_way: JoinSet<Ended>,
+    /// A mark for each attempt that is younger than [`QUICK`].
+    young: Arc<()>,
+    looked_at: Option<i64>,
     /// Attempts that have ended and are not written down yet.
     ended: Vec<Ended>,
 }
@@ -36,7 +47,7 @@ pub enum Until {
 
 impl Worker {
     pub(super) fn new(cms: &Cms) -> Self {
-        Self { cms: cms.clone(), under_way: JoinSet::new(), ended: Vec::new() }
+        Self { cms: cms.clone(), under_way: JoinSet::new(), young: Arc::new(()), looked_at: None, ended: Vec::new() }
     }
 
     /// Claims what is due, as far as there is room, and begins the attempts. Returns how many.
@@ -44,14 +55,42 @@ impl Worker {
     /// # Errors
     /// `unavailable` when the database cannot be reached.
     pub async fn claim(&mut self) -> Result<usize> {
-        let room = self.cms.settings().webhooks.concurrency.saturating_sub(self.under_way.len() + self.ended.len());
-        let tasks = claim(&self.cms, room).await?;
+        self.put_right().await?;
+        let places = self.cms.settings().webhooks.concurrency;
+        let (all, young) = (self.under_way.len() + self.ended.len(), Arc::strong_count(&self.young) - 1);
+        let free = places.saturating_sub(young).min((places * SLOW).saturating_sub(all));
+        // When it gets crowded, nobody has more than one.
+        let tasks = claim(&self.cms, free, if all < places * SLOW / 2 { ROOM } else { 1 }).await?;
         let count = tasks.len();
         for task in tasks {
-            let cms = self.cms.clone();
-            self.under_way.spawn(async move { attempt(&cms, task).await });
+            let (cms, place) = (self.cms.clone(), self.young.clone());
+            self.under_way.spawn(async move { attempt(&cms, task, place).await });
         }
         Ok(count)
+    }
+
+    /// Rows wait as their subscription says: held or not. An event that was queued while it changed may have missed that.
+    async fn put_right(&mut self) -> Result<()> {
+        let now = self.cms.clock().now();
+        if self.looked_at.is_some_and(|at| (now - at).abs() < ASTRAY_MS) {
+            return Ok(());
+        }
+        let mut after = i64::MIN;
+        while let Some(id) = queue::astray(self.cms.db(), after, now).await? {
+            let mut change = self.cms.change(Actor::System).await?;
+            if let Some(subscription) = subscriptions::lock(&mut change, id).await? {
+                if subscription.active {
+                    subscriptions::release(&mut change, id).await?;
+                } else {
+                    queue::reclaim(&mut change, id, false).await?;
+                    subscriptions::hold(&mut change, id).await?;
+                }
+            }
+            change.commit().await?;
+            after = id;
+        }
+        self.looked_at = Some(now);
+        Ok(())
     }
 
     /// Waits for an attempt to end. Nothing is lost when this is given up half-way.
@@ -85,7 +124,7 @@ impl Worker {
     /// # Errors
     /// As [`Worker::claim`]; what has ended and could not be written down is kept for the next call.
     pub async fn step(&mut self) -> Result<Settled> {
-        let mut all = Settled::default();
+        let mut all = self.settle().await?.unwrap_or_default();
         self.claim().await?;
         while !self.is_idle() {
             self.wait().await;
@@ -106,6 +145,11 @@ impl Worker {
                 self.finish().await;
                 return Until::Stopped;
             }
+            // First, because a claim may find leases at an end whose attempts have ended here.
+            if let Err(error) = self.settle().await {
+                tracing::warn!(%error, "deliveries were not written down; trying again");
+                tokio::time::sleep(POLL).await;
+            }
             let claimed = match self.claim().await {
                 Ok(claimed) => claimed,
                 Err(error) if cms.db().is_closed() => {
@@ -118,18 +162,16 @@ impl Worker {
                     continue;
                 }
             };
-            if claimed == 0 && self.is_idle() && drain {
+            // What is due may have to wait a moment after a failure.
+            if claimed == 0 && self.is_idle() && drain && matches!(queue::is_due(cms.db(), cms.clock().now()).await, Ok(false)) {
                 return Until::Drained;
             }
             tokio::select! {
                 () = self.wait(), if !self.under_way.is_empty() => {}
                 () = cms.db().queue().notified() => {}
                 () = tokio::time::sleep(POLL) => {}
-                _ = stop.changed() => {}
-            }
-            if let Err(error) = self.settle().await {
-                tracing::warn!(%error, "deliveries were not written down; trying again");
-                tokio::time::sleep(POLL).await;
+                // Whoever could stop it may be gone.
+                () = async { if stop.changed().await.is_err() { std::future::pending().await } } => {}
             }
         }
     }
@@ -152,12 +194,22 @@ impl Worker {
     }
 }
 
-async fn attempt(cms: &Cms, task: Task) -> Ended {
+async fn attempt(cms: &Cms, task: Task, place: Arc<()>) -> Ended {
     let Task { target, subscription, row } = task;
+    let _under_way = cms.delivered().begin();
     let attempt = match target {
         Ok(target) => {
             let request = request::build(cms, &target, &row);
-            cms.sender().post(&target.url, request.headers, request.body).await
+            // A fault of ours is a failure like any other, or the row would come back for ever.
+            let sending = AssertUnwindSafe(cms.sender().post(&target.url, request.headers, request.body)).catch_unwind();
+            let mut sending = std::pin::pin!(sending);
+            let quick = tokio::time::timeout(QUICK, &mut sending).await;
+            drop(place);
+            let sent = match quick {
+                Ok(sent) => sent,
+                Err(_) => sending.await,
+            };
+            sent.unwrap_or_else(|_| Attempt::broken_off())
         }
         Err(why) => Attempt::unsendable(&why),
     };

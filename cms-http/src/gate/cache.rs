@@ -1,6 +1,6 @@
 //! The cache's place in the gate: after it is known that nobody in particular asks.
 
-use http::{HeaderMap, Method, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 
 use super::{API_KEY, Caller, SESSION_COOKIE};
 use crate::{replies::Key, request::Canonical, routes::Route};
@@ -47,11 +47,12 @@ pub(super) fn key(request: &Canonical, route: &Route, caller: &Caller, logged_in
 
 /// Whether the request carries a login of some kind, good or not.
 fn shows_somebody(headers: &HeaderMap) -> bool {
-    let cookies = headers.get_all(header::COOKIE).iter();
-    let session = |line: &http::HeaderValue| {
-        line.to_str().map_or(true, |line| {
-            line.split(';').any(|c| c.trim().split_once('=').is_some_and(|(name, _)| name == SESSION_COOKIE))
-        })
-    };
-    headers.contains_key(header::AUTHORIZATION) || headers.contains_key(API_KEY) || cookies.into_iter().any(session)
+    let session = || headers.get_all(header::COOKIE).iter().any(|line| is_session(&header::COOKIE, line));
+    headers.contains_key(header::AUTHORIZATION) || headers.contains_key(API_KEY) || session()
+}
+
+/// Whether a header carries a session, good or not.
+pub(crate) fn is_session(name: &HeaderName, value: &HeaderValue) -> bool {
+    let named = |cookie: &str| cookie.trim().split_once('=').is_some_and(|(name, _)| name == SESSION_COOKIE);
+    *name == header::COOKIE && value.to_str().map_or(true, |line| line.split(';').any(named))
 }

@@ -27,7 +27,7 @@ pub(crate) struct Client {
     pub(crate) passed_on: bool,
 }
 
-pub(super) fn client(cms: &Cms, proxy_header: &HeaderName, peer: Option<Peer>, headers: &HeaderMap) -> Client {
+pub(crate) fn client(cms: &Cms, proxy_header: &HeaderName, peer: Option<Peer>, headers: &HeaderMap) -> Client {
     // An embedding server that does not say who is there speaks for everybody: all are one, and nobody is near.
     let Some(Peer(socket)) = peer else { return Client { address: Ipv4Addr::LOCALHOST.into(), passed_on: true } };
     let socket = socket.ip().to_canonical();

@@ -8,7 +8,7 @@ mod origin;
 mod permission;
 mod rights;
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, sync::Arc};
 
 use bytes::Bytes;
 use cms_core::{Cms, Code, Error, Result, traffic::limiter::Quota};
@@ -16,15 +16,16 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use serde_json::Value as Json;
 
 pub use cache::FrontendLogin;
+pub(crate) use cache::is_session;
 pub(crate) use call::{AsOperator, Call, Caller};
-pub(crate) use limit::headers as quota_headers;
+pub(crate) use limit::{client, headers as quota_headers};
 pub(crate) use origin::{Sharing, headers as sharing_headers};
 pub(crate) use rights::SESSION_COOKIE;
 
 use crate::{
     idempotency,
     kept::Kept,
-    replies::Asked,
+    replies::{Asked, Entry},
     reply::Reply,
     request::Canonical,
     routes::{self, Access, Route},
@@ -54,6 +55,8 @@ pub(crate) struct Passage {
     pub(crate) allow: Option<String>,
     pub(crate) quota: Option<Quota>,
     pub(crate) sharing: Sharing,
+    /// The kept reply that it is, and the path it is kept for: the same request may take it without this way.
+    pub(crate) found: Option<(String, Arc<Entry>)>,
 }
 
 /// Runs a request.
@@ -63,7 +66,8 @@ where
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let caller = if arrival.operator { Caller::Operator } else { Caller::Anonymous };
-    let mut passage = Passage { caller, outcome: Ok(Reply::no_content()), allow: None, quota: None, sharing: Sharing::None };
+    let outcome = Ok(Reply::no_content());
+    let mut passage = Passage { caller, outcome, allow: None, quota: None, sharing: Sharing::None, found: None };
     passage.outcome = passage.run(cms, kept, arrival, body).await;
     passage
 }
@@ -130,7 +134,11 @@ impl Passage {
         let reply = match rules {
             Some((key, rules)) => {
                 let asked = Asked { key, path: &request.path, tables: route.tables, rules: &rules };
-                kept.replies.get(cms, asked, || handler(&call)).await
+                let found = kept.replies.get(cms, asked, || handler(&call)).await;
+                found.map(|(reply, entry)| {
+                    self.found = entry.filter(|_| !open).map(|entry| (request.path.clone(), entry));
+                    reply
+                })
             }
             None => handler(&call).await,
         };
@@ -172,16 +180,26 @@ impl Passage {
 fn conditional(request: &Canonical, reply: Reply) -> Reply {
     let is_read = request.method == Method::GET || request.method == Method::HEAD;
     let (Some(etag), true) = (reply.headers.get(header::ETAG), is_read) else { return reply };
-    let etag = etag.to_str().unwrap_or_default();
-    let lines = request.headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|line| line.to_str().ok());
-    let known =
-        lines.flat_map(|line| line.split(',')).map(str::trim).any(|tag| tag == "*" || tag.trim_start_matches("W/") == etag);
-    if !known || reply.status != StatusCode::OK {
+    if reply.status != StatusCode::OK || !is_known(&request.headers, etag) {
         return reply;
     }
-    let mut unchanged = Reply { status: StatusCode::NOT_MODIFIED, body: Bytes::new(), ..reply };
-    unchanged.headers.remove(header::CONTENT_TYPE);
-    unchanged
+    Reply { status: StatusCode::NOT_MODIFIED, headers: unchanged_headers(reply.headers), body: Bytes::new() }
+}
+
+/// Whether the caller says that it has the state of this tag, or any.
+pub(crate) fn is_known(headers: &HeaderMap, etag: &HeaderValue) -> bool {
+    let named = |line: &HeaderValue| {
+        let (line, etag) = (line.to_str().unwrap_or_default(), etag.to_str().unwrap_or_default());
+        line.split(',').map(str::trim).any(|tag| tag == "*" || tag.trim_start_matches("W/") == etag)
+    };
+    // Nearly always it is the one tag that we have sent.
+    headers.get_all(header::IF_NONE_MATCH).iter().any(|line| line == etag || named(line))
+}
+
+/// The headers of a reply without its body.
+pub(crate) fn unchanged_headers(mut headers: HeaderMap) -> HeaderMap {
+    headers.remove(header::CONTENT_TYPE);
+    headers
 }
 
 /// The host that a request line names counts, whatever the header beside it says (RFC 9112, 3.2.2).

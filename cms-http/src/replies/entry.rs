@@ -30,7 +30,7 @@ impl Basis {
     }
 }
 
-pub(super) struct Entry {
+pub(crate) struct Entry {
     pub(super) basis: Basis,
     pub(super) answer: Answer,
 }
@@ -45,7 +45,7 @@ pub(super) enum Answer {
 }
 
 impl Entry {
-    pub(super) fn is_good(&self, cms: &Cms, path: &str, rules: &CacheRules, now: Millis) -> bool {
+    pub(crate) fn is_good(&self, cms: &Cms, path: &str, rules: &CacheRules, now: Millis) -> bool {
         let Basis { tables, epochs, last_clear, at } = &self.basis;
         matches!(self.answer, Answer::Reply(..))
             && now - at < rules.settings.ttl_s * 1000
@@ -64,11 +64,22 @@ impl Entry {
         let mut reply = Reply { status, headers: reply::headers(), body: body.clone() };
         reply.headers.extend(headers.iter().map(|(name, value)| (name.clone(), value.clone())));
         if hit {
-            let age = u64::try_from((now - self.basis.at) / 1000).unwrap_or(0);
-            reply.headers.insert(header::AGE, reply::number(age));
+            reply.headers.insert(header::AGE, reply::number(self.age_s(now)));
         }
         reply.headers.insert(X_CACHE, HeaderValue::from_static(if hit { "HIT" } else { "MISS" }));
         Ok(reply)
+    }
+
+    pub(crate) fn age_s(&self, now: Millis) -> u64 {
+        u64::try_from((now - self.basis.at) / 1000).unwrap_or(0)
+    }
+
+    /// None: it is not one to be given to others.
+    pub(crate) fn body(&self) -> Option<&Bytes> {
+        match &self.answer {
+            Answer::Reply(_, body) => Some(body),
+            Answer::Once(..) | Answer::Refusal(..) => None,
+        }
     }
 
     /// Bytes in memory; headers and bookkeeping are about half a kilobyte.

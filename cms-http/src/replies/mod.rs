@@ -18,7 +18,8 @@ use cms_core::{Cms, Millis, Result, settings::Settings, traffic::cache::CacheRul
 use futures_util::future::BoxFuture;
 
 use crate::reply::Reply;
-use entry::{Answer, Basis, Entry};
+pub(crate) use entry::Entry;
+use entry::{Answer, Basis};
 
 /// What a reply depends on, in one text.
 pub(crate) type Key = Vec<u8>;
@@ -52,19 +53,24 @@ impl Replies {
         Self { kept, hits: AtomicU64::new(0), misses: AtomicU64::new(0) }
     }
 
-    /// The kept reply, or the one that `fill` makes: once for all who ask the same at the same moment.
+    /// The kept reply with its entry, or the one that `fill` makes: once for all who ask the same at the same moment.
     pub(crate) async fn get<'f>(
         &self,
         cms: &Cms,
         asked: Asked<'_>,
         fill: impl Fn() -> BoxFuture<'f, Result<Reply>> + Sync,
-    ) -> Result<Reply> {
+    ) -> Result<(Reply, Option<Arc<Entry>>)> {
         let now = cms.clock().now();
         if let Some(entry) = self.kept.get(&asked.key).await.filter(|entry| asked.is_met_by(entry, cms, now)) {
-            return self.answer(&entry, now, true);
+            return Ok((self.answer(&entry, now, true)?, Some(entry)));
         }
         // In a box, so that hits do not carry the room of a fill.
-        Box::pin(self.fill(cms, asked, fill)).await
+        Ok((Box::pin(self.fill(cms, asked, fill)).await?, None))
+    }
+
+    /// Counts a reply that was found without [`Replies::get`].
+    pub(crate) fn count_hit(&self) {
+        self.hits.fetch_add(1, Ordering::Relaxed);
     }
 
     async fn fill<'f>(

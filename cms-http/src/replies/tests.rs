@@ -42,7 +42,7 @@ impl Site {
     async fn get<'f, F: Future<Output = Result<Reply>> + Send + 'f>(&self, fill: impl Fn() -> F + Sync) -> Result<Reply> {
         let rules = self.cms.cache_rules().await.expect("rules");
         let asked = Asked { key: b"k".to_vec(), path: "/api/pages", tables: TABLES, rules: &rules };
-        self.replies.get(&self.cms, asked, || Box::pin(fill())).await
+        self.replies.get(&self.cms, asked, || Box::pin(fill())).await.map(|(reply, _)| reply)
     }
 }
 

@@ -86,12 +86,16 @@ impl Followed {
     }
 
     async fn rules(&self, db: &Db, configured: &crate::settings::Cache) -> Result<Arc<CacheRules>> {
-        let known = self.rules.load_full();
-        if known.epoch == Some(db.epochs().of(TABLE)) {
-            return Ok(known);
+        match self.known(db) {
+            Some(known) => Ok(known),
+            // In a box, so that other requests do not carry the room of reading.
+            None => Box::pin(self.read(db, configured)).await,
         }
-        // In a box, so that other requests do not carry the room of reading.
-        Box::pin(self.read(db, configured)).await
+    }
+
+    fn known(&self, db: &Db) -> Option<Arc<CacheRules>> {
+        let known = self.rules.load();
+        (known.epoch == Some(db.epochs().of(TABLE))).then(|| Arc::clone(&known))
     }
 
     async fn read(&self, db: &Db, configured: &crate::settings::Cache) -> Result<Arc<CacheRules>> {
@@ -122,6 +126,12 @@ impl Cms {
     /// `unavailable` when they have changed and cannot be read.
     pub async fn cache_rules(&self) -> Result<Arc<CacheRules>> {
         self.followed_cache().rules(self.db(), &self.settings().cache).await
+    }
+
+    /// The rules of the response cache if they are known; None: they have changed and have to be read.
+    #[must_use]
+    pub fn known_cache_rules(&self) -> Option<Arc<CacheRules>> {
+        self.followed_cache().known(self.db())
     }
 
     /// Changes the settings of the response cache, in every process.

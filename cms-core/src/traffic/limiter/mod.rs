@@ -55,14 +55,27 @@ impl Limiter {
     /// Takes one token from every bucket that applies to a request: the caller's own (`identity`) and the route's. None: the limiter
     /// is off.
     pub async fn take(&self, owner: Owner, identity: Bucket, path: &str) -> Option<Quota> {
-        let both = [identity, bucket::of_route(path).unwrap_or(identity)];
-        let applying = if both[1].name == identity.name { &both[..1] } else { &both[..] };
         match &self.store {
-            Store::Memory(memory) => Some(memory.take(owner, applying, self.clock.now())),
             #[cfg(feature = "redis")]
-            // In a box, so that requests without Redis do not carry its room.
-            Store::Redis(redis) => Some(Box::pin(redis.take(owner, applying, self.clock.now())).await),
-            Store::Off => None,
+            Store::Redis(redis) => {
+                let both = [identity, bucket::of_route(path).unwrap_or(identity)];
+                // In a box, so that requests without Redis do not carry its room.
+                Some(Box::pin(redis.take(owner, applying(&both), self.clock.now())).await)
+            }
+            _ => self.take_at_once(owner, identity, path).flatten(),
+        }
+    }
+
+    /// As [`Limiter::take`], without waiting. None outside: that is not possible, nothing was taken.
+    pub fn take_at_once(&self, owner: Owner, identity: Bucket, path: &str) -> Option<Option<Quota>> {
+        match &self.store {
+            Store::Memory(memory) => {
+                let both = [identity, bucket::of_route(path).unwrap_or(identity)];
+                Some(Some(memory.take(owner, applying(&both), self.clock.now())))
+            }
+            #[cfg(feature = "redis")]
+            Store::Redis(_) => None,
+            Store::Off => Some(None),
         }
     }
 
@@ -126,6 +139,11 @@ impl Limiter {
             Store::Off => {}
         }
     }
+}
+
+/// The caller's bucket and the route's, or one of them when they are the same.
+fn applying(both: &[Bucket; 2]) -> &[Bucket] {
+    if both[0].name == both[1].name { &both[..1] } else { both }
 }
 
 fn parse(owner: &str) -> Result<Owner> {

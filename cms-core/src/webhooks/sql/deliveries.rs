@@ -120,7 +120,7 @@ pub(in crate::webhooks) async fn resend(change: &mut Change, delivery: i64) -> R
 }
 
 /// The last attempts of the jobs that fit, at most one more than may be sent again at once.
-pub(in crate::webhooks) async fn matching(change: &mut Change, filter: &JobFilter) -> Result<Vec<i64>> {
+pub(in crate::webhooks) async fn matching(db: &Db, filter: &JobFilter) -> Result<Vec<i64>> {
     let args = args![i64::MIN, filter.subscription, filter.event.clone(), filter.status.clone(), filter.since];
-    Ok(change.all::<(i64,)>(MATCHING, args).await?.into_iter().map(|(id,)| id).collect())
+    Ok(db.all::<(i64,)>(MATCHING, args).await?.into_iter().map(|(id,)| id).collect())
 }

@@ -119,11 +119,20 @@ pub(in crate::webhooks) async fn delete(change: &mut Change, id: i64) -> Result<
 /// Switches it on; what was held is sent now (`replay`) or never.
 pub(in crate::webhooks) async fn activate(change: &mut Change, id: i64, replay: bool) -> Result<u64> {
     change.run(ACTIVATE, args![id, true]).await?;
-    change.run(if replay { RELEASE } else { CANCEL_HELD }, args![id, change.now()]).await
+    if replay { release(change, id).await } else { change.run(CANCEL_HELD, args![id, change.now()]).await }
 }
 
-/// Switches it off; what waits is held.
-pub(in crate::webhooks) async fn deactivate(change: &mut Change, id: i64, reason: &str) -> Result<()> {
-    change.run(DEACTIVATE, args![id, false, reason]).await?;
+/// Switches it off; what waits has to be held then.
+pub(in crate::webhooks) async fn switch_off(change: &mut Change, id: i64, reason: &str) -> Result<()> {
+    change.run(DEACTIVATE, args![id, false, reason]).await.map(drop)
+}
+
+/// What waits is held.
+pub(in crate::webhooks) async fn hold(change: &mut Change, id: i64) -> Result<()> {
     change.run(HOLD, args![id]).await.map(drop)
+}
+
+/// What is held is sent.
+pub(in crate::webhooks) async fn release(change: &mut Change, id: i64) -> Result<u64> {
+    change.run(RELEASE, args![id, change.now()]).await
 }

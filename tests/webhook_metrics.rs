@@ -1,0 +1,104 @@
+//! What `/metrics` tells of webhooks.
+
+use serde_json::json;
+
+use crate::support::{
+    Site,
+    receiver::{Answer, Receiver},
+};
+
+async fn metrics(site: &Site) -> Vec<String> {
+    let peer = cms_http::Peer("127.0.0.1:1".parse().unwrap());
+    let text = site.ask("GET /metrics").peer(peer).expect(200).await.text();
+    text.lines().filter(|line| line.starts_with("cms_webhook_")).map(str::to_owned).collect()
+}
+
+async fn site() -> Site {
+    let open = |settings: &mut cms_core::settings::Settings| {
+        settings.webhooks.allow_http = true;
+        settings.webhooks.allow_cidrs = vec!["127.0.0.1/32".parse().unwrap()];
+    };
+    Site::builder().await.settings(open).open().await
+}
+
+async fn webhook(site: &Site, url: &str, active: bool) -> i64 {
+    let body = json!({"name": "test", "url": url, "events": ["*"], "active": active});
+    site.admin("POST /api/backend/webhooks").json(body).expect(201).await.data()["id"].as_i64().unwrap()
+}
+
+async fn write(site: &Site, name: &str) {
+    site.admin("POST /api/backend/item?table=settings").json(json!({"name": name, "value": 1})).expect(201).await;
+}
+
+#[tokio::test]
+async fn depth_lateness_and_outcomes() {
+    let (site, good, bad) = (site().await, Receiver::start(200).await, Receiver::start(500).await);
+    let (good, bad) = (webhook(&site, &good.url, true).await, webhook(&site, &bad.url, true).await);
+    webhook(&site, "http://127.0.0.1:1/", false).await;
+    write(&site, "a").await;
+    site.clock.advance(7250);
+    let expected = |lines: &[String]| lines.iter().map(|line| format!("cms_webhook_{line}")).collect::<Vec<_>>();
+    let waiting = [
+        "attempts_total{outcome=\"delivered\"} 0".to_owned(),
+        "attempts_total{outcome=\"retried\"} 0".to_owned(),
+        "attempts_total{outcome=\"failed\"} 0".to_owned(),
+        "attempts_total{outcome=\"lease_lost\"} 0".to_owned(),
+        "attempts_in_flight 0".to_owned(),
+        "queue_jobs{status=\"pending\"} 2".to_owned(),
+        "queue_jobs{status=\"retry\"} 0".to_owned(),
+        "queue_jobs{status=\"sending\"} 0".to_owned(),
+        "queue_jobs{status=\"held\"} 1".to_owned(),
+        "oldest_due_seconds 7.25".to_owned(),
+        format!("lane_lag_seconds{{subscription=\"{good}\"}} 7.25"),
+        format!("lane_lag_seconds{{subscription=\"{bad}\"}} 7.25"),
+    ];
+    assert_eq!(metrics(&site).await, expected(&waiting));
+    site.cms.webhooks().worker().step().await.unwrap();
+    site.clock.advance(31_000);
+    let after = [
+        "attempts_total{outcome=\"delivered\"} 1".to_owned(),
+        "attempts_total{outcome=\"retried\"} 1".to_owned(),
+        "attempts_total{outcome=\"failed\"} 0".to_owned(),
+        "attempts_total{outcome=\"lease_lost\"} 0".to_owned(),
+        "attempts_in_flight 0".to_owned(),
+        "queue_jobs{status=\"pending\"} 0".to_owned(),
+        "queue_jobs{status=\"retry\"} 1".to_owned(),
+        "queue_jobs{status=\"sending\"} 0".to_owned(),
+        "queue_jobs{status=\"held\"} 1".to_owned(),
+        "oldest_due_seconds 1".to_owned(),
+        format!("lane_lag_seconds{{subscription=\"{bad}\"}} 1"),
+    ];
+    assert_eq!(metrics(&site).await, expected(&after));
+}
+
+#[tokio::test]
+async fn an_attempt_is_in_flight_until_it_ends() {
+    let (site, receiver) = (site().await, Receiver::scripted(|_, _| Answer::Silence).await);
+    webhook(&site, &receiver.url, true).await;
+    write(&site, "a").await;
+    let mut worker = site.cms.webhooks().worker();
+    assert_eq!(worker.claim().await.unwrap(), 1);
+    while receiver.count() == 0 {
+        tokio::task::yield_now().await;
+    }
+    let lines = metrics(&site).await;
+    assert!(lines.contains(&"cms_webhook_attempts_in_flight 1".to_owned()), "{lines:?}");
+    assert!(lines.contains(&"cms_webhook_queue_jobs{status=\"sending\"} 1".to_owned()), "{lines:?}");
+    drop(worker);
+    while site.cms.webhooks().under_way() > 0 {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn lanes_are_told_apart_only_when_they_are_most_late() {
+    let site = site().await;
+    for number in 0..7 {
+        webhook(&site, "http://127.0.0.1:1/", true).await;
+        write(&site, &format!("n{number}")).await;
+        site.clock.advance(1000);
+    }
+    let lanes: Vec<_> = metrics(&site).await.into_iter().filter(|line| line.contains("lane_lag")).collect();
+    let late = |id: i64, seconds: i64| format!("cms_webhook_lane_lag_seconds{{subscription=\"{id}\"}} {seconds}");
+    assert_eq!(lanes, [late(1, 7), late(2, 6), late(3, 5), late(4, 4), late(5, 3)]);
+}
