@@ -455,3 +455,27 @@ async fn many_lanes_at_once_are_each_settled_as_they_ended() {
     assert_eq!(site.database.count(&logged(delivered)).await, 30);
     assert_eq!(site.database.count(&logged("outcome = 'status' and status_code = 500")).await, 10);
 }
+
+/// `.invalid` is never found (RFC 6761, 6.4).
+#[tokio::test]
+async fn a_name_that_is_not_found_is_saved_with_a_warning() {
+    let site = site().await;
+    let body = |host: &str| json!({"name": "x", "url": format!("https://{host}/hook"), "events": ["*"]});
+    let made = site.admin("POST /api/backend/webhooks").json(body("hooks.invalid")).expect(201).await.json();
+    let warning = &made["meta"]["warnings"][0];
+    assert_eq!((&warning["field"], &warning["code"]), (&json!("url"), &json!("unresolved")));
+    assert!(made["data"]["secret"].is_string() && warning["message"].as_str().unwrap().starts_with("hooks.invalid is not found"));
+    let path = format!("PATCH /api/backend/webhooks?id={}", made["data"]["id"]);
+    let patched = site.admin(&path).json(json!({"url": "https://other.invalid/"})).expect(200).await.json();
+    assert_eq!(patched["meta"]["warnings"][0]["code"], "unresolved");
+    for quiet in [json!({"name": "y"}), json!({"url": "https://127.0.0.1/"}), json!({"url": "https://localhost/"})] {
+        let reply = site.admin(&path).json(quiet.clone()).expect(200).await.json();
+        assert_eq!(reply["meta"], Json::Null, "{quiet}");
+    }
+    let made = site.admin("POST /api/backend/webhooks").json(body("127.0.0.1")).expect(201).await.json();
+    assert_eq!(made["meta"], Json::Null);
+    // What is wrong with the rest is told as ever.
+    let both = json!({"name": "", "url": "ftp://hooks.invalid/", "events": ["*"]});
+    let errors = site.admin("POST /api/backend/webhooks").json(both).refused(422, "validation_failed").await.json();
+    assert_eq!(errors["errors"].as_array().unwrap().len(), 2);
+}

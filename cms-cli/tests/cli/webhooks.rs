@@ -65,3 +65,14 @@ fn deliveries_are_made_by_cron_and_sent_again_by_hand() {
     let listed = run(&["webhooks", "list"]).ok();
     assert!(!listed.contains(secret.trim()), "{listed}");
 }
+
+#[test]
+fn a_name_that_is_not_found_is_told_of() {
+    let dir = site();
+    let url = ["--url", "https://hooks.invalid/x"];
+    let create = [&["webhooks", "create", "--name", "w", "--event", "*"], &url[..]].concat();
+    let run = crate::support::cms(dir.path(), &create);
+    assert!(run.err.contains("warning: url: hooks.invalid is not found") && run.code == 0, "{run:?}");
+    let run = crate::support::cms(dir.path(), &[&["webhooks", "edit", "1"], &url[..]].concat());
+    assert!(run.err.contains("warning: url: ") && run.code == 0 && !run.out.contains("warning"), "{run:?}");
+}

@@ -22,6 +22,7 @@ mod emit;
 mod example;
 mod explain;
 mod headers;
+mod look_up;
 mod matching;
 mod messages;
 mod metrics;

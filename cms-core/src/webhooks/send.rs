@@ -4,7 +4,7 @@ use std::{error::Error as _, fmt, net::SocketAddr, sync::Arc, time::Duration};
 
 use data_encoding::BASE64;
 use reqwest::{
-    Client,
+    Client, Url,
     dns::{Addrs, Name, Resolve, Resolving},
 };
 use rustls::RootCertStore;
@@ -15,6 +15,8 @@ use crate::{Error, Result, settings::Webhooks};
 
 /// Of a reply so much is read; then the connection is dropped.
 const MAX_READ_BYTES: usize = 64 << 10;
+/// Who saves a webhook waits no longer for its name.
+const LOOK_UP: Duration = Duration::from_secs(5);
 /// Of a reply so much is kept.
 const MAX_KEPT_BYTES: usize = 4 << 10;
 
@@ -67,7 +69,7 @@ impl Attempt {
 /// Sends attempts; connections are kept and used again.
 pub(crate) struct Sender {
     http: Client,
-    rule: AddressRule,
+    guard: Guarded,
     timeout: Duration,
 }
 
@@ -77,7 +79,7 @@ impl Sender {
     }
 
     fn with(settings: &Webhooks, names: Arc<dyn Names>, roots: RootCertStore) -> Result<Self> {
-        let rule = AddressRule::new(settings);
+        let guard = Guarded { rule: AddressRule::new(settings), names };
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let tls = rustls::ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
@@ -93,15 +95,22 @@ impl Sender {
             // Receivers close idle connections after some seconds: a delivery must not run into that.
             .pool_idle_timeout(Duration::from_secs(2))
             .retry(reqwest::retry::never())
-            .dns_resolver(Arc::new(Guarded { rule: rule.clone(), names }))
+            .dns_resolver(Arc::new(guard.clone()))
             .build()
             .map_err(Error::internal)?;
-        Ok(Self { http, rule, timeout: Duration::from_secs(settings.timeout_s) })
+        Ok(Self { http, guard, timeout: Duration::from_secs(settings.timeout_s) })
     }
 
     /// Which addresses are delivered to.
     pub(super) fn rule(&self) -> &AddressRule {
-        &self.rule
+        &self.guard.rule
+    }
+
+    /// Looks the host of a URL up as an attempt would.
+    pub(super) async fn look_up(&self, url: &Url) -> std::result::Result<(), Refused> {
+        let Some(name) = url.domain() else { return Ok(()) };
+        let late = |_| Refused::Unknown(format!("no answer within {} s", LOOK_UP.as_secs()));
+        tokio::time::timeout(LOOK_UP, self.guard.addresses(name.to_owned())).await.map_err(late)?.map(drop)
     }
 
     pub(super) async fn post(&self, url: &str, headers: Vec<(String, String)>, body: String) -> Attempt {
@@ -115,7 +124,7 @@ impl Sender {
     }
 
     async fn exchange(&self, url: &str, headers: Vec<(String, String)>, body: String) -> Attempt {
-        let url = match self.rule.check_url(url) {
+        let url = match self.rule().check_url(url) {
             Ok(url) => url,
             Err(why) => return Attempt::failed("refused_address", why),
         };
@@ -208,29 +217,36 @@ impl Names for SystemNames {
 }
 
 /// Looks a name up once and lets the connector dial those addresses only: there is no second look-up that could answer otherwise.
+#[derive(Clone)]
 struct Guarded {
     rule: AddressRule,
     names: Arc<dyn Names>,
 }
 
+impl Guarded {
+    /// The addresses of a name, none of them forbidden.
+    async fn addresses(&self, name: String) -> std::result::Result<Vec<SocketAddr>, Refused> {
+        let addresses = self.names.look_up(name).await.map_err(|error| Refused::Unknown(error.to_string()))?;
+        if addresses.is_empty() {
+            return Err(Refused::Unknown("the name has no address".to_owned()));
+        }
+        let ips: Vec<_> = addresses.iter().map(SocketAddr::ip).collect();
+        let forbidden = |(address, why)| Refused::Forbidden(format!("{address} is not delivered to: {why}"));
+        self.rule.check_all(&ips).map_err(forbidden)?;
+        Ok(addresses)
+    }
+}
+
 impl Resolve for Guarded {
     fn resolve(&self, name: Name) -> Resolving {
-        let (rule, looked_up) = (self.rule.clone(), self.names.look_up(name.as_str().to_owned()));
-        Box::pin(async move {
-            let addresses = looked_up.await.map_err(|error| Refused::Unknown(error.to_string()))?;
-            if addresses.is_empty() {
-                return Err(Refused::Unknown("the name has no address".to_owned()).into());
-            }
-            let ips: Vec<_> = addresses.iter().map(SocketAddr::ip).collect();
-            rule.check_all(&ips).map_err(|(address, why)| Refused::Forbidden(format!("{address} is not delivered to: {why}")))?;
-            Ok(Box::new(addresses.into_iter()) as Addrs)
-        })
+        let guard = self.clone();
+        Box::pin(async move { Ok(Box::new(guard.addresses(name.as_str().to_owned()).await?.into_iter()) as Addrs) })
     }
 }
 
 /// Why a name is not dialled.
 #[derive(Debug)]
-enum Refused {
+pub(super) enum Refused {
     Unknown(String),
     Forbidden(String),
 }

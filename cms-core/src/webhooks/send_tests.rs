@@ -40,9 +40,8 @@ fn sender(answers: Vec<std::io::Result<Vec<&'static str>>>) -> Sender {
 }
 
 /// A receiver that says 200 and closes; counts its connections.
-async fn listen(address: &str, port: u16) -> (u16, Arc<AtomicUsize>) {
-    let listener = TcpListener::bind((address, port)).await.expect("a port");
-    let (port, count) = (listener.local_addr().expect("an address").port(), Arc::new(AtomicUsize::new(0)));
+fn answering(listener: TcpListener) -> Arc<AtomicUsize> {
+    let count = Arc::new(AtomicUsize::new(0));
     let accepted = count.clone();
     tokio::spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {
@@ -52,13 +51,18 @@ async fn listen(address: &str, port: u16) -> (u16, Arc<AtomicUsize>) {
             let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").await;
         }
     });
-    (port, count)
+    count
 }
 
+/// Both addresses, on one port; one that is free on the first may be taken on the second.
 async fn both() -> (String, Arc<AtomicUsize>, Arc<AtomicUsize>) {
-    let (port, allowed) = listen("127.0.0.2", 0).await;
-    let (_, forbidden) = listen("127.0.0.1", port).await;
-    (format!("http://hooks.example:{port}/"), allowed, forbidden)
+    loop {
+        let allowed = TcpListener::bind("127.0.0.2:0").await.expect("a port");
+        let port = allowed.local_addr().expect("an address").port();
+        if let Ok(forbidden) = TcpListener::bind(("127.0.0.1", port)).await {
+            return (format!("http://hooks.example:{port}/"), answering(allowed), answering(forbidden));
+        }
+    }
 }
 
 #[tokio::test]
@@ -92,6 +96,24 @@ async fn names_that_are_not_found_have_a_code_of_their_own() {
         let attempt = sender(vec![answer]).post("http://hooks.example/secret-path?t=1", Vec::new(), String::new()).await;
         assert_eq!(attempt.code(), "dns");
         assert!(!attempt.message().contains("secret-path"), "{}", attempt.message());
+    }
+}
+
+/// As it is told to whoever saves a webhook.
+#[tokio::test]
+async fn names_are_looked_up_before_anything_is_sent() {
+    let unknown = || Err(std::io::Error::new(std::io::ErrorKind::NotFound, "no such name"));
+    for (url, answer, expected) in [
+        ("http://hooks.example/", Ok(vec!["127.0.0.2", "8.8.8.8"]), None),
+        ("http://hooks.example/", Ok(vec!["127.0.0.2", "10.0.0.1"]), Some("refused_address")),
+        ("http://hooks.example/", unknown(), Some("dns")),
+        ("http://hooks.example/", Ok(Vec::new()), Some("dns")),
+        // Nothing to look up.
+        ("http://127.0.0.2/", unknown(), None),
+        ("http://[2606:4700::1111]/", unknown(), None),
+    ] {
+        let outcome = sender(vec![answer]).look_up(&url.parse().expect("a URL")).await;
+        assert_eq!(outcome.as_ref().err().map(Refused::code), expected, "{url} {outcome:?}");
     }
 }
 

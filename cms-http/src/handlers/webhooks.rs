@@ -1,12 +1,12 @@
 //! `/api/backend/webhooks` and what hangs below it
 
 use cms_core::{
-    Error, Result,
-    webhooks::{JobFilter, Redeliver, Subscription, WebhookSecret},
+    Error, FieldError, Result,
+    webhooks::{JobFilter, NewSubscription, Redeliver, Subscription, SubscriptionPatch, WebhookSecret},
 };
 use http::StatusCode;
-use serde::Deserialize;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value as Json, json};
 
 use crate::{
     gate::Call,
@@ -25,18 +25,31 @@ pub(crate) async fn read(call: &Call<'_>) -> Result<Reply> {
 
 pub(crate) async fn create(call: &Call<'_>) -> Result<Reply> {
     call.request.only(&[])?;
-    let new = call.typed()?;
+    let new: NewSubscription = call.typed()?;
+    let warning = call.cms.webhooks().look_up(&new.url).await?;
     let mut change = call.change().await?;
     let (subscription, secret) = call.cms.webhooks().create(&mut change, new).await?;
-    call.commit(change, shown_once(StatusCode::CREATED, &subscription, &secret)?, true).await
+    call.commit(change, warned(StatusCode::CREATED, &with_secret(&subscription, &secret)?, warning)?, true).await
 }
 
 pub(crate) async fn update(call: &Call<'_>) -> Result<Reply> {
     call.request.only(&["id"])?;
-    let (id, patch) = (call.id()?, call.typed()?);
+    let (id, patch): (_, SubscriptionPatch) = (call.id()?, call.typed()?);
+    let warning = match &patch.url {
+        Some(url) => call.cms.webhooks().look_up(url).await?,
+        None => None,
+    };
     let mut change = call.change().await?;
     let subscription = call.cms.webhooks().update(&mut change, id, patch).await?;
-    call.commit(change, Reply::of(StatusCode::OK, &subscription)?, false).await
+    call.commit(change, warned(StatusCode::OK, &subscription, warning)?, false).await
+}
+
+/// A record, beside it what its owner should know.
+fn warned(status: StatusCode, record: &impl Serialize, warning: Option<FieldError>) -> Result<Reply> {
+    match warning {
+        Some(warning) => Reply::with_meta(status, record, &json!({"warnings": [warning]})),
+        None => Reply::of(status, record),
+    }
 }
 
 pub(crate) async fn delete(call: &Call<'_>) -> Result<Reply> {
@@ -58,14 +71,14 @@ pub(crate) async fn rotate(call: &Call<'_>) -> Result<Reply> {
     let (id, rotation): (_, Rotation) = (call.id()?, call.typed()?);
     let mut change = call.change().await?;
     let (subscription, secret) = call.cms.webhooks().rotate_secret(&mut change, id, rotation.grace_s).await?;
-    call.commit(change, shown_once(StatusCode::OK, &subscription, &secret)?, true).await
+    call.commit(change, Reply::of(StatusCode::OK, &with_secret(&subscription, &secret)?)?, true).await
 }
 
-/// The only replies that hold the secret of a webhook.
-fn shown_once(status: StatusCode, subscription: &Subscription, secret: &WebhookSecret) -> Result<Reply> {
+/// Only replies to creation and rotation hold the secret of a webhook.
+fn with_secret(subscription: &Subscription, secret: &WebhookSecret) -> Result<Json> {
     let mut record = serde_json::to_value(subscription).map_err(Error::internal)?;
     record["secret"] = secret.expose().into();
-    Reply::of(status, &record)
+    Ok(record)
 }
 
 /// What becomes of the jobs that were held.

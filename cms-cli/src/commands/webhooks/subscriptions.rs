@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use clap::{Args, Subcommand};
-use cms_http::client::Ask;
+use cms_http::client::{Answer, Ask};
 use serde_json::{Value as Json, json};
 
 use super::{WEBHOOKS, header, print, record};
@@ -15,6 +15,7 @@ use crate::{
     output::Output,
     paging::{self, Paging, unexpected},
     prompt,
+    record::text,
     site::Site,
 };
 
@@ -116,7 +117,9 @@ pub(super) async fn run(global: &Global, out: &Output, site: &Site, command: Sub
             let body = json!({
                 "name": name, "url": url, "events": events, "custom_headers": headers, "max_retries": max_retries, "active": !inactive,
             });
-            secret(out, &client.send(Ask::post(WEBHOOKS).json(&body)).await?.body)
+            let answer = client.send(Ask::post(WEBHOOKS).json(&body)).await?;
+            secret(out, &answer.body)?;
+            warn(out, &answer)
         }
         SubscriptionsCommand::Edit { id, name, url, events, headers, max_retries, .. } => {
             let mut body = serde_json::Map::new();
@@ -126,7 +129,9 @@ pub(super) async fn run(global: &Global, out: &Output, site: &Site, command: Sub
             set("events", (!events.is_empty()).then(|| json!(events)));
             set("custom_headers", (!headers.is_empty()).then(|| json!(headers.into_iter().collect::<BTreeMap<_, _>>())));
             set("max_retries", max_retries.map(Json::from));
-            record(out, site, Ask::patch(WEBHOOKS).query("id", id).json(&Json::Object(body))).await
+            let answer = client.send(Ask::patch(WEBHOOKS).query("id", id).json(&Json::Object(body))).await?;
+            print(out, &answer.body)?;
+            warn(out, &answer)
         }
         SubscriptionsCommand::Ping { id } => {
             let answer = client.send(at("ping", id)).await?;
@@ -158,6 +163,14 @@ pub(super) async fn run(global: &Global, out: &Output, site: &Site, command: Sub
             Ok(())
         }
     }
+}
+
+/// What the owner of a webhook should know of it.
+fn warn(out: &Output, answer: &Answer) -> Done {
+    for warning in answer.json()?["meta"]["warnings"].as_array().into_iter().flatten() {
+        out.note(&format!("warning: {}: {}", text(&warning["field"]), text(&warning["message"])));
+    }
+    Ok(())
 }
 
 /// A record with a secret; `-q` prints the secret alone.
