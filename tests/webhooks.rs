@@ -479,3 +479,19 @@ async fn a_name_that_is_not_found_is_saved_with_a_warning() {
     let errors = site.admin("POST /api/backend/webhooks").json(both).refused(422, "validation_failed").await.json();
     assert_eq!(errors["errors"].as_array().unwrap().len(), 2);
 }
+
+/// More at once than there are connections to PostgreSQL: no change may need a second one.
+#[tokio::test]
+async fn many_are_made_and_raised_at_once() {
+    let site = site().await;
+    let url = "http://127.0.0.1:1/hook";
+    futures_util::future::join_all((0..40).map(|_| site.webhook(url, &["item.settings.created"]))).await;
+    assert_eq!(site.database.count("select count(*) from cms_webhook_subscriptions").await, 40);
+    let raise = || async {
+        let mut change = site.cms.change(cms_core::Actor::System).await.unwrap();
+        site.cms.webhooks().emit(&mut change, "order.created", serde_json::Map::new()).await.unwrap();
+        change.commit().await.unwrap();
+    };
+    futures_util::future::join_all((0..40).map(|_| raise())).await;
+    assert_eq!(site.database.count("select count(*) from cms_events where name = 'order.created'").await, 40);
+}

@@ -29,6 +29,12 @@ pub struct Cidr {
 pub struct NotACidr(String);
 
 impl Cidr {
+    /// Whether it is one address only.
+    #[must_use]
+    pub fn is_single(&self) -> bool {
+        self.bits == if self.address.is_ipv4() { 32 } else { 128 }
+    }
+
     /// Whether `address` lies in this network.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {

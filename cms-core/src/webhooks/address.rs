@@ -52,7 +52,13 @@ const FORBIDDEN_V6: &[(&str, &str)] = &[
     ("fe80::/10", "link-local"),
     ("fec0::/10", "site-local"),
     ("ff00::/8", "multicast"),
+    ("::/3", "not global unicast"),
+    ("4000::/2", "not global unicast"),
+    ("8000::/1", "not global unicast"),
 ];
+
+/// Metadata services of clouds: they tell a machine its secrets.
+const METADATA: [&str; 5] = ["100.100.100.200", "168.63.129.16", "169.254.169.254", "169.254.170.2", "fd00:ec2::254"];
 
 impl AddressRule {
     pub(super) fn new(settings: &Webhooks) -> Self {
@@ -103,19 +109,25 @@ impl AddressRule {
     /// Why it is not dialled.
     pub fn check(&self, address: IpAddr) -> Result<(), &'static str> {
         let address = address.to_canonical();
-        if self.allow.iter().any(|network| network.contains(address)) {
+        if self.is_open(address) {
             return Ok(());
         }
         let (list, address) = match address {
             IpAddr::V4(_) => (FORBIDDEN_V4, address),
             IpAddr::V6(v6) => match v6_inside(v6) {
                 // Reached by translation: the address inside is the one that counts, and its network may be opened.
-                Some(v4) if self.allow.iter().any(|network| network.contains(v4.into())) => return Ok(()),
+                Some(v4) if self.is_open(v4.into()) => return Ok(()),
                 _ => (FORBIDDEN_V6, address),
             },
         };
         let hit = list.iter().find(|(network, _)| network.parse::<Cidr>().is_ok_and(|network| network.contains(address)));
         hit.map_or(Ok(()), |(_, why)| Err(*why))
+    }
+
+    /// Whether `allow_cidrs` opens it. Metadata is opened by its very address, never by a network around it.
+    fn is_open(&self, address: IpAddr) -> bool {
+        let is_metadata = METADATA.iter().any(|known| known.parse() == Ok(address));
+        self.allow.iter().any(|network| network.contains(address) && (!is_metadata || network.is_single()))
     }
 
     /// Judges all addresses of a name: one that is forbidden refuses the name, so that no answer in turn can be tried until it fits.
@@ -293,6 +305,16 @@ mod tests {
         for host in ["127.0.0.1", "localhost", "0x7f.1", "[::ffff:127.0.0.1]", "[fd00::1]", "192.168.7.9", "[64:ff9b::c0a8:709]"]
         {
             assert!(open.check_url(&format!("http://{host}/")).is_ok(), "{host}");
+        }
+        let wide = rule(&["0.0.0.0/0", "::/0", "100.100.100.200/32"], true);
+        for (host, opened) in [
+            ("10.0.0.1", true),
+            ("100.100.100.200", true),
+            ("169.254.169.254", false),
+            ("[fd00:ec2::254]", false),
+            ("[fd00::1]", true),
+        ] {
+            assert_eq!(wide.check_url(&format!("http://{host}/")).is_ok(), opened, "{host}");
         }
         for host in ["127.0.0.2", "[::1]", "192.168.8.1", "[fe80::1]", "[64:ff9b::c0a8:801]"] {
             assert!(open.check_url(&format!("http://{host}/")).is_err(), "{host}");

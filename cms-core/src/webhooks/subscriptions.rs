@@ -21,6 +21,10 @@ use crate::{AuditEntry, Change, Code, Error, FieldError, Page, Result, rfc3339};
 const MAX_GRACE_S: i64 = 7 * 24 * 3600;
 /// What the value of a custom header reads as.
 const MASK: &str = "***";
+/// Entries of `events`.
+const MAX_EVENTS: usize = 100;
+/// What a subscription is made of.
+const COLUMNS: &[&str] = &["name", "url", "events", "custom_headers", "max_retries", "active"];
 /// Why a subscription is off that somebody switched off.
 const PAUSED: &str = "paused";
 
@@ -49,8 +53,8 @@ pub struct Subscription {
     pub created_at: String,
 }
 
-/// What a new subscription is made from.
-#[derive(Clone, Debug, Deserialize)]
+/// What a new subscription is made from. Values of headers may be secret, so it has no `Debug`.
+#[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NewSubscription {
     /// 1 to 100 characters.
@@ -70,6 +74,13 @@ pub struct NewSubscription {
     pub active: bool,
 }
 
+/// Each entry once, in the order in which they came.
+fn once(mut events: Vec<String>) -> Vec<String> {
+    let mut seen = std::collections::HashSet::new();
+    events.retain(|event| seen.insert(event.clone()));
+    events
+}
+
 fn five() -> i64 {
     5
 }
@@ -78,8 +89,8 @@ fn yes() -> bool {
     true
 }
 
-/// What to change of a subscription; what is None stays.
-#[derive(Clone, Debug, Default, Deserialize)]
+/// What to change of a subscription; what is None stays. No `Debug`, as for [`NewSubscription`].
+#[derive(Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SubscriptionPatch {
     /// New name.
@@ -126,7 +137,7 @@ impl Webhooks<'_> {
             id: 0,
             name,
             url,
-            events,
+            events: once(events),
             custom_headers: Vec::new(),
             max_retries,
             failure_count: 0,
@@ -135,7 +146,7 @@ impl Webhooks<'_> {
             created_at: change.now(),
             secret: String::new(),
         };
-        self.check(&row, Some(&custom_headers)).await?;
+        self.check(change, &row, Some(&custom_headers), COLUMNS).await?;
         row.id = subscriptions::insert(change, &row).await?;
         row.custom_headers = self.sealed(row.id, &custom_headers, &[])?;
         subscriptions::update(change, &row).await?;
@@ -145,7 +156,7 @@ impl Webhooks<'_> {
             subscriptions::switch_off(change, row.id, PAUSED).await?;
             row.disabled_reason = Some(PAUSED.to_owned());
         }
-        record(change, "create", row.id, &["name", "url", "events", "custom_headers", "max_retries", "active"]).await?;
+        record(change, "create", row.id, COLUMNS).await?;
         Ok((shown(row), secret))
     }
 
@@ -165,15 +176,17 @@ impl Webhooks<'_> {
             columns.push("url");
         }
         if let Some(events) = patch.events {
-            row.events = events;
+            row.events = once(events);
             columns.push("events");
         }
         if let Some(max_retries) = patch.max_retries {
             row.max_retries = max_retries;
             columns.push("max_retries");
         }
-        self.check(&row, patch.custom_headers.as_ref()).await?;
-        if let Some(headers) = &patch.custom_headers {
+        // What is there already is not judged again: a webhook whose address is no longer allowed can still be paused.
+        let headers = patch.custom_headers.as_ref();
+        self.check(change, &row, headers, &columns).await?;
+        if let Some(headers) = headers {
             row.custom_headers = self.sealed(id, headers, &row.custom_headers)?;
             columns.push("custom_headers");
         }
@@ -236,8 +249,22 @@ impl Webhooks<'_> {
         record(change, "delete", id, &[]).await
     }
 
-    async fn check(&self, row: &Stored, custom_headers: Option<&BTreeMap<String, String>>) -> Result<()> {
+    /// Judges these columns of a record, and the headers that are to be saved with it.
+    async fn check(
+        &self,
+        change: &mut Change,
+        row: &Stored,
+        custom_headers: Option<&BTreeMap<String, String>>,
+        columns: &[&str],
+    ) -> Result<()> {
         let mut problems = custom_headers.map(headers::problems).unwrap_or_default();
+        let is_kept = |name: &str| row.custom_headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
+        let masked = custom_headers.into_iter().flatten().filter(|(name, value)| *value == MASK && !is_kept(name));
+        problems.extend(masked.map(|(name, _)| FieldError {
+            field: format!("custom_headers.{name}"),
+            code: "masked",
+            message: format!("{MASK} stands for a value that is kept, and there is none: write the value"),
+        }));
         let mut add = |field: &str, code, message: String| problems.push(FieldError { field: field.to_owned(), code, message });
         if row.name.trim().is_empty() || row.name.chars().count() > 100 || row.name.chars().any(char::is_control) {
             add("name", "range", "1 to 100 characters, no control characters".to_owned());
@@ -248,14 +275,22 @@ impl Webhooks<'_> {
         if row.events.is_empty() {
             add("events", "required", "one event name at least, or item.*, or *".to_owned());
         }
-        if let Err(message) = self.0.sender().rule().check_url(&row.url) {
+        if row.events.len() > MAX_EVENTS {
+            add("events", "range", format!("{MAX_EVENTS} at most; item.* and * stand for many"));
+        }
+        if columns.contains(&"url")
+            && let Err(message) = self.0.sender().rule().check_url(&row.url)
+        {
             add("url", "format", message);
         }
         if !problems.is_empty() {
             return Err(Error::invalid(problems));
         }
+        if !columns.contains(&"events") {
+            return Ok(());
+        }
         for (index, event) in row.events.iter().enumerate() {
-            if !is_pattern(event) && events::named(self.0.db(), event).await?.is_empty() {
+            if !is_pattern(event) && events::named_in(change, event).await?.is_empty() {
                 return Err(unknown_event(format!("events[{index}]"), event));
             }
         }
