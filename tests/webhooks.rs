@@ -455,3 +455,19 @@ async fn many_lanes_at_once_are_each_settled_as_they_ended() {
     assert_eq!(site.database.count(&logged(delivered)).await, 30);
     assert_eq!(site.database.count(&logged("outcome = 'status' and status_code = 500")).await, 10);
 }
+
+/// More at once than there are connections to PostgreSQL: no change may need a second one.
+#[tokio::test]
+async fn many_are_made_and_raised_at_once() {
+    let site = site().await;
+    let url = "http://127.0.0.1:1/hook";
+    futures_util::future::join_all((0..40).map(|_| site.webhook(url, &["item.settings.created"]))).await;
+    assert_eq!(site.database.count("select count(*) from cms_webhook_subscriptions").await, 40);
+    let raise = || async {
+        let mut change = site.cms.change(cms_core::Actor::System).await.unwrap();
+        site.cms.webhooks().emit(&mut change, "order.created", serde_json::Map::new()).await.unwrap();
+        change.commit().await.unwrap();
+    };
+    futures_util::future::join_all((0..40).map(|_| raise())).await;
+    assert_eq!(site.database.count("select count(*) from cms_events where name = 'order.created'").await, 40);
+}

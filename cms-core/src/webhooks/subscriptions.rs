@@ -135,7 +135,7 @@ impl Webhooks<'_> {
             created_at: change.now(),
             secret: String::new(),
         };
-        self.check(&row, Some(&custom_headers)).await?;
+        self.check(change, &row, Some(&custom_headers)).await?;
         row.id = subscriptions::insert(change, &row).await?;
         row.custom_headers = self.sealed(row.id, &custom_headers, &[])?;
         subscriptions::update(change, &row).await?;
@@ -172,7 +172,7 @@ impl Webhooks<'_> {
             row.max_retries = max_retries;
             columns.push("max_retries");
         }
-        self.check(&row, patch.custom_headers.as_ref()).await?;
+        self.check(change, &row, patch.custom_headers.as_ref()).await?;
         if let Some(headers) = &patch.custom_headers {
             row.custom_headers = self.sealed(id, headers, &row.custom_headers)?;
             columns.push("custom_headers");
@@ -236,7 +236,7 @@ impl Webhooks<'_> {
         record(change, "delete", id, &[]).await
     }
 
-    async fn check(&self, row: &Stored, custom_headers: Option<&BTreeMap<String, String>>) -> Result<()> {
+    async fn check(&self, change: &mut Change, row: &Stored, custom_headers: Option<&BTreeMap<String, String>>) -> Result<()> {
         let mut problems = custom_headers.map(headers::problems).unwrap_or_default();
         let mut add = |field: &str, code, message: String| problems.push(FieldError { field: field.to_owned(), code, message });
         if row.name.trim().is_empty() || row.name.chars().count() > 100 || row.name.chars().any(char::is_control) {
@@ -255,7 +255,7 @@ impl Webhooks<'_> {
             return Err(Error::invalid(problems));
         }
         for (index, event) in row.events.iter().enumerate() {
-            if !is_pattern(event) && events::named(self.0.db(), event).await?.is_empty() {
+            if !is_pattern(event) && events::named_in(change, event).await?.is_empty() {
                 return Err(unknown_event(format!("events[{index}]"), event));
             }
         }

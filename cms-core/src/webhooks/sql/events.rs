@@ -44,3 +44,11 @@ pub(in crate::webhooks) async fn named(db: &Db, name: &str) -> Result<Vec<Regist
     }
     db.all(NAMED, args![name]).await
 }
+
+/// The same within a change, whose connection is the one it has: changes that wait for a second one could wait for each other.
+pub(in crate::webhooks) async fn named_in(change: &mut Change, name: &str) -> Result<Vec<RegisteredEvent>> {
+    if !is_name(name) {
+        return Ok(Vec::new());
+    }
+    change.all(NAMED, args![name]).await
+}
