@@ -93,7 +93,7 @@ impl Server {
         let watch = Watch::default();
         let watching = tokio::spawn(watch.clone().run(Duration::from_secs(limits.request_timeout_s)));
         let housekeeping = tokio::spawn(keep_house(api.clone(), stop.subscribe()));
-        let worker = worker.then(|| tokio::spawn(api.cms().webhooks().worker().run(stop.subscribe(), false)));
+        let worker = worker.then(|| tokio::spawn(deliver(api.clone(), stop.subscribe())));
         let mut stopped = stop.subscribe();
         loop {
             // A full house must not keep a stop waiting.
@@ -158,6 +158,14 @@ async fn accept(
     let place = places.clone().acquire_owned().await.map_err(std::io::Error::other)?;
     let (stream, peer) = listener.accept().await?;
     Ok((place, stream, peer))
+}
+
+/// Delivers webhooks. A fault of the worker is told, and does not end deliveries for good.
+async fn deliver(api: Api, stop: watch::Receiver<bool>) {
+    while let Err(error) = tokio::spawn(api.cms().webhooks().worker().run(stop.clone(), false)).await {
+        tracing::error!(%error, "the webhook worker broke off; it begins anew");
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
 }
 
 /// What is due about once a minute.

@@ -10,7 +10,13 @@ use tokio::{
     sync::watch,
 };
 
-use crate::{args::Global, failure::Done, output::Output, site, target::Target};
+use crate::{
+    args::Global,
+    failure::{Done, Failure},
+    output::Output,
+    site,
+    target::Target,
+};
 
 #[derive(Args, Debug)]
 #[command(after_help = "Example, every 30 s (cron knows minutes only):
@@ -28,7 +34,11 @@ pub(crate) async fn run(global: &Global, out: &Output, args: &ProcessWebhooksArg
     let dir = Target::folder_only(global, "cms process-webhooks")?;
     let cms = Cms::open(site::existing(&dir, &[], out)?.settings).await?;
     // An attempt that is begun late must still end in time.
-    let last_claim = args.time_limit.saturating_sub(cms.settings().webhooks.timeout_s + 1).max(1);
+    let timeout = cms.settings().webhooks.timeout_s;
+    let Some(last_claim) = args.time_limit.checked_sub(timeout + 1).filter(|seconds| *seconds > 0) else {
+        let failure = Failure::usage(format!("--time-limit leaves no time for an attempt, which may take {timeout} s"));
+        return Err(failure.hint(format!("--time-limit={} or more, or a smaller webhooks.timeout_s", timeout + 2)));
+    };
     let (stop, stopped) = watch::channel(false);
     let mut terminate = signal(SignalKind::terminate())?;
     tokio::spawn(async move {
@@ -41,7 +51,10 @@ pub(crate) async fn run(global: &Global, out: &Output, args: &ProcessWebhooksArg
     });
     let until = cms.webhooks().worker().run(stopped, true).await;
     let outcomes = cms.webhooks().outcomes();
+    // Whoever runs this from cron is to hear that the database was away.
+    let reached = cms.ready().await;
     cms.close().await;
+    reached?;
     if out.json {
         let drained = until == Until::Drained;
         return Ok(out.data(

@@ -62,7 +62,8 @@ pub(crate) async fn run(global: &Global, out: &Output, site: &Site, command: Que
                 let answer = site.client.send(Ask::delete(&path).query("status", &status)).await?.json()?;
                 let batch = answer["data"]["removed"].as_u64().unwrap_or(0);
                 removed += batch;
-                if batch == 0 {
+                // Batches are of 1,000; on a busy site there is always something new.
+                if batch < 1000 {
                     break;
                 }
             }

@@ -50,6 +50,8 @@ async fn postgres(url: &str) -> Result<sqlx::PgPool> {
     let options = PgConnectOptions::from_str(url)
         .map_err(unreachable)?
         .options([("timezone", "UTC"), ("datestyle", "ISO"), ("intervalstyle", "iso_8601"), ("extra_float_digits", "1")])
+        // A process that lost its network within a transaction must not hold its locks for hours.
+        .options([("idle_in_transaction_session_timeout", "60000")])
         .application_name("cms")
         .statement_cache_capacity(200)
         .disable_statement_logging();

@@ -150,15 +150,29 @@ impl Webhooks<'_> {
     /// `unavailable` when the database cannot be reached.
     pub async fn depth(&self) -> Result<Depth> {
         let by_status = queue::depth(self.0.db()).await?.into_iter().collect();
+        Ok(Depth { by_status, oldest_due_ms: self.oldest_due_ms().await? })
+    }
+
+    /// Milliseconds by which the oldest due job is late; 0 when none is due.
+    ///
+    /// # Errors
+    /// `unavailable` when the database cannot be reached.
+    pub async fn oldest_due_ms(&self) -> Result<i64> {
         let oldest = queue::oldest(self.0.db()).await?;
-        Ok(Depth { by_status, oldest_due_ms: oldest.map_or(0, |oldest| (self.0.clock().now() - oldest).max(0)) })
+        Ok(oldest.map_or(0, |oldest| (self.0.clock().now() - oldest).max(0)))
+    }
+
+    /// `running`: a worker of this process delivers; `none`: that is left to others.
+    #[must_use]
+    pub fn worker_state(&self) -> &'static str {
+        if self.0.delivered().is_working() { "running" } else { "none" }
     }
 
     /// Takes a job that waits out of the queue.
     ///
     /// # Errors
     /// `not_found`; `conflict` when it is being sent or is settled.
-    pub async fn cancel(&self, change: &mut Change, id: i64) -> Result<()> {
+    pub async fn cancel(&self, change: &mut Change, id: i64) -> Result<Job> {
         let done = deliveries::cancel(change, id).await?;
         self.acted(change, id, done, "cancel").await
     }
@@ -167,18 +181,19 @@ impl Webhooks<'_> {
     ///
     /// # Errors
     /// As [`Webhooks::cancel`].
-    pub async fn retry_now(&self, change: &mut Change, id: i64) -> Result<()> {
+    pub async fn retry_now(&self, change: &mut Change, id: i64) -> Result<Job> {
         let done = deliveries::retry_now(change, id).await?;
         change.wake_worker();
         self.acted(change, id, done, "retry").await
     }
 
-    async fn acted(&self, change: &mut Change, id: i64, done: bool, action: &'static str) -> Result<()> {
+    async fn acted(&self, change: &mut Change, id: i64, done: bool, action: &'static str) -> Result<Job> {
+        let job = deliveries::job_in(change, id).await?.ok_or_else(|| no_job(id))?;
         if !done {
-            let status = self.job(id).await?.status;
-            return Err(Error::new(Code::Conflict, format!("The job {id} is {status}: nothing was changed.")));
+            return Err(Error::new(Code::Conflict, format!("The job {id} is {}: nothing was changed.", job.status)));
         }
-        change.audit(AuditEntry { action, table: "webhook_queue", id: &id.to_string(), columns: &[] }).await
+        change.audit(AuditEntry { action, table: "webhook_queue", id: &id.to_string(), columns: &[] }).await?;
+        Ok(job)
     }
 
     /// Removes jobs that are settled: `delivered`, `failed` or `cancelled`. Returns how many went, 1,000 at most.
@@ -189,7 +204,11 @@ impl Webhooks<'_> {
         if !["delivered", "failed", "cancelled"].contains(&status) {
             return Err(Error::invalid_field("status", "unknown", "delivered, failed or cancelled"));
         }
-        deliveries::purge(change, status).await
+        let removed = deliveries::purge(change, status).await?;
+        if removed > 0 {
+            change.audit(AuditEntry { action: "purge", table: "webhook_queue", id: status, columns: &[] }).await?;
+        }
+        Ok(removed)
     }
 
     /// Sends deliveries once more, with the same event id and body: those with these ids, or all that fit, if they are `expected`.

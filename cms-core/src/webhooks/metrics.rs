@@ -16,9 +16,10 @@ pub(crate) struct Delivered {
     failed: AtomicU64,
     lost: AtomicU64,
     under_way: AtomicU64,
+    workers: AtomicU64,
 }
 
-/// An attempt of this process, as long as it lives.
+/// An attempt or a worker of this process, as long as it lives.
 pub(super) struct UnderWay<'a>(&'a AtomicU64);
 
 impl Drop for UnderWay<'_> {
@@ -54,6 +55,16 @@ impl Delivered {
         add(&self.retried, settled.retried);
         add(&self.failed, settled.failed);
         add(&self.lost, settled.lost);
+    }
+
+    /// A worker has begun to run.
+    pub(super) fn work(&self) -> UnderWay<'_> {
+        self.workers.fetch_add(1, Ordering::Relaxed);
+        UnderWay(&self.workers)
+    }
+
+    pub(super) fn is_working(&self) -> bool {
+        self.workers.load(Ordering::Relaxed) > 0
     }
 
     pub(super) fn begin(&self) -> UnderWay<'_> {

@@ -147,6 +147,7 @@ impl Worker {
     /// Works until `stop` turns true. With `drain`, also until nothing is due. Attempts under way are finished and written down.
     pub async fn run(mut self, mut stop: watch::Receiver<bool>, drain: bool) -> Until {
         let cms = self.cms.clone();
+        let _working = cms.delivered().work();
         loop {
             if *stop.borrow() {
                 self.finish().await;

@@ -64,6 +64,18 @@ impl Caller {
         }
     }
 
+    /// Whether the caller may subscribe to anything, and so may see what is sent: it holds records of every table.
+    pub(crate) fn may_see_payloads(&self) -> bool {
+        const WEBHOOKS: &str = "/api/backend/webhooks";
+        let call = cms_core::keys::Call { method: "POST", path: WEBHOOKS, query: &[], body_table: None };
+        match self {
+            Self::Anonymous => false,
+            Self::Operator => true,
+            Self::Key(key) => key.rights.iter().any(|right| right.allows(&call)),
+            Self::User { user, .. } => user.rights.may("webhooks_subscriptions_edit"),
+        }
+    }
+
     /// The rows of a key's rights that the caller may pass on.
     pub(crate) fn rights(&self, cms: &Cms) -> Vec<Right> {
         match self {

@@ -50,7 +50,11 @@ pub(crate) async fn messages(call: &Call<'_>) -> Result<Reply> {
     call.request.only(&["id", "event", "since", "oldest_first", "limit", "cursor"])?;
     let webhooks = call.cms.webhooks();
     if let Some(id) = call.request.parameter("id") {
-        return Reply::of(StatusCode::OK, &webhooks.message(id).await?);
+        let mut message = webhooks.message(id).await?;
+        if !call.caller.may_see_payloads() {
+            message.payload = Json::Null;
+        }
+        return Reply::of(StatusCode::OK, &message);
     }
     let oldest_first = match call.request.parameter("oldest_first") {
         None | Some("false") => false,

@@ -13,7 +13,12 @@ pub(crate) async fn alive(_: &Call<'_>) -> Result<Reply> {
 pub(crate) async fn ready(call: &Call<'_>) -> Result<Reply> {
     call.cms.ready().await?;
     let (limiter, cache) = (call.cms.limiter().state(), call.cms.cache_state());
-    let state = json!({"status": "ready", "database": "ok", "migrations": "applied", "limiter": limiter, "cache": cache});
+    let webhooks = call.cms.webhooks();
+    let (queue_age_ms, worker) = (webhooks.oldest_due_ms().await.ok(), webhooks.worker_state());
+    let state = json!({
+        "status": "ready", "database": "ok", "migrations": "applied", "limiter": limiter, "cache": cache,
+        "queue_age_ms": queue_age_ms, "worker": worker,
+    });
     Reply::of(StatusCode::OK, &state)
 }
 

@@ -139,23 +139,25 @@ pub(crate) async fn retry(call: &Call<'_>) -> Result<Reply> {
     call.request.only(&["id"])?;
     let id = call.id()?;
     let mut change = call.change().await?;
-    call.cms.webhooks().retry_now(&mut change, id).await?;
-    call.commit(change, Reply::no_content(), false).await
+    let job = call.cms.webhooks().retry_now(&mut change, id).await?;
+    call.commit(change, Reply::of(StatusCode::OK, &job)?, false).await
 }
 
 pub(crate) async fn cancel(call: &Call<'_>) -> Result<Reply> {
     call.request.only(&["id"])?;
     let id = call.id()?;
     let mut change = call.change().await?;
-    call.cms.webhooks().cancel(&mut change, id).await?;
-    call.commit(change, Reply::no_content(), false).await
+    let job = call.cms.webhooks().cancel(&mut change, id).await?;
+    call.commit(change, Reply::of(StatusCode::OK, &job)?, false).await
 }
 
 pub(crate) async fn deliveries(call: &Call<'_>) -> Result<Reply> {
     call.request.only(&["id", "subscription", "event", "status", "since", "limit", "cursor"])?;
     let webhooks = call.cms.webhooks();
     if call.request.parameter("id").is_some() {
-        return Reply::of(StatusCode::OK, &webhooks.delivery(call.id()?).await?);
+        let mut delivery = webhooks.delivery(call.id()?).await?;
+        delivery.payload = delivery.payload.filter(|_| call.caller.may_see_payloads());
+        return Reply::of(StatusCode::OK, &delivery);
     }
     let (limit, cursor) = call.request.paging()?;
     Reply::page(&webhooks.deliveries(&filter(call)?, limit, cursor).await?)
@@ -190,7 +192,8 @@ pub(crate) async fn redeliver(call: &Call<'_>) -> Result<Reply> {
     let which = match call.typed()? {
         Redelivery { ids: Some(ids), filter: None, expected: None } => Redeliver::Ids(ids),
         Redelivery { ids: None, filter: Some(FilterBody { subscription, event, status, since }), expected: Some(expected) } => {
-            let since = since.as_deref().map_or(Ok(0), moment)?;
+            let since = since.as_deref().map_or(Ok(0), moment);
+            let since = since.map_err(|error| Error::invalid_field("filter.since", "format", error.detail().to_owned()))?;
             let (event, status) = (plain("event", event)?, plain("status", status)?);
             Redeliver::Filter { filter: JobFilter { subscription, event, status, since }, expected }
         }

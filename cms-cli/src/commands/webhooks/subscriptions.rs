@@ -41,7 +41,7 @@ pub(crate) enum SubscriptionsCommand {
         /// An event, item.* or *; may be repeated (cms events list)
         #[arg(long = "event", value_name = "EVENT", required = true)]
         events: Vec<String>,
-        /// NAME: VALUE, sent with every delivery; may be repeated
+        /// NAME: VALUE, or NAME: @FILE, sent with every delivery; may be repeated
         #[arg(long = "header", value_name = "HEADER", value_parser = header)]
         headers: Vec<(String, String)>,
         /// Attempts after the first
@@ -65,7 +65,7 @@ pub(crate) enum SubscriptionsCommand {
         /// All events anew; may be repeated
         #[arg(long = "event", value_name = "EVENT")]
         events: Vec<String>,
-        /// All headers anew; may be repeated
+        /// All headers anew; NAME: @FILE takes the value from a file; may be repeated
         #[arg(long = "header", value_name = "HEADER", value_parser = header)]
         headers: Vec<(String, String)>,
         /// Attempts after the first

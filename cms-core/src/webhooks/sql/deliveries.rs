@@ -101,6 +101,10 @@ pub(in crate::webhooks) async fn job(db: &Db, id: i64) -> Result<Option<Job>> {
     db.optional(JOB, args![id]).await
 }
 
+pub(in crate::webhooks) async fn job_in(change: &mut Change, id: i64) -> Result<Option<Job>> {
+    change.optional(JOB, args![id]).await
+}
+
 pub(in crate::webhooks) async fn cancel(change: &mut Change, id: i64) -> Result<bool> {
     Ok(change.run(CANCEL, args![id, change.now()]).await? > 0)
 }
