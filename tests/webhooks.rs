@@ -1,5 +1,7 @@
 //! Webhooks from outside: what is queued, what arrives, when it is tried again, what is refused.
 
+mod subscriptions;
+
 use std::time::Duration;
 
 use cms_core::{
@@ -224,87 +226,6 @@ async fn ten_failures_in_a_row_switch_a_webhook_off_and_nine_do_not() {
 }
 
 #[tokio::test]
-async fn held_jobs_can_be_dropped() {
-    let (site, receiver) = (site().await, Receiver::start(200).await);
-    let made = site.webhook(&receiver.url, &["item.settings.created"]).await;
-    let path = format!("/api/backend/webhooks?id={}", made["id"]);
-    let paused = site.admin(&format!("PATCH {path}")).json(json!({"active": false})).expect(200).await.data();
-    assert_eq!(paused["disabled_reason"], "paused");
-    site.write("a").await;
-    site.worker().step().await.unwrap();
-    let drop = json!({"held": "drop"});
-    site.admin(&format!("POST /api/backend/webhooks/activate?id={}", made["id"])).json(drop).expect(200).await;
-    site.write("b").await;
-    site.worker().step().await.unwrap();
-    assert_eq!(receiver.count(), 1);
-    assert_eq!(site.statuses().await, [("cancelled".to_owned(), 1), ("delivered".to_owned(), 1)]);
-}
-
-#[tokio::test]
-async fn rotation_stops_the_old_secret_at_once_or_after_a_grace() {
-    let (site, receiver) = (site().await, Receiver::start(200).await);
-    let made = site.webhook(&receiver.url, &["item.settings.created"]).await;
-    let rotate = async |grace: i64| {
-        let ask = site.admin(&format!("POST /api/backend/webhooks/rotate-secret?id={}", made["id"]));
-        ask.json(json!({"grace_s": grace})).expect(200).await.data()["secret"].as_str().unwrap().to_owned()
-    };
-    let deliver = async |name: &str| {
-        site.write(name).await;
-        site.worker().step().await.unwrap();
-        receiver.deliveries().pop().unwrap()
-    };
-    let fits = |secret: &str, delivery: &crate::support::receiver::Delivery| {
-        let received = Received {
-            id: &delivery.headers["webhook-id"],
-            timestamp: &delivery.headers["webhook-timestamp"],
-            signature: &delivery.headers["webhook-signature"],
-        };
-        verify(secret, &received, &delivery.body, site.clock.now() / 1000).is_ok()
-    };
-    let first = made["secret"].as_str().unwrap();
-    let second = rotate(0).await;
-    let delivery = deliver("a").await;
-    assert_eq!((fits(first, &delivery), fits(&second, &delivery)), (false, true));
-    let third = rotate(60).await;
-    let delivery = deliver("b").await;
-    assert_eq!((fits(&second, &delivery), fits(&third, &delivery)), (true, true));
-    site.clock.advance(60_000);
-    let delivery = deliver("c").await;
-    assert_eq!((fits(&second, &delivery), fits(&third, &delivery)), (false, true));
-    let path = format!("POST /api/backend/webhooks/rotate-secret?id={}", made["id"]);
-    site.admin(&path).json(json!({"grace_s": 604_801})).refused(422, "validation_failed").await;
-}
-
-#[tokio::test]
-async fn wrong_subscriptions_are_refused() {
-    let site = Site::open().await;
-    let body = |change: Json| {
-        let mut body = json!({"name": "x", "url": "https://hooks.example.org/x", "events": ["item.*"]});
-        body.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
-        body
-    };
-    for (change, field) in [
-        (json!({"name": ""}), "name"),
-        (json!({"url": "http://hooks.example.org/"}), "url"),
-        (json!({"url": "https://127.0.0.1/"}), "url"),
-        (json!({"url": "https://169.254.169.254/latest/meta-data"}), "url"),
-        (json!({"url": "https://user:pw@hooks.example.org/"}), "url"),
-        (json!({"events": []}), "events"),
-        (json!({"max_retries": -1}), "max_retries"),
-        (json!({"custom_headers": {"X-Webhook-Signature": "0"}}), "custom_headers.X-Webhook-Signature"),
-        (json!({"custom_headers": {"x-a": "a\r\nb"}}), "custom_headers.x-a"),
-    ] {
-        let reply = site.admin("POST /api/backend/webhooks").json(body(change.clone())).refused(422, "validation_failed").await;
-        assert_eq!(reply.json()["errors"][0]["field"], field, "{change}");
-    }
-    for events in [json!(["item.nothing.created"]), json!(["*", "form.*"]), json!([""])] {
-        site.admin("POST /api/backend/webhooks").json(body(json!({"events": events}))).refused(422, "unknown_event").await;
-    }
-    assert_eq!(site.database.count("select count(*) from cms_webhook_subscriptions").await, 0);
-    site.admin("POST /api/backend/webhooks").json(body(json!({}))).expect(201).await;
-}
-
-#[tokio::test]
 async fn receivers_that_misbehave_cost_no_more_than_their_attempt() {
     let site = Site::builder()
         .await
@@ -454,30 +375,6 @@ async fn many_lanes_at_once_are_each_settled_as_they_ended() {
     let delivered = "outcome = 'delivered' and status_code = 200 and response = 'ok' and attempt = 1 and event_name = 'item.settings.created'";
     assert_eq!(site.database.count(&logged(delivered)).await, 30);
     assert_eq!(site.database.count(&logged("outcome = 'status' and status_code = 500")).await, 10);
-}
-
-/// `.invalid` is never found (RFC 6761, 6.4).
-#[tokio::test]
-async fn a_name_that_is_not_found_is_saved_with_a_warning() {
-    let site = site().await;
-    let body = |host: &str| json!({"name": "x", "url": format!("https://{host}/hook"), "events": ["*"]});
-    let made = site.admin("POST /api/backend/webhooks").json(body("hooks.invalid")).expect(201).await.json();
-    let warning = &made["meta"]["warnings"][0];
-    assert_eq!((&warning["field"], &warning["code"]), (&json!("url"), &json!("unresolved")));
-    assert!(made["data"]["secret"].is_string() && warning["message"].as_str().unwrap().starts_with("hooks.invalid is not found"));
-    let path = format!("PATCH /api/backend/webhooks?id={}", made["data"]["id"]);
-    let patched = site.admin(&path).json(json!({"url": "https://other.invalid/"})).expect(200).await.json();
-    assert_eq!(patched["meta"]["warnings"][0]["code"], "unresolved");
-    for quiet in [json!({"name": "y"}), json!({"url": "https://127.0.0.1/"}), json!({"url": "https://localhost/"})] {
-        let reply = site.admin(&path).json(quiet.clone()).expect(200).await.json();
-        assert_eq!(reply["meta"], Json::Null, "{quiet}");
-    }
-    let made = site.admin("POST /api/backend/webhooks").json(body("127.0.0.1")).expect(201).await.json();
-    assert_eq!(made["meta"], Json::Null);
-    // What is wrong with the rest is told as ever.
-    let both = json!({"name": "", "url": "ftp://hooks.invalid/", "events": ["*"]});
-    let errors = site.admin("POST /api/backend/webhooks").json(both).refused(422, "validation_failed").await.json();
-    assert_eq!(errors["errors"].as_array().unwrap().len(), 2);
 }
 
 /// More at once than there are connections to PostgreSQL: no change may need a second one.
