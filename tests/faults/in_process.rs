@@ -64,18 +64,17 @@ const TESTS: &[(u8, &str, &[&str])] = &[
         "a subscription is deleted, paused, edited while it is sent to (in process)",
         &["webhook_faults::a_subscription_is_deleted_while_it_is_sent_to"],
     ),
-    (27, "100,000 random steps beside a model of the queue (in process)", &["webhook_model::the_queue_is_as_its_model"]),
 ];
 
 /// Runs the tests of the faults that were chosen; none chosen: all.
-pub fn run(chosen: &[u8], quick: bool) -> Vec<Outcome> {
+pub fn run(chosen: &[u8]) -> Vec<Outcome> {
     let wanted: Vec<_> = TESTS.iter().filter(|(number, ..)| chosen.is_empty() || chosen.contains(number)).collect();
     let mut engines = vec![(Engine::Sqlite, None)];
     engines.extend(database::server().map(|server| (Engine::Postgres, Some(server))));
     let mut outcomes = Vec::new();
     for (engine, server) in engines.into_iter().filter(|_| !wanted.is_empty()) {
         eprintln!("   {engine}: faults in one process, with a clock that is moved ...");
-        let verdicts = verdicts(server.as_deref(), quick);
+        let verdicts = verdicts(server.as_deref());
         for (number, name, tests) in &wanted {
             let findings = tests.iter().map(|test| finding(test, &verdicts)).collect();
             outcomes.push(Outcome { number: *number, name, engine, findings });
@@ -90,17 +89,11 @@ fn finding(test: &str, verdicts: &HashMap<String, String>) -> Finding {
 }
 
 /// Names of tests and what cargo says of them.
-fn verdicts(server: Option<&str>, quick: bool) -> HashMap<String, String> {
+fn verdicts(server: Option<&str>) -> HashMap<String, String> {
     let mut verdicts = HashMap::new();
     for target in [["-p", "cms-tests", "--test", "it", "webhook"].as_slice(), &["-p", "cms-core", "--lib", "webhooks"]] {
         let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         cargo.arg("test").args(target).env("CMS_TEST_DB", server.unwrap_or_default()).stderr(Stdio::inherit());
-        if !cfg!(debug_assertions) {
-            cargo.arg("--release");
-        }
-        if !quick {
-            cargo.env("CMS_MODEL_STEPS", "100000");
-        }
         let output = cargo.output().expect("cargo runs");
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         verdicts.extend(text.lines().filter_map(|line| {

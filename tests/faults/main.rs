@@ -13,6 +13,7 @@ mod in_process;
 mod kill_server;
 mod kill_worker;
 mod lab;
+mod model;
 mod neighbours;
 mod process;
 mod record;
@@ -25,6 +26,8 @@ mod workers;
 #[path = "../support/mod.rs"]
 #[expect(dead_code, unused_imports, reason = "shared with the integration tests, which use all of it")]
 mod support;
+#[path = "../webhook_model/mod.rs"]
+mod webhook_model;
 
 use std::{
     sync::Arc,
@@ -54,6 +57,7 @@ const FAULTS: &[(u8, &str, bool, Experiment)] = &[
     (19, "the secret is replaced while deliveries go out", false, |run| rotation::run(run).boxed()),
     (21, "SIGTERM under load", false, |run| terminate::run(run).boxed()),
     (23, "a backup from before is restored", false, |run| backup::run(run).boxed()),
+    (27, "random steps beside a model of the queue, with a clock that is moved", false, |run| model::run(run).boxed()),
 ];
 
 fn main() -> std::process::ExitCode {
@@ -66,7 +70,7 @@ fn main() -> std::process::ExitCode {
     let quick = arguments.iter().any(|argument| argument == "quick");
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(8).enable_all().build().expect("a runtime");
     let outcomes = runtime.block_on(experiments(&chosen, quick));
-    let mut outcomes: Vec<Outcome> = outcomes.into_iter().chain(in_process::run(&chosen, quick)).collect();
+    let mut outcomes: Vec<Outcome> = outcomes.into_iter().chain(in_process::run(&chosen)).collect();
     outcomes.sort_by_key(|outcome| (outcome.number, outcome.engine));
     print!("{}", report::table(&outcomes));
     if chosen.is_empty() && !quick && support::database::server().is_some() {
