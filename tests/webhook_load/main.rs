@@ -14,6 +14,7 @@
 //! | `CMS_BENCH_SECONDS` | 10 | length of each run at part load |
 //! | `CMS_BENCH_FAN_OUT` | 10000 | subscriptions that one event goes to |
 //! | `CMS_BENCH_BACKLOG` | 10000 | jobs that wait for the dead receiver |
+//! | `CMS_BENCH_FAULTS_RATE` | 30; PostgreSQL 5 | events a second beside the dead receiver |
 //! | `CMS_BENCH_ONLY` | | `rates`, `fan_out` or `faults`: that part alone |
 
 #[path = "../support/database.rs"]
