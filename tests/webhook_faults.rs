@@ -443,3 +443,17 @@ async fn cron_runs_beside_the_resident_worker_double_nothing() {
     running.terminate();
     assert_eq!((receiver.count(), arrivals(&[&receiver]).len()), (200, 200));
 }
+
+/// A job whose event is gone fails like any other attempt; its lane goes on.
+#[tokio::test]
+async fn a_job_without_its_event_ends() {
+    let (site, receiver) = (site().await, Receiver::start(200).await);
+    subscribe(&site, &receiver.url).await;
+    raise(&site, 1).await;
+    site.database.run("delete from cms_events".to_owned()).await;
+    raise(&site, 1).await;
+    let mut worker = site.cms.webhooks().worker();
+    let settled = worker.step().await.unwrap();
+    assert_eq!((settled.delivered, settled.retried, receiver.count()), (1, 1, 1));
+    assert_eq!(site.database.count("select count(*) from cms_webhook_deliveries where outcome = 'event'").await, 1);
+}

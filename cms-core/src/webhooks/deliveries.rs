@@ -30,7 +30,7 @@ pub struct Delivery {
     /// 1 for the first.
     pub attempt: i64,
     /// `delivered`, or what went wrong: `timeout`, `dns`, `refused_address`, `connect`, `tls`, `status`, `redirect`, `protocol`, `secret`,
-    /// `internal`, `lease_lost`.
+    /// `event`, `internal`, `lease_lost`.
     pub status: String,
     /// What went wrong, for people.
     pub error_message: Option<String>,
