@@ -1,5 +1,7 @@
 //! Writing down what became of attempts: the row, the breaker, the log, in one transaction for many.
 
+use std::sync::Arc;
+
 use super::{
     breaker, retry,
     send::Attempt,
@@ -19,6 +21,8 @@ pub(super) struct Ended {
     pub(super) subscription: i64,
     pub(super) row: Claimed,
     pub(super) attempt: Attempt,
+    /// The place of a quick attempt, which is free again when the attempt is written down: so few are sent twice when the worker dies.
+    pub(super) place: Option<Arc<()>>,
 }
 
 /// What became of the attempts of one transaction.

@@ -31,7 +31,7 @@ const ASTRAY_MS: i64 = 5_000;
 pub struct Worker {
     cms: Cms,
     under_way: JoinSet<Ended>,
-    /// A mark for each attempt that is younger than [`QUICK`].
+    /// A mark for each attempt that is younger than [`QUICK`], or was when it ended and is not written down yet.
     young: Arc<()>,
     looked_at: Option<i64>,
     /// Attempts that have ended and are not written down yet.
@@ -203,6 +203,7 @@ impl Worker {
 }
 
 async fn attempt(cms: &Cms, task: Task, place: Arc<()>) -> Ended {
+    let mut place = Some(place);
     let Task { target, subscription, row } = task;
     let _under_way = cms.delivered().begin();
     let attempt = match target {
@@ -212,15 +213,16 @@ async fn attempt(cms: &Cms, task: Task, place: Arc<()>) -> Ended {
             // A fault of ours is a failure like any other, or the row would come back for ever.
             let sending = AssertUnwindSafe(cms.sender().post(&target.url, request.headers, request.body)).catch_unwind();
             let mut sending = std::pin::pin!(sending);
-            let quick = tokio::time::timeout(QUICK, &mut sending).await;
-            drop(place);
-            let sent = match quick {
+            let sent = match tokio::time::timeout(QUICK, &mut sending).await {
                 Ok(sent) => sent,
-                Err(_) => sending.await,
+                Err(_) => {
+                    place = None;
+                    sending.await
+                }
             };
             sent.unwrap_or_else(|_| Attempt::broken_off())
         }
         Err(why) => Attempt::unsendable(&why),
     };
-    Ended { subscription, row, attempt }
+    Ended { subscription, row, attempt, place }
 }
