@@ -66,6 +66,10 @@ impl Cms {
         for (statement, horizon) in due {
             for _ in 0..BATCHES {
                 let mut change = self.change(Actor::System).await?;
+                if statement == sql::EVENTS {
+                    // Nobody queues an old event once more meanwhile.
+                    change.lock_claims().await?;
+                }
                 let batch = change.run(statement, args![horizon]).await?;
                 change.commit().await?;
                 removed += batch;

@@ -231,6 +231,8 @@ impl Webhooks<'_> {
         if ids.len() > MAX_REDELIVER {
             return Err(Error::invalid_field("ids", "range", format!("at most {MAX_REDELIVER} at once: narrow the filter")));
         }
+        // Their events are not removed meanwhile.
+        change.lock_claims().await?;
         for id in &ids {
             if !deliveries::resend(change, *id).await? {
                 return Err(Error::new(Code::NotFound, format!("There is no delivery with id {id}, or its payload is gone.")));
