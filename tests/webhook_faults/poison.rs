@@ -1,12 +1,11 @@
-//! 12: what cannot be sent fails with a reason and stops nothing else; what is sent again is still there.
+//! 12: what cannot be sent fails with a reason and stops nothing else; a job whose event is gone ends.
 
 use std::collections::BTreeMap;
 
-use cms_core::{settings::Settings, webhooks::Redeliver};
 use serde_json::json;
 
-use super::{by_status, open, raise, site, subscribe};
-use crate::support::{Site, receiver::Receiver};
+use super::{by_status, raise, site, subscribe};
+use crate::support::receiver::Receiver;
 
 /// 12: a secret that cannot be opened fails its own lane, with a reason; nothing is sent unsigned.
 #[tokio::test]
@@ -50,33 +49,16 @@ async fn poison_fails_with_a_reason_and_stops_only_its_lane() {
     assert_eq!((log.as_array().unwrap().len(), &log[0]["status"]), (1, &json!("refused_address")), "one attempt, no loop");
 }
 
-/// An event that is queued once more is not removed at the same moment, though nothing in the schema refers to it.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_old_event_that_is_sent_again_stays() {
-    let short = |settings: &mut Settings| {
-        open(settings);
-        settings.retention.events_days = 1;
-    };
-    let (site, receiver) = (Site::builder().await.settings(short).open().await, Receiver::start(200).await);
+/// A job whose event is gone fails like any other attempt; its lane goes on.
+#[tokio::test]
+async fn a_job_without_its_event_ends() {
+    let (site, receiver) = (site().await, Receiver::start(200).await);
     subscribe(&site, &receiver.url).await;
-    raise(&site, 2).await;
+    raise(&site, 1).await;
+    site.database.run("delete from cms_events".to_owned()).await;
+    raise(&site, 1).await;
     let mut worker = site.cms.webhooks().worker();
-    assert_eq!(worker.step().await.unwrap().delivered, 2);
-    site.clock.advance(2 * 86_400_000);
-    let mut change = site.cms.change(cms_core::Actor::System).await.unwrap();
-    site.cms.webhooks().redeliver(&mut change, &Redeliver::Ids(vec![1])).await.unwrap();
-    let cms = site.cms.clone();
-    let expiring = tokio::spawn(async move { cms.expire().await });
-    if site.database.is_postgres() {
-        // SQLite's one writer waits anyway; here it must stand at the lock.
-        let waiting = "select count(*) from pg_locks where locktype = 'advisory' and not granted";
-        while site.database.count(waiting).await == 0 {
-            assert!(!expiring.is_finished(), "it did not wait");
-        }
-    }
-    change.commit().await.unwrap();
-    expiring.await.unwrap().unwrap();
-    assert_eq!(site.database.count("select count(*) from cms_events where name = 'form.submitted'").await, 1);
-    assert_eq!(worker.step().await.unwrap().delivered, 1);
-    assert_eq!(receiver.count(), 3);
+    let settled = worker.step().await.unwrap();
+    assert_eq!((settled.delivered, settled.retried, receiver.count()), (1, 1, 1));
+    assert_eq!(site.database.count("select count(*) from cms_webhook_deliveries where outcome = 'event'").await, 1);
 }

@@ -128,7 +128,7 @@ impl Change {
         }
     }
 
-    /// Waits until no other worker claims from the queue and nobody removes events, and keeps them waiting until this change ends.
+    /// Waits until no other worker claims from the queue, and keeps them waiting until this change ends.
     pub(crate) async fn lock_claims(&mut self) -> Result<()> {
         match self.dialect.claim_lock() {
             Some(lock) => self.script(lock.into_sql_str()).await,

@@ -30,7 +30,7 @@ pub struct Delivery {
     /// 1 for the first.
     pub attempt: i64,
     /// `delivered`, or what went wrong: `timeout`, `dns`, `refused_address`, `connect`, `tls`, `status`, `redirect`, `protocol`, `secret`,
-    /// `internal`, `lease_lost`.
+    /// `event`, `internal`, `lease_lost`.
     pub status: String,
     /// What went wrong, for people.
     pub error_message: Option<String>,
@@ -231,8 +231,6 @@ impl Webhooks<'_> {
         if ids.len() > MAX_REDELIVER {
             return Err(Error::invalid_field("ids", "range", format!("at most {MAX_REDELIVER} at once: narrow the filter")));
         }
-        // Their events are not removed meanwhile.
-        change.lock_claims().await?;
         for id in &ids {
             if !deliveries::resend(change, *id).await? {
                 return Err(Error::new(Code::NotFound, format!("There is no delivery with id {id}, or its payload is gone.")));

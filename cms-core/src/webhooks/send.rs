@@ -42,6 +42,11 @@ impl Attempt {
         Self::failed("secret", format!("the secret or a header cannot be opened: {why}"))
     }
 
+    /// A job was sent again in the moment in which retention removed its event.
+    pub(super) fn without_event() -> Self {
+        Self::failed("event", "the event is no longer kept: see retention.events_days".to_owned())
+    }
+
     /// A fault of ours, which the log tells.
     pub(super) fn broken_off() -> Self {
         Self::failed("internal", "the attempt broke off: see the log of the service".to_owned())

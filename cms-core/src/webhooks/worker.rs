@@ -206,6 +206,7 @@ async fn attempt(cms: &Cms, task: Task, place: Arc<()>) -> Ended {
     let Task { target, subscription, row } = task;
     let _under_way = cms.delivered().begin();
     let attempt = match target {
+        Ok(_) if row.body.is_empty() => Attempt::without_event(),
         Ok(target) => {
             let request = request::build(cms, &target, &row);
             // A fault of ours is a failure like any other, or the row would come back for ever.

@@ -43,8 +43,8 @@ statements! {
             "$19" "$20", "$21" "$22", "$23" "$24", "$25" "$26", "$27" "$28", "$29" "$30", "$31" "$32", "$33" "$34"
         ),
         ") and status in ('pending', 'retry') and next_retry_at <= $1 returning id, event_id, retry_count, lease_token, \
-         (select e.name from cms_events e where e.id = cms_webhook_queue.event_id), \
-         (select e.body from cms_events e where e.id = cms_webhook_queue.event_id), subscription_id"
+         coalesce((select e.name from cms_events e where e.id = cms_webhook_queue.event_id), ''), \
+         coalesce((select e.body from cms_events e where e.id = cms_webhook_queue.event_id), ''), subscription_id"
     );
     FAILING = "select id from cms_webhook_subscriptions where failure_count > 0 \
                and id in ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)";
