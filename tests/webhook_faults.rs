@@ -1,5 +1,8 @@
 //! Faults of the delivery: the table in docs/faults.md. Real processes and real kills where it says so.
 
+mod poison;
+mod processes;
+
 use std::{
     collections::BTreeMap,
     sync::{
@@ -10,16 +13,13 @@ use std::{
 };
 
 use cms_core::{settings::Settings, webhooks::Until};
-use serde_json::{Value as Json, json};
+use serde_json::json;
 use tokio::sync::watch;
 
 use crate::support::{
-    Site, TestDatabase,
-    process::{self, Served},
+    Site,
     receiver::{Answer, Delivery, Receiver},
 };
-
-const OPEN: [(&str, &str); 2] = [("CMS_WEBHOOKS__ALLOW_HTTP", "true"), ("CMS_WEBHOOKS__ALLOW_CIDRS", "127.0.0.1/32")];
 
 fn open(settings: &mut Settings) {
     settings.webhooks.allow_http = true;
@@ -339,121 +339,4 @@ async fn a_subscription_is_deleted_while_it_is_sent_to() {
     worker.step().await.unwrap();
     assert_eq!(by_status(&site).await, BTreeMap::from([("delivered".to_owned(), 2)]), "what was under way is finished");
     assert_eq!(site.database.count("select count(*) from cms_webhook_queue where status = 'sending'").await, 0);
-}
-
-/// 12: a secret that cannot be opened fails its own lane, with a reason; nothing is sent unsigned.
-#[tokio::test]
-async fn a_secret_that_cannot_be_opened_stops_only_its_lane() {
-    let (site, poisoned, healthy) = (site().await, Receiver::start(200).await, Receiver::start(200).await);
-    let id = subscribe(&site, &poisoned.url).await;
-    subscribe(&site, &healthy.url).await;
-    site.database.run(format!("update cms_webhook_subscriptions set secret = 'v1.broken' where id = {id}")).await;
-    raise(&site, 3).await;
-    site.cms.webhooks().worker().step().await.unwrap();
-    assert_eq!((poisoned.connections(), healthy.count()), (0, 3));
-    let log = site.admin(&format!("GET /api/backend/webhooks/deliveries?subscription={id}")).expect(200).await.data();
-    assert_eq!(log[0]["status"], "secret");
-}
-
-/// 12: an address that no longer parses fails its lane; names that no header can carry are never queued; others and large bodies arrive.
-#[tokio::test]
-async fn poison_fails_with_a_reason_and_stops_only_its_lane() {
-    let (site, receiver) = (site().await, Receiver::start(200).await);
-    let poisoned = subscribe(&site, &receiver.url).await;
-    let body = json!({"name": "all", "url": receiver.url, "events": ["*"]});
-    site.admin("POST /api/backend/webhooks").json(body).expect(201).await;
-    site.database.run(format!("update cms_webhook_subscriptions set url = 'http://[::' where id = {poisoned}")).await;
-    let mut change = site.cms.change(cms_core::Actor::System).await.unwrap();
-    for name in ["form.submitted\r\nx-evil: 1", "form\0", ""] {
-        assert_eq!(change.emit(name, json!({})).await.unwrap_err().code().as_str(), "validation_failed");
-    }
-    change.emit("form.submitted", json!({"text": "x".repeat(5 << 20)})).await.unwrap();
-    change.emit("shop.größe_geändert", json!({})).await.unwrap();
-    change.commit().await.unwrap();
-    let mut worker = site.cms.webhooks().worker();
-    for _ in 0..5 {
-        worker.step().await.unwrap();
-    }
-    let mut arrived: Vec<_> =
-        receiver.deliveries().iter().map(|d| (d.headers["x-webhook-event"].clone(), d.body.len() >> 20)).collect();
-    arrived.sort();
-    assert_eq!(arrived, [("form.submitted".to_owned(), 5), ("shop.gr%C3%B6%C3%9Fe_ge%C3%A4ndert".to_owned(), 0)]);
-    assert_eq!(by_status(&site).await, BTreeMap::from([("delivered".to_owned(), 2), ("retry".to_owned(), 1)]));
-    let log = site.admin(&format!("GET /api/backend/webhooks/deliveries?subscription={poisoned}")).expect(200).await.data();
-    assert_eq!((log.as_array().unwrap().len(), &log[0]["status"]), (1, &json!("refused_address")), "one attempt, no loop");
-}
-
-/// A served site with a webhook for items, its key, and the variables that let it deliver here.
-async fn served(database: &TestDatabase, receiver: &Receiver, variables: &[(&str, &str)]) -> (Served, String) {
-    process::run(database, &["init"]);
-    let made: Json =
-        serde_json::from_str(&process::run(database, &["--json", "keys", "create", "--name", "test", "--right", "*"])).unwrap();
-    let key = made["data"]["key"].as_str().unwrap().to_owned();
-    let variables: Vec<_> = OPEN.iter().chain(variables).copied().collect();
-    let served = Served::start_with(database, "warn", &variables);
-    let body = json!({"name": "test", "url": receiver.url, "events": ["item.settings.created"]});
-    served.client(&key).send(cms_http::client::Ask::post("/api/backend/webhooks").json(&body)).await.unwrap();
-    (served, key)
-}
-
-async fn write(served: &Served, key: &str, from: usize, count: usize) {
-    let client = served.client(key);
-    for n in from..from + count {
-        let body = json!({"name": format!("s{n}"), "value": n});
-        client.send(cms_http::client::Ask::post("/api/backend/item").query("table", "settings").json(&body)).await.unwrap();
-    }
-}
-
-/// 21: SIGTERM under load ends in time, with nothing left half-way.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stop_under_load_leaves_nothing_half_way() {
-    let slow = Receiver::scripted(|_, _| Answer::After(Duration::from_millis(20), 200));
-    let (database, receiver) = (TestDatabase::new().await, slow.await);
-    let (running, key) = served(&database, &receiver, &[]).await;
-    write(&running, &key, 0, 100).await;
-    let (code, log) = running.terminate();
-    assert_eq!(code, Some(0), "{log}");
-    assert_eq!(database.count("select count(*) from cms_webhook_queue where status = 'sending'").await, 0);
-    let waiting = database.count("select count(*) from cms_webhook_queue where status in ('pending', 'retry')").await;
-    assert_eq!(receiver.count() as i64 + waiting, 100);
-}
-
-/// 4, with processes: the resident worker and two cron runs at once.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn cron_runs_beside_the_resident_worker_double_nothing() {
-    let (database, receiver) = (TestDatabase::new().await, Receiver::start(200).await);
-    let (running, key) = served(&database, &receiver, &[]).await;
-    let cron = |database: &TestDatabase| {
-        let mut command = process::command(database, &["process-webhooks", "--time-limit=25"]);
-        command.envs(OPEN).stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap()
-    };
-    let mut runs = Vec::new();
-    for round in 0..4 {
-        write(&running, &key, round * 50, 50).await;
-        runs.push(cron(&database));
-    }
-    for run in &mut runs {
-        assert!(run.wait().unwrap().success());
-    }
-    let began = Instant::now();
-    while receiver.count() < 200 {
-        assert!(began.elapsed() < Duration::from_secs(30), "{} of 200", receiver.count());
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    running.terminate();
-    assert_eq!((receiver.count(), arrivals(&[&receiver]).len()), (200, 200));
-}
-
-/// A job whose event is gone fails like any other attempt; its lane goes on.
-#[tokio::test]
-async fn a_job_without_its_event_ends() {
-    let (site, receiver) = (site().await, Receiver::start(200).await);
-    subscribe(&site, &receiver.url).await;
-    raise(&site, 1).await;
-    site.database.run("delete from cms_events".to_owned()).await;
-    raise(&site, 1).await;
-    let mut worker = site.cms.webhooks().worker();
-    let settled = worker.step().await.unwrap();
-    assert_eq!((settled.delivered, settled.retried, receiver.count()), (1, 1, 1));
-    assert_eq!(site.database.count("select count(*) from cms_webhook_deliveries where outcome = 'event'").await, 1);
 }

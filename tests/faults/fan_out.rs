@@ -14,6 +14,8 @@ use crate::{
 /// What the caller may wait, and what all deliveries may take.
 const CALLER: Duration = Duration::from_millis(100);
 const ALL: Duration = Duration::from_secs(60);
+/// Events before anything is killed.
+const EVENTS: usize = 3;
 
 pub async fn run(run: Arc<Run>) -> Vec<Finding> {
     let lab = Lab::new(&run, |_, _| Answer::Status(200)).await;
@@ -23,14 +25,20 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
     let client = served.client(&lab.key);
     // The first call pays for the connection: it is refused and raises nothing.
     let _ = client.send(cms_http::client::Ask::get("/api/backend/item").query("table", "settings")).await;
-    let began = Instant::now();
-    post(&client, "one").await.unwrap();
-    let caller = began.elapsed();
-    let took = delivered(&lab, began).await;
+    let (mut waits, mut took) = (Vec::new(), None);
+    for n in 0..EVENTS {
+        let began = Instant::now();
+        post(&client, &format!("one{n}")).await.unwrap();
+        waits.push(began.elapsed());
+        took = delivered(&lab, began).await;
+    }
+    waits.sort_unstable();
+    let caller = waits[EVENTS / 2];
+    let shown: Vec<_> = waits.iter().map(|wait| format!("{:.0}", wait.as_secs_f64() * 1000.0)).collect();
     let mut findings = vec![
         Finding::new(
-            format!("the caller waits ≤ {} ms, {subscriptions} jobs are queued meanwhile", CALLER.as_millis()),
-            format!("{:.0} ms", caller.as_secs_f64() * 1000.0),
+            format!("the caller waits ≤ {} ms while {subscriptions} jobs are queued (median of {EVENTS})", CALLER.as_millis()),
+            format!("{} ms", shown.join(", ")),
             caller <= CALLER,
         ),
         Finding::new(
@@ -44,7 +52,7 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
     tokio::time::sleep(caller / 2).await;
     served.kill();
     let acknowledged = writing.await.unwrap().is_ok();
-    let queued = lab.jobs("'pending', 'retry', 'sending', 'delivered'").await - subscriptions;
+    let queued = lab.jobs("'pending', 'retry', 'sending', 'delivered'").await - EVENTS * subscriptions;
     findings.push(Finding::new(
         "killed during the write: all jobs or none",
         format!("{queued} queued, {}", if acknowledged { "acknowledged" } else { "cut off" }),
@@ -60,7 +68,7 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
     served.kill();
     let _served = lab.serve(&[], &[]);
     let took = lab.delivered_within(ALL + LEASE).await;
-    let jobs = subscriptions + queued + subscriptions;
+    let jobs = (EVENTS + 1) * subscriptions + queued;
     let (arrived, duplicates) = lab.record.jobs_and_duplicates();
     let twice = lab
         .count("select count(*) from (select q.event_id from cms_webhook_queue q group by q.event_id, q.subscription_id having count(*) > 1) t")

@@ -27,8 +27,8 @@ const TESTS: &[(u8, &str, &[&str])] = &[
         12,
         "poison: names, secrets, bodies that cannot be sent (in process)",
         &[
-            "webhook_faults::a_secret_that_cannot_be_opened_stops_only_its_lane",
-            "webhook_faults::poison_fails_with_a_reason_and_stops_only_its_lane",
+            "webhook_faults::poison::a_secret_that_cannot_be_opened_stops_only_its_lane",
+            "webhook_faults::poison::poison_fails_with_a_reason_and_stops_only_its_lane",
         ],
     ),
     (

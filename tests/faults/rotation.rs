@@ -1,6 +1,7 @@
 //! 19: the secret is replaced again and again while deliveries go out.
 
 use std::{
+    collections::BTreeSet,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -26,6 +27,11 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
     vec![
         Finding::equal("deliveries signed with no secret of the subscription", at_once.unsigned + with_grace.unsigned, 0),
         Finding::new(
+            format!("secrets that signed, of {}: more than half", ROTATIONS + 1),
+            at_once.used.len(),
+            at_once.used.len() > ROTATIONS / 2,
+        ),
+        Finding::new(
             format!("{ROTATIONS} rotations during {} deliveries: an old secret signs no later than {SLACK_MS} ms", at_once.count),
             format!("{} ms at most", at_once.late_ms),
             at_once.late_ms <= SLACK_MS,
@@ -42,6 +48,7 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
 struct Rotated {
     count: usize,
     unsigned: usize,
+    used: BTreeSet<usize>,
     /// The longest time for which a secret signed after it had been replaced.
     late_ms: i64,
     /// Deliveries after the first rotation, and those of them that two secrets have signed.
@@ -58,7 +65,7 @@ async fn rotated(run: &Run, grace_s: i64) -> Rotated {
     let _served = lab.serve(&[], &[]);
     for _ in 0..ROTATIONS {
         lab.emit(EVENT, jobs / ROTATIONS).await;
-        tokio::time::sleep(Duration::from_millis(40)).await;
+        tokio::time::sleep(Duration::from_millis(120)).await;
         let mut change = lab.cms.change(Actor::Operator).await.unwrap();
         let (_, secret) = lab.cms.webhooks().rotate_secret(&mut change, id, grace_s).await.unwrap();
         change.commit().await.unwrap();
@@ -76,6 +83,7 @@ async fn rotated(run: &Run, grace_s: i64) -> Rotated {
             seen.unsigned += 1;
             continue;
         };
+        seen.used.insert(*newest);
         seen.late_ms = seen.late_ms.max(arrival.at.saturating_sub(secrets[*newest].1));
         seen.rotated += usize::from(*newest > 0);
         seen.both += usize::from(*newest > 0 && signed.len() == 2);
