@@ -22,7 +22,7 @@ pub(super) struct Ended {
     pub(super) row: Claimed,
     pub(super) attempt: Attempt,
     /// The place of a quick attempt, which is free again when the attempt is written down: so few are sent twice when the worker dies.
-    pub(super) place: Option<Arc<()>>,
+    pub(super) _place: Option<Arc<()>>,
 }
 
 /// What became of the attempts of one transaction.
@@ -47,7 +47,7 @@ pub(super) async fn settle(cms: &Cms, ended: &mut [Ended]) -> Result<Settled> {
     let arrived: Vec<_> = successes.iter().map(|ended| arrived(ended)).collect();
     let ours = groups::delivered(&mut change, &arrived).await?;
     settled.delivered += ours.len() as u64;
-    for Ended { subscription, row, attempt } in successes.into_iter().filter(|ended| !ours.contains(&ended.row.id)) {
+    for Ended { subscription, row, attempt, .. } in successes.into_iter().filter(|ended| !ours.contains(&ended.row.id)) {
         settled.lost += 1;
         log(&mut change, *subscription, row, attempt, false).await?;
     }
@@ -89,7 +89,7 @@ struct Failure {
 async fn settle_lane(change: &mut Change, lane: &[Ended], settled: &mut Settled) -> Result<()> {
     let mut failures = Vec::with_capacity(lane.len());
     let mut opened = false;
-    for Ended { subscription, row, attempt } in lane {
+    for Ended { subscription, row, attempt, .. } in lane {
         if attempt.is_success() {
             queue::succeeded(change, *subscription, row).await?;
             failures.push(None);
@@ -105,7 +105,7 @@ async fn settle_lane(change: &mut Change, lane: &[Ended], settled: &mut Settled)
         }
         failures.push(counted.map(|(_, active, max_retries)| Failure { error, active, max_retries }));
     }
-    for (Ended { subscription, row, attempt }, failure) in
+    for (Ended { subscription, row, attempt, .. }, failure) in
         lane.iter().zip(failures).filter(|(ended, _)| !ended.attempt.is_success())
     {
         let ours = match failure.map(|failure| (retry::wait_ms(row.retry_count, failure.max_retries), failure)) {

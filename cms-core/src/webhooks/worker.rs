@@ -224,5 +224,5 @@ async fn attempt(cms: &Cms, task: Task, place: Arc<()>) -> Ended {
         }
         Err(why) => Attempt::unsendable(&why),
     };
-    Ended { subscription, row, attempt, place }
+    Ended { subscription, row, attempt, _place: place }
 }
