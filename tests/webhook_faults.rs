@@ -1,5 +1,6 @@
 //! Faults of the delivery: the table in docs/faults.md. Real processes and real kills where it says so.
 
+mod ahead;
 mod poison;
 mod processes;
 

@@ -20,8 +20,8 @@ pub(crate) mod sql {
     }
 }
 
-/// Tables whose content every process keeps in memory: other processes are woken when they change.
-pub(crate) const FOLLOWED: [&str; 2] = ["origins", "cache"];
+/// Tables whose content processes keep in memory: other processes are woken when they change.
+pub(crate) const FOLLOWED: [&str; 3] = ["origins", "cache", "webhook_subscriptions"];
 
 /// On whose behalf a change is made; the audit log keeps it.
 #[derive(Clone, Debug, PartialEq, Eq)]

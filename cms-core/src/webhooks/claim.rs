@@ -1,4 +1,4 @@
-//! Taking jobs out of the queue: a few of each lane, for the time of a lease.
+//! Taking jobs out of the queue, for the time of a lease, and giving back what was not begun.
 
 use std::sync::Arc;
 
@@ -6,6 +6,7 @@ use zeroize::Zeroizing;
 
 use super::{
     WebhookSecret,
+    ahead::Moment,
     sql::{
         groups,
         queue::{self, Claimed, Lane},
@@ -13,7 +14,7 @@ use super::{
     },
     subscriptions::{header_place, secret_place},
 };
-use crate::{Actor, Cms, Result, settings::Secret};
+use crate::{Change, Cms, Result, settings::Secret};
 
 /// How long a claimed row belongs to its worker; longer than any attempt.
 pub(super) const LEASE_MS: i64 = 30_000;
@@ -37,40 +38,56 @@ pub(super) struct Task {
     pub(super) target: Result<Arc<Target>, Arc<str>>,
     pub(super) subscription: i64,
     pub(super) row: Claimed,
+    pub(super) claimed: Moment,
 }
 
-/// Claims up to `free` jobs, `room` of a lane at most; those of the lane that was served least recently first.
-pub(super) async fn claim(cms: &Cms, free: usize, room: i64) -> Result<Vec<Task>> {
-    if free == 0 || !queue::is_due(cms.db(), cms.clock().now()).await? {
-        return Ok(Vec::new());
-    }
-    let mut change = cms.change(Actor::System).await?;
-    let now = change.now();
+/// Claims up to `free` jobs, of each lane as many as there is `room` for; those of the lane that was served least recently first. The
+/// change has locked claims.
+pub(super) async fn claim(
+    cms: &Cms,
+    change: &mut Change,
+    free: usize,
+    epoch: i64,
+    most: i64,
+    room: impl Fn(&Lane) -> i64,
+) -> Result<Vec<Task>> {
+    let claimed = Moment { now: change.now(), epoch };
     let mut left = i64::try_from(free).unwrap_or(i64::MAX);
-    change.lock_claims().await?;
-    let returned = queue::reclaim(&mut change).await?;
+    let returned = queue::reclaim(change).await?;
     if returned > 0 {
         tracing::warn!(returned, "jobs whose worker died or was too slow are due again");
     }
-    let mut lanes = queue::lanes(&mut change, LANES.min(left), room).await?;
+    let lanes = queue::lanes(change, LANES.min(left), most).await?;
     // Everybody gets one before anybody gets many.
     let share = left / i64::try_from(lanes.len().max(1)).unwrap_or(1);
-    for lane in &mut lanes {
-        lane.room = lane.room.min(share.max(1)).min(left);
-        left -= lane.room;
+    let mut rooms = Vec::with_capacity(lanes.len());
+    for lane in &lanes {
+        let room = room(lane).min(share.max(1)).min(left);
+        left -= room;
+        rooms.push((lane.id, room));
     }
     // As everywhere: the subscriptions first, then their rows.
-    groups::serve(&mut change, &lanes).await?;
-    let mut claimed = groups::claim(&mut change, &lanes, now + LEASE_MS).await?;
+    groups::serve(change, &rooms).await?;
+    let mut rows = groups::claim(change, &rooms, claimed.now + LEASE_MS).await?;
     let mut tasks = Vec::new();
     for lane in lanes {
         let subscription = lane.id;
-        let rows = claimed.remove(&subscription).unwrap_or_default();
+        let rows = rows.remove(&subscription).unwrap_or_default();
         let target = open(cms, lane).map(Arc::new).map_err(|error| Arc::from(error.to_string()));
-        tasks.extend(rows.into_iter().map(|row| Task { target: target.clone(), subscription, row }));
+        tasks.extend(rows.into_iter().map(|row| Task { target: target.clone(), subscription, row, claimed }));
     }
-    change.commit().await?;
     Ok(tasks)
+}
+
+/// Gives jobs back that were not begun: they wait as before, or as their subscription says by now. The change has locked claims.
+pub(super) async fn give_back(change: &mut Change, tasks: &[Task]) -> Result<()> {
+    for lane in tasks.chunk_by(|a, b| a.subscription == b.subscription) {
+        let active = subscriptions::lock(change, lane[0].subscription).await?.is_some_and(|subscription| subscription.active);
+        for task in lane {
+            queue::give_back(change, &task.row, active).await?;
+        }
+    }
+    Ok(())
 }
 
 /// The lane with its secrets opened.

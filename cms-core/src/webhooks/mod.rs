@@ -6,7 +6,7 @@
 //! messages       events that were recorded
 //! subscriptions  who is told of what, and where
 //! sql/enqueue    one row for each who listens, in the transaction of the event
-//! worker         claim (lane, lease) → request (sign) → send (guarded) → settle (fenced, breaker, log)
+//! worker         claim (lane, lease) → ahead (waits) → request (sign) → send (guarded) → settle (fenced, breaker, log)
 //! deliveries     what was sent and what waits, for people
 //! metrics        what is watched
 //! explain        who would be told of an event, and what
@@ -14,6 +14,7 @@
 //! ```
 
 mod address;
+mod ahead;
 mod breaker;
 mod catalogue;
 mod claim;

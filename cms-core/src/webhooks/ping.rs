@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{
     Webhooks, claim, request,
-    sql::queue::{self, Claimed},
+    sql::queue::{self, Claimed, Event},
 };
 use crate::{Code, Error, Result, clock};
 
@@ -39,7 +39,8 @@ impl Webhooks<'_> {
         let data = serde_json::json!({"subscription": {"id": id}});
         let created_at = clock::rfc3339(self.0.clock().now());
         let body = serde_json::json!({"id": event_id, "event": PING, "created_at": created_at, "data": data}).to_string();
-        let row = Claimed { id: 0, event_id, retry_count: 0, lease_token: 0, event: PING.to_owned(), body };
+        let event = Event { id: event_id, name: PING.to_owned(), body: body.into() };
+        let row = Claimed { id: 0, retry_count: 0, lease_token: 0, event: event.into() };
         let request = request::build(self.0, &target, &row);
         let attempt = self.0.sender().post(&target.url, request.headers, request.body).await;
         Ok(Pinged {

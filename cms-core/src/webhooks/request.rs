@@ -1,5 +1,7 @@
 //! What an attempt sends. Signed anew at every attempt, with the time of the attempt.
 
+use bytes::Bytes;
+
 use super::{
     claim::Target,
     sign::{hex_signature, standard_signature},
@@ -10,29 +12,29 @@ use crate::Cms;
 /// Headers in the order in which they are written, and the body as it was queued.
 pub(super) struct Request {
     pub(super) headers: Vec<(String, String)>,
-    pub(super) body: String,
+    pub(super) body: Bytes,
 }
 
 pub(super) fn build(cms: &Cms, target: &Target, row: &Claimed) -> Request {
     let now = cms.clock().now();
-    let (seconds, body) = (now / 1000, row.body.as_bytes());
+    let (seconds, body) = (now / 1000, &row.event.body);
     let old = target.old_secret.as_ref().filter(|(_, until)| *until > now).map(|(secret, _)| secret);
     // During a grace the receiver may have either secret.
     let standard: Vec<_> = [Some(&target.secret), old]
         .into_iter()
         .flatten()
-        .filter_map(|secret| standard_signature(secret.expose(), &row.event_id, seconds, body))
+        .filter_map(|secret| standard_signature(secret.expose(), &row.event.id, seconds, body))
         .collect();
     let marks = Marks {
         delivery: &row.id.to_string(),
-        id: &row.event_id,
+        id: &row.event.id,
         timestamp: &seconds.to_string(),
         simple: &hex_signature(target.secret.expose(), body),
         standard: &standard.join(" "),
     };
-    let mut headers = headers(cms, &row.event, &marks);
+    let mut headers = headers(cms, &row.event.name, &marks);
     headers.extend(target.custom_headers.iter().map(|(name, value)| (name.clone(), value.to_string())));
-    Request { headers, body: row.body.clone() }
+    Request { headers, body: body.clone() }
 }
 
 /// What differs from attempt to attempt.

@@ -2,6 +2,7 @@
 
 use std::{error::Error as _, fmt, net::SocketAddr, sync::Arc, time::Duration};
 
+use bytes::Bytes;
 use data_encoding::BASE64;
 use reqwest::{
     Client, Url,
@@ -118,7 +119,7 @@ impl Sender {
         tokio::time::timeout(LOOK_UP, self.guard.addresses(name.to_owned())).await.map_err(late)?.map(drop)
     }
 
-    pub(super) async fn post(&self, url: &str, headers: Vec<(String, String)>, body: String) -> Attempt {
+    pub(super) async fn post(&self, url: &str, headers: Vec<(String, String)>, body: Bytes) -> Attempt {
         let began = Instant::now();
         let mut attempt = match tokio::time::timeout(self.timeout, self.exchange(url, headers, body)).await {
             Ok(attempt) => attempt,
@@ -128,7 +129,7 @@ impl Sender {
         attempt
     }
 
-    async fn exchange(&self, url: &str, headers: Vec<(String, String)>, body: String) -> Attempt {
+    async fn exchange(&self, url: &str, headers: Vec<(String, String)>, body: Bytes) -> Attempt {
         let url = match self.rule().check_url(url) {
             Ok(url) => url,
             Err(why) => return Attempt::failed("refused_address", why),

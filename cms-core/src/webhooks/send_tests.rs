@@ -69,9 +69,9 @@ async fn both() -> (String, Arc<AtomicUsize>, Arc<AtomicUsize>) {
 async fn a_name_that_turns_inward_is_not_dialled_again() {
     let (url, allowed, forbidden) = both().await;
     let sender = sender(vec![Ok(vec!["127.0.0.2"]), Ok(vec!["127.0.0.1"])]);
-    assert_eq!(sender.post(&url, Vec::new(), String::new()).await.code(), "delivered");
+    assert_eq!(sender.post(&url, Vec::new(), Bytes::new()).await.code(), "delivered");
     for _ in 0..3 {
-        let attempt = sender.post(&url, Vec::new(), String::new()).await;
+        let attempt = sender.post(&url, Vec::new(), Bytes::new()).await;
         assert_eq!(attempt.code(), "refused_address");
         assert!(attempt.message().contains("127.0.0.1 is not delivered to: loopback"), "{}", attempt.message());
     }
@@ -84,7 +84,7 @@ async fn a_mixed_answer_is_refused_as_a_whole() {
     for answer in
         [vec!["127.0.0.2", "127.0.0.1"], vec!["127.0.0.1", "127.0.0.2"], vec!["127.0.0.2", "::1"], vec!["169.254.169.254"]]
     {
-        assert_eq!(sender(vec![Ok(answer)]).post(&url, Vec::new(), String::new()).await.code(), "refused_address");
+        assert_eq!(sender(vec![Ok(answer)]).post(&url, Vec::new(), Bytes::new()).await.code(), "refused_address");
     }
     assert_eq!((allowed.load(Ordering::SeqCst), forbidden.load(Ordering::SeqCst)), (0, 0));
 }
@@ -93,7 +93,7 @@ async fn a_mixed_answer_is_refused_as_a_whole() {
 async fn names_that_are_not_found_have_a_code_of_their_own() {
     let unknown = || Err(std::io::Error::new(std::io::ErrorKind::NotFound, "no such name"));
     for answer in [unknown(), Ok(Vec::new())] {
-        let attempt = sender(vec![answer]).post("http://hooks.example/secret-path?t=1", Vec::new(), String::new()).await;
+        let attempt = sender(vec![answer]).post("http://hooks.example/secret-path?t=1", Vec::new(), Bytes::new()).await;
         assert_eq!(attempt.code(), "dns");
         assert!(!attempt.message().contains("secret-path"), "{}", attempt.message());
     }
@@ -120,6 +120,6 @@ async fn names_are_looked_up_before_anything_is_sent() {
 #[tokio::test]
 async fn a_server_without_tls_is_told_apart() {
     let (url, ..) = both().await;
-    let attempt = sender(vec![Ok(vec!["127.0.0.2"])]).post(&url.replace("http:", "https:"), Vec::new(), String::new()).await;
+    let attempt = sender(vec![Ok(vec!["127.0.0.2"])]).post(&url.replace("http:", "https:"), Vec::new(), Bytes::new()).await;
     assert_eq!(attempt.code(), "tls", "{}", attempt.message());
 }

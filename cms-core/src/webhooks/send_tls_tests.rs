@@ -74,7 +74,7 @@ async fn only_a_trusted_certificate_of_that_name_will_do() {
         (&trusting, "127.0.0.1", "tls"),
         (&public, "hooks.example", "tls"),
     ] {
-        let attempt = sender.post(&format!("https://{host}:{port}/"), Vec::new(), "{}".to_owned()).await;
+        let attempt = sender.post(&format!("https://{host}:{port}/"), Vec::new(), Bytes::from("{}")).await;
         assert_eq!(attempt.code(), code, "{host}: {}", attempt.message());
     }
 }
@@ -89,7 +89,7 @@ async fn a_server_of_another_time_is_told_apart() {
     let closing = listen(|mut stream| drop(stream.read(&mut [0; 1024])));
     let sender = sender(RootCertStore::empty());
     for (port, code) in [(old, "tls"), (closing, "connect")] {
-        let attempt = sender.post(&format!("https://hooks.example:{port}/"), Vec::new(), "{}".to_owned()).await;
+        let attempt = sender.post(&format!("https://hooks.example:{port}/"), Vec::new(), Bytes::from("{}")).await;
         assert_eq!(attempt.code(), code, "{}", attempt.message());
     }
 }
@@ -107,6 +107,6 @@ async fn a_reply_that_breaks_off_is_a_failure() {
         }
     });
     let attempt =
-        sender(RootCertStore::empty()).post(&format!("http://hooks.example:{port}/"), Vec::new(), "{}".to_owned()).await;
+        sender(RootCertStore::empty()).post(&format!("http://hooks.example:{port}/"), Vec::new(), Bytes::from("{}")).await;
     assert_eq!(attempt.code(), "protocol", "{}", attempt.message());
 }

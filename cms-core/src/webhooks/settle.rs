@@ -11,7 +11,7 @@ use super::{
         subscriptions,
     },
 };
-use crate::{Actor, AuditEntry, Change, Cms, Result};
+use crate::{AuditEntry, Change, Result, clock::Millis};
 
 /// After a failure the next attempt of a lane begins no earlier than this after the last one ended.
 const SPACING_MS: i64 = 1000;
@@ -21,8 +21,9 @@ pub(super) struct Ended {
     pub(super) subscription: i64,
     pub(super) row: Claimed,
     pub(super) attempt: Attempt,
+    pub(super) begun: Millis,
     /// The place of a quick attempt, which is free again when the attempt is written down: so few are sent twice when the worker dies.
-    pub(super) _place: Option<Arc<()>>,
+    pub(super) place: Option<Arc<()>>,
 }
 
 /// What became of the attempts of one transaction.
@@ -38,20 +39,18 @@ pub struct Settled {
     pub lost: u64,
 }
 
-pub(super) async fn settle(cms: &Cms, ended: &mut [Ended]) -> Result<Settled> {
+pub(super) async fn settle(change: &mut Change, ended: &mut [Ended]) -> Result<Settled> {
     ended.sort_by_key(|ended| (ended.subscription, ended.row.id));
     let mut settled = Settled::default();
-    let mut change = cms.change(Actor::System).await?;
-    settle_failing(&mut change, ended, &mut settled).await?;
+    settle_failing(change, ended, &mut settled).await?;
     let successes: Vec<_> = ended.iter().filter(|ended| ended.attempt.is_success()).collect();
     let arrived: Vec<_> = successes.iter().map(|ended| arrived(ended)).collect();
-    let ours = groups::delivered(&mut change, &arrived).await?;
+    let ours = groups::delivered(change, &arrived).await?;
     settled.delivered += ours.len() as u64;
     for Ended { subscription, row, attempt, .. } in successes.into_iter().filter(|ended| !ours.contains(&ended.row.id)) {
         settled.lost += 1;
-        log(&mut change, *subscription, row, attempt, false).await?;
+        log(change, *subscription, row, attempt, false).await?;
     }
-    change.commit().await?;
     Ok(settled)
 }
 

@@ -244,6 +244,8 @@ impl Webhooks<'_> {
     /// # Errors
     /// `not_found`.
     pub async fn delete(&self, change: &mut Change, id: i64) -> Result<()> {
+        // It locks rows that are being settled, and a worker settles and claims in one change.
+        change.lock_claims().await?;
         subscriptions::lock(change, id).await?.ok_or_else(|| not_found(id))?;
         subscriptions::delete(change, id).await?;
         record(change, "delete", id, &[]).await

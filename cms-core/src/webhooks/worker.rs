@@ -3,10 +3,14 @@
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures_util::FutureExt as _;
-use tokio::{sync::watch, task::JoinSet};
+use tokio::{
+    sync::watch,
+    task::{JoinError, JoinSet},
+};
 
 use super::{
-    claim::{ROOM, Task, claim},
+    ahead::{Ahead, Moment},
+    claim::{ROOM, Task, claim, give_back},
     request,
     send::Attempt,
     settle::{Ended, Settled, settle},
@@ -36,6 +40,7 @@ pub struct Worker {
     looked_at: Option<i64>,
     /// Attempts that have ended and are not written down yet.
     ended: Vec<Ended>,
+    ahead: Ahead,
 }
 
 /// Why [`Worker::run`] came to its end.
@@ -49,26 +54,23 @@ pub enum Until {
 
 impl Worker {
     pub(super) fn new(cms: &Cms) -> Self {
-        Self { cms: cms.clone(), under_way: JoinSet::new(), young: Arc::new(()), looked_at: None, ended: Vec::new() }
+        Self {
+            cms: cms.clone(),
+            under_way: JoinSet::new(),
+            young: Arc::new(()),
+            looked_at: None,
+            ended: Vec::new(),
+            ahead: Ahead::default(),
+        }
     }
 
-    /// Claims what is due, as far as there is room, and begins the attempts. Returns how many.
+    /// Writes down what has ended, claims what is due as far as there is room, and begins attempts. Returns how many began.
     ///
     /// # Errors
-    /// `unavailable` when the database cannot be reached.
+    /// `unavailable` when the database cannot be reached; what has ended is kept for the next call.
     pub async fn claim(&mut self) -> Result<usize> {
         self.put_right().await?;
-        let places = self.cms.settings().webhooks.concurrency;
-        let (all, young) = (self.under_way.len() + self.ended.len(), Arc::strong_count(&self.young) - 1);
-        let free = places.saturating_sub(young).min((places * SLOW).saturating_sub(all));
-        // When it gets crowded, nobody has more than one.
-        let tasks = claim(&self.cms, free, if all < places * SLOW / 2 { ROOM } else { 1 }).await?;
-        let count = tasks.len();
-        for task in tasks {
-            let (cms, place) = (self.cms.clone(), self.young.clone());
-            self.under_way.spawn(async move { attempt(&cms, task, place).await });
-        }
-        Ok(count)
+        Ok(self.turn(true).await?.1)
     }
 
     /// Rows wait as their subscription says: held or not. An event that was queued while it changed may have missed that.
@@ -94,36 +96,86 @@ impl Worker {
         Ok(())
     }
 
+    /// What has ended is written down, what does not begin here is given back, what is due is claimed: all in one change. Returns what
+    /// became of attempts, and how many began. When it fails, what has ended is kept for the next turn.
+    async fn turn(&mut self, claims: bool) -> Result<(Settled, usize)> {
+        while self.ended.len() < BATCH
+            && let Some(joined) = self.under_way.try_join_next()
+        {
+            self.note(joined);
+        }
+        let moment = self.moment();
+        self.ahead.withdraw(Some(moment));
+        let (free, most) = self.room();
+        let gives_back = !self.ahead.back().is_empty();
+        let claims = claims && free > 0 && (gives_back || queue::is_due(self.cms.db(), moment.now).await?);
+        if self.ended.is_empty() && !gives_back && !claims {
+            return Ok((Settled::default(), 0));
+        }
+        let mut change = self.cms.change(Actor::System).await?;
+        if gives_back || claims {
+            change.lock_claims().await?;
+        }
+        let settled = settle(&mut change, &mut self.ended).await?;
+        give_back(&mut change, self.ahead.back()).await?;
+        let mut tasks = Vec::new();
+        if claims {
+            tasks = claim(&self.cms, &mut change, free, moment.epoch, most, |lane| self.ahead.room(lane, most)).await?;
+        }
+        change.commit().await?;
+        self.ended.clear();
+        self.ahead.given_back();
+        self.cms.delivered().note(&settled);
+        let tasks = self.ahead.add(tasks);
+        let begun = tasks.len();
+        tasks.into_iter().for_each(|task| self.begin(task));
+        Ok((settled, begun))
+    }
+
+    fn moment(&self) -> Moment {
+        Moment { now: self.cms.clock().now(), epoch: self.cms.db().epochs().of("webhook_subscriptions") }
+    }
+
+    /// How many jobs may be claimed once that has been written down what has ended, and how many of a lane. Those that wait have a place
+    /// already.
+    fn room(&self) -> (usize, i64) {
+        let places = self.cms.settings().webhooks.concurrency;
+        let waiting = self.ahead.waiting();
+        let all = self.under_way.len() + waiting;
+        let settling = self.ended.iter().filter(|ended| ended.place.is_some()).count();
+        let young = Arc::strong_count(&self.young) - 1 - settling + waiting;
+        let free = places.saturating_sub(young).min((places * SLOW).saturating_sub(all));
+        // When it gets crowded, nobody has more than one.
+        (free, if all < places * SLOW / 2 { ROOM } else { 1 })
+    }
+
+    fn begin(&mut self, task: Task) {
+        let (cms, place) = (self.cms.clone(), self.young.clone());
+        self.under_way.spawn(async move { attempt(&cms, task, place).await });
+    }
+
+    /// An attempt has ended; the next of its lane begins.
+    fn note(&mut self, joined: Result<Ended, JoinError>) {
+        let Ok(ended) = joined else { return };
+        let moment = self.moment();
+        self.ahead.end(&ended, moment.now);
+        if let Some(task) = self.ahead.next(ended.subscription, moment) {
+            self.begin(task);
+        }
+        self.ended.push(ended);
+    }
+
     /// Waits for an attempt to end, and a moment for others. Nothing is lost when this is given up half-way.
     async fn wait(&mut self) {
-        if let Some(ended) = self.under_way.join_next().await {
-            self.ended.extend(ended.ok());
+        if let Some(joined) = self.under_way.join_next().await {
+            self.note(joined);
             let others = async {
-                while let Some(ended) = self.under_way.join_next().await {
-                    self.ended.extend(ended.ok());
+                while let Some(joined) = self.under_way.join_next().await {
+                    self.note(joined);
                 }
             };
             let _ = tokio::time::timeout(GATHER, others).await;
         }
-    }
-
-    /// Writes down what has ended, in one transaction. None: nothing has.
-    ///
-    /// # Errors
-    /// `unavailable` when the database cannot be reached; the attempts are kept for the next call.
-    async fn settle(&mut self) -> Result<Option<Settled>> {
-        while self.ended.len() < BATCH
-            && let Some(ended) = self.under_way.try_join_next()
-        {
-            self.ended.extend(ended.ok());
-        }
-        if self.ended.is_empty() {
-            return Ok(None);
-        }
-        let settled = settle(&self.cms, &mut self.ended).await?;
-        self.ended.clear();
-        self.cms.delivered().note(&settled);
-        Ok(Some(settled))
     }
 
     /// Claims and settles once, until nothing is under way: for tests and for those who drive it themselves.
@@ -131,11 +183,11 @@ impl Worker {
     /// # Errors
     /// As [`Worker::claim`]; what has ended and could not be written down is kept for the next call.
     pub async fn step(&mut self) -> Result<Settled> {
-        let mut all = self.settle().await?.unwrap_or_default();
-        self.claim().await?;
+        self.put_right().await?;
+        let mut all = self.turn(true).await?.0;
         while !self.is_idle() {
             self.wait().await;
-            let settled = self.settle().await?.unwrap_or_default();
+            let (settled, _) = self.turn(false).await?;
             all.delivered += settled.delivered;
             all.retried += settled.retried;
             all.failed += settled.failed;
@@ -153,25 +205,20 @@ impl Worker {
                 self.finish().await;
                 return Until::Stopped;
             }
-            // First, because a claim may find leases at an end whose attempts have ended here.
-            if let Err(error) = self.settle().await {
-                tracing::warn!(%error, "deliveries were not written down; trying again");
-                tokio::time::sleep(POLL).await;
-            }
-            let claimed = match self.claim().await {
-                Ok(claimed) => claimed,
+            let begun = match self.claim().await {
+                Ok(begun) => begun,
                 Err(error) if cms.db().is_closed() => {
                     tracing::debug!(%error, "the site is closed");
                     return Until::Stopped;
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "the webhook queue cannot be read; trying again");
+                    tracing::warn!(%error, "the webhook queue cannot be read or written; trying again");
                     tokio::time::sleep(POLL).await;
                     continue;
                 }
             };
             // What is due may have to wait a moment after a failure.
-            if claimed == 0 && self.is_idle() && drain && matches!(queue::is_due(cms.db(), cms.clock().now()).await, Ok(false)) {
+            if begun == 0 && self.is_idle() && drain && matches!(queue::is_due(cms.db(), cms.clock().now()).await, Ok(false)) {
                 return Until::Drained;
             }
             tokio::select! {
@@ -185,34 +232,42 @@ impl Worker {
     }
 
     fn is_idle(&self) -> bool {
-        self.under_way.is_empty() && self.ended.is_empty()
+        self.under_way.is_empty() && self.ended.is_empty() && self.ahead.waiting() == 0 && self.ahead.back().is_empty()
     }
 
-    /// What cannot be written down in a few tries is sent again when its lease ends.
+    /// Gives back what was not begun, and waits for what was. What cannot be written down in a few tries is sent again when its lease
+    /// ends.
     async fn finish(&mut self) {
+        self.ahead.withdraw(None);
         let mut tries = 3;
-        while !self.is_idle() && tries > 0 {
-            self.wait().await;
-            if let Err(error) = self.settle().await {
+        loop {
+            if let Err(error) = self.turn(false).await {
                 tracing::warn!(%error, "deliveries were not written down");
                 tries -= 1;
                 tokio::time::sleep(POLL).await;
             }
+            if self.is_idle() || tries == 0 {
+                return;
+            }
+            self.wait().await;
         }
     }
 }
 
 async fn attempt(cms: &Cms, task: Task, place: Arc<()>) -> Ended {
     let mut place = Some(place);
-    let Task { target, subscription, row } = task;
+    let Task { target, subscription, row, .. } = task;
+    let begun = cms.clock().now();
     let _under_way = cms.delivered().begin();
     let attempt = match target {
-        Ok(_) if row.body.is_empty() => Attempt::without_event(),
+        Ok(_) if row.event.body.is_empty() => Attempt::without_event(),
         Ok(target) => {
-            let request = request::build(cms, &target, &row);
+            let sending = async {
+                let request = request::build(cms, &target, &row);
+                cms.sender().post(&target.url, request.headers, request.body).await
+            };
             // A fault of ours is a failure like any other, or the row would come back for ever.
-            let sending = AssertUnwindSafe(cms.sender().post(&target.url, request.headers, request.body)).catch_unwind();
-            let mut sending = std::pin::pin!(sending);
+            let mut sending = std::pin::pin!(AssertUnwindSafe(sending).catch_unwind());
             let sent = match tokio::time::timeout(QUICK, &mut sending).await {
                 Ok(sent) => sent,
                 Err(_) => {
@@ -224,5 +279,5 @@ async fn attempt(cms: &Cms, task: Task, place: Arc<()>) -> Ended {
         }
         Err(why) => Attempt::unsendable(&why),
     };
-    Ended { subscription, row, attempt, _place: place }
+    Ended { subscription, row, attempt, begun, place }
 }

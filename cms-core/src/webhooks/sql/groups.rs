@@ -1,10 +1,13 @@
 //! The statements of every delivery, for sixteen rows or lanes at a time: a statement costs more than what it does.
 //!
-//! A group that is not full is filled up with the id -1, which nothing has.
+//! A group that is not full is filled up with an id that nothing has: -1, or an empty one.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{BTreeSet, HashMap, HashSet},
+    sync::Arc,
+};
 
-use super::queue::{Claimed, Lane};
+use super::queue::{Claimed, Event};
 use crate::{
     Result, args,
     db::{Change, FromRow, Row, Value, statements},
@@ -36,16 +39,16 @@ macro_rules! due_of_all {
 statements! {
     SERVED = "update cms_webhook_subscriptions set served_at = $1 \
               where id in ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)";
+    /// What was cancelled meanwhile is left. That is written so that no index is searched for it: there may be many rows in such a state.
     CLAIM = concat!(
         "update cms_webhook_queue set status = 'sending', lease_until = $2, lease_token = lease_token + 1 where id in (",
         due_of_all!(
             "$3" "$4", "$5" "$6", "$7" "$8", "$9" "$10", "$11" "$12", "$13" "$14", "$15" "$16", "$17" "$18",
             "$19" "$20", "$21" "$22", "$23" "$24", "$25" "$26", "$27" "$28", "$29" "$30", "$31" "$32", "$33" "$34"
         ),
-        ") and status in ('pending', 'retry') and next_retry_at <= $1 returning id, event_id, retry_count, lease_token, \
-         coalesce((select e.name from cms_events e where e.id = cms_webhook_queue.event_id), ''), \
-         coalesce((select e.body from cms_events e where e.id = cms_webhook_queue.event_id), ''), subscription_id"
+        ") and status || '' in ('pending', 'retry') returning id, event_id, retry_count, lease_token, subscription_id"
     );
+    EVENTS = "select id, name, body from cms_events where id in ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)";
     FAILING = "select id from cms_webhook_subscriptions where failure_count > 0 \
                and id in ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)";
     /// Also when the lease is over, as long as nobody else has claimed the row: then it is delivered all the same.
@@ -72,12 +75,18 @@ pub(in crate::webhooks) struct Arrived<'a> {
     pub(in crate::webhooks) duration_ms: i64,
 }
 
-/// A claimed row and its lane.
-struct OfLane(i64, Claimed);
+/// A claimed row.
+struct Taken {
+    id: i64,
+    event_id: String,
+    retry_count: i64,
+    lease_token: i64,
+    lane: i64,
+}
 
-impl FromRow for OfLane {
+impl FromRow for Taken {
     fn from_row(row: &Row) -> Result<Self> {
-        Ok(Self(row.get(6)?, Claimed::from_row(row)?))
+        Ok(Self { id: row.get(0)?, event_id: row.get(1)?, retry_count: row.get(2)?, lease_token: row.get(3)?, lane: row.get(4)? })
     }
 }
 
@@ -90,28 +99,43 @@ fn filled<T>(first: Vec<Value>, group: &[T], of: impl Fn(&T) -> Vec<Value>, none
 }
 
 /// The lanes had their turn.
-pub(in crate::webhooks) async fn serve(change: &mut Change, lanes: &[Lane]) -> Result<()> {
-    for group in lanes.chunks(GROUP) {
-        change.run(SERVED, filled(args![change.now()], group, |lane| args![lane.id], args![-1])).await?;
+pub(in crate::webhooks) async fn serve(change: &mut Change, rooms: &[(i64, i64)]) -> Result<()> {
+    for group in rooms.chunks(GROUP) {
+        change.run(SERVED, filled(args![change.now()], group, |(lane, _)| args![*lane], args![-1])).await?;
     }
     Ok(())
 }
 
-/// Takes the oldest jobs of each lane, as many as it has room for. They are sorted by id in each lane.
+/// Takes the oldest jobs of each lane, at most so many. They are sorted by id in each lane.
 pub(in crate::webhooks) async fn claim(
     change: &mut Change,
-    lanes: &[Lane],
+    rooms: &[(i64, i64)],
     lease_until: i64,
 ) -> Result<HashMap<i64, Vec<Claimed>>> {
-    let mut claimed: HashMap<i64, Vec<Claimed>> = HashMap::new();
-    for group in lanes.chunks(GROUP) {
-        let args = filled(args![change.now(), lease_until], group, |lane| args![lane.id, lane.room], args![-1, 0]);
-        for OfLane(lane, row) in change.all(CLAIM, args).await? {
-            claimed.entry(lane).or_default().push(row);
-        }
+    let mut taken: Vec<Taken> = Vec::new();
+    for group in rooms.chunks(GROUP) {
+        let args = filled(args![change.now(), lease_until], group, |(lane, room)| args![*lane, *room], args![-1, 0]);
+        taken.extend(change.all(CLAIM, args).await?);
     }
-    claimed.values_mut().for_each(|rows| rows.sort_by_key(|row| row.id));
+    taken.sort_unstable_by_key(|row| row.id);
+    let events = events(change, taken.iter().map(|row| row.event_id.as_str()).collect()).await?;
+    let mut claimed: HashMap<i64, Vec<Claimed>> = HashMap::new();
+    for Taken { id, event_id, retry_count, lease_token, lane } in taken {
+        let event = events.get(&event_id).cloned().unwrap_or_else(|| Arc::new(Event::gone(event_id)));
+        claimed.entry(lane).or_default().push(Claimed { id, retry_count, lease_token, event });
+    }
     Ok(claimed)
+}
+
+/// Each event once, however many rows it has. Not as part of the claim: SQLite searches a whole table for what `returning` looks up.
+async fn events(change: &mut Change, ids: BTreeSet<&str>) -> Result<HashMap<String, Arc<Event>>> {
+    let ids: Vec<_> = ids.into_iter().collect();
+    let mut events = HashMap::with_capacity(ids.len());
+    for group in ids.chunks(GROUP) {
+        let found: Vec<Event> = change.all(EVENTS, filled(Vec::new(), group, |id| args![*id], args![""])).await?;
+        events.extend(found.into_iter().map(|event| (event.id.clone(), Arc::new(event))));
+    }
+    Ok(events)
 }
 
 /// Which of these subscriptions have failed last.
@@ -139,4 +163,32 @@ pub(in crate::webhooks) async fn delivered(change: &mut Change, arrived: &[Arriv
         ours.extend(found);
     }
     Ok(ours)
+}
+
+#[cfg(all(test, feature = "sqlite"))]
+mod tests {
+    use sqlx::AssertSqlSafe;
+
+    use super::*;
+    use crate::{Cms, settings::Settings};
+
+    /// However long the queue and the log of events are: every table is searched by the key of the row.
+    #[tokio::test]
+    async fn rows_are_found_by_their_keys() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut settings = Settings::default();
+        settings.dirs.data = folder.path().to_owned();
+        let cms = Cms::builder(settings).open().await.expect("opened");
+        let (mut found, keys) =
+            (0, ["INTEGER PRIMARY KEY", "cms_webhook_queue_due (subscription_id=? AND", "cms_events_1 (id=?)"]);
+        for sql in [SERVED, CLAIM, EVENTS, FAILING, DELIVERED, LOG_DELIVERED] {
+            let explained = AssertSqlSafe(format!("explain query plan {sql}"));
+            let plan: Vec<(i64, i64, i64, String)> = cms.db().all(explained, Vec::new()).await.expect("a plan");
+            for (.., step) in plan.iter().filter(|(.., step)| step.contains("cms_") || step.ends_with(" e")) {
+                assert!(keys.iter().any(|key| step.contains(key)), "{step}: {sql}");
+                found += 1;
+            }
+        }
+        assert!(found >= 20, "the claim of each lane, and the others: {found}");
+    }
 }

@@ -1,5 +1,9 @@
 //! The queue as workers see it: lanes, claims, settlements.
 
+use std::sync::Arc;
+
+use bytes::Bytes;
+
 use super::{super::claim::LEASE_MS, subscriptions};
 use crate::{
     Result, args,
@@ -20,15 +24,14 @@ statements! {
               else exists (select 1 from cms_webhook_queue q where q.subscription_id = s.id and q.status in ('pending', 'retry')) \
               end order by s.id limit 1";
     /// Lanes that are due and have room: for one attempt after a failure, else for `$3`.
-    LANES = "select s.id, s.url, s.secret, s.old_secret, s.old_secret_until, s.custom_headers, \
-             (case when s.failure_count > 0 then 1 else $3 end) \
-             - (select count(*) from cms_webhook_queue f where f.subscription_id = s.id and f.status = 'sending') \
+    LANES = "select * from (select s.id, s.url, s.secret, s.old_secret, s.old_secret_until, s.custom_headers, s.failure_count > 0 as failing, \
+             (select count(*) from cms_webhook_queue f where f.subscription_id = s.id and f.status = 'sending') as sending, s.served_at \
              from cms_webhook_subscriptions s where s.active and (s.not_before <= $1 or s.not_before > $4) \
-             and exists (select 1 from cms_webhook_queue q where q.subscription_id = s.id and q.status in ('pending', 'retry') and q.next_retry_at <= $1) \
-             and (select count(*) from cms_webhook_queue f where f.subscription_id = s.id and f.status = 'sending') \
-             < (case when s.failure_count > 0 then 1 else $3 end) \
-             order by s.served_at, s.id limit $2";
-    LANE = "select id, url, secret, old_secret, old_secret_until, custom_headers, cast(1 as bigint) from cms_webhook_subscriptions where id = $1";
+             and exists (select 1 from cms_webhook_queue q where q.subscription_id = s.id and q.status in ('pending', 'retry') and q.next_retry_at <= $1)) l \
+             where l.sending < (case when l.failing then 1 else $3 end) order by l.served_at, l.id limit $2";
+    LANE = "select id, url, secret, old_secret, old_secret_until, custom_headers, failure_count > 0, cast(0 as bigint) \
+            from cms_webhook_subscriptions where id = $1";
+    GIVE_BACK = "update cms_webhook_queue set status = $3, lease_until = null where id = $1 and status = 'sending' and lease_token = $2";
     AGAIN = "update cms_webhook_queue set status = $5, retry_count = retry_count + 1, next_retry_at = $4, lease_until = null, error_message = $3 \
              where id = $1 and status = 'sending' and lease_token = $2";
     FAILED = "update cms_webhook_queue set status = 'failed', lease_until = null, error_message = $3, settled_at = $4 \
@@ -64,8 +67,10 @@ pub(in crate::webhooks) struct Lane {
     pub(in crate::webhooks) old_secret: Option<(String, i64)>,
     /// A JSON object.
     pub(in crate::webhooks) custom_headers: String,
-    /// Attempts that may begin now.
-    pub(in crate::webhooks) room: i64,
+    /// Whether its last attempt failed.
+    pub(in crate::webhooks) failing: bool,
+    /// Its jobs that somebody holds.
+    pub(in crate::webhooks) sending: i64,
 }
 
 impl FromRow for Lane {
@@ -76,7 +81,8 @@ impl FromRow for Lane {
             secret: row.get(2)?,
             old_secret: row.get::<Option<String>>(3)?.zip(row.get::<Option<i64>>(4)?),
             custom_headers: row.get(5)?,
-            room: row.get(6)?,
+            failing: row.get(6)?,
+            sending: row.get(7)?,
         })
     }
 }
@@ -85,23 +91,29 @@ impl FromRow for Lane {
 #[derive(Clone, Debug)]
 pub(in crate::webhooks) struct Claimed {
     pub(in crate::webhooks) id: i64,
-    pub(in crate::webhooks) event_id: String,
     pub(in crate::webhooks) retry_count: i64,
     pub(in crate::webhooks) lease_token: i64,
-    pub(in crate::webhooks) event: String,
-    pub(in crate::webhooks) body: String,
+    pub(in crate::webhooks) event: Arc<Event>,
 }
 
-impl FromRow for Claimed {
+/// What is sent, to all who listen.
+#[derive(Debug)]
+pub(in crate::webhooks) struct Event {
+    pub(in crate::webhooks) id: String,
+    pub(in crate::webhooks) name: String,
+    pub(in crate::webhooks) body: Bytes,
+}
+
+impl Event {
+    /// Retention has removed it.
+    pub(in crate::webhooks) fn gone(id: String) -> Self {
+        Self { id, name: String::new(), body: Bytes::new() }
+    }
+}
+
+impl FromRow for Event {
     fn from_row(row: &Row) -> Result<Self> {
-        Ok(Self {
-            id: row.get(0)?,
-            event_id: row.get(1)?,
-            retry_count: row.get(2)?,
-            lease_token: row.get(3)?,
-            event: row.get(4)?,
-            body: row.get(5)?,
-        })
+        Ok(Self { id: row.get(0)?, name: row.get(1)?, body: row.get::<String>(2)?.into() })
     }
 }
 
@@ -142,6 +154,16 @@ pub(in crate::webhooks) async fn lane(db: &Db, id: i64) -> Result<Option<Lane>> 
     db.optional(LANE, args![id]).await
 }
 
+/// A lease ends before anything was sent.
+pub(in crate::webhooks) async fn give_back(change: &mut Change, row: &Claimed, active: bool) -> Result<()> {
+    let status = match row.retry_count {
+        _ if !active => "held",
+        0 => "pending",
+        _ => "retry",
+    };
+    change.run(GIVE_BACK, args![row.id, row.lease_token, status]).await.map(drop)
+}
+
 /// The two ways in which a lease ends with a failure. False: it was lost before.
 pub(in crate::webhooks) async fn again(change: &mut Change, row: &Claimed, error: &str, at: i64, held: bool) -> Result<bool> {
     let status = if held { "held" } else { "retry" };
@@ -180,8 +202,8 @@ pub(in crate::webhooks) struct LogRow<'a> {
 pub(in crate::webhooks) async fn log(change: &mut Change, lane: i64, row: &Claimed, entry: &LogRow<'_>) -> Result<()> {
     let args = args![
         row.id,
-        &row.event_id,
-        &row.event,
+        &row.event.id,
+        &row.event.name,
         lane,
         row.retry_count + 1,
         entry.outcome,
