@@ -22,8 +22,10 @@ use crate::{Actor, Cms, Result};
 const POLL: Duration = Duration::from_millis(250);
 /// Ends of attempts that share one transaction.
 const BATCH: usize = 256;
-/// So long the first end waits for others to share it.
+/// So long the first end waits for others to share it, and an event while attempts are under way.
 const GATHER: Duration = Duration::from_millis(2);
+/// The same when more is to be done than has a place; half a batch is enough.
+const GATHER_BUSY: Duration = Duration::from_millis(10);
 /// An attempt that takes longer gives its place to another: receivers that are slow or dead must not keep others waiting.
 const QUICK: Duration = Duration::from_millis(500);
 /// All attempts, quick and slow, per place.
@@ -41,6 +43,8 @@ pub struct Worker {
     /// Attempts that have ended and are not written down yet.
     ended: Vec<Ended>,
     ahead: Ahead,
+    /// All places were taken by the last claim.
+    is_full: bool,
 }
 
 /// Why [`Worker::run`] came to its end.
@@ -61,6 +65,7 @@ impl Worker {
             looked_at: None,
             ended: Vec::new(),
             ahead: Ahead::default(),
+            is_full: false,
         }
     }
 
@@ -124,6 +129,7 @@ impl Worker {
         }
         change.commit().await?;
         self.ended.clear();
+        self.is_full = claims && tasks.len() == free;
         self.ahead.given_back();
         self.cms.delivered().note(&settled);
         let tasks = self.ahead.add(tasks);
@@ -169,13 +175,20 @@ impl Worker {
     async fn wait(&mut self) {
         if let Some(joined) = self.under_way.join_next().await {
             self.note(joined);
-            let others = async {
-                while let Some(joined) = self.under_way.join_next().await {
-                    self.note(joined);
-                }
-            };
-            let _ = tokio::time::timeout(GATHER, others).await;
+            self.gather().await;
         }
+    }
+
+    async fn gather(&mut self) {
+        let patience = if self.is_full || self.ahead.waiting() > 0 { GATHER_BUSY } else { GATHER };
+        let others = async {
+            while self.ended.len() < BATCH / 2
+                && let Some(joined) = self.under_way.join_next().await
+            {
+                self.note(joined);
+            }
+        };
+        let _ = tokio::time::timeout(patience, others).await;
     }
 
     /// Claims and settles once, until nothing is under way: for tests and for those who drive it themselves.
@@ -223,7 +236,7 @@ impl Worker {
             }
             tokio::select! {
                 () = self.wait(), if !self.under_way.is_empty() => {}
-                () = cms.db().queue().notified() => {}
+                () = cms.db().queue().notified() => self.gather().await,
                 () = tokio::time::sleep(POLL) => {}
                 // Whoever could stop it may be gone.
                 () = async { if stop.changed().await.is_err() { std::future::pending().await } } => {}

@@ -80,11 +80,12 @@ impl Dialect {
         }
     }
 
-    /// Lets one process at a time claim from the queue; it holds until the transaction ends.
+    /// Lets one process at a time claim from the queue; it holds until the transaction ends. The statements of the queue have so many
+    /// arguments that PostgreSQL would plan them anew each time, which takes longer than a small claim.
     pub(super) const fn claim_lock(self) -> Option<&'static str> {
         match self {
             Self::Sqlite => None,
-            Self::Postgres => Some("select pg_advisory_xact_lock(7165306128)"),
+            Self::Postgres => Some("select pg_advisory_xact_lock(7165306128); set local plan_cache_mode = force_generic_plan"),
         }
     }
 
