@@ -16,15 +16,16 @@ use crate::{
 /// Rows or lanes of one statement.
 const GROUP: usize = 16;
 
-/// The jobs of one lane that are due, oldest first.
+/// The jobs of one lane that are due, oldest first. The limit is an expression, because SQLite prepares a statement anew each time that a
+/// limit which is a mere argument has another value.
 macro_rules! due {
     ($lane:literal, $room:literal) => {
         concat!(
             "select * from (select id from cms_webhook_queue where subscription_id = ",
             $lane,
-            " and status in ('pending', 'retry') and next_retry_at <= $1 order by next_retry_at, id limit ",
+            " and status in ('pending', 'retry') and next_retry_at <= $1 order by next_retry_at, id limit cast(",
             $room,
-            ") l"
+            " as bigint)) l"
         )
     };
 }

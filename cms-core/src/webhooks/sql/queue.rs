@@ -28,7 +28,7 @@ statements! {
              (select count(*) from cms_webhook_queue f where f.subscription_id = s.id and f.status = 'sending') as sending, s.served_at \
              from cms_webhook_subscriptions s where s.active and (s.not_before <= $1 or s.not_before > $4) \
              and exists (select 1 from cms_webhook_queue q where q.subscription_id = s.id and q.status in ('pending', 'retry') and q.next_retry_at <= $1)) l \
-             where l.sending < (case when l.failing then 1 else $3 end) order by l.served_at, l.id limit $2";
+             where l.sending < (case when l.failing then 1 else $3 end) order by l.served_at, l.id limit cast($2 as bigint)";
     LANE = "select id, url, secret, old_secret, old_secret_until, custom_headers, failure_count > 0, cast(0 as bigint) \
             from cms_webhook_subscriptions where id = $1";
     GIVE_BACK = "update cms_webhook_queue set status = $3, lease_until = null where id = $1 and status = 'sending' and lease_token = $2";
