@@ -19,7 +19,7 @@ const JOBS: usize = 50;
 /// So many are taken at once.
 const QUICK: usize = 4;
 /// More than a lane may have under way.
-const AHEAD: &str = "select case when count(*) > 4 then 1 else 0 end from cms_webhook_queue where status = 'sending'";
+const AHEAD: &str = "select count(*) from (select count(*) as n from cms_webhook_queue where status = 'sending') s where n > 4";
 const SENDING: &str = "select count(*) from cms_webhook_queue where status = 'sending'";
 
 /// A worker that waits for four attempts at a receiver which was quick before, and has claimed ahead.
