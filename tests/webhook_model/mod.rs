@@ -263,7 +263,7 @@ impl Eye {
         let mut of_each = Vec::new();
         for id in subscriptions {
             let newest = format!(
-                "select cast(id as text) from cms_webhook_queue where subscription_id = {id} order by id desc limit {count}"
+                "select cast(q.id as text) from cms_webhook_queue q where subscription_id = {id} order by q.id desc limit {count}"
             );
             let ids = self.texts(newest).await.into_iter().rev().map(|id| id.parse().unwrap());
             of_each.push(ids.collect::<Vec<i64>>());
