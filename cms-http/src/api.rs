@@ -157,7 +157,7 @@ impl Api {
         }
         let reply = reply.with(REQUEST_ID, id);
         if let (Some(plain), Some((path, entry)), StatusCode::OK) = (plain, found, reply.status) {
-            self.0.kept.shortcuts.remember(plain, path, &entry, reply.headers.clone());
+            self.0.kept.shortcuts.remember(&plain, path, &entry, reply.headers.clone());
         }
         reply.into_response(is_head)
     }

@@ -142,14 +142,15 @@ impl Shortcuts {
     }
 
     /// Remembers where the long way led: `headers` are those of the whole reply as it is sent.
-    pub(crate) fn remember(&self, Plain { host, target }: Plain, path: String, entry: &Arc<Entry>, headers: HeaderMap) {
-        let slot = self.slot(&host, target.as_str());
+    pub(crate) fn remember(&self, asked: &Plain, path: String, entry: &Arc<Entry>, headers: HeaderMap) {
+        let slot = self.slot(&asked.host, asked.target.as_str());
         let is_there = |found: &Shortcut| {
-            std::ptr::eq(found.entry.as_ptr(), Arc::as_ptr(entry)) && found.target == target && found.host == host
+            std::ptr::eq(found.entry.as_ptr(), Arc::as_ptr(entry)) && found.target == asked.target && found.host == asked.host
         };
         if slot.load().as_deref().is_some_and(is_there) {
             return;
         }
+        let Some(Plain { host, target }) = asked.detached() else { return };
         let (etag, entry) = (headers.get(header::ETAG).cloned(), Arc::downgrade(entry));
         let unchanged = Template::new(gate::unchanged_headers(headers.clone()));
         slot.store(Some(Arc::new(Shortcut { host, target, path, entry, etag, whole: Template::new(headers), unchanged })));
@@ -194,5 +195,30 @@ impl Plain {
     /// None: no shortcut leads there.
     pub(crate) fn of<B>(request: &Request<B>, proxy_header: &HeaderName) -> Option<Self> {
         Asked::of(request, proxy_header).map(|Asked { host, target, .. }| Self { host: host.clone(), target: target.clone() })
+    }
+
+    /// The same in memory of its own: what was read from a connection is a part of the whole head, which may be large.
+    fn detached(&self) -> Option<Self> {
+        let host = HeaderValue::from_bytes(self.host.as_bytes()).ok()?;
+        Some(Self { host, target: PathAndQuery::try_from(self.target.as_str()).ok()? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shortcut_does_not_keep_the_head_of_a_request() {
+        let head = Bytes::from_static(b"/api/pages?view=a shop.example.org");
+        let asked = Plain {
+            host: HeaderValue::from_maybe_shared(head.slice(18..)).expect("a host"),
+            target: PathAndQuery::from_maybe_shared(head.slice(..17)).expect("a target"),
+        };
+        let lies_in_head = |text: &[u8]| head.as_ptr_range().contains(&text.as_ptr());
+        assert!(lies_in_head(asked.host.as_bytes()) && lies_in_head(asked.target.as_str().as_bytes()), "as hyper reads them");
+        let kept = asked.detached().expect("the same");
+        assert_eq!((&kept.host, &kept.target), (&asked.host, &asked.target));
+        assert!(!lies_in_head(kept.host.as_bytes()) && !lies_in_head(kept.target.as_str().as_bytes()));
     }
 }
