@@ -45,6 +45,19 @@ impl Running {
 }
 
 #[tokio::test]
+async fn a_stop_does_not_wait_for_those_who_ask_nothing() {
+    let running = start(Site::builder().await).await;
+    let (mut silent, mut kept) = (running.connect().await, running.connect().await);
+    kept.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+    assert!(kept.read(&mut [0; 1024]).await.unwrap() > 0);
+    // Those who ask get ten seconds.
+    tokio::time::timeout(Duration::from_secs(5), running.end()).await.expect("an end at once");
+    for stream in [&mut silent, &mut kept] {
+        assert_eq!(stream.read(&mut [0; 1024]).await.unwrap(), 0, "the connection is closed");
+    }
+}
+
+#[tokio::test]
 async fn a_request_is_answered_and_a_stop_waits_for_it() {
     let running = start(Site::builder().await).await;
     let reply = running.exchange(b"GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await;

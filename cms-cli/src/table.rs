@@ -55,12 +55,17 @@ pub(crate) fn pairs(out: &Output, pairs: &[(&str, String)]) -> io::Result<()> {
     let width = pairs.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     for (name, value) in pairs {
         if out.table {
-            out.line(&format!("{}  {value}", out.styled(Style::Bold, &format!("{name:width$}"))))?;
+            out.line(&format!("{}  {}", out.styled(Style::Bold, &format!("{name:width$}")), harmless(value)))?;
         } else {
             out.raw(&tab_separated([*name, value.as_str()].into_iter()))?;
         }
     }
     Ok(())
+}
+
+/// A text of several lines without what a terminal would obey: somebody else may have written it.
+pub(crate) fn harmless(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && !['\n', '\t'].contains(&c) { '\u{fffd}' } else { c }).collect()
 }
 
 /// How many columns fit beside each other, at least one.
@@ -97,6 +102,17 @@ mod tests {
         assert_eq!(fitting(&["id", "title", "z"], &rows, 200), 3);
         assert_eq!(fitting(&["id", "title", "z"], &rows, 50), 2);
         assert_eq!(fitting(&["id", "title", "z"], &rows, 1), 1);
+    }
+
+    #[test]
+    fn a_terminal_obeys_no_value() {
+        for (text, expected) in [
+            (r#"{"a": "\u001b[2J"}"#, r#"{"a": "\u001b[2J"}"#),
+            ("\x1b[2Jtext\nline\x07\ttab", "\u{fffd}[2Jtext\nline\u{fffd}\ttab"),
+            ("\r\u{9b}2J", "\u{fffd}\u{fffd}2J"),
+        ] {
+            assert_eq!(harmless(text), expected);
+        }
     }
 
     #[test]

@@ -1,6 +1,9 @@
 //! The one handle that every part of the system holds.
 
-use std::sync::{Arc, Weak};
+mod follow;
+mod open;
+
+use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use jiff::tz::TimeZone;
@@ -9,11 +12,10 @@ use crate::{
     Actor, Clock, Code, Error, Random, Result,
     accounts::{Accounts, Passwords},
     crypto::Vault,
-    db::{Change, Db, Migration, follow::Watch},
-    items::{self, Items, Tables, registry},
+    db::{Change, Db, Migration},
+    items::{Items, Tables},
     keys::{Keys, Known, Usage},
     pages::Pages,
-    plugins::{self, Plugin},
     settings::Settings,
     traffic::{
         cache::Followed,
@@ -21,8 +23,10 @@ use crate::{
         origins::{Active, Origins},
         redis::Redis,
     },
-    webhooks::{self, Delivered, Sender, Webhooks},
+    webhooks::{Delivered, Sender, Webhooks},
 };
+
+pub use open::Builder;
 
 /// An open site. Clones are cheap and share everything.
 ///
@@ -76,96 +80,6 @@ pub struct PluginState {
     pub problems: Vec<String>,
 }
 
-/// Opens a site with more than settings.
-pub struct Builder {
-    settings: Settings,
-    clock: Clock,
-    random: Random,
-    plugins: Vec<Plugin>,
-}
-
-impl Builder {
-    /// Time from elsewhere: tests travel with a fixed clock.
-    #[must_use]
-    pub fn clock(mut self, clock: Clock) -> Self {
-        self.clock = clock;
-        self
-    }
-
-    /// Randomness from elsewhere: only for tests.
-    #[must_use]
-    pub fn random(mut self, random: Random) -> Self {
-        self.random = random;
-        self
-    }
-
-    /// Adds a plugin of the embedding program.
-    #[must_use]
-    pub fn plugin(mut self, plugin: Plugin) -> Self {
-        self.plugins.push(plugin);
-        self
-    }
-
-    /// The steps of the schema, without opening the site: `apply` brings the database up to date.
-    ///
-    /// # Errors
-    /// `validation_failed` for settings; `unavailable` when a step fails or the files were edited.
-    pub async fn migrations(self, apply: bool) -> Result<Vec<Migration>> {
-        let database = self.settings.database().map_err(|e| Error::new(Code::ValidationFailed, e.to_string()))?;
-        let db = Db::open(&database).await?;
-        let steps = db.migrate(&self.clock, &self.random, apply).await;
-        db.close().await;
-        steps
-    }
-
-    /// Connects, applies pending migrations (unless `migrate = false`), loads the plugins.
-    ///
-    /// # Errors
-    /// `validation_failed` for settings or for a plugin given here; `unavailable` when the database cannot be used. A plugin
-    /// folder with errors is skipped and logged.
-    pub async fn open(self) -> Result<Cms> {
-        let Self { settings, clock, random, plugins } = self;
-        let invalid = |e: crate::settings::SettingsError| Error::new(Code::ValidationFailed, e.to_string());
-        settings.validate().map_err(invalid)?;
-        let zone = TimeZone::get(&settings.timezone).map_err(|e| Error::invalid_field("timezone", "unknown", e.to_string()))?;
-        let vault = Vault::new(settings.encryption_key.iter().chain(&settings.old_encryption_keys), random.clone())?;
-        let redis = Redis::of(&settings)?;
-        let db = Db::open(&settings.database().map_err(invalid)?).await?;
-        let steps = db.migrate(&clock, &random, settings.migrate).await?;
-        if !settings.migrate && steps.iter().any(|step| !step.applied) {
-            return Err(Error::new(
-                Code::Unavailable,
-                "The database lacks migrations and migrate = false: run `cms migrate up`.",
-            ));
-        }
-        let cache = Followed::new(&settings.cache);
-        let limiter = Limiter::new(&settings, redis.as_ref(), clock.clone());
-        let passwords = Passwords::new(settings.password_salt.clone());
-        let sender = Sender::new(&settings.webhooks)?;
-        let inner = Inner {
-            db,
-            clock,
-            random,
-            settings,
-            zone,
-            vault,
-            passwords,
-            sender,
-            delivered: Delivered::default(),
-            tables: ArcSwap::default(),
-            plugins: Vec::new(),
-            usage: Usage::default(),
-            redis,
-            keys: Known::default(),
-            limiter,
-            origins: Active::default(),
-            cache,
-        };
-        let cms = Cms(Arc::new(inner));
-        cms.load(plugins).await
-    }
-}
-
 impl Cms {
     /// Opens a site with the machine's clock and the plugins of its folder.
     ///
@@ -178,84 +92,7 @@ impl Cms {
     /// Opens a site with more than settings.
     #[must_use]
     pub fn builder(settings: Settings) -> Builder {
-        Builder { settings, clock: Clock::system(), random: Random::system(), plugins: Vec::new() }
-    }
-
-    /// The content tables: core, then given plugins, then the folder.
-    async fn load(self, given: Vec<Plugin>) -> Result<Self> {
-        let mut tables = Tables::default();
-        let core = items::core::plugin();
-        let mut resolved = Vec::new();
-        for table in &core.tables {
-            resolved.push(registry::resolve(self.db(), &core, table).await?);
-        }
-        tables.add(resolved);
-        let (mut states, mut loaded_plugins) = (Vec::new(), Vec::new());
-        for plugin in given {
-            let problems = plugin.problems();
-            if !problems.is_empty() {
-                return Err(Error::new(Code::ValidationFailed, format!("plugin {}: {}", plugin.id, problems.join("; "))));
-            }
-            self.add_plugin(&mut tables, &plugin).await?;
-            states.push(PluginState { id: plugin.id.clone(), problems });
-            loaded_plugins.push(plugin);
-        }
-        for loaded in plugins::load_folder(&self.settings().dirs.plugins) {
-            let problems = match loaded.outcome {
-                Ok(plugin) => match self.add_plugin(&mut tables, &plugin).await {
-                    Ok(()) => {
-                        loaded_plugins.push(plugin);
-                        Vec::new()
-                    }
-                    Err(error) => vec![error.detail().to_owned()],
-                },
-                Err(problems) => problems,
-            };
-            for problem in &problems {
-                tracing::error!(plugin = loaded.id, problem, "plugin not loaded");
-            }
-            states.push(PluginState { id: loaded.id, problems });
-        }
-        self.0.tables.store(Arc::new(tables));
-        webhooks::register(&self, &loaded_plugins).await?;
-        self.catch_up().await?;
-        // Read here, so that no visitor waits for them.
-        self.cache_rules().await?;
-        // Nobody else holds the handle yet.
-        match Arc::try_unwrap(self.0) {
-            Ok(inner) => {
-                let cms = Self(Arc::new(Inner { plugins: states, ..inner }));
-                tokio::spawn(follow(Arc::downgrade(&cms.0)));
-                Ok(cms)
-            }
-            Err(shared) => Ok(Self(shared)),
-        }
-    }
-
-    async fn add_plugin(&self, tables: &mut Tables, plugin: &Plugin) -> Result<()> {
-        tables.check_names(plugin)?;
-        if plugin.tables.iter().any(|table| !table.adopt) {
-            let mut change = self.change(Actor::System).await?;
-            items::install::install(self, &mut change, tables, plugin).await?;
-            change.commit().await?;
-        }
-        let mut resolved = Vec::new();
-        for table in &plugin.tables {
-            resolved.push(registry::resolve(self.db(), plugin, table).await?);
-        }
-        tables.add(resolved);
-        Ok(())
-    }
-
-    /// Takes over what other processes have committed since: epochs, and what is kept in memory. Runs by itself in the background,
-    /// several times a second; a test calls it instead of waiting.
-    ///
-    /// # Errors
-    /// `unavailable` when the database cannot be reached.
-    pub async fn catch_up(&self) -> Result<()> {
-        let _changed = self.db().catch_up().await?;
-        self.db().queue().notify_one();
-        Ok(())
+        Builder::new(settings)
     }
 
     /// Begins a change on behalf of somebody.
@@ -417,29 +254,5 @@ impl Cms {
             tracing::error!(%error, "counters were not written");
         }
         self.db().close().await;
-    }
-}
-
-/// Follows other processes until the site is dropped or closed.
-async fn follow(site: Weak<Inner>) {
-    const PAUSE: std::time::Duration = std::time::Duration::from_millis(500);
-    while let Some(db) = site.upgrade().map(|inner| inner.db.clone()) {
-        let outcome = async {
-            let mut watch = Watch::new(&db).await?;
-            loop {
-                watch.news().await?;
-                let Some(inner) = site.upgrade() else { return Ok(()) };
-                Cms(inner).catch_up().await?;
-            }
-        };
-        match outcome.await {
-            Ok(()) => return,
-            Err(error) if db.is_closed() => return drop::<Error>(error),
-            Err(error) => {
-                tracing::warn!(%error, "other processes cannot be followed; trying again");
-                drop(db);
-                tokio::time::sleep(PAUSE).await;
-            }
-        }
     }
 }

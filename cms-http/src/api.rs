@@ -24,7 +24,9 @@ use crate::{
     shortcuts::Plain,
 };
 
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// One request in so many goes the long way.
+const LONG_WAY: u64 = 64;
 
 /// The REST API of one site. Clones are cheap and share everything.
 ///
@@ -57,7 +59,7 @@ impl Api {
     /// # Errors
     /// `internal_error` when the operating system has no randomness to give.
     pub fn new(cms: Cms) -> Result<Self> {
-        let ids = RequestIds { start: cms.random().bytes()?, count: AtomicU64::new(0) };
+        let ids = RequestIds::new(cms.random().bytes()?);
         let kept = Kept::new(cms.settings())?;
         Ok(Self(Arc::new(Inner { cms, ids, kept })))
     }
@@ -88,7 +90,7 @@ impl Api {
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let id = self.0.ids.next();
-        let id = std::str::from_utf8(&id).unwrap_or_default();
+        let id = id.to_str().unwrap_or_default();
         let span = tracing::info_span!("request", id);
         if span.is_disabled() {
             return self.answer(peer, request, id).await;
@@ -98,15 +100,14 @@ impl Api {
 
     /// The reply to a request that was answered a moment ago, if nothing has to be asked for it.
     pub(crate) fn answer_at_once<B>(&self, peer: Option<Peer>, request: &Request<B>) -> Option<Response<Body>> {
-        // A request that is logged goes the long way, and one in sixteen: so the store learns which replies are in demand.
-        if tracing::enabled!(tracing::Level::INFO) || self.0.ids.count.load(Ordering::Relaxed).is_multiple_of(16) {
+        // A request that is logged goes the long way, and now and then one: so the store learns which replies are in demand.
+        if tracing::enabled!(tracing::Level::INFO) || self.0.ids.count.load(Ordering::Relaxed).is_multiple_of(LONG_WAY) {
             return None;
         }
         let started = Instant::now();
-        let reply = self.0.kept.shortcuts.find(&self.0.cms, &self.0.kept, peer, request)?;
+        let reply = self.0.kept.shortcuts.find(&self.0.cms, &self.0.kept, peer, request, || self.0.ids.next())?;
         self.0.kept.metrics.note(reply.status, started.elapsed());
-        let id = self.0.ids.next();
-        Some(reply.with(REQUEST_ID, std::str::from_utf8(&id).unwrap_or_default()).into_response(false))
+        Some(reply.into_response(false))
     }
 
     async fn answer<B>(&self, peer: Option<Peer>, request: Request<B>, id: &str) -> Response<Body>
@@ -115,7 +116,7 @@ impl Api {
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let started = Instant::now();
-        let plain = Plain::of(&request);
+        let plain = Plain::of(&request, &self.0.kept.proxy_header);
         let (parts, body) = request.into_parts();
         let operator = parts.extensions.get::<AsOperator>().is_some();
         let is_head = parts.method == Method::HEAD;
@@ -156,7 +157,7 @@ impl Api {
         }
         let reply = reply.with(REQUEST_ID, id);
         if let (Some(plain), Some((path, entry)), StatusCode::OK) = (plain, found, reply.status) {
-            self.0.kept.shortcuts.remember(plain, path, &entry, reply.headers.clone());
+            self.0.kept.shortcuts.remember(&plain, path, &entry, reply.headers.clone());
         }
         reply.into_response(is_head)
     }
@@ -164,17 +165,23 @@ impl Api {
 
 /// Twelve random digits of this process and twelve that count: unique without asking for randomness each time.
 struct RequestIds {
-    start: [u8; 6],
+    start: [u8; 12],
     count: AtomicU64,
 }
 
 impl RequestIds {
-    fn next(&self) -> [u8; 24] {
+    fn new(start: [u8; 6]) -> Self {
+        let mut digits = [0; 12];
+        HEXLOWER.encode_mut(&start, &mut digits);
+        Self { start: digits, count: AtomicU64::new(0) }
+    }
+
+    fn next(&self) -> HeaderValue {
         let number = self.count.fetch_add(1, Ordering::Relaxed).to_be_bytes();
         let mut digits = [0; 24];
-        HEXLOWER.encode_mut(&self.start, &mut digits[..12]);
+        digits[..12].copy_from_slice(&self.start);
         HEXLOWER.encode_mut(&number[2..], &mut digits[12..]);
-        digits
+        HeaderValue::from_bytes(&digits).unwrap_or_else(|_| HeaderValue::from_static(""))
     }
 }
 

@@ -51,7 +51,7 @@ impl Watch {
 
     /// Ends what made no headway for `limit`, or a quarter longer, until it is aborted itself.
     pub(crate) async fn run(self, limit: Duration) {
-        let mut ticks = tokio::time::interval((limit / 4).clamp(Duration::from_millis(10), Duration::from_secs(5)));
+        let mut ticks = tokio::time::interval((limit / 4).clamp(Duration::from_millis(10), Duration::from_secs(1)));
         loop {
             let now = ticks.tick().await;
             let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);

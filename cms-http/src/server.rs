@@ -1,18 +1,22 @@
 //! The listener: plain HTTP/1.1 on hyper, with limits on headers, time and connections.
 
-use std::{convert::Infallible, net::SocketAddr, sync::Arc, time::Duration};
+use std::{convert::Infallible, future::poll_fn, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
 
 use futures_util::future::Either;
 use http::Request;
-use hyper::{body::Incoming, server::conn::http1, service::service_fn};
-use hyper_util::{rt::TokioIo, server::graceful::GracefulShutdown};
+use hyper::{
+    body::Incoming,
+    server::conn::http1,
+    service::{HttpService, service_fn},
+};
+use hyper_util::rt::TokioIo;
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::{OwnedSemaphorePermit, Semaphore, watch},
 };
 
 use crate::{
-    Api, Peer,
+    Api, Body, Peer,
     headway::{Headway, Watch},
     lingering::Lingering,
 };
@@ -87,7 +91,6 @@ impl Server {
         let Self { api, listener, stop, worker, .. } = self;
         let limits = api.cms().settings().http.clone();
         let places = Arc::new(Semaphore::new(limits.max_connections));
-        let graceful = GracefulShutdown::new();
         let mut builder = http1::Builder::new();
         builder.max_header_size(limits.header_limit_bytes).max_buf_size(limits.header_limit_bytes.max(8192) * 2);
         let watch = Watch::default();
@@ -95,6 +98,8 @@ impl Server {
         let housekeeping = tokio::spawn(keep_house(api.clone(), stop.subscribe()));
         let worker = worker.then(|| tokio::spawn(deliver(api.clone(), stop.subscribe())));
         let mut stopped = stop.subscribe();
+        // Has not seen the stop, so that nobody who begins beside it misses it.
+        let untold = stop.subscribe();
         loop {
             // A full house must not keep a stop waiting.
             let accepted = tokio::select! {
@@ -127,8 +132,8 @@ impl Server {
                     Ok(response)
                 }))
             });
-            let connection =
-                graceful.watch(builder.serve_connection(TokioIo::new(Lingering::new(stream, headway.clone())), service));
+            let connection = builder.serve_connection(TokioIo::new(Lingering::new(stream, headway.clone())), service);
+            let connection = until_stopped(connection, untold.clone());
             let connection = tokio::spawn(async move {
                 if let Err(error) = connection.await {
                     tracing::debug!(%error, "connection ended");
@@ -138,7 +143,8 @@ impl Server {
             watch.add(headway, connection.abort_handle());
         }
         drop(listener);
-        if tokio::time::timeout(GRACE, graceful.shutdown()).await.is_err() {
+        let all = u32::try_from(limits.max_connections).unwrap_or(u32::MAX);
+        if tokio::time::timeout(GRACE, places.acquire_many(all)).await.is_err() {
             tracing::warn!("some requests did not finish in time");
         }
         watching.abort();
@@ -148,6 +154,32 @@ impl Server {
         }
         api.cms().close().await;
     }
+}
+
+/// Serves a connection until it ends by itself, or has answered what is asked when the stop comes.
+async fn until_stopped<S>(
+    connection: http1::Connection<TokioIo<Lingering>, S>,
+    mut stop: watch::Receiver<bool>,
+) -> hyper::Result<()>
+where
+    S: HttpService<Incoming, Error = Infallible, ResBody = Body>,
+{
+    let (mut connection, stopped) = (pin!(connection), stop.clone());
+    let mut wakes = pin!(stop.changed());
+    let (mut waits, mut told) = (false, false);
+    poll_fn(|context| {
+        // Once: it is always the same task that is woken, and to wait anew for each request is dear.
+        if !waits {
+            waits = true;
+            let _ = wakes.as_mut().poll(context);
+        }
+        if !told && stopped.has_changed().unwrap_or(true) {
+            told = true;
+            connection.as_mut().graceful_shutdown();
+        }
+        connection.as_mut().poll(context)
+    })
+    .await
 }
 
 /// A connection, once there is a place for it.

@@ -59,14 +59,9 @@ pub(crate) async fn run(global: &Global, out: &Output, command: WebhooksCommand)
 }
 
 /// Reads `NAME: VALUE`.
-/// `NAME: VALUE`, or `NAME: @FILE` for a value that other users of the machine must not see among the processes.
 fn header(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once(':').ok_or("write it as NAME: VALUE, or NAME: @FILE")?;
-    let value = match value.trim().strip_prefix('@') {
-        Some(file) => std::fs::read_to_string(file).map_err(|e| format!("{file}: {e}"))?.trim().to_owned(),
-        None => value.trim().to_owned(),
-    };
-    Ok((name.trim().to_owned(), value))
+    let (name, value) = text.split_once(':').ok_or("write it as NAME: VALUE")?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
 /// Sends, and prints the record that comes back.

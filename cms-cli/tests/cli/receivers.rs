@@ -37,7 +37,10 @@ fn deliveries_that_were_kept_are_verified() {
     let (headers, secret) = (file(at, "headers", HEADERS), file(at, "secret", &format!("{SECRET}\n")));
     let (both, other) = (file(at, "both", &format!("{OTHER}\n{SECRET}\n")), file(at, "other", OTHER));
     let simple = format!("X-Webhook-Signature: {}", hex_signature(SECRET, BODY.as_bytes()));
+    // What arrived is no name of a file, whoever has written it.
+    let foreign = file(at, "foreign", &format!("{HEADERS}x-note: @{}\n", at.join("no-such").display()));
     let table: &[(&[&str], i32, &str)] = &[
+        (&[&body, "--headers", &foreign, "--header", "x-note: @me", "--secret-file", &secret, "--no-tolerance"], 0, ""),
         (&[&body, "--headers", &headers, "--secret-file", &secret, "--no-tolerance"], 0, ""),
         (&[&body, "--headers", &headers, "--secret-file", &both, "--no-tolerance"], 0, ""),
         (&[&body, "--headers", &headers, "--secret-file", &secret, "--tolerance", "4000000000"], 0, ""),

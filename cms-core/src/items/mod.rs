@@ -148,17 +148,21 @@ impl Items<'_> {
     pub async fn list(&self, table: &str, query: &Query) -> Result<List> {
         let (table, tables) = (self.table(table)?, self.0.tables());
         let Statement { sql, args } = select::page(&tables, &table, query)?;
-        let (records, place, found, total): (Option<String>, Option<String>, i64, Option<i64>) =
+        let (records, places, found, total): (Option<String>, Option<String>, i64, Option<i64>) =
             self.0.db().one(AssertSqlSafe(sql), args).await?;
+        let (mut records, places) = (records.unwrap_or_default(), places.unwrap_or_default());
         let more = found > i64::from(query.limit);
-        let mut next = place.filter(|_| more);
+        if more {
+            records.truncate(records.rfind(select::SEPARATOR).unwrap_or(0));
+        }
+        let mut next = places.rsplit(select::SEPARATOR).nth(1).filter(|_| more).map(str::to_owned);
         if let (Some(place), false) = (&mut next, table.writable()) {
             let before =
                 query.cursor.as_deref().map_or(Ok(query.offset), |cursor| cursor::decode_offset(&table, query, cursor))?;
             *place = format!("[{}]", before + query.limit);
         }
         let next = next.map(|place| cursor::encode(&table, query, &place));
-        let records = table.compact(&tables, &query.expand, records.unwrap_or_default());
+        let records = table.compact(&tables, &query.expand, records.replace(select::SEPARATOR, ","));
         Ok(List { records, limit: query.limit, next, total })
     }
 

@@ -1,6 +1,9 @@
 //! Which tables are served: the core's own and those that plugins declare, checked against the database.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, OnceLock},
+};
 
 use super::table::{Column, Table};
 use crate::{
@@ -93,6 +96,7 @@ pub(crate) async fn resolve(db: &Db, plugin: &Plugin, declared: &TableDeclaratio
         require_if_match: declared.require_if_match,
         dialect: db.dialect(),
         columns,
+        object: OnceLock::new(),
     })
 }
 

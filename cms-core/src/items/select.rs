@@ -1,5 +1,7 @@
 //! Builds the reads. Names are quoted and come from the registered tables, values are bound.
 
+use std::borrow::Cow;
+
 use serde_json::Value as Json;
 
 use super::check;
@@ -24,21 +26,31 @@ pub(super) struct Statement {
     pub(super) args: Vec<Value>,
 }
 
-/// The JSON object of a row `of`.
-pub(super) fn object(tables: &Tables, table: &Table, of: &str, fields: &[String], expand: &[String]) -> Result<String> {
+/// The JSON object of a row `t`.
+pub(super) fn object<'t>(tables: &Tables, table: &'t Table, fields: &[String], expand: &[String]) -> Result<Cow<'t, str>> {
+    if fields.is_empty() && expand.is_empty() {
+        return Ok(table.object.get_or_init(|| whole(table, "t")).into());
+    }
     for name in fields.iter().chain(expand) {
         table.readable(name)?;
     }
     let shown = table.columns.iter().filter(|c| c.readable() && (fields.is_empty() || fields.contains(&c.name)));
     let members = shown.map(|column| {
         let value = if expand.contains(&column.name) {
-            expanded(tables, table, column, of)?
+            expanded(tables, table, column, "t")?
         } else {
-            table.dialect.member(of, column.col())
+            table.dialect.member("t", column.col())
         };
         Ok((column.name.as_str(), value))
     });
-    Ok(table.dialect.object(&members.collect::<Result<Vec<_>>>()?))
+    Ok(table.dialect.object(&members.collect::<Result<Vec<_>>>()?).into())
+}
+
+/// The JSON object of a row `of` with all that may be read.
+fn whole(table: &Table, of: &str) -> String {
+    let shown = table.columns.iter().filter(|column| column.readable());
+    let members: Vec<_> = shown.map(|column| (column.name.as_str(), table.dialect.member(of, column.col()))).collect();
+    table.dialect.object(&members)
 }
 
 /// The referenced record in the place of its id, without a query of its own.
@@ -46,7 +58,7 @@ fn expanded(tables: &Tables, table: &Table, column: &Column, of: &str) -> Result
     let target = reference(tables, table, &column.name)?;
     let key = target.key_columns().next().map(Column::col).ok_or_else(|| no_reference(table, &column.name))?;
     let inner = format!("{of}_{}", table.columns.iter().position(|c| c.name == column.name).unwrap_or_default());
-    let object = object(tables, &target, &inner, &[], &[])?;
+    let object = whole(&target, &inner);
     let dialect = table.dialect;
     let query = format!(
         "select {object} from {} {inner} where {} = {}",
@@ -235,14 +247,20 @@ impl<'a> Conditions<'a> {
 
 /// One record: one row with its JSON, or none.
 pub(super) fn one(tables: &Tables, table: &Table, conditions: Conditions, query: &Query, lock: bool) -> Result<Statement> {
-    let object = object(tables, table, "t", &query.fields, &query.expand)?;
+    let object = object(tables, table, &query.fields, &query.expand)?;
     let lock = if lock { table.dialect.for_update() } else { "" };
     let sql = format!("select {object} from {} t{}{lock}", table.quoted(), conditions.sql());
     Ok(Statement { sql, args: conditions.into_args() })
 }
 
-/// A page: one row with the records joined by commas, the place of the last, how many were found (at most one more than the
-/// limit) and, if asked, how many there are in all.
+/// Between the records of a page. JSON has no bare control characters.
+pub(super) const SEPARATOR: char = '\u{1e}';
+
+/// A page: one row with the records, the place of each in the order, how many were found (at most one more than the limit) and,
+/// if asked, how many there are in all.
+///
+/// Both engines aggregate the rows of a sorted subquery in its order, as PostgreSQL documents; numbers for the rows, to sort them by
+/// once more, would cost more than the records.
 pub(super) fn page(tables: &Tables, table: &Table, query: &Query) -> Result<Statement> {
     let sort = order(table, query)?;
     let mut conditions = Conditions::new(table);
@@ -264,14 +282,13 @@ pub(super) fn page(tables: &Tables, table: &Table, query: &Query) -> Result<Stat
     let order = order.collect::<Vec<_>>().join(", ");
     let order_by = if order.is_empty() { String::new() } else { format!(" order by {order}") };
     let (source, filtered, limit) = (table.quoted(), conditions.sql(), query.limit);
-    let object = object(tables, table, "t", &query.fields, &query.expand)?;
+    let object = object(tables, table, &query.fields, &query.expand)?;
     let place = dialect.array(&places);
     let total =
         if query.count { format!("(select count(*) from {source} t{matching})") } else { "cast(null as bigint)".to_owned() };
     let sql = format!(
-        "select string_agg(r.j, ',' order by r.n) filter (where r.n <= {limit}), max(case when r.n = {limit} then r.k end), count(*), {total} \
-         from (select row_number() over ({order_by}) as n, {object} as j, {place} as k \
-         from (select t.* from {source} t{filtered}{order_by} limit {} offset {}) t) r",
+        "select string_agg(r.j, '{SEPARATOR}'), string_agg(r.k, '{SEPARATOR}'), count(*), {total} \
+         from (select {object} as j, {place} as k from (select t.* from {source} t{filtered}{order_by} limit {} offset {}) t) r",
         limit + 1,
         offset,
     );

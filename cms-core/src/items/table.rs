@@ -1,5 +1,7 @@
 //! A content table: its columns, its key, and what may be done with it.
 
+use std::sync::OnceLock;
+
 use super::Tables;
 use crate::{
     Code, Error, Result,
@@ -26,6 +28,8 @@ pub struct Table {
     /// Changes must carry `If-Match`.
     pub require_if_match: bool,
     pub(crate) dialect: Dialect,
+    /// What reads select, composed once.
+    pub(super) object: OnceLock<String>,
 }
 
 /// A column of a content table.

@@ -27,7 +27,7 @@ pub fn client<'a>(
     }
     for entry in header.into_iter().rev().flat_map(|line| line.rsplit(|byte| *byte == b',')) {
         // What is no address, or no text, was written by nobody we trust: the last good one counts.
-        let Some(entry) = std::str::from_utf8(entry).ok().and_then(|entry| parse(entry.trim())) else { return address };
+        let Some(entry) = std::str::from_utf8(entry.trim_ascii()).ok().and_then(parse) else { return address };
         address = entry;
         if !is_proxy(address) {
             return address;

@@ -14,9 +14,9 @@ use http::{HeaderMap, HeaderName, HeaderValue, header};
 use super::{Caller, Peer};
 use crate::reply::number;
 
-const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
+pub(crate) const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
-const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
+pub(crate) const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 
 /// Who is at the other end.
 #[derive(Clone, Copy, Debug)]
@@ -27,18 +27,25 @@ pub(crate) struct Client {
     pub(crate) passed_on: bool,
 }
 
-pub(crate) fn client(cms: &Cms, proxy_header: &HeaderName, peer: Option<Peer>, headers: &HeaderMap) -> Client {
-    // An embedding server that does not say who is there speaks for everybody: all are one, and nobody is near.
-    let Some(Peer(socket)) = peer else { return Client { address: Ipv4Addr::LOCALHOST.into(), passed_on: true } };
-    let socket = socket.ip().to_canonical();
-    let settings = cms.settings();
-    let trusted = settings.trusted_proxies.iter().any(|network| network.contains(socket));
-    if !trusted {
-        let names = [proxy_header, &header::FORWARDED, &X_FORWARDED_FOR];
-        return Client { address: socket, passed_on: names.iter().any(|name| headers.contains_key(*name)) };
-    }
-    let lines = headers.get_all(proxy_header).iter().map(HeaderValue::as_bytes);
-    Client { address: address::client(socket, &settings.trusted_proxies, lines), passed_on: false }
+pub(super) fn client(cms: &Cms, proxy_header: &HeaderName, peer: Option<Peer>, headers: &HeaderMap) -> Client {
+    let is_trusted = |Peer(socket): Peer| cms.settings().trusted_proxies.iter().any(|network| network.contains(socket.ip()));
+    let names = [proxy_header, &header::FORWARDED, &X_FORWARDED_FOR];
+    let passed_on = match peer {
+        Some(peer) => !is_trusted(peer) && names.iter().any(|name| headers.contains_key(*name)),
+        // Nobody is near.
+        None => true,
+    };
+    Client { address: address(cms, peer, headers.get_all(proxy_header)), passed_on }
+}
+
+/// The address that counts. An embedding server that does not say who is there speaks for everybody: all are one.
+pub(crate) fn address<'h>(
+    cms: &Cms,
+    peer: Option<Peer>,
+    lines: impl IntoIterator<Item = &'h HeaderValue, IntoIter: DoubleEndedIterator>,
+) -> IpAddr {
+    let Some(Peer(socket)) = peer else { return Ipv4Addr::LOCALHOST.into() };
+    address::client(socket.ip(), &cms.settings().trusted_proxies, lines.into_iter().map(HeaderValue::as_bytes))
 }
 
 /// Takes from the buckets of a key or session that is good, or else of the address: guesses count against the address.

@@ -18,7 +18,7 @@ use serde_json::Value as Json;
 pub use cache::FrontendLogin;
 pub(crate) use cache::is_session;
 pub(crate) use call::{AsOperator, Call, Caller};
-pub(crate) use limit::{client, headers as quota_headers};
+pub(crate) use limit::{LIMIT, REMAINING, address, headers as quota_headers};
 pub(crate) use origin::{Sharing, headers as sharing_headers};
 pub(crate) use rights::SESSION_COOKIE;
 
@@ -180,20 +180,21 @@ impl Passage {
 fn conditional(request: &Canonical, reply: Reply) -> Reply {
     let is_read = request.method == Method::GET || request.method == Method::HEAD;
     let (Some(etag), true) = (reply.headers.get(header::ETAG), is_read) else { return reply };
-    if reply.status != StatusCode::OK || !is_known(&request.headers, etag) {
+    let is_known = request.headers.get_all(header::IF_NONE_MATCH).iter().any(|line| names(line, etag));
+    if reply.status != StatusCode::OK || !is_known {
         return reply;
     }
     Reply { status: StatusCode::NOT_MODIFIED, headers: unchanged_headers(reply.headers), body: Bytes::new() }
 }
 
-/// Whether the caller says that it has the state of this tag, or any.
-pub(crate) fn is_known(headers: &HeaderMap, etag: &HeaderValue) -> bool {
-    let named = |line: &HeaderValue| {
+/// Whether a line of `If-None-Match` names the state of this tag, or any.
+pub(crate) fn names(line: &HeaderValue, etag: &HeaderValue) -> bool {
+    let named = || {
         let (line, etag) = (line.to_str().unwrap_or_default(), etag.to_str().unwrap_or_default());
         line.split(',').map(str::trim).any(|tag| tag == "*" || tag.trim_start_matches("W/") == etag)
     };
     // Nearly always it is the one tag that we have sent.
-    headers.get_all(header::IF_NONE_MATCH).iter().any(|line| line == etag || named(line))
+    line == etag || named()
 }
 
 /// The headers of a reply without its body.

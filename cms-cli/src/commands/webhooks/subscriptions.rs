@@ -42,7 +42,7 @@ pub(crate) enum SubscriptionsCommand {
         #[arg(long = "event", value_name = "EVENT", required = true)]
         events: Vec<String>,
         /// NAME: VALUE, or NAME: @FILE, sent with every delivery; may be repeated
-        #[arg(long = "header", value_name = "HEADER", value_parser = header)]
+        #[arg(long = "header", value_name = "HEADER", value_parser = own_header)]
         headers: Vec<(String, String)>,
         /// Attempts after the first
         #[arg(long, value_name = "N", default_value_t = 5)]
@@ -66,7 +66,7 @@ pub(crate) enum SubscriptionsCommand {
         #[arg(long = "event", value_name = "EVENT")]
         events: Vec<String>,
         /// All headers anew; NAME: @FILE takes the value from a file; may be repeated
-        #[arg(long = "header", value_name = "HEADER", value_parser = header)]
+        #[arg(long = "header", value_name = "HEADER", value_parser = own_header)]
         headers: Vec<(String, String)>,
         /// Attempts after the first
         #[arg(long, value_name = "N")]
@@ -90,7 +90,7 @@ pub(crate) enum SubscriptionsCommand {
         #[arg(long, value_name = "TIME", default_value = "0s", value_parser = change::seconds)]
         grace: i64,
     },
-    /// Remove a subscription for good, with its jobs and its log
+    /// Remove a subscription for good, with its jobs; the log of what was sent stays for its time
     Delete { id: i64 },
 }
 
@@ -154,7 +154,7 @@ pub(super) async fn run(global: &Global, out: &Output, site: &Site, command: Sub
             secret(out, &client.send(at("rotate-secret", id).json(&json!({"grace_s": grace}))).await?.body)
         }
         SubscriptionsCommand::Delete { id } => {
-            prompt::confirm(global, &format!("Delete the webhook {id}, its queued jobs and its log?"))?;
+            prompt::confirm(global, &format!("Delete the webhook {id} and its queued jobs?"))?;
             client.send(Ask::delete(WEBHOOKS).query("id", id)).await?;
             if out.json {
                 return Ok(out.data(&json!({"deleted": [id]}))?);
@@ -163,6 +163,14 @@ pub(super) async fn run(global: &Global, out: &Output, site: &Site, command: Sub
             Ok(())
         }
     }
+}
+
+/// `NAME: VALUE`, or `NAME: @FILE` for a value that other users of the machine must not see among the processes.
+fn own_header(text: &str) -> Result<(String, String), String> {
+    let (name, value) = header(text).map_err(|form| format!("{form}, or NAME: @FILE"))?;
+    let Some(file) = value.strip_prefix('@') else { return Ok((name, value)) };
+    let value = std::fs::read_to_string(file).map_err(|e| format!("{file}: {e}"))?;
+    Ok((name, value.trim().to_owned()))
 }
 
 /// What the owner of a webhook should know of it.

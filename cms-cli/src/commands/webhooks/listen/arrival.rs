@@ -7,6 +7,7 @@ use serde_json::{Value as Json, json};
 use crate::{
     failure::Done,
     output::{Output, Style},
+    table::harmless,
 };
 
 /// What is thought of the signature.
@@ -54,7 +55,7 @@ pub(super) fn print(out: &Output, arrival: &Arrival, body: bool) -> Done {
     ];
     out.line(&cells.join(out.gap()))?;
     if body {
-        out.line(&readable(&arrival.body))?;
+        out.line(&harmless(&String::from_utf8_lossy(&arrival.body)))?;
     }
     Ok(())
 }
@@ -75,24 +76,4 @@ fn document(arrival: &Arrival, body: bool) -> Json {
         document["body"] = String::from_utf8_lossy(&arrival.body).into();
     }
     document
-}
-
-/// The body without what a terminal would obey.
-fn readable(body: &[u8]) -> String {
-    let text = String::from_utf8_lossy(body);
-    text.chars().map(|c| if c.is_control() && !['\n', '\t'].contains(&c) { '\u{fffd}' } else { c }).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn a_terminal_obeys_no_body() {
-        for (body, expected) in [
-            (&br#"{"a": "\u001b[2J"}"#[..], r#"{"a": "\u001b[2J"}"#),
-            (b"\x1b[2Jtext\nline\x07", "\u{fffd}[2Jtext\nline\u{fffd}"),
-            (b"\xff", "\u{fffd}"),
-        ] {
-            assert_eq!(super::readable(body), expected);
-        }
-    }
 }

@@ -28,13 +28,16 @@ pub(super) fn address(text: &str) -> Result<Uri, String> {
 pub(super) struct Forward {
     http: reqwest::Client,
     address: String,
+    /// For notes: an address may carry a password.
+    host: String,
 }
 
 impl Forward {
     pub(super) fn new(address: Uri) -> Done<Self> {
         let failed = |e: reqwest::Error| Failure::new(Exit::Failed, e.to_string());
         let http = cms_http::client::transport()?.no_proxy().timeout(TIMEOUT).build().map_err(failed)?;
-        Ok(Self { http, address: address.to_string() })
+        let host = address.authority().map(|authority| authority.as_str().rsplit('@').next().unwrap_or_default().to_owned());
+        Ok(Self { http, address: address.to_string(), host: host.unwrap_or_default() })
     }
 
     /// Sends the same headers and body; returns the status of the answer, 502 or 504 when there is none.
@@ -46,7 +49,7 @@ impl Forward {
             Ok(response) => response.status(),
             Err(error) => {
                 let status = if error.is_timeout() { StatusCode::GATEWAY_TIMEOUT } else { StatusCode::BAD_GATEWAY };
-                out.note(&format!("answered {status}: {} cannot be reached: {error}", self.address));
+                out.note(&format!("answered {status}: {} cannot be reached: {}", self.host, error.without_url()));
                 status
             }
         }
