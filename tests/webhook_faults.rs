@@ -110,6 +110,24 @@ async fn a_lost_lease_is_fenced() {
     assert_eq!(site.database.count(&count).await, 0);
 }
 
+/// 5, alone: the worker that stood still claims the row anew itself, and both attempts end at the same moment.
+#[tokio::test]
+async fn a_row_that_one_worker_holds_twice_is_written_down() {
+    let (site, receiver) = (site().await, Receiver::scripted(|_, _| Answer::After(Duration::from_millis(300), 200)).await);
+    subscribe(&site, &receiver.url).await;
+    raise(&site, 1).await;
+    let mut worker = site.cms.webhooks().worker();
+    assert_eq!(worker.claim().await.unwrap(), 1);
+    site.clock.advance(30_000);
+    assert_eq!(worker.claim().await.unwrap(), 1);
+    while site.cms.webhooks().under_way() > 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    worker.step().await.unwrap();
+    assert_eq!(receiver.count(), 2);
+    assert_eq!(by_status(&site).await, BTreeMap::from([("delivered".to_owned(), 1)]));
+}
+
 /// 5, with failures: what a worker hears that stood still is not counted; its attempts ran out of time because of itself.
 #[tokio::test]
 async fn a_lost_lease_counts_no_failure() {

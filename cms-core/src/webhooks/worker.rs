@@ -227,6 +227,10 @@ impl Worker {
                 Err(error) => {
                     tracing::warn!(%error, "the webhook queue cannot be read or written; trying again");
                     tokio::time::sleep(POLL).await;
+                    // What has ended does not wait until jobs can be claimed again.
+                    if let Err(error) = self.turn(false).await {
+                        tracing::debug!(%error, "deliveries were not written down either");
+                    }
                     continue;
                 }
             };

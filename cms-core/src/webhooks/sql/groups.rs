@@ -52,12 +52,13 @@ statements! {
     EVENTS = "select id, name, body from cms_events where id in ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)";
     FAILING = "select id from cms_webhook_subscriptions where failure_count > 0 \
                and id in ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)";
-    /// Also when the lease is over, as long as nobody else has claimed the row: then it is delivered all the same.
+    /// Also when the lease is over, as long as nobody else has claimed the row: then it is delivered all the same. A row may be there
+    /// twice, if this worker stood still and claimed it anew.
     DELIVERED = "with d (id, token) as (values (cast($2 as bigint), cast($3 as bigint)), ($4, $5), ($6, $7), ($8, $9), ($10, $11), ($12, $13), \
                  ($14, $15), ($16, $17), ($18, $19), ($20, $21), ($22, $23), ($24, $25), ($26, $27), ($28, $29), ($30, $31), ($32, $33)) \
                  update cms_webhook_queue set status = 'delivered', lease_until = null, error_message = null, settled_at = $1 \
                  where id in (select d.id from d) and status in ('sending', 'retry', 'held') \
-                 and lease_token = (select d.token from d where d.id = cms_webhook_queue.id)";
+                 and exists (select 1 from d where d.id = cms_webhook_queue.id and d.token = cms_webhook_queue.lease_token)";
     WAS_OURS = "select id from cms_webhook_queue where id = $1 and lease_token = $2 and status = 'delivered'";
     LOG_DELIVERED = "with d (id, code, response, duration) as (values (cast($2 as bigint), cast($3 as bigint), cast($4 as text), cast($5 as bigint)), \
                      ($6, $7, $8, $9), ($10, $11, $12, $13), ($14, $15, $16, $17), ($18, $19, $20, $21), ($22, $23, $24, $25), ($26, $27, $28, $29), \
