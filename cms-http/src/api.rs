@@ -27,6 +27,8 @@ use crate::{
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// One request in so many goes the long way.
 const LONG_WAY: u64 = 64;
+/// One request in so many that does not is timed.
+const TIMED: u64 = 16;
 
 /// The REST API of one site. Clones are cheap and share everything.
 ///
@@ -101,12 +103,13 @@ impl Api {
     /// The reply to a request that was answered a moment ago, if nothing has to be asked for it.
     pub(crate) fn answer_at_once<B>(&self, peer: Option<Peer>, request: &Request<B>) -> Option<Response<Body>> {
         // A request that is logged goes the long way, and now and then one: so the store learns which replies are in demand.
-        if tracing::enabled!(tracing::Level::INFO) || self.0.ids.count.load(Ordering::Relaxed).is_multiple_of(LONG_WAY) {
+        let count = self.0.ids.count.load(Ordering::Relaxed);
+        if tracing::enabled!(tracing::Level::INFO) || count.is_multiple_of(LONG_WAY) {
             return None;
         }
-        let started = Instant::now();
+        let started = (count % TIMED == 1).then(Instant::now);
         let reply = self.0.kept.shortcuts.find(&self.0.cms, &self.0.kept, peer, request, || self.0.ids.next())?;
-        self.0.kept.metrics.note(reply.status, started.elapsed());
+        self.0.kept.metrics.note_at_once(reply.status, started.map(|started| started.elapsed()));
         Some(reply.into_response(false))
     }
 

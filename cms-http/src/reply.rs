@@ -1,5 +1,7 @@
 //! What a handler answers, and the one table from error code to status.
 
+use std::sync::LazyLock;
+
 use bytes::Bytes;
 use cms_core::{Code, Error, Page};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
@@ -52,20 +54,28 @@ pub(crate) fn headers() -> HeaderMap {
     HeaderMap::with_capacity(12)
 }
 
-/// A number as a header; small ones, which are most, without memory of their own.
+/// The digits of small numbers, three each.
+static DIGITS: [[u8; 3]; 1000] = {
+    let mut texts = [[b'0'; 3]; 1000];
+    let mut n = 0;
+    while n < 1000 {
+        texts[n] = [b'0' + (n / 100) as u8, b'0' + (n / 10 % 10) as u8, b'0' + (n % 10) as u8];
+        n += 1;
+    }
+    texts
+};
+
+/// A number as a header; small ones, which are most, without memory of their own: no two cores count who uses it.
 pub(crate) fn number(number: u64) -> HeaderValue {
-    static SMALL: [[u8; 3]; 1000] = {
-        let mut texts = [[b'0'; 3]; 1000];
-        let mut n = 0;
-        while n < 1000 {
-            texts[n] = [b'0' + (n / 100) as u8, b'0' + (n / 10 % 10) as u8, b'0' + (n % 10) as u8];
-            n += 1;
-        }
-        texts
-    };
-    let digits = number.checked_ilog10().unwrap_or(0) as usize + 1;
-    let text = usize::try_from(number).ok().and_then(|number| SMALL.get(number)).map(|text| &text[3 - digits..]);
-    text.and_then(|text| HeaderValue::from_maybe_shared(Bytes::from_static(text)).ok()).unwrap_or_else(|| number.into())
+    static SMALL: LazyLock<Vec<HeaderValue>> = LazyLock::new(|| {
+        let short = |(number, text): (usize, &'static [u8; 3])| {
+            let digits = number.checked_ilog10().unwrap_or(0) as usize + 1;
+            HeaderValue::from_maybe_shared(Bytes::from_static(&text[3 - digits..]))
+        };
+        DIGITS.iter().enumerate().map_while(|one| short(one).ok()).collect()
+    });
+    let small = usize::try_from(number).ok().and_then(|number| SMALL.get(number));
+    small.cloned().unwrap_or_else(|| number.into())
 }
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");

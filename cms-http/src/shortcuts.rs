@@ -128,7 +128,7 @@ impl Shortcuts {
         let body = entry.body().filter(|_| rules.may_keep(&found.path) && entry.is_good(cms, &found.path, &rules, now))?;
         let client = gate::address(cms, peer, asked.passed_on.iter().copied());
         // Nothing may go the long way after this: it would pay twice. A refusal has paid nothing.
-        let quota = cms.limiter().take_at_once(Owner::Network(address::network(client)), bucket::PUBLIC, &found.path)?;
+        let quota = cms.limiter().take_at_once(Owner::Network(address::network(client)), bucket::PUBLIC, &found.path, now)?;
         if quota.is_some_and(|quota| quota.retry_after_s.is_some()) {
             return None;
         }

@@ -62,16 +62,16 @@ impl Limiter {
                 // In a box, so that requests without Redis do not carry its room.
                 Some(Box::pin(redis.take(owner, applying(&both), self.clock.now())).await)
             }
-            _ => self.take_at_once(owner, identity, path).flatten(),
+            _ => self.take_at_once(owner, identity, path, self.clock.now()).flatten(),
         }
     }
 
     /// As [`Limiter::take`], without waiting. None outside: that is not possible, nothing was taken.
-    pub fn take_at_once(&self, owner: Owner, identity: Bucket, path: &str) -> Option<Option<Quota>> {
+    pub fn take_at_once(&self, owner: Owner, identity: Bucket, path: &str, now: crate::Millis) -> Option<Option<Quota>> {
         match &self.store {
             Store::Memory(memory) => {
                 let both = [identity, bucket::of_route(path).unwrap_or(identity)];
-                Some(Some(memory.take(owner, applying(&both), self.clock.now())))
+                Some(Some(memory.take(owner, applying(&both), now)))
             }
             #[cfg(feature = "redis")]
             Store::Redis(_) => None,
