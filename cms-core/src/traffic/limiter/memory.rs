@@ -14,21 +14,62 @@ use super::bucket::{self, Bucket, Fill, Owner, Quota};
 use crate::clock::Millis;
 
 const SHARDS: usize = 64;
-/// About 64 bytes each, and as much again for the room of the tables.
+/// 33 bytes each, and as much again for the room of the tables.
 const MAX_ENTRIES: usize = 1_500_000;
 
-/// One bucket of one owner.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+/// An [`Owner`] in nine bytes: of a network either half is zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Packed(Of, u64);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Of {
+    /// IPv4, mapped.
+    Low,
+    /// The /64 of IPv6.
+    High,
+    Key,
+    User,
+}
+
+impl From<Owner> for Packed {
+    fn from(owner: Owner) -> Self {
+        match owner {
+            Owner::Network(network) if network >> 64 == 0 => Self(Of::Low, network as u64),
+            Owner::Network(network) => Self(Of::High, (network >> 64) as u64),
+            Owner::Key(id) => Self(Of::Key, id.cast_unsigned()),
+            Owner::User(id) => Self(Of::User, id.cast_unsigned()),
+        }
+    }
+}
+
+impl From<Packed> for Owner {
+    fn from(Packed(of, id): Packed) -> Self {
+        match of {
+            Of::Low => Self::Network(id.into()),
+            Of::High => Self::Network(u128::from(id) << 64),
+            Of::Key => Self::Key(id.cast_signed()),
+            Of::User => Self::User(id.cast_signed()),
+        }
+    }
+}
+
+/// One bucket of one owner, in sixteen bytes: what a flood of addresses costs is mostly the memory that it touches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Slot {
-    owner: Owner,
+    id: u64,
+    of: Of,
     /// Index into [`bucket::ALL`].
     bucket: u8,
 }
 
 impl Slot {
-    fn new(owner: Owner, bucket: &Bucket) -> Self {
+    fn new(Packed(of, id): Packed, bucket: &Bucket) -> Self {
         let index = bucket::ALL.iter().position(|known| known.name == bucket.name).unwrap_or_default();
-        Self { owner, bucket: u8::try_from(index).unwrap_or_default() }
+        Self { id, of, bucket: u8::try_from(index).unwrap_or_default() }
+    }
+
+    fn owner(self) -> Packed {
+        Packed(self.of, self.id)
     }
 
     fn kind(self) -> &'static Bucket {
@@ -59,13 +100,14 @@ impl Default for Memory {
 }
 
 impl Memory {
-    fn shard(&self, owner: Owner) -> MutexGuard<'_, Sweeping> {
+    fn shard(&self, owner: Packed) -> MutexGuard<'_, Sweeping> {
         let index = std::hash::BuildHasher::hash_one(&self.hasher, owner) as usize % SHARDS;
         self.shards[index].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// One token from each bucket of the owner, or none from any.
     pub fn take(&self, owner: Owner, buckets: &[Bucket], now: Millis) -> Quota {
+        let owner = Packed::from(owner);
         // All buckets of a request have the same owner, so one lock holds them all still.
         let mut shard = self.shard(owner);
         if let [only] = buckets {
@@ -88,7 +130,8 @@ impl Memory {
 
     /// Forgets all buckets of an owner, so that they are full again.
     pub fn reset(&self, owner: Owner) {
-        self.shard(owner).buckets.retain(|slot, _| slot.owner != owner);
+        let owner = Packed::from(owner);
+        self.shard(owner).buckets.retain(|slot, _| slot.owner() != owner);
     }
 
     /// Buckets that are not full, of everybody: owner, kind, tokens.
@@ -96,8 +139,10 @@ impl Memory {
         let mut used = Vec::new();
         for shard in &self.shards {
             let shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
-            let fills =
-                shard.buckets.iter().map(|(slot, fill)| (slot.owner, slot.kind(), slot.kind().refilled(*fill, now).tokens));
+            let fills = shard
+                .buckets
+                .iter()
+                .map(|(slot, fill)| (slot.owner().into(), slot.kind(), slot.kind().refilled(*fill, now).tokens));
             used.extend(
                 fills.filter(|(_, kind, tokens)| *tokens < kind.capacity).map(|(owner, kind, tokens)| (owner, kind.name, tokens)),
             );
@@ -165,6 +210,16 @@ mod tests {
         assert_eq!(memory.take(Owner::Key(1), &[KEY], 0).remaining, 59);
         memory.reset(Owner::Network(1));
         assert_eq!(memory.take(Owner::Network(1), &[PUBLIC], 0).remaining, 99);
+    }
+
+    #[test]
+    fn owners_are_packed_without_loss() {
+        let network = |address: &str| Owner::Network(crate::traffic::address::network(address.parse().expect("an address")));
+        let owners = ["192.0.2.1", "255.255.255.255", "2001:db8:1:2::1", "::1", "fe80::1"].map(network);
+        for owner in owners.into_iter().chain([Owner::Key(7), Owner::User(7), Owner::Key(i64::MAX)]) {
+            assert_eq!(Owner::from(Packed::from(owner)), owner);
+        }
+        assert_eq!(size_of::<(Slot, Fill)>(), 32);
     }
 
     #[test]
