@@ -14,8 +14,7 @@ pub(crate) mod sql {
         IDLE_SESSIONS = "delete from cms_sessions where id in (select id from cms_sessions where last_seen_at <= $1 limit 1000) and last_seen_at <= $1";
         /// An event that is still to be delivered stays.
         EVENTS = "delete from cms_events where id in (select e.id from cms_events e where e.created_at <= $1 \
-                  and not exists (select 1 from cms_webhook_queue q where q.event_id = e.id and q.resend_of is null) \
-                  and not exists (select 1 from cms_webhook_queue q where q.event_id = e.id and q.resend_of is not null) order by e.created_at limit 1000)";
+                  and not exists (select 1 from cms_webhook_queue q where q.event_id = e.id) order by e.created_at limit 1000)";
         DELIVERED = "delete from cms_webhook_queue where id in (select id from cms_webhook_queue where settled_at <= $1 and status = 'delivered' \
                      limit 1000)";
         /// Failed and cancelled jobs go with the log; so do those that were held all that time.

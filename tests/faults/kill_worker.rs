@@ -13,7 +13,8 @@ use crate::{
 const UNDER_WAY: [(&str, &str); 1] = [("CMS_WEBHOOKS__CONCURRENCY", "8")];
 
 pub async fn run(run: Arc<Run>) -> Vec<Finding> {
-    let (kills, lanes, dice) = (kills(&run), run.scaled(250, 50), run.dice());
+    // More lanes than the dead leases of all kills can fill.
+    let (kills, lanes, dice) = (kills(&run), run.scaled(250, 120), run.dice());
     let lab = Lab::new(&run, |_, _| Answer::After(Duration::from_millis(20), 200)).await;
     lab.subscribe(lanes, &[EVENT]).await;
     lab.emit(EVENT, 8).await;

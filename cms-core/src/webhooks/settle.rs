@@ -47,7 +47,7 @@ pub(super) async fn settle(change: &mut Change, ended: &mut [Ended]) -> Result<S
     let arrived: Vec<_> = successes.iter().map(|ended| arrived(ended)).collect();
     let ours = groups::delivered(change, &arrived).await?;
     settled.delivered += ours.len() as u64;
-    for Ended { subscription, row, attempt, .. } in successes.into_iter().filter(|ended| !ours.contains(&ended.row.id)) {
+    for Ended { subscription, row, attempt, .. } in successes.into_iter().filter(|ended| !ours.contains(&ended.row.lease())) {
         settled.lost += 1;
         log(change, *subscription, row, attempt, false).await?;
     }

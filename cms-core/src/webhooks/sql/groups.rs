@@ -151,17 +151,17 @@ pub(in crate::webhooks) async fn failing(change: &mut Change, subscriptions: &[i
     Ok(failing)
 }
 
-/// Ends leases with success, and logs it. Returns the rows whose lease was not lost before.
-pub(in crate::webhooks) async fn delivered(change: &mut Change, arrived: &[Arrived<'_>]) -> Result<HashSet<i64>> {
+/// Ends leases with success, and logs it. Returns those that were not lost before, by row and token.
+pub(in crate::webhooks) async fn delivered(change: &mut Change, arrived: &[Arrived<'_>]) -> Result<HashSet<(i64, i64)>> {
     let mut ours = HashSet::new();
     for group in arrived.chunks(GROUP) {
         let args = filled(args![change.now()], group, |one| args![one.row.id, one.row.lease_token], args![-1, 0]);
         // The number tells nearly always which: a row to read for each would cost as much as the update.
         let found = match change.run(DELIVERED, args).await? {
-            all if all == group.len() as u64 => group.iter().map(|one| one.row.id).collect(),
+            all if all == group.len() as u64 => group.iter().map(|one| one.row.lease()).collect(),
             _ => still_ours(change, group).await?,
         };
-        let logged: Vec<_> = group.iter().filter(|one| found.contains(&one.row.id)).collect();
+        let logged: Vec<_> = group.iter().filter(|one| found.contains(&one.row.lease())).collect();
         let values =
             |one: &&Arrived<'_>| args![one.row.id, one.status.map(i64::from), one.response.map(str::to_owned), one.duration_ms];
         let none = args![-1, None::<i64>, None::<String>, 0];
@@ -171,11 +171,11 @@ pub(in crate::webhooks) async fn delivered(change: &mut Change, arrived: &[Arriv
     Ok(ours)
 }
 
-async fn still_ours(change: &mut Change, group: &[Arrived<'_>]) -> Result<HashSet<i64>> {
+async fn still_ours(change: &mut Change, group: &[Arrived<'_>]) -> Result<HashSet<(i64, i64)>> {
     let mut ours = HashSet::new();
     for one in group {
         let found: Option<(i64,)> = change.optional(WAS_OURS, args![one.row.id, one.row.lease_token]).await?;
-        ours.extend(found.map(|(id,)| id));
+        ours.extend(found.map(|_| one.row.lease()));
     }
     Ok(ours)
 }

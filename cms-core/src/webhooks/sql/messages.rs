@@ -10,16 +10,13 @@ use crate::{
 };
 
 statements! {
-    NEWEST = "select e.id, e.name, e.created_at, (select count(*) from cms_webhook_queue q where q.event_id = e.id and q.resend_of is null) \
-           + (select count(*) from cms_webhook_queue q where q.event_id = e.id and q.resend_of is not null) from cms_events e \
+    NEWEST = "select e.id, e.name, e.created_at, (select count(*) from cms_webhook_queue q where q.event_id = e.id) from cms_events e \
               where (e.created_at, e.id) < ($1, $2) and e.created_at >= $4 and (cast($5 as text) is null or e.name = $5) \
               and (cast($6 as text) is null or substr(e.name, 1, length($6)) = $6) order by e.created_at desc, e.id desc limit $3";
-    OLDEST = "select e.id, e.name, e.created_at, (select count(*) from cms_webhook_queue q where q.event_id = e.id and q.resend_of is null) \
-           + (select count(*) from cms_webhook_queue q where q.event_id = e.id and q.resend_of is not null) from cms_events e \
+    OLDEST = "select e.id, e.name, e.created_at, (select count(*) from cms_webhook_queue q where q.event_id = e.id) from cms_events e \
               where (e.created_at, e.id) > ($1, $2) and e.created_at >= $4 and (cast($5 as text) is null or e.name = $5) \
               and (cast($6 as text) is null or substr(e.name, 1, length($6)) = $6) order by e.created_at, e.id limit $3";
-    GET = "select e.id, e.name, e.created_at, (select count(*) from cms_webhook_queue q where q.event_id = e.id and q.resend_of is null) \
-           + (select count(*) from cms_webhook_queue q where q.event_id = e.id and q.resend_of is not null), e.body, e.removed \
+    GET = "select e.id, e.name, e.created_at, (select count(*) from cms_webhook_queue q where q.event_id = e.id), e.body, e.removed \
            from cms_events e where e.id = $1";
 }
 

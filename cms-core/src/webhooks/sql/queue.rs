@@ -96,6 +96,13 @@ pub(in crate::webhooks) struct Claimed {
     pub(in crate::webhooks) event: Arc<Event>,
 }
 
+impl Claimed {
+    /// The row, and the claim of it.
+    pub(in crate::webhooks) fn lease(&self) -> (i64, i64) {
+        (self.id, self.lease_token)
+    }
+}
+
 /// What is sent, to all who listen.
 #[derive(Debug)]
 pub(in crate::webhooks) struct Event {
