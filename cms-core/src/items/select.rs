@@ -259,8 +259,8 @@ pub(super) const SEPARATOR: char = '\u{1e}';
 /// A page: one row with the records, the place of each in the order, how many were found (at most one more than the limit) and,
 /// if asked, how many there are in all.
 ///
-/// Both engines aggregate the rows of a sorted subquery in its order, as PostgreSQL documents; numbers for the rows, to sort them by
-/// once more, would cost more than the records.
+/// Both engines aggregate the rows of a sorted subquery in its order: PostgreSQL documents it, for SQLite tests show it. Numbers for the
+/// rows, to sort them by once more, would cost more than the records.
 pub(super) fn page(tables: &Tables, table: &Table, query: &Query) -> Result<Statement> {
     let sort = order(table, query)?;
     let mut conditions = Conditions::new(table);

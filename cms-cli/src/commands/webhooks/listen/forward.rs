@@ -28,16 +28,13 @@ pub(super) fn address(text: &str) -> Result<Uri, String> {
 pub(super) struct Forward {
     http: reqwest::Client,
     address: String,
-    /// For notes: an address may carry a password.
-    host: String,
 }
 
 impl Forward {
     pub(super) fn new(address: Uri) -> Done<Self> {
         let failed = |e: reqwest::Error| Failure::new(Exit::Failed, e.to_string());
         let http = cms_http::client::transport()?.no_proxy().timeout(TIMEOUT).build().map_err(failed)?;
-        let host = address.authority().map(|authority| authority.as_str().rsplit('@').next().unwrap_or_default().to_owned());
-        Ok(Self { http, address: address.to_string(), host: host.unwrap_or_default() })
+        Ok(Self { http, address: address.to_string() })
     }
 
     /// Sends the same headers and body; returns the status of the answer, 502 or 504 when there is none.
@@ -49,7 +46,8 @@ impl Forward {
             Ok(response) => response.status(),
             Err(error) => {
                 let status = if error.is_timeout() { StatusCode::GATEWAY_TIMEOUT } else { StatusCode::BAD_GATEWAY };
-                out.note(&format!("answered {status}: {} cannot be reached: {}", self.host, error.without_url()));
+                // Without the address, which may carry a password.
+                out.note(&format!("answered {status}: --forward cannot be reached: {}", error.without_url()));
                 status
             }
         }
