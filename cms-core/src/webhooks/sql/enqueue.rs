@@ -8,11 +8,11 @@ use crate::{
 
 statements! {
     /// `$4` is `item.*` for events of items, else the name again. In order, so that the indexes grow at one place each: for 10,000 listeners
-    /// PostgreSQL takes two thirds of the time.
+    /// PostgreSQL takes two thirds of the time. A join with the subscriptions takes it a quarter more.
     ENQUEUE = "insert into cms_webhook_queue (event_id, subscription_id, status, next_retry_at, created_at) \
-               select cast($1 as text), s.id, case when s.active then 'pending' else 'held' end, cast($2 as bigint), cast($2 as bigint) \
-               from cms_webhook_subscriptions s where s.id in \
-               (select i.subscription_id from cms_webhook_interests i where i.event in ($3, $4, '*')) order by s.id";
+               select cast($1 as text), l.id, case when exists (select 1 from cms_webhook_subscriptions s where s.id = l.id and not s.active) \
+               then 'held' else 'pending' end, cast($2 as bigint), cast($2 as bigint) from \
+               (select distinct i.subscription_id as id from cms_webhook_interests i where i.event in ($3, $4, '*')) l order by l.id";
 }
 
 /// Returns how many rows were made.

@@ -10,9 +10,24 @@ use crate::{
     db::{Change, Db, FromRow, Row, statements},
 };
 
+/// `lane`: the subscriptions for which something waits. From each to the next is one search, however much waits for it.
+macro_rules! with_lanes {
+    ($select:literal) => {
+        concat!(
+            "with recursive lane (id) as (select min(subscription_id) from cms_webhook_queue where status in ('pending', 'retry') \
+             union all select (select min(q.subscription_id) from cms_webhook_queue q where q.status in ('pending', 'retry') \
+             and q.subscription_id > lane.id) from lane where lane.id is not null) ",
+            $select
+        )
+    };
+}
+
 statements! {
-    DUE = "select exists (select 1 from cms_webhook_queue where status in ('pending', 'retry') and next_retry_at <= $1) \
-           or exists (select 1 from cms_webhook_queue where status = 'sending' and (lease_until <= $1 or lease_until > $2))";
+    DUE = with_lanes!(
+        "select exists (select 1 from lane where exists (select 1 from cms_webhook_queue q where q.subscription_id = lane.id \
+         and q.status in ('pending', 'retry') and q.next_retry_at <= $1)) \
+         or exists (select 1 from cms_webhook_queue where status = 'sending' and (lease_until <= $1 or lease_until > $2))"
+    );
     /// A lease that ends later than any can was given before the clock was put back.
     LOST = "select distinct q.subscription_id from cms_webhook_queue q where q.status = 'sending' and (q.lease_until <= $1 or q.lease_until > $2) \
             order by q.subscription_id";
@@ -46,13 +61,14 @@ statements! {
            response, duration_ms, created_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
     DEPTH = "select status, count(*) from cms_webhook_queue group by status";
     /// Each of these reads one partial index, and none the rows.
-    WAITING = "select (select count(*) from cms_webhook_queue where status in ('pending', 'retry') and status = 'pending'), \
-               (select count(*) from cms_webhook_queue where status in ('pending', 'retry') and status = 'retry'), \
-               (select count(*) from cms_webhook_queue where status = 'sending'), \
-               (select count(*) from cms_webhook_queue where status = 'held')";
-    OLDEST = "select min(o.at) from \
-              (select min(next_retry_at) as at from cms_webhook_queue where status in ('pending', 'retry') and status = 'pending' \
-              union all select min(next_retry_at) from cms_webhook_queue where status in ('pending', 'retry') and status = 'retry') o";
+    WAITING = "select w.pending, w.retry, (select count(*) from cms_webhook_queue where status = 'sending'), \
+               (select count(*) from cms_webhook_queue where status = 'held') \
+               from (select count(case when status = 'pending' then 1 end) as pending, count(case when status = 'retry' then 1 end) as retry \
+               from cms_webhook_queue where status in ('pending', 'retry')) w";
+    OLDEST = with_lanes!(
+        "select min((select min(q.next_retry_at) from cms_webhook_queue q where q.subscription_id = lane.id \
+         and q.status in ('pending', 'retry'))) from lane"
+    );
     LATE = "select l.id, l.due from (select s.id, (select min(q.next_retry_at) from cms_webhook_queue q where q.subscription_id = s.id \
             and q.status in ('pending', 'retry')) as due from cms_webhook_subscriptions s where s.active) l \
             where l.due <= $1 order by l.due, l.id limit $2";
