@@ -23,9 +23,10 @@ macro_rules! with_lanes {
 }
 
 statements! {
+    /// Here and in [`LANES`] the least is looked up, as `exists` leaves it to PostgreSQL to read the whole backlog and join it.
     DUE = with_lanes!(
-        "select exists (select 1 from lane where exists (select 1 from cms_webhook_queue q where q.subscription_id = lane.id \
-         and q.status in ('pending', 'retry') and q.next_retry_at <= $1)) \
+        "select exists (select 1 from lane where (select min(q.next_retry_at) from cms_webhook_queue q where q.subscription_id = lane.id \
+         and q.status in ('pending', 'retry')) <= $1) \
          or exists (select 1 from cms_webhook_queue where status = 'sending' and (lease_until <= $1 or lease_until > $2))"
     );
     /// A lease that ends later than any can was given before the clock was put back.
@@ -42,7 +43,7 @@ statements! {
     LANES = "select * from (select s.id, s.url, s.secret, s.old_secret, s.old_secret_until, s.custom_headers, s.failure_count > 0 as failing, \
              (select count(*) from cms_webhook_queue f where f.subscription_id = s.id and f.status = 'sending') as sending, s.served_at \
              from cms_webhook_subscriptions s where s.active and (s.not_before <= $1 or s.not_before > $4) \
-             and exists (select 1 from cms_webhook_queue q where q.subscription_id = s.id and q.status in ('pending', 'retry') and q.next_retry_at <= $1)) l \
+             and (select min(q.next_retry_at) from cms_webhook_queue q where q.subscription_id = s.id and q.status in ('pending', 'retry')) <= $1) l \
              where l.sending < (case when l.failing then 1 else $3 end) order by l.served_at, l.id limit cast($2 as bigint)";
     LANE = "select id, url, secret, old_secret, old_secret_until, custom_headers, failure_count > 0, cast(0 as bigint) \
             from cms_webhook_subscriptions where id = $1";
