@@ -136,6 +136,14 @@ impl Change {
         }
     }
 
+    /// From here on all statements search for few rows by their keys.
+    pub(crate) async fn by_key(&mut self) -> Result<()> {
+        match self.dialect.by_key() {
+            Some(settings) => self.script(settings.into_sql_str()).await,
+            None => Ok(()),
+        }
+    }
+
     /// From here on the change is somebody else's: who he is turns out within it.
     pub(crate) fn act_as(&mut self, actor: Actor) {
         self.actor = actor;

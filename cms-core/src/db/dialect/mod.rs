@@ -80,12 +80,23 @@ impl Dialect {
         }
     }
 
-    /// Lets one process at a time claim from the queue; it holds until the transaction ends. The statements of the queue have so many
-    /// arguments that PostgreSQL would plan them anew each time, which takes longer than a small claim.
+    /// Lets one process at a time claim from the queue; it holds until the transaction ends.
     pub(super) const fn claim_lock(self) -> Option<&'static str> {
         match self {
             Self::Sqlite => None,
-            Self::Postgres => Some("select pg_advisory_xact_lock(7165306128); set local plan_cache_mode = force_generic_plan"),
+            Self::Postgres => Some("select pg_advisory_xact_lock(7165306128)"),
+        }
+    }
+
+    /// Rows are found by their keys until the transaction ends. PostgreSQL would plan statements of so many arguments anew each time, which
+    /// takes longer than a few rows do; and would go on to read all of a table that was small when it was last analyzed.
+    pub(super) const fn by_key(self) -> Option<&'static str> {
+        match self {
+            Self::Sqlite => None,
+            Self::Postgres => Some(
+                "select set_config('plan_cache_mode', 'force_generic_plan', true), set_config('enable_seqscan', 'off', true), \
+                 set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true), set_config('jit', 'off', true)",
+            ),
         }
     }
 
