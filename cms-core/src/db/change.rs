@@ -137,8 +137,8 @@ impl Change {
     }
 
     /// From here on all statements search for few rows by their keys.
-    pub(crate) async fn by_key(&mut self) -> Result<()> {
-        match self.dialect.by_key() {
+    pub(crate) async fn search_by_key(&mut self) -> Result<()> {
+        match self.dialect.search_by_key() {
             Some(settings) => self.script(settings.into_sql_str()).await,
             None => Ok(()),
         }

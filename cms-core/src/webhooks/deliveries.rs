@@ -153,15 +153,6 @@ impl Webhooks<'_> {
         Ok(Depth { by_status, oldest_due_ms: self.oldest_due_ms().await? })
     }
 
-    /// Milliseconds by which the oldest due job is late; 0 when none is due.
-    ///
-    /// # Errors
-    /// `unavailable` when the database cannot be reached.
-    pub async fn oldest_due_ms(&self) -> Result<i64> {
-        let oldest = queue::oldest(self.0.db()).await?;
-        Ok(oldest.map_or(0, |oldest| (self.0.clock().now() - oldest).max(0)))
-    }
-
     /// `running`: a worker of this process delivers; `none`: that is left to others.
     #[must_use]
     pub fn worker_state(&self) -> &'static str {

@@ -2,11 +2,15 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use tokio::sync::Mutex;
+
 use super::{Settled, Webhooks, sql::queue};
 use crate::Result;
 
 /// Lanes whose lateness is told apart.
 const LATE_LANES: i64 = 5;
+/// `/readyz` may be asked by anybody and as often as they like; the backlog is read once in this time.
+const KEPT_MS: i64 = 1000;
 
 /// Counters of this process.
 #[derive(Debug, Default)]
@@ -17,6 +21,8 @@ pub(crate) struct Delivered {
     lost: AtomicU64,
     under_way: AtomicU64,
     workers: AtomicU64,
+    /// When the queue was looked at, and since when its oldest row was due.
+    oldest: Mutex<Option<(i64, Option<i64>)>>,
 }
 
 /// An attempt or a worker of this process, as long as it lives.
@@ -93,15 +99,29 @@ impl Webhooks<'_> {
         self.0.delivered().under_way.load(Ordering::Relaxed)
     }
 
-    /// How the queue stands. It is read from indexes: 200,000 rows take some 15 ms on SQLite, 70 ms on PostgreSQL.
+    /// Milliseconds by which the oldest due job is late, of the queue as it was a second ago at most; 0 when none is due.
+    ///
+    /// # Errors
+    /// `unavailable` when the database cannot be reached.
+    pub async fn oldest_due_ms(&self) -> Result<i64> {
+        let now = self.0.clock().now();
+        let mut kept = self.0.delivered().oldest.lock().await;
+        let oldest = match *kept {
+            Some((at, oldest)) if (now - at).abs() < KEPT_MS => oldest,
+            _ => kept.insert((now, queue::oldest(self.0.db()).await?)).1,
+        };
+        Ok(oldest.map_or(0, |oldest| (now - oldest).max(0)))
+    }
+
+    /// How the queue stands. It is read from indexes: 200,000 rows that wait take some 55 ms on SQLite, 0.2 s on PostgreSQL.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached.
     pub async fn backlog(&self) -> Result<Backlog> {
         let (db, now) = (self.0.db(), self.0.clock().now());
         let (pending, retry, sending, held) = queue::waiting(db).await?;
-        let oldest_due_ms = queue::oldest(db).await?.map_or(0, |oldest| (now - oldest).max(0));
-        let late_lanes = queue::late(db, now, LATE_LANES).await?.into_iter().map(|(id, due)| (id, now - due)).collect();
+        let late_lanes: Vec<_> = queue::late(db, now, LATE_LANES).await?.into_iter().map(|(id, due)| (id, now - due)).collect();
+        let oldest_due_ms = late_lanes.first().map_or(0, |(_, late)| *late);
         Ok(Backlog { pending, retry, sending, held, oldest_due_ms, late_lanes })
     }
 }
@@ -112,7 +132,7 @@ mod tests {
 
     use crate::{Cms, settings::Settings, webhooks::sql::queue};
 
-    /// However long the queue is: what is counted stands in indexes, and the lateness of a lane is one search in another.
+    /// However much is settled, and however wide the rows are: what waits is read from indexes.
     #[tokio::test]
     async fn the_backlog_is_read_from_indexes() {
         let folder = tempfile::tempdir().expect("a folder");
@@ -124,11 +144,10 @@ mod tests {
             let explained = AssertSqlSafe(format!("explain query plan {sql}"));
             let plan: Vec<(i64, i64, i64, String)> = cms.db().all(explained, Vec::new()).await.expect("a plan");
             for (.., step) in plan.iter().filter(|(.., step)| step.contains("cms_webhook_queue") || step.contains(" q ")) {
-                let searched = step.starts_with("SEARCH q USING INDEX cms_webhook_queue_due (subscription_id=?)");
-                assert!(step.contains("COVERING INDEX") || searched, "{step}: {sql}");
+                assert!(step.contains("COVERING INDEX"), "{step}: {sql}");
                 looked_at += 1;
             }
         }
-        assert!(looked_at >= 11, "every part of the four was seen: {looked_at}");
+        assert!(looked_at >= 7, "every part of the four was seen: {looked_at}");
     }
 }

@@ -118,7 +118,7 @@ impl Worker {
             return Ok((Settled::default(), 0));
         }
         let mut change = self.cms.change(Actor::System).await?;
-        change.by_key().await?;
+        change.search_by_key().await?;
         if gives_back || claims {
             change.lock_claims().await?;
         }

@@ -88,9 +88,9 @@ impl Dialect {
         }
     }
 
-    /// Rows are found by their keys until the transaction ends. PostgreSQL would plan statements of so many arguments anew each time, which
-    /// takes longer than a few rows do; and would go on to read all of a table that was small when it was last analyzed.
-    pub(super) const fn by_key(self) -> Option<&'static str> {
+    /// Plans until the transaction ends are such that search rows by keys. PostgreSQL would plan statements of so many arguments anew each
+    /// time, which takes longer than a few rows do; and would keep a plan that reads all of a table which was small when it was made.
+    pub(super) const fn search_by_key(self) -> Option<&'static str> {
         match self {
             Self::Sqlite => None,
             Self::Postgres => Some(

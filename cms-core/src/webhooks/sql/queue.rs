@@ -10,25 +10,12 @@ use crate::{
     db::{Change, Db, FromRow, Row, statements},
 };
 
-/// `lane`: the subscriptions for which something waits. From each to the next is one search, however much waits for it.
-macro_rules! with_lanes {
-    ($select:literal) => {
-        concat!(
-            "with recursive lane (id) as (select min(subscription_id) from cms_webhook_queue where status in ('pending', 'retry') \
-             union all select (select min(q.subscription_id) from cms_webhook_queue q where q.status in ('pending', 'retry') \
-             and q.subscription_id > lane.id) from lane where lane.id is not null) ",
-            $select
-        )
-    };
-}
-
 statements! {
-    /// Here and in [`LANES`] the least is looked up, as `exists` leaves it to PostgreSQL to read the whole backlog and join it.
-    DUE = with_lanes!(
-        "select exists (select 1 from lane where (select min(q.next_retry_at) from cms_webhook_queue q where q.subscription_id = lane.id \
-         and q.status in ('pending', 'retry')) <= $1) \
-         or exists (select 1 from cms_webhook_queue where status = 'sending' and (lease_until <= $1 or lease_until > $2))"
-    );
+    /// In the order of the index, which so is read as far as the first row that is due. `exists` would let PostgreSQL search the table instead,
+    /// where the rows that wait stand behind all that are settled.
+    DUE = "select (select q.subscription_id from cms_webhook_queue q where q.status in ('pending', 'retry') and q.next_retry_at <= $1 \
+           order by q.subscription_id limit 1) is not null \
+           or exists (select 1 from cms_webhook_queue where status = 'sending' and (lease_until <= $1 or lease_until > $2))";
     /// A lease that ends later than any can was given before the clock was put back.
     LOST = "select distinct q.subscription_id from cms_webhook_queue q where q.status = 'sending' and (q.lease_until <= $1 or q.lease_until > $2) \
             order by q.subscription_id";
@@ -39,7 +26,8 @@ statements! {
               then exists (select 1 from cms_webhook_queue q where q.subscription_id = s.id and q.status = 'held') \
               else exists (select 1 from cms_webhook_queue q where q.subscription_id = s.id and q.status in ('pending', 'retry')) \
               end order by s.id limit 1";
-    /// Lanes that are due and have room: for one attempt after a failure, else for `$3`.
+    /// Lanes that are due and have room: for one attempt after a failure, else for `$3`. The least is looked up, as `exists` leaves it to
+    /// PostgreSQL to read the whole backlog and join it.
     LANES = "select * from (select s.id, s.url, s.secret, s.old_secret, s.old_secret_until, s.custom_headers, s.failure_count > 0 as failing, \
              (select count(*) from cms_webhook_queue f where f.subscription_id = s.id and f.status = 'sending') as sending, s.served_at \
              from cms_webhook_subscriptions s where s.active and (s.not_before <= $1 or s.not_before > $4) \
@@ -66,13 +54,10 @@ statements! {
                (select count(*) from cms_webhook_queue where status = 'held') \
                from (select count(case when status = 'pending' then 1 end) as pending, count(case when status = 'retry' then 1 end) as retry \
                from cms_webhook_queue where status in ('pending', 'retry')) w";
-    OLDEST = with_lanes!(
-        "select min((select min(q.next_retry_at) from cms_webhook_queue q where q.subscription_id = lane.id \
-         and q.status in ('pending', 'retry'))) from lane"
-    );
-    LATE = "select l.id, l.due from (select s.id, (select min(q.next_retry_at) from cms_webhook_queue q where q.subscription_id = s.id \
-            and q.status in ('pending', 'retry')) as due from cms_webhook_subscriptions s where s.active) l \
-            where l.due <= $1 order by l.due, l.id limit $2";
+    OLDEST = "select min(next_retry_at) from cms_webhook_queue where status in ('pending', 'retry')";
+    LATE = "select l.id, l.due from (select q.subscription_id as id, min(q.next_retry_at) as due from cms_webhook_queue q \
+            where q.status in ('pending', 'retry') group by q.subscription_id) l where l.due <= $1 \
+            and exists (select 1 from cms_webhook_subscriptions s where s.id = l.id and s.active) order by l.due, l.id limit $2";
 }
 
 /// A subscription whose turn it is.

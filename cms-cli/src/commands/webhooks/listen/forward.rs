@@ -47,7 +47,7 @@ impl Forward {
             Err(error) => {
                 let status = if error.is_timeout() { StatusCode::GATEWAY_TIMEOUT } else { StatusCode::BAD_GATEWAY };
                 // Without the address, which may carry a password.
-                out.note(&format!("answered {status}: --forward cannot be reached: {}", error.without_url()));
+                out.note(&format!("answered {status}: the program at --forward cannot be reached: {}", error.without_url()));
                 status
             }
         }
