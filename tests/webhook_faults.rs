@@ -1,6 +1,7 @@
 //! Faults of the delivery: the table in docs/faults.md. Real processes and real kills where it says so.
 
 mod ahead;
+mod plans;
 mod poison;
 mod processes;
 

@@ -71,6 +71,25 @@ async fn depth_lateness_and_outcomes() {
     assert_eq!(metrics(&site).await, expected(&after));
 }
 
+/// Anybody may ask for it as often as they like.
+#[tokio::test]
+async fn readiness_reads_the_backlog_once_a_second() {
+    let (site, receiver) = (site().await, Receiver::start(200).await);
+    webhook(&site, &receiver.url, true).await;
+    let age = async || site.ask("GET /readyz").expect(200).await.data()["queue_age_ms"].as_i64().unwrap();
+    assert_eq!(age().await, 0);
+    write(&site, "a").await;
+    site.clock.advance(999);
+    assert_eq!(age().await, 0, "what was found a moment ago");
+    site.clock.advance(1);
+    assert_eq!(age().await, 1000);
+    site.clock.advance(500);
+    assert_eq!(age().await, 1500, "the job is known, its age goes on");
+    site.cms.webhooks().worker().step().await.unwrap();
+    site.clock.advance(500);
+    assert_eq!(age().await, 0);
+}
+
 #[tokio::test]
 async fn an_attempt_is_in_flight_until_it_ends() {
     let (site, receiver) = (site().await, Receiver::scripted(|_, _| Answer::Silence).await);

@@ -15,7 +15,7 @@ use crate::{
 const CALLER: Duration = Duration::from_millis(100);
 const ALL: Duration = Duration::from_secs(60);
 /// Events before anything is killed.
-const EVENTS: usize = 3;
+const EVENTS: usize = 5;
 
 pub async fn run(run: Arc<Run>) -> Vec<Finding> {
     let lab = Lab::new(&run, |_, _| Answer::Status(200)).await;
