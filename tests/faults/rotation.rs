@@ -63,9 +63,14 @@ async fn rotated(run: &Run, grace_s: i64) -> Rotated {
     // The secrets in their order, and when each was replaced.
     let mut secrets: Vec<(String, i64)> = vec![(lab.record.secret(1), i64::MAX)];
     let _served = lab.serve(&[], &[]);
-    for _ in 0..ROTATIONS {
-        lab.emit(EVENT, jobs / ROTATIONS).await;
-        tokio::time::sleep(Duration::from_millis(120)).await;
+    let batch = jobs / ROTATIONS;
+    for n in 0..ROTATIONS {
+        lab.emit(EVENT, batch).await;
+        // In the midst of them.
+        let began = Instant::now();
+        while lab.record.count() < n * batch + batch / 2 && began.elapsed() < Duration::from_secs(2) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
         let mut change = lab.cms.change(Actor::Operator).await.unwrap();
         let (_, secret) = lab.cms.webhooks().rotate_secret(&mut change, id, grace_s).await.unwrap();
         change.commit().await.unwrap();
