@@ -1,6 +1,7 @@
 //! A program that reads from a running site with a key.
 //!
-//! `CMS_API_KEY=cms_k1_... cargo run -p cms-examples --example api_client -- http://127.0.0.1:8080 pages`
+//! `CMS_API_KEY=cms_k1_... cargo run -p cms-examples --example api_client -- http://127.0.0.1:8080
+//! pages`
 
 use cms_core::settings::Secret;
 use cms_http::client::{Ask, Client, ClientError, Credential};
@@ -9,7 +10,9 @@ use cms_http::client::{Ask, Client, ClientError, Credential};
 async fn main() -> Result<(), ClientError> {
     let mut arguments = std::env::args().skip(1);
     let (Some(url), Some(table)) = (arguments.next(), arguments.next()) else {
-        println!("give the address of a site and the name of a table; the key is read from CMS_API_KEY");
+        println!(
+            "give the address of a site and the name of a table; the key is read from CMS_API_KEY"
+        );
         return Ok(());
     };
     let key = Secret::new(std::env::var("CMS_API_KEY").unwrap_or_default());
@@ -72,7 +75,9 @@ async fn it_reads_from_a_running_site() -> Result<(), Box<dyn std::error::Error>
     let running = tokio::spawn(server.run());
     let client = Client::remote(&url, &Credential::Key(Secret::new(value.expose())))?;
     assert_eq!(titles(&client, "pages").await?, ["T0", "T1", "T2"]);
-    assert!(matches!(titles(&client, "settings").await, Err(ClientError::Problem { code, .. }) if code == "api_key_forbidden"));
+    assert!(
+        matches!(titles(&client, "settings").await, Err(ClientError::Problem { code, .. }) if code == "api_key_forbidden")
+    );
     stop.now();
     running.await?;
     Ok(())

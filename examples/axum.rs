@@ -16,7 +16,8 @@ async fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-/// `Api` is a tower service, so it can be the fallback: whatever the application does not answer, the CMS does.
+/// `Api` is a tower service, so it can be the fallback: whatever the application does not answer,
+/// the CMS does.
 fn application(api: Api) -> Router {
     Router::new().route("/hello", get(async || "from the application")).fallback_service(api)
 }
@@ -30,7 +31,9 @@ async fn both_answer() -> Result<(), Failure> {
     let mut settings = Settings::default();
     settings.dirs.data = folder.path().join("data");
     let mut application = application(Api::new(Cms::open(settings).await?)?);
-    for (path, expected) in [("/hello", "from the application"), ("/api/settings", r#"{"data":{}}"#)] {
+    for (path, expected) in
+        [("/hello", "from the application"), ("/api/settings", r#"{"data":{}}"#)]
+    {
         let request = http::Request::get(path).body(axum::body::Body::empty())?;
         let body = application.call(request).await?.into_body().collect().await?.to_bytes();
         assert_eq!(body, expected);

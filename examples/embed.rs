@@ -25,10 +25,15 @@ async fn main() -> Result<()> {
 async fn tour(cms: &Cms) -> Result<String> {
     let mut change = cms.change(Actor::Operator).await?;
     let page = json!({"title": "Hello", "url_rewrite": "/", "view": "home"});
-    let written = cms.items().create(&mut change, "pages", page.as_object().unwrap_or(&serde_json::Map::new())).await?;
+    let written = cms
+        .items()
+        .create(&mut change, "pages", page.as_object().unwrap_or(&serde_json::Map::new()))
+        .await?;
     let published = json!({"published": true});
     let published = published.as_object().cloned().unwrap_or_default();
-    cms.items().update(&mut change, "pages", &written.id, None, &IfMatch::Nothing, &published).await?;
+    cms.items()
+        .update(&mut change, "pages", &written.id, None, &IfMatch::Nothing, &published)
+        .await?;
     let new = NewApiKey {
         name: "reader".to_owned(),
         expires_on: Some("2030-01-01".to_owned()),

@@ -1,4 +1,5 @@
-//! The smallest server: a site in `./data`, its REST API on port 8080, served by the listener that comes along.
+//! The smallest server: a site in `./data`, its REST API on port 8080, served by the listener that
+//! comes along.
 //!
 //! `cargo run -p cms-examples --example hello`, then `curl http://127.0.0.1:8080/api/settings`.
 
@@ -9,7 +10,8 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 #[tokio::main]
 async fn main() -> Result<(), Failure> {
-    let server = serve(Settings { listen: "127.0.0.1:8080".to_owned(), ..Settings::default() }).await?;
+    let server =
+        serve(Settings { listen: "127.0.0.1:8080".to_owned(), ..Settings::default() }).await?;
     println!("ready http://{}", server.address());
     let stop = server.stop();
     tokio::spawn(async move {

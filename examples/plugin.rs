@@ -34,8 +34,12 @@ async fn tour(folder: &std::path::Path) -> Result<String> {
     settings.dirs.data = folder.to_owned();
     let cms = Cms::builder(settings).plugin(shop()?).open().await?;
     let mut change = cms.change(Actor::Operator).await?;
-    cms.items().create(&mut change, "customers", &object(json!({"email": "ada@example.org"}))).await?;
-    cms.items().create(&mut change, "orders", &object(json!({"customer_id": 1, "total": "19.90"}))).await?;
+    cms.items()
+        .create(&mut change, "customers", &object(json!({"email": "ada@example.org"})))
+        .await?;
+    cms.items()
+        .create(&mut change, "orders", &object(json!({"customer_id": 1, "total": "19.90"})))
+        .await?;
     change.commit().await?;
     cms.items().get("orders", "1", &Query::parse([("expand", "customer_id")])?).await
 }
@@ -47,7 +51,8 @@ fn object(value: Value) -> Map<String, Value> {
 #[tokio::test]
 async fn the_order_is_served_with_its_customer() -> Result<()> {
     let folder = tempfile::tempdir().map_err(Error::internal)?;
-    let order = r#"{"id":1,"customer_id":{"id":1,"email":"ada@example.org"},"total":19.9,"paid":false}"#;
+    let order =
+        r#"{"id":1,"customer_id":{"id":1,"email":"ada@example.org"},"total":19.9,"paid":false}"#;
     assert_eq!(tour(folder.path()).await?, order);
     Ok(())
 }

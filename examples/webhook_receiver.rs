@@ -1,8 +1,9 @@
-//! A receiver of webhooks: checks the signature over the raw body, does each event once, answers at once.
+//! A receiver of webhooks: checks the signature over the raw body, does each event once, answers at
+//! once.
 //!
-//! `WEBHOOK_SECRET=whsec_… cargo run -p cms-examples --example webhook_receiver`, then subscribe it: `cms webhooks create --name try --url
-//! http://127.0.0.1:3000/hook --event 'item.*'` at a service with `CMS_WEBHOOKS__ALLOW_HTTP=true` and
-//! `CMS_WEBHOOKS__ALLOW_CIDRS=127.0.0.1/32`.
+//! `WEBHOOK_SECRET=whsec_… cargo run -p cms-examples --example webhook_receiver`, then subscribe
+//! it: `cms webhooks create --name try --url http://127.0.0.1:3000/hook --event 'item.*'` at a
+//! service with `CMS_WEBHOOKS__ALLOW_HTTP=true` and `CMS_WEBHOOKS__ALLOW_CIDRS=127.0.0.1/32`.
 
 use std::{
     collections::HashSet,
@@ -29,7 +30,8 @@ async fn main() -> Result<(), Failure> {
 #[derive(Clone)]
 struct Receiver {
     secret: Arc<str>,
-    /// Ids of events that were done. A program that restarts keeps them in its database, in the transaction of what it does.
+    /// Ids of events that were done. A program that restarts keeps them in its database, in the
+    /// transaction of what it does.
     done: Arc<Mutex<HashSet<String>>>,
 }
 
@@ -46,8 +48,11 @@ fn application(receiver: Receiver) -> Router {
 /// `Bytes`, not `Json`: what is signed is the body to the byte.
 async fn hook(State(receiver): State<Receiver>, headers: HeaderMap, body: Bytes) -> StatusCode {
     let header = |name| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let received =
-        Received { id: header("webhook-id"), timestamp: header("webhook-timestamp"), signature: header("webhook-signature") };
+    let received = Received {
+        id: header("webhook-id"),
+        timestamp: header("webhook-timestamp"),
+        signature: header("webhook-signature"),
+    };
     if let Err(why) = verify(&receiver.secret, &received, &body, Clock::system().now() / 1000) {
         eprintln!("refused: {why}");
         return StatusCode::UNAUTHORIZED;
@@ -94,7 +99,9 @@ async fn a_real_delivery_is_taken_and_a_forged_one_refused() -> Result<(), Failu
     let done = receiver.done.lock().map_err(|e| e.to_string())?.clone();
     assert_eq!(done, HashSet::from([order.id]));
 
-    let forged = Request::post("/hook").header("webhook-id", "x").body(Body::from(r#"{"event": "order.created"}"#))?;
+    let forged = Request::post("/hook")
+        .header("webhook-id", "x")
+        .body(Body::from(r#"{"event": "order.created"}"#))?;
     assert_eq!(application.call(forged).await?.status(), StatusCode::UNAUTHORIZED);
     Ok(())
 }

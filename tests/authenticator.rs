@@ -1,4 +1,5 @@
-//! Outside judges of the second factor: Debian's `oathtool` computes the codes, `zbarimg` reads the QR codes.
+//! Outside judges of the second factor: Debian's `oathtool` computes the codes, `zbarimg` reads the
+//! QR codes.
 
 use std::process::Command;
 
@@ -16,7 +17,11 @@ fn run(program: &str, package: &str, arguments: &[&str]) -> Option<String> {
             return None;
         }
     };
-    assert!(output.status.success(), "{program} {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{program} {arguments:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     Some(String::from_utf8(output.stdout).unwrap().trim().to_owned())
 }
 
@@ -28,13 +33,20 @@ async fn oathtool_computes_the_code_that_logs_in() {
     let begun = site.begin("ana", PASSWORD).await.data();
     let secret = begun["setup"]["secret"].as_str().unwrap();
     let at = format!("@{}", site.clock.now() / 1000);
-    let Some(code) = run("oathtool", "oathtool", &["--totp", "--base32", "--now", &at, secret]) else { return };
+    let Some(code) = run("oathtool", "oathtool", &["--totp", "--base32", "--now", &at, secret])
+    else {
+        return;
+    };
     assert_eq!(site.verify(&begun["pending_token"], json!({"code": code})).await.status, 200);
 }
 
 #[tokio::test]
 async fn zbarimg_reads_both_pictures() {
-    let site = Site::builder().await.settings(|settings| settings.product = "Größe & Söhne".to_owned()).open().await;
+    let site = Site::builder()
+        .await
+        .settings(|settings| settings.product = "Größe & Söhne".to_owned())
+        .open()
+        .await;
     site.group("editors", json!([])).await;
     site.user("ana@example.org", "editors").await;
     let setup = site.begin("ana@example.org", PASSWORD).await.data()["setup"].clone();
@@ -44,12 +56,17 @@ async fn zbarimg_reads_both_pictures() {
     std::fs::write(&page, setup["qr_svg"].as_str().unwrap()).unwrap();
     std::fs::write(&terminal, picture(&qr::terminal(url).unwrap())).unwrap();
     for path in [page, terminal] {
-        let Some(read) = run("zbarimg", "zbar-tools", &["--quiet", "--raw", path.to_str().unwrap()]) else { return };
+        let Some(read) =
+            run("zbarimg", "zbar-tools", &["--quiet", "--raw", path.to_str().unwrap()])
+        else {
+            return;
+        };
         assert_eq!(read, url, "{}", path.display());
     }
 }
 
-/// Half blocks as a terminal shows them in white on black, each half 8 × 8 points (a plain PGM file).
+/// Half blocks as a terminal shows them in white on black, each half 8 × 8 points (a plain PGM
+/// file).
 fn picture(text: &str) -> String {
     const SCALE: usize = 8;
     let mut rows: Vec<Vec<bool>> = Vec::new();
@@ -67,7 +84,10 @@ fn picture(text: &str) -> String {
     let width = rows[0].len() * SCALE;
     let mut file = format!("P2 {width} {} 1\n", rows.len() * SCALE);
     for row in rows {
-        let points: String = row.iter().flat_map(|light| std::iter::repeat_n(if *light { "1 " } else { "0 " }, SCALE)).collect();
+        let points: String = row
+            .iter()
+            .flat_map(|light| std::iter::repeat_n(if *light { "1 " } else { "0 " }, SCALE))
+            .collect();
         file.extend(std::iter::repeat_n(points + "\n", SCALE));
     }
     file

@@ -37,15 +37,32 @@ async fn bodies() {
         site.admin(CREATE).body(body).refused(status, code).await;
     }
     for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""] {
-        site.admin(CREATE).header("content-type", kind).body("{}").refused(415, "unsupported_media_type").await;
+        site.admin(CREATE)
+            .header("content-type", kind)
+            .body("{}")
+            .refused(415, "unsupported_media_type")
+            .await;
     }
     let page = |id: &str| format!("{{\"title\":\"x\",\"url_rewrite\":\"/x\",\"sort_order\":{id}}}");
-    for number in ["9223372036854775808", "-9223372036854775809", "1e300", "1.5", "\"1e5\"", "\" \"", "[1]"] {
-        site.admin("POST /api/backend/item?table=pages").body(page(number)).refused(422, "validation_failed").await;
+    for number in
+        ["9223372036854775808", "-9223372036854775809", "1e300", "1.5", "\"1e5\"", "\" \"", "[1]"]
+    {
+        site.admin("POST /api/backend/item?table=pages")
+            .body(page(number))
+            .refused(422, "validation_failed")
+            .await;
     }
     assert_eq!(site.traces().await, before);
-    site.admin(CREATE).header("content-type", "application/json; charset=utf-8").body("{\"name\":\"x\"}").expect(201).await;
-    site.admin(CREATE).header("content-type", "application/vnd.api+json").body("{\"name\":\"y\"}").expect(201).await;
+    site.admin(CREATE)
+        .header("content-type", "application/json; charset=utf-8")
+        .body("{\"name\":\"x\"}")
+        .expect(201)
+        .await;
+    site.admin(CREATE)
+        .header("content-type", "application/vnd.api+json")
+        .body("{\"name\":\"y\"}")
+        .expect(201)
+        .await;
 }
 
 #[tokio::test]
@@ -96,7 +113,8 @@ async fn parameters_and_paths() {
     assert_eq!(site.traces().await, before);
 }
 
-/// Pieces of SQL in every place that takes text: no engine error, nothing changed, no difference to harmless text.
+/// Pieces of SQL in every place that takes text: no engine error, nothing changed, no difference to
+/// harmless text.
 #[tokio::test]
 async fn fragments_of_sql() {
     let site = Site::open().await;
@@ -152,8 +170,14 @@ async fn fragments_of_sql() {
             assert!([200, 400, 404].contains(&reply.status.as_u16()), "{line}: {}", reply.text());
             assert!(!reply.text().to_lowercase().contains("syntax"), "{line}: {}", reply.text());
         }
-        site.admin(CREATE).json(json!({fragment: 1, "name": "b"})).refused(400, "database_error").await;
-        site.admin("PATCH /api/backend/item?table=settings&id=a").json(json!({"value": fragment})).expect(200).await;
+        site.admin(CREATE)
+            .json(json!({fragment: 1, "name": "b"}))
+            .refused(400, "database_error")
+            .await;
+        site.admin("PATCH /api/backend/item?table=settings&id=a")
+            .json(json!({"value": fragment}))
+            .expect(200)
+            .await;
         let back = site.admin("GET /api/backend/item?table=settings&id=a").expect(200).await;
         assert_eq!(back.data()["value"], fragment);
     }
@@ -168,10 +192,12 @@ fn percent(text: &str) -> String {
 fn no_query_is_an_internal_error() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let site = runtime.block_on(Site::open());
-    let names = prop_oneof!["[a-z\\[\\]_]{0,12}", "filter\\[(name|value|public)\\]\\[[a-z]{2,4}\\]"];
+    let names =
+        prop_oneof!["[a-z\\[\\]_]{0,12}", "filter\\[(name|value|public)\\]\\[[a-z]{2,4}\\]"];
     let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(300));
     let outcome = runner.run(&(names, "\\PC{0,12}"), |(name, value)| {
-        let line = format!("GET /api/backend/item?table=settings&{}={}", percent(&name), percent(&value));
+        let line =
+            format!("GET /api/backend/item?table=settings&{}={}", percent(&name), percent(&value));
         let reply = runtime.block_on(site.admin(&line).send());
         prop_assert!(reply.status.as_u16() < 500, "{}: {}", line, reply.text());
         Ok(())

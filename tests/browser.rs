@@ -1,4 +1,5 @@
-//! Pages of several origins in a real Chromium. Runs with `CMS_TEST_BROWSER=1` only, as `.ci/full` sets it.
+//! Pages of several origins in a real Chromium. Runs with `CMS_TEST_BROWSER=1` only, as `.ci/full`
+//! sets it.
 
 use std::{
     process::Stdio,
@@ -69,11 +70,16 @@ impl Website {
                 register(&self.administrator, &self.origin).await;
                 *self.activated.lock().unwrap() = Some(Instant::now());
             }
-            "/activated" => *self.waited.lock().unwrap() = self.activated.lock().unwrap().map(|since| since.elapsed()),
+            "/activated" => {
+                *self.waited.lock().unwrap() =
+                    self.activated.lock().unwrap().map(|since| since.elapsed())
+            }
             _ => {}
         }
         let length = body.len();
-        let head = format!("HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n");
+        let head = format!(
+            "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n"
+        );
         let _ = stream.write_all(format!("{head}{body}").as_bytes()).await;
     }
 
@@ -81,17 +87,31 @@ impl Website {
     async fn visit(&self, path: &str) -> Json {
         let profile = tempfile::tempdir().unwrap();
         let output = Command::new("chromium")
-            .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--no-proxy-server"])
-            .args(["--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"])
+            .args([
+                "--headless",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--disable-quic",
+                "--no-first-run",
+                "--no-proxy-server",
+            ])
+            .args([
+                "--disable-background-networking",
+                "--disable-component-update",
+                "--disable-sync",
+                "--disable-dev-shm-usage",
+            ])
             .arg(format!("--user-data-dir={}", profile.path().display()))
             .args(["--dump-dom", &format!("{}{path}", self.origin)])
             .stdin(Stdio::null())
             .kill_on_drop(true)
             .output();
-        let output = tokio::time::timeout(Duration::from_secs(60), output).await.expect("the browser ends");
+        let output =
+            tokio::time::timeout(Duration::from_secs(60), output).await.expect("the browser ends");
         let output = output.expect("CMS_TEST_BROWSER is set, so chromium must be installed");
         let document = String::from_utf8_lossy(&output.stdout).into_owned();
-        let results = document.split_once("<pre id=\"out\">").and_then(|(_, rest)| rest.split_once("</pre>"));
+        let results =
+            document.split_once("<pre id=\"out\">").and_then(|(_, rest)| rest.split_once("</pre>"));
         let results = results.and_then(|(results, _)| serde_json::from_str(results).ok());
         results.unwrap_or_else(|| panic!("{document}\n{}", String::from_utf8_lossy(&output.stderr)))
     }
@@ -99,7 +119,10 @@ impl Website {
 
 async fn register(cms: &Cms, origin: &str) {
     let mut change = cms.change(Actor::Operator).await.unwrap();
-    cms.origins().create(&mut change, NewOrigin { origin: origin.to_owned(), active: true }).await.unwrap();
+    cms.origins()
+        .create(&mut change, NewOrigin { origin: origin.to_owned(), active: true })
+        .await
+        .unwrap();
     change.commit().await.unwrap();
 }
 
@@ -108,7 +131,11 @@ async fn pages_in_a_browser() {
     if std::env::var_os("CMS_TEST_BROWSER").is_none() {
         return;
     }
-    let site = Site::builder().await.settings(|s| s.limiter.store = cms_core::settings::LimiterStore::Memory).open().await;
+    let site = Site::builder()
+        .await
+        .settings(|s| s.limiter.store = cms_core::settings::LimiterStore::Memory)
+        .open()
+        .await;
     let server = Server::bind(site.api.clone(), "127.0.0.1:0").await.unwrap();
     let (api, stop) = (format!("http://{}", server.address()), server.stop());
     let running = tokio::spawn(server.run());
@@ -140,7 +167,10 @@ async fn pages_in_a_browser() {
     assert_eq!(site.database.count(written).await, 1, "nothing was written");
 
     let late = website().await;
-    assert_eq!(late.visit("/late").await, json!({"before": "TypeError", "after": format!("200  {shown}")}));
+    assert_eq!(
+        late.visit("/late").await,
+        json!({"before": "TypeError", "after": format!("200  {shown}")})
+    );
     let waited = late.waited.lock().unwrap().expect("it was let in");
     println!("activated by another process, seen by the page after {waited:?}");
     assert!(waited < Duration::from_secs(1), "{waited:?}");

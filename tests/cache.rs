@@ -24,7 +24,10 @@ async fn filled(database: TestDatabase) -> Site {
 
 async fn fill(site: Site) -> Site {
     let page = |id: i64, language: &str, url: &str| json!({"id": id, "base_id": 1, "language_short": language, "url_rewrite": url, "title": format!("T{id}"), "view": "home", "published": true});
-    site.admin("POST /api/backend/item?table=pages").json(json!([page(1, "en", "/"), page(2, "de", "/de")])).expect(201).await;
+    site.admin("POST /api/backend/item?table=pages")
+        .json(json!([page(1, "en", "/"), page(2, "de", "/de")]))
+        .expect(201)
+        .await;
     site.admin("POST /api/backend/item?table=settings")
         .json(json!({"name": "claim", "value": 1, "public": true}))
         .expect(201)
@@ -37,7 +40,10 @@ async fn site() -> Site {
 }
 
 fn state(reply: &Reply) -> String {
-    reply.headers.get("x-cache").map_or_else(|| "-".to_owned(), |value| value.to_str().unwrap().to_owned())
+    reply
+        .headers
+        .get("x-cache")
+        .map_or_else(|| "-".to_owned(), |value| value.to_str().unwrap().to_owned())
 }
 
 async fn asked(ask: Ask<'_>) -> String {
@@ -52,7 +58,10 @@ async fn missed_once_then_hit_until_it_is_old() {
     site.clock.advance(7_900);
     let sent = site.cms.db().statements_sent();
     let second = site.ask(HOME).expect(200).await;
-    assert_eq!((state(&second).as_str(), second.header("age"), &second.body), ("HIT", "7", &first.body));
+    assert_eq!(
+        (state(&second).as_str(), second.header("age"), &second.body),
+        ("HIT", "7", &first.body)
+    );
     assert_eq!(second.header("etag"), first.header("etag"));
     let unchanged = site.ask(HOME).header("if-none-match", first.header("etag")).expect(304).await;
     assert_eq!(state(&unchanged), "HIT");
@@ -69,23 +78,30 @@ async fn missed_once_then_hit_until_it_is_old() {
 /// A repeated request is answered without reading it again: nobody may notice.
 #[tokio::test]
 async fn the_short_way_and_the_long_way_say_the_same() {
-    let builder = Site::builder().await.settings(on).settings(|s| s.limiter.store = LimiterStore::Memory);
+    let builder =
+        Site::builder().await.settings(on).settings(|s| s.limiter.store = LimiterStore::Memory);
     let site = fill(builder.open().await).await;
     let etag = site.ask(HOME).expect(200).await.header("etag").to_owned();
     let mut heads = std::collections::BTreeSet::new();
     let mut unchanged = std::collections::BTreeSet::new();
     for n in 0..40 {
-        for (tag, status, seen) in [("\"other\"", 200, &mut heads), (etag.as_str(), 304, &mut unchanged)] {
+        for (tag, status, seen) in
+            [("\"other\"", 200, &mut heads), (etag.as_str(), 304, &mut unchanged)]
+        {
             let ask = site.ask(HOME).header("if-none-match", tag);
             // What is asked in two lines goes the long way.
             let ask = if n % 4 == 0 { ask.header("if-none-match", "\"another\"") } else { ask };
             let mut reply = ask.expect(status).await;
-            assert_eq!(reply.header("x-ratelimit-remaining"), (98 - 2 * n - i32::from(status == 304)).to_string());
+            assert_eq!(
+                reply.header("x-ratelimit-remaining"),
+                (98 - 2 * n - i32::from(status == 304)).to_string()
+            );
             assert!(status == 304 && reply.body.is_empty() || reply.data()["title"] == "T1");
             for differs in ["x-request-id", "x-ratelimit-remaining"] {
                 assert!(reply.headers.remove(differs).is_some());
             }
-            let mut head: Vec<_> = reply.headers.iter().map(|(name, value)| format!("{name}: {value:?}")).collect();
+            let mut head: Vec<_> =
+                reply.headers.iter().map(|(name, value)| format!("{name}: {value:?}")).collect();
             head.sort();
             seen.insert(head);
         }
@@ -97,7 +113,10 @@ async fn the_short_way_and_the_long_way_say_the_same() {
     }
     let page = site.ask(HOME).header("origin", "http://cms.test").expect(200).await;
     assert_eq!(page.header("access-control-allow-origin"), "http://cms.test");
-    site.ask(HOME).header("origin", "https://evil.example").refused(403, "origin_not_allowed").await;
+    site.ask(HOME)
+        .header("origin", "https://evil.example")
+        .refused(403, "origin_not_allowed")
+        .await;
     site.ask(HOME).key("cms_k1_wrong").refused(401, "api_key_invalid").await;
     while site.ask(HOME).send().await.status == 200 {}
     let refused = site.ask(HOME).refused(429, "rate_limited").await;
@@ -111,10 +130,13 @@ async fn asked_any(ask: Ask<'_>) -> String {
 #[tokio::test]
 async fn fresh_right_after_every_kind_of_write() {
     let site = site().await;
-    let patch = |title: &str| site.admin("PATCH /api/backend/item?table=pages&id=1").json(json!({"title": title}));
+    let patch = |title: &str| {
+        site.admin("PATCH /api/backend/item?table=pages&id=1").json(json!({"title": title}))
+    };
     for (n, write) in [
         patch("changed"),
-        site.admin("POST /api/backend/item?table=pages").json(json!({"title": "x", "url_rewrite": "/x"})),
+        site.admin("POST /api/backend/item?table=pages")
+            .json(json!({"title": "x", "url_rewrite": "/x"})),
         site.admin("DELETE /api/backend/item?table=pages&id=2"),
     ]
     .into_iter()
@@ -122,7 +144,11 @@ async fn fresh_right_after_every_kind_of_write() {
     {
         site.ask(HOME).expect(200).await;
         assert_eq!(asked(site.ask(HOME)).await, "HIT");
-        assert_eq!(asked(site.ask("GET /api/settings")).await, if n == 0 { "MISS" } else { "HIT" }, "other tables stay");
+        assert_eq!(
+            asked(site.ask("GET /api/settings")).await,
+            if n == 0 { "MISS" } else { "HIT" },
+            "other tables stay"
+        );
         assert!(write.send().await.status.is_success());
         let fresh = site.ask(HOME).expect(200).await;
         assert_eq!((state(&fresh).as_str(), &fresh.data()["title"]), ("MISS", &json!("changed")));
@@ -135,7 +161,12 @@ async fn fresh_right_after_every_kind_of_write() {
 async fn beside(site: &Site) -> (Cms, Api) {
     let mut settings = site.database.settings();
     on(&mut settings);
-    let cms = Cms::builder(settings).clock(Clock::fixed(site.clock.now())).random(Random::seeded(99)).open().await.unwrap();
+    let cms = Cms::builder(settings)
+        .clock(Clock::fixed(site.clock.now()))
+        .random(Random::seeded(99))
+        .open()
+        .await
+        .unwrap();
     (cms.clone(), Api::new(cms).unwrap())
 }
 
@@ -147,7 +178,10 @@ async fn another_process_follows() {
     let mut change = cms.change(cms_core::Actor::Operator).await.unwrap();
     let body = json!({"title": "elsewhere"});
     let any = cms_core::items::IfMatch::Nothing;
-    cms.items().update(&mut change, "pages", "1", None, &any, body.as_object().unwrap()).await.unwrap();
+    cms.items()
+        .update(&mut change, "pages", "1", None, &any, body.as_object().unwrap())
+        .await
+        .unwrap();
     change.commit().await.unwrap();
     site.cms.catch_up().await.unwrap();
     let fresh = site.ask(HOME).expect(200).await;
@@ -188,16 +222,29 @@ async fn never_for_somebody_in_particular() {
 async fn what_differs_is_kept_apart() {
     let site = site().await;
     let other = |host: &str| site.ask(HOME).header("host", host);
-    assert_eq!((asked(other("a.example")).await, asked(other("A.example")).await), ("MISS".into(), "HIT".into()));
+    assert_eq!(
+        (asked(other("a.example")).await, asked(other("A.example")).await),
+        ("MISS".into(), "HIT".into())
+    );
     assert_eq!(asked(other("b.example")).await, "MISS");
     assert_eq!(asked(site.ask("GET /api/pages?view=home&language=de")).await, "MISS");
-    assert_eq!(asked(site.ask("GET /api/pages?language=de&view=home")).await, "HIT", "the order of parameters does not matter");
+    assert_eq!(
+        asked(site.ask("GET /api/pages?language=de&view=home")).await,
+        "HIT",
+        "the order of parameters does not matter"
+    );
     assert_eq!(asked(site.ask("GET /api/pages?view=home&language=en")).await, "MISS");
     for crafted in ["4:view=home", "4:4:viewhome"] {
-        let ask =
-            |query: &str| site.ask(&format!("GET /api/pages?{query}")).header("host", format!("c{}.example", crafted.len()));
+        let ask = |query: &str| {
+            site.ask(&format!("GET /api/pages?{query}"))
+                .header("host", format!("c{}.example", crafted.len()))
+        };
         assert_eq!(asked(ask(&format!("language=de%0A{crafted}"))).await, "MISS");
-        assert_eq!(asked(ask("language=de&view=home")).await, "MISS", "a value cannot look like a parameter");
+        assert_eq!(
+            asked(ask("language=de&view=home")).await,
+            "MISS",
+            "a value cannot look like a parameter"
+        );
     }
     let missing = site.ask("GET /api/pages?view=nothing").refused(404, "not_found").await;
     assert_eq!(state(&missing), "-");
@@ -218,10 +265,19 @@ async fn settings_and_clears_are_in_force_at_once() {
     site.ask(HOME).expect(200).await;
     site.ask(HOME).expect(200).await;
     let shown = status().await;
-    assert_eq!((&shown["enabled"], &shown["ttl_s"], &shown["store"]), (&json!(true), &json!(300), &json!("memory")));
-    assert_eq!((&shown["entries"], &shown["hits"], &shown["misses"]), (&json!(1), &json!(1), &json!(1)));
+    assert_eq!(
+        (&shown["enabled"], &shown["ttl_s"], &shown["store"]),
+        (&json!(true), &json!(300), &json!("memory"))
+    );
+    assert_eq!(
+        (&shown["entries"], &shown["hits"], &shown["misses"]),
+        (&json!(1), &json!(1), &json!(1))
+    );
     patch(json!({"exclude": ["/api/pages"]})).expect(200).await;
-    assert_eq!((asked(site.ask(HOME)).await, asked(site.ask("GET /api/menu")).await), ("-".into(), "MISS".into()));
+    assert_eq!(
+        (asked(site.ask(HOME)).await, asked(site.ask("GET /api/menu")).await),
+        ("-".into(), "MISS".into())
+    );
     patch(json!({"exclude": [], "enabled": false})).expect(200).await;
     assert_eq!(asked(site.ask(HOME)).await, "-");
     patch(json!({"enabled": true, "ttl_s": 10})).expect(200).await;
@@ -242,13 +298,27 @@ async fn settings_and_clears_are_in_force_at_once() {
 #[tokio::test]
 async fn prefixes_have_the_spelling_of_paths() {
     let site = site().await;
-    let shown = site.admin("PATCH /api/backend/cache").json(json!({"exclude": ["/api/some-thing"]})).expect(200).await.data();
+    let shown = site
+        .admin("PATCH /api/backend/cache")
+        .json(json!({"exclude": ["/api/some-thing"]}))
+        .expect(200)
+        .await
+        .data();
     assert_eq!(shown["exclude"], json!(["/api/some_thing"]));
     for prefix in ["/api/pages?view=home", "/api/p%61ges", "/api/pages#a"] {
-        site.admin("PATCH /api/backend/cache").json(json!({"exclude": [prefix]})).refused(422, "validation_failed").await;
+        site.admin("PATCH /api/backend/cache")
+            .json(json!({"exclude": [prefix]}))
+            .refused(422, "validation_failed")
+            .await;
     }
-    site.admin("DELETE /api/backend/cache?path=/api/pages%3Fview=home").refused(400, "bad_query").await;
-    let rules = Site::builder().await.settings(|s| s.cache.exclude = vec!["/api/some-thing".to_owned()]).open().await;
+    site.admin("DELETE /api/backend/cache?path=/api/pages%3Fview=home")
+        .refused(400, "bad_query")
+        .await;
+    let rules = Site::builder()
+        .await
+        .settings(|s| s.cache.exclude = vec!["/api/some-thing".to_owned()])
+        .open()
+        .await;
     assert_eq!(rules.cms.cache_rules().await.unwrap().settings.exclude, ["/api/some_thing"]);
 }
 
@@ -260,7 +330,8 @@ async fn a_change_of_one_setting_leaves_what_another_process_has_changed() {
     let off = serde_json::from_value(json!({"enabled": false})).unwrap();
     cms.change_cache(&mut change, off).await.unwrap();
     change.commit().await.unwrap();
-    let settings = site.admin("PATCH /api/backend/cache").json(json!({"ttl_s": 10})).expect(200).await.data();
+    let settings =
+        site.admin("PATCH /api/backend/cache").json(json!({"ttl_s": 10})).expect(200).await.data();
     assert_eq!((&settings["enabled"], &settings["ttl_s"]), (&json!(false), &json!(10)));
 }
 
@@ -268,7 +339,9 @@ async fn a_change_of_one_setting_leaves_what_another_process_has_changed() {
 async fn of_two_clears_at_once_both_count() {
     let site = site().await;
     site.ask("GET /api/settings").expect(200).await;
-    let clear = async |change: &mut cms_core::Change, prefix: &str| site.cms.clear_cache(change, prefix).await.unwrap();
+    let clear = async |change: &mut cms_core::Change, prefix: &str| {
+        site.cms.clear_cache(change, prefix).await.unwrap()
+    };
     let mut first = site.cms.change(cms_core::Actor::Operator).await.unwrap();
     clear(&mut first, "/api/pages").await;
     let second = async {
@@ -278,7 +351,8 @@ async fn of_two_clears_at_once_both_count() {
     };
     let mut second = std::pin::pin!(second);
     // It waits for the first, or else it overtakes.
-    let overtaken = tokio::time::timeout(std::time::Duration::from_millis(200), &mut second).await.is_ok();
+    let overtaken =
+        tokio::time::timeout(std::time::Duration::from_millis(200), &mut second).await.is_ok();
     site.ask(HOME).expect(200).await;
     let rest = async {
         if !overtaken {
@@ -296,7 +370,10 @@ async fn many_misses_at_once_fill_once() {
     // The rules are read once.
     site.ask("GET /api/menu").expect(200).await;
     for round in 0..3 {
-        site.admin("PATCH /api/backend/item?table=pages&id=1").json(json!({"title": format!("r{round}")})).expect(200).await;
+        site.admin("PATCH /api/backend/item?table=pages&id=1")
+            .json(json!({"title": format!("r{round}")}))
+            .expect(200)
+            .await;
         let before = site.cms.db().statements_sent();
         let replies = futures_util::future::join_all((0..200).map(|_| site.ask(HOME).send())).await;
         assert_eq!(site.cms.db().statements_sent() - before, 1);
@@ -326,20 +403,31 @@ async fn a_clear_from_the_command_line_reaches_the_service() {
     let database = TestDatabase::new().await;
     process::run(&database, &["init"]);
     let served = Served::start(&database, "warn");
-    let state = || served.get("/api/settings").lines().find_map(|line| line.strip_prefix("x-cache: ").map(str::to_owned));
+    let state = || {
+        served
+            .get("/api/settings")
+            .lines()
+            .find_map(|line| line.strip_prefix("x-cache: ").map(str::to_owned))
+    };
     assert_eq!((state().as_deref(), state().as_deref()), (Some("MISS"), Some("HIT")));
     process::run(&database, &["cache", "clear", "--path", "/api/settings"]);
     let began = std::time::Instant::now();
     let tries = std::sync::atomic::AtomicU32::new(0);
     while state().as_deref() != Some("MISS") {
         tries.fetch_add(1, Ordering::Relaxed);
-        assert!(began.elapsed() < std::time::Duration::from_secs(5), "the service does not hear of it");
+        assert!(
+            began.elapsed() < std::time::Duration::from_secs(5),
+            "the service does not hear of it"
+        );
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
     println!("cleared after {:?}", began.elapsed());
     process::run(&database, &["cache", "off"]);
     while state().is_some() {
-        assert!(began.elapsed() < std::time::Duration::from_secs(10), "the service does not hear of it");
+        assert!(
+            began.elapsed() < std::time::Duration::from_secs(10),
+            "the service does not hear of it"
+        );
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
 }

@@ -13,6 +13,9 @@ fn the_documentation_lists_every_code() {
             (code, cells.next().unwrap().parse().expect("a status"))
         })
         .collect();
-    let actual: Vec<_> = Code::ALL.iter().map(|code| (code.as_str().to_owned(), cms_http::status_of(*code).as_u16())).collect();
+    let actual: Vec<_> = Code::ALL
+        .iter()
+        .map(|code| (code.as_str().to_owned(), cms_http::status_of(*code).as_u16()))
+        .collect();
     assert_eq!(documented, actual);
 }

@@ -7,15 +7,30 @@ use serde_json::json;
 use crate::support::{Site, TestDatabase};
 
 /// Many writes at once, every tenth of them bad; what was answered must be what is there.
-async fn write_at_once(schema: &str, bad: impl Fn(usize) -> serde_json::Value, good_must_pass: bool) {
+async fn write_at_once(
+    schema: &str,
+    bad: impl Fn(usize) -> serde_json::Value,
+    good_must_pass: bool,
+) {
     let database = TestDatabase::sqlite().await;
     database.run(schema.to_owned()).await;
-    let site = Site::on(database).plugin(json!({"id": "p", "tables": [{"name": "t", "adopt": true}]})).open().await;
+    let site = Site::on(database)
+        .plugin(json!({"id": "p", "tables": [{"name": "t", "adopt": true}]}))
+        .open()
+        .await;
     let body = |n: usize| if n % 10 == 9 { bad(n) } else { json!({"name": format!("n{n}")}) };
-    let replies =
-        futures_util::future::join_all((0..200).map(|n| site.admin("POST /api/backend/item?table=t").json(body(n)).send())).await;
-    let rows = site.admin("GET /api/backend/item?table=t&fields=name&limit=500").expect(200).await.data();
-    let present: HashSet<String> = rows.as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap().to_owned()).collect();
+    let replies = futures_util::future::join_all(
+        (0..200).map(|n| site.admin("POST /api/backend/item?table=t").json(body(n)).send()),
+    )
+    .await;
+    let rows =
+        site.admin("GET /api/backend/item?table=t&fields=name&limit=500").expect(200).await.data();
+    let present: HashSet<String> = rows
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["name"].as_str().unwrap().to_owned())
+        .collect();
     for (n, reply) in replies.iter().enumerate() {
         let name = body(n)["name"].as_str().unwrap().to_owned();
         if n % 10 == 9 {
@@ -26,7 +41,8 @@ async fn write_at_once(schema: &str, bad: impl Fn(usize) -> serde_json::Value, g
             assert!(reply.status.is_success() || !good_must_pass, "{n}: {}", reply.text());
         }
     }
-    let events = site.database.count("select count(*) from cms_events where name = 'item.t.created'").await;
+    let events =
+        site.database.count("select count(*) from cms_events where name = 'item.t.created'").await;
     assert_eq!(events as usize, present.len() - usize::from(present.contains("taken")));
     site.admin("POST /api/backend/item?table=t").json(json!({"name": "after"})).expect(201).await;
 }
@@ -50,8 +66,14 @@ async fn a_deferred_reference_is_a_conflict() {
     let schema = "create table parent (id bigint primary key); create table t (id bigint primary key, \
                   p bigint references parent (id) deferrable initially deferred)";
     database.run(schema.to_owned()).await;
-    let site = Site::on(database).plugin(json!({"id": "p", "tables": [{"name": "t", "adopt": true}]})).open().await;
-    site.admin("POST /api/backend/item?table=t").json(json!({"id": 1, "p": 9})).refused(409, "conflict").await;
+    let site = Site::on(database)
+        .plugin(json!({"id": "p", "tables": [{"name": "t", "adopt": true}]}))
+        .open()
+        .await;
+    site.admin("POST /api/backend/item?table=t")
+        .json(json!({"id": 1, "p": 9}))
+        .refused(409, "conflict")
+        .await;
     site.admin("POST /api/backend/item?table=t").json(json!({"id": 1})).expect(201).await;
 }
 
@@ -65,10 +87,19 @@ async fn a_dropped_change_leaves_no_trace() {
         site.cms.items().create(&mut change, "settings", body.as_object().unwrap()).await.unwrap();
         drop(change);
         if n % 3 == 0 {
-            site.admin("POST /api/backend/item?table=settings").json(json!({"name": format!("kept{n}")})).expect(201).await;
+            site.admin("POST /api/backend/item?table=settings")
+                .json(json!({"name": format!("kept{n}")}))
+                .expect(201)
+                .await;
         }
     }
-    assert_eq!(site.database.count("select count(*) from cms_settings where name like 'dropped%'").await, 0);
-    assert_eq!(site.database.count("select count(*) from cms_settings where name like 'kept%'").await, 7);
+    assert_eq!(
+        site.database.count("select count(*) from cms_settings where name like 'dropped%'").await,
+        0
+    );
+    assert_eq!(
+        site.database.count("select count(*) from cms_settings where name like 'kept%'").await,
+        7
+    );
     assert_eq!(site.traces().await[0], before[0] + 7);
 }

@@ -24,16 +24,28 @@ fn plugin() -> Json {
         "json",
         "password",
     ];
-    let columns: Vec<_> = types.iter().map(|t| json!({"name": format!("c_{t}"), "type": t})).collect();
+    let columns: Vec<_> =
+        types.iter().map(|t| json!({"name": format!("c_{t}"), "type": t})).collect();
     json!({"id": "types", "tables": [{"name": "types", "columns": columns}]})
 }
 
 /// The record as text, without its id.
 async fn round_trip(site: &Site, column: &str, value: Json) -> String {
-    let created = site.admin("POST /api/backend/item?table=types").json(json!({column: value})).expect(201).await;
+    let created = site
+        .admin("POST /api/backend/item?table=types")
+        .json(json!({column: value}))
+        .expect(201)
+        .await;
     let id = created.data()["id"].clone();
-    let read = site.admin(&format!("GET /api/backend/item?table=types&id={id}&fields={column}")).expect(200).await.text();
-    let text = read.strip_prefix(&format!("{{\"data\":{{\"{column}\":")).and_then(|t| t.strip_suffix("}}")).expect("one member");
+    let read = site
+        .admin(&format!("GET /api/backend/item?table=types&id={id}&fields={column}"))
+        .expect(200)
+        .await
+        .text();
+    let text = read
+        .strip_prefix(&format!("{{\"data\":{{\"{column}\":"))
+        .and_then(|t| t.strip_suffix("}}"))
+        .expect("one member");
     assert_eq!(created.data()[column], serde_json::from_str::<Json>(text).unwrap());
     text.to_owned()
 }
@@ -85,7 +97,11 @@ async fn each_type_has_one_form() {
         ("c_datetime", json!("2026-11-21T10:30:00+01:00"), "\"2026-11-21T09:30:00Z\""),
         ("c_datetime", json!("2026-11-21T09:30:10.250Z"), "\"2026-11-21T09:30:10.25Z\""),
         ("c_datetime", json!("0001-01-01T00:00:00Z"), "\"0001-01-01T00:00:00Z\""),
-        ("c_json", json!({"b": [1, null, {"c": "x y"}], "a": 1.5}), r#"{"a":1.5,"b":[1,null,{"c":"x y"}]}"#),
+        (
+            "c_json",
+            json!({"b": [1, null, {"c": "x y"}], "a": 1.5}),
+            r#"{"a":1.5,"b":[1,null,{"c":"x y"}]}"#,
+        ),
         ("c_json", json!("text"), "\"text\""),
         ("c_json", json!(false), "false"),
         ("c_json", json!([]), "[]"),
@@ -139,10 +155,18 @@ async fn passwords_go_in_and_never_come_out() {
     assert!(created.data().get("c_password").is_none());
     assert!(!created.text().contains("horse"));
     for parameter in ["fields=c_password", "sort=c_password", "filter[c_password][null]=true"] {
-        site.admin(&format!("GET /api/backend/item?table=types&{parameter}")).refused(400, "bad_query").await;
+        site.admin(&format!("GET /api/backend/item?table=types&{parameter}"))
+            .refused(400, "bad_query")
+            .await;
     }
-    assert_eq!(site.database.count("select count(*) from types where c_password like 'v1.%'").await, 1);
-    assert_eq!(site.database.count("select count(*) from cms_events where body like '%horse%'").await, 0);
+    assert_eq!(
+        site.database.count("select count(*) from types where c_password like 'v1.%'").await,
+        1
+    );
+    assert_eq!(
+        site.database.count("select count(*) from cms_events where body like '%horse%'").await,
+        0
+    );
 }
 
 #[tokio::test]
@@ -155,10 +179,23 @@ async fn defaults_fill_what_is_left_out() {
         {"name": "e", "type": "datetime", "default": "2026-01-01T00:00:00Z"},
         {"name": "f", "type": "text", "required": true},
     ]);
-    let site = Site::builder().await.plugin(json!({"id": "d", "tables": [{"name": "d", "columns": columns}]})).open().await;
-    let created = site.admin("POST /api/backend/item?table=d").json(json!({"f": "x"})).expect(201).await;
-    assert_eq!(created.text(), r#"{"data":{"id":1,"a":"it's","b":false,"c":1.5,"d":["x"],"e":"2026-01-01T00:00:00Z","f":"x"}}"#);
-    let refused = site.admin("POST /api/backend/item?table=d").json(json!({"a": null})).refused(422, "validation_failed").await;
-    let fields: Vec<_> = refused.json()["errors"].as_array().unwrap().iter().map(|e| e["field"].clone()).collect();
+    let site = Site::builder()
+        .await
+        .plugin(json!({"id": "d", "tables": [{"name": "d", "columns": columns}]}))
+        .open()
+        .await;
+    let created =
+        site.admin("POST /api/backend/item?table=d").json(json!({"f": "x"})).expect(201).await;
+    assert_eq!(
+        created.text(),
+        r#"{"data":{"id":1,"a":"it's","b":false,"c":1.5,"d":["x"],"e":"2026-01-01T00:00:00Z","f":"x"}}"#
+    );
+    let refused = site
+        .admin("POST /api/backend/item?table=d")
+        .json(json!({"a": null}))
+        .refused(422, "validation_failed")
+        .await;
+    let fields: Vec<_> =
+        refused.json()["errors"].as_array().unwrap().iter().map(|e| e["field"].clone()).collect();
     assert_eq!(fields, ["a", "f"]);
 }

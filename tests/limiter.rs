@@ -15,7 +15,10 @@ async fn site() -> Site {
 
 /// A request from an address, through a trusted proxy.
 async fn from(site: &Site, address: &str, line: &str, key: Option<&str>) -> Reply {
-    let ask = site.ask(line).peer(Peer("10.0.0.1:1000".parse().unwrap())).header("x-forwarded-for", address);
+    let ask = site
+        .ask(line)
+        .peer(Peer("10.0.0.1:1000".parse().unwrap()))
+        .header("x-forwarded-for", address);
     match key {
         Some(key) => ask.key(key).send().await,
         None => ask.send().await,
@@ -23,7 +26,8 @@ async fn from(site: &Site, address: &str, line: &str, key: Option<&str>) -> Repl
 }
 
 fn quota(reply: &Reply) -> (u16, String, String, Option<String>) {
-    let header = |name: &str| reply.headers.get(name).map(|value| value.to_str().unwrap().to_owned());
+    let header =
+        |name: &str| reply.headers.get(name).map(|value| value.to_str().unwrap().to_owned());
     (
         reply.status.as_u16(),
         header("x-ratelimit-limit").unwrap_or_default(),
@@ -32,7 +36,12 @@ fn quota(reply: &Reply) -> (u16, String, String, Option<String>) {
     )
 }
 
-fn expected(status: u16, limit: u32, remaining: u32, retry: Option<&str>) -> (u16, String, String, Option<String>) {
+fn expected(
+    status: u16,
+    limit: u32,
+    remaining: u32,
+    retry: Option<&str>,
+) -> (u16, String, String, Option<String>) {
     (status, limit.to_string(), remaining.to_string(), retry.map(str::to_owned))
 }
 
@@ -40,7 +49,8 @@ fn expected(status: u16, limit: u32, remaining: u32, retry: Option<&str>) -> (u1
 async fn every_bucket_lets_pass_what_it_holds() {
     let site = site().await;
     let key = site.key(&["*"]).await;
-    // Path, key, capacity, wait in seconds, statuses before it is empty: a route without handler is limited all the same.
+    // Path, key, capacity, wait in seconds, statuses before it is empty: a route without handler is
+    // limited all the same.
     for (line, key, capacity, wait, status) in [
         ("GET /api/settings", None, 100, "1", 200),
         ("GET /api/settings", Some(key.as_str()), 60, "1", 200),
@@ -60,7 +70,11 @@ async fn every_bucket_lets_pass_what_it_holds() {
         assert_eq!(quota(&refused), expected(429, capacity, 0, Some(wait)), "{line}");
         assert_eq!(refused.json()["error"], "rate_limited");
         site.clock.advance(wait.parse::<i64>().unwrap() * 1000);
-        assert_eq!(from(&site, &address, line, key).await.status.as_u16(), status, "{line}: who waits as told passes");
+        assert_eq!(
+            from(&site, &address, line, key).await.status.as_u16(),
+            status,
+            "{line}: who waits as told passes"
+        );
         site.clock.advance(3_600_000);
     }
 }
@@ -76,7 +90,11 @@ async fn route_and_identity_are_taken_together_or_not_at_all() {
         assert_eq!(quota(&refused), expected(429, 30, 0, Some("2")));
     }
     let other = from(&site, "192.0.2.1", "GET /api/settings", None).await;
-    assert_eq!(quota(&other), expected(200, 100, 69, None), "refused requests took nothing from the other bucket");
+    assert_eq!(
+        quota(&other),
+        expected(200, 100, 69, None),
+        "refused requests took nothing from the other bucket"
+    );
     let dashes = from(&site, "192.0.2.1", "POST /api/form%66unnel/start", None).await;
     assert_eq!(dashes.status, 429, "another spelling is the same bucket");
 }
@@ -89,7 +107,11 @@ async fn keys_leave_the_address_alone_and_guesses_empty_it() {
     for _ in 0..60 {
         assert_eq!(from(&site, "192.0.2.1", "GET /api/settings", Some(&key)).await.status, 200);
     }
-    assert_eq!(from(&site, "192.0.2.9", "GET /api/settings", Some(&key)).await.status, 429, "the key counts wherever it is used");
+    assert_eq!(
+        from(&site, "192.0.2.9", "GET /api/settings", Some(&key)).await.status,
+        429,
+        "the key counts wherever it is used"
+    );
     let anonymous = from(&site, "192.0.2.1", "GET /api/settings", None).await;
     assert_eq!(quota(&anonymous), expected(200, 100, 99, None));
     let (id, gone) = site.key_with(|_| {}, &["*"]).await;
@@ -101,7 +123,10 @@ async fn keys_leave_the_address_alone_and_guesses_empty_it() {
     assert_eq!(from(&site, "192.0.2.1", "GET /api/settings", None).await.status, 429);
     assert_eq!(from(&site, "192.0.2.2", "GET /api/settings", None).await.status, 200);
     let forbidden = site.key(&["GET /api/pages"]).await;
-    assert_eq!(quota(&from(&site, "192.0.2.1", "GET /api/settings", Some(&forbidden)).await), expected(401, 60, 59, None));
+    assert_eq!(
+        quota(&from(&site, "192.0.2.1", "GET /api/settings", Some(&forbidden)).await),
+        expected(401, 60, 59, None)
+    );
 }
 
 #[tokio::test]
@@ -110,16 +135,28 @@ async fn what_is_counted_as_one_client() {
     for n in 0..100 {
         from(&site, &format!("2001:db8:0:1::{n:x}"), "GET /api/settings", None).await;
     }
-    assert_eq!(from(&site, "2001:db8:0:1:ffff::1", "GET /api/settings", None).await.status, 429, "one /64");
+    assert_eq!(
+        from(&site, "2001:db8:0:1:ffff::1", "GET /api/settings", None).await.status,
+        429,
+        "one /64"
+    );
     assert_eq!(from(&site, "2001:db8:0:2::1", "GET /api/settings", None).await.status, 200);
     // Who is no trusted proxy cannot speak for others.
     for n in 0..100 {
         let ask = site.ask("GET /api/settings").peer(Peer("203.0.113.5:1".parse().unwrap()));
         ask.header("x-forwarded-for", format!("192.0.2.{n}")).expect(200).await;
     }
-    site.ask("GET /api/settings").peer(Peer("203.0.113.5:2".parse().unwrap())).refused(429, "rate_limited").await;
-    // Bytes that are no text are part of what cannot be trusted; what the proxy wrote behind them counts.
-    let spoofed = || site.ask("GET /api/settings").peer(Peer("10.0.0.1:1".parse().unwrap())).header("x-forwarded-for", "6.6.6.6");
+    site.ask("GET /api/settings")
+        .peer(Peer("203.0.113.5:2".parse().unwrap()))
+        .refused(429, "rate_limited")
+        .await;
+    // Bytes that are no text are part of what cannot be trusted; what the proxy wrote behind them
+    // counts.
+    let spoofed = || {
+        site.ask("GET /api/settings")
+            .peer(Peer("10.0.0.1:1".parse().unwrap()))
+            .header("x-forwarded-for", "6.6.6.6")
+    };
     for _ in 0..100 {
         spoofed().header("x-forwarded-for", b"\xff, 198.51.100.7").expect(200).await;
     }
@@ -134,7 +171,10 @@ async fn malformed_requests_count_and_health_does_not() {
     }
     assert_eq!(from(&site, "192.0.2.1", "GET /api//x", None).await.status, 429);
     let alive = from(&site, "192.0.2.1", "GET /healthz", None).await;
-    assert_eq!((alive.status.as_u16(), alive.headers.contains_key("x-ratelimit-limit")), (200, false));
+    assert_eq!(
+        (alive.status.as_u16(), alive.headers.contains_key("x-ratelimit-limit")),
+        (200, false)
+    );
     let off = Site::open().await;
     for _ in 0..200 {
         let reply = off.ask("GET /api/settings").expect(200).await;
@@ -146,7 +186,11 @@ async fn malformed_requests_count_and_health_does_not() {
 
 #[tokio::test]
 async fn metrics_are_for_those_nearby() {
-    let site = Site::builder().await.settings(|s| s.metrics_allow = vec!["192.0.2.0/24".parse().unwrap()]).open().await;
+    let site = Site::builder()
+        .await
+        .settings(|s| s.metrics_allow = vec!["192.0.2.0/24".parse().unwrap()])
+        .open()
+        .await;
     site.ask("GET /api/settings").expect(200).await;
     site.ask("GET /api/nothing").expect(401).await;
     let metrics = |peer: &str| site.ask("GET /metrics").peer(Peer(peer.parse().unwrap()));
@@ -163,8 +207,14 @@ async fn metrics_are_for_those_nearby() {
     metrics("192.0.2.9:1").expect(200).await;
     metrics("[::1]:1").expect(200).await;
     metrics("198.51.100.1:1").refused(403, "permission_denied").await;
-    metrics("127.0.0.1:1").header("x-forwarded-for", "198.51.100.1").refused(403, "permission_denied").await;
-    metrics("127.0.0.1:1").header("forwarded", "for=198.51.100.1").refused(403, "permission_denied").await;
+    metrics("127.0.0.1:1")
+        .header("x-forwarded-for", "198.51.100.1")
+        .refused(403, "permission_denied")
+        .await;
+    metrics("127.0.0.1:1")
+        .header("forwarded", "for=198.51.100.1")
+        .refused(403, "permission_denied")
+        .await;
     site.ask("GET /metrics").refused(403, "permission_denied").await;
 }
 
@@ -176,9 +226,15 @@ async fn who_cannot_be_told_apart_speaks_for_nobody() {
     };
     let site = Site::builder().await.settings(change).open().await;
     for n in 0..100 {
-        site.ask("GET /api/settings").header("x-forwarded-for", format!("192.0.2.{n}")).expect(200).await;
+        site.ask("GET /api/settings")
+            .header("x-forwarded-for", format!("192.0.2.{n}"))
+            .expect(200)
+            .await;
     }
-    site.ask("GET /api/settings").header("x-forwarded-for", "192.0.2.200").refused(429, "rate_limited").await;
+    site.ask("GET /api/settings")
+        .header("x-forwarded-for", "192.0.2.200")
+        .refused(429, "rate_limited")
+        .await;
 }
 
 #[tokio::test]
@@ -193,7 +249,11 @@ async fn one_owner_is_found_among_many() {
     let used = async |owner: &str| {
         site.admin(&format!("GET /api/backend/limits?owner={owner}")).expect(200).await.data()["used"].clone()
     };
-    assert_eq!(used("ip:2001:db8::7").await[0]["remaining"], 99, "any address of the network names it");
+    assert_eq!(
+        used("ip:2001:db8::7").await[0]["remaining"],
+        99,
+        "any address of the network names it"
+    );
     assert_eq!(used("ip:192.0.2.1").await, serde_json::json!([]));
     site.admin("GET /api/backend/limits?owner=somebody").refused(400, "bad_query").await;
 }

@@ -21,7 +21,12 @@ struct Running {
 async fn start(builder: SiteBuilder) -> Running {
     let site = builder.open().await;
     let server = Server::bind(site.api.clone(), "127.0.0.1:0").await.unwrap();
-    Running { address: server.address(), stop: server.stop(), task: tokio::spawn(server.run()), site }
+    Running {
+        address: server.address(),
+        stop: server.stop(),
+        task: tokio::spawn(server.run()),
+        site,
+    }
 }
 
 impl Running {
@@ -60,15 +65,23 @@ async fn a_stop_does_not_wait_for_those_who_ask_nothing() {
 #[tokio::test]
 async fn a_request_is_answered_and_a_stop_waits_for_it() {
     let running = start(Site::builder().await).await;
-    let reply = running.exchange(b"GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await;
+    let reply =
+        running.exchange(b"GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await;
     assert!(
-        reply.starts_with("HTTP/1.1 200 OK\r\n") && reply.ends_with(r#"{"data":{"status":"ok","version":"3.0.0"}}"#),
+        reply.starts_with("HTTP/1.1 200 OK\r\n")
+            && reply.ends_with(r#"{"data":{"status":"ok","version":"3.0.0"}}"#),
         "{reply}"
     );
     let mut slow = running.connect().await;
-    slow.write_all(b"POST /api/backend/keys HTTP/1.1\r\nhost: x\r\nconnection: close\r\nx-api-key: ").await.unwrap();
+    slow.write_all(
+        b"POST /api/backend/keys HTTP/1.1\r\nhost: x\r\nconnection: close\r\nx-api-key: ",
+    )
+    .await
+    .unwrap();
     slow.write_all(running.site.admin.as_bytes()).await.unwrap();
-    slow.write_all(b"\r\ncontent-type: application/json\r\ncontent-length: 12\r\n\r\n{\"name\"").await.unwrap();
+    slow.write_all(b"\r\ncontent-type: application/json\r\ncontent-length: 12\r\n\r\n{\"name\"")
+        .await
+        .unwrap();
     tokio::time::sleep(Duration::from_millis(50)).await;
     running.stop.now();
     slow.write_all(b":\"x\"}").await.unwrap();
@@ -85,24 +98,36 @@ async fn large_slow_and_broken_requests_end() {
     let builder = Site::builder().await.settings(|s| s.http.request_timeout_s = 1);
     let running = start(builder).await;
     let key = running.site.admin.clone();
-    let post =
-        |rest: &str| format!("POST /api/backend/keys HTTP/1.1\r\nhost: x\r\nconnection: close\r\nx-api-key: {key}\r\n{rest}");
+    let post = |rest: &str| {
+        format!(
+            "POST /api/backend/keys HTTP/1.1\r\nhost: x\r\nconnection: close\r\nx-api-key: {key}\r\n{rest}"
+        )
+    };
 
     let head = format!("GET /healthz HTTP/1.1\r\nhost: x\r\nx-big: {}\r\n\r\n", "a".repeat(40_000));
     let reply = running.exchange(head.as_bytes()).await;
     assert!(reply.starts_with("HTTP/1.1 431"), "{reply}");
     let slow = post("content-type: application/json\r\ncontent-length: 100\r\n\r\n{\"name\"");
     let reply = running.exchange(slow.as_bytes()).await;
-    assert!(reply.starts_with("HTTP/1.1 408") && reply.contains("\"error\":\"timeout\""), "{reply}");
+    assert!(
+        reply.starts_with("HTTP/1.1 408") && reply.contains("\"error\":\"timeout\""),
+        "{reply}"
+    );
     let announced = post("content-type: application/json\r\ncontent-length: 2097152\r\n\r\n");
     let reply = running.exchange(announced.as_bytes()).await;
     assert!(reply.starts_with("HTTP/1.1 413") && reply.contains("payload_too_large"), "{reply}");
     let chunk = format!("{:x}\r\n{}\r\n", 1 << 20, "a".repeat(1 << 20));
-    let streamed = post(&format!("content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n{chunk}{chunk}0\r\n\r\n"));
+    let streamed = post(&format!(
+        "content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n{chunk}{chunk}0\r\n\r\n"
+    ));
     let reply = running.exchange(streamed.as_bytes()).await;
     assert!(reply.starts_with("HTTP/1.1 413"), "{reply}");
     assert!(running.exchange(b"nonsense\r\n\r\n").await.starts_with("HTTP/1.1 400"));
-    assert_eq!(running.exchange(b"GET /healthz HTTP/1.1\r\nhost: x\r\n").await, "", "an unfinished head is dropped");
+    assert_eq!(
+        running.exchange(b"GET /healthz HTTP/1.1\r\nhost: x\r\n").await,
+        "",
+        "an unfinished head is dropped"
+    );
     assert_eq!(running.site.database.count("select count(*) from cms_api_keys").await, 1);
     running.end().await;
 }

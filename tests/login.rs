@@ -24,32 +24,62 @@ async fn a_first_login_sets_the_second_factor_up_and_later_ones_need_it() {
     let begun = site.begin("ana", PASSWORD).await;
     assert_eq!(begun.header("cache-control"), "no-store");
     let begun = begun.data();
-    assert_eq!((begun["status"].as_str(), begun["expires_in"].as_i64()), (Some("totp_setup_required"), Some(300)));
+    assert_eq!(
+        (begun["status"].as_str(), begun["expires_in"].as_i64()),
+        (Some("totp_setup_required"), Some(300))
+    );
     let secret = begun["setup"]["secret"].as_str().unwrap();
     assert!(begun["setup"]["otpauth_url"].as_str().unwrap().starts_with("otpauth://totp/"));
     assert!(begun["setup"]["qr_svg"].as_str().unwrap().contains("<svg"));
 
-    let reply = site.verify(&begun["pending_token"], json!({"code": code(secret, site.clock.now())})).await;
+    let reply =
+        site.verify(&begun["pending_token"], json!({"code": code(secret, site.clock.now())})).await;
     assert_eq!(reply.status, 200, "{}", reply.text());
     let cookie = reply.header("set-cookie").to_owned();
     let done = reply.data();
     let token = done["token"].as_str().unwrap();
-    assert_eq!(cookie, format!("cms_session={token}; Max-Age=604800; Path=/api; HttpOnly; Secure; SameSite=Strict"));
-    assert_eq!((&done["user"]["username"], &done["expires_at"]), (&json!("Ana"), &json!("2026-11-28T09:30:00Z")));
+    assert_eq!(
+        cookie,
+        format!(
+            "cms_session={token}; Max-Age=604800; Path=/api; HttpOnly; Secure; SameSite=Strict"
+        )
+    );
+    assert_eq!(
+        (&done["user"]["username"], &done["expires_at"]),
+        (&json!("Ana"), &json!("2026-11-28T09:30:00Z"))
+    );
     assert_eq!(done["recovery_codes"].as_array().unwrap().len(), 8);
-    let me = site.ask("GET /api/backend/auth/me").header("authorization", format!("Bearer {token}")).expect(200).await.data();
+    let me = site
+        .ask("GET /api/backend/auth/me")
+        .header("authorization", format!("Bearer {token}"))
+        .expect(200)
+        .await
+        .data();
     assert_eq!((&me["rights"], &me["recovery_codes"]), (&json!(["pages_pages_view"]), &json!(8)));
 
     site.clock.advance(30_000);
     let again = site.begin("ANA", PASSWORD).await.data();
     assert_eq!((again["status"].as_str(), again.get("setup")), (Some("totp_required"), None));
-    let done = site.verify(&again["pending_token"], json!({"code": code(secret, site.clock.now())})).await.data();
+    let done = site
+        .verify(&again["pending_token"], json!({"code": code(secret, site.clock.now())}))
+        .await
+        .data();
     assert!(done["token"].is_string() && done.get("recovery_codes").is_none());
-    let events = site.database.count("select count(*) from cms_events where name = 'auth.login'").await;
+    let events =
+        site.database.count("select count(*) from cms_events where name = 'auth.login'").await;
     assert_eq!(events, 2);
-    site.ask("POST /api/backend/auth/logout").header("authorization", format!("Bearer {token}")).expect(204).await;
-    site.ask("GET /api/backend/auth/me").header("authorization", format!("Bearer {token}")).refused(401, "login_required").await;
-    assert_eq!(site.database.count("select count(*) from cms_events where name = 'auth.logout'").await, 1);
+    site.ask("POST /api/backend/auth/logout")
+        .header("authorization", format!("Bearer {token}"))
+        .expect(204)
+        .await;
+    site.ask("GET /api/backend/auth/me")
+        .header("authorization", format!("Bearer {token}"))
+        .refused(401, "login_required")
+        .await;
+    assert_eq!(
+        site.database.count("select count(*) from cms_events where name = 'auth.logout'").await,
+        1
+    );
 }
 
 #[tokio::test]
@@ -58,13 +88,20 @@ async fn nobody_learns_who_has_an_account() {
     site.group("editors", json!([])).await;
     site.user("ana", "editors").await;
     let off = site.user("off", "editors").await;
-    site.admin(&format!("PATCH /api/backend/users?id={off}")).json(json!({"active": false})).expect(200).await;
+    site.admin(&format!("PATCH /api/backend/users?id={off}"))
+        .json(json!({"active": false}))
+        .expect(200)
+        .await;
     let wrong = told(&site.begin("ana", "wrong password").await);
     assert_eq!(wrong.0, 401);
     assert_eq!(wrong.1["error"], "invalid_credentials");
-    for (name, password) in
-        [("nobody", PASSWORD), ("off", PASSWORD), ("off", "wrong password"), ("", ""), ("ana", &"x".repeat(5000))]
-    {
+    for (name, password) in [
+        ("nobody", PASSWORD),
+        ("off", PASSWORD),
+        ("off", "wrong password"),
+        ("", ""),
+        ("ana", &"x".repeat(5000)),
+    ] {
         assert_eq!(told(&site.begin(name, password).await), wrong, "{name}");
     }
 }
@@ -73,11 +110,19 @@ async fn nobody_learns_who_has_an_account() {
 async fn a_step_is_used_once_and_codes_of_other_times_are_wrong() {
     let site = Site::open().await;
     let ana = site.person("ana", json!([])).await;
-    for (moved, fine) in
-        [(-60_000, false), (-30_000, false), (0, true), (0, false), (30_000, true), (60_000, false), (-30_000, false)]
-    {
+    for (moved, fine) in [
+        (-60_000, false),
+        (-30_000, false),
+        (0, true),
+        (0, false),
+        (30_000, true),
+        (60_000, false),
+        (-30_000, false),
+    ] {
         let pending = site.begin("ana", PASSWORD).await.data()["pending_token"].clone();
-        let reply = site.verify(&pending, json!({"code": code(&ana.secret, site.clock.now() + moved)})).await;
+        let reply = site
+            .verify(&pending, json!({"code": code(&ana.secret, site.clock.now() + moved)}))
+            .await;
         let expected = if fine { 200 } else { 401 };
         // -30 s is within the tolerance, but the first login has used that step.
         assert_eq!(reply.status, expected, "{moved}: {}", reply.text());
@@ -96,7 +141,8 @@ async fn two_requests_at_the_same_moment_cannot_both_use_a_code() {
         let first = site.begin("ana", PASSWORD).await.data()["pending_token"].clone();
         let second = site.begin("ana", PASSWORD).await.data()["pending_token"].clone();
         let proof = json!({"code": code(&ana.secret, site.clock.now())});
-        let (a, b) = tokio::join!(site.verify(&first, proof.clone()), site.verify(&second, proof.clone()));
+        let (a, b) =
+            tokio::join!(site.verify(&first, proof.clone()), site.verify(&second, proof.clone()));
         let mut outcomes = [a.status.as_u16(), b.status.as_u16()];
         outcomes.sort_unstable();
         assert_eq!(outcomes, [200, 401]);
@@ -112,7 +158,8 @@ async fn two_requests_at_the_same_moment_cannot_both_use_a_code() {
         // Nor one login.
         let pending = site.begin("ana", PASSWORD).await.data()["pending_token"].clone();
         let proof = json!({"code": code(&ana.secret, site.clock.now())});
-        let (a, b) = tokio::join!(site.verify(&pending, proof.clone()), site.verify(&pending, proof));
+        let (a, b) =
+            tokio::join!(site.verify(&pending, proof.clone()), site.verify(&pending, proof));
         let mut outcomes = [a.status.as_u16(), b.status.as_u16()];
         outcomes.sort_unstable();
         assert_eq!(outcomes, [200, 401]);
@@ -140,8 +187,15 @@ async fn a_begun_login_ends_by_time_by_use_and_by_wrong_codes() {
         let wrong = json!({"code": wrong_code(&ana.secret, site.clock.now())});
         assert_eq!(site.verify(&pending, wrong).await.json()["error"], "invalid_code");
     }
-    assert_eq!(site.verify(&pending, good(&site)).await.json()["error"], "pending_expired", "five wrong codes");
-    assert_eq!(site.verify(&json!("cms_p1_none"), good(&site)).await.json()["error"], "pending_expired");
+    assert_eq!(
+        site.verify(&pending, good(&site)).await.json()["error"],
+        "pending_expired",
+        "five wrong codes"
+    );
+    assert_eq!(
+        site.verify(&json!("cms_p1_none"), good(&site)).await.json()["error"],
+        "pending_expired"
+    );
     assert_eq!(site.verify(&pending, json!({})).await.status, 422);
     assert_eq!(site.verify(&pending, json!({"code": "1", "recovery_code": "2"})).await.status, 422);
 }
@@ -157,9 +211,17 @@ async fn recovery_codes_work_once_each() {
         let reply = site.verify(&pending, json!({"recovery_code": typed})).await;
         assert_eq!(reply.status, 200, "{}", reply.text());
         let pending = site.begin("ana", PASSWORD).await.data()["pending_token"].clone();
-        assert_eq!(site.verify(&pending, json!({"recovery_code": recovery})).await.json()["error"], "invalid_code", "used");
-        let left =
-            site.admin(&format!("GET /api/backend/users?id={}", ana.id)).expect(200).await.data()["recovery_codes"].clone();
+        assert_eq!(
+            site.verify(&pending, json!({"recovery_code": recovery})).await.json()["error"],
+            "invalid_code",
+            "used"
+        );
+        let left = site
+            .admin(&format!("GET /api/backend/users?id={}", ana.id))
+            .expect(200)
+            .await
+            .data()["recovery_codes"]
+            .clone();
         assert_eq!(left, 7 - n as i64);
     }
 }
@@ -173,14 +235,19 @@ async fn a_recovery_code_does_not_get_around_the_set_up() {
     change.commit().await.unwrap();
     site.ask("GET /api/backend/auth/me").bearer(&ana.token).refused(401, "login_required").await;
     // Two logins set a second factor up at the same time: the first to be completed wins.
-    let (first, second) = (site.begin("ana", PASSWORD).await.data(), site.begin("ana", PASSWORD).await.data());
+    let (first, second) =
+        (site.begin("ana", PASSWORD).await.data(), site.begin("ana", PASSWORD).await.data());
     assert_eq!(first["status"], "totp_setup_required");
-    let old = site.verify(&first["pending_token"], json!({"recovery_code": ana.recovery_codes[0]})).await;
+    let old =
+        site.verify(&first["pending_token"], json!({"recovery_code": ana.recovery_codes[0]})).await;
     assert_eq!(old.json()["error"], "invalid_code");
     let now = site.clock.now();
     let proof = |begun: &serde_json::Value| json!({"code": code(begun["setup"]["secret"].as_str().unwrap(), now)});
     assert_eq!(site.verify(&first["pending_token"], proof(&first)).await.status, 200);
-    assert_eq!(site.verify(&second["pending_token"], proof(&second)).await.json()["error"], "pending_expired");
+    assert_eq!(
+        site.verify(&second["pending_token"], proof(&second)).await.json()["error"],
+        "pending_expired"
+    );
 }
 
 #[tokio::test]
@@ -191,14 +258,21 @@ async fn the_sixteenth_attempt_is_refused_even_when_it_is_right() {
     let mut pending = site.begin("ana", PASSWORD).await.data()["pending_token"].clone();
     while wrong < 14 {
         if wrong % 3 == 0 {
-            assert_eq!(site.begin("ana", "wrong password").await.json()["error"], "invalid_credentials");
+            assert_eq!(
+                site.begin("ana", "wrong password").await.json()["error"],
+                "invalid_credentials"
+            );
         } else {
             // A right password in between does not clear the counter.
             if wrong % 4 == 0 {
                 pending = site.begin("ana", PASSWORD).await.data()["pending_token"].clone();
             }
             let code = json!({"code": wrong_code(&ana.secret, site.clock.now())});
-            assert_eq!(site.verify(&pending, code).await.json()["error"], "invalid_code", "{wrong}");
+            assert_eq!(
+                site.verify(&pending, code).await.json()["error"],
+                "invalid_code",
+                "{wrong}"
+            );
         }
         wrong += 1;
     }
@@ -227,7 +301,11 @@ async fn the_sixteenth_attempt_is_refused_even_when_it_is_right() {
     );
 
     site.clock.advance(3_600_000 - 30_001);
-    assert_eq!(site.begin("ana", PASSWORD).await.json()["error"], "login_locked", "the window slides");
+    assert_eq!(
+        site.begin("ana", PASSWORD).await.json()["error"],
+        "login_locked",
+        "the window slides"
+    );
     site.clock.advance(60_000);
     assert_eq!(site.log_in_again(&ana).await.status, 200);
 
@@ -236,8 +314,12 @@ async fn the_sixteenth_attempt_is_refused_even_when_it_is_right() {
     }
     site.admin("DELETE /api/backend/loginattempts?address=127.0.0.1").expect(204).await;
     assert_eq!(site.log_in_again(&ana).await.status, 200, "an administrator has forgiven");
-    let locks =
-        site.database.count("select count(*) from cms_audit where table_name = 'loginattempts' and action = 'lock'").await;
+    let locks = site
+        .database
+        .count(
+            "select count(*) from cms_audit where table_name = 'loginattempts' and action = 'lock'",
+        )
+        .await;
     assert_eq!(locks, 2);
 }
 
@@ -264,7 +346,9 @@ async fn another_salt_fails_every_login() {
     let database = site.database;
     site.cms.close().await;
     let site = Site::on(database)
-        .settings(|settings| settings.password_salt = Some(cms_core::settings::Secret::new("another salt")))
+        .settings(|settings| {
+            settings.password_salt = Some(cms_core::settings::Secret::new("another salt"))
+        })
         .open()
         .await;
     assert_eq!(site.begin("ana", PASSWORD).await.json()["error"], "invalid_credentials");
@@ -282,7 +366,9 @@ async fn wrong_codes_for_one_user_are_bounded_wherever_they_come_from() {
     for n in 0..50 {
         let begun = post(n, "login", json!({"username": "ana", "password": PASSWORD})).await.data();
         let wrong = wrong_code(&ana.secret, site.clock.now());
-        let reply = post(n, "verify", json!({"pending_token": begun["pending_token"], "code": wrong})).await;
+        let reply =
+            post(n, "verify", json!({"pending_token": begun["pending_token"], "code": wrong}))
+                .await;
         assert_eq!(reply.json()["error"], "invalid_code", "{n}");
     }
     let begun = post(51, "login", json!({"username": "ana", "password": PASSWORD})).await.data();
@@ -296,7 +382,11 @@ async fn wrong_codes_for_one_user_are_bounded_wherever_they_come_from() {
 async fn a_name_that_nobody_can_have_is_unknown() {
     let site = Site::open().await;
     for name in ["\u{0}", "a\u{0}b", ":", "7", ""] {
-        assert_eq!(site.begin(name, PASSWORD).await.json()["error"], "invalid_credentials", "{name:?}");
+        assert_eq!(
+            site.begin(name, PASSWORD).await.json()["error"],
+            "invalid_credentials",
+            "{name:?}"
+        );
     }
     site.admin("GET /api/backend/users?username=%00").refused(404, "not_found").await;
 }
@@ -306,8 +396,11 @@ async fn a_login_that_was_judged_by_an_old_password_does_not_begin() {
     let site = Site::open().await;
     site.group("editors", json!([])).await;
     let id = site.user("ana", "editors").await;
-    let change = site.admin(&format!("PATCH /api/backend/users?id={id}")).json(json!({"password": "quite another one"}));
-    // Whichever comes first: the old password never leads to a login that can be completed afterwards.
+    let change = site
+        .admin(&format!("PATCH /api/backend/users?id={id}"))
+        .json(json!({"password": "quite another one"}));
+    // Whichever comes first: the old password never leads to a login that can be completed
+    // afterwards.
     let (begun, changed) = tokio::join!(site.begin("ana", PASSWORD), change.expect(200));
     drop(changed);
     if begun.status == 200 {

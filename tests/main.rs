@@ -1,6 +1,7 @@
 //! The API from outside, on both engines. One binary, one link; each module is one subject.
 //!
-//! SQLite in a temporary folder by default. With `CMS_TEST_DB=postgres://...` every test gets a schema of its own there.
+//! SQLite in a temporary folder by default. With `CMS_TEST_DB=postgres://...` every test gets a
+//! schema of its own there.
 
 mod support;
 
@@ -36,7 +37,8 @@ mod origins;
 mod pages;
 /// Plugins that declare tables: installed, extended, refused.
 mod plugins;
-/// Real processes: killed in the middle of writes, keys revoked from another process, secrets on disk and in logs.
+/// Real processes: killed in the middle of writes, keys revoked from another process, secrets on
+/// disk and in logs.
 mod processes;
 /// The limiter in a real Redis: shared, stopped, hanging.
 mod redis;
@@ -58,7 +60,8 @@ mod third_party;
 mod users;
 /// Events as people see them: described, raised by hand, followed.
 mod webhook_events;
-/// Faults of the delivery: workers stopped, racing; receivers dead, slow, down for a while; clocks that jump.
+/// Faults of the delivery: workers stopped, racing; receivers dead, slow, down for a while; clocks
+/// that jump.
 mod webhook_faults;
 /// What `/metrics` tells of webhooks.
 mod webhook_metrics;

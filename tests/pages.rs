@@ -18,7 +18,11 @@ async fn filled() -> Site {
     ]);
     site.admin("POST /api/backend/item?table=pages").json(pages).expect(201).await;
     let item = |id: i64, parent: Option<i64>, title: &str, sort: i64| json!({"id": id, "menu": "main", "parent_id": parent, "title": title, "url": "/x", "language_short": "en", "sort_order": sort});
-    let menu = json!([item(1, None, "second", 2), item(2, None, "first", 1), item(3, Some(1), "below", 0)]);
+    let menu = json!([
+        item(1, None, "second", 2),
+        item(2, None, "first", 1),
+        item(3, Some(1), "below", 0)
+    ]);
     site.admin("POST /api/backend/item?table=menu_items").json(menu).expect(201).await;
     let settings = json!([{"name": "claim", "value": {"en": "Hi"}, "public": true}, {"name": "secret", "value": 1}, {"name": "n", "value": 1.50, "public": true}]);
     site.admin("POST /api/backend/item?table=settings").json(settings).expect(201).await;
@@ -51,17 +55,30 @@ async fn pages_are_listed_and_found_when_published() {
         match expected {
             Some(id) => {
                 let reply = ask.expect(200).await;
-                assert_eq!((&reply.data()["id"], &reply.data()["rows"]), (&json!(id), &json!([])), "{query}");
+                assert_eq!(
+                    (&reply.data()["id"], &reply.data()["rows"]),
+                    (&json!(id), &json!([])),
+                    "{query}"
+                );
                 let tag = reply.header("etag").to_owned();
-                let again = site.ask(&format!("GET /api/pages?{query}")).header("if-none-match", &tag).expect(304).await;
-                let lines = site.ask(&format!("GET /api/pages?{query}")).header("if-none-match", "\"other\"");
+                let again = site
+                    .ask(&format!("GET /api/pages?{query}"))
+                    .header("if-none-match", &tag)
+                    .expect(304)
+                    .await;
+                let lines = site
+                    .ask(&format!("GET /api/pages?{query}"))
+                    .header("if-none-match", "\"other\"");
                 lines.header("if-none-match", format!("\"a,b\", W/{tag}")).expect(304).await;
                 assert!(again.body.is_empty());
             }
             None => drop(ask.refused(404, "not_found").await),
         }
     }
-    assert_eq!(site.ask("GET /api/pages?language=de").expect(200).await.data().as_array().unwrap().len(), 1);
+    assert_eq!(
+        site.ask("GET /api/pages?language=de").expect(200).await.data().as_array().unwrap().len(),
+        1
+    );
     site.ask("GET /api/pages?limit=0").refused(400, "bad_query").await;
     site.ask("GET /api/pages?id=x").refused(400, "bad_query").await;
 }
@@ -74,9 +91,15 @@ async fn menus_are_trees_and_settings_an_object() {
         (&menu[0]["title"], &menu[1]["title"], &menu[1]["children"][0]["title"]),
         (&json!("first"), &json!("second"), &json!("below"))
     );
-    assert_eq!(menu[0], json!({"id": 2, "title": "first", "url": "/x", "target": "_self", "children": []}));
+    assert_eq!(
+        menu[0],
+        json!({"id": 2, "title": "first", "url": "/x", "target": "_self", "children": []})
+    );
     assert_eq!(site.ask("GET /api/menu?name=footer").expect(200).await.data(), json!([]));
-    assert_eq!(site.ask("GET /api/settings").expect(200).await.text(), r#"{"data":{"claim":{"en":"Hi"},"n":1.5}}"#);
+    assert_eq!(
+        site.ask("GET /api/settings").expect(200).await.text(),
+        r#"{"data":{"claim":{"en":"Hi"},"n":1.5}}"#
+    );
     let head = site.ask("HEAD /api/settings").expect(200).await;
     assert!(head.body.is_empty());
     assert_eq!(head.header("content-length"), "38");
@@ -88,26 +111,49 @@ async fn the_sitemap_lists_published_pages_with_https_links() {
     let map = site.ask("GET /sitemap.xml").header("host", "example.org:8080").expect(200).await;
     assert_eq!(map.header("content-type"), "application/xml");
     let text = map.text();
-    assert!(text.contains("<loc>https://example.org:8080/about%20us%20&amp;%20more</loc>"), "{text}");
+    assert!(
+        text.contains("<loc>https://example.org:8080/about%20us%20&amp;%20more</loc>"),
+        "{text}"
+    );
     assert!(!text.contains("draft"));
-    let named = Site::builder().await.settings(|s| s.site_url = Some("https://site.example".to_owned())).open().await;
+    let named = Site::builder()
+        .await
+        .settings(|s| s.site_url = Some("https://site.example".to_owned()))
+        .open()
+        .await;
     named
         .admin("POST /api/backend/item?table=pages")
         .json(json!({"title": "a", "url_rewrite": "/a", "published": true}))
         .expect(201)
         .await;
-    assert!(named.ask("GET /sitemap.xml").expect(200).await.text().contains("<loc>https://site.example/a</loc>"));
+    assert!(
+        named
+            .ask("GET /sitemap.xml")
+            .expect(200)
+            .await
+            .text()
+            .contains("<loc>https://site.example/a</loc>")
+    );
     // RFC 9112, 3.2.2: the address asked for counts, not the header beside it.
-    let absolute = site.ask("GET http://a.example/sitemap.xml").header("host", "b.example").expect(200).await;
+    let absolute =
+        site.ask("GET http://a.example/sitemap.xml").header("host", "b.example").expect(200).await;
     assert!(absolute.text().contains("<loc>https://a.example/about"), "{}", absolute.text());
 }
 
 #[tokio::test]
 async fn health_and_hosts() {
-    let site = Site::builder().await.settings(|s| s.allowed_hosts = vec!["good.example".to_owned()]).open().await;
-    for (host, status) in
-        [("good.example", 200), ("GOOD.example:8080", 200), ("evil.example", 421), ("good.example.evil", 421), ("", 421)]
-    {
+    let site = Site::builder()
+        .await
+        .settings(|s| s.allowed_hosts = vec!["good.example".to_owned()])
+        .open()
+        .await;
+    for (host, status) in [
+        ("good.example", 200),
+        ("GOOD.example:8080", 200),
+        ("evil.example", 421),
+        ("good.example.evil", 421),
+        ("", 421),
+    ] {
         let reply = site.ask("GET /healthz").header("host", host).send().await;
         assert_eq!(reply.status.as_u16(), status, "{host}");
     }

@@ -15,9 +15,12 @@ async fn reopen(site: Site, manifest: Json) -> Result<Site, cms_core::Error> {
 
 #[tokio::test]
 async fn a_table_grows_and_never_shrinks() {
-    let site = Site::builder().await.plugin(shop(json!([{"name": "a", "type": "text"}]))).open().await;
+    let site =
+        Site::builder().await.plugin(shop(json!([{"name": "a", "type": "text"}]))).open().await;
     site.admin("POST /api/backend/item?table=orders").json(json!({"a": "x"})).expect(201).await;
-    let grown = shop(json!([{"name": "a", "type": "text"}, {"name": "b", "type": "integer", "required": true, "default": 7}]));
+    let grown = shop(
+        json!([{"name": "a", "type": "text"}, {"name": "b", "type": "integer", "required": true, "default": 7}]),
+    );
     let site = reopen(site, grown.clone()).await.unwrap();
     assert_eq!(
         site.admin("GET /api/backend/item?table=orders&id=1").expect(200).await.text(),
@@ -30,7 +33,10 @@ async fn a_table_grows_and_never_shrinks() {
             json!([{"name": "b", "type": "integer", "required": true, "default": 7}]),
             "column a would be dropped (1 rows have a value)",
         ),
-        (json!([{"name": "a", "type": "integer"}, {"name": "b", "type": "integer"}]), "column a would change its type"),
+        (
+            json!([{"name": "a", "type": "integer"}, {"name": "b", "type": "integer"}]),
+            "column a would change its type",
+        ),
         (
             json!([
                 {"name": "a", "type": "text"},
@@ -41,7 +47,12 @@ async fn a_table_grows_and_never_shrinks() {
         ),
     ] {
         let plugin = serde_json::from_value(shop(columns)).unwrap();
-        let refused = cms_core::Cms::builder(settings.clone()).plugin(plugin).open().await.err().expect(expected);
+        let refused = cms_core::Cms::builder(settings.clone())
+            .plugin(plugin)
+            .open()
+            .await
+            .err()
+            .expect(expected);
         assert!(refused.detail().contains(expected), "{refused}");
     }
     assert_eq!(folder.count("select count(*) from orders where b = 7").await, 1);
@@ -51,7 +62,12 @@ async fn a_table_grows_and_never_shrinks() {
 async fn a_table_of_somebody_else_is_not_taken() {
     let database = TestDatabase::new().await;
     database.run("create table orders (id integer primary key, a text)".to_owned()).await;
-    let refused = Site::on(database).plugin(shop(json!([{"name": "a", "type": "text"}]))).try_open().await.err().unwrap();
+    let refused = Site::on(database)
+        .plugin(shop(json!([{"name": "a", "type": "text"}])))
+        .try_open()
+        .await
+        .err()
+        .unwrap();
     assert!(refused.detail().contains("\"adopt\": true"), "{refused}");
 }
 
@@ -71,10 +87,22 @@ async fn a_broken_plugin_stays_out_and_the_others_work() {
         std::fs::write(folder.join(name).join("plugin.json"), text).unwrap();
     }
     let site = Site::on(database).open().await;
-    let states: Vec<_> = site.cms.plugins().iter().map(|plugin| (plugin.id.as_str(), plugin.problems.is_empty())).collect();
+    let states: Vec<_> = site
+        .cms
+        .plugins()
+        .iter()
+        .map(|plugin| (plugin.id.as_str(), plugin.problems.is_empty()))
+        .collect();
     assert_eq!(
         states,
-        [("absent", false), ("broken", false), ("clash", false), ("good", true), ("misnamed", false), ("wrong", false)]
+        [
+            ("absent", false),
+            ("broken", false),
+            ("clash", false),
+            ("good", true),
+            ("misnamed", false),
+            ("wrong", false)
+        ]
     );
     site.admin("POST /api/backend/item?table=orders").json(json!({"a": "x"})).expect(201).await;
     site.admin("GET /api/backend/item?table=pages").expect(200).await;
@@ -83,8 +111,7 @@ async fn a_broken_plugin_stays_out_and_the_others_work() {
 
 #[tokio::test]
 async fn circles_of_references_are_told() {
-    let table =
-        |name: &str, target: &str| json!({"name": name, "columns": [{"name": "r", "type": "integer", "references": target}]});
+    let table = |name: &str, target: &str| json!({"name": name, "columns": [{"name": "r", "type": "integer", "references": target}]});
     let circle = json!({"id": "c", "tables": [table("one", "two"), table("two", "one")]});
     let refused = Site::builder().await.plugin(circle).try_open().await.err().unwrap();
     assert!(refused.detail().contains("circle"), "{refused}");
@@ -114,21 +141,36 @@ async fn a_column_becomes_unique_or_is_refused() {
     ] {
         for _ in 0..2 {
             let plugin = serde_json::from_value(columns(change.clone())).unwrap();
-            let refused = cms_core::Cms::builder(settings.clone()).plugin(plugin).open().await.err().expect(expected);
+            let refused = cms_core::Cms::builder(settings.clone())
+                .plugin(plugin)
+                .open()
+                .await
+                .err()
+                .expect(expected);
             assert!(refused.detail().contains(expected), "{refused}");
         }
     }
     site.database.run("update orders set a = 'z' where id = 1".to_owned()).await;
     let site = Site::on(site.database).plugin(columns(json!({"unique": true}))).open().await;
-    site.admin("POST /api/backend/item?table=orders").json(json!({"a": "y"})).refused(409, "conflict").await;
+    site.admin("POST /api/backend/item?table=orders")
+        .json(json!({"a": "y"}))
+        .refused(409, "conflict")
+        .await;
     let site = reopen(site, columns(json!({}))).await.unwrap();
     site.admin("POST /api/backend/item?table=orders").json(json!({"a": "y"})).expect(201).await;
     // The index of a reference gives way to a unique one.
-    let unique =
-        shop(json!([{"name": "a", "type": "text"}, {"name": "self", "type": "integer", "references": "orders", "unique": true}]));
+    let unique = shop(
+        json!([{"name": "a", "type": "text"}, {"name": "self", "type": "integer", "references": "orders", "unique": true}]),
+    );
     let site = reopen(site, unique).await.unwrap();
-    site.admin("PATCH /api/backend/item?table=orders&id=1").json(json!({"self": 1})).expect(200).await;
-    site.admin("PATCH /api/backend/item?table=orders&id=2").json(json!({"self": 1})).refused(409, "conflict").await;
+    site.admin("PATCH /api/backend/item?table=orders&id=1")
+        .json(json!({"self": 1}))
+        .expect(200)
+        .await;
+    site.admin("PATCH /api/backend/item?table=orders&id=2")
+        .json(json!({"self": 1}))
+        .refused(409, "conflict")
+        .await;
 }
 
 #[tokio::test]
@@ -143,12 +185,16 @@ async fn names_of_the_core_and_of_others_are_refused_before_anything_is_made() {
         ]);
         let clash = serde_json::from_value(json!({"id": "c", "tables": tables})).unwrap();
         let settings = site.database.settings();
-        let builder = cms_core::Cms::builder(settings).plugin(serde_json::from_value(first.clone()).unwrap());
+        let builder =
+            cms_core::Cms::builder(settings).plugin(serde_json::from_value(first.clone()).unwrap());
         let refused = builder.plugin(clash).open().await.err().expect(name);
         assert!(refused.detail().contains("is declared by"), "{refused}");
         site = Site::on(site.database).plugin(first.clone()).open().await;
         let names = site.cms.db().table_names().await.unwrap();
-        assert!(!names.iter().any(|n| n == "fresh" || (n == name && name != "orders")), "{names:?}");
+        assert!(
+            !names.iter().any(|n| n == "fresh" || (n == name && name != "orders")),
+            "{names:?}"
+        );
     }
 }
 
@@ -174,10 +220,18 @@ async fn references_lead_to_tables_that_exist() {
                      create table keyed (code varchar(9) primary key)"#;
         database.run(sql.to_owned()).await;
         match (Site::on(database).plugin(plugin(target, kind)).try_open().await, expected) {
-            (Err(refused), Some(expected)) => assert!(refused.detail().contains(expected), "{refused}"),
+            (Err(refused), Some(expected)) => {
+                assert!(refused.detail().contains(expected), "{refused}")
+            }
             (Ok(site), None) => {
-                site.admin("POST /api/backend/item?table=orders").json(json!({"r": null})).expect(201).await;
-                site.admin("POST /api/backend/item?table=orders").json(json!({"r": 9})).refused(409, "conflict").await;
+                site.admin("POST /api/backend/item?table=orders")
+                    .json(json!({"r": null}))
+                    .expect(201)
+                    .await;
+                site.admin("POST /api/backend/item?table=orders")
+                    .json(json!({"r": 9}))
+                    .refused(409, "conflict")
+                    .await;
             }
             (found, _) => panic!("{target}: {:?}", found.err()),
         }
@@ -196,14 +250,19 @@ async fn a_declaration_that_the_engine_refuses_is_told() {
     std::fs::write(folder.join("plugin.json"), plugin.to_string()).unwrap();
     let site = Site::on(database).open().await;
     let problems = site.cms.plugins()[0].problems.join("; ");
-    assert!(problems.contains("shop: the database refuses") && problems.contains("orders_a"), "{problems}");
+    assert!(
+        problems.contains("shop: the database refuses") && problems.contains("orders_a"),
+        "{problems}"
+    );
     assert!(!site.cms.db().table_names().await.unwrap().contains(&"orders".to_owned()));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn processes_may_install_together() {
     let site = Site::open().await;
-    let plugin = shop(json!([{"name": "a", "type": "text"}, {"name": "b", "type": "integer", "unique": true}]));
+    let plugin = shop(
+        json!([{"name": "a", "type": "text"}, {"name": "b", "type": "integer", "unique": true}]),
+    );
     let open = || {
         let plugin = serde_json::from_value(plugin.clone()).unwrap();
         cms_core::Cms::builder(site.database.settings()).plugin(plugin).open()
@@ -211,5 +270,8 @@ async fn processes_may_install_together() {
     for cms in futures_util::future::join_all((0..6).map(|_| open())).await {
         assert!(cms.unwrap().tables().find("orders").is_some());
     }
-    assert_eq!(site.database.count("select count(*) from cms_audit where action = 'install'").await, 1);
+    assert_eq!(
+        site.database.count("select count(*) from cms_audit where action = 'install'").await,
+        1
+    );
 }

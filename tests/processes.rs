@@ -20,7 +20,8 @@ fn new_key(database: &TestDatabase, rights: &[&str]) -> (String, String) {
     for right in rights {
         arguments.extend(["--right", right]);
     }
-    let created: serde_json::Value = serde_json::from_str(&process::run(database, &arguments)).unwrap();
+    let created: serde_json::Value =
+        serde_json::from_str(&process::run(database, &arguments)).unwrap();
     (created["data"]["id"].to_string(), created["data"]["key"].as_str().unwrap().to_owned())
 }
 
@@ -48,14 +49,16 @@ async fn a_key_revoked_by_another_process_is_refused_at_once() {
         for _ in 0..3 {
             assert_eq!(code(&client, "/api/pages").await, "ok");
         }
-        let arguments: Vec<_> = revoke.iter().map(|word| if *word == "ID" { id.as_str() } else { word }).collect();
+        let arguments: Vec<_> =
+            revoke.iter().map(|word| if *word == "ID" { id.as_str() } else { word }).collect();
         process::run(&database, &arguments);
         assert_eq!(code(&client, "/api/pages").await, expected, "{arguments:?}");
     }
     assert_eq!(served.terminate().0, Some(0));
 }
 
-/// kill -9 in the middle of 1,000 writes: what was acknowledged is there with its event and audit row, and nothing is half there.
+/// kill -9 in the middle of 1,000 writes: what was acknowledged is there with its event and audit
+/// row, and nothing is half there.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_in_the_middle_of_writes() {
     let database = TestDatabase::new().await;
@@ -73,8 +76,9 @@ async fn killed_in_the_middle_of_writes() {
                     loop {
                         let n = next.fetch_add(1, Ordering::SeqCst);
                         let name = format!("k{kill_after}-{n}");
-                        let ask =
-                            Ask::post("/api/backend/item").query("table", "settings").json(&json!({"name": name, "value": n}));
+                        let ask = Ask::post("/api/backend/item")
+                            .query("table", "settings")
+                            .json(&json!({"name": name, "value": n}));
                         if n >= 1000 || client.send(ask).await.is_err() {
                             return;
                         }
@@ -93,16 +97,25 @@ async fn killed_in_the_middle_of_writes() {
             writer.await.unwrap();
         }
         let acknowledged = acknowledged.lock().unwrap().clone();
-        assert!((kill_after..1000).contains(&acknowledged.len()), "it was killed in the middle: {}", acknowledged.len());
-        let names = acknowledged.iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(",");
+        assert!(
+            (kill_after..1000).contains(&acknowledged.len()),
+            "it was killed in the middle: {}",
+            acknowledged.len()
+        );
+        let names =
+            acknowledged.iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(",");
         let rows = format!("select count(*) from cms_settings where name in ({names})");
-        let audits =
-            format!("select count(*) from cms_audit where table_name = 'settings' and action = 'create' and row_id in ({names})");
+        let audits = format!(
+            "select count(*) from cms_audit where table_name = 'settings' and action = 'create' and row_id in ({names})"
+        );
         assert_eq!(database.count(&rows).await as usize, acknowledged.len());
         assert_eq!(database.count(&audits).await as usize, acknowledged.len());
         // Every row has exactly one event that names it, and every event its row.
-        let in_body =
-            if database.is_postgres() { "cast(e.body as json) -> 'data' ->> 'id'" } else { "e.body -> 'data' ->> 'id'" };
+        let in_body = if database.is_postgres() {
+            "cast(e.body as json) -> 'data' ->> 'id'"
+        } else {
+            "e.body -> 'data' ->> 'id'"
+        };
         let created = "e.name = 'item.settings.created'";
         for lonely in [
             format!("select count(*) from cms_settings s where (select count(*) from cms_events e where {created} and {in_body} = s.name) <> 1"),
@@ -121,12 +134,20 @@ async fn no_plain_key_on_disk_or_in_a_log() {
     let (id, first) = new_key(&database, &["*"]);
     let served = Served::start(&database, "trace");
     let client = served.client(&first);
-    let rotated =
-        client.send(Ask::post("/api/backend/keys/rotate").query("id", &id).json(&json!({"grace_s": 60}))).await.unwrap();
+    let rotated = client
+        .send(Ask::post("/api/backend/keys/rotate").query("id", &id).json(&json!({"grace_s": 60})))
+        .await
+        .unwrap();
     let second = rotated.json().unwrap()["data"]["key"].as_str().unwrap().to_owned();
     let client = served.client(&second);
-    let made =
-        client.send(Ask::post("/api/backend/keys").json(&json!({"name": "x"})).idempotency_key("once".to_owned())).await.unwrap();
+    let made = client
+        .send(
+            Ask::post("/api/backend/keys")
+                .json(&json!({"name": "x"}))
+                .idempotency_key("once".to_owned()),
+        )
+        .await
+        .unwrap();
     let third = made.json().unwrap()["data"]["key"].as_str().unwrap().to_owned();
     assert_eq!(code(&served.client(&third), "/api/pages").await, "api_key_forbidden");
     assert_eq!(code(&client, "/api/backend/item?table=pages&sort=nope").await, "bad_query");
@@ -143,5 +164,7 @@ async fn an_idle_site_closes() {
     let site = crate::support::Site::open().await;
     // Several looks at the file, of which the later ones find nothing new.
     tokio::time::sleep(std::time::Duration::from_millis(350)).await;
-    tokio::time::timeout(std::time::Duration::from_secs(20), site.cms.close()).await.expect("closed");
+    tokio::time::timeout(std::time::Duration::from_secs(20), site.cms.close())
+        .await
+        .expect("closed");
 }

@@ -47,18 +47,39 @@ async fn buckets_are_as_in_memory() {
             break reply;
         }
     };
-    assert_eq!((refused.status.as_u16(), refused.header("retry-after"), refused.header("x-ratelimit-limit")), (429, "1", "60"));
+    assert_eq!(
+        (
+            refused.status.as_u16(),
+            refused.header("retry-after"),
+            refused.header("x-ratelimit-limit")
+        ),
+        (429, "1", "60")
+    );
     let used = site.cms.limiter().used(None).await.unwrap();
-    assert_eq!((used[0].owner.as_str(), used[0].bucket, used[0].remaining, used[0].limit), ("key:2", "key", 0, 60));
+    assert_eq!(
+        (used[0].owner.as_str(), used[0].bucket, used[0].remaining, used[0].limit),
+        ("key:2", "key", 0, 60)
+    );
     site.cms.limiter().reset("key:2").await.unwrap();
     site.ask("GET /api/settings").key(&key).expect(200).await;
     for _ in 0..30 {
         site.ask("POST /api/formfunnel/start").send().await;
     }
     let both = site.cms.limiter().used(None).await.unwrap();
-    assert!(both.iter().any(|used| used.bucket == "formfunnel/start") && both.iter().any(|used| used.bucket == "public"));
+    assert!(
+        both.iter().any(|used| used.bucket == "formfunnel/start")
+            && both.iter().any(|used| used.bucket == "public")
+    );
     site.cms.limiter().reset("ip:127.0.0.1").await.unwrap();
-    assert!(site.cms.limiter().used(None).await.unwrap().iter().all(|used| used.owner != "ip:127.0.0.1"));
+    assert!(
+        site.cms
+            .limiter()
+            .used(None)
+            .await
+            .unwrap()
+            .iter()
+            .all(|used| used.owner != "ip:127.0.0.1")
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -67,7 +88,10 @@ async fn two_processes_share_one_bucket() {
     let database = TestDatabase::new().await;
     process::run(&database, &["init"]);
     let with = [("CMS_LIMITER__STORE", "redis"), ("CMS_REDIS_URL", &redis.url())];
-    let served = [Served::start_with(&database, "warn", &with), Served::start_with(&database, "warn", &with)];
+    let served = [
+        Served::start_with(&database, "warn", &with),
+        Served::start_with(&database, "warn", &with),
+    ];
     let began = Instant::now();
     let mut passed = 0;
     for n in 0..300 {
@@ -139,6 +163,9 @@ async fn sites_on_one_redis_do_not_count_together() {
     for _ in 0..5 {
         one.ask("GET /api/settings").expect(200).await;
     }
-    assert_eq!(other.ask("GET /api/settings").expect(200).await.header("x-ratelimit-remaining"), "99");
+    assert_eq!(
+        other.ask("GET /api/settings").expect(200).await.header("x-ratelimit-remaining"),
+        "99"
+    );
     assert!(other.cms.limiter().used(Some("ip:127.0.0.1")).await.unwrap()[0].remaining >= 99);
 }

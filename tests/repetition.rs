@@ -13,22 +13,40 @@ fn setting(name: &str) -> Json {
 #[tokio::test]
 async fn the_first_reply_comes_again() {
     let site = Site::open().await;
-    let first = site.admin(CREATE).header("idempotency-key", "a").json(setting("x")).expect(201).await;
+    let first =
+        site.admin(CREATE).header("idempotency-key", "a").json(setting("x")).expect(201).await;
     let before = site.traces().await;
-    let again = site.admin(CREATE).header("idempotency-key", "a").json(setting("x")).expect(201).await;
-    assert_eq!((again.body.clone(), again.header("etag")), (first.body.clone(), first.header("etag")));
+    let again =
+        site.admin(CREATE).header("idempotency-key", "a").json(setting("x")).expect(201).await;
+    assert_eq!(
+        (again.body.clone(), again.header("etag")),
+        (first.body.clone(), first.header("etag"))
+    );
     assert_eq!(again.header("idempotency-replayed"), "true");
     assert_eq!(site.traces().await, before);
 
-    site.admin(CREATE).header("idempotency-key", "a").json(setting("y")).refused(409, "idempotency_mismatch").await;
+    site.admin(CREATE)
+        .header("idempotency-key", "a")
+        .json(setting("y"))
+        .refused(409, "idempotency_mismatch")
+        .await;
     site.admin("POST /api/backend/item?table=pages")
         .header("idempotency-key", "a")
         .json(setting("x"))
         .refused(409, "idempotency_mismatch")
         .await;
     let other = site.key(&["POST /api/backend/item"]).await;
-    site.ask(CREATE).key(&other).header("idempotency-key", "a").json(setting("z")).expect(201).await;
-    site.admin(CREATE).header("idempotency-key", "").json(setting("z")).refused(400, "bad_query").await;
+    site.ask(CREATE)
+        .key(&other)
+        .header("idempotency-key", "a")
+        .json(setting("z"))
+        .expect(201)
+        .await;
+    site.admin(CREATE)
+        .header("idempotency-key", "")
+        .json(setting("z"))
+        .refused(400, "bad_query")
+        .await;
 
     site.clock.advance(24 * 3_600_000);
     site.admin(CREATE).header("idempotency-key", "a").json(setting("v")).expect(201).await;
@@ -40,25 +58,47 @@ async fn the_first_reply_comes_again() {
 #[tokio::test]
 async fn a_reply_with_a_secret_is_not_kept() {
     let site = Site::open().await;
-    let create = || site.admin("POST /api/backend/keys").header("idempotency-key", "k").json(json!({"name": "n"}));
+    let create = || {
+        site.admin("POST /api/backend/keys")
+            .header("idempotency-key", "k")
+            .json(json!({"name": "n"}))
+    };
     let value = create().expect(201).await.data()["key"].as_str().unwrap().to_owned();
     create().refused(409, "idempotency_spent").await;
-    assert_eq!(site.database.count("select count(*) from cms_idempotency where body is not null").await, 0);
-    assert_eq!(site.database.count(&format!("select count(*) from cms_idempotency where fingerprint like '%{value}%'")).await, 0);
+    assert_eq!(
+        site.database.count("select count(*) from cms_idempotency where body is not null").await,
+        0
+    );
+    assert_eq!(
+        site.database
+            .count(&format!(
+                "select count(*) from cms_idempotency where fingerprint like '%{value}%'"
+            ))
+            .await,
+        0
+    );
 }
 
 #[tokio::test]
 async fn a_refused_request_may_be_mended() {
     let site = Site::open().await;
-    site.admin(CREATE).header("idempotency-key", "a").json(json!({"value": 1})).refused(422, "validation_failed").await;
+    site.admin(CREATE)
+        .header("idempotency-key", "a")
+        .json(json!({"value": 1}))
+        .refused(422, "validation_failed")
+        .await;
     site.admin(CREATE).header("idempotency-key", "a").json(setting("x")).expect(201).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn at_once_the_work_is_done_once() {
     let site = Site::open().await;
-    let requests =
-        (0..8).map(|_| site.admin("POST /api/backend/keys").header("idempotency-key", "k").json(json!({"name": "n"})).send());
+    let requests = (0..8).map(|_| {
+        site.admin("POST /api/backend/keys")
+            .header("idempotency-key", "k")
+            .json(json!({"name": "n"}))
+            .send()
+    });
     let replies = futures_util::future::join_all(requests).await;
     assert_eq!(replies.iter().filter(|reply| reply.status == 201).count(), 1);
     assert!(replies.iter().all(|reply| [201, 409].contains(&reply.status.as_u16())));
@@ -74,6 +114,10 @@ async fn old_rows_are_removed_and_young_ones_stay() {
     let day = 24 * 3_600_000;
     for (days, removed, left) in [(1, 1, 12), (29, 1, 2), (335, 2, 0)] {
         site.clock.advance(days * day);
-        assert_eq!((site.cms.expire().await.unwrap(), site.database.count(rows).await), (removed, left), "{days}");
+        assert_eq!(
+            (site.cms.expire().await.unwrap(), site.database.count(rows).await),
+            (removed, left),
+            "{days}"
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Every endpoint of the backend × who may call it. A new route that is missing here fails the test.
+//! Every endpoint of the backend × who may call it. A new route that is missing here fails the
+//! test.
 
 use std::collections::BTreeSet;
 
@@ -22,9 +23,24 @@ enum For {
 
 /// Path, query that makes the call meaningful, methods, and for whom.
 const MATRIX: &[(&str, &str, &[&str], For)] = &[
-    ("/api/backend/item", "table=pages", &["GET", "POST", "PATCH", "DELETE"], For::Area("pages_pages")),
-    ("/api/backend/item", "table=menu_items", &["GET", "POST", "PATCH", "DELETE"], For::Area("pages_pages")),
-    ("/api/backend/item", "table=settings", &["GET", "POST", "PATCH", "DELETE"], For::Area("settings_settings")),
+    (
+        "/api/backend/item",
+        "table=pages",
+        &["GET", "POST", "PATCH", "DELETE"],
+        For::Area("pages_pages"),
+    ),
+    (
+        "/api/backend/item",
+        "table=menu_items",
+        &["GET", "POST", "PATCH", "DELETE"],
+        For::Area("pages_pages"),
+    ),
+    (
+        "/api/backend/item",
+        "table=settings",
+        &["GET", "POST", "PATCH", "DELETE"],
+        For::Area("settings_settings"),
+    ),
     ("/api/backend/item", "table=users", &["GET", "POST", "PATCH", "DELETE"], For::Admins),
     ("/api/backend/item", "", &["GET", "POST", "PATCH", "DELETE"], For::Admins),
     ("/api/backend/actions/checklist", "table=pages", &["POST"], For::Area("pages_pages")),
@@ -42,7 +58,12 @@ const MATRIX: &[(&str, &str, &[&str], For)] = &[
     ("/api/backend/users/2fa-codes", "", &["POST"], For::Nobody),
     ("/api/backend/user_groups", "", &["GET", "POST", "PATCH", "DELETE"], For::Admins),
     ("/api/backend/loginattempts", "", &["GET", "DELETE"], For::Admins),
-    ("/api/backend/webhooks", "", &["GET", "POST", "PATCH", "DELETE"], For::Area("webhooks_subscriptions")),
+    (
+        "/api/backend/webhooks",
+        "",
+        &["GET", "POST", "PATCH", "DELETE"],
+        For::Area("webhooks_subscriptions"),
+    ),
     ("/api/backend/webhooks/rotate-secret", "", &["POST"], For::Area("webhooks_subscriptions")),
     ("/api/backend/webhooks/activate", "", &["POST"], For::Area("webhooks_subscriptions")),
     ("/api/backend/webhooks/ping", "", &["POST"], For::Area("webhooks_subscriptions")),
@@ -73,12 +94,12 @@ enum Caller {
     Admin,
 }
 
-/// What the call must answer; None: the caller is let in, whatever the handler then says of the call.
+/// What the call must answer; None: the caller is let in, whatever the handler then says of the
+/// call.
 fn expected(caller: Caller, whom: For, method: &str) -> Option<(u16, &'static str)> {
     match (whom, caller) {
-        (For::Login, Caller::KeyWithout | Caller::KeyWith) | (For::Users, Caller::KeyWithout | Caller::KeyWith) => {
-            Some((401, "api_key_forbidden"))
-        }
+        (For::Login, Caller::KeyWithout | Caller::KeyWith)
+        | (For::Users, Caller::KeyWithout | Caller::KeyWith) => Some((401, "api_key_forbidden")),
         (For::Login, _) => None,
         (_, Caller::Anonymous) => Some((401, "login_required")),
         (_, Caller::KeyWithout) => Some((401, "api_key_forbidden")),
@@ -94,8 +115,12 @@ fn expected(caller: Caller, whom: For, method: &str) -> Option<(u16, &'static st
 
 #[tokio::test]
 async fn every_backend_endpoint_answers_each_caller_as_documented() {
-    let served: BTreeSet<_> = cms_http::endpoints().into_iter().filter(|(path, _)| path.starts_with("/api/backend/")).collect();
-    let listed: BTreeSet<_> = MATRIX.iter().map(|(path, _, methods, _)| (*path, methods.to_vec())).collect();
+    let served: BTreeSet<_> = cms_http::endpoints()
+        .into_iter()
+        .filter(|(path, _)| path.starts_with("/api/backend/"))
+        .collect();
+    let listed: BTreeSet<_> =
+        MATRIX.iter().map(|(path, _, methods, _)| (*path, methods.to_vec())).collect();
     assert_eq!(served, listed, "a route is missing in the matrix, or was removed");
 
     let site = Site::open().await;
@@ -105,16 +130,28 @@ async fn every_backend_endpoint_answers_each_caller_as_documented() {
     let mut readers = std::collections::BTreeMap::new();
     let mut editors = std::collections::BTreeMap::new();
     for area in ["pages_pages", "settings_settings", "keys_keys", "webhooks_subscriptions"] {
-        readers.insert(area, site.person(&format!("{area} reader"), json!([format!("{area}_view")])).await);
-        editors.insert(area, site.person(&format!("{area} editor"), json!([format!("{area}_edit")])).await);
+        readers.insert(
+            area,
+            site.person(&format!("{area} reader"), json!([format!("{area}_view")])).await,
+        );
+        editors.insert(
+            area,
+            site.person(&format!("{area} editor"), json!([format!("{area}_edit")])).await,
+        );
     }
     for (path, query, methods, whom) in MATRIX {
         for method in *methods {
-            let target = if query.is_empty() { (*path).to_owned() } else { format!("{path}?{query}") };
+            let target =
+                if query.is_empty() { (*path).to_owned() } else { format!("{path}?{query}") };
             let line = format!("{method} {target}");
-            for caller in
-                [Caller::Anonymous, Caller::KeyWithout, Caller::KeyWith, Caller::UserWithout, Caller::UserWith, Caller::Admin]
-            {
+            for caller in [
+                Caller::Anonymous,
+                Caller::KeyWithout,
+                Caller::KeyWith,
+                Caller::UserWithout,
+                Caller::UserWith,
+                Caller::Admin,
+            ] {
                 let ask = site.ask(&line);
                 let ask = match caller {
                     Caller::Anonymous => ask,
@@ -138,17 +175,35 @@ async fn every_backend_endpoint_answers_each_caller_as_documented() {
                     Caller::Admin => ask.bearer(&root.token),
                 };
                 // A body that no handler takes: who is let in is told so, and nothing is changed.
-                let reply = if ["POST", "PATCH"].contains(method) { ask.body("[]").send().await } else { ask.send().await };
-                let answer = (reply.status.as_u16(), reply.json_or_null()["error"].as_str().unwrap_or("none").to_owned());
+                let reply = if ["POST", "PATCH"].contains(method) {
+                    ask.body("[]").send().await
+                } else {
+                    ask.send().await
+                };
+                let answer = (
+                    reply.status.as_u16(),
+                    reply.json_or_null()["error"].as_str().unwrap_or("none").to_owned(),
+                );
                 match expected(caller, *whom, method) {
-                    Some((status, code)) => assert_eq!(answer, (status, code.to_owned()), "{caller:?} {line}"),
-                    None => assert!(![401, 403].contains(&answer.0) || *whom == For::Login, "{caller:?} {line}: {answer:?}"),
+                    Some((status, code)) => {
+                        assert_eq!(answer, (status, code.to_owned()), "{caller:?} {line}")
+                    }
+                    None => assert!(
+                        ![401, 403].contains(&answer.0) || *whom == For::Login,
+                        "{caller:?} {line}: {answer:?}"
+                    ),
                 }
             }
             if let For::Area(area) = whom {
                 let ask = site.ask(&line).bearer(&editors[area].token);
-                let reply = if *method == "GET" { ask.send().await } else { ask.body("[]").send().await };
-                assert_eq!(reply.status == 403, *method == "GET", "editor, {line}: {}", reply.text());
+                let reply =
+                    if *method == "GET" { ask.send().await } else { ask.body("[]").send().await };
+                assert_eq!(
+                    reply.status == 403,
+                    *method == "GET",
+                    "editor, {line}: {}",
+                    reply.text()
+                );
             }
         }
     }
@@ -159,7 +214,9 @@ async fn what_is_not_there_tells_nobody_more_than_he_may_know() {
     let site = Site::open().await;
     let weak = site.key(&["GET /api/pages"]).await;
     let nobody = site.person("nobody", json!([])).await;
-    for path in ["/api/backend/nothing", "/api/backend/users/2fa-reset", "/api/backend/auth/nothing"] {
+    for path in
+        ["/api/backend/nothing", "/api/backend/users/2fa-reset", "/api/backend/auth/nothing"]
+    {
         let line = format!("GET {path}");
         site.ask(&line).refused(401, "login_required").await;
         site.ask(&line).key(&weak).refused(401, "api_key_forbidden").await;

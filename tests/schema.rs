@@ -29,7 +29,9 @@ async fn both_schemas_are_alike() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn processes_may_start_together() {
     let database = TestDatabase::new().await;
-    let open = |seed| Cms::builder(database.settings()).clock(Clock::fixed(0)).random(Random::seeded(seed)).open();
+    let open = |seed| {
+        Cms::builder(database.settings()).clock(Clock::fixed(0)).random(Random::seeded(seed)).open()
+    };
     let opened = futures_util::future::join_all((0..4).map(open)).await;
     for cms in opened {
         cms.unwrap().ready().await.unwrap();
@@ -51,19 +53,22 @@ async fn an_edited_or_newer_schema_is_noticed() {
 #[tokio::test]
 async fn without_migrate_nothing_is_created() {
     let database = TestDatabase::new().await;
-    let refused = Site::on(database).settings(|s| s.migrate = false).try_open().await.err().unwrap();
+    let refused =
+        Site::on(database).settings(|s| s.migrate = false).try_open().await.err().unwrap();
     assert!(refused.detail().contains("cms migrate up"), "{refused}");
     assert_eq!(json!(refused.code().as_str()), "unavailable");
 }
 
-/// Looking needs neither a lock nor the right to write, and nor does starting with every step applied.
+/// Looking needs neither a lock nor the right to write, and nor does starting with every step
+/// applied.
 #[tokio::test]
 async fn looking_at_the_schema_does_not_write() {
     let site = Site::open().await;
     let mut settings = site.database.settings();
     let mut held = None;
     if let Some(url) = &site.database.url {
-        settings.database_url = Some(Secret::new(format!("{url}&options[default_transaction_read_only]=on")));
+        settings.database_url =
+            Some(Secret::new(format!("{url}&options[default_transaction_read_only]=on")));
     } else {
         let mut connection = site.database.sqlite_connection().await;
         connection.execute("begin immediate").await.unwrap();
@@ -80,6 +85,10 @@ async fn looking_at_the_schema_does_not_write() {
     let empty = TestDatabase::new().await;
     let steps = Cms::builder(empty.settings()).migrations(false).await.unwrap();
     assert!(!steps.is_empty() && steps.iter().all(|step| !step.applied));
-    let names = if empty.is_postgres() { "pg_tables where schemaname = current_schema()" } else { "sqlite_schema" };
+    let names = if empty.is_postgres() {
+        "pg_tables where schemaname = current_schema()"
+    } else {
+        "sqlite_schema"
+    };
     assert_eq!(empty.count(&format!("select count(*) from {names}")).await, 0);
 }

@@ -39,7 +39,10 @@ async fn a_session_ends_when_it_is_idle_and_after_a_week() {
     assert!(!is_open(&site, &ana).await, "absolute");
 
     site.log_in_again(&ana).await;
-    let idle = Person { token: site.log_in_again(&ana).await.data()["token"].as_str().unwrap().to_owned(), ..ana };
+    let idle = Person {
+        token: site.log_in_again(&ana).await.data()["token"].as_str().unwrap().to_owned(),
+        ..ana
+    };
     site.clock.advance(hours(8));
     assert!(!is_open(&site, &idle).await, "idle");
     assert!(site.cms.expire().await.unwrap() > 0);
@@ -50,9 +53,14 @@ async fn a_session_ends_when_it_is_idle_and_after_a_week() {
 async fn what_ends_sessions_is_in_force_on_the_next_request() {
     let site = Site::open().await;
     let ana = site.person("ana", json!(["keys_keys_view"])).await;
-    let group = site.admin("GET /api/backend/user_groups?limit=1").expect(200).await.data()[0]["id"].clone();
+    let group =
+        site.admin("GET /api/backend/user_groups?limit=1").expect(200).await.data()[0]["id"]
+            .clone();
     site.ask("GET /api/backend/keys").bearer(&ana.token).expect(200).await;
-    site.admin(&format!("PATCH /api/backend/user_groups?id={group}")).json(json!({"rights": []})).expect(200).await;
+    site.admin(&format!("PATCH /api/backend/user_groups?id={group}"))
+        .json(json!({"rights": []}))
+        .expect(200)
+        .await;
     site.ask("GET /api/backend/keys").bearer(&ana.token).refused(403, "permission_denied").await;
     let user = format!("/api/backend/users?id={}", ana.id);
     for (line, body) in [
@@ -61,9 +69,18 @@ async fn what_ends_sessions_is_in_force_on_the_next_request() {
         (format!("DELETE /api/backend/users/sessions?id={}", ana.id), None),
         (format!("DELETE {user}"), None),
     ] {
-        site.admin(&format!("PATCH {user}")).json(json!({"password": PASSWORD, "active": true})).expect(200).await;
+        site.admin(&format!("PATCH {user}"))
+            .json(json!({"password": PASSWORD, "active": true}))
+            .expect(200)
+            .await;
         let token = site.log_in_again(&ana).await.data()["token"].as_str().unwrap().to_owned();
-        let again = Person { token, name: ana.name.clone(), id: ana.id, secret: ana.secret.clone(), recovery_codes: Vec::new() };
+        let again = Person {
+            token,
+            name: ana.name.clone(),
+            id: ana.id,
+            secret: ana.secret.clone(),
+            recovery_codes: Vec::new(),
+        };
         assert!(is_open(&site, &again).await);
         let ask = site.admin(&line);
         let reply = match body {
@@ -80,7 +97,10 @@ async fn a_user_who_is_switched_off_in_the_middle_of_a_login_does_not_get_in() {
     let site = Site::open().await;
     let ana = site.person("ana", json!([])).await;
     let pending = site.begin("ana", PASSWORD).await.data()["pending_token"].clone();
-    site.admin(&format!("PATCH /api/backend/users?id={}", ana.id)).json(json!({"active": false})).expect(200).await;
+    site.admin(&format!("PATCH /api/backend/users?id={}", ana.id))
+        .json(json!({"active": false}))
+        .expect(200)
+        .await;
     let proof = json!({"code": code(&ana.secret, site.clock.now())});
     assert_eq!(site.verify(&pending, proof).await.json()["error"], "pending_expired");
 }
@@ -104,19 +124,32 @@ async fn sessions_are_shown_and_ended_one_by_one() {
 async fn a_cookie_changes_things_only_for_pages_that_may_call() {
     let site = Site::open().await;
     let ana = site.person("ana", json!(["settings_settings_view", "settings_settings_edit"])).await;
-    site.admin("POST /api/backend/origins").json(json!({"origin": "https://admin.example.org"})).expect(201).await;
+    site.admin("POST /api/backend/origins")
+        .json(json!({"origin": "https://admin.example.org"}))
+        .expect(201)
+        .await;
     let cookie = format!("theme=dark; cms_session={}; x=y", ana.token);
     let body = json!({"name": "claim", "value": 1});
-    let write = || site.ask("POST /api/backend/item?table=settings").header("cookie", &cookie).json(body.clone());
+    let write = || {
+        site.ask("POST /api/backend/item?table=settings")
+            .header("cookie", &cookie)
+            .json(body.clone())
+    };
     site.ask("GET /api/backend/item?table=settings").header("cookie", &cookie).expect(200).await;
     write().refused(403, "csrf").await;
     write().header("origin", "null").refused(403, "origin_not_allowed").await;
     write().header("origin", "https://evil.example").refused(403, "origin_not_allowed").await;
     write().header("origin", "https://admin.example.org").expect(201).await;
-    site.ask("DELETE /api/backend/item?table=settings&id=claim").header("cookie", &cookie).refused(403, "csrf").await;
+    site.ask("DELETE /api/backend/item?table=settings&id=claim")
+        .header("cookie", &cookie)
+        .refused(403, "csrf")
+        .await;
     site.ask("POST /api/backend/auth/logout").header("cookie", &cookie).refused(403, "csrf").await;
     // A program sends its token by itself, so nobody else can send it for the program.
-    site.ask("DELETE /api/backend/item?table=settings&id=claim").bearer(&ana.token).expect(204).await;
+    site.ask("DELETE /api/backend/item?table=settings&id=claim")
+        .bearer(&ana.token)
+        .expect(204)
+        .await;
     // With both, the token counts: the page could not have made the browser send it.
     site.ask("POST /api/backend/item?table=settings")
         .header("cookie", &cookie)
@@ -129,7 +162,11 @@ async fn a_cookie_changes_things_only_for_pages_that_may_call() {
 #[tokio::test]
 async fn a_dead_session_reads_what_everybody_may_read() {
     let site = Site::open().await;
-    for (name, value) in [("cookie", "cms_session=gone"), ("authorization", "Bearer gone"), ("authorization", "Basic YTpi")] {
+    for (name, value) in [
+        ("cookie", "cms_session=gone"),
+        ("authorization", "Bearer gone"),
+        ("authorization", "Basic YTpi"),
+    ] {
         site.ask("GET /api/settings").header(name, value).expect(200).await;
         site.ask("GET /api/backend/keys").header(name, value).refused(401, "login_required").await;
         site.ask("GET /api/nothing").header(name, value).refused(401, "api_key_missing").await;
@@ -138,11 +175,17 @@ async fn a_dead_session_reads_what_everybody_may_read() {
 
 #[tokio::test]
 async fn each_user_has_his_own_bucket() {
-    let site =
-        Site::builder().await.settings(|settings| settings.limiter.store = cms_core::settings::LimiterStore::Memory).open().await;
+    let site = Site::builder()
+        .await
+        .settings(|settings| settings.limiter.store = cms_core::settings::LimiterStore::Memory)
+        .open()
+        .await;
     let ana = site.person("ana", json!([])).await;
     let mine = site.ask("GET /api/backend/auth/me").bearer(&ana.token).expect(200).await;
-    assert_eq!((mine.header("x-ratelimit-limit"), mine.header("x-ratelimit-remaining")), ("250", "249"));
+    assert_eq!(
+        (mine.header("x-ratelimit-limit"), mine.header("x-ratelimit-remaining")),
+        ("250", "249")
+    );
     let dead = site.ask("GET /api/backend/auth/me").bearer("gone").expect(401).await;
     assert_eq!(dead.header("x-ratelimit-limit"), "100", "a dead session counts for the address");
 }

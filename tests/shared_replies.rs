@@ -31,7 +31,12 @@ async fn beside(site: &Site, redis: &Redis, seed: u64) -> Site {
     let mut settings = site.database.settings();
     on(&mut settings, redis);
     let clock = Clock::fixed(site.clock.now());
-    let cms = Cms::builder(settings).clock(clock.clone()).random(Random::seeded(seed)).open().await.unwrap();
+    let cms = Cms::builder(settings)
+        .clock(clock.clone())
+        .random(Random::seeded(seed))
+        .open()
+        .await
+        .unwrap();
     let database = TestDatabase { folder: tempfile::tempdir().unwrap(), url: None };
     Site { api: Api::new(cms.clone()).unwrap(), cms, clock, database, admin: site.admin.clone() }
 }
@@ -41,7 +46,10 @@ async fn asked(site: &Site, line: &str) -> String {
 }
 
 async fn set(site: &Site, name: &str) {
-    site.admin("POST /api/backend/item?table=settings").json(json!({"name": name, "value": 1, "public": true})).expect(201).await;
+    site.admin("POST /api/backend/item?table=settings")
+        .json(json!({"name": name, "value": 1, "public": true}))
+        .expect(201)
+        .await;
 }
 
 async fn state(site: &Site) -> String {
@@ -68,18 +76,35 @@ async fn what_one_process_has_made_another_finds() {
     let two = beside(&one, &redis, 77).await;
     two.clock.advance(2_000);
     let sent = two.cms.db().statements_sent();
-    let found = two.ask(SETTINGS).header("origin", "http://h").header("host", "h").expect(200).await;
+    let found =
+        two.ask(SETTINGS).header("origin", "http://h").header("host", "h").expect(200).await;
     assert_eq!(found.header("x-cache"), "MISS", "another host");
     let found = two.ask(SETTINGS).expect(200).await;
-    assert_eq!((found.header("x-cache"), found.header("age"), &found.body), ("HIT", "2", &first.body));
-    assert_eq!((found.header("etag"), found.header("content-type")), (first.header("etag"), first.header("content-type")));
+    assert_eq!(
+        (found.header("x-cache"), found.header("age"), &found.body),
+        ("HIT", "2", &first.body)
+    );
+    assert_eq!(
+        (found.header("etag"), found.header("content-type")),
+        (first.header("etag"), first.header("content-type"))
+    );
     assert_eq!(two.cms.db().statements_sent() - sent, 1, "one for the other host");
-    let shared = one.ask(SETTINGS).header("origin", "http://h").header("host", "h").expect(200).await;
-    assert_eq!((shared.header("x-cache"), shared.header("access-control-allow-origin")), ("HIT", "http://h"));
+    let shared =
+        one.ask(SETTINGS).header("origin", "http://h").header("host", "h").expect(200).await;
+    assert_eq!(
+        (shared.header("x-cache"), shared.header("access-control-allow-origin")),
+        ("HIT", "http://h")
+    );
     let plain = one.ask(SETTINGS).header("host", "h").expect(200).await;
-    assert!(!plain.headers.contains_key("access-control-allow-origin"), "what a page was told is not kept");
+    assert!(
+        !plain.headers.contains_key("access-control-allow-origin"),
+        "what a page was told is not kept"
+    );
     let status = two.admin("GET /api/backend/cache").expect(200).await.data();
-    assert_eq!((&status["store"], &status["hits"], &status["misses"]), (&json!("redis"), &json!(1), &json!(1)));
+    assert_eq!(
+        (&status["store"], &status["hits"], &status["misses"]),
+        (&json!("redis"), &json!(1), &json!(1))
+    );
     let keyed = two.admin(SETTINGS).expect(200).await;
     assert!(!keyed.headers.contains_key("x-cache"));
 }
@@ -102,7 +127,11 @@ async fn a_write_or_a_clear_is_seen_by_all() {
         assert_eq!(fresh.header("x-cache"), "MISS");
         two.cms.catch_up().await.unwrap();
         let followed = two.ask(SETTINGS).expect(200).await;
-        assert_eq!((followed.header("x-cache"), &followed.body), ("HIT", &fresh.body), "what the first has made since");
+        assert_eq!(
+            (followed.header("x-cache"), &followed.body),
+            ("HIT", &fresh.body),
+            "what the first has made since"
+        );
         set(&two, &format!("other{round}")).await;
         one.cms.catch_up().await.unwrap();
     }
@@ -116,8 +145,12 @@ async fn one_that_is_behind_spoils_nothing() {
         set(&one, &format!("n{n}")).await;
     }
     asked(&one, SETTINGS).await;
-    // Redis holds what a process knew that had not followed yet, or what is from before a backup was restored.
-    for change in ["update cms_table_epochs set epoch = epoch + 5", "update cms_table_epochs set epoch = epoch - 3"] {
+    // Redis holds what a process knew that had not followed yet, or what is from before a backup
+    // was restored.
+    for change in [
+        "update cms_table_epochs set epoch = epoch + 5",
+        "update cms_table_epochs set epoch = epoch - 3",
+    ] {
         one.database.run(change.to_owned()).await;
         let other = beside(&one, &redis, 78).await;
         assert_eq!(asked(&other, SETTINGS).await, "MISS", "{change}");
@@ -135,11 +168,17 @@ async fn two_processes_and_a_redis_that_dies_and_comes_back() {
     let cache = |served: &Served, n: u32| {
         // The same Host for both.
         let reply = served.get_as("site.example", &format!("/api/settings?n={n}"));
-        reply.lines().find_map(|line| line.strip_prefix("x-cache: ").map(str::to_owned)).unwrap_or(reply)
+        reply
+            .lines()
+            .find_map(|line| line.strip_prefix("x-cache: ").map(str::to_owned))
+            .unwrap_or(reply)
     };
     assert_eq!((cache(&one, 1), cache(&two, 1)), ("MISS".to_owned(), "HIT".to_owned()));
     redis.stop();
-    assert_eq!((cache(&one, 2), cache(&one, 2), cache(&two, 2)), ("MISS".to_owned(), "HIT".to_owned(), "MISS".to_owned()));
+    assert_eq!(
+        (cache(&one, 2), cache(&one, 2), cache(&two, 2)),
+        ("MISS".to_owned(), "HIT".to_owned(), "MISS".to_owned())
+    );
     for served in [&one, &two] {
         assert!(served.get("/readyz").contains("\"cache\":\"redis_away\""));
     }
@@ -172,7 +211,10 @@ async fn nobody_waits_twice_for_a_redis_that_hangs() {
         slowest = slowest.max(began.elapsed());
     }
     println!("slowest miss beside a hanging redis, limiter and cache: {slowest:?}");
-    assert_eq!((state(&site).await, asked(&site, SETTINGS).await), ("redis_away".to_owned(), "HIT".to_owned()));
+    assert_eq!(
+        (state(&site).await, asked(&site, SETTINGS).await),
+        ("redis_away".to_owned(), "HIT".to_owned())
+    );
     redis.signal("-CONT");
     becomes(&site, "redis").await;
 }
@@ -189,7 +231,10 @@ async fn a_redis_that_is_full_or_holds_nonsense_is_as_none() {
     assert_eq!(asked(&two, SETTINGS).await, "MISS", "nonsense is overwritten");
     redis.send("CONFIG SET maxmemory 1");
     becomes(&one, "redis_away").await;
-    assert_eq!((asked(&one, "GET /api/menu").await, asked(&one, "GET /api/menu").await), ("MISS".to_owned(), "HIT".to_owned()));
+    assert_eq!(
+        (asked(&one, "GET /api/menu").await, asked(&one, "GET /api/menu").await),
+        ("MISS".to_owned(), "HIT".to_owned())
+    );
     redis.send("CONFIG SET maxmemory 0");
     becomes(&one, "redis").await;
 }

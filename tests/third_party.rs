@@ -1,6 +1,8 @@
-//! Northwind and a part of Shopware, adopted as they are: every table and view, read and written on both engines.
+//! Northwind and a part of Shopware, adopted as they are: every table and view, read and written on
+//! both engines.
 //!
-//! What the API answers is kept in `third_party/golden`, one file for both engines; `UPDATE_GOLDEN=1` writes it anew.
+//! What the API answers is kept in `third_party/golden`, one file for both engines;
+//! `UPDATE_GOLDEN=1` writes it anew.
 
 mod declare;
 mod read;
@@ -49,8 +51,11 @@ impl Sample {
     /// Every table and view adopted under its own name.
     async fn adopted(self) -> SiteBuilder {
         let database = self.load().await;
-        let tables: Vec<_> =
-            truth::tables(&database).await.into_iter().map(|name| json!({"name": name, "adopt": true})).collect();
+        let tables: Vec<_> = truth::tables(&database)
+            .await
+            .into_iter()
+            .map(|name| json!({"name": name, "adopt": true}))
+            .collect();
         Site::on(database).plugin(json!({"id": self.name(), "tables": tables}))
     }
 
@@ -108,7 +113,8 @@ async fn walk(site: &Site, table: &str, limit: usize, parameters: &[(&str, &str)
         let mut with = parameters.to_vec();
         with.push(("limit", &limit_text));
         with.extend(cursor.as_deref().map(|cursor| ("cursor", cursor)));
-        let (page, next) = records(&site.admin(&format!("GET {}", item(table, &with))).expect(200).await.text());
+        let (page, next) =
+            records(&site.admin(&format!("GET {}", item(table, &with))).expect(200).await.text());
         assert!(page.len() <= limit && (next.is_none() || page.len() == limit), "{table} {with:?}");
         all.extend(page);
         assert!(all.len() < 10_000, "{table} {with:?} never ends");
@@ -121,6 +127,9 @@ async fn walk(site: &Site, table: &str, limit: usize, parameters: &[(&str, &str)
 
 /// Records that match one condition.
 async fn matching(site: &Site, table: &str, condition: (&str, &str)) -> Vec<Json> {
-    let reply = site.admin(&format!("GET {}", item(table, &[condition, ("limit", "500")]))).expect(200).await;
+    let reply = site
+        .admin(&format!("GET {}", item(table, &[condition, ("limit", "500")])))
+        .expect(200)
+        .await;
     reply.data().as_array().unwrap().clone()
 }

@@ -1,4 +1,5 @@
-//! Faults of the delivery: the table in docs/faults.md. Real processes and real kills where it says so.
+//! Faults of the delivery: the table in docs/faults.md. Real processes and real kills where it says
+//! so.
 
 mod ahead;
 mod plans;
@@ -43,7 +44,9 @@ fn arrivals(receivers: &[&Receiver]) -> BTreeMap<String, usize> {
 
 async fn subscribe(site: &Site, url: &str) -> i64 {
     let body = json!({"name": "test", "url": url, "events": ["form.submitted"]});
-    site.admin("POST /api/backend/webhooks").json(body).expect(201).await.data()["id"].as_i64().unwrap()
+    site.admin("POST /api/backend/webhooks").json(body).expect(201).await.data()["id"]
+        .as_i64()
+        .unwrap()
 }
 
 /// Raises so many events in one change.
@@ -63,7 +66,8 @@ async fn by_status(site: &Site) -> BTreeMap<String, i64> {
 /// Workers until nothing is due; the clock of the site stands.
 async fn drain(site: &Site, workers: usize) {
     let (_stop, stopped) = watch::channel(false);
-    let running = (0..workers).map(|_| tokio::spawn(site.cms.webhooks().worker().run(stopped.clone(), true)));
+    let running =
+        (0..workers).map(|_| tokio::spawn(site.cms.webhooks().worker().run(stopped.clone(), true)));
     for outcome in futures_util::future::join_all(running).await {
         assert_eq!(outcome.unwrap(), Until::Drained);
     }
@@ -111,10 +115,14 @@ async fn a_lost_lease_is_fenced() {
     assert_eq!(site.database.count(&count).await, 0);
 }
 
-/// 5, alone: the worker that stood still claims the row anew itself, and both attempts end at the same moment.
+/// 5, alone: the worker that stood still claims the row anew itself, and both attempts end at the
+/// same moment.
 #[tokio::test]
 async fn a_row_that_one_worker_holds_twice_is_written_down() {
-    let (site, receiver) = (site().await, Receiver::scripted(|_, _| Answer::After(Duration::from_millis(300), 200)).await);
+    let (site, receiver) = (
+        site().await,
+        Receiver::scripted(|_, _| Answer::After(Duration::from_millis(300), 200)).await,
+    );
     subscribe(&site, &receiver.url).await;
     raise(&site, 1).await;
     let mut worker = site.cms.webhooks().worker();
@@ -129,7 +137,8 @@ async fn a_row_that_one_worker_holds_twice_is_written_down() {
     assert_eq!(by_status(&site).await, BTreeMap::from([("delivered".to_owned(), 1)]));
 }
 
-/// 5, with failures: what a worker hears that stood still is not counted; its attempts ran out of time because of itself.
+/// 5, with failures: what a worker hears that stood still is not counted; its attempts ran out of
+/// time because of itself.
 #[tokio::test]
 async fn a_lost_lease_counts_no_failure() {
     let (site, receiver) = (site().await, Receiver::start(500).await);
@@ -146,8 +155,16 @@ async fn a_lost_lease_counts_no_failure() {
     assert_eq!(site.database.count(&failures).await, 4);
     assert_eq!(slow.step().await.unwrap().lost, 4);
     assert_eq!(site.database.count(&failures).await, 4);
-    assert_eq!(site.database.count("select count(*) from cms_webhook_deliveries where outcome = 'lease_lost'").await, 4);
-    assert_eq!(site.database.count("select cast(sum(retry_count) as bigint) from cms_webhook_queue").await, 4);
+    assert_eq!(
+        site.database
+            .count("select count(*) from cms_webhook_deliveries where outcome = 'lease_lost'")
+            .await,
+        4
+    );
+    assert_eq!(
+        site.database.count("select cast(sum(retry_count) as bigint) from cms_webhook_queue").await,
+        4
+    );
 }
 
 /// Rows wait as their subscription says, although an event or a lease overlapped with its change.
@@ -163,8 +180,13 @@ async fn rows_that_wait_in_the_wrong_state_are_found() {
     assert_eq!(worker.step().await.unwrap().delivered, 1);
     // The other way round.
     raise(&site, 1).await;
-    site.admin(&format!("PATCH /api/backend/webhooks?id={id}")).json(json!({"active": false})).expect(200).await;
-    site.database.run("update cms_webhook_queue set status = 'pending' where status = 'held'".to_owned()).await;
+    site.admin(&format!("PATCH /api/backend/webhooks?id={id}"))
+        .json(json!({"active": false}))
+        .expect(200)
+        .await;
+    site.database
+        .run("update cms_webhook_queue set status = 'pending' where status = 'held'".to_owned())
+        .await;
     site.clock.advance(5_000);
     worker.step().await.unwrap();
     assert_eq!(site.database.count(&format!("{status} 'held'")).await, 1);
@@ -173,11 +195,15 @@ async fn rows_that_wait_in_the_wrong_state_are_found() {
     worker.step().await.unwrap();
     assert_eq!(site.database.count(&format!("{status} 'held'")).await, 1);
     assert_eq!(receiver.count(), 1);
-    site.admin(&format!("POST /api/backend/webhooks/activate?id={id}")).json(json!({"held": "replay"})).expect(200).await;
+    site.admin(&format!("POST /api/backend/webhooks/activate?id={id}"))
+        .json(json!({"held": "replay"}))
+        .expect(200)
+        .await;
     assert_eq!(worker.step().await.unwrap().delivered, 1);
 }
 
-/// Many receivers that answer nobody do not use up the places: each attempt gives its own away after half a second.
+/// Many receivers that answer nobody do not use up the places: each attempt gives its own away
+/// after half a second.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_dead_lanes_do_not_delay_a_healthy_one() {
     let change = |settings: &mut Settings| {
@@ -185,7 +211,8 @@ async fn many_dead_lanes_do_not_delay_a_healthy_one() {
         settings.webhooks.concurrency = 16;
     };
     let site = Site::builder().await.settings(change).open().await;
-    let (dead, healthy) = (Receiver::scripted(|_, _| Answer::Silence).await, Receiver::start(200).await);
+    let (dead, healthy) =
+        (Receiver::scripted(|_, _| Answer::Silence).await, Receiver::start(200).await);
     for _ in 0..20 {
         subscribe(&site, &dead.url).await;
     }
@@ -198,7 +225,11 @@ async fn many_dead_lanes_do_not_delay_a_healthy_one() {
     }
     assert!(dead.count() >= 20, "each had its turn");
     let outcomes = site.cms.webhooks().outcomes();
-    assert_eq!((outcomes.retried, outcomes.failed), (0, 0), "all that while not one of the dead ones' time was over");
+    assert_eq!(
+        (outcomes.retried, outcomes.failed),
+        (0, 0),
+        "all that while not one of the dead ones' time was over"
+    );
     running.abort();
     drop(stop);
 }
@@ -209,7 +240,9 @@ async fn a_clock_that_jumps_neither_strands_nor_hastens_a_job() {
     for jump in [3_600_000, -3_600_000] {
         let failing = Arc::new(AtomicBool::new(true));
         let fails = failing.clone();
-        let answer = move |_, _: &Delivery| Answer::Status(if fails.load(Ordering::SeqCst) { 500 } else { 200 });
+        let answer = move |_, _: &Delivery| {
+            Answer::Status(if fails.load(Ordering::SeqCst) { 500 } else { 200 })
+        };
         let (site, receiver) = (site().await, Receiver::scripted(answer).await);
         subscribe(&site, &receiver.url).await;
         raise(&site, 1).await;
@@ -228,13 +261,19 @@ async fn a_clock_that_jumps_neither_strands_nor_hastens_a_job() {
         site.clock.advance(jump);
         // No row stays leased for longer than a lease, whatever the clock says now.
         let (mut lease, began) = (0, site.clock.now());
-        while site.database.count("select count(*) from cms_webhook_queue where status = 'sending'").await > 0 {
+        while site
+            .database
+            .count("select count(*) from cms_webhook_queue where status = 'sending'")
+            .await
+            > 0
+        {
             assert!(lease <= 30_000, "leased until {lease} ms after the jump");
             worker.step().await.unwrap();
             site.clock.advance(1000);
             lease += 1000;
         }
-        // What failed is tried again once, at its own time: no storm, and no later than the clock was put back.
+        // What failed is tried again once, at its own time: no storm, and no later than the clock
+        // was put back.
         let due =
             site.database.count("select coalesce(max(next_retry_at), 0) from cms_webhook_queue where status = 'retry'").await;
         let wait = (due - site.clock.now()).max(0);
@@ -264,7 +303,8 @@ async fn a_dead_lane_does_not_delay_a_healthy_one() {
         })
         .open()
         .await;
-    let (dead, healthy) = (Receiver::scripted(|_, _| Answer::Silence).await, Receiver::start(200).await);
+    let (dead, healthy) =
+        (Receiver::scripted(|_, _| Answer::Silence).await, Receiver::start(200).await);
     subscribe(&site, &dead.url).await;
     subscribe(&site, &healthy.url).await;
     raise(&site, 200).await;
@@ -278,10 +318,16 @@ async fn a_dead_lane_does_not_delay_a_healthy_one() {
     assert!(dead.count() <= 4, "the dead one had its four attempts under way: {}", dead.count());
     stop.send_replace(true);
     worker.await.unwrap();
-    assert_eq!(site.database.count("select count(*) from cms_webhook_queue where status = 'sending'").await, 0);
+    assert_eq!(
+        site.database
+            .count("select count(*) from cms_webhook_queue where status = 'sending'")
+            .await,
+        0
+    );
 }
 
-/// 11: one event for 10,000 subscriptions is queued once each, also when the change is tried again after a crash.
+/// 11: one event for 10,000 subscriptions is queued once each, also when the change is tried again
+/// after a crash.
 #[tokio::test]
 async fn one_event_for_ten_thousand_subscriptions() {
     let site = site().await;
@@ -310,28 +356,37 @@ async fn the_breaker_opens_once_with_four_workers() {
     let (site, receiver) = (site().await, Receiver::start(500).await);
     let id = subscribe(&site, &receiver.url).await;
     raise(&site, 50).await;
-    let active = format!("select count(*) from cms_webhook_subscriptions where id = {id} and active");
+    let active =
+        format!("select count(*) from cms_webhook_subscriptions where id = {id} and active");
     let mut workers = [(); 4].map(|()| site.cms.webhooks().worker());
     while site.database.count(&active).await == 1 {
         assert!(receiver.count() < 14);
-        for outcome in futures_util::future::join_all(workers.iter_mut().map(|worker| worker.step())).await {
+        for outcome in
+            futures_util::future::join_all(workers.iter_mut().map(|worker| worker.step())).await
+        {
             outcome.unwrap();
         }
         site.clock.advance(1000);
     }
     assert_eq!(receiver.count(), 10);
-    assert_eq!(site.database.count("select count(*) from cms_audit where action = 'disable'").await, 1);
+    assert_eq!(
+        site.database.count("select count(*) from cms_audit where action = 'disable'").await,
+        1
+    );
     assert_eq!(by_status(&site).await, BTreeMap::from([("held".to_owned(), 50)]));
 }
 
-/// 18: fifty jobs, a receiver that is down for three seconds: nothing is switched off, everything arrives.
+/// 18: fifty jobs, a receiver that is down for three seconds: nothing is switched off, everything
+/// arrives.
 #[tokio::test]
 async fn a_short_outage_is_survived() {
     let site = site().await;
     let down_until = site.clock.now() + 3000;
     let clock = site.clock.clone();
-    let receiver =
-        Receiver::scripted(move |_, _| if clock.now() < down_until { Answer::HangUp } else { Answer::Status(200) }).await;
+    let receiver = Receiver::scripted(move |_, _| {
+        if clock.now() < down_until { Answer::HangUp } else { Answer::Status(200) }
+    })
+    .await;
     let id = subscribe(&site, &receiver.url).await;
     raise(&site, 50).await;
     let mut worker = site.cms.webhooks().worker();
@@ -341,22 +396,40 @@ async fn a_short_outage_is_survived() {
     }
     assert_eq!(by_status(&site).await, BTreeMap::from([("delivered".to_owned(), 50)]));
     assert_eq!(
-        site.database.count(&format!("select count(*) from cms_webhook_subscriptions where id = {id} and active")).await,
+        site.database
+            .count(&format!(
+                "select count(*) from cms_webhook_subscriptions where id = {id} and active"
+            ))
+            .await,
         1
     );
 }
 
-/// 20: what happens to jobs of a subscription that is edited, paused or deleted while they are sent.
+/// 20: what happens to jobs of a subscription that is edited, paused or deleted while they are
+/// sent.
 #[tokio::test]
 async fn a_subscription_is_deleted_while_it_is_sent_to() {
     let (site, receiver) = (site().await, Receiver::start(200).await);
-    let (first, second) = (subscribe(&site, &receiver.url).await, subscribe(&site, &receiver.url).await);
+    let (first, second) =
+        (subscribe(&site, &receiver.url).await, subscribe(&site, &receiver.url).await);
     raise(&site, 2).await;
     let mut worker = site.cms.webhooks().worker();
     assert_eq!(worker.claim().await.unwrap(), 4);
     site.admin(&format!("DELETE /api/backend/webhooks?id={first}")).expect(204).await;
-    site.admin(&format!("PATCH /api/backend/webhooks?id={second}")).json(json!({"active": false})).expect(200).await;
+    site.admin(&format!("PATCH /api/backend/webhooks?id={second}"))
+        .json(json!({"active": false}))
+        .expect(200)
+        .await;
     worker.step().await.unwrap();
-    assert_eq!(by_status(&site).await, BTreeMap::from([("delivered".to_owned(), 2)]), "what was under way is finished");
-    assert_eq!(site.database.count("select count(*) from cms_webhook_queue where status = 'sending'").await, 0);
+    assert_eq!(
+        by_status(&site).await,
+        BTreeMap::from([("delivered".to_owned(), 2)]),
+        "what was under way is finished"
+    );
+    assert_eq!(
+        site.database
+            .count("select count(*) from cms_webhook_queue where status = 'sending'")
+            .await,
+        0
+    );
 }

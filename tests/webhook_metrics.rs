@@ -23,11 +23,16 @@ async fn site() -> Site {
 
 async fn webhook(site: &Site, url: &str, active: bool) -> i64 {
     let body = json!({"name": "test", "url": url, "events": ["*"], "active": active});
-    site.admin("POST /api/backend/webhooks").json(body).expect(201).await.data()["id"].as_i64().unwrap()
+    site.admin("POST /api/backend/webhooks").json(body).expect(201).await.data()["id"]
+        .as_i64()
+        .unwrap()
 }
 
 async fn write(site: &Site, name: &str) {
-    site.admin("POST /api/backend/item?table=settings").json(json!({"name": name, "value": 1})).expect(201).await;
+    site.admin("POST /api/backend/item?table=settings")
+        .json(json!({"name": name, "value": 1}))
+        .expect(201)
+        .await;
 }
 
 #[tokio::test]
@@ -37,7 +42,9 @@ async fn depth_lateness_and_outcomes() {
     webhook(&site, "http://127.0.0.1:1/", false).await;
     write(&site, "a").await;
     site.clock.advance(7250);
-    let expected = |lines: &[String]| lines.iter().map(|line| format!("cms_webhook_{line}")).collect::<Vec<_>>();
+    let expected = |lines: &[String]| {
+        lines.iter().map(|line| format!("cms_webhook_{line}")).collect::<Vec<_>>()
+    };
     let waiting = [
         "attempts_total{outcome=\"delivered\"} 0".to_owned(),
         "attempts_total{outcome=\"retried\"} 0".to_owned(),
@@ -76,7 +83,8 @@ async fn depth_lateness_and_outcomes() {
 async fn readiness_reads_the_backlog_once_a_second() {
     let (site, receiver) = (site().await, Receiver::start(200).await);
     webhook(&site, &receiver.url, true).await;
-    let age = async || site.ask("GET /readyz").expect(200).await.data()["queue_age_ms"].as_i64().unwrap();
+    let age =
+        async || site.ask("GET /readyz").expect(200).await.data()["queue_age_ms"].as_i64().unwrap();
     assert_eq!(age().await, 0);
     write(&site, "a").await;
     site.clock.advance(999);
@@ -102,7 +110,10 @@ async fn an_attempt_is_in_flight_until_it_ends() {
     }
     let lines = metrics(&site).await;
     assert!(lines.contains(&"cms_webhook_attempts_in_flight 1".to_owned()), "{lines:?}");
-    assert!(lines.contains(&"cms_webhook_queue_jobs{status=\"sending\"} 1".to_owned()), "{lines:?}");
+    assert!(
+        lines.contains(&"cms_webhook_queue_jobs{status=\"sending\"} 1".to_owned()),
+        "{lines:?}"
+    );
     drop(worker);
     while site.cms.webhooks().under_way() > 0 {
         tokio::task::yield_now().await;
@@ -117,7 +128,10 @@ async fn lanes_are_told_apart_only_when_they_are_most_late() {
         write(&site, &format!("n{number}")).await;
         site.clock.advance(1000);
     }
-    let lanes: Vec<_> = metrics(&site).await.into_iter().filter(|line| line.contains("lane_lag")).collect();
-    let late = |id: i64, seconds: i64| format!("cms_webhook_lane_lag_seconds{{subscription=\"{id}\"}} {seconds}");
+    let lanes: Vec<_> =
+        metrics(&site).await.into_iter().filter(|line| line.contains("lane_lag")).collect();
+    let late = |id: i64, seconds: i64| {
+        format!("cms_webhook_lane_lag_seconds{{subscription=\"{id}\"}} {seconds}")
+    };
     assert_eq!(lanes, [late(1, 7), late(2, 6), late(3, 5), late(4, 4), late(5, 3)]);
 }

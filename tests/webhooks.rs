@@ -34,7 +34,10 @@ impl Site {
 
     /// Raises an event by a write; returns the setting's name.
     async fn write(&self, name: &str) {
-        self.admin("POST /api/backend/item?table=settings").json(json!({"name": name, "value": 1})).expect(201).await;
+        self.admin("POST /api/backend/item?table=settings")
+            .json(json!({"name": name, "value": 1}))
+            .expect(201)
+            .await;
     }
 
     async fn statuses(&self) -> Vec<(String, i64)> {
@@ -69,22 +72,41 @@ async fn a_delivery_is_what_the_documentation_says() {
     assert_eq!(site.worker().step().await.unwrap().delivered, 1);
     let delivery = receiver.deliveries().remove(0);
     let sent = delivery.json();
-    assert_eq!((&sent["event"], &sent["created_at"]), (&json!("item.settings.created"), &json!("2026-11-21T09:30:00Z")));
+    assert_eq!(
+        (&sent["event"], &sent["created_at"]),
+        (&json!("item.settings.created"), &json!("2026-11-21T09:30:00Z"))
+    );
     assert_eq!(sent["data"]["record"], json!({"name": "claim", "value": 1, "public": false}));
     let header = |name: &str| delivery.headers[name].as_str();
     assert_eq!(header("content-type"), "application/json");
     assert_eq!(header("user-agent"), format!("{}-CMS/3.0 Webhook", site.cms.settings().product));
     assert_eq!((header("x-webhook-event"), header("x-tenant")), ("item.settings.created", "7"));
-    assert_eq!((header("webhook-id"), header("x-delivery-id")), (sent["id"].as_str().unwrap(), "1"));
+    assert_eq!(
+        (header("webhook-id"), header("x-delivery-id")),
+        (sent["id"].as_str().unwrap(), "1")
+    );
     assert!(verify_hex(secret, header("x-webhook-signature"), &delivery.body));
-    let received =
-        Received { id: header("webhook-id"), timestamp: header("webhook-timestamp"), signature: header("webhook-signature") };
+    let received = Received {
+        id: header("webhook-id"),
+        timestamp: header("webhook-timestamp"),
+        signature: header("webhook-signature"),
+    };
     assert_eq!(verify(secret, &received, &delivery.body, site.clock.now() / 1000), Ok(()));
 
     let log = site.admin("GET /api/backend/webhooks/deliveries").expect(200).await.data();
-    assert_eq!((&log[0]["status"], &log[0]["response_code"], &log[0]["attempt"]), (&json!("delivered"), &json!(200), &json!(1)));
-    let shown = site.admin(&format!("GET /api/backend/webhooks/deliveries?id={}", log[0]["id"])).expect(200).await.data();
-    assert_eq!((&shown["payload"], &shown["response"], &shown["removed"]), (&sent, &json!("ok"), &json!([])));
+    assert_eq!(
+        (&log[0]["status"], &log[0]["response_code"], &log[0]["attempt"]),
+        (&json!("delivered"), &json!(200), &json!(1))
+    );
+    let shown = site
+        .admin(&format!("GET /api/backend/webhooks/deliveries?id={}", log[0]["id"]))
+        .expect(200)
+        .await
+        .data();
+    assert_eq!(
+        (&shown["payload"], &shown["response"], &shown["removed"]),
+        (&sent, &json!("ok"), &json!([]))
+    );
     let everything = site.admin("GET /api/backend/webhooks").expect(200).await.text();
     assert!(!everything.contains(secret) && !everything.contains("\"7\""));
 }
@@ -92,19 +114,27 @@ async fn a_delivery_is_what_the_documentation_says() {
 #[tokio::test]
 async fn entries_match_names_families_and_everything() {
     let site = site().await;
-    let (exact, items, all, other) =
-        (Receiver::start(200).await, Receiver::start(200).await, Receiver::start(200).await, Receiver::start(200).await);
+    let (exact, items, all, other) = (
+        Receiver::start(200).await,
+        Receiver::start(200).await,
+        Receiver::start(200).await,
+        Receiver::start(200).await,
+    );
     site.webhook(&exact.url, &["item.settings.updated", "auth.login"]).await;
     site.webhook(&items.url, &["item.*", "item.settings.created"]).await;
     site.webhook(&all.url, &["*"]).await;
     site.webhook(&other.url, &["form.submitted"]).await;
     site.write("claim").await;
-    site.admin("PATCH /api/backend/item?table=settings&id=claim").json(json!({"value": 2})).expect(200).await;
+    site.admin("PATCH /api/backend/item?table=settings&id=claim")
+        .json(json!({"value": 2}))
+        .expect(200)
+        .await;
     site.person("ana", json!([])).await;
     site.worker().step().await.unwrap();
     site.worker().step().await.unwrap();
     let names = |receiver: &Receiver| {
-        let mut names: Vec<_> = receiver.deliveries().iter().map(|d| d.headers["x-webhook-event"].clone()).collect();
+        let mut names: Vec<_> =
+            receiver.deliveries().iter().map(|d| d.headers["x-webhook-event"].clone()).collect();
         names.sort();
         names
     };
@@ -122,7 +152,10 @@ async fn nothing_is_queued_for_what_does_not_commit() {
     site.write("claim").await;
     site.worker().step().await.unwrap();
     // A constraint, a dropped change, a batch with one bad entry.
-    site.admin("POST /api/backend/item?table=settings").json(json!({"name": "claim", "value": 1})).refused(409, "conflict").await;
+    site.admin("POST /api/backend/item?table=settings")
+        .json(json!({"name": "claim", "value": 1}))
+        .refused(409, "conflict")
+        .await;
     let mut change = site.cms.change(cms_core::Actor::System).await.unwrap();
     change.emit("form.submitted", json!({"answers": {}})).await.unwrap();
     drop(change);
@@ -145,7 +178,10 @@ async fn the_schedule_is_exact() {
         let (site, receiver) = (site().await, Receiver::start(500).await);
         let made = site.webhook(&receiver.url, &["item.settings.created"]).await;
         let patch = json!({"max_retries": max_retries});
-        site.admin(&format!("PATCH /api/backend/webhooks?id={}", made["id"])).json(patch).expect(200).await;
+        site.admin(&format!("PATCH /api/backend/webhooks?id={}", made["id"]))
+            .json(patch)
+            .expect(200)
+            .await;
         site.write("claim").await;
         let (mut worker, mut now, mut times) = (site.worker(), 0, Vec::new());
         // A second before each due moment nothing happens, at the moment an attempt.
@@ -153,7 +189,11 @@ async fn the_schedule_is_exact() {
             if *at > 0 {
                 site.clock.advance((at - now - 1) * 1000);
                 worker.step().await.unwrap();
-                assert_eq!(receiver.count(), times.len(), "max_retries {max_retries}, before {at} s");
+                assert_eq!(
+                    receiver.count(),
+                    times.len(),
+                    "max_retries {max_retries}, before {at} s"
+                );
                 site.clock.advance(1000);
             }
             now = *at;
@@ -167,15 +207,25 @@ async fn the_schedule_is_exact() {
         assert_eq!(site.statuses().await, [("failed".to_owned(), 1)]);
         let first = receiver.deliveries().remove(0);
         for (delivery, at) in receiver.deliveries().iter().zip(&expected) {
-            assert_eq!((&delivery.body, &delivery.headers["webhook-id"]), (&first.body, &first.headers["webhook-id"]));
+            assert_eq!(
+                (&delivery.body, &delivery.headers["webhook-id"]),
+                (&first.body, &first.headers["webhook-id"])
+            );
             let sent: i64 = delivery.headers["webhook-timestamp"].parse().unwrap();
-            assert_eq!(sent, crate::support::site::NOW / 1000 + at, "each attempt is signed with its own time");
+            assert_eq!(
+                sent,
+                crate::support::site::NOW / 1000 + at,
+                "each attempt is signed with its own time"
+            );
             let received = Received {
                 id: &delivery.headers["webhook-id"],
                 timestamp: &delivery.headers["webhook-timestamp"],
                 signature: &delivery.headers["webhook-signature"],
             };
-            assert_eq!(verify(made["secret"].as_str().unwrap(), &received, &delivery.body, sent), Ok(()));
+            assert_eq!(
+                verify(made["secret"].as_str().unwrap(), &received, &delivery.body, sent),
+                Ok(())
+            );
         }
     }
 }
@@ -209,7 +259,13 @@ async fn ten_failures_in_a_row_switch_a_webhook_off_and_nine_do_not() {
     let mut worker = site.worker();
     let off = site.subscription(&made["id"]).await;
     assert_eq!((&off["active"], &off["failure_count"]), (&json!(false), &json!(10)));
-    assert!(off["disabled_reason"].as_str().unwrap().starts_with("10 failed attempts in a row, the last: answered 500"), "{off}");
+    assert!(
+        off["disabled_reason"]
+            .as_str()
+            .unwrap()
+            .starts_with("10 failed attempts in a row, the last: answered 500"),
+        "{off}"
+    );
     let disabled = "select count(*) from cms_audit where action = 'disable'";
     assert_eq!(site.database.count(disabled).await, 1);
 
@@ -218,11 +274,24 @@ async fn ten_failures_in_a_row_switch_a_webhook_off_and_nine_do_not() {
     site.clock.advance(1_000_000);
     worker.step().await.unwrap();
     assert_eq!(receiver.count(), 20, "nothing is sent any more");
-    let held: i64 = site.statuses().await.iter().filter(|(status, _)| status == "held").map(|(_, count)| count).sum();
+    let held: i64 = site
+        .statuses()
+        .await
+        .iter()
+        .filter(|(status, _)| status == "held")
+        .map(|(_, count)| count)
+        .sum();
     assert_eq!(held, 20);
-    let on =
-        site.admin(&format!("POST /api/backend/webhooks/activate?id={}", made["id"])).json(json!({})).expect(200).await.data();
-    assert_eq!((&on["active"], &on["held"], &on["failure_count"]), (&json!(true), &json!(20), &json!(0)));
+    let on = site
+        .admin(&format!("POST /api/backend/webhooks/activate?id={}", made["id"]))
+        .json(json!({}))
+        .expect(200)
+        .await
+        .data();
+    assert_eq!(
+        (&on["active"], &on["held"], &on["failure_count"]),
+        (&json!(true), &json!(20), &json!(0))
+    );
 }
 
 #[tokio::test]
@@ -243,8 +312,19 @@ async fn receivers_that_misbehave_cost_no_more_than_their_attempt() {
         (Answer::HangUp, "protocol"),
         (Answer::Raw(huge), "delivered"),
         (Answer::Raw(format!("HTTP/1.1 200 OK\r\n{headers}\r\n").into_bytes()), "protocol"),
-        (Answer::Raw(b"HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\n\r\n".to_vec()), "redirect"),
-        (Answer::Raw(b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\n\r\n\x1f\x8b\x08\x00bomb".to_vec()), "delivered"),
+        (
+            Answer::Raw(
+                b"HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\n\r\n"
+                    .to_vec(),
+            ),
+            "redirect",
+        ),
+        (
+            Answer::Raw(
+                b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\n\r\n\x1f\x8b\x08\x00bomb".to_vec(),
+            ),
+            "delivered",
+        ),
         (Answer::Raw(b"not http at all\r\n\r\n".to_vec()), "protocol"),
         (Answer::Status(404), "status"),
         (Answer::Status(204), "delivered"),
@@ -258,7 +338,11 @@ async fn receivers_that_misbehave_cost_no_more_than_their_attempt() {
         let path = format!("GET /api/backend/webhooks/deliveries?subscription={}", made["id"]);
         let log = site.admin(&path).expect(200).await.data();
         assert_eq!(log[0]["status"], code, "{shown}: {}", log[0]);
-        let detail = site.admin(&format!("GET /api/backend/webhooks/deliveries?id={}", log[0]["id"])).expect(200).await.text();
+        let detail = site
+            .admin(&format!("GET /api/backend/webhooks/deliveries?id={}", log[0]["id"]))
+            .expect(200)
+            .await
+            .text();
         assert!(detail.len() < 20_000, "{shown}");
         site.admin(&format!("DELETE /api/backend/webhooks?id={}", made["id"])).expect(204).await;
     }
@@ -266,7 +350,11 @@ async fn receivers_that_misbehave_cost_no_more_than_their_attempt() {
     let made = site.webhook("http://127.0.0.1:1/hook", &["item.settings.created"]).await;
     site.write("refused").await;
     site.worker().step().await.unwrap();
-    let log = site.admin(&format!("GET /api/backend/webhooks/deliveries?subscription={}", made["id"])).expect(200).await.data();
+    let log = site
+        .admin(&format!("GET /api/backend/webhooks/deliveries?subscription={}", made["id"]))
+        .expect(200)
+        .await
+        .data();
     assert_eq!(log[0]["status"], "connect");
 }
 
@@ -277,7 +365,10 @@ async fn a_redirect_is_not_followed() {
     let location = target.url.clone();
     let receiver = Receiver::scripted(move |n, _| {
         let status = [301, 302, 307, 308][n % 4];
-        Answer::Raw(format!("HTTP/1.1 {status} X\r\nlocation: {location}\r\ncontent-length: 0\r\n\r\n").into_bytes())
+        Answer::Raw(
+            format!("HTTP/1.1 {status} X\r\nlocation: {location}\r\ncontent-length: 0\r\n\r\n")
+                .into_bytes(),
+        )
     })
     .await;
     site.webhook(&receiver.url, &["item.settings.created"]).await;
@@ -297,7 +388,8 @@ async fn a_subscription_that_was_opened_and_is_no_longer_allowed_is_not_dialled(
     site.write("claim").await;
     let database = site.database;
     site.cms.close().await;
-    let site = Site::on(database).settings(|settings| settings.webhooks.allow_http = true).open().await;
+    let site =
+        Site::on(database).settings(|settings| settings.webhooks.allow_http = true).open().await;
     site.worker().step().await.unwrap();
     assert_eq!(receiver.connections(), 0);
     let log = site.admin("GET /api/backend/webhooks/deliveries").expect(200).await.data();
@@ -317,14 +409,18 @@ async fn deliveries_are_sent_again_with_the_same_event() {
     assert_eq!(again(json!({"ids": [log[0]["id"]]})).expect(200).await.data()["queued"], 1);
     let filter = json!({"subscription": made["id"], "status": "delivered"});
     again(json!({"filter": filter, "expected": 7})).refused(409, "count_moved").await;
-    assert_eq!(again(json!({"filter": filter, "expected": 3})).expect(200).await.data()["queued"], 3);
+    assert_eq!(
+        again(json!({"filter": filter, "expected": 3})).expect(200).await.data()["queued"],
+        3
+    );
     again(json!({"ids": [4711]})).refused(404, "not_found").await;
     again(json!({})).refused(422, "validation_failed").await;
     site.worker().step().await.unwrap();
     site.worker().step().await.unwrap();
     let deliveries = receiver.deliveries();
     assert_eq!(deliveries.len(), 7);
-    let ids: std::collections::BTreeSet<_> = deliveries.iter().map(|delivery| delivery.headers["webhook-id"].clone()).collect();
+    let ids: std::collections::BTreeSet<_> =
+        deliveries.iter().map(|delivery| delivery.headers["webhook-id"].clone()).collect();
     assert_eq!(ids.len(), 3);
 }
 
@@ -333,7 +429,9 @@ async fn a_ping_tells_at_once_how_it_went() {
     let (site, good, bad) = (site().await, Receiver::start(204).await, Receiver::start(500).await);
     let first = site.webhook(&good.url, &["*"]).await;
     let second = site.webhook(&bad.url, &["*"]).await;
-    let ping = async |id: &Json| site.admin(&format!("POST /api/backend/webhooks/ping?id={id}")).expect(200).await.data();
+    let ping = async |id: &Json| {
+        site.admin(&format!("POST /api/backend/webhooks/ping?id={id}")).expect(200).await.data()
+    };
     assert_eq!(ping(&first["id"]).await["status"], "delivered");
     let failed = ping(&second["id"]).await;
     assert_eq!((&failed["status"], &failed["response_code"]), (&json!("status"), &json!(500)));
@@ -359,19 +457,26 @@ async fn what_was_delivered_leaves_the_queue_and_then_the_log() {
     assert_eq!(site.database.count("select count(*) from cms_webhook_deliveries").await, 0);
 }
 
-/// Claims and successes are written in groups: more lanes than one holds, and groups that are not full.
+/// Claims and successes are written in groups: more lanes than one holds, and groups that are not
+/// full.
 #[tokio::test]
 async fn many_lanes_at_once_are_each_settled_as_they_ended() {
     let (site, good, bad) = (site().await, Receiver::start(200).await, Receiver::start(500).await);
     for number in 0..40 {
-        site.webhook(if number % 4 == 0 { &bad.url } else { &good.url }, &["item.settings.created"]).await;
+        site.webhook(
+            if number % 4 == 0 { &bad.url } else { &good.url },
+            &["item.settings.created"],
+        )
+        .await;
     }
     site.write("first").await;
     let settled = site.worker().step().await.unwrap();
     assert_eq!((settled.delivered, settled.retried, settled.failed, settled.lost), (30, 10, 0, 0));
     assert_eq!((good.count(), bad.count()), (30, 10));
     assert_eq!(site.statuses().await, [("delivered".to_owned(), 30), ("retry".to_owned(), 10)]);
-    let logged = |what: &str| format!("select count(distinct subscription_id) from cms_webhook_deliveries where {what}");
+    let logged = |what: &str| {
+        format!("select count(distinct subscription_id) from cms_webhook_deliveries where {what}")
+    };
     let delivered = "outcome = 'delivered' and status_code = 200 and response = 'ok' and attempt = 1 and event_name = 'item.settings.created'";
     assert_eq!(site.database.count(&logged(delivered)).await, 30);
     assert_eq!(site.database.count(&logged("outcome = 'status' and status_code = 500")).await, 10);
@@ -382,13 +487,21 @@ async fn many_lanes_at_once_are_each_settled_as_they_ended() {
 async fn many_are_made_and_raised_at_once() {
     let site = site().await;
     let url = "http://127.0.0.1:1/hook";
-    futures_util::future::join_all((0..40).map(|_| site.webhook(url, &["item.settings.created"]))).await;
+    futures_util::future::join_all((0..40).map(|_| site.webhook(url, &["item.settings.created"])))
+        .await;
     assert_eq!(site.database.count("select count(*) from cms_webhook_subscriptions").await, 40);
     let raise = || async {
         let mut change = site.cms.change(cms_core::Actor::System).await.unwrap();
-        site.cms.webhooks().emit(&mut change, "order.created", serde_json::Map::new()).await.unwrap();
+        site.cms
+            .webhooks()
+            .emit(&mut change, "order.created", serde_json::Map::new())
+            .await
+            .unwrap();
         change.commit().await.unwrap();
     };
     futures_util::future::join_all((0..40).map(|_| raise())).await;
-    assert_eq!(site.database.count("select count(*) from cms_events where name = 'order.created'").await, 40);
+    assert_eq!(
+        site.database.count("select count(*) from cms_events where name = 'order.created'").await,
+        40
+    );
 }

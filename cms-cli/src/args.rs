@@ -6,8 +6,9 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::{
     commands::{
-        audit, auth, cache, completions, config, context, doctor, events, exit_codes, groups, init, items, keys, limits, login,
-        migrate, origins, process_webhooks, queue, serve, users, webhooks,
+        audit, auth, cache, completions, config, context, doctor, events, exit_codes, groups, init,
+        items, keys, limits, login, migrate, origins, process_webhooks, queue, serve, users,
+        webhooks,
     },
     output::Color,
 };
@@ -42,7 +43,8 @@ pub(crate) struct Global {
     /// Name of a running site (see cms context), instead of its address
     #[arg(long, global = true, env = "CMS_CONTEXT", value_name = "NAME")]
     pub(crate) context: Option<String>,
-    /// File with the API key for a running site (or CMS_API_KEY in the environment); else the session of cms login
+    /// File with the API key for a running site (or CMS_API_KEY in the environment); else the
+    /// session of cms login
     #[arg(long, global = true, env = "CMS_API_KEY_FILE", value_name = "FILE")]
     pub(crate) key_file: Option<PathBuf>,
     /// Print the body of the REST API

@@ -1,6 +1,8 @@
-//! CSV in which nothing and an empty text differ, as in PostgreSQL's COPY: `,,` is null, `,"",` is an empty text.
+//! CSV in which nothing and an empty text differ, as in PostgreSQL's COPY: `,,` is null, `,"",` is
+//! an empty text.
 //!
-//! The csv crate reads the cells but cannot tell the two apart, so [`MarkEmpty`] marks quoted empty cells on the way in.
+//! The csv crate reads the cells but cannot tell the two apart, so [`MarkEmpty`] marks quoted empty
+//! cells on the way in.
 
 use std::io::{self, Read};
 
@@ -139,7 +141,17 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        let cells = [None, Some(""), Some("a"), Some("a,b"), Some("\""), Some("\"\""), Some("a\r\nb"), Some(" a "), Some("\"x")];
+        let cells = [
+            None,
+            Some(""),
+            Some("a"),
+            Some("a,b"),
+            Some("\""),
+            Some("\"\""),
+            Some("a\r\nb"),
+            Some(" a "),
+            Some("\"x"),
+        ];
         let mut line = String::new();
         for (number, cell) in cells.iter().enumerate() {
             if number > 0 {
@@ -147,10 +159,17 @@ mod tests {
             }
             push_cell(&mut line, *cell);
         }
-        let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(MarkEmpty::new(line.as_bytes()));
+        let mut reader = csv::ReaderBuilder::new()
+            .has_headers(false)
+            .from_reader(MarkEmpty::new(line.as_bytes()));
         let record = reader.records().next().expect("one record").expect("record");
         let read: Vec<_> =
-            record.iter().map(|cell| if cell == EMPTY_TEXT { Some("") } else { Some(cell).filter(|c| !c.is_empty()) }).collect();
+            record
+                .iter()
+                .map(|cell| {
+                    if cell == EMPTY_TEXT { Some("") } else { Some(cell).filter(|c| !c.is_empty()) }
+                })
+                .collect();
         assert_eq!(read, cells);
     }
 }

@@ -22,7 +22,10 @@ impl Exit {
     pub(crate) const ALL: [(Exit, &'static str); 11] = [
         (Exit::Ok, "done"),
         (Exit::Failed, "failed; a check that found errors too"),
-        (Exit::Usage, "the command line is wrong, or an answer is needed and nobody is there to give it"),
+        (
+            Exit::Usage,
+            "the command line is wrong, or an answer is needed and nobody is there to give it",
+        ),
         (Exit::Cancelled, "cancelled at a question"),
         (Exit::NoRight, "not logged in, or no right to do this"),
         (Exit::NotFound, "there is no such thing"),
@@ -38,7 +41,8 @@ impl Exit {
         match (status, code) {
             (401 | 403, _) => Self::NoRight,
             (404, _) => Self::NotFound,
-            (409 | 410 | 412 | 428, _) | (422, "not_publishable" | "incomplete" | "unknown_event") => Self::Refused,
+            (409 | 410 | 412 | 428, _)
+            | (422, "not_publishable" | "incomplete" | "unknown_event") => Self::Refused,
             (429, _) => Self::RateLimited,
             (503, _) => Self::Unreachable,
             _ => Self::Failed,

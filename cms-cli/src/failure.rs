@@ -119,7 +119,8 @@ impl From<cms_core::Error> for Failure {
             "detail": error.detail(), "error": code.as_str(),
         });
         let mut what = error.detail().to_owned();
-        // On the own machine the cause helps and is no secret; the driver's text never holds the password.
+        // On the own machine the cause helps and is no secret; the driver's text never holds the
+        // password.
         if let Some(cause) = std::error::Error::source(&error) {
             what = format!("{what} ({cause})");
         }

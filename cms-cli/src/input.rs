@@ -25,7 +25,8 @@ pub(crate) fn text(file: &Path) -> Done<String> {
 
 /// A JSON object.
 pub(crate) fn object(file: &Path) -> Done<Json> {
-    let wrong = |why: String| Failure::usage(format!("{}: a JSON object is expected{why}", file.display()));
+    let wrong =
+        |why: String| Failure::usage(format!("{}: a JSON object is expected{why}", file.display()));
     let json: Json = serde_json::from_str(&text(file)?).map_err(|e| wrong(format!(": {e}")))?;
     if json.is_object() { Ok(json) } else { Err(wrong(String::new())) }
 }

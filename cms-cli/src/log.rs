@@ -18,13 +18,18 @@ pub(crate) enum LogFormat {
     Json,
 }
 
-/// Starts the log. `CMS_LOG` says what is written (`warn,cms_http=debug`); else warnings, and requests with `-v`.
+/// Starts the log. `CMS_LOG` says what is written (`warn,cms_http=debug`); else warnings, and
+/// requests with `-v`.
 pub(crate) fn start(out: &Output, format: LogFormat, usual: &str) -> Done {
     let given = std::env::var("CMS_LOG").ok().filter(|text| !text.trim().is_empty());
     let usual = if out.verbose { "warn,cms_core=info,cms_http=info" } else { usual };
-    let filter = EnvFilter::try_new(given.as_deref().unwrap_or(usual))
-        .map_err(|e| Failure::usage(format!("CMS_LOG cannot be read: {e}")).hint("CMS_LOG=warn,cms_http=info"))?;
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(out.colored_notes);
+    let filter = EnvFilter::try_new(given.as_deref().unwrap_or(usual)).map_err(|e| {
+        Failure::usage(format!("CMS_LOG cannot be read: {e}")).hint("CMS_LOG=warn,cms_http=info")
+    })?;
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(out.colored_notes);
     let started = match format {
         LogFormat::Text => log.try_init(),
         LogFormat::Json => log.json().try_init(),

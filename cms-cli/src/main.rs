@@ -39,8 +39,11 @@ fn main() -> ExitCode {
     let out = Output::new(&cli.global);
     // On one core a second worker would only take turns with the first.
     let one_core = std::thread::available_parallelism().is_ok_and(|cores| cores.get() == 1);
-    let mut builder =
-        if one_core { tokio::runtime::Builder::new_current_thread() } else { tokio::runtime::Builder::new_multi_thread() };
+    let mut builder = if one_core {
+        tokio::runtime::Builder::new_current_thread()
+    } else {
+        tokio::runtime::Builder::new_multi_thread()
+    };
     let runtime = match builder.enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {

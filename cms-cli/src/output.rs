@@ -130,7 +130,8 @@ impl Output {
         paint(self.colored_notes, style, text)
     }
 
-    /// A line for standard error whose characters are light and whose blanks are dark, on every theme.
+    /// A line for standard error whose characters are light and whose blanks are dark, on every
+    /// theme.
     pub(crate) fn white_on_black(&self, text: &str) -> String {
         if self.colored_notes { format!("\u{1b}[97;40m{text}\u{1b}[0m") } else { text.to_owned() }
     }
@@ -138,7 +139,10 @@ impl Output {
     /// Columns of the terminal.
     pub(crate) fn width(&self) -> usize {
         let given = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-        given.or_else(|| crossterm::terminal::size().ok().map(|(columns, _)| usize::from(columns))).unwrap_or(100).max(20)
+        given
+            .or_else(|| crossterm::terminal::size().ok().map(|(columns, _)| usize::from(columns)))
+            .unwrap_or(100)
+            .max(20)
     }
 }
 

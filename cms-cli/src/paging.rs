@@ -29,12 +29,25 @@ pub(crate) struct Paging {
 }
 
 /// Prints a list; on a terminal only `columns` of it, unless that is empty.
-pub(crate) async fn print(out: &Output, client: &Client, ask: Ask, paging: &Paging, columns: &[&str]) -> Done {
+pub(crate) async fn print(
+    out: &Output,
+    client: &Client,
+    ask: Ask,
+    paging: &Paging,
+    columns: &[&str],
+) -> Done {
     print_as(out, client, ask, paging, columns, Record::shown).await
 }
 
 /// As [`print()`], with columns shown in another way.
-pub(crate) async fn print_as(out: &Output, client: &Client, ask: Ask, paging: &Paging, columns: &[&str], shown: Shown) -> Done {
+pub(crate) async fn print_as(
+    out: &Output,
+    client: &Client,
+    ask: Ask,
+    paging: &Paging,
+    columns: &[&str],
+    shown: Shown,
+) -> Done {
     let limit = paging.limit.or(paging.all.then_some(LARGEST_PAGE));
     let ask = ask.maybe("limit", limit);
     let mut cursor = paging.cursor.clone();
@@ -44,7 +57,11 @@ pub(crate) async fn print_as(out: &Output, client: &Client, ask: Ask, paging: &P
         if out.json && !paging.all {
             return Ok(out.line(&body)?);
         }
-        cursor = if out.json { raw(out, &body, pages)? } else { page(out, &body, paging, (columns, shown), pages)? };
+        cursor = if out.json {
+            raw(out, &body, pages)?
+        } else {
+            page(out, &body, paging, (columns, shown), pages)?
+        };
         pages += 1;
         if cursor.is_none() || !paging.all {
             return Ok(());
@@ -65,7 +82,13 @@ fn raw(out: &Output, body: &str, pages: usize) -> Done<Option<String>> {
     Ok(many.meta.next)
 }
 
-fn page(out: &Output, body: &str, paging: &Paging, (columns, shown): (&[&str], Shown), pages: usize) -> Done<Option<String>> {
+fn page(
+    out: &Output,
+    body: &str,
+    paging: &Paging,
+    (columns, shown): (&[&str], Shown),
+    pages: usize,
+) -> Done<Option<String>> {
     let many: Many = serde_json::from_str(body).map_err(unexpected)?;
     table::records(out, columns, &many.data, shown)?;
     if many.data.is_empty() && pages == 0 {

@@ -47,7 +47,12 @@ impl Progress {
             bar.finish_and_clear();
         }
         let seconds = self.started.elapsed().as_secs_f64();
-        self.out.note(&format!("{}: {} rows {target} in {seconds:.1} s ({}/s)", self.what, self.rows, self.rate()));
+        self.out.note(&format!(
+            "{}: {} rows {target} in {seconds:.1} s ({}/s)",
+            self.what,
+            self.rows,
+            self.rate()
+        ));
     }
 
     /// The bar goes, because something else has to be said.
@@ -67,6 +72,7 @@ fn bar(total: Option<u64>) -> ProgressBar {
         Some(total) => (ProgressBar::new(total), "{bar:30} {percent:>3} %  {msg}"),
         None => (ProgressBar::new_spinner(), "{spinner} {msg}"),
     };
-    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    let style =
+        ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
     bar.with_style(style)
 }

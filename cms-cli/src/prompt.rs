@@ -1,4 +1,5 @@
-//! Questions: before something is lost, and for secrets, which are never read from the command line.
+//! Questions: before something is lost, and for secrets, which are never read from the command
+//! line.
 
 use std::io::{self, BufRead, IsTerminal, Read, Write};
 
@@ -20,7 +21,8 @@ pub(crate) fn confirm(global: &Global, question: &str) -> Done {
         return Ok(());
     }
     if !somebody_is_there(global) {
-        return Err(Failure::usage(format!("{question} Nobody is there to be asked")).hint("the same with --yes"));
+        return Err(Failure::usage(format!("{question} Nobody is there to be asked"))
+            .hint("the same with --yes"));
     }
     match ask(&format!("{question} [y/N] "))?.to_lowercase().as_str() {
         "y" | "yes" => Ok(()),
@@ -38,7 +40,8 @@ pub(crate) fn expect_somebody(global: &Global, what: &str, flag: &str) -> Done {
     if somebody_is_there(global) {
         return Ok(());
     }
-    Err(Failure::usage(format!("{what} is needed, and nobody is there to be asked")).hint(format!("the same with {flag}")))
+    Err(Failure::usage(format!("{what} is needed, and nobody is there to be asked"))
+        .hint(format!("the same with {flag}")))
 }
 
 /// A line that may be seen.
@@ -54,9 +57,15 @@ pub(crate) fn ask(question: &str) -> Done<String> {
 pub(crate) fn secret(question: &str) -> Done<Secret> {
     match rpassword::prompt_password(question) {
         Ok(text) => Ok(Secret::new(text)),
-        Err(error) if error.kind() == io::ErrorKind::Interrupted => Err(Failure::silent(Exit::Interrupted)),
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Err(Failure::new(Exit::Cancelled, "cancelled")),
-        Err(error) => Err(Failure::new(Exit::Failed, format!("the terminal cannot be read: {error}"))),
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => {
+            Err(Failure::silent(Exit::Interrupted))
+        }
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+            Err(Failure::new(Exit::Cancelled, "cancelled"))
+        }
+        Err(error) => {
+            Err(Failure::new(Exit::Failed, format!("the terminal cannot be read: {error}")))
+        }
     }
 }
 
@@ -85,8 +94,8 @@ pub(crate) fn line_of_stdin(what: &str) -> Done<Secret> {
     Ok(Secret::new(text))
 }
 
-/// Runs something that asks for secrets. At Ctrl-C the question gives the terminal its echo back and is an error; a signal that ended
-/// the process would not.
+/// Runs something that asks for secrets. At Ctrl-C the question gives the terminal its echo back
+/// and is an error; a signal that ended the process would not.
 pub(crate) async fn interruptible(run: impl Future<Output = Done>) -> Done {
     let mut interrupts = signal(SignalKind::interrupt())?;
     tokio::select! {

@@ -74,7 +74,9 @@ impl Record {
 pub(crate) fn readable(raw: &str) -> Cow<'_, str> {
     match raw {
         "null" => Cow::Borrowed(""),
-        _ if raw.starts_with('"') => serde_json::from_str::<String>(raw).map_or(Cow::Borrowed(raw), Cow::Owned),
+        _ if raw.starts_with('"') => {
+            serde_json::from_str::<String>(raw).map_or(Cow::Borrowed(raw), Cow::Owned)
+        }
         _ => Cow::Borrowed(raw),
     }
 }
@@ -90,7 +92,12 @@ pub(crate) fn text(value: &Json) -> String {
 
 /// The names of a list of things, such as the groups of a user.
 pub(crate) fn names(list: &Json) -> String {
-    list.as_array().into_iter().flatten().map(|thing| text(&thing["name"])).collect::<Vec<_>>().join(", ")
+    list.as_array()
+        .into_iter()
+        .flatten()
+        .map(|thing| text(&thing["name"]))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 impl<'de> Deserialize<'de> for Record {
@@ -121,9 +128,14 @@ mod tests {
 
     #[test]
     fn order_and_digits_stay() {
-        let one: One = serde_json::from_str(r#"{"data":{"z":9007199254740993,"a":4.70,"t":"x\ty","n":null}}"#).expect("record");
+        let one: One =
+            serde_json::from_str(r#"{"data":{"z":9007199254740993,"a":4.70,"t":"x\ty","n":null}}"#)
+                .expect("record");
         assert_eq!(one.data.names().collect::<Vec<_>>(), ["z", "a", "t", "n"]);
         assert_eq!(one.data.raw("z"), Some("9007199254740993"));
-        assert_eq!([one.data.text("a"), one.data.text("t"), one.data.text("n")], ["4.70", "x\ty", ""]);
+        assert_eq!(
+            [one.data.text("a"), one.data.text("t"), one.data.text("n")],
+            ["4.70", "x\ty", ""]
+        );
     }
 }

@@ -9,7 +9,8 @@ use std::{
 
 use crate::failure::{Done, Failure};
 
-/// Made before the secret is: one that cannot be written down would be lost. Only its owner reads it.
+/// Made before the secret is: one that cannot be written down would be lost. Only its owner reads
+/// it.
 pub(crate) struct SecretFile {
     path: PathBuf,
     file: File,
@@ -17,15 +18,22 @@ pub(crate) struct SecretFile {
 
 impl SecretFile {
     pub(crate) fn reserve(path: PathBuf) -> Done<Self> {
-        let file =
-            OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).map_err(|e| Failure::file(&path, &e))?;
+        let file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path)
+            .map_err(|e| Failure::file(&path, &e))?;
         Ok(Self { path, file })
     }
 
     /// Writes the secret, a line of its own for each part.
     pub(crate) fn write<T: AsRef<str>>(&mut self, lines: &[T]) -> Done {
         let text: String = lines.iter().map(|line| format!("{}\n", line.as_ref())).collect();
-        self.file.write_all(text.as_bytes()).and_then(|()| self.file.sync_all()).map_err(|e| Failure::file(&self.path, &e))
+        self.file
+            .write_all(text.as_bytes())
+            .and_then(|()| self.file.sync_all())
+            .map_err(|e| Failure::file(&self.path, &e))
     }
 
     pub(crate) fn path(&self) -> &Path {

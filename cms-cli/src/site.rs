@@ -61,7 +61,8 @@ pub(crate) fn settings(dir: &Path, flags: &[(&str, String)], out: &Output) -> Do
     Ok(loaded)
 }
 
-/// The settings of a folder that holds a site. Without this check a command in the wrong folder would make a database.
+/// The settings of a folder that holds a site. Without this check a command in the wrong folder
+/// would make a database.
 pub(crate) fn existing(dir: &Path, flags: &[(&str, String)], out: &Output) -> Done<Loaded> {
     let loaded = settings(dir, flags, out)?;
     if is_site(&loaded) {
@@ -75,7 +76,12 @@ pub(crate) fn existing(dir: &Path, flags: &[(&str, String)], out: &Output) -> Do
 /// Whether the folder holds a site, or the environment names its database.
 pub(crate) fn is_site(loaded: &Loaded) -> bool {
     let file = |name| loaded.dir.join(name).is_file();
-    let named = |key| loaded.origins.get(key).is_some_and(|entry| entry.origin != Origin::Default && !entry.value.is_empty());
+    let named = |key| {
+        loaded
+            .origins
+            .get(key)
+            .is_some_and(|entry| entry.origin != Origin::Default && !entry.value.is_empty())
+    };
     file("cms.toml") || file("cms.local.toml") || named("database_url") || named("db_host")
 }
 
@@ -91,8 +97,14 @@ fn credential(global: &Global, target: &Target, url: &str) -> Done<Credential> {
     }
     match Sessions::at(url)? {
         Some(session) => Ok(Credential::Session(session.token)),
-        None => Err(Failure::new(Exit::NoRight, format!("nobody is logged in at {url}, and there is no API key"))
-            .hint(format!("cms login {}, or --key-file FILE, or CMS_API_KEY in the environment", target.option()))),
+        None => Err(Failure::new(
+            Exit::NoRight,
+            format!("nobody is logged in at {url}, and there is no API key"),
+        )
+        .hint(format!(
+            "cms login {}, or --key-file FILE, or CMS_API_KEY in the environment",
+            target.option()
+        ))),
     }
 }
 

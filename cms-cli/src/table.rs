@@ -15,7 +15,12 @@ const WIDEST: usize = 44;
 /// Prints rows under their column names.
 pub(crate) fn rows(out: &Output, columns: &[&str], rows: &[Vec<String>]) -> io::Result<()> {
     if !out.table {
-        return out.raw(&rows.iter().map(|row| tab_separated(row.iter().map(String::as_str))).collect::<String>());
+        return out.raw(
+            &rows
+                .iter()
+                .map(|row| tab_separated(row.iter().map(String::as_str)))
+                .collect::<String>(),
+        );
     }
     let shown = fitting(columns, rows, out.width());
     let mut table = Table::new();
@@ -24,7 +29,11 @@ pub(crate) fn rows(out: &Output, columns: &[&str], rows: &[Vec<String>]) -> io::
     for row in rows {
         table.add_row(row[..shown].iter().map(|cell| {
             let number = cell.parse::<f64>().is_ok();
-            Cell::new(cut(cell)).set_alignment(if number { CellAlignment::Right } else { CellAlignment::Left })
+            Cell::new(cut(cell)).set_alignment(if number {
+                CellAlignment::Right
+            } else {
+                CellAlignment::Left
+            })
         }));
     }
     let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
@@ -32,16 +41,27 @@ pub(crate) fn rows(out: &Output, columns: &[&str], rows: &[Vec<String>]) -> io::
         out.line(&if number == 0 { out.styled(Style::Bold, line) } else { line.clone() })?;
     }
     if shown < columns.len() {
-        out.note(&format!("Not shown, for lack of width: {} (--json shows all)", columns[shown..].join(", ")));
+        out.note(&format!(
+            "Not shown, for lack of width: {} (--json shows all)",
+            columns[shown..].join(", ")
+        ));
     }
     Ok(())
 }
 
 /// Prints some columns of records; all of them when none are named.
-pub(crate) fn records(out: &Output, columns: &[&str], records: &[Record], shown: Shown) -> io::Result<()> {
+pub(crate) fn records(
+    out: &Output,
+    columns: &[&str],
+    records: &[Record],
+    shown: Shown,
+) -> io::Result<()> {
     let Some(first) = records.first() else { return Ok(()) };
     let columns = if columns.is_empty() { first.names().collect() } else { columns.to_vec() };
-    let lines: Vec<Vec<String>> = records.iter().map(|record| columns.iter().map(|name| shown(record, name)).collect()).collect();
+    let lines: Vec<Vec<String>> = records
+        .iter()
+        .map(|record| columns.iter().map(|name| shown(record, name)).collect())
+        .collect();
     rows(out, &columns, &lines)
 }
 
@@ -55,7 +75,11 @@ pub(crate) fn pairs(out: &Output, pairs: &[(&str, String)]) -> io::Result<()> {
     let width = pairs.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     for (name, value) in pairs {
         if out.table {
-            out.line(&format!("{}  {}", out.styled(Style::Bold, &format!("{name:width$}")), harmless(value)))?;
+            out.line(&format!(
+                "{}  {}",
+                out.styled(Style::Bold, &format!("{name:width$}")),
+                harmless(value)
+            ))?;
         } else {
             out.raw(&tab_separated([*name, value.as_str()].into_iter()))?;
         }
@@ -65,7 +89,9 @@ pub(crate) fn pairs(out: &Output, pairs: &[(&str, String)]) -> io::Result<()> {
 
 /// A text of several lines without what a terminal would obey: somebody else may have written it.
 pub(crate) fn harmless(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && !['\n', '\t'].contains(&c) { '\u{fffd}' } else { c }).collect()
+    text.chars()
+        .map(|c| if c.is_control() && !['\n', '\t'].contains(&c) { '\u{fffd}' } else { c })
+        .collect()
 }
 
 /// How many columns fit beside each other, at least one.
@@ -82,13 +108,20 @@ fn fitting(columns: &[&str], rows: &[Vec<String>], width: usize) -> usize {
 }
 
 fn cut(cell: &str) -> String {
-    let line: String = cell.chars().map(|c| if c.is_control() { ' ' } else { c }).take(WIDEST + 1).collect();
-    if line.chars().count() > WIDEST { line.chars().take(WIDEST - 1).chain(['…']).collect() } else { line }
+    let line: String =
+        cell.chars().map(|c| if c.is_control() { ' ' } else { c }).take(WIDEST + 1).collect();
+    if line.chars().count() > WIDEST {
+        line.chars().take(WIDEST - 1).chain(['…']).collect()
+    } else {
+        line
+    }
 }
 
 /// A line in which tabs and line ends of the values are written as `\t` and `\n`.
 fn tab_separated<'a>(cells: impl Iterator<Item = &'a str>) -> String {
-    let escaped = |cell: &str| cell.replace('\\', "\\\\").replace('\t', "\\t").replace('\n', "\\n").replace('\r', "\\r");
+    let escaped = |cell: &str| {
+        cell.replace('\\', "\\\\").replace('\t', "\\t").replace('\n', "\\n").replace('\r', "\\r")
+    };
     cells.map(escaped).collect::<Vec<_>>().join("\t") + "\n"
 }
 

@@ -1,8 +1,9 @@
 //! Which site a command is about.
 //!
-//! The first that is there: `--url`, `--context` (or `CMS_CONTEXT`), `CMS_URL`, the folder of `--dir` (or `CMS_DIR`), the present
-//! folder when it holds a site, the context chosen by `cms context use`. So a chosen context never takes over a command in a site's
-//! folder, nor one that names a folder.
+//! The first that is there: `--url`, `--context` (or `CMS_CONTEXT`), `CMS_URL`, the folder of
+//! `--dir` (or `CMS_DIR`), the present folder when it holds a site, the context chosen by `cms
+//! context use`. So a chosen context never takes over a command in a site's folder, nor one that
+//! names a folder.
 
 use std::{fmt, path::PathBuf};
 
@@ -37,7 +38,10 @@ impl Target {
         }
         let folder = Self::Folder(global.dir().to_owned());
         // Settings that cannot be read are those of a site too.
-        let holds_site = || Settings::load(global.dir(), environment(), &[]).map_or(true, |loaded| site::is_site(&loaded));
+        let holds_site = || {
+            Settings::load(global.dir(), environment(), &[])
+                .map_or(true, |loaded| site::is_site(&loaded))
+        };
         if global.names_dir() || holds_site() {
             return Ok(folder);
         }

@@ -1,5 +1,6 @@
-//! What every request costs before its handler runs: limiter, key, rights. Times by criterion, then each as a multiple of one SHA-256
-//! over 50 bytes, measured in turn, so that figures of different machines can be compared.
+//! What every request costs before its handler runs: limiter, key, rights. Times by criterion, then
+//! each as a multiple of one SHA-256 over 50 bytes, measured in turn, so that figures of different
+//! machines can be compared.
 //!
 //! `cargo bench -p cms-core`
 
@@ -26,7 +27,9 @@ struct Bench {
 }
 
 fn main() {
-    let criterion = Criterion::default().warm_up_time(Duration::from_millis(300)).measurement_time(Duration::from_secs(1));
+    let criterion = Criterion::default()
+        .warm_up_time(Duration::from_millis(300))
+        .measurement_time(Duration::from_secs(1));
     let mut bench = Bench { criterion: criterion.configure_from_args(), ratios: Vec::new() };
     limiter(&mut bench);
     keys(&mut bench);
@@ -106,11 +109,17 @@ fn fresh_key() -> String {
     let folder = tempfile::tempdir().expect("a folder");
     let mut settings = Settings::default();
     settings.dirs.data = folder.path().to_owned();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
         let cms = Cms::open(settings).await.expect("a site");
         let mut change = cms.change(Actor::System).await.expect("a change");
-        let new = NewApiKey { name: "bench".to_owned(), expires_on: None, active: true, rights: Vec::new() };
+        let new = NewApiKey {
+            name: "bench".to_owned(),
+            expires_on: None,
+            active: true,
+            rights: Vec::new(),
+        };
         let (_, value) = cms.keys().create(&mut change, &[], new).await.expect("a key");
         value.expose().to_owned()
     })
@@ -121,9 +130,14 @@ fn rights(bench: &mut Bench) {
     let call = Call { method: "GET", path: "/api/backend/item", query: &query, body_table: None };
     for rows in [1, 20, 200] {
         // The row that allows it is the last one.
-        let row =
-            |n: usize| format!("GET,PATCH /api/backend/item?table={}", if n == rows { "orders".into() } else { format!("t{n}") });
-        let rights: Vec<Right> = (1..=rows).map(|n| Right::parse(&row(n)).expect("a right")).collect();
+        let row = |n: usize| {
+            format!(
+                "GET,PATCH /api/backend/item?table={}",
+                if n == rows { "orders".into() } else { format!("t{n}") }
+            )
+        };
+        let rights: Vec<Right> =
+            (1..=rows).map(|n| Right::parse(&row(n)).expect("a right")).collect();
         let name = format!("rights: the last of {rows} rows");
         bench.run(&name, || black_box(&rights).iter().any(|right| right.allows(black_box(&call))));
     }

@@ -66,13 +66,20 @@ impl Cms {
     ///
     /// # Errors
     /// `bad_query` for a cursor that is not from here.
-    pub async fn audit_log(&self, limit: u32, cursor: Option<&str>, tables: &[&str]) -> Result<Page<AuditRow>> {
+    pub async fn audit_log(
+        &self,
+        limit: u32,
+        cursor: Option<&str>,
+        tables: &[&str],
+    ) -> Result<Page<AuditRow>> {
         let read = async |after: i64, limit: i64| {
             let before = if after == i64::MIN { i64::MAX } else { after };
             if tables.is_empty() {
                 return self.db().all(sql::LIST, args![before, limit]).await;
             }
-            self.db().all(sql::LIST_OF, args![before, limit, format!(",{},", tables.join(",,"))]).await
+            self.db()
+                .all(sql::LIST_OF, args![before, limit, format!(",{},", tables.join(",,"))])
+                .await
         };
         Page::by_id(b'a', limit, cursor, read, |row: &AuditRow| row.id).await
     }

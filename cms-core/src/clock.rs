@@ -51,7 +51,8 @@ impl Clock {
 
 #[expect(clippy::disallowed_methods, reason = "the one place that reads the machine's clock")]
 fn machine_time() -> Millis {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let since =
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 

@@ -229,7 +229,8 @@ impl Cms {
         &self.0.limiter
     }
 
-    /// Writes what is gathered in memory: counters of keys. To be called about once a minute, and by [`Cms::close`].
+    /// Writes what is gathered in memory: counters of keys. To be called about once a minute, and
+    /// by [`Cms::close`].
     ///
     /// # Errors
     /// As every write; what could not be written is kept.

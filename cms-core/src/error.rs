@@ -9,8 +9,8 @@ macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident = $text:literal),* $(,)?) => {
         /// The stable, machine-readable reason of an [`Error`]; never reworded once published.
         ///
-        /// To add one: a line here, its status in `cms-http/src/reply.rs`, a row in `docs/errors.md`
-        /// (a test compares the three).
+        /// To add one: a line here, its status in `cms-http/src/reply.rs`, a row in
+        /// `docs/errors.md` (a test compares the three).
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum Code { $($(#[$doc])* $name),* }
@@ -116,7 +116,8 @@ pub struct FieldError {
     pub message: String,
 }
 
-/// A refusal or a fault: a [`Code`], a sentence that says how to mend it, and the cause for the log.
+/// A refusal or a fault: a [`Code`], a sentence that says how to mend it, and the cause for the
+/// log.
 ///
 /// ```
 /// use cms_core::{Code, Error};
@@ -136,12 +137,22 @@ struct Inner {
 impl Error {
     /// An error that a caller may read.
     pub fn new(code: Code, detail: impl Into<String>) -> Self {
-        Self(Box::new(Inner { code, detail: detail.into(), fields: Vec::new(), retry_after_s: None, cause: None }))
+        Self(Box::new(Inner {
+            code,
+            detail: detail.into(),
+            fields: Vec::new(),
+            retry_after_s: None,
+            cause: None,
+        }))
     }
 
     /// A fault of ours: the caller learns nothing, the log gets `cause`.
     pub fn internal(cause: impl Into<Box<dyn error::Error + Send + Sync>>) -> Self {
-        Self::new(Code::Internal, "The service failed; the log has the cause under this request id.").caused_by(cause)
+        Self::new(
+            Code::Internal,
+            "The service failed; the log has the cause under this request id.",
+        )
+        .caused_by(cause)
     }
 
     /// `validation_failed` with the fields that are wrong.
@@ -153,7 +164,11 @@ impl Error {
     }
 
     /// `validation_failed` for a single field.
-    pub fn invalid_field(field: impl Into<String>, code: &'static str, message: impl Into<String>) -> Self {
+    pub fn invalid_field(
+        field: impl Into<String>,
+        code: &'static str,
+        message: impl Into<String>,
+    ) -> Self {
         Self::invalid(vec![FieldError { field: field.into(), code, message: message.into() }])
     }
 
@@ -233,7 +248,10 @@ impl error::Error for Error {
 impl From<sqlx::Error> for Error {
     fn from(cause: sqlx::Error) -> Self {
         let away = match &cause {
-            sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) | sqlx::Error::WorkerCrashed => true,
+            sqlx::Error::PoolTimedOut
+            | sqlx::Error::PoolClosed
+            | sqlx::Error::Io(_)
+            | sqlx::Error::WorkerCrashed => true,
             sqlx::Error::Database(e) => e.code().is_some_and(|code| is_passing(&code)),
             _ => false,
         };
@@ -248,8 +266,9 @@ impl From<sqlx::Error> for Error {
     }
 }
 
-/// Faults of the database's surroundings. PostgreSQL: connection (08), resources (53), shutdown (57), deadlock and serialization
-/// (40), read-only for now, as a standby is (25006). SQLite: busy 5, locked 6, read-only 8, input/output 10, full 13, in the low byte of its extended codes.
+/// Faults of the database's surroundings. PostgreSQL: connection (08), resources (53), shutdown
+/// (57), deadlock and serialization (40), read-only for now, as a standby is (25006). SQLite: busy
+/// 5, locked 6, read-only 8, input/output 10, full 13, in the low byte of its extended codes.
 fn is_passing(code: &str) -> bool {
     if code.len() == 5 {
         return ["08", "53", "57", "40", "25006"].iter().any(|class| code.starts_with(class));

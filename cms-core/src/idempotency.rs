@@ -44,15 +44,16 @@ pub struct Remembered {
 }
 
 impl Cms {
-    /// What is kept of a request, to tell it from another. Keyed: a body may hold a password, which nobody who reads the database may
-    /// guess at.
+    /// What is kept of a request, to tell it from another. Keyed: a body may hold a password, which
+    /// nobody who reads the database may guess at.
     #[must_use]
     pub fn fingerprint(&self, request: &[u8]) -> String {
         let key = self.settings().encryption_key.as_ref().map_or("", |key| key.expose());
         data_encoding::HEXLOWER.encode(&crypto::hmac_sha256(key.as_bytes(), request))
     }
 
-    /// The reply that this caller got for this key, within the time that `retention.idempotency_h` says.
+    /// The reply that this caller got for this key, within the time that `retention.idempotency_h`
+    /// says.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached.
@@ -73,7 +74,16 @@ impl Cms {
     /// `conflict` when the same request is being carried out at this moment.
     pub async fn remember(&self, change: &mut Change, reply: Remember) -> Result<()> {
         let Remember { caller, key, fingerprint, status, body, etag } = reply;
-        let args = args![caller, key, fingerprint, i64::from(status), body, etag, change.now(), self.idempotency_horizon()];
+        let args = args![
+            caller,
+            key,
+            fingerprint,
+            i64::from(status),
+            body,
+            etag,
+            change.now(),
+            self.idempotency_horizon()
+        ];
         match change.run(sql::REMEMBER, args).await? {
             0 => Err(Error::new(
                 Code::Conflict,

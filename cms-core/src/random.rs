@@ -56,6 +56,8 @@ impl Random {
     /// As [`Random::fill`].
     pub fn uuid_v7(&self, clock: &Clock) -> Result<String> {
         let millis = u64::try_from(clock.now()).unwrap_or(0);
-        Ok(uuid::Builder::from_unix_timestamp_millis(millis, &self.bytes()?).into_uuid().to_string())
+        Ok(uuid::Builder::from_unix_timestamp_millis(millis, &self.bytes()?)
+            .into_uuid()
+            .to_string())
     }
 }

@@ -1,4 +1,5 @@
-//! What is kept only for a time is removed, a batch at a time, so that no table grows without bound.
+//! What is kept only for a time is removed, a batch at a time, so that no table grows without
+//! bound.
 
 use crate::{Actor, Cms, Result, accounts, args};
 
@@ -22,7 +23,8 @@ pub(crate) mod sql {
                     and status in ('failed', 'cancelled') limit 1000)";
         TOO_LONG_HELD = "delete from cms_webhook_queue where id in (select id from cms_webhook_queue where status = 'held' and created_at <= $1 limit 1000) \
                          and status = 'held'";
-        /// Queued, or given back, while their subscription was deleted. Only what waits is looked at: the rest goes by time.
+        /// Queued, or given back, while their subscription was deleted. Only what waits is looked
+        /// at: the rest goes by time.
         LEFT_OVER = "delete from cms_webhook_queue where id in (select q.id from cms_webhook_queue q where q.status in ('pending', 'retry') \
                      and q.created_at <= $1 and not exists (select 1 from cms_webhook_subscriptions s where s.id = q.subscription_id) limit 1000)";
         /// Their grace is over.
@@ -37,19 +39,25 @@ const DAY: i64 = 24 * 3_600_000;
 const BATCHES: usize = 1000;
 
 impl Cms {
-    /// Removes replies, audit rows and events whose time under `retention` is over, and logins and sessions that have ended. Returns how many rows went. They go
-    /// in batches of 1,000, so that no transaction is long. To be called about once a minute.
+    /// Removes replies, audit rows and events whose time under `retention` is over, and logins and
+    /// sessions that have ended. Returns how many rows went. They go in batches of 1,000, so that
+    /// no transaction is long. To be called about once a minute.
     ///
     /// # Errors
     /// As every write.
     pub async fn expire(&self) -> Result<u64> {
         let (now, keep) = (self.clock().now(), &self.settings().retention);
-        let days = |days: u64| now.saturating_sub(i64::try_from(days).unwrap_or(i64::MAX).saturating_mul(DAY));
+        let days = |days: u64| {
+            now.saturating_sub(i64::try_from(days).unwrap_or(i64::MAX).saturating_mul(DAY))
+        };
         let seconds = |seconds: i64| now.saturating_sub(seconds.saturating_mul(1000));
         let due = [
             (sql::REPLIES, self.idempotency_horizon()),
             (sql::AUDIT, days(keep.audit_days)),
-            (sql::DELIVERED, seconds(i64::try_from(keep.queue_h).unwrap_or(i64::MAX).saturating_mul(3600))),
+            (
+                sql::DELIVERED,
+                seconds(i64::try_from(keep.queue_h).unwrap_or(i64::MAX).saturating_mul(3600)),
+            ),
             (sql::LEFT_OVER, now),
             (sql::GIVEN_UP, days(keep.deliveries_days)),
             (sql::TOO_LONG_HELD, days(keep.deliveries_days)),
@@ -60,7 +68,10 @@ impl Cms {
             (sql::ATTEMPTS, seconds(accounts::WINDOW_S)),
             (sql::NETWORKS, seconds(accounts::WINDOW_S)),
             (sql::PENDING, seconds(accounts::PENDING_S)),
-            (sql::IDLE_SESSIONS, seconds(i64::try_from(self.settings().session.idle_s).unwrap_or(i64::MAX))),
+            (
+                sql::IDLE_SESSIONS,
+                seconds(i64::try_from(self.settings().session.idle_s).unwrap_or(i64::MAX)),
+            ),
         ];
         let mut removed = 0;
         for (statement, horizon) in due {

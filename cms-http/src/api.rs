@@ -86,7 +86,11 @@ impl Api {
     }
 
     /// As [`Api::handle`] after [`Api::answer_at_once`], from whom is known without an extension.
-    pub(crate) async fn handle_from<B>(&self, peer: Option<Peer>, request: Request<B>) -> Response<Body>
+    pub(crate) async fn handle_from<B>(
+        &self,
+        peer: Option<Peer>,
+        request: Request<B>,
+    ) -> Response<Body>
     where
         B: http_body::Body,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -101,14 +105,23 @@ impl Api {
     }
 
     /// The reply to a request that was answered a moment ago, if nothing has to be asked for it.
-    pub(crate) fn answer_at_once<B>(&self, peer: Option<Peer>, request: &Request<B>) -> Option<Response<Body>> {
-        // A request that is logged goes the long way, and now and then one: so the store learns which replies are in demand.
+    pub(crate) fn answer_at_once<B>(
+        &self,
+        peer: Option<Peer>,
+        request: &Request<B>,
+    ) -> Option<Response<Body>> {
+        // A request that is logged goes the long way, and now and then one: so the store learns
+        // which replies are in demand.
         let count = self.0.ids.count.load(Ordering::Relaxed);
         if tracing::enabled!(tracing::Level::INFO) || count.is_multiple_of(LONG_WAY) {
             return None;
         }
         let started = (count % TIMED == 1).then(Instant::now);
-        let reply = self.0.kept.shortcuts.find(&self.0.cms, &self.0.kept, peer, request, || self.0.ids.next())?;
+        let reply = self
+            .0
+            .kept
+            .shortcuts
+            .find(&self.0.cms, &self.0.kept, peer, request, || self.0.ids.next())?;
         self.0.kept.metrics.note_at_once(reply.status, started.map(|started| started.elapsed()));
         Some(reply.into_response(false))
     }
@@ -125,9 +138,17 @@ impl Api {
         let is_head = parts.method == Method::HEAD;
         let backend = parts.uri.path().starts_with("/api/backend/");
         // Copied for the log only when it is written.
-        let logged = tracing::enabled!(tracing::Level::INFO).then(|| (parts.method.clone(), parts.uri.path().to_owned()));
+        let logged = tracing::enabled!(tracing::Level::INFO)
+            .then(|| (parts.method.clone(), parts.uri.path().to_owned()));
         let logged_in = parts.extensions.get::<FrontendLogin>().is_some();
-        let arrival = Arrival { method: parts.method, uri: parts.uri, headers: parts.headers, peer, operator, logged_in };
+        let arrival = Arrival {
+            method: parts.method,
+            uri: parts.uri,
+            headers: parts.headers,
+            peer,
+            operator,
+            logged_in,
+        };
         let Passage { caller, outcome, allow, quota, sharing, found } =
             gate::pass(&self.0.cms, &self.0.kept, arrival, body).await;
         let mut reply = outcome.unwrap_or_else(|error| {
@@ -144,7 +165,10 @@ impl Api {
             reply = reply.with(header::ALLOW, &allow);
         }
         if backend || !matches!(caller, Caller::Anonymous) {
-            reply.headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("private, no-cache"));
+            reply
+                .headers
+                .entry(header::CACHE_CONTROL)
+                .or_insert(HeaderValue::from_static("private, no-cache"));
         }
         reply.headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         let took = started.elapsed();
@@ -152,10 +176,16 @@ impl Api {
         if let Some((method, path)) = logged {
             let (status, duration_us) = (reply.status.as_u16(), took.as_micros());
             match &caller {
-                Caller::Anonymous => tracing::info!(%method, path, status, duration_us, "anonymous"),
+                Caller::Anonymous => {
+                    tracing::info!(%method, path, status, duration_us, "anonymous")
+                }
                 Caller::Operator => tracing::debug!(%method, path, status, duration_us, "operator"),
-                Caller::Key(key) => tracing::info!(%method, path, status, duration_us, key = key.id, "key"),
-                Caller::User { user, .. } => tracing::info!(%method, path, status, duration_us, user = user.id, "user"),
+                Caller::Key(key) => {
+                    tracing::info!(%method, path, status, duration_us, key = key.id, "key")
+                }
+                Caller::User { user, .. } => {
+                    tracing::info!(%method, path, status, duration_us, user = user.id, "user")
+                }
             }
         }
         let reply = reply.with(REQUEST_ID, id);
@@ -166,7 +196,8 @@ impl Api {
     }
 }
 
-/// Twelve random digits of this process and twelve that count: unique without asking for randomness each time.
+/// Twelve random digits of this process and twelve that count: unique without asking for randomness
+/// each time.
 struct RequestIds {
     start: [u8; 12],
     count: AtomicU64,

@@ -25,7 +25,10 @@ impl http_body::Body for Body {
     type Data = Bytes;
     type Error = std::convert::Infallible;
 
-    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
         Poll::Ready(self.0.take().map(|bytes| Ok(Frame::data(bytes))))
     }
 
@@ -44,11 +47,17 @@ where
     B: http_body::Body,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    let too_large = || Error::new(Code::PayloadTooLarge, format!("The body is larger than {limit} bytes."));
+    let too_large =
+        || Error::new(Code::PayloadTooLarge, format!("The body is larger than {limit} bytes."));
     if body.size_hint().lower() > limit as u64 {
         return Err(too_large());
     }
-    let late = |_| Error::new(Code::Timeout, format!("The body did not arrive within {} seconds.", time.as_secs()));
+    let late = |_| {
+        Error::new(
+            Code::Timeout,
+            format!("The body did not arrive within {} seconds.", time.as_secs()),
+        )
+    };
     match tokio::time::timeout(time, Limited::new(body, limit).collect()).await.map_err(late)? {
         Ok(collected) => Ok(collected.to_bytes()),
         Err(error) if error.downcast_ref::<LengthLimitError>().is_some() => Err(too_large()),

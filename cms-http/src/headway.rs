@@ -1,7 +1,8 @@
-//! Connections without headway are ended: a request that does not become complete, a reply that is not taken, nothing asked for long.
+//! Connections without headway are ended: a request that does not become complete, a reply that is
+//! not taken, nothing asked for long.
 //!
-//! One task looks at all of them once in a while. A timer that is set for each request, as hyper does it, costs a visible part of a
-//! reply from memory.
+//! One task looks at all of them once in a while. A timer that is set for each request, as hyper
+//! does it, costs a visible part of a reply from memory.
 
 use std::{
     sync::{
@@ -51,7 +52,9 @@ impl Watch {
 
     /// Ends what made no headway for `limit`, or a quarter longer, until it is aborted itself.
     pub(crate) async fn run(self, limit: Duration) {
-        let mut ticks = tokio::time::interval((limit / 4).clamp(Duration::from_millis(10), Duration::from_secs(1)));
+        let mut ticks = tokio::time::interval(
+            (limit / 4).clamp(Duration::from_millis(10), Duration::from_secs(1)),
+        );
         loop {
             let now = ticks.tick().await;
             let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -82,10 +85,17 @@ mod tests {
 
     #[tokio::test]
     async fn only_what_stands_still_is_ended() {
-        let (headway, connection) = (Arc::new(Headway::default()), tokio::spawn(std::future::pending::<()>()));
+        let (headway, connection) =
+            (Arc::new(Headway::default()), tokio::spawn(std::future::pending::<()>()));
         let start = Instant::now();
-        let mut watched = Watched { headway: headway.clone(), connection: connection.abort_handle(), written: 0, since: start };
-        let mut stays = |second| watched.look(start + Duration::from_secs(second), Duration::from_secs(8));
+        let mut watched = Watched {
+            headway: headway.clone(),
+            connection: connection.abort_handle(),
+            written: 0,
+            since: start,
+        };
+        let mut stays =
+            |second| watched.look(start + Duration::from_secs(second), Duration::from_secs(8));
         assert!(stays(7), "nothing yet, in time");
         headway.wrote();
         assert!(stays(14), "a reply since");

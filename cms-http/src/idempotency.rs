@@ -22,7 +22,12 @@ const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
 /// The ticket of a request that carries `Idempotency-Key`.
-pub(crate) fn ticket(cms: &Cms, request: &Canonical, caller: &Caller, body: &Bytes) -> Result<Option<Ticket>> {
+pub(crate) fn ticket(
+    cms: &Cms,
+    request: &Canonical,
+    caller: &Caller,
+    body: &Bytes,
+) -> Result<Option<Ticket>> {
     if request.method != Method::POST {
         return Ok(None);
     }
@@ -54,12 +59,13 @@ impl Ticket {
             ));
         }
         let Some(body) = earlier.body else {
-            let detail =
-                "The request was carried out; its reply held a secret and is not kept. Read the record, or make a new one.";
+            let detail = "The request was carried out; its reply held a secret and is not kept. Read the record, or make a new one.";
             return Err(Error::new(Code::IdempotencySpent, detail));
         };
         let status = StatusCode::from_u16(earlier.status).unwrap_or(StatusCode::OK);
-        let mut reply = Reply::new(status, http::HeaderValue::from_static("application/json"), body).with(REPLAYED, "true");
+        let mut reply =
+            Reply::new(status, http::HeaderValue::from_static("application/json"), body)
+                .with(REPLAYED, "true");
         if let Some(etag) = earlier.etag {
             reply = reply.with(header::ETAG, &etag);
         }
@@ -74,7 +80,11 @@ impl Ticket {
             fingerprint: self.fingerprint.clone(),
             status: reply.status.as_u16(),
             body: (!secret).then(|| String::from_utf8_lossy(&reply.body).into_owned()),
-            etag: reply.headers.get(header::ETAG).and_then(|tag| tag.to_str().ok()).map(str::to_owned),
+            etag: reply
+                .headers
+                .get(header::ETAG)
+                .and_then(|tag| tag.to_str().ok())
+                .map(str::to_owned),
         }
     }
 }

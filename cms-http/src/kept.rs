@@ -15,7 +15,13 @@ pub(crate) struct Kept {
 impl Kept {
     pub(crate) fn new(settings: &Settings) -> Result<Self> {
         let proxy_header = settings.proxy_header.parse();
-        let proxy_header = proxy_header.map_err(|e| Error::new(Code::ValidationFailed, format!("proxy_header: {e}")))?;
-        Ok(Self { metrics: Metrics::default(), replies: Replies::new(settings), shortcuts: Shortcuts::default(), proxy_header })
+        let proxy_header = proxy_header
+            .map_err(|e| Error::new(Code::ValidationFailed, format!("proxy_header: {e}")))?;
+        Ok(Self {
+            metrics: Metrics::default(),
+            replies: Replies::new(settings),
+            shortcuts: Shortcuts::default(),
+            proxy_header,
+        })
     }
 }

@@ -1,5 +1,5 @@
-//! The REST API of the CMS as a [tower service](Api), a minimal [hyper listener](Server), and the [client] that
-//! the command line and the terminal interface use.
+//! The REST API of the CMS as a [tower service](Api), a minimal [hyper listener](Server), and the
+//! [client] that the command line and the terminal interface use.
 //!
 //! ```text
 //! server    accepts connections, limits headers and time

@@ -1,8 +1,8 @@
 //! A connection that is closed gently.
 //!
-//! Closing a socket while unread bytes lie in it makes the kernel send a reset, which can destroy the reply on its way:
-//! the sender of a body that is too large would see "connection reset" instead of the 413. So what still comes is read
-//! and thrown away for a moment (RFC 9112, 9.6).
+//! Closing a socket while unread bytes lie in it makes the kernel send a reset, which can destroy
+//! the reply on its way: the sender of a body that is too large would see "connection reset"
+//! instead of the 413. So what still comes is read and thrown away for a moment (RFC 9112, 9.6).
 
 use std::{
     io,
@@ -57,19 +57,28 @@ impl Drop for Lingering {
         runtime.spawn(async move {
             let _ = stream.shutdown().await;
             let mut rest = stream.take(BYTES);
-            let _ = tokio::time::timeout(TIME, tokio::io::copy(&mut rest, &mut tokio::io::sink())).await;
+            let _ = tokio::time::timeout(TIME, tokio::io::copy(&mut rest, &mut tokio::io::sink()))
+                .await;
         });
     }
 }
 
 impl AsyncRead for Lingering {
-    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         self.stream()?.poll_read(context, buffer)
     }
 }
 
 impl AsyncWrite for Lingering {
-    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         let written = self.stream()?.poll_write(context, bytes);
         self.count(written)
     }

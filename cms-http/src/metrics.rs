@@ -1,6 +1,7 @@
 //! What `/metrics` tells Prometheus (text format 0.0.4).
 //!
-//! The series are few and known, so they are plain atomics: counting a request costs no lock and no look-up.
+//! The series are few and known, so they are plain atomics: counting a request costs no lock and no
+//! look-up.
 
 use std::{
     fmt::Write as _,
@@ -27,7 +28,8 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    /// A reply from memory. Not each is timed, because that takes a visible part of its time; the others count as the one before.
+    /// A reply from memory. Not each is timed, because that takes a visible part of its time; the
+    /// others count as the one before.
     pub(crate) fn note_at_once(&self, status: StatusCode, took: Option<Duration>) {
         if let Some(nanos) = took.and_then(|took| u64::try_from(took.as_nanos()).ok()) {
             self.at_once.store(nanos, Ordering::Relaxed);
@@ -41,7 +43,8 @@ impl Metrics {
         if status == StatusCode::TOO_MANY_REQUESTS {
             self.limited.fetch_add(1, Ordering::Relaxed);
         }
-        self.micros.fetch_add(u64::try_from(took.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
+        self.micros
+            .fetch_add(u64::try_from(took.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
         if let Some(bucket) = BOUNDS.iter().position(|bound| took.as_secs_f64() <= *bound) {
             self.durations[bucket].fetch_add(1, Ordering::Relaxed);
         }
@@ -58,7 +61,12 @@ impl Metrics {
             }
         };
         let label = |name: &str, value: &str| format!("{{{name}=\"{value}\"}}");
-        series("cms_build_info", "gauge", "Version of the service.", &[(label("version", cms_core::VERSION), "1".to_owned())]);
+        series(
+            "cms_build_info",
+            "gauge",
+            "Version of the service.",
+            &[(label("version", cms_core::VERSION), "1".to_owned())],
+        );
         let classes: Vec<_> = self
             .by_class
             .iter()
@@ -74,7 +82,10 @@ impl Metrics {
         );
         let stores = ["memory", "redis", "redis_away", "off"];
         let state = cms.limiter().state();
-        let stores: Vec<_> = stores.iter().map(|store| (label("store", store), u8::from(*store == state).to_string())).collect();
+        let stores: Vec<_> = stores
+            .iter()
+            .map(|store| (label("store", store), u8::from(*store == state).to_string()))
+            .collect();
         series("cms_limiter_store", "gauge", "Where the limiter counts.", &stores);
         series(
             "cms_statements_total",
@@ -89,7 +100,8 @@ impl Metrics {
             ("failed", outcomes.failed),
             ("lease_lost", outcomes.lost),
         ];
-        let attempts = attempts.map(|(outcome, count)| (label("outcome", outcome), count.to_string()));
+        let attempts =
+            attempts.map(|(outcome, count)| (label("outcome", outcome), count.to_string()));
         series(
             "cms_webhook_attempts_total",
             "counter",
@@ -97,22 +109,47 @@ impl Metrics {
             &attempts,
         );
         let under_way = cms.webhooks().under_way().to_string();
-        series("cms_webhook_attempts_in_flight", "gauge", "Attempts that this process is making.", &[(String::new(), under_way)]);
+        series(
+            "cms_webhook_attempts_in_flight",
+            "gauge",
+            "Attempts that this process is making.",
+            &[(String::new(), under_way)],
+        );
         if let Some(backlog) = backlog {
             let seconds = |ms: i64| (ms as f64 / 1000.0).to_string();
-            let jobs =
-                [("pending", backlog.pending), ("retry", backlog.retry), ("sending", backlog.sending), ("held", backlog.held)];
+            let jobs = [
+                ("pending", backlog.pending),
+                ("retry", backlog.retry),
+                ("sending", backlog.sending),
+                ("held", backlog.held),
+            ];
             let jobs = jobs.map(|(status, count)| (label("status", status), count.to_string()));
-            series("cms_webhook_queue_jobs", "gauge", "Jobs that are not settled, by status.", &jobs);
+            series(
+                "cms_webhook_queue_jobs",
+                "gauge",
+                "Jobs that are not settled, by status.",
+                &jobs,
+            );
             let name = "cms_webhook_oldest_due_seconds";
-            series(name, "gauge", "By how much the oldest due job is late.", &[(String::new(), seconds(backlog.oldest_due_ms))]);
-            let lanes: Vec<_> =
-                backlog.late_lanes.iter().map(|(id, ms)| (label("subscription", &id.to_string()), seconds(*ms))).collect();
+            series(
+                name,
+                "gauge",
+                "By how much the oldest due job is late.",
+                &[(String::new(), seconds(backlog.oldest_due_ms))],
+            );
+            let lanes: Vec<_> = backlog
+                .late_lanes
+                .iter()
+                .map(|(id, ms)| (label("subscription", &id.to_string()), seconds(*ms)))
+                .collect();
             let help = "By how much the oldest due job of a subscription is late; the five that are most late.";
             series("cms_webhook_lane_lag_seconds", "gauge", help, &lanes);
         }
         let name = "cms_request_duration_seconds";
-        let _ = writeln!(text, "# HELP {name} Time from the head of a request to its reply.\n# TYPE {name} histogram");
+        let _ = writeln!(
+            text,
+            "# HELP {name} Time from the head of a request to its reply.\n# TYPE {name} histogram"
+        );
         let mut below = 0;
         for (bound, count) in BOUNDS.iter().zip(&self.durations) {
             below += get(count);

@@ -28,7 +28,9 @@ pub fn status_of(code: Code) -> StatusCode {
         Code::NotFound | Code::UnknownTable => StatusCode::NOT_FOUND,
         Code::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
         Code::Timeout => StatusCode::REQUEST_TIMEOUT,
-        Code::Conflict | Code::CountMoved | Code::IdempotencyMismatch | Code::IdempotencySpent => StatusCode::CONFLICT,
+        Code::Conflict | Code::CountMoved | Code::IdempotencyMismatch | Code::IdempotencySpent => {
+            StatusCode::CONFLICT
+        }
         Code::Stale => StatusCode::PRECONDITION_FAILED,
         Code::PayloadTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         Code::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -65,7 +67,8 @@ static DIGITS: [[u8; 3]; 1000] = {
     texts
 };
 
-/// A number as a header; small ones, which are most, without memory of their own: no two cores count who uses it.
+/// A number as a header; small ones, which are most, without memory of their own: no two cores
+/// count who uses it.
 pub(crate) fn number(number: u64) -> HeaderValue {
     static SMALL: LazyLock<Vec<HeaderValue>> = LazyLock::new(|| {
         let short = |(number, text): (usize, &'static [u8; 3])| {
@@ -81,7 +84,11 @@ pub(crate) fn number(number: u64) -> HeaderValue {
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 impl Reply {
-    pub(crate) fn new(status: StatusCode, content_type: HeaderValue, body: impl Into<Bytes>) -> Self {
+    pub(crate) fn new(
+        status: StatusCode,
+        content_type: HeaderValue,
+        body: impl Into<Bytes>,
+    ) -> Self {
         let mut headers = headers();
         headers.insert(header::CONTENT_TYPE, content_type);
         Self { status, headers, body: body.into() }
@@ -98,7 +105,11 @@ impl Reply {
     }
 
     /// `{"data": ..., "meta": ...}` around values.
-    pub(crate) fn with_meta(status: StatusCode, data: &impl Serialize, meta: &impl Serialize) -> Result<Self, Error> {
+    pub(crate) fn with_meta(
+        status: StatusCode,
+        data: &impl Serialize,
+        meta: &impl Serialize,
+    ) -> Result<Self, Error> {
         let text = |value: Result<String, serde_json::Error>| value.map_err(Error::internal);
         let (data, meta) = (text(serde_json::to_string(data))?, text(serde_json::to_string(meta))?);
         Ok(Self::new(status, JSON, format!("{{\"data\":{data},\"meta\":{meta}}}")))
@@ -142,7 +153,11 @@ impl Reply {
         if !error.fields().is_empty() {
             problem["errors"] = json!(error.fields());
         }
-        let mut reply = Self::new(status, HeaderValue::from_static("application/problem+json"), problem.to_string());
+        let mut reply = Self::new(
+            status,
+            HeaderValue::from_static("application/problem+json"),
+            problem.to_string(),
+        );
         if let Some(seconds) = error.retry_after_s() {
             reply.headers.insert(header::RETRY_AFTER, seconds.into());
         }
@@ -155,10 +170,14 @@ impl Reply {
 
     pub(crate) fn into_response(self, without_body: bool) -> Response<Body> {
         let length = self.body.len();
-        let mut response = Response::new(if without_body { Body::default() } else { self.body.into() });
+        let mut response =
+            Response::new(if without_body { Body::default() } else { self.body.into() });
         *response.status_mut() = self.status;
         *response.headers_mut() = self.headers;
-        if without_body && self.status != StatusCode::NOT_MODIFIED && self.status != StatusCode::NO_CONTENT {
+        if without_body
+            && self.status != StatusCode::NOT_MODIFIED
+            && self.status != StatusCode::NO_CONTENT
+        {
             response.headers_mut().insert(header::CONTENT_LENGTH, length.into());
         }
         response

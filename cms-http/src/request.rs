@@ -15,7 +15,12 @@ pub(crate) struct Canonical {
 
 impl Canonical {
     pub(crate) fn new(method: Method, uri: &Uri, headers: HeaderMap) -> Result<Self> {
-        Ok(Self { method, path: path(uri.path())?, query: query(uri.query().unwrap_or_default())?, headers })
+        Ok(Self {
+            method,
+            path: path(uri.path())?,
+            query: query(uri.query().unwrap_or_default())?,
+            headers,
+        })
     }
 
     /// The value of a query parameter.
@@ -33,18 +38,24 @@ impl Canonical {
         let mut values = self.headers.get_all(name).iter();
         match (values.next(), values.next()) {
             (None, _) => Ok(None),
-            (Some(value), None) => {
-                value.to_str().map(Some).map_err(|_| bad(format!("The header {name} holds more than visible ASCII.")))
-            }
+            (Some(value), None) => value
+                .to_str()
+                .map(Some)
+                .map_err(|_| bad(format!("The header {name} holds more than visible ASCII."))),
             _ => Err(bad(format!("The header {name} is sent more than once."))),
         }
     }
 
-    /// Refuses parameters that the endpoint does not know, so that a typing error is no silent change of meaning.
+    /// Refuses parameters that the endpoint does not know, so that a typing error is no silent
+    /// change of meaning.
     pub(crate) fn only(&self, known: &[&str]) -> Result<()> {
         match self.query.iter().find(|(name, _)| !known.contains(&name.as_str())) {
-            Some((name, _)) if known.is_empty() => Err(bad(format!("There is no parameter {name:?} here."))),
-            Some((name, _)) => Err(bad(format!("There is no parameter {name:?}; there are {}.", known.join(", ")))),
+            Some((name, _)) if known.is_empty() => {
+                Err(bad(format!("There is no parameter {name:?} here.")))
+            }
+            Some((name, _)) => {
+                Err(bad(format!("There is no parameter {name:?}; there are {}.", known.join(", "))))
+            }
             None => Ok(()),
         }
     }
@@ -53,7 +64,9 @@ impl Canonical {
     pub(crate) fn paging(&self) -> Result<(u32, Option<&str>)> {
         let limit = self.parameter("limit").map_or(Ok(cms_core::DEFAULT_LIMIT), |text| {
             let number = text.parse().ok().filter(|n| (1..=cms_core::MAX_LIMIT).contains(n));
-            number.ok_or_else(|| bad(format!("limit is a whole number from 1 to {}.", cms_core::MAX_LIMIT)))
+            number.ok_or_else(|| {
+                bad(format!("limit is a whole number from 1 to {}.", cms_core::MAX_LIMIT))
+            })
         })?;
         Ok((limit, self.parameter("cursor")))
     }
@@ -65,24 +78,30 @@ pub(crate) fn bad(detail: impl Into<String>) -> Error {
 
 /// The value of `since`, in milliseconds.
 pub(crate) fn moment(text: &str) -> Result<cms_core::Millis> {
-    cms_core::parse_rfc3339(text).ok_or_else(|| bad("since is a date-time such as 2026-11-21T09:30:00Z."))
+    cms_core::parse_rfc3339(text)
+        .ok_or_else(|| bad("since is a date-time such as 2026-11-21T09:30:00Z."))
 }
 
 /// The path, decoded. What could be read in two ways is refused.
 fn path(raw: &str) -> Result<String> {
-    let refused = || bad("The path has another spelling: no %2F, no empty or dot segments, no slash at the end.");
+    let refused = || {
+        bad("The path has another spelling: no %2F, no empty or dot segments, no slash at the end.")
+    };
     let decoded = decode(raw, false).ok_or_else(refused)?;
     let slashes = |text: &str| text.bytes().filter(|byte| *byte == b'/').count();
     let ambiguous = slashes(&decoded) != slashes(raw)
         || decoded.bytes().any(|byte| byte == b'\0' || byte == b'\\')
         || !decoded.starts_with('/')
-        || (decoded.len() > 1 && decoded[1..].split('/').any(|segment| ["", ".", ".."].contains(&segment)));
+        || (decoded.len() > 1
+            && decoded[1..].split('/').any(|segment| ["", ".", ".."].contains(&segment)));
     if ambiguous {
         return Err(refused());
     }
     // Names of public endpoints are written with dashes or underscores.
     match decoded.strip_prefix("/api/") {
-        Some(rest) if !rest.starts_with("backend/") && rest.contains('-') => Ok(format!("/api/{}", rest.replace('-', "_"))),
+        Some(rest) if !rest.starts_with("backend/") && rest.contains('-') => {
+            Ok(format!("/api/{}", rest.replace('-', "_")))
+        }
         _ => Ok(decoded),
     }
 }
@@ -96,7 +115,8 @@ fn query(raw: &str) -> Result<Vec<(String, String)>> {
     for pair in raw.split('&').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         let refused = || bad("The query is not percent-encoded UTF-8.");
-        let (name, value) = (decode(name, true).ok_or_else(refused)?, decode(value, true).ok_or_else(refused)?);
+        let (name, value) =
+            (decode(name, true).ok_or_else(refused)?, decode(value, true).ok_or_else(refused)?);
         if parameters.len() == MAX_PARAMETERS {
             return Err(bad(format!("{MAX_PARAMETERS} parameters are enough for every call.")));
         }
@@ -117,7 +137,11 @@ fn decode(text: &str, plus_is_space: bool) -> Option<String> {
     if bytes.iter().enumerate().any(|(at, byte)| *byte == b'%' && broken(at)) {
         return None;
     }
-    let text = if plus_is_space && text.contains('+') { text.replace('+', " ").into() } else { std::borrow::Cow::Borrowed(text) };
+    let text = if plus_is_space && text.contains('+') {
+        text.replace('+', " ").into()
+    } else {
+        std::borrow::Cow::Borrowed(text)
+    };
     percent_decode_str(&text).decode_utf8().ok().map(std::borrow::Cow::into_owned)
 }
 

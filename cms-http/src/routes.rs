@@ -5,7 +5,10 @@ use futures_util::future::BoxFuture;
 
 use crate::{
     gate::Call,
-    handlers::{audit, auth, cache, checklist, events, health, item, keys, limits, origins, pages, user_groups, users, webhooks},
+    handlers::{
+        audit, auth, cache, checklist, events, health, item, keys, limits, origins, pages,
+        user_groups, users, webhooks,
+    },
     reply::Reply,
 };
 
@@ -14,7 +17,8 @@ use crate::{
 pub(crate) enum Access {
     /// Everybody; a key that is sent is checked all the same.
     Public,
-    /// Keys with a row for it, and users with the area's `_view` permission to read, with its `_edit` permission to change.
+    /// Keys with a row for it, and users with the area's `_view` permission to read, with its
+    /// `_edit` permission to change.
     Area(&'static str),
     /// Keys with a row for it, and users as their permissions for the table say.
     Table,
@@ -107,8 +111,9 @@ impl Route {
 
     /// The value of `Allow`.
     pub(crate) fn allow(&self) -> String {
-        let names =
-            self.methods.iter().flat_map(|(method, _)| if *method == "GET" { vec!["GET", "HEAD"] } else { vec![*method] });
+        let names = self.methods.iter().flat_map(|(method, _)| {
+            if *method == "GET" { vec!["GET", "HEAD"] } else { vec![*method] }
+        });
         names.collect::<Vec<_>>().join(", ")
     }
 }
@@ -116,7 +121,10 @@ impl Route {
 /// Path and methods of everything that is served.
 #[must_use]
 pub fn endpoints() -> Vec<(&'static str, Vec<&'static str>)> {
-    ROUTES.iter().map(|route| (route.path, route.methods.iter().map(|(method, _)| *method).collect())).collect()
+    ROUTES
+        .iter()
+        .map(|route| (route.path, route.methods.iter().map(|(method, _)| *method).collect()))
+        .collect()
 }
 
 #[cfg(test)]
@@ -124,9 +132,13 @@ mod tests {
     #[test]
     fn rights_can_name_exactly_what_keys_reach() {
         let reached = super::ROUTES.iter().filter(|route| route.is_for_keys());
-        let served: Vec<_> =
-            reached.map(|route| (route.path, route.methods.iter().map(|(method, _)| *method).collect())).collect();
-        let named: Vec<_> = cms_core::keys::ENDPOINTS.iter().map(|(path, methods)| (*path, methods.to_vec())).collect();
+        let served: Vec<_> = reached
+            .map(|route| (route.path, route.methods.iter().map(|(method, _)| *method).collect()))
+            .collect();
+        let named: Vec<_> = cms_core::keys::ENDPOINTS
+            .iter()
+            .map(|(path, methods)| (*path, methods.to_vec()))
+            .collect();
         assert_eq!(served, named);
     }
 }

@@ -1,6 +1,8 @@
 //! The listener: plain HTTP/1.1 on hyper, with limits on headers, time and connections.
 
-use std::{convert::Infallible, future::poll_fn, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
+use std::{
+    convert::Infallible, future::poll_fn, net::SocketAddr, pin::pin, sync::Arc, time::Duration,
+};
 
 use futures_util::future::Either;
 use http::Request;
@@ -86,15 +88,19 @@ impl Server {
         Stop(self.stop.clone())
     }
 
-    /// Serves and delivers webhooks until it is stopped, then finishes open requests and deliveries and closes the site.
+    /// Serves and delivers webhooks until it is stopped, then finishes open requests and deliveries
+    /// and closes the site.
     pub async fn run(self) {
         let Self { api, listener, stop, worker, .. } = self;
         let limits = api.cms().settings().http.clone();
         let places = Arc::new(Semaphore::new(limits.max_connections));
         let mut builder = http1::Builder::new();
-        builder.max_header_size(limits.header_limit_bytes).max_buf_size(limits.header_limit_bytes.max(8192) * 2);
+        builder
+            .max_header_size(limits.header_limit_bytes)
+            .max_buf_size(limits.header_limit_bytes.max(8192) * 2);
         let watch = Watch::default();
-        let watching = tokio::spawn(watch.clone().run(Duration::from_secs(limits.request_timeout_s)));
+        let watching =
+            tokio::spawn(watch.clone().run(Duration::from_secs(limits.request_timeout_s)));
         let housekeeping = tokio::spawn(keep_house(api.clone(), stop.subscribe()));
         let worker = worker.then(|| tokio::spawn(deliver(api.clone(), stop.subscribe())));
         let mut stopped = stop.subscribe();
@@ -132,7 +138,8 @@ impl Server {
                     Ok(response)
                 }))
             });
-            let connection = builder.serve_connection(TokioIo::new(Lingering::new(stream, headway.clone())), service);
+            let connection = builder
+                .serve_connection(TokioIo::new(Lingering::new(stream, headway.clone())), service);
             let connection = until_stopped(connection, untold.clone());
             let connection = tokio::spawn(async move {
                 if let Err(error) = connection.await {
@@ -168,7 +175,8 @@ where
     let mut wakes = pin!(stop.changed());
     let (mut waits, mut told) = (false, false);
     poll_fn(|context| {
-        // Once: it is always the same task that is woken, and to wait anew for each request is dear.
+        // Once: it is always the same task that is woken, and to wait anew for each request is
+        // dear.
         if !waits {
             waits = true;
             let _ = wakes.as_mut().poll(context);
@@ -194,7 +202,9 @@ async fn accept(
 
 /// Delivers webhooks. A fault of the worker is told, and does not end deliveries for good.
 async fn deliver(api: Api, stop: watch::Receiver<bool>) {
-    while let Err(error) = tokio::spawn(api.cms().webhooks().worker().run(stop.clone(), false)).await {
+    while let Err(error) =
+        tokio::spawn(api.cms().webhooks().worker().run(stop.clone(), false)).await
+    {
         tracing::error!(%error, "the webhook worker broke off; it begins anew");
         tokio::time::sleep(Duration::from_secs(1)).await;
     }

@@ -1,8 +1,8 @@
 //! Kept replies found by the bytes of the request, before anything of it is decoded.
 //!
-//! Most anonymous reads repeat what was asked a moment ago. What the gate makes of such a request is known: only the caller's bucket,
-//! the age of the reply and the reader's `If-None-Match` are new. A shortcut leads to a reply in the store and is judged like it; it
-//! keeps none alive.
+//! Most anonymous reads repeat what was asked a moment ago. What the gate makes of such a request
+//! is known: only the caller's bucket, the age of the reply and the reader's `If-None-Match` are
+//! new. A shortcut leads to a reply in the store and is judged like it; it keeps none alive.
 
 use std::{
     hash::BuildHasher,
@@ -19,7 +19,9 @@ use cms_core::{
     },
 };
 use foldhash::quality::RandomState;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, header, uri::PathAndQuery};
+use http::{
+    HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, header, uri::PathAndQuery,
+};
 
 use crate::{
     api::REQUEST_ID,
@@ -52,7 +54,8 @@ struct Shortcut {
     unchanged: Template,
 }
 
-/// The headers of a kept reply. Those that differ each time come first, so that they are replaced without being looked for.
+/// The headers of a kept reply. Those that differ each time come first, so that they are replaced
+/// without being looked for.
 struct Template {
     headers: HeaderMap,
     is_limited: bool,
@@ -63,7 +66,9 @@ const DIFFER: [HeaderName; 4] = [REQUEST_ID, header::AGE, gate::LIMIT, gate::REM
 impl Template {
     fn new(mut headers: HeaderMap) -> Self {
         let mut sorted = reply::headers();
-        sorted.extend(DIFFER.into_iter().filter_map(|name| headers.remove(&name).map(|value| (name, value))));
+        sorted.extend(
+            DIFFER.into_iter().filter_map(|name| headers.remove(&name).map(|value| (name, value))),
+        );
         sorted.extend(headers);
         Self { is_limited: sorted.contains_key(gate::LIMIT), headers: sorted }
     }
@@ -103,7 +108,10 @@ pub(crate) struct Plain {
 
 impl Default for Shortcuts {
     fn default() -> Self {
-        Self { slots: (0..SLOTS).map(|_| ArcSwapOption::empty()).collect(), hasher: RandomState::default() }
+        Self {
+            slots: (0..SLOTS).map(|_| ArcSwapOption::empty()).collect(),
+            hasher: RandomState::default(),
+        }
     }
 }
 
@@ -112,7 +120,8 @@ impl Shortcuts {
         &self.slots[self.hasher.hash_one((host.as_bytes(), target)) as usize % SLOTS]
     }
 
-    /// The reply, if a shortcut leads to one that is still good and the caller may have it. `id` is that of the request.
+    /// The reply, if a shortcut leads to one that is still good and the caller may have it. `id` is
+    /// that of the request.
     pub(crate) fn find<B>(
         &self,
         cms: &Cms,
@@ -123,16 +132,29 @@ impl Shortcuts {
     ) -> Option<Reply> {
         let asked = Asked::of(request, &kept.proxy_header)?;
         let slot = self.slot(asked.host, asked.target.as_str()).load();
-        let found = slot.as_deref().filter(|found| found.target == *asked.target && found.host == *asked.host)?;
-        let (entry, rules, now) = (found.entry.upgrade()?, cms.known_cache_rules()?, cms.clock().now());
-        let body = entry.body().filter(|_| rules.may_keep(&found.path) && entry.is_good(cms, &found.path, &rules, now))?;
+        let found = slot
+            .as_deref()
+            .filter(|found| found.target == *asked.target && found.host == *asked.host)?;
+        let (entry, rules, now) =
+            (found.entry.upgrade()?, cms.known_cache_rules()?, cms.clock().now());
+        let body = entry.body().filter(|_| {
+            rules.may_keep(&found.path) && entry.is_good(cms, &found.path, &rules, now)
+        })?;
         let client = gate::address(cms, peer, asked.passed_on.iter().copied());
         // Nothing may go the long way after this: it would pay twice. A refusal has paid nothing.
-        let quota = cms.limiter().take_at_once(Owner::Network(address::network(client)), bucket::PUBLIC, &found.path, now)?;
+        let quota = cms.limiter().take_at_once(
+            Owner::Network(address::network(client)),
+            bucket::PUBLIC,
+            &found.path,
+            now,
+        )?;
         if quota.is_some_and(|quota| quota.retry_after_s.is_some()) {
             return None;
         }
-        let known = asked.known.zip(found.etag.as_ref()).is_some_and(|(line, etag)| gate::names(line, etag));
+        let known = asked
+            .known
+            .zip(found.etag.as_ref())
+            .is_some_and(|(line, etag)| gate::names(line, etag));
         let (status, template, body) = match known {
             true => (StatusCode::NOT_MODIFIED, &found.unchanged, Bytes::new()),
             false => (StatusCode::OK, &found.whole, body.clone()),
@@ -142,10 +164,18 @@ impl Shortcuts {
     }
 
     /// Remembers where the long way led: `headers` are those of the whole reply as it is sent.
-    pub(crate) fn remember(&self, asked: &Plain, path: String, entry: &Arc<Entry>, headers: HeaderMap) {
+    pub(crate) fn remember(
+        &self,
+        asked: &Plain,
+        path: String,
+        entry: &Arc<Entry>,
+        headers: HeaderMap,
+    ) {
         let slot = self.slot(&asked.host, asked.target.as_str());
         let is_there = |found: &Shortcut| {
-            std::ptr::eq(found.entry.as_ptr(), Arc::as_ptr(entry)) && found.target == asked.target && found.host == asked.host
+            std::ptr::eq(found.entry.as_ptr(), Arc::as_ptr(entry))
+                && found.target == asked.target
+                && found.host == asked.host
         };
         if slot.load().as_deref().is_some_and(is_there) {
             return;
@@ -153,7 +183,15 @@ impl Shortcuts {
         let Some(Plain { host, target }) = asked.detached() else { return };
         let (etag, entry) = (headers.get(header::ETAG).cloned(), Arc::downgrade(entry));
         let unchanged = Template::new(gate::unchanged_headers(headers.clone()));
-        slot.store(Some(Arc::new(Shortcut { host, target, path, entry, etag, whole: Template::new(headers), unchanged })));
+        slot.store(Some(Arc::new(Shortcut {
+            host,
+            target,
+            path,
+            entry,
+            etag,
+            whole: Template::new(headers),
+            unchanged,
+        })));
     }
 }
 
@@ -165,7 +203,10 @@ impl<'r> Asked<'r> {
             return None;
         }
         let extensions = request.extensions();
-        if !extensions.is_empty() && (extensions.get::<AsOperator>().is_some() || extensions.get::<FrontendLogin>().is_some()) {
+        if !extensions.is_empty()
+            && (extensions.get::<AsOperator>().is_some()
+                || extensions.get::<FrontendLogin>().is_some())
+        {
             return None;
         }
         let (mut host, mut known, mut passed_on) = (None, None, None);
@@ -194,10 +235,12 @@ fn is_judged(name: &HeaderName, value: &HeaderValue) -> bool {
 impl Plain {
     /// None: no shortcut leads there.
     pub(crate) fn of<B>(request: &Request<B>, proxy_header: &HeaderName) -> Option<Self> {
-        Asked::of(request, proxy_header).map(|Asked { host, target, .. }| Self { host: host.clone(), target: target.clone() })
+        Asked::of(request, proxy_header)
+            .map(|Asked { host, target, .. }| Self { host: host.clone(), target: target.clone() })
     }
 
-    /// The same in memory of its own: what was read from a connection is a part of the whole head, which may be large.
+    /// The same in memory of its own: what was read from a connection is a part of the whole head,
+    /// which may be large.
     fn detached(&self) -> Option<Self> {
         let host = HeaderValue::from_bytes(self.host.as_bytes()).ok()?;
         Some(Self { host, target: PathAndQuery::try_from(self.target.as_str()).ok()? })
@@ -216,9 +259,14 @@ mod tests {
             target: PathAndQuery::from_maybe_shared(head.slice(..17)).expect("a target"),
         };
         let lies_in_head = |text: &[u8]| head.as_ptr_range().contains(&text.as_ptr());
-        assert!(lies_in_head(asked.host.as_bytes()) && lies_in_head(asked.target.as_str().as_bytes()), "as hyper reads them");
+        assert!(
+            lies_in_head(asked.host.as_bytes()) && lies_in_head(asked.target.as_str().as_bytes()),
+            "as hyper reads them"
+        );
         let kept = asked.detached().expect("the same");
         assert_eq!((&kept.host, &kept.target), (&asked.host, &asked.target));
-        assert!(!lies_in_head(kept.host.as_bytes()) && !lies_in_head(kept.target.as_str().as_bytes()));
+        assert!(
+            !lies_in_head(kept.host.as_bytes()) && !lies_in_head(kept.target.as_str().as_bytes())
+        );
     }
 }

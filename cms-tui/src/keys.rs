@@ -61,7 +61,9 @@ mod tests {
                     "Enter" => (KeyCode::Enter, KeyModifiers::NONE),
                     "Esc" => (KeyCode::Esc, KeyModifiers::NONE),
                     "Ctrl-C" => (KeyCode::Char('c'), KeyModifiers::CONTROL),
-                    other => (KeyCode::Char(other.chars().next().expect("a key")), KeyModifiers::NONE),
+                    other => {
+                        (KeyCode::Char(other.chars().next().expect("a key")), KeyModifiers::NONE)
+                    }
                 };
                 assert!(message(&Event::Key(KeyEvent::new(code, modifiers))).is_some(), "{key}");
             }

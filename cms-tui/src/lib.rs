@@ -49,7 +49,8 @@ pub async fn run(client: Client, place: String, tables: Vec<String>) -> io::Resu
     outcome
 }
 
-/// A thread of its own, because the terminal can only be waited for by blocking. It ends with the process.
+/// A thread of its own, because the terminal can only be waited for by blocking. It ends with the
+/// process.
 fn read_keys(sender: UnboundedSender<Msg>) {
     std::thread::spawn(move || {
         while let Ok(event) = crossterm::event::read() {
@@ -75,7 +76,10 @@ fn start(client: &Client, sender: &UnboundedSender<Msg>, effects: Vec<Effect>) {
 }
 
 async fn load(client: &Client, table: &str, cursor: Option<&str>) -> Result<Page, String> {
-    let ask = Ask::get("/api/backend/item").query("table", table).query("limit", 100).maybe("cursor", cursor);
+    let ask = Ask::get("/api/backend/item")
+        .query("table", table)
+        .query("limit", 100)
+        .maybe("cursor", cursor);
     let answer = client.send(ask).await.map_err(|e| e.to_string())?;
     Ok(model::page(&answer.json().map_err(|e| e.to_string())?))
 }

@@ -1,4 +1,5 @@
-//! What the screen knows, and how it changes: a pure function of a message. No terminal, no network.
+//! What the screen knows, and how it changes: a pure function of a message. No terminal, no
+//! network.
 
 use serde_json::Value as Json;
 
@@ -149,7 +150,9 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
         Msg::Down => return model.go(|at, _| at + 1),
         Msg::First => return model.go(|_, _| 0),
         Msg::Last => return model.go(|_, count| count),
-        Msg::Switch => model.pane = if model.pane == Pane::Tables { Pane::Rows } else { Pane::Tables },
+        Msg::Switch => {
+            model.pane = if model.pane == Pane::Tables { Pane::Rows } else { Pane::Tables }
+        }
         Msg::Reload => return model.load(model.cursor.clone()),
         Msg::NextPage if model.link == Link::Live && model.next.is_some() => {
             model.before.push(model.cursor.clone());
@@ -170,8 +173,10 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
 
 /// A page from the body of the API. `id` stands first, then what a record is called by.
 pub(crate) fn page(body: &Json) -> Page {
-    let records: Vec<_> = body["data"].as_array().into_iter().flatten().filter_map(Json::as_object).collect();
-    let mut columns: Vec<String> = records.first().map(|first| first.keys().cloned().collect()).unwrap_or_default();
+    let records: Vec<_> =
+        body["data"].as_array().into_iter().flatten().filter_map(Json::as_object).collect();
+    let mut columns: Vec<String> =
+        records.first().map(|first| first.keys().cloned().collect()).unwrap_or_default();
     columns.sort_by_key(|name| match name.as_str() {
         "id" => 0,
         "title" | "name" => 1,
@@ -182,7 +187,10 @@ pub(crate) fn page(body: &Json) -> Page {
         Some(Json::String(text)) => text.clone(),
         Some(other) => other.to_string(),
     };
-    let rows = records.iter().map(|record| columns.iter().map(|name| cell(record.get(name))).collect()).collect();
+    let rows = records
+        .iter()
+        .map(|record| columns.iter().map(|name| cell(record.get(name))).collect())
+        .collect();
     Page { columns, rows, next: body["meta"]["next"].as_str().map(str::to_owned) }
 }
 

@@ -3,7 +3,11 @@ use serde_json::json;
 use super::*;
 
 fn loaded(rows: usize, next: Option<&str>) -> Page {
-    Page { columns: vec!["id".into()], rows: (0..rows).map(|n| vec![n.to_string()]).collect(), next: next.map(str::to_owned) }
+    Page {
+        columns: vec!["id".into()],
+        rows: (0..rows).map(|n| vec![n.to_string()]).collect(),
+        next: next.map(str::to_owned),
+    }
 }
 
 fn model() -> Model {
@@ -30,7 +34,10 @@ fn pages_are_turned_and_turned_back() {
     let mut model = model();
     assert_eq!(update(&mut model, Msg::PreviousPage), []);
     let effects = update(&mut model, Msg::NextPage);
-    assert_eq!(effects, [Effect::Load { generation: 2, table: "blog".into(), cursor: Some("c2".into()) }]);
+    assert_eq!(
+        effects,
+        [Effect::Load { generation: 2, table: "blog".into(), cursor: Some("c2".into()) }]
+    );
     assert_eq!(update(&mut model, Msg::NextPage), [], "while it loads");
     update(&mut model, Msg::Loaded(2, Ok(loaded(2, None))));
     assert_eq!((model.page(), update(&mut model, Msg::NextPage)), (2, Vec::new()));
@@ -103,7 +110,8 @@ fn no_sequence_of_messages_panics() {
     // A small generator instead of chance: the same walk in every run.
     let mut state = 7_usize;
     for _ in 0..20_000 {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let msg = &all[(state >> 33) % all.len()];
         update(&mut empty, msg.clone());
         update(&mut full, msg.clone());

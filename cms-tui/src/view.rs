@@ -20,12 +20,16 @@ const WIDEST_COLUMN: usize = 28;
 pub(crate) fn draw(frame: &mut Frame<'_>, model: &Model) {
     let area = frame.area();
     if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
-        let text = format!("cms tui needs {} × {} cells; this is {} × {}.", SMALLEST.0, SMALLEST.1, area.width, area.height);
+        let text = format!(
+            "cms tui needs {} × {} cells; this is {} × {}.",
+            SMALLEST.0, SMALLEST.1, area.width, area.height
+        );
         frame.render_widget(Paragraph::new(text), area);
         return;
     }
     let [body, status] = Layout::vertical([Constraint::Min(0), Constraint::Length(1)]).areas(area);
-    let [left, right] = Layout::horizontal([Constraint::Length(22), Constraint::Min(0)]).areas(body);
+    let [left, right] =
+        Layout::horizontal([Constraint::Length(22), Constraint::Min(0)]).areas(body);
     tables(frame, model, left);
     rows(frame, model, right);
     frame.render_widget(Line::from(status_text(model)).reversed(), status);
@@ -60,7 +64,8 @@ fn tables(frame: &mut Frame<'_>, model: &Model, area: Rect) {
     let height = usize::from(block.inner(area).height);
     let from = window(model.table, height);
     let names = model.tables.iter().enumerate().skip(from).take(height);
-    let lines: Vec<_> = names.map(|(n, name)| marked(name.clone(), n == model.table, active)).collect();
+    let lines: Vec<_> =
+        names.map(|(n, name)| marked(name.clone(), n == model.table, active)).collect();
     frame.render_widget(Paragraph::new(lines).block(block), area);
 }
 
@@ -74,12 +79,21 @@ fn rows(frame: &mut Frame<'_>, model: &Model, area: Rect) {
     let seen: Vec<_> = model.rows.iter().enumerate().skip(from).take(height).collect();
     let widths: Vec<usize> = (0..model.columns.len())
         .map(|column| {
-            let cells = seen.iter().map(|(_, row)| width(&row[column])).chain([width(&model.columns[column])]);
+            let cells = seen
+                .iter()
+                .map(|(_, row)| width(&row[column]))
+                .chain([width(&model.columns[column])]);
             cells.max().unwrap_or(0).min(WIDEST_COLUMN)
         })
         .collect();
-    let line =
-        |cells: &[String]| cells.iter().zip(&widths).map(|(cell, width)| fitted(cell, *width)).collect::<Vec<_>>().join("  ");
+    let line = |cells: &[String]| {
+        cells
+            .iter()
+            .zip(&widths)
+            .map(|(cell, width)| fitted(cell, *width))
+            .collect::<Vec<_>>()
+            .join("  ")
+    };
     let mut lines = vec![Line::from(format!("  {}", line(&model.columns))).bold()];
     lines.extend(seen.iter().map(|(n, row)| marked(line(row), *n == model.row, active)));
     if model.rows.is_empty() {
@@ -99,7 +113,8 @@ fn status_text(model: &Model) -> String {
 }
 
 fn help(frame: &mut Frame<'_>, area: Rect) {
-    let lines: Vec<_> = HELP.iter().map(|(keys, what)| Line::from(format!(" {keys:10} {what}"))).collect();
+    let lines: Vec<_> =
+        HELP.iter().map(|(keys, what)| Line::from(format!(" {keys:10} {what}"))).collect();
     let popup = area.centered(Constraint::Length(40), Constraint::Length(HELP.len() as u16 + 2));
     frame.render_widget(Clear, popup);
     frame.render_widget(Paragraph::new(lines).block(Block::bordered().title(" Keys ")), popup);
@@ -141,8 +156,13 @@ mod tests {
         terminal.draw(|frame| draw(frame, model)).expect("drawn");
         let screen = terminal.backend().to_string();
         // The backend adds which cells lie behind wide characters.
-        let cells =
-            |line: &str| line.split_once("\" Hidden").map_or(line, |(cells, _)| cells).trim_matches('"').trim_end().to_owned();
+        let cells = |line: &str| {
+            line.split_once("\" Hidden")
+                .map_or(line, |(cells, _)| cells)
+                .trim_matches('"')
+                .trim_end()
+                .to_owned()
+        };
         screen.lines().map(|line| cells(line) + "\n").collect()
     }
 

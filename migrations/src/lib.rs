@@ -1,9 +1,11 @@
 //! The schema of the service as SQL text, one for both engines.
 //!
-//! Tokens are filled by `cms-core`, which also applies the steps: `{{id}}` a primary key that counts up, `{{json}}` a
-//! JSON column, `{{bytes}}` bytes, `{{false}}` the boolean, `{{strict}}` the mark of SQLite's STRICT tables.
+//! Tokens are filled by `cms-core`, which also applies the steps: `{{id}}` a primary key that
+//! counts up, `{{json}}` a JSON column, `{{bytes}}` bytes, `{{false}}` the boolean, `{{strict}}`
+//! the mark of SQLite's STRICT tables.
 //!
-//! A published step is never edited: a database that has it would refuse to start. New needs are new steps.
+//! A published step is never edited: a database that has it would refuse to start. New needs are
+//! new steps.
 //!
 //! ```
 //! assert_eq!(cms_migrations::ALL[0].version, 1);

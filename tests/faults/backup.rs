@@ -1,4 +1,5 @@
-//! 23: the database as it was before some deliveries is put back: what is sent again has the same ids.
+//! 23: the database as it was before some deliveries is put back: what is sent again has the same
+//! ids.
 
 use std::{
     collections::BTreeSet,
@@ -35,7 +36,9 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
     let before = lab.record.count();
     deliver(&lab).await;
     let again = &lab.record.arrivals()[before..];
-    let ids = |arrivals: &[Arrival]| -> BTreeSet<_> { arrivals.iter().map(|a| (a.event.clone(), a.job, a.body)).collect() };
+    let ids = |arrivals: &[Arrival]| -> BTreeSet<_> {
+        arrivals.iter().map(|a| (a.event.clone(), a.job, a.body)).collect()
+    };
     let (known, sent) = (ids(&first), ids(again));
     let unknown = sent.difference(&known).count();
     let expected = 20 * LANES;
@@ -45,9 +48,21 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
     let events: BTreeSet<_> = first.iter().map(|arrival| arrival.event.clone()).collect();
     let newest = lab.texts("select id from cms_events order by id desc limit 1").await;
     vec![
-        Finding::equal("deliveries that the backup did not know of, sent again", again.len(), expected),
-        Finding::equal("of these with another event id, delivery id or body than at first", unknown, 0),
-        Finding::equal("new events with an id that was used before", usize::from(events.contains(&newest[0])), 0),
+        Finding::equal(
+            "deliveries that the backup did not know of, sent again",
+            again.len(),
+            expected,
+        ),
+        Finding::equal(
+            "of these with another event id, delivery id or body than at first",
+            unknown,
+            0,
+        ),
+        Finding::equal(
+            "new events with an id that was used before",
+            usize::from(events.contains(&newest[0])),
+            0,
+        ),
         lab.record.integrity(),
     ]
 }
@@ -66,14 +81,20 @@ impl Lab {
                 let path = self.database.folder.path().join("backup.db");
                 let mut connection = self.database.sqlite_connection().await;
                 connection
-                    .execute(sqlx::raw_sql(sqlx::AssertSqlSafe(format!("vacuum into '{}'", path.display()))))
+                    .execute(sqlx::raw_sql(sqlx::AssertSqlSafe(format!(
+                        "vacuum into '{}'",
+                        path.display()
+                    ))))
                     .await
                     .unwrap();
                 path.to_str().unwrap().to_owned()
             }
             Some(url) => {
                 let (server, schema) = parts(url);
-                let dump = Command::new("pg_dump").args(["--schema", schema, server]).output().expect("pg_dump runs");
+                let dump = Command::new("pg_dump")
+                    .args(["--schema", schema, server])
+                    .output()
+                    .expect("pg_dump runs");
                 assert!(dump.status.success(), "{}", String::from_utf8_lossy(&dump.stderr));
                 String::from_utf8(dump.stdout).unwrap()
             }
@@ -107,6 +128,7 @@ impl Lab {
 
 /// The server's address and the schema's name, which the harness has put together.
 fn parts(url: &str) -> (&str, &str) {
-    let (server, schema) = url.split_once("options[search_path]=").expect("an address of the harness");
+    let (server, schema) =
+        url.split_once("options[search_path]=").expect("an address of the harness");
     (server.trim_end_matches(['?', '&']), schema)
 }

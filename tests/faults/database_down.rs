@@ -1,4 +1,5 @@
-//! 7: PostgreSQL throws its clients out twice a second, and is started anew; SQLite's file is locked by another process for eight seconds.
+//! 7: PostgreSQL throws its clients out twice a second, and is started anew; SQLite's file is
+//! locked by another process for eight seconds.
 
 use std::{
     process::Command,
@@ -28,7 +29,9 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
     lab.subscribe(3, &[ITEM]).await;
     let served = lab.serve(&[], &[]);
     let done = Arc::new(AtomicBool::new(false));
-    let writers: Vec<_> = (0..WRITERS).map(|writer| tokio::spawn(write(served.client(&lab.key), writer, done.clone()))).collect();
+    let writers: Vec<_> = (0..WRITERS)
+        .map(|writer| tokio::spawn(write(served.client(&lab.key), writer, done.clone())))
+        .collect();
     tokio::time::sleep(Duration::from_secs(1)).await;
     let mut findings = match run.engine {
         Engine::Sqlite => lock(&lab).await,
@@ -44,11 +47,16 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
     }
     let alive = post(&served.client(&lab.key), "w-afterwards").await.is_ok();
     let answered = lab.delivered_within(Duration::from_secs(40)).await.is_some();
-    let codes = |wanted: fn(&Refusal) -> bool| refused.iter().filter(|refusal| wanted(refusal)).count();
-    let (busy, other) = (codes(|refusal| refusal.code == "unavailable"), codes(|refusal| refusal.code != "unavailable"));
+    let codes =
+        |wanted: fn(&Refusal) -> bool| refused.iter().filter(|refusal| wanted(refusal)).count();
+    let (busy, other) = (
+        codes(|refusal| refusal.code == "unavailable"),
+        codes(|refusal| refusal.code != "unavailable"),
+    );
     if run.engine == Engine::Sqlite {
         let soonest = refused.iter().map(|refusal| refusal.after).min().unwrap_or(BUSY_TIMEOUT);
-        let shown = format!("{} refused, the first after {:.1} s", refused.len(), soonest.as_secs_f64());
+        let shown =
+            format!("{} refused, the first after {:.1} s", refused.len(), soonest.as_secs_f64());
         // A tenth for the way there and back.
         findings.push(Finding::new(
             "nobody is told busy within the 5 s that are waited",
@@ -72,7 +80,8 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
             format!("{arrived} deliveries of {} records", stored.len()),
             answered && arrived == 3 * stored.len() && jobs == arrived,
         ),
-        // What was sent and could not be written down at that moment is kept, and written down later.
+        // What was sent and could not be written down at that moment is kept, and written down
+        // later.
         Finding::equal("duplicates", duplicates, 0),
         lab.record.integrity(),
     ]);
@@ -85,7 +94,11 @@ struct Refusal {
 }
 
 /// Writes until it is done; returns the names that were acknowledged, and the refusals.
-async fn write(client: Client, writer: usize, done: Arc<AtomicBool>) -> (Vec<String>, Vec<Refusal>) {
+async fn write(
+    client: Client,
+    writer: usize,
+    done: Arc<AtomicBool>,
+) -> (Vec<String>, Vec<Refusal>) {
     let (mut written, mut refused) = (Vec::new(), Vec::new());
     for n in 0.. {
         if done.load(Ordering::SeqCst) {
@@ -94,7 +107,9 @@ async fn write(client: Client, writer: usize, done: Arc<AtomicBool>) -> (Vec<Str
         let (name, began) = (format!("w{writer}-{n}"), Instant::now());
         match post(&client, &name).await {
             Ok(()) => written.push(name),
-            Err(ClientError::Problem { code, .. }) => refused.push(Refusal { code, after: began.elapsed() }),
+            Err(ClientError::Problem { code, .. }) => {
+                refused.push(Refusal { code, after: began.elapsed() })
+            }
             Err(error) => refused.push(Refusal { code: error.to_string(), after: began.elapsed() }),
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -107,7 +122,11 @@ async fn lock(lab: &Lab) -> Vec<Finding> {
     other.execute("begin immediate").await.unwrap();
     tokio::time::sleep(LOCKED).await;
     other.execute("rollback").await.unwrap();
-    vec![Finding::new("the file is locked by another process", format!("{} s", LOCKED.as_secs()), true)]
+    vec![Finding::new(
+        "the file is locked by another process",
+        format!("{} s", LOCKED.as_secs()),
+        true,
+    )]
 }
 
 /// The server belongs to this run: .ci/postgres has started it.
@@ -122,12 +141,22 @@ async fn disturb(lab: &Lab, time: Duration) -> Vec<Finding> {
             .await;
         tokio::time::sleep(Duration::from_millis(500)).await;
     }
-    let mut findings =
-        vec![Finding::new(format!("connections ended, twice a second for {} s", time.as_secs()), ended, ended > 0)];
+    let mut findings = vec![Finding::new(
+        format!("connections ended, twice a second for {} s", time.as_secs()),
+        ended,
+        ended > 0,
+    )];
     // How to start the server anew: only who started it can say.
     if let Ok(restart) = std::env::var("CMS_TEST_DB_RESTART") {
-        let status = tokio::task::spawn_blocking(move || Command::new("sh").args(["-c", &restart]).status()).await.unwrap();
-        findings.push(Finding::new("the server is stopped at once and started anew", "restarted", status.unwrap().success()));
+        let status =
+            tokio::task::spawn_blocking(move || Command::new("sh").args(["-c", &restart]).status())
+                .await
+                .unwrap();
+        findings.push(Finding::new(
+            "the server is stopped at once and started anew",
+            "restarted",
+            status.unwrap().success(),
+        ));
     }
     findings
 }

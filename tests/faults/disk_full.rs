@@ -1,4 +1,5 @@
-//! 8: no file may grow any more (SQLite; the limit is set on the running process), or the database accepts no writes (PostgreSQL).
+//! 8: no file may grow any more (SQLite; the limit is set on the running process), or the database
+//! accepts no writes (PostgreSQL).
 
 use std::{process::Command, sync::Arc, time::Duration};
 
@@ -29,7 +30,9 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
     for n in 0..WRITES {
         match post(&client, &format!("during{n}")).await {
             Ok(()) => codes.push("201".to_owned()),
-            Err(ClientError::Problem { status, code, .. }) => codes.push(format!("{} {code}", status.as_u16())),
+            Err(ClientError::Problem { status, code, .. }) => {
+                codes.push(format!("{} {code}", status.as_u16()))
+            }
             Err(error) => codes.push(error.to_string()),
         }
     }
@@ -54,7 +57,11 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
     let (arrived, duplicates) = lab.record.jobs_and_duplicates();
     codes.sort();
     codes.dedup();
-    let what = if run.engine == Engine::Sqlite { "no file may grow" } else { "every transaction is read-only" };
+    let what = if run.engine == Engine::Sqlite {
+        "no file may grow"
+    } else {
+        "every transaction is read-only"
+    };
     vec![
         Finding::new(
             format!("{what}: {WRITES} writes are refused with 503"),
@@ -66,7 +73,11 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
             format!("{stored} records, {half} events"),
             stored == i64::try_from(acknowledged).unwrap() && half == 0,
         ),
-        Finding::new("the same process writes again once it can", if resumed { "yes" } else { "no" }, resumed),
+        Finding::new(
+            "the same process writes again once it can",
+            if resumed { "yes" } else { "no" },
+            resumed,
+        ),
         Finding::new(
             "all deliveries of what was stored arrive",
             format!("{arrived} deliveries of {records} records"),
@@ -77,11 +88,15 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
     ]
 }
 
-/// A limit on files must end writes, not the process: the signal that comes with it is ignored, as it is on a disk that is full.
+/// A limit on files must end writes, not the process: the signal that comes with it is ignored, as
+/// it is on a disk that is full.
 fn serve(lab: &Lab) -> Served {
     let plain = process::command(&lab.database, &["serve", "--listen", "127.0.0.1:0"]);
     let mut command = Command::new("sh");
-    command.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""]).arg(plain.get_program()).args(plain.get_args());
+    command
+        .args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""])
+        .arg(plain.get_program())
+        .args(plain.get_args());
     for (name, value) in plain.get_envs() {
         match value {
             Some(value) => command.env(name, value),
@@ -106,8 +121,9 @@ async fn open(lab: &Lab, served: &Served, engine: Engine) {
 }
 
 fn limit_files(served: &Served, bytes: &str) {
-    let set =
-        Command::new("prlimit").args(["--pid", &served.child.id().to_string(), &format!("--fsize={bytes}:unlimited")]).status();
+    let set = Command::new("prlimit")
+        .args(["--pid", &served.child.id().to_string(), &format!("--fsize={bytes}:unlimited")])
+        .status();
     assert!(set.expect("prlimit of util-linux runs").success());
 }
 

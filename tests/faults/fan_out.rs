@@ -1,4 +1,5 @@
-//! 11: one event that ten thousand listen to; then the same while the server and its worker are killed.
+//! 11: one event that ten thousand listen to; then the same while the server and its worker are
+//! killed.
 
 use std::{
     sync::Arc,
@@ -24,7 +25,9 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
     let mut served = lab.serve(&[], &[]);
     let client = served.client(&lab.key);
     // The first call pays for the connection: it is refused and raises nothing.
-    let _ = client.send(cms_http::client::Ask::get("/api/backend/item").query("table", "settings")).await;
+    let _ = client
+        .send(cms_http::client::Ask::get("/api/backend/item").query("table", "settings"))
+        .await;
     let (mut waits, mut took) = (Vec::new(), None);
     for n in 0..EVENTS {
         let began = Instant::now();
@@ -34,10 +37,14 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
     }
     waits.sort_unstable();
     let caller = waits[EVENTS / 2];
-    let shown: Vec<_> = waits.iter().map(|wait| format!("{:.0}", wait.as_secs_f64() * 1000.0)).collect();
+    let shown: Vec<_> =
+        waits.iter().map(|wait| format!("{:.0}", wait.as_secs_f64() * 1000.0)).collect();
     let mut findings = vec![
         Finding::new(
-            format!("the caller waits ≤ {} ms while {subscriptions} jobs are queued (median of {EVENTS})", CALLER.as_millis()),
+            format!(
+                "the caller waits ≤ {} ms while {subscriptions} jobs are queued (median of {EVENTS})",
+                CALLER.as_millis()
+            ),
             format!("{} ms", shown.join(", ")),
             caller <= CALLER,
         ),
@@ -52,7 +59,8 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
     tokio::time::sleep(caller / 2).await;
     served.kill();
     let acknowledged = writing.await.unwrap().is_ok();
-    let queued = lab.jobs("'pending', 'retry', 'sending', 'delivered'").await - EVENTS * subscriptions;
+    let queued =
+        lab.jobs("'pending', 'retry', 'sending', 'delivered'").await - EVENTS * subscriptions;
     findings.push(Finding::new(
         "killed during the write: all jobs or none",
         format!("{queued} queued, {}", if acknowledged { "acknowledged" } else { "cut off" }),

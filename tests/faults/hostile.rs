@@ -57,9 +57,14 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
     drop(served);
     let mut findings = Vec::new();
     for ((what, expected), id) in RECEIVERS.iter().zip(ids) {
-        let mut outcomes = lab.texts(&format!("select distinct outcome {log} and subscription_id = {id}")).await;
+        let mut outcomes =
+            lab.texts(&format!("select distinct outcome {log} and subscription_id = {id}")).await;
         outcomes.sort();
-        let longest = lab.count(&format!("select coalesce(max(duration_ms), 999999) {log} and subscription_id = {id}")).await;
+        let longest = lab
+            .count(&format!(
+                "select coalesce(max(duration_ms), 999999) {log} and subscription_id = {id}"
+            ))
+            .await;
         findings.push(Finding::new(
             format!("one that {what}: `{expected}` in ≤ 10.5 s"),
             format!("{} after {:.2} s at most", outcomes.join(", "), longest as f64 / 1000.0),
@@ -77,9 +82,18 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
 fn answers() -> Vec<Answer> {
     let megabyte = "x".repeat(1 << 20);
     // Sent again and again, until nobody reads it any more.
-    let endless = |head: &str| Answer::Drip(format!("HTTP/1.1 200 OK\r\n{head}\r\n{megabyte}").leak().as_bytes(), Duration::ZERO);
+    let endless = |head: &str| {
+        Answer::Drip(
+            format!("HTTP/1.1 200 OK\r\n{head}\r\n{megabyte}").leak().as_bytes(),
+            Duration::ZERO,
+        )
+    };
     let headers: String = (0..10_000).map(|n| format!("x-header-{n}: {n}\r\n")).collect();
-    let packed = Command::new("sh").args(["-c", "head -c 100000000 /dev/zero | gzip -9"]).output().expect("gzip runs").stdout;
+    let packed = Command::new("sh")
+        .args(["-c", "head -c 100000000 /dev/zero | gzip -9"])
+        .output()
+        .expect("gzip runs")
+        .stdout;
     let bomb = [b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\n\r\n".as_slice(), &packed].concat();
     vec![
         Answer::Silence,

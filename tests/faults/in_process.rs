@@ -1,4 +1,5 @@
-//! The faults that are played in one process with a clock that is moved: their tests are run, their outcomes read.
+//! The faults that are played in one process with a clock that is moved: their tests are run, their
+//! outcomes read.
 
 use std::{
     collections::HashMap,
@@ -46,7 +47,10 @@ const TESTS: &[(u8, &str, &[&str])] = &[
     (
         14,
         "names whose answers change or mix (in process)",
-        &["send::tests::a_name_that_turns_inward_is_not_dialled_again", "send::tests::a_mixed_answer_is_refused_as_a_whole"],
+        &[
+            "send::tests::a_name_that_turns_inward_is_not_dialled_again",
+            "send::tests::a_mixed_answer_is_refused_as_a_whole",
+        ],
     ),
     (15, "redirects inward (in process)", &["webhooks::a_redirect_is_not_followed"]),
     (16, "the schedule, to the second (in process)", &["webhooks::the_schedule_is_exact"]),
@@ -58,7 +62,11 @@ const TESTS: &[(u8, &str, &[&str])] = &[
             "webhook_faults::the_breaker_opens_once_with_four_workers",
         ],
     ),
-    (18, "fifty jobs, a receiver that is down for three seconds (in process)", &["webhook_faults::a_short_outage_is_survived"]),
+    (
+        18,
+        "fifty jobs, a receiver that is down for three seconds (in process)",
+        &["webhook_faults::a_short_outage_is_survived"],
+    ),
     (
         20,
         "a subscription is deleted, paused, edited while it is sent to (in process)",
@@ -68,7 +76,8 @@ const TESTS: &[(u8, &str, &[&str])] = &[
 
 /// Runs the tests of the faults that were chosen; none chosen: all.
 pub fn run(chosen: &[u8]) -> Vec<Outcome> {
-    let wanted: Vec<_> = TESTS.iter().filter(|(number, ..)| chosen.is_empty() || chosen.contains(number)).collect();
+    let wanted: Vec<_> =
+        TESTS.iter().filter(|(number, ..)| chosen.is_empty() || chosen.contains(number)).collect();
     let mut engines = vec![(Engine::Sqlite, None)];
     engines.extend(database::server().map(|server| (Engine::Postgres, Some(server))));
     let mut outcomes = Vec::new();
@@ -84,16 +93,25 @@ pub fn run(chosen: &[u8]) -> Vec<Outcome> {
 }
 
 fn finding(test: &str, verdicts: &HashMap<String, String>) -> Finding {
-    let verdict = verdicts.iter().find_map(|(name, verdict)| name.ends_with(test).then_some(verdict.as_str()));
+    let verdict = verdicts
+        .iter()
+        .find_map(|(name, verdict)| name.ends_with(test).then_some(verdict.as_str()));
     Finding::new(format!("test `{test}`"), verdict.unwrap_or("was not run"), verdict == Some("ok"))
 }
 
 /// Names of tests and what cargo says of them.
 fn verdicts(server: Option<&str>) -> HashMap<String, String> {
     let mut verdicts = HashMap::new();
-    for target in [["-p", "cms-tests", "--test", "it", "webhook"].as_slice(), &["-p", "cms-core", "--lib", "webhooks"]] {
+    for target in [
+        ["-p", "cms-tests", "--test", "it", "webhook"].as_slice(),
+        &["-p", "cms-core", "--lib", "webhooks"],
+    ] {
         let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        cargo.arg("test").args(target).env("CMS_TEST_DB", server.unwrap_or_default()).stderr(Stdio::inherit());
+        cargo
+            .arg("test")
+            .args(target)
+            .env("CMS_TEST_DB", server.unwrap_or_default())
+            .stderr(Stdio::inherit());
         let output = cargo.output().expect("cargo runs");
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         verdicts.extend(text.lines().filter_map(|line| {

@@ -1,4 +1,5 @@
-//! 2: the server is killed while many write: a record, its event and its job are there together or not at all.
+//! 2: the server is killed while many write: a record, its event and its job are there together or
+//! not at all.
 
 use std::{
     collections::BTreeSet,
@@ -44,10 +45,13 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
         }
     }
     let acknowledged = acknowledged.lock().unwrap().clone();
-    let records: BTreeSet<_> = lab.texts("select name from cms_settings where name like 'k%'").await.into_iter().collect();
+    let records: BTreeSet<_> =
+        lab.texts("select name from cms_settings where name like 'k%'").await.into_iter().collect();
     let events = lab.count(&format!("select count(*) from cms_events where name = '{ITEM}'")).await;
     let jobs = lab.count("select count(*) from cms_webhook_queue").await;
-    let told = lab.texts("select e.body from cms_webhook_queue q join cms_events e on e.id = q.event_id").await;
+    let told = lab
+        .texts("select e.body from cms_webhook_queue q join cms_events e on e.id = q.event_id")
+        .await;
     let told: BTreeSet<_> = told.iter().map(|body| name(body)).collect();
     let missing = acknowledged.difference(&records).count();
     let count = i64::try_from(records.len()).unwrap();

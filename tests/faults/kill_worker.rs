@@ -48,12 +48,21 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
     let limit = LEASE + Duration::from_secs(10);
     let took = lab.delivered_within(limit).await;
     drop(served);
-    let jobs = lab.jobs("'delivered', 'pending', 'retry', 'sending', 'held', 'failed', 'cancelled'").await;
+    let jobs =
+        lab.jobs("'delivered', 'pending', 'retry', 'sending', 'held', 'failed', 'cancelled'").await;
     let delivered = lab.jobs("'delivered'").await;
     let (arrived, duplicates) = lab.record.jobs_and_duplicates();
     vec![
-        Finding::new(format!("{kills} kills with attempts under way"), format!("{hits}, among {tries} kills"), hits == kills),
-        Finding::new("0 lost", format!("{arrived} of {jobs} arrived, {delivered} noted"), arrived == jobs && delivered == jobs),
+        Finding::new(
+            format!("{kills} kills with attempts under way"),
+            format!("{hits}, among {tries} kills"),
+            hits == kills,
+        ),
+        Finding::new(
+            "0 lost",
+            format!("{arrived} of {jobs} arrived, {delivered} noted"),
+            arrived == jobs && delivered == jobs,
+        ),
         Finding::at_most("duplicates, attempts under way at the kills", duplicates, under_way),
         Finding::new(
             "all delivered ≤ lease + 10 s after the last start",

@@ -1,4 +1,5 @@
-//! A site for one experiment: its database, the receiver, and the library opened on it to prepare and to count.
+//! A site for one experiment: its database, the receiver, and the library opened on it to prepare
+//! and to count.
 
 use std::{
     fmt,
@@ -25,7 +26,8 @@ pub const SEED: u64 = 0xfa17;
 /// A claimed row belongs to its worker for so long.
 pub const LEASE: Duration = Duration::from_secs(30);
 /// What lets the processes deliver to loopback.
-pub const OPEN: [(&str, &str); 2] = [("CMS_WEBHOOKS__ALLOW_HTTP", "true"), ("CMS_WEBHOOKS__ALLOW_CIDRS", "127.0.0.1/32")];
+pub const OPEN: [(&str, &str); 2] =
+    [("CMS_WEBHOOKS__ALLOW_HTTP", "true"), ("CMS_WEBHOOKS__ALLOW_CIDRS", "127.0.0.1/32")];
 /// An event that nothing here raises by itself.
 pub const EVENT: &str = "form.submitted";
 /// An event that is raised by [`Lab::post`].
@@ -89,14 +91,21 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// A new site; `answer` says what the receiver does with the nth delivery, after it was recorded.
-    pub async fn new(run: &Run, answer: impl Fn(usize, &Delivery) -> Answer + Send + Sync + 'static) -> Self {
+    /// A new site; `answer` says what the receiver does with the nth delivery, after it was
+    /// recorded.
+    pub async fn new(
+        run: &Run,
+        answer: impl Fn(usize, &Delivery) -> Answer + Send + Sync + 'static,
+    ) -> Self {
         let database = match run.engine {
             Engine::Sqlite => TestDatabase::sqlite().await,
             Engine::Postgres => TestDatabase::new().await,
         };
         process::run(&database, &["init"]);
-        let made = process::run(&database, &["--json", "keys", "create", "--name", "faults", "--right", "*"]);
+        let made = process::run(
+            &database,
+            &["--json", "keys", "create", "--name", "faults", "--right", "*"],
+        );
         let made: Json = serde_json::from_str(&made).unwrap();
         let record = Record::default();
         let kept = record.clone();
@@ -124,8 +133,7 @@ impl Lab {
                 *lanes += 1;
                 *lanes
             };
-            let new =
-                json!({"name": format!("lane {lane}"), "url": url, "events": events, "custom_headers": {LANE: lane.to_string()}});
+            let new = json!({"name": format!("lane {lane}"), "url": url, "events": events, "custom_headers": {LANE: lane.to_string()}});
             let new: NewSubscription = serde_json::from_value(new).unwrap();
             let (made, secret) = self.cms.webhooks().create(&mut change, new).await.unwrap();
             self.record.expect(lane, secret.expose());
@@ -139,7 +147,10 @@ impl Lab {
     pub async fn emit(&self, event: &str, count: usize) {
         let mut change = self.cms.change(Actor::System).await.unwrap();
         for n in 0..count {
-            change.emit(event, json!({"n": n, "text": "something of the usual length of a record"})).await.unwrap();
+            change
+                .emit(event, json!({"n": n, "text": "something of the usual length of a record"}))
+                .await
+                .unwrap();
         }
         change.commit().await.unwrap();
     }
@@ -148,7 +159,10 @@ impl Lab {
     pub fn serve(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Served {
         let variables: Vec<_> = OPEN.iter().chain(variables).copied().collect();
         Served::start_command(
-            process::command(&self.database, &[&["serve", "--listen", "127.0.0.1:0"], arguments].concat()),
+            process::command(
+                &self.database,
+                &[&["serve", "--listen", "127.0.0.1:0"], arguments].concat(),
+            ),
             "error",
             &variables,
         )
@@ -162,14 +176,22 @@ impl Lab {
     pub async fn texts(&self, sql: &str) -> Vec<String> {
         let sql = sqlx::AssertSqlSafe(sql.to_owned());
         match &self.database.url {
-            Some(url) => sqlx::query_scalar(sql).fetch_all(&mut sqlx::PgConnection::connect(url).await.unwrap()).await.unwrap(),
-            None => sqlx::query_scalar(sql).fetch_all(&mut self.database.sqlite_connection().await).await.unwrap(),
+            Some(url) => sqlx::query_scalar(sql)
+                .fetch_all(&mut sqlx::PgConnection::connect(url).await.unwrap())
+                .await
+                .unwrap(),
+            None => sqlx::query_scalar(sql)
+                .fetch_all(&mut self.database.sqlite_connection().await)
+                .await
+                .unwrap(),
         }
     }
 
     /// Jobs in one of these states, as `'pending', 'retry'`.
     pub async fn jobs(&self, states: &str) -> usize {
-        let count = self.count(&format!("select count(*) from cms_webhook_queue where status in ({states})")).await;
+        let count = self
+            .count(&format!("select count(*) from cms_webhook_queue where status in ({states})"))
+            .await;
         usize::try_from(count).unwrap()
     }
 
@@ -198,5 +220,8 @@ pub fn settings(database: &TestDatabase) -> Settings {
 /// Writes a record that nobody else writes, which raises [`ITEM`].
 pub async fn post(client: &Client, name: &str) -> Result<(), cms_http::client::ClientError> {
     let body = json!({"name": name, "value": name});
-    client.send(Ask::post("/api/backend/item").query("table", "settings").json(&body)).await.map(drop)
+    client
+        .send(Ask::post("/api/backend/item").query("table", "settings").json(&body))
+        .await
+        .map(drop)
 }

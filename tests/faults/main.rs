@@ -1,8 +1,11 @@
-//! The fault report of webhooks: real processes of `cms`, killed, stopped, starved and lied to, on SQLite and PostgreSQL.
+//! The fault report of webhooks: real processes of `cms`, killed, stopped, starved and lied to, on
+//! SQLite and PostgreSQL.
 //!
-//! `cargo build --release -p cms-cli && .ci/postgres cargo bench -p cms-tests --bench faults`. Numbers as arguments choose faults, `quick`
-//! makes fewer kills and deliveries. A run of everything on both engines writes docs/faults.md. What must hold is read from what the receiver
-//! recorded and from the database, never from logs of workers. Loopback only; every wait has an end; only processes started here are ended.
+//! `cargo build --release -p cms-cli && .ci/postgres cargo bench -p cms-tests --bench faults`.
+//! Numbers as arguments choose faults, `quick` makes fewer kills and deliveries. A run of
+//! everything on both engines writes docs/faults.md. What must hold is read from what the receiver
+//! recorded and from the database, never from logs of workers. Loopback only; every wait has an
+//! end; only processes started here are ended.
 
 mod backup;
 mod database_down;
@@ -24,7 +27,11 @@ mod terminate;
 mod workers;
 
 #[path = "../support/mod.rs"]
-#[expect(dead_code, unused_imports, reason = "shared with the integration tests, which use all of it")]
+#[expect(
+    dead_code,
+    unused_imports,
+    reason = "shared with the integration tests, which use all of it"
+)]
 mod support;
 #[path = "../webhook_model/mod.rs"]
 mod webhook_model;
@@ -45,11 +52,21 @@ type Experiment = fn(Arc<Run>) -> BoxFuture<'static, Vec<Finding>>;
 
 /// Number in the fault table, what is done, whether nothing else may run meanwhile.
 const FAULTS: &[(u8, &str, bool, Experiment)] = &[
-    (1, "workers are killed (kill -9) at random moments", false, |run| kill_worker::run(run).boxed()),
-    (2, "the server is killed (kill -9) around commits", false, |run| kill_server::run(run).boxed()),
-    (4, "four workers at once, and more that start meanwhile", true, |run| workers::run(run).boxed()),
-    (5, "a worker stands still for twice its lease (SIGSTOP, SIGCONT)", false, |run| stopped_worker::run(run).boxed()),
-    (7, "the database goes away, or is locked by somebody else", false, |run| database_down::run(run).boxed()),
+    (1, "workers are killed (kill -9) at random moments", false, |run| {
+        kill_worker::run(run).boxed()
+    }),
+    (2, "the server is killed (kill -9) around commits", false, |run| {
+        kill_server::run(run).boxed()
+    }),
+    (4, "four workers at once, and more that start meanwhile", true, |run| {
+        workers::run(run).boxed()
+    }),
+    (5, "a worker stands still for twice its lease (SIGSTOP, SIGCONT)", false, |run| {
+        stopped_worker::run(run).boxed()
+    }),
+    (7, "the database goes away, or is locked by somebody else", false, |run| {
+        database_down::run(run).boxed()
+    }),
     (8, "the disk is full, or the database read-only", false, |run| disk_full::run(run).boxed()),
     (9, "receivers that waste time and memory", false, |run| hostile::run(run).boxed()),
     (10, "a dead and a slow receiver among a hundred", true, |run| neighbours::run(run).boxed()),
@@ -57,7 +74,9 @@ const FAULTS: &[(u8, &str, bool, Experiment)] = &[
     (19, "the secret is replaced while deliveries go out", false, |run| rotation::run(run).boxed()),
     (21, "SIGTERM under load", false, |run| terminate::run(run).boxed()),
     (23, "a backup from before is restored", false, |run| backup::run(run).boxed()),
-    (27, "random steps beside a model of the queue, with a clock that is moved", false, |run| model::run(run).boxed()),
+    (27, "random steps beside a model of the queue, with a clock that is moved", false, |run| {
+        model::run(run).boxed()
+    }),
 ];
 
 fn main() -> std::process::ExitCode {
@@ -68,7 +87,11 @@ fn main() -> std::process::ExitCode {
     }
     let chosen: Vec<u8> = arguments.iter().filter_map(|argument| argument.parse().ok()).collect();
     let quick = arguments.iter().any(|argument| argument == "quick");
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(8).enable_all().build().expect("a runtime");
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(8)
+        .enable_all()
+        .build()
+        .expect("a runtime");
     let outcomes = runtime.block_on(experiments(&chosen, quick));
     let mut outcomes: Vec<Outcome> = outcomes.into_iter().chain(in_process::run(&chosen)).collect();
     outcomes.sort_by_key(|outcome| (outcome.number, outcome.engine));
@@ -78,7 +101,11 @@ fn main() -> std::process::ExitCode {
     } else {
         eprintln!("docs/faults.md stays: it is written by a full run on both engines");
     }
-    if outcomes.iter().all(Outcome::passed) { std::process::ExitCode::SUCCESS } else { std::process::ExitCode::FAILURE }
+    if outcomes.iter().all(Outcome::passed) {
+        std::process::ExitCode::SUCCESS
+    } else {
+        std::process::ExitCode::FAILURE
+    }
 }
 
 async fn experiments(chosen: &[u8], quick: bool) -> Vec<Outcome> {
@@ -88,8 +115,12 @@ async fn experiments(chosen: &[u8], quick: bool) -> Vec<Outcome> {
         None => eprintln!("CMS_TEST_DB is not set: SQLite only"),
     }
     let mut outcomes = Vec::new();
-    for (number, name, alone, experiment) in FAULTS.iter().filter(|fault| chosen.is_empty() || chosen.contains(&fault.0)) {
-        let both = engines.iter().map(|engine| one(*number, name, *experiment, Run { engine: *engine, quick, number: *number }));
+    for (number, name, alone, experiment) in
+        FAULTS.iter().filter(|fault| chosen.is_empty() || chosen.contains(&fault.0))
+    {
+        let both = engines.iter().map(|engine| {
+            one(*number, name, *experiment, Run { engine: *engine, quick, number: *number })
+        });
         if *alone {
             for run in both {
                 outcomes.push(run.await);
@@ -105,10 +136,15 @@ async fn experiments(chosen: &[u8], quick: bool) -> Vec<Outcome> {
 async fn one(number: u8, name: &'static str, experiment: Experiment, run: Run) -> Outcome {
     let (began, engine) = (Instant::now(), run.engine);
     eprintln!("{number:>2} {engine}: {name} ...");
-    let findings = match tokio::time::timeout(LIMIT, tokio::spawn(experiment(Arc::new(run)))).await {
+    let findings = match tokio::time::timeout(LIMIT, tokio::spawn(experiment(Arc::new(run)))).await
+    {
         Ok(Ok(findings)) => findings,
         Ok(Err(failed)) => vec![Finding::new("runs to its end", failed, false)],
-        Err(_) => vec![Finding::new("runs to its end", format!("not within {} s", LIMIT.as_secs()), false)],
+        Err(_) => vec![Finding::new(
+            "runs to its end",
+            format!("not within {} s", LIMIT.as_secs()),
+            false,
+        )],
     };
     let outcome = Outcome { number, name, engine, findings };
     eprintln!("{number:>2} {engine}: {:.0} s", began.elapsed().as_secs_f64());

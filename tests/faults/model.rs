@@ -18,5 +18,9 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
     });
     let divergence = walked.await.unwrap().err();
     let criterion = "after every step rows and counters are those of the model";
-    vec![Finding::new(criterion, divergence.as_ref().map_or(format!("{steps} steps"), Clone::clone), divergence.is_none())]
+    vec![Finding::new(
+        criterion,
+        divergence.as_ref().map_or(format!("{steps} steps"), Clone::clone),
+        divergence.is_none(),
+    )]
 }

@@ -1,4 +1,5 @@
-//! 10: a hundred receivers, of which one is dead and one slow, with ten thousand jobs for the dead one.
+//! 10: a hundred receivers, of which one is dead and one slow, with ten thousand jobs for the dead
+//! one.
 
 use std::{
     collections::BTreeSet,
@@ -32,10 +33,19 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
             format!("{} and {}", without.arrived, with.arrived),
             without.arrived == without.expected && with.arrived == with.expected,
         ),
-        Finding::new(format!("jobs that wait for the dead one meanwhile > {backlog}"), with.waiting, with.waiting > backlog),
         Finding::new(
-            format!("delay of the others, p99 ≤ 1 s and ≤ twice the run without faults (≤ {limit} ms)"),
-            format!("{} ms, without faults {} ms (p50 {} and {})", with.p99, without.p99, with.p50, without.p50),
+            format!("jobs that wait for the dead one meanwhile > {backlog}"),
+            with.waiting,
+            with.waiting > backlog,
+        ),
+        Finding::new(
+            format!(
+                "delay of the others, p99 ≤ 1 s and ≤ twice the run without faults (≤ {limit} ms)"
+            ),
+            format!(
+                "{} ms, without faults {} ms (p50 {} and {})",
+                with.p99, without.p99, with.p50, without.p50
+            ),
             with.p99 <= limit && with.p99 <= 1000,
         ),
     ]
@@ -84,8 +94,17 @@ async fn measured(run: &Run, faults: bool) -> Measured {
     }
     let waiting = lab.count(&format!("select count(*) from cms_webhook_queue q where q.status in ('pending', 'retry', 'held') and q.subscription_id = {DEAD}")).await;
     drop(served);
-    let mut delays: Vec<_> = healthy().filter(|arrival| !warm.contains(&arrival.job)).map(|arrival| arrival.delay_ms).collect();
+    let mut delays: Vec<_> = healthy()
+        .filter(|arrival| !warm.contains(&arrival.job))
+        .map(|arrival| arrival.delay_ms)
+        .collect();
     delays.sort_unstable();
     let at = |share: usize| delays.get(delays.len() * share / 100).copied().unwrap_or(i64::MAX / 2);
-    Measured { expected, arrived: healthy().count(), waiting: usize::try_from(waiting).unwrap(), p50: at(50), p99: at(99) }
+    Measured {
+        expected,
+        arrived: healthy().count(),
+        waiting: usize::try_from(waiting).unwrap(),
+        p50: at(50),
+        p99: at(99),
+    }
 }

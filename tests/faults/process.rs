@@ -12,8 +12,13 @@ pub struct Worker(Child);
 
 impl Worker {
     pub fn start(lab: &Lab, time_limit: u32, variables: &[(&str, &str)]) -> Self {
-        let mut command = command(&lab.database, &["process-webhooks", &format!("--time-limit={time_limit}")]);
-        command.envs(OPEN).envs(variables.iter().copied()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut command =
+            command(&lab.database, &["process-webhooks", &format!("--time-limit={time_limit}")]);
+        command
+            .envs(OPEN)
+            .envs(variables.iter().copied())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
         Self(command.spawn().expect("started"))
     }
 

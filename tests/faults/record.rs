@@ -51,10 +51,14 @@ impl Record {
         let header = |name: &str| delivery.headers.get(name).map_or("", String::as_str);
         let at = lab::now();
         let lane = header(LANE).parse().unwrap_or(usize::MAX);
-        let received =
-            Received { id: header("webhook-id"), timestamp: header("webhook-timestamp"), signature: header("webhook-signature") };
+        let received = Received {
+            id: header("webhook-id"),
+            timestamp: header("webhook-timestamp"),
+            signature: header("webhook-signature"),
+        };
         let secret = self.secrets.lock().unwrap().get(&lane).cloned().unwrap_or_default();
-        let created_at = delivery.json()["created_at"].as_str().and_then(cms_core::parse_rfc3339).unwrap_or(at);
+        let created_at =
+            delivery.json()["created_at"].as_str().and_then(cms_core::parse_rfc3339).unwrap_or(at);
         let arrival = Arrival {
             job: header("x-delivery-id").parse().unwrap_or(-1),
             event: header("webhook-id").to_owned(),
@@ -95,8 +99,15 @@ impl Record {
         let arrivals = self.arrivals();
         let forged = arrivals.iter().filter(|arrival| !arrival.genuine).count();
         let jobs: BTreeSet<_> = arrivals.iter().map(|arrival| arrival.job).collect();
-        let forms: BTreeSet<_> = arrivals.iter().map(|arrival| (arrival.job, arrival.event.clone(), arrival.body)).collect();
-        let measured = format!("{} arrivals, {forged} badly signed, {} changed", arrivals.len(), forms.len() - jobs.len());
+        let forms: BTreeSet<_> = arrivals
+            .iter()
+            .map(|arrival| (arrival.job, arrival.event.clone(), arrival.body))
+            .collect();
+        let measured = format!(
+            "{} arrivals, {forged} badly signed, {} changed",
+            arrivals.len(),
+            forms.len() - jobs.len()
+        );
         Finding::new(
             "every attempt is signed; id and body are the same in each",
             measured,

@@ -20,11 +20,19 @@ impl Finding {
     }
 
     /// The measured number must not be above the limit.
-    pub fn at_most<T: Display + PartialOrd>(criterion: impl Display, measured: T, limit: T) -> Self {
+    pub fn at_most<T: Display + PartialOrd>(
+        criterion: impl Display,
+        measured: T,
+        limit: T,
+    ) -> Self {
         Self::new(format!("{criterion} ≤ {limit}"), &measured, measured <= limit)
     }
 
-    pub fn equal<T: Display + PartialEq>(criterion: impl Display, measured: T, expected: T) -> Self {
+    pub fn equal<T: Display + PartialEq>(
+        criterion: impl Display,
+        measured: T,
+        expected: T,
+    ) -> Self {
         Self::new(format!("{criterion} = {expected}"), &measured, measured == expected)
     }
 }
@@ -73,7 +81,11 @@ pub fn write(outcomes: &[Outcome]) {
 }
 
 fn document(outcomes: &[Outcome]) -> String {
-    let failed = outcomes.iter().flat_map(|outcome| &outcome.findings).filter(|finding| !finding.pass).count();
+    let failed = outcomes
+        .iter()
+        .flat_map(|outcome| &outcome.findings)
+        .filter(|finding| !finding.pass)
+        .count();
     let total: usize = outcomes.iter().map(|outcome| outcome.findings.len()).sum();
     let mut text = format!(
         "# Fault report of webhooks\n\n\
@@ -89,11 +101,21 @@ fn document(outcomes: &[Outcome]) -> String {
     for outcome in outcomes {
         if outcome.number != number {
             number = outcome.number;
-            let _ = write!(text, "\n## {number}: {}\n\n| engine | must hold | measured | |\n|---|---|---|---|\n", outcome.name);
+            let _ = write!(
+                text,
+                "\n## {number}: {}\n\n| engine | must hold | measured | |\n|---|---|---|---|\n",
+                outcome.name
+            );
         }
         for finding in &outcome.findings {
             let measured = finding.measured.replace('|', "\\|");
-            let _ = writeln!(text, "| {} | {} | {measured} | {} |", outcome.engine, finding.criterion, verdict(finding));
+            let _ = writeln!(
+                text,
+                "| {} | {} | {measured} | {} |",
+                outcome.engine,
+                finding.criterion,
+                verdict(finding)
+            );
         }
     }
     text

@@ -25,14 +25,21 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
     let at_once = rotated(&run, 0).await;
     let with_grace = rotated(&run, 60).await;
     vec![
-        Finding::equal("deliveries signed with no secret of the subscription", at_once.unsigned + with_grace.unsigned, 0),
+        Finding::equal(
+            "deliveries signed with no secret of the subscription",
+            at_once.unsigned + with_grace.unsigned,
+            0,
+        ),
         Finding::new(
             format!("secrets that signed, of {}: more than half", ROTATIONS + 1),
             at_once.used.len(),
             at_once.used.len() > ROTATIONS / 2,
         ),
         Finding::new(
-            format!("{ROTATIONS} rotations during {} deliveries: an old secret signs no later than {SLACK_MS} ms", at_once.count),
+            format!(
+                "{ROTATIONS} rotations during {} deliveries: an old secret signs no later than {SLACK_MS} ms",
+                at_once.count
+            ),
             format!("{} ms at most", at_once.late_ms),
             at_once.late_ms <= SLACK_MS,
         ),
@@ -68,7 +75,8 @@ async fn rotated(run: &Run, grace_s: i64) -> Rotated {
         lab.emit(EVENT, batch).await;
         // In the midst of them.
         let began = Instant::now();
-        while lab.record.count() < n * batch + batch / 2 && began.elapsed() < Duration::from_secs(2) {
+        while lab.record.count() < n * batch + batch / 2 && began.elapsed() < Duration::from_secs(2)
+        {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         let mut change = lab.cms.change(Actor::Operator).await.unwrap();
@@ -83,7 +91,8 @@ async fn rotated(run: &Run, grace_s: i64) -> Rotated {
     }
     let mut seen = Rotated { count: jobs, ..Rotated::default() };
     for (arrival, delivery) in lab.record.arrivals().iter().zip(lab.receiver.deliveries()) {
-        let signed: Vec<_> = (0..secrets.len()).filter(|n| fits(&secrets[*n].0, &delivery)).collect();
+        let signed: Vec<_> =
+            (0..secrets.len()).filter(|n| fits(&secrets[*n].0, &delivery)).collect();
         let Some(newest) = signed.last() else {
             seen.unsigned += 1;
             continue;
@@ -98,7 +107,10 @@ async fn rotated(run: &Run, grace_s: i64) -> Rotated {
 
 fn fits(secret: &str, delivery: &Delivery) -> bool {
     let header = |name: &str| delivery.headers[name].as_str();
-    let received =
-        Received { id: header("webhook-id"), timestamp: header("webhook-timestamp"), signature: header("webhook-signature") };
+    let received = Received {
+        id: header("webhook-id"),
+        timestamp: header("webhook-timestamp"),
+        signature: header("webhook-signature"),
+    };
     verify(secret, &received, &delivery.body, header("webhook-timestamp").parse().unwrap()).is_ok()
 }

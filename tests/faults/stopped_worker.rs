@@ -1,4 +1,5 @@
-//! 5: a worker stands still while another takes over what it had, and then goes on as if nothing had happened.
+//! 5: a worker stands still while another takes over what it had, and then goes on as if nothing
+//! had happened.
 
 use std::{
     sync::Arc,
@@ -42,22 +43,35 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
     stopped.signal("CONT");
     let lost = "select count(*) from cms_webhook_deliveries where outcome = 'lease_lost'";
     let began = Instant::now();
-    while lab.count(lost).await < i64::try_from(rows).unwrap() && began.elapsed() < Duration::from_secs(20) {
+    while lab.count(lost).await < i64::try_from(rows).unwrap()
+        && began.elapsed() < Duration::from_secs(20)
+    {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     let after = state(&lab).await;
     drop(stopped);
     let arrivals = lab.record.per_job();
-    let delivered = lab.texts("select cast(id as text) from cms_webhook_queue where status = 'delivered'").await;
+    let delivered = lab
+        .texts("select cast(id as text) from cms_webhook_queue where status = 'delivered'")
+        .await;
     let most = delivered.iter().map(|id| arrivals[&id.parse().unwrap()]).max().unwrap_or(0);
-    let changed: Vec<_> = before.iter().zip(&after).filter(|(before, after)| before != after).collect();
+    let changed: Vec<_> =
+        before.iter().zip(&after).filter(|(before, after)| before != after).collect();
     if let Some((before, after)) = changed.first() {
         eprintln!("   changed, for instance: {before} -> {after}");
     }
     vec![
         Finding::equal("attempts under way when it was stopped", rows, ROWS),
-        Finding::equal("attempts that it noted as lease_lost afterwards", lab.count(lost).await, i64::try_from(rows).unwrap()),
-        Finding::equal("rows of the queue and failure counters that this changed", changed.len(), 0),
+        Finding::equal(
+            "attempts that it noted as lease_lost afterwards",
+            lab.count(lost).await,
+            i64::try_from(rows).unwrap(),
+        ),
+        Finding::equal(
+            "rows of the queue and failure counters that this changed",
+            changed.len(),
+            0,
+        ),
         Finding::equal("rows delivered by the second worker", delivered.len(), ROWS - 2 * REFUSING),
         Finding::at_most("duplicates of a stopped row", most - 1, 1),
         lab.record.integrity(),

@@ -14,7 +14,10 @@ use crate::{
 
 pub async fn run(run: Arc<Run>) -> Vec<Finding> {
     // One in fifty takes as long as an attempt may.
-    let lab = Lab::new(&run, |n, _| Answer::After(Duration::from_millis(if n % 50 == 0 { 9000 } else { 100 }), 200)).await;
+    let lab = Lab::new(&run, |n, _| {
+        Answer::After(Duration::from_millis(if n % 50 == 0 { 9000 } else { 100 }), 200)
+    })
+    .await;
     lab.subscribe(100, &[EVENT]).await;
     lab.emit(EVENT, 20).await;
     let mut findings = Vec::new();

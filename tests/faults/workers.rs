@@ -25,7 +25,9 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
     let mut workers: Vec<_> = (0..4).map(|_| Worker::start(&lab, 25, &[])).collect();
     let (mut started, mut failed) = (4, 0);
     // Another run begins each second, whether those before it have ended or not.
-    while lab.jobs("'pending', 'retry', 'sending'").await > 0 && began.elapsed() < Duration::from_secs(180) {
+    while lab.jobs("'pending', 'retry', 'sending'").await > 0
+        && began.elapsed() < Duration::from_secs(180)
+    {
         tokio::time::sleep(Duration::from_secs(1)).await;
         workers.push(Worker::start(&lab, 25, &[]));
         started += 1;
@@ -48,7 +50,11 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
             arrived == jobs,
         ),
         Finding::equal("duplicates", duplicates, 0),
-        Finding::equal("rows that are delivered, and nothing else", lab.jobs("'delivered'").await, jobs),
+        Finding::equal(
+            "rows that are delivered, and nothing else",
+            lab.jobs("'delivered'").await,
+            jobs,
+        ),
         Finding::equal("runs that ended with an error", failed, 0),
         lab.record.integrity(),
     ]

@@ -36,7 +36,12 @@ impl Request {
     pub fn new(target: &str, key: Option<&str>, etag: Option<String>) -> Self {
         let key = key.map(|key| format!("x-api-key: {key}\r\n")).unwrap_or_default();
         let etag = etag.map(|etag| format!("if-none-match: {etag}\r\n")).unwrap_or_default();
-        Self { head: format!("GET {target} HTTP/1.1\r\nhost: cms.example\r\n{key}{etag}x-forwarded-for: "), flood: false }
+        Self {
+            head: format!(
+                "GET {target} HTTP/1.1\r\nhost: cms.example\r\n{key}{etag}x-forwarded-for: "
+            ),
+            flood: false,
+        }
     }
 
     pub fn flood(self) -> Self {
@@ -78,9 +83,14 @@ async fn read(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> usize {
             return before;
         }
         let Some(head) = buffer.windows(4).position(|part| part == b"\r\n\r\n") else { continue };
-        let length = buffer[..head].windows(16).position(|part| part.eq_ignore_ascii_case(b"content-length: "));
+        let length = buffer[..head]
+            .windows(16)
+            .position(|part| part.eq_ignore_ascii_case(b"content-length: "));
         let body = length.map_or(0, |at| {
-            buffer[at + 16..head].iter().take_while(|b| b.is_ascii_digit()).fold(0, |n, b| n * 10 + usize::from(b - b'0'))
+            buffer[at + 16..head]
+                .iter()
+                .take_while(|b| b.is_ascii_digit())
+                .fold(0, |n, b| n * 10 + usize::from(b - b'0'))
         });
         // A 304 announces the length of what it does not send.
         let body = if buffer.starts_with(b"HTTP/1.1 304") { 0 } else { body };
@@ -97,11 +107,13 @@ pub async fn run(address: SocketAddr, request: &Request, time: Duration) -> Outc
     let local = LocalSet::new();
     let began = Instant::now();
     for _ in 0..super::CONNECTIONS {
-        let (request, latencies, number, refused) = (request.clone(), latencies.clone(), number.clone(), refused.clone());
+        let (request, latencies, number, refused) =
+            (request.clone(), latencies.clone(), number.clone(), refused.clone());
         local.spawn_local(async move {
             let mut stream = TcpStream::connect(address).await.expect("a connection");
             let _ = stream.set_nodelay(true);
-            let (mut sent, mut reply, mut status) = (Vec::new(), Vec::with_capacity(64 << 10), Vec::new());
+            let (mut sent, mut reply, mut status) =
+                (Vec::new(), Vec::with_capacity(64 << 10), Vec::new());
             while began.elapsed() < time {
                 *number.borrow_mut() += 1;
                 request.bytes(*number.borrow(), &mut sent);
@@ -113,7 +125,9 @@ pub async fn run(address: SocketAddr, request: &Request, time: Duration) -> Outc
                     status = reply[..12].to_vec();
                 }
                 *refused.borrow_mut() += u64::from(
-                    !reply.starts_with(&status) || reply.starts_with(b"HTTP/1.1 4") || reply.starts_with(b"HTTP/1.1 5"),
+                    !reply.starts_with(&status)
+                        || reply.starts_with(b"HTTP/1.1 4")
+                        || reply.starts_with(b"HTTP/1.1 5"),
                 );
             }
         });
@@ -122,8 +136,16 @@ pub async fn run(address: SocketAddr, request: &Request, time: Duration) -> Outc
     let elapsed = began.elapsed();
     let mut latencies = latencies.take();
     latencies.sort_unstable();
-    let at = |share: f64| latencies.get((latencies.len() as f64 * share) as usize).copied().unwrap_or_default();
+    let at = |share: f64| {
+        latencies.get((latencies.len() as f64 * share) as usize).copied().unwrap_or_default()
+    };
     let refused = *refused.borrow();
     let sent = latencies.len();
-    Outcome { rate: sent as f64 / elapsed.as_secs_f64(), sent, refused, p50: at(0.5), p99: at(0.99) }
+    Outcome {
+        rate: sent as f64 / elapsed.as_secs_f64(),
+        sent,
+        refused,
+        p50: at(0.5),
+        p99: at(0.99),
+    }
 }

@@ -1,7 +1,9 @@
-//! Load on the real `cms serve`, as ratios to a bare hyper server that sends the same bytes in the same minute.
+//! Load on the real `cms serve`, as ratios to a bare hyper server that sends the same bytes in the
+//! same minute.
 //!
-//! `cargo build --release -p cms-cli && cargo bench -p cms-tests --bench load`. Servers are pinned to core 0, this program to core 1.
-//! Loopback only; ends by itself after about two minutes, and `CMS_SOAK_S` seconds of soak more.
+//! `cargo build --release -p cms-cli && cargo bench -p cms-tests --bench load`. Servers are pinned
+//! to core 0, this program to core 1. Loopback only; ends by itself after about two minutes, and
+//! `CMS_SOAK_S` seconds of soak more.
 
 mod bare;
 mod client;
@@ -16,7 +18,8 @@ pub const CONNECTIONS: usize = 64;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     if let Some(at) = arguments.iter().position(|argument| argument == "bare-server") {
         return runtime.block_on(bare::serve(&arguments[at + 1]));
     }
@@ -38,8 +41,20 @@ struct Case {
 }
 
 const CASES: &[Case] = &[
-    Case { name: "anonymous GET, cached", target: "/api/pages?view=home", keyed: false, conditional: false, goal: 0.85 },
-    Case { name: "anonymous GET, 304", target: "/api/pages?view=home", keyed: false, conditional: true, goal: 0.85 },
+    Case {
+        name: "anonymous GET, cached",
+        target: "/api/pages?view=home",
+        keyed: false,
+        conditional: false,
+        goal: 0.85,
+    },
+    Case {
+        name: "anonymous GET, 304",
+        target: "/api/pages?view=home",
+        keyed: false,
+        conditional: true,
+        goal: 0.85,
+    },
     Case {
         name: "keyed GET of one item",
         target: "/api/backend/item?table=things&id=777",
@@ -59,10 +74,14 @@ const CASES: &[Case] = &[
 async fn measure() {
     let site = site::Site::new();
     println!("ready after {:?} on a file of 10,000 rows (median of 5)", site.time_to_ready());
-    let open = site.serve(&[("CMS_LIMITER__STORE", "memory"), ("CMS_TRUSTED_PROXIES", "127.0.0.0/8")]);
+    let open =
+        site.serve(&[("CMS_LIMITER__STORE", "memory"), ("CMS_TRUSTED_PROXIES", "127.0.0.0/8")]);
     let keyed = site.serve(&[("CMS_LIMITER__STORE", "off")]);
     println!("idle: {} KiB resident", keyed.resident_kib());
-    println!("{:<24} {:>10} {:>10} {:>7} {:>7}  {:>9} {:>9}", "", "bare/s", "cms/s", "ratio", "goal", "p50", "p99");
+    println!(
+        "{:<24} {:>10} {:>10} {:>7} {:>7}  {:>9} {:>9}",
+        "", "bare/s", "cms/s", "ratio", "goal", "p50", "p99"
+    );
     for case in CASES {
         let server = if case.keyed { &keyed } else { &open };
         let key = case.keyed.then_some(site.key.as_str());
@@ -87,12 +106,23 @@ async fn measure() {
             case.name, ours.rate, case.goal, ours.p50, ours.p99
         );
     }
-    println!("after load: {} KiB resident (anonymous), {} KiB (keyed)", open.resident_kib(), keyed.resident_kib());
+    println!(
+        "after load: {} KiB resident (anonymous), {} KiB (keyed)",
+        open.resident_kib(),
+        keyed.resident_kib()
+    );
     flood(&open).await;
     if let Some(seconds) = std::env::var("CMS_SOAK_S").ok().and_then(|text| text.parse().ok()) {
         let request = client::Request::new(CASES[0].target, None, None);
-        let (before, soaked) = (open.resident_kib(), client::run(open.address, &request, Duration::from_secs(seconds)).await);
-        println!("soak of {seconds} s: {:.0}/s, {before} KiB resident before, {} KiB after", soaked.rate, open.resident_kib());
+        let (before, soaked) = (
+            open.resident_kib(),
+            client::run(open.address, &request, Duration::from_secs(seconds)).await,
+        );
+        println!(
+            "soak of {seconds} s: {:.0}/s, {before} KiB resident before, {} KiB after",
+            soaked.rate,
+            open.resident_kib()
+        );
     }
 }
 

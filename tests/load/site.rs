@@ -10,10 +10,13 @@ use std::{
 
 use tempfile::TempDir;
 
-/// Ties a process to a core; without `taskset` both sides share all cores, and the figures mean less.
+/// Ties a process to a core; without `taskset` both sides share all cores, and the figures mean
+/// less.
 pub fn pin(pid: u32, core: u8) {
-    let pinned =
-        Command::new("taskset").args(["-a", "-p", "-c", &core.to_string(), &pid.to_string()]).stdout(Stdio::null()).status();
+    let pinned = Command::new("taskset")
+        .args(["-a", "-p", "-c", &core.to_string(), &pid.to_string()])
+        .stdout(Stdio::null())
+        .status();
     if !pinned.is_ok_and(|status| status.success()) {
         println!("taskset is missing: client and server are not on separate cores");
     }
@@ -46,7 +49,8 @@ impl Running {
     }
 
     pub fn resident_kib(&self) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))
+            .unwrap_or_default();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or_default();
         line.trim().trim_end_matches(" kB").parse().unwrap_or(0)
     }
@@ -71,7 +75,12 @@ impl Bare {
         file.write_all(reply).expect("written");
         let me = std::env::current_exe().expect("a path");
         let mut command = pinned(me.to_str().expect("a path"));
-        let mut child = command.arg("bare-server").arg(file.path()).stdout(Stdio::piped()).spawn().expect("started");
+        let mut child = command
+            .arg("bare-server")
+            .arg(file.path())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("started");
         let lines = child.stdout.take().expect("a pipe");
         let running = Running::new(child, lines);
         Self { address: running.address, _running: running, _file: file }
@@ -88,15 +97,30 @@ impl Site {
     pub fn new() -> Self {
         let me = std::env::current_exe().expect("a path");
         let binary = me.parent().and_then(|deps| deps.parent()).expect("a folder").join("cms");
-        assert!(binary.is_file(), "{} is missing: cargo build --release -p cms-cli", binary.display());
-        println!("binary: {:.1} MiB", std::fs::metadata(&binary).expect("a file").len() as f64 / 1_048_576.0);
+        assert!(
+            binary.is_file(),
+            "{} is missing: cargo build --release -p cms-cli",
+            binary.display()
+        );
+        println!(
+            "binary: {:.1} MiB",
+            std::fs::metadata(&binary).expect("a file").len() as f64 / 1_048_576.0
+        );
         let folder = tempfile::tempdir().expect("a folder");
         let mut site = Self { folder, binary, key: String::new() };
         site.run(&["init", "-q"], "");
         let columns: Vec<String> = (1..=9)
-            .map(|n| format!("{{\"name\":\"c{n}\",\"type\":\"{}\"}}", if n % 3 == 0 { "integer" } else { "text" }))
+            .map(|n| {
+                format!(
+                    "{{\"name\":\"c{n}\",\"type\":\"{}\"}}",
+                    if n % 3 == 0 { "integer" } else { "text" }
+                )
+            })
             .collect();
-        let plugin = format!("{{\"id\":\"load\",\"tables\":[{{\"name\":\"things\",\"columns\":[{}]}}]}}", columns.join(","));
+        let plugin = format!(
+            "{{\"id\":\"load\",\"tables\":[{{\"name\":\"things\",\"columns\":[{}]}}]}}",
+            columns.join(",")
+        );
         let plugins = site.folder.path().join("plugins/load");
         std::fs::create_dir_all(&plugins).expect("a folder");
         std::fs::write(plugins.join("plugin.json"), plugin).expect("written");
@@ -112,13 +136,19 @@ impl Site {
                 .collect();
             format!("{{{}}}\n", cells.join(","))
         };
-        site.run(&["items", "import", "things", "-", "--format", "jsonl", "-q"], &(1..=10_000).map(row).collect::<String>());
+        site.run(
+            &["items", "import", "things", "-", "--format", "jsonl", "-q"],
+            &(1..=10_000).map(row).collect::<String>(),
+        );
         let page = format!(
             "{{\"title\":\"Home\",\"url_rewrite\":\"/\",\"view\":\"home\",\"published\":true,\"meta_description\":\"{}\"}}",
             "word ".repeat(150)
         );
         site.run(&["items", "create", "pages", "-"], &page);
-        site.key = site.run(&["keys", "create", "-q", "--name", "load", "--right", "*"], "").trim().to_owned();
+        site.key = site
+            .run(&["keys", "create", "-q", "--name", "load", "--right", "*"], "")
+            .trim()
+            .to_owned();
         site
     }
 
@@ -140,8 +170,16 @@ impl Site {
 
     pub fn serve(&self, variables: &[(&str, &str)]) -> Running {
         let mut command = pinned(self.binary.to_str().expect("a path"));
-        command.env_remove("CMS_SOAK_S").arg("--dir").arg(self.folder.path()).args(["serve", "--listen", "127.0.0.1:0"]);
-        let mut child = command.envs(variables.iter().copied()).stderr(Stdio::piped()).spawn().expect("started");
+        command.env_remove("CMS_SOAK_S").arg("--dir").arg(self.folder.path()).args([
+            "serve",
+            "--listen",
+            "127.0.0.1:0",
+        ]);
+        let mut child = command
+            .envs(variables.iter().copied())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("started");
         let lines = child.stderr.take().expect("a pipe");
         Running::new(child, lines)
     }

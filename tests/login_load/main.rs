@@ -1,6 +1,8 @@
-//! Logins at the real `cms serve`: whether time tells who has an account, and whether a storm of logins delays visitors.
+//! Logins at the real `cms serve`: whether time tells who has an account, and whether a storm of
+//! logins delays visitors.
 //!
-//! `cargo build --release -p cms-cli && cargo bench -p cms-tests --bench login_load`. Loopback only; ends by itself after half a minute.
+//! `cargo build --release -p cms-cli && cargo bench -p cms-tests --bench login_load`. Loopback
+//! only; ends by itself after half a minute.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -36,7 +38,8 @@ fn timing(site: &Site) {
     println!("{SAMPLES} logins each, ms    p5     p25     p50     p75     p95");
     for (name, times) in [("unknown user", &mut unknown), ("wrong password", &mut wrong)] {
         times.sort_unstable();
-        let shares = [0.05, 0.25, 0.5, 0.75, 0.95].map(|share| format!("{:>8.2}", at(times, share).as_secs_f64() * 1000.0));
+        let shares = [0.05, 0.25, 0.5, 0.75, 0.95]
+            .map(|share| format!("{:>8.2}", at(times, share).as_secs_f64() * 1000.0));
         println!("{name:<20}{}", shares.concat());
     }
     let (low, high) = (at(&wrong, 0.05), at(&wrong, 0.95));
@@ -58,7 +61,10 @@ fn storm(site: &Site) {
             }
         });
     });
-    println!("\n{LOGINS} logins at once took {:.1} s; a cached GET meanwhile:", began.elapsed().as_secs_f64());
+    println!(
+        "\n{LOGINS} logins at once took {:.1} s; a cached GET meanwhile:",
+        began.elapsed().as_secs_f64()
+    );
     println!("                  requests      p50      p99");
     for (name, times) in [("alone", &mut alone), ("during the storm", &mut during)] {
         times.sort_unstable();
@@ -75,7 +81,8 @@ fn probe(site: &Site, work: impl FnOnce()) -> Vec<Duration> {
             let mut stream = TcpStream::connect(&site.address).expect("a connection");
             while !done.load(Ordering::Relaxed) {
                 let began = Instant::now();
-                write!(stream, "GET /api/pages HTTP/1.1\r\nhost: cms.example\r\n\r\n").expect("sent");
+                write!(stream, "GET /api/pages HTTP/1.1\r\nhost: cms.example\r\n\r\n")
+                    .expect("sent");
                 let mut reply = [0; 4096];
                 let length = stream.read(&mut reply).expect("a reply");
                 times.push(began.elapsed());
@@ -103,14 +110,21 @@ impl Site {
     fn start(folder: &Path) -> Self {
         let me = std::env::current_exe().expect("a path");
         let binary = me.parent().and_then(|deps| deps.parent()).expect("a folder").join("cms");
-        assert!(binary.is_file(), "{} is missing: cargo build --release -p cms-cli", binary.display());
+        assert!(
+            binary.is_file(),
+            "{} is missing: cargo build --release -p cms-cli",
+            binary.display()
+        );
         let command = |arguments: &[&str]| {
             let mut command = Command::new(&binary);
             command.arg("--dir").arg(folder).args(arguments);
             command
         };
         assert!(command(&["init", "-q"]).status().expect("started").success());
-        let key = command(&["keys", "create", "-q", "--name", "load", "--right", "*"]).output().expect("a key").stdout;
+        let key = command(&["keys", "create", "-q", "--name", "load", "--right", "*"])
+            .output()
+            .expect("a key")
+            .stdout;
         let key = String::from_utf8(key).expect("text");
         let mut child = command(&["serve", "--listen", "127.0.0.1:0"])
             .envs([("CMS_LIMITER__STORE", "off"), ("CMS_TRUSTED_PROXIES", "127.0.0.0/8")])
@@ -137,7 +151,12 @@ impl Site {
     fn login(&self, from: u32, name: &str, password: &str, status: u16) -> Duration {
         let [_, b, c, d] = from.to_be_bytes();
         let body = format!(r#"{{"username":"{name}","password":"{password}"}}"#);
-        self.post("/api/backend/auth/login", &format!("x-forwarded-for: 20.{b}.{c}.{d}\r\n"), &body, status)
+        self.post(
+            "/api/backend/auth/login",
+            &format!("x-forwarded-for: 20.{b}.{c}.{d}\r\n"),
+            &body,
+            status,
+        )
     }
 
     fn post(&self, path: &str, headers: &str, body: &str, status: u16) -> Duration {

@@ -32,7 +32,8 @@ impl TestDatabase {
         let folder = tempfile::tempdir().unwrap();
         let Some(server) = server else { return Self { folder, url: None } };
         let schema = format!("t{}_{}", std::process::id(), COUNT.fetch_add(1, Ordering::SeqCst));
-        let mut connection = sqlx::PgConnection::connect(&server).await.expect("CMS_TEST_DB answers");
+        let mut connection =
+            sqlx::PgConnection::connect(&server).await.expect("CMS_TEST_DB answers");
         let sql = format!("drop schema if exists {schema} cascade; create schema {schema}");
         connection.execute(sqlx::raw_sql(AssertSqlSafe(sql))).await.unwrap();
         connection.close().await.unwrap();
@@ -79,7 +80,9 @@ impl TestDatabase {
     pub async fn sqlite_connection(&self) -> sqlx::SqliteConnection {
         let path = self.folder.path().join("data/cms.db");
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        sqlx::SqliteConnection::connect(&format!("sqlite://{}?mode=rwc", path.display())).await.unwrap()
+        sqlx::SqliteConnection::connect(&format!("sqlite://{}?mode=rwc", path.display()))
+            .await
+            .unwrap()
     }
 
     /// A number out of the database.
@@ -90,7 +93,10 @@ impl TestDatabase {
                 let mut connection = sqlx::PgConnection::connect(url).await.unwrap();
                 sqlx::query_scalar(sql).fetch_one(&mut connection).await.unwrap()
             }
-            None => sqlx::query_scalar(sql).fetch_one(&mut self.sqlite_connection().await).await.unwrap(),
+            None => sqlx::query_scalar(sql)
+                .fetch_one(&mut self.sqlite_connection().await)
+                .await
+                .unwrap(),
         }
     }
 }

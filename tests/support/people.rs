@@ -32,14 +32,20 @@ pub fn wrong_code(secret: &str, millis: i64) -> String {
 impl Site {
     /// Makes a group and returns its id.
     pub async fn group(&self, name: &str, rights: Json) -> i64 {
-        let reply = self.admin("POST /api/backend/user_groups").json(json!({"name": name, "rights": rights})).expect(201).await;
+        let reply = self
+            .admin("POST /api/backend/user_groups")
+            .json(json!({"name": name, "rights": rights}))
+            .expect(201)
+            .await;
         reply.data()["id"].as_i64().unwrap()
     }
 
     /// Makes a user of one group and returns his id.
     pub async fn user(&self, name: &str, group: &str) -> i64 {
         let body = json!({"username": name, "password": PASSWORD, "groups": [group]});
-        self.admin("POST /api/backend/users").json(body).expect(201).await.data()["id"].as_i64().unwrap()
+        self.admin("POST /api/backend/users").json(body).expect(201).await.data()["id"]
+            .as_i64()
+            .unwrap()
     }
 
     /// A user of a new group with these rights, logged in.
@@ -56,12 +62,21 @@ impl Site {
         // The next login needs another step.
         self.clock.advance(30_000);
         let recovery_codes = serde_json::from_value(done["recovery_codes"].clone()).unwrap();
-        Person { name: name.to_owned(), id, secret, token: done["token"].as_str().unwrap().to_owned(), recovery_codes }
+        Person {
+            name: name.to_owned(),
+            id,
+            secret,
+            token: done["token"].as_str().unwrap().to_owned(),
+            recovery_codes,
+        }
     }
 
     /// Name and password.
     pub async fn begin(&self, name: &str, password: &str) -> Reply {
-        self.ask("POST /api/backend/auth/login").json(json!({"username": name, "password": password})).send().await
+        self.ask("POST /api/backend/auth/login")
+            .json(json!({"username": name, "password": password}))
+            .send()
+            .await
     }
 
     /// Completes a login: `proof` is a code or a recovery code.
@@ -77,7 +92,12 @@ impl Site {
         if begun.status != 200 {
             return begun;
         }
-        let reply = self.verify(&begun.data()["pending_token"], json!({"code": code(&person.secret, self.clock.now())})).await;
+        let reply = self
+            .verify(
+                &begun.data()["pending_token"],
+                json!({"code": code(&person.secret, self.clock.now())}),
+            )
+            .await;
         self.clock.advance(30_000);
         reply
     }

@@ -17,7 +17,11 @@ use super::TestDatabase;
 fn binary() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let path = test.parent().unwrap().parent().unwrap().join("cms");
-    assert!(path.is_file(), "{} is missing: run `cargo test --workspace`, or build cms-cli first", path.display());
+    assert!(
+        path.is_file(),
+        "{} is missing: run `cargo test --workspace`, or build cms-cli first",
+        path.display()
+    );
     path
 }
 
@@ -37,7 +41,11 @@ pub fn command(database: &TestDatabase, arguments: &[&str]) -> Command {
 /// Runs a command to its end, which must be good.
 pub fn run(database: &TestDatabase, arguments: &[&str]) -> String {
     let output = output(database, arguments);
-    assert!(output.status.success(), "cms {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "cms {arguments:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
@@ -59,12 +67,24 @@ impl Served {
     }
 
     /// With further variables.
-    pub fn start_with(database: &TestDatabase, log_filter: &str, variables: &[(&str, &str)]) -> Self {
-        Self::start_command(command(database, &["serve", "--listen", "127.0.0.1:0"]), log_filter, variables)
+    pub fn start_with(
+        database: &TestDatabase,
+        log_filter: &str,
+        variables: &[(&str, &str)],
+    ) -> Self {
+        Self::start_command(
+            command(database, &["serve", "--listen", "127.0.0.1:0"]),
+            log_filter,
+            variables,
+        )
     }
 
     /// Any command that serves.
-    pub fn start_command(mut command: Command, log_filter: &str, variables: &[(&str, &str)]) -> Self {
+    pub fn start_command(
+        mut command: Command,
+        log_filter: &str,
+        variables: &[(&str, &str)],
+    ) -> Self {
         let mut child = command
             .env("CMS_LOG", log_filter)
             .envs(variables.iter().copied())
@@ -76,7 +96,11 @@ impl Served {
         let log = Arc::new(Mutex::new(String::new()));
         let url = loop {
             let mut line = String::new();
-            assert!(lines.read_line(&mut line).unwrap() > 0, "serve ended before it was ready: {}", log.lock().unwrap());
+            assert!(
+                lines.read_line(&mut line).unwrap() > 0,
+                "serve ended before it was ready: {}",
+                log.lock().unwrap()
+            );
             log.lock().unwrap().push_str(&line);
             if let Some(url) = line.trim().strip_prefix("ready ") {
                 break url.to_owned();
@@ -102,7 +126,8 @@ impl Served {
 
     /// The same, asked by another name.
     pub fn get_as(&self, host: &str, path: &str) -> String {
-        let mut stream = std::net::TcpStream::connect(self.url.trim_start_matches("http://")).unwrap();
+        let mut stream =
+            std::net::TcpStream::connect(self.url.trim_start_matches("http://")).unwrap();
         write!(stream, "GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n").unwrap();
         let mut reply = String::new();
         stream.read_to_string(&mut reply).unwrap();

@@ -56,11 +56,15 @@ impl Receiver {
     }
 
     /// `answer` gets the number of the delivery, from 0.
-    pub async fn scripted(answer: impl Fn(usize, &Delivery) -> Answer + Send + Sync + 'static) -> Self {
+    pub async fn scripted(
+        answer: impl Fn(usize, &Delivery) -> Answer + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/hook", listener.local_addr().unwrap());
-        let (received, connections) = (Arc::<Mutex<Vec<Delivery>>>::default(), Arc::<Mutex<usize>>::default());
-        let (kept, count, script): (_, _, Script) = (received.clone(), connections.clone(), Arc::new(answer));
+        let (received, connections) =
+            (Arc::<Mutex<Vec<Delivery>>>::default(), Arc::<Mutex<usize>>::default());
+        let (kept, count, script): (_, _, Script) =
+            (received.clone(), connections.clone(), Arc::new(answer));
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 *count.lock().unwrap() += 1;
@@ -132,7 +136,8 @@ async fn read(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Delivery> 
                 .filter_map(|line| line.split_once(": "))
                 .map(|(name, value)| (name.to_lowercase(), value.to_owned()))
                 .collect();
-            let length: usize = headers.get("content-length").map_or(0, |length| length.parse().unwrap());
+            let length: usize =
+                headers.get("content-length").map_or(0, |length| length.parse().unwrap());
             if buffer.len() >= head + 4 + length {
                 let body = buffer[head + 4..head + 4 + length].to_vec();
                 buffer.drain(..head + 4 + length);

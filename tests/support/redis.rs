@@ -1,4 +1,5 @@
-//! A real Redis for one test: started, stopped, made to hang. Where `CMS_TEST_REDIS` names the server's binary, such as `redis-server`.
+//! A real Redis for one test: started, stopped, made to hang. Where `CMS_TEST_REDIS` names the
+//! server's binary, such as `redis-server`.
 
 use std::{
     io::{Read, Write},
@@ -26,8 +27,13 @@ impl Redis {
 
     fn spawn(binary: &str, port: u16) -> Child {
         let port = port.to_string();
-        let arguments = ["--port", &port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"];
-        let child = Command::new(binary).args(arguments).stdout(Stdio::null()).spawn().expect("CMS_TEST_REDIS starts");
+        let arguments =
+            ["--port", &port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"];
+        let child = Command::new(binary)
+            .args(arguments)
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("CMS_TEST_REDIS starts");
         let began = Instant::now();
         while std::net::TcpStream::connect(format!("127.0.0.1:{port}")).is_err() {
             assert!(began.elapsed() < Duration::from_secs(10), "redis does not answer");
@@ -41,7 +47,13 @@ impl Redis {
     }
 
     pub fn signal(&self, name: &str) {
-        assert!(Command::new("kill").args([name, &self.child.id().to_string()]).status().unwrap().success());
+        assert!(
+            Command::new("kill")
+                .args([name, &self.child.id().to_string()])
+                .status()
+                .unwrap()
+                .success()
+        );
     }
 
     pub fn stop(&mut self) {

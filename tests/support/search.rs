@@ -6,16 +6,23 @@ use sqlx::AssertSqlSafe;
 
 use super::TestDatabase;
 
-/// Fails when one of the texts stands in the log, in a file of the site's folder (the settings aside) or in a table.
+/// Fails when one of the texts stands in the log, in a file of the site's folder (the settings
+/// aside) or in a table.
 pub async fn nowhere(database: &TestDatabase, log: &str, secrets: &[&str]) {
     for secret in secrets {
         assert!(!secret.is_empty() && !log.contains(secret), "a secret stands in the log");
     }
     files(database.folder.path(), secrets);
     for table in tables(database).await {
-        let whole = if database.is_postgres() { format!("cast({table} as text)") } else { columns(database, &table).await };
+        let whole = if database.is_postgres() {
+            format!("cast({table} as text)")
+        } else {
+            columns(database, &table).await
+        };
         for secret in secrets {
-            let found = database.count(&format!("select count(*) from {table} where {whole} like '%{secret}%'")).await;
+            let found = database
+                .count(&format!("select count(*) from {table} where {whole} like '%{secret}%'"))
+                .await;
             assert_eq!(found, 0, "a secret stands in {table}");
         }
     }
@@ -25,17 +32,26 @@ async fn tables(database: &TestDatabase) -> Vec<String> {
     let sqlite = "select name from sqlite_schema where type = 'table' and name like 'cms%'";
     let postgres = "select tablename from pg_tables where schemaname = current_schema()";
     match &database.url {
-        None => sqlx::query_scalar(sqlite).fetch_all(&mut database.sqlite_connection().await).await.unwrap(),
+        None => sqlx::query_scalar(sqlite)
+            .fetch_all(&mut database.sqlite_connection().await)
+            .await
+            .unwrap(),
         Some(url) => {
-            let mut connection = <sqlx::PgConnection as sqlx::Connection>::connect(url).await.unwrap();
+            let mut connection =
+                <sqlx::PgConnection as sqlx::Connection>::connect(url).await.unwrap();
             sqlx::query_scalar(postgres).fetch_all(&mut connection).await.unwrap()
         }
     }
 }
 
 async fn columns(database: &TestDatabase, table: &str) -> String {
-    let sql = format!("select group_concat('coalesce(\"' || name || '\", '''')', ' || ') from pragma_table_info('{table}')");
-    sqlx::query_scalar(AssertSqlSafe(sql)).fetch_one(&mut database.sqlite_connection().await).await.unwrap()
+    let sql = format!(
+        "select group_concat('coalesce(\"' || name || '\", '''')', ' || ') from pragma_table_info('{table}')"
+    );
+    sqlx::query_scalar(AssertSqlSafe(sql))
+        .fetch_one(&mut database.sqlite_connection().await)
+        .await
+        .unwrap()
 }
 
 fn files(folder: &Path, secrets: &[&str]) {
@@ -47,7 +63,11 @@ fn files(folder: &Path, secrets: &[&str]) {
         }
         let bytes = std::fs::read(&path).unwrap();
         for secret in secrets {
-            assert!(!bytes.windows(secret.len()).any(|part| part == secret.as_bytes()), "a secret stands in {}", path.display());
+            assert!(
+                !bytes.windows(secret.len()).any(|part| part == secret.as_bytes()),
+                "a secret stands in {}",
+                path.display()
+            );
         }
     }
 }

@@ -54,8 +54,9 @@ impl SiteBuilder {
 
     pub async fn try_open(self) -> Result<Site, cms_core::Error> {
         let clock = Clock::fixed(NOW);
-        let mut builder =
-            Cms::builder(self.settings).clock(clock.clone()).random(Random::seeded(SEED.fetch_add(1 << 32, Ordering::SeqCst)));
+        let mut builder = Cms::builder(self.settings)
+            .clock(clock.clone())
+            .random(Random::seeded(SEED.fetch_add(1 << 32, Ordering::SeqCst)));
         for plugin in self.plugins {
             builder = builder.plugin(plugin);
         }
@@ -85,12 +86,17 @@ impl Site {
         self.key_with(|_| {}, rights).await.1
     }
 
-    pub async fn key_with(&self, change_new: impl FnOnce(&mut NewApiKey), rights: &[&str]) -> (i64, String) {
+    pub async fn key_with(
+        &self,
+        change_new: impl FnOnce(&mut NewApiKey),
+        rights: &[&str],
+    ) -> (i64, String) {
         let rights = rights.iter().map(|right| Right::parse(right).unwrap()).collect();
         let mut new = NewApiKey { name: "test".to_owned(), expires_on: None, active: true, rights };
         change_new(&mut new);
         let mut change = self.cms.change(Actor::Operator).await.unwrap();
-        let (key, value) = self.cms.keys().create(&mut change, &[Right::everything()], new).await.unwrap();
+        let (key, value) =
+            self.cms.keys().create(&mut change, &[Right::everything()], new).await.unwrap();
         change.commit().await.unwrap();
         (key.id, value.expose().to_owned())
     }
@@ -98,7 +104,12 @@ impl Site {
     /// `site.ask("GET /api/pages")`
     pub fn ask(&self, line: &str) -> Ask<'_> {
         let (method, target) = line.split_once(' ').expect("method and target");
-        Ask { site: self, request: Request::builder().method(method).uri(target), body: Vec::new(), line: line.to_owned() }
+        Ask {
+            site: self,
+            request: Request::builder().method(method).uri(target),
+            body: Vec::new(),
+            line: line.to_owned(),
+        }
     }
 
     /// As [`Site::ask`], with the key that may do everything.
@@ -109,10 +120,21 @@ impl Site {
     /// Rows that the service has written so far: nothing may be added by a refused request.
     pub async fn traces(&self) -> Vec<i64> {
         let mut counts = Vec::new();
-        for table in ["cms_events", "cms_audit", "cms_idempotency", "cms_api_keys", "cms_pages", "cms_settings"] {
+        for table in [
+            "cms_events",
+            "cms_audit",
+            "cms_idempotency",
+            "cms_api_keys",
+            "cms_pages",
+            "cms_settings",
+        ] {
             counts.push(self.database.count(&format!("select count(*) from {table}")).await);
         }
-        counts.push(self.database.count("select cast(coalesce(sum(epoch), 0) as bigint) from cms_table_epochs").await);
+        counts.push(
+            self.database
+                .count("select cast(coalesce(sum(epoch), 0) as bigint) from cms_table_epochs")
+                .await,
+        );
         counts
     }
 }
@@ -164,7 +186,8 @@ impl Ask<'_> {
 
     pub fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
         self.body = body.into();
-        let typed = self.request.headers_ref().is_some_and(|headers| headers.contains_key("content-type"));
+        let typed =
+            self.request.headers_ref().is_some_and(|headers| headers.contains_key("content-type"));
         if typed { self } else { self.header("content-type", "application/json") }
     }
 
@@ -193,7 +216,11 @@ impl Ask<'_> {
         let request = self.request.body(Full::new(Bytes::from(self.body))).expect(&self.line);
         let (parts, body) = self.site.api.handle(request).await.into_parts();
         assert!(parts.headers.contains_key("x-request-id"));
-        Reply { status: parts.status, headers: parts.headers, body: body.collect().await.unwrap().to_bytes() }
+        Reply {
+            status: parts.status,
+            headers: parts.headers,
+            body: body.collect().await.unwrap().to_bytes(),
+        }
     }
 }
 

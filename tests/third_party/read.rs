@@ -64,16 +64,20 @@ async fn every_id_is_found(site: &Site, name: &str, table: &truth::Table, found:
         assert!(tag.starts_with('"') && tag.len() == 24, "{tag}");
         site.admin(&line).header("if-none-match", &tag).expect(304).await;
     }
-    let missing = match (table.key.as_slice(), table.columns.iter().find(|c| c.0 == table.key[0]).unwrap().1) {
-        ([_], truth::Meaning::Integer) => "9223372036854775807".to_owned(),
-        ([_], _) => "none, of /this ü?".to_owned(),
-        (many, truth::Meaning::Integer) => format!("[0{}]", ",\"0\"".repeat(many.len() - 1)),
-        (many, _) => format!("[\"\"{}]", ",\"\"".repeat(many.len() - 1)),
-    };
+    let missing =
+        match (table.key.as_slice(), table.columns.iter().find(|c| c.0 == table.key[0]).unwrap().1)
+        {
+            ([_], truth::Meaning::Integer) => "9223372036854775807".to_owned(),
+            ([_], _) => "none, of /this ü?".to_owned(),
+            (many, truth::Meaning::Integer) => format!("[0{}]", ",\"0\"".repeat(many.len() - 1)),
+            (many, _) => format!("[\"\"{}]", ",\"\"".repeat(many.len() - 1)),
+        };
     site.admin(&format!("GET {}", item(name, &[("id", &missing)]))).refused(404, "not_found").await;
     if table.key.len() > 1 {
         for id in ["1", "[1]", "[1,2,3,4]", "[1,", "{}"] {
-            site.admin(&format!("GET {}", item(name, &[("id", id)]))).refused(400, "bad_query").await;
+            site.admin(&format!("GET {}", item(name, &[("id", id)])))
+                .refused(400, "bad_query")
+                .await;
         }
     }
 }
@@ -88,7 +92,8 @@ async fn shopware_is_read_as_the_database_says() {
     every_row_is_read(Sample::Shopware).await;
 }
 
-/// Sorts every table by every column both ways; the golden file keeps the order, so it is one for both engines.
+/// Sorts every table by every column both ways; the golden file keeps the order, so it is one for
+/// both engines.
 async fn every_order_is_total(sample: Sample) {
     let site = sample.open().await;
     let mut orders = String::new();
@@ -107,7 +112,9 @@ async fn every_order_is_total(sample: Sample) {
         let known: Vec<Json> = rows.iter().map(row_of).collect();
         for (column, meaning) in &table.columns {
             if *meaning == truth::Meaning::Bytes {
-                site.admin(&format!("GET {}", item(&name, &[("sort", column)]))).refused(400, "bad_query").await;
+                site.admin(&format!("GET {}", item(&name, &[("sort", column)])))
+                    .refused(400, "bad_query")
+                    .await;
                 continue;
             }
             // Small pages where the order shows something, else two.
@@ -123,7 +130,8 @@ async fn every_order_is_total(sample: Sample) {
                 let mut once = places.clone();
                 once.sort_unstable();
                 assert_eq!(once, (0..rows.len()).collect::<Vec<_>>(), "{name} {sort}");
-                let nulls: Vec<_> = places.iter().map(|place| rows[*place][column].is_null()).collect();
+                let nulls: Vec<_> =
+                    places.iter().map(|place| rows[*place][column].is_null()).collect();
                 assert!(nulls.is_sorted(), "{name} {sort}: nulls are last");
                 orders.push_str(&format!("{name} {sort} {places:?}\n"));
             }

@@ -46,7 +46,8 @@ async fn strings(database: &TestDatabase, sqlite: &str, postgres_sql: &str) -> V
         rows.iter().map(|row| texts(row.len(), &|i| row.get_unchecked(i))).collect()
     } else {
         let sql = AssertSqlSafe(sqlite.to_owned());
-        let rows = sqlx::query(sql).fetch_all(&mut database.sqlite_connection().await).await.unwrap();
+        let rows =
+            sqlx::query(sql).fetch_all(&mut database.sqlite_connection().await).await.unwrap();
         rows.iter().map(|row| texts(row.len(), &|i| row.get_unchecked(i))).collect()
     }
 }
@@ -74,7 +75,8 @@ pub async fn schema(database: &TestDatabase) -> Vec<Vec<String>> {
 
 pub async fn table(database: &TestDatabase, name: &str) -> Table {
     let literal = format!("'{}'", name.replace('\'', "''"));
-    let sqlite = format!("select name, type, '' || pk from pragma_table_info({literal}) order by cid");
+    let sqlite =
+        format!("select name, type, '' || pk from pragma_table_info({literal}) order by cid");
     let postgres = format!(
         "select cast(c.column_name as text), cast(c.data_type as text), (select cast(k.ordinal_position as text) \
          from information_schema.table_constraints p join information_schema.key_column_usage k using (constraint_schema, constraint_name) \
@@ -83,8 +85,11 @@ pub async fn table(database: &TestDatabase, name: &str) -> Table {
          from information_schema.columns c where c.table_schema = current_schema() and c.table_name = {literal} order by c.ordinal_position"
     );
     let rows = strings(database, &sqlite, &postgres).await;
-    let mut key: Vec<(String, String)> =
-        rows.iter().filter(|row| !["", "0"].contains(&row[2].as_str())).map(|row| (row[2].clone(), row[0].clone())).collect();
+    let mut key: Vec<(String, String)> = rows
+        .iter()
+        .filter(|row| !["", "0"].contains(&row[2].as_str()))
+        .map(|row| (row[2].clone(), row[0].clone()))
+        .collect();
     key.sort();
     let columns = rows.into_iter().map(|row| (row[0].clone(), meaning(&row[1]))).collect();
     Table { columns, key: key.into_iter().map(|(_, name)| name).collect() }
@@ -101,7 +106,9 @@ fn meaning(native: &str) -> Meaning {
         "blob" | "bytea" => Meaning::Bytes,
         "datetime" | "timestamp without time zone" => Meaning::Instant,
         "json" | "jsonb" => Meaning::Json,
-        "varchar" | "char" | "text" | "date" | "" | "character" | "character varying" | "uuid" => Meaning::Text,
+        "varchar" | "char" | "text" | "date" | "" | "character" | "character varying" | "uuid" => {
+            Meaning::Text
+        }
         other => panic!("type {other}"),
     }
 }
@@ -113,25 +120,34 @@ fn spelled(meaning: Meaning, text: &str) -> String {
         Meaning::Double => format!("{:016x}", (text.parse::<f64>().unwrap() + 0.0).to_bits()),
         Meaning::Boolean => ["true", "1", "t"].contains(&text).to_string(),
         Meaning::Instant => instant(text).to_string(),
-        Meaning::Json => serde_json::from_str::<Json>(text).unwrap_or_else(|e| panic!("{e}: {text}")).to_string(),
+        Meaning::Json => {
+            serde_json::from_str::<Json>(text).unwrap_or_else(|e| panic!("{e}: {text}")).to_string()
+        }
         Meaning::Integer => text.parse::<i64>().unwrap().to_string(),
         Meaning::Bytes | Meaning::Text => text.to_owned(),
     };
     format!("{meaning:?} {value}")
 }
 
-/// Equal; of doubles near the ends of their range the last bit may differ, because SQLite does not round correctly there: it
-/// reads `1e-300` as the double below.
+/// Equal; of doubles near the ends of their range the last bit may differ, because SQLite does not
+/// round correctly there: it reads `1e-300` as the double below.
 pub fn same(found: &str, expected: &str) -> bool {
-    let bits = |text: &str| text.strip_prefix("Double ").and_then(|hex| u64::from_str_radix(hex, 16).ok());
+    let bits =
+        |text: &str| text.strip_prefix("Double ").and_then(|hex| u64::from_str_radix(hex, 16).ok());
     match (bits(found), bits(expected)) {
-        (Some(a), Some(b)) if !(1e-200..1e200).contains(&f64::from_bits(b).abs()) => a.abs_diff(b) <= 1,
+        (Some(a), Some(b)) if !(1e-200..1e200).contains(&f64::from_bits(b).abs()) => {
+            a.abs_diff(b) <= 1
+        }
         _ => found == expected,
     }
 }
 
 fn decimal(text: &str) -> String {
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text.to_owned() }
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text.to_owned()
+    }
 }
 
 /// All in UTC; `jiff::Timestamp` ends before the 9999-12-31 of the samples.
@@ -141,7 +157,11 @@ fn instant(text: &str) -> jiff::civil::DateTime {
 
 /// The rows in the order of the primary key, each value in its one spelling.
 pub async fn rows(database: &TestDatabase, name: &str, table: &Table) -> Vec<Vec<String>> {
-    if database.is_postgres() { postgres_rows(database, name, table).await } else { sqlite_rows(database, name, table).await }
+    if database.is_postgres() {
+        postgres_rows(database, name, table).await
+    } else {
+        sqlite_rows(database, name, table).await
+    }
 }
 
 fn order_by(parts: Vec<String>) -> String {
@@ -149,25 +169,37 @@ fn order_by(parts: Vec<String>) -> String {
 }
 
 async fn sqlite_rows(database: &TestDatabase, name: &str, table: &Table) -> Vec<Vec<String>> {
-    let columns: Vec<_> = table.columns.iter().map(|(c, _)| format!("typeof({0}), {0}", quoted(c))).collect();
+    let columns: Vec<_> =
+        table.columns.iter().map(|(c, _)| format!("typeof({0}), {0}", quoted(c))).collect();
     let order = order_by(table.key.iter().map(|c| quoted(c)).collect());
     let sql = format!("select {} from {}{order}", columns.join(", "), quoted(name));
-    let rows = sqlx::query(AssertSqlSafe(sql)).fetch_all(&mut database.sqlite_connection().await).await.unwrap();
+    let rows = sqlx::query(AssertSqlSafe(sql))
+        .fetch_all(&mut database.sqlite_connection().await)
+        .await
+        .unwrap();
     let value = |row: &sqlx::sqlite::SqliteRow, i: usize, meaning: Meaning| {
         let at = 2 * i + 1;
         match (row.get_unchecked::<String, _>(2 * i).as_str(), meaning) {
             ("null", _) => "null".to_owned(),
-            ("integer", Meaning::Text) => spelled(Meaning::Integer, &row.get_unchecked::<i64, _>(at).to_string()),
+            ("integer", Meaning::Text) => {
+                spelled(Meaning::Integer, &row.get_unchecked::<i64, _>(at).to_string())
+            }
             ("integer", _) => spelled(meaning, &row.get_unchecked::<i64, _>(at).to_string()),
             // A view's computed column has no type.
-            ("real", Meaning::Text) => spelled(Meaning::Double, &row.get_unchecked::<f64, _>(at).to_string()),
+            ("real", Meaning::Text) => {
+                spelled(Meaning::Double, &row.get_unchecked::<f64, _>(at).to_string())
+            }
             ("real", _) => spelled(meaning, &row.get_unchecked::<f64, _>(at).to_string()),
             ("text", _) => spelled(meaning, &row.get_unchecked::<String, _>(at)),
-            ("blob", Meaning::Bytes) => spelled(meaning, &HEXLOWER.encode(&row.get_unchecked::<Vec<u8>, _>(at))),
+            ("blob", Meaning::Bytes) => {
+                spelled(meaning, &HEXLOWER.encode(&row.get_unchecked::<Vec<u8>, _>(at)))
+            }
             other => panic!("{name}.{}: {other:?}", table.columns[i].0),
         }
     };
-    let spell = |row| table.columns.iter().enumerate().map(|(i, (_, meaning))| value(row, i, *meaning)).collect();
+    let spell = |row| {
+        table.columns.iter().enumerate().map(|(i, (_, meaning))| value(row, i, *meaning)).collect()
+    };
     rows.iter().map(spell).collect()
 }
 
@@ -187,7 +219,8 @@ async fn postgres_rows(database: &TestDatabase, name: &str, table: &Table) -> Ve
     };
     let order = order_by(table.key.iter().map(ordered).collect());
     let sql = format!("select {} from {} r{order}", columns.join(", "), quoted(name));
-    let rows = sqlx::query(AssertSqlSafe(sql)).fetch_all(&mut postgres(database).await).await.unwrap();
+    let rows =
+        sqlx::query(AssertSqlSafe(sql)).fetch_all(&mut postgres(database).await).await.unwrap();
     let spell = |row: &sqlx::postgres::PgRow| {
         let mut at = 0;
         let mut values = Vec::new();
@@ -214,11 +247,14 @@ pub fn record(table: &Table, json: &str) -> Vec<String> {
     assert_eq!(members.len(), table.columns.len(), "{json}");
     let value = |(name, meaning): &(String, Meaning)| {
         let raw = members.get(name).unwrap_or_else(|| panic!("no {name}: {json}")).get();
-        let text = || serde_json::from_str::<String>(raw).unwrap_or_else(|e| panic!("{name}: {e}: {raw}"));
+        let text =
+            || serde_json::from_str::<String>(raw).unwrap_or_else(|e| panic!("{name}: {e}: {raw}"));
         match meaning {
             _ if raw == "null" => "null".to_owned(),
             Meaning::Json => spelled(*meaning, raw),
-            Meaning::Bytes => spelled(*meaning, &HEXLOWER.encode(&BASE64.decode(text().as_bytes()).unwrap())),
+            Meaning::Bytes => {
+                spelled(*meaning, &HEXLOWER.encode(&BASE64.decode(text().as_bytes()).unwrap()))
+            }
             Meaning::Instant => {
                 assert!(raw.ends_with("Z\"") && raw.as_bytes()[11] == b'T', "{name}: {raw}");
                 spelled(*meaning, &text())

@@ -6,7 +6,14 @@ use super::{Sample, item, matching, read, truth};
 use crate::support::Site;
 
 /// Posts a row, reads it, changes it, finds it by each condition, removes it.
-async fn lives(site: &Site, name: &str, new: Json, shown: Json, patch: Json, found_by: &[(&str, &str)]) {
+async fn lives(
+    site: &Site,
+    name: &str,
+    new: Json,
+    shown: Json,
+    patch: Json,
+    found_by: &[(&str, &str)],
+) {
     let traces = site.traces().await;
     let table = truth::table(&site.database, name).await;
     let created = site.admin(&format!("POST {}", item(name, &[]))).json(new).expect(201).await;
@@ -30,11 +37,18 @@ async fn lives(site: &Site, name: &str, new: Json, shown: Json, patch: Json, fou
     assert_eq!(reply.header("etag"), changed.header("etag"));
     for (condition, value) in found_by {
         let found = matching(site, name, (condition, value)).await;
-        assert!(found.contains(&changed.data()), "{name} {condition}={value}: {} others", found.len());
+        assert!(
+            found.contains(&changed.data()),
+            "{name} {condition}={value}: {} others",
+            found.len()
+        );
     }
     // The database says the same.
     let rows = truth::rows(&site.database, name, &table).await;
-    let spelled = truth::record(&table, reply.text().strip_prefix("{\"data\":").unwrap().strip_suffix('}').unwrap());
+    let spelled = truth::record(
+        &table,
+        reply.text().strip_prefix("{\"data\":").unwrap().strip_suffix('}').unwrap(),
+    );
     assert!(rows.contains(&spelled), "{name}: {spelled:?}");
 
     site.admin(&format!("DELETE {one}")).expect(204).await;
@@ -43,12 +57,18 @@ async fn lives(site: &Site, name: &str, new: Json, shown: Json, patch: Json, fou
     site.admin(&format!("DELETE {one}")).refused(404, "not_found").await;
     // Three events, three audit rows, an epoch three times further.
     let after = site.traces().await;
-    assert_eq!([after[0] - traces[0], after[1] - traces[1], after[6] - traces[6]], [3, 3, 3], "{name}");
+    assert_eq!(
+        [after[0] - traces[0], after[1] - traces[1], after[6] - traces[6]],
+        [3, 3, 3],
+        "{name}"
+    );
     let quoted = name.replace('\'', "''");
     for (what, action) in [("created", "create"), ("updated", "update"), ("deleted", "delete")] {
         let events = format!("select count(*) from cms_events where name = 'item.{quoted}.{what}'");
         assert_eq!(site.database.count(&events).await, 1, "{name} {what}");
-        let audit = format!("select count(*) from cms_audit where table_name = '{quoted}' and action = '{action}'");
+        let audit = format!(
+            "select count(*) from cms_audit where table_name = '{quoted}' and action = '{action}'"
+        );
         assert_eq!(site.database.count(&audit).await, 1, "{name} {action}");
     }
 }
@@ -144,8 +164,10 @@ async fn northwind_is_written() {
 async fn shopware_is_written() {
     let site = Sample::Shopware.open().await;
     let before = truth::schema(&site.database).await;
-    let (id, version) = ("00000000-0000-4000-8000-0000000000aa", "0fa91ce3-e96a-4bc2-be4b-d9ce752c3425");
-    let (other, user) = ("11111111-0000-4000-8000-0000000000aa", "55b1e14f-a834-7ef6-a1fe-c6737555ab20");
+    let (id, version) =
+        ("00000000-0000-4000-8000-0000000000aa", "0fa91ce3-e96a-4bc2-be4b-d9ce752c3425");
+    let (other, user) =
+        ("11111111-0000-4000-8000-0000000000aa", "55b1e14f-a834-7ef6-a1fe-c6737555ab20");
     let at = "2024-05-06T07:08:09.01Z";
     lives(
         &site,
@@ -225,7 +247,14 @@ async fn shopware_is_written() {
 }
 
 /// A refused write: what it says, and that it leaves nothing behind.
-async fn refused(site: &Site, line: &str, body: Json, status: u16, code: &str, field: Option<&str>) {
+async fn refused(
+    site: &Site,
+    line: &str,
+    body: Json,
+    status: u16,
+    code: &str,
+    field: Option<&str>,
+) {
     let traces = site.traces().await;
     let reply = site.admin(line).json(body.clone()).refused(status, code).await;
     let text = reply.text();
@@ -234,7 +263,8 @@ async fn refused(site: &Site, line: &str, body: Json, status: u16, code: &str, f
     }
     if let Some(field) = field {
         assert!(
-            reply.json()["detail"].as_str().unwrap().contains(field) || text.contains(&format!("\"field\":\"{field}\"")),
+            reply.json()["detail"].as_str().unwrap().contains(field)
+                || text.contains(&format!("\"field\":\"{field}\"")),
             "{text}"
         );
     }
@@ -245,7 +275,8 @@ async fn refused(site: &Site, line: &str, body: Json, status: u16, code: &str, f
 async fn rules_of_the_database_hold() {
     let site = Sample::Northwind.open().await;
     let postgres = site.database.is_postgres();
-    let (customers, details, products) = (item("Customers", &[]), item("Order Details", &[]), item("Products", &[]));
+    let (customers, details, products) =
+        (item("Customers", &[]), item("Order Details", &[]), item("Products", &[]));
     let conflict = "conflict";
     refused(
         &site,
@@ -256,12 +287,42 @@ async fn rules_of_the_database_hold() {
         Some("CustomerID"),
     )
     .await;
-    refused(&site, &format!("POST {details}"), json!({"OrderID": 10248, "ProductID": 11}), 409, conflict, Some("ProductID"))
-        .await;
-    refused(&site, &format!("POST {details}"), json!({"OrderID": 1, "ProductID": 11}), 409, conflict, None).await;
-    refused(&site, &format!("PATCH {products}&id=1"), json!({"SupplierID": 4711}), 409, conflict, None).await;
-    refused(&site, &format!("POST {customers}"), json!({"CustomerID": "NEWCO"}), 422, "validation_failed", Some("CompanyName"))
-        .await;
+    refused(
+        &site,
+        &format!("POST {details}"),
+        json!({"OrderID": 10248, "ProductID": 11}),
+        409,
+        conflict,
+        Some("ProductID"),
+    )
+    .await;
+    refused(
+        &site,
+        &format!("POST {details}"),
+        json!({"OrderID": 1, "ProductID": 11}),
+        409,
+        conflict,
+        None,
+    )
+    .await;
+    refused(
+        &site,
+        &format!("PATCH {products}&id=1"),
+        json!({"SupplierID": 4711}),
+        409,
+        conflict,
+        None,
+    )
+    .await;
+    refused(
+        &site,
+        &format!("POST {customers}"),
+        json!({"CustomerID": "NEWCO"}),
+        422,
+        "validation_failed",
+        Some("CompanyName"),
+    )
+    .await;
     refused(
         &site,
         &format!("PATCH {products}&id=1"),
@@ -271,10 +332,33 @@ async fn rules_of_the_database_hold() {
         Some("ProductName"),
     )
     .await;
-    refused(&site, &format!("PATCH {products}&id=1"), json!({"UnitPrice": -1}), 400, "database_error", None).await;
-    refused(&site, &format!("PATCH {products}&id=1"), json!({"NoColumn": 1}), 400, "database_error", Some("NoColumn")).await;
-    refused(&site, &format!("PATCH {products}&id=1"), json!({"UnitPrice": "cheap"}), 422, "validation_failed", Some("UnitPrice"))
-        .await;
+    refused(
+        &site,
+        &format!("PATCH {products}&id=1"),
+        json!({"UnitPrice": -1}),
+        400,
+        "database_error",
+        None,
+    )
+    .await;
+    refused(
+        &site,
+        &format!("PATCH {products}&id=1"),
+        json!({"NoColumn": 1}),
+        400,
+        "database_error",
+        Some("NoColumn"),
+    )
+    .await;
+    refused(
+        &site,
+        &format!("PATCH {products}&id=1"),
+        json!({"UnitPrice": "cheap"}),
+        422,
+        "validation_failed",
+        Some("UnitPrice"),
+    )
+    .await;
     refused(
         &site,
         &format!("PATCH {products}&id=1"),
@@ -285,48 +369,112 @@ async fn rules_of_the_database_hold() {
     )
     .await;
     let traces = site.traces().await;
-    site.admin(&format!("DELETE {}", item("Suppliers", &[("id", "1")]))).refused(409, conflict).await;
+    site.admin(&format!("DELETE {}", item("Suppliers", &[("id", "1")])))
+        .refused(409, conflict)
+        .await;
     assert_eq!(site.traces().await, traces);
     let long = json!({"CustomerID": "NEWCO", "CompanyName": "ü".repeat(41)});
     if postgres {
-        refused(&site, &format!("POST {customers}"), long, 400, "database_error", Some("CompanyName")).await;
+        refused(
+            &site,
+            &format!("POST {customers}"),
+            long,
+            400,
+            "database_error",
+            Some("CompanyName"),
+        )
+        .await;
         let long = json!({"CustomerID": "LONGER", "CompanyName": "x"});
-        refused(&site, &format!("POST {customers}"), long, 400, "database_error", Some("CustomerID")).await;
-        refused(&site, &format!("PATCH {products}&id=1"), json!({"UnitsInStock": 40_000}), 400, "database_error", None).await;
-        refused(&site, &format!("PATCH {products}&id=1"), json!({"UnitPrice": 1e9}), 400, "database_error", None).await;
+        refused(
+            &site,
+            &format!("POST {customers}"),
+            long,
+            400,
+            "database_error",
+            Some("CustomerID"),
+        )
+        .await;
+        refused(
+            &site,
+            &format!("PATCH {products}&id=1"),
+            json!({"UnitsInStock": 40_000}),
+            400,
+            "database_error",
+            None,
+        )
+        .await;
+        refused(
+            &site,
+            &format!("PATCH {products}&id=1"),
+            json!({"UnitPrice": 1e9}),
+            400,
+            "database_error",
+            None,
+        )
+        .await;
     } else {
         // SQLite knows no lengths.
         site.admin(&format!("POST {customers}")).json(long).expect(201).await;
     }
     // A batch is written whole or not at all.
     let batch = json!([{"CompanyName": "One"}, {"CompanyName": null}]);
-    refused(&site, &format!("POST {}", item("Shippers", &[])), batch, 422, "validation_failed", Some("[1].CompanyName")).await;
+    refused(
+        &site,
+        &format!("POST {}", item("Shippers", &[])),
+        batch,
+        422,
+        "validation_failed",
+        Some("[1].CompanyName"),
+    )
+    .await;
 
     // A key that no row can have is no error.
-    for (table, id) in
-        [("Products", "99999999999"), ("Products", "-1"), ("Order Details", "[99999999999,1]"), ("Customers", "no such key")]
-    {
+    for (table, id) in [
+        ("Products", "99999999999"),
+        ("Products", "-1"),
+        ("Order Details", "[99999999999,1]"),
+        ("Customers", "no such key"),
+    ] {
         site.admin(&format!("GET {}", item(table, &[("id", id)]))).refused(404, "not_found").await;
     }
-    assert_eq!(matching(&site, "Products", ("filter[UnitsInStock][gt]", "99999999999")).await, Vec::<Json>::new());
+    assert_eq!(
+        matching(&site, "Products", ("filter[UnitsInStock][gt]", "99999999999")).await,
+        Vec::<Json>::new()
+    );
 }
 
 #[tokio::test]
 async fn padded_text_is_found_with_and_without_its_blanks() {
     let site = Sample::Northwind.open().await;
     let path = item("CustomerDemographics", &[]);
-    let created =
-        site.admin(&format!("POST {path}")).json(json!({"CustomerTypeID": "ab", "CustomerDesc": "x"})).expect(201).await;
+    let created = site
+        .admin(&format!("POST {path}"))
+        .json(json!({"CustomerTypeID": "ab", "CustomerDesc": "x"}))
+        .expect(201)
+        .await;
     let id = created.data()["CustomerTypeID"].as_str().unwrap().to_owned();
     assert_eq!(id, if site.database.is_postgres() { "ab        " } else { "ab" });
     for id in ["ab", &id] {
-        let read = site.admin(&format!("GET {}", item("CustomerDemographics", &[("id", id)]))).expect(200).await;
+        let read = site
+            .admin(&format!("GET {}", item("CustomerDemographics", &[("id", id)])))
+            .expect(200)
+            .await;
         assert_eq!(read.text(), created.text());
     }
     let changed = json!({"CustomerTypeID": "b"});
-    let changed = site.admin(&format!("PATCH {}", item("CustomerDemographics", &[("id", "ab")]))).json(changed).expect(200).await;
+    let changed = site
+        .admin(&format!("PATCH {}", item("CustomerDemographics", &[("id", "ab")])))
+        .json(changed)
+        .expect(200)
+        .await;
     assert_eq!(changed.data()["CustomerTypeID"].as_str().unwrap().trim_end(), "b");
-    assert_eq!(matching(&site, "CustomerDemographics", ("filter[CustomerTypeID][eq]", "b")).await, [changed.data()]);
+    assert_eq!(
+        matching(&site, "CustomerDemographics", ("filter[CustomerTypeID][eq]", "b")).await,
+        [changed.data()]
+    );
     let region = format!("{:50}", "Eastern");
-    assert_eq!(matching(&site, "Region", ("filter[RegionDescription][eq]", &region)).await.len(), 1);
+    assert_eq!(
+        matching(&site, "Region", ("filter[RegionDescription][eq]", &region)).await.len(),
+        1
+    );
 }

@@ -1,4 +1,5 @@
-//! Jobs that a worker has claimed ahead: when they are given back, and what keeps them from being sent.
+//! Jobs that a worker has claimed ahead: when they are given back, and what keeps them from being
+//! sent.
 
 use std::{
     sync::{
@@ -22,7 +23,8 @@ const QUICK: usize = 4;
 const AHEAD: &str = "select count(*) from (select count(*) as n from cms_webhook_queue where status = 'sending') s where n > 4";
 const SENDING: &str = "select count(*) from cms_webhook_queue where status = 'sending'";
 
-/// A worker that waits for four attempts at a receiver which was quick before, and has claimed ahead.
+/// A worker that waits for four attempts at a receiver which was quick before, and has claimed
+/// ahead.
 struct Busy {
     site: Site,
     receiver: Receiver,
@@ -66,14 +68,20 @@ fn slow(_: usize) -> Answer {
 }
 
 fn statuses(counts: &[(&str, usize)]) -> BTreeMap<String, i64> {
-    counts.iter().map(|(status, count)| ((*status).to_owned(), i64::try_from(*count).unwrap())).collect()
+    counts
+        .iter()
+        .map(|(status, count)| ((*status).to_owned(), i64::try_from(*count).unwrap()))
+        .collect()
 }
 
 #[tokio::test]
 async fn at_the_stop_they_are_given_back() {
     let (site, receiver) = Busy::new(slow).await.end().await;
     assert_eq!(receiver.count(), QUICK + 4);
-    assert_eq!(by_status(&site).await, statuses(&[("delivered", QUICK + 4), ("pending", JOBS - QUICK - 4)]));
+    assert_eq!(
+        by_status(&site).await,
+        statuses(&[("delivered", QUICK + 4), ("pending", JOBS - QUICK - 4)])
+    );
     let untouched = "select count(*) from cms_webhook_queue where status = 'pending' and retry_count = 0 and lease_until is null \
                      and next_retry_at = created_at";
     assert_eq!(site.database.count(untouched).await, i64::try_from(JOBS - QUICK - 4).unwrap());
@@ -82,32 +90,55 @@ async fn at_the_stop_they_are_given_back() {
 #[tokio::test]
 async fn after_a_failure_none_begins() {
     // Only one of the four fails, and it is the first to end.
-    let answer = |n| if n == QUICK { Answer::After(Duration::from_millis(50), 500) } else { slow(n) };
+    let answer =
+        |n| if n == QUICK { Answer::After(Duration::from_millis(50), 500) } else { slow(n) };
     let busy = Busy::new(answer).await;
     busy.until("select count(*) from cms_webhook_queue where status = 'retry'", 1).await;
-    assert_eq!(busy.site.database.count(SENDING).await, 3, "what was not begun is given back with the settlement of the failure");
+    assert_eq!(
+        busy.site.database.count(SENDING).await,
+        3,
+        "what was not begun is given back with the settlement of the failure"
+    );
     let (site, receiver) = busy.end().await;
     assert_eq!(receiver.count(), QUICK + 4);
-    assert_eq!(by_status(&site).await, statuses(&[("delivered", QUICK + 3), ("pending", JOBS - QUICK - 4), ("retry", 1)]));
+    assert_eq!(
+        by_status(&site).await,
+        statuses(&[("delivered", QUICK + 3), ("pending", JOBS - QUICK - 4), ("retry", 1)])
+    );
 }
 
 #[tokio::test]
 async fn a_pause_that_was_answered_is_kept() {
     let busy = Busy::new(slow).await;
     let id = busy.subscription;
-    busy.site.admin(&format!("PATCH /api/backend/webhooks?id={id}")).json(json!({"active": false})).expect(200).await;
+    busy.site
+        .admin(&format!("PATCH /api/backend/webhooks?id={id}"))
+        .json(json!({"active": false}))
+        .expect(200)
+        .await;
     busy.until(SENDING, 0).await;
     let (site, receiver) = busy.end().await;
     assert_eq!(receiver.count(), QUICK + 4, "those that were under way");
-    assert_eq!(by_status(&site).await, statuses(&[("delivered", QUICK + 4), ("held", JOBS - QUICK - 4)]));
+    assert_eq!(
+        by_status(&site).await,
+        statuses(&[("delivered", QUICK + 4), ("held", JOBS - QUICK - 4)])
+    );
 }
 
 #[tokio::test]
 async fn an_edited_address_holds_for_all_that_were_not_begun() {
     let busy = Busy::new(slow).await;
     let (id, other) = (busy.subscription, Receiver::start(200).await);
-    busy.site.admin(&format!("PATCH /api/backend/webhooks?id={id}")).json(json!({"url": other.url})).expect(200).await;
-    busy.until("select count(*) from cms_webhook_queue where status = 'delivered'", i64::try_from(JOBS).unwrap()).await;
+    busy.site
+        .admin(&format!("PATCH /api/backend/webhooks?id={id}"))
+        .json(json!({"url": other.url}))
+        .expect(200)
+        .await;
+    busy.until(
+        "select count(*) from cms_webhook_queue where status = 'delivered'",
+        i64::try_from(JOBS).unwrap(),
+    )
+    .await;
     let (_site, receiver) = busy.end().await;
     assert_eq!((receiver.count(), other.count()), (QUICK + 4, JOBS - QUICK - 4));
 }
@@ -115,7 +146,10 @@ async fn an_edited_address_holds_for_all_that_were_not_begun() {
 #[tokio::test]
 async fn a_deleted_subscription_gets_no_more() {
     let busy = Busy::new(slow).await;
-    busy.site.admin(&format!("DELETE /api/backend/webhooks?id={}", busy.subscription)).expect(204).await;
+    busy.site
+        .admin(&format!("DELETE /api/backend/webhooks?id={}", busy.subscription))
+        .expect(204)
+        .await;
     let (site, receiver) = busy.end().await;
     assert_eq!((receiver.count(), by_status(&site).await), (QUICK + 4, BTreeMap::new()));
 }
@@ -129,7 +163,10 @@ async fn none_waits_for_long() {
     assert_eq!(busy.receiver.count(), QUICK + 4);
     busy.site.clock.advance(-3_600_000);
     let (site, _) = busy.end().await;
-    assert_eq!(by_status(&site).await, statuses(&[("delivered", QUICK + 4), ("pending", JOBS - QUICK - 4)]));
+    assert_eq!(
+        by_status(&site).await,
+        statuses(&[("delivered", QUICK + 4), ("pending", JOBS - QUICK - 4)])
+    );
 }
 
 /// However many workers there are, and however much they have claimed ahead.

@@ -1,4 +1,5 @@
-//! PostgreSQL keeps plans. One that was made while the queue was small must not serve a large queue by reading all of it.
+//! PostgreSQL keeps plans. One that was made while the queue was small must not serve a large queue
+//! by reading all of it.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,8 @@ const SETTLED: i64 = 5000;
 
 #[tokio::test]
 async fn workers_search_a_queue_that_has_grown_by_key() {
-    let (site, receiver) = (Site::builder().await.settings(open).open().await, Receiver::start(200).await);
+    let (site, receiver) =
+        (Site::builder().await.settings(open).open().await, Receiver::start(200).await);
     // SQLite makes its plans without regard to sizes.
     if !site.database.is_postgres() {
         return;
@@ -34,14 +36,20 @@ async fn workers_search_a_queue_that_has_grown_by_key() {
     for _ in 0..AFTER {
         deliver().await;
     }
-    // Servers tell what they did when their connections end; each delivery claims and settles a row.
+    // Servers tell what they did when their connections end; each delivery claims and settles a
+    // row.
     site.cms.close().await;
     let told = |column: &str| {
-        format!("select {column} from pg_stat_user_tables where schemaname = current_schema() and relname = 'cms_webhook_queue'")
+        format!(
+            "select {column} from pg_stat_user_tables where schemaname = current_schema() and relname = 'cms_webhook_queue'"
+        )
     };
     let began = Instant::now();
     while site.database.count(&told("n_tup_upd")).await < 2 * (BEFORE + AFTER) {
-        assert!(began.elapsed() < Duration::from_secs(30), "the server never told of all deliveries");
+        assert!(
+            began.elapsed() < Duration::from_secs(30),
+            "the server never told of all deliveries"
+        );
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     assert!(site.database.count(&told("seq_tup_read")).await < SETTLED);

@@ -1,4 +1,5 @@
-//! 12: what cannot be sent fails with a reason and stops nothing else; a job whose event is gone ends.
+//! 12: what cannot be sent fails with a reason and stops nothing else; a job whose event is gone
+//! ends.
 
 use std::collections::BTreeMap;
 
@@ -10,28 +11,43 @@ use crate::support::receiver::Receiver;
 /// 12: a secret that cannot be opened fails its own lane, with a reason; nothing is sent unsigned.
 #[tokio::test]
 async fn a_secret_that_cannot_be_opened_stops_only_its_lane() {
-    let (site, poisoned, healthy) = (site().await, Receiver::start(200).await, Receiver::start(200).await);
+    let (site, poisoned, healthy) =
+        (site().await, Receiver::start(200).await, Receiver::start(200).await);
     let id = subscribe(&site, &poisoned.url).await;
     subscribe(&site, &healthy.url).await;
-    site.database.run(format!("update cms_webhook_subscriptions set secret = 'v1.broken' where id = {id}")).await;
+    site.database
+        .run(format!("update cms_webhook_subscriptions set secret = 'v1.broken' where id = {id}"))
+        .await;
     raise(&site, 3).await;
     site.cms.webhooks().worker().step().await.unwrap();
     assert_eq!((poisoned.connections(), healthy.count()), (0, 3));
-    let log = site.admin(&format!("GET /api/backend/webhooks/deliveries?subscription={id}")).expect(200).await.data();
+    let log = site
+        .admin(&format!("GET /api/backend/webhooks/deliveries?subscription={id}"))
+        .expect(200)
+        .await
+        .data();
     assert_eq!(log[0]["status"], "secret");
 }
 
-/// 12: an address that no longer parses fails its lane; names that no header can carry are never queued; others and large bodies arrive.
+/// 12: an address that no longer parses fails its lane; names that no header can carry are never
+/// queued; others and large bodies arrive.
 #[tokio::test]
 async fn poison_fails_with_a_reason_and_stops_only_its_lane() {
     let (site, receiver) = (site().await, Receiver::start(200).await);
     let poisoned = subscribe(&site, &receiver.url).await;
     let body = json!({"name": "all", "url": receiver.url, "events": ["*"]});
     site.admin("POST /api/backend/webhooks").json(body).expect(201).await;
-    site.database.run(format!("update cms_webhook_subscriptions set url = 'http://[::' where id = {poisoned}")).await;
+    site.database
+        .run(format!(
+            "update cms_webhook_subscriptions set url = 'http://[::' where id = {poisoned}"
+        ))
+        .await;
     let mut change = site.cms.change(cms_core::Actor::System).await.unwrap();
     for name in ["form.submitted\r\nx-evil: 1", "form\0", ""] {
-        assert_eq!(change.emit(name, json!({})).await.unwrap_err().code().as_str(), "validation_failed");
+        assert_eq!(
+            change.emit(name, json!({})).await.unwrap_err().code().as_str(),
+            "validation_failed"
+        );
     }
     change.emit("form.submitted", json!({"text": "x".repeat(5 << 20)})).await.unwrap();
     change.emit("shop.größe_geändert", json!({})).await.unwrap();
@@ -40,13 +56,30 @@ async fn poison_fails_with_a_reason_and_stops_only_its_lane() {
     for _ in 0..5 {
         worker.step().await.unwrap();
     }
-    let mut arrived: Vec<_> =
-        receiver.deliveries().iter().map(|d| (d.headers["x-webhook-event"].clone(), d.body.len() >> 20)).collect();
+    let mut arrived: Vec<_> = receiver
+        .deliveries()
+        .iter()
+        .map(|d| (d.headers["x-webhook-event"].clone(), d.body.len() >> 20))
+        .collect();
     arrived.sort();
-    assert_eq!(arrived, [("form.submitted".to_owned(), 5), ("shop.gr%C3%B6%C3%9Fe_ge%C3%A4ndert".to_owned(), 0)]);
-    assert_eq!(by_status(&site).await, BTreeMap::from([("delivered".to_owned(), 2), ("retry".to_owned(), 1)]));
-    let log = site.admin(&format!("GET /api/backend/webhooks/deliveries?subscription={poisoned}")).expect(200).await.data();
-    assert_eq!((log.as_array().unwrap().len(), &log[0]["status"]), (1, &json!("refused_address")), "one attempt, no loop");
+    assert_eq!(
+        arrived,
+        [("form.submitted".to_owned(), 5), ("shop.gr%C3%B6%C3%9Fe_ge%C3%A4ndert".to_owned(), 0)]
+    );
+    assert_eq!(
+        by_status(&site).await,
+        BTreeMap::from([("delivered".to_owned(), 2), ("retry".to_owned(), 1)])
+    );
+    let log = site
+        .admin(&format!("GET /api/backend/webhooks/deliveries?subscription={poisoned}"))
+        .expect(200)
+        .await
+        .data();
+    assert_eq!(
+        (log.as_array().unwrap().len(), &log[0]["status"]),
+        (1, &json!("refused_address")),
+        "one attempt, no loop"
+    );
 }
 
 /// A job whose event is gone fails like any other attempt; its lane goes on.
@@ -60,5 +93,10 @@ async fn a_job_without_its_event_ends() {
     let mut worker = site.cms.webhooks().worker();
     let settled = worker.step().await.unwrap();
     assert_eq!((settled.delivered, settled.retried, receiver.count()), (1, 1, 1));
-    assert_eq!(site.database.count("select count(*) from cms_webhook_deliveries where outcome = 'event'").await, 1);
+    assert_eq!(
+        site.database
+            .count("select count(*) from cms_webhook_deliveries where outcome = 'event'")
+            .await,
+        1
+    );
 }

@@ -11,18 +11,30 @@ use crate::support::{
     receiver::{Answer, Receiver},
 };
 
-const OPEN: [(&str, &str); 2] = [("CMS_WEBHOOKS__ALLOW_HTTP", "true"), ("CMS_WEBHOOKS__ALLOW_CIDRS", "127.0.0.1/32")];
+const OPEN: [(&str, &str); 2] =
+    [("CMS_WEBHOOKS__ALLOW_HTTP", "true"), ("CMS_WEBHOOKS__ALLOW_CIDRS", "127.0.0.1/32")];
 
 /// A served site with a webhook for items, its key, and the variables that let it deliver here.
-async fn served(database: &TestDatabase, receiver: &Receiver, variables: &[(&str, &str)]) -> (Served, String) {
+async fn served(
+    database: &TestDatabase,
+    receiver: &Receiver,
+    variables: &[(&str, &str)],
+) -> (Served, String) {
     process::run(database, &["init"]);
-    let made: Json =
-        serde_json::from_str(&process::run(database, &["--json", "keys", "create", "--name", "test", "--right", "*"])).unwrap();
+    let made: Json = serde_json::from_str(&process::run(
+        database,
+        &["--json", "keys", "create", "--name", "test", "--right", "*"],
+    ))
+    .unwrap();
     let key = made["data"]["key"].as_str().unwrap().to_owned();
     let variables: Vec<_> = OPEN.iter().chain(variables).copied().collect();
     let served = Served::start_with(database, "warn", &variables);
     let body = json!({"name": "test", "url": receiver.url, "events": ["item.settings.created"]});
-    served.client(&key).send(cms_http::client::Ask::post("/api/backend/webhooks").json(&body)).await.unwrap();
+    served
+        .client(&key)
+        .send(cms_http::client::Ask::post("/api/backend/webhooks").json(&body))
+        .await
+        .unwrap();
     (served, key)
 }
 
@@ -30,7 +42,14 @@ async fn write(served: &Served, key: &str, from: usize, count: usize) {
     let client = served.client(key);
     for n in from..from + count {
         let body = json!({"name": format!("s{n}"), "value": n});
-        client.send(cms_http::client::Ask::post("/api/backend/item").query("table", "settings").json(&body)).await.unwrap();
+        client
+            .send(
+                cms_http::client::Ask::post("/api/backend/item")
+                    .query("table", "settings")
+                    .json(&body),
+            )
+            .await
+            .unwrap();
     }
 }
 
@@ -43,8 +62,13 @@ async fn a_stop_under_load_leaves_nothing_half_way() {
     write(&running, &key, 0, 100).await;
     let (code, log) = running.terminate();
     assert_eq!(code, Some(0), "{log}");
-    assert_eq!(database.count("select count(*) from cms_webhook_queue where status = 'sending'").await, 0);
-    let waiting = database.count("select count(*) from cms_webhook_queue where status in ('pending', 'retry')").await;
+    assert_eq!(
+        database.count("select count(*) from cms_webhook_queue where status = 'sending'").await,
+        0
+    );
+    let waiting = database
+        .count("select count(*) from cms_webhook_queue where status in ('pending', 'retry')")
+        .await;
     assert_eq!(receiver.count() as i64 + waiting, 100);
 }
 
@@ -55,7 +79,12 @@ async fn cron_runs_beside_the_resident_worker_double_nothing() {
     let (running, key) = served(&database, &receiver, &[]).await;
     let cron = |database: &TestDatabase| {
         let mut command = process::command(database, &["process-webhooks", "--time-limit=25"]);
-        command.envs(OPEN).stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap()
+        command
+            .envs(OPEN)
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .unwrap()
     };
     let mut runs = Vec::new();
     for round in 0..4 {

@@ -27,14 +27,25 @@ pub async fn print() {
         .buffer_unordered(16)
         .for_each(async |()| {})
         .await;
-    println!("\n{subscriptions} subscriptions, made in {:.1} s; events one after the other:", began.elapsed().as_secs_f64());
-    println!("{:>16} {:>16} {:>12} {:>12}", "caller waits ms", "all there s", "deliveries", "duplicates");
+    println!(
+        "\n{subscriptions} subscriptions, made in {:.1} s; events one after the other:",
+        began.elapsed().as_secs_f64()
+    );
+    println!(
+        "{:>16} {:>16} {:>12} {:>12}",
+        "caller waits ms", "all there s", "deliveries", "duplicates"
+    );
     for _ in 0..EVENTS {
         receivers.forget();
         let (began, waited) = site.post("things", site.numbers(1)).await;
         let arrivals = receivers.wait(subscriptions, Duration::from_secs(60), |_| true).await;
         let last = arrivals.last().map_or(0.0, |arrival| (arrival.at - began).as_secs_f64());
-        println!("{:>16.1} {last:>16.2} {:>12} {:>12}", ms(waited), arrivals.len(), duplicates(&arrivals));
+        println!(
+            "{:>16.1} {last:>16.2} {:>12} {:>12}",
+            ms(waited),
+            arrivals.len(),
+            duplicates(&arrivals)
+        );
         while !site.is_drained().await {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }

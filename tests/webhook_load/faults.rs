@@ -21,7 +21,10 @@ fn rate() -> usize {
 pub async fn print() {
     let backlog = size("CMS_BENCH_BACKLOG", 10_000);
     let rate = rate();
-    println!("\n{rate} events/s to {RECEIVERS} receivers; delays of the {} healthy ones:", RECEIVERS - FAULTY.len());
+    println!(
+        "\n{rate} events/s to {RECEIVERS} receivers; delays of the {} healthy ones:",
+        RECEIVERS - FAULTY.len()
+    );
     println!("{:<56} {:>9} {:>9} {:>9}", "", "p50 ms", "p99 ms", "most ms");
     let sound = delays([Manner::Prompt; 2], 0).await;
     row("no faults", &sound);
@@ -35,8 +38,11 @@ async fn delays(faulty: [Manner; 2], backlog: usize) -> Vec<Duration> {
     let healthy = RECEIVERS - faulty.len();
     let receivers = Receivers::start(faulty.into_iter().chain(vec![Manner::Prompt; healthy])).await;
     for (number, url) in receivers.urls.iter().enumerate() {
-        let events: &[&str] =
-            if number == 0 { &["item.things.created", "item.backlog.created"] } else { &["item.things.created"] };
+        let events: &[&str] = if number == 0 {
+            &["item.things.created", "item.backlog.created"]
+        } else {
+            &["item.things.created"]
+        };
         site.subscribe(url, events).await;
     }
     for first in (0..backlog).step_by(1000) {
@@ -44,7 +50,9 @@ async fn delays(faulty: [Manner; 2], backlog: usize) -> Vec<Duration> {
     }
     let events = rate() * size("CMS_BENCH_SECONDS", 10);
     let counts = |arrival: &crate::receiver::Arrival| arrival.receiver >= 2;
-    let outcome = load::run(&site, &receivers, Pace::PerSecond(rate()), events, events * healthy, counts).await;
+    let outcome =
+        load::run(&site, &receivers, Pace::PerSecond(rate()), events, events * healthy, counts)
+            .await;
     assert_eq!(outcome.deliveries, events * healthy, "the healthy ones got everything");
     outcome.delays
 }

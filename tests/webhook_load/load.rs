@@ -57,8 +57,10 @@ pub async fn run(
     // What was delivered is written down a moment later; that is part of the cost.
     tokio::time::sleep(Duration::from_millis(200)).await;
     let after = site.usage();
-    let mut delays: Vec<_> =
-        arrivals.iter().filter_map(|arrival| sent.get(&arrival.n).map(|sent| arrival.at.duration_since(*sent))).collect();
+    let mut delays: Vec<_> = arrivals
+        .iter()
+        .filter_map(|arrival| sent.get(&arrival.n).map(|sent| arrival.at.duration_since(*sent)))
+        .collect();
     delays.sort_unstable();
     Outcome {
         deliveries: arrivals.len(),
@@ -83,11 +85,14 @@ async fn raise(site: &Rc<Site>, pace: Pace, events: usize) -> HashMap<u64, Insta
         }
         Pace::PerSecond(rate) => {
             let mut calls = JoinSet::new();
-            let mut ticks = interval(Duration::from_secs(1) / u32::try_from(rate).expect("a small rate"));
+            let mut ticks =
+                interval(Duration::from_secs(1) / u32::try_from(rate).expect("a small rate"));
             for _ in 0..events {
                 ticks.tick().await;
                 let (site, numbers) = (site.clone(), site.numbers(1));
-                calls.spawn_local(async move { (numbers.start, site.post("things", numbers).await.0) });
+                calls.spawn_local(
+                    async move { (numbers.start, site.post("things", numbers).await.0) },
+                );
             }
             sent.extend(calls.join_all().await);
         }

@@ -1,8 +1,10 @@
-//! Deliveries of the real `cms serve`: how many, how soon, at what cost, beside what was measured of Svix on such a machine.
+//! Deliveries of the real `cms serve`: how many, how soon, at what cost, beside what was measured
+//! of Svix on such a machine.
 //!
-//! `cargo build --release -p cms-cli && cargo bench -p cms-tests --bench webhooks`, with `.ci/postgres` in front of it on PostgreSQL.
-//! The service is pinned to core 0; what posts, what receives and PostgreSQL run on core 1, as in the measurement of Svix. Loopback only; ends
-//! by itself after about two minutes. SQLite runs with `synchronous = FULL`, as always.
+//! `cargo build --release -p cms-cli && cargo bench -p cms-tests --bench webhooks`, with
+//! `.ci/postgres` in front of it on PostgreSQL. The service is pinned to core 0; what posts, what
+//! receives and PostgreSQL run on core 1, as in the measurement of Svix. Loopback only; ends by
+//! itself after about two minutes. SQLite runs with `synchronous = FULL`, as always.
 //!
 //! Sizes, by variables:
 //!
@@ -35,7 +37,8 @@ fn main() {
     }
     let only = std::env::var("CMS_BENCH_ONLY").unwrap_or_default();
     let wanted = |part: &str| only.is_empty() || only == part;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     println!("{}", if database::server().is_some() { "PostgreSQL" } else { "SQLite" });
     // What a part leaves running in its set ends with it.
     let part = |name: &str, run: &dyn Fn(&tokio::task::LocalSet)| {

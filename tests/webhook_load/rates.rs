@@ -9,8 +9,9 @@ use crate::{
     size,
 };
 
-/// Svix server 1.100 on a 2-core machine of the kind this project is built on (2026-11-21): its server on core 0, PostgreSQL 15, Redis 7 and the
-/// receiver on core 1; messages made through its API. From the project's performance baselines.
+/// Svix server 1.100 on a 2-core machine of the kind this project is built on (2026-11-21): its
+/// server on core 0, PostgreSQL 15, Redis 7 and the receiver on core 1; messages made through its
+/// API. From the project's performance baselines.
 struct Svix {
     rate: f64,
     /// CPU of a delivery in ms: server, PostgreSQL, Redis.
@@ -40,14 +41,54 @@ pub async fn print() {
         "{:<32} {:>12} {:>9} {:>9} {:>9} {:>12} {:>8} {:>8} {:>6}",
         "", "deliveries/s", "CPU ms", "no write", "database", "per CPU-s", "p50 ms", "p99 ms", "MB"
     );
-    let svix = Svix { rate: 1330.0, cpu_ms: [0.59, 0.57, 0.10], p50_ms: 30.0, p99_ms: 46.0, memory: Some(43.0) };
-    let full = Case { name: "1 subscription, saturated", pace: Pace::Full, events: size("CMS_BENCH_EVENTS", 5000), svix };
-    let svix = Svix { rate: 664.0, cpu_ms: [0.88, 0.87, 0.19], p50_ms: 2.7, p99_ms: 9.1, memory: None };
-    cases(1, [full, Case { name: "1 subscription, part load", pace: one, events: one_events, svix }]).await;
-    let svix = Svix { rate: 6040.0, cpu_ms: [0.111, 0.113, 0.0], p50_ms: 437.0, p99_ms: 502.0, memory: Some(130.0) };
-    let full = Case { name: "100 subscriptions, burst", pace: Pace::Full, events: size("CMS_BENCH_BURST", 300), svix };
-    let svix = Svix { rate: 3005.0, cpu_ms: [0.111, 0.151, 0.0], p50_ms: 5.6, p99_ms: 11.9, memory: Some(97.0) };
-    cases(100, [full, Case { name: "100 subscriptions, 30 events/s", pace: many, events: many_events, svix }]).await;
+    let svix = Svix {
+        rate: 1330.0,
+        cpu_ms: [0.59, 0.57, 0.10],
+        p50_ms: 30.0,
+        p99_ms: 46.0,
+        memory: Some(43.0),
+    };
+    let full = Case {
+        name: "1 subscription, saturated",
+        pace: Pace::Full,
+        events: size("CMS_BENCH_EVENTS", 5000),
+        svix,
+    };
+    let svix =
+        Svix { rate: 664.0, cpu_ms: [0.88, 0.87, 0.19], p50_ms: 2.7, p99_ms: 9.1, memory: None };
+    cases(
+        1,
+        [full, Case { name: "1 subscription, part load", pace: one, events: one_events, svix }],
+    )
+    .await;
+    let svix = Svix {
+        rate: 6040.0,
+        cpu_ms: [0.111, 0.113, 0.0],
+        p50_ms: 437.0,
+        p99_ms: 502.0,
+        memory: Some(130.0),
+    };
+    let full = Case {
+        name: "100 subscriptions, burst",
+        pace: Pace::Full,
+        events: size("CMS_BENCH_BURST", 300),
+        svix,
+    };
+    let svix = Svix {
+        rate: 3005.0,
+        cpu_ms: [0.111, 0.151, 0.0],
+        p50_ms: 5.6,
+        p99_ms: 11.9,
+        memory: Some(97.0),
+    };
+    cases(
+        100,
+        [
+            full,
+            Case { name: "100 subscriptions, 30 events/s", pace: many, events: many_events, svix },
+        ],
+    )
+    .await;
     println!("goals: 10 times Svix per CPU-second; p99 at part load under 10 ms");
 }
 
@@ -65,9 +106,14 @@ async fn cases(subscriptions: usize, cases: [Case; 2]) {
     }
     for (case, write) in cases.iter().zip(&writes) {
         let expected = case.events * subscriptions;
-        let outcome = load::run(&site, &receivers, case.pace, case.events, expected, |_| true).await;
+        let outcome =
+            load::run(&site, &receivers, case.pace, case.events, expected, |_| true).await;
         assert!(site.is_drained().await, "everything is written down");
-        assert_eq!((outcome.deliveries, duplicates(&outcome.arrivals)), (expected, 0), "each exactly once");
+        assert_eq!(
+            (outcome.deliveries, duplicates(&outcome.arrivals)),
+            (expected, 0),
+            "each exactly once"
+        );
         compare(case, write, &outcome);
     }
 }

@@ -49,13 +49,22 @@ impl Receivers {
         all
     }
 
-    /// Waits until `count` deliveries to receivers that `counts` names have arrived, or for `most`. Returns them, oldest first.
-    pub async fn wait(&self, count: usize, most: Duration, counts: impl Fn(&Arrival) -> bool) -> Vec<Arrival> {
+    /// Waits until `count` deliveries to receivers that `counts` names have arrived, or for `most`.
+    /// Returns them, oldest first.
+    pub async fn wait(
+        &self,
+        count: usize,
+        most: Duration,
+        counts: impl Fn(&Arrival) -> bool,
+    ) -> Vec<Arrival> {
         let began = Instant::now();
         loop {
             let enough = self.arrivals.borrow().len() >= count;
-            let found: Vec<_> =
-                if enough { self.arrivals.borrow().iter().copied().filter(&counts).collect() } else { Vec::new() };
+            let found: Vec<_> = if enough {
+                self.arrivals.borrow().iter().copied().filter(&counts).collect()
+            } else {
+                Vec::new()
+            };
             if found.len() >= count || began.elapsed() > most {
                 return found;
             }
@@ -73,7 +82,12 @@ pub fn duplicates(arrivals: &[Arrival]) -> usize {
     arrivals.len() - arrivals.iter().map(|arrival| arrival.job).collect::<HashSet<_>>().len()
 }
 
-async fn listen(listener: TcpListener, receiver: usize, manner: Manner, arrivals: Rc<RefCell<Vec<Arrival>>>) {
+async fn listen(
+    listener: TcpListener,
+    receiver: usize,
+    manner: Manner,
+    arrivals: Rc<RefCell<Vec<Arrival>>>,
+) {
     while let Ok((stream, _)) = listener.accept().await {
         let _ = stream.set_nodelay(true);
         let arrivals = arrivals.clone();
@@ -91,7 +105,11 @@ async fn take(
     arrivals: Rc<RefCell<Vec<Arrival>>>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let at = Instant::now();
-    let job = request.headers().get("x-delivery-id").and_then(|id| id.to_str().ok()?.parse().ok()).expect("an id");
+    let job = request
+        .headers()
+        .get("x-delivery-id")
+        .and_then(|id| id.to_str().ok()?.parse().ok())
+        .expect("an id");
     let body = request.into_body().collect().await.map(|body| body.to_bytes()).unwrap_or_default();
     arrivals.borrow_mut().push(Arrival { at, receiver, job, n: number(&body) });
     match manner {
@@ -107,6 +125,10 @@ async fn take(
 /// What stands after `"n":`; a parser would cost more than the delivery.
 fn number(body: &[u8]) -> u64 {
     let mark = b"\"n\":";
-    let start = body.windows(mark.len()).position(|part| part == mark).expect("a number") + mark.len();
-    body[start..].iter().take_while(|byte| byte.is_ascii_digit()).fold(0, |n, byte| n * 10 + u64::from(byte - b'0'))
+    let start =
+        body.windows(mark.len()).position(|part| part == mark).expect("a number") + mark.len();
+    body[start..]
+        .iter()
+        .take_while(|byte| byte.is_ascii_digit())
+        .fold(0, |n, byte| n * 10 + u64::from(byte - b'0'))
 }

@@ -36,7 +36,10 @@ pub struct Site {
 /// Ties this process to a core; what it starts is born there.
 pub fn pin(core: u8) {
     let (core, pid) = (core.to_string(), std::process::id().to_string());
-    let pinned = Command::new("taskset").args(["-a", "-p", "-c", &core, &pid]).stdout(Stdio::null()).status();
+    let pinned = Command::new("taskset")
+        .args(["-a", "-p", "-c", &core, &pid])
+        .stdout(Stdio::null())
+        .status();
     if !pinned.is_ok_and(|status| status.success()) {
         println!("taskset is missing: sender and receivers are not on separate cores");
     }
@@ -50,10 +53,15 @@ impl Site {
         std::fs::create_dir_all(&plugin).expect("a folder");
         std::fs::write(plugin.join("plugin.json"), PLUGIN).expect("written");
         assert!(command(&database, &["init", "-q"]).status().expect("started").success());
-        let key = command(&database, &["keys", "create", "-q", "--name", "load", "--right", "*"]).output().expect("a key").stdout;
+        let key = command(&database, &["keys", "create", "-q", "--name", "load", "--right", "*"])
+            .output()
+            .expect("a key")
+            .stdout;
         pin(0);
-        let mut child =
-            command(&database, &["serve", "--listen", "127.0.0.1:0"]).stderr(Stdio::piped()).spawn().expect("started");
+        let mut child = command(&database, &["serve", "--listen", "127.0.0.1:0"])
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("started");
         pin(1);
         let mut lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
         let url = loop {
@@ -90,7 +98,8 @@ impl Site {
         first..self.next.get()
     }
 
-    /// Posts rows with these numbers in one call, which raises an event for each. Returns when the call began, and how long it took.
+    /// Posts rows with these numbers in one call, which raises an event for each. Returns when the
+    /// call began, and how long it took.
     pub async fn post(&self, table: &str, numbers: Range<u64>) -> (Instant, Duration) {
         let text = "a sentence of forty characters, no less. ".repeat(10);
         let rows: Vec<Json> = numbers.map(|n| json!({"n": n, "text": text})).collect();
@@ -104,7 +113,9 @@ impl Site {
     /// Whether the queue holds nothing that waits or is being sent.
     pub async fn is_drained(&self) -> bool {
         let stats = self.send(Ask::get("/api/backend/webhooks/queue/stats")).await;
-        ["pending", "sending", "retry"].iter().all(|status| stats["data"]["by_status"][status].as_u64().unwrap_or(0) == 0)
+        ["pending", "sending", "retry"]
+            .iter()
+            .all(|status| stats["data"]["by_status"][status].as_u64().unwrap_or(0) == 0)
     }
 
     async fn send(&self, ask: Ask) -> Json {
@@ -141,12 +152,17 @@ fn command(database: &TestDatabase, arguments: &[&str]) -> Command {
 async fn postmaster(url: &str) -> u32 {
     use sqlx::Connection;
     let mut connection = sqlx::PgConnection::connect(url).await.expect("CMS_TEST_DB answers");
-    let pid: i32 = sqlx::query_scalar("select pg_backend_pid()").fetch_one(&mut connection).await.expect("a pid");
-    let fsync: String = sqlx::query_scalar("show fsync").fetch_one(&mut connection).await.expect("a setting");
+    let pid: i32 = sqlx::query_scalar("select pg_backend_pid()")
+        .fetch_one(&mut connection)
+        .await
+        .expect("a pid");
+    let fsync: String =
+        sqlx::query_scalar("show fsync").fetch_one(&mut connection).await.expect("a setting");
     if fsync != "on" {
         println!("(this PostgreSQL runs with fsync off)");
     }
-    let server = parent(u32::try_from(pid).expect("a pid")).expect("PostgreSQL runs on this machine");
+    let server =
+        parent(u32::try_from(pid).expect("a pid")).expect("PostgreSQL runs on this machine");
     connection.close().await.expect("closed");
     server
 }

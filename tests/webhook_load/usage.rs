@@ -22,8 +22,11 @@ impl Usage {
     /// Of a server and its children, those that have ended too.
     pub fn of_family(parent: u32) -> Self {
         let mut all = Self { cpu: ticks(parent, &[11, 12, 13, 14]), kib: kib(parent) };
-        let pids =
-            fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        let pids = fs::read_dir("/proc")
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter_map(|entry| entry.file_name().to_str()?.parse().ok());
         for child in pids.filter(|pid| self::parent(*pid) == Some(parent)) {
             let one = Self::of(child);
             all.cpu += one.cpu;

@@ -1,5 +1,5 @@
-//! 27: the queue beside a model of it in memory, through random steps of two workers' lives: after each of them both are alike. The fault
-//! report walks 100,000 steps.
+//! 27: the queue beside a model of it in memory, through random steps of two workers' lives: after
+//! each of them both are alike. The fault report walks 100,000 steps.
 
 mod model;
 
@@ -35,7 +35,8 @@ const STEPS: usize = 250;
 enum Step {
     /// So many events that both subscriptions listen to.
     Enqueue(usize),
-    /// A worker writes down what it heard and takes what is due; its receivers answer this status, and it stands still.
+    /// A worker writes down what it heard and takes what is due; its receivers answer this status,
+    /// and it stands still.
     Turn(usize, u16),
     /// It is asked to stop, and another begins.
     Finish(usize),
@@ -52,8 +53,9 @@ enum Step {
 
 fn step() -> impl Strategy<Value = Step> {
     let (worker, subscription) = (0..2_usize, 0..2_usize);
-    let time =
-        prop::sample::select(vec![1, 1, 100, 500, 1000, 1000, 29_999, 30_000, 60_000, 120_000, 7_200_000, -1000, -3_600_000]);
+    let time = prop::sample::select(vec![
+        1, 1, 100, 500, 1000, 1000, 29_999, 30_000, 60_000, 120_000, 7_200_000, -1000, -3_600_000,
+    ]);
     prop_oneof![
         3 => (1..9_usize).prop_map(Step::Enqueue),
         8 => (worker.clone(), prop::sample::select(vec![200, 200, 500])).prop_map(|(worker, status)| Step::Turn(worker, status)),
@@ -79,9 +81,11 @@ pub fn walk(steps: usize, database: impl AsyncFn() -> TestDatabase) -> Result<()
     // In one thread, so that an attempt whose end is counted can be joined too.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let cases = u32::try_from(steps.div_ceil(STEPS)).unwrap();
-    let config = Config { cases, max_shrink_iters: 300, failure_persistence: None, ..Config::default() };
+    let config =
+        Config { cases, max_shrink_iters: 300, failure_persistence: None, ..Config::default() };
     // The same steps in each run.
-    let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &[27; 32]));
+    let mut runner =
+        TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &[27; 32]));
     let outcome = runner.run(&vec(step(), STEPS), |steps| {
         runtime.block_on(async {
             let mut both = Both::new(database().await).await;
@@ -115,15 +119,26 @@ impl Both {
         let site = Site::on(database).settings(open).open().await;
         let status = Arc::new(AtomicU16::new(200));
         let now = status.clone();
-        let receiver = Receiver::scripted(move |_, _| Answer::Status(now.load(Ordering::SeqCst))).await;
+        let receiver =
+            Receiver::scripted(move |_, _| Answer::Status(now.load(Ordering::SeqCst))).await;
         let mut subscriptions = [0; 2];
         for (id, max_retries) in subscriptions.iter_mut().zip(MAX_RETRIES) {
             let body = json!({"name": "x", "url": receiver.url, "events": ["form.submitted"], "max_retries": max_retries});
-            *id = site.admin("POST /api/backend/webhooks").json(body).expect(201).await.data()["id"].as_i64().unwrap();
+            *id =
+                site.admin("POST /api/backend/webhooks").json(body).expect(201).await.data()["id"]
+                    .as_i64()
+                    .unwrap();
         }
         let workers = [(); 2].map(|()| site.cms.webhooks().worker());
         let eye = Eye::open(&site).await;
-        Self { site, model: Model { now: NOW, ..Model::default() }, subscriptions, workers, status, eye }
+        Self {
+            site,
+            model: Model { now: NOW, ..Model::default() },
+            subscriptions,
+            workers,
+            status,
+            eye,
+        }
     }
 
     async fn take(&mut self, step: &Step) {
@@ -139,7 +154,8 @@ impl Both {
                 }
             }
             (Step::Disable(n), Some(change)) => {
-                let patch = SubscriptionPatch { active: Some(false), ..SubscriptionPatch::default() };
+                let patch =
+                    SubscriptionPatch { active: Some(false), ..SubscriptionPatch::default() };
                 webhooks.update(change, self.subscriptions[*n], patch).await.unwrap();
                 self.model.disable(*n);
             }
@@ -153,13 +169,19 @@ impl Both {
             }
             (Step::Cancel(index), Some(change)) => {
                 if let Some(id) = self.model.nth(index) {
-                    let done = webhooks.cancel(change, id).await.map_err(|error| assert_eq!(error.code(), Code::Conflict));
+                    let done = webhooks
+                        .cancel(change, id)
+                        .await
+                        .map_err(|error| assert_eq!(error.code(), Code::Conflict));
                     assert_eq!(done.is_ok(), self.model.cancel(id));
                 }
             }
             (Step::Retry(index), Some(change)) => {
                 if let Some(id) = self.model.nth(index) {
-                    let done = webhooks.retry_now(change, id).await.map_err(|error| assert_eq!(error.code(), Code::Conflict));
+                    let done = webhooks
+                        .retry_now(change, id)
+                        .await
+                        .map_err(|error| assert_eq!(error.code(), Code::Conflict));
                     assert_eq!(done.is_ok(), self.model.retry(id));
                 }
             }
@@ -215,10 +237,21 @@ impl Both {
     fn expected(&self) -> Vec<String> {
         let model = &self.model;
         let jobs = model.jobs.iter().map(|(id, job)| {
-            format!("{id} of {}: {}, due {}, retries {}", self.subscriptions[job.lane], job.status, job.due - NOW, job.retries)
+            format!(
+                "{id} of {}: {}, due {}, retries {}",
+                self.subscriptions[job.lane],
+                job.status,
+                job.due - NOW,
+                job.retries
+            )
         });
         let lanes = model.lanes.iter().zip(self.subscriptions).map(|(lane, id)| {
-            format!("subscription {id}: off {}, failures {}, not before {}", u8::from(lane.off), lane.failures, lane.not_before)
+            format!(
+                "subscription {id}: off {}, failures {}, not before {}",
+                u8::from(lane.off),
+                lane.failures,
+                lane.not_before
+            )
         });
         jobs.chain(lanes).collect()
     }
@@ -241,8 +274,12 @@ impl Eye {
     async fn texts(&mut self, sql: String) -> Vec<String> {
         let sql = sqlx::AssertSqlSafe(sql);
         match self {
-            Self::Sqlite(connection) => sqlx::query_scalar(sql).fetch_all(connection).await.unwrap(),
-            Self::Postgres(connection) => sqlx::query_scalar(sql).fetch_all(connection).await.unwrap(),
+            Self::Sqlite(connection) => {
+                sqlx::query_scalar(sql).fetch_all(connection).await.unwrap()
+            }
+            Self::Postgres(connection) => {
+                sqlx::query_scalar(sql).fetch_all(connection).await.unwrap()
+            }
         }
     }
 

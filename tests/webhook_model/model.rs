@@ -70,7 +70,8 @@ impl Held {
 
 impl Model {
     pub fn nth(&self, index: &proptest::sample::Index) -> Option<i64> {
-        (!self.jobs.is_empty()).then(|| *self.jobs.keys().nth(index.index(self.jobs.len())).unwrap())
+        (!self.jobs.is_empty())
+            .then(|| *self.jobs.keys().nth(index.index(self.jobs.len())).unwrap())
     }
 
     fn waits(&self, id: i64) -> bool {
@@ -81,12 +82,14 @@ impl Model {
     pub fn enqueue(&mut self, ids: [i64; 2]) {
         for (lane, id) in ids.into_iter().enumerate() {
             let status = if self.lanes[lane].off { "held" } else { "pending" };
-            self.jobs.insert(id, Job { lane, status, due: self.now, retries: 0, lease: 0, token: 0 });
+            self.jobs
+                .insert(id, Job { lane, status, due: self.now, retries: 0, lease: 0, token: 0 });
         }
     }
 
     pub fn cancel(&mut self, id: i64) -> bool {
-        let open = self.jobs.get_mut(&id).filter(|job| ["pending", "retry", "held"].contains(&job.status));
+        let open =
+            self.jobs.get_mut(&id).filter(|job| ["pending", "retry", "held"].contains(&job.status));
         open.map(|job| job.status = "cancelled").is_some()
     }
 
@@ -99,9 +102,11 @@ impl Model {
         self.jobs.retain(|_, job| job.status != status);
     }
 
-    /// A worker writes down what has ended, gives back what it does not begin, claims, and begins attempts, in this order.
+    /// A worker writes down what has ended, gives back what it does not begin, claims, and begins
+    /// attempts, in this order.
     pub fn turn(&mut self, worker: usize, good: bool) {
-        let Holding { begun: ended, mut waiting, good: was_good } = std::mem::take(&mut self.workers[worker]);
+        let Holding { begun: ended, mut waiting, good: was_good } =
+            std::mem::take(&mut self.workers[worker]);
         let (now, epoch) = (self.now, self.epoch);
         let mut begun = Vec::new();
         let mut brisk = [false; 2];
@@ -117,7 +122,10 @@ impl Model {
         }
         let failed = |lane| !was_good && ended.iter().any(|held| held.lane == lane);
         let unfit: Vec<_> = (0..2)
-            .filter(|lane| failed(*lane) || waiting.iter().any(|held| held.lane == *lane && !held.suits(now, epoch)))
+            .filter(|lane| {
+                failed(*lane)
+                    || waiting.iter().any(|held| held.lane == *lane && !held.suits(now, epoch))
+            })
             .collect();
         let back: Vec<_> = waiting.extract_if(.., |held| unfit.contains(&held.lane)).collect();
         self.settle(&ended, was_good);
@@ -155,13 +163,15 @@ impl Model {
         self.reclaim();
         let now = self.now;
         let Lane { off, failures, not_before } = self.lanes[lane];
-        let busy = self.jobs.values().filter(|job| job.lane == lane && job.status == "sending").count();
+        let busy =
+            self.jobs.values().filter(|job| job.lane == lane && job.status == "sending").count();
         let most = if failures > 0 { 1 } else { ROOM };
         if off || busy >= most || (not_before > now && not_before <= now + 2 * LEASE) {
             return Vec::new();
         }
         let most = if failures == 0 && brisk && mine == busy { AHEAD } else { most };
-        let waiting = |id: &i64| self.waits(*id) && self.jobs[id].lane == lane && self.jobs[id].due <= now;
+        let waiting =
+            |id: &i64| self.waits(*id) && self.jobs[id].lane == lane && self.jobs[id].due <= now;
         let mut due: Vec<_> = self.jobs.keys().copied().filter(waiting).collect();
         due.sort_by_key(|id| (self.jobs[id].due, *id));
         due.truncate(most - busy);
@@ -195,13 +205,15 @@ impl Model {
         let mut ended = ended.to_vec();
         ended.sort_by_key(|held| (held.lane, held.id));
         for Held { id, token, .. } in ended {
-            // A success counts also when the lease is over, as long as nobody else has claimed the job.
+            // A success counts also when the lease is over, as long as nobody else has claimed the
+            // job.
             let open: &[_] = if good { &["sending", "retry", "held"] } else { &["sending"] };
             let ours = |job: &&mut Job| open.contains(&job.status) && job.token == token;
             let Some(job) = self.jobs.get_mut(&id).filter(ours) else { continue };
             let lane = &mut self.lanes[job.lane];
             if good {
-                (lane.failures, lane.not_before) = if lane.failures > 0 { (0, 0) } else { (0, lane.not_before) };
+                (lane.failures, lane.not_before) =
+                    if lane.failures > 0 { (0, 0) } else { (0, lane.not_before) };
                 job.status = "delivered";
                 continue;
             }
@@ -224,7 +236,11 @@ impl Model {
     pub fn disable(&mut self, lane: usize) {
         self.epoch += 1;
         self.lanes[lane].off = true;
-        for job in self.jobs.values_mut().filter(|job| job.lane == lane && ["pending", "retry"].contains(&job.status)) {
+        for job in self
+            .jobs
+            .values_mut()
+            .filter(|job| job.lane == lane && ["pending", "retry"].contains(&job.status))
+        {
             job.status = "held";
         }
     }
@@ -234,7 +250,10 @@ impl Model {
         self.lanes[lane] = Lane::default();
         for job in self.jobs.values_mut().filter(|job| job.lane == lane && job.status == "held") {
             match replay {
-                true => (job.status, job.due) = (if job.retries > 0 { "retry" } else { "pending" }, self.now),
+                true => {
+                    (job.status, job.due) =
+                        (if job.retries > 0 { "retry" } else { "pending" }, self.now)
+                }
                 false => job.status = "cancelled",
             }
         }

@@ -7,12 +7,20 @@ async fn held_jobs_can_be_dropped() {
     let (site, receiver) = (site().await, Receiver::start(200).await);
     let made = site.webhook(&receiver.url, &["item.settings.created"]).await;
     let path = format!("/api/backend/webhooks?id={}", made["id"]);
-    let paused = site.admin(&format!("PATCH {path}")).json(json!({"active": false})).expect(200).await.data();
+    let paused = site
+        .admin(&format!("PATCH {path}"))
+        .json(json!({"active": false}))
+        .expect(200)
+        .await
+        .data();
     assert_eq!(paused["disabled_reason"], "paused");
     site.write("a").await;
     site.worker().step().await.unwrap();
     let drop = json!({"held": "drop"});
-    site.admin(&format!("POST /api/backend/webhooks/activate?id={}", made["id"])).json(drop).expect(200).await;
+    site.admin(&format!("POST /api/backend/webhooks/activate?id={}", made["id"]))
+        .json(drop)
+        .expect(200)
+        .await;
     site.write("b").await;
     site.worker().step().await.unwrap();
     assert_eq!(receiver.count(), 1);
@@ -24,8 +32,12 @@ async fn rotation_stops_the_old_secret_at_once_or_after_a_grace() {
     let (site, receiver) = (site().await, Receiver::start(200).await);
     let made = site.webhook(&receiver.url, &["item.settings.created"]).await;
     let rotate = async |grace: i64| {
-        let ask = site.admin(&format!("POST /api/backend/webhooks/rotate-secret?id={}", made["id"]));
-        ask.json(json!({"grace_s": grace})).expect(200).await.data()["secret"].as_str().unwrap().to_owned()
+        let ask =
+            site.admin(&format!("POST /api/backend/webhooks/rotate-secret?id={}", made["id"]));
+        ask.json(json!({"grace_s": grace})).expect(200).await.data()["secret"]
+            .as_str()
+            .unwrap()
+            .to_owned()
     };
     let deliver = async |name: &str| {
         site.write(name).await;
@@ -58,7 +70,8 @@ async fn rotation_stops_the_old_secret_at_once_or_after_a_grace() {
 async fn wrong_subscriptions_are_refused() {
     let site = Site::open().await;
     let body = |change: Json| {
-        let mut body = json!({"name": "x", "url": "https://hooks.example.org/x", "events": ["item.*"]});
+        let mut body =
+            json!({"name": "x", "url": "https://hooks.example.org/x", "events": ["item.*"]});
         body.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
         body
     };
@@ -70,14 +83,24 @@ async fn wrong_subscriptions_are_refused() {
         (json!({"url": "https://user:pw@hooks.example.org/"}), "url"),
         (json!({"events": []}), "events"),
         (json!({"max_retries": -1}), "max_retries"),
-        (json!({"custom_headers": {"X-Webhook-Signature": "0"}}), "custom_headers.X-Webhook-Signature"),
+        (
+            json!({"custom_headers": {"X-Webhook-Signature": "0"}}),
+            "custom_headers.X-Webhook-Signature",
+        ),
         (json!({"custom_headers": {"x-a": "a\r\nb"}}), "custom_headers.x-a"),
     ] {
-        let reply = site.admin("POST /api/backend/webhooks").json(body(change.clone())).refused(422, "validation_failed").await;
+        let reply = site
+            .admin("POST /api/backend/webhooks")
+            .json(body(change.clone()))
+            .refused(422, "validation_failed")
+            .await;
         assert_eq!(reply.json()["errors"][0]["field"], field, "{change}");
     }
     for events in [json!(["item.nothing.created"]), json!(["*", "form.*"]), json!([""])] {
-        site.admin("POST /api/backend/webhooks").json(body(json!({"events": events}))).refused(422, "unknown_event").await;
+        site.admin("POST /api/backend/webhooks")
+            .json(body(json!({"events": events})))
+            .refused(422, "unknown_event")
+            .await;
     }
     assert_eq!(site.database.count("select count(*) from cms_webhook_subscriptions").await, 0);
     site.admin("POST /api/backend/webhooks").json(body(json!({}))).expect(201).await;
@@ -87,43 +110,76 @@ async fn wrong_subscriptions_are_refused() {
 #[tokio::test]
 async fn a_name_that_is_not_found_is_saved_with_a_warning() {
     let site = site().await;
-    let body = |host: &str| json!({"name": "x", "url": format!("https://{host}/hook"), "events": ["*"]});
-    let made = site.admin("POST /api/backend/webhooks").json(body("hooks.invalid")).expect(201).await.json();
+    let body =
+        |host: &str| json!({"name": "x", "url": format!("https://{host}/hook"), "events": ["*"]});
+    let made = site
+        .admin("POST /api/backend/webhooks")
+        .json(body("hooks.invalid"))
+        .expect(201)
+        .await
+        .json();
     let warning = &made["meta"]["warnings"][0];
     assert_eq!((&warning["field"], &warning["code"]), (&json!("url"), &json!("unresolved")));
-    assert!(made["data"]["secret"].is_string() && warning["message"].as_str().unwrap().starts_with("hooks.invalid is not found"));
+    assert!(
+        made["data"]["secret"].is_string()
+            && warning["message"].as_str().unwrap().starts_with("hooks.invalid is not found")
+    );
     let path = format!("PATCH /api/backend/webhooks?id={}", made["data"]["id"]);
-    let patched = site.admin(&path).json(json!({"url": "https://other.invalid/"})).expect(200).await.json();
+    let patched =
+        site.admin(&path).json(json!({"url": "https://other.invalid/"})).expect(200).await.json();
     assert_eq!(patched["meta"]["warnings"][0]["code"], "unresolved");
-    for quiet in [json!({"name": "y"}), json!({"url": "https://127.0.0.1/"}), json!({"url": "https://localhost/"})] {
+    for quiet in [
+        json!({"name": "y"}),
+        json!({"url": "https://127.0.0.1/"}),
+        json!({"url": "https://localhost/"}),
+    ] {
         let reply = site.admin(&path).json(quiet.clone()).expect(200).await.json();
         assert_eq!(reply["meta"], Json::Null, "{quiet}");
     }
-    let made = site.admin("POST /api/backend/webhooks").json(body("127.0.0.1")).expect(201).await.json();
+    let made =
+        site.admin("POST /api/backend/webhooks").json(body("127.0.0.1")).expect(201).await.json();
     assert_eq!(made["meta"], Json::Null);
     // What is wrong with the rest is told as ever.
     let both = json!({"name": "", "url": "ftp://hooks.invalid/", "events": ["*"]});
-    let errors = site.admin("POST /api/backend/webhooks").json(both).refused(422, "validation_failed").await.json();
+    let errors = site
+        .admin("POST /api/backend/webhooks")
+        .json(both)
+        .refused(422, "validation_failed")
+        .await
+        .json();
     assert_eq!(errors["errors"].as_array().unwrap().len(), 2);
 }
 
-/// A webhook whose address is no longer allowed can still be renamed and paused; masks stand for kept values only.
+/// A webhook whose address is no longer allowed can still be renamed and paused; masks stand for
+/// kept values only.
 #[tokio::test]
 async fn a_patch_is_judged_by_what_it_brings() {
     let first = site().await;
     let headers = json!({"authorization": "Bearer x"});
     let body = json!({"name": "x", "url": "http://127.0.0.1:9/", "events": ["*", "*"], "custom_headers": headers});
     let made = first.admin("POST /api/backend/webhooks").json(body).expect(201).await.data();
-    assert_eq!((&made["events"], &made["custom_headers"]), (&json!(["*"]), &json!({"authorization": "***"})));
+    assert_eq!(
+        (&made["events"], &made["custom_headers"]),
+        (&json!(["*"]), &json!({"authorization": "***"}))
+    );
     let Site { database, cms, .. } = first;
     cms.close().await;
     let closed = Site::on(database).open().await;
     let path = format!("PATCH /api/backend/webhooks?id={}", made["id"]);
-    let paused = closed.admin(&path).json(json!({"name": "y", "active": false})).expect(200).await.data();
+    let paused =
+        closed.admin(&path).json(json!({"name": "y", "active": false})).expect(200).await.data();
     assert_eq!((&paused["name"], &paused["active"]), (&json!("y"), &json!(false)));
-    closed.admin(&path).json(json!({"url": "http://127.0.0.1:9/"})).refused(422, "validation_failed").await;
+    closed
+        .admin(&path)
+        .json(json!({"url": "http://127.0.0.1:9/"}))
+        .refused(422, "validation_failed")
+        .await;
     closed.admin(&path).json(json!({"custom_headers": {"Authorization": "***"}})).expect(200).await;
-    let masked = closed.admin(&path).json(json!({"custom_headers": {"x-other": "***"}})).refused(422, "validation_failed").await;
+    let masked = closed
+        .admin(&path)
+        .json(json!({"custom_headers": {"x-other": "***"}}))
+        .refused(422, "validation_failed")
+        .await;
     assert_eq!(masked.json()["errors"][0]["field"], "custom_headers.x-other");
     let many: Vec<_> = (0..101).map(|n| format!("item.t{n}.created")).collect();
     closed.admin(&path).json(json!({"events": many})).refused(422, "validation_failed").await;
@@ -136,11 +192,16 @@ async fn who_may_only_look_sees_no_payload() {
     site.webhook(&receiver.url, &["item.settings.created"]).await;
     site.write("a").await;
     site.worker().step().await.unwrap();
-    let looking = site.key(&["GET /api/backend/webhooks/deliveries", "GET /api/backend/webhooks/messages"]).await;
-    let event = site.admin("GET /api/backend/webhooks/messages").expect(200).await.data()[0]["id"].clone();
+    let looking = site
+        .key(&["GET /api/backend/webhooks/deliveries", "GET /api/backend/webhooks/messages"])
+        .await;
+    let event =
+        site.admin("GET /api/backend/webhooks/messages").expect(200).await.data()[0]["id"].clone();
     let event = event.as_str().unwrap();
-    for line in ["GET /api/backend/webhooks/deliveries?id=1".to_owned(), format!("GET /api/backend/webhooks/messages?id={event}")]
-    {
+    for line in [
+        "GET /api/backend/webhooks/deliveries?id=1".to_owned(),
+        format!("GET /api/backend/webhooks/messages?id={event}"),
+    ] {
         assert!(site.admin(&line).expect(200).await.data()["payload"].is_object(), "{line}");
         let seen = site.ask(&line).key(&looking).expect(200).await.data();
         assert_eq!((&seen["payload"], &seen["response"]), (&Json::Null, &Json::Null), "{line}");
@@ -153,10 +214,15 @@ async fn jobs_are_retried_and_cancelled_by_hand() {
     site.webhook(&receiver.url, &["item.settings.created"]).await;
     site.write("a").await;
     site.worker().step().await.unwrap();
-    let job = site.admin("GET /api/backend/webhooks/queue").expect(200).await.data()[0]["id"].clone();
-    let act = |action: &str| site.admin(&format!("POST /api/backend/webhooks/queue/{action}?id={job}"));
+    let job =
+        site.admin("GET /api/backend/webhooks/queue").expect(200).await.data()[0]["id"].clone();
+    let act =
+        |action: &str| site.admin(&format!("POST /api/backend/webhooks/queue/{action}?id={job}"));
     let due = act("retry").expect(200).await.data();
-    assert_eq!((&due["id"], &due["status"], &due["next_retry_at"]), (&job, &json!("retry"), &json!("2026-11-21T09:30:00Z")));
+    assert_eq!(
+        (&due["id"], &due["status"], &due["next_retry_at"]),
+        (&job, &json!("retry"), &json!("2026-11-21T09:30:00Z"))
+    );
     assert_eq!(act("cancel").expect(200).await.data()["status"], "cancelled");
     act("retry").refused(409, "conflict").await;
     site.admin("POST /api/backend/webhooks/queue/cancel?id=99").refused(404, "not_found").await;

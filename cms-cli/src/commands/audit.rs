@@ -43,9 +43,15 @@ fn cell(act: &Record, column: &str) -> String {
         Some(Ok(actor)) if column == "actor" => {
             let (id, name) = (text(&actor["id"]), text(&actor["name"]));
             let name = if name.is_empty() { name } else { format!("({name})") };
-            [text(&actor["kind"]), id, name].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+            [text(&actor["kind"]), id, name]
+                .into_iter()
+                .filter(|part| !part.is_empty())
+                .collect::<Vec<_>>()
+                .join(" ")
         }
-        Some(Ok(Json::Array(columns))) if column == "columns" => columns.iter().map(text).collect::<Vec<_>>().join(" "),
+        Some(Ok(Json::Array(columns))) if column == "columns" => {
+            columns.iter().map(text).collect::<Vec<_>>().join(" ")
+        }
         _ => act.shown(column),
     }
 }

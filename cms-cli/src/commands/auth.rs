@@ -47,6 +47,8 @@ pub(crate) async fn run(out: &Output, site: &Site, command: AuthCommand) -> Done
             out.note(&format!("The wrong logins from the network of {address} are forgotten."));
             Ok(())
         }
-        AuthCommand::Audit(paging) => audit::print(out, site, Ask::get(audit::AUDIT).query("table", SECURITY), &paging).await,
+        AuthCommand::Audit(paging) => {
+            audit::print(out, site, Ask::get(audit::AUDIT).query("table", SECURITY), &paging).await
+        }
     }
 }

@@ -37,7 +37,12 @@ pub(crate) enum CacheCommand {
   cms cache clear --all")]
     Clear {
         /// Only replies whose path begins so
-        #[arg(long, value_name = "PREFIX", required_unless_present = "all", conflicts_with = "all")]
+        #[arg(
+            long,
+            value_name = "PREFIX",
+            required_unless_present = "all",
+            conflicts_with = "all"
+        )]
         path: Option<String>,
         /// All replies
         #[arg(long)]
@@ -80,7 +85,11 @@ pub(crate) async fn run(out: &Output, site: &Site, command: CacheCommand) -> Don
         CacheCommand::Clear { path, .. } => {
             site.client.send(Ask::delete(CACHE).maybe("path", path.as_deref())).await?;
             out.note("Forgotten; running services follow within a second.");
-            return if out.json { Ok(out.data(&json!({"cleared": path.unwrap_or_default()}))?) } else { Ok(()) };
+            return if out.json {
+                Ok(out.data(&json!({"cleared": path.unwrap_or_default()}))?)
+            } else {
+                Ok(())
+            };
         }
         CacheCommand::Inspect { path } => return inspect(out, site, &path).await,
     };
@@ -89,8 +98,11 @@ pub(crate) async fn run(out: &Output, site: &Site, command: CacheCommand) -> Don
         return Ok(out.line(&answer.body)?);
     }
     let body = answer.json()?;
-    let members = body["data"].as_object().ok_or_else(|| Failure::new(Exit::Failed, "the reply is no object"))?;
-    let rows: Vec<Vec<String>> = members.iter().map(|(name, value)| vec![name.clone(), text(value)]).collect();
+    let members = body["data"]
+        .as_object()
+        .ok_or_else(|| Failure::new(Exit::Failed, "the reply is no object"))?;
+    let rows: Vec<Vec<String>> =
+        members.iter().map(|(name, value)| vec![name.clone(), text(value)]).collect();
     Ok(table::rows(out, &["setting", "value"], &rows)?)
 }
 
@@ -108,11 +120,16 @@ async fn excluded(site: &Site, command: ExcludeCommand) -> Done<Option<Vec<Strin
     Ok(Some(prefixes))
 }
 
-/// Judged by the rules, without asking for the path: an answer to this caller would not come from the cache anyway.
+/// Judged by the rules, without asking for the path: an answer to this caller would not come from
+/// the cache anyway.
 async fn inspect(out: &Output, site: &Site, path: &str) -> Done {
     let state = site.client.send(Ask::get(CACHE)).await?.json()?;
-    let excluded =
-        state["data"]["exclude"].as_array().into_iter().flatten().filter_map(Json::as_str).any(|prefix| path.starts_with(prefix));
+    let excluded = state["data"]["exclude"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Json::as_str)
+        .any(|prefix| path.starts_with(prefix));
     let bare = path.split('?').next().unwrap_or(path);
     let reason = if state["data"]["enabled"] == json!(false) {
         "the cache is off"

@@ -7,7 +7,9 @@ use serde_json::json;
 use crate::{args::Cli, failure::Done, output::Output};
 
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:\n  cms completions bash > /etc/bash_completion.d/cms\n  cms completions zsh > ~/.zfunc/_cms")]
+#[command(
+    after_help = "Examples:\n  cms completions bash > /etc/bash_completion.d/cms\n  cms completions zsh > ~/.zfunc/_cms"
+)]
 pub(crate) struct CompletionsArgs {
     /// bash, zsh, fish, elvish or powershell
     shell: Shell,

@@ -48,27 +48,37 @@ pub(crate) fn run(global: &Global, out: &Output, command: ContextCommand) -> Don
             Ok(table::rows(out, &columns, &all.iter().map(row).collect::<Vec<_>>())?)
         }
         ContextCommand::Add { name } => {
-            let url = global.url.as_deref().ok_or_else(|| Failure::usage("--url is missing: the address of the site"))?;
+            let url = global
+                .url
+                .as_deref()
+                .ok_or_else(|| Failure::usage("--url is missing: the address of the site"))?;
             let url = cms_http::client::address(url).map_err(|e| Failure::usage(e.to_string()))?;
             Contexts::change(|contexts| contexts.add(&name, url))?;
             one(out, &name)
         }
         ContextCommand::Use { name } => {
-            Contexts::change(|contexts| if contexts.choose(&name) { Ok(()) } else { Err(unknown(&name)) })?;
+            Contexts::change(
+                |contexts| if contexts.choose(&name) { Ok(()) } else { Err(unknown(&name)) },
+            )?;
             one(out, &name)
         }
         ContextCommand::Show { name } => {
-            let chosen = || Contexts::load().map(|contexts| contexts.used().map(|(name, _)| name.to_owned()));
+            let chosen = || {
+                Contexts::load().map(|contexts| contexts.used().map(|(name, _)| name.to_owned()))
+            };
             let name = match name.or_else(|| global.context.clone()) {
                 Some(name) => name,
                 None => chosen()?.ok_or_else(|| {
-                    Failure::new(Exit::NotFound, "no context is chosen").hint("cms context use NAME, or name one with --context")
+                    Failure::new(Exit::NotFound, "no context is chosen")
+                        .hint("cms context use NAME, or name one with --context")
                 })?,
             };
             one(out, &name)
         }
         ContextCommand::Remove { name } => {
-            Contexts::change(|contexts| if contexts.remove(&name) { Ok(()) } else { Err(unknown(&name)) })?;
+            Contexts::change(
+                |contexts| if contexts.remove(&name) { Ok(()) } else { Err(unknown(&name)) },
+            )?;
             out.note(&format!("The context {name} is forgotten."));
             if out.json { Ok(out.data(&json!({"deleted": [name]}))?) } else { Ok(()) }
         }
@@ -89,8 +99,11 @@ fn one(out: &Output, name: &str) -> Done {
 /// A context with who is logged in there, as far as it is known here.
 fn shown((name, url, used): (&str, &str, bool)) -> Done<Json> {
     let session = Sessions::at(url)?;
-    let (username, expires_at) = session.map(|session| (session.username, session.expires_at)).unzip();
-    Ok(json!({"name": name, "url": url, "used": used, "username": username, "expires_at": expires_at}))
+    let (username, expires_at) =
+        session.map(|session| (session.username, session.expires_at)).unzip();
+    Ok(
+        json!({"name": name, "url": url, "used": used, "username": username, "expires_at": expires_at}),
+    )
 }
 
 fn unknown(name: &str) -> Failure {

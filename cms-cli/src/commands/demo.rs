@@ -34,8 +34,11 @@ const BATCH: usize = 200;
 pub(crate) async fn prepare(loaded: &Loaded, cms: &Cms, client: &Client) -> Done {
     let dir = loaded.dir.display();
     let refused = |why: String| {
-        Failure::new(Exit::Refused, format!("--demo fills only an empty site, and {why}"))
-            .hint(format!("cms serve --dir {dir}, to serve it as it is, or --demo with --dir of a new folder"))
+        Failure::new(Exit::Refused, format!("--demo fills only an empty site, and {why}")).hint(
+            format!(
+                "cms serve --dir {dir}, to serve it as it is, or --demo with --dir of a new folder"
+            ),
+        )
     };
     for (table, _) in TABLES.iter().filter(|(table, _)| cms.tables().find(table).is_some()) {
         let ask = Ask::get("/api/backend/item").query("table", table).query("limit", 1);
@@ -64,7 +67,13 @@ pub(crate) async fn fill(client: &Client, out: &Output) -> Done<u64> {
     for (table, rows) in TABLES {
         let lines: Vec<&str> = rows.lines().collect();
         for batch in lines.chunks(BATCH) {
-            client.send(Ask::post("/api/backend/item").query("table", table).text(format!("[{}]", batch.join(",")))).await?;
+            client
+                .send(
+                    Ask::post("/api/backend/item")
+                        .query("table", table)
+                        .text(format!("[{}]", batch.join(","))),
+                )
+                .await?;
             written += batch.len() as u64;
             progress.at(written, written);
         }
@@ -76,14 +85,16 @@ pub(crate) async fn fill(client: &Client, out: &Output) -> Done<u64> {
 /// A fresh key for content, and its value.
 pub(crate) async fn key(client: &Client) -> Done<String> {
     let read = |endpoint| json!({"endpoint": endpoint, "methods": ["GET"]});
-    let item = json!({"endpoint": "/api/backend/item", "methods": ["GET", "POST", "PATCH", "DELETE"]});
+    let item =
+        json!({"endpoint": "/api/backend/item", "methods": ["GET", "POST", "PATCH", "DELETE"]});
     let rights = json!([read("/api/pages"), read("/api/menu"), read("/api/settings"), item]);
     let ask = Ask::post("/api/backend/keys").json(&json!({"name": "demo", "rights": rights}));
     let one: One = serde_json::from_str(&client.send(ask).await?.body).map_err(unexpected)?;
     Ok(one.data.text("key").into_owned())
 }
 
-/// Three calls to paste: a public page, a list with a key, a new comment. `-g`, because curl would expand the brackets.
+/// Three calls to paste: a public page, a list with a key, a new comment. `-g`, because curl would
+/// expand the brackets.
 pub(crate) fn curl_lines(url: &str, key: &str) -> [String; 3] {
     let item = format!("{url}/api/backend/item?table");
     let comment = json!({
@@ -91,7 +102,11 @@ pub(crate) fn curl_lines(url: &str, key: &str) -> [String; 3] {
     });
     [
         format!("curl -gsS '{url}/api/pages?view=about&language=en'"),
-        format!("curl -gsS -H 'X-Api-Key: {key}' '{item}=blog&filter[published][eq]=true&sort=-published_at&limit=3'"),
-        format!("curl -gsS -H 'X-Api-Key: {key}' -H 'Content-Type: application/json' -d '{comment}' '{item}=blog_comments'"),
+        format!(
+            "curl -gsS -H 'X-Api-Key: {key}' '{item}=blog&filter[published][eq]=true&sort=-published_at&limit=3'"
+        ),
+        format!(
+            "curl -gsS -H 'X-Api-Key: {key}' -H 'Content-Type: application/json' -d '{comment}' '{item}=blog_comments'"
+        ),
     ]
 }

@@ -49,7 +49,13 @@ impl Checks {
         self.0.push(Check { name, state: State::Ok, found: found.into(), remedy: "" });
     }
 
-    fn not(&mut self, state: State, name: &'static str, found: impl Into<String>, remedy: &'static str) {
+    fn not(
+        &mut self,
+        state: State,
+        name: &'static str,
+        found: impl Into<String>,
+        remedy: &'static str,
+    ) {
         self.0.push(Check { name, state, found: found.into(), remedy });
     }
 }
@@ -59,9 +65,19 @@ pub(crate) async fn run(global: &Global, out: &Output) -> Done {
     let mut checks = Checks::default();
     clock(&mut checks);
     match Settings::load(&dir, environment(), &[]) {
-        Err(error) => checks.not(State::Fail, "settings", error.to_string(), "correct the place that is named"),
+        Err(error) => checks.not(
+            State::Fail,
+            "settings",
+            error.to_string(),
+            "correct the place that is named",
+        ),
         Ok(loaded) if !site::is_site(&loaded) => {
-            checks.not(State::Fail, "settings", format!("there is no cms.toml in {}", dir.display()), "cms init");
+            checks.not(
+                State::Fail,
+                "settings",
+                format!("there is no cms.toml in {}", dir.display()),
+                "cms init",
+            );
         }
         Ok(loaded) => {
             settings(&mut checks, &loaded);
@@ -83,7 +99,12 @@ fn clock(checks: &mut Checks) {
     if (WRITTEN_MS..WRITTEN_MS + CENTURY_MS).contains(&now) {
         checks.ok("clock", rfc3339(now));
     } else {
-        checks.not(State::Fail, "clock", rfc3339(now), "set the machine's clock: keys expire and codes are checked by it");
+        checks.not(
+            State::Fail,
+            "clock",
+            rfc3339(now),
+            "set the machine's clock: keys expire and codes are checked by it",
+        );
     }
 }
 
@@ -95,9 +116,10 @@ fn settings(checks: &mut Checks, loaded: &Loaded) {
     }
     checks.ok("time zone", settings.timezone.clone());
     // Whether the salt fits is seen with the users.
-    for (name, there) in
-        [("password_salt", settings.password_salt.is_some()), ("encryption_key", settings.encryption_key.is_some())]
-    {
+    for (name, there) in [
+        ("password_salt", settings.password_salt.is_some()),
+        ("encryption_key", settings.encryption_key.is_some()),
+    ] {
         if !there {
             checks.not(State::Fail, name, "missing", "cms init adds it to cms.local.toml");
         }
@@ -115,7 +137,12 @@ fn local_file(checks: &mut Checks, path: &Path) {
                 "chmod 600 cms.local.toml",
             );
         }
-        Err(_) => checks.not(State::Warn, "cms.local.toml", "does not exist", "cms init, unless the environment has the secrets"),
+        Err(_) => checks.not(
+            State::Warn,
+            "cms.local.toml",
+            "does not exist",
+            "cms init, unless the environment has the secrets",
+        ),
     }
 }
 
@@ -125,7 +152,12 @@ fn folder(checks: &mut Checks, data: &Path) {
         Ok(()) => checks.ok("data folder", data.display().to_string()),
         Err(error) => {
             let found = format!("{} cannot be written: {error}", data.display());
-            checks.not(State::Fail, "data folder", found, "make it, and give it to the user that runs cms");
+            checks.not(
+                State::Fail,
+                "data folder",
+                found,
+                "make it, and give it to the user that runs cms",
+            );
         }
     }
 }
@@ -137,9 +169,16 @@ async fn database(checks: &mut Checks, settings: Settings) {
     };
     match Cms::builder(settings.clone()).migrations(false).await {
         Err(error) => {
-            let cause = std::error::Error::source(&error).map(|cause| format!(" ({cause})")).unwrap_or_default();
+            let cause = std::error::Error::source(&error)
+                .map(|cause| format!(" ({cause})"))
+                .unwrap_or_default();
             let found = format!("{kind}: {}{cause}", error.detail());
-            return checks.not(State::Fail, "database", found, "check database_url or the four db_ settings");
+            return checks.not(
+                State::Fail,
+                "database",
+                found,
+                "check database_url or the four db_ settings",
+            );
         }
         Ok(steps) => {
             checks.ok("database", kind);
@@ -178,14 +217,24 @@ async fn site(checks: &mut Checks, cms: &Cms) {
     match cms.change(Actor::Operator).await {
         // Dropped, so nothing is written.
         Ok(_) => checks.ok("database writable", "yes"),
-        Err(error) => checks.not(State::Fail, "database writable", error.detail(), "give this user the right to write"),
+        Err(error) => checks.not(
+            State::Fail,
+            "database writable",
+            error.detail(),
+            "give this user the right to write",
+        ),
     }
     for plugin in cms.plugins() {
         if plugin.problems.is_empty() {
             checks.ok("plugin", plugin.id.clone());
         }
         for problem in &plugin.problems {
-            checks.not(State::Fail, "plugin", format!("{}: {problem}", plugin.id), "correct plugin.json; the others are loaded");
+            checks.not(
+                State::Fail,
+                "plugin",
+                format!("{}: {problem}", plugin.id),
+                "correct plugin.json; the others are loaded",
+            );
         }
     }
 }
@@ -194,7 +243,9 @@ async fn site(checks: &mut Checks, cms: &Cms) {
 async fn people(checks: &mut Checks, cms: &Cms) {
     if cms.settings().password_salt.is_some() {
         match cms.accounts().salt_check().await {
-            Ok((users, 0)) => checks.ok("password_salt", format!("fits the passwords of all users ({users})")),
+            Ok((users, 0)) => {
+                checks.ok("password_salt", format!("fits the passwords of all users ({users})"))
+            }
             Ok((users, others)) => {
                 let found = format!(
                     "changed: the passwords of {others} of {users} users were hashed with another one, so they cannot log in"
@@ -206,13 +257,22 @@ async fn people(checks: &mut Checks, cms: &Cms) {
                     "put the old password_salt back, or cms users passwd for each of them",
                 );
             }
-            Err(error) => checks.not(State::Fail, "password_salt", error.detail(), "correct what is named"),
+            Err(error) => {
+                checks.not(State::Fail, "password_salt", error.detail(), "correct what is named")
+            }
         }
     }
     match cms.accounts().admins().await {
-        Ok(0) => checks.not(State::Warn, "administrators", "nobody can log in as administrator", "cms init --admin NAME"),
+        Ok(0) => checks.not(
+            State::Warn,
+            "administrators",
+            "nobody can log in as administrator",
+            "cms init --admin NAME",
+        ),
         Ok(admins) => checks.ok("administrators", admins.to_string()),
-        Err(error) => checks.not(State::Fail, "administrators", error.detail(), "correct what is named"),
+        Err(error) => {
+            checks.not(State::Fail, "administrators", error.detail(), "correct what is named")
+        }
     }
 }
 
@@ -230,7 +290,12 @@ fn print(out: &Output, checks: &[Check]) -> Done {
     for check in checks.iter().filter(|check| !out.quiet || check.state != State::Ok) {
         let (word, style) = word(check.state);
         if out.table {
-            out.line(&format!("{}  {:17}  {}", out.styled(style, &format!("{word:4}")), check.name, check.found))?;
+            out.line(&format!(
+                "{}  {:17}  {}",
+                out.styled(style, &format!("{word:4}")),
+                check.name,
+                check.found
+            ))?;
             if !check.remedy.is_empty() {
                 out.line(&format!("{:25}{} {}", "", out.styled(Style::Bold, "→"), check.remedy))?;
             }

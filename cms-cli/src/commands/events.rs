@@ -1,4 +1,5 @@
-//! `cms events`: what can happen and what has happened, through `/api/backend/webhooks/events`, `/emit` and `/messages`
+//! `cms events`: what can happen and what has happened, through `/api/backend/webhooks/events`,
+//! `/emit` and `/messages`
 
 mod tail;
 
@@ -28,9 +29,11 @@ pub(crate) enum EventsCommand {
         name: String,
     },
     /// Raise an event: of a plugin, or one of those that only others know of
-    #[command(after_help = "Example: echo '{\"order\": {\"id\": 7}}' | cms events emit order.created --data -
+    #[command(
+        after_help = "Example: echo '{\"order\": {\"id\": 7}}' | cms events emit order.created --data -
 
-What the service itself observes (items, pages, media, forms, logins) cannot be raised by hand.")]
+What the service itself observes (items, pages, media, forms, logins) cannot be raised by hand."
+    )]
     Emit {
         /// Its name
         name: String,
@@ -54,12 +57,16 @@ pub(crate) async fn run(out: &Output, site: &Site, command: EventsCommand) -> Do
             let columns = ["event_name", "plugin_id", "event_type", "content_table", "description"];
             paging::print(out, &site.client, Ask::get(&at("events")), &paging, &columns).await
         }
-        EventsCommand::Show { name } => record(out, site, Ask::get(&at("events")).query("name", name)).await,
+        EventsCommand::Show { name } => {
+            record(out, site, Ask::get(&at("events")).query("name", name)).await
+        }
         EventsCommand::Emit { name, data } => {
             let body = json!({"event": name, "data": input::object(&data)?});
             record(out, site, Ask::post(&at("emit")).json(&body)).await
         }
         EventsCommand::Tail(args) => tail::run(out, site, args).await,
-        EventsCommand::Payload { id } => record(out, site, Ask::get(&at("messages")).query("id", id)).await,
+        EventsCommand::Payload { id } => {
+            record(out, site, Ask::get(&at("messages")).query("id", id)).await
+        }
     }
 }

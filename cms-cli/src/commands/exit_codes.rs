@@ -12,7 +12,10 @@ pub(crate) fn table() -> String {
 
 pub(crate) fn run(out: &Output) -> Done {
     if out.json {
-        let codes: Vec<_> = Exit::ALL.iter().map(|(exit, meaning)| json!({"code": *exit as u8, "meaning": meaning})).collect();
+        let codes: Vec<_> = Exit::ALL
+            .iter()
+            .map(|(exit, meaning)| json!({"code": *exit as u8, "meaning": meaning}))
+            .collect();
         return Ok(out.data(&codes.into())?);
     }
     Ok(out.line(&table())?)

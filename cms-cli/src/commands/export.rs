@@ -40,7 +40,8 @@ pub(crate) struct ExportArgs {
     /// Write into this file
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// CSV: the cells of this column are JSON (known without it when the site is a folder); may be repeated
+    /// CSV: the cells of this column are JSON (known without it when the site is a folder); may be
+    /// repeated
     #[arg(long = "json-column", value_name = "COLUMN")]
     json_columns: Vec<String>,
     #[command(flatten)]
@@ -66,7 +67,8 @@ pub(crate) async fn run(out: &Output, site: &Site, args: &ExportArgs) -> Done {
         Some(path) => {
             // A file with the name asked for is complete.
             let part = beside(path);
-            let mut file = BufWriter::new(File::create(&part).map_err(|e| Failure::file(&part, &e))?);
+            let mut file =
+                BufWriter::new(File::create(&part).map_err(|e| Failure::file(&part, &e))?);
             let written = pages(out, site, args, form, &mut file).await;
             if written.is_err() {
                 let _ = fs::remove_file(&part);
@@ -88,14 +90,25 @@ fn beside(path: &Path) -> PathBuf {
     name.into()
 }
 
-async fn pages(out: &Output, site: &Site, args: &ExportArgs, form: Form, to: &mut impl Write) -> Done<u64> {
+async fn pages(
+    out: &Output,
+    site: &Site,
+    args: &ExportArgs,
+    form: Form,
+    to: &mut impl Write,
+) -> Done<u64> {
     let mut json = JsonColumns::of(site, &args.table, &args.json_columns);
     let first = args.filters.ask(&args.table).query("limit", LARGEST_PAGE);
-    let (mut cursor, mut rows, mut progress): (Option<String>, u64, Option<Progress>) = (None, 0, None);
+    let (mut cursor, mut rows, mut progress): (Option<String>, u64, Option<Progress>) =
+        (None, 0, None);
     loop {
         // Counted once, for the bar.
         let counted = (rows == 0 && out.live).then_some(true);
-        let body = site.client.send(first.clone().maybe("cursor", cursor.as_deref()).maybe("count", counted)).await?.body;
+        let body = site
+            .client
+            .send(first.clone().maybe("cursor", cursor.as_deref()).maybe("count", counted))
+            .await?
+            .body;
         let page: Many = serde_json::from_str(&body).map_err(unexpected)?;
         let progress = progress.get_or_insert_with(|| {
             let total = page.meta.total.and_then(|total| u64::try_from(total).ok());
@@ -121,11 +134,20 @@ async fn pages(out: &Output, site: &Site, args: &ExportArgs, form: Form, to: &mu
     }
 }
 
-/// What stands before the first row. Over the network, a column is JSON when the first page shows a structure in it.
-fn head(form: Form, page: &[Record], json: &mut JsonColumns, to: &mut impl Write) -> io::Result<()> {
+/// What stands before the first row. Over the network, a column is JSON when the first page shows a
+/// structure in it.
+fn head(
+    form: Form,
+    page: &[Record],
+    json: &mut JsonColumns,
+    to: &mut impl Write,
+) -> io::Result<()> {
     if let JsonColumns::Guessed(names) = json {
-        let structured = page.iter().flat_map(Record::iter).filter(|(_, raw)| raw.starts_with(['{', '[']));
-        names.extend(structured.map(|(name, _)| name.to_owned()).collect::<std::collections::BTreeSet<_>>());
+        let structured =
+            page.iter().flat_map(Record::iter).filter(|(_, raw)| raw.starts_with(['{', '[']));
+        names.extend(
+            structured.map(|(name, _)| name.to_owned()).collect::<std::collections::BTreeSet<_>>(),
+        );
     }
     match (form, page.first()) {
         (Form::Body, _) => write!(to, "{{\"data\":["),
@@ -134,7 +156,13 @@ fn head(form: Form, page: &[Record], json: &mut JsonColumns, to: &mut impl Write
     }
 }
 
-fn write(form: Form, record: &Record, json: &JsonColumns, number: u64, to: &mut impl Write) -> io::Result<()> {
+fn write(
+    form: Form,
+    record: &Record,
+    json: &JsonColumns,
+    number: u64,
+    to: &mut impl Write,
+) -> io::Result<()> {
     match form {
         Form::Csv => {
             let cells: Vec<_> = record
@@ -164,6 +192,7 @@ fn line<'a>(cells: impl Iterator<Item = Option<&'a str>>, to: &mut impl Write) -
 }
 
 fn object(record: &Record) -> String {
-    let fields = record.iter().map(|(name, raw)| format!("{}:{raw}", serde_json::Value::from(name)));
+    let fields =
+        record.iter().map(|(name, raw)| format!("{}:{raw}", serde_json::Value::from(name)));
     format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
 }

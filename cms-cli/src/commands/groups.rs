@@ -65,11 +65,24 @@ pub(crate) enum GroupsCommand {
     },
 }
 
-pub(crate) async fn run(global: &Global, out: &Output, site: &Site, command: GroupsCommand) -> Done {
+pub(crate) async fn run(
+    global: &Global,
+    out: &Output,
+    site: &Site,
+    command: GroupsCommand,
+) -> Done {
     let client = &site.client;
     match command {
         GroupsCommand::List(paging) => {
-            paging::print_as(out, client, Ask::get(GROUPS), &paging, &["id", "name", "members", "rights"], cell).await
+            paging::print_as(
+                out,
+                client,
+                Ask::get(GROUPS),
+                &paging,
+                &["id", "name", "members", "rights"],
+                cell,
+            )
+            .await
         }
         GroupsCommand::Show { group } => {
             let id = find(client, &group).await?["id"].take();
@@ -86,12 +99,16 @@ pub(crate) async fn run(global: &Global, out: &Output, site: &Site, command: Gro
                 return rights(out, &group["rights"]);
             }
             let body = json!({"table": "user_groups", "column": "rights", "id": group["id"], "add": grant, "remove": revoke});
-            let changed = client.send(Ask::post("/api/backend/actions/checklist").json(&body)).await?.json()?;
+            let changed = client
+                .send(Ask::post("/api/backend/actions/checklist").json(&body))
+                .await?
+                .json()?;
             rights(out, &changed["data"])
         }
         GroupsCommand::Rename { group, name } => {
             let id = find(client, &group).await?["id"].take();
-            record(out, client, Ask::patch(GROUPS).query("id", id).json(&json!({"name": name}))).await
+            record(out, client, Ask::patch(GROUPS).query("id", id).json(&json!({"name": name})))
+                .await
         }
         GroupsCommand::Delete { group } => {
             let found = find(client, &group).await?;
@@ -113,7 +130,8 @@ async fn find(client: &Client, group: &str) -> Done<Json> {
     }
     let same = |found: &Json| text(&found["name"]).to_lowercase() == group.to_lowercase();
     first(client, same).await?.ok_or_else(|| {
-        Failure::new(Exit::NotFound, format!("there is no group named {group:?}")).hint("cms groups list shows them")
+        Failure::new(Exit::NotFound, format!("there is no group named {group:?}"))
+            .hint("cms groups list shows them")
     })
 }
 
@@ -123,7 +141,9 @@ pub(crate) async fn first(client: &Client, meant: impl Fn(&Json) -> bool) -> Don
     loop {
         let ask = Ask::get(GROUPS).query("limit", LARGEST_PAGE).maybe("cursor", cursor.as_deref());
         let page = client.send(ask).await?.json()?;
-        if let Some(group) = page["data"].as_array().into_iter().flatten().find(|group| meant(group)) {
+        if let Some(group) =
+            page["data"].as_array().into_iter().flatten().find(|group| meant(group))
+        {
             return Ok(Some(group.clone()));
         }
         match page["meta"]["next"].as_str() {
@@ -164,9 +184,8 @@ fn spelled(rights: &Json) -> String {
 
 fn cell(group: &Record, column: &str) -> String {
     match group.raw(column) {
-        Some(rights) if column == "rights" => {
-            serde_json::from_str(rights).map_or_else(|_| rights.to_owned(), |rights| spelled(&rights))
-        }
+        Some(rights) if column == "rights" => serde_json::from_str(rights)
+            .map_or_else(|_| rights.to_owned(), |rights| spelled(&rights)),
         _ => group.shown(column),
     }
 }

@@ -57,7 +57,8 @@ pub(crate) struct ImportArgs {
     /// Rows written together
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=5000))]
     batch: u32,
-    /// CSV: the cells of this column are JSON (known without it when the site is a folder); may be repeated
+    /// CSV: the cells of this column are JSON (known without it when the site is a folder); may be
+    /// repeated
     #[arg(long = "json-column", value_name = "COLUMN")]
     json_columns: Vec<String>,
 }
@@ -75,7 +76,8 @@ impl JsonColumns {
     /// The site knows its columns when it is open here; over the network nothing tells them.
     pub(crate) fn of(site: &Site, table: &str, given: &[String]) -> Self {
         let known = site.cms.as_ref().and_then(|cms| cms.tables().find(table)).map(|table| {
-            let json = table.columns.iter().filter(|column| column.kind == cms_core::db::Kind::Json);
+            let json =
+                table.columns.iter().filter(|column| column.kind == cms_core::db::Kind::Json);
             json.map(|column| column.name.clone()).chain(given.iter().cloned()).collect()
         });
         known.map_or_else(|| Self::Guessed(given.to_vec()), Self::Known)
@@ -90,8 +92,11 @@ impl JsonColumns {
 pub(crate) async fn run(out: &Output, site: &Site, args: ImportArgs) -> Done {
     let stdin = args.file.as_os_str() == "-";
     let format = args.format.or_else(|| Format::of(&args.file)).ok_or_else(|| {
-        Failure::usage(format!("{} does not tell whether it is CSV or JSON Lines", args.file.display()))
-            .hint("--format csv, or --format jsonl")
+        Failure::usage(format!(
+            "{} does not tell whether it is CSV or JSON Lines",
+            args.file.display()
+        ))
+        .hint("--format csv, or --format jsonl")
     })?;
     let json = JsonColumns::of(site, &args.table, &args.json_columns);
     let rows = rows::open(&args.file, stdin, format, json)?;
@@ -114,7 +119,8 @@ pub(crate) async fn run(out: &Output, site: &Site, args: ImportArgs) -> Done {
             Some(Ok(batch)) => batch,
         };
         let rows = batch.lines.len() as u64;
-        let send = site.client.send(Ask::post(ITEM).query("table", &args.table).text(batch.json.clone()));
+        let send =
+            site.client.send(Ask::post(ITEM).query("table", &args.table).text(batch.json.clone()));
         tokio::pin!(send);
         // Ctrl-C waits for the batch: otherwise nobody would know whether it was written.
         let (answer, interrupted) = tokio::select! {
@@ -133,7 +139,11 @@ pub(crate) async fn run(out: &Output, site: &Site, args: ImportArgs) -> Done {
     match outcome {
         Ok(()) => {
             progress.end(&format!("written to {}", args.table));
-            if out.json { Ok(out.data(&json!({"table": args.table, "rows": written}))?) } else { Ok(()) }
+            if out.json {
+                Ok(out.data(&json!({"table": args.table, "rows": written}))?)
+            } else {
+                Ok(())
+            }
         }
         Err(failure) => {
             progress.clear();
@@ -146,7 +156,8 @@ pub(crate) async fn run(out: &Output, site: &Site, args: ImportArgs) -> Done {
 fn after(mut failure: Failure, written: u64, table: &str) -> Failure {
     if written > 0 {
         failure.exit = Exit::Partly;
-        failure.hint = Some(format!("import the rest: the first {written} rows are in {table} already"));
+        failure.hint =
+            Some(format!("import the rest: the first {written} rows are in {table} already"));
     }
     failure.what = format!("{}\n  {written} rows were written to {table}", failure.what);
     failure.fact("written", written)
@@ -159,14 +170,21 @@ fn at_line(file: &str, line: u64, why: &str) -> Failure {
 /// Translates "Entry 3: ..." of the API into the line of the file.
 fn refused(file: &str, batch: &Batch, error: ClientError) -> Failure {
     let entry = match &error {
-        ClientError::Problem { detail, .. } => detail.strip_prefix("Entry ").and_then(|rest| rest.split_once([':', ' '])),
+        ClientError::Problem { detail, .. } => {
+            detail.strip_prefix("Entry ").and_then(|rest| rest.split_once([':', ' ']))
+        }
         _ => None,
     };
-    let line = entry.and_then(|(number, _)| batch.lines.get(number.parse::<usize>().ok()?)).copied();
+    let line =
+        entry.and_then(|(number, _)| batch.lines.get(number.parse::<usize>().ok()?)).copied();
     let mut failure = Failure::from(error);
     match (line, batch.lines.first(), batch.lines.last()) {
         (Some(line), ..) => {
-            let why = failure.what.split_once(": ").map_or(failure.what.as_str(), |(_, why)| why).to_owned();
+            let why = failure
+                .what
+                .split_once(": ")
+                .map_or(failure.what.as_str(), |(_, why)| why)
+                .to_owned();
             failure.what = format!("{file}:{line}: {why}");
             failure.fact("line", line)
         }

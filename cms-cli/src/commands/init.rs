@@ -52,12 +52,21 @@ pub(crate) async fn run(global: &Global, out: &Output, args: InitArgs) -> Done {
     let mut report = make(&dir, &[], out).await?;
     if let Some(name) = &args.admin {
         let site = Site::open(global, &Target::Folder(dir.clone()), out).await?;
-        let outcome = prompt::interruptible(admin::ensure(global, &site, name, args.password_stdin, &mut report)).await;
+        let outcome = prompt::interruptible(admin::ensure(
+            global,
+            &site,
+            name,
+            args.password_stdin,
+            &mut report,
+        ))
+        .await;
         site.close().await;
         outcome?;
     }
     if out.json {
-        return Ok(out.data(&json!({"dir": dir.display().to_string(), "made": report.made, "kept": report.kept}))?);
+        return Ok(out.data(
+            &json!({"dir": dir.display().to_string(), "made": report.made, "kept": report.kept}),
+        )?);
     }
     for made in &report.made {
         out.note(&format!("made  {made}"));
@@ -65,7 +74,8 @@ pub(crate) async fn run(global: &Global, out: &Output, args: InitArgs) -> Done {
     for kept in &report.kept {
         out.note(&format!("kept  {kept}"));
     }
-    let at = if dir == Path::new(".") { String::new() } else { format!(" --dir {}", dir.display()) };
+    let at =
+        if dir == Path::new(".") { String::new() } else { format!(" --dir {}", dir.display()) };
     let listen = site::settings(&dir, &[], out)?.settings.listen;
     let people = match &args.admin {
         Some(name) => format!("cms login --url http://{listen} --username {name}"),
@@ -91,7 +101,9 @@ pub(crate) async fn make(dir: &Path, languages: &[&str], out: &Output) -> Done<R
     let loaded = site::settings(dir, &[], out)?;
     secrets::complete(&dir.join("cms.local.toml"), &loaded, &mut report).await?;
     let loaded = site::settings(dir, &[], out)?;
-    for (name, folder) in [("data", &loaded.settings.dirs.data), ("plugins", &loaded.settings.dirs.plugins)] {
+    for (name, folder) in
+        [("data", &loaded.settings.dirs.data), ("plugins", &loaded.settings.dirs.plugins)]
+    {
         if !folder.is_dir() {
             fs::create_dir_all(folder).map_err(|e| Failure::file(folder, &e))?;
             report.made.push(format!("the folder {name}"));
@@ -111,13 +123,29 @@ fn starter(languages: &[&str]) -> String {
         return text;
     }
     let wanted = format!("languages = {languages:?}");
-    text.lines().map(|line| if line.starts_with("#languages = ") { format!("{wanted}\n") } else { format!("{line}\n") }).collect()
+    text.lines()
+        .map(|line| {
+            if line.starts_with("#languages = ") {
+                format!("{wanted}\n")
+            } else {
+                format!("{line}\n")
+            }
+        })
+        .collect()
 }
 
-/// Writes a file that must not exist yet, readable from its first byte on only for whom it is meant.
+/// Writes a file that must not exist yet, readable from its first byte on only for whom it is
+/// meant.
 pub(crate) fn write_new(path: &Path, text: &str, mode: u32) -> Done {
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path).map_err(|e| Failure::file(path, &e))?;
-    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(|e| Failure::file(path, &e))
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(mode)
+        .open(path)
+        .map_err(|e| Failure::file(path, &e))?;
+    file.write_all(text.as_bytes())
+        .and_then(|()| file.sync_all())
+        .map_err(|e| Failure::file(path, &e))
 }
 
 #[cfg(test)]

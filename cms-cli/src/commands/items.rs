@@ -25,7 +25,8 @@ pub(crate) const ITEM: &str = "/api/backend/item";
 /// Which rows, and how much of them.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Filters {
-    /// column=value or column:op=value, op one of eq ne gt gte lt lte in nin contains starts_with ends_with null
+    /// column=value or column:op=value, op one of eq ne gt gte lt lte in nin contains starts_with
+    /// ends_with null
     #[arg(long = "where", value_name = "CONDITION", value_parser = condition)]
     conditions: Vec<(String, String)>,
     /// Columns, - in front for descending: -created,title
@@ -128,13 +129,19 @@ pub(crate) async fn run(global: &Global, out: &Output, site: &Site, command: Ite
             paging::print(out, &site.client, ask, &paging, &[]).await
         }
         ItemsCommand::Get { table, id, lang } => {
-            record(out, site, Ask::get(ITEM).query("table", table).query("id", id).maybe("language", lang)).await
+            record(
+                out,
+                site,
+                Ask::get(ITEM).query("table", table).query("id", id).maybe("language", lang),
+            )
+            .await
         }
         ItemsCommand::Create { table, file } => {
             record(out, site, Ask::post(ITEM).query("table", table).text(input::text(&file)?)).await
         }
         ItemsCommand::Update { table, id, file, if_match, lang } => {
-            let ask = Ask::patch(ITEM).query("table", table).query("id", id).maybe("language", lang);
+            let ask =
+                Ask::patch(ITEM).query("table", table).query("id", id).maybe("language", lang);
             record(out, site, ask.text(input::text(&file)?).if_match(if_match)).await
         }
         ItemsCommand::Delete { table, ids } => delete(global, out, site, &table, &ids).await,
@@ -156,7 +163,11 @@ async fn record(out: &Output, site: &Site, ask: Ask) -> Done {
     let several: Result<Several, _> = serde_json::from_str(&answer.body);
     match several {
         Ok(several) => Ok(table::records(out, &[], &several.data, Record::shown)?),
-        Err(_) => Ok(table::record(out, &serde_json::from_str::<One>(&answer.body).map_err(unexpected)?.data, Record::shown)?),
+        Err(_) => Ok(table::record(
+            out,
+            &serde_json::from_str::<One>(&answer.body).map_err(unexpected)?.data,
+            Record::shown,
+        )?),
     }
 }
 
@@ -166,9 +177,14 @@ struct Several {
 }
 
 async fn delete(global: &Global, out: &Output, site: &Site, table: &str, ids: &[String]) -> Done {
-    prompt::confirm(global, &format!("Delete {} of {table}? This cannot be undone.", ids.join(", ")))?;
+    prompt::confirm(
+        global,
+        &format!("Delete {} of {table}? This cannot be undone.", ids.join(", ")),
+    )?;
     for (done, id) in ids.iter().enumerate() {
-        if let Err(error) = site.client.send(Ask::delete(ITEM).query("table", table).query("id", id)).await {
+        if let Err(error) =
+            site.client.send(Ask::delete(ITEM).query("table", table).query("id", id)).await
+        {
             let mut failure = Failure::from(error);
             if done == 0 {
                 return Err(failure);

@@ -76,7 +76,9 @@ pub(crate) enum KeysCommand {
         never: bool,
     },
     /// Show or change what a key may call
-    #[command(after_help = "Example: cms keys rights 3 --grant 'POST /api/backend/item?table=blog' --revoke 'GET /api/pages'")]
+    #[command(
+        after_help = "Example: cms keys rights 3 --grant 'POST /api/backend/item?table=blog' --revoke 'GET /api/pages'"
+    )]
     Rights {
         id: i64,
         /// Add: METHODS PATH?QUERY, or *
@@ -98,14 +100,24 @@ pub(crate) async fn run(global: &Global, out: &Output, site: &Site, command: Key
     let patch = |id: i64| Ask::patch(KEYS).query("id", id);
     match command {
         KeysCommand::List(paging) => {
-            let columns = ["id", "name", "prefix", "active", "expires_on", "last_used_at", "requests", "denied"];
+            let columns = [
+                "id",
+                "name",
+                "prefix",
+                "active",
+                "expires_on",
+                "last_used_at",
+                "requests",
+                "denied",
+            ];
             paging::print(out, client, Ask::get(KEYS), &paging, &columns).await
         }
         KeysCommand::Show { id } => record(out, site, Ask::get(KEYS).query("id", id)).await,
         KeysCommand::Create { name, rights, expires, inactive, out: file } => {
             let rights = change::parse(&rights)?;
             let file = file.map(SecretFile::reserve).transpose()?;
-            let body = json!({"name": name, "rights": rights, "expires_on": expires, "active": !inactive});
+            let body =
+                json!({"name": name, "rights": rights, "expires_on": expires, "active": !inactive});
             let body = match client.send(Ask::post(KEYS).json(&body)).await {
                 Ok(answer) => answer.body,
                 Err(error) => return Err(SecretFile::given_up(file, error)),
@@ -114,28 +126,39 @@ pub(crate) async fn run(global: &Global, out: &Output, site: &Site, command: Key
         }
         KeysCommand::Rotate { id, grace, out: file } => {
             let file = file.map(SecretFile::reserve).transpose()?;
-            let ask = Ask::post("/api/backend/keys/rotate").query("id", id).json(&json!({"grace_s": grace}));
+            let ask = Ask::post("/api/backend/keys/rotate")
+                .query("id", id)
+                .json(&json!({"grace_s": grace}));
             match client.send(ask).await {
                 Ok(answer) => change::show_value(out, &answer.body, file),
                 Err(error) => Err(SecretFile::given_up(file, error)),
             }
         }
-        KeysCommand::Enable { id } => record(out, site, patch(id).json(&json!({"active": true}))).await,
-        KeysCommand::Disable { id } => record(out, site, patch(id).json(&json!({"active": false}))).await,
-        KeysCommand::Expire { id, on, .. } => record(out, site, patch(id).json(&json!({"expires_on": on}))).await,
+        KeysCommand::Enable { id } => {
+            record(out, site, patch(id).json(&json!({"active": true}))).await
+        }
+        KeysCommand::Disable { id } => {
+            record(out, site, patch(id).json(&json!({"active": false}))).await
+        }
+        KeysCommand::Expire { id, on, .. } => {
+            record(out, site, patch(id).json(&json!({"expires_on": on}))).await
+        }
         KeysCommand::Rights { id, grant, revoke } if grant.is_empty() && revoke.is_empty() => {
             record(out, site, Ask::get(KEYS).query("id", id)).await
         }
         KeysCommand::Rights { id, grant, revoke } => {
             let (grant, revoke) = (change::parse(&grant)?, change::parse(&revoke)?);
             let before = client.send(Ask::get(KEYS).query("id", id)).await?.json()?;
-            let held = serde_json::from_value(before["data"]["rights"].clone()).map_err(unexpected)?;
+            let held =
+                serde_json::from_value(before["data"]["rights"].clone()).map_err(unexpected)?;
             let rights = change::changed(held, grant, &revoke)?;
             record(out, site, patch(id).json(&json!({"rights": rights}))).await
         }
         KeysCommand::Check { id, method, path } => {
-            let ask =
-                Ask::get("/api/backend/keys/check").query("id", id).query("method", method.to_uppercase()).query("path", path);
+            let ask = Ask::get("/api/backend/keys/check")
+                .query("id", id)
+                .query("method", method.to_uppercase())
+                .query("path", path);
             let answer = client.send(ask).await?;
             let judged = answer.json()?;
             if out.json {
@@ -143,10 +166,17 @@ pub(crate) async fn run(global: &Global, out: &Output, site: &Site, command: Key
             } else {
                 out.line(judged["data"]["reason"].as_str().unwrap_or_default())?;
             }
-            if judged["data"]["allowed"] == true { Ok(()) } else { Err(Failure::silent(Exit::Failed)) }
+            if judged["data"]["allowed"] == true {
+                Ok(())
+            } else {
+                Err(Failure::silent(Exit::Failed))
+            }
         }
         KeysCommand::Delete { id } => {
-            prompt::confirm(global, &format!("Delete the API key {id}? What uses it stops working."))?;
+            prompt::confirm(
+                global,
+                &format!("Delete the API key {id}? What uses it stops working."),
+            )?;
             client.send(Ask::delete(KEYS).query("id", id)).await?;
             if out.json {
                 return Ok(out.data(&json!({"deleted": [id]}))?);

@@ -15,7 +15,8 @@ use crate::{
 
 const LIMITS: &str = "/api/backend/limits";
 
-/// Buckets in memory belong to the process that serves: ask it with --url. Buckets in Redis are seen from the folder too.
+/// Buckets in memory belong to the process that serves: ask it with --url. Buckets in Redis are
+/// seen from the folder too.
 #[derive(Debug, Subcommand)]
 pub(crate) enum LimitsCommand {
     /// The kinds of buckets, and how fast they fill
@@ -38,9 +39,11 @@ pub(crate) enum LimitsCommand {
 pub(crate) async fn run(out: &Output, site: &Site, command: &LimitsCommand) -> Done {
     let (ask, part, columns): (_, _, &[&str]) = match command {
         LimitsCommand::List => (Ask::get(LIMITS), "buckets", &["bucket", "limit", "per_second"]),
-        LimitsCommand::Show { owner } => {
-            (Ask::get(LIMITS).maybe("owner", owner.as_deref()), "used", &["owner", "bucket", "remaining", "limit"])
-        }
+        LimitsCommand::Show { owner } => (
+            Ask::get(LIMITS).maybe("owner", owner.as_deref()),
+            "used",
+            &["owner", "bucket", "remaining", "limit"],
+        ),
         LimitsCommand::Reset { owner } => {
             site.client.send(Ask::delete(LIMITS).query("owner", owner)).await?;
             out.note(&format!("The buckets of {owner} are full."));
@@ -52,12 +55,21 @@ pub(crate) async fn run(out: &Output, site: &Site, command: &LimitsCommand) -> D
         return Ok(out.line(&answer.body)?);
     }
     let body = answer.json()?;
-    let found = body["data"][part].as_array().ok_or_else(|| Failure::new(Exit::Failed, "the reply holds no buckets"))?;
-    let rows: Vec<Vec<String>> = found.iter().map(|row| columns.iter().map(|column| text(&row[*column])).collect()).collect();
+    let found = body["data"][part]
+        .as_array()
+        .ok_or_else(|| Failure::new(Exit::Failed, "the reply holds no buckets"))?;
+    let rows: Vec<Vec<String>> = found
+        .iter()
+        .map(|row| columns.iter().map(|column| text(&row[*column])).collect())
+        .collect();
     let store = text(&body["data"]["store"]);
     // A command that opens the folder has buckets of its own, which nobody uses.
     let own = site.cms.is_some() && store != "redis" && store != "off";
-    let hint = if own { "; buckets in memory belong to the running service: ask it with --url" } else { "" };
+    let hint = if own {
+        "; buckets in memory belong to the running service: ask it with --url"
+    } else {
+        ""
+    };
     out.note(&format!("store: {store}{hint}"));
     Ok(table::rows(out, columns, &rows)?)
 }

@@ -38,7 +38,8 @@ pub(crate) struct LoginArgs {
     /// Read the code from the next line of standard input
     #[arg(long)]
     code_stdin: bool,
-    /// After a first login: write the recovery codes into this new file (mode 0600) instead of printing them
+    /// After a first login: write the recovery codes into this new file (mode 0600) instead of
+    /// printing them
     #[arg(long, value_name = "FILE")]
     codes_out: Option<PathBuf>,
 }
@@ -92,15 +93,24 @@ async fn login(global: &Global, out: &Output, args: LoginArgs, url: &str) -> Don
         prompt::expect_somebody(global, "the code", "--code-stdin")?;
     }
     if setup::is_readable_on_the_way(url) {
-        out.always("warning: this address is not https, so others on the way can read the password");
+        out.always(
+            "warning: this address is not https, so others on the way can read the password",
+        );
     }
-    let username = args.username.map_or_else(|| prompt::ask(&format!("Username at {url}: ")), Ok)?;
-    let password = if args.password_stdin { prompt::line_of_stdin("the password")? } else { prompt::secret("Password: ")? };
+    let username =
+        args.username.map_or_else(|| prompt::ask(&format!("Username at {url}: ")), Ok)?;
+    let password = if args.password_stdin {
+        prompt::line_of_stdin("the password")?
+    } else {
+        prompt::secret("Password: ")?
+    };
 
     let client = site::client(url, &Credential::None)?;
     let body = json!({"username": username, "password": password.expose()});
     let answer = client.send(Ask::post("/api/backend/auth/login").json(&body)).await?;
-    if let Some(warning) = answer.date.and_then(|date| setup::clock_warning(date, Clock::system().now())) {
+    if let Some(warning) =
+        answer.date.and_then(|date| setup::clock_warning(date, Clock::system().now()))
+    {
         out.always(&warning);
     }
     let begun: Begun = read(&answer)?;
@@ -114,8 +124,17 @@ async fn login(global: &Global, out: &Output, args: LoginArgs, url: &str) -> Don
         Err(failure) => return Err(SecretFile::given_up(file, failure)),
     };
     // First: a session that cannot be kept is no reason to lose the codes.
-    let codes = login.recovery_codes.as_ref().map(|codes| setup::keep_codes(out, codes, file)).transpose()?.flatten();
-    let session = Session { token: login.token, username: login.user.username.clone(), expires_at: login.expires_at.clone() };
+    let codes = login
+        .recovery_codes
+        .as_ref()
+        .map(|codes| setup::keep_codes(out, codes, file))
+        .transpose()?
+        .flatten();
+    let session = Session {
+        token: login.token,
+        username: login.user.username.clone(),
+        expires_at: login.expires_at.clone(),
+    };
     Sessions::keep(url, session)?;
     if site::api_key(global)?.is_some() {
         out.note("An API key is given too: it goes before this session.");
@@ -129,7 +148,10 @@ async fn login(global: &Global, out: &Output, args: LoginArgs, url: &str) -> Don
         }
         return Ok(out.data(&data)?);
     }
-    out.note(&format!("Logged in as {} at {url}, until {}.", login.user.username, login.expires_at));
+    out.note(&format!(
+        "Logged in as {} at {url}, until {}.",
+        login.user.username, login.expires_at
+    ));
     Ok(())
 }
 
@@ -144,7 +166,11 @@ async fn verify(out: &Output, client: &Client, begun: &Begun, from_stdin: bool) 
         let ask = Ask::post("/api/backend/auth/verify").json(&proof(&begun.pending_token, &code));
         match client.send(ask).await {
             Ok(answer) => return read(&answer),
-            Err(ClientError::Problem { code, detail, .. }) if code == "invalid_code" && !from_stdin => out.always(&detail),
+            Err(ClientError::Problem { code, detail, .. })
+                if code == "invalid_code" && !from_stdin =>
+            {
+                out.always(&detail)
+            }
             Err(error) => return Err(error.into()),
         }
     }

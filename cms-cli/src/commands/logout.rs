@@ -3,7 +3,9 @@
 use cms_http::client::{Ask, ClientError, Credential};
 use serde_json::json;
 
-use crate::{args::Global, contexts::Sessions, failure::Done, output::Output, site, target::Target};
+use crate::{
+    args::Global, contexts::Sessions, failure::Done, output::Output, site, target::Target,
+};
 
 pub(crate) async fn run(global: &Global, out: &Output) -> Done {
     let (url, _) = Target::address_only(global, "cms logout")?;
@@ -24,6 +26,10 @@ pub(crate) async fn run(global: &Global, out: &Output) -> Done {
     if out.json {
         return Ok(out.data(&json!({"url": url, "ended": ended}))?);
     }
-    out.note(&if ended { format!("Logged out at {url}.") } else { format!("Nobody was logged in at {url}.") });
+    out.note(&if ended {
+        format!("Logged out at {url}.")
+    } else {
+        format!("Nobody was logged in at {url}.")
+    });
     Ok(())
 }

@@ -25,10 +25,15 @@ pub(crate) async fn run(global: &Global, out: &Output, command: &MigrateCommand)
         (false, false) => "pending",
     };
     if out.json {
-        let steps = steps.iter().map(|s| json!({"version": s.version, "name": s.name, "applied": s.applied || apply}));
+        let steps = steps
+            .iter()
+            .map(|s| json!({"version": s.version, "name": s.name, "applied": s.applied || apply}));
         return Ok(out.data(&steps.collect::<Vec<_>>().into())?);
     }
-    let rows: Vec<_> = steps.iter().map(|s| vec![s.version.to_string(), s.name.clone(), state(s).to_owned()]).collect();
+    let rows: Vec<_> = steps
+        .iter()
+        .map(|s| vec![s.version.to_string(), s.name.clone(), state(s).to_owned()])
+        .collect();
     table::rows(out, &["version", "name", "state"], &rows)?;
     let open = steps.iter().filter(|step| !step.applied).count();
     match (open, apply) {

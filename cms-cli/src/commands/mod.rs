@@ -56,19 +56,43 @@ pub(crate) async fn run(cli: Cli, out: &Output) -> Done {
     match command {
         Command::Init(args) => init::run(&global, out, args).await,
         Command::Serve(args) => serve::run(&global, out, &args).await,
-        Command::Items(command) => with_site(&global, out, async |site| items::run(&global, out, site, command).await).await,
-        Command::Keys(command) => with_site(&global, out, async |site| keys::run(&global, out, site, command).await).await,
-        Command::Cache(command) => with_site(&global, out, async |site| cache::run(out, site, command).await).await,
-        Command::Limits(command) => with_site(&global, out, async |site| limits::run(out, site, &command).await).await,
-        Command::Origins(command) => with_site(&global, out, async |site| origins::run(&global, out, site, command).await).await,
+        Command::Items(command) => {
+            with_site(&global, out, async |site| items::run(&global, out, site, command).await)
+                .await
+        }
+        Command::Keys(command) => {
+            with_site(&global, out, async |site| keys::run(&global, out, site, command).await).await
+        }
+        Command::Cache(command) => {
+            with_site(&global, out, async |site| cache::run(out, site, command).await).await
+        }
+        Command::Limits(command) => {
+            with_site(&global, out, async |site| limits::run(out, site, &command).await).await
+        }
+        Command::Origins(command) => {
+            with_site(&global, out, async |site| origins::run(&global, out, site, command).await)
+                .await
+        }
         Command::Webhooks(command) => webhooks::run(&global, out, command).await,
-        Command::Events(command) => with_site(&global, out, async |site| events::run(out, site, command).await).await,
-        Command::Queue(command) => with_site(&global, out, async |site| queue::run(&global, out, site, command).await).await,
+        Command::Events(command) => {
+            with_site(&global, out, async |site| events::run(out, site, command).await).await
+        }
+        Command::Queue(command) => {
+            with_site(&global, out, async |site| queue::run(&global, out, site, command).await)
+                .await
+        }
         Command::ProcessWebhooks(args) => process_webhooks::run(&global, out, &args).await,
-        Command::Audit(command) => with_site(&global, out, async |site| audit::run(out, site, &command).await).await,
+        Command::Audit(command) => {
+            with_site(&global, out, async |site| audit::run(out, site, &command).await).await
+        }
         Command::Users(command) => users::run(&global, out, command).await,
-        Command::Groups(command) => with_site(&global, out, async |site| groups::run(&global, out, site, command).await).await,
-        Command::Auth(command) => with_site(&global, out, async |site| auth::run(out, site, command).await).await,
+        Command::Groups(command) => {
+            with_site(&global, out, async |site| groups::run(&global, out, site, command).await)
+                .await
+        }
+        Command::Auth(command) => {
+            with_site(&global, out, async |site| auth::run(out, site, command).await).await
+        }
         Command::Login(args) => login::run(&global, out, args).await,
         Command::Logout => logout::run(&global, out).await,
         Command::Whoami => whoami::run(&global, out).await,
@@ -89,7 +113,12 @@ async fn with_site(global: &Global, out: &Output, run: impl AsyncFnOnce(&Site) -
     with_target(global, out, &Target::of(global)?, run).await
 }
 
-async fn with_target(global: &Global, out: &Output, target: &Target, run: impl AsyncFnOnce(&Site) -> Done) -> Done {
+async fn with_target(
+    global: &Global,
+    out: &Output,
+    target: &Target,
+    run: impl AsyncFnOnce(&Site) -> Done,
+) -> Done {
     let site = Site::open(global, target, out).await?;
     let outcome = run(&site).await;
     site.close().await;

@@ -49,20 +49,42 @@ pub(crate) enum OriginsCommand {
     },
 }
 
-pub(crate) async fn run(global: &Global, out: &Output, site: &Site, command: OriginsCommand) -> Done {
+pub(crate) async fn run(
+    global: &Global,
+    out: &Output,
+    site: &Site,
+    command: OriginsCommand,
+) -> Done {
     let client = &site.client;
-    let patch = |id: i64, active: bool| Ask::patch(ORIGINS).query("id", id).json(&json!({"active": active}));
+    let patch = |id: i64, active: bool| {
+        Ask::patch(ORIGINS).query("id", id).json(&json!({"active": active}))
+    };
     match command {
         OriginsCommand::List(paging) => {
-            paging::print(out, client, Ask::get(ORIGINS), &paging, &["id", "origin", "active", "created_at"]).await
+            paging::print(
+                out,
+                client,
+                Ask::get(ORIGINS),
+                &paging,
+                &["id", "origin", "active", "created_at"],
+            )
+            .await
         }
         OriginsCommand::Add { origin, inactive } => {
-            record(out, client, Ask::post(ORIGINS).json(&json!({"origin": origin, "active": !inactive}))).await
+            record(
+                out,
+                client,
+                Ask::post(ORIGINS).json(&json!({"origin": origin, "active": !inactive})),
+            )
+            .await
         }
         OriginsCommand::Activate { id } => record(out, client, patch(id, true)).await,
         OriginsCommand::Deactivate { id } => record(out, client, patch(id, false)).await,
         OriginsCommand::Remove { id } => {
-            prompt::confirm(global, &format!("Remove the origin {id}? Its pages can no longer call."))?;
+            prompt::confirm(
+                global,
+                &format!("Remove the origin {id}? Its pages can no longer call."),
+            )?;
             client.send(Ask::delete(ORIGINS).query("id", id)).await?;
             if out.json {
                 return Ok(out.data(&json!({"deleted": [id]}))?);
@@ -108,25 +130,38 @@ struct Origin {
 /// Whether an origin is let in, why as a code, and in words.
 async fn judge(client: &Client, text: &str) -> Done<(bool, &'static str, String)> {
     let Some(origin) = normalise(text) else {
-        return Ok((false, "not_an_origin", format!("not allowed: {text} is not scheme://host[:port]")));
+        return Ok((
+            false,
+            "not_an_origin",
+            format!("not allowed: {text} is not scheme://host[:port]"),
+        ));
     };
     let mut cursor = None;
     loop {
         let ask = Ask::get(ORIGINS).query("limit", LARGEST_PAGE).maybe("cursor", cursor.as_deref());
-        let page: Registered = serde_json::from_str(&client.send(ask).await?.body).map_err(unexpected)?;
+        let page: Registered =
+            serde_json::from_str(&client.send(ask).await?.body).map_err(unexpected)?;
         match page.data.into_iter().find(|known| known.origin == origin) {
-            Some(Origin { id, active: true, .. }) => return Ok((true, "allowed", format!("allowed: registered as {id}"))),
+            Some(Origin { id, active: true, .. }) => {
+                return Ok((true, "allowed", format!("allowed: registered as {id}")));
+            }
             Some(Origin { id, .. }) => {
                 return Ok((
                     false,
                     "inactive",
-                    format!("not allowed: registered as {id}, not active (cms origins activate {id})"),
+                    format!(
+                        "not allowed: registered as {id}, not active (cms origins activate {id})"
+                    ),
                 ));
             }
             None => cursor = page.meta.next,
         }
         if cursor.is_none() {
-            return Ok((false, "not_registered", format!("not allowed: not registered (cms origins add {origin})")));
+            return Ok((
+                false,
+                "not_registered",
+                format!("not allowed: not registered (cms origins add {origin})"),
+            ));
         }
     }
 }

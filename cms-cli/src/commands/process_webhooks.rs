@@ -35,9 +35,15 @@ pub(crate) async fn run(global: &Global, out: &Output, args: &ProcessWebhooksArg
     let cms = Cms::open(site::existing(&dir, &[], out)?.settings).await?;
     // An attempt that is begun late must still end in time.
     let timeout = cms.settings().webhooks.timeout_s;
-    let Some(last_claim) = args.time_limit.checked_sub(timeout + 1).filter(|seconds| *seconds > 0) else {
-        let failure = Failure::usage(format!("--time-limit leaves no time for an attempt, which may take {timeout} s"));
-        return Err(failure.hint(format!("--time-limit={} or more, or a smaller webhooks.timeout_s", timeout + 2)));
+    let Some(last_claim) = args.time_limit.checked_sub(timeout + 1).filter(|seconds| *seconds > 0)
+    else {
+        let failure = Failure::usage(format!(
+            "--time-limit leaves no time for an attempt, which may take {timeout} s"
+        ));
+        return Err(failure.hint(format!(
+            "--time-limit={} or more, or a smaller webhooks.timeout_s",
+            timeout + 2
+        )));
     };
     let (stop, stopped) = watch::channel(false);
     let mut terminate = signal(SignalKind::terminate())?;

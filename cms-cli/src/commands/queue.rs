@@ -47,19 +47,31 @@ pub(crate) async fn run(global: &Global, out: &Output, site: &Site, command: Que
         QueueCommand::Stats => record(out, site, Ask::get(&format!("{path}/stats"))).await,
         QueueCommand::List { status, webhook, paging } => {
             let ask = Ask::get(&path).maybe("status", status).maybe("subscription", webhook);
-            let columns = ["id", "event", "subscription", "status", "retry_count", "next_retry_at", "error_message"];
+            let columns = [
+                "id",
+                "event",
+                "subscription",
+                "status",
+                "retry_count",
+                "next_retry_at",
+                "error_message",
+            ];
             paging::print(out, &site.client, ask, &paging, &columns).await
         }
         QueueCommand::Retry { id } => act(out, site, &path, "retry", id, "is due now").await,
         QueueCommand::Cancel { id } => {
-            prompt::confirm(global, &format!("Cancel the job {id}? Its receiver does not hear of the event."))?;
+            prompt::confirm(
+                global,
+                &format!("Cancel the job {id}? Its receiver does not hear of the event."),
+            )?;
             act(out, site, &path, "cancel", id, "is cancelled").await
         }
         QueueCommand::Purge { status } => {
             prompt::confirm(global, &format!("Remove all jobs that are {status}?"))?;
             let mut removed = 0;
             loop {
-                let answer = site.client.send(Ask::delete(&path).query("status", &status)).await?.json()?;
+                let answer =
+                    site.client.send(Ask::delete(&path).query("status", &status)).await?.json()?;
                 let batch = answer["data"]["removed"].as_u64().unwrap_or(0);
                 removed += batch;
                 // Batches are of 1,000; on a busy site there is always something new.

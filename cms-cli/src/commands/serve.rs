@@ -30,7 +30,8 @@ pub(crate) struct ServeArgs {
     /// Where to listen; port 0 takes a free one (setting: listen)
     #[arg(long, value_name = "HOST:PORT")]
     listen: Option<String>,
-    /// Make the site if there is none, fill it with a bicycle shop, and print a key and three calls to try
+    /// Make the site if there is none, fill it with a bicycle shop, and print a key and three calls
+    /// to try
     #[arg(long)]
     demo: bool,
     /// Leave the delivery of webhooks to other processes
@@ -91,15 +92,23 @@ async fn show_demo(out: &Output, client: &Client, address: SocketAddr, dir: &Pat
 /// "All addresses" can be listened on, but not be called.
 fn reachable(mut address: SocketAddr) -> SocketAddr {
     if address.ip().is_unspecified() {
-        address.set_ip(if address.is_ipv4() { [127, 0, 0, 1].into() } else { std::net::Ipv6Addr::LOCALHOST.into() });
+        address.set_ip(if address.is_ipv4() {
+            [127, 0, 0, 1].into()
+        } else {
+            std::net::Ipv6Addr::LOCALHOST.into()
+        });
     }
     address
 }
 
 fn unbound(listen: &str, error: &io::Error) -> Failure {
     let hint = match error.kind() {
-        io::ErrorKind::AddrInUse => "another process listens there; --listen 127.0.0.1:0 takes a free port",
-        io::ErrorKind::PermissionDenied => "ports below 1024 need a right of the system; --listen 127.0.0.1:8080",
+        io::ErrorKind::AddrInUse => {
+            "another process listens there; --listen 127.0.0.1:0 takes a free port"
+        }
+        io::ErrorKind::PermissionDenied => {
+            "ports below 1024 need a right of the system; --listen 127.0.0.1:8080"
+        }
         _ => "--listen HOST:PORT with an address of this machine",
     };
     Failure::new(Exit::Failed, format!("cannot listen on {listen}: {error}")).hint(hint)

@@ -8,9 +8,10 @@ pub(crate) fn run(global: &Global, out: &Output) -> Done {
     let found = site::settings(global.dir(), &[], out).is_ok_and(|loaded| site::is_site(&loaded));
     let (state, next) = match Target::of(global)? {
         Target::Folder(dir) if found => (format!("The site in {}", dir.display()), "cms serve"),
-        Target::Folder(dir) => {
-            (format!("There is no site in {} yet", dir.display()), "cms init, or cms serve --demo --dir ./try")
-        }
+        Target::Folder(dir) => (
+            format!("There is no site in {} yet", dir.display()),
+            "cms init, or cms serve --demo --dir ./try",
+        ),
         address => (format!("The site at {address}"), "cms items list pages"),
     };
     if out.json {

@@ -21,7 +21,8 @@ pub(crate) struct TuiArgs {
 
 pub(crate) async fn run(global: &Global, out: &Output, args: TuiArgs) -> Done {
     if out.json || !io::stdin().is_terminal() || !io::stdout().is_terminal() {
-        return Err(Failure::usage("cms tui needs a terminal").hint("cms items list TABLE shows the same in a pipe"));
+        return Err(Failure::usage("cms tui needs a terminal")
+            .hint("cms items list TABLE shows the same in a pipe"));
     }
     let target = Target::of(global)?;
     let site = Site::open(global, &target, out).await?;
@@ -33,6 +34,7 @@ pub(crate) async fn run(global: &Global, out: &Output, args: TuiArgs) -> Done {
 
 /// The content tables, as far as they can be known: nothing tells those of a site elsewhere.
 fn known_tables(site: &Site) -> Vec<String> {
-    let known = site.cms.as_ref().map(|cms| cms.tables().iter().map(|table| table.name.clone()).collect());
+    let known =
+        site.cms.as_ref().map(|cms| cms.tables().iter().map(|table| table.name.clone()).collect());
     known.unwrap_or_else(|| ["menu_items", "pages", "settings"].map(str::to_owned).to_vec())
 }

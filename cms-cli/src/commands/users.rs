@@ -31,7 +31,9 @@ pub(crate) enum UsersCommand {
         user: String,
     },
     /// Make a user; the authenticator is set up at the first login
-    #[command(after_help = "Example: pass show cms/ana | cms users create ana --group editors --password-stdin")]
+    #[command(
+        after_help = "Example: pass show cms/ana | cms users create ana --group editors --password-stdin"
+    )]
     Create {
         /// The name to log in with
         name: String,
@@ -109,21 +111,31 @@ pub(crate) enum UsersCommand {
 
 pub(crate) async fn run(global: &Global, out: &Output, command: UsersCommand) -> Done {
     let target = match &command {
-        UsersCommand::SecondFactorReset { .. } => Target::Folder(Target::folder_only(global, "cms users 2fa-reset")?),
-        UsersCommand::RecoveryCodes(_) => Target::Folder(Target::folder_only(global, "cms users 2fa-codes")?),
+        UsersCommand::SecondFactorReset { .. } => {
+            Target::Folder(Target::folder_only(global, "cms users 2fa-reset")?)
+        }
+        UsersCommand::RecoveryCodes(_) => {
+            Target::Folder(Target::folder_only(global, "cms users 2fa-codes")?)
+        }
         _ => Target::of(global)?,
     };
-    prompt::interruptible(with_target(global, out, &target, async |site| at(global, out, site, command).await)).await
+    prompt::interruptible(with_target(global, out, &target, async |site| {
+        at(global, out, site, command).await
+    }))
+    .await
 }
 
 async fn at(global: &Global, out: &Output, site: &Site, command: UsersCommand) -> Done {
     let client = &site.client;
     match command {
         UsersCommand::List(paging) => {
-            let columns = ["id", "username", "active", "groups", "two_factor", "sessions", "last_login_at"];
+            let columns =
+                ["id", "username", "active", "groups", "two_factor", "sessions", "last_login_at"];
             paging::print_as(out, client, Ask::get(USERS), &paging, &columns, cell).await
         }
-        UsersCommand::Show { user } => record(out, site, Ask::get(USERS).query("username", user)).await,
+        UsersCommand::Show { user } => {
+            record(out, site, Ask::get(USERS).query("username", user)).await
+        }
         UsersCommand::Create { name, groups, password_stdin, inactive } => {
             let password = prompt::new_password(global, password_stdin)?;
             let body = json!({
@@ -159,10 +171,18 @@ async fn at(global: &Global, out: &Output, site: &Site, command: UsersCommand) -
         }
         UsersCommand::Sessions { user, revoke: None, paging } => {
             let ask = Ask::get("/api/backend/users/sessions").query("id", id(client, &user).await?);
-            paging::print(out, client, ask, &paging, &["id", "address", "user_agent", "created_at", "last_seen_at"]).await
+            paging::print(
+                out,
+                client,
+                ask,
+                &paging,
+                &["id", "address", "user_agent", "created_at", "last_seen_at"],
+            )
+            .await
         }
         UsersCommand::Sessions { user, revoke: Some(session), .. } => {
-            let ask = Ask::delete("/api/backend/users/sessions").query("id", id(client, &user).await?);
+            let ask =
+                Ask::delete("/api/backend/users/sessions").query("id", id(client, &user).await?);
             client.send(ask.maybe("session", session)).await?;
             if out.json {
                 return Ok(out.data(&json!({"revoked": session.map_or("all".into(), Json::from)}))?);
@@ -174,20 +194,29 @@ async fn at(global: &Global, out: &Output, site: &Site, command: UsersCommand) -
             Ok(())
         }
         UsersCommand::SecondFactorStatus { user } => second_factor::status(out, site, &user).await,
-        UsersCommand::SecondFactorReset { user } => second_factor::reset(global, out, site, &user).await,
-        UsersCommand::RecoveryCodes(args) => second_factor::new_codes(global, out, site, args).await,
+        UsersCommand::SecondFactorReset { user } => {
+            second_factor::reset(global, out, site, &user).await
+        }
+        UsersCommand::RecoveryCodes(args) => {
+            second_factor::new_codes(global, out, site, args).await
+        }
     }
 }
 
 /// The id of a user who is named by it or by his name.
 async fn id(client: &Client, user: &str) -> Done<i64> {
     let found = client.send(Ask::get(USERS).query("username", user)).await?.json()?;
-    found["data"]["id"].as_i64().ok_or_else(|| Failure::new(crate::exit::Exit::Failed, "the reply holds no user"))
+    found["data"]["id"]
+        .as_i64()
+        .ok_or_else(|| Failure::new(crate::exit::Exit::Failed, "the reply holds no user"))
 }
 
 /// Groups as the API takes them: a number is an id.
 fn group_names(groups: &[String]) -> Json {
-    groups.iter().map(|group| group.parse::<i64>().map_or_else(|_| Json::from(group.as_str()), Json::from)).collect()
+    groups
+        .iter()
+        .map(|group| group.parse::<i64>().map_or_else(|_| Json::from(group.as_str()), Json::from))
+        .collect()
 }
 
 async fn change(out: &Output, site: &Site, user: &str, body: &Json) -> Done {

@@ -12,8 +12,8 @@ use clap::Subcommand;
 use cms_http::client::Ask;
 
 use self::{
-    deliveries::DeliveriesCommand, explain::ExplainArgs, listen::ListenArgs, subscriptions::SubscriptionsCommand,
-    verify::VerifyArgs,
+    deliveries::DeliveriesCommand, explain::ExplainArgs, listen::ListenArgs,
+    subscriptions::SubscriptionsCommand, verify::VerifyArgs,
 };
 use crate::{
     args::Global,
@@ -47,14 +47,21 @@ pub(crate) enum WebhooksCommand {
 pub(crate) async fn run(global: &Global, out: &Output, command: WebhooksCommand) -> Done {
     match command {
         WebhooksCommand::Subscriptions(command) => {
-            with_site(global, out, async |site| subscriptions::run(global, out, site, command).await).await
+            with_site(global, out, async |site| {
+                subscriptions::run(global, out, site, command).await
+            })
+            .await
         }
         WebhooksCommand::Deliveries(command) => {
             with_site(global, out, async |site| deliveries::run(out, site, command).await).await
         }
-        WebhooksCommand::Explain(args) => with_site(global, out, async |site| explain::run(out, site, args).await).await,
+        WebhooksCommand::Explain(args) => {
+            with_site(global, out, async |site| explain::run(out, site, args).await).await
+        }
         WebhooksCommand::Listen(args) => listen::run(out, args).await,
-        WebhooksCommand::Verify(args) => prompt::interruptible(async { verify::run(global, out, &args) }).await,
+        WebhooksCommand::Verify(args) => {
+            prompt::interruptible(async { verify::run(global, out, &args) }).await
+        }
     }
 }
 

@@ -17,7 +17,9 @@ pub(crate) async fn run(global: &Global, out: &Output) -> Done {
     let target = Target::of(global)?;
     let mut me = match &target {
         // Keys belong to programs: nothing tells them about a person.
-        Target::Address { .. } if site::api_key(global)?.is_some() => json!({"id": null, "username": null, "api_key": true}),
+        Target::Address { .. } if site::api_key(global)?.is_some() => {
+            json!({"id": null, "username": null, "api_key": true})
+        }
         _ => {
             let site = Site::open(global, &target, out).await?;
             let answer = site.client.send(Ask::get("/api/backend/auth/me")).await;

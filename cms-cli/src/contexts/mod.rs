@@ -53,14 +53,20 @@ impl Contexts {
     /// Names, addresses, and which one is chosen.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &str, bool)> {
         let chosen = self.chosen.as_deref();
-        self.contexts.iter().map(move |(name, context)| (name.as_str(), context.url.as_str(), chosen == Some(name)))
+        self.contexts
+            .iter()
+            .map(move |(name, context)| (name.as_str(), context.url.as_str(), chosen == Some(name)))
     }
 
     /// Names an address; the same name again moves it.
     pub(crate) fn add(&mut self, name: &str, url: String) -> Done {
-        let fine = !name.is_empty() && name.len() <= 64 && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
+        let fine = !name.is_empty()
+            && name.len() <= 64
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
         if !fine {
-            return Err(Failure::usage("a context's name is 1 to 64 letters, digits, dashes, underscores and dots"));
+            return Err(Failure::usage(
+                "a context's name is 1 to 64 letters, digits, dashes, underscores and dots",
+            ));
         }
         self.contexts.insert(name.to_owned(), Context { url });
         Ok(())

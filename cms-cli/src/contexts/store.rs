@@ -1,4 +1,5 @@
-//! The folder of the command line's own files: only its owner reads them, and a reader never sees half a file.
+//! The folder of the command line's own files: only its owner reads them, and a reader never sees
+//! half a file.
 
 use std::{
     env,
@@ -26,9 +27,14 @@ impl Store {
     /// The folder, made when it is missing.
     pub(super) fn make() -> Done<Self> {
         let folder = folder().ok_or_else(|| {
-            Failure::new(Exit::Failed, "there is no place for contexts and sessions").hint("set HOME, or XDG_CONFIG_HOME")
+            Failure::new(Exit::Failed, "there is no place for contexts and sessions")
+                .hint("set HOME, or XDG_CONFIG_HOME")
         })?;
-        DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(|e| Failure::file(&folder, &e))?;
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&folder)
+            .map_err(|e| Failure::file(&folder, &e))?;
         Ok(Self(folder))
     }
 
@@ -41,8 +47,11 @@ impl Store {
         };
         // The message alone: the rest of toml's error quotes the line, which may hold a token.
         toml::from_str(&text).map_err(|e| {
-            Failure::new(Exit::Failed, format!("{} cannot be read: {}", path.display(), e.message()))
-                .hint("mend or remove the file")
+            Failure::new(
+                Exit::Failed,
+                format!("{} cannot be read: {}", path.display(), e.message()),
+            )
+            .hint("mend or remove the file")
         })
     }
 
@@ -54,12 +63,14 @@ impl Store {
         let _lock = self.lock()?;
         let mut content = self.read(name)?;
         let outcome = change(&mut content)?;
-        let text = toml::to_string(&content).map_err(|e| Failure::new(Exit::Failed, e.to_string()))?;
+        let text =
+            toml::to_string(&content).map_err(|e| Failure::new(Exit::Failed, e.to_string()))?;
         let (path, beside) = (self.0.join(name), self.0.join(format!("{name}.new")));
         // One that was left behind by a crash.
         let _ = fs::remove_file(&beside);
         let write = || {
-            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
+            let mut file =
+                OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
             file.write_all(text.as_bytes())?;
             file.sync_all()?;
             fs::rename(&beside, &path)
@@ -72,7 +83,12 @@ impl Store {
     fn lock(&self) -> Done<File> {
         let path = self.0.join("lock");
         let open = || {
-            let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path)?;
+            let file = OpenOptions::new()
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .mode(0o600)
+                .open(&path)?;
             file.lock()?;
             Ok(file)
         };
@@ -83,5 +99,7 @@ impl Store {
 /// XDG Base Directory Specification: a relative path is no path.
 fn folder() -> Option<PathBuf> {
     let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    absolute("XDG_CONFIG_HOME").or_else(|| absolute("HOME").map(|home| home.join(".config"))).map(|base| base.join("cms"))
+    absolute("XDG_CONFIG_HOME")
+        .or_else(|| absolute("HOME").map(|home| home.join(".config")))
+        .map(|base| base.join("cms"))
 }

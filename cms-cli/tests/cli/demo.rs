@@ -49,10 +49,15 @@ fn the_content_survives_a_round_trip(dir: &std::path::Path) {
     cms(copy.path(), &["init"]).ok();
     let plugins = copy.path().join("plugins/blog");
     std::fs::create_dir_all(&plugins).expect("a folder");
-    std::fs::copy(dir.join("plugins/blog/plugin.json"), plugins.join("plugin.json")).expect("copied");
-    for (table, format) in
-        [("authors", "csv"), ("blog_categories", "jsonl"), ("blog", "csv"), ("pages", "csv"), ("settings", "csv")]
-    {
+    std::fs::copy(dir.join("plugins/blog/plugin.json"), plugins.join("plugin.json"))
+        .expect("copied");
+    for (table, format) in [
+        ("authors", "csv"),
+        ("blog_categories", "jsonl"),
+        ("blog", "csv"),
+        ("pages", "csv"),
+        ("settings", "csv"),
+    ] {
         let file = copy.path().join(format!("{table}.{format}"));
         let name = file.to_str().expect("a path");
         cms(dir, &["items", "export", table, "--out", name]).ok();

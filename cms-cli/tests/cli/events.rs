@@ -30,7 +30,13 @@ impl Tail {
     }
 
     fn signalled(mut self, signal: &str) -> Option<i32> {
-        assert!(Command::new("kill").args([signal, &self.child.id().to_string()]).status().expect("kill").success());
+        assert!(
+            Command::new("kill")
+                .args([signal, &self.child.id().to_string()])
+                .status()
+                .expect("kill")
+                .success()
+        );
         self.child.wait().expect("ended").code()
     }
 }
@@ -43,7 +49,12 @@ impl Drop for Tail {
 }
 
 fn emit(dir: &Path, event: &str) -> String {
-    let made = cms_with(dir, &["events", "emit", event, "--data", "-", "--json"], r#"{"order": {"id": 7, "token": "x"}}"#).json();
+    let made = cms_with(
+        dir,
+        &["events", "emit", event, "--data", "-", "--json"],
+        r#"{"order": {"id": 7, "token": "x"}}"#,
+    )
+    .json();
     assert_eq!(made["data"]["queued"], 0);
     made["data"]["id"].as_str().expect("an id").to_owned()
 }
@@ -57,9 +68,17 @@ fn events_are_described_and_raised() {
     assert!(cms(at, &["events", "show", "order.created"]).ok().contains("emit\ttrue"));
     let id = emit(at, "order.created");
     let payload = cms(at, &["events", "payload", &id, "--json"]).json();
-    assert_eq!((&payload["data"]["removed"][0], &payload["data"]["payload"]["id"]), (&"order.token".into(), &id.into()));
+    assert_eq!(
+        (&payload["data"]["removed"][0], &payload["data"]["payload"]["id"]),
+        (&"order.token".into(), &id.into())
+    );
     let lines = cms(at, &["events", "tail", "--no-follow"]).ok();
-    assert!(lines.ends_with('\n') && lines.lines().count() == 1 && lines.contains("\torder.created\t0\t"), "{lines}");
+    assert!(
+        lines.ends_with('\n')
+            && lines.lines().count() == 1
+            && lines.contains("\torder.created\t0\t"),
+        "{lines}"
+    );
     let table: &[(&[&str], &str, i32)] = &[
         (&["show", "order.creatd"], "", 5),
         (&["payload", "x"], "", 5),
@@ -87,12 +106,28 @@ fn recorded_events_are_followed() {
         emit(at, event);
     }
     let served = Served::start(at, &[]);
-    let key = cms(at, &["keys", "create", "-q", "--name", "tail", "--right", "GET /api/backend/webhooks/messages"]).ok();
+    let key = cms(
+        at,
+        &[
+            "keys",
+            "create",
+            "-q",
+            "--name",
+            "tail",
+            "--right",
+            "GET /api/backend/webhooks/messages",
+        ],
+    )
+    .ok();
     let mut there = command(at);
     there.env("CMS_API_KEY", key.trim()).args(["--url", &served.url]);
-    let (mut all, mut orders) = (Tail::start(there, &[]), Tail::start(command(at), &["--event", "order.*"]));
+    let (mut all, mut orders) =
+        (Tail::start(there, &[]), Tail::start(command(at), &["--event", "order.*"]));
     let mut nothing_yet = Tail::start(command(at), &["--event", "deployment.*"]);
-    assert_eq!([all.event(), all.event(), orders.event()], ["order.created", "user.registered", "order.created"]);
+    assert_eq!(
+        [all.event(), all.event(), orders.event()],
+        ["order.created", "user.registered", "order.created"]
+    );
     for event in ["deployment.completed", "order.created", "emailmarketing.subscribed"] {
         emit(at, event);
     }
@@ -107,8 +142,12 @@ fn recorded_events_are_followed() {
     let mut since = command(at);
     since.args(["events", "tail", "--no-follow", "--since", "2000-01-01T00:00:00Z", "--json"]);
     let lines = finish(since, None).ok();
-    let lines: Vec<Json> = lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
-    assert_eq!((lines.len(), &lines[0]["event"], &lines[5]["event"]), (6, &"order.created".into(), &"order.created".into()));
+    let lines: Vec<Json> =
+        lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(
+        (lines.len(), &lines[0]["event"], &lines[5]["event"]),
+        (6, &"order.created".into(), &"order.created".into())
+    );
     let later = cms(at, &["events", "tail", "--no-follow", "--since", "2100-01-01T00:00:00Z"]).ok();
     assert_eq!(later, "");
 }

@@ -5,17 +5,50 @@ use crate::support::{cms, cms_with, site};
 #[test]
 fn rows_are_made_changed_and_removed() {
     let dir = site();
-    let made = cms_with(dir.path(), &["items", "create", "notes", "-", "--json"], r#"{"text": "a", "data": [1]}"#).json();
+    let made = cms_with(
+        dir.path(),
+        &["items", "create", "notes", "-", "--json"],
+        r#"{"text": "a", "data": [1]}"#,
+    )
+    .json();
     assert_eq!((&made["data"]["id"], &made["data"]["data"][0]), (&1.into(), &1.into()));
-    cms_with(dir.path(), &["items", "create", "notes", "-"], r#"[{"text": "b"}, {"text": "c\td"}]"#).ok();
-    assert_eq!(cms(dir.path(), &["items", "list", "notes", "--fields", "id,text"]).ok(), "1\ta\n2\tb\n3\tc\\td\n");
+    cms_with(
+        dir.path(),
+        &["items", "create", "notes", "-"],
+        r#"[{"text": "b"}, {"text": "c\td"}]"#,
+    )
+    .ok();
     assert_eq!(
-        cms(dir.path(), &["items", "list", "notes", "--fields", "id", "--where", "text:in=a,b", "--where", "id:gt=1"]).ok(),
+        cms(dir.path(), &["items", "list", "notes", "--fields", "id,text"]).ok(),
+        "1\ta\n2\tb\n3\tc\\td\n"
+    );
+    assert_eq!(
+        cms(
+            dir.path(),
+            &[
+                "items",
+                "list",
+                "notes",
+                "--fields",
+                "id",
+                "--where",
+                "text:in=a,b",
+                "--where",
+                "id:gt=1"
+            ]
+        )
+        .ok(),
         "2\n"
     );
     let etag = cms(dir.path(), &["items", "get", "notes", "1", "-v"]).err;
-    let etag = etag.lines().find_map(|line| line.strip_prefix("ETag: ")).expect("an entity tag").to_owned();
-    let update = |text: &str| cms_with(dir.path(), &["items", "update", "notes", "1", "-", "--if-match", &etag], text);
+    let etag = etag
+        .lines()
+        .find_map(|line| line.strip_prefix("ETag: "))
+        .expect("an entity tag")
+        .to_owned();
+    let update = |text: &str| {
+        cms_with(dir.path(), &["items", "update", "notes", "1", "-", "--if-match", &etag], text)
+    };
     assert!(update(r#"{"text": "z"}"#).ok().contains("text\tz\n"));
     update(r#"{"text": "y"}"#).fails(6);
     cms(dir.path(), &["items", "delete", "notes", "1", "2", "--yes"]).ok();
@@ -26,14 +59,29 @@ fn rows_are_made_changed_and_removed() {
 fn pages_are_followed() {
     let dir = site();
     let rows: String = (1..=1201).map(|n| format!("{n}\n")).collect();
-    cms_with(dir.path(), &["items", "import", "notes", "-", "--format", "csv", "--batch", "500"], &format!("n\n{rows}")).ok();
+    cms_with(
+        dir.path(),
+        &["items", "import", "notes", "-", "--format", "csv", "--batch", "500"],
+        &format!("n\n{rows}"),
+    )
+    .ok();
     let all = cms(dir.path(), &["items", "list", "notes", "--all", "--fields", "n"]).ok();
     assert_eq!(all, rows);
     let json = cms(dir.path(), &["items", "list", "notes", "--all", "--json"]).json();
-    assert_eq!((json["data"].as_array().map(Vec::len), &json["meta"]["next"]), (Some(1201), &serde_json::Value::Null));
+    assert_eq!(
+        (json["data"].as_array().map(Vec::len), &json["meta"]["next"]),
+        (Some(1201), &serde_json::Value::Null)
+    );
     let first = cms(dir.path(), &["items", "list", "notes", "--limit", "2", "--json"]).json();
     let cursor = first["meta"]["next"].as_str().expect("a cursor").to_owned();
-    assert_eq!(cms(dir.path(), &["items", "list", "notes", "--limit", "2", "--cursor", &cursor, "--fields", "n"]).ok(), "3\n4\n");
+    assert_eq!(
+        cms(
+            dir.path(),
+            &["items", "list", "notes", "--limit", "2", "--cursor", &cursor, "--fields", "n"]
+        )
+        .ok(),
+        "3\n4\n"
+    );
 }
 
 #[test]
@@ -48,17 +96,22 @@ fn what_is_exported_can_be_imported() {
         r#"{"text":"\"\"","n":0,"data":false,"done":null,"price":null}"#,
         r#"{"text":"null","n":0,"data":[],"done":null,"price":null}"#,
     ];
-    cms_with(dir.path(), &["items", "import", "notes", "-", "--format", "jsonl"], &rows.join("\n")).ok();
+    cms_with(dir.path(), &["items", "import", "notes", "-", "--format", "jsonl"], &rows.join("\n"))
+        .ok();
     for format in ["csv", "jsonl"] {
         let file = copy.path().join(format!("notes.{format}"));
         let name = file.to_str().expect("a path");
-        let exported = cms(dir.path(), &["items", "export", "notes", "--out", name, "--json"]).json();
+        let exported =
+            cms(dir.path(), &["items", "export", "notes", "--out", name, "--json"]).json();
         assert_eq!(exported["data"]["rows"], rows.len());
         cms(copy.path(), &["items", "import", "notes", name]).ok();
         let rows = |dir| cms(dir, &["items", "export", "notes", "--format", "jsonl"]).ok();
         assert_eq!(rows(dir.path()), rows(copy.path()), "{format}");
         let ids: Vec<String> = (1..=7).map(|n| n.to_string()).collect();
-        let ids: Vec<&str> = ["items", "delete", "notes", "--yes"].into_iter().chain(ids.iter().map(String::as_str)).collect();
+        let ids: Vec<&str> = ["items", "delete", "notes", "--yes"]
+            .into_iter()
+            .chain(ids.iter().map(String::as_str))
+            .collect();
         cms(copy.path(), &ids).ok();
     }
 }
@@ -67,18 +120,28 @@ fn what_is_exported_can_be_imported() {
 fn a_broken_row_is_named_by_its_line() {
     let dir = site();
     let import = |text: &str, args: &[&str]| {
-        let args: Vec<_> = ["items", "import", "notes", "-", "--format"].iter().chain(args).copied().collect();
+        let args: Vec<_> =
+            ["items", "import", "notes", "-", "--format"].iter().chain(args).copied().collect();
         cms_with(dir.path(), &args, text)
     };
-    let count = || cms(dir.path(), &["items", "list", "notes", "--all", "--fields", "id"]).ok().lines().count();
+    let count = || {
+        cms(dir.path(), &["items", "list", "notes", "--all", "--fields", "id"]).ok().lines().count()
+    };
     // The second row spans two lines.
     let run = import("text,n\n\"a\nb\",1\nc,x\n", &["csv"]).fails(1);
     assert!(run.err.contains("standard input:4: ") && run.err.contains("whole number"), "{run:?}");
     assert_eq!(count(), 0, "nothing of the batch");
     let run = import("text,n\na,1\nb,2\nc,x\n", &["csv", "--batch", "2"]).fails(8);
-    assert!(run.err.contains("standard input:4: ") && run.err.contains("2 rows were written"), "{run:?}");
+    assert!(
+        run.err.contains("standard input:4: ") && run.err.contains("2 rows were written"),
+        "{run:?}"
+    );
     assert_eq!(count(), 2);
-    for (text, line) in [("text,n\na\n", ":2: 1 cells"), ("text,\na,b\n", ":1: the first line"), ("text,nn\na,1\n", ":2: ")] {
+    for (text, line) in [
+        ("text,n\na\n", ":2: 1 cells"),
+        ("text,\na,b\n", ":1: the first line"),
+        ("text,nn\na,1\n", ":2: "),
+    ] {
         let run = import(text, &["csv"]).fails(1);
         assert!(run.err.contains(line), "{text:?}: {run:?}");
     }
@@ -93,7 +156,13 @@ fn a_broken_row_is_named_by_its_line() {
 #[test]
 fn batches_are_cut_by_bytes_too() {
     let dir = site();
-    let rows: String = (0..30).map(|_| format!("{{\"text\":\"{}\"}}\n", "x".repeat(100_000))).collect();
-    let run = cms_with(dir.path(), &["items", "import", "notes", "-", "--format", "jsonl", "--json"], &rows).json();
+    let rows: String =
+        (0..30).map(|_| format!("{{\"text\":\"{}\"}}\n", "x".repeat(100_000))).collect();
+    let run = cms_with(
+        dir.path(),
+        &["items", "import", "notes", "-", "--format", "jsonl", "--json"],
+        &rows,
+    )
+    .json();
     assert_eq!(run["data"]["rows"], 30);
 }

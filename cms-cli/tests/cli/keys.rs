@@ -11,7 +11,10 @@ fn the_value_is_shown_once_and_alone() {
     let dir = site();
     let made = cms(dir.path(), &["keys", "create", "--name", "ci", "--right", BLOG]);
     let value = made.out.trim().to_owned();
-    assert!(value.starts_with("cms_k1_") && made.out.lines().count() == 1 && made.err.contains("once"), "{made:?}");
+    assert!(
+        value.starts_with("cms_k1_") && made.out.lines().count() == 1 && made.err.contains("once"),
+        "{made:?}"
+    );
     let quiet = cms(dir.path(), &["keys", "create", "-q", "--name", "ci", "--right", BLOG]);
     assert!(quiet.err.is_empty() && quiet.out.lines().count() == 1, "{quiet:?}");
     for args in [&["keys", "list"][..], &["keys", "show", "1"], &["keys", "list", "--json"]] {
@@ -39,14 +42,31 @@ fn the_value_goes_into_a_new_file_of_its_owner() {
 fn a_key_through_its_life() {
     let dir = site();
     let run = |args: &[&str]| cms(dir.path(), args);
-    let made =
-        run(&["keys", "create", "--json", "--name", "ci", "--right", BLOG, "--expires", "2099-01-01", "--inactive"]).json();
-    assert_eq!((&made["data"]["active"], &made["data"]["expires_on"]), (&false.into(), &"2099-01-01".into()));
+    let made = run(&[
+        "keys",
+        "create",
+        "--json",
+        "--name",
+        "ci",
+        "--right",
+        BLOG,
+        "--expires",
+        "2099-01-01",
+        "--inactive",
+    ])
+    .json();
+    assert_eq!(
+        (&made["data"]["active"], &made["data"]["expires_on"]),
+        (&false.into(), &"2099-01-01".into())
+    );
     let check = ["keys", "check", "1", "get", "/api/backend/item?table=notes"];
     assert_eq!(run(&check).fails(1).out, "api_key_disabled\n");
     run(&["keys", "enable", "1"]).ok();
     assert_eq!(run(&check).ok(), "allowed\n");
-    assert_eq!(run(&["keys", "check", "1", "DELETE", "/api/backend/item?table=notes"]).fails(1).out, "api_key_forbidden\n");
+    assert_eq!(
+        run(&["keys", "check", "1", "DELETE", "/api/backend/item?table=notes"]).fails(1).out,
+        "api_key_forbidden\n"
+    );
     let changed = run(&[
         "keys",
         "rights",
@@ -68,5 +88,8 @@ fn a_key_through_its_life() {
     run(&["keys", "delete", "1", "--yes"]).ok();
     run(&["keys", "show", "1"]).fails(5);
     let log = run(&["audit", "list"]).ok();
-    assert!(log.lines().next().is_some_and(|line| line.contains("\tdelete\tapi_keys\t1\t")), "{log}");
+    assert!(
+        log.lines().next().is_some_and(|line| line.contains("\tdelete\tapi_keys\t1\t")),
+        "{log}"
+    );
 }

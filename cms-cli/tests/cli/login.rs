@@ -2,7 +2,9 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
-use crate::support::{PASSWORD, Run, Served, cms, cms_with, code, command, finish, first_login, site, site_of_ana};
+use crate::support::{
+    PASSWORD, Run, Served, cms, cms_with, code, command, finish, first_login, site, site_of_ana,
+};
 
 fn login(dir: &Path, url: &str, password: &str, proof: &str) -> Run {
     let args = ["login", "--url", url, "--username", "ana", "--password-stdin", "--code-stdin"];
@@ -21,26 +23,46 @@ fn from_the_first_login_to_logout() {
     let (secret, run) = first_login(at, &["--url", url]);
     let codes: Vec<String> = run.out.lines().map(str::to_owned).collect();
     assert_eq!((run.code, codes.len()), (0, 8), "{run:?}");
-    assert!(run.err.contains("otpauth://totp/CMS:ana?secret=") && run.err.contains("shown this once"), "{run:?}");
+    assert!(
+        run.err.contains("otpauth://totp/CMS:ana?secret=") && run.err.contains("shown this once"),
+        "{run:?}"
+    );
 
     let folder = at.join("config/cms");
     assert_eq!((mode(&folder), mode(&folder.join("sessions.toml"))), (0o700, 0o600));
     let kept = || fs::read_to_string(folder.join("sessions.toml")).expect("sessions");
-    let token = kept().lines().find_map(|line| line.strip_prefix("token = ")).expect("a token").trim_matches('"').to_owned();
+    let token = kept()
+        .lines()
+        .find_map(|line| line.strip_prefix("token = "))
+        .expect("a token")
+        .trim_matches('"')
+        .to_owned();
     assert!(token.starts_with("cms_s1_"), "{token}");
 
     let me = cms(at, &["whoami", "--url", url, "--json"]).json();
-    assert_eq!((&me["data"]["username"], &me["data"]["site"], &me["data"]["rights"]), (&"ana".into(), &url.into(), &"0".into()));
-    for args in
-        [&["users", "list"][..], &["users", "show", "ana"], &["users", "sessions", "ana"], &["auth", "audit"], &["whoami"]]
-    {
+    assert_eq!(
+        (&me["data"]["username"], &me["data"]["site"], &me["data"]["rights"]),
+        (&"ana".into(), &url.into(), &"0".into())
+    );
+    for args in [
+        &["users", "list"][..],
+        &["users", "show", "ana"],
+        &["users", "sessions", "ana"],
+        &["auth", "audit"],
+        &["whoami"],
+    ] {
         for more in [&["--verbose"][..], &["--json"], &[]] {
             let mut command = command(at);
             command.args(args).args(more).env("CMS_URL", url).env("CMS_LOG", "trace");
             let run = finish(command, None);
             assert_eq!(run.code, 0, "{run:?}");
-            for secret in codes.iter().chain([&token, &secret]).map(String::as_str).chain([PASSWORD]) {
-                assert!(!run.out.contains(secret) && !run.err.contains(secret), "{args:?} {more:?}: {run:?}");
+            for secret in
+                codes.iter().chain([&token, &secret]).map(String::as_str).chain([PASSWORD])
+            {
+                assert!(
+                    !run.out.contains(secret) && !run.err.contains(secret),
+                    "{args:?} {more:?}: {run:?}"
+                );
             }
         }
     }
@@ -57,10 +79,17 @@ fn a_code_a_recovery_code_and_nothing_else_completes_a_login() {
     let dir = site_of_ana();
     let (at, server) = (dir.path(), Served::start(dir.path(), &[]));
     let file = at.join("codes.txt");
-    let (secret, run) = first_login(at, &["--url", &server.url, "--codes-out", file.to_str().expect("a path"), "--json"]);
+    let (secret, run) = first_login(
+        at,
+        &["--url", &server.url, "--codes-out", file.to_str().expect("a path"), "--json"],
+    );
     assert_eq!((run.code, mode(&file)), (0, 0o600), "{run:?}");
     let data: serde_json::Value = serde_json::from_str(&run.out).expect("JSON");
-    assert_eq!((&data["data"]["user"]["username"], data["data"].get("recovery_codes")), (&"ana".into(), None), "{run:?}");
+    assert_eq!(
+        (&data["data"]["user"]["username"], data["data"].get("recovery_codes")),
+        (&"ana".into(), None),
+        "{run:?}"
+    );
     let codes = fs::read_to_string(&file).expect("codes");
     let recovery = codes.lines().next().expect("a code");
 
@@ -72,7 +101,10 @@ fn a_code_a_recovery_code_and_nothing_else_completes_a_login() {
     assert!(!twice.err.contains(recovery) && !twice.err.contains(PASSWORD), "{twice:?}");
     login(at, &server.url, "wrong horse", "123456").fails(4);
     let status = cms(at, &["users", "2fa-status", "ana", "--json"]).json();
-    assert_eq!((&status["data"]["two_factor"], &status["data"]["recovery_codes"]), (&true.into(), &7.into()));
+    assert_eq!(
+        (&status["data"]["two_factor"], &status["data"]["recovery_codes"]),
+        (&true.into(), &7.into())
+    );
 }
 
 #[test]
@@ -83,7 +115,10 @@ fn a_session_that_was_ended_elsewhere_is_said() {
     first_login(at, &["--context", "shop"]).1.ok();
     let listed = cms(at, &["users", "sessions", "ana", "--json"]).json();
     let id = listed["data"][0]["id"].to_string();
-    assert!(listed["data"][0]["user_agent"].as_str().is_some_and(|agent| agent.starts_with("cms/")), "{listed}");
+    assert!(
+        listed["data"][0]["user_agent"].as_str().is_some_and(|agent| agent.starts_with("cms/")),
+        "{listed}"
+    );
     // A key goes before the session.
     let key = cms(at, &["keys", "create", "-q", "--name", "k", "--right", "GET /api/pages"]).ok();
     let mut with_key = command(at);
@@ -134,21 +169,33 @@ fn the_site_that_is_meant() {
         port.map_or(run.out, String::from)
     };
     let (url, context) = (["--url", "http://127.0.0.1:3"], ["--context", "two"]);
-    assert_eq!(whoami(elsewhere.path(), &[&url[..], &context].concat(), Some("http://127.0.0.1:4")), "3");
+    assert_eq!(
+        whoami(elsewhere.path(), &[&url[..], &context].concat(), Some("http://127.0.0.1:4")),
+        "3"
+    );
     assert_eq!(whoami(elsewhere.path(), &context, Some("http://127.0.0.1:4")), "2");
     assert_eq!(whoami(at, &[], Some("http://127.0.0.1:4")), "4");
-    assert_eq!(whoami(at, &[], None), "site\t.\nuser\toperator\n", "a chosen context takes no command away from a site's folder");
+    assert_eq!(
+        whoami(at, &[], None),
+        "site\t.\nuser\toperator\n",
+        "a chosen context takes no command away from a site's folder"
+    );
     assert_eq!(whoami(elsewhere.path(), &[], None), "1");
     let named = cms(at, &["whoami", "--dir", elsewhere.path().to_str().expect("a path")]).fails(5);
     assert!(named.err.contains("there is no site"), "nor from a folder that is named: {named:?}");
 
     cms(at, &["users", "list", "--context", "three"]).fails(5);
-    for args in
-        [&["context", "add", "a b", "--url", "http://h"][..], &["context", "add", "a"], &["context", "add", "a", "--url", "h"]]
-    {
+    for args in [
+        &["context", "add", "a b", "--url", "http://h"][..],
+        &["context", "add", "a"],
+        &["context", "add", "a", "--url", "h"],
+    ] {
         cms(at, args).fails(2);
     }
-    assert_eq!(cms(at, &["context", "remove", "one", "--json"]).json()["data"]["deleted"][0], "one");
+    assert_eq!(
+        cms(at, &["context", "remove", "one", "--json"]).json()["data"]["deleted"][0],
+        "one"
+    );
     cms(at, &["context", "show"]).fails(5);
     assert_eq!(cms(at, &["context", "list"]).ok(), "two\thttp://127.0.0.1:2\tfalse\t\n");
 }

@@ -1,4 +1,5 @@
-//! What helps to write a receiver: `webhooks verify` and `webhooks listen`, with the vectors of others.
+//! What helps to write a receiver: `webhooks verify` and `webhooks listen`, with the vectors of
+//! others.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -34,25 +35,78 @@ fn deliveries_that_were_kept_are_verified() {
     let dir = tempfile::tempdir().expect("a folder");
     let at = dir.path();
     let (body, line_end) = (file(at, "body", BODY), file(at, "line-end", &format!("{BODY}\n")));
-    let (headers, secret) = (file(at, "headers", HEADERS), file(at, "secret", &format!("{SECRET}\n")));
-    let (both, other) = (file(at, "both", &format!("{OTHER}\n{SECRET}\n")), file(at, "other", OTHER));
+    let (headers, secret) =
+        (file(at, "headers", HEADERS), file(at, "secret", &format!("{SECRET}\n")));
+    let (both, other) =
+        (file(at, "both", &format!("{OTHER}\n{SECRET}\n")), file(at, "other", OTHER));
     let simple = format!("X-Webhook-Signature: {}", hex_signature(SECRET, BODY.as_bytes()));
     // What arrived is no name of a file, whoever has written it.
-    let foreign = file(at, "foreign", &format!("{HEADERS}x-note: @{}\n", at.join("no-such").display()));
+    let foreign =
+        file(at, "foreign", &format!("{HEADERS}x-note: @{}\n", at.join("no-such").display()));
     let table: &[(&[&str], i32, &str)] = &[
-        (&[&body, "--headers", &foreign, "--header", "x-note: @me", "--secret-file", &secret, "--no-tolerance"], 0, ""),
+        (
+            &[
+                &body,
+                "--headers",
+                &foreign,
+                "--header",
+                "x-note: @me",
+                "--secret-file",
+                &secret,
+                "--no-tolerance",
+            ],
+            0,
+            "",
+        ),
         (&[&body, "--headers", &headers, "--secret-file", &secret, "--no-tolerance"], 0, ""),
         (&[&body, "--headers", &headers, "--secret-file", &both, "--no-tolerance"], 0, ""),
-        (&[&body, "--headers", &headers, "--secret-file", &secret, "--tolerance", "4000000000"], 0, ""),
+        (
+            &[&body, "--headers", &headers, "--secret-file", &secret, "--tolerance", "4000000000"],
+            0,
+            "",
+        ),
         (&[&body, "--header", &simple, "--secret-file", &secret], 0, ""),
-        (&[&body, "--headers", &headers, "--header", &simple, "--secret-file", &secret, "--no-tolerance"], 0, ""),
+        (
+            &[
+                &body,
+                "--headers",
+                &headers,
+                "--header",
+                &simple,
+                "--secret-file",
+                &secret,
+                "--no-tolerance",
+            ],
+            0,
+            "",
+        ),
         (&[&body, "--headers", &headers, "--secret-file", &secret], 1, "--no-tolerance"),
-        (&[&body, "--headers", &headers, "--secret-file", &other, "--no-tolerance"], 1, "byte for byte"),
-        (&[&line_end, "--headers", &headers, "--secret-file", &secret, "--no-tolerance"], 1, "without the line end"),
+        (
+            &[&body, "--headers", &headers, "--secret-file", &other, "--no-tolerance"],
+            1,
+            "byte for byte",
+        ),
+        (
+            &[&line_end, "--headers", &headers, "--secret-file", &secret, "--no-tolerance"],
+            1,
+            "without the line end",
+        ),
         (&[&body, "--header", &simple[..40], "--secret-file", &secret], 1, "byte for byte"),
-        (&[&body, "--header", &simple, "--header", "webhook-id: x", "--secret-file", &secret], 1, "as they arrived"),
-        (&[&body, "--header", &simple, "--header", &simple, "--secret-file", &secret], 1, "as they arrived"),
-        (&[&body, "--header", "content-type: application/json", "--secret-file", &secret], 2, "no signature among the headers"),
+        (
+            &[&body, "--header", &simple, "--header", "webhook-id: x", "--secret-file", &secret],
+            1,
+            "as they arrived",
+        ),
+        (
+            &[&body, "--header", &simple, "--header", &simple, "--secret-file", &secret],
+            1,
+            "as they arrived",
+        ),
+        (
+            &[&body, "--header", "content-type: application/json", "--secret-file", &secret],
+            2,
+            "no signature among the headers",
+        ),
         (&[&body, "--header", "webhook-id", "--secret-file", &secret], 2, "NAME: VALUE"),
         (&[&body, "--header", "a b: c", "--secret-file", &secret], 2, "no header"),
         (&[&body, "--headers", &body, "--secret-file", &secret], 2, "no header"),
@@ -68,12 +122,26 @@ fn deliveries_that_were_kept_are_verified() {
         assert!(!run.err.contains("MfKQ9r8") && !run.out.contains("MfKQ9r8"), "{run:?}");
     }
     let mut piped = command(at);
-    piped.args(["webhooks", "verify", "-", "--header", &simple, "--json"]).env("CMS_WEBHOOK_SECRET", SECRET);
+    piped
+        .args(["webhooks", "verify", "-", "--header", &simple, "--json"])
+        .env("CMS_WEBHOOK_SECRET", SECRET);
     assert_eq!(finish(piped, Some(BODY)).json()["data"]["valid"], true);
-    let refused = ["webhooks", "verify", "-", "--headers", &headers, "--header", &simple, "--secret-file", &secret, "--json"];
+    let refused = [
+        "webhooks",
+        "verify",
+        "-",
+        "--headers",
+        &headers,
+        "--header",
+        &simple,
+        "--secret-file",
+        &secret,
+        "--json",
+    ];
     let run = cms_with(at, &refused, BODY).fails(1);
     let checks: Json = serde_json::from_str(&run.out).expect("JSON");
-    let codes = ["code", "valid"].map(|name| [&checks["data"]["checks"][0][name], &checks["data"]["checks"][1][name]]);
+    let codes = ["code", "valid"]
+        .map(|name| [&checks["data"]["checks"][0][name], &checks["data"]["checks"][1][name]]);
     assert_eq!(codes, [[&"time".into(), &Json::Null], [&false.into(), &true.into()]], "{run:?}");
 }
 
@@ -86,10 +154,18 @@ struct Listening {
 
 impl Listening {
     fn start(dir: &Path, args: &[&str]) -> Self {
-        let mut child = command(dir).args(["webhooks", "listen", "--port", "0"]).args(args).spawn().expect("cms starts");
+        let mut child = command(dir)
+            .args(["webhooks", "listen", "--port", "0"])
+            .args(args)
+            .spawn()
+            .expect("cms starts");
         let mut first = String::new();
         BufReader::new(child.stderr.take().expect("stderr")).read_line(&mut first).expect("a line");
-        let address = first.trim().strip_prefix("listening http://").unwrap_or_else(|| panic!("{first:?}")).to_owned();
+        let address = first
+            .trim()
+            .strip_prefix("listening http://")
+            .unwrap_or_else(|| panic!("{first:?}"))
+            .to_owned();
         let lines = BufReader::new(child.stdout.take().expect("stdout")).lines();
         Self { child, address, lines }
     }
@@ -102,8 +178,9 @@ impl Listening {
     fn begin(&self, method: &str, headers: &str, body: &[u8]) -> TcpStream {
         let mut stream = TcpStream::connect(&self.address).expect("connected");
         let length = body.len();
-        let head =
-            format!("{method} /hook HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}\r\n");
+        let head = format!(
+            "{method} /hook HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}\r\n"
+        );
         stream.write_all(&[head.as_bytes(), body].concat()).expect("sent");
         stream
     }
@@ -155,18 +232,28 @@ fn columns(line: &str) -> Vec<&str> {
 fn deliveries_are_checked_printed_and_answered() {
     let dir = tempfile::tempdir().expect("a folder");
     let both = file(dir.path(), "both", &format!("{OTHER}\n{SECRET}\n"));
-    let mut listening = Listening::start(dir.path(), &["--secret-file", &both, "--body", "--count", "4"]);
+    let mut listening =
+        Listening::start(dir.path(), &["--secret-file", &both, "--body", "--count", "4"]);
     assert_eq!(listening.send("GET", "", b""), "405");
     assert_eq!(listening.send("POST", "", &vec![b'x'; (5 << 20) + 1]), "413");
     assert_eq!(listening.deliver(SECRET, "msg_1"), "204");
-    assert_eq!(columns(&listening.line()), ["item.notes.created", "7", "msg_1", "signature ok", "first", "204"]);
+    assert_eq!(
+        columns(&listening.line()),
+        ["item.notes.created", "7", "msg_1", "signature ok", "first", "204"]
+    );
     assert_eq!(listening.line(), BODY);
     assert_eq!(listening.deliver(OTHER, "msg_1"), "204");
-    assert_eq!(columns(&listening.line()), ["item.notes.created", "7", "msg_1", "signature ok", "repeated", "204"]);
+    assert_eq!(
+        columns(&listening.line()),
+        ["item.notes.created", "7", "msg_1", "signature ok", "repeated", "204"]
+    );
     listening.line();
     assert_eq!(listening.deliver("whsec_AAAA", "msg_2"), "401");
     let line = listening.line();
-    assert!(line.contains("signature wrong: no signature fits") && line.ends_with("\tfirst\t401"), "{line}");
+    assert!(
+        line.contains("signature wrong: no signature fits") && line.ends_with("\tfirst\t401"),
+        "{line}"
+    );
     listening.line();
     assert_eq!(listening.send("POST", "", b"{}"), "401");
     assert!(listening.line().contains("\t-\t-\t-\tsignature wrong: there is none\t"));
@@ -179,8 +266,14 @@ fn answers_are_chosen_and_signals_end_it_well() {
     let mut failing = Listening::start(dir.path(), &["--fail", "503", "--json", "--body"]);
     assert_eq!(failing.deliver(SECRET, "msg_1"), "503");
     let line: Json = serde_json::from_str(&failing.line()).expect("JSON");
-    assert_eq!((&line["signature"], &line["status"], &line["repeated"]), (&"not_checked".into(), &503.into(), &false.into()));
-    assert_eq!((&line["body"], &line["webhook_id"], &line["delivery_id"]), (&BODY.into(), &"msg_1".into(), &"7".into()));
+    assert_eq!(
+        (&line["signature"], &line["status"], &line["repeated"]),
+        (&"not_checked".into(), &503.into(), &false.into())
+    );
+    assert_eq!(
+        (&line["body"], &line["webhook_id"], &line["delivery_id"]),
+        (&BODY.into(), &"msg_1".into(), &"7".into())
+    );
 
     // What is sent on is what came, and the answer is that of the other.
     let secret = file(dir.path(), "secret", SECRET);
@@ -188,7 +281,10 @@ fn answers_are_chosen_and_signals_end_it_well() {
     let address = format!("http://{}/other?x=1", target.address);
     let mut between = Listening::start(dir.path(), &["--forward", &address, "--count", "1"]);
     assert_eq!(between.deliver(SECRET, "msg_1"), "418");
-    assert_eq!(columns(&target.line()), ["item.notes.created", "7", "msg_1", "signature ok", "first", "418"]);
+    assert_eq!(
+        columns(&target.line()),
+        ["item.notes.created", "7", "msg_1", "signature ok", "first", "418"]
+    );
     assert!(between.line().ends_with("\tsignature not checked\tfirst\t418"));
     assert_eq!(between.ended(), Some(0));
     assert_eq!((failing.signalled("-TERM"), target.signalled("-INT")), (Some(0), Some(0)));

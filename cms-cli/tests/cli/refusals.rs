@@ -39,7 +39,12 @@ fn every_refusal_has_its_exit_code() {
     away.args(["keys", "list", "--url", "http://127.0.0.1:1"]).env("CMS_API_KEY", "cms_k1_x");
     crate::support::finish(away, None).fails(7);
     cms_with(at, &["items", "create", "notes", "-"], r#"{"id": 1}"#).fails(6);
-    cms_with(at, &["items", "update", "notes", "1", "-", "--if-match", "\"old\""], r#"{"text": "b"}"#).fails(6);
+    cms_with(
+        at,
+        &["items", "update", "notes", "1", "-", "--if-match", "\"old\""],
+        r#"{"text": "b"}"#,
+    )
+    .fails(6);
     let none = tempfile::tempdir().expect("a folder");
     let run = cms(none.path(), &["keys", "list"]).fails(5);
     assert!(run.err.contains("cms init"), "{run:?}");
@@ -51,25 +56,39 @@ fn with_json_the_error_is_the_problem_document() {
     let dir = site();
     let run = cms(dir.path(), &["items", "get", "notes", "9", "--json"]).fails(5);
     let document: Json = serde_json::from_str(&run.err).expect("JSON");
-    assert_eq!((&document["error"], &document["status"], &document["exit"]), (&"not_found".into(), &404.into(), &5.into()));
+    assert_eq!(
+        (&document["error"], &document["status"], &document["exit"]),
+        (&"not_found".into(), &404.into(), &5.into())
+    );
     assert!(run.out.is_empty());
     let run = cms(dir.path(), &["items", "delete", "notes", "9", "--json"]).fails(2);
     let document: Json = serde_json::from_str(&run.err).expect("JSON");
-    assert_eq!((&document["error"], &document["hint"]), (&"usage".into(), &"the same with --yes".into()));
+    assert_eq!(
+        (&document["error"], &document["hint"]),
+        (&"usage".into(), &"the same with --yes".into())
+    );
 }
 
 #[test]
 fn a_reader_that_has_seen_enough_is_no_error() {
     let dir = site();
-    let rows: Vec<String> = (0..400).map(|n| format!("{{\"text\":\"{}\",\"n\":{n}}}", "x".repeat(400))).collect();
-    cms_with(dir.path(), &["items", "import", "notes", "-", "--format", "jsonl"], &rows.join("\n")).ok();
-    for args in
-        [&["items", "list", "notes", "--all"][..], &["items", "export", "notes"], &["items", "list", "notes", "--all", "--json"]]
-    {
+    let rows: Vec<String> =
+        (0..400).map(|n| format!("{{\"text\":\"{}\",\"n\":{n}}}", "x".repeat(400))).collect();
+    cms_with(dir.path(), &["items", "import", "notes", "-", "--format", "jsonl"], &rows.join("\n"))
+        .ok();
+    for args in [
+        &["items", "list", "notes", "--all"][..],
+        &["items", "export", "notes"],
+        &["items", "list", "notes", "--all", "--json"],
+    ] {
         let mut child = command(dir.path()).args(args).stdout(Stdio::piped()).spawn().expect("cms");
         drop(child.stdout.take());
         let output = child.wait_with_output().expect("ended");
-        assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), (Some(0), ""), "{args:?}");
+        assert_eq!(
+            (output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()),
+            (Some(0), ""),
+            "{args:?}"
+        );
     }
 }
 

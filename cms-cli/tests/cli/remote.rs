@@ -11,21 +11,37 @@ fn remote(dir: &std::path::Path, url: &str, key: &str, args: &[&str]) -> Run {
 #[test]
 fn a_key_reaches_what_it_has_rights_for_and_nothing_else() {
     let dir = site();
-    let key =
-        cms(dir.path(), &["keys", "create", "-q", "--name", "r", "--right", "GET,POST,DELETE /api/backend/item?table=notes"])
-            .ok();
+    let key = cms(
+        dir.path(),
+        &[
+            "keys",
+            "create",
+            "-q",
+            "--name",
+            "r",
+            "--right",
+            "GET,POST,DELETE /api/backend/item?table=notes",
+        ],
+    )
+    .ok();
     let server = Served::start(dir.path(), &[]);
     assert_eq!(server.before_ready, [""; 0]);
     let run = |args: &[&str]| remote(dir.path(), &server.url, key.trim(), args);
     let csv = dir.path().join("notes.csv");
     std::fs::write(&csv, "text,n\nhello,1\nworld,2\n").expect("written");
     run(&["items", "import", "notes", csv.to_str().expect("a path")]).ok();
-    assert_eq!(run(&["items", "list", "notes", "--fields", "text,n", "--sort", "-n"]).ok(), "world\t2\nhello\t1\n");
+    assert_eq!(
+        run(&["items", "list", "notes", "--fields", "text,n", "--sort", "-n"]).ok(),
+        "world\t2\nhello\t1\n"
+    );
     assert_eq!(run(&["items", "list", "notes", "--json", "--count"]).json()["meta"]["total"], 2);
     run(&["items", "delete", "notes", "1", "7", "--yes"]).fails(8);
     run(&["items", "list", "pages"]).fails(4);
     run(&["keys", "list"]).fails(4);
-    assert_eq!(remote(dir.path(), &server.url, "cms_k1_wrong", &["items", "list", "notes"]).fails(4).out, "");
+    assert_eq!(
+        remote(dir.path(), &server.url, "cms_k1_wrong", &["items", "list", "notes"]).fails(4).out,
+        ""
+    );
     let (code, out) = server.stop();
     assert_eq!((code, out.as_str()), (Some(0), ""));
     remote(dir.path(), "http://127.0.0.1:1", key.trim(), &["items", "list", "notes"]).fails(7);
@@ -38,7 +54,9 @@ fn a_key_can_come_from_a_file() {
     let name = file.to_str().expect("a path");
     cms(dir.path(), &["keys", "create", "--name", "admin", "--right", "*", "--out", name]).ok();
     let server = Served::start(dir.path(), &[]);
-    let list = cms(dir.path(), &["keys", "list", "--json", "--url", &server.url, "--key-file", name]).json();
+    let list =
+        cms(dir.path(), &["keys", "list", "--json", "--url", &server.url, "--key-file", name])
+            .json();
     assert_eq!(list["data"][0]["name"], "admin");
 }
 

@@ -9,7 +9,10 @@ fn init_makes_a_site_and_changes_nothing_the_second_time() {
     let dir = tempfile::tempdir().expect("a folder");
     let first = cms(dir.path(), &["init"]);
     assert!(first.err.contains("made  cms.toml") && first.err.contains("cms serve"), "{first:?}");
-    let read = || ["cms.toml", "cms.local.toml"].map(|name| fs::read_to_string(dir.path().join(name)).expect(name));
+    let read = || {
+        ["cms.toml", "cms.local.toml"]
+            .map(|name| fs::read_to_string(dir.path().join(name)).expect(name))
+    };
     let before = read();
     let mode = fs::metadata(dir.path().join("cms.local.toml")).expect("local").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
@@ -22,10 +25,17 @@ fn init_makes_a_site_and_changes_nothing_the_second_time() {
 #[test]
 fn init_completes_a_local_file_without_touching_what_is_there() {
     let dir = tempfile::tempdir().expect("a folder");
-    fs::write(dir.path().join("cms.local.toml"), "password_salt = \"kept\"\n[mail]\nsmtp_url = \"smtp://h\"\n").expect("written");
+    fs::write(
+        dir.path().join("cms.local.toml"),
+        "password_salt = \"kept\"\n[mail]\nsmtp_url = \"smtp://h\"\n",
+    )
+    .expect("written");
     cms(dir.path(), &["init"]).ok();
     let text = fs::read_to_string(dir.path().join("cms.local.toml")).expect("local");
-    assert!(text.contains("password_salt = \"kept\"") && text.matches("password_salt").count() == 1, "{text}");
+    assert!(
+        text.contains("password_salt = \"kept\"") && text.matches("password_salt").count() == 1,
+        "{text}"
+    );
     assert!(text.starts_with("encryption_key = "), "{text}");
     cms(dir.path(), &["config", "validate"]).ok();
 }
@@ -34,11 +44,15 @@ fn init_completes_a_local_file_without_touching_what_is_there() {
 fn no_secret_is_shown() {
     let dir = site();
     let local = fs::read_to_string(dir.path().join("cms.local.toml")).expect("local");
-    let secrets: Vec<_> = local.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_lowercase())).collect();
+    let secrets: Vec<_> =
+        local.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_lowercase())).collect();
     assert_eq!(secrets.len(), 2);
-    for args in
-        [&["config", "show", "--origin"][..], &["config", "show", "--json"], &["config", "get", "encryption_key"], &["doctor"]]
-    {
+    for args in [
+        &["config", "show", "--origin"][..],
+        &["config", "show", "--json"],
+        &["config", "get", "encryption_key"],
+        &["doctor"],
+    ] {
         let run = cms(dir.path(), args);
         for secret in &secrets {
             let value = secret.split('"').nth(1).expect("a value");
@@ -53,14 +67,24 @@ fn no_secret_is_shown() {
 #[test]
 fn doctor_finds_what_is_wrong_and_says_how_to_mend_it() {
     let dir = site();
-    fs::set_permissions(dir.path().join("cms.local.toml"), fs::Permissions::from_mode(0o644)).expect("mode");
+    fs::set_permissions(dir.path().join("cms.local.toml"), fs::Permissions::from_mode(0o644))
+        .expect("mode");
     let broken = dir.path().join("plugins/broken");
     fs::create_dir_all(&broken).expect("a folder");
-    fs::write(broken.join("plugin.json"), r#"{"id": "broken", "name": "B", "version": "1", "tables": [{"name": "T"}]}"#)
-        .expect("written");
+    fs::write(
+        broken.join("plugin.json"),
+        r#"{"id": "broken", "name": "B", "version": "1", "tables": [{"name": "T"}]}"#,
+    )
+    .expect("written");
     let run = cms(dir.path(), &["doctor"]).fails(1);
-    assert!(run.out.contains("fail\tcms.local.toml\tmode 0644") && run.out.contains("chmod 600"), "{run:?}");
-    assert!(run.out.contains("fail\tplugin\tbroken: ") && run.out.contains("ok\tplugin\tnotes"), "{run:?}");
+    assert!(
+        run.out.contains("fail\tcms.local.toml\tmode 0644") && run.out.contains("chmod 600"),
+        "{run:?}"
+    );
+    assert!(
+        run.out.contains("fail\tplugin\tbroken: ") && run.out.contains("ok\tplugin\tnotes"),
+        "{run:?}"
+    );
     fs::write(dir.path().join("cms.toml"), "lisen = \"x\"\n").expect("written");
     let run = cms(dir.path(), &["doctor"]).fails(1);
     assert!(run.out.contains("did you mean `listen`"), "{run:?}");
@@ -82,7 +106,9 @@ fn migrations_wait_when_they_are_told_to() {
 #[test]
 fn completions_and_help() {
     let dir = tempfile::tempdir().expect("a folder");
-    for (shell, sign) in [("bash", "complete -F _cms"), ("zsh", "#compdef cms"), ("fish", "complete -c cms")] {
+    for (shell, sign) in
+        [("bash", "complete -F _cms"), ("zsh", "#compdef cms"), ("fish", "complete -c cms")]
+    {
         assert!(cms(dir.path(), &["completions", shell]).ok().contains(sign), "{shell}");
     }
     let codes = cms(dir.path(), &["help", "exit-codes"]).ok();
@@ -90,7 +116,10 @@ fn completions_and_help() {
         assert!(codes.contains(code), "{codes}");
     }
     let alone = cms(dir.path(), &[]).ok();
-    assert!((10..=16).contains(&alone.lines().count()) && alone.contains("Next: cms init"), "{alone}");
+    assert!(
+        (10..=16).contains(&alone.lines().count()) && alone.contains("Next: cms init"),
+        "{alone}"
+    );
     assert_eq!(cms(dir.path(), &["version"]).ok(), "cms 3.0.0\n");
     assert_eq!(fs::read_dir(dir.path()).expect("folder").count(), 0, "nothing is made on the way");
 }

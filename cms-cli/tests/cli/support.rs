@@ -42,7 +42,9 @@ impl Run {
 /// The command, with no settings of the machine that runs the tests.
 pub(crate) fn command(dir: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cms"));
-    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("CMS_")) {
+    for (name, _) in
+        std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("CMS_"))
+    {
         command.env_remove(name);
     }
     command
@@ -65,7 +67,11 @@ pub(crate) fn finish(mut command: Command, input: Option<&str>) -> Run {
     }
     let output = child.wait_with_output().expect("cms ends");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
-    Run { code: output.status.code().unwrap_or(-1), out: text(output.stdout), err: text(output.stderr) }
+    Run {
+        code: output.status.code().unwrap_or(-1),
+        out: text(output.stdout),
+        err: text(output.stderr),
+    }
 }
 
 /// Runs `cms` for the site in `dir`.
@@ -92,10 +98,14 @@ pub(crate) fn site_of_ana() -> tempfile::TempDir {
 /// The password of `ana`.
 pub(crate) const PASSWORD: &str = "correct horse";
 
-/// A first login of `ana`; returns the secret that the authenticator got, and what the run left behind.
+/// A first login of `ana`; returns the secret that the authenticator got, and what the run left
+/// behind.
 pub(crate) fn first_login(dir: &Path, args: &[&str]) -> (String, Run) {
     let mut command = command(dir);
-    command.args(["login", "--username", "ana", "--password-stdin", "--code-stdin"]).args(args).stdin(Stdio::piped());
+    command
+        .args(["login", "--username", "ana", "--password-stdin", "--code-stdin"])
+        .args(args)
+        .stdin(Stdio::piped());
     let mut child = command.spawn().expect("cms starts");
     let mut stdin = child.stdin.take().expect("stdin");
     writeln!(stdin, "{PASSWORD}").expect("read");
@@ -103,7 +113,10 @@ pub(crate) fn first_login(dir: &Path, args: &[&str]) -> (String, Run) {
     let (mut err, mut secret) = (String::new(), None);
     while secret.is_none() {
         assert!(stderr.read_line(&mut err).expect("UTF-8") > 0, "no secret in {err:?}");
-        secret = err.lines().find_map(|line| line.strip_prefix("secret ")).map(|secret| secret.trim().to_owned());
+        secret = err
+            .lines()
+            .find_map(|line| line.strip_prefix("secret "))
+            .map(|secret| secret.trim().to_owned());
     }
     let secret = secret.expect("a secret");
     writeln!(stdin, "{}", code(&secret, 0)).expect("read");
@@ -117,7 +130,12 @@ pub(crate) fn first_login(dir: &Path, args: &[&str]) -> (String, Run) {
 pub(crate) fn code(secret: &str, steps: u64) -> String {
     let secret = totp_rs::Secret::try_from_base32(secret).expect("base32");
     let now = u64::try_from(cms_core::Clock::system().now() / 1000).expect("a time");
-    totp_rs::Builder::new().with_secret(secret).build().expect("totp").generate(now + 30 * steps).to_string()
+    totp_rs::Builder::new()
+        .with_secret(secret)
+        .build()
+        .expect("totp")
+        .generate(now + 30 * steps)
+        .to_string()
 }
 
 /// A new site with one table `notes(text, n, data)`.
@@ -142,11 +160,18 @@ pub(crate) struct Served {
 
 impl Served {
     pub(crate) fn start(dir: &Path, args: &[&str]) -> Self {
-        let mut child = command(dir).args(["serve", "--listen", "127.0.0.1:0"]).args(args).spawn().expect("cms starts");
+        let mut child = command(dir)
+            .args(["serve", "--listen", "127.0.0.1:0"])
+            .args(args)
+            .spawn()
+            .expect("cms starts");
         let mut lines = BufReader::new(child.stderr.take().expect("stderr")).lines();
         let mut before_ready = Vec::new();
         let url = loop {
-            let line = lines.next().unwrap_or_else(|| panic!("no ready line, only {before_ready:?}")).expect("a line");
+            let line = lines
+                .next()
+                .unwrap_or_else(|| panic!("no ready line, only {before_ready:?}"))
+                .expect("a line");
             match line.strip_prefix("ready ") {
                 Some(url) => break url.to_owned(),
                 None => before_ready.push(line),

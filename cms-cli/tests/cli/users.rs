@@ -12,10 +12,14 @@ fn the_first_administrator_is_made_once() {
     let at = dir.path();
     cms(at, &["init", "--admin", "ana"]).fails(2);
     assert!(!at.join("cms.toml").exists(), "nothing is made when the password is missing");
-    let init = |password: &str| cms_with(at, &["init", "--admin", "ana", "--password-stdin"], password);
+    let init =
+        |password: &str| cms_with(at, &["init", "--admin", "ana", "--password-stdin"], password);
     init("short").fails(1);
     let first = init(PASSWORD);
-    assert!(first.err.contains("made  the administrator ana") && first.err.contains("cms login --url"), "{first:?}");
+    assert!(
+        first.err.contains("made  the administrator ana") && first.err.contains("cms login --url"),
+        "{first:?}"
+    );
     assert!(!first.err.contains(PASSWORD));
     let again = init("another password");
     assert!(again.code == 0 && again.err.contains("kept  the administrator ana"), "{again:?}");
@@ -25,12 +29,14 @@ fn the_first_administrator_is_made_once() {
     assert_eq!(cms(at, &["groups", "rights", "admins"]).ok(), "everything\n");
 
     let server = Served::start(at, &[]);
-    let login = ["login", "--url", &server.url, "--username", "ana", "--password-stdin", "--code-stdin"];
+    let login =
+        ["login", "--url", &server.url, "--username", "ana", "--password-stdin", "--code-stdin"];
     cms_with(at, &login, "another password\n000000\n").fails(4);
     first_login(at, &["--url", &server.url]).1.ok();
 
     cms(at, &["groups", "create", "editors"]).ok();
-    cms_with(at, &["users", "create", "bob", "--group", "editors", "--password-stdin"], PASSWORD).ok();
+    cms_with(at, &["users", "create", "bob", "--group", "editors", "--password-stdin"], PASSWORD)
+        .ok();
     let no_admin = cms_with(at, &["init", "--admin", "bob", "--password-stdin"], PASSWORD).fails(6);
     assert!(no_admin.err.contains("cms users edit bob"), "{no_admin:?}");
 }
@@ -41,20 +47,44 @@ fn a_user_from_making_to_deleting() {
     let run = |args: &[&str]| cms(dir.path(), args);
     let with = |args: &[&str], password: &str| cms_with(dir.path(), args, password);
     run(&["groups", "create", "editors", "--right", "pages_pages_view"]).ok();
-    let create = ["users", "create", "bob", "--group", "editors", "--inactive", "--password-stdin", "--json"];
+    let create = [
+        "users",
+        "create",
+        "bob",
+        "--group",
+        "editors",
+        "--inactive",
+        "--password-stdin",
+        "--json",
+    ];
     let made = with(&create, "a long password").json();
-    assert_eq!((&made["data"]["active"], &made["data"]["groups"][0]["name"]), (&false.into(), &"editors".into()));
+    assert_eq!(
+        (&made["data"]["active"], &made["data"]["groups"][0]["name"]),
+        (&false.into(), &"editors".into())
+    );
     assert!(!made.to_string().contains("password"), "{made}");
     with(&create, "a long password").fails(6);
-    with(&["users", "create", "eve", "--group", "nobodies", "--password-stdin"], "a long password").fails(1);
+    with(&["users", "create", "eve", "--group", "nobodies", "--password-stdin"], "a long password")
+        .fails(1);
     run(&["users", "create", "eve", "--group", "editors"]).fails(2);
     with(&["users", "create", "eve", "--group", "editors", "--password-stdin"], "").fails(2);
 
     assert!(run(&["users", "list"]).ok().contains("2\tbob\tfalse\teditors\tfalse\t0\t\n"));
     assert_eq!(run(&["users", "enable", "BOB", "--json"]).json()["data"]["active"], true);
-    let edited = run(&["users", "edit", "bob", "--rename", "bert", "--group", "1", "--group", "editors", "--json"]).json();
-    let groups: Vec<&Json> = edited["data"]["groups"].as_array().expect("groups").iter().map(|group| &group["name"]).collect();
-    assert_eq!((&edited["data"]["username"], groups), (&"bert".into(), vec![&"admins".into(), &"editors".into()]));
+    let edited = run(&[
+        "users", "edit", "bob", "--rename", "bert", "--group", "1", "--group", "editors", "--json",
+    ])
+    .json();
+    let groups: Vec<&Json> = edited["data"]["groups"]
+        .as_array()
+        .expect("groups")
+        .iter()
+        .map(|group| &group["name"])
+        .collect();
+    assert_eq!(
+        (&edited["data"]["username"], groups),
+        (&"bert".into(), vec![&"admins".into(), &"editors".into()])
+    );
     run(&["users", "edit", "bert"]).fails(2);
     with(&["users", "passwd", "2", "--password-stdin"], "one more password").ok();
     run(&["users", "show", "bob"]).fails(5);
@@ -75,9 +105,11 @@ fn a_user_from_making_to_deleting() {
     }
     run(&["users", "delete", "bert", "--yes"]).ok();
     run(&["users", "delete", "bert", "--yes"]).fails(5);
-    for args in
-        [&["users", "delete", "ana", "--yes"][..], &["users", "disable", "ana"], &["users", "edit", "ana", "--group", "editors"]]
-    {
+    for args in [
+        &["users", "delete", "ana", "--yes"][..],
+        &["users", "disable", "ana"],
+        &["users", "edit", "ana", "--group", "editors"],
+    ] {
         assert!(run(args).fails(6).err.contains("last administrator"), "{args:?}");
     }
 }
@@ -86,16 +118,39 @@ fn a_user_from_making_to_deleting() {
 fn rights_of_a_group() {
     let dir = site_of_ana();
     let run = |args: &[&str]| cms(dir.path(), args);
-    run(&["groups", "create", "editors", "--right", "pages_pages_view", "--right", "media_media_view"]).ok();
-    let change = ["groups", "rights", "Editors", "--grant", "pages_pages_edit", "--revoke", "media_media_view"];
+    run(&[
+        "groups",
+        "create",
+        "editors",
+        "--right",
+        "pages_pages_view",
+        "--right",
+        "media_media_view",
+    ])
+    .ok();
+    let change = [
+        "groups",
+        "rights",
+        "Editors",
+        "--grant",
+        "pages_pages_edit",
+        "--revoke",
+        "media_media_view",
+    ];
     assert_eq!(run(&change).ok(), "pages_pages_edit\npages_pages_view\n");
     assert_eq!(run(&["groups", "rights", "2"]).ok(), "pages_pages_edit\npages_pages_view\n");
     run(&["groups", "rights", "editors", "--grant", "nonsense"]).fails(1);
     run(&["groups", "rights", "admins", "--grant", "pages_pages_view"]).fails(1);
     run(&["groups", "create", "x", "--right", "pages_pages_view", "--admin"]).fails(2);
     run(&["groups", "create", "EDITORS"]).fails(6);
-    assert_eq!(run(&["groups", "rename", "editors", "writers", "--json"]).json()["data"]["name"], "writers");
-    assert_eq!(run(&["groups", "list"]).ok(), "1\tadmins\t1\teverything\n2\twriters\t0\tpages_pages_edit pages_pages_view\n");
+    assert_eq!(
+        run(&["groups", "rename", "editors", "writers", "--json"]).json()["data"]["name"],
+        "writers"
+    );
+    assert_eq!(
+        run(&["groups", "list"]).ok(),
+        "1\tadmins\t1\teverything\n2\twriters\t0\tpages_pages_edit pages_pages_view\n"
+    );
     run(&["groups", "show", "editors"]).fails(5);
     run(&["groups", "delete", "admins", "--yes"]).fails(6);
     run(&["groups", "delete", "writers"]).fails(2);
@@ -109,24 +164,40 @@ fn wrong_logins_are_listed_forgotten_and_logged() {
     cms_with(at, &["items", "create", "notes", "-"], r#"{"text": "a"}"#).ok();
     cms(at, &["keys", "create", "--name", "k"]).ok();
     let server = Served::start(at, &[]);
-    let login = ["login", "--url", &server.url, "--username", "ana", "--password-stdin", "--code-stdin"];
+    let login =
+        ["login", "--url", &server.url, "--username", "ana", "--password-stdin", "--code-stdin"];
     for _ in 0..2 {
         cms_with(at, &login, "wrong horse\n000000\n").fails(4);
     }
     let attempts = cms(at, &["auth", "attempts", "--json"]).json();
-    assert_eq!((&attempts["data"][0]["network"], &attempts["data"][0]["attempts"]), (&"127.0.0.1".into(), &2.into()));
+    assert_eq!(
+        (&attempts["data"][0]["network"], &attempts["data"][0]["attempts"]),
+        (&"127.0.0.1".into(), &2.into())
+    );
     cms(at, &["auth", "clear", "--address", "127.0.0.1"]).ok();
     assert_eq!(cms(at, &["auth", "attempts"]).ok(), "");
     cms(at, &["auth", "clear", "--address", "here"]).fails(2);
 
     let tables = |args: &[&str]| -> Vec<String> {
         let log = cms(at, args).json();
-        log["data"].as_array().expect("rows").iter().map(|row| row["table"].as_str().expect("a table").to_owned()).collect()
+        log["data"]
+            .as_array()
+            .expect("rows")
+            .iter()
+            .map(|row| row["table"].as_str().expect("a table").to_owned())
+            .collect()
     };
-    assert_eq!(tables(&["auth", "audit", "--json"]), ["loginattempts", "api_keys", "users", "user_groups"]);
+    assert_eq!(
+        tables(&["auth", "audit", "--json"]),
+        ["loginattempts", "api_keys", "users", "user_groups"]
+    );
     assert_eq!(tables(&["auth", "audit", "--json", "--limit", "1"]), ["loginattempts"]);
     assert_eq!(tables(&["audit", "list", "--table", "notes,user", "--json"]), ["notes", "notes"]);
-    assert!(cms(at, &["auth", "audit"]).ok().contains("\toperator\tcreate\tusers\t1\tusername password groups active\n"));
+    assert!(
+        cms(at, &["auth", "audit"])
+            .ok()
+            .contains("\toperator\tcreate\tusers\t1\tusername password groups active\n")
+    );
 }
 
 fn local(at: &Path) -> String {
@@ -138,19 +209,31 @@ fn a_changed_salt_is_named_and_a_used_one_not_replaced() {
     let dir = site();
     let at = dir.path();
     let warned = cms(at, &["doctor"]).ok();
-    assert!(warned.contains("warn\tadministrators\t") && warned.contains("cms init --admin"), "{warned}");
+    assert!(
+        warned.contains("warn\tadministrators\t") && warned.contains("cms init --admin"),
+        "{warned}"
+    );
     cms_with(at, &["init", "--admin", "ana", "--password-stdin"], PASSWORD).ok();
     let fine = cms(at, &["doctor"]).ok();
-    assert!(fine.contains("ok\tpassword_salt\t") && fine.contains("ok\tadministrators\t1"), "{fine}");
+    assert!(
+        fine.contains("ok\tpassword_salt\t") && fine.contains("ok\tadministrators\t1"),
+        "{fine}"
+    );
 
     let good = local(at);
     let write = |text: &str| fs::write(at.join("cms.local.toml"), text).expect("written");
     write(&good.replace("password_salt = \"", "password_salt = \"x"));
     let run = cms(at, &["doctor"]).fails(1);
-    assert!(run.out.contains("fail\tpassword_salt\tchanged: the passwords of 1 of 1 users"), "{run:?}");
+    assert!(
+        run.out.contains("fail\tpassword_salt\tchanged: the passwords of 1 of 1 users"),
+        "{run:?}"
+    );
 
-    let without: String =
-        good.lines().filter(|line| !line.starts_with("password_salt")).map(|line| format!("{line}\n")).collect();
+    let without: String = good
+        .lines()
+        .filter(|line| !line.starts_with("password_salt"))
+        .map(|line| format!("{line}\n"))
+        .collect();
     write(&without);
     let refused = cms(at, &["init"]).fails(6);
     assert!(refused.err.contains("password_salt"), "{refused:?}");

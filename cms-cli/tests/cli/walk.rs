@@ -88,7 +88,19 @@ fn every_leaf_prints_json() {
         ("events list", &[], ""),
         ("events show", &["item.notes.created"], ""),
         ("events emit", &["order.created", "--data", "-"], r#"{"order": 7}"#),
-        ("webhooks create", &["--name", "w", "--url", "https://hooks.example.org/x", "--event", "item.*", "--inactive"], ""),
+        (
+            "webhooks create",
+            &[
+                "--name",
+                "w",
+                "--url",
+                "https://hooks.example.org/x",
+                "--event",
+                "item.*",
+                "--inactive",
+            ],
+            "",
+        ),
         ("webhooks list", &[], ""),
         ("webhooks show", &["1"], ""),
         ("webhooks edit", &["1", "--name", "v"], ""),
@@ -148,10 +160,12 @@ fn every_leaf_prints_json() {
         "queue retry",
         "queue cancel",
     ];
-    let walked: BTreeSet<String> = table.iter().map(|(leaf, ..)| *leaf).chain(elsewhere).map(str::to_owned).collect();
+    let walked: BTreeSet<String> =
+        table.iter().map(|(leaf, ..)| *leaf).chain(elsewhere).map(str::to_owned).collect();
     assert_eq!(found, walked);
     for (leaf, args, input) in table {
-        let args: Vec<&str> = leaf.split(' ').chain(args.iter().copied()).chain(["--json"]).collect();
+        let args: Vec<&str> =
+            leaf.split(' ').chain(args.iter().copied()).chain(["--json"]).collect();
         let json = cms_with(dir.path(), &args, input).json();
         assert!(!json["data"].is_null(), "{leaf}: {json}");
     }

@@ -25,7 +25,8 @@ fn receiver() -> (String, mpsc::Receiver<String>) {
                     break;
                 }
             }
-            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+            let _ = stream
+                .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
             let _ = sender.send(String::from_utf8_lossy(&request).into_owned());
         }
     });
@@ -38,11 +39,15 @@ fn deliveries_are_made_by_cron_and_sent_again_by_hand() {
     let (url, received) = receiver();
     let cms = |arguments: &[&str]| {
         let mut command = command(dir.path());
-        command.env("CMS_WEBHOOKS__ALLOW_HTTP", "true").env("CMS_WEBHOOKS__ALLOW_CIDRS", "127.0.0.1/32").args(arguments);
+        command
+            .env("CMS_WEBHOOKS__ALLOW_HTTP", "true")
+            .env("CMS_WEBHOOKS__ALLOW_CIDRS", "127.0.0.1/32")
+            .args(arguments);
         command
     };
     let run = |arguments: &[&str]| finish(cms(arguments), None);
-    let secret = run(&["webhooks", "create", "-q", "--name", "w", "--url", &url, "--event", "item.*"]).ok();
+    let secret =
+        run(&["webhooks", "create", "-q", "--name", "w", "--url", &url, "--event", "item.*"]).ok();
     assert!(secret.starts_with("whsec_"), "{secret}");
     assert!(run(&["webhooks", "ping", "1"]).ok().contains("delivered"));
     assert!(received.recv().expect("a ping").contains("webhook.ping"));
@@ -54,12 +59,19 @@ fn deliveries_are_made_by_cron_and_sent_again_by_hand() {
     let done = run(&["process-webhooks", "--time-limit=25", "--json"]).json();
     assert_eq!((&done["data"]["drained"], &done["data"]["delivered"]), (&true.into(), &1.into()));
     let delivery = received.recv().expect("a delivery");
-    assert!(delivery.contains("x-webhook-signature: ") && delivery.contains("item.notes.created"), "{delivery}");
+    assert!(
+        delivery.contains("x-webhook-signature: ") && delivery.contains("item.notes.created"),
+        "{delivery}"
+    );
     assert!(run(&["webhooks", "deliveries", "show", "1"]).ok().contains("item.notes.created"));
-    assert_eq!(run(&["webhooks", "deliveries", "redeliver", "1", "--json"]).json()["data"]["queued"], 1);
+    assert_eq!(
+        run(&["webhooks", "deliveries", "redeliver", "1", "--json"]).json()["data"]["queued"],
+        1
+    );
     run(&["queue", "cancel", "2", "--yes", "--json"]).json();
     run(&["queue", "cancel", "2", "--yes"]).fails(6);
-    run(&["webhooks", "deliveries", "redeliver", "--status", "delivered", "--expect", "7"]).fails(6);
+    run(&["webhooks", "deliveries", "redeliver", "--status", "delivered", "--expect", "7"])
+        .fails(6);
     run(&["process-webhooks", "--time-limit=11"]).fails(2);
     run(&["process-webhooks", "--url", "http://127.0.0.1:1"]).fails(2);
     let listed = run(&["webhooks", "list"]).ok();
@@ -72,7 +84,13 @@ fn a_name_that_is_not_found_is_told_of() {
     let url = ["--url", "https://hooks.invalid/x"];
     let create = [&["webhooks", "create", "--name", "w", "--event", "*"], &url[..]].concat();
     let run = crate::support::cms(dir.path(), &create);
-    assert!(run.err.contains("warning: url: hooks.invalid is not found") && run.code == 0, "{run:?}");
+    assert!(
+        run.err.contains("warning: url: hooks.invalid is not found") && run.code == 0,
+        "{run:?}"
+    );
     let run = crate::support::cms(dir.path(), &[&["webhooks", "edit", "1"], &url[..]].concat());
-    assert!(run.err.contains("warning: url: ") && run.code == 0 && !run.out.contains("warning"), "{run:?}");
+    assert!(
+        run.err.contains("warning: url: ") && run.code == 0 && !run.out.contains("warning"),
+        "{run:?}"
+    );
 }

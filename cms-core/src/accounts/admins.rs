@@ -16,7 +16,8 @@ impl Accounts<'_> {
     }
 }
 
-/// Guards a change after which the last administrator might be gone. Taken before it: changes of this kind wait for each other.
+/// Guards a change after which the last administrator might be gone. Taken before it: changes of
+/// this kind wait for each other.
 pub(super) struct AdminGuard {
     before: i64,
 }

@@ -56,7 +56,14 @@ impl Accounts<'_> {
     pub async fn clear_attempts(&self, change: &mut Change, address: IpAddr) -> Result<()> {
         let network = network(address);
         attempts::clear(change, &network).await?;
-        change.audit(AuditEntry { action: "clear", table: "loginattempts", id: &network, columns: &[] }).await
+        change
+            .audit(AuditEntry {
+                action: "clear",
+                table: "loginattempts",
+                id: &network,
+                columns: &[],
+            })
+            .await
     }
 }
 
@@ -65,19 +72,22 @@ pub(super) fn network(address: IpAddr) -> String {
     IpAddr::V6(Ipv6Addr::from(address::network(address))).to_canonical().to_string()
 }
 
-/// Lets an attempt in, unless there were too many. Attempts of one network wait here for each other, until their change ends.
+/// Lets an attempt in, unless there were too many. Attempts of one network wait here for each
+/// other, until their change ends.
 pub(super) async fn admit(change: &mut Change, network: &str) -> Result<()> {
     attempts::lock(change, network).await?;
     let counted = attempts::count(change, network, change.now() - WINDOW_S * 1000).await?;
     judge(&counted, change.now(), ATTEMPTS)
 }
 
-/// What wrong codes of one user are counted under, beside the network: who knows the password must not try codes from everywhere.
+/// What wrong codes of one user are counted under, beside the network: who knows the password must
+/// not try codes from everywhere.
 pub(super) fn account(user: i64) -> String {
     format!("user:{user}")
 }
 
-/// Lets a code be tried, unless there were too many wrong ones for this user. Only who has the password can get here.
+/// Lets a code be tried, unless there were too many wrong ones for this user. Only who has the
+/// password can get here.
 pub(super) async fn admit_account(change: &mut Change, account: &str) -> Result<()> {
     let now = change.now();
     let counted = attempts::count(change, account, now - WINDOW_S * 1000).await?;
@@ -104,7 +114,9 @@ pub(super) async fn note(change: &mut Change, network: &str) -> Result<()> {
     attempts::insert(change, network).await?;
     let counted = attempts::count(change, network, change.now() - WINDOW_S * 1000).await?;
     if counted.count == ATTEMPTS {
-        change.audit(AuditEntry { action: "lock", table: "loginattempts", id: network, columns: &[] }).await?;
+        change
+            .audit(AuditEntry { action: "lock", table: "loginattempts", id: network, columns: &[] })
+            .await?;
     }
     Ok(())
 }

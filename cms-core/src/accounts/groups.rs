@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use super::{Accounts, Rights, admins::AdminGuard, check_held, name_key, name_problem, record, sql::groups};
+use super::{
+    Accounts, Rights, admins::AdminGuard, check_held, name_key, name_problem, record, sql::groups,
+};
 use crate::{Change, Code, Error, Page, Result, db::is_unique_violation, items::Checklist};
 
 /// A group as it is shown.
@@ -48,8 +50,14 @@ impl Accounts<'_> {
     /// # Errors
     /// `bad_query` for a cursor that is not from here.
     pub async fn groups(&self, limit: u32, cursor: Option<&str>) -> Result<Page<Group>> {
-        Page::by_id(b'g', limit, cursor, async |after, limit| groups::list(self.0.db(), after, limit).await, |group| group.id)
-            .await
+        Page::by_id(
+            b'g',
+            limit,
+            cursor,
+            async |after, limit| groups::list(self.0.db(), after, limit).await,
+            |group| group.id,
+        )
+        .await
     }
 
     /// One group.
@@ -63,12 +71,20 @@ impl Accounts<'_> {
     /// Makes a group. `held` are the rights of whoever does it.
     ///
     /// # Errors
-    /// `validation_failed` with the fields, `conflict` when the name is taken, `permission_denied` for rights beyond `held`.
-    pub async fn create_group(&self, change: &mut Change, held: &Rights, new: &NewGroup) -> Result<Group> {
+    /// `validation_failed` with the fields, `conflict` when the name is taken, `permission_denied`
+    /// for rights beyond `held`.
+    pub async fn create_group(
+        &self,
+        change: &mut Change,
+        held: &Rights,
+        new: &NewGroup,
+    ) -> Result<Group> {
         check(&new.name, &new.rights)?;
         check_held(held, &new.rights)?;
         let key = name_key(&new.name);
-        let id = groups::insert(change, &new.name, &key, &new.rights).await.map_err(|e| taken(&new.name, e))?;
+        let id = groups::insert(change, &new.name, &key, &new.rights)
+            .await
+            .map_err(|e| taken(&new.name, e))?;
         record(change, "create", "user_groups", id, &["name", "rights"]).await?;
         let created_at = crate::rfc3339(change.now());
         Ok(Group { id, name: new.name.clone(), rights: new.rights.clone(), members: 0, created_at })
@@ -77,8 +93,15 @@ impl Accounts<'_> {
     /// Changes a group; its members' rights follow from the next request on.
     ///
     /// # Errors
-    /// As [`Accounts::create_group`]; `not_found`; `conflict` when nobody could administer the site any more.
-    pub async fn update_group(&self, change: &mut Change, held: &Rights, id: i64, patch: &GroupPatch) -> Result<Group> {
+    /// As [`Accounts::create_group`]; `not_found`; `conflict` when nobody could administer the site
+    /// any more.
+    pub async fn update_group(
+        &self,
+        change: &mut Change,
+        held: &Rights,
+        id: i64,
+        patch: &GroupPatch,
+    ) -> Result<Group> {
         let guard = AdminGuard::new(change).await?;
         let mut group = self.changeable_group(change, held, id).await?;
         let mut columns = Vec::new();
@@ -92,7 +115,9 @@ impl Accounts<'_> {
             columns.push("rights");
         }
         check(&group.name, &group.rights)?;
-        groups::update(change, &group, &name_key(&group.name)).await.map_err(|e| taken(&group.name, e))?;
+        groups::update(change, &group, &name_key(&group.name))
+            .await
+            .map_err(|e| taken(&group.name, e))?;
         guard.check(change).await?;
         record(change, "update", "user_groups", id, &columns).await?;
         Ok(group)
@@ -106,20 +131,34 @@ impl Accounts<'_> {
         change.lock_accounts().await?;
         let group = self.changeable_group(change, held, id).await?;
         if group.members > 0 {
-            let detail = format!("{} users belong to {:?}: put them into another group first.", group.members, group.name);
+            let detail = format!(
+                "{} users belong to {:?}: put them into another group first.",
+                group.members, group.name
+            );
             return Err(Error::new(Code::Conflict, detail));
         }
         groups::delete(change, id).await?;
         record(change, "delete", "user_groups", id, &[]).await
     }
 
-    /// Adds permission keys to a group and takes some away, as one step. Returns the keys as they are then.
+    /// Adds permission keys to a group and takes some away, as one step. Returns the keys as they
+    /// are then.
     ///
     /// # Errors
-    /// As [`Accounts::update_group`]; `validation_failed` for a group of administrators, which has no list.
-    pub async fn group_checklist(&self, change: &mut Change, held: &Rights, request: &Checklist) -> Result<Vec<Json>> {
+    /// As [`Accounts::update_group`]; `validation_failed` for a group of administrators, which has
+    /// no list.
+    pub async fn group_checklist(
+        &self,
+        change: &mut Change,
+        held: &Rights,
+        request: &Checklist,
+    ) -> Result<Vec<Json>> {
         if request.column != "rights" {
-            return Err(Error::invalid_field("column", "unknown", "user_groups has one checklist: rights"));
+            return Err(Error::invalid_field(
+                "column",
+                "unknown",
+                "user_groups has one checklist: rights",
+            ));
         }
         let id = request.id.as_i64().or_else(|| request.id.as_str().and_then(|id| id.parse().ok()));
         let id = id.ok_or_else(|| Error::invalid_field("id", "type", "the id of a group"))?;
@@ -136,8 +175,8 @@ impl Accounts<'_> {
             }
         };
         let values = request.applied(&present)?;
-        let rights =
-            serde_json::from_value(Json::Array(values)).map_err(|e| Error::invalid_field("value", "type", e.to_string()))?;
+        let rights = serde_json::from_value(Json::Array(values))
+            .map_err(|e| Error::invalid_field("value", "type", e.to_string()))?;
         let patch = GroupPatch { name: None, rights: Some(rights) };
         match self.update_group(change, held, id, &patch).await?.rights {
             Rights::Only(keys) => Ok(keys.into_iter().map(Json::from).collect()),
@@ -145,7 +184,8 @@ impl Accounts<'_> {
         }
     }
 
-    /// The group, if the caller holds everything that it allows: else he could use it to take rights from those above him.
+    /// The group, if the caller holds everything that it allows: else he could use it to take
+    /// rights from those above him.
     async fn changeable_group(&self, change: &mut Change, held: &Rights, id: i64) -> Result<Group> {
         let group = groups::lock(change, id).await?.ok_or_else(|| not_found(id))?;
         check_held(held, &group.rights)?;
@@ -165,8 +205,11 @@ fn check(name: &str, rights: &Rights) -> Result<()> {
 
 fn taken(name: &str, error: Error) -> Error {
     if is_unique_violation(&error) {
-        return Error::new(Code::Conflict, format!("There is a group named {name:?} already; case does not count."))
-            .caused_by(error);
+        return Error::new(
+            Code::Conflict,
+            format!("There is a group named {name:?} already; case does not count."),
+        )
+        .caused_by(error);
     }
     error
 }

@@ -58,37 +58,58 @@ pub struct LoggedIn {
 }
 
 impl Accounts<'_> {
-    /// Judges name and password. An unknown user takes as long as a wrong password and is told the same.
+    /// Judges name and password. An unknown user takes as long as a wrong password and is told the
+    /// same.
     ///
     /// # Errors
     /// `invalid_credentials`; `login_locked` after too many wrong logins from this network.
-    pub async fn login(&self, visitor: &Visitor, username: &str, password: &Secret) -> Result<Pending> {
+    pub async fn login(
+        &self,
+        visitor: &Visitor,
+        username: &str,
+        password: &Secret,
+    ) -> Result<Pending> {
         let network = attempts::network(visitor.address);
-        // Asked here only to save the work of hashing; what counts is asked below, where attempts wait for each other.
+        // Asked here only to save the work of hashing; what counts is asked below, where attempts
+        // wait for each other.
         attempts::refuse_locked(self.0, &network).await?;
         // A name that nobody can have is looked up like any other.
-        let key = if name_problem("username", username).is_none() { name_key(username) } else { String::new() };
+        let key = if name_problem("username", username).is_none() {
+            name_key(username)
+        } else {
+            String::new()
+        };
         let known = logins::credentials(self.0.db(), &key).await?;
-        let right = self.0.passwords().verify(password, known.as_ref().map(|known| known.password.clone())).await?;
+        let right = self
+            .0
+            .passwords()
+            .verify(password, known.as_ref().map(|known| known.password.clone()))
+            .await?;
 
         let mut change = self.0.change(Actor::System).await?;
-        // However many guesses are judged at the same moment, no more than the allowed ones learn their outcome.
+        // However many guesses are judged at the same moment, no more than the allowed ones learn
+        // their outcome.
         attempts::admit(&mut change, &network).await?;
         let user = match known.filter(|_| right) {
             // While the password was hashed it may have been changed, or the user switched off.
             Some(known) => {
                 let now = logins::lock_user(&mut change, known.user).await?;
-                now.filter(|now| now.active && now.password == known.password).map(|now| (known.user, now))
+                now.filter(|now| now.active && now.password == known.password)
+                    .map(|now| (known.user, now))
             }
             None => None,
         };
         let Some((id, user)) = user else {
             attempts::note(&mut change, &network).await?;
             change.commit().await?;
-            return Err(Error::new(Code::InvalidCredentials, "Name and password do not fit, or the user is switched off."));
+            return Err(Error::new(
+                Code::InvalidCredentials,
+                "Name and password do not fit, or the user is switched off.",
+            ));
         };
         let token = Token::new(&self.0.settings().key_prefix, 'p', self.0.random())?;
-        let setup = if user.totp_secret.is_some() { None } else { Some(TotpSecret::new(self.0.random())?) };
+        let setup =
+            if user.totp_secret.is_some() { None } else { Some(TotpSecret::new(self.0.random())?) };
         let sealed = setup.as_ref().map(|secret| self.seal_totp(id, secret)).transpose()?;
         logins::begin(&mut change, token.hash(), id, sealed).await?;
         change.commit().await?;
@@ -99,22 +120,34 @@ impl Accounts<'_> {
     ///
     /// # Errors
     /// `pending_expired` for a login that is over; `invalid_code`; `login_locked`.
-    pub async fn verify(&self, visitor: &Visitor, pending: &str, proof: &Proof) -> Result<LoggedIn> {
+    pub async fn verify(
+        &self,
+        visitor: &Visitor,
+        pending: &str,
+        proof: &Proof,
+    ) -> Result<LoggedIn> {
         let (network, pending) = (attempts::network(visitor.address), Token::sent(pending).hash());
         let mut change = self.0.change(Actor::System).await?;
         attempts::admit(&mut change, &network).await?;
         // Users are locked before what is theirs, here as everywhere.
         let owner = logins::owner(&mut change, &pending).await?.ok_or_else(over)?;
-        let candidate = logins::lock_user(&mut change, owner).await?.filter(|user| user.active).ok_or_else(over)?;
+        let candidate = logins::lock_user(&mut change, owner)
+            .await?
+            .filter(|user| user.active)
+            .ok_or_else(over)?;
         let since = change.now() - PENDING_S * 1000;
         let waiting = logins::lock(&mut change, &pending, since).await?.ok_or_else(over)?;
         let account = attempts::account(owner);
         attempts::admit_account(&mut change, &account).await?;
-        // Somebody else may have set the second factor up meanwhile: then this login has nothing to prove itself with.
+        // Somebody else may have set the second factor up meanwhile: then this login has nothing to
+        // prove itself with.
         if waiting.setup_secret.is_some() == candidate.totp_secret.is_some() {
             return Err(over());
         }
-        if !self.proves(&mut change, waiting.user, &candidate, waiting.setup_secret.as_deref(), proof).await? {
+        if !self
+            .proves(&mut change, waiting.user, &candidate, waiting.setup_secret.as_deref(), proof)
+            .await?
+        {
             attempts::note(&mut change, &network).await?;
             attempts_sql::insert(&mut change, &account).await?;
             if waiting.wrong_codes + 1 >= WRONG_CODES {
@@ -142,14 +175,29 @@ impl Accounts<'_> {
         };
         let token = Token::new(&self.0.settings().key_prefix, 's', self.0.random())?;
         let address = visitor.address.to_string();
-        sessions::insert(&mut change, token.hash(), waiting.user, address, visitor.user_agent.as_deref()).await?;
-        let user = serde_json::json!({"user": {"id": waiting.user, "username": candidate.username}});
+        sessions::insert(
+            &mut change,
+            token.hash(),
+            waiting.user,
+            address,
+            visitor.user_agent.as_deref(),
+        )
+        .await?;
+        let user =
+            serde_json::json!({"user": {"id": waiting.user, "username": candidate.username}});
         change.emit("auth.login", user).await?;
-        let action = if matches!(proof, Proof::Recovery(_)) { "login_with_recovery_code" } else { "login" };
+        let action =
+            if matches!(proof, Proof::Recovery(_)) { "login_with_recovery_code" } else { "login" };
         record(&mut change, action, "users", waiting.user, &[]).await?;
         let expires_at = change.now() + self.session_length();
         change.commit().await?;
-        Ok(LoggedIn { token, expires_at, user: waiting.user, username: candidate.username, recovery_codes })
+        Ok(LoggedIn {
+            token,
+            expires_at,
+            user: waiting.user,
+            username: candidate.username,
+            recovery_codes,
+        })
     }
 
     /// Whether the proof is right; then it is used up.
@@ -163,9 +211,13 @@ impl Accounts<'_> {
     ) -> Result<bool> {
         match proof {
             Proof::Code(code) => {
-                let Some(sealed) = setup.or(candidate.totp_secret.as_deref()) else { return Ok(false) };
+                let Some(sealed) = setup.or(candidate.totp_secret.as_deref()) else {
+                    return Ok(false);
+                };
                 let secret = self.open_totp(user, sealed)?;
-                let Some(step) = secret.step_of(code.expose(), change.now()) else { return Ok(false) };
+                let Some(step) = secret.step_of(code.expose(), change.now()) else {
+                    return Ok(false);
+                };
                 if setup.is_some() {
                     logins::set_totp(change, user, Some(sealed.to_owned()), step).await?;
                     return Ok(true);
@@ -174,7 +226,8 @@ impl Accounts<'_> {
             }
             Proof::Recovery(_) if setup.is_some() => Ok(false),
             Proof::Recovery(code) => {
-                let hash = RecoveryCode::typed(code.expose()).hash(self.0.passwords().salt()?, user);
+                let hash =
+                    RecoveryCode::typed(code.expose()).hash(self.0.passwords().salt()?, user);
                 logins::use_recovery(change, user, &hash).await
             }
         }

@@ -57,10 +57,19 @@ fn check_held(held: &Rights, asked: &Rights) -> Result<()> {
     if held.covers(asked) {
         return Ok(());
     }
-    Err(Error::new(Code::PermissionDenied, "Nobody grants or changes rights that he does not hold himself."))
+    Err(Error::new(
+        Code::PermissionDenied,
+        "Nobody grants or changes rights that he does not hold himself.",
+    ))
 }
 
-async fn record(change: &mut Change, action: &'static str, table: &str, id: i64, columns: &[&str]) -> Result<()> {
+async fn record(
+    change: &mut Change,
+    action: &'static str,
+    table: &str,
+    id: i64,
+    columns: &[&str],
+) -> Result<()> {
     change.touch(table);
     change.audit(AuditEntry { action, table, id: &id.to_string(), columns }).await
 }
@@ -77,6 +86,7 @@ fn name_problem(field: &str, name: &str) -> Option<crate::FieldError> {
         && !name.chars().any(|c| c.is_control() || c == ':')
         // A number would be taken for an id.
         && name.parse::<i64>().is_err();
-    let message = "1 to 100 characters, not only digits, no colon, no blank at either end".to_owned();
+    let message =
+        "1 to 100 characters, not only digits, no colon, no blank at either end".to_owned();
     (!fine).then(|| crate::FieldError { field: field.to_owned(), code: "format", message })
 }

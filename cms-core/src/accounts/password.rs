@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use argon2::{Algorithm, Argon2, Params, PasswordHasher, PasswordVerifier, Version, password_hash::Error as HashError};
+use argon2::{
+    Algorithm, Argon2, Params, PasswordHasher, PasswordVerifier, Version,
+    password_hash::Error as HashError,
+};
 use data_encoding::HEXLOWER;
 use tokio::sync::Semaphore;
 
@@ -16,11 +19,12 @@ pub const MAX_PASSWORD_BYTES: usize = 1024;
 /// Hashes that wait for their turn; more would keep their connections for too long.
 const MAX_WAITING: usize = 512;
 
-/// A hash of nothing, with the costs of a real one: an unknown user takes as long as a wrong password.
+/// A hash of nothing, with the costs of a real one: an unknown user takes as long as a wrong
+/// password.
 const NOBODY: &str = "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
-/// Hashes and checks passwords, a few at a time: each takes 19 MiB and some 15 ms of a core, so a storm of logins must not take all
-/// cores from other requests.
+/// Hashes and checks passwords, a few at a time: each takes 19 MiB and some 15 ms of a core, so a
+/// storm of logins must not take all cores from other requests.
 pub(crate) struct Passwords {
     salt: Option<Secret>,
     turns: Arc<Semaphore>,
@@ -30,10 +34,15 @@ pub(crate) struct Passwords {
 impl Passwords {
     pub(crate) fn new(salt: Option<Secret>) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        Self { salt, turns: Arc::new(Semaphore::new((cores / 2).max(1))), places: Semaphore::new(MAX_WAITING) }
+        Self {
+            salt,
+            turns: Arc::new(Semaphore::new((cores / 2).max(1))),
+            places: Semaphore::new(MAX_WAITING),
+        }
     }
 
-    /// Names the salt without telling it: users whose password was hashed with another one cannot log in.
+    /// Names the salt without telling it: users whose password was hashed with another one cannot
+    /// log in.
     pub(crate) fn salt_id(&self) -> Result<String> {
         Ok(HEXLOWER.encode(&crypto::hmac_sha256(self.salt()?.expose().as_bytes(), b"salt_id")[..4]))
     }
@@ -41,7 +50,10 @@ impl Passwords {
     /// The salt, for other digests of secrets that are kept.
     pub(super) fn salt(&self) -> Result<&Secret> {
         self.salt.as_ref().ok_or_else(|| {
-            Error::new(Code::Unavailable, "No password_salt is configured, so nobody can log in: run `cms init`, or set it.")
+            Error::new(
+                Code::Unavailable,
+                "No password_salt is configured, so nobody can log in: run `cms init`, or set it.",
+            )
         })
     }
 
@@ -49,46 +61,73 @@ impl Passwords {
     pub(crate) async fn hash(&self, password: &Secret, random: &Random) -> Result<String> {
         let nonce = random.bytes::<16>()?;
         let password = password.clone();
-        self.work(move |argon| argon.hash_password_with_salt(password.expose().as_bytes(), &nonce).map(|hash| hash.to_string()))
-            .await?
-            .map_err(|e| Error::internal(e.to_string()))
+        self.work(move |argon| {
+            argon
+                .hash_password_with_salt(password.expose().as_bytes(), &nonce)
+                .map(|hash| hash.to_string())
+        })
+        .await?
+        .map_err(|e| Error::internal(e.to_string()))
     }
 
-    /// Whether `password` made `hash`; None stands for a user who does not exist, takes as long and is never right.
+    /// Whether `password` made `hash`; None stands for a user who does not exist, takes as long and
+    /// is never right.
     pub(crate) async fn verify(&self, password: &Secret, hash: Option<String>) -> Result<bool> {
         if password.expose().len() > MAX_PASSWORD_BYTES {
             return Ok(false);
         }
         let (password, known) = (password.clone(), hash.is_some());
         let hash = hash.unwrap_or_else(|| NOBODY.to_owned());
-        match self.work(move |argon| argon.verify_password(password.expose().as_bytes(), hash.as_str())).await? {
+        match self
+            .work(move |argon| argon.verify_password(password.expose().as_bytes(), hash.as_str()))
+            .await?
+        {
             Ok(()) => Ok(known),
             Err(HashError::PasswordInvalid) => Ok(false),
             Err(error) => Err(Error::internal(error.to_string())),
         }
     }
 
-    /// Runs off the async threads when it is its turn. Who has stopped waiting does not hold the others up: his turn ends with his work.
-    async fn work<T: Send + 'static>(&self, job: impl FnOnce(Argon2<'_>) -> T + Send + 'static) -> Result<T> {
+    /// Runs off the async threads when it is its turn. Who has stopped waiting does not hold the
+    /// others up: his turn ends with his work.
+    async fn work<T: Send + 'static>(
+        &self,
+        job: impl FnOnce(Argon2<'_>) -> T + Send + 'static,
+    ) -> Result<T> {
         let salt = self.salt()?.clone();
-        let busy = || Error::new(Code::Unavailable, "Too many people log in at this moment: try again.").retry_after(5);
+        let busy = || {
+            Error::new(Code::Unavailable, "Too many people log in at this moment: try again.")
+                .retry_after(5)
+        };
         let _place = self.places.try_acquire().map_err(|_| busy())?;
         let turn = Arc::clone(&self.turns).acquire_owned().await.map_err(Error::internal)?;
         let run = move || {
             let _turn = turn;
-            Argon2::new_with_secret(salt.expose().as_bytes(), Algorithm::Argon2id, Version::V0x13, Params::DEFAULT).map(job)
+            Argon2::new_with_secret(
+                salt.expose().as_bytes(),
+                Algorithm::Argon2id,
+                Version::V0x13,
+                Params::DEFAULT,
+            )
+            .map(job)
         };
-        tokio::task::spawn_blocking(run).await.map_err(Error::internal)?.map_err(|e| Error::internal(e.to_string()))
+        tokio::task::spawn_blocking(run)
+            .await
+            .map_err(Error::internal)?
+            .map_err(|e| Error::internal(e.to_string()))
     }
 }
 
 /// What is wrong with a password that somebody wants to have.
 pub(super) fn problem(username: &str, password: &str) -> Option<String> {
     if password.chars().count() < MIN_PASSWORD_CHARS || password.len() > MAX_PASSWORD_BYTES {
-        return Some(format!("{MIN_PASSWORD_CHARS} characters or more, {MAX_PASSWORD_BYTES} bytes or less"));
+        return Some(format!(
+            "{MIN_PASSWORD_CHARS} characters or more, {MAX_PASSWORD_BYTES} bytes or less"
+        ));
     }
     // A name of one or two letters is in many passwords by chance.
-    let telling = username.chars().count() > 2 && password.to_lowercase().contains(&username.to_lowercase());
+    let telling =
+        username.chars().count() > 2 && password.to_lowercase().contains(&username.to_lowercase());
     telling.then(|| "a password does not hold the user's name".to_owned())
 }
 
@@ -108,7 +147,9 @@ mod tests {
         let hash = ours.hash(&secret, &Random::seeded(1)).await.expect("hash");
         assert!(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{hash}");
         assert!(ours.verify(&secret, Some(hash.clone())).await.expect("verified"));
-        assert!(!ours.verify(&Secret::new("correct hors"), Some(hash.clone())).await.expect("verified"));
+        assert!(
+            !ours.verify(&Secret::new("correct hors"), Some(hash.clone())).await.expect("verified")
+        );
         assert!(!passwords("other").verify(&secret, Some(hash)).await.expect("verified"));
         assert!(!ours.verify(&secret, None).await.expect("verified"), "nobody has no password");
         assert_ne!(ours.salt_id().expect("id"), passwords("other").salt_id().expect("id"));
@@ -120,15 +161,25 @@ mod tests {
         let hash = PasswordHash::new(NOBODY).expect("a PHC string");
         let params = Params::try_from(&hash).expect("params");
         let real = Params::DEFAULT;
-        assert_eq!((params.m_cost(), params.t_cost(), params.p_cost()), (real.m_cost(), real.t_cost(), real.p_cost()));
-        assert_eq!(params.output_len().unwrap_or(Params::DEFAULT_OUTPUT_LEN), Params::DEFAULT_OUTPUT_LEN);
+        assert_eq!(
+            (params.m_cost(), params.t_cost(), params.p_cost()),
+            (real.m_cost(), real.t_cost(), real.p_cost())
+        );
+        assert_eq!(
+            params.output_len().unwrap_or(Params::DEFAULT_OUTPUT_LEN),
+            Params::DEFAULT_OUTPUT_LEN
+        );
     }
 
     #[test]
     fn short_long_and_telling_passwords_are_refused() {
-        for (password, fine) in
-            [("1234567", false), ("12345678", true), ("äöüßäöüß", true), ("xxAnaxxxx", false), (" eight s ", true)]
-        {
+        for (password, fine) in [
+            ("1234567", false),
+            ("12345678", true),
+            ("äöüßäöüß", true),
+            ("xxAnaxxxx", false),
+            (" eight s ", true),
+        ] {
             assert_eq!(problem("ana", password).is_none(), fine, "{password}");
         }
         assert!(problem("ana", &"x".repeat(1025)).is_some() && problem("x", "xxxxxxxx").is_none());

@@ -15,15 +15,22 @@ pub fn svg(text: &str) -> Result<String> {
     Ok(code(text)?.render::<svg::Color<'_>>().min_dimensions(200, 200).build())
 }
 
-/// Lines of half blocks, quiet zone included. Dark modules are blank, light ones are drawn: to be written in white on black, whatever
-/// the terminal's theme; without colours it is right on dark themes.
+/// Lines of half blocks, quiet zone included. Dark modules are blank, light ones are drawn: to be
+/// written in white on black, whatever the terminal's theme; without colours it is right on dark
+/// themes.
 ///
 /// # Errors
 /// As [`svg()`].
 pub fn terminal(text: &str) -> Result<String> {
-    Ok(code(text)?.render::<Dense1x2>().dark_color(Dense1x2::Light).light_color(Dense1x2::Dark).build())
+    Ok(code(text)?
+        .render::<Dense1x2>()
+        .dark_color(Dense1x2::Light)
+        .light_color(Dense1x2::Dark)
+        .build())
 }
 
 fn code(text: &str) -> Result<QrCode> {
-    QrCode::new(text).map_err(|e| Error::invalid_field("text", "range", format!("no QR code can hold this: {e}")))
+    QrCode::new(text).map_err(|e| {
+        Error::invalid_field("text", "range", format!("no QR code can hold this: {e}"))
+    })
 }

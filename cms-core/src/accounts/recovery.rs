@@ -16,12 +16,18 @@ pub struct RecoveryCode(Zeroizing<String>);
 impl RecoveryCode {
     /// A fresh set.
     pub(super) fn set(random: &Random) -> Result<Vec<Self>> {
-        (0..RECOVERY_CODES).map(|_| Ok(Self(BASE32_NOPAD.encode(&random.bytes::<10>()?).into()))).collect()
+        (0..RECOVERY_CODES)
+            .map(|_| Ok(Self(BASE32_NOPAD.encode(&random.bytes::<10>()?).into())))
+            .collect()
     }
 
     /// Reads what somebody typed: case, blanks and dashes do not count.
     pub(super) fn typed(text: &str) -> Self {
-        let text: String = text.chars().filter(|c| !c.is_whitespace() && *c != '-').map(|c| c.to_ascii_uppercase()).collect();
+        let text: String = text
+            .chars()
+            .filter(|c| !c.is_whitespace() && *c != '-')
+            .map(|c| c.to_ascii_uppercase())
+            .collect();
         Self(text.into())
     }
 
@@ -53,11 +59,15 @@ mod tests {
     fn codes_differ_and_are_read_as_people_write_them() {
         let salt = Secret::new("salt");
         let set = RecoveryCode::set(&Random::seeded(3)).expect("codes");
-        let shown: std::collections::BTreeSet<String> = set.iter().map(|code| code.expose().to_string()).collect();
+        let shown: std::collections::BTreeSet<String> =
+            set.iter().map(|code| code.expose().to_string()).collect();
         assert_eq!(shown.len(), RECOVERY_CODES);
         let (code, text) = (&set[0], set[0].expose().to_lowercase());
         assert_eq!(text.len(), 19);
-        assert_eq!(RecoveryCode::typed(&text.replace('-', " ")).hash(&salt, 1), code.hash(&salt, 1));
+        assert_eq!(
+            RecoveryCode::typed(&text.replace('-', " ")).hash(&salt, 1),
+            code.hash(&salt, 1)
+        );
         assert_ne!(code.hash(&salt, 1), code.hash(&salt, 2), "another user's");
         assert_eq!(format!("{code:?}"), "RecoveryCode(***)");
     }

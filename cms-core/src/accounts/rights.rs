@@ -30,7 +30,8 @@ pub fn area_of(table: &str) -> Option<&'static str> {
     }
 }
 
-/// The rights of a group, or of a user through all his groups. As JSON: a list of permission keys, or the text `"0"`.
+/// The rights of a group, or of a user through all his groups. As JSON: a list of permission keys,
+/// or the text `"0"`.
 ///
 /// ```
 /// use cms_core::accounts::Rights;
@@ -103,7 +104,10 @@ impl Rights {
 fn is_permission(key: &str) -> bool {
     let stem = key.strip_suffix("_view").or_else(|| key.strip_suffix("_edit"));
     key.len() <= 200
-        && stem.is_some_and(|stem| stem.split_once('_').is_some_and(|(plugin, button)| !plugin.is_empty() && !button.is_empty()))
+        && stem.is_some_and(|stem| {
+            stem.split_once('_')
+                .is_some_and(|(plugin, button)| !plugin.is_empty() && !button.is_empty())
+        })
         && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
 }
 
@@ -124,7 +128,11 @@ impl<'de> Deserialize<'de> for Rights {
             Text(String),
             List(BTreeSet<String>),
         }
-        let wrong = || D::Error::custom("rights are a list of permission keys, or the text \"0\" for administrators");
+        let wrong = || {
+            D::Error::custom(
+                "rights are a list of permission keys, or the text \"0\" for administrators",
+            )
+        };
         match Form::deserialize(deserializer).map_err(|_| wrong())? {
             Form::Text(text) if text == "0" => Ok(Self::Admin),
             Form::Text(_) => Err(wrong()),
@@ -141,9 +149,18 @@ mod tests {
     fn permission_keys_have_a_form() {
         let areas = AREAS.iter().flat_map(|area| [format!("{area}_view"), format!("{area}_edit")]);
         assert!(areas.into_iter().all(|key| is_permission(&key)));
-        for key in
-            ["", "_view", "pages_view", "pages__view", "_pages_view", "pages_pages", "pages_pages_delete", "a b_c_view", "*", "0"]
-        {
+        for key in [
+            "",
+            "_view",
+            "pages_view",
+            "pages__view",
+            "_pages_view",
+            "pages_pages",
+            "pages_pages_delete",
+            "a b_c_view",
+            "*",
+            "0",
+        ] {
             assert!(!is_permission(key), "{key}");
         }
     }
@@ -153,7 +170,8 @@ mod tests {
         for bad in ["0", "\"1\"", "{}", "null", "[0]", "true"] {
             assert!(serde_json::from_str::<Rights>(bad).is_err(), "{bad}");
         }
-        let both: Rights = serde_json::from_str(r#"["b_b_view","a_a_view","b_b_view"]"#).expect("rights");
+        let both: Rights =
+            serde_json::from_str(r#"["b_b_view","a_a_view","b_b_view"]"#).expect("rights");
         assert_eq!(serde_json::to_string(&both).expect("json"), r#"["a_a_view","b_b_view"]"#);
         assert_eq!(both.and(Rights::Admin), Rights::Admin);
     }

@@ -7,7 +7,8 @@ use super::{
 use crate::{Change, Result, accounts::Rights};
 
 impl Accounts<'_> {
-    /// Takes the second factor and the recovery codes away: the next login sets them up anew. Ends all sessions of the user.
+    /// Takes the second factor and the recovery codes away: the next login sets them up anew. Ends
+    /// all sessions of the user.
     ///
     /// # Errors
     /// `not_found`.
@@ -25,14 +26,22 @@ impl Accounts<'_> {
     ///
     /// # Errors
     /// `not_found`.
-    pub async fn new_recovery_codes(&self, change: &mut Change, user: i64) -> Result<Vec<RecoveryCode>> {
+    pub async fn new_recovery_codes(
+        &self,
+        change: &mut Change,
+        user: i64,
+    ) -> Result<Vec<RecoveryCode>> {
         self.changeable(change, &Rights::Admin, user).await?;
         let codes = self.store_recovery_codes(change, user).await?;
         record(change, "new_recovery_codes", "users", user, &[]).await?;
         Ok(codes)
     }
 
-    pub(super) async fn store_recovery_codes(&self, change: &mut Change, user: i64) -> Result<Vec<RecoveryCode>> {
+    pub(super) async fn store_recovery_codes(
+        &self,
+        change: &mut Change,
+        user: i64,
+    ) -> Result<Vec<RecoveryCode>> {
         let (codes, salt) = (RecoveryCode::set(self.0.random())?, self.0.passwords().salt()?);
         let hashes: Vec<_> = codes.iter().map(|code| code.hash(salt, user)).collect();
         logins::set_recovery(change, user, &hashes).await?;

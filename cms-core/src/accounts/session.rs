@@ -47,7 +47,8 @@ impl SessionUser {
 }
 
 impl Accounts<'_> {
-    /// Who shows this token? One query. None: the session has ended, the user is switched off, or there never was one.
+    /// Who shows this token? One query. None: the session has ended, the user is switched off, or
+    /// there never was one.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached.
@@ -82,9 +83,16 @@ impl Accounts<'_> {
     ///
     /// # Errors
     /// `bad_query` for a cursor that is not from here.
-    pub async fn sessions(&self, user: i64, limit: u32, cursor: Option<&str>) -> Result<Page<Session>> {
+    pub async fn sessions(
+        &self,
+        user: i64,
+        limit: u32,
+        cursor: Option<&str>,
+    ) -> Result<Page<Session>> {
         let (seen, begun) = self.session_horizons();
-        let read = async |after, limit| sessions::list(self.0.db(), user, after, limit, (seen, begun)).await;
+        let read = async |after, limit| {
+            sessions::list(self.0.db(), user, after, limit, (seen, begun)).await
+        };
         Page::by_id(b's', limit, cursor, read, |session| session.id).await
     }
 
@@ -92,12 +100,23 @@ impl Accounts<'_> {
     ///
     /// # Errors
     /// `not_found`; `permission_denied` for a user who may do more than `held`.
-    pub async fn revoke_sessions(&self, change: &mut Change, held: &Rights, user: i64, session: Option<i64>) -> Result<()> {
+    pub async fn revoke_sessions(
+        &self,
+        change: &mut Change,
+        held: &Rights,
+        user: i64,
+        session: Option<i64>,
+    ) -> Result<()> {
         self.changeable(change, held, user).await?;
         match session {
             None => sessions::end_all(change, user).await?,
             Some(session) if sessions::end(change, user, session).await? => {}
-            Some(session) => return Err(Error::new(Code::NotFound, format!("This user has no session with id {session}."))),
+            Some(session) => {
+                return Err(Error::new(
+                    Code::NotFound,
+                    format!("This user has no session with id {session}."),
+                ));
+            }
         }
         record(change, "revoke", "sessions", user, &[]).await
     }
@@ -108,7 +127,12 @@ impl Accounts<'_> {
     /// As every write.
     pub async fn logout(&self, change: &mut Change, user: &SessionUser) -> Result<()> {
         if sessions::end(change, user.id, user.session).await? {
-            change.emit("auth.logout", serde_json::json!({"user": {"id": user.id, "username": user.username}})).await?;
+            change
+                .emit(
+                    "auth.logout",
+                    serde_json::json!({"user": {"id": user.id, "username": user.username}}),
+                )
+                .await?;
             record(change, "logout", "users", user.id, &[]).await?;
         }
         Ok(())

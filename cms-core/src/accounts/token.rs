@@ -11,7 +11,8 @@ use crate::{Random, Result, crypto};
 pub struct Token(Zeroizing<String>);
 
 impl Token {
-    /// `<key_prefix>_<kind>1_<43 characters>`: scanners for leaked secrets can tell what they found.
+    /// `<key_prefix>_<kind>1_<43 characters>`: scanners for leaked secrets can tell what they
+    /// found.
     pub(super) fn new(key_prefix: &str, kind: char, random: &Random) -> Result<Self> {
         let secret = Zeroizing::new(random.bytes::<32>()?);
         Ok(Self(format!("{key_prefix}_{kind}1_{}", BASE64URL_NOPAD.encode(&*secret)).into()))

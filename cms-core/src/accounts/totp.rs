@@ -39,12 +39,16 @@ impl TotpSecret {
         // A colon parts issuer and account.
         let (issuer, account) = (issuer.replace(':', " "), account.replace(':', " "));
         let totp = self.builder().with_issuer(Some(issuer)).with_account_name(account).build();
-        totp.and_then(|totp| totp.to_url()).map(Into::into).map_err(|e| Error::internal(e.to_string()))
+        totp.and_then(|totp| totp.to_url())
+            .map(Into::into)
+            .map_err(|e| Error::internal(e.to_string()))
     }
 
-    /// The step whose code this is, within one step of `now`. The comparison takes the same time for every code.
+    /// The step whose code this is, within one step of `now`. The comparison takes the same time
+    /// for every code.
     pub(super) fn step_of(&self, code: &str, now: Millis) -> Option<i64> {
-        let digits: Zeroizing<String> = code.chars().filter(|c| *c != ' ').collect::<String>().into();
+        let digits: Zeroizing<String> =
+            code.chars().filter(|c| *c != ' ').collect::<String>().into();
         if digits.len() != 6 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
             return None;
         }
@@ -78,7 +82,10 @@ mod tests {
     /// RFC 4226, appendix D: the counter is the step.
     #[test]
     fn vectors_of_rfc_4226() {
-        let codes = ["755224", "287082", "359152", "969429", "338314", "254676", "287922", "162583", "399871", "520489"];
+        let codes = [
+            "755224", "287082", "359152", "969429", "338314", "254676", "287922", "162583",
+            "399871", "520489",
+        ];
         for (step, code) in codes.iter().enumerate() {
             let step = step as i64;
             assert_eq!(rfc().step_of(code, step * 30_000 + 15_000), Some(step), "{code}");
@@ -105,9 +112,15 @@ mod tests {
         // The code of step 100.
         let at = |seconds: i64| seconds * 1000;
         let code = rfc().totp().expect("totp").generate(3000).to_string();
-        for (seconds, found) in
-            [(2969, false), (2970, true), (3000, true), (3029, true), (3030, true), (3059, true), (3060, false)]
-        {
+        for (seconds, found) in [
+            (2969, false),
+            (2970, true),
+            (3000, true),
+            (3029, true),
+            (3030, true),
+            (3059, true),
+            (3060, false),
+        ] {
             assert_eq!(rfc().step_of(&code, at(seconds)).is_some(), found, "{seconds}");
         }
         let spaced = format!("{} {}", &code[..3], &code[3..]);

@@ -8,7 +8,9 @@ use super::{
     check_held, name_key, name_problem, password, record,
     sql::{groups, logins, sessions, users},
 };
-use crate::{Change, Code, Error, FieldError, Page, Result, db::is_unique_violation, settings::Secret};
+use crate::{
+    Change, Code, Error, FieldError, Page, Result, db::is_unique_violation, settings::Secret,
+};
 
 /// A user as he is shown. Times are RFC 3339 in UTC.
 #[derive(Clone, Debug, Serialize)]
@@ -94,7 +96,8 @@ pub struct UserPatch {
     pub active: Option<bool>,
 }
 
-/// A password that is ready to be stored. Hashing takes time, so it is done before the change begins.
+/// A password that is ready to be stored. Hashing takes time, so it is done before the change
+/// begins.
 pub struct HashedPassword {
     hash: String,
     salt_id: String,
@@ -112,7 +115,14 @@ impl Accounts<'_> {
     /// # Errors
     /// `bad_query` for a cursor that is not from here.
     pub async fn users(&self, limit: u32, cursor: Option<&str>) -> Result<Page<User>> {
-        Page::by_id(b'u', limit, cursor, async |after, limit| self.users_after(after, limit).await, |user| user.id).await
+        Page::by_id(
+            b'u',
+            limit,
+            cursor,
+            async |after, limit| self.users_after(after, limit).await,
+            |user| user.id,
+        )
+        .await
     }
 
     /// One user.
@@ -132,9 +142,9 @@ impl Accounts<'_> {
         let id = match name.parse() {
             Ok(id) => id,
             Err(_) if name_problem("username", name).is_some() => 0,
-            Err(_) => users::find(self.0.db(), &name_key(name))
-                .await?
-                .ok_or_else(|| Error::new(Code::NotFound, format!("There is no user named {name:?}.")))?,
+            Err(_) => users::find(self.0.db(), &name_key(name)).await?.ok_or_else(|| {
+                Error::new(Code::NotFound, format!("There is no user named {name:?}."))
+            })?,
         };
         self.user(id).await
     }
@@ -147,37 +157,50 @@ impl Accounts<'_> {
     /// Checks and hashes a password, off the async threads.
     ///
     /// # Errors
-    /// `validation_failed` when it is too short, too long or holds the name; `unavailable` without a `password_salt`.
+    /// `validation_failed` when it is too short, too long or holds the name; `unavailable` without
+    /// a `password_salt`.
     pub async fn hash_password(&self, username: &str, new: &Secret) -> Result<HashedPassword> {
         if let Some(problem) = password::problem(username, new.expose()) {
             return Err(Error::invalid_field("password", "range", problem));
         }
         let passwords = self.0.passwords();
-        Ok(HashedPassword { hash: passwords.hash(new, self.0.random()).await?, salt_id: passwords.salt_id()? })
+        Ok(HashedPassword {
+            hash: passwords.hash(new, self.0.random()).await?,
+            salt_id: passwords.salt_id()?,
+        })
     }
 
     /// Makes a user. `held` are the rights of whoever does it.
     ///
     /// # Errors
-    /// `validation_failed` with the fields, `conflict` when the name is taken, `permission_denied` for groups that allow more than `held`.
-    pub async fn create_user(&self, change: &mut Change, held: &Rights, new: &NewUser, password: HashedPassword) -> Result<User> {
+    /// `validation_failed` with the fields, `conflict` when the name is taken, `permission_denied`
+    /// for groups that allow more than `held`.
+    pub async fn create_user(
+        &self,
+        change: &mut Change,
+        held: &Rights,
+        new: &NewUser,
+        password: HashedPassword,
+    ) -> Result<User> {
         check_name(&new.username)?;
         change.lock_accounts().await?;
         let groups = self.joinable(change, held, &new.groups).await?;
         let name = (new.username.as_str(), name_key(&new.username));
-        let id = users::insert(change, (name.0, &name.1), &password.hash, &password.salt_id, new.active)
-            .await
-            .map_err(|e| taken(&new.username, e))?;
+        let id =
+            users::insert(change, (name.0, &name.1), &password.hash, &password.salt_id, new.active)
+                .await
+                .map_err(|e| taken(&new.username, e))?;
         users::set_groups(change, id, &groups).await?;
-        record(change, "create", "users", id, &["username", "password", "groups", "active"]).await?;
+        record(change, "create", "users", id, &["username", "password", "groups", "active"])
+            .await?;
         self.read_back(change, id).await
     }
 
     /// Changes a user. Rights and sessions follow from the next request on.
     ///
     /// # Errors
-    /// As [`Accounts::create_user`]; `not_found`; `permission_denied` for a user who may do more than `held`; `conflict` when nobody could
-    /// administer the site any more.
+    /// As [`Accounts::create_user`]; `not_found`; `permission_denied` for a user who may do more
+    /// than `held`; `conflict` when nobody could administer the site any more.
     pub async fn update_user(
         &self,
         change: &mut Change,
@@ -200,7 +223,9 @@ impl Accounts<'_> {
             active = new;
             columns.push("active");
         }
-        users::rename(change, id, (&username, &name_key(&username)), active).await.map_err(|e| taken(&username, e))?;
+        users::rename(change, id, (&username, &name_key(&username)), active)
+            .await
+            .map_err(|e| taken(&username, e))?;
         if let Some(password) = password {
             users::set_password(change, id, &password.hash, &password.salt_id).await?;
             columns.push("password");
@@ -231,7 +256,8 @@ impl Accounts<'_> {
         record(change, "delete", "users", id, &[]).await
     }
 
-    /// How many users there are, and how many of them cannot log in because their password was hashed with another `password_salt`.
+    /// How many users there are, and how many of them cannot log in because their password was
+    /// hashed with another `password_salt`.
     ///
     /// # Errors
     /// `unavailable` without a salt or a database.
@@ -244,17 +270,32 @@ impl Accounts<'_> {
         users::read(change, id, seen, begun).await
     }
 
-    /// Locks the user, if the caller holds everything that the user may: else he could use him to gain rights.
-    pub(super) async fn changeable(&self, change: &mut Change, held: &Rights, id: i64) -> Result<String> {
+    /// Locks the user, if the caller holds everything that the user may: else he could use him to
+    /// gain rights.
+    pub(super) async fn changeable(
+        &self,
+        change: &mut Change,
+        held: &Rights,
+        id: i64,
+    ) -> Result<String> {
         let (user, rights) = users::lock(change, id).await?.ok_or_else(|| not_found(id))?;
         check_held(held, &rights)?;
         Ok(user.username)
     }
 
     /// The ids of groups that somebody with `held` may put users into.
-    async fn joinable(&self, change: &mut Change, held: &Rights, names: &[GroupName]) -> Result<Vec<i64>> {
+    async fn joinable(
+        &self,
+        change: &mut Change,
+        held: &Rights,
+        names: &[GroupName],
+    ) -> Result<Vec<i64>> {
         if names.is_empty() {
-            return Err(Error::invalid_field("groups", "required", "a user belongs to one group at least"));
+            return Err(Error::invalid_field(
+                "groups",
+                "required",
+                "a user belongs to one group at least",
+            ));
         }
         let mut ids = Vec::new();
         for name in names {
@@ -295,8 +336,11 @@ fn check_name(name: &str) -> Result<()> {
 
 fn taken(name: &str, error: Error) -> Error {
     if is_unique_violation(&error) {
-        return Error::new(Code::Conflict, format!("There is a user named {name:?} already; case does not count."))
-            .caused_by(error);
+        return Error::new(
+            Code::Conflict,
+            format!("There is a user named {name:?} already; case does not count."),
+        )
+        .caused_by(error);
     }
     error
 }

@@ -9,8 +9,9 @@ use crate::{Error, Result, db::follow::Watch};
 const PAUSE: Duration = Duration::from_millis(500);
 
 impl Cms {
-    /// Takes over what other processes have committed since: epochs, and what is kept in memory. Runs by itself in the background,
-    /// several times a second; a test calls it instead of waiting.
+    /// Takes over what other processes have committed since: epochs, and what is kept in memory.
+    /// Runs by itself in the background, several times a second; a test calls it instead of
+    /// waiting.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached.

@@ -1,4 +1,5 @@
-//! Opening a site: the database, its migrations, then the content tables of the core and of plugins.
+//! Opening a site: the database, its migrations, then the content tables of the core and of
+//! plugins.
 
 use std::sync::Arc;
 
@@ -58,7 +59,10 @@ impl Builder {
     /// # Errors
     /// `validation_failed` for settings; `unavailable` when a step fails or the files were edited.
     pub async fn migrations(self, apply: bool) -> Result<Vec<Migration>> {
-        let database = self.settings.database().map_err(|e| Error::new(Code::ValidationFailed, e.to_string()))?;
+        let database = self
+            .settings
+            .database()
+            .map_err(|e| Error::new(Code::ValidationFailed, e.to_string()))?;
         let db = Db::open(&database).await?;
         let steps = db.migrate(&self.clock, &self.random, apply).await;
         db.close().await;
@@ -68,14 +72,19 @@ impl Builder {
     /// Connects, applies pending migrations (unless `migrate = false`), loads the plugins.
     ///
     /// # Errors
-    /// `validation_failed` for settings or for a plugin given here; `unavailable` when the database cannot be used. A plugin
-    /// folder with errors is skipped and logged.
+    /// `validation_failed` for settings or for a plugin given here; `unavailable` when the database
+    /// cannot be used. A plugin folder with errors is skipped and logged.
     pub async fn open(self) -> Result<Cms> {
         let Self { settings, clock, random, plugins } = self;
-        let invalid = |e: crate::settings::SettingsError| Error::new(Code::ValidationFailed, e.to_string());
+        let invalid =
+            |e: crate::settings::SettingsError| Error::new(Code::ValidationFailed, e.to_string());
         settings.validate().map_err(invalid)?;
-        let zone = TimeZone::get(&settings.timezone).map_err(|e| Error::invalid_field("timezone", "unknown", e.to_string()))?;
-        let vault = Vault::new(settings.encryption_key.iter().chain(&settings.old_encryption_keys), random.clone())?;
+        let zone = TimeZone::get(&settings.timezone)
+            .map_err(|e| Error::invalid_field("timezone", "unknown", e.to_string()))?;
+        let vault = Vault::new(
+            settings.encryption_key.iter().chain(&settings.old_encryption_keys),
+            random.clone(),
+        )?;
         let redis = Redis::of(&settings)?;
         let db = Db::open(&settings.database().map_err(invalid)?).await?;
         let steps = db.migrate(&clock, &random, settings.migrate).await?;
@@ -127,7 +136,10 @@ impl Cms {
         for plugin in given {
             let problems = plugin.problems();
             if !problems.is_empty() {
-                return Err(Error::new(Code::ValidationFailed, format!("plugin {}: {}", plugin.id, problems.join("; "))));
+                return Err(Error::new(
+                    Code::ValidationFailed,
+                    format!("plugin {}: {}", plugin.id, problems.join("; ")),
+                ));
             }
             self.add_plugin(&mut tables, &plugin).await?;
             states.push(PluginState { id: plugin.id.clone(), problems });

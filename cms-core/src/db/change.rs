@@ -1,5 +1,5 @@
-//! The one way to write: a transaction with an actor. Its commit brings the rows, their events, the audit rows, the
-//! epochs of the tables and the idempotency record together, or nothing.
+//! The one way to write: a transaction with an actor. Its commit brings the rows, their events, the
+//! audit rows, the epochs of the tables and the idempotency record together, or nothing.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -96,7 +96,12 @@ pub struct Change {
 }
 
 impl Change {
-    pub(crate) async fn begin(db: &Db, clock: &Clock, random: &Random, actor: Actor) -> Result<Self> {
+    pub(crate) async fn begin(
+        db: &Db,
+        clock: &Clock,
+        random: &Random,
+        actor: Actor,
+    ) -> Result<Self> {
         let tx = db.begin().await?;
         Ok(Self {
             tx,
@@ -112,7 +117,8 @@ impl Change {
         })
     }
 
-    /// Waits until no other process alters the schema, and keeps them waiting until this change ends.
+    /// Waits until no other process alters the schema, and keeps them waiting until this change
+    /// ends.
     pub(crate) async fn lock_schema(&mut self) -> Result<()> {
         match self.dialect.migration_lock() {
             Some(lock) => self.script(lock.into_sql_str()).await,
@@ -120,7 +126,8 @@ impl Change {
         }
     }
 
-    /// Waits until no other change of users and groups is under way, and keeps them waiting until this one ends.
+    /// Waits until no other change of users and groups is under way, and keeps them waiting until
+    /// this one ends.
     pub(crate) async fn lock_accounts(&mut self) -> Result<()> {
         match self.dialect.accounts_lock() {
             Some(lock) => self.script(lock.into_sql_str()).await,
@@ -128,7 +135,8 @@ impl Change {
         }
     }
 
-    /// Waits until no other worker claims from the queue, and keeps them waiting until this change ends.
+    /// Waits until no other worker claims from the queue, and keeps them waiting until this change
+    /// ends.
     pub(crate) async fn lock_claims(&mut self) -> Result<()> {
         match self.dialect.claim_lock() {
             Some(lock) => self.script(lock.into_sql_str()).await,
@@ -160,15 +168,27 @@ impl Change {
         self.now
     }
 
-    pub(crate) async fn all<T: FromRow>(&mut self, sql: impl SqlSafeStr, args: Vec<Value>) -> Result<Vec<T>> {
+    pub(crate) async fn all<T: FromRow>(
+        &mut self,
+        sql: impl SqlSafeStr,
+        args: Vec<Value>,
+    ) -> Result<Vec<T>> {
         self.tx.all(sql.into_sql_str(), args).await
     }
 
-    pub(crate) async fn optional<T: FromRow>(&mut self, sql: impl SqlSafeStr, args: Vec<Value>) -> Result<Option<T>> {
+    pub(crate) async fn optional<T: FromRow>(
+        &mut self,
+        sql: impl SqlSafeStr,
+        args: Vec<Value>,
+    ) -> Result<Option<T>> {
         Ok(self.all(sql, args).await?.into_iter().next())
     }
 
-    pub(crate) async fn one<T: FromRow>(&mut self, sql: impl SqlSafeStr, args: Vec<Value>) -> Result<T> {
+    pub(crate) async fn one<T: FromRow>(
+        &mut self,
+        sql: impl SqlSafeStr,
+        args: Vec<Value>,
+    ) -> Result<T> {
         self.optional(sql, args).await?.ok_or_else(|| Error::internal(sqlx::Error::RowNotFound))
     }
 
@@ -180,12 +200,13 @@ impl Change {
         self.tx.script(sql).await
     }
 
-    /// Records an event with its payload, and a job for every webhook that listens to it; secret-looking members are taken out first.
-    /// This is how plugins and embedding programs raise events: nothing is sent before the commit, and nothing for a change that is
-    /// dropped.
+    /// Records an event with its payload, and a job for every webhook that listens to it;
+    /// secret-looking members are taken out first. This is how plugins and embedding programs raise
+    /// events: nothing is sent before the commit, and nothing for a change that is dropped.
     ///
     /// # Errors
-    /// `validation_failed` for a name that no header can carry; as every write: `unavailable`, `internal_error`.
+    /// `validation_failed` for a name that no header can carry; as every write: `unavailable`,
+    /// `internal_error`.
     pub async fn emit(&mut self, event: &str, data: serde_json::Value) -> Result<Emitted> {
         if !events::is_name(event) {
             return Err(Error::invalid_field(
@@ -251,10 +272,11 @@ impl Change {
 /// Deferred foreign keys of adopted tables are judged at the commit.
 fn deferred(error: Error) -> Error {
     match error.database() {
-        Some(sqlx::Error::Database(e)) if e.is_foreign_key_violation() => {
-            Error::new(Code::Conflict, "A reference does not fit: a row names a record that is missing. Nothing was changed.")
-                .caused_by(error)
-        }
+        Some(sqlx::Error::Database(e)) if e.is_foreign_key_violation() => Error::new(
+            Code::Conflict,
+            "A reference does not fit: a row names a record that is missing. Nothing was changed.",
+        )
+        .caused_by(error),
         _ => error,
     }
 }

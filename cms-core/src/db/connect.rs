@@ -27,7 +27,13 @@ impl Db {
                 ));
             }
         };
-        Ok(Self { pool, count: Arc::default(), epochs: Arc::default(), index, queue: Arc::default() })
+        Ok(Self {
+            pool,
+            count: Arc::default(),
+            epochs: Arc::default(),
+            index,
+            queue: Arc::default(),
+        })
     }
 }
 
@@ -49,7 +55,12 @@ async fn postgres(url: &str) -> Result<sqlx::PgPool> {
     // Text of times and numbers must not depend on the server's configuration.
     let options = PgConnectOptions::from_str(url)
         .map_err(unreachable)?
-        .options([("timezone", "UTC"), ("datestyle", "ISO"), ("intervalstyle", "iso_8601"), ("extra_float_digits", "1")])
+        .options([
+            ("timezone", "UTC"),
+            ("datestyle", "ISO"),
+            ("intervalstyle", "iso_8601"),
+            ("extra_float_digits", "1"),
+        ])
         // A process that lost its network within a transaction must not hold its locks for hours.
         .options([("idle_in_transaction_session_timeout", "60000")])
         .application_name("cms")

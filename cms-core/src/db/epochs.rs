@@ -1,14 +1,15 @@
 //! How often each table has changed, as far as this process knows: what caches compare.
 //!
-//! Each commit counts up the epochs of its tables in the database and here. Changes of other processes arrive through
-//! [`super::follow`], within a second.
+//! Each commit counts up the epochs of its tables in the database and here. Changes of other
+//! processes arrive through [`super::follow`], within a second.
 
 use std::{
     collections::BTreeMap,
     sync::{PoisonError, RwLock},
 };
 
-/// The known epochs by table; 0 for a table that never changed. They are few, so a tree finds one faster than a hash.
+/// The known epochs by table; 0 for a table that never changed. They are few, so a tree finds one
+/// faster than a hash.
 #[derive(Debug, Default)]
 pub struct Epochs(RwLock<BTreeMap<String, i64>>);
 
@@ -41,7 +42,12 @@ mod tests {
     #[test]
     fn epochs_only_rise() {
         let epochs = super::Epochs::default();
-        assert!(epochs.raise("a", 2) && !epochs.raise("a", 1) && !epochs.raise("a", 2) && epochs.raise("a", 3));
+        assert!(
+            epochs.raise("a", 2)
+                && !epochs.raise("a", 1)
+                && !epochs.raise("a", 2)
+                && epochs.raise("a", 3)
+        );
         assert_eq!((epochs.of("a"), epochs.of("b")), (3, 0));
     }
 }

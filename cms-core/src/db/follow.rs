@@ -12,8 +12,8 @@ pub(crate) mod sql {
     /// Changes whenever another connection has committed; asks the file's header only.
     #[cfg(feature = "sqlite")]
     pub(super) const DATA_VERSION: &str = "pragma data_version";
-    /// Sent by a commit that changes what every process keeps in memory. Not by every commit: PostgreSQL lets notifying commits pass
-    /// one at a time.
+    /// Sent by a commit that changes what every process keeps in memory. Not by every commit:
+    /// PostgreSQL lets notifying commits pass one at a time.
     #[cfg(feature = "postgres")]
     pub(super) const CHANNEL: &str = "cms_followed";
     /// The statement that sends it.
@@ -28,10 +28,15 @@ const POLL: Duration = Duration::from_millis(400);
 #[cfg(feature = "sqlite")]
 const POLL_FILE: Duration = Duration::from_millis(100);
 
-/// A connection that waits for news. It is given back as soon as the pool closes, which waits for it.
+/// A connection that waits for news. It is given back as soon as the pool closes, which waits for
+/// it.
 pub(crate) enum Watch {
     #[cfg(feature = "sqlite")]
-    Sqlite { pool: sqlx::SqlitePool, connection: sqlx::pool::PoolConnection<sqlx::Sqlite>, version: i64 },
+    Sqlite {
+        pool: sqlx::SqlitePool,
+        connection: sqlx::pool::PoolConnection<sqlx::Sqlite>,
+        version: i64,
+    },
     #[cfg(feature = "postgres")]
     Postgres { pool: sqlx::PgPool, listener: Box<sqlx::postgres::PgListener> },
 }
@@ -40,7 +45,11 @@ impl Watch {
     pub(crate) async fn new(db: &Db) -> Result<Self> {
         Ok(match &db.pool {
             #[cfg(feature = "sqlite")]
-            Pool::Sqlite(readers, ..) => Self::Sqlite { pool: readers.clone(), connection: readers.acquire().await?, version: 0 },
+            Pool::Sqlite(readers, ..) => Self::Sqlite {
+                pool: readers.clone(),
+                connection: readers.acquire().await?,
+                version: 0,
+            },
             #[cfg(feature = "postgres")]
             Pool::Postgres(pool) => {
                 let mut listener = sqlx::postgres::PgListener::connect_with(pool).await?;
@@ -59,14 +68,19 @@ impl Watch {
             #[cfg(feature = "sqlite")]
             Self::Sqlite { pool, connection, version } => loop {
                 pool.close_event().do_until(tokio::time::sleep(POLL_FILE)).await?;
-                let present: i64 = sqlx::query_scalar(sql::DATA_VERSION).fetch_one(&mut **connection).await?;
+                let present: i64 =
+                    sqlx::query_scalar(sql::DATA_VERSION).fetch_one(&mut **connection).await?;
                 if std::mem::replace(version, present) != present {
                     return Ok(());
                 }
             },
             #[cfg(feature = "postgres")]
             Self::Postgres { pool, listener } => {
-                match pool.close_event().do_until(tokio::time::timeout(POLL, listener.recv())).await? {
+                match pool
+                    .close_event()
+                    .do_until(tokio::time::timeout(POLL, listener.recv()))
+                    .await?
+                {
                     Ok(Err(error)) => Err(error.into()),
                     _ => Ok(()),
                 }
@@ -78,8 +92,18 @@ impl Watch {
 impl Db {
     /// Reads all epochs; returns the tables whose epoch was new here.
     pub(crate) async fn catch_up(&self) -> Result<Vec<String>> {
-        let rows = tokio::time::timeout(PATIENCE, self.uncounted::<(String, i64)>(sql::EPOCHS, Vec::new())).await;
-        let rows = rows.map_err(|_| Error::new(Code::Unavailable, "The database does not say in time what has changed."))??;
-        Ok(rows.into_iter().filter(|(table, epoch)| self.epochs.raise(table, *epoch)).map(|(table, _)| table).collect())
+        let rows = tokio::time::timeout(
+            PATIENCE,
+            self.uncounted::<(String, i64)>(sql::EPOCHS, Vec::new()),
+        )
+        .await;
+        let rows = rows.map_err(|_| {
+            Error::new(Code::Unavailable, "The database does not say in time what has changed.")
+        })??;
+        Ok(rows
+            .into_iter()
+            .filter(|(table, epoch)| self.epochs.raise(table, *epoch))
+            .map(|(table, _)| table)
+            .collect())
     }
 }

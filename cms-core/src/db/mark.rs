@@ -1,8 +1,9 @@
 //! A mark that changes with every commit of anybody, read without asking the database.
 //!
-//! In WAL mode a commit becomes visible when the header of the index beside the file (`-shm`) is written; all processes share that
-//! file in memory (sqlite.org/walformat.html, 2). SQLite itself compares the header to see whether it may go on with what it knows.
-//! Reading it costs a fraction of a microsecond; asking the engine costs a turn of a worker thread.
+//! In WAL mode a commit becomes visible when the header of the index beside the file (`-shm`) is
+//! written; all processes share that file in memory (sqlite.org/walformat.html, 2). SQLite itself
+//! compares the header to see whether it may go on with what it knows. Reading it costs a fraction
+//! of a microsecond; asking the engine costs a turn of a worker thread.
 
 use std::{
     collections::HashMap,
@@ -22,13 +23,14 @@ const INITIALISED: usize = 12;
 #[derive(Clone)]
 pub(super) struct Index(Arc<File>);
 
-/// Device and inode of each index that was opened. They stay open until the process ends: closing one would end the locks that
-/// SQLite holds on it in this process (sqlite.org/howtocorrupt.html, 2.2).
+/// Device and inode of each index that was opened. They stay open until the process ends: closing
+/// one would end the locks that SQLite holds on it in this process (sqlite.org/howtocorrupt.html,
+/// 2.2).
 static OPEN: LazyLock<Mutex<HashMap<(u64, u64), Index>>> = LazyLock::new(Mutex::default);
 
 impl Index {
-    /// The index beside `database`, which must have been read or written by now. None: the system does not show in a file what was
-    /// written to memory, or there is no index.
+    /// The index beside `database`, which must have been read or written by now. None: the system
+    /// does not show in a file what was written to memory, or there is no index.
     pub(super) fn of(database: &Path) -> Option<Self> {
         if !cfg!(target_os = "linux") {
             return None;

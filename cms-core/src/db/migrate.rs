@@ -1,4 +1,5 @@
-//! Applying the schema: all pending steps in one transaction, under a lock, so that processes may start together.
+//! Applying the schema: all pending steps in one transaction, under a lock, so that processes may
+//! start together.
 //!
 //! Ours instead of sqlx's migrator, which takes no lock on SQLite and would need the text twice.
 
@@ -38,8 +39,14 @@ impl Db {
         Ok(self.one::<(i64,)>(sql::COUNT, Vec::new()).await?.0)
     }
 
-    /// Applies what is pending (`apply`) or only looks. Returns every step, those just applied with `applied: false`.
-    pub(crate) async fn migrate(&self, clock: &Clock, random: &Random, apply: bool) -> Result<Vec<Migration>> {
+    /// Applies what is pending (`apply`) or only looks. Returns every step, those just applied with
+    /// `applied: false`.
+    pub(crate) async fn migrate(
+        &self,
+        clock: &Clock,
+        random: &Random,
+        apply: bool,
+    ) -> Result<Vec<Migration>> {
         let steps = compared(&self.steps_applied().await?)?;
         if !apply || steps.iter().all(|step| step.applied) {
             return Ok(steps);
@@ -48,9 +55,12 @@ impl Db {
         change.lock_schema().await?;
         change.script(sql::TABLE.into_sql_str()).await?;
         let steps = compared(&change.all(sql::APPLIED, Vec::new()).await?)?;
-        for (step, _) in cms_migrations::ALL.iter().zip(&steps).filter(|(_, known)| !known.applied) {
+        for (step, _) in cms_migrations::ALL.iter().zip(&steps).filter(|(_, known)| !known.applied)
+        {
             change.script(AssertSqlSafe(self.dialect().fill(step.sql)).into_sql_str()).await?;
-            change.run(sql::RECORD, args![step.version, step.name, checksum(step.sql), clock.now()]).await?;
+            change
+                .run(sql::RECORD, args![step.version, step.name, checksum(step.sql), clock.now()])
+                .await?;
         }
         change.commit().await?;
         Ok(steps)
@@ -74,7 +84,9 @@ fn compared(applied: &[Applied]) -> Result<Vec<Migration>> {
     if let Some((version, name, _)) = applied.iter().find(|(version, ..)| !known(*version)) {
         return Err(Error::new(
             Code::Unavailable,
-            format!("The database has step {version} ({name}), which this version does not know: run a newer cms."),
+            format!(
+                "The database has step {version} ({name}), which this version does not know: run a newer cms."
+            ),
         ));
     }
     let steps = cms_migrations::ALL.iter().map(|step| {
@@ -82,7 +94,11 @@ fn compared(applied: &[Applied]) -> Result<Vec<Migration>> {
         if found.is_some_and(|(.., sum)| *sum != checksum(step.sql)) {
             return Err(edited(step.version, step.name));
         }
-        Ok(Migration { version: step.version, name: step.name.to_owned(), applied: found.is_some() })
+        Ok(Migration {
+            version: step.version,
+            name: step.name.to_owned(),
+            applied: found.is_some(),
+        })
     });
     steps.collect()
 }
@@ -90,6 +106,8 @@ fn compared(applied: &[Applied]) -> Result<Vec<Migration>> {
 fn edited(version: i64, name: &str) -> Error {
     Error::new(
         Code::Unavailable,
-        format!("Step {version} ({name}) was applied with another text than this version carries: the files were edited."),
+        format!(
+            "Step {version} ({name}) was applied with another text than this version carries: the files were edited."
+        ),
     )
 }

@@ -1,4 +1,5 @@
-//! The database: one SQL text for SQLite and PostgreSQL, reads through [`Db`], writes through [`Change`].
+//! The database: one SQL text for SQLite and PostgreSQL, reads through [`Db`], writes through
+//! [`Change`].
 
 mod change;
 mod connect;
@@ -90,10 +91,15 @@ impl Db {
         self.uncounted(sql, args).await
     }
 
-    async fn uncounted<T: FromRow>(&self, sql: impl SqlSafeStr, args: Vec<Value>) -> Result<Vec<T>> {
+    async fn uncounted<T: FromRow>(
+        &self,
+        sql: impl SqlSafeStr,
+        args: Vec<Value>,
+    ) -> Result<Vec<T>> {
         let sql = sql.into_sql_str();
         let mut rows = self.fetch(sql.clone(), args.clone()).await;
-        // A connection that the server closed while it lay in the pool shows only on use: one more try for a read.
+        // A connection that the server closed while it lay in the pool shows only on use: one more
+        // try for a read.
         if matches!(&rows, Err(e) if matches!(e.database(), Some(sqlx::Error::Io(_)))) {
             rows = self.fetch(sql, args).await;
         }
@@ -111,7 +117,11 @@ impl Db {
     ///
     /// # Errors
     /// As [`Db::all`].
-    pub async fn optional<T: FromRow>(&self, sql: impl SqlSafeStr, args: Vec<Value>) -> Result<Option<T>> {
+    pub async fn optional<T: FromRow>(
+        &self,
+        sql: impl SqlSafeStr,
+        args: Vec<Value>,
+    ) -> Result<Option<T>> {
         Ok(self.all(sql, args).await?.into_iter().next())
     }
 
@@ -145,20 +155,21 @@ impl Db {
         &self.queue
     }
 
-    /// A mark that changes with every commit of anybody, cheap to read; None: this engine has none. What is read after it was taken is
-    /// still true while it stays the same.
+    /// A mark that changes with every commit of anybody, cheap to read; None: this engine has none.
+    /// What is read after it was taken is still true while it stays the same.
     pub(crate) fn mark(&self) -> Option<Mark> {
         self.index.as_ref()?.mark()
     }
 
-    /// How many statements were sent since the start, without what follows other processes: what a test compares to see that a
-    /// request costs what it should.
+    /// How many statements were sent since the start, without what follows other processes: what a
+    /// test compares to see that a request costs what it should.
     #[must_use]
     pub fn statements_sent(&self) -> u64 {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// Prepares every statement of the library and returns those the engine refuses, with its reason.
+    /// Prepares every statement of the library and returns those the engine refuses, with its
+    /// reason.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached.
@@ -211,7 +222,8 @@ impl Db {
     }
 }
 
-/// The columns that a rule is about: PostgreSQL names them beside its message, as `Key (a, b)=(1, 2) already exists.`
+/// The columns that a rule is about: PostgreSQL names them beside its message, as `Key (a, b)=(1,
+/// 2) already exists.`
 pub(crate) fn violated_columns(cause: &dyn sqlx::error::DatabaseError) -> &str {
     #[cfg(feature = "postgres")]
     if let Some(cause) = cause.try_downcast_ref::<sqlx::postgres::PgDatabaseError>() {

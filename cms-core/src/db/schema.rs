@@ -59,15 +59,25 @@ impl Db {
         if rows.is_empty() {
             return Ok(None);
         }
-        let mut key: Vec<(i64, String)> =
-            rows.iter().filter(|Described(row, ..)| row.5 > 0).map(|Described(row, ..)| (row.5, row.0.clone())).collect();
+        let mut key: Vec<(i64, String)> = rows
+            .iter()
+            .filter(|Described(row, ..)| row.5 > 0)
+            .map(|Described(row, ..)| (row.5, row.0.clone()))
+            .collect();
         key.sort();
         let single_key = key.len() == 1;
-        let columns =
-            rows.into_iter().map(|Described((name, native, not_null, has_default, generated, place), references, length)| {
+        let columns = rows.into_iter().map(
+            |Described(
+                (name, native, not_null, has_default, generated, place),
+                references,
+                length,
+            )| {
                 let kind = dialect.kind(&native);
                 // SQLite numbers a single INTEGER PRIMARY KEY by itself.
-                let rowid = dialect == Dialect::Sqlite && single_key && place > 0 && native.eq_ignore_ascii_case("integer");
+                let rowid = dialect == Dialect::Sqlite
+                    && single_key
+                    && place > 0
+                    && native.eq_ignore_ascii_case("integer");
                 DbColumn {
                     kind,
                     cast: dialect.cast_type(&native),
@@ -80,8 +90,12 @@ impl Db {
                     length,
                     name,
                 }
-            });
-        Ok(Some(DbTable { columns: columns.collect(), key: key.into_iter().map(|(_, name)| name).collect() }))
+            },
+        );
+        Ok(Some(DbTable {
+            columns: columns.collect(),
+            key: key.into_iter().map(|(_, name)| name).collect(),
+        }))
     }
 
     /// Names of a table's columns in their order; empty when there is no such table.
@@ -90,7 +104,9 @@ impl Db {
     /// `unavailable` when the database cannot be reached.
     pub async fn columns_of(&self, table: &str) -> Result<Vec<String>> {
         let described = self.describe(table).await?;
-        Ok(described.map(|table| table.columns.into_iter().map(|column| column.name).collect()).unwrap_or_default())
+        Ok(described
+            .map(|table| table.columns.into_iter().map(|column| column.name).collect())
+            .unwrap_or_default())
     }
 
     /// Names of all tables and views.
@@ -98,6 +114,11 @@ impl Db {
     /// # Errors
     /// `unavailable` when the database cannot be reached.
     pub async fn table_names(&self) -> Result<Vec<String>> {
-        Ok(self.all(self.dialect().tables(), Vec::new()).await?.into_iter().map(|(name,): (String,)| name).collect())
+        Ok(self
+            .all(self.dialect().tables(), Vec::new())
+            .await?
+            .into_iter()
+            .map(|(name,): (String,)| name)
+            .collect())
     }
 }

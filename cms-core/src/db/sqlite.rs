@@ -1,8 +1,9 @@
 //! SQLite: readers in a pool, one writer whose commits are grouped.
 //!
-//! `synchronous = FULL` waits for the disk at every commit. So changes that wait for the writer at the same time share
-//! one commit: each runs in a savepoint, and a flusher, which stands in the same queue behind them, commits once and
-//! then tells them all. Nobody hears of success before the disk has it.
+//! `synchronous = FULL` waits for the disk at every commit. So changes that wait for the writer at
+//! the same time share one commit: each runs in a savepoint, and a flusher, which stands in the
+//! same queue behind them, commits once and then tells them all. Nobody hears of success before the
+//! disk has it.
 
 use std::{
     ops::{Deref, DerefMut},
@@ -27,13 +28,18 @@ const ROLLBACK: &str = "ROLLBACK";
 const SAVEPOINT: &str = "SAVEPOINT change";
 const RELEASE: &str = "RELEASE change";
 const UNDO: &str = "ROLLBACK TO change";
-const HAS_DEFERRED: &str = "select exists (select 1 from sqlite_schema where sql like '%initially%deferred%')";
+const HAS_DEFERRED: &str =
+    "select exists (select 1 from sqlite_schema where sql like '%initially%deferred%')";
 const CHECKPOINT: &str = "PRAGMA wal_checkpoint(TRUNCATE)";
 
 /// Opens the file, making it and its folder when missing.
 pub(super) async fn open(path: &Path) -> Result<(SqlitePool, Writer)> {
-    let unreachable =
-        |cause: String| Error::new(Code::Unavailable, format!("The database file {} cannot be opened: {cause}", path.display()));
+    let unreachable = |cause: String| {
+        Error::new(
+            Code::Unavailable,
+            format!("The database file {} cannot be opened: {cause}", path.display()),
+        )
+    };
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         std::fs::create_dir_all(folder).map_err(|e| unreachable(e.to_string()))?;
     }
@@ -46,10 +52,14 @@ pub(super) async fn open(path: &Path) -> Result<(SqlitePool, Writer)> {
         .busy_timeout(BUSY_TIMEOUT)
         .statement_cache_capacity(200)
         .disable_statement_logging();
-    // What a savepoint would undo stays in memory: as temporary files it is more than half of all that is written.
+    // What a savepoint would undo stays in memory: as temporary files it is more than half of all
+    // that is written.
     let writing = options.clone().pragma("temp_store", "memory");
     let mut connection = connect(&writing).await.map_err(|e| unreachable(e.to_string()))?;
-    let alone = sqlx::query_scalar(HAS_DEFERRED).fetch_one(&mut connection).await.map_err(|e| unreachable(e.to_string()))?;
+    let alone = sqlx::query_scalar(HAS_DEFERRED)
+        .fetch_one(&mut connection)
+        .await
+        .map_err(|e| unreachable(e.to_string()))?;
     let readers = SqlitePoolOptions::new()
         .max_connections(READERS)
         .test_before_acquire(false)
@@ -57,16 +67,26 @@ pub(super) async fn open(path: &Path) -> Result<(SqlitePool, Writer)> {
         .max_lifetime(None)
         .acquire_timeout(Duration::from_secs(10))
         .connect_lazy_with(options.pragma("query_only", "on"));
-    let state = State { connection, open: false, savepoint: false, finished: Vec::new(), flusher: false, alone };
+    let state = State {
+        connection,
+        open: false,
+        savepoint: false,
+        finished: Vec::new(),
+        flusher: false,
+        alone,
+    };
     Ok((readers, Writer(Arc::new(Mutex::new(state)))))
 }
 
-/// Switching a new file to WAL fails at once, without the busy timeout, while another process does the same.
+/// Switching a new file to WAL fails at once, without the busy timeout, while another process does
+/// the same.
 async fn connect(options: &SqliteConnectOptions) -> Result<SqliteConnection, sqlx::Error> {
     let mut tries = 0;
     loop {
         match options.connect().await {
-            Err(sqlx::Error::Database(e)) if e.code().is_some_and(|code| code == "5" || code == "261") && tries < 100 => {
+            Err(sqlx::Error::Database(e))
+                if e.code().is_some_and(|code| code == "5" || code == "261") && tries < 100 =>
+            {
                 tries += 1;
                 tokio::time::sleep(BUSY_TIMEOUT / 100).await;
             }
@@ -91,14 +111,14 @@ struct State {
     finished: Vec<oneshot::Sender<Outcome>>,
     /// A flusher stands in the queue.
     flusher: bool,
-    /// Each change commits by itself: the file has deferred foreign keys, whose violation shows only at the commit and must not
-    /// fail the changes of others.
+    /// Each change commits by itself: the file has deferred foreign keys, whose violation shows
+    /// only at the commit and must not fail the changes of others.
     alone: bool,
 }
 
 impl Writer {
-    /// Waits for its turn and opens a savepoint. It runs as a task of its own, so that a caller who goes away half-way
-    /// cannot leave the connection in an unknown state.
+    /// Waits for its turn and opens a savepoint. It runs as a task of its own, so that a caller who
+    /// goes away half-way cannot leave the connection in an unknown state.
     pub(super) async fn begin(&self) -> Result<SqliteTx> {
         let writer = self.clone();
         let task = tokio::spawn(async move {
@@ -142,8 +162,9 @@ impl State {
         Ok(())
     }
 
-    /// Takes back the work of a change that was dropped without a commit. Some faults (a full disk, `on conflict rollback`) make the
-    /// engine end the whole transaction: then nothing of the group is left to commit.
+    /// Takes back the work of a change that was dropped without a commit. Some faults (a full disk,
+    /// `on conflict rollback`) make the engine end the whole transaction: then nothing of the group
+    /// is left to commit.
     async fn undo_abandoned(&mut self) {
         if !std::mem::take(&mut self.savepoint) {
             return;
@@ -203,8 +224,11 @@ impl SqliteTx {
         let told = task.await.map_err(Error::internal)??;
         told.await.map_err(Error::internal)?.map_err(|cause| match Arc::try_unwrap(cause) {
             Ok(cause) => cause.into(),
-            Err(shared) => Error::new(Code::Unavailable, "The database could not write; nothing was changed. Try again.")
-                .caused_by(shared.to_string()),
+            Err(shared) => Error::new(
+                Code::Unavailable,
+                "The database could not write; nothing was changed. Try again.",
+            )
+            .caused_by(shared.to_string()),
         })
     }
 }

@@ -1,4 +1,5 @@
-//! Every fixed statement of the library is declared through [`statements!`], so that a test can prepare them all.
+//! Every fixed statement of the library is declared through [`statements!`], so that a test can
+//! prepare them all.
 
 /// Declares `const` statements and a list of them named `ALL`.
 macro_rules! statements {

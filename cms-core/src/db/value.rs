@@ -103,7 +103,10 @@ pub trait Field: Sized {
     fn from_postgres(row: &PgRow, index: usize) -> Result<Self, sqlx::Error>;
 }
 
-fn read<'r, D: Database, T: Decode<'r, D> + Type<D>>(row: &'r D::Row, index: usize) -> Result<T, sqlx::Error>
+fn read<'r, D: Database, T: Decode<'r, D> + Type<D>>(
+    row: &'r D::Row,
+    index: usize,
+) -> Result<T, sqlx::Error>
 where
     usize: sqlx::ColumnIndex<D::Row>,
 {

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-/// Names that contain one of these words, in any case, are removed; harmless ones such as `keywords` too.
+/// Names that contain one of these words, in any case, are removed; harmless ones such as
+/// `keywords` too.
 const WORDS: [&str; 6] = ["password", "secret", "hash", "key", "token", "salt"];
 
 /// Whether a member of this name is removed.
@@ -55,7 +56,15 @@ mod tests {
         removed.sort();
         assert_eq!(
             removed,
-            ["Password", "api_KEY", "deep.mySecret", "deep.sha_hash", "keywords", "list[0].token", "list[1][0].saltiness"]
+            [
+                "Password",
+                "api_KEY",
+                "deep.mySecret",
+                "deep.sha_hash",
+                "keywords",
+                "list[0].token",
+                "list[1][0].saltiness"
+            ]
         );
     }
 }

@@ -1,6 +1,8 @@
-//! Values are checked against the type of their column before the database sees them, so both engines answer alike.
+//! Values are checked against the type of their column before the database sees them, so both
+//! engines answer alike.
 //!
-//! Besides JSON's own types, text that spells the value is accepted for numbers and booleans: forms and CSV send text.
+//! Besides JSON's own types, text that spells the value is accepted for numbers and booleans: forms
+//! and CSV send text.
 
 use data_encoding::{BASE64, HEXLOWER};
 use jiff::{Timestamp, civil};
@@ -23,9 +25,17 @@ const DECIMAL_LENGTH: usize = 1000;
 
 /// The value in its one canonical form, or what is wrong with it.
 pub(crate) fn value(column: &Column, dialect: Dialect, sent: &Value) -> Result<Value, FieldError> {
-    let wrong = |code: &'static str, message: &str| FieldError { field: column.name.clone(), code, message: message.to_owned() };
+    let wrong = |code: &'static str, message: &str| FieldError {
+        field: column.name.clone(),
+        code,
+        message: message.to_owned(),
+    };
     if sent.is_null() {
-        return if column.required { Err(wrong("required", "may not be null")) } else { Ok(Value::Null) };
+        return if column.required {
+            Err(wrong("required", "may not be null"))
+        } else {
+            Ok(Value::Null)
+        };
     }
     if contains_nul(sent) {
         return Err(wrong("format", "text cannot hold the character U+0000"));
@@ -39,9 +49,15 @@ pub(crate) fn value(column: &Column, dialect: Dialect, sent: &Value) -> Result<V
         Kind::Double => double(sent, spelled),
         Kind::Decimal => decimal(sent, spelled, column.own || dialect == Dialect::Sqlite),
         Kind::Boolean => boolean(sent, spelled).map(Value::from),
-        Kind::Text | Kind::Password => sent.as_str().map(Value::from).ok_or(("type", "text is expected")),
-        Kind::Date => date(spelled).map(Value::from).ok_or(("type", "a day is expected, such as \"2026-11-21\"")),
-        Kind::Time => time(spelled).map(Value::from).ok_or(("type", "a time of day is expected, such as \"09:30:00\"")),
+        Kind::Text | Kind::Password => {
+            sent.as_str().map(Value::from).ok_or(("type", "text is expected"))
+        }
+        Kind::Date => date(spelled)
+            .map(Value::from)
+            .ok_or(("type", "a day is expected, such as \"2026-11-21\"")),
+        Kind::Time => time(spelled)
+            .map(Value::from)
+            .ok_or(("type", "a time of day is expected, such as \"09:30:00\"")),
         Kind::DateTime => instant(spelled, column.own)
             .map(Value::from)
             .ok_or(("type", "an instant is expected, such as \"2026-11-21T09:30:00Z\"")),
@@ -76,24 +92,36 @@ pub(crate) fn text(column: &Column, dialect: Dialect, sent: &str) -> Result<Valu
 type Checked<T> = Result<T, (&'static str, &'static str)>;
 
 fn integer(sent: &Value, spelled: &str) -> Checked<i64> {
-    let whole = |n: f64| (n.fract() == 0.0 && n.abs() <= 9_007_199_254_740_992.0).then_some(n as i64);
+    let whole =
+        |n: f64| (n.fract() == 0.0 && n.abs() <= 9_007_199_254_740_992.0).then_some(n as i64);
     let found = match sent {
-        Value::Number(n) => n.as_i64().or_else(|| n.as_f64().filter(|_| !n.is_u64()).and_then(whole)),
+        Value::Number(n) => {
+            n.as_i64().or_else(|| n.as_f64().filter(|_| !n.is_u64()).and_then(whole))
+        }
         Value::String(_) => spelled.parse().ok(),
         _ => return Err(("type", "a whole number is expected")),
     };
-    found.ok_or(("range", "a whole number from -9223372036854775808 to 9223372036854775807 is expected"))
+    found.ok_or((
+        "range",
+        "a whole number from -9223372036854775808 to 9223372036854775807 is expected",
+    ))
 }
 
 fn double(sent: &Value, spelled: &str) -> Checked<Value> {
     let number = match sent {
         Value::Number(n) => n.as_f64(),
-        Value::String(_) if spelled.bytes().all(|b| b.is_ascii_digit() || b"+-.eE".contains(&b)) => spelled.parse().ok(),
+        Value::String(_)
+            if spelled.bytes().all(|b| b.is_ascii_digit() || b"+-.eE".contains(&b)) =>
+        {
+            spelled.parse().ok()
+        }
         _ => None,
     };
     let number = number.ok_or(("type", "a number is expected"))?;
     // Minus zero is zero, on both engines.
-    Number::from_f64(number + 0.0).map(Value::Number).ok_or(("range", "a finite number is expected"))
+    Number::from_f64(number + 0.0)
+        .map(Value::Number)
+        .ok_or(("range", "a finite number is expected"))
 }
 
 fn decimal(sent: &Value, spelled: &str, limited: bool) -> Checked<Value> {
@@ -115,7 +143,10 @@ fn decimal(sent: &Value, spelled: &str, limited: bool) -> Checked<Value> {
     let fraction = fraction.trim_end_matches('0');
     let digits = format!("{whole}{fraction}").trim_start_matches('0').len();
     if limited && (digits > DECIMAL_DIGITS || fraction.len() > DECIMAL_PLACES) {
-        return Err(("range", "a decimal number of at most 15 digits, 20 of its places after the point, is expected"));
+        return Err((
+            "range",
+            "a decimal number of at most 15 digits, 20 of its places after the point, is expected",
+        ));
     }
     Ok(Value::String(text))
 }
@@ -139,7 +170,8 @@ fn date(spelled: &str) -> Option<String> {
 /// Microseconds, which is what PostgreSQL keeps; cut off, where it would round up to 24:00.
 fn time(spelled: &str) -> Option<String> {
     let time: civil::Time = spelled.parse().ok()?;
-    let kept = time.with().subsec_nanosecond(time.subsec_nanosecond() / 1_000 * 1_000).build().ok()?;
+    let kept =
+        time.with().subsec_nanosecond(time.subsec_nanosecond() / 1_000 * 1_000).build().ok()?;
     (spelled.as_bytes().get(2) == Some(&b':')).then(|| kept.to_string())
 }
 
@@ -150,7 +182,9 @@ fn instant(spelled: &str, own: bool) -> Option<String> {
         // Timestamps end a day before the year 9999 does, which many databases use for "never".
         Err(_) => {
             let bare = spelled.strip_suffix(['Z', 'z']).unwrap_or(spelled);
-            bare.parse().ok().filter(|_| !bare.get(10..).is_some_and(|time| time.contains(['+', '-', '['])))?
+            bare.parse()
+                .ok()
+                .filter(|_| !bare.get(10..).is_some_and(|time| time.contains(['+', '-', '['])))?
         }
     };
     let unit = if own { 1_000_000 } else { 1_000 };
@@ -162,7 +196,9 @@ fn contains_nul(value: &Value) -> bool {
     match value {
         Value::String(text) => text.contains('\0'),
         Value::Array(values) => values.iter().any(contains_nul),
-        Value::Object(members) => members.iter().any(|(name, value)| name.contains('\0') || contains_nul(value)),
+        Value::Object(members) => {
+            members.iter().any(|(name, value)| name.contains('\0') || contains_nul(value))
+        }
         _ => false,
     }
 }
@@ -212,7 +248,11 @@ mod tests {
             (Kind::Decimal, json!("1234567890.123456"), Err("range")),
             (Kind::Decimal, json!("0.00000000000000000001"), ok(json!("0.00000000000000000001"))),
             (Kind::Decimal, json!("0.000000000000000000001"), Err("range")),
-            (Kind::Decimal, json!("1.000000000000000000000000"), ok(json!("1.000000000000000000000000"))),
+            (
+                Kind::Decimal,
+                json!("1.000000000000000000000000"),
+                ok(json!("1.000000000000000000000000")),
+            ),
             (Kind::Decimal, json!("0".repeat(1001)), Err("range")),
             (Kind::Decimal, json!("1e5"), Err("type")),
             (Kind::Decimal, json!("."), Err("type")),
@@ -230,8 +270,16 @@ mod tests {
             (Kind::Time, json!("25:00"), Err("type")),
             (Kind::DateTime, json!("2026-11-21T10:30:00+01:00"), ok(json!("2026-11-21T09:30:00Z"))),
             (Kind::DateTime, json!("2026-11-21 09:30"), ok(json!("2026-11-21T09:30:00Z"))),
-            (Kind::DateTime, json!("2026-11-21T09:30:00.12345Z"), ok(json!("2026-11-21T09:30:00.123Z"))),
-            (Kind::DateTime, json!("9999-12-31T23:59:59.999Z"), ok(json!("9999-12-31T23:59:59.999Z"))),
+            (
+                Kind::DateTime,
+                json!("2026-11-21T09:30:00.12345Z"),
+                ok(json!("2026-11-21T09:30:00.123Z")),
+            ),
+            (
+                Kind::DateTime,
+                json!("9999-12-31T23:59:59.999Z"),
+                ok(json!("9999-12-31T23:59:59.999Z")),
+            ),
             (Kind::DateTime, json!("2026-11-21T23:30:00-01:00"), ok(json!("2026-11-22T00:30:00Z"))),
             (Kind::DateTime, json!("9999-12-31T23:30:00-05:00"), Err("type")),
             (Kind::DateTime, json!("2026-11-21"), ok(json!("2026-11-21T00:00:00Z"))),
@@ -246,7 +294,8 @@ mod tests {
             assert_eq!(found, expected, "{kind:?} {sent}");
         }
         assert_eq!(
-            value(&Column { required: true, ..column(Kind::Text) }, Dialect::Sqlite, &json!(null)).map_err(|e| e.code),
+            value(&Column { required: true, ..column(Kind::Text) }, Dialect::Sqlite, &json!(null))
+                .map_err(|e| e.code),
             Err("required")
         );
     }

@@ -32,12 +32,24 @@ impl Items<'_> {
     /// Applies the change under the row's lock and returns the values as they are now.
     ///
     /// # Errors
-    /// `unknown_table`, `not_found`, `stale`, `precondition_required`, `validation_failed` when the column holds no array.
-    pub async fn checklist(&self, change: &mut Change, request: &Checklist, if_match: &IfMatch) -> Result<Vec<Json>> {
+    /// `unknown_table`, `not_found`, `stale`, `precondition_required`, `validation_failed` when the
+    /// column holds no array.
+    pub async fn checklist(
+        &self,
+        change: &mut Change,
+        request: &Checklist,
+        if_match: &IfMatch,
+    ) -> Result<Vec<Json>> {
         let table = self.writable(&request.table)?;
-        let column = table.readable(&request.column).map_err(|e| Error::new(Code::DatabaseError, e.detail()))?;
+        let column = table
+            .readable(&request.column)
+            .map_err(|e| Error::new(Code::DatabaseError, e.detail()))?;
         if column.kind != Kind::Json {
-            return Err(Error::invalid_field("column", "type", format!("{} is no JSON column", request.column)));
+            return Err(Error::invalid_field(
+                "column",
+                "type",
+                format!("{} is no JSON column", request.column),
+            ));
         }
         let id = match &request.id {
             Json::String(id) => id.clone(),
@@ -50,11 +62,15 @@ impl Items<'_> {
         let body = Map::from_iter([(request.column.clone(), Json::Array(values.clone()))]);
         let written = write::values(&table, self.0.vault(), &body, false)?;
         let Statement { sql, args } = write::update(&table, &key, written);
-        change.all::<(String,)>(AssertSqlSafe(sql), args).await.map_err(|e| write::refused(&table, e))?;
+        change
+            .all::<(String,)>(AssertSqlSafe(sql), args)
+            .await
+            .map_err(|e| write::refused(&table, e))?;
         let mut new = old.clone();
         new[&request.column] = Json::Array(values.clone());
         let changed = write::changed(&old, &new);
-        self.record(change, &table, "updated", &key, &new, &[&request.column], Some(changed)).await?;
+        self.record(change, &table, "updated", &key, &new, &[&request.column], Some(changed))
+            .await?;
         Ok(values)
     }
 }
@@ -71,7 +87,13 @@ impl Checklist {
         let mut values = match present {
             Json::Null => Vec::new(),
             Json::Array(values) => values.clone(),
-            _ => return Err(Error::invalid_field("column", "type", "the column holds no array: set `value` first")),
+            _ => {
+                return Err(Error::invalid_field(
+                    "column",
+                    "type",
+                    "the column holds no array: set `value` first",
+                ));
+            }
         };
         values.retain(|value| !self.remove.contains(value));
         for value in &self.add {
@@ -92,7 +114,10 @@ mod tests {
     #[test]
     fn values_are_added_once_and_removed() {
         let request = |add: Json, remove: Json| -> Checklist {
-            serde_json::from_value(json!({"table": "t", "column": "c", "id": 1, "add": add, "remove": remove})).expect("request")
+            serde_json::from_value(
+                json!({"table": "t", "column": "c", "id": 1, "add": add, "remove": remove}),
+            )
+            .expect("request")
         };
         for (present, add, remove, expected) in [
             (json!(null), json!(["a"]), json!([]), json!(["a"])),
@@ -100,7 +125,10 @@ mod tests {
             (json!(["a"]), json!(["a"]), json!(["a"]), json!(["a"])),
             (json!([1, "1"]), json!([]), json!(["1"]), json!([1])),
         ] {
-            assert_eq!(Json::Array(request(add, remove).applied(&present).expect("array")), expected);
+            assert_eq!(
+                Json::Array(request(add, remove).applied(&present).expect("array")),
+                expected
+            );
         }
         assert!(request(json!([]), json!([])).applied(&json!({"a": 1})).is_err());
     }

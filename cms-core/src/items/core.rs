@@ -1,12 +1,15 @@
-//! The content tables of the service itself. Their form is in the `migrations` crate; here is how they are served.
+//! The content tables of the service itself. Their form is in the `migrations` crate; here is how
+//! they are served.
 
 use crate::plugins::{ColumnDeclaration, Plugin, TableDeclaration};
 
 /// Names in the API and in the database, so that an adopted database may have a `pages` of its own.
-const SOURCES: &[(&str, &str)] = &[("pages", "cms_pages"), ("menu_items", "cms_menu_items"), ("settings", "cms_settings")];
+const SOURCES: &[(&str, &str)] =
+    &[("pages", "cms_pages"), ("menu_items", "cms_menu_items"), ("settings", "cms_settings")];
 
 /// Names that are the core's, those of tables to come included.
-pub(super) const RESERVED: &[&str] = &["pages", "menu_items", "settings", "forms", "media", "user_groups"];
+pub(super) const RESERVED: &[&str] =
+    &["pages", "menu_items", "settings", "forms", "media", "user_groups"];
 
 /// The database's name of a core table.
 fn source_of(name: &str) -> Option<&'static str> {
@@ -16,21 +19,23 @@ fn source_of(name: &str) -> Option<&'static str> {
 /// The core's tables, declared like those of a plugin.
 pub(crate) fn plugin() -> Plugin {
     let columns = |list: &[(&str, &str, Option<&str>)]| {
-        let column = |(name, field_type, references): &(&str, &str, Option<&str>)| ColumnDeclaration {
-            name: (*name).to_owned(),
-            field_type: Some((*field_type).to_owned()),
-            references: references.map(str::to_owned),
-            ..ColumnDeclaration::default()
-        };
+        let column =
+            |(name, field_type, references): &(&str, &str, Option<&str>)| ColumnDeclaration {
+                name: (*name).to_owned(),
+                field_type: Some((*field_type).to_owned()),
+                references: references.map(str::to_owned),
+                ..ColumnDeclaration::default()
+            };
         list.iter().map(column).collect::<Vec<_>>()
     };
-    let table = |name: &str, multilanguage: bool, columns: Vec<ColumnDeclaration>| TableDeclaration {
-        name: name.to_owned(),
-        source: source_of(name).map(str::to_owned),
-        multilanguage,
-        columns,
-        ..TableDeclaration::default()
-    };
+    let table =
+        |name: &str, multilanguage: bool, columns: Vec<ColumnDeclaration>| TableDeclaration {
+            name: name.to_owned(),
+            source: source_of(name).map(str::to_owned),
+            multilanguage,
+            columns,
+            ..TableDeclaration::default()
+        };
     let pages = columns(&[
         ("parent_id", "integer", Some("pages")),
         ("url_rewrite", "text", None),
@@ -50,12 +55,17 @@ pub(crate) fn plugin() -> Plugin {
         ("language_short", "text", None),
         ("sort_order", "integer", None),
     ]);
-    let settings = columns(&[("name", "text", None), ("value", "json", None), ("public", "checkbox", None)]);
+    let settings =
+        columns(&[("name", "text", None), ("value", "json", None), ("public", "checkbox", None)]);
     Plugin {
         id: "core".to_owned(),
         name: "Core".to_owned(),
         version: crate::VERSION.to_owned(),
-        tables: vec![table("pages", true, pages), table("menu_items", false, menu_items), table("settings", false, settings)],
+        tables: vec![
+            table("pages", true, pages),
+            table("menu_items", false, menu_items),
+            table("settings", false, settings),
+        ],
         ..Plugin::default()
     }
 }

@@ -8,7 +8,8 @@ use crate::{Result, crypto, page::foreign_cursor};
 
 /// What a cursor belongs to: the same table, order and conditions.
 fn list_of(table: &Table, query: &Query) -> String {
-    let parts = format!("{:?}", (&table.name, &query.sort, &query.filters, &query.search, &query.language));
+    let parts =
+        format!("{:?}", (&table.name, &query.sort, &query.filters, &query.search, &query.language));
     crypto::sha256_hex(parts.as_bytes())[..12].to_owned()
 }
 
@@ -18,10 +19,21 @@ pub(super) fn encode(table: &Table, query: &Query, place: &str) -> String {
 }
 
 /// The sort values of the row before the page.
-pub(super) fn decode(table: &Table, query: &Query, cursor: &str, columns: usize) -> Result<Vec<Value>> {
+pub(super) fn decode(
+    table: &Table,
+    query: &Query,
+    cursor: &str,
+    columns: usize,
+) -> Result<Vec<Value>> {
     let values = parts(table, query, cursor)?;
-    let scalar = |value: &Value| !value.is_array() && !value.is_object() && !value.as_str().is_some_and(|s| s.contains('\0'));
-    if values.len() == columns && values.iter().all(scalar) { Ok(values) } else { Err(foreign_cursor()) }
+    let scalar = |value: &Value| {
+        !value.is_array() && !value.is_object() && !value.as_str().is_some_and(|s| s.contains('\0'))
+    };
+    if values.len() == columns && values.iter().all(scalar) {
+        Ok(values)
+    } else {
+        Err(foreign_cursor())
+    }
 }
 
 /// The rows before the page, of a table without a key.

@@ -1,4 +1,5 @@
-//! Making and extending the tables that plugins declare. Only additions happen by themselves; what would lose data is refused.
+//! Making and extending the tables that plugins declare. Only additions happen by themselves; what
+//! would lose data is refused.
 
 use serde_json::json;
 use sqlx::{AssertSqlSafe, SqlSafeStr};
@@ -13,39 +14,56 @@ use crate::{
     plugins::{ColumnDeclaration, Plugin, TableDeclaration},
 };
 
-/// Brings the declared tables of a plugin to their declared form. `tables`: those of the plugins before it.
-pub(crate) async fn install(cms: &Cms, change: &mut Change, tables: &Tables, plugin: &Plugin) -> Result<()> {
+/// Brings the declared tables of a plugin to their declared form. `tables`: those of the plugins
+/// before it.
+pub(crate) async fn install(
+    cms: &Cms,
+    change: &mut Change,
+    tables: &Tables,
+    plugin: &Plugin,
+) -> Result<()> {
     apply(cms, change, tables, plugin).await.map_err(|error| told(plugin, error))
 }
 
-/// What the engine says of a declaration is for the operator, who wrote it or can ask the one who did.
+/// What the engine says of a declaration is for the operator, who wrote it or can ask the one who
+/// did.
 fn told(plugin: &Plugin, error: Error) -> Error {
     match error.database() {
-        Some(sqlx::Error::Database(cause)) if error.code() == Code::Internal => {
-            load_error(format!("{}: the database refuses the declaration: {}.", plugin.id, cause.message())).caused_by(error)
-        }
+        Some(sqlx::Error::Database(cause)) if error.code() == Code::Internal => load_error(
+            format!("{}: the database refuses the declaration: {}.", plugin.id, cause.message()),
+        )
+        .caused_by(error),
         _ => error,
     }
 }
 
 async fn apply(cms: &Cms, change: &mut Change, tables: &Tables, plugin: &Plugin) -> Result<()> {
-    // Processes that start together install one after the other; what is read below is what the last one left.
+    // Processes that start together install one after the other; what is read below is what the
+    // last one left.
     change.lock_schema().await?;
     let owned: Vec<&TableDeclaration> = plugin.tables.iter().filter(|t| !t.adopt).collect();
     for table in in_order_of_reference(&owned)? {
-        let recorded: Option<(String, String)> = change.optional(sql::DECLARATION, args![&table.name]).await?;
+        let recorded: Option<(String, String)> =
+            change.optional(sql::DECLARATION, args![&table.name]).await?;
         let text = serde_json::to_string(table).map_err(Error::internal)?;
         match recorded {
             None => create(cms, change, tables, plugin, table).await?,
             Some((owner, _)) if owner != plugin.id => {
-                return Err(load_error(format!("{}: the table {} belongs to the plugin {owner}.", plugin.id, table.name)));
+                return Err(load_error(format!(
+                    "{}: the table {} belongs to the plugin {owner}.",
+                    plugin.id, table.name
+                )));
             }
             Some((_, before)) if before == text => continue,
             Some((_, before)) => extend(cms, change, tables, plugin, table, &before).await?,
         }
-        change.run(sql::RECORD_DECLARATION, args![&table.name, &plugin.id, text, change.now()]).await?;
+        change
+            .run(sql::RECORD_DECLARATION, args![&table.name, &plugin.id, text, change.now()])
+            .await?;
         change.touch(&table.name);
-        change.audit(AuditEntry { action: "install", table: &table.name, id: "", columns: &[] }).await?;
+        change
+            .audit(AuditEntry { action: "install", table: &table.name, id: "", columns: &[] })
+            .await?;
     }
     Ok(())
 }
@@ -71,7 +89,13 @@ fn in_order_of_reference<'a>(tables: &[&'a TableDeclaration]) -> Result<Vec<&'a 
     Ok(ordered)
 }
 
-async fn create(cms: &Cms, change: &mut Change, tables: &Tables, plugin: &Plugin, table: &TableDeclaration) -> Result<()> {
+async fn create(
+    cms: &Cms,
+    change: &mut Change,
+    tables: &Tables,
+    plugin: &Plugin,
+    table: &TableDeclaration,
+) -> Result<()> {
     let dialect = cms.db().dialect();
     if cms.db().describe(&table.name).await?.is_some() {
         return Err(load_error(format!(
@@ -86,7 +110,10 @@ async fn create(cms: &Cms, change: &mut Change, tables: &Tables, plugin: &Plugin
     }
     for column in &table.columns {
         let target = target(cms, tables, plugin, column).await?;
-        columns.push((own(&column.name, kind(column)?), definition(dialect, column, target.as_deref())?));
+        columns.push((
+            own(&column.name, kind(column)?),
+            definition(dialect, column, target.as_deref())?,
+        ));
     }
     run(change, dialect.create_table(&table.name, &columns)).await?;
     if table.multilanguage {
@@ -111,7 +138,9 @@ async fn extend(
     for old in &before.columns {
         match table.columns.iter().find(|c| c.name == old.name) {
             None => losses.push(loss(change, table, &old.name, "would be dropped").await?),
-            Some(new) if new.kind() != old.kind() => losses.push(loss(change, table, &old.name, "would change its type").await?),
+            Some(new) if new.kind() != old.kind() => {
+                losses.push(loss(change, table, &old.name, "would change its type").await?)
+            }
             Some(_) => {}
         }
     }
@@ -159,7 +188,8 @@ async fn extend(
     Ok(())
 }
 
-/// What is declared anew of a column that exists. SQLite cannot alter columns, so what would need it is refused on both engines.
+/// What is declared anew of a column that exists. SQLite cannot alter columns, so what would need
+/// it is refused on both engines.
 async fn alter(
     change: &mut Change,
     plugin: &Plugin,
@@ -169,9 +199,15 @@ async fn alter(
 ) -> Result<()> {
     let at = format!("{}: {}.{}", plugin.id, table.name, new.name);
     let fixed = |c: &ColumnDeclaration| {
-        [("required", json!(c.required)), ("default", json!(c.default)), ("references", json!(c.references))]
+        [
+            ("required", json!(c.required)),
+            ("default", json!(c.default)),
+            ("references", json!(c.references)),
+        ]
     };
-    if let Some(((what, was), _)) = fixed(old).into_iter().zip(fixed(new)).find(|(was, is)| was != is) {
+    if let Some(((what, was), _)) =
+        fixed(old).into_iter().zip(fixed(new)).find(|(was, is)| was != is)
+    {
         return Err(load_error(format!(
             "{at} exists, so its `{what}` stays {was}: declare it so again, or declare another column and copy the values."
         )));
@@ -186,7 +222,9 @@ async fn alter(
         );
         let (rows,): (i64,) = change.one(AssertSqlSafe(sql), Vec::new()).await?;
         if rows > 0 {
-            return Err(load_error(format!("{at} cannot become unique: {rows} rows share their value with another one.")));
+            return Err(load_error(format!(
+                "{at} cannot become unique: {rows} rows share their value with another one."
+            )));
         }
     }
     // The index of a reference has the same name.
@@ -194,7 +232,12 @@ async fn alter(
     index_column(change, table, new).await
 }
 
-async fn loss(change: &mut Change, table: &TableDeclaration, column: &str, what: &str) -> Result<String> {
+async fn loss(
+    change: &mut Change,
+    table: &TableDeclaration,
+    column: &str,
+    what: &str,
+) -> Result<String> {
     let sql = format!("select count({}) from {}", quote(column), quote(&table.name));
     let (rows,): (i64,) = change.one(AssertSqlSafe(sql), Vec::new()).await?;
     Ok(format!("column {column} {what} ({rows} rows have a value)"))
@@ -208,20 +251,36 @@ fn kind(column: &ColumnDeclaration) -> Result<Kind> {
     column.kind().ok_or_else(|| load_error(format!("column {} has no known type", column.name)))
 }
 
-/// The database's name of the table that a column refers to, whose key must be `id` and hold what the column holds.
-async fn target(cms: &Cms, tables: &Tables, plugin: &Plugin, column: &ColumnDeclaration) -> Result<Option<String>> {
+/// The database's name of the table that a column refers to, whose key must be `id` and hold what
+/// the column holds.
+async fn target(
+    cms: &Cms,
+    tables: &Tables,
+    plugin: &Plugin,
+    column: &ColumnDeclaration,
+) -> Result<Option<String>> {
     let Some(name) = &column.references else { return Ok(None) };
-    let wrong = |what: String| Err(load_error(format!("{}: {} refers to {name:?}, {what}.", plugin.id, column.name)));
+    let wrong = |what: String| {
+        Err(load_error(format!("{}: {} refers to {name:?}, {what}.", plugin.id, column.name)))
+    };
     let (source, key) = match (plugin.tables.iter().find(|t| t.name == *name), tables.find(name)) {
         (Some(other), _) if !other.adopt => (name.clone(), vec![("id".to_owned(), Kind::Integer)]),
         (Some(other), _) => {
             let source = other.source.as_ref().unwrap_or(name);
             let described = cms.db().describe(source).await?;
-            let columns = described.iter().flat_map(|found| found.columns.iter().filter(|c| found.key.contains(&c.name)));
+            let columns = described
+                .iter()
+                .flat_map(|found| found.columns.iter().filter(|c| found.key.contains(&c.name)));
             (source.clone(), columns.map(|c| (c.name.clone(), c.kind)).collect())
         }
-        (None, Some(known)) => (known.source.clone(), known.key_columns().map(|c| (c.name.clone(), c.kind)).collect()),
-        (None, None) => return wrong("which is no content table of this plugin or of one before it".to_owned()),
+        (None, Some(known)) => {
+            (known.source.clone(), known.key_columns().map(|c| (c.name.clone(), c.kind)).collect())
+        }
+        (None, None) => {
+            return wrong(
+                "which is no content table of this plugin or of one before it".to_owned(),
+            );
+        }
     };
     match key.as_slice() {
         [(id, kind)] if id == "id" && column.kind() == Some(*kind) => Ok(Some(source)),
@@ -231,7 +290,11 @@ async fn target(cms: &Cms, tables: &Tables, plugin: &Plugin, column: &ColumnDecl
 }
 
 /// ` not null default ... references ...`
-fn definition(dialect: Dialect, column: &ColumnDeclaration, target: Option<&str>) -> Result<String> {
+fn definition(
+    dialect: Dialect,
+    column: &ColumnDeclaration,
+    target: Option<&str>,
+) -> Result<String> {
     let mut sql = String::new();
     if column.required {
         sql.push_str(" not null");
@@ -251,8 +314,8 @@ fn definition(dialect: Dialect, column: &ColumnDeclaration, target: Option<&str>
             cast: String::new(),
             own: true,
         };
-        let value =
-            check::value(&like, dialect, default).map_err(|e| load_error(format!("default of {}: {}", e.field, e.message)))?;
+        let value = check::value(&like, dialect, default)
+            .map_err(|e| load_error(format!("default of {}: {}", e.field, e.message)))?;
         sql.push_str(" default ");
         sql.push_str(&dialect.literal(&dialect.stored(like.col(), value)));
     }
@@ -262,7 +325,11 @@ fn definition(dialect: Dialect, column: &ColumnDeclaration, target: Option<&str>
     Ok(sql)
 }
 
-async fn index_column(change: &mut Change, table: &TableDeclaration, column: &ColumnDeclaration) -> Result<()> {
+async fn index_column(
+    change: &mut Change,
+    table: &TableDeclaration,
+    column: &ColumnDeclaration,
+) -> Result<()> {
     if column.unique || column.references.is_some() {
         index(change, column.unique, &table.name, &[&column.name]).await?;
     }
@@ -273,7 +340,8 @@ async fn index(change: &mut Change, unique: bool, table: &str, columns: &[&str])
     let unique = if unique { "unique " } else { "" };
     let name = index_name(table, columns);
     let columns: Vec<_> = columns.iter().map(|c| quote(c)).collect();
-    run(change, format!("create {unique}index {name} on {} ({})", quote(table), columns.join(", "))).await
+    run(change, format!("create {unique}index {name} on {} ({})", quote(table), columns.join(", ")))
+        .await
 }
 
 fn index_name(table: &str, columns: &[&str]) -> String {

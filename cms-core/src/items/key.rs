@@ -1,4 +1,5 @@
-//! The primary key of a record, as `id` names it: a bare value, or a JSON array for a composite key.
+//! The primary key of a record, as `id` names it: a bare value, or a JSON array for a composite
+//! key.
 
 use data_encoding::{BASE64, HEXLOWER};
 use serde_json::Value;
@@ -26,13 +27,21 @@ impl Key {
         let parts: Vec<Value> = if wanted == 1 {
             vec![id.into()]
         } else {
-            serde_json::from_str(id).ok().filter(|parts: &Vec<Value>| parts.len() == wanted).ok_or_else(|| composite(table))?
+            serde_json::from_str(id)
+                .ok()
+                .filter(|parts: &Vec<Value>| parts.len() == wanted)
+                .ok_or_else(|| composite(table))?
         };
-        let values = table.key_columns().zip(&parts).map(|(column, part)| check::value(column, table.dialect, part));
-        values
-            .collect::<Result<_, _>>()
-            .map(Self)
-            .map_err(|e| Error::new(Code::BadQuery, format!("id does not fit the key column {}: {}.", e.field, e.message)))
+        let values = table
+            .key_columns()
+            .zip(&parts)
+            .map(|(column, part)| check::value(column, table.dialect, part));
+        values.collect::<Result<_, _>>().map(Self).map_err(|e| {
+            Error::new(
+                Code::BadQuery,
+                format!("id does not fit the key column {}: {}.", e.field, e.message),
+            )
+        })
     }
 
     /// Reads the JSON array that the database gives for a key.
@@ -48,9 +57,9 @@ impl Key {
     /// The values as records show them.
     fn shown(&self, table: &Table) -> Vec<Value> {
         let shown = |(column, value): (&Column, &Value)| match (column.kind, value) {
-            (Kind::Binary, Value::String(hex)) => {
-                HEXLOWER.decode(hex.as_bytes()).map_or(Value::Null, |bytes| BASE64.encode(&bytes).into())
-            }
+            (Kind::Binary, Value::String(hex)) => HEXLOWER
+                .decode(hex.as_bytes())
+                .map_or(Value::Null, |bytes| BASE64.encode(&bytes).into()),
             _ => value.clone(),
         };
         table.key_columns().zip(&self.0).map(shown).collect()
@@ -78,6 +87,10 @@ fn composite(table: &Table) -> Error {
     let names: Vec<_> = table.key_columns().map(|column| column.name.as_str()).collect();
     Error::new(
         Code::BadQuery,
-        format!("{} has a key of several columns: give id as a JSON array of [{}].", table.name, names.join(", ")),
+        format!(
+            "{} has a key of several columns: give id as a JSON array of [{}].",
+            table.name,
+            names.join(", ")
+        ),
     )
 }

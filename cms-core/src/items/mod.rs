@@ -1,4 +1,5 @@
-//! Items: the rows of content tables, read and written as JSON that the database itself makes and takes apart.
+//! Items: the rows of content tables, read and written as JSON that the database itself makes and
+//! takes apart.
 
 mod check;
 mod checklist;
@@ -95,9 +96,10 @@ impl IfMatch {
                 Code::PreconditionRequired,
                 format!("{} demands If-Match: send the ETag of the record you read.", table.name),
             )),
-            Self::Tags(tags) if !tags.contains(&etag(json)) => {
-                Err(Error::new(Code::Stale, "The record has changed since you read it: read it again, then repeat the change."))
-            }
+            Self::Tags(tags) if !tags.contains(&etag(json)) => Err(Error::new(
+                Code::Stale,
+                "The record has changed since you read it: read it again, then repeat the change.",
+            )),
             _ => Ok(()),
         }
     }
@@ -109,7 +111,9 @@ impl Items<'_> {
     /// # Errors
     /// `unknown_table`.
     pub fn table(&self, name: &str) -> Result<Arc<Table>> {
-        self.0.tables().find(name).ok_or_else(|| Error::new(Code::UnknownTable, format!("There is no content table {name:?}.")))
+        self.0.tables().find(name).ok_or_else(|| {
+            Error::new(Code::UnknownTable, format!("There is no content table {name:?}."))
+        })
     }
 
     /// One record as JSON; with `query.language` its version in that language.
@@ -157,12 +161,15 @@ impl Items<'_> {
         }
         let mut next = places.rsplit(select::SEPARATOR).nth(1).filter(|_| more).map(str::to_owned);
         if let (Some(place), false) = (&mut next, table.writable()) {
-            let before =
-                query.cursor.as_deref().map_or(Ok(query.offset), |cursor| cursor::decode_offset(&table, query, cursor))?;
+            let before = query
+                .cursor
+                .as_deref()
+                .map_or(Ok(query.offset), |cursor| cursor::decode_offset(&table, query, cursor))?;
             *place = format!("[{}]", before + query.limit);
         }
         let next = next.map(|place| cursor::encode(&table, query, &place));
-        let records = table.compact(&tables, &query.expand, records.replace(select::SEPARATOR, ","));
+        let records =
+            table.compact(&tables, &query.expand, records.replace(select::SEPARATOR, ","));
         Ok(List { records, limit: query.limit, next, total })
     }
 
@@ -177,8 +184,14 @@ impl Items<'_> {
     /// Adds a record.
     ///
     /// # Errors
-    /// `validation_failed`, `database_error`, `conflict`; nothing is written then, and the change cannot be committed.
-    pub async fn create(&self, change: &mut Change, table: &str, body: &Map<String, Json>) -> Result<Written> {
+    /// `validation_failed`, `database_error`, `conflict`; nothing is written then, and the change
+    /// cannot be committed.
+    pub async fn create(
+        &self,
+        change: &mut Change,
+        table: &str,
+        body: &Map<String, Json>,
+    ) -> Result<Written> {
         let table = self.writable(table)?;
         let mut body = std::borrow::Cow::Borrowed(body);
         if table.multilanguage && !body.contains_key("language_short") {
@@ -189,19 +202,24 @@ impl Items<'_> {
         let columns: Vec<&str> = values.iter().map(|(column, _)| column.name.as_str()).collect();
         let key_given = table.key_columns().any(|key| columns.contains(&key.name.as_str()));
         let Statement { sql, args } = write::insert(&table, values.clone());
-        let (key,): (String,) = change.one(AssertSqlSafe(sql), args).await.map_err(|e| write::refused(&table, e))?;
+        let (key,): (String,) =
+            change.one(AssertSqlSafe(sql), args).await.map_err(|e| write::refused(&table, e))?;
         let key = Key::from_json(&table, &key)?;
         if table.multilanguage && !columns.contains(&"base_id") {
             let Statement { sql, args } = write::own_base(&table, &key);
             change.run(AssertSqlSafe(sql), args).await.map_err(|e| write::refused(&table, e))?;
         }
-        let counted = table.key_columns().next().filter(|key| key.kind == Kind::Integer && key.has_default);
+        let counted =
+            table.key_columns().next().filter(|key| key.kind == Kind::Integer && key.has_default);
         if let (true, Some(counter)) = (key_given && !table.adopted, counted)
             && let Some(sql) = table.dialect.advance_id(&table.source, &counter.name)
         {
             change.all::<(Option<String>,)>(AssertSqlSafe(sql), Vec::new()).await?;
         }
-        let json = self.locked(change, &table, &key).await?.ok_or_else(|| Error::internal("a new row cannot be read"))?;
+        let json = self
+            .locked(change, &table, &key)
+            .await?
+            .ok_or_else(|| Error::internal("a new row cannot be read"))?;
         let record = parsed(&json)?;
         self.record(change, &table, "created", &key, &record, &columns, None).await?;
         Ok(Written { id: key.spelled(&table), json })
@@ -229,10 +247,16 @@ impl Items<'_> {
             return Ok(Written { id: key.spelled(&table), json: before });
         }
         let Statement { sql, args } = write::update(&table, &key, values.clone());
-        let moved: Option<(String,)> = change.optional(AssertSqlSafe(sql), args).await.map_err(|e| write::refused(&table, e))?;
+        let moved: Option<(String,)> = change
+            .optional(AssertSqlSafe(sql), args)
+            .await
+            .map_err(|e| write::refused(&table, e))?;
         let (moved,) = moved.ok_or_else(|| Error::internal("a locked row is gone"))?;
         let moved = Key::from_json(&table, &moved)?;
-        let json = self.locked(change, &table, &moved).await?.ok_or_else(|| Error::internal("a changed row cannot be read"))?;
+        let json = self
+            .locked(change, &table, &moved)
+            .await?
+            .ok_or_else(|| Error::internal("a changed row cannot be read"))?;
         let (old, new) = (parsed(&before)?, parsed(&json)?);
         let changed = write::changed(&old, &new);
         self.record(change, &table, "updated", &moved, &new, &columns, Some(changed)).await?;
@@ -264,11 +288,20 @@ impl Items<'_> {
         if table.writable() {
             return Ok(table);
         }
-        Err(Error::new(Code::MethodNotAllowed, format!("{name} has no primary key, so it can only be read.")))
+        Err(Error::new(
+            Code::MethodNotAllowed,
+            format!("{name} has no primary key, so it can only be read."),
+        ))
     }
 
     /// The key and the present record, locked until the change ends.
-    async fn present(&self, change: &mut Change, table: &Table, id: &str, language: Option<&str>) -> Result<(Key, String)> {
+    async fn present(
+        &self,
+        change: &mut Change,
+        table: &Table,
+        id: &str,
+        language: Option<&str>,
+    ) -> Result<(Key, String)> {
         let key = match language {
             Some(language) => self.version_key(change, table, id, language).await?,
             None => Key::parse(table, id)?,
@@ -277,26 +310,50 @@ impl Items<'_> {
         json.map(|json| (key, json)).ok_or_else(|| not_found(table, id, language))
     }
 
-    async fn version_key(&self, change: &mut Change, table: &Table, id: &str, language: &str) -> Result<Key> {
+    async fn version_key(
+        &self,
+        change: &mut Change,
+        table: &Table,
+        id: &str,
+        language: &str,
+    ) -> Result<Key> {
         let mut conditions = Conditions::new(table);
         version(&mut conditions, table, id, language)?;
-        let sql = format!("select {} from {} t{}", write::key_of(table, "t"), table.quoted(), conditions.sql());
-        let found: Option<(String,)> = change.optional(AssertSqlSafe(sql), conditions.into_args()).await?;
+        let sql = format!(
+            "select {} from {} t{}",
+            write::key_of(table, "t"),
+            table.quoted(),
+            conditions.sql()
+        );
+        let found: Option<(String,)> =
+            change.optional(AssertSqlSafe(sql), conditions.into_args()).await?;
         let (key,) = found.ok_or_else(|| not_found(table, id, Some(language)))?;
         Key::from_json(table, &key)
     }
 
-    async fn locked(&self, change: &mut Change, table: &Table, key: &Key) -> Result<Option<String>> {
+    async fn locked(
+        &self,
+        change: &mut Change,
+        table: &Table,
+        key: &Key,
+    ) -> Result<Option<String>> {
         let mut conditions = Conditions::new(table);
         conditions.key(key);
         let tables = self.0.tables();
-        let Statement { sql, args } = select::one(&tables, table, conditions, &Query::default(), true)?;
-        let found: Option<(String,)> = change.optional(AssertSqlSafe(sql), args).await.map_err(|e| write::refused(table, e))?;
+        let Statement { sql, args } =
+            select::one(&tables, table, conditions, &Query::default(), true)?;
+        let found: Option<(String,)> = change
+            .optional(AssertSqlSafe(sql), args)
+            .await
+            .map_err(|e| write::refused(table, e))?;
         Ok(found.map(|(json,)| table.compact(&tables, &[], json)))
     }
 
     /// Event, audit row and epoch of a written record.
-    #[expect(clippy::too_many_arguments, reason = "one fact each, all of them needed for the three records")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one fact each, all of them needed for the three records"
+    )]
     async fn record(
         &self,
         change: &mut Change,
@@ -310,12 +367,15 @@ impl Items<'_> {
         let language = record.get("language_short").and_then(Json::as_str);
         let mut data = write::event(table, &key.json(table), language, record);
         if let Some(changed) = changed {
-            let named: Vec<String> = changed.into_iter().filter(|name| !crate::events::is_removed(name)).collect();
+            let named: Vec<String> =
+                changed.into_iter().filter(|name| !crate::events::is_removed(name)).collect();
             data["changed"] = named.into();
         }
         let action = what.trim_end_matches('d');
         change.emit(&format!("item.{}.{what}", table.name), data).await?;
-        change.audit(AuditEntry { action, table: &table.name, id: &key.spelled(table), columns }).await?;
+        change
+            .audit(AuditEntry { action, table: &table.name, id: &key.spelled(table), columns })
+            .await?;
         change.touch(&table.name);
         Ok(())
     }
@@ -324,21 +384,26 @@ impl Items<'_> {
 /// The row in `language` of the record whose base, or any version of it, has this id.
 fn version(conditions: &mut Conditions, table: &Table, id: &str, language: &str) -> Result<()> {
     if !table.multilanguage {
-        return Err(Error::new(Code::BadQuery, format!("{} has no language versions: leave language out.", table.name)));
+        return Err(Error::new(
+            Code::BadQuery,
+            format!("{} has no language versions: leave language out.", table.name),
+        ));
     }
     conditions.version_of(&Key::parse(table, id)?);
     conditions.equals("language_short", language)
 }
 
-/// A record, to tell what of it changed. A value nested too deeply to be read, which only adopted tables hold, is replaced by a
-/// note with its hash: events cannot look for secrets inside it.
+/// A record, to tell what of it changed. A value nested too deeply to be read, which only adopted
+/// tables hold, is replaced by a note with its hash: events cannot look for secrets inside it.
 fn parsed(json: &str) -> Result<Json> {
     if let Ok(record) = serde_json::from_str(json) {
         return Ok(record);
     }
-    let members: BTreeMap<String, &RawValue> = serde_json::from_str(json).map_err(Error::internal)?;
+    let members: BTreeMap<String, &RawValue> =
+        serde_json::from_str(json).map_err(Error::internal)?;
     let member = |(name, text): (String, &RawValue)| {
-        let note = || format!("nested too deeply; SHA-256 {}", crypto::sha256_hex(text.get().as_bytes()));
+        let note =
+            || format!("nested too deeply; SHA-256 {}", crypto::sha256_hex(text.get().as_bytes()));
         (name, serde_json::from_str(text.get()).unwrap_or_else(|_| note().into()))
     };
     Ok(Json::Object(members.into_iter().map(member).collect()))

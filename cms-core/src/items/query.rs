@@ -53,7 +53,8 @@ pub struct Filter {
 
 macro_rules! ops {
     ($($(#[$doc:meta])* $name:ident = $text:literal),* $(,)?) => {
-        /// A comparison. The negative ones hold for null, so that `ne` is the complement of `eq`, `nin` of `in`.
+        /// A comparison. The negative ones hold for null, so that `ne` is the complement of `eq`,
+        /// `nin` of `in`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Op { $($(#[$doc])* $name),* }
         impl Op {
@@ -106,7 +107,8 @@ impl Default for Query {
 }
 
 impl Query {
-    /// Reads decoded query parameters. `table` and `id` are skipped: they say which table and record, not how.
+    /// Reads decoded query parameters. `table` and `id` are skipped: they say which table and
+    /// record, not how.
     ///
     /// # Errors
     /// `bad_query` for parameters that are unknown or cannot be read.
@@ -120,8 +122,12 @@ impl Query {
                 "offset" => query.offset = number(name, value, 0, i32::MAX as u32)?,
                 "cursor" => query.cursor = Some(value.to_owned()),
                 "sort" => {
-                    query.sort =
-                        list(value).map(|c| c.strip_prefix('-').map_or((c.to_owned(), false), |c| (c.to_owned(), true))).collect()
+                    query.sort = list(value)
+                        .map(|c| {
+                            c.strip_prefix('-')
+                                .map_or((c.to_owned(), false), |c| (c.to_owned(), true))
+                        })
+                        .collect()
                 }
                 "fields" => query.fields = list(value).map(str::to_owned).collect(),
                 "expand" => query.expand = list(value).map(str::to_owned).collect(),
@@ -174,7 +180,8 @@ fn truth(name: &str, value: &str) -> Result<bool> {
 fn filter(name: &str, value: &str) -> Result<Filter> {
     let known = "table, id, language, limit, offset, cursor, sort, fields, expand, count, search, filter[column][op]";
     let inside = name.strip_prefix("filter[").and_then(|rest| rest.strip_suffix(']'));
-    let inside = inside.ok_or_else(|| bad(format!("There is no parameter {name:?}; there are {known}.")))?;
+    let inside =
+        inside.ok_or_else(|| bad(format!("There is no parameter {name:?}; there are {known}.")))?;
     let (column, op) = inside.rsplit_once("][").unwrap_or((inside, "eq"));
     let Some((_, op)) = Op::ALL.iter().find(|(text, _)| *text == op) else {
         let all: Vec<_> = Op::ALL.iter().map(|(text, _)| *text).collect();
@@ -198,9 +205,17 @@ mod tests {
 
     #[test]
     fn parameters_are_read_or_refused() {
-        let query =
-            Query::parse([("filter[a b][in]", "x,y"), ("filter[n]", "1"), ("sort", "-a, b"), ("count", "true")]).expect("query");
-        assert_eq!(query.filters[0], Filter { column: "a b".into(), op: Op::In, values: vec!["x".into(), "y".into()] });
+        let query = Query::parse([
+            ("filter[a b][in]", "x,y"),
+            ("filter[n]", "1"),
+            ("sort", "-a, b"),
+            ("count", "true"),
+        ])
+        .expect("query");
+        assert_eq!(
+            query.filters[0],
+            Filter { column: "a b".into(), op: Op::In, values: vec!["x".into(), "y".into()] }
+        );
         assert_eq!(query.filters[1].op, Op::Eq);
         assert_eq!(query.sort, [("a".to_owned(), true), ("b".to_owned(), false)]);
         for bad in [

@@ -1,4 +1,5 @@
-//! Which tables are served: the core's own and those that plugins declare, checked against the database.
+//! Which tables are served: the core's own and those that plugins declare, checked against the
+//! database.
 
 use std::{
     collections::BTreeMap,
@@ -32,7 +33,9 @@ impl Tables {
     pub(crate) fn check_names(&self, plugin: &Plugin) -> Result<()> {
         for name in plugin.tables.iter().map(|table| table.name.as_str()) {
             let owner = self.0.get(name).map(|table| table.plugin.as_str());
-            if let Some(owner) = owner.or_else(|| super::core::RESERVED.contains(&name).then_some("core")) {
+            if let Some(owner) =
+                owner.or_else(|| super::core::RESERVED.contains(&name).then_some("core"))
+            {
                 return Err(load_error(format!(
                     "The content table {name} is declared by {owner} already: give one of the two another name (and `source` for the name in the database)."
                 )));
@@ -52,12 +55,19 @@ pub(super) fn load_error(detail: String) -> Error {
 }
 
 /// A declaration joined with what the database has.
-pub(crate) async fn resolve(db: &Db, plugin: &Plugin, declared: &TableDeclaration) -> Result<Table> {
+pub(crate) async fn resolve(
+    db: &Db,
+    plugin: &Plugin,
+    declared: &TableDeclaration,
+) -> Result<Table> {
     let tables = &plugin.tables;
     let plugin = plugin.id.as_str();
     let source = declared.source.as_deref().unwrap_or(&declared.name);
     let Some(actual) = db.describe(source).await? else {
-        return Err(load_error(format!("{plugin}: the database has no table {source:?} to adopt for {:?}.", declared.name)));
+        return Err(load_error(format!(
+            "{plugin}: the database has no table {source:?} to adopt for {:?}.",
+            declared.name
+        )));
     };
     let own = !declared.adopt;
     let mut columns = Vec::new();
@@ -65,19 +75,31 @@ pub(crate) async fn resolve(db: &Db, plugin: &Plugin, declared: &TableDeclaratio
         let wanted = declared.columns.iter().find(|c| c.name == found.name);
         let standard = own && ["id", "base_id", "language_short"].contains(&found.name.as_str());
         // Columns given narrow what is served; the key always is.
-        if wanted.is_none() && !declared.columns.is_empty() && !actual.key.contains(&found.name) && !standard {
+        if wanted.is_none()
+            && !declared.columns.is_empty()
+            && !actual.key.contains(&found.name)
+            && !standard
+        {
             continue;
         }
         let mut column = column(db, own, found, wanted);
-        // The database refers to its own name of a table, which another plugin may serve: only this one's declarations count.
-        let target =
-            found.references.as_deref().and_then(|name| tables.iter().find(|t| t.source.as_deref().unwrap_or(&t.name) == name));
+        // The database refers to its own name of a table, which another plugin may serve: only this
+        // one's declarations count.
+        let target = found.references.as_deref().and_then(|name| {
+            tables.iter().find(|t| t.source.as_deref().unwrap_or(&t.name) == name)
+        });
         column.references = column.references.or_else(|| target.map(|t| t.name.clone()));
         columns.push(column);
     }
-    if let Some(missing) = declared.columns.iter().find(|c| !actual.columns.iter().any(|found| found.name == c.name)) {
+    if let Some(missing) =
+        declared.columns.iter().find(|c| !actual.columns.iter().any(|found| found.name == c.name))
+    {
         let known: Vec<_> = actual.columns.iter().map(|c| c.name.as_str()).collect();
-        return Err(load_error(format!("{plugin}: {source} has no column {:?}; it has {}.", missing.name, known.join(", "))));
+        return Err(load_error(format!(
+            "{plugin}: {source} has no column {:?}; it has {}.",
+            missing.name,
+            known.join(", ")
+        )));
     }
     let index = |name: &str| columns.iter().position(|c| c.name == name);
     if declared.multilanguage && (index("base_id").is_none() || index("language_short").is_none()) {
@@ -103,7 +125,8 @@ pub(crate) async fn resolve(db: &Db, plugin: &Plugin, declared: &TableDeclaratio
 fn column(db: &Db, own: bool, found: &DbColumn, wanted: Option<&ColumnDeclaration>) -> Column {
     let declared = wanted.and_then(|c| c.kind());
     let kind = match declared {
-        // SQLite has few types: what the declaration says is finer. On PostgreSQL only text may be more than text.
+        // SQLite has few types: what the declaration says is finer. On PostgreSQL only text may be
+        // more than text.
         Some(kind) if own || db.dialect() == Dialect::Sqlite => kind,
         Some(kind @ (Kind::Json | Kind::Password)) if found.kind == Kind::Text => kind,
         _ => found.kind,
@@ -112,9 +135,12 @@ fn column(db: &Db, own: bool, found: &DbColumn, wanted: Option<&ColumnDeclaratio
     Column {
         name: found.name.clone(),
         kind,
-        field_type: wanted.and_then(|c| c.field_type.clone()).unwrap_or_else(|| field_type(kind).to_owned()),
+        field_type: wanted
+            .and_then(|c| c.field_type.clone())
+            .unwrap_or_else(|| field_type(kind).to_owned()),
         required: found.not_null,
-        has_default: found.has_default || (own && ["base_id", "language_short"].contains(&found.name.as_str())),
+        has_default: found.has_default
+            || (own && ["base_id", "language_short"].contains(&found.name.as_str())),
         generated: found.generated,
         references: wanted.and_then(|c| c.references.clone()),
         length: found.length,

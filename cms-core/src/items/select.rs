@@ -27,14 +27,22 @@ pub(super) struct Statement {
 }
 
 /// The JSON object of a row `t`.
-pub(super) fn object<'t>(tables: &Tables, table: &'t Table, fields: &[String], expand: &[String]) -> Result<Cow<'t, str>> {
+pub(super) fn object<'t>(
+    tables: &Tables,
+    table: &'t Table,
+    fields: &[String],
+    expand: &[String],
+) -> Result<Cow<'t, str>> {
     if fields.is_empty() && expand.is_empty() {
         return Ok(table.object.get_or_init(|| whole(table, "t")).into());
     }
     for name in fields.iter().chain(expand) {
         table.readable(name)?;
     }
-    let shown = table.columns.iter().filter(|c| c.readable() && (fields.is_empty() || fields.contains(&c.name)));
+    let shown = table
+        .columns
+        .iter()
+        .filter(|c| c.readable() && (fields.is_empty() || fields.contains(&c.name)));
     let members = shown.map(|column| {
         let value = if expand.contains(&column.name) {
             expanded(tables, table, column, "t")?
@@ -49,15 +57,24 @@ pub(super) fn object<'t>(tables: &Tables, table: &'t Table, fields: &[String], e
 /// The JSON object of a row `of` with all that may be read.
 fn whole(table: &Table, of: &str) -> String {
     let shown = table.columns.iter().filter(|column| column.readable());
-    let members: Vec<_> = shown.map(|column| (column.name.as_str(), table.dialect.member(of, column.col()))).collect();
+    let members: Vec<_> = shown
+        .map(|column| (column.name.as_str(), table.dialect.member(of, column.col())))
+        .collect();
     table.dialect.object(&members)
 }
 
 /// The referenced record in the place of its id, without a query of its own.
 fn expanded(tables: &Tables, table: &Table, column: &Column, of: &str) -> Result<String> {
     let target = reference(tables, table, &column.name)?;
-    let key = target.key_columns().next().map(Column::col).ok_or_else(|| no_reference(table, &column.name))?;
-    let inner = format!("{of}_{}", table.columns.iter().position(|c| c.name == column.name).unwrap_or_default());
+    let key = target
+        .key_columns()
+        .next()
+        .map(Column::col)
+        .ok_or_else(|| no_reference(table, &column.name))?;
+    let inner = format!(
+        "{of}_{}",
+        table.columns.iter().position(|c| c.name == column.name).unwrap_or_default()
+    );
     let object = whole(&target, &inner);
     let dialect = table.dialect;
     let query = format!(
@@ -70,7 +87,11 @@ fn expanded(tables: &Tables, table: &Table, column: &Column, of: &str) -> Result
 }
 
 /// The content table that a column refers to.
-pub(super) fn reference(tables: &Tables, table: &Table, column: &str) -> Result<std::sync::Arc<Table>> {
+pub(super) fn reference(
+    tables: &Tables,
+    table: &Table,
+    column: &str,
+) -> Result<std::sync::Arc<Table>> {
     let target = table.readable(column)?.references.as_deref().and_then(|name| tables.find(name));
     target.filter(|t| t.key.len() == 1).ok_or_else(|| no_reference(table, column))
 }
@@ -78,7 +99,10 @@ pub(super) fn reference(tables: &Tables, table: &Table, column: &str) -> Result<
 fn no_reference(table: &Table, column: &str) -> Error {
     Error::new(
         Code::BadQuery,
-        format!("{}.{column} is no reference to a content table with a single key, so it cannot be expanded.", table.name),
+        format!(
+            "{}.{column} is no reference to a content table with a single key, so it cannot be expanded.",
+            table.name
+        ),
     )
 }
 
@@ -128,14 +152,20 @@ impl<'a> Conditions<'a> {
         base.key(key);
         let id = self.table.key_columns().next().map(|c| quote(&c.name)).unwrap_or_default();
         let source = self.table.quoted();
-        let part =
-            format!("coalesce(t.\"base_id\", t.{id}) = (select coalesce(t.\"base_id\", t.{id}) from {source} t{})", base.sql());
+        let part = format!(
+            "coalesce(t.\"base_id\", t.{id}) = (select coalesce(t.\"base_id\", t.{id}) from {source} t{})",
+            base.sql()
+        );
         self.args = base.into_args();
         self.parts.push(part);
     }
 
     pub(super) fn equals(&mut self, column: &str, value: &str) -> Result<()> {
-        self.filter(&Filter { column: column.to_owned(), op: Op::Eq, values: vec![value.to_owned()] })
+        self.filter(&Filter {
+            column: column.to_owned(),
+            op: Op::Eq,
+            values: vec![value.to_owned()],
+        })
     }
 
     pub(super) fn query(&mut self, query: &Query) -> Result<()> {
@@ -155,8 +185,13 @@ impl<'a> Conditions<'a> {
             let n = self.bind_text(text);
             let table = self.table;
             let columns = table.columns.iter().filter(|c| c.kind == Kind::Text);
-            let parts: Vec<_> = columns.map(|c| table.dialect.contains(&self.compared(c), n)).collect();
-            self.parts.push(if parts.is_empty() { "1 = 0".to_owned() } else { format!("({})", parts.join(" or ")) });
+            let parts: Vec<_> =
+                columns.map(|c| table.dialect.contains(&self.compared(c), n)).collect();
+            self.parts.push(if parts.is_empty() {
+                "1 = 0".to_owned()
+            } else {
+                format!("({})", parts.join(" or "))
+            });
         }
         Ok(())
     }
@@ -176,18 +211,26 @@ impl<'a> Conditions<'a> {
             return Ok(());
         }
         if column.kind == Kind::Binary {
-            return Err(bad(format!("{} holds bytes: it can only be filtered by null.", column.name)));
+            return Err(bad(format!(
+                "{} holds bytes: it can only be filtered by null.",
+                column.name
+            )));
         }
         let part = match filter.op {
             Op::Contains | Op::StartsWith | Op::EndsWith => {
                 if !matches!(column.kind, Kind::Text | Kind::Json) || first.contains('\0') {
-                    return Err(bad(format!("{} is not text: compare it with eq, gt, lt or in.", column.name)));
+                    return Err(bad(format!(
+                        "{} is not text: compare it with eq, gt, lt or in.",
+                        column.name
+                    )));
                 }
                 let n = self.bind_text(first);
                 match filter.op {
                     Op::Contains => self.table.dialect.contains(&e, n),
                     Op::StartsWith => format!("substr({e}, 1, length(${n})) = ${n}"),
-                    _ => format!("(length({e}) >= length(${n}) and substr({e}, length({e}) - length(${n}) + 1) = ${n})"),
+                    _ => format!(
+                        "(length({e}) >= length(${n}) and substr({e}, length({e}) - length(${n}) + 1) = ${n})"
+                    ),
                 }
             }
             op => {
@@ -197,7 +240,8 @@ impl<'a> Conditions<'a> {
                         .map_err(|e| bad(format!("filter[{}]: {}.", e.field, e.message)))?;
                     places.push(self.bind(column, &value));
                 }
-                let (places, first) = (places.join(", "), places.first().cloned().unwrap_or_default());
+                let (places, first) =
+                    (places.join(", "), places.first().cloned().unwrap_or_default());
                 match op {
                     Op::Ne => format!("({e} <> {first} or {e} is null)"),
                     Op::Gt => format!("{e} > {first}"),
@@ -233,11 +277,19 @@ impl<'a> Conditions<'a> {
             ways.push(way.join(" and "));
             same.push(format!("{e} = {place}"));
         }
-        self.parts.push(if ways.is_empty() { "1 = 0".to_owned() } else { format!("({})", ways.join(" or ")) });
+        self.parts.push(if ways.is_empty() {
+            "1 = 0".to_owned()
+        } else {
+            format!("({})", ways.join(" or "))
+        });
     }
 
     pub(super) fn sql(&self) -> String {
-        if self.parts.is_empty() { String::new() } else { format!(" where {}", self.parts.join(" and ")) }
+        if self.parts.is_empty() {
+            String::new()
+        } else {
+            format!(" where {}", self.parts.join(" and "))
+        }
     }
 
     pub(super) fn into_args(self) -> Vec<Value> {
@@ -246,7 +298,13 @@ impl<'a> Conditions<'a> {
 }
 
 /// One record: one row with its JSON, or none.
-pub(super) fn one(tables: &Tables, table: &Table, conditions: Conditions, query: &Query, lock: bool) -> Result<Statement> {
+pub(super) fn one(
+    tables: &Tables,
+    table: &Table,
+    conditions: Conditions,
+    query: &Query,
+    lock: bool,
+) -> Result<Statement> {
     let object = object(tables, table, &query.fields, &query.expand)?;
     let lock = if lock { table.dialect.for_update() } else { "" };
     let sql = format!("select {object} from {} t{}{lock}", table.quoted(), conditions.sql());
@@ -256,11 +314,12 @@ pub(super) fn one(tables: &Tables, table: &Table, conditions: Conditions, query:
 /// Between the records of a page. JSON has no bare control characters.
 pub(super) const SEPARATOR: char = '\u{1e}';
 
-/// A page: one row with the records, the place of each in the order, how many were found (at most one more than the limit) and,
-/// if asked, how many there are in all.
+/// A page: one row with the records, the place of each in the order, how many were found (at most
+/// one more than the limit) and, if asked, how many there are in all.
 ///
-/// Both engines aggregate the rows of a sorted subquery in its order: PostgreSQL documents it, for SQLite tests show it. Numbers for the
-/// rows, to sort them by once more, would cost more than the records.
+/// Both engines aggregate the rows of a sorted subquery in its order: PostgreSQL documents it, for
+/// SQLite tests show it. Numbers for the rows, to sort them by once more, would cost more than the
+/// records.
 pub(super) fn page(tables: &Tables, table: &Table, query: &Query) -> Result<Statement> {
     let sort = order(table, query)?;
     let mut conditions = Conditions::new(table);
@@ -275,17 +334,23 @@ pub(super) fn page(tables: &Tables, table: &Table, query: &Query) -> Result<Stat
         }
     }
     let dialect = table.dialect;
-    let keys: Vec<String> = sort.iter().map(|(column, _)| dialect.compared("t", column.col())).collect();
-    let places: Vec<String> = sort.iter().map(|(column, _)| dialect.placed("t", column.col())).collect();
-    let order =
-        sort.iter().zip(&keys).map(|((_, descending), e)| format!("{e} {} nulls last", if *descending { "desc" } else { "asc" }));
+    let keys: Vec<String> =
+        sort.iter().map(|(column, _)| dialect.compared("t", column.col())).collect();
+    let places: Vec<String> =
+        sort.iter().map(|(column, _)| dialect.placed("t", column.col())).collect();
+    let order = sort.iter().zip(&keys).map(|((_, descending), e)| {
+        format!("{e} {} nulls last", if *descending { "desc" } else { "asc" })
+    });
     let order = order.collect::<Vec<_>>().join(", ");
     let order_by = if order.is_empty() { String::new() } else { format!(" order by {order}") };
     let (source, filtered, limit) = (table.quoted(), conditions.sql(), query.limit);
     let object = object(tables, table, &query.fields, &query.expand)?;
     let place = dialect.array(&places);
-    let total =
-        if query.count { format!("(select count(*) from {source} t{matching})") } else { "cast(null as bigint)".to_owned() };
+    let total = if query.count {
+        format!("(select count(*) from {source} t{matching})")
+    } else {
+        "cast(null as bigint)".to_owned()
+    };
     let sql = format!(
         "select string_agg(r.j, '{SEPARATOR}'), string_agg(r.k, '{SEPARATOR}'), count(*), {total} \
          from (select {object} as j, {place} as k from (select t.* from {source} t{filtered}{order_by} limit {} offset {}) t) r",
@@ -295,21 +360,27 @@ pub(super) fn page(tables: &Tables, table: &Table, query: &Query) -> Result<Stat
     Ok(Statement { sql, args: conditions.into_args() })
 }
 
-/// The order asked for, made total by the key. Without a key all columns take its place; rows that are the same in all of
-/// them may still occur, so there a cursor counts rows.
+/// The order asked for, made total by the key. Without a key all columns take its place; rows that
+/// are the same in all of them may still occur, so there a cursor counts rows.
 pub(super) fn order<'t>(table: &'t Table, query: &Query) -> Result<Vec<(&'t Column, bool)>> {
     let mut sort: Vec<(&Column, bool)> = Vec::new();
     for (name, descending) in &query.sort {
         let column = table.readable(name)?;
         if column.kind == Kind::Binary {
-            return Err(Error::new(Code::BadQuery, format!("{name} holds bytes: rows cannot be sorted by it.")));
+            return Err(Error::new(
+                Code::BadQuery,
+                format!("{name} holds bytes: rows cannot be sorted by it."),
+            ));
         }
         if !sort.iter().any(|(c, _)| c.name == column.name) {
             sort.push((column, *descending));
         }
     }
-    let ties: Vec<&Column> =
-        if table.writable() { table.key_columns().collect() } else { table.columns.iter().filter(|c| c.readable()).collect() };
+    let ties: Vec<&Column> = if table.writable() {
+        table.key_columns().collect()
+    } else {
+        table.columns.iter().filter(|c| c.readable()).collect()
+    };
     for column in ties {
         if !sort.iter().any(|(c, _)| c.name == column.name) {
             sort.push((column, false));

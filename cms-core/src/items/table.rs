@@ -72,10 +72,16 @@ impl Column {
 impl Table {
     /// The column of this name that can be read.
     pub(crate) fn readable(&self, name: &str) -> Result<&Column> {
-        self.columns.iter().find(|column| column.name == name && column.readable()).ok_or_else(|| {
-            let known: Vec<_> = self.columns.iter().filter(|c| c.readable()).map(|c| c.name.as_str()).collect();
-            Error::new(Code::BadQuery, format!("{} has no column {name:?}; it has {}.", self.name, known.join(", ")))
-        })
+        self.columns.iter().find(|column| column.name == name && column.readable()).ok_or_else(
+            || {
+                let known: Vec<_> =
+                    self.columns.iter().filter(|c| c.readable()).map(|c| c.name.as_str()).collect();
+                Error::new(
+                    Code::BadQuery,
+                    format!("{} has no column {name:?}; it has {}.", self.name, known.join(", ")),
+                )
+            },
+        )
     }
 
     /// Whether rows can be written.
@@ -88,12 +94,17 @@ impl Table {
         self.key.iter().map(|index| &self.columns[*index])
     }
 
-    /// The engine's JSON without white space: PostgreSQL keeps it inside JSON columns, those of expanded records too.
+    /// The engine's JSON without white space: PostgreSQL keeps it inside JSON columns, those of
+    /// expanded records too.
     pub(crate) fn compact(&self, tables: &Tables, expand: &[String], json: String) -> String {
         let has_json = |table: &Table| table.columns.iter().any(|c| c.kind == Kind::Json);
-        let expanded =
-            self.columns.iter().filter(|c| expand.contains(&c.name)).filter_map(|c| tables.find(c.references.as_deref()?));
-        let spaced = self.dialect == Dialect::Postgres && (has_json(self) || expanded.into_iter().any(|table| has_json(&table)));
+        let expanded = self
+            .columns
+            .iter()
+            .filter(|c| expand.contains(&c.name))
+            .filter_map(|c| tables.find(c.references.as_deref()?));
+        let spaced = self.dialect == Dialect::Postgres
+            && (has_json(self) || expanded.into_iter().any(|table| has_json(&table)));
         if spaced { without_white_space(&json) } else { json }
     }
 
@@ -123,6 +134,9 @@ fn without_white_space(json: &str) -> String {
 mod tests {
     #[test]
     fn white_space_goes_only_between_values() {
-        assert_eq!(super::without_white_space(r#"{"a": "b \" c", "d" : [1, 2]}"#), r#"{"a":"b \" c","d":[1,2]}"#);
+        assert_eq!(
+            super::without_white_space(r#"{"a": "b \" c", "d" : [1, 2]}"#),
+            r#"{"a":"b \" c","d":[1,2]}"#
+        );
     }
 }

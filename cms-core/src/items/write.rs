@@ -24,8 +24,14 @@ pub(super) type Values<'t> = Vec<(&'t Column, Json)>;
 const MAX_ID: i64 = 9_007_199_254_740_991;
 
 /// Checks a body against the columns. `new`: required columns must be there.
-pub(super) fn values<'t>(table: &'t Table, vault: &Vault, body: &Map<String, Json>, new: bool) -> Result<Values<'t>> {
-    if let Some(unknown) = body.keys().find(|name| !table.columns.iter().any(|c| c.name == **name)) {
+pub(super) fn values<'t>(
+    table: &'t Table,
+    vault: &Vault,
+    body: &Map<String, Json>,
+    new: bool,
+) -> Result<Values<'t>> {
+    if let Some(unknown) = body.keys().find(|name| !table.columns.iter().any(|c| c.name == **name))
+    {
         let known: Vec<_> = table.columns.iter().map(|c| c.name.as_str()).collect();
         return Err(Error::new(
             Code::DatabaseError,
@@ -37,7 +43,11 @@ pub(super) fn values<'t>(table: &'t Table, vault: &Vault, body: &Map<String, Jso
     for column in &table.columns {
         let Some(sent) = body.get(&column.name) else {
             if new && column.required && !column.has_default && !column.generated {
-                problems.push(FieldError { field: column.name.clone(), code: "required", message: "is required".to_owned() });
+                problems.push(FieldError {
+                    field: column.name.clone(),
+                    code: "required",
+                    message: "is required".to_owned(),
+                });
             }
             continue;
         };
@@ -51,10 +61,17 @@ pub(super) fn values<'t>(table: &'t Table, vault: &Vault, body: &Map<String, Jso
         }
         match check::value(column, table.dialect, sent) {
             Ok(Json::String(plain)) if column.kind == Kind::Password => {
-                values.push((column, vault.seal(&format!("{}.{}", table.name, column.name), plain.as_bytes())?.into()));
+                values.push((
+                    column,
+                    vault
+                        .seal(&format!("{}.{}", table.name, column.name), plain.as_bytes())?
+                        .into(),
+                ));
             }
             Ok(Json::Number(id))
-                if column.own && table.key_columns().any(|k| k.name == column.name) && id.as_i64() > Some(MAX_ID) =>
+                if column.own
+                    && table.key_columns().any(|k| k.name == column.name)
+                    && id.as_i64() > Some(MAX_ID) =>
             {
                 let message = format!("ids given by hand go up to {MAX_ID}");
                 problems.push(FieldError { field: column.name.clone(), code: "range", message });
@@ -74,12 +91,14 @@ pub(super) fn values<'t>(table: &'t Table, vault: &Vault, body: &Map<String, Jso
 fn fitting(table: &Table, values: &Values) -> Result<()> {
     let too_long = |(column, value): &&(&Column, Json)| {
         // Blanks at the end are cut off.
-        let characters = value.as_str().map_or(0, |text| text.trim_end_matches(' ').chars().count());
+        let characters =
+            value.as_str().map_or(0, |text| text.trim_end_matches(' ').chars().count());
         column.length.is_some_and(|length| characters > length)
     };
     let Some((column, _)) = values.iter().find(too_long) else { return Ok(()) };
     let message = format!("holds at most {} characters", column.length.unwrap_or_default());
-    let error = Error::new(Code::DatabaseError, format!("{}.{} {message}.", table.name, column.name));
+    let error =
+        Error::new(Code::DatabaseError, format!("{}.{} {message}.", table.name, column.name));
     Err(error.with_fields(vec![FieldError { field: column.name.clone(), code: "length", message }]))
 }
 
@@ -89,19 +108,31 @@ fn document(values: Values) -> Value {
 
 /// The key of a row `of` as a JSON array, for [`Key::from_json`].
 pub(super) fn key_of(table: &Table, of: &str) -> String {
-    let key: Vec<_> = table.key_columns().map(|column| table.dialect.placed(of, column.col())).collect();
+    let key: Vec<_> =
+        table.key_columns().map(|column| table.dialect.placed(of, column.col())).collect();
     table.dialect.array(&key)
 }
 
 pub(super) fn insert(table: &Table, values: Values) -> Statement {
     let source = table.quoted();
     let columns: Vec<_> = values.iter().map(|(column, _)| quote(&column.name)).collect();
-    let inputs: Vec<_> = values.iter().enumerate().map(|(i, (column, _))| table.dialect.input(i, column.col())).collect();
+    let inputs: Vec<_> = values
+        .iter()
+        .enumerate()
+        .map(|(i, (column, _))| table.dialect.input(i, column.col()))
+        .collect();
     let key = key_of(table, &source);
     if columns.is_empty() {
-        return Statement { sql: format!("insert into {source} default values returning {key}"), args: Vec::new() };
+        return Statement {
+            sql: format!("insert into {source} default values returning {key}"),
+            args: Vec::new(),
+        };
     }
-    let sql = format!("insert into {source} ({}) values ({}) returning {key}", columns.join(", "), inputs.join(", "));
+    let sql = format!(
+        "insert into {source} ({}) values ({}) returning {key}",
+        columns.join(", "),
+        inputs.join(", ")
+    );
     Statement { sql, args: vec![document(values)] }
 }
 
@@ -110,7 +141,11 @@ pub(super) fn own_base(table: &Table, key: &Key) -> Statement {
     let mut conditions = Conditions::new(table);
     conditions.key(key);
     let id = table.key_columns().next().map(|c| quote(&c.name)).unwrap_or_default();
-    let sql = format!("update {} as t set \"base_id\" = t.{id}{} and t.\"base_id\" is null", table.quoted(), conditions.sql());
+    let sql = format!(
+        "update {} as t set \"base_id\" = t.{id}{} and t.\"base_id\" is null",
+        table.quoted(),
+        conditions.sql()
+    );
     Statement { sql, args: conditions.into_args() }
 }
 
@@ -118,14 +153,20 @@ pub(super) fn update(table: &Table, key: &Key, values: Values) -> Statement {
     let set: Vec<_> = values
         .iter()
         .enumerate()
-        .map(|(i, (column, _))| format!("{} = {}", quote(&column.name), table.dialect.input(i, column.col())))
+        .map(|(i, (column, _))| {
+            format!("{} = {}", quote(&column.name), table.dialect.input(i, column.col()))
+        })
         .collect();
     let mut conditions = Conditions::after(table, vec![document(values)]);
     conditions.key(key);
     let source = table.quoted();
     let key = key_of(table, table.dialect.updated(&source));
     Statement {
-        sql: format!("update {source} as t set {}{} returning {key}", set.join(", "), conditions.sql()),
+        sql: format!(
+            "update {source} as t set {}{} returning {key}",
+            set.join(", "),
+            conditions.sql()
+        ),
         args: conditions.into_args(),
     }
 }
@@ -133,7 +174,10 @@ pub(super) fn update(table: &Table, key: &Key, values: Values) -> Statement {
 pub(super) fn delete(table: &Table, key: &Key) -> Statement {
     let mut conditions = Conditions::new(table);
     conditions.key(key);
-    Statement { sql: format!("delete from {} as t{}", table.quoted(), conditions.sql()), args: conditions.into_args() }
+    Statement {
+        sql: format!("delete from {} as t{}", table.quoted(), conditions.sql()),
+        args: conditions.into_args(),
+    }
 }
 
 /// Names of the columns whose value differs between two records.
@@ -141,7 +185,10 @@ pub(super) fn changed(before: &Json, after: &Json) -> Vec<String> {
     let empty = Map::new();
     let before = before.as_object().unwrap_or(&empty);
     let members = after.as_object().into_iter().flatten();
-    members.filter(|(name, value)| before.get(*name) != Some(value)).map(|(name, _)| name.clone()).collect()
+    members
+        .filter(|(name, value)| before.get(*name) != Some(value))
+        .map(|(name, _)| name.clone())
+        .collect()
 }
 
 /// What the engine refused, told in terms of the table.
@@ -150,36 +197,54 @@ pub(super) fn refused(table: &Table, error: Error) -> Error {
     let Some(sqlx::Error::Database(cause)) = error.database() else { return error };
     let told = [cause.message(), db::violated_columns(cause.as_ref())];
     let mentioned = |name: &&str| told.iter().any(|text| mentions(text, name));
-    let named: Vec<&str> = table.columns.iter().map(|c| c.name.as_str()).filter(mentioned).collect();
+    let named: Vec<&str> =
+        table.columns.iter().map(|c| c.name.as_str()).filter(mentioned).collect();
     let columns = if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) };
     let name = &table.name;
     let (code, detail) = match cause.kind() {
-        ErrorKind::UniqueViolation => (Code::Conflict, format!("Another row of {name} has this value already{columns}.")),
+        ErrorKind::UniqueViolation => {
+            (Code::Conflict, format!("Another row of {name} has this value already{columns}."))
+        }
         ErrorKind::ForeignKeyViolation => (
             Code::Conflict,
             format!(
                 "A reference does not fit{columns}: the row of {name} names a record that is missing, or is named by another record."
             ),
         ),
-        ErrorKind::ExclusionViolation => (Code::Conflict, format!("Another row of {name} excludes this one{columns}.")),
-        ErrorKind::NotNullViolation => (Code::DatabaseError, format!("A column of {name} may not be null{columns}.")),
-        ErrorKind::CheckViolation => (Code::DatabaseError, format!("A rule of {name} is not met{columns}.")),
+        ErrorKind::ExclusionViolation => {
+            (Code::Conflict, format!("Another row of {name} excludes this one{columns}."))
+        }
+        ErrorKind::NotNullViolation => {
+            (Code::DatabaseError, format!("A column of {name} may not be null{columns}."))
+        }
+        ErrorKind::CheckViolation => {
+            (Code::DatabaseError, format!("A rule of {name} is not met{columns}."))
+        }
         ErrorKind::Other if is_data_error(cause.code().as_deref()) => (
             Code::DatabaseError,
-            format!("The database refuses a value for {name}{columns}: it does not fit the column's type or length."),
+            format!(
+                "The database refuses a value for {name}{columns}: it does not fit the column's type or length."
+            ),
         ),
-        ErrorKind::Other if cause.code().as_deref() == Some("42501") => {
-            (Code::DatabaseError, format!("The database user of the service has no right to do this to {name}{columns}."))
-        }
+        ErrorKind::Other if cause.code().as_deref() == Some("42501") => (
+            Code::DatabaseError,
+            format!("The database user of the service has no right to do this to {name}{columns}."),
+        ),
         ErrorKind::Other if lacks_column(cause.as_ref()) => (
             Code::DatabaseError,
-            format!("{name} has lost a column since the service read its schema{columns}: start the service again."),
+            format!(
+                "{name} has lost a column since the service read its schema{columns}: start the service again."
+            ),
         ),
         _ => return error,
     };
     let fields = named
         .iter()
-        .map(|n| FieldError { field: (*n).to_owned(), code: "refused", message: "refused by the database".to_owned() })
+        .map(|n| FieldError {
+            field: (*n).to_owned(),
+            code: "refused",
+            message: "refused by the database".to_owned(),
+        })
         .collect();
     Error::new(code, detail).with_fields(fields).caused_by(error)
 }
@@ -188,13 +253,15 @@ pub(super) fn refused(table: &Table, error: Error) -> Error {
 fn lacks_column(cause: &dyn sqlx::error::DatabaseError) -> bool {
     match cause.code().as_deref() {
         Some("42703") => true,
-        Some("1") => ["no such column", "has no column named"].iter().any(|told| cause.message().contains(told)),
+        Some("1") => ["no such column", "has no column named"]
+            .iter()
+            .any(|told| cause.message().contains(told)),
         _ => false,
     }
 }
 
-/// SQLSTATE class 22 (data exception), 42804/42846 (types), 428C9 (generated); SQLite's 20 (mismatch), 25 (range), 18 (too big),
-/// 3091 (STRICT type), 1811 (trigger).
+/// SQLSTATE class 22 (data exception), 42804/42846 (types), 428C9 (generated); SQLite's 20
+/// (mismatch), 25 (range), 18 (too big), 3091 (STRICT type), 1811 (trigger).
 fn is_data_error(code: Option<&str>) -> bool {
     let known = ["42804", "42846", "428C9", "P0001", "20", "25", "18", "3091", "1811"];
     code.is_some_and(|code| (code.len() == 5 && code.starts_with("22")) || known.contains(&code))
@@ -202,9 +269,10 @@ fn is_data_error(code: Option<&str>) -> bool {
 
 fn mentions(message: &str, name: &str) -> bool {
     let bounded = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric() && c != '_');
-    message
-        .match_indices(name)
-        .any(|(at, _)| bounded(message[..at].chars().next_back()) && bounded(message[at + name.len()..].chars().next()))
+    message.match_indices(name).any(|(at, _)| {
+        bounded(message[..at].chars().next_back())
+            && bounded(message[at + name.len()..].chars().next())
+    })
 }
 
 /// The event and audit view of a row.

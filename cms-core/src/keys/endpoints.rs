@@ -1,4 +1,5 @@
-//! The endpoints that rights can name, with their methods. `cms-http` serves exactly these to keys (a test compares).
+//! The endpoints that rights can name, with their methods. `cms-http` serves exactly these to keys
+//! (a test compares).
 
 /// Path and methods of every endpoint under `/api` that keys can reach.
 pub const ENDPOINTS: &[(&str, &[&str])] = &[

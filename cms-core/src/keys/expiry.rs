@@ -4,8 +4,8 @@ use jiff::{civil::Date, tz::TimeZone};
 
 use crate::{Error, Result, clock::Millis};
 
-/// Whether `expires_on` (`YYYY-MM-DD`) has begun in `zone` at `now`. A day that starts late, because the clocks change
-/// at midnight, starts at its first instant.
+/// Whether `expires_on` (`YYYY-MM-DD`) has begun in `zone` at `now`. A day that starts late,
+/// because the clocks change at midnight, starts at its first instant.
 pub(crate) fn has_begun(expires_on: &str, zone: &TimeZone, now: Millis) -> bool {
     let start = expires_on.parse::<Date>().and_then(|day| day.to_zoned(zone.clone()));
     // A day that cannot be read was never accepted: then the key is not usable.
@@ -27,7 +27,8 @@ mod tests {
     fn a_key_stops_at_local_midnight_also_when_the_clocks_change() {
         for (zone, day, last_good) in [
             ("UTC", "2026-11-21", "2026-11-20T23:59:59.999Z"),
-            // Summer time ends on the 25th at 03:00; midnight of the 25th is still summer time, of the 26th winter time.
+            // Summer time ends on the 25th at 03:00; midnight of the 25th is still summer time, of
+            // the 26th winter time.
             ("Europe/Berlin", "2026-10-25", "2026-10-24T21:59:59.999Z"),
             ("Europe/Berlin", "2026-10-26", "2026-10-25T22:59:59.999Z"),
             ("Europe/Berlin", "2026-03-29", "2026-03-28T22:59:59.999Z"),

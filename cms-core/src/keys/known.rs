@@ -1,5 +1,5 @@
-//! Records of keys in memory, good as long as nobody has committed anything since they were read: so a key that another process
-//! revokes is refused at once.
+//! Records of keys in memory, good as long as nobody has committed anything since they were read:
+//! so a key that another process revokes is refused at once.
 
 use std::{
     collections::HashMap,
@@ -28,7 +28,8 @@ impl Known {
         records.by_hash.get(hash).filter(|_| records.mark == Some(mark)).cloned()
     }
 
-    /// Keeps a record. `mark` was taken before it was read: a commit in between makes the next request read again.
+    /// Keeps a record. `mark` was taken before it was read: a commit in between makes the next
+    /// request read again.
     pub(super) fn keep(&self, mark: Mark, hash: String, found: Arc<Found>) {
         let mut records = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if records.mark != Some(mark) || records.by_hash.len() >= MOST {
@@ -45,21 +46,42 @@ mod tests {
     #[test]
     fn a_record_is_good_for_one_state_of_the_database() {
         let found = || {
-            Arc::new(Found { id: 1, name: String::new(), expires_on: None, active: true, rights: Vec::new(), valid_until: None })
+            Arc::new(Found {
+                id: 1,
+                name: String::new(),
+                expires_on: None,
+                active: true,
+                rights: Vec::new(),
+                valid_until: None,
+            })
         };
         let (known, before, after) = (Known::default(), [1; 48], [2; 48]);
         known.keep(before, "a".to_owned(), found());
-        assert!(known.get(before, "a").is_some() && known.get(before, "b").is_none() && known.get(after, "a").is_none());
+        assert!(
+            known.get(before, "a").is_some()
+                && known.get(before, "b").is_none()
+                && known.get(after, "a").is_none()
+        );
         known.keep(after, "b".to_owned(), found());
-        assert!(known.get(after, "b").is_some() && known.get(after, "a").is_none() && known.get(before, "a").is_none());
+        assert!(
+            known.get(after, "b").is_some()
+                && known.get(after, "a").is_none()
+                && known.get(before, "a").is_none()
+        );
     }
 
     #[test]
     fn memory_is_bounded() {
         let known = Known::default();
         for n in 0..=MOST {
-            let found =
-                Found { id: 1, name: String::new(), expires_on: None, active: true, rights: Vec::new(), valid_until: None };
+            let found = Found {
+                id: 1,
+                name: String::new(),
+                expires_on: None,
+                active: true,
+                rights: Vec::new(),
+                valid_until: None,
+            };
             known.keep([1; 48], n.to_string(), Arc::new(found));
         }
         assert_eq!(known.0.lock().expect("no panic").by_hash.len(), 1);

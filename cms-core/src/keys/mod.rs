@@ -104,22 +104,37 @@ pub struct KeyHolder {
 pub struct Keys<'a>(pub(crate) &'a Cms);
 
 impl Keys<'_> {
-    /// Who shows this key? At most one query; none when the key is mistyped, or when nobody has committed anything since it was
-    /// last asked for (SQLite).
+    /// Who shows this key? At most one query; none when the key is mistyped, or when nobody has
+    /// committed anything since it was last asked for (SQLite).
     ///
     /// # Errors
     /// `api_key_invalid`, `api_key_disabled`, `api_key_expired`, checked in this order.
     pub async fn identify(&self, sent: &str) -> Result<KeyHolder> {
-        let invalid = || Error::new(Code::ApiKeyInvalid, "This API key is not known: it is mistyped, deleted or was rotated.");
+        let invalid = || {
+            Error::new(
+                Code::ApiKeyInvalid,
+                "This API key is not known: it is mistyped, deleted or was rotated.",
+            )
+        };
         let key = PlainKey::parse(sent).ok_or_else(invalid)?;
         let now = self.0.clock().now();
-        let found = self.find(key.hash()).await?.filter(|found| found.valid_until.is_none_or(|until| until > now));
+        let found = self
+            .find(key.hash())
+            .await?
+            .filter(|found| found.valid_until.is_none_or(|until| until > now));
         let found = found.ok_or_else(invalid)?;
         if !found.active {
-            return Err(Error::new(Code::ApiKeyDisabled, "This API key is switched off: an administrator can switch it on."));
+            return Err(Error::new(
+                Code::ApiKeyDisabled,
+                "This API key is switched off: an administrator can switch it on.",
+            ));
         }
-        if found.expires_on.as_deref().is_some_and(|day| expiry::has_begun(day, self.0.zone(), now)) {
-            return Err(Error::new(Code::ApiKeyExpired, "This API key has expired: ask for a new one or a later day of expiry."));
+        if found.expires_on.as_deref().is_some_and(|day| expiry::has_begun(day, self.0.zone(), now))
+        {
+            return Err(Error::new(
+                Code::ApiKeyExpired,
+                "This API key has expired: ask for a new one or a later day of expiry.",
+            ));
         }
         Ok(KeyHolder { id: found.id, name: found.name.clone(), rights: found.rights.clone() })
     }
@@ -147,9 +162,15 @@ impl Keys<'_> {
     /// # Errors
     /// `bad_query` for a cursor that is not from here.
     pub async fn list(&self, limit: u32, cursor: Option<&str>) -> Result<Page<ApiKey>> {
-        Page::by_id(b'k', limit, cursor, async |after, limit| sql::list(self.0.db(), after, limit).await, |key| key.id)
-            .await
-            .map(|page| page.map(|key| self.with_recent_use(key)))
+        Page::by_id(
+            b'k',
+            limit,
+            cursor,
+            async |after, limit| sql::list(self.0.db(), after, limit).await,
+            |key| key.id,
+        )
+        .await
+        .map(|page| page.map(|key| self.with_recent_use(key)))
     }
 
     /// One key.
@@ -157,7 +178,10 @@ impl Keys<'_> {
     /// # Errors
     /// `not_found`.
     pub async fn get(&self, id: i64) -> Result<ApiKey> {
-        sql::get(self.0.db(), id).await?.map(|key| self.with_recent_use(key)).ok_or_else(|| not_found(id))
+        sql::get(self.0.db(), id)
+            .await?
+            .map(|key| self.with_recent_use(key))
+            .ok_or_else(|| not_found(id))
     }
 
     fn with_recent_use(&self, mut key: ApiKey) -> ApiKey {
@@ -174,7 +198,12 @@ impl Keys<'_> {
     ///
     /// # Errors
     /// `validation_failed` with the fields; `permission_denied` for rights beyond `held`.
-    pub async fn create(&self, change: &mut Change, held: &[Right], new: NewApiKey) -> Result<(ApiKey, PlainKey)> {
+    pub async fn create(
+        &self,
+        change: &mut Change,
+        held: &[Right],
+        new: NewApiKey,
+    ) -> Result<(ApiKey, PlainKey)> {
         let value = PlainKey::new(&self.0.settings().key_prefix, self.0.random())?;
         let mut key = ApiKey {
             id: 0,
@@ -199,7 +228,13 @@ impl Keys<'_> {
     ///
     /// # Errors
     /// As [`Keys::create`], and `not_found`.
-    pub async fn update(&self, change: &mut Change, held: &[Right], id: i64, patch: ApiKeyPatch) -> Result<ApiKey> {
+    pub async fn update(
+        &self,
+        change: &mut Change,
+        held: &[Right],
+        id: i64,
+        patch: ApiKeyPatch,
+    ) -> Result<ApiKey> {
         let mut key = self.changeable(change, held, id).await?;
         let mut columns = Vec::new();
         if let Some(name) = patch.name {
@@ -229,14 +264,25 @@ impl Keys<'_> {
     ///
     /// # Errors
     /// `not_found`, `permission_denied`, `validation_failed` for a grace beyond [`MAX_GRACE_S`].
-    pub async fn rotate(&self, change: &mut Change, held: &[Right], id: i64, grace_s: i64) -> Result<(ApiKey, PlainKey)> {
+    pub async fn rotate(
+        &self,
+        change: &mut Change,
+        held: &[Right],
+        id: i64,
+        grace_s: i64,
+    ) -> Result<(ApiKey, PlainKey)> {
         if !(0..=MAX_GRACE_S).contains(&grace_s) {
-            return Err(Error::invalid_field("grace_s", "range", format!("seconds from 0 to {MAX_GRACE_S} (7 days)")));
+            return Err(Error::invalid_field(
+                "grace_s",
+                "range",
+                format!("seconds from 0 to {MAX_GRACE_S} (7 days)"),
+            ));
         }
         let mut key = self.changeable(change, held, id).await?;
         let value = PlainKey::new(&self.0.settings().key_prefix, self.0.random())?;
         key.prefix = value.prefix();
-        sql::replace_value(change, id, change.now() + grace_s * 1000, value.hash(), &key.prefix).await?;
+        sql::replace_value(change, id, change.now() + grace_s * 1000, value.hash(), &key.prefix)
+            .await?;
         record(change, "rotate", id, &[]).await?;
         Ok((key, value))
     }
@@ -257,7 +303,10 @@ impl Keys<'_> {
     /// `not_found`.
     pub async fn check(&self, id: i64, call: &Call<'_>) -> Result<Option<Code>> {
         let key = self.get(id).await?;
-        let expired = key.expires_on.as_deref().is_some_and(|day| expiry::has_begun(day, self.0.zone(), self.0.clock().now()));
+        let expired = key
+            .expires_on
+            .as_deref()
+            .is_some_and(|day| expiry::has_begun(day, self.0.zone(), self.0.clock().now()));
         Ok(match () {
             () if !key.active => Some(Code::ApiKeyDisabled),
             () if expired => Some(Code::ApiKeyExpired),
@@ -281,7 +330,11 @@ fn not_found(id: i64) -> Error {
 fn check(key: &ApiKey) -> Result<()> {
     let mut problems = rights::problems(&key.rights);
     if key.name.trim().is_empty() || key.name.chars().count() > 100 {
-        problems.push(FieldError { field: "name".to_owned(), code: "range", message: "1 to 100 characters".to_owned() });
+        problems.push(FieldError {
+            field: "name".to_owned(),
+            code: "range",
+            message: "1 to 100 characters".to_owned(),
+        });
     }
     if let Some(Err(error)) = key.expires_on.as_deref().map(expiry::checked) {
         problems.extend_from_slice(error.fields());
@@ -293,10 +346,18 @@ fn check_held(held: &[Right], asked: &[Right]) -> Result<()> {
     if holds(held, asked) {
         return Ok(());
     }
-    Err(Error::new(Code::PermissionDenied, "Nobody grants or changes rights that he does not hold himself."))
+    Err(Error::new(
+        Code::PermissionDenied,
+        "Nobody grants or changes rights that he does not hold himself.",
+    ))
 }
 
-async fn record(change: &mut Change, action: &'static str, id: i64, columns: &[&str]) -> Result<()> {
+async fn record(
+    change: &mut Change,
+    action: &'static str,
+    id: i64,
+    columns: &[&str],
+) -> Result<()> {
     change.touch("api_keys");
     change.audit(AuditEntry { action, table: "api_keys", id: &id.to_string(), columns }).await
 }

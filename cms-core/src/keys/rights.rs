@@ -60,7 +60,8 @@ impl Right {
         self.endpoint == call.path
             && self.methods.iter().any(|m| m == method)
             && self.query.iter().all(|(name, value)| {
-                let mut sent = call.query.iter().filter(|(n, _)| n == name).map(|(_, v)| v.as_str());
+                let mut sent =
+                    call.query.iter().filter(|(n, _)| n == name).map(|(_, v)| v.as_str());
                 let in_body = if name == "table" { call.body_table } else { None };
                 match (sent.next(), sent.next(), in_body) {
                     (Some(one), None, None) | (None, None, Some(one)) => one == value,
@@ -89,14 +90,21 @@ impl Right {
             return Ok(Self::everything());
         }
         let form = "write it as 'GET,POST /api/backend/item?table=blog' or '*'";
-        let (methods, target) = text.split_once(char::is_whitespace).ok_or_else(|| format!("{text:?} is not a right: {form}"))?;
+        let (methods, target) = text
+            .split_once(char::is_whitespace)
+            .ok_or_else(|| format!("{text:?} is not a right: {form}"))?;
         let (endpoint, query) = target.trim().split_once('?').unwrap_or((target.trim(), ""));
         let mut parameters = BTreeMap::new();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            let (name, value) = pair.split_once('=').ok_or_else(|| format!("{pair:?} has no value: {form}"))?;
+            let (name, value) =
+                pair.split_once('=').ok_or_else(|| format!("{pair:?} has no value: {form}"))?;
             parameters.insert(name.to_owned(), value.to_owned());
         }
-        let methods = methods.split(',').map(|m| m.trim().to_ascii_uppercase()).filter(|m| !m.is_empty()).collect();
+        let methods = methods
+            .split(',')
+            .map(|m| m.trim().to_ascii_uppercase())
+            .filter(|m| !m.is_empty())
+            .collect();
         Ok(Self { endpoint: endpoint.to_owned(), query: parameters, methods })
     }
 }
@@ -121,24 +129,34 @@ pub fn holds(held: &[Right], asked: &[Right]) -> bool {
 #[must_use]
 pub(super) fn problems(rights: &[Right]) -> Vec<FieldError> {
     let mut problems = Vec::new();
-    let mut add = |field: String, code, message: String| problems.push(FieldError { field, code, message });
+    let mut add =
+        |field: String, code, message: String| problems.push(FieldError { field, code, message });
     for (i, right) in rights.iter().enumerate() {
         if right.endpoint == "*" {
             if !right.methods.is_empty() || !right.query.is_empty() {
                 add(
                     format!("rights[{i}]"),
                     "format",
-                    "the row * grants all methods of all endpoints: leave methods and query out".to_owned(),
+                    "the row * grants all methods of all endpoints: leave methods and query out"
+                        .to_owned(),
                 );
             }
             continue;
         }
         let Some(known) = endpoints::methods_of(&right.endpoint) else {
-            add(format!("rights[{i}].endpoint"), "unknown", format!("there is no endpoint {}", right.endpoint));
+            add(
+                format!("rights[{i}].endpoint"),
+                "unknown",
+                format!("there is no endpoint {}", right.endpoint),
+            );
             continue;
         };
         if right.methods.is_empty() {
-            add(format!("rights[{i}].methods"), "required", format!("name at least one of {}", known.join(", ")));
+            add(
+                format!("rights[{i}].methods"),
+                "required",
+                format!("name at least one of {}", known.join(", ")),
+            );
         }
         for method in right.methods.iter().filter(|m| !known.contains(&m.as_str())) {
             add(
@@ -161,8 +179,11 @@ mod tests {
 
     fn allowed(rights: &str, method: &str, target: &str, body: Option<&str>) -> bool {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
-        let query: Vec<_> =
-            query.split('&').filter_map(|p| p.split_once('=')).map(|(n, v)| (n.to_owned(), v.to_owned())).collect();
+        let query: Vec<_> = query
+            .split('&')
+            .filter_map(|p| p.split_once('='))
+            .map(|(n, v)| (n.to_owned(), v.to_owned()))
+            .collect();
         right(rights).allows(&Call { method, path, query: &query, body_table: body })
     }
 
@@ -184,18 +205,50 @@ mod tests {
             (item, "GET", "/api/backend/item?table=orders&table=users", None, false),
             (item, "GET", "/api/backend/item?table=orders&table=orders", None, false),
             (item, "DELETE", "/api/backend/item?table=orders", None, false),
-            ("POST /api/backend/actions/checklist?table=a", "POST", "/api/backend/actions/checklist", Some("a"), true),
-            ("POST /api/backend/actions/checklist?table=a", "POST", "/api/backend/actions/checklist", Some("b"), false),
-            ("POST /api/backend/actions/checklist?table=a", "POST", "/api/backend/actions/checklist", None, false),
-            ("POST /api/backend/actions/checklist?table=a", "POST", "/api/backend/actions/checklist?table=a", Some("b"), false),
+            (
+                "POST /api/backend/actions/checklist?table=a",
+                "POST",
+                "/api/backend/actions/checklist",
+                Some("a"),
+                true,
+            ),
+            (
+                "POST /api/backend/actions/checklist?table=a",
+                "POST",
+                "/api/backend/actions/checklist",
+                Some("b"),
+                false,
+            ),
+            (
+                "POST /api/backend/actions/checklist?table=a",
+                "POST",
+                "/api/backend/actions/checklist",
+                None,
+                false,
+            ),
+            (
+                "POST /api/backend/actions/checklist?table=a",
+                "POST",
+                "/api/backend/actions/checklist?table=a",
+                Some("b"),
+                false,
+            ),
         ] {
-            assert_eq!(allowed(rights, method, target, body), expected, "{rights} {method} {target} {body:?}");
+            assert_eq!(
+                allowed(rights, method, target, body),
+                expected,
+                "{rights} {method} {target} {body:?}"
+            );
         }
     }
 
     #[test]
     fn nobody_grants_more_than_he_holds() {
-        let held = [right("GET /api/backend/item"), right("PATCH /api/backend/item?table=blog"), right("POST /api/backend/keys")];
+        let held = [
+            right("GET /api/backend/item"),
+            right("PATCH /api/backend/item?table=blog"),
+            right("POST /api/backend/keys"),
+        ];
         for (asked, expected) in [
             ("GET /api/backend/item?table=blog", true),
             ("GET,PATCH /api/backend/item?table=blog", true),
@@ -211,12 +264,19 @@ mod tests {
 
     #[test]
     fn unknown_endpoints_and_methods_are_named() {
-        let found =
-            problems(&[right("GET /api/nothing"), right("POST /api/pages"), Right { methods: vec![], ..right("GET /api/menu") }]);
+        let found = problems(&[
+            right("GET /api/nothing"),
+            right("POST /api/pages"),
+            Right { methods: vec![], ..right("GET /api/menu") },
+        ]);
         let fields: Vec<_> = found.iter().map(|p| (p.field.as_str(), p.code)).collect();
         assert_eq!(
             fields,
-            [("rights[0].endpoint", "unknown"), ("rights[1].methods", "unknown"), ("rights[2].methods", "required")]
+            [
+                ("rights[0].endpoint", "unknown"),
+                ("rights[1].methods", "unknown"),
+                ("rights[2].methods", "required")
+            ]
         );
         assert!(problems(&[Right::everything(), right("GET,POST /api/backend/item")]).is_empty());
         assert!(Right::parse("/api/pages").is_err() && Right::parse("GET /api/pages?x").is_err());

@@ -88,7 +88,14 @@ pub(super) async fn lock(change: &mut Change, id: i64) -> Result<Option<ApiKey>>
 }
 
 pub(super) async fn insert(change: &mut Change, key: &ApiKey, hash: String) -> Result<i64> {
-    let args = args![&key.name, &key.prefix, key.expires_on.clone(), key.active, text(&key.rights)?, change.now()];
+    let args = args![
+        &key.name,
+        &key.prefix,
+        key.expires_on.clone(),
+        key.active,
+        text(&key.rights)?,
+        change.now()
+    ];
     let (id,): (i64,) = change.one(INSERT, args).await?;
     change.run(INSERT_VALUE, args![hash, id]).await?;
     Ok(id)
@@ -100,7 +107,13 @@ pub(super) async fn update(change: &mut Change, key: &ApiKey) -> Result<()> {
 }
 
 /// The current value stops at `until`; values that have already stopped are forgotten.
-pub(super) async fn replace_value(change: &mut Change, id: i64, until: i64, hash: String, prefix: &str) -> Result<()> {
+pub(super) async fn replace_value(
+    change: &mut Change,
+    id: i64,
+    until: i64,
+    hash: String,
+    prefix: &str,
+) -> Result<()> {
     change.run(END_VALUES, args![id, until]).await?;
     change.run(DROP_VALUES, args![id, change.now()]).await?;
     change.run(INSERT_VALUE, args![hash, id]).await?;
@@ -111,7 +124,13 @@ pub(super) async fn delete(change: &mut Change, id: i64) -> Result<()> {
     change.run(DELETE, args![id]).await.map(drop)
 }
 
-pub(super) async fn count_use(change: &mut Change, id: i64, requests: i64, denied: i64, last: i64) -> Result<()> {
+pub(super) async fn count_use(
+    change: &mut Change,
+    id: i64,
+    requests: i64,
+    denied: i64,
+    last: i64,
+) -> Result<()> {
     change.run(COUNT_USE, args![id, requests, denied, last]).await.map(drop)
 }
 

@@ -1,4 +1,5 @@
-//! Counting the use of keys: gathered in memory, written in one batch at most once a minute and at shutdown.
+//! Counting the use of keys: gathered in memory, written in one batch at most once a minute and at
+//! shutdown.
 
 use std::{
     collections::HashMap,
@@ -15,7 +16,8 @@ pub(super) struct Count {
     pub(super) last: i64,
 }
 
-/// Use of keys that is not yet written. At most one entry a key, so its size is bounded by the number of keys.
+/// Use of keys that is not yet written. At most one entry a key, so its size is bounded by the
+/// number of keys.
 #[derive(Default)]
 pub(crate) struct Usage(Mutex<HashMap<i64, Count>>);
 

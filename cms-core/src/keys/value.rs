@@ -1,7 +1,8 @@
 //! The form of a key: `<prefix>_k1_<28 random characters><6 characters of check sum>`, base62.
 //!
-//! 28 characters hold 166 random bits. The check sum lets a mistyped key be refused without asking the database, and
-//! lets secret scanners tell a key from noise. The segment `k1` names this form and never changes for it.
+//! 28 characters hold 166 random bits. The check sum lets a mistyped key be refused without asking
+//! the database, and lets secret scanners tell a key from noise. The segment `k1` names this form
+//! and never changes for it.
 
 use std::fmt;
 
@@ -12,7 +13,8 @@ const RANDOM_CHARS: usize = 28;
 const SUM_CHARS: usize = 6;
 const SHOWN_CHARS: usize = 6;
 
-/// The full value of an API key. It can be shown once, on creation; what is stored is its [`PlainKey::hash`].
+/// The full value of an API key. It can be shown once, on creation; what is stored is its
+/// [`PlainKey::hash`].
 pub struct PlainKey(zeroize::Zeroizing<String>);
 
 impl PlainKey {
@@ -23,7 +25,10 @@ impl PlainKey {
         while value.len() < start + RANDOM_CHARS {
             // 248 = 4 * 62: bytes above it would favour some characters.
             let fair = random.bytes::<32>()?.into_iter().filter(|byte| *byte < 248);
-            value.extend(fair.take(start + RANDOM_CHARS - value.len()).map(|byte| char::from(ALPHABET[usize::from(byte) % 62])));
+            value.extend(
+                fair.take(start + RANDOM_CHARS - value.len())
+                    .map(|byte| char::from(ALPHABET[usize::from(byte) % 62])),
+            );
         }
         let sum = check_sum(&value);
         value.push_str(&sum);

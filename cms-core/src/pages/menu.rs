@@ -30,7 +30,9 @@ impl Pages<'_> {
     /// # Errors
     /// `unavailable` when the database cannot be reached.
     pub async fn menu(&self, name: &str, language: Option<&str>) -> Result<Vec<MenuItem>> {
-        let language = language.or_else(|| self.0.settings().languages.first().map(String::as_str)).unwrap_or("en");
+        let language = language
+            .or_else(|| self.0.settings().languages.first().map(String::as_str))
+            .unwrap_or("en");
         Ok(tree(self.0.db().all(sql::MENU, args![name, language]).await?))
     }
 }
@@ -48,7 +50,13 @@ fn below(parent: Option<i64>, children: &mut HashMap<Option<i64>, Vec<Row>>) -> 
     // Each list is taken out once, so a circle ends.
     let rows = children.remove(&parent).unwrap_or_default();
     rows.into_iter()
-        .map(|(id, _, title, url, target)| MenuItem { id, title, url, target, children: below(Some(id), children) })
+        .map(|(id, _, title, url, target)| MenuItem {
+            id,
+            title,
+            url,
+            target,
+            children: below(Some(id), children),
+        })
         .collect()
 }
 

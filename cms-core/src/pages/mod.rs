@@ -14,7 +14,8 @@ use crate::{
 };
 
 /// The columns of the public list.
-const LISTED: [&str; 8] = ["id", "base_id", "language_short", "parent_id", "url_rewrite", "title", "view", "sort_order"];
+const LISTED: [&str; 8] =
+    ["id", "base_id", "language_short", "parent_id", "url_rewrite", "title", "view", "sort_order"];
 
 /// Which page: the first that is given counts.
 #[derive(Clone, Debug, Default)]
@@ -37,7 +38,12 @@ impl Pages<'_> {
     ///
     /// # Errors
     /// `bad_query` for a cursor that is not from here.
-    pub async fn list(&self, language: Option<&str>, limit: u32, cursor: Option<&str>) -> Result<List> {
+    pub async fn list(
+        &self,
+        language: Option<&str>,
+        limit: u32,
+        cursor: Option<&str>,
+    ) -> Result<List> {
         let query = Query {
             language: language.map(str::to_owned),
             limit,
@@ -60,15 +66,22 @@ impl Pages<'_> {
         match wanted {
             Wanted { id: Some(id), .. } => filters.push(equals("id", id)),
             Wanted { view: Some(view), .. } => {
-                language = language.or_else(|| self.0.settings().languages.first().map(String::as_str));
+                language =
+                    language.or_else(|| self.0.settings().languages.first().map(String::as_str));
                 filters.push(equals("view", view));
             }
             Wanted { url, .. } => filters.push(equals("url_rewrite", url.unwrap_or("/"))),
         }
-        let fields = LISTED.iter().chain(&["meta_title", "meta_description"]).map(|f| (*f).to_owned()).collect();
-        let query = Query { language: language.map(str::to_owned), filters, fields, ..Query::default() };
+        let fields = LISTED
+            .iter()
+            .chain(&["meta_title", "meta_description"])
+            .map(|f| (*f).to_owned())
+            .collect();
+        let query =
+            Query { language: language.map(str::to_owned), filters, fields, ..Query::default() };
         let page = self.0.items().first("pages", &query).await?;
-        let page = page.ok_or_else(|| Error::new(Code::NotFound, "There is no such published page."))?;
+        let page =
+            page.ok_or_else(|| Error::new(Code::NotFound, "There is no such published page."))?;
         // Rows are placed by the page builder; a page without any has none.
         Ok(format!("{},\"rows\":[]}}", page.strip_suffix('}').unwrap_or(&page)))
     }
@@ -78,10 +91,12 @@ impl Pages<'_> {
     /// # Errors
     /// `unavailable` when the database cannot be reached.
     pub async fn settings(&self) -> Result<String> {
-        let rows: Vec<(String, Option<String>)> = self.0.db().all(sql::PUBLIC_SETTINGS, args![]).await?;
+        let rows: Vec<(String, Option<String>)> =
+            self.0.db().all(sql::PUBLIC_SETTINGS, args![]).await?;
         let mut members = std::collections::BTreeMap::new();
         for (name, value) in rows {
-            let value = RawValue::from_string(value.unwrap_or_else(|| "null".to_owned())).map_err(Error::internal)?;
+            let value = RawValue::from_string(value.unwrap_or_else(|| "null".to_owned()))
+                .map_err(Error::internal)?;
             members.insert(name, value);
         }
         serde_json::to_string(&members).map_err(Error::internal)

@@ -24,7 +24,12 @@ impl Pages<'_> {
             after = *last;
             for (_, url) in rows.iter().take(MAX_URLS - count) {
                 let slash = if url.starts_with('/') { "" } else { "/" };
-                let _ = writeln!(xml, "  <url><loc>{}{slash}{}</loc></url>", escaped(base), escaped(url));
+                let _ = writeln!(
+                    xml,
+                    "  <url><loc>{}{slash}{}</loc></url>",
+                    escaped(base),
+                    escaped(url)
+                );
                 count += 1;
             }
             if rows.len() < 1000 || count == MAX_URLS {

@@ -66,7 +66,9 @@ impl TryFrom<EventForm> for EventDeclaration {
     fn try_from(form: EventForm) -> Result<Self, String> {
         let object = match form {
             EventForm::Object(object) => object,
-            EventForm::Text(text) => serde_json::from_str(&text).map_err(|e| format!("{text:?} is no event: {e}"))?,
+            EventForm::Text(text) => {
+                serde_json::from_str(&text).map_err(|e| format!("{text:?} is no event: {e}"))?
+            }
         };
         Ok(Self { name: object.name, description: object.description })
     }

@@ -20,7 +20,10 @@ const MAX_MANIFEST_BYTES: u64 = 1 << 20;
 #[must_use]
 pub fn load_folder(folder: &Path) -> Vec<LoadedPlugin> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut folders: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| path.join("plugin.json").is_file()).collect();
+    let mut folders: Vec<PathBuf> = entries
+        .map(|entry| entry.path())
+        .filter(|path| path.join("plugin.json").is_file())
+        .collect();
     folders.sort();
     folders
         .into_iter()
@@ -42,7 +45,9 @@ fn read(path: &Path) -> Result<Plugin, Vec<String>> {
     let failed = |cause: String| vec![format!("{}: {cause}", path.display())];
     let size = std::fs::metadata(path).map_err(|e| failed(e.to_string()))?.len();
     if size > MAX_MANIFEST_BYTES {
-        return Err(failed(format!("{size} bytes are more than a manifest can have ({MAX_MANIFEST_BYTES})")));
+        return Err(failed(format!(
+            "{size} bytes are more than a manifest can have ({MAX_MANIFEST_BYTES})"
+        )));
     }
     let text = std::fs::read_to_string(path).map_err(|e| failed(e.to_string()))?;
     let plugin: Plugin = serde_json::from_str(&text).map_err(|e| failed(e.to_string()))?;
@@ -56,7 +61,9 @@ impl Plugin {
     pub fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
         if !is_identifier(&self.id) {
-            problems.push("/id: lower-case letters, digits and _ are expected, such as \"shop\"".to_owned());
+            problems.push(
+                "/id: lower-case letters, digits and _ are expected, such as \"shop\"".to_owned(),
+            );
         }
         for (i, table) in self.tables.iter().enumerate() {
             let at = format!("/tables/{i}");
@@ -66,8 +73,13 @@ impl Plugin {
             table.problems(&at, &mut problems);
         }
         for (i, event) in self.webhook_events.iter().enumerate() {
-            let known = |name: &str| name.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b));
-            if event.name.is_empty() || event.name.len() > 200 || !known(&event.name) || event.name.starts_with("item.") {
+            let known =
+                |name: &str| name.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b));
+            if event.name.is_empty()
+                || event.name.len() > 200
+                || !known(&event.name)
+                || event.name.starts_with("item.")
+            {
                 problems.push(format!(
                     "/webhook_events/{i}/name: letters, digits, `.`, `_` and `-` are expected, such as \"{}.paid\"; item. is the service's own",
                     self.id
@@ -82,8 +94,16 @@ impl TableDeclaration {
     fn problems(&self, at: &str, problems: &mut Vec<String>) {
         if self.adopt {
             // SQLite finds a table whatever the case of its letters.
-            if self.name.is_empty() || self.source.as_deref().unwrap_or(&self.name).to_ascii_lowercase().starts_with("cms_") {
-                problems.push(format!("{at}/name: a table of the service itself cannot be adopted"));
+            if self.name.is_empty()
+                || self
+                    .source
+                    .as_deref()
+                    .unwrap_or(&self.name)
+                    .to_ascii_lowercase()
+                    .starts_with("cms_")
+            {
+                problems
+                    .push(format!("{at}/name: a table of the service itself cannot be adopted"));
             }
         } else {
             if !is_identifier(&self.name)
@@ -122,11 +142,17 @@ impl ColumnDeclaration {
         }
         let types = || Self::TYPES.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
         match (&self.field_type, self.kind()) {
-            (Some(given), None) => problems.push(format!("{at}/type: {given:?} is unknown; there are {}", types())),
-            (None, _) if !adopted => problems.push(format!("{at}/type: is missing; there are {}", types())),
+            (Some(given), None) => {
+                problems.push(format!("{at}/type: {given:?} is unknown; there are {}", types()))
+            }
+            (None, _) if !adopted => {
+                problems.push(format!("{at}/type: is missing; there are {}", types()))
+            }
             _ => {}
         }
-        if self.default.as_ref().is_some_and(|v| (v.is_array() || v.is_object()) && self.field_type.as_deref() != Some("json")) {
+        if self.default.as_ref().is_some_and(|v| {
+            (v.is_array() || v.is_object()) && self.field_type.as_deref() != Some("json")
+        }) {
             problems.push(format!("{at}/default: a single value is expected"));
         }
     }
@@ -134,7 +160,9 @@ impl ColumnDeclaration {
 
 fn is_identifier(name: &str) -> bool {
     let starts = name.bytes().next().is_some_and(|b| b.is_ascii_lowercase());
-    starts && name.len() <= 60 && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+    starts
+        && name.len() <= 60
+        && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
 }
 
 #[cfg(test)]
@@ -151,7 +179,11 @@ mod tests {
             ], "webhookEvents": ["{\"name\": \"shop.paid\", \"type\": \"manual\"}", {"name": "item.x"}]}"#,
         )
         .expect("manifest");
-        let pointers: Vec<_> = plugin.problems().iter().map(|p| p.split(':').next().unwrap_or_default().to_owned()).collect();
+        let pointers: Vec<_> = plugin
+            .problems()
+            .iter()
+            .map(|p| p.split(':').next().unwrap_or_default().to_owned())
+            .collect();
         assert_eq!(
             pointers,
             [

@@ -6,8 +6,8 @@ use serde::Deserialize;
 
 /// A network: an address and how many of its leading bits count.
 ///
-/// A v4 address written as v6 (`::ffff:10.0.0.1`) is judged as the v4 address it is, on both sides, so that a
-/// listener on `[::]` cannot be used to slip past a v4 rule.
+/// A v4 address written as v6 (`::ffff:10.0.0.1`) is judged as the v4 address it is, on both sides,
+/// so that a listener on `[::]` cannot be used to slip past a v4 rule.
 ///
 /// ```
 /// use cms_core::settings::Cidr;
@@ -57,13 +57,15 @@ impl FromStr for Cidr {
 
     fn from_str(text: &str) -> Result<Self, NotACidr> {
         let parse = || {
-            let (address, bits) = text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
+            let (address, bits) =
+                text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
             let written: IpAddr = address.parse().ok()?;
             let address = written.to_canonical();
             let longest: u8 = if written.is_ipv4() { 32 } else { 128 };
             // A mapped v4 address has 96 bits before it that say only that.
             let mapped = if written.is_ipv6() && address.is_ipv4() { 96 } else { 0 };
-            let bits = bits.map_or(Some(longest), |bits| bits.parse().ok().filter(|bits| *bits <= longest))?;
+            let bits = bits
+                .map_or(Some(longest), |bits| bits.parse().ok().filter(|bits| *bits <= longest))?;
             Some(Self { address, bits: bits.checked_sub(mapped)? })
         };
         parse().ok_or_else(|| NotACidr(text.to_owned()))
@@ -109,13 +111,27 @@ mod tests {
         ];
         for (network, address, inside) in table {
             let network: Cidr = network.parse().expect(network);
-            assert_eq!(network.contains(address.parse().expect(address)), inside, "{network} {address}");
+            assert_eq!(
+                network.contains(address.parse().expect(address)),
+                inside,
+                "{network} {address}"
+            );
         }
     }
 
     #[test]
     fn anything_else_is_refused() {
-        let table = ["", "/", "host", "10.0.0.0/33", "10.0.0/8", "10.0.0.0/", "10.0.0.0/-1", "::/129", "::ffff:10.0.0.0/95"];
+        let table = [
+            "",
+            "/",
+            "host",
+            "10.0.0.0/33",
+            "10.0.0/8",
+            "10.0.0.0/",
+            "10.0.0.0/-1",
+            "::/129",
+            "::ffff:10.0.0.0/95",
+        ];
         for text in table {
             assert!(text.parse::<Cidr>().is_err(), "{text}");
         }

@@ -25,8 +25,8 @@ impl Settings {
     /// The database these settings name; SQLite in `cms.db` of the data folder when they name none.
     ///
     /// # Errors
-    /// When both `database_url` and a `db_` key are set, when the address has another scheme or names nothing, or
-    /// when one of `db_host`, `db_user`, `db_db` is missing.
+    /// When both `database_url` and a `db_` key are set, when the address has another scheme or
+    /// names nothing, or when one of `db_host`, `db_user`, `db_db` is missing.
     pub fn database(&self) -> Result<Database, SettingsError> {
         let parts = [&self.db_host, &self.db_user, &self.db_db];
         let in_parts = self.db_pw.is_some() || parts.iter().any(|part| part.is_some());
@@ -43,14 +43,22 @@ impl Settings {
 
     fn parts_url(&self) -> Result<Database, SettingsError> {
         let part = |key, value: &Option<String>| {
-            let missing = || SettingsError::invalid(key, "must be set too: db_host, db_user and db_db go together");
+            let missing = || {
+                SettingsError::invalid(
+                    key,
+                    "must be set too: db_host, db_user and db_db go together",
+                )
+            };
             value.clone().ok_or_else(missing)
         };
         let host = host(&part("db_host", &self.db_host)?)?;
         let user = encoded(&part("db_user", &self.db_user)?);
         let name = encoded(&part("db_db", &self.db_db)?);
-        let password = self.db_pw.as_ref().map(|pw| format!(":{}", encoded(pw.expose()))).unwrap_or_default();
-        Ok(Database::Postgres { url: Secret::new(format!("postgres://{user}{password}@{host}/{name}")) })
+        let password =
+            self.db_pw.as_ref().map(|pw| format!(":{}", encoded(pw.expose()))).unwrap_or_default();
+        Ok(Database::Postgres {
+            url: Secret::new(format!("postgres://{user}{password}@{host}/{name}")),
+        })
     }
 }
 
@@ -65,13 +73,19 @@ fn from_url(url: &Secret) -> Result<Database, SettingsError> {
     if let Some(path) = sqlite_path(url.expose()) {
         return match path {
             "" => invalid("must name a file after sqlite://, such as sqlite://data/cms.db"),
-            ":memory:" => invalid("must name a file: a database in memory would be gone with its first connection"),
-            _ if path.contains('?') => invalid("must be a plain path after sqlite://, without options after a ?"),
+            ":memory:" => invalid(
+                "must name a file: a database in memory would be gone with its first connection",
+            ),
+            _ if path.contains('?') => {
+                invalid("must be a plain path after sqlite://, without options after a ?")
+            }
             _ => Ok(Database::Sqlite { path: path.into() }),
         };
     }
     match url.expose().split_once("://") {
-        Some(("postgres" | "postgresql", rest)) if !rest.is_empty() => Ok(Database::Postgres { url: url.clone() }),
+        Some(("postgres" | "postgresql", rest)) if !rest.is_empty() => {
+            Ok(Database::Postgres { url: url.clone() })
+        }
         _ => invalid(SCHEMES),
     }
 }
@@ -81,11 +95,15 @@ pub(super) fn rooted(url: &Secret, dir: &Path) -> Result<Secret, SettingsError> 
     let Some(path) = sqlite_path(url.expose()) else { return Ok(url.clone()) };
     match dir.join(path).to_str() {
         Some(path) => Ok(Secret::new(format!("sqlite://{path}"))),
-        None => Err(SettingsError::invalid("database_url", "must be an absolute path: the folder is not Unicode")),
+        None => Err(SettingsError::invalid(
+            "database_url",
+            "must be an absolute path: the folder is not Unicode",
+        )),
     }
 }
 
-/// The host part of an address: a socket's folder is percent-encoded, a bare v6 address gets its brackets.
+/// The host part of an address: a socket's folder is percent-encoded, a bare v6 address gets its
+/// brackets.
 fn host(host: &str) -> Result<String, SettingsError> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-._:[]%".contains(c);
     if host.starts_with('/') {
@@ -95,14 +113,19 @@ fn host(host: &str) -> Result<String, SettingsError> {
     } else if host.chars().all(plain) {
         Ok(host.to_owned())
     } else {
-        Err(SettingsError::invalid("db_host", "must be a host, host:port or the folder of a Unix socket"))
+        Err(SettingsError::invalid(
+            "db_host",
+            "must be a host, host:port or the folder of a Unix socket",
+        ))
     }
 }
 
 /// `text` with everything but letters, digits and `-._~` percent-encoded (RFC 3986, unreserved).
 fn encoded(text: &str) -> String {
     let encode = |byte: u8| match byte {
-        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+            char::from(byte).to_string()
+        }
         _ => format!("%{byte:02X}"),
     };
     text.bytes().map(encode).collect()

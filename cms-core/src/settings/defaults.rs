@@ -17,11 +17,16 @@ pub(super) struct Defaults {
 }
 
 static DEFAULTS: LazyLock<Defaults> = LazyLock::new(|| {
-    let values = file::lines(TEXT).map(|lines| lines.into_iter().map(|l| (l.key, l.value)).collect::<Vec<_>>());
-    let Ok(values) = values else { unreachable!("settings.default.toml is part of the program and tested") };
+    let values = file::lines(TEXT)
+        .map(|lines| lines.into_iter().map(|l| (l.key, l.value)).collect::<Vec<_>>());
+    let Ok(values) = values else {
+        unreachable!("settings.default.toml is part of the program and tested")
+    };
     match layers::typed_settings(values.iter().map(|(key, value)| (key.as_str(), value))) {
         Ok(settings) => Defaults { values, settings },
-        Err(error) => unreachable!("settings.default.toml is part of the program and tested: {error}"),
+        Err(error) => {
+            unreachable!("settings.default.toml is part of the program and tested: {error}")
+        }
     }
 });
 
@@ -35,16 +40,16 @@ impl Default for Settings {
     }
 }
 
-/// The text of a new `cms.toml`: every key that may be under version control, explained and at its default, as a
-/// comment. It has no table header, so that a line can be appended.
+/// The text of a new `cms.toml`: every key that may be under version control, explained and at its
+/// default, as a comment. It has no table header, so that a line can be appended.
 #[must_use]
 pub fn starter_file() -> String {
     let versioned = TEXT.split_once(LOCAL).map_or(TEXT, |(versioned, _)| versioned);
     versioned.trim_end().lines().map(|line| commented(line) + "\n").collect()
 }
 
-/// The text of a new `cms.local.toml` with its two secrets, those that another layer has left out; the file belongs to the service
-/// alone (mode 0600). `encryption_key` is base64 of 32 bytes.
+/// The text of a new `cms.local.toml` with its two secrets, those that another layer has left out;
+/// the file belongs to the service alone (mode 0600). `encryption_key` is base64 of 32 bytes.
 #[must_use]
 pub fn starter_local_file(salt: Option<&str>, encryption_key: Option<&str>) -> String {
     let local = TEXT.split_once(LOCAL).map_or("", |(_, local)| local);
@@ -88,7 +93,10 @@ mod tests {
     fn defaults_are_valid_and_of_types_that_a_variable_can_hold() {
         Settings::default().validate().expect("defaults");
         for (key, value) in &defaults().values {
-            assert!(value.is_str() || value.is_integer() || value.is_bool() || value.is_array(), "{key}");
+            assert!(
+                value.is_str() || value.is_integer() || value.is_bool() || value.is_array(),
+                "{key}"
+            );
         }
     }
 
@@ -96,14 +104,20 @@ mod tests {
     fn starters_set_nothing_but_the_secrets_and_take_an_appended_key() {
         let (shared, local) = (starter_file(), starter_local_file(Some("p\"epper"), Some("a2V5")));
         assert_eq!(keys(&format!("{shared}listen = \"[::]:80\"\n")), ["listen"]);
-        assert_eq!(keys(&format!("{shared}[http]\nmax_connections = 1\n")), ["http.max_connections"]);
+        assert_eq!(
+            keys(&format!("{shared}[http]\nmax_connections = 1\n")),
+            ["http.max_connections"]
+        );
         assert_eq!(keys(&local), ["password_salt", "encryption_key"]);
         let salt = file::lines(&local).expect("toml").swap_remove(0).value;
         assert_eq!(salt.as_str(), Some("p\"epper"));
         let all: Vec<_> = defaults().values.iter().map(|(key, _)| key.clone()).collect();
         assert_eq!([keys(&switched_on(&shared)), keys(&switched_on(&local))].concat(), all);
         for secret in super::super::SECRET_KEYS {
-            assert!(!shared.contains(&format!("#{secret} =")), "{secret} belongs into the local file");
+            assert!(
+                !shared.contains(&format!("#{secret} =")),
+                "{secret} belongs into the local file"
+            );
         }
     }
 }

@@ -17,10 +17,11 @@ pub(super) const NOT_SETTINGS: [&str; 11] = [
     "CMS_WEBHOOK_SECRET",
 ];
 
-/// The variables of this process for [`Settings::load`](super::Settings::load), without those that are not Unicode
-/// ([`std::env::vars`] would panic on them).
+/// The variables of this process for [`Settings::load`](super::Settings::load), without those that
+/// are not Unicode ([`std::env::vars`] would panic on them).
 pub fn environment() -> impl Iterator<Item = (String, String)> {
-    std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
 }
 
 /// `webhooks.allow_http` → `CMS_WEBHOOKS__ALLOW_HTTP`.
@@ -42,9 +43,13 @@ pub(super) fn typed(text: &str, like: &Value) -> Option<Value> {
             _ => return None,
         }),
         Value::Integer(_) => Value::Integer(text.trim().parse().ok()?),
-        Value::Array(_) => {
-            text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(Value::from).collect::<Vec<_>>().into()
-        }
+        Value::Array(_) => text
+            .split(',')
+            .map(str::trim)
+            .filter(|part| !part.is_empty())
+            .map(Value::from)
+            .collect::<Vec<_>>()
+            .into(),
         _ => text.into(),
     })
 }
@@ -71,7 +76,8 @@ mod tests {
 
     #[test]
     fn texts_take_the_type_of_the_default() {
-        let (flag, number, list, text) = (Value::from(false), Value::from(1), Value::Array(vec![]), Value::from(""));
+        let (flag, number, list, text) =
+            (Value::from(false), Value::from(1), Value::Array(vec![]), Value::from(""));
         let table = [
             ("true", &flag, Some(Value::from(true))),
             ("0", &flag, Some(Value::from(false))),

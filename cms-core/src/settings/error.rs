@@ -4,7 +4,8 @@ use std::{io, path::PathBuf};
 
 use super::Origin;
 
-/// Why settings were refused. The display is one sentence for the person who wrote them; it holds no secret.
+/// Why settings were refused. The display is one sentence for the person who wrote them; it holds
+/// no secret.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SettingsError {

@@ -21,8 +21,8 @@ pub(super) struct NotToml {
     pub(super) line: usize,
 }
 
-/// The keys of `text` in the order they stand there, `[table]` and `table.key` alike; an empty table counts as a key
-/// so that a mistyped one is noticed.
+/// The keys of `text` in the order they stand there, `[table]` and `table.key` alike; an empty
+/// table counts as a key so that a mistyped one is noticed.
 pub(super) fn lines(text: &str) -> Result<Vec<Line>, NotToml> {
     // The error's own display quotes the line, which may hold a secret.
     let not_toml = |error: Error| NotToml {
@@ -32,14 +32,23 @@ pub(super) fn lines(text: &str) -> Result<Vec<Line>, NotToml> {
     let mut found = Vec::new();
     collect(DeTable::parse(text).map_err(not_toml)?.get_ref(), "", &mut found).map_err(not_toml)?;
     found.sort_by_key(|(_, _, offset)| *offset);
-    Ok(found.into_iter().map(|(key, value, offset)| Line { key, value, line: line_of(text, offset) }).collect())
+    Ok(found
+        .into_iter()
+        .map(|(key, value, offset)| Line { key, value, line: line_of(text, offset) })
+        .collect())
 }
 
-fn collect(table: &DeTable<'_>, prefix: &str, found: &mut Vec<(String, Value, usize)>) -> Result<(), Error> {
+fn collect(
+    table: &DeTable<'_>,
+    prefix: &str,
+    found: &mut Vec<(String, Value, usize)>,
+) -> Result<(), Error> {
     for (name, value) in table {
         let key = format!("{prefix}{}", name.get_ref());
         match value.get_ref() {
-            DeValue::Table(inner) if !inner.is_empty() => collect(inner, &format!("{key}."), found)?,
+            DeValue::Table(inner) if !inner.is_empty() => {
+                collect(inner, &format!("{key}."), found)?
+            }
             _ => found.push((key, plain(value)?, name.span().start)),
         }
     }
@@ -61,14 +70,17 @@ mod tests {
     #[test]
     fn keys_come_in_order_with_their_lines() {
         let text = "b = 1\r\n# c\na.x = true\n\n[http]\ny = 2\n[empty]\n";
-        let found: Vec<_> = lines(text).expect("toml").into_iter().map(|l| (l.key, l.line)).collect();
+        let found: Vec<_> =
+            lines(text).expect("toml").into_iter().map(|l| (l.key, l.line)).collect();
         let expected = [("b", 1), ("a.x", 3), ("http.y", 6), ("empty", 7)];
         assert_eq!(found, expected.map(|(key, line)| (key.to_owned(), line)));
     }
 
     #[test]
     fn what_is_not_toml_is_told_by_line_and_not_quoted() {
-        for (text, line) in [("a = 1\npw = hunter2\n", 2), ("a = 1\na = 2\n", 2), ("a =\n", 1), ("\n\n[x\n", 3)] {
+        for (text, line) in
+            [("a = 1\npw = hunter2\n", 2), ("a = 1\na = 2\n", 2), ("a =\n", 1), ("\n\n[x\n", 3)]
+        {
             let error = lines(text).map(|_| ()).expect_err(text);
             assert_eq!(error.line, line, "{text}");
             assert!(!error.message.contains("hunter2"), "{}", error.message);

@@ -43,18 +43,28 @@ pub(super) fn is_token(text: &str) -> bool {
 
 pub(super) fn is_key_prefix(text: &str) -> bool {
     let lower_or_digit = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
-    (2..=16).contains(&text.len()) && text.bytes().all(lower_or_digit) && text.starts_with(|c: char| c.is_ascii_lowercase())
+    (2..=16).contains(&text.len())
+        && text.bytes().all(lower_or_digit)
+        && text.starts_with(|c: char| c.is_ascii_lowercase())
 }
 
 pub(super) fn are_languages(list: &[String]) -> bool {
-    let part = |part: &str| (1..=8).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_alphanumeric());
-    let code = |code: &String| code.starts_with(|c: char| c.is_ascii_alphabetic()) && code.split('-').all(part);
+    let part = |part: &str| {
+        (1..=8).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_alphanumeric())
+    };
+    let code = |code: &String| {
+        code.starts_with(|c: char| c.is_ascii_alphabetic()) && code.split('-').all(part)
+    };
     let repeated = |(at, code)| list[..at].contains(code);
     !list.is_empty() && list.iter().all(code) && !list.iter().enumerate().any(repeated)
 }
 
 pub(super) fn has_scheme(url: &Option<Secret>, schemes: &[&str]) -> bool {
-    let known = |url: &Secret| url.expose().split_once("://").is_some_and(|(s, rest)| schemes.contains(&s) && !rest.is_empty());
+    let known = |url: &Secret| {
+        url.expose()
+            .split_once("://")
+            .is_some_and(|(s, rest)| schemes.contains(&s) && !rest.is_empty())
+    };
     url.as_ref().is_none_or(known)
 }
 
@@ -69,17 +79,34 @@ mod tests {
     #[test]
     fn forms() {
         type Form = fn(&str) -> bool;
-        let languages: Form = |t| are_languages(&t.split(',').map(str::to_owned).collect::<Vec<_>>());
+        let languages: Form =
+            |t| are_languages(&t.split(',').map(str::to_owned).collect::<Vec<_>>());
         let table: [(Form, &[&str], &[&str]); 6] = [
-            (is_listen, &["127.0.0.1:0", "[::]:80", "localhost:8080"], &["", ":80", "::1:80", "host", "h:99999", "http://h:1"]),
+            (
+                is_listen,
+                &["127.0.0.1:0", "[::]:80", "localhost:8080"],
+                &["", ":80", "::1:80", "host", "h:99999", "http://h:1"],
+            ),
             (
                 is_site,
                 &["https://a.org", "http://localhost:3000"],
                 &["a.org", "https://", "https://a/", "https://u@a", "https://a b"],
             ),
-            (is_web, &["https://a.org/x/y", "http://127.0.0.1:9"], &["ftp://a", "https://u:p@a", "https:///x", "http://a/ b"]),
-            (is_key_prefix, &["cms", "a1", "abcdefghijklmnop"], &["", "a", "1a", "Cms", "a_b", "abcdefghijklmnopq"]),
-            (languages, &["en", "en,de-AT,zh-Hans"], &["", "en,en", "e n", "en-", "toolonglanguage", "1x"]),
+            (
+                is_web,
+                &["https://a.org/x/y", "http://127.0.0.1:9"],
+                &["ftp://a", "https://u:p@a", "https:///x", "http://a/ b"],
+            ),
+            (
+                is_key_prefix,
+                &["cms", "a1", "abcdefghijklmnop"],
+                &["", "a", "1a", "Cms", "a_b", "abcdefghijklmnopq"],
+            ),
+            (
+                languages,
+                &["en", "en,de-AT,zh-Hans"],
+                &["", "en,en", "e n", "en-", "toolonglanguage", "1x"],
+            ),
             (is_token, &["X-Forwarded-For"], &["", "X Forwarded", "A,B", "A:"]),
         ];
         for (form, good, bad) in table {

@@ -44,7 +44,8 @@ pub(super) struct Layers {
 impl Layers {
     pub(super) fn new() -> Self {
         let layered = |value: &Value| Layered { value: value.clone(), origin: Origin::Default };
-        let values = defaults().values.iter().map(|(key, value)| (key.as_str(), layered(value))).collect();
+        let values =
+            defaults().values.iter().map(|(key, value)| (key.as_str(), layered(value))).collect();
         Self { values, settings: Settings::default(), warnings: Vec::new() }
     }
 
@@ -56,19 +57,29 @@ impl Layers {
             Err(source) => return Err(SettingsError::Unreadable { path, source }),
         };
         let at = |line| Origin::File { name, line };
-        let lines = lines(&text).map_err(|e| SettingsError::Syntax { origin: at(e.line), message: e.message })?;
+        let lines = lines(&text)
+            .map_err(|e| SettingsError::Syntax { origin: at(e.line), message: e.message })?;
         for line in lines {
             let origin = at(line.line);
             match self.find(&line.key) {
                 Some(index) => self.set(index, Some(line.value), origin)?,
                 None if is_empty_table(&line.key, &line.value) => {}
-                None => return Err(SettingsError::UnknownKey { hint: hint(&line.key), key: line.key, origin }),
+                None => {
+                    return Err(SettingsError::UnknownKey {
+                        hint: hint(&line.key),
+                        key: line.key,
+                        origin,
+                    });
+                }
             }
         }
         Ok(())
     }
 
-    pub(super) fn variables(&mut self, env: impl Iterator<Item = (String, String)>) -> Result<(), SettingsError> {
+    pub(super) fn variables(
+        &mut self,
+        env: impl Iterator<Item = (String, String)>,
+    ) -> Result<(), SettingsError> {
         let names: Vec<_> = self.values.iter().map(|(key, _)| env::variable(key)).collect();
         for (name, text) in env.filter(|(name, _)| name.starts_with("CMS_")) {
             if let Some(index) = names.iter().position(|known| *known == name) {
@@ -77,7 +88,9 @@ impl Layers {
             } else if !NOT_SETTINGS.contains(&name.as_str()) {
                 let near = nearest(&name, names.iter().map(String::as_str).chain(NOT_SETTINGS));
                 let hint = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
-                self.warnings.push(format!("The environment variable {name} is not a setting and was ignored{hint}"));
+                self.warnings.push(format!(
+                    "The environment variable {name} is not a setting and was ignored{hint}"
+                ));
             }
         }
         Ok(())
@@ -87,7 +100,11 @@ impl Layers {
         for (key, text) in flags {
             let origin = Origin::Flag(env::flag(key));
             let Some(index) = self.find(key) else {
-                return Err(SettingsError::UnknownKey { origin, key: (*key).to_owned(), hint: hint(key) });
+                return Err(SettingsError::UnknownKey {
+                    origin,
+                    key: (*key).to_owned(),
+                    hint: hint(key),
+                });
             };
             let value = env::typed(text, &self.values[index].1.value);
             self.set(index, value, origin)?;
@@ -104,23 +121,37 @@ impl Layers {
             url.truncate(url.trim_end_matches('/').len());
         }
         settings.validate().map_err(|error| error.at(given))?;
-        for path in [&mut settings.dirs.data, &mut settings.dirs.plugins, &mut settings.dirs.media] {
+        for path in [&mut settings.dirs.data, &mut settings.dirs.plugins, &mut settings.dirs.media]
+        {
             *path = dir.join(&path);
         }
         if let Some(url) = &mut settings.database_url {
             *url = database::rooted(url, dir).map_err(|error| error.at(given))?;
         }
-        let entries = self.values.into_iter().map(|(key, l)| (key.to_owned(), env::untyped(&l.value), l.origin));
-        Ok(Loaded { settings, origins: Origins::new(entries), warnings: self.warnings, dir: dir.to_owned() })
+        let entries = self
+            .values
+            .into_iter()
+            .map(|(key, l)| (key.to_owned(), env::untyped(&l.value), l.origin));
+        Ok(Loaded {
+            settings,
+            origins: Origins::new(entries),
+            warnings: self.warnings,
+            dir: dir.to_owned(),
+        })
     }
 
     fn find(&self, key: &str) -> Option<usize> {
         self.values.iter().position(|(known, _)| *known == key)
     }
 
-    /// Puts a value in force, if it has the type of the default and the settings accept it; the value before it was
-    /// accepted, so a refusal is this one's fault and can name its origin.
-    fn set(&mut self, index: usize, value: Option<Value>, origin: Origin) -> Result<(), SettingsError> {
+    /// Puts a value in force, if it has the type of the default and the settings accept it; the
+    /// value before it was accepted, so a refusal is this one's fault and can name its origin.
+    fn set(
+        &mut self,
+        index: usize,
+        value: Option<Value>,
+        origin: Origin,
+    ) -> Result<(), SettingsError> {
         let (key, old) = &mut self.values[index];
         let key = *key;
         let invalid = |rule: String| SettingsError::invalid(key, rule).at(|_| Some(origin.clone()));
@@ -129,13 +160,16 @@ impl Layers {
         };
         *old = Layered { value, origin: origin.clone() };
         let values = self.values.iter().map(|(key, layered)| (*key, &layered.value));
-        self.settings = typed_settings(values).map_err(|error| invalid(format!("is not accepted: {}", error.message())))?;
+        self.settings = typed_settings(values)
+            .map_err(|error| invalid(format!("is not accepted: {}", error.message())))?;
         Ok(())
     }
 }
 
 /// Settings from a complete list of dotted keys.
-pub(super) fn typed_settings<'v>(values: impl Iterator<Item = (&'v str, &'v Value)>) -> Result<Settings, toml::de::Error> {
+pub(super) fn typed_settings<'v>(
+    values: impl Iterator<Item = (&'v str, &'v Value)>,
+) -> Result<Settings, toml::de::Error> {
     let mut table = Table::new();
     for (key, value) in values {
         match key.split_once('.') {
@@ -170,7 +204,10 @@ fn expected(like: &Value) -> &'static str {
 }
 
 fn is_table(key: &str) -> bool {
-    defaults().values.iter().any(|(known, _)| known.split_once('.').is_some_and(|(table, _)| table == key))
+    defaults()
+        .values
+        .iter()
+        .any(|(known, _)| known.split_once('.').is_some_and(|(table, _)| table == key))
 }
 
 fn is_empty_table(key: &str, value: &Value) -> bool {

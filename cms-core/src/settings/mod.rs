@@ -1,8 +1,9 @@
 //! Settings: built-in defaults ← `cms.toml` ← `cms.local.toml` ← environment ← flags.
 //!
-//! `settings.default.toml` is the one list of keys and defaults. To add a setting: a line with a comment there, a
-//! field in [`Settings`] or one of its tables, a rule in `validate.rs` if the type does not say it all, and a line in
-//! [`SECRET_KEYS`] if it must not be seen. Tests find what was forgotten.
+//! `settings.default.toml` is the one list of keys and defaults. To add a setting: a line with a
+//! comment there, a field in [`Settings`] or one of its tables, a rule in `validate.rs` if the type
+//! does not say it all, and a line in [`SECRET_KEYS`] if it must not be seen. Tests find what was
+//! forgotten.
 
 mod cidr;
 mod database;
@@ -30,7 +31,10 @@ pub use error::SettingsError;
 pub use layers::Loaded;
 pub use origin::{Entry, Origin, Origins};
 pub use secret::Secret;
-pub use tables::{Cache, CacheStore, Dirs, Http, Limiter, LimiterStore, Mail, Media, Retention, Scripts, Session, Webhooks};
+pub use tables::{
+    Cache, CacheStore, Dirs, Http, Limiter, LimiterStore, Mail, Media, Retention, Scripts, Session,
+    Webhooks,
+};
 
 /// Keys whose values are masked wherever they are shown, and which belong into `cms.local.toml`.
 pub const SECRET_KEYS: [&str; 8] = [
@@ -54,13 +58,13 @@ pub const SECRET_KEYS: [&str; 8] = [
 /// # Ok::<(), cms_core::settings::SettingsError>(())
 /// ```
 ///
-/// The default is `settings.default.toml`; the debug output shows no secret. Deserializing needs every key: it is the
-/// last step of [`Settings::load`], not a way around it.
+/// The default is `settings.default.toml`; the debug output shows no secret. Deserializing needs
+/// every key: it is the last step of [`Settings::load`], not a way around it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// Address of the site in links and mails, without a slash at the end; without it, `https://` and the request's
-    /// host.
+    /// Address of the site in links and mails, without a slash at the end; without it, `https://`
+    /// and the request's host.
     #[serde(deserialize_with = "unless_empty")]
     pub site_url: Option<String>,
     /// Name of the product as people read it, 1 to 64 bytes.
@@ -103,7 +107,8 @@ pub struct Settings {
     pub session: Session,
     /// How long things are kept.
     pub retention: Retention,
-    /// `sqlite://path` or `postgres://...`; stands for the four `db_` keys. See [`Settings::database`].
+    /// `sqlite://path` or `postgres://...`; stands for the four `db_` keys. See
+    /// [`Settings::database`].
     #[serde(deserialize_with = "unless_empty")]
     pub database_url: Option<Secret>,
     /// PostgreSQL host, `host:port` or the folder of a Unix socket.
@@ -141,9 +146,9 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Reads the settings of the site in the folder `dir`: `cms.toml` and `cms.local.toml` where they exist, `env`
-    /// (usually [`environment()`]), then `flags` as dotted key and text. Relative paths are joined to `dir`. An empty
-    /// text unsets a key.
+    /// Reads the settings of the site in the folder `dir`: `cms.toml` and `cms.local.toml` where
+    /// they exist, `env` (usually [`environment()`]), then `flags` as dotted key and text. Relative
+    /// paths are joined to `dir`. An empty text unsets a key.
     ///
     /// ```
     /// use cms_core::settings::{Origin, Settings};
@@ -156,8 +161,9 @@ impl Settings {
     /// ```
     ///
     /// # Errors
-    /// The first file that cannot be read or parsed, unknown key in a file or flag, or value of the wrong type, form
-    /// or range, with its origin. Unknown `CMS_` variables are only [`Loaded::warnings`].
+    /// The first file that cannot be read or parsed, unknown key in a file or flag, or value of the
+    /// wrong type, form or range, with its origin. Unknown `CMS_` variables are only
+    /// [`Loaded::warnings`].
     pub fn load(
         dir: &Path,
         env: impl Iterator<Item = (String, String)>,
@@ -173,7 +179,9 @@ impl Settings {
 }
 
 /// TOML has no null: an empty text stands for "not set", in files as in variables.
-fn unless_empty<'de, D: Deserializer<'de>, T: From<String>>(deserializer: D) -> Result<Option<T>, D::Error> {
+fn unless_empty<'de, D: Deserializer<'de>, T: From<String>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
     let text = String::deserialize(deserializer)?;
     Ok((!text.is_empty()).then(|| text.into()))
 }

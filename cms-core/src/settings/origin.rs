@@ -4,7 +4,8 @@ use std::fmt;
 
 use super::SECRET_KEYS;
 
-/// The place a value was read from; prints as people write it: `cms.toml:12`, `CMS_LISTEN`, `--listen`.
+/// The place a value was read from; prints as people write it: `cms.toml:12`, `CMS_LISTEN`,
+/// `--listen`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// The built-in default.
@@ -37,8 +38,8 @@ impl fmt::Display for Origin {
 pub struct Entry {
     /// The dotted key.
     pub key: String,
-    /// The value as written in an environment variable, empty when not set; secrets and passwords in addresses are
-    /// `***`. Relative paths are as given.
+    /// The value as written in an environment variable, empty when not set; secrets and passwords
+    /// in addresses are `***`. Relative paths are as given.
     pub value: String,
     /// Where the value came from.
     pub origin: Origin,
@@ -50,7 +51,11 @@ pub struct Origins(Vec<Entry>);
 
 impl Origins {
     pub(super) fn new(values: impl Iterator<Item = (String, String, Origin)>) -> Self {
-        let entry = |(key, value, origin): (String, String, _)| Entry { value: masked(&key, &value), key, origin };
+        let entry = |(key, value, origin): (String, String, _)| Entry {
+            value: masked(&key, &value),
+            key,
+            origin,
+        };
         Self(values.map(entry).collect())
     }
 
@@ -92,7 +97,8 @@ fn masked_url(url: &str) -> String {
         return url.to_owned();
     }
     let Some((scheme, rest)) = url.split_once("://") else { return "***".to_owned() };
-    let (user, place) = rest.rsplit_once('@').map_or((None, rest), |(user, place)| (Some(user), place));
+    let (user, place) =
+        rest.rsplit_once('@').map_or((None, rest), |(user, place)| (Some(user), place));
     let user = match user.map(|user| (user, user.split_once(':'))) {
         // An unencoded password or an `@` in the options: no telling where the secret ends.
         Some((user, _)) if user.contains(['/', '?', '#']) => return format!("{scheme}://***"),

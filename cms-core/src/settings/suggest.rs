@@ -1,14 +1,22 @@
 //! "Did you mean": the known word nearest to a mistyped one.
 
-/// The candidate that `word` was probably meant to be: one whose last part it is, or else the nearest by edits, if
-/// no more than a third of the word differs.
-pub(super) fn nearest<'c>(word: &str, candidates: impl Iterator<Item = &'c str> + Clone) -> Option<&'c str> {
-    let forgot_table = |candidate: &&str| candidate.rsplit_once('.').is_some_and(|(_, last)| last == word);
-    let misplaced = |candidate: &&str| word.rsplit_once('.').is_some_and(|(_, last)| last == *candidate);
-    candidates.clone().find(forgot_table).or_else(|| candidates.clone().find(misplaced)).or_else(|| {
-        let (distance, best) = candidates.map(|c| (distance(word, c), c)).min_by_key(|(distance, _)| *distance)?;
-        (distance <= 1.max(word.len() / 3)).then_some(best)
-    })
+/// The candidate that `word` was probably meant to be: one whose last part it is, or else the
+/// nearest by edits, if no more than a third of the word differs.
+pub(super) fn nearest<'c>(
+    word: &str,
+    candidates: impl Iterator<Item = &'c str> + Clone,
+) -> Option<&'c str> {
+    let forgot_table =
+        |candidate: &&str| candidate.rsplit_once('.').is_some_and(|(_, last)| last == word);
+    let misplaced =
+        |candidate: &&str| word.rsplit_once('.').is_some_and(|(_, last)| last == *candidate);
+    candidates.clone().find(forgot_table).or_else(|| candidates.clone().find(misplaced)).or_else(
+        || {
+            let (distance, best) =
+                candidates.map(|c| (distance(word, c), c)).min_by_key(|(distance, _)| *distance)?;
+            (distance <= 1.max(word.len() / 3)).then_some(best)
+        },
+    )
 }
 
 /// How many letters must be inserted, removed or replaced to get from `a` to `b` (Levenshtein).
@@ -32,7 +40,13 @@ mod tests {
 
     #[test]
     fn distances() {
-        let table = [("", "", 0), ("", "ab", 2), ("listen", "lisen", 1), ("kitten", "sitting", 3), ("ab", "ba", 2)];
+        let table = [
+            ("", "", 0),
+            ("", "ab", 2),
+            ("listen", "lisen", 1),
+            ("kitten", "sitting", 3),
+            ("ab", "ba", 2),
+        ];
         for (a, b, edits) in table {
             assert_eq!(distance(a, b), edits, "{a} {b}");
             assert_eq!(distance(b, a), edits, "{b} {a}");

@@ -111,8 +111,8 @@ pub struct Webhooks {
     pub allow_http: bool,
     /// Seconds for one attempt, 1 to 25, so that it ends within the 30 s of a lease.
     pub timeout_s: u64,
-    /// Attempts under way at the same time, 1 to 1024; those that take longer than half a second are not counted, up to four times as many
-    /// in all.
+    /// Attempts under way at the same time, 1 to 1024; those that take longer than half a second
+    /// are not counted, up to four times as many in all.
     pub concurrency: usize,
 }
 

@@ -5,7 +5,12 @@ use std::fs;
 use super::*;
 
 /// Loads a folder with the two files, the variables and the flags.
-fn load(shared: &str, local: &str, env: &[(&str, &str)], flags: &[(&str, &str)]) -> Result<(tempfile::TempDir, Loaded), String> {
+fn load(
+    shared: &str,
+    local: &str,
+    env: &[(&str, &str)],
+    flags: &[(&str, &str)],
+) -> Result<(tempfile::TempDir, Loaded), String> {
     let dir = tempfile::tempdir().expect("folder");
     fs::write(dir.path().join("cms.toml"), shared).expect("cms.toml");
     fs::write(dir.path().join("cms.local.toml"), local).expect("cms.local.toml");
@@ -38,14 +43,18 @@ fn each_layer_wins_over_the_one_below_and_says_so() {
         assert_eq!(loaded.settings.http.max_connections, 5);
         assert_eq!(loaded.settings.http.request_timeout_s, if env.is_empty() { 6 } else { 7 });
         assert_eq!(loaded.warnings, Vec::<String>::new());
-        assert_eq!(loaded.origins.get("http.max_connections").map(|e| e.origin.to_string()).as_deref(), Some("cms.toml:4"));
+        assert_eq!(
+            loaded.origins.get("http.max_connections").map(|e| e.origin.to_string()).as_deref(),
+            Some("cms.toml:4")
+        );
         assert_eq!(loaded.origins.get("product").map(|e| e.origin.clone()), Some(Origin::Default));
     }
 }
 
 #[test]
 fn without_files_the_defaults_are_in_force_under_the_folder() {
-    let loaded = Settings::load(Path::new("/no/such/site"), std::iter::empty(), &[]).expect("defaults");
+    let loaded =
+        Settings::load(Path::new("/no/such/site"), std::iter::empty(), &[]).expect("defaults");
     assert_eq!(loaded.settings.dirs.plugins, Path::new("/no/such/site/plugins"));
     assert!(
         matches!(loaded.settings.database(), Ok(Database::Sqlite { path }) if path == Path::new("/no/such/site/data/cms.db"))
@@ -64,8 +73,11 @@ fn variables_take_the_type_of_their_key() {
         ("CMS_TRUSTED_PROXIES", "10.0.0.0/8,::1"),
         ("CMS_WEBHOOKS__ALLOW_HTTP", "1"),
     ];
-    let (dir, Loaded { settings, .. }) = load("site_url = \"https://a.org/\"", "", &env, &[]).expect("loads");
-    assert!(matches!(settings.database(), Ok(Database::Sqlite { path }) if path == dir.path().join("x.db")));
+    let (dir, Loaded { settings, .. }) =
+        load("site_url = \"https://a.org/\"", "", &env, &[]).expect("loads");
+    assert!(
+        matches!(settings.database(), Ok(Database::Sqlite { path }) if path == dir.path().join("x.db"))
+    );
     assert_eq!(settings.dirs.data, Path::new("/var/lib/cms"));
     assert_eq!(settings.languages, ["de", "en"]);
     assert_eq!(settings.site_url, None);
@@ -77,12 +89,21 @@ fn variables_take_the_type_of_their_key() {
 
 #[test]
 fn unknown_variables_are_warnings() {
-    let env = [("CMS_LISTN", "x"), ("CMS_WEBHOOKS_ALLOW_HTTP", "1"), ("CMS_TEST_DB", "x"), ("CMS_QQQQQQQQ", "s3cret")];
+    let env = [
+        ("CMS_LISTN", "x"),
+        ("CMS_WEBHOOKS_ALLOW_HTTP", "1"),
+        ("CMS_TEST_DB", "x"),
+        ("CMS_QQQQQQQQ", "s3cret"),
+    ];
     let warnings = load("", "", &env, &[]).expect("loads").1.warnings;
     assert_eq!(warnings.len(), 3, "{warnings:?}");
     assert!(warnings[0].ends_with("did you mean CMS_LISTEN?"), "{}", warnings[0]);
     assert!(warnings[1].ends_with("did you mean CMS_WEBHOOKS__ALLOW_HTTP?"), "{}", warnings[1]);
-    assert!(warnings[2].ends_with("CMS_QQQQQQQQ is not a setting and was ignored"), "{}", warnings[2]);
+    assert!(
+        warnings[2].ends_with("CMS_QQQQQQQQ is not a setting and was ignored"),
+        "{}",
+        warnings[2]
+    );
 }
 
 #[test]
@@ -92,37 +113,69 @@ fn refusals_say_what_where_and_how_to_mend_it() {
         ("\nlisten = ", &[], "cms.toml:2: not valid TOML: "),
         ("a = 1", &[], "cms.toml:1: unknown key `a`; `cms config show` lists all keys"),
         ("\nlisen = \"a:1\"", &[], "cms.toml:2: unknown key `lisen`; did you mean `listen`?"),
-        ("allow_http = true", &[], "cms.toml:1: unknown key `allow_http`; did you mean `webhooks.allow_http`?"),
-        ("[http]\nlisten = \"a:1\"", &[], "cms.toml:2: unknown key `http.listen`; did you mean `listen`? It must stand above"),
+        (
+            "allow_http = true",
+            &[],
+            "cms.toml:1: unknown key `allow_http`; did you mean `webhooks.allow_http`?",
+        ),
+        (
+            "[http]\nlisten = \"a:1\"",
+            &[],
+            "cms.toml:2: unknown key `http.listen`; did you mean `listen`? It must stand above",
+        ),
         ("[htp]\n", &[], "cms.toml:1: unknown key `htp`"),
         ("http = 1", &[], "cms.toml:1: unknown key `http`; it is a table"),
         ("migrate = \"yes\"", &[], "cms.toml:1: `migrate` must be true or false"),
         ("listen = 8080", &[], "cms.toml:1: `listen` must be a text in quotes"),
         ("languages = \"en\"", &[], "cms.toml:1: `languages` must be a list of texts"),
-        ("http.max_connections = -1", &[], "cms.toml:1: `http.max_connections` must be a whole number, 0 or more"),
-        ("http.max_connections = 0", &[], "cms.toml:1: `http.max_connections` must be between 1 and 1000000, not 0"),
+        (
+            "http.max_connections = -1",
+            &[],
+            "cms.toml:1: `http.max_connections` must be a whole number, 0 or more",
+        ),
+        (
+            "http.max_connections = 0",
+            &[],
+            "cms.toml:1: `http.max_connections` must be between 1 and 1000000, not 0",
+        ),
         (
             "limiter.store = \"disk\"",
             &[],
             "cms.toml:1: `limiter.store` is not accepted: unknown variant `disk`, expected one of `memory`",
         ),
-        ("metrics_allow = [\"x\"]", &[], "cms.toml:1: `metrics_allow` is not accepted: \"x\" is not a network"),
+        (
+            "metrics_allow = [\"x\"]",
+            &[],
+            "cms.toml:1: `metrics_allow` is not accepted: \"x\" is not a network",
+        ),
         ("", &[("CMS_MIGRATE", "maybe")], "CMS_MIGRATE: `migrate` must be true or false"),
-        ("", &[("CMS_TIMEZONE", "Mars/Base")], "CMS_TIMEZONE: `timezone` must be an IANA time zone"),
-        ("db_host = \"h\"", &[("CMS_DATABASE_URL", "sqlite://x")], "CMS_DATABASE_URL: `database_url` must not be set together"),
+        (
+            "",
+            &[("CMS_TIMEZONE", "Mars/Base")],
+            "CMS_TIMEZONE: `timezone` must be an IANA time zone",
+        ),
+        (
+            "db_host = \"h\"",
+            &[("CMS_DATABASE_URL", "sqlite://x")],
+            "CMS_DATABASE_URL: `database_url` must not be set together",
+        ),
     ];
     for (shared, env, expected) in table {
         let error = refused(shared, env);
         assert!(error.starts_with(expected), "{error}\n{expected}");
     }
-    assert!(load("", "", &[], &[("lisen", "a:1")]).is_err_and(|error| error.starts_with("--lisen: unknown key")));
+    assert!(
+        load("", "", &[], &[("lisen", "a:1")])
+            .is_err_and(|error| error.starts_with("--lisen: unknown key"))
+    );
 }
 
 #[test]
 fn an_unreadable_file_is_an_error_and_no_missing_one() {
     let dir = tempfile::tempdir().expect("folder");
     fs::create_dir(dir.path().join("cms.toml")).expect("a folder in its place");
-    let error = Settings::load(dir.path(), std::iter::empty(), &[]).expect_err("unreadable").to_string();
+    let error =
+        Settings::load(dir.path(), std::iter::empty(), &[]).expect_err("unreadable").to_string();
     assert!(error.contains("cms.toml cannot be read"), "{error}");
 }
 
@@ -142,7 +195,9 @@ fn no_secret_is_ever_shown() {
         let keys = SECRET_KEYS.into_iter().filter(|key| *key != without);
         let mut env: Vec<_> = keys.map(|name| (env::variable(name), value(name))).collect();
         if without == "database_url" {
-            env.extend(["db_host", "db_user", "db_db"].map(|name| (env::variable(name), "x".to_owned())));
+            env.extend(
+                ["db_host", "db_user", "db_db"].map(|name| (env::variable(name), "x".to_owned())),
+            );
         }
         let loaded = Settings::load(Path::new("."), env.into_iter(), &[]).expect("loads");
         let shown = format!("{loaded:?} {:?}", loaded.settings.database());
@@ -160,9 +215,13 @@ fn every_secret_type_is_on_the_list_of_secret_keys() {
     };
     for (key, _) in &defaults::defaults().values {
         let values = defaults::defaults().values.iter();
-        let values: Vec<_> = values.map(|(k, v)| (k, if k == key { marked(v) } else { v.clone() })).collect();
+        let values: Vec<_> =
+            values.map(|(k, v)| (k, if k == key { marked(v) } else { v.clone() })).collect();
         // Values that are refused (enums, networks) are no secrets.
-        let Ok(settings) = layers::typed_settings(values.iter().map(|(k, v)| (k.as_str(), v))) else { continue };
+        let Ok(settings) = layers::typed_settings(values.iter().map(|(k, v)| (k.as_str(), v)))
+        else {
+            continue;
+        };
         let hidden = format!("{settings:?}").contains("***");
         assert_eq!(hidden, SECRET_KEYS.contains(&key.as_str()), "{key}");
     }
@@ -171,7 +230,12 @@ fn every_secret_type_is_on_the_list_of_secret_keys() {
 #[test]
 fn the_starter_files_load() {
     let key = data_encoding::BASE64.encode(&[7; 32]);
-    let (_dir, loaded) = load(&starter_file(), &starter_local_file(Some("pepper"), Some(&key)), &[], &[]).expect("loads");
-    assert_eq!(loaded.settings.password_salt.map(|salt| salt.expose().to_owned()).as_deref(), Some("pepper"));
+    let (_dir, loaded) =
+        load(&starter_file(), &starter_local_file(Some("pepper"), Some(&key)), &[], &[])
+            .expect("loads");
+    assert_eq!(
+        loaded.settings.password_salt.map(|salt| salt.expose().to_owned()).as_deref(),
+        Some("pepper")
+    );
     assert_eq!(loaded.settings.encryption_key.map(|key| key.expose().to_owned()), Some(key));
 }

@@ -2,7 +2,10 @@
 
 use super::{
     CacheStore, LimiterStore, Settings, SettingsError,
-    forms::{are_languages, has_scheme, is_host, is_key, is_key_prefix, is_line, is_listen, is_site, is_token, is_web, none_or},
+    forms::{
+        are_languages, has_scheme, is_host, is_key, is_key_prefix, is_line, is_listen, is_site,
+        is_token, is_web, none_or,
+    },
 };
 
 const YEAR_S: u64 = 31_536_000;
@@ -23,7 +26,10 @@ impl Settings {
         }
         for (key, number, least, most) in self.ranges() {
             if number < least || number > most {
-                return Err(SettingsError::invalid(key, format!("must be between {least} and {most}, not {number}")));
+                return Err(SettingsError::invalid(
+                    key,
+                    format!("must be between {least} and {most}, not {number}"),
+                ));
             }
         }
         self.database().map(|_| ())
@@ -41,7 +47,11 @@ impl Settings {
                 none_or(&self.site_url, is_site),
                 "must be an address without path or slash at the end, such as https://example.org",
             ),
-            ("product", is_line(&self.product) && self.product.len() <= 64, "must be a name of 1 to 64 bytes on one line"),
+            (
+                "product",
+                is_line(&self.product) && self.product.len() <= 64,
+                "must be a name of 1 to 64 bytes on one line",
+            ),
             (
                 "languages",
                 are_languages(&self.languages),
@@ -57,27 +67,51 @@ impl Settings {
                 is_key_prefix(&self.key_prefix),
                 "must be 2 to 16 lower-case letters and digits, beginning with a letter",
             ),
-            ("listen", is_listen(&self.listen), "must be host:port, such as 127.0.0.1:8080 or [::]:80"),
+            (
+                "listen",
+                is_listen(&self.listen),
+                "must be host:port, such as 127.0.0.1:8080 or [::]:80",
+            ),
             (
                 "allowed_hosts",
                 self.allowed_hosts.iter().all(|h| is_host(h)),
                 "must be hosts without scheme or path, such as example.org",
             ),
-            ("proxy_header", is_token(&self.proxy_header), "must be the name of one header, such as X-Forwarded-For"),
+            (
+                "proxy_header",
+                is_token(&self.proxy_header),
+                "must be the name of one header, such as X-Forwarded-For",
+            ),
             ("dirs.data", !self.dirs.data.as_os_str().is_empty(), folder),
             ("dirs.plugins", !self.dirs.plugins.as_os_str().is_empty(), folder),
             ("dirs.media", !self.dirs.media.as_os_str().is_empty(), folder),
             ("limiter.store", redis || self.limiter.store != LimiterStore::Redis, need_redis),
             ("cache.store", redis || self.cache.store != CacheStore::Redis, need_redis),
-            ("cache.exclude", self.cache.exclude.iter().all(|p| p.starts_with('/')), "must be paths that begin with /"),
+            (
+                "cache.exclude",
+                self.cache.exclude.iter().all(|p| p.starts_with('/')),
+                "must be paths that begin with /",
+            ),
             (
                 "mail.from",
                 none_or(&self.mail.from, |from| is_line(from) && from.contains('@')),
                 "must be an address, such as shop@example.org",
             ),
-            ("mail.smtp_url", has_scheme(&self.mail.smtp_url, &["smtp", "smtps"]), "must begin with smtp:// or smtps://"),
-            ("scripts.interpreter", is_line(&self.scripts.interpreter), "must name a program, such as php"),
-            ("session.idle_s", self.session.idle_s <= self.session.absolute_s, "must not be more than session.absolute_s"),
+            (
+                "mail.smtp_url",
+                has_scheme(&self.mail.smtp_url, &["smtp", "smtps"]),
+                "must begin with smtp:// or smtps://",
+            ),
+            (
+                "scripts.interpreter",
+                is_line(&self.scripts.interpreter),
+                "must name a program, such as php",
+            ),
+            (
+                "session.idle_s",
+                self.session.idle_s <= self.session.absolute_s,
+                "must not be more than session.absolute_s",
+            ),
             (
                 "update_base_url",
                 none_or(&self.update_base_url, is_web),
@@ -132,10 +166,22 @@ mod tests {
             (|s| s.timezone = "Mars/Base".into(), "`timezone` must be an IANA time zone"),
             (|s| s.limiter.store = LimiterStore::Redis, "`limiter.store` must not be \"redis\""),
             (|s| s.session.idle_s = 700_000, "`session.idle_s` must not be more"),
-            (|s| s.webhooks.timeout_s = 26, "`webhooks.timeout_s` must be between 1 and 25, not 26"),
-            (|s| s.encryption_key = Some(Secret::new("c2hvcnQ=")), "`encryption_key` must be base64 of 32 bytes"),
-            (|s| s.redis_url = Some(Secret::new("http://x")), "`redis_url` must begin with redis://"),
-            (|s| s.database_url = Some(Secret::new("x")), "`database_url` must begin with sqlite://"),
+            (
+                |s| s.webhooks.timeout_s = 26,
+                "`webhooks.timeout_s` must be between 1 and 25, not 26",
+            ),
+            (
+                |s| s.encryption_key = Some(Secret::new("c2hvcnQ=")),
+                "`encryption_key` must be base64 of 32 bytes",
+            ),
+            (
+                |s| s.redis_url = Some(Secret::new("http://x")),
+                "`redis_url` must begin with redis://",
+            ),
+            (
+                |s| s.database_url = Some(Secret::new("x")),
+                "`database_url` must begin with sqlite://",
+            ),
         ];
         for (spoil, expected) in table {
             let mut settings = Settings::default();

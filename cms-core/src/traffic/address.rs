@@ -4,8 +4,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::settings::Cidr;
 
-/// The address that counts: the socket's, unless that is a trusted proxy. Then the right-most entry of the proxy's header that is
-/// not a trusted proxy itself; entries further left can be forged by anybody.
+/// The address that counts: the socket's, unless that is a trusted proxy. Then the right-most entry
+/// of the proxy's header that is not a trusted proxy itself; entries further left can be forged by
+/// anybody.
 ///
 /// ```
 /// use cms_core::traffic::address::client;
@@ -43,9 +44,12 @@ fn quad(entry: &[u8]) -> Option<Ipv4Addr> {
     let mut octets = [0; 4];
     let mut parts = entry.split(|byte| *byte == b'.');
     for octet in &mut octets {
-        let digits = parts.next().filter(|digits| (1..=3).contains(&digits.len()) && (digits.len() == 1 || digits[0] != b'0'))?;
-        let number =
-            digits.iter().try_fold(0_u16, |n, digit| digit.is_ascii_digit().then(|| n * 10 + u16::from(digit - b'0')))?;
+        let digits = parts.next().filter(|digits| {
+            (1..=3).contains(&digits.len()) && (digits.len() == 1 || digits[0] != b'0')
+        })?;
+        let number = digits.iter().try_fold(0_u16, |n, digit| {
+            digit.is_ascii_digit().then(|| n * 10 + u16::from(digit - b'0'))
+        })?;
         *octet = u8::try_from(number).ok()?;
     }
     parts.next().is_none().then(|| octets.into())
@@ -54,7 +58,10 @@ fn quad(entry: &[u8]) -> Option<Ipv4Addr> {
 /// An address, also with a port or in brackets.
 fn parse(entry: &str) -> Option<IpAddr> {
     let bare = entry.strip_prefix('[').and_then(|rest| rest.split(']').next()).unwrap_or(entry);
-    let parsed = bare.parse().ok().or_else(|| entry.parse::<std::net::SocketAddr>().ok().map(|socket| socket.ip()));
+    let parsed = bare
+        .parse()
+        .ok()
+        .or_else(|| entry.parse::<std::net::SocketAddr>().ok().map(|socket| socket.ip()));
     parsed.map(|address: IpAddr| address.to_canonical())
 }
 
@@ -73,7 +80,8 @@ mod tests {
 
     #[test]
     fn only_what_trusted_proxies_say_counts() {
-        let trusted: Vec<Cidr> = ["10.0.0.0/8", "fd00::/8"].iter().map(|cidr| cidr.parse().expect("cidr")).collect();
+        let trusted: Vec<Cidr> =
+            ["10.0.0.0/8", "fd00::/8"].iter().map(|cidr| cidr.parse().expect("cidr")).collect();
         for (socket, header, expected) in [
             ("192.0.2.1", vec![], "192.0.2.1"),
             ("192.0.2.1", vec!["203.0.113.7"], "192.0.2.1"),
@@ -88,7 +96,11 @@ mod tests {
             ("::ffff:10.0.0.1", vec!["203.0.113.7"], "203.0.113.7"),
             ("fd00::1", vec!["::ffff:203.0.113.7"], "203.0.113.7"),
         ] {
-            let found = client(socket.parse().expect("socket"), &trusted, header.iter().map(|line| line.as_bytes()));
+            let found = client(
+                socket.parse().expect("socket"),
+                &trusted,
+                header.iter().map(|line| line.as_bytes()),
+            );
             assert_eq!(found, expected.parse::<IpAddr>().expect("address"), "{socket} {header:?}");
         }
     }

@@ -14,7 +14,11 @@ impl Redis {
             (_, CacheStore::Redis) => "cache.store",
             _ => return Ok(None),
         };
-        Err(Error::invalid_field(field, "unknown", "this build has no Redis: enable the feature `redis`"))
+        Err(Error::invalid_field(
+            field,
+            "unknown",
+            "this build has no Redis: enable the feature `redis`",
+        ))
     }
 
     pub(crate) fn is_away(&self) -> bool {

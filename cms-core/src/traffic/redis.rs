@@ -1,6 +1,7 @@
 //! The connection to Redis that limiter and cache share.
 //!
-//! While Redis does not answer within [`PATIENCE`] each process goes by its own memory, says so, and returns by itself.
+//! While Redis does not answer within [`PATIENCE`] each process goes by its own memory, says so,
+//! and returns by itself.
 
 use std::{
     sync::{
@@ -38,9 +39,11 @@ struct Shared {
 }
 
 impl Redis {
-    /// The Redis that some store of the site is set to. It is not connected yet: a site starts without Redis too.
+    /// The Redis that some store of the site is set to. It is not connected yet: a site starts
+    /// without Redis too.
     pub(crate) fn of(settings: &Settings) -> Result<Option<Self>> {
-        let wanted = settings.limiter.store == LimiterStore::Redis || settings.cache.store == CacheStore::Redis;
+        let wanted = settings.limiter.store == LimiterStore::Redis
+            || settings.cache.store == CacheStore::Redis;
         let Some(url) = settings.redis_url.as_ref().filter(|_| wanted) else { return Ok(None) };
         let client = Client::open(url.expose()).map_err(invalid)?;
         let connection = ArcSwap::from_pointee(connect(&client).map_err(invalid)?);
@@ -48,7 +51,12 @@ impl Redis {
         let secret = settings.encryption_key.as_ref().map_or("", |key| key.expose());
         let mark = crypto::sha256_hex(format!("redis {secret}").as_bytes());
         let prefix = format!("{}:{}", settings.key_prefix, &mark[..16]);
-        Ok(Some(Self(Arc::new(Shared { client, connection, prefix, away: AtomicBool::new(false) }))))
+        Ok(Some(Self(Arc::new(Shared {
+            client,
+            connection,
+            prefix,
+            away: AtomicBool::new(false),
+        }))))
     }
 
     /// What the names of all keys of this site begin with.
@@ -105,7 +113,8 @@ impl Redis {
             loop {
                 tokio::time::sleep(RETRY).await;
                 let Some(shared) = shared.upgrade() else { return };
-                if let Ok(Ok(connection)) = tokio::time::timeout(PATIENCE * 5, shared.reach()).await {
+                if let Ok(Ok(connection)) = tokio::time::timeout(PATIENCE * 5, shared.reach()).await
+                {
                     shared.connection.store(Arc::new(connection));
                     shared.away.store(false, Ordering::Relaxed);
                     tracing::info!("redis is back");
@@ -117,7 +126,8 @@ impl Redis {
 }
 
 impl Shared {
-    /// A new connection that can write: an old one may lead to a server that is now a replica, and a full one reads only.
+    /// A new connection that can write: an old one may lead to a server that is now a replica, and
+    /// a full one reads only.
     async fn reach(&self) -> RedisResult<ConnectionManager> {
         let mut connection = connect(&self.client)?;
         let mut probe = redis::cmd("SET");

@@ -1,6 +1,7 @@
 //! Which addresses are delivered to: public ones, and what `webhooks.allow_cidrs` opens. Pure.
 //!
-//! The rule is for the address that is dialled, at every attempt: a name that was fine when it was saved may point elsewhere later.
+//! The rule is for the address that is dialled, at every attempt: a name that was fine when it was
+//! saved may point elsewhere later.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -17,7 +18,8 @@ pub struct AddressRule {
     allow_http: bool,
 }
 
-/// IPv4 networks that are nobody's public address (RFC 6890 and its updates), and the metadata services of clouds.
+/// IPv4 networks that are nobody's public address (RFC 6890 and its updates), and the metadata
+/// services of clouds.
 const FORBIDDEN_V4: &[(&str, &str)] = &[
     ("0.0.0.0/8", "this network"),
     ("10.0.0.0/8", "private"),
@@ -58,7 +60,8 @@ const FORBIDDEN_V6: &[(&str, &str)] = &[
 ];
 
 /// Metadata services of clouds: they tell a machine its secrets.
-const METADATA: [&str; 5] = ["100.100.100.200", "168.63.129.16", "169.254.169.254", "169.254.170.2", "fd00:ec2::254"];
+const METADATA: [&str; 5] =
+    ["100.100.100.200", "168.63.129.16", "169.254.169.254", "169.254.170.2", "fd00:ec2::254"];
 
 impl AddressRule {
     pub(super) fn new(settings: &Webhooks) -> Self {
@@ -77,7 +80,11 @@ impl AddressRule {
         match url.scheme() {
             "https" => {}
             "http" if self.allow_http => {}
-            "http" => return Err("https is expected; webhooks.allow_http opens http for tests".to_owned()),
+            "http" => {
+                return Err(
+                    "https is expected; webhooks.allow_http opens http for tests".to_owned()
+                );
+            }
             _ => return Err("https is expected".to_owned()),
         }
         if !url.username().is_empty() || url.password().is_some() {
@@ -93,12 +100,16 @@ impl AddressRule {
         // The parser has read decimal, octal and hexadecimal numbers as addresses by now.
         let bare = host.trim_start_matches('[').trim_end_matches(']').trim_end_matches('.');
         if let Ok(address) = bare.parse() {
-            self.check(address)
-                .map_err(|why| format!("{address} is not delivered to: {why}; webhooks.allow_cidrs opens networks"))?;
-        } else if bare.eq_ignore_ascii_case("localhost") || bare.to_ascii_lowercase().ends_with(".localhost") {
+            self.check(address).map_err(|why| {
+                format!("{address} is not delivered to: {why}; webhooks.allow_cidrs opens networks")
+            })?;
+        } else if bare.eq_ignore_ascii_case("localhost")
+            || bare.to_ascii_lowercase().ends_with(".localhost")
+        {
             let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
-            self.check(loopback)
-                .map_err(|why| format!("{bare} is not delivered to: {why}; webhooks.allow_cidrs opens networks"))?;
+            self.check(loopback).map_err(|why| {
+                format!("{bare} is not delivered to: {why}; webhooks.allow_cidrs opens networks")
+            })?;
         }
         Ok(url)
     }
@@ -115,22 +126,29 @@ impl AddressRule {
         let (list, address) = match address {
             IpAddr::V4(_) => (FORBIDDEN_V4, address),
             IpAddr::V6(v6) => match v6_inside(v6) {
-                // Reached by translation: the address inside is the one that counts, and its network may be opened.
+                // Reached by translation: the address inside is the one that counts, and its
+                // network may be opened.
                 Some(v4) if self.is_open(v4.into()) => return Ok(()),
                 _ => (FORBIDDEN_V6, address),
             },
         };
-        let hit = list.iter().find(|(network, _)| network.parse::<Cidr>().is_ok_and(|network| network.contains(address)));
+        let hit = list.iter().find(|(network, _)| {
+            network.parse::<Cidr>().is_ok_and(|network| network.contains(address))
+        });
         hit.map_or(Ok(()), |(_, why)| Err(*why))
     }
 
-    /// Whether `allow_cidrs` opens it. Metadata is opened by its very address, never by a network around it.
+    /// Whether `allow_cidrs` opens it. Metadata is opened by its very address, never by a network
+    /// around it.
     fn is_open(&self, address: IpAddr) -> bool {
         let is_metadata = METADATA.iter().any(|known| known.parse() == Ok(address));
-        self.allow.iter().any(|network| network.contains(address) && (!is_metadata || network.is_single()))
+        self.allow
+            .iter()
+            .any(|network| network.contains(address) && (!is_metadata || network.is_single()))
     }
 
-    /// Judges all addresses of a name: one that is forbidden refuses the name, so that no answer in turn can be tried until it fits.
+    /// Judges all addresses of a name: one that is forbidden refuses the name, so that no answer in
+    /// turn can be tried until it fits.
     ///
     /// # Errors
     /// The address that is forbidden, and why.
@@ -143,7 +161,8 @@ impl AddressRule {
 fn v6_inside(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let segments = address.segments();
     let [.., c, d] = segments;
-    (segments[..6] == [0x64, 0xff9b, 0, 0, 0, 0]).then(|| Ipv4Addr::from((u32::from(c) << 16) | u32::from(d)))
+    (segments[..6] == [0x64, 0xff9b, 0, 0, 0, 0])
+        .then(|| Ipv4Addr::from((u32::from(c) << 16) | u32::from(d)))
 }
 
 #[cfg(test)]
@@ -153,7 +172,10 @@ mod tests {
     use super::*;
 
     fn rule(allow: &[&str], allow_http: bool) -> AddressRule {
-        AddressRule { allow: allow.iter().map(|cidr| cidr.parse().expect("cidr")).collect(), allow_http }
+        AddressRule {
+            allow: allow.iter().map(|cidr| cidr.parse().expect("cidr")).collect(),
+            allow_http,
+        }
     }
 
     #[test]
@@ -266,7 +288,10 @@ mod tests {
             "xn--bcher-kva.example",
             "localhost.example.org",
         ] {
-            assert!(rule(&[], false).check_url(&format!("https://{host}:8443/hook?x=1")).is_ok(), "{host}");
+            assert!(
+                rule(&[], false).check_url(&format!("https://{host}:8443/hook?x=1")).is_ok(),
+                "{host}"
+            );
         }
     }
 
@@ -295,15 +320,26 @@ mod tests {
         ] {
             assert!(rule(&[], false).check_url(url).is_err(), "{url}");
         }
-        assert!(rule(&[], false).check_url(&format!("https://example.org/{}", "x".repeat(2000))).is_err());
+        assert!(
+            rule(&[], false)
+                .check_url(&format!("https://example.org/{}", "x".repeat(2000)))
+                .is_err()
+        );
         assert!(rule(&[], true).check_url("http://example.org/").is_ok());
     }
 
     #[test]
     fn networks_can_be_opened() {
         let open = rule(&["127.0.0.1/32", "fd00::/8", "192.168.7.0/24"], true);
-        for host in ["127.0.0.1", "localhost", "0x7f.1", "[::ffff:127.0.0.1]", "[fd00::1]", "192.168.7.9", "[64:ff9b::c0a8:709]"]
-        {
+        for host in [
+            "127.0.0.1",
+            "localhost",
+            "0x7f.1",
+            "[::ffff:127.0.0.1]",
+            "[fd00::1]",
+            "192.168.7.9",
+            "[64:ff9b::c0a8:709]",
+        ] {
             assert!(open.check_url(&format!("http://{host}/")).is_ok(), "{host}");
         }
         let wide = rule(&["0.0.0.0/0", "::/0", "100.100.100.200/32"], true);
@@ -323,7 +359,8 @@ mod tests {
 
     #[test]
     fn one_forbidden_answer_refuses_the_name() {
-        let (good, bad): (IpAddr, IpAddr) = ("8.8.8.8".parse().expect("address"), "10.0.0.1".parse().expect("address"));
+        let (good, bad): (IpAddr, IpAddr) =
+            ("8.8.8.8".parse().expect("address"), "10.0.0.1".parse().expect("address"));
         assert!(rule(&[], false).check_all(&[good, good]).is_ok());
         assert_eq!(rule(&[], false).check_all(&[good, bad]), Err((bad, "private")));
     }

@@ -1,5 +1,5 @@
-//! Jobs that are claimed and wait in this worker until one of their lane has ended: a busy lane pays one claim and one settlement for
-//! many deliveries, and still has few attempts under way.
+//! Jobs that are claimed and wait in this worker until one of their lane has ended: a busy lane
+//! pays one claim and one settlement for many deliveries, and still has few attempts under way.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -12,10 +12,11 @@ use crate::clock::Millis;
 
 /// Jobs of a brisk lane that one worker holds at most.
 const AHEAD: i64 = 32;
-/// A success that is there no later than this after the attempt began shows that its lane is brisk: what is claimed ahead of it begins
-/// within [`PATIENCE_MS`].
+/// A success that is there no later than this after the attempt began shows that its lane is brisk:
+/// what is claimed ahead of it begins within [`PATIENCE_MS`].
 const BRISK_MS: Millis = 100;
-/// A job that has waited for longer is given back: it keeps a place from others, and an attempt may need 25 of the 30 s of its lease.
+/// A job that has waited for longer is given back: it keeps a place from others, and an attempt may
+/// need 25 of the 30 s of its lease.
 const PATIENCE_MS: Millis = 1_000;
 
 /// What a worker holds of each lane.
@@ -38,13 +39,15 @@ struct Held {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Moment {
     pub(super) now: Millis,
-    /// How often subscriptions have changed: a job that was claimed before that may have another address by now, or none.
+    /// How often subscriptions have changed: a job that was claimed before that may have another
+    /// address by now, or none.
     pub(super) epoch: i64,
 }
 
 impl Moment {
     fn suits(self, task: &Task) -> bool {
-        self.epoch == task.claimed.epoch && (0..=PATIENCE_MS).contains(&(self.now - task.claimed.now))
+        self.epoch == task.claimed.epoch
+            && (0..=PATIENCE_MS).contains(&(self.now - task.claimed.now))
     }
 }
 
@@ -54,10 +57,11 @@ impl Ahead {
         self.lanes.values().map(|held| held.waiting.len()).sum()
     }
 
-    /// How many jobs of a lane may be claimed: of a brisk one of which all are here many, of others as many as may be under way, which is
-    /// `most`, or one after a failure.
+    /// How many jobs of a lane may be claimed: of a brisk one of which all are here many, of others
+    /// as many as may be under way, which is `most`, or one after a failure.
     pub(super) fn room(&self, lane: &Lane, most: i64) -> i64 {
-        let held = self.lanes.get(&lane.id).map_or(0, |held| held.under_way + held.waiting.len() as i64);
+        let held =
+            self.lanes.get(&lane.id).map_or(0, |held| held.under_way + held.waiting.len() as i64);
         let is_brisk = held == lane.sending && self.brisk.contains(&lane.id);
         let most = match lane.failing {
             true => 1,
@@ -91,7 +95,8 @@ impl Ahead {
         Some(task)
     }
 
-    /// An attempt has ended. After a failure nothing of its lane begins before that is written down.
+    /// An attempt has ended. After a failure nothing of its lane begins before that is written
+    /// down.
     pub(super) fn end(&mut self, ended: &Ended, now: Millis) {
         let lane = ended.subscription;
         let Some(held) = self.lanes.get_mut(&lane) else { return };

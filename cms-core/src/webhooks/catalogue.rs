@@ -30,8 +30,14 @@ impl Webhooks<'_> {
     /// # Errors
     /// `bad_query` for a cursor that is not from here.
     pub async fn events(&self, limit: u32, cursor: Option<&str>) -> Result<Page<RegisteredEvent>> {
-        Page::by_id(b'e', limit, cursor, async |after, limit| events::list(self.0.db(), after, limit).await, |event| event.id)
-            .await
+        Page::by_id(
+            b'e',
+            limit,
+            cursor,
+            async |after, limit| events::list(self.0.db(), after, limit).await,
+            |event| event.id,
+        )
+        .await
     }
 }
 
@@ -62,7 +68,8 @@ impl Webhooks<'_> {
     }
 }
 
-/// Registers what the core and the plugins raise. What is known already keeps its description, so installing again changes nothing.
+/// Registers what the core and the plugins raise. What is known already keeps its description, so
+/// installing again changes nothing.
 pub(crate) async fn register(cms: &Cms, plugins: &[Plugin]) -> Result<()> {
     let system = SYSTEM_EVENTS.iter().map(|(name, description)| manual("core", name, description));
     let mut wanted: Vec<RegisteredEvent> = system.collect();
@@ -77,7 +84,12 @@ pub(crate) async fn register(cms: &Cms, plugins: &[Plugin]) -> Result<()> {
         }));
     }
     for plugin in plugins {
-        wanted.extend(plugin.webhook_events.iter().map(|event| manual(&plugin.id, &event.name, &event.description)));
+        wanted.extend(
+            plugin
+                .webhook_events
+                .iter()
+                .map(|event| manual(&plugin.id, &event.name, &event.description)),
+        );
     }
     let mut known = std::collections::HashSet::new();
     let mut cursor = None;
@@ -102,7 +114,9 @@ pub(crate) async fn register(cms: &Cms, plugins: &[Plugin]) -> Result<()> {
 
 /// Nobody raises an event of this name.
 pub(super) fn unknown_event(field: String, event: &str) -> Error {
-    let message = format!("there is no event {event:?}: `cms events list` shows them; item.* is all events of items, * is all");
+    let message = format!(
+        "there is no event {event:?}: `cms events list` shows them; item.* is all events of items, * is all"
+    );
     let field = FieldError { field, code: "unknown", message: message.clone() };
     Error::new(Code::UnknownEvent, format!("{message}.")).with_fields(vec![field])
 }

@@ -20,8 +20,9 @@ use crate::{Change, Cms, Result, settings::Secret};
 pub(super) const LEASE_MS: i64 = 30_000;
 /// Lanes of one claim.
 const LANES: i64 = 256;
-/// Attempts under way at one subscription. Few, because all of them may fail at once: with one more each second after that, the ten
-/// failures that switch a subscription off take six seconds at least.
+/// Attempts under way at one subscription. Few, because all of them may fail at once: with one more
+/// each second after that, the ten failures that switch a subscription off take six seconds at
+/// least.
 pub(super) const ROOM: i64 = 4;
 
 /// A subscription with its secrets opened.
@@ -41,8 +42,8 @@ pub(super) struct Task {
     pub(super) claimed: Moment,
 }
 
-/// Claims up to `free` jobs, of each lane as many as there is `room` for; those of the lane that was served least recently first. The
-/// change has locked claims.
+/// Claims up to `free` jobs, of each lane as many as there is `room` for; those of the lane that
+/// was served least recently first. The change has locked claims.
 pub(super) async fn claim(
     cms: &Cms,
     change: &mut Change,
@@ -74,15 +75,23 @@ pub(super) async fn claim(
         let subscription = lane.id;
         let rows = rows.remove(&subscription).unwrap_or_default();
         let target = open(cms, lane).map(Arc::new).map_err(|error| Arc::from(error.to_string()));
-        tasks.extend(rows.into_iter().map(|row| Task { target: target.clone(), subscription, row, claimed }));
+        tasks.extend(rows.into_iter().map(|row| Task {
+            target: target.clone(),
+            subscription,
+            row,
+            claimed,
+        }));
     }
     Ok(tasks)
 }
 
-/// Gives jobs back that were not begun: they wait as before, or as their subscription says by now. The change has locked claims.
+/// Gives jobs back that were not begun: they wait as before, or as their subscription says by now.
+/// The change has locked claims.
 pub(super) async fn give_back(change: &mut Change, tasks: &[Task]) -> Result<()> {
     for lane in tasks.chunk_by(|a, b| a.subscription == b.subscription) {
-        let active = subscriptions::lock(change, lane[0].subscription).await?.is_some_and(|subscription| subscription.active);
+        let active = subscriptions::lock(change, lane[0].subscription)
+            .await?
+            .is_some_and(|subscription| subscription.active);
         for task in lane {
             queue::give_back(change, &task.row, active).await?;
         }
@@ -98,14 +107,18 @@ pub(super) fn open(cms: &Cms, lane: Lane) -> Result<Target> {
     };
     let secret = |sealed: &str| -> Result<WebhookSecret> {
         let text = open(&secret_place(lane.id), sealed)?;
-        WebhookSecret::parse(&Secret::new(text.as_str())).ok_or_else(|| crate::Error::internal("a webhook secret has no form"))
+        WebhookSecret::parse(&Secret::new(text.as_str()))
+            .ok_or_else(|| crate::Error::internal("a webhook secret has no form"))
     };
     let headers = subscriptions::headers(&lane.custom_headers)?.into_iter();
-    let headers = headers.map(|(name, sealed)| open(&header_place(lane.id), &sealed).map(|value| (name, value)));
+    let headers = headers
+        .map(|(name, sealed)| open(&header_place(lane.id), &sealed).map(|value| (name, value)));
     let old = lane.old_secret.as_ref().filter(|(_, until)| *until > cms.clock().now());
     Ok(Target {
         secret: secret(&lane.secret)?,
-        old_secret: old.map(|(sealed, until)| Ok::<_, crate::Error>((secret(sealed)?, *until))).transpose()?,
+        old_secret: old
+            .map(|(sealed, until)| Ok::<_, crate::Error>((secret(sealed)?, *until)))
+            .transpose()?,
         custom_headers: headers.collect::<Result<_>>()?,
         url: lane.url,
     })

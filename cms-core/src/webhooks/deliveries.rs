@@ -29,8 +29,8 @@ pub struct Delivery {
     pub subscription: i64,
     /// 1 for the first.
     pub attempt: i64,
-    /// `delivered`, or what went wrong: `timeout`, `dns`, `refused_address`, `connect`, `tls`, `status`, `redirect`, `protocol`, `secret`,
-    /// `event`, `internal`, `lease_lost`.
+    /// `delivered`, or what went wrong: `timeout`, `dns`, `refused_address`, `connect`, `tls`,
+    /// `status`, `redirect`, `protocol`, `secret`, `event`, `internal`, `lease_lost`.
     pub status: String,
     /// What went wrong, for people.
     pub error_message: Option<String>,
@@ -110,7 +110,12 @@ impl Webhooks<'_> {
     ///
     /// # Errors
     /// `bad_query` for a cursor that is not from here.
-    pub async fn deliveries(&self, filter: &JobFilter, limit: u32, cursor: Option<&str>) -> Result<Page<Delivery>> {
+    pub async fn deliveries(
+        &self,
+        filter: &JobFilter,
+        limit: u32,
+        cursor: Option<&str>,
+    ) -> Result<Page<Delivery>> {
         let read = async |after: i64, limit| {
             let before = if after == i64::MIN { i64::MAX } else { after };
             deliveries::list(self.0.db(), before, limit, filter).await
@@ -131,7 +136,12 @@ impl Webhooks<'_> {
     ///
     /// # Errors
     /// `bad_query` for a cursor that is not from here.
-    pub async fn jobs(&self, filter: &JobFilter, limit: u32, cursor: Option<&str>) -> Result<Page<Job>> {
+    pub async fn jobs(
+        &self,
+        filter: &JobFilter,
+        limit: u32,
+        cursor: Option<&str>,
+    ) -> Result<Page<Job>> {
         let read = async |after, limit| deliveries::jobs(self.0.db(), after, limit, filter).await;
         Page::by_id(b'j', limit, cursor, read, |job| job.id).await
     }
@@ -178,58 +188,102 @@ impl Webhooks<'_> {
         self.acted(change, id, done, "retry").await
     }
 
-    async fn acted(&self, change: &mut Change, id: i64, done: bool, action: &'static str) -> Result<Job> {
+    async fn acted(
+        &self,
+        change: &mut Change,
+        id: i64,
+        done: bool,
+        action: &'static str,
+    ) -> Result<Job> {
         let job = deliveries::job_in(change, id).await?.ok_or_else(|| no_job(id))?;
         if !done {
-            return Err(Error::new(Code::Conflict, format!("The job {id} is {}: nothing was changed.", job.status)));
+            return Err(Error::new(
+                Code::Conflict,
+                format!("The job {id} is {}: nothing was changed.", job.status),
+            ));
         }
-        change.audit(AuditEntry { action, table: "webhook_queue", id: &id.to_string(), columns: &[] }).await?;
+        change
+            .audit(AuditEntry { action, table: "webhook_queue", id: &id.to_string(), columns: &[] })
+            .await?;
         Ok(job)
     }
 
-    /// Removes jobs that are settled: `delivered`, `failed` or `cancelled`. Returns how many went, 1,000 at most.
+    /// Removes jobs that are settled: `delivered`, `failed` or `cancelled`. Returns how many went,
+    /// 1,000 at most.
     ///
     /// # Errors
     /// `validation_failed` for another status.
     pub async fn purge(&self, change: &mut Change, status: &str) -> Result<u64> {
         if !["delivered", "failed", "cancelled"].contains(&status) {
-            return Err(Error::invalid_field("status", "unknown", "delivered, failed or cancelled"));
+            return Err(Error::invalid_field(
+                "status",
+                "unknown",
+                "delivered, failed or cancelled",
+            ));
         }
         let removed = deliveries::purge(change, status).await?;
         if removed > 0 {
-            change.audit(AuditEntry { action: "purge", table: "webhook_queue", id: status, columns: &[] }).await?;
+            change
+                .audit(AuditEntry {
+                    action: "purge",
+                    table: "webhook_queue",
+                    id: status,
+                    columns: &[],
+                })
+                .await?;
         }
         Ok(removed)
     }
 
-    /// Sends deliveries once more, with the same event id and body: those with these ids, or all that fit, if they are `expected`.
+    /// Sends deliveries once more, with the same event id and body: those with these ids, or all
+    /// that fit, if they are `expected`.
     ///
     /// # Errors
-    /// `not_found` for an id; `count_moved` when other than `expected` fit; `validation_failed` for more than [`MAX_REDELIVER`].
+    /// `not_found` for an id; `count_moved` when other than `expected` fit; `validation_failed` for
+    /// more than [`MAX_REDELIVER`].
     pub async fn redeliver(&self, change: &mut Change, which: &Redeliver) -> Result<u64> {
         let ids = match which {
-            Redeliver::Ids(ids) => ids.iter().copied().collect::<BTreeSet<_>>().into_iter().collect(),
+            Redeliver::Ids(ids) => {
+                ids.iter().copied().collect::<BTreeSet<_>>().into_iter().collect()
+            }
             Redeliver::Filter { filter, expected } => {
                 // Read beside the change, so that a long log keeps no writer waiting.
                 let found = deliveries::matching(self.0.db(), filter).await?;
                 if found.len() as u64 != *expected && found.len() <= MAX_REDELIVER {
-                    let detail = format!("{} deliveries fit now, not {expected}: look again. Nothing was queued.", found.len());
+                    let detail = format!(
+                        "{} deliveries fit now, not {expected}: look again. Nothing was queued.",
+                        found.len()
+                    );
                     return Err(Error::new(Code::CountMoved, detail));
                 }
                 found
             }
         };
         if ids.len() > MAX_REDELIVER {
-            return Err(Error::invalid_field("ids", "range", format!("at most {MAX_REDELIVER} at once: narrow the filter")));
+            return Err(Error::invalid_field(
+                "ids",
+                "range",
+                format!("at most {MAX_REDELIVER} at once: narrow the filter"),
+            ));
         }
         for id in &ids {
             if !deliveries::resend(change, *id).await? {
-                return Err(Error::new(Code::NotFound, format!("There is no delivery with id {id}, or its payload is gone.")));
+                return Err(Error::new(
+                    Code::NotFound,
+                    format!("There is no delivery with id {id}, or its payload is gone."),
+                ));
             }
         }
         change.wake_worker();
         let count = ids.len().to_string();
-        change.audit(AuditEntry { action: "redeliver", table: "webhook_queue", id: &count, columns: &[] }).await?;
+        change
+            .audit(AuditEntry {
+                action: "redeliver",
+                table: "webhook_queue",
+                id: &count,
+                columns: &[],
+            })
+            .await?;
         Ok(ids.len() as u64)
     }
 }

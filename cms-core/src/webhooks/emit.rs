@@ -6,15 +6,21 @@ use super::{RegisteredEvent, Webhooks, catalogue::unknown_event, sql::events};
 use crate::{AuditEntry, Change, Emitted, Error, Result};
 
 /// Of the core's events those that only others can know of.
-const FROM_OUTSIDE: [&str; 4] = ["order.created", "user.registered", "emailmarketing.subscribed", "deployment.completed"];
+const FROM_OUTSIDE: [&str; 4] =
+    ["order.created", "user.registered", "emailmarketing.subscribed", "deployment.completed"];
 
 impl Webhooks<'_> {
-    /// Raises a registered event. What the service itself observes cannot be claimed: events of items, and those of pages, media, forms
-    /// and logins.
+    /// Raises a registered event. What the service itself observes cannot be claimed: events of
+    /// items, and those of pages, media, forms and logins.
     ///
     /// # Errors
     /// `unknown_event`; `validation_failed` for an event that the service raises itself.
-    pub async fn emit(&self, change: &mut Change, event: &str, data: Map<String, Json>) -> Result<Emitted> {
+    pub async fn emit(
+        &self,
+        change: &mut Change,
+        event: &str,
+        data: Map<String, Json>,
+    ) -> Result<Emitted> {
         let entries = events::named_in(change, event).await?;
         if entries.is_empty() {
             return Err(unknown_event("event".to_owned(), event));
@@ -27,13 +33,17 @@ impl Webhooks<'_> {
             return Err(Error::invalid_field("event", "reserved", message));
         }
         let emitted = change.emit(event, data.into()).await?;
-        change.audit(AuditEntry { action: "emit", table: "events", id: &emitted.id, columns: &[] }).await?;
+        change
+            .audit(AuditEntry { action: "emit", table: "events", id: &emitted.id, columns: &[] })
+            .await?;
         Ok(emitted)
     }
 }
 
 /// Whether an event with these entries in the registry may be raised by hand.
 pub(super) fn by_hand(entries: &[RegisteredEvent]) -> bool {
-    let theirs = |entry: &RegisteredEvent| entry.plugin_id != "core" || FROM_OUTSIDE.contains(&entry.event_name.as_str());
+    let theirs = |entry: &RegisteredEvent| {
+        entry.plugin_id != "core" || FROM_OUTSIDE.contains(&entry.event_name.as_str())
+    };
     !entries.is_empty() && entries.iter().all(|entry| entry.event_type == "manual" && theirs(entry))
 }

@@ -21,7 +21,8 @@ pub struct Explained {
     pub event: String,
     /// The body to the byte, but for `id` and `created_at`, which each event has of its own.
     pub body: String,
-    /// The headers; what is different in each delivery is described in `<…>`. Custom headers come after.
+    /// The headers; what is different in each delivery is described in `<…>`. Custom headers come
+    /// after.
     pub headers: BTreeMap<String, String>,
     /// Paths in `data` that the payload filter takes out.
     pub removed: Vec<String>,
@@ -40,7 +41,8 @@ pub struct Considered {
 }
 
 impl Webhooks<'_> {
-    /// What deliveries of this event would send, and to whom: subscriptions by id, a page at a time.
+    /// What deliveries of this event would send, and to whom: subscriptions by id, a page at a
+    /// time.
     ///
     /// Nothing is signed: whoever may ask this must not get signatures for what never happened.
     ///
@@ -56,7 +58,8 @@ impl Webhooks<'_> {
         if events::named(self.0.db(), event).await?.is_empty() {
             return Err(unknown_event("event".to_owned(), event));
         }
-        let subscriptions = self.list(limit, cursor).await?.map(|subscription| considered(subscription, event));
+        let subscriptions =
+            self.list(limit, cursor).await?.map(|subscription| considered(subscription, event));
         let id = self.0.random().uuid_v7(self.0.clock())?;
         let (body, removed) = body(&id, event, self.0.clock().now(), Json::Object(data));
         let marks = Marks {
@@ -74,7 +77,9 @@ impl Webhooks<'_> {
 fn considered(subscription: Subscription, event: &str) -> Considered {
     let entry = subscription.events.iter().find(|entry| matches(entry, event));
     let (outcome, reason) = match (entry, subscription.active) {
-        (None, _) => ("not_matched", format!("no entry matches: {}", subscription.events.join(", "))),
+        (None, _) => {
+            ("not_matched", format!("no entry matches: {}", subscription.events.join(", ")))
+        }
         (Some(entry), true) => ("sent", format!("{entry} matches")),
         (Some(entry), false) => {
             let why = subscription.disabled_reason.as_deref().unwrap_or("switched off");

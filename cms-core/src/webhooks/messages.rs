@@ -48,17 +48,32 @@ pub struct MessageFilter {
 pub(super) type Place = (Millis, String);
 
 impl Webhooks<'_> {
-    /// Recorded events, a page at a time. They are kept for `retention.events_days`, longer while a job waits.
+    /// Recorded events, a page at a time. They are kept for `retention.events_days`, longer while a
+    /// job waits.
     ///
     /// # Errors
-    /// `bad_query` for a cursor that is not from here, or a pattern that has its `*` elsewhere than at the end.
-    pub async fn messages(&self, filter: &MessageFilter, limit: u32, cursor: Option<&str>) -> Result<Page<Message>> {
+    /// `bad_query` for a cursor that is not from here, or a pattern that has its `*` elsewhere than
+    /// at the end.
+    pub async fn messages(
+        &self,
+        filter: &MessageFilter,
+        limit: u32,
+        cursor: Option<&str>,
+    ) -> Result<Page<Message>> {
         let (list, first) = if filter.oldest_first { (b'o', i64::MIN) } else { (b'n', i64::MAX) };
         let pattern = filter.event.as_deref().map(pattern).transpose()?.unwrap_or_default();
         let read = async |after: Option<Place>, limit| {
-            messages::list(self.0.db(), filter, &pattern, after.unwrap_or((first, String::new())), limit).await
+            messages::list(
+                self.0.db(),
+                filter,
+                &pattern,
+                after.unwrap_or((first, String::new())),
+                limit,
+            )
+            .await
         };
-        let key = |message: &Message| [&message.at.to_be_bytes()[..], message.id.as_bytes()].concat();
+        let key =
+            |message: &Message| [&message.at.to_be_bytes()[..], message.id.as_bytes()].concat();
         Page::by_key(list, limit, cursor, place, read, key).await
     }
 
@@ -67,7 +82,12 @@ impl Webhooks<'_> {
     /// # Errors
     /// `not_found`.
     pub async fn message(&self, id: &str) -> Result<MessageDetail> {
-        let missing = || Error::new(Code::NotFound, format!("There is no event with id {id:?}, or its time is over."));
+        let missing = || {
+            Error::new(
+                Code::NotFound,
+                format!("There is no event with id {id:?}, or its time is over."),
+            )
+        };
         if !is_name(id) {
             return Err(missing());
         }
@@ -85,13 +105,18 @@ pub(super) struct Pattern {
 }
 
 fn pattern(text: &str) -> Result<Pattern> {
-    let (beginning, is_beginning) = text.strip_suffix('*').map_or((text, false), |beginning| (beginning, true));
+    let (beginning, is_beginning) =
+        text.strip_suffix('*').map_or((text, false), |beginning| (beginning, true));
     if !is_name(text) || beginning.contains('*') {
         let detail = "event is a name such as order.created, or the beginning of names and *, such as item.blog.*";
         return Err(Error::new(Code::BadQuery, format!("{detail}.")));
     }
     let text = Some(beginning.to_owned());
-    Ok(if is_beginning { Pattern { beginning: text, name: None } } else { Pattern { name: text, beginning: None } })
+    Ok(if is_beginning {
+        Pattern { beginning: text, name: None }
+    } else {
+        Pattern { name: text, beginning: None }
+    })
 }
 
 fn place(bytes: &[u8]) -> Option<Place> {

@@ -9,7 +9,8 @@ use crate::Result;
 
 /// Lanes whose lateness is told apart.
 const LATE_LANES: i64 = 5;
-/// `/readyz` may be asked by anybody and as often as they like; the backlog is read once in this time.
+/// `/readyz` may be asked by anybody and as often as they like; the backlog is read once in this
+/// time.
 const KEPT_MS: i64 = 1000;
 
 /// Counters of this process.
@@ -34,7 +35,8 @@ impl Drop for UnderWay<'_> {
     }
 }
 
-/// How the queue stands, for all processes. What is settled is not counted: that is no load, and it may be much.
+/// How the queue stands, for all processes. What is settled is not counted: that is no load, and it
+/// may be much.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Backlog {
     /// Never attempted yet.
@@ -47,7 +49,8 @@ pub struct Backlog {
     pub held: i64,
     /// Milliseconds by which the oldest due row is late; 0 when none is due.
     pub oldest_due_ms: i64,
-    /// The subscriptions that are most late, at most five, each with the milliseconds by which its oldest due row is late.
+    /// The subscriptions that are most late, at most five, each with the milliseconds by which its
+    /// oldest due row is late.
     pub late_lanes: Vec<(i64, i64)>,
 }
 
@@ -99,7 +102,8 @@ impl Webhooks<'_> {
         self.0.delivered().under_way.load(Ordering::Relaxed)
     }
 
-    /// Milliseconds by which the oldest due job is late, of the queue as it was a second ago at most; 0 when none is due.
+    /// Milliseconds by which the oldest due job is late, of the queue as it was a second ago at
+    /// most; 0 when none is due.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached.
@@ -113,14 +117,19 @@ impl Webhooks<'_> {
         Ok(oldest.map_or(0, |oldest| (now - oldest).max(0)))
     }
 
-    /// How the queue stands. It is read from indexes: 200,000 rows that wait take some 55 ms on SQLite, 0.2 s on PostgreSQL.
+    /// How the queue stands. It is read from indexes: 200,000 rows that wait take some 55 ms on
+    /// SQLite, 0.2 s on PostgreSQL.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached.
     pub async fn backlog(&self) -> Result<Backlog> {
         let (db, now) = (self.0.db(), self.0.clock().now());
         let (pending, retry, sending, held) = queue::waiting(db).await?;
-        let late_lanes: Vec<_> = queue::late(db, now, LATE_LANES).await?.into_iter().map(|(id, due)| (id, now - due)).collect();
+        let late_lanes: Vec<_> = queue::late(db, now, LATE_LANES)
+            .await?
+            .into_iter()
+            .map(|(id, due)| (id, now - due))
+            .collect();
         let oldest_due_ms = late_lanes.first().map_or(0, |(_, late)| *late);
         Ok(Backlog { pending, retry, sending, held, oldest_due_ms, late_lanes })
     }
@@ -142,8 +151,12 @@ mod tests {
         let mut looked_at = 0;
         for sql in [queue::DUE, queue::WAITING, queue::OLDEST, queue::LATE] {
             let explained = AssertSqlSafe(format!("explain query plan {sql}"));
-            let plan: Vec<(i64, i64, i64, String)> = cms.db().all(explained, Vec::new()).await.expect("a plan");
-            for (.., step) in plan.iter().filter(|(.., step)| step.contains("cms_webhook_queue") || step.contains(" q ")) {
+            let plan: Vec<(i64, i64, i64, String)> =
+                cms.db().all(explained, Vec::new()).await.expect("a plan");
+            for (.., step) in plan
+                .iter()
+                .filter(|(.., step)| step.contains("cms_webhook_queue") || step.contains(" q "))
+            {
                 assert!(step.contains("COVERING INDEX"), "{step}: {sql}");
                 looked_at += 1;
             }

@@ -18,7 +18,8 @@ pub(super) struct Request {
 pub(super) fn build(cms: &Cms, target: &Target, row: &Claimed) -> Request {
     let now = cms.clock().now();
     let (seconds, body) = (now / 1000, &row.event.body);
-    let old = target.old_secret.as_ref().filter(|(_, until)| *until > now).map(|(secret, _)| secret);
+    let old =
+        target.old_secret.as_ref().filter(|(_, until)| *until > now).map(|(secret, _)| secret);
     // During a grace the receiver may have either secret.
     let standard: Vec<_> = [Some(&target.secret), old]
         .into_iter()
@@ -33,7 +34,9 @@ pub(super) fn build(cms: &Cms, target: &Target, row: &Claimed) -> Request {
         standard: &standard.join(" "),
     };
     let mut headers = headers(cms, &row.event.name, &marks);
-    headers.extend(target.custom_headers.iter().map(|(name, value)| (name.clone(), value.to_string())));
+    headers.extend(
+        target.custom_headers.iter().map(|(name, value)| (name.clone(), value.to_string())),
+    );
     Request { headers, body: body.clone() }
 }
 
@@ -48,7 +51,8 @@ pub(super) struct Marks<'a> {
 
 /// The headers of every delivery of an event; custom ones come after.
 pub(super) fn headers(cms: &Cms, event: &str, marks: &Marks<'_>) -> Vec<(String, String)> {
-    let (agent, event) = (format!("{}-CMS/3.0 Webhook", cms.settings().product), header_value(event));
+    let (agent, event) =
+        (format!("{}-CMS/3.0 Webhook", cms.settings().product), header_value(event));
     let headers = [
         ("content-type", "application/json"),
         ("user-agent", &agent),
@@ -62,7 +66,8 @@ pub(super) fn headers(cms: &Cms, event: &str, marks: &Marks<'_>) -> Vec<(String,
     headers.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
 }
 
-/// Names of events may hold the names of adopted tables: what no header can carry is percent-encoded.
+/// Names of events may hold the names of adopted tables: what no header can carry is
+/// percent-encoded.
 fn header_value(name: &str) -> String {
     percent_encoding::utf8_percent_encode(name, percent_encoding::CONTROLS).to_string()
 }

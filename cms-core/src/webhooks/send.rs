@@ -81,7 +81,11 @@ pub(crate) struct Sender {
 
 impl Sender {
     pub(crate) fn new(settings: &Webhooks) -> Result<Self> {
-        Self::with(settings, Arc::new(SystemNames), RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.into() })
+        Self::with(
+            settings,
+            Arc::new(SystemNames),
+            RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.into() },
+        )
     }
 
     fn with(settings: &Webhooks, names: Arc<dyn Names>, roots: RootCertStore) -> Result<Self> {
@@ -98,7 +102,8 @@ impl Sender {
             .no_proxy()
             .http1_only()
             .pool_max_idle_per_host(4)
-            // Receivers close idle connections after some seconds: a delivery must not run into that.
+            // Receivers close idle connections after some seconds: a delivery must not run into
+            // that.
             .pool_idle_timeout(Duration::from_secs(2))
             .retry(reqwest::retry::never())
             .dns_resolver(Arc::new(guard.clone()))
@@ -116,15 +121,27 @@ impl Sender {
     pub(super) async fn look_up(&self, url: &Url) -> std::result::Result<(), Refused> {
         let Some(name) = url.domain() else { return Ok(()) };
         let late = |_| Refused::Unknown(format!("no answer within {} s", LOOK_UP.as_secs()));
-        tokio::time::timeout(LOOK_UP, self.guard.addresses(name.to_owned())).await.map_err(late)?.map(drop)
+        tokio::time::timeout(LOOK_UP, self.guard.addresses(name.to_owned()))
+            .await
+            .map_err(late)?
+            .map(drop)
     }
 
-    pub(super) async fn post(&self, url: &str, headers: Vec<(String, String)>, body: Bytes) -> Attempt {
+    pub(super) async fn post(
+        &self,
+        url: &str,
+        headers: Vec<(String, String)>,
+        body: Bytes,
+    ) -> Attempt {
         let began = Instant::now();
-        let mut attempt = match tokio::time::timeout(self.timeout, self.exchange(url, headers, body)).await {
-            Ok(attempt) => attempt,
-            Err(_) => Attempt::failed("timeout", format!("no complete reply within {} s", self.timeout.as_secs())),
-        };
+        let mut attempt =
+            match tokio::time::timeout(self.timeout, self.exchange(url, headers, body)).await {
+                Ok(attempt) => attempt,
+                Err(_) => Attempt::failed(
+                    "timeout",
+                    format!("no complete reply within {} s", self.timeout.as_secs()),
+                ),
+            };
         attempt.duration_ms = i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX);
         attempt
     }
@@ -158,7 +175,10 @@ impl Sender {
         };
         let judged = match status.as_u16() {
             200..=299 => fault,
-            code @ 300..=399 => Some(Fault { code: "redirect", message: format!("answered {code}: redirects are not followed") }),
+            code @ 300..=399 => Some(Fault {
+                code: "redirect",
+                message: format!("answered {code}: redirects are not followed"),
+            }),
             code => Some(Fault { code: "status", message: format!("answered {code}") }),
         };
         read.truncate(MAX_KEPT_BYTES);
@@ -203,7 +223,8 @@ fn classified(error: reqwest::Error) -> Attempt {
     Attempt::failed(code, innermost)
 }
 
-/// Errors of TLS come in errors of I/O, sometimes in several, which do not name them as their source.
+/// Errors of TLS come in errors of I/O, sometimes in several, which do not name them as their
+/// source.
 fn is_tls(error: &(dyn std::error::Error + 'static)) -> bool {
     let inner = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
     error.is::<rustls::Error>() || inner.is_some_and(|inner| is_tls(inner))
@@ -211,18 +232,25 @@ fn is_tls(error: &(dyn std::error::Error + 'static)) -> bool {
 
 /// Looks names up.
 trait Names: Send + Sync {
-    fn look_up(&self, name: String) -> futures_util::future::BoxFuture<'static, std::io::Result<Vec<SocketAddr>>>;
+    fn look_up(
+        &self,
+        name: String,
+    ) -> futures_util::future::BoxFuture<'static, std::io::Result<Vec<SocketAddr>>>;
 }
 
 struct SystemNames;
 
 impl Names for SystemNames {
-    fn look_up(&self, name: String) -> futures_util::future::BoxFuture<'static, std::io::Result<Vec<SocketAddr>>> {
+    fn look_up(
+        &self,
+        name: String,
+    ) -> futures_util::future::BoxFuture<'static, std::io::Result<Vec<SocketAddr>>> {
         Box::pin(async move { Ok(tokio::net::lookup_host((name, 0)).await?.collect()) })
     }
 }
 
-/// Looks a name up once and lets the connector dial those addresses only: there is no second look-up that could answer otherwise.
+/// Looks a name up once and lets the connector dial those addresses only: there is no second
+/// look-up that could answer otherwise.
 #[derive(Clone)]
 struct Guarded {
     rule: AddressRule,
@@ -232,12 +260,14 @@ struct Guarded {
 impl Guarded {
     /// The addresses of a name, none of them forbidden.
     async fn addresses(&self, name: String) -> std::result::Result<Vec<SocketAddr>, Refused> {
-        let addresses = self.names.look_up(name).await.map_err(|error| Refused::Unknown(error.to_string()))?;
+        let addresses =
+            self.names.look_up(name).await.map_err(|error| Refused::Unknown(error.to_string()))?;
         if addresses.is_empty() {
             return Err(Refused::Unknown("the name has no address".to_owned()));
         }
         let ips: Vec<_> = addresses.iter().map(SocketAddr::ip).collect();
-        let forbidden = |(address, why)| Refused::Forbidden(format!("{address} is not delivered to: {why}"));
+        let forbidden =
+            |(address, why)| Refused::Forbidden(format!("{address} is not delivered to: {why}"));
         self.rule.check_all(&ips).map_err(forbidden)?;
         Ok(addresses)
     }
@@ -246,7 +276,9 @@ impl Guarded {
 impl Resolve for Guarded {
     fn resolve(&self, name: Name) -> Resolving {
         let guard = self.clone();
-        Box::pin(async move { Ok(Box::new(guard.addresses(name.as_str().to_owned()).await?.into_iter()) as Addrs) })
+        Box::pin(async move {
+            Ok(Box::new(guard.addresses(name.as_str().to_owned()).await?.into_iter()) as Addrs)
+        })
     }
 }
 

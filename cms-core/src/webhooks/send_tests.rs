@@ -1,5 +1,5 @@
-//! Names whose answers change or mix: no forbidden address is dialled. 127.0.0.2 stands for an allowed address, 127.0.0.1 for a
-//! forbidden one; both listen.
+//! Names whose answers change or mix: no forbidden address is dialled. 127.0.0.2 stands for an
+//! allowed address, 127.0.0.1 for a forbidden one; both listen.
 
 use std::{
     net::IpAddr,
@@ -17,12 +17,16 @@ use super::*;
 struct Scripted(Vec<std::io::Result<Vec<&'static str>>>, AtomicUsize);
 
 impl Names for Scripted {
-    fn look_up(&self, _: String) -> futures_util::future::BoxFuture<'static, std::io::Result<Vec<SocketAddr>>> {
+    fn look_up(
+        &self,
+        _: String,
+    ) -> futures_util::future::BoxFuture<'static, std::io::Result<Vec<SocketAddr>>> {
         let turn = self.1.fetch_add(1, Ordering::SeqCst).min(self.0.len() - 1);
         let answer = match &self.0[turn] {
-            Ok(addresses) => {
-                Ok(addresses.iter().map(|ip| SocketAddr::new(ip.parse::<IpAddr>().expect("an address"), 0)).collect())
-            }
+            Ok(addresses) => Ok(addresses
+                .iter()
+                .map(|ip| SocketAddr::new(ip.parse::<IpAddr>().expect("an address"), 0))
+                .collect()),
             Err(error) => Err(std::io::Error::new(error.kind(), error.to_string())),
         };
         Box::pin(async move { answer })
@@ -36,7 +40,12 @@ fn sender(answers: Vec<std::io::Result<Vec<&'static str>>>) -> Sender {
         timeout_s: 2,
         ..Webhooks::default()
     };
-    Sender::with(&settings, Arc::new(Scripted(answers, AtomicUsize::new(0))), RootCertStore::empty()).expect("a sender")
+    Sender::with(
+        &settings,
+        Arc::new(Scripted(answers, AtomicUsize::new(0))),
+        RootCertStore::empty(),
+    )
+    .expect("a sender")
 }
 
 /// A receiver that says 200 and closes; counts its connections.
@@ -48,7 +57,9 @@ fn answering(listener: TcpListener) -> Arc<AtomicUsize> {
             accepted.fetch_add(1, Ordering::SeqCst);
             let mut part = [0; 1024];
             let _ = stream.read(&mut part).await;
-            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").await;
+            let _ = stream
+                .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+                .await;
         }
     });
     count
@@ -60,7 +71,11 @@ async fn both() -> (String, Arc<AtomicUsize>, Arc<AtomicUsize>) {
         let allowed = TcpListener::bind("127.0.0.2:0").await.expect("a port");
         let port = allowed.local_addr().expect("an address").port();
         if let Ok(forbidden) = TcpListener::bind(("127.0.0.1", port)).await {
-            return (format!("http://hooks.example:{port}/"), answering(allowed), answering(forbidden));
+            return (
+                format!("http://hooks.example:{port}/"),
+                answering(allowed),
+                answering(forbidden),
+            );
         }
     }
 }
@@ -73,7 +88,11 @@ async fn a_name_that_turns_inward_is_not_dialled_again() {
     for _ in 0..3 {
         let attempt = sender.post(&url, Vec::new(), Bytes::new()).await;
         assert_eq!(attempt.code(), "refused_address");
-        assert!(attempt.message().contains("127.0.0.1 is not delivered to: loopback"), "{}", attempt.message());
+        assert!(
+            attempt.message().contains("127.0.0.1 is not delivered to: loopback"),
+            "{}",
+            attempt.message()
+        );
     }
     assert_eq!((allowed.load(Ordering::SeqCst), forbidden.load(Ordering::SeqCst)), (1, 0));
 }
@@ -81,10 +100,16 @@ async fn a_name_that_turns_inward_is_not_dialled_again() {
 #[tokio::test]
 async fn a_mixed_answer_is_refused_as_a_whole() {
     let (url, allowed, forbidden) = both().await;
-    for answer in
-        [vec!["127.0.0.2", "127.0.0.1"], vec!["127.0.0.1", "127.0.0.2"], vec!["127.0.0.2", "::1"], vec!["169.254.169.254"]]
-    {
-        assert_eq!(sender(vec![Ok(answer)]).post(&url, Vec::new(), Bytes::new()).await.code(), "refused_address");
+    for answer in [
+        vec!["127.0.0.2", "127.0.0.1"],
+        vec!["127.0.0.1", "127.0.0.2"],
+        vec!["127.0.0.2", "::1"],
+        vec!["169.254.169.254"],
+    ] {
+        assert_eq!(
+            sender(vec![Ok(answer)]).post(&url, Vec::new(), Bytes::new()).await.code(),
+            "refused_address"
+        );
     }
     assert_eq!((allowed.load(Ordering::SeqCst), forbidden.load(Ordering::SeqCst)), (0, 0));
 }
@@ -93,7 +118,9 @@ async fn a_mixed_answer_is_refused_as_a_whole() {
 async fn names_that_are_not_found_have_a_code_of_their_own() {
     let unknown = || Err(std::io::Error::new(std::io::ErrorKind::NotFound, "no such name"));
     for answer in [unknown(), Ok(Vec::new())] {
-        let attempt = sender(vec![answer]).post("http://hooks.example/secret-path?t=1", Vec::new(), Bytes::new()).await;
+        let attempt = sender(vec![answer])
+            .post("http://hooks.example/secret-path?t=1", Vec::new(), Bytes::new())
+            .await;
         assert_eq!(attempt.code(), "dns");
         assert!(!attempt.message().contains("secret-path"), "{}", attempt.message());
     }
@@ -120,6 +147,8 @@ async fn names_are_looked_up_before_anything_is_sent() {
 #[tokio::test]
 async fn a_server_without_tls_is_told_apart() {
     let (url, ..) = both().await;
-    let attempt = sender(vec![Ok(vec!["127.0.0.2"])]).post(&url.replace("http:", "https:"), Vec::new(), Bytes::new()).await;
+    let attempt = sender(vec![Ok(vec!["127.0.0.2"])])
+        .post(&url.replace("http:", "https:"), Vec::new(), Bytes::new())
+        .await;
     assert_eq!(attempt.code(), "tls", "{}", attempt.message());
 }

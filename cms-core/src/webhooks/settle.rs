@@ -1,4 +1,5 @@
-//! Writing down what became of attempts: the row, the breaker, the log, in one transaction for many.
+//! Writing down what became of attempts: the row, the breaker, the log, in one transaction for
+//! many.
 
 use std::sync::Arc;
 
@@ -22,7 +23,8 @@ pub(super) struct Ended {
     pub(super) row: Claimed,
     pub(super) attempt: Attempt,
     pub(super) begun: Millis,
-    /// The place of a quick attempt, which is free again when the attempt is written down: so few are sent twice when the worker dies.
+    /// The place of a quick attempt, which is free again when the attempt is written down: so few
+    /// are sent twice when the worker dies.
     pub(super) place: Option<Arc<()>>,
 }
 
@@ -47,7 +49,9 @@ pub(super) async fn settle(change: &mut Change, ended: &mut [Ended]) -> Result<S
     let arrived: Vec<_> = successes.iter().map(|ended| arrived(ended)).collect();
     let ours = groups::delivered(change, &arrived).await?;
     settled.delivered += ours.len() as u64;
-    for Ended { subscription, row, attempt, .. } in successes.into_iter().filter(|ended| !ours.contains(&ended.row.lease())) {
+    for Ended { subscription, row, attempt, .. } in
+        successes.into_iter().filter(|ended| !ours.contains(&ended.row.lease()))
+    {
         settled.lost += 1;
         log(change, *subscription, row, attempt, false).await?;
     }
@@ -56,7 +60,12 @@ pub(super) async fn settle(change: &mut Change, ended: &mut [Ended]) -> Result<S
 
 fn arrived(ended: &Ended) -> Arrived<'_> {
     let Ended { row, attempt, .. } = ended;
-    Arrived { row, status: attempt.status, response: attempt.response.as_deref(), duration_ms: attempt.duration_ms }
+    Arrived {
+        row,
+        status: attempt.status,
+        response: attempt.response.as_deref(),
+        duration_ms: attempt.duration_ms,
+    }
 }
 
 /// Lanes whose counters change: those with failures, and those whose failures end.
@@ -64,7 +73,9 @@ async fn settle_failing(change: &mut Change, ended: &[Ended], settled: &mut Sett
     let mut subscriptions: Vec<_> = ended.iter().map(|ended| ended.subscription).collect();
     subscriptions.dedup();
     let mut failing = groups::failing(change, &subscriptions).await?;
-    failing.extend(ended.iter().filter(|ended| !ended.attempt.is_success()).map(|ended| ended.subscription));
+    failing.extend(
+        ended.iter().filter(|ended| !ended.attempt.is_success()).map(|ended| ended.subscription),
+    );
     if failing.is_empty() {
         return Ok(());
     }
@@ -84,7 +95,8 @@ struct Failure {
     max_retries: i64,
 }
 
-/// Counts the attempts at one subscription, and writes down those that failed. Everybody locks a subscription before its rows.
+/// Counts the attempts at one subscription, and writes down those that failed. Everybody locks a
+/// subscription before its rows.
 async fn settle_lane(change: &mut Change, lane: &[Ended], settled: &mut Settled) -> Result<()> {
     let mut failures = Vec::with_capacity(lane.len());
     let mut opened = false;
@@ -95,26 +107,40 @@ async fn settle_lane(change: &mut Change, lane: &[Ended], settled: &mut Settled)
             continue;
         }
         let error = attempt.message();
-        let counted = queue::count_failure(change, *subscription, row, change.now() + SPACING_MS).await?;
+        let counted =
+            queue::count_failure(change, *subscription, row, change.now() + SPACING_MS).await?;
         if let Some((in_a_row, true, _)) = counted
             && breaker::opens(in_a_row)
         {
-            disable(change, *subscription, &format!("{in_a_row} failed attempts in a row, the last: {error}")).await?;
+            disable(
+                change,
+                *subscription,
+                &format!("{in_a_row} failed attempts in a row, the last: {error}"),
+            )
+            .await?;
             opened = true;
         }
-        failures.push(counted.map(|(_, active, max_retries)| Failure { error, active, max_retries }));
+        failures.push(counted.map(|(_, active, max_retries)| Failure {
+            error,
+            active,
+            max_retries,
+        }));
     }
     for (Ended { subscription, row, attempt, .. }, failure) in
         lane.iter().zip(failures).filter(|(ended, _)| !ended.attempt.is_success())
     {
-        let ours = match failure.map(|failure| (retry::wait_ms(row.retry_count, failure.max_retries), failure)) {
+        let ours = match failure
+            .map(|failure| (retry::wait_ms(row.retry_count, failure.max_retries), failure))
+        {
             Some((Some(wait), Failure { error, active, .. })) => {
                 let ours = queue::again(change, row, &error, change.now() + wait, !active).await?;
                 count(ours, &mut settled.retried, &mut settled.lost)
             }
-            Some((None, Failure { error, .. })) => {
-                count(queue::failed(change, row, &error).await?, &mut settled.failed, &mut settled.lost)
-            }
+            Some((None, Failure { error, .. })) => count(
+                queue::failed(change, row, &error).await?,
+                &mut settled.failed,
+                &mut settled.lost,
+            ),
             None => count(false, &mut settled.failed, &mut settled.lost),
         };
         log(change, *subscription, row, attempt, ours).await?;
@@ -130,7 +156,14 @@ async fn disable(change: &mut Change, subscription: i64, reason: &str) -> Result
     subscriptions::switch_off(change, subscription, reason).await?;
     change.touch("webhook_subscriptions");
     let id = subscription.to_string();
-    change.audit(AuditEntry { action: "disable", table: "webhook_subscriptions", id: &id, columns: &["active"] }).await?;
+    change
+        .audit(AuditEntry {
+            action: "disable",
+            table: "webhook_subscriptions",
+            id: &id,
+            columns: &["active"],
+        })
+        .await?;
     tracing::warn!(subscription, reason, "a webhook was disabled");
     Ok(())
 }
@@ -140,7 +173,13 @@ fn count(ours: bool, what: &mut u64, lost: &mut u64) -> bool {
     ours
 }
 
-async fn log(change: &mut Change, subscription: i64, row: &Claimed, attempt: &Attempt, ours: bool) -> Result<()> {
+async fn log(
+    change: &mut Change,
+    subscription: i64,
+    row: &Claimed,
+    attempt: &Attempt,
+    ours: bool,
+) -> Result<()> {
     let message = attempt.message();
     let entry = LogRow {
         outcome: if ours { attempt.code() } else { "lease_lost" },

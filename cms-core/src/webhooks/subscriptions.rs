@@ -113,8 +113,13 @@ impl Webhooks<'_> {
     /// # Errors
     /// `bad_query` for a cursor that is not from here.
     pub async fn list(&self, limit: u32, cursor: Option<&str>) -> Result<Page<Subscription>> {
-        let page =
-            Page::by_id(b'w', limit, cursor, async |after, limit| subscriptions::list(self.0.db(), after, limit).await, |s| s.id);
+        let page = Page::by_id(
+            b'w',
+            limit,
+            cursor,
+            async |after, limit| subscriptions::list(self.0.db(), after, limit).await,
+            |s| s.id,
+        );
         Ok(page.await?.map(shown))
     }
 
@@ -131,7 +136,11 @@ impl Webhooks<'_> {
     ///
     /// # Errors
     /// `validation_failed` with the fields; `unknown_event`.
-    pub async fn create(&self, change: &mut Change, new: NewSubscription) -> Result<(Subscription, WebhookSecret)> {
+    pub async fn create(
+        &self,
+        change: &mut Change,
+        new: NewSubscription,
+    ) -> Result<(Subscription, WebhookSecret)> {
         let NewSubscription { name, url, events, custom_headers, max_retries, active } = new;
         let mut row = Stored {
             id: 0,
@@ -151,7 +160,8 @@ impl Webhooks<'_> {
         row.custom_headers = self.sealed(row.id, &custom_headers, &[])?;
         subscriptions::update(change, &row).await?;
         let secret = WebhookSecret::new(self.0.random())?;
-        subscriptions::set_secret(change, row.id, &self.seal_secret(row.id, &secret)?, None).await?;
+        subscriptions::set_secret(change, row.id, &self.seal_secret(row.id, &secret)?, None)
+            .await?;
         if !active {
             subscriptions::switch_off(change, row.id, PAUSED).await?;
             row.disabled_reason = Some(PAUSED.to_owned());
@@ -164,7 +174,12 @@ impl Webhooks<'_> {
     ///
     /// # Errors
     /// As [`Webhooks::create`], and `not_found`.
-    pub async fn update(&self, change: &mut Change, id: i64, patch: SubscriptionPatch) -> Result<Subscription> {
+    pub async fn update(
+        &self,
+        change: &mut Change,
+        id: i64,
+        patch: SubscriptionPatch,
+    ) -> Result<Subscription> {
         let mut row = subscriptions::lock(change, id).await?.ok_or_else(|| not_found(id))?;
         let mut columns = Vec::new();
         if let Some(name) = patch.name {
@@ -183,7 +198,8 @@ impl Webhooks<'_> {
             row.max_retries = max_retries;
             columns.push("max_retries");
         }
-        // What is there already is not judged again: a webhook whose address is no longer allowed can still be paused.
+        // What is there already is not judged again: a webhook whose address is no longer allowed
+        // can still be paused.
         let headers = patch.custom_headers.as_ref();
         self.check(change, &row, headers, &columns).await?;
         if let Some(headers) = headers {
@@ -210,13 +226,23 @@ impl Webhooks<'_> {
         Ok(shown(row))
     }
 
-    /// Gives the subscription a new secret. The old one signs too for `grace_s` seconds; 0: it stops at once.
+    /// Gives the subscription a new secret. The old one signs too for `grace_s` seconds; 0: it
+    /// stops at once.
     ///
     /// # Errors
     /// `not_found`; `validation_failed` for a grace beyond seven days.
-    pub async fn rotate_secret(&self, change: &mut Change, id: i64, grace_s: i64) -> Result<(Subscription, WebhookSecret)> {
+    pub async fn rotate_secret(
+        &self,
+        change: &mut Change,
+        id: i64,
+        grace_s: i64,
+    ) -> Result<(Subscription, WebhookSecret)> {
         if !(0..=MAX_GRACE_S).contains(&grace_s) {
-            return Err(Error::invalid_field("grace_s", "range", format!("seconds from 0 to {MAX_GRACE_S} (7 days)")));
+            return Err(Error::invalid_field(
+                "grace_s",
+                "range",
+                format!("seconds from 0 to {MAX_GRACE_S} (7 days)"),
+            ));
         }
         let row = subscriptions::lock(change, id).await?.ok_or_else(|| not_found(id))?;
         let secret = WebhookSecret::new(self.0.random())?;
@@ -226,11 +252,17 @@ impl Webhooks<'_> {
         Ok((shown(row), secret))
     }
 
-    /// Switches a subscription on. What was held is sent now, oldest first, or dropped. Returns how many jobs that were.
+    /// Switches a subscription on. What was held is sent now, oldest first, or dropped. Returns how
+    /// many jobs that were.
     ///
     /// # Errors
     /// `not_found`.
-    pub async fn activate(&self, change: &mut Change, id: i64, replay: bool) -> Result<(Subscription, u64)> {
+    pub async fn activate(
+        &self,
+        change: &mut Change,
+        id: i64,
+        replay: bool,
+    ) -> Result<(Subscription, u64)> {
         let mut row = subscriptions::lock(change, id).await?.ok_or_else(|| not_found(id))?;
         let held = subscriptions::activate(change, id, replay).await?;
         change.wake_worker();
@@ -260,15 +292,27 @@ impl Webhooks<'_> {
         columns: &[&str],
     ) -> Result<()> {
         let mut problems = custom_headers.map(headers::problems).unwrap_or_default();
-        let is_kept = |name: &str| row.custom_headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
-        let masked = custom_headers.into_iter().flatten().filter(|(name, value)| *value == MASK && !is_kept(name));
+        let is_kept = |name: &str| {
+            row.custom_headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name))
+        };
+        let masked = custom_headers
+            .into_iter()
+            .flatten()
+            .filter(|(name, value)| *value == MASK && !is_kept(name));
         problems.extend(masked.map(|(name, _)| FieldError {
             field: format!("custom_headers.{name}"),
             code: "masked",
-            message: format!("{MASK} stands for a value that is kept, and there is none: write the value"),
+            message: format!(
+                "{MASK} stands for a value that is kept, and there is none: write the value"
+            ),
         }));
-        let mut add = |field: &str, code, message: String| problems.push(FieldError { field: field.to_owned(), code, message });
-        if row.name.trim().is_empty() || row.name.chars().count() > 100 || row.name.chars().any(char::is_control) {
+        let mut add = |field: &str, code, message: String| {
+            problems.push(FieldError { field: field.to_owned(), code, message })
+        };
+        if row.name.trim().is_empty()
+            || row.name.chars().count() > 100
+            || row.name.chars().any(char::is_control)
+        {
             add("name", "range", "1 to 100 characters, no control characters".to_owned());
         }
         if !(0..=MAX_RETRIES).contains(&row.max_retries) {
@@ -300,9 +344,15 @@ impl Webhooks<'_> {
     }
 
     /// Sealed values of headers; a masked one stays what it is.
-    fn sealed(&self, id: i64, headers: &BTreeMap<String, String>, present: &[(String, String)]) -> Result<Vec<(String, String)>> {
+    fn sealed(
+        &self,
+        id: i64,
+        headers: &BTreeMap<String, String>,
+        present: &[(String, String)],
+    ) -> Result<Vec<(String, String)>> {
         let seal = |(name, value): (&String, &String)| {
-            let kept = present.iter().find(|(known, _)| value == MASK && known.eq_ignore_ascii_case(name));
+            let kept =
+                present.iter().find(|(known, _)| value == MASK && known.eq_ignore_ascii_case(name));
             let sealed = match kept {
                 Some((_, sealed)) => sealed.clone(),
                 None => self.0.vault().seal(&header_place(id), value.as_bytes())?,
@@ -332,7 +382,11 @@ fn shown(row: Stored) -> Subscription {
         name: row.name,
         url: row.url,
         events: row.events,
-        custom_headers: row.custom_headers.into_iter().map(|(name, _)| (name, MASK.to_owned())).collect(),
+        custom_headers: row
+            .custom_headers
+            .into_iter()
+            .map(|(name, _)| (name, MASK.to_owned()))
+            .collect(),
         max_retries: row.max_retries,
         failure_count: row.failure_count,
         active: row.active,
@@ -345,7 +399,14 @@ fn not_found(id: i64) -> Error {
     Error::new(Code::NotFound, format!("There is no webhook with id {id}."))
 }
 
-async fn record(change: &mut Change, action: &'static str, id: i64, columns: &[&str]) -> Result<()> {
+async fn record(
+    change: &mut Change,
+    action: &'static str,
+    id: i64,
+    columns: &[&str],
+) -> Result<()> {
     change.touch("webhook_subscriptions");
-    change.audit(AuditEntry { action, table: "webhook_subscriptions", id: &id.to_string(), columns }).await
+    change
+        .audit(AuditEntry { action, table: "webhook_subscriptions", id: &id.to_string(), columns })
+        .await
 }

@@ -27,14 +27,17 @@ pub enum VerifyError {
     #[error("webhook-timestamp is no number")]
     Timestamp,
     /// Further away than is tolerated.
-    #[error("the delivery is too old, or of the future: is it repeated by somebody, or is a clock wrong?")]
+    #[error(
+        "the delivery is too old, or of the future: is it repeated by somebody, or is a clock wrong?"
+    )]
     Time,
     /// No signature fits.
     #[error("no signature fits the body: it was altered, or signed with another secret")]
     Signature,
 }
 
-/// Checks a delivery by its Standard Webhooks headers. `body` is what arrived, byte for byte; its time may differ by [`TOLERANCE_S`].
+/// Checks a delivery by its Standard Webhooks headers. `body` is what arrived, byte for byte; its
+/// time may differ by [`TOLERANCE_S`].
 ///
 /// ```
 /// use cms_core::webhooks::{Received, verify};
@@ -51,12 +54,17 @@ pub enum VerifyError {
 ///
 /// # Errors
 /// [`VerifyError`].
-pub fn verify(secret: &str, received: &Received<'_>, body: &[u8], now_s: i64) -> Result<(), VerifyError> {
+pub fn verify(
+    secret: &str,
+    received: &Received<'_>,
+    body: &[u8],
+    now_s: i64,
+) -> Result<(), VerifyError> {
     verify_within(secret, received, body, now_s, Some(TOLERANCE_S))
 }
 
-/// As [`verify`], with another tolerance in seconds. None takes a delivery of any age, which is for captures only: a receiver would take
-/// what somebody repeats years later.
+/// As [`verify`], with another tolerance in seconds. None takes a delivery of any age, which is for
+/// captures only: a receiver would take what somebody repeats years later.
 ///
 /// # Errors
 /// [`VerifyError`].
@@ -68,18 +76,22 @@ pub fn verify_within(
     tolerance_s: Option<u64>,
 ) -> Result<(), VerifyError> {
     decoded(secret).ok_or(VerifyError::Secret)?;
-    let digits = !received.timestamp.is_empty() && received.timestamp.bytes().all(|byte| byte.is_ascii_digit());
-    let time: i64 = received.timestamp.parse().ok().filter(|_| digits).ok_or(VerifyError::Timestamp)?;
+    let digits = !received.timestamp.is_empty()
+        && received.timestamp.bytes().all(|byte| byte.is_ascii_digit());
+    let time: i64 =
+        received.timestamp.parse().ok().filter(|_| digits).ok_or(VerifyError::Timestamp)?;
     if tolerance_s.is_some_and(|tolerance_s| now_s.abs_diff(time) > tolerance_s) {
         return Err(VerifyError::Time);
     }
-    let expected = standard_signature(secret, received.id, time, body).ok_or(VerifyError::Secret)?;
+    let expected =
+        standard_signature(secret, received.id, time, body).ok_or(VerifyError::Secret)?;
     // Several while a secret is rotated; other versions are somebody else's.
     let fits = received.signature.split(' ').fold(false, |fits, sent| fits | same(sent, &expected));
     if fits { Ok(()) } else { Err(VerifyError::Signature) }
 }
 
-/// Checks a delivery by `X-Webhook-Signature` alone, which carries no time: whoever repeats a delivery is not noticed.
+/// Checks a delivery by `X-Webhook-Signature` alone, which carries no time: whoever repeats a
+/// delivery is not noticed.
 #[must_use]
 pub fn verify_hex(secret: &str, signature: &str, body: &[u8]) -> bool {
     !secret.is_empty() && same(signature, &hex_signature(secret, body))
@@ -87,7 +99,8 @@ pub fn verify_hex(secret: &str, signature: &str, body: &[u8]) -> bool {
 
 /// Compares in a time that does not tell how much is right.
 fn same(sent: &str, expected: &str) -> bool {
-    sent.len() == expected.len() && sent.bytes().zip(expected.bytes()).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
+    sent.len() == expected.len()
+        && sent.bytes().zip(expected.bytes()).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
 }
 
 #[cfg(test)]
@@ -107,14 +120,22 @@ mod tests {
     #[test]
     fn the_clock_may_be_off_by_five_minutes() {
         for (seconds, fine) in [(-301, false), (-300, true), (0, true), (300, true), (301, false)] {
-            assert_eq!(verify(SECRET, &GOOD, BODY, 1_614_265_330 + seconds).is_ok(), fine, "{seconds}");
+            assert_eq!(
+                verify(SECRET, &GOOD, BODY, 1_614_265_330 + seconds).is_ok(),
+                fine,
+                "{seconds}"
+            );
         }
     }
 
     #[test]
     fn signatures_that_fit_and_those_that_do_not() {
         let good = GOOD.signature;
-        let (several, first, versions) = (format!("v1,AAAA {good}"), format!("{good} v1,AAAA"), format!("v1a,xyz v2,abc {good}"));
+        let (several, first, versions) = (
+            format!("v1,AAAA {good}"),
+            format!("{good} v1,AAAA"),
+            format!("v1a,xyz v2,abc {good}"),
+        );
         for (signature, fine) in [
             (several.as_str(), true),
             (first.as_str(), true),
@@ -128,7 +149,11 @@ mod tests {
             ("v1,AAAA v1,BBBB", false),
             ("v2,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=", false),
         ] {
-            assert_eq!(verify(SECRET, &Received { signature, ..GOOD }, BODY, 1_614_265_330).is_ok(), fine, "{signature}");
+            assert_eq!(
+                verify(SECRET, &Received { signature, ..GOOD }, BODY, 1_614_265_330).is_ok(),
+                fine,
+                "{signature}"
+            );
         }
         for timestamp in ["", "Infinity", "1e9", "-1", "+1614265330", "1614265330.0"] {
             let outcome = verify(SECRET, &Received { timestamp, ..GOOD }, BODY, 1_614_265_330);
@@ -136,14 +161,21 @@ mod tests {
         }
         assert_eq!(verify("", &GOOD, BODY, 1_614_265_330), Err(VerifyError::Secret));
         assert_eq!(verify(SECRET, &GOOD, b"tampered", 1_614_265_330), Err(VerifyError::Signature));
-        assert_eq!(verify(SECRET, &Received { id: "other", ..GOOD }, BODY, 1_614_265_330), Err(VerifyError::Signature));
+        assert_eq!(
+            verify(SECRET, &Received { id: "other", ..GOOD }, BODY, 1_614_265_330),
+            Err(VerifyError::Signature)
+        );
     }
 
     #[test]
     fn the_tolerance_is_chosen() {
-        for (tolerance, seconds, fine) in
-            [(Some(0), 0, true), (Some(0), 1, false), (Some(60), -60, true), (Some(60), -61, false), (None, 1 << 40, true)]
-        {
+        for (tolerance, seconds, fine) in [
+            (Some(0), 0, true),
+            (Some(0), 1, false),
+            (Some(60), -60, true),
+            (Some(60), -61, false),
+            (None, 1 << 40, true),
+        ] {
             assert_eq!(
                 verify_within(SECRET, &GOOD, BODY, 1_614_265_330 + seconds, tolerance).is_ok(),
                 fine,

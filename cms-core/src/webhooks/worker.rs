@@ -1,4 +1,5 @@
-//! The worker: claims, sends, settles. Every step returns what happened; only [`Worker::run`] sleeps.
+//! The worker: claims, sends, settles. Every step returns what happened; only [`Worker::run`]
+//! sleeps.
 
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
@@ -26,7 +27,8 @@ const BATCH: usize = 256;
 const GATHER: Duration = Duration::from_millis(2);
 /// The same when more is to be done than has a place; half a batch is enough.
 const GATHER_BUSY: Duration = Duration::from_millis(10);
-/// An attempt that takes longer gives its place to another: receivers that are slow or dead must not keep others waiting.
+/// An attempt that takes longer gives its place to another: receivers that are slow or dead must
+/// not keep others waiting.
 const QUICK: Duration = Duration::from_millis(500);
 /// All attempts, quick and slow, per place.
 const SLOW: usize = 4;
@@ -37,7 +39,8 @@ const ASTRAY_MS: i64 = 5_000;
 pub struct Worker {
     cms: Cms,
     under_way: JoinSet<Ended>,
-    /// A mark for each attempt that is younger than [`QUICK`], or was when it ended and is not written down yet.
+    /// A mark for each attempt that is younger than [`QUICK`], or was when it ended and is not
+    /// written down yet.
     young: Arc<()>,
     looked_at: Option<i64>,
     /// Attempts that have ended and are not written down yet.
@@ -69,7 +72,8 @@ impl Worker {
         }
     }
 
-    /// Writes down what has ended, claims what is due as far as there is room, and begins attempts. Returns how many began.
+    /// Writes down what has ended, claims what is due as far as there is room, and begins attempts.
+    /// Returns how many began.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached; what has ended is kept for the next call.
@@ -78,7 +82,8 @@ impl Worker {
         Ok(self.turn(true).await?.1)
     }
 
-    /// Rows wait as their subscription says: held or not. An event that was queued while it changed may have missed that.
+    /// Rows wait as their subscription says: held or not. An event that was queued while it changed
+    /// may have missed that.
     async fn put_right(&mut self) -> Result<()> {
         let now = self.cms.clock().now();
         if self.looked_at.is_some_and(|at| (now - at).abs() < ASTRAY_MS) {
@@ -101,8 +106,9 @@ impl Worker {
         Ok(())
     }
 
-    /// What has ended is written down, what does not begin here is given back, what is due is claimed: all in one change. Returns what
-    /// became of attempts, and how many began. When it fails, what has ended is kept for the next turn.
+    /// What has ended is written down, what does not begin here is given back, what is due is
+    /// claimed: all in one change. Returns what became of attempts, and how many began. When it
+    /// fails, what has ended is kept for the next turn.
     async fn turn(&mut self, claims: bool) -> Result<(Settled, usize)> {
         while self.ended.len() < BATCH
             && let Some(joined) = self.under_way.try_join_next()
@@ -113,7 +119,8 @@ impl Worker {
         self.ahead.withdraw(Some(moment));
         let (free, most) = self.room();
         let gives_back = !self.ahead.back().is_empty();
-        let claims = claims && free > 0 && (gives_back || queue::is_due(self.cms.db(), moment.now).await?);
+        let claims =
+            claims && free > 0 && (gives_back || queue::is_due(self.cms.db(), moment.now).await?);
         if self.ended.is_empty() && !gives_back && !claims {
             return Ok((Settled::default(), 0));
         }
@@ -126,7 +133,10 @@ impl Worker {
         give_back(&mut change, self.ahead.back()).await?;
         let mut tasks = Vec::new();
         if claims {
-            tasks = claim(&self.cms, &mut change, free, moment.epoch, most, |lane| self.ahead.room(lane, most)).await?;
+            tasks = claim(&self.cms, &mut change, free, moment.epoch, most, |lane| {
+                self.ahead.room(lane, most)
+            })
+            .await?;
         }
         change.commit().await?;
         self.ended.clear();
@@ -140,11 +150,14 @@ impl Worker {
     }
 
     fn moment(&self) -> Moment {
-        Moment { now: self.cms.clock().now(), epoch: self.cms.db().epochs().of("webhook_subscriptions") }
+        Moment {
+            now: self.cms.clock().now(),
+            epoch: self.cms.db().epochs().of("webhook_subscriptions"),
+        }
     }
 
-    /// How many jobs may be claimed once that has been written down what has ended, and how many of a lane. Those that wait have a place
-    /// already.
+    /// How many jobs may be claimed once that has been written down what has ended, and how many of
+    /// a lane. Those that wait have a place already.
     fn room(&self) -> (usize, i64) {
         let places = self.cms.settings().webhooks.concurrency;
         let waiting = self.ahead.waiting();
@@ -172,7 +185,8 @@ impl Worker {
         self.ended.push(ended);
     }
 
-    /// Waits for an attempt to end, and a moment for others. Nothing is lost when this is given up half-way.
+    /// Waits for an attempt to end, and a moment for others. Nothing is lost when this is given up
+    /// half-way.
     async fn wait(&mut self) {
         if let Some(joined) = self.under_way.join_next().await {
             self.note(joined);
@@ -192,10 +206,12 @@ impl Worker {
         let _ = tokio::time::timeout(patience, others).await;
     }
 
-    /// Claims and settles once, until nothing is under way: for tests and for those who drive it themselves.
+    /// Claims and settles once, until nothing is under way: for tests and for those who drive it
+    /// themselves.
     ///
     /// # Errors
-    /// As [`Worker::claim`]; what has ended and could not be written down is kept for the next call.
+    /// As [`Worker::claim`]; what has ended and could not be written down is kept for the next
+    /// call.
     pub async fn step(&mut self) -> Result<Settled> {
         self.put_right().await?;
         let mut all = self.turn(true).await?.0;
@@ -210,7 +226,8 @@ impl Worker {
         Ok(all)
     }
 
-    /// Works until `stop` turns true. With `drain`, also until nothing is due. Attempts under way are finished and written down.
+    /// Works until `stop` turns true. With `drain`, also until nothing is due. Attempts under way
+    /// are finished and written down.
     pub async fn run(mut self, mut stop: watch::Receiver<bool>, drain: bool) -> Until {
         let cms = self.cms.clone();
         let _working = cms.delivered().work();
@@ -236,7 +253,11 @@ impl Worker {
                 }
             };
             // What is due may have to wait a moment after a failure.
-            if begun == 0 && self.is_idle() && drain && matches!(queue::is_due(cms.db(), cms.clock().now()).await, Ok(false)) {
+            if begun == 0
+                && self.is_idle()
+                && drain
+                && matches!(queue::is_due(cms.db(), cms.clock().now()).await, Ok(false))
+            {
                 return Until::Drained;
             }
             tokio::select! {
@@ -250,11 +271,14 @@ impl Worker {
     }
 
     fn is_idle(&self) -> bool {
-        self.under_way.is_empty() && self.ended.is_empty() && self.ahead.waiting() == 0 && self.ahead.back().is_empty()
+        self.under_way.is_empty()
+            && self.ended.is_empty()
+            && self.ahead.waiting() == 0
+            && self.ahead.back().is_empty()
     }
 
-    /// Gives back what was not begun, and waits for what was. What cannot be written down in a few tries is sent again when its lease
-    /// ends.
+    /// Gives back what was not begun, and waits for what was. What cannot be written down in a few
+    /// tries is sent again when its lease ends.
     async fn finish(&mut self) {
         self.ahead.withdraw(None);
         let mut tries = 3;

@@ -21,11 +21,16 @@ impl Credential {
     pub(super) fn header(&self) -> Result<Option<(HeaderName, HeaderValue)>, ClientError> {
         let (name, value) = match self {
             Self::Key(key) => (HeaderName::from_static("x-api-key"), key.clone()),
-            Self::Session(token) => (header::AUTHORIZATION, Secret::new(format!("Bearer {}", token.expose().trim()))),
+            Self::Session(token) => {
+                (header::AUTHORIZATION, Secret::new(format!("Bearer {}", token.expose().trim())))
+            }
             Self::None => return Ok(None),
         };
-        let mut value = HeaderValue::from_str(value.expose().trim())
-            .map_err(|_| ClientError::Unexpected("the API key or token holds characters that none has".to_owned()))?;
+        let mut value = HeaderValue::from_str(value.expose().trim()).map_err(|_| {
+            ClientError::Unexpected(
+                "the API key or token holds characters that none has".to_owned(),
+            )
+        })?;
         value.set_sensitive(true);
         Ok(Some((name, value)))
     }
@@ -46,7 +51,10 @@ mod tests {
         };
         let secret = || Secret::new("opensesame\n");
         assert_eq!(shown(Credential::Key(secret())).as_deref(), Some("x-api-key: opensesame"));
-        assert_eq!(shown(Credential::Session(secret())).as_deref(), Some("authorization: Bearer opensesame"));
+        assert_eq!(
+            shown(Credential::Session(secret())).as_deref(),
+            Some("authorization: Bearer opensesame")
+        );
         assert_eq!(shown(Credential::None), None);
         assert!(Credential::Key(Secret::new("a\nb")).header().is_err());
     }

@@ -1,4 +1,5 @@
-//! The typed client: the same calls against a site opened in this process, or one that runs elsewhere.
+//! The typed client: the same calls against a site opened in this process, or one that runs
+//! elsewhere.
 
 mod credential;
 mod remote;
@@ -50,7 +51,14 @@ pub struct Ask {
 
 impl Ask {
     fn new(method: Method, path: &str) -> Self {
-        Self { method, path: path.to_owned(), query: Vec::new(), body: None, if_match: None, idempotency_key: None }
+        Self {
+            method,
+            path: path.to_owned(),
+            query: Vec::new(),
+            body: None,
+            if_match: None,
+            idempotency_key: None,
+        }
     }
 
     /// Reads.
@@ -122,9 +130,20 @@ impl Ask {
     }
 
     fn target(&self) -> String {
-        let encode = |text: &str| percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string();
-        let pairs: Vec<_> = self.query.iter().map(|(name, value)| format!("{}={}", encode(name), encode(value))).collect();
-        if pairs.is_empty() { self.path.clone() } else { format!("{}?{}", self.path, pairs.join("&")) }
+        let encode = |text: &str| {
+            percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC)
+                .to_string()
+        };
+        let pairs: Vec<_> = self
+            .query
+            .iter()
+            .map(|(name, value)| format!("{}={}", encode(name), encode(value)))
+            .collect();
+        if pairs.is_empty() {
+            self.path.clone()
+        } else {
+            format!("{}?{}", self.path, pairs.join("&"))
+        }
     }
 
     fn headers(&self) -> Vec<(header::HeaderName, String)> {
@@ -133,7 +152,11 @@ impl Ask {
             headers.push((header::CONTENT_TYPE, "application/json".to_owned()));
         }
         headers.extend(self.if_match.clone().map(|tag| (header::IF_MATCH, tag)));
-        headers.extend(self.idempotency_key.clone().map(|key| (header::HeaderName::from_static("idempotency-key"), key)));
+        headers.extend(
+            self.idempotency_key
+                .clone()
+                .map(|key| (header::HeaderName::from_static("idempotency-key"), key)),
+        );
         headers
     }
 }
@@ -157,7 +180,8 @@ impl Answer {
     /// # Errors
     /// [`ClientError::Unexpected`] when it is something else.
     pub fn json(&self) -> Result<Json, ClientError> {
-        serde_json::from_str(&self.body).map_err(|e| ClientError::Unexpected(format!("the reply is not JSON: {e}")))
+        serde_json::from_str(&self.body)
+            .map_err(|e| ClientError::Unexpected(format!("the reply is not JSON: {e}")))
     }
 }
 
@@ -192,7 +216,9 @@ impl ClientError {
                 let text = |name: &str| document[name].as_str().unwrap_or_default().to_owned();
                 Self::Problem { status, code: text("error"), detail: text("detail"), document }
             }
-            _ => Self::Unexpected(format!("the address answers {status}, but not as this service does")),
+            _ => Self::Unexpected(format!(
+                "the address answers {status}, but not as this service does"
+            )),
         }
     }
 }
@@ -207,12 +233,14 @@ impl Client {
     /// For a site that runs at `url`, with what to show there.
     ///
     /// # Errors
-    /// [`ClientError::Unexpected`] for an address that is not http(s), or a credential that cannot stand in a header.
+    /// [`ClientError::Unexpected`] for an address that is not http(s), or a credential that cannot
+    /// stand in a header.
     pub fn remote(url: &str, credential: &Credential) -> Result<Self, ClientError> {
         Remote::new(url, credential).map(Self::Remote)
     }
 
-    /// Makes the call. When the limiter refuses, waits as long as it says and tries again, a few times.
+    /// Makes the call. When the limiter refuses, waits as long as it says and tries again, a few
+    /// times.
     ///
     /// # Errors
     /// [`ClientError`], also for every status that is not 2xx.
@@ -224,7 +252,11 @@ impl Client {
                 Self::Remote(remote) => remote.send(&ask).await?,
             };
             match retry_after {
-                Some(seconds) if status == StatusCode::TOO_MANY_REQUESTS && seconds <= MAX_WAIT_S && waits < MAX_WAITS => {
+                Some(seconds)
+                    if status == StatusCode::TOO_MANY_REQUESTS
+                        && seconds <= MAX_WAIT_S
+                        && waits < MAX_WAITS =>
+                {
                     waits += 1;
                     tokio::time::sleep(std::time::Duration::from_secs(seconds)).await;
                 }
@@ -239,7 +271,8 @@ type Outcome = (StatusCode, Option<u64>, Answer);
 
 async fn local(api: &Api, ask: &Ask) -> Result<Outcome, ClientError> {
     let body = Full::new(Bytes::from(ask.body.clone().unwrap_or_default()));
-    let mut request = Request::builder().method(&ask.method).uri(ask.target()).extension(AsOperator);
+    let mut request =
+        Request::builder().method(&ask.method).uri(ask.target()).extension(AsOperator);
     for (name, value) in ask.headers() {
         request = request.header(name, value);
     }
@@ -250,10 +283,15 @@ async fn local(api: &Api, ask: &Ask) -> Result<Outcome, ClientError> {
 }
 
 fn outcome(status: StatusCode, headers: &http::HeaderMap, body: String) -> Outcome {
-    let text = |name: header::HeaderName| headers.get(name).and_then(|v: &HeaderValue| v.to_str().ok());
+    let text =
+        |name: header::HeaderName| headers.get(name).and_then(|v: &HeaderValue| v.to_str().ok());
     let retry_after = text(header::RETRY_AFTER).and_then(|seconds| seconds.parse().ok());
     let date = text(header::DATE).and_then(http_date);
-    (status, retry_after, Answer { status, body, etag: text(header::ETAG).map(str::to_owned), date })
+    (
+        status,
+        retry_after,
+        Answer { status, body, etag: text(header::ETAG).map(str::to_owned), date },
+    )
 }
 
 /// The form of dates that servers send (RFC 9110, 5.6.7) is one of e-mail's.

@@ -32,7 +32,8 @@ impl Remote {
     }
 
     pub(super) async fn send(&self, ask: &Ask) -> Result<Outcome, ClientError> {
-        let mut request = self.http.request(ask.method.clone(), format!("{}{}", self.base, ask.target()));
+        let mut request =
+            self.http.request(ask.method.clone(), format!("{}{}", self.base, ask.target()));
         if let Some((name, value)) = &self.shown {
             request = request.header(name, value.clone());
         }
@@ -42,13 +43,17 @@ impl Remote {
         if let Some(body) = &ask.body {
             request = request.body(body.clone());
         }
-        let unreachable = |e: reqwest::Error| ClientError::Unreachable(format!("{} cannot be reached: {}", self.base, cause(&e)));
+        let unreachable = |e: reqwest::Error| {
+            ClientError::Unreachable(format!("{} cannot be reached: {}", self.base, cause(&e)))
+        };
         let mut response = request.send().await.map_err(unreachable)?;
         let (status, headers) = (response.status(), response.headers().clone());
         let mut body = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(unreachable)? {
             if body.len() + chunk.len() > MAX_REPLY_BYTES {
-                return Err(ClientError::Unexpected("the reply is larger than this service's replies are".to_owned()));
+                return Err(ClientError::Unexpected(
+                    "the reply is larger than this service's replies are".to_owned(),
+                ));
             }
             body.extend_from_slice(&chunk);
         }
@@ -68,20 +73,28 @@ pub fn transport() -> Result<reqwest::ClientBuilder, ClientError> {
         .map_err(|e| ClientError::Unexpected(e.to_string()))?
         .with_root_certificates(roots)
         .with_no_client_auth();
-    Ok(reqwest::Client::builder().tls_backend_preconfigured(tls).redirect(reqwest::redirect::Policy::none()))
+    Ok(reqwest::Client::builder()
+        .tls_backend_preconfigured(tls)
+        .redirect(reqwest::redirect::Policy::none()))
 }
 
 /// An address in its one spelling: lower case, no default port, no slash at the end.
 ///
 /// # Errors
-/// [`ClientError::Unexpected`] for what is no http or https address, or names a user, a query or a fragment.
+/// [`ClientError::Unexpected`] for what is no http or https address, or names a user, a query or a
+/// fragment.
 pub fn address(url: &str) -> Result<String, ClientError> {
-    let refused = |why: &str| ClientError::Unexpected(format!("{url:?} is no address of a site: {why}"));
+    let refused =
+        |why: &str| ClientError::Unexpected(format!("{url:?} is no address of a site: {why}"));
     let parsed = reqwest::Url::parse(url.trim()).map_err(|e| refused(&e.to_string()))?;
     if !["http", "https"].contains(&parsed.scheme()) {
         return Err(refused("it begins with http:// or https://"));
     }
-    if !parsed.username().is_empty() || parsed.password().is_some() || parsed.query().is_some() || parsed.fragment().is_some() {
+    if !parsed.username().is_empty()
+        || parsed.password().is_some()
+        || parsed.query().is_some()
+        || parsed.fragment().is_some()
+    {
         // Not repeated: it may hold a password.
         let why = "an address of a site has scheme, host, port and path only";
         return Err(ClientError::Unexpected(why.to_owned()));

@@ -5,17 +5,22 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use super::{API_KEY, Caller, SESSION_COOKIE};
 use crate::{replies::Key, request::Canonical, routes::Route};
 
-/// Marks a request of a visitor who has logged in at the embedding server's front end: a request extension that this server sets.
-/// Such a request is never answered from the cache.
+/// Marks a request of a visitor who has logged in at the embedding server's front end: a request
+/// extension that this server sets. Such a request is never answered from the cache.
 #[derive(Clone, Copy, Debug)]
 pub struct FrontendLogin;
 
 /// Longer queries are not worth a place.
 const MAX_QUERY: usize = 2048;
 
-/// The key of a request that may be answered from the cache: host, path and sorted query are all that a reply depends on. `tables`
-/// of the route say what it is made from.
-pub(super) fn key(request: &Canonical, route: &Route, caller: &Caller, logged_in: bool) -> Option<Key> {
+/// The key of a request that may be answered from the cache: host, path and sorted query are all
+/// that a reply depends on. `tables` of the route say what it is made from.
+pub(super) fn key(
+    request: &Canonical,
+    route: &Route,
+    caller: &Caller,
+    logged_in: bool,
+) -> Option<Key> {
     let is_read = request.method == Method::GET || request.method == Method::HEAD;
     if !is_read
         || route.tables.is_empty()
@@ -25,8 +30,10 @@ pub(super) fn key(request: &Canonical, route: &Route, caller: &Caller, logged_in
     {
         return None;
     }
-    let host = request.headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
-    let length = request.query.iter().map(|(name, value)| name.len() + value.len() + 8).sum::<usize>();
+    let host =
+        request.headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let length =
+        request.query.iter().map(|(name, value)| name.len() + value.len() + 8).sum::<usize>();
     let mut key = Vec::with_capacity(host.len() + request.path.len() + length + 8);
     let mut add = |part: &str| {
         // Lengths keep one part from looking like another.
@@ -47,12 +54,15 @@ pub(super) fn key(request: &Canonical, route: &Route, caller: &Caller, logged_in
 
 /// Whether the request carries a login of some kind, good or not.
 fn shows_somebody(headers: &HeaderMap) -> bool {
-    let session = || headers.get_all(header::COOKIE).iter().any(|line| is_session(&header::COOKIE, line));
+    let session =
+        || headers.get_all(header::COOKIE).iter().any(|line| is_session(&header::COOKIE, line));
     headers.contains_key(header::AUTHORIZATION) || headers.contains_key(API_KEY) || session()
 }
 
 /// Whether a header carries a session, good or not.
 pub(crate) fn is_session(name: &HeaderName, value: &HeaderValue) -> bool {
-    let named = |cookie: &str| cookie.trim().split_once('=').is_some_and(|(name, _)| name == SESSION_COOKIE);
+    let named = |cookie: &str| {
+        cookie.trim().split_once('=').is_some_and(|(name, _)| name == SESSION_COOKIE)
+    };
     *name == header::COOKIE && value.to_str().map_or(true, |line| line.split(';').any(named))
 }

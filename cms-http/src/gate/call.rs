@@ -67,18 +67,23 @@ impl Caller {
 impl<'a> Call<'a> {
     /// The body as a JSON object.
     pub(crate) fn object(&self) -> Result<&Map<String, Json>> {
-        self.body.as_ref().and_then(Json::as_object).ok_or_else(|| Error::new(Code::BadJson, "A JSON object is expected."))
+        self.body
+            .as_ref()
+            .and_then(Json::as_object)
+            .ok_or_else(|| Error::new(Code::BadJson, "A JSON object is expected."))
     }
 
     /// The body as a type of its own.
     pub(crate) fn typed<T: serde::de::DeserializeOwned>(&self) -> Result<T> {
-        // Only objects: serde would take an array for a struct as well, and then rights would not see the table in it.
+        // Only objects: serde would take an array for a struct as well, and then rights would not
+        // see the table in it.
         let body = match &self.body {
             None => Json::Object(Map::new()),
             Some(object @ Json::Object(_)) => object.clone(),
             Some(_) => return Err(Error::new(Code::BadJson, "A JSON object is expected.")),
         };
-        T::deserialize(body).map_err(|e| Error::new(Code::ValidationFailed, format!("The body does not fit: {e}.")))
+        T::deserialize(body)
+            .map_err(|e| Error::new(Code::ValidationFailed, format!("The body does not fit: {e}.")))
     }
 
     /// The number in `id`.
@@ -92,7 +97,12 @@ impl<'a> Call<'a> {
     }
 
     /// Ends a change, keeping the reply for a repetition. `secret`: the reply must not be kept.
-    pub(crate) async fn commit(&self, mut change: cms_core::Change, reply: Reply, secret: bool) -> Result<Reply> {
+    pub(crate) async fn commit(
+        &self,
+        mut change: cms_core::Change,
+        reply: Reply,
+        secret: bool,
+    ) -> Result<Reply> {
         if let Some(ticket) = &self.repetition {
             self.cms.remember(&mut change, ticket.remember(&reply, secret)).await?;
         }

@@ -23,12 +23,20 @@ pub(crate) const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-re
 pub(crate) struct Client {
     /// The address that counts, also behind trusted proxies.
     pub(crate) address: IpAddr,
-    /// The request says that somebody we do not trust has passed it on: then the address is not the client's.
+    /// The request says that somebody we do not trust has passed it on: then the address is not the
+    /// client's.
     pub(crate) passed_on: bool,
 }
 
-pub(super) fn client(cms: &Cms, proxy_header: &HeaderName, peer: Option<Peer>, headers: &HeaderMap) -> Client {
-    let is_trusted = |Peer(socket): Peer| cms.settings().trusted_proxies.iter().any(|network| network.contains(socket.ip()));
+pub(super) fn client(
+    cms: &Cms,
+    proxy_header: &HeaderName,
+    peer: Option<Peer>,
+    headers: &HeaderMap,
+) -> Client {
+    let is_trusted = |Peer(socket): Peer| {
+        cms.settings().trusted_proxies.iter().any(|network| network.contains(socket.ip()))
+    };
     let names = [proxy_header, &header::FORWARDED, &X_FORWARDED_FOR];
     let passed_on = match peer {
         Some(peer) => !is_trusted(peer) && names.iter().any(|name| headers.contains_key(*name)),
@@ -38,18 +46,29 @@ pub(super) fn client(cms: &Cms, proxy_header: &HeaderName, peer: Option<Peer>, h
     Client { address: address(cms, peer, headers.get_all(proxy_header)), passed_on }
 }
 
-/// The address that counts. An embedding server that does not say who is there speaks for everybody: all are one.
+/// The address that counts. An embedding server that does not say who is there speaks for
+/// everybody: all are one.
 pub(crate) fn address<'h>(
     cms: &Cms,
     peer: Option<Peer>,
     lines: impl IntoIterator<Item = &'h HeaderValue, IntoIter: DoubleEndedIterator>,
 ) -> IpAddr {
     let Some(Peer(socket)) = peer else { return Ipv4Addr::LOCALHOST.into() };
-    address::client(socket.ip(), &cms.settings().trusted_proxies, lines.into_iter().map(HeaderValue::as_bytes))
+    address::client(
+        socket.ip(),
+        &cms.settings().trusted_proxies,
+        lines.into_iter().map(HeaderValue::as_bytes),
+    )
 }
 
-/// Takes from the buckets of a key or session that is good, or else of the address: guesses count against the address.
-pub(super) async fn take(cms: &Cms, caller: &Result<Caller>, address: IpAddr, path: &str) -> Option<Quota> {
+/// Takes from the buckets of a key or session that is good, or else of the address: guesses count
+/// against the address.
+pub(super) async fn take(
+    cms: &Cms,
+    caller: &Result<Caller>,
+    address: IpAddr,
+    path: &str,
+) -> Option<Quota> {
     let (owner, identity) = match caller {
         Ok(Caller::Key(key)) => (Owner::Key(key.id), bucket::KEY),
         Ok(Caller::User { user, .. }) => (Owner::User(user.id), bucket::BACKEND),
@@ -61,7 +80,10 @@ pub(super) async fn take(cms: &Cms, caller: &Result<Caller>, address: IpAddr, pa
 /// The refusal of an empty bucket.
 pub(super) fn refusal(quota: &Quota) -> Option<Error> {
     let seconds = quota.retry_after_s?;
-    Some(Error::new(Code::RateLimited, format!("Too many requests: wait {seconds} s, then try again.")))
+    Some(Error::new(
+        Code::RateLimited,
+        format!("Too many requests: wait {seconds} s, then try again."),
+    ))
 }
 
 /// What every reply under `/api` says.

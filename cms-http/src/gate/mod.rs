@@ -1,4 +1,5 @@
-//! The one order of every request: limiter, origin, identity, cache, rights, body, repetition, handler.
+//! The one order of every request: limiter, origin, identity, cache, rights, body, repetition,
+//! handler.
 
 mod cache;
 mod call;
@@ -33,8 +34,8 @@ use crate::{
 
 pub(crate) const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
-/// The address of the peer, to be set as a request extension by whoever accepts connections. Without it the limiter counts all
-/// requests as one client's.
+/// The address of the peer, to be set as a request extension by whoever accepts connections.
+/// Without it the limiter counts all requests as one client's.
 #[derive(Clone, Copy, Debug)]
 pub struct Peer(pub SocketAddr);
 
@@ -48,14 +49,16 @@ pub(crate) struct Arrival {
     pub(crate) logged_in: bool,
 }
 
-/// A request's way through the gate: the outcome, and what every reply carries whatever the outcome.
+/// A request's way through the gate: the outcome, and what every reply carries whatever the
+/// outcome.
 pub(crate) struct Passage {
     pub(crate) caller: Caller,
     pub(crate) outcome: Result<Reply>,
     pub(crate) allow: Option<String>,
     pub(crate) quota: Option<Quota>,
     pub(crate) sharing: Sharing,
-    /// The kept reply that it is, and the path it is kept for: the same request may take it without this way.
+    /// The kept reply that it is, and the path it is kept for: the same request may take it without
+    /// this way.
     pub(crate) found: Option<(String, Arc<Entry>)>,
 }
 
@@ -67,7 +70,8 @@ where
 {
     let caller = if arrival.operator { Caller::Operator } else { Caller::Anonymous };
     let outcome = Ok(Reply::no_content());
-    let mut passage = Passage { caller, outcome, allow: None, quota: None, sharing: Sharing::None, found: None };
+    let mut passage =
+        Passage { caller, outcome, allow: None, quota: None, sharing: Sharing::None, found: None };
     passage.outcome = passage.run(cms, kept, arrival, body).await;
     passage
 }
@@ -92,7 +96,8 @@ impl Passage {
             _ => Ok(self.caller.clone()),
         };
         if !open && !operator {
-            self.sharing = origin.as_ref().ok().cloned().flatten().map_or(Sharing::Varies, Sharing::With);
+            self.sharing =
+                origin.as_ref().ok().cloned().flatten().map_or(Sharing::Varies, Sharing::With);
             self.quota = limit::take(cms, &identified, client.address, path).await;
             if let Some(refusal) = self.quota.as_ref().and_then(limit::refusal) {
                 return Err(refusal);
@@ -114,10 +119,14 @@ impl Passage {
             rights::check_forgery(&request, &self.caller, from_page)?;
         }
         let (raw, json) = self.judged_body(cms, route, &request, open, body).await?;
-        let route = route.ok_or_else(|| Error::new(Code::NotFound, "There is nothing at this address."))?;
+        let route =
+            route.ok_or_else(|| Error::new(Code::NotFound, "There is nothing at this address."))?;
         let Some(handler) = route.handler(request.method.as_str()) else {
             self.allow = Some(route.allow());
-            return Err(Error::new(Code::MethodNotAllowed, format!("{} takes {}.", route.path, route.allow())));
+            return Err(Error::new(
+                Code::MethodNotAllowed,
+                format!("{} takes {}.", route.path, route.allow()),
+            ));
         };
         let repetition = match idempotency::ticket(cms, &request, &self.caller, &raw)? {
             Some(ticket) => match Box::pin(ticket.earlier_reply(cms)).await? {
@@ -126,9 +135,18 @@ impl Passage {
             },
             None => None,
         };
-        let call = Call { cms, kept, client, request: &request, caller: &self.caller, body: json, repetition };
+        let call = Call {
+            cms,
+            kept,
+            client,
+            request: &request,
+            caller: &self.caller,
+            body: json,
+            repetition,
+        };
         let rules = match cache::key(&request, route, &self.caller, logged_in) {
-            Some(key) => Some((key, cms.cache_rules().await?)).filter(|(_, rules)| rules.may_keep(&request.path)),
+            Some(key) => Some((key, cms.cache_rules().await?))
+                .filter(|(_, rules)| rules.may_keep(&request.path)),
             None => None,
         };
         let reply = match rules {
@@ -148,7 +166,8 @@ impl Passage {
         reply.map(|reply| conditional(&request, reply))
     }
 
-    /// Judges the caller's rights, then reads the body. Actions name their table in the body, so there it is read first.
+    /// Judges the caller's rights, then reads the body. Actions name their table in the body, so
+    /// there it is read first.
     async fn judged_body<B>(
         &self,
         cms: &Cms,
@@ -163,7 +182,10 @@ impl Passage {
     {
         let handled = route.is_some_and(|route| route.handler(request.method.as_str()).is_some());
         let expected = handled && content::takes_body(request);
-        if expected && request.path.starts_with("/api/backend/actions/") && rights::may_act(request, &self.caller) {
+        if expected
+            && request.path.starts_with("/api/backend/actions/")
+            && rights::may_act(request, &self.caller)
+        {
             let read = content::expect_json(cms, request, body).await?;
             let table = read.1.as_ref().and_then(|json| json.get("table")).and_then(Json::as_str);
             rights::judge(cms, route, request, &self.caller, table)?;
@@ -172,7 +194,11 @@ impl Passage {
         if !open {
             rights::judge(cms, route, request, &self.caller, None)?;
         }
-        if expected { content::expect_json(cms, request, body).await } else { Ok((Bytes::new(), None)) }
+        if expected {
+            content::expect_json(cms, request, body).await
+        } else {
+            Ok((Bytes::new(), None))
+        }
     }
 }
 
@@ -180,11 +206,16 @@ impl Passage {
 fn conditional(request: &Canonical, reply: Reply) -> Reply {
     let is_read = request.method == Method::GET || request.method == Method::HEAD;
     let (Some(etag), true) = (reply.headers.get(header::ETAG), is_read) else { return reply };
-    let is_known = request.headers.get_all(header::IF_NONE_MATCH).iter().any(|line| names(line, etag));
+    let is_known =
+        request.headers.get_all(header::IF_NONE_MATCH).iter().any(|line| names(line, etag));
     if reply.status != StatusCode::OK || !is_known {
         return reply;
     }
-    Reply { status: StatusCode::NOT_MODIFIED, headers: unchanged_headers(reply.headers), body: Bytes::new() }
+    Reply {
+        status: StatusCode::NOT_MODIFIED,
+        headers: unchanged_headers(reply.headers),
+        body: Bytes::new(),
+    }
 }
 
 /// Whether a line of `If-None-Match` names the state of this tag, or any.
@@ -205,7 +236,9 @@ pub(crate) fn unchanged_headers(mut headers: HeaderMap) -> HeaderMap {
 
 /// The host that a request line names counts, whatever the header beside it says (RFC 9112, 3.2.2).
 fn asked_host(uri: &Uri, headers: &mut HeaderMap) {
-    if let Some(host) = uri.authority().and_then(|authority| HeaderValue::from_str(authority.as_str()).ok()) {
+    if let Some(host) =
+        uri.authority().and_then(|authority| HeaderValue::from_str(authority.as_str()).ok())
+    {
         headers.insert(header::HOST, host);
     }
 }
@@ -216,9 +249,18 @@ fn check_host(cms: &Cms, request: &Canonical) -> Result<()> {
         return Ok(());
     }
     let host = request.header(&header::HOST).ok().flatten().unwrap_or_default();
-    let bare = host.rsplit_once(':').filter(|(_, port)| port.bytes().all(|b| b.is_ascii_digit())).map_or(host, |(name, _)| name);
-    if allowed.iter().any(|known| known.eq_ignore_ascii_case(bare) || known.eq_ignore_ascii_case(host)) {
+    let bare = host
+        .rsplit_once(':')
+        .filter(|(_, port)| port.bytes().all(|b| b.is_ascii_digit()))
+        .map_or(host, |(name, _)| name);
+    if allowed
+        .iter()
+        .any(|known| known.eq_ignore_ascii_case(bare) || known.eq_ignore_ascii_case(host))
+    {
         return Ok(());
     }
-    Err(Error::new(Code::UnknownHost, "This service does not answer for that host: see allowed_hosts."))
+    Err(Error::new(
+        Code::UnknownHost,
+        "This service does not answer for that host: see allowed_hosts.",
+    ))
 }

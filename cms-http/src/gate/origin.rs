@@ -1,4 +1,5 @@
-//! Which websites' pages may call: the browser names the origin, the gate judges it, the reply tells the browser.
+//! Which websites' pages may call: the browser names the origin, the gate judges it, the reply
+//! tells the browser.
 
 use cms_core::{
     Cms, Code, Error, Result,
@@ -9,8 +10,9 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use crate::{reply::Reply, request::Canonical};
 
 /// What pages may read of a reply besides the headers that browsers always show.
-const EXPOSED: HeaderValue =
-    HeaderValue::from_static("X-RateLimit-Limit, X-RateLimit-Remaining, X-Request-Id, X-Cache, Age, ETag, Retry-After");
+const EXPOSED: HeaderValue = HeaderValue::from_static(
+    "X-RateLimit-Limit, X-RateLimit-Remaining, X-Request-Id, X-Cache, Age, ETag, Retry-After",
+);
 const METHODS: &str = "GET, HEAD, POST, PATCH, DELETE";
 const MAX_AGE_S: &str = "600";
 
@@ -42,7 +44,10 @@ pub(super) async fn judge_referer(cms: &Cms, request: &Canonical) -> Result<()> 
     if !request.path.starts_with("/api/formfunnel/") {
         return Ok(());
     }
-    let Some(sent) = single(&request.headers, &header::REFERER)?.filter(|sent| !sent.is_empty()) else { return Ok(()) };
+    let Some(sent) = single(&request.headers, &header::REFERER)?.filter(|sent| !sent.is_empty())
+    else {
+        return Ok(());
+    };
     let origin = sent.to_str().ok().and_then(of_url).ok_or_else(refusal)?;
     allowed(cms, &origin, &request.headers).await
 }
@@ -59,20 +64,30 @@ fn single<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h He
 async fn allowed(cms: &Cms, origin: &str, headers: &HeaderMap) -> Result<()> {
     let host = single(headers, &header::HOST)?.and_then(|host| host.to_str().ok());
     let (scheme, name) = origin.split_once("://").unwrap_or_default();
-    // Whether this service is reached over TLS is known to the proxy before it only, and to who wrote `site_url`.
+    // Whether this service is reached over TLS is known to the proxy before it only, and to who
+    // wrote `site_url`.
     let own = cms.settings().site_url.as_deref().and_then(of_url);
-    let other_scheme = own.is_some_and(|own| own != origin && own.split_once("://").is_some_and(|(_, own)| own == name));
-    let same = !other_scheme && host.and_then(|host| normalise(&format!("{scheme}://{host}"))).is_some_and(|own| own == origin);
+    let other_scheme = own.is_some_and(|own| {
+        own != origin && own.split_once("://").is_some_and(|(_, own)| own == name)
+    });
+    let same = !other_scheme
+        && host
+            .and_then(|host| normalise(&format!("{scheme}://{host}")))
+            .is_some_and(|own| own == origin);
     if same || Box::pin(cms.origins().allows(origin)).await? { Ok(()) } else { Err(refusal()) }
 }
 
 fn refusal() -> Error {
-    Error::new(Code::OriginNotAllowed, "Pages of this website may not call: an administrator can register its origin.")
+    Error::new(
+        Code::OriginNotAllowed,
+        "Pages of this website may not call: an administrator can register its origin.",
+    )
 }
 
 /// The reply to a browser that asks before it sends.
 pub(super) fn preflight(request: &Canonical) -> Option<Reply> {
-    let asks = request.method == Method::OPTIONS && request.headers.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
+    let asks = request.method == Method::OPTIONS
+        && request.headers.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
     if !asks {
         return None;
     }
@@ -80,13 +95,22 @@ pub(super) fn preflight(request: &Canonical) -> Option<Reply> {
     let reply = reply.with(header::ACCESS_CONTROL_MAX_AGE, MAX_AGE_S);
     let asked = request.headers.get_all(header::ACCESS_CONTROL_REQUEST_HEADERS);
     let lines = asked.iter().filter_map(|line| line.to_str().ok());
-    let names: Vec<_> = lines.flat_map(|line| line.split(',')).map(str::trim).filter(|name| is_token(name)).collect();
-    Some(if names.is_empty() { reply } else { reply.with(header::ACCESS_CONTROL_ALLOW_HEADERS, &names.join(", ")) })
+    let names: Vec<_> = lines
+        .flat_map(|line| line.split(','))
+        .map(str::trim)
+        .filter(|name| is_token(name))
+        .collect();
+    Some(if names.is_empty() {
+        reply
+    } else {
+        reply.with(header::ACCESS_CONTROL_ALLOW_HEADERS, &names.join(", "))
+    })
 }
 
 /// The name of a header (RFC 9110, 5.6.2).
 fn is_token(name: &str) -> bool {
-    !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
+    !name.is_empty()
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
 }
 
 /// What every reply under `/api` says.

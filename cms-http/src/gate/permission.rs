@@ -13,13 +13,23 @@ use crate::routes::{self, Access, Route};
 
 const ITEM: &str = "/api/backend/item";
 
-/// Whether a user with these rights may call the route; `table` is the one that the call names, in its query or its body.
-pub(super) fn allows(cms: &Cms, rights: &Rights, access: Access, method: &str, table: Option<&str>) -> bool {
+/// Whether a user with these rights may call the route; `table` is the one that the call names, in
+/// its query or its body.
+pub(super) fn allows(
+    cms: &Cms,
+    rights: &Rights,
+    access: Access,
+    method: &str,
+    table: Option<&str>,
+) -> bool {
     match access {
         Access::Open | Access::Public | Access::Login | Access::Session => true,
         Access::Admin => *rights == Rights::Admin,
         Access::Area(area) => rights.may(&permission(area, method)),
-        Access::Table => *rights == Rights::Admin || table.is_some_and(|table| allows_table(cms, rights, method, table)),
+        Access::Table => {
+            *rights == Rights::Admin
+                || table.is_some_and(|table| allows_table(cms, rights, method, table))
+        }
         Access::Operator => false,
     }
 }
@@ -32,30 +42,44 @@ fn is_read(method: &str) -> bool {
     method == "GET" || method == "HEAD"
 }
 
-/// The core's tables belong to areas. A plugin's are read by whoever may see some button of that plugin; its buttons say who may change
-/// them.
+/// The core's tables belong to areas. A plugin's are read by whoever may see some button of that
+/// plugin; its buttons say who may change them.
 fn allows_table(cms: &Cms, rights: &Rights, method: &str, table: &str) -> bool {
-    let (Some(table), Rights::Only(keys)) = (cms.tables().find(table), rights) else { return false };
+    let (Some(table), Rights::Only(keys)) = (cms.tables().find(table), rights) else {
+        return false;
+    };
     if table.plugin == "core" {
         return area_of(&table.name).is_some_and(|area| rights.may(&permission(area, method)));
     }
-    is_read(method) && keys.iter().any(|key| key.ends_with("_view") && plugin_of(cms, key) == Some(table.plugin.as_str()))
+    is_read(method)
+        && keys
+            .iter()
+            .any(|key| key.ends_with("_view") && plugin_of(cms, key) == Some(table.plugin.as_str()))
 }
 
 /// The plugin that a permission key belongs to. Ids may begin like others: the longest counts.
 fn plugin_of<'a>(cms: &'a Cms, key: &str) -> Option<&'a str> {
     let stem = key.strip_suffix("_view").unwrap_or(key);
     // A button's id stands behind the plugin's.
-    let begins =
-        |id: &str| stem.strip_prefix(id).and_then(|rest| rest.strip_prefix('_')).is_some_and(|button| !button.is_empty());
-    cms.plugins().iter().map(|plugin| plugin.id.as_str()).filter(|id| begins(id)).max_by_key(|id| id.len())
+    let begins = |id: &str| {
+        stem.strip_prefix(id)
+            .and_then(|rest| rest.strip_prefix('_'))
+            .is_some_and(|button| !button.is_empty())
+    };
+    cms.plugins()
+        .iter()
+        .map(|plugin| plugin.id.as_str())
+        .filter(|id| begins(id))
+        .max_by_key(|id| id.len())
 }
 
 impl Caller {
-    /// Whether the caller may read a content table; handlers ask this for tables that the address does not name.
+    /// Whether the caller may read a content table; handlers ask this for tables that the address
+    /// does not name.
     pub(crate) fn may_read(&self, cms: &Cms, table: &str) -> bool {
         let query = [("table".to_owned(), table.to_owned())];
-        let call = cms_core::keys::Call { method: "GET", path: ITEM, query: &query, body_table: None };
+        let call =
+            cms_core::keys::Call { method: "GET", path: ITEM, query: &query, body_table: None };
         match self {
             Self::Anonymous => false,
             Self::Operator => true,
@@ -64,10 +88,12 @@ impl Caller {
         }
     }
 
-    /// Whether the caller may subscribe to anything, and so may see what is sent: it holds records of every table.
+    /// Whether the caller may subscribe to anything, and so may see what is sent: it holds records
+    /// of every table.
     pub(crate) fn may_see_payloads(&self) -> bool {
         const WEBHOOKS: &str = "/api/backend/webhooks";
-        let call = cms_core::keys::Call { method: "POST", path: WEBHOOKS, query: &[], body_table: None };
+        let call =
+            cms_core::keys::Call { method: "POST", path: WEBHOOKS, query: &[], body_table: None };
         match self {
             Self::Anonymous => false,
             Self::Operator => true,
@@ -95,11 +121,16 @@ fn rows(cms: &Cms, rights: &Rights) -> Vec<Right> {
     for route in routes::all().iter().filter(|route| route.is_for_keys()) {
         let row = |query: BTreeMap<String, String>, table: Option<&str>| {
             let methods = route.methods.iter().map(|(method, _)| *method);
-            let methods = methods.filter(|method| allows(cms, rights, route.access, method, table)).map(str::to_owned).collect();
+            let methods = methods
+                .filter(|method| allows(cms, rights, route.access, method, table))
+                .map(str::to_owned)
+                .collect();
             Right { endpoint: route.path.to_owned(), query, methods }
         };
         if route.access == Access::Table {
-            let of_table = |name: &str| row(BTreeMap::from([("table".to_owned(), name.to_owned())]), Some(name));
+            let of_table = |name: &str| {
+                row(BTreeMap::from([("table".to_owned(), name.to_owned())]), Some(name))
+            };
             rows.extend(tables.iter().map(|table| of_table(&table.name)));
         } else {
             rows.push(row(BTreeMap::new(), None));

@@ -12,26 +12,36 @@ use crate::{
 /// The cookie that holds a session's token.
 pub(crate) const SESSION_COOKIE: &str = "cms_session";
 
-/// The caller by what he shows: a key, else a token, else a cookie. Whether that is good enough is for [`admit`] and [`judge`] to say.
-pub(super) async fn identify(cms: &Cms, request: &Canonical, route: Option<&Route>) -> Result<Caller> {
+/// The caller by what he shows: a key, else a token, else a cookie. Whether that is good enough is
+/// for [`admit`] and [`judge`] to say.
+pub(super) async fn identify(
+    cms: &Cms,
+    request: &Canonical,
+    route: Option<&Route>,
+) -> Result<Caller> {
     let access = route.map(|route| route.access);
     if let Some(sent) = request.header(&API_KEY)? {
         if matches!(access, Some(Access::Login | Access::Session)) {
-            return Err(Error::new(Code::ApiKeyForbidden, "Logins are for users: no key is taken here."));
+            return Err(Error::new(
+                Code::ApiKeyForbidden,
+                "Logins are for users: no key is taken here.",
+            ));
         }
         return Box::pin(cms.keys().identify(sent)).await.map(Caller::Key);
     }
     if access == Some(Access::Login) {
         return Ok(Caller::Anonymous);
     }
-    // Neither a cookie, which is sent by itself, nor a token, which may be the embedding server's own, is a reason to refuse what
-    // everybody may read.
+    // Neither a cookie, which is sent by itself, nor a token, which may be the embedding server's
+    // own, is a reason to refuse what everybody may read.
     let (token, by_cookie) = match (bearer(request)?, session_cookie(request)) {
         (Some(token), _) => (token, false),
         (None, Some(token)) => (token, true),
         (None, None) => return Ok(Caller::Anonymous),
     };
-    Ok(Box::pin(cms.accounts().identify(token)).await?.map_or(Caller::Anonymous, |user| Caller::User { user, by_cookie }))
+    Ok(Box::pin(cms.accounts().identify(token))
+        .await?
+        .map_or(Caller::Anonymous, |user| Caller::User { user, by_cookie }))
 }
 
 /// `Authorization: Bearer ...` (RFC 6750, 2.1); other schemes are somebody else's.
@@ -43,12 +53,15 @@ fn bearer(request: &Canonical) -> Result<Option<&str>> {
         .map(|(_, t)| t.trim()))
 }
 
-/// The session's cookie. Two of them are nobody's: another website of the domain may have set the one.
+/// The session's cookie. Two of them are nobody's: another website of the domain may have set the
+/// one.
 fn session_cookie(request: &Canonical) -> Option<&str> {
     let lines = request.headers.get_all(header::COOKIE).iter();
     // Cookies of others may hold bytes that are no text.
-    let pairs = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b';')).map(<[u8]>::trim_ascii);
-    let mut sessions = pairs.filter_map(|pair| pair.strip_prefix(SESSION_COOKIE.as_bytes())?.strip_prefix(b"="));
+    let pairs =
+        lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b';')).map(<[u8]>::trim_ascii);
+    let mut sessions =
+        pairs.filter_map(|pair| pair.strip_prefix(SESSION_COOKIE.as_bytes())?.strip_prefix(b"="));
     match (sessions.next(), sessions.next()) {
         (Some(token), None) => std::str::from_utf8(token).ok(),
         _ => None,
@@ -70,7 +83,8 @@ pub(super) fn admit(route: Option<&Route>, request: &Canonical, caller: &Caller)
     Err(Error::new(Code::ApiKeyMissing, "Send an API key in the header X-Api-Key."))
 }
 
-/// A browser sends the cookie with every request: what changes something must come from a page that may call, and say so.
+/// A browser sends the cookie with every request: what changes something must come from a page that
+/// may call, and say so.
 pub(super) fn check_forgery(request: &Canonical, caller: &Caller, has_origin: bool) -> Result<()> {
     let changes = ![Method::GET, Method::HEAD, Method::OPTIONS].contains(&request.method);
     if changes && !has_origin && matches!(caller, Caller::User { by_cookie: true, .. }) {
@@ -85,7 +99,8 @@ pub(super) fn check_forgery(request: &Canonical, caller: &Caller, has_origin: bo
 /// Whether the caller could act on some table: else there is no reason to read the body.
 pub(super) fn may_act(request: &Canonical, caller: &Caller) -> bool {
     let names = |right: &keys::Right| {
-        right.endpoint == "*" || (right.endpoint == request.path && right.methods.iter().any(|m| m == "POST"))
+        right.endpoint == "*"
+            || (right.endpoint == request.path && right.methods.iter().any(|m| m == "POST"))
     };
     !matches!(caller, Caller::Key(key) if !key.rights.iter().any(names))
 }
@@ -102,10 +117,16 @@ pub(super) fn judge(
     match caller {
         Caller::Anonymous | Caller::Operator => Ok(()),
         Caller::Key(key) => {
-            let call = keys::Call { method, path: &request.path, query: &request.query, body_table };
+            let call =
+                keys::Call { method, path: &request.path, query: &request.query, body_table };
             let allowed = key.rights.iter().any(|right| right.allows(&call));
             cms.keys().note_use(key.id, !allowed);
-            let detail = || format!("The key {:?} has no right for {method} on {at} with these parameters.", key.name);
+            let detail = || {
+                format!(
+                    "The key {:?} has no right for {method} on {at} with these parameters.",
+                    key.name
+                )
+            };
             if allowed { Ok(()) } else { Err(Error::new(Code::ApiKeyForbidden, detail())) }
         }
         Caller::User { user, .. } => {

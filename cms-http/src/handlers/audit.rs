@@ -7,6 +7,7 @@ use crate::{gate::Call, reply::Reply};
 pub(crate) async fn list(call: &Call<'_>) -> Result<Reply> {
     call.request.only(&["table", "limit", "cursor"])?;
     let (limit, cursor) = call.request.paging()?;
-    let tables: Vec<&str> = call.request.parameter("table").map(|names| names.split(',').collect()).unwrap_or_default();
+    let tables: Vec<&str> =
+        call.request.parameter("table").map(|names| names.split(',').collect()).unwrap_or_default();
     Reply::page(&call.cms.audit_log(limit, cursor, &tables).await?)
 }

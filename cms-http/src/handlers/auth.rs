@@ -55,7 +55,8 @@ pub(crate) async fn verify(call: &Call<'_>) -> Result<Reply> {
         (None, Some(code)) => Proof::Recovery(code),
         _ => return Err(Error::invalid_field("code", "required", "either code or recovery_code")),
     };
-    let login = call.cms.accounts().verify(&visitor(call), sent.pending_token.expose(), &proof).await?;
+    let login =
+        call.cms.accounts().verify(&visitor(call), sent.pending_token.expose(), &proof).await?;
     let mut data = json!({
         "token": login.token.expose(), "expires_at": rfc3339(login.expires_at),
         "user": {"id": login.user, "username": login.username},
@@ -64,7 +65,9 @@ pub(crate) async fn verify(call: &Call<'_>) -> Result<Reply> {
         data["recovery_codes"] = json!(shown_once(codes));
     }
     let cookie = cookie(login.token.expose(), call.cms.settings().session.absolute_s);
-    Ok(Reply::of(StatusCode::OK, &data)?.with(header::CACHE_CONTROL, "no-store").with(header::SET_COOKIE, &cookie))
+    Ok(Reply::of(StatusCode::OK, &data)?
+        .with(header::CACHE_CONTROL, "no-store")
+        .with(header::SET_COOKIE, &cookie))
 }
 
 pub(crate) async fn logout(call: &Call<'_>) -> Result<Reply> {
@@ -80,7 +83,10 @@ pub(crate) async fn logout(call: &Call<'_>) -> Result<Reply> {
 pub(crate) async fn me(call: &Call<'_>) -> Result<Reply> {
     call.request.only(&[])?;
     let Caller::User { user, .. } = call.caller else {
-        return Reply::of(StatusCode::OK, &json!({"id": null, "username": "operator", "groups": [], "rights": Rights::Admin}));
+        return Reply::of(
+            StatusCode::OK,
+            &json!({"id": null, "username": "operator", "groups": [], "rights": Rights::Admin}),
+        );
     };
     let known = call.cms.accounts().user(user.id).await?;
     let data = json!({
@@ -98,19 +104,25 @@ pub(crate) async fn attempts(call: &Call<'_>) -> Result<Reply> {
 
 pub(crate) async fn clear_attempts(call: &Call<'_>) -> Result<Reply> {
     call.request.only(&["address"])?;
-    let address = call.request.required("address")?.parse().map_err(|_| bad("address is an IP address."))?;
+    let address =
+        call.request.required("address")?.parse().map_err(|_| bad("address is an IP address."))?;
     let mut change = call.change().await?;
     call.cms.accounts().clear_attempts(&mut change, address).await?;
     call.commit(change, Reply::no_content(), false).await
 }
 
 fn visitor(call: &Call<'_>) -> Visitor {
-    let user_agent =
-        call.request.headers.get(header::USER_AGENT).map(|agent| String::from_utf8_lossy(agent.as_bytes()).into_owned());
+    let user_agent = call
+        .request
+        .headers
+        .get(header::USER_AGENT)
+        .map(|agent| String::from_utf8_lossy(agent.as_bytes()).into_owned());
     Visitor { address: call.client.address, user_agent }
 }
 
 /// The session as a cookie (RFC 6265): no script reads it, no other website's page sends it.
 fn cookie(token: &str, max_age_s: u64) -> String {
-    format!("{SESSION_COOKIE}={token}; Max-Age={max_age_s}; Path=/api; HttpOnly; Secure; SameSite=Strict")
+    format!(
+        "{SESSION_COOKIE}={token}; Max-Age={max_age_s}; Path=/api; HttpOnly; Secure; SameSite=Strict"
+    )
 }

@@ -12,7 +12,10 @@ pub(crate) async fn apply(call: &Call<'_>) -> Result<Reply> {
     let mut change = call.change().await?;
     // The one checklist that is no content: for those who hold the rights that they pass on.
     let values = if request.table == "user_groups" {
-        call.cms.accounts().group_checklist(&mut change, &call.caller.permissions(), &request).await?
+        call.cms
+            .accounts()
+            .group_checklist(&mut change, &call.caller.permissions(), &request)
+            .await?
     } else {
         call.cms.items().checklist(&mut change, &request, &if_match(call)?).await?
     };

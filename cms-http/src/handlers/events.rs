@@ -1,4 +1,5 @@
-//! `/api/backend/webhooks/events`, `/explain`, `/emit` and `/messages`: what can happen, what would be sent of it, what has happened
+//! `/api/backend/webhooks/events`, `/explain`, `/emit` and `/messages`: what can happen, what would
+//! be sent of it, what has happened
 
 use cms_core::{Error, Result, webhooks::MessageFilter};
 use http::StatusCode;
@@ -35,7 +36,11 @@ pub(crate) async fn explain(call: &Call<'_>) -> Result<Reply> {
     let (explained, page) = call.cms.webhooks().explain(&event, data, limit, cursor).await?;
     let mut data = serde_json::to_value(&explained).map_err(Error::internal)?;
     data["subscriptions"] = serde_json::to_value(&page.data).map_err(Error::internal)?;
-    Reply::with_meta(StatusCode::OK, &data, &serde_json::json!({"limit": page.limit, "next": page.next}))
+    Reply::with_meta(
+        StatusCode::OK,
+        &data,
+        &serde_json::json!({"limit": page.limit, "next": page.next}),
+    )
 }
 
 pub(crate) async fn emit(call: &Call<'_>) -> Result<Reply> {
@@ -64,5 +69,7 @@ pub(crate) async fn messages(call: &Call<'_>) -> Result<Reply> {
     let since = call.request.parameter("since").map_or(Ok(i64::MIN), moment)?;
     let event = call.request.parameter("event").map(str::to_owned);
     let (limit, cursor) = call.request.paging()?;
-    Reply::page(&webhooks.messages(&MessageFilter { event, since, oldest_first }, limit, cursor).await?)
+    Reply::page(
+        &webhooks.messages(&MessageFilter { event, since, oldest_first }, limit, cursor).await?,
+    )
 }

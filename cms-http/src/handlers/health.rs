@@ -27,10 +27,18 @@ pub(crate) async fn metrics(call: &Call<'_>) -> Result<Reply> {
     let (client, settings) = (call.client, call.cms.settings());
     let near = client.address.is_loopback() && !client.passed_on;
     if !near && !settings.metrics_allow.iter().any(|network| network.contains(client.address)) {
-        return Err(Error::new(Code::PermissionDenied, "Metrics are for loopback and the networks in metrics_allow."));
+        return Err(Error::new(
+            Code::PermissionDenied,
+            "Metrics are for loopback and the networks in metrics_allow.",
+        ));
     }
-    let backlog =
-        call.cms.webhooks().backlog().await.inspect_err(|error| tracing::warn!(%error, "metrics without the queue")).ok();
+    let backlog = call
+        .cms
+        .webhooks()
+        .backlog()
+        .await
+        .inspect_err(|error| tracing::warn!(%error, "metrics without the queue"))
+        .ok();
     let text = call.kept.metrics.text(call.cms, backlog.as_ref());
     Ok(Reply::new(StatusCode::OK, HeaderValue::from_static("text/plain; version=0.0.4"), text))
 }

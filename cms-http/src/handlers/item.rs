@@ -16,7 +16,8 @@ pub(crate) async fn read(call: &Call<'_>) -> Result<Reply> {
     let (request, items) = (call.request, call.cms.items());
     let table = request.required("table")?;
     items.table(table)?;
-    let query = Query::parse(request.query.iter().map(|(name, value)| (name.as_str(), value.as_str())))?;
+    let query =
+        Query::parse(request.query.iter().map(|(name, value)| (name.as_str(), value.as_str())))?;
     for column in &query.expand {
         may_see(call, &items.reference(table, column)?.name)?;
     }
@@ -36,7 +37,11 @@ fn may_see(call: &Call<'_>, table: &str) -> Result<()> {
     if call.caller.may_read(call.cms, table) {
         return Ok(());
     }
-    let code = if matches!(call.caller, Caller::User { .. }) { Code::PermissionDenied } else { Code::ApiKeyForbidden };
+    let code = if matches!(call.caller, Caller::User { .. }) {
+        Code::PermissionDenied
+    } else {
+        Code::ApiKeyForbidden
+    };
     Err(Error::new(code, format!("You have no right to read {table}, so it cannot be expanded.")))
 }
 
@@ -47,14 +52,22 @@ pub(crate) async fn create(call: &Call<'_>) -> Result<Reply> {
     match &call.body {
         Some(Json::Array(rows)) if rows.len() > MAX_BATCH => Err(Error::new(
             Code::ValidationFailed,
-            format!("{} entries are more than a batch may have ({MAX_BATCH}): send several.", rows.len()),
+            format!(
+                "{} entries are more than a batch may have ({MAX_BATCH}): send several.",
+                rows.len()
+            ),
         )),
         Some(Json::Array(rows)) => {
             let mut change = call.change().await?;
             let mut records = Vec::with_capacity(rows.len());
             for (index, row) in rows.iter().enumerate() {
-                let row = row.as_object().ok_or_else(|| Error::new(Code::BadJson, format!("Entry {index} is no object.")))?;
-                let written = items.create(&mut change, table, row).await.map_err(|error| in_row(index, &error))?;
+                let row = row.as_object().ok_or_else(|| {
+                    Error::new(Code::BadJson, format!("Entry {index} is no object."))
+                })?;
+                let written = items
+                    .create(&mut change, table, row)
+                    .await
+                    .map_err(|error| in_row(index, &error))?;
                 records.push(written.json);
             }
             let reply = Reply::data(StatusCode::CREATED, &format!("[{}]", records.join(",")));
@@ -75,7 +88,9 @@ pub(crate) async fn update(call: &Call<'_>) -> Result<Reply> {
     items.table(table)?;
     let (id, body) = (call.request.required("id")?, call.object()?);
     let mut change = call.change().await?;
-    let written = items.update(&mut change, table, id, call.request.parameter("language"), &if_match(call)?, body).await?;
+    let written = items
+        .update(&mut change, table, id, call.request.parameter("language"), &if_match(call)?, body)
+        .await?;
     call.commit(change, record(StatusCode::OK, &written), false).await
 }
 
@@ -85,7 +100,9 @@ pub(crate) async fn delete(call: &Call<'_>) -> Result<Reply> {
     items.table(table)?;
     let id = call.request.required("id")?;
     let mut change = call.change().await?;
-    items.delete(&mut change, table, id, call.request.parameter("language"), &if_match(call)?).await?;
+    items
+        .delete(&mut change, table, id, call.request.parameter("language"), &if_match(call)?)
+        .await?;
     call.commit(change, Reply::no_content(), false).await
 }
 
@@ -106,7 +123,8 @@ fn in_row(index: usize, error: &Error) -> Error {
     });
     match error.code() {
         Code::Internal | Code::Unavailable => bad_batch(error),
-        code => Error::new(code, format!("Entry {index}: {}", error.detail())).with_fields(fields.collect()),
+        code => Error::new(code, format!("Entry {index}: {}", error.detail()))
+            .with_fields(fields.collect()),
     }
 }
 

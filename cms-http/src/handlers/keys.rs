@@ -27,7 +27,8 @@ pub(crate) async fn create(call: &gate::Call<'_>) -> Result<Reply> {
     call.request.only(&[])?;
     let new = call.typed()?;
     let mut change = call.change().await?;
-    let (key, value) = call.cms.keys().create(&mut change, &call.caller.rights(call.cms), new).await?;
+    let (key, value) =
+        call.cms.keys().create(&mut change, &call.caller.rights(call.cms), new).await?;
     call.commit(change, shown_once(StatusCode::CREATED, &key, &value)?, true).await
 }
 
@@ -57,7 +58,11 @@ pub(crate) async fn rotate(call: &gate::Call<'_>) -> Result<Reply> {
     call.request.only(&["id"])?;
     let (id, rotation): (_, Rotation) = (call.id()?, call.typed()?);
     let mut change = call.change().await?;
-    let (key, value) = call.cms.keys().rotate(&mut change, &call.caller.rights(call.cms), id, rotation.grace_s).await?;
+    let (key, value) = call
+        .cms
+        .keys()
+        .rotate(&mut change, &call.caller.rights(call.cms), id, rotation.grace_s)
+        .await?;
     call.commit(change, shown_once(StatusCode::OK, &key, &value)?, true).await
 }
 
@@ -70,9 +75,12 @@ fn shown_once(status: StatusCode, key: &ApiKey, value: &PlainKey) -> Result<Repl
 
 pub(crate) async fn check(call: &gate::Call<'_>) -> Result<Reply> {
     call.request.only(&["id", "method", "path"])?;
-    let (method, target) = (call.request.required("method")?.to_ascii_uppercase(), call.request.required("path")?);
+    let (method, target) =
+        (call.request.required("method")?.to_ascii_uppercase(), call.request.required("path")?);
     // Judged in the form in which the gate would see it.
-    let uri: Uri = target.parse().map_err(|_| bad("path is a path such as /api/backend/item?table=blog, percent-encoded."))?;
+    let uri: Uri = target.parse().map_err(|_| {
+        bad("path is a path such as /api/backend/item?table=blog, percent-encoded.")
+    })?;
     let asked = Canonical::new(Method::GET, &uri, HeaderMap::new())?;
     let asked = Call { method: &method, path: &asked.path, query: &asked.query, body_table: None };
     let refused = call.cms.keys().check(call.id()?, &asked).await?;

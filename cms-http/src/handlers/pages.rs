@@ -8,7 +8,12 @@ use crate::{gate::Call, reply::Reply};
 pub(crate) async fn read(call: &Call<'_>) -> Result<Reply> {
     let (request, pages) = (call.request, call.cms.pages());
     let language = request.parameter("language");
-    let wanted = Wanted { id: request.parameter("id"), view: request.parameter("view"), url: request.parameter("url"), language };
+    let wanted = Wanted {
+        id: request.parameter("id"),
+        view: request.parameter("view"),
+        url: request.parameter("url"),
+        language,
+    };
     if wanted.id.or(wanted.view).or(wanted.url).is_some() {
         let json = pages.find(&wanted).await?;
         return Ok(Reply::data(StatusCode::OK, &json).with(header::ETAG, &etag(&json)));
@@ -35,7 +40,13 @@ pub(crate) async fn sitemap(call: &Call<'_>) -> Result<Reply> {
 
 /// Absolute links are always https, on the site's own address or the request's host.
 fn base(call: &Call<'_>) -> String {
-    let host = || call.request.headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or("localhost");
+    let host = || {
+        call.request
+            .headers
+            .get(header::HOST)
+            .and_then(|host| host.to_str().ok())
+            .unwrap_or("localhost")
+    };
     call.cms.settings().site_url.clone().unwrap_or_else(|| format!("https://{}", host()))
 }
 

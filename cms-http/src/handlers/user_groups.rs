@@ -18,7 +18,8 @@ pub(crate) async fn create(call: &Call<'_>) -> Result<Reply> {
     call.request.only(&[])?;
     let new = call.typed()?;
     let mut change = call.change().await?;
-    let group = call.cms.accounts().create_group(&mut change, &call.caller.permissions(), &new).await?;
+    let group =
+        call.cms.accounts().create_group(&mut change, &call.caller.permissions(), &new).await?;
     call.commit(change, Reply::of(StatusCode::CREATED, &group)?, false).await
 }
 
@@ -26,7 +27,11 @@ pub(crate) async fn update(call: &Call<'_>) -> Result<Reply> {
     call.request.only(&["id"])?;
     let (id, patch) = (call.id()?, call.typed()?);
     let mut change = call.change().await?;
-    let group = call.cms.accounts().update_group(&mut change, &call.caller.permissions(), id, &patch).await?;
+    let group = call
+        .cms
+        .accounts()
+        .update_group(&mut change, &call.caller.permissions(), id, &patch)
+        .await?;
     call.commit(change, Reply::of(StatusCode::OK, &group)?, false).await
 }
 

@@ -27,7 +27,8 @@ pub(crate) async fn create(call: &Call<'_>) -> Result<Reply> {
     let (new, accounts): (NewUser, _) = (call.typed()?, call.cms.accounts());
     let password = accounts.hash_password(&new.username, &new.password).await?;
     let mut change = call.change().await?;
-    let user = accounts.create_user(&mut change, &call.caller.permissions(), &new, password).await?;
+    let user =
+        accounts.create_user(&mut change, &call.caller.permissions(), &new, password).await?;
     call.commit(change, Reply::of(StatusCode::CREATED, &user)?, false).await
 }
 
@@ -45,7 +46,8 @@ pub(crate) async fn update(call: &Call<'_>) -> Result<Reply> {
         None => None,
     };
     let mut change = call.change().await?;
-    let user = accounts.update_user(&mut change, &call.caller.permissions(), id, &patch, password).await?;
+    let user =
+        accounts.update_user(&mut change, &call.caller.permissions(), id, &patch, password).await?;
     call.commit(change, Reply::of(StatusCode::OK, &user)?, false).await
 }
 
@@ -68,10 +70,16 @@ pub(crate) async fn sessions(call: &Call<'_>) -> Result<Reply> {
 /// Ends the sessions of the user `id`, or only `session`.
 pub(crate) async fn revoke(call: &Call<'_>) -> Result<Reply> {
     call.request.only(&["id", "session"])?;
-    let session = call.request.parameter("session").map(|id| id.parse().map_err(|_| bad("session is a whole number.")));
+    let session = call
+        .request
+        .parameter("session")
+        .map(|id| id.parse().map_err(|_| bad("session is a whole number.")));
     let (id, session) = (call.id()?, session.transpose()?);
     let mut change = call.change().await?;
-    call.cms.accounts().revoke_sessions(&mut change, &call.caller.permissions(), id, session).await?;
+    call.cms
+        .accounts()
+        .revoke_sessions(&mut change, &call.caller.permissions(), id, session)
+        .await?;
     call.commit(change, Reply::no_content(), false).await
 }
 
@@ -88,7 +96,12 @@ pub(crate) async fn new_recovery_codes(call: &Call<'_>) -> Result<Reply> {
     let id = call.id()?;
     let mut change = call.change().await?;
     let codes = call.cms.accounts().new_recovery_codes(&mut change, id).await?;
-    call.commit(change, Reply::of(StatusCode::OK, &json!({"recovery_codes": shown_once(&codes)}))?, true).await
+    call.commit(
+        change,
+        Reply::of(StatusCode::OK, &json!({"recovery_codes": shown_once(&codes)}))?,
+        true,
+    )
+    .await
 }
 
 /// The only place where recovery codes are written out.

@@ -2,7 +2,9 @@
 
 use cms_core::{
     Error, FieldError, Result,
-    webhooks::{JobFilter, NewSubscription, Redeliver, Subscription, SubscriptionPatch, WebhookSecret},
+    webhooks::{
+        JobFilter, NewSubscription, Redeliver, Subscription, SubscriptionPatch, WebhookSecret,
+    },
 };
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
@@ -29,7 +31,12 @@ pub(crate) async fn create(call: &Call<'_>) -> Result<Reply> {
     let warning = call.cms.webhooks().look_up(&new.url).await?;
     let mut change = call.change().await?;
     let (subscription, secret) = call.cms.webhooks().create(&mut change, new).await?;
-    call.commit(change, warned(StatusCode::CREATED, &with_secret(&subscription, &secret)?, warning)?, true).await
+    call.commit(
+        change,
+        warned(StatusCode::CREATED, &with_secret(&subscription, &secret)?, warning)?,
+        true,
+    )
+    .await
 }
 
 pub(crate) async fn update(call: &Call<'_>) -> Result<Reply> {
@@ -45,7 +52,11 @@ pub(crate) async fn update(call: &Call<'_>) -> Result<Reply> {
 }
 
 /// A record, beside it what its owner should know.
-fn warned(status: StatusCode, record: &impl Serialize, warning: Option<FieldError>) -> Result<Reply> {
+fn warned(
+    status: StatusCode,
+    record: &impl Serialize,
+    warning: Option<FieldError>,
+) -> Result<Reply> {
     match warning {
         Some(warning) => Reply::with_meta(status, record, &json!({"warnings": [warning]})),
         None => Reply::of(status, record),
@@ -70,8 +81,10 @@ pub(crate) async fn rotate(call: &Call<'_>) -> Result<Reply> {
     call.request.only(&["id"])?;
     let (id, rotation): (_, Rotation) = (call.id()?, call.typed()?);
     let mut change = call.change().await?;
-    let (subscription, secret) = call.cms.webhooks().rotate_secret(&mut change, id, rotation.grace_s).await?;
-    call.commit(change, Reply::of(StatusCode::OK, &with_secret(&subscription, &secret)?)?, true).await
+    let (subscription, secret) =
+        call.cms.webhooks().rotate_secret(&mut change, id, rotation.grace_s).await?;
+    call.commit(change, Reply::of(StatusCode::OK, &with_secret(&subscription, &secret)?)?, true)
+        .await
 }
 
 /// Only replies to creation and rotation hold the secret of a webhook.
@@ -100,7 +113,11 @@ pub(crate) async fn activate(call: &Call<'_>) -> Result<Reply> {
     call.request.only(&["id"])?;
     let (id, activation): (_, Activation) = (call.id()?, call.typed()?);
     let mut change = call.change().await?;
-    let (subscription, held) = call.cms.webhooks().activate(&mut change, id, matches!(activation.held, Held::Replay)).await?;
+    let (subscription, held) = call
+        .cms
+        .webhooks()
+        .activate(&mut change, id, matches!(activation.held, Held::Replay))
+        .await?;
     let mut record = serde_json::to_value(&subscription).map_err(Error::internal)?;
     record["held"] = held.into();
     call.commit(change, Reply::of(StatusCode::OK, &record)?, false).await
@@ -194,13 +211,25 @@ pub(crate) async fn redeliver(call: &Call<'_>) -> Result<Reply> {
     call.request.only(&[])?;
     let which = match call.typed()? {
         Redelivery { ids: Some(ids), filter: None, expected: None } => Redeliver::Ids(ids),
-        Redelivery { ids: None, filter: Some(FilterBody { subscription, event, status, since }), expected: Some(expected) } => {
+        Redelivery {
+            ids: None,
+            filter: Some(FilterBody { subscription, event, status, since }),
+            expected: Some(expected),
+        } => {
             let since = since.as_deref().map_or(Ok(0), moment);
-            let since = since.map_err(|error| Error::invalid_field("filter.since", "format", error.detail().to_owned()))?;
+            let since = since.map_err(|error| {
+                Error::invalid_field("filter.since", "format", error.detail().to_owned())
+            })?;
             let (event, status) = (plain("event", event)?, plain("status", status)?);
             Redeliver::Filter { filter: JobFilter { subscription, event, status, since }, expected }
         }
-        _ => return Err(Error::invalid_field("ids", "required", "either ids, or filter and expected")),
+        _ => {
+            return Err(Error::invalid_field(
+                "ids",
+                "required",
+                "either ids, or filter and expected",
+            ));
+        }
     };
     let mut change = call.change().await?;
     let queued = call.cms.webhooks().redeliver(&mut change, &which).await?;
@@ -210,7 +239,9 @@ pub(crate) async fn redeliver(call: &Call<'_>) -> Result<Reply> {
 /// No event and no status has control characters, and PostgreSQL takes no NUL.
 fn plain(name: &str, text: Option<String>) -> Result<Option<String>> {
     match text {
-        Some(text) if text.contains(char::is_control) => Err(bad(format!("{name} holds a control character."))),
+        Some(text) if text.contains(char::is_control) => {
+            Err(bad(format!("{name} holds a control character.")))
+        }
         text => Ok(text),
     }
 }

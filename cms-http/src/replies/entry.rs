@@ -26,7 +26,8 @@ impl Basis {
 
     /// Whether it is no older than another: who asked then may have the reply.
     pub(super) fn covers(&self, asked: &Self) -> bool {
-        self.last_clear >= asked.last_clear && self.epochs.iter().zip(&asked.epochs).all(|(mine, asked)| mine >= asked)
+        self.last_clear >= asked.last_clear
+            && self.epochs.iter().zip(&asked.epochs).all(|(mine, asked)| mine >= asked)
     }
 }
 
@@ -59,7 +60,9 @@ impl Entry {
         let (status, headers, body) = match &self.answer {
             Answer::Reply(headers, body) => (StatusCode::OK, headers, body),
             Answer::Once(status, headers, body) => (*status, headers, body),
-            Answer::Refusal(code, detail, fields) => return Err(Error::new(*code, detail.clone()).with_fields(fields.clone())),
+            Answer::Refusal(code, detail, fields) => {
+                return Err(Error::new(*code, detail.clone()).with_fields(fields.clone()));
+            }
         };
         let mut reply = Reply { status, headers: reply::headers(), body: body.clone() };
         reply.headers.extend(headers.iter().map(|(name, value)| (name.clone(), value.clone())));
@@ -95,7 +98,9 @@ impl Entry {
 impl Answer {
     pub(super) fn of(outcome: Result<Reply>) -> Self {
         match outcome {
-            Ok(Reply { status: StatusCode::OK, headers, body }) if is_public(&headers) => Self::Reply(headers, body),
+            Ok(Reply { status: StatusCode::OK, headers, body }) if is_public(&headers) => {
+                Self::Reply(headers, body)
+            }
             Ok(Reply { status, headers, body }) => Self::Once(status, headers, body),
             Err(error) => {
                 if matches!(error.code(), Code::Internal | Code::Unavailable) {
@@ -112,5 +117,6 @@ fn is_public(headers: &HeaderMap) -> bool {
         let text = value.to_str().map(str::to_ascii_lowercase);
         text.map_or(true, |text| text.contains("no-store") || text.contains("private"))
     };
-    !headers.contains_key(header::SET_COOKIE) && !headers.get_all(header::CACHE_CONTROL).iter().any(no_store)
+    !headers.contains_key(header::SET_COOKIE)
+        && !headers.get_all(header::CACHE_CONTROL).iter().any(no_store)
 }

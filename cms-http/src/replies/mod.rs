@@ -1,7 +1,8 @@
-//! Replies kept for anonymous visitors: in this process, bounded by bytes, and for all processes in Redis when it is set.
+//! Replies kept for anonymous visitors: in this process, bounded by bytes, and for all processes in
+//! Redis when it is set.
 //!
-//! An entry is judged where it is used: by the epochs of its tables, the requests to forget and its age. So nobody has to be told to
-//! throw one away, and Redis may hold old ones until they expire.
+//! An entry is judged where it is used: by the epochs of its tables, the requests to forget and its
+//! age. So nobody has to be told to throw one away, and Redis may hold old ones until they expire.
 
 mod entry;
 mod shared;
@@ -48,12 +49,18 @@ impl Asked<'_> {
 
 impl Replies {
     pub(crate) fn new(settings: &Settings) -> Self {
-        let weigh = |key: &Key, entry: &Arc<Entry>| u32::try_from(key.len() + entry.weight()).unwrap_or(u32::MAX);
-        let kept = moka::future::Cache::builder().weigher(weigh).max_capacity(settings.cache.max_bytes).build();
+        let weigh = |key: &Key, entry: &Arc<Entry>| {
+            u32::try_from(key.len() + entry.weight()).unwrap_or(u32::MAX)
+        };
+        let kept = moka::future::Cache::builder()
+            .weigher(weigh)
+            .max_capacity(settings.cache.max_bytes)
+            .build();
         Self { kept, hits: AtomicU64::new(0), misses: AtomicU64::new(0) }
     }
 
-    /// The kept reply with its entry, or the one that `fill` makes: once for all who ask the same at the same moment.
+    /// The kept reply with its entry, or the one that `fill` makes: once for all who ask the same
+    /// at the same moment.
     pub(crate) async fn get<'f>(
         &self,
         cms: &Cms,
@@ -61,7 +68,9 @@ impl Replies {
         fill: impl Fn() -> BoxFuture<'f, Result<Reply>> + Sync,
     ) -> Result<(Reply, Option<Arc<Entry>>)> {
         let now = cms.clock().now();
-        if let Some(entry) = self.kept.get(&asked.key).await.filter(|entry| asked.is_met_by(entry, cms, now)) {
+        if let Some(entry) =
+            self.kept.get(&asked.key).await.filter(|entry| asked.is_met_by(entry, cms, now))
+        {
             return Ok((self.answer(&entry, now, true)?, Some(entry)));
         }
         // In a box, so that hits do not carry the room of a fill.
@@ -86,7 +95,9 @@ impl Replies {
             let init = async {
                 // Read before the handler runs: a write meanwhile makes the entry old, not wrong.
                 let basis = Basis::now(cms, asked.tables, asked.rules);
-                if let Some(found) = shared::find(cms, &asked.key, asked.tables).await.filter(|found| is_good(found)) {
+                if let Some(found) =
+                    shared::find(cms, &asked.key, asked.tables).await.filter(|found| is_good(found))
+                {
                     elsewhere.store(true, Ordering::Relaxed);
                     return Arc::new(found);
                 }
@@ -94,7 +105,11 @@ impl Replies {
                 shared::share(cms, &asked.key, &entry, asked.rules.settings.ttl_s).await;
                 Arc::new(entry)
             };
-            let outcome = self.kept.entry(asked.key.clone()).or_insert_with_if(init, |entry| !is_good(entry)).await;
+            let outcome = self
+                .kept
+                .entry(asked.key.clone())
+                .or_insert_with_if(init, |entry| !is_good(entry))
+                .await;
             let (mine, entry) = (outcome.is_fresh(), outcome.into_value());
             let now = cms.clock().now();
             if mine {
@@ -103,10 +118,15 @@ impl Replies {
                 }
                 return self.answer(&entry, now, elsewhere.into_inner());
             }
-            // Somebody else's fill. One that began before a write that we may know of is not for us: ask again, that fill is over.
+            // Somebody else's fill. One that began before a write that we may know of is not for
+            // us: ask again, that fill is over.
             if is_good(&entry) || entry.basis.covers(&begun) {
                 return match entry.answer {
-                    Answer::Once(..) => self.answer(&Entry { basis: begun, answer: Answer::of(fill().await) }, now, false),
+                    Answer::Once(..) => self.answer(
+                        &Entry { basis: begun, answer: Answer::of(fill().await) },
+                        now,
+                        false,
+                    ),
                     _ => self.answer(&entry, now, true),
                 };
             }

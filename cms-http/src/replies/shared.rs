@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::entry::{Answer, Basis, Entry};
 
-/// The form of an entry. It is part of the name, as the version of the service is: another version finds nothing to misread.
+/// The form of an entry. It is part of the name, as the version of the service is: another version
+/// finds nothing to misread.
 const FORM: u32 = 1;
 /// Larger replies stay in the process that made them: all of Redis's answers share one connection.
 const MAX_BYTES: usize = 256 << 10;
@@ -45,7 +46,9 @@ pub(super) async fn share(cms: &Cms, key: &[u8], entry: &Entry, ttl_s: i64) {
 fn encode(entry: &Entry) -> Option<Vec<u8>> {
     let Answer::Reply(headers, body) = &entry.answer else { return None };
     let Basis { tables, epochs, last_clear, at } = &entry.basis;
-    let text = |(name, value): (&HeaderName, &HeaderValue)| Some((name.to_string(), value.to_str().ok()?.to_owned()));
+    let text = |(name, value): (&HeaderName, &HeaderValue)| {
+        Some((name.to_string(), value.to_str().ok()?.to_owned()))
+    };
     let head = Head {
         at: *at,
         last_clear: *last_clear,
@@ -65,9 +68,17 @@ fn decode(bytes: Vec<u8>, tables: &'static [&'static str]) -> Option<Entry> {
     }
     let mut map = HeaderMap::with_capacity(headers.len() + 8);
     for (name, value) in headers {
-        map.append(HeaderName::from_bytes(name.as_bytes()).ok()?, HeaderValue::from_str(&value).ok()?);
+        map.append(
+            HeaderName::from_bytes(name.as_bytes()).ok()?,
+            HeaderValue::from_str(&value).ok()?,
+        );
     }
-    let basis = Basis { tables, epochs: epochs.into_iter().map(|(_, epoch)| epoch).collect(), last_clear, at };
+    let basis = Basis {
+        tables,
+        epochs: epochs.into_iter().map(|(_, epoch)| epoch).collect(),
+        last_clear,
+        at,
+    };
     Some(Entry { basis, answer: Answer::Reply(map, Bytes::from(bytes).slice(end + 1..)) })
 }
 
@@ -102,8 +113,12 @@ mod tests {
         for end in 0..bytes.len() - 2 {
             assert!(decode(bytes[..end].to_vec(), TABLES).is_none());
         }
-        let foreign: [&[u8]; 4] =
-            [b"", b"\n", b"{}\n", b"{\"at\":1,\"last_clear\":0,\"epochs\":[],\"headers\":[[\"a b\",\"\"]]}\n"];
+        let foreign: [&[u8]; 4] = [
+            b"",
+            b"\n",
+            b"{}\n",
+            b"{\"at\":1,\"last_clear\":0,\"epochs\":[],\"headers\":[[\"a b\",\"\"]]}\n",
+        ];
         assert!(foreign.iter().all(|bytes| decode(bytes.to_vec(), &[]).is_none()));
     }
 

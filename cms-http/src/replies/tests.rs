@@ -39,7 +39,10 @@ impl Site {
         change.commit().await.expect("a commit");
     }
 
-    async fn get<'f, F: Future<Output = Result<Reply>> + Send + 'f>(&self, fill: impl Fn() -> F + Sync) -> Result<Reply> {
+    async fn get<'f, F: Future<Output = Result<Reply>> + Send + 'f>(
+        &self,
+        fill: impl Fn() -> F + Sync,
+    ) -> Result<Reply> {
         let rules = self.cms.cache_rules().await.expect("rules");
         let asked = Asked { key: b"k".to_vec(), path: "/api/pages", tables: TABLES, rules: &rules };
         self.replies.get(&self.cms, asked, || Box::pin(fill())).await.map(|(reply, _)| reply)
@@ -78,17 +81,26 @@ async fn overlapping(
 #[tokio::test]
 async fn a_fill_from_before_a_write_is_not_for_those_who_come_after_it() {
     let site = Site::open().await;
-    let (first, second) = overlapping(&site, site.write(), |n| reply(if n == 0 { "old" } else { "new" })).await;
-    assert_eq!((first.expect("a reply").body, second.expect("a reply").body), (Bytes::from("old"), Bytes::from("new")));
-    let (first, second) = (site.get(|| async { reply("none") }).await, site.get(|| async { reply("none") }).await);
-    assert_eq!((first.expect("a reply").body, second.expect("a reply").body), (Bytes::from("new"), Bytes::from("new")));
+    let (first, second) =
+        overlapping(&site, site.write(), |n| reply(if n == 0 { "old" } else { "new" })).await;
+    assert_eq!(
+        (first.expect("a reply").body, second.expect("a reply").body),
+        (Bytes::from("old"), Bytes::from("new"))
+    );
+    let (first, second) =
+        (site.get(|| async { reply("none") }).await, site.get(|| async { reply("none") }).await);
+    assert_eq!(
+        (first.expect("a reply").body, second.expect("a reply").body),
+        (Bytes::from("new"), Bytes::from("new"))
+    );
 }
 
 #[tokio::test]
 async fn a_refusal_from_before_a_write_neither() {
     let site = Site::open().await;
     let missing = || Err(cms_core::Error::new(cms_core::Code::NotFound, "There is none."));
-    let (first, second) = overlapping(&site, site.write(), |n| if n == 0 { missing() } else { reply("new") }).await;
+    let (first, second) =
+        overlapping(&site, site.write(), |n| if n == 0 { missing() } else { reply("new") }).await;
     assert!(first.is_err() && second.is_ok());
 }
 
@@ -96,7 +108,10 @@ async fn a_refusal_from_before_a_write_neither() {
 async fn without_a_write_they_share() {
     let site = Site::open().await;
     let (first, second) = overlapping(&site, async {}, |n| reply(&n.to_string())).await;
-    assert_eq!((first.expect("a reply").body, second.expect("a reply").body), (Bytes::from("0"), Bytes::from("0")));
+    assert_eq!(
+        (first.expect("a reply").body, second.expect("a reply").body),
+        (Bytes::from("0"), Bytes::from("0"))
+    );
 }
 
 #[tokio::test]
@@ -111,7 +126,8 @@ async fn a_clear_meanwhile_ends_sharing_only_where_it_is_meant() {
 #[tokio::test]
 async fn cookies_are_shared_with_nobody() {
     let site = Site::open().await;
-    let own = |n: u32| reply("").map(|reply| reply.with(header::SET_COOKIE, &format!("visitor={n}")));
+    let own =
+        |n: u32| reply("").map(|reply| reply.with(header::SET_COOKIE, &format!("visitor={n}")));
     let (first, second) = overlapping(&site, async {}, own).await;
     assert_eq!(first.expect("a reply").headers[header::SET_COOKIE], "visitor=0");
     assert_eq!(second.expect("a reply").headers[header::SET_COOKIE], "visitor=1");
@@ -122,6 +138,7 @@ async fn who_goes_away_leaves_the_fill_to_the_next() {
     let site = Site::open().await;
     let hanging = site.get(std::future::pending);
     let second = site.get(|| async { reply("second") });
-    let (_, second) = tokio::join!(tokio::time::timeout(std::time::Duration::from_millis(20), hanging), second);
+    let (_, second) =
+        tokio::join!(tokio::time::timeout(std::time::Duration::from_millis(20), hanging), second);
     assert_eq!(second.expect("a reply").body, "second");
 }

@@ -63,7 +63,8 @@ struct Recorded {
 }
 
 pub(super) async fn run(out: &Output, site: &Site, args: TailArgs) -> Done {
-    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let (mut terminate, mut interrupt) =
+        (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     tokio::select! {
         _ = terminate.recv() => Ok(()),
         _ = interrupt.recv() => Ok(()),
@@ -77,7 +78,8 @@ async fn tail(out: &Output, client: &Client, args: &TailArgs) -> Done {
     let later = ask.clone().query("oldest_first", true).query("limit", LARGEST_PAGE);
     let mut printed = Printed::default();
     if args.since.is_some() {
-        pages(out, client, later.clone().maybe("since", args.since.as_deref()), &mut printed).await?;
+        pages(out, client, later.clone().maybe("since", args.since.as_deref()), &mut printed)
+            .await?;
     } else {
         let mut last = page(client, ask.query("limit", LAST)).await?.data;
         last.reverse();
@@ -91,7 +93,8 @@ async fn tail(out: &Output, client: &Client, args: &TailArgs) -> Done {
     }
     loop {
         tokio::time::sleep(PAUSE).await;
-        let since = printed.newest.map(|newest| rfc3339(newest - OVERLAP)).or_else(|| args.since.clone());
+        let since =
+            printed.newest.map(|newest| rfc3339(newest - OVERLAP)).or_else(|| args.since.clone());
         pages(out, client, later.clone().maybe("since", since), &mut printed).await?;
     }
 }
@@ -110,13 +113,19 @@ impl Printed {
         for raw in data {
             let Recorded { id, event, created_at, jobs } = recorded(raw)?;
             let place = (moment(&created_at)?, id);
-            if self.floor.as_ref().is_some_and(|floor| place < *floor) || self.recent.contains(&place) {
+            if self.floor.as_ref().is_some_and(|floor| place < *floor)
+                || self.recent.contains(&place)
+            {
                 continue;
             }
             if out.json {
                 out.line(raw.get())?;
             } else {
-                out.line(&[&created_at, &event, &jobs.to_string(), &place.1].map(String::as_str).join(out.gap()))?;
+                out.line(
+                    &[&created_at, &event, &jobs.to_string(), &place.1]
+                        .map(String::as_str)
+                        .join(out.gap()),
+                )?;
             }
             self.newest = self.newest.max(Some(place.0));
             self.recent.insert(place);
@@ -129,7 +138,8 @@ impl Printed {
 
     /// From here on only what is later than what was printed, or than `end` when nothing was.
     fn begin(&mut self, end: Option<Recorded>) -> Done {
-        let end = end.map(|end| Ok::<_, Failure>((moment(&end.created_at)?, end.id))).transpose()?;
+        let end =
+            end.map(|end| Ok::<_, Failure>((moment(&end.created_at)?, end.id))).transpose()?;
         self.newest = self.newest.max(end.as_ref().map(|(at, _)| *at));
         self.floor = self.recent.first().cloned().or(end);
         Ok(())
@@ -141,7 +151,9 @@ fn recorded(raw: &RawValue) -> Done<Recorded> {
 }
 
 fn moment(text: &str) -> Done<Millis> {
-    parse_rfc3339(text).ok_or_else(|| Failure::new(Exit::Failed, format!("the reply holds no date-time but {text:?}")))
+    parse_rfc3339(text).ok_or_else(|| {
+        Failure::new(Exit::Failed, format!("the reply holds no date-time but {text:?}"))
+    })
 }
 
 async fn page(client: &Client, ask: Ask) -> Done<Page> {
@@ -152,7 +164,8 @@ async fn page(client: &Client, ask: Ask) -> Done<Page> {
 async fn pages(out: &Output, client: &Client, ask: Ask, printed: &mut Printed) -> Done {
     let mut cursor = None;
     loop {
-        let Page { data, meta } = page(client, ask.clone().maybe("cursor", cursor.as_deref())).await?;
+        let Page { data, meta } =
+            page(client, ask.clone().maybe("cursor", cursor.as_deref())).await?;
         printed.print(out, &data)?;
         cursor = meta.next;
         if cursor.is_none() {

@@ -29,8 +29,13 @@ impl Batch {
     }
 }
 
-/// Cuts the rows into batches of at most `most`, until `give` wants no more. The batch with a broken row is not given.
-pub(super) fn cut(mut rows: Rows, most: usize, mut give: impl FnMut(Result<Batch, Broken>) -> bool) {
+/// Cuts the rows into batches of at most `most`, until `give` wants no more. The batch with a
+/// broken row is not given.
+pub(super) fn cut(
+    mut rows: Rows,
+    most: usize,
+    mut give: impl FnMut(Result<Batch, Broken>) -> bool,
+) {
     let mut batch = Batch::new();
     let mut row = String::new();
     loop {

@@ -29,8 +29,17 @@ pub(super) struct Rows {
 }
 
 enum Kind {
-    Jsonl { reader: BufReader<Source>, text: String, line: u64 },
-    Csv { reader: Box<csv::Reader<MarkEmpty<Source>>>, record: csv::StringRecord, columns: Vec<(String, bool)>, guess: bool },
+    Jsonl {
+        reader: BufReader<Source>,
+        text: String,
+        line: u64,
+    },
+    Csv {
+        reader: Box<csv::Reader<MarkEmpty<Source>>>,
+        record: csv::StringRecord,
+        columns: Vec<(String, bool)>,
+        guess: bool,
+    },
 }
 
 /// Opens the file; a CSV file must begin with the names of its columns.
@@ -45,15 +54,26 @@ pub(super) fn open(file: &Path, stdin: bool, format: Format, json: JsonColumns) 
     let read = Arc::new(AtomicU64::new(0));
     let source = Counted { inner: source, read: read.clone() };
     let kind = match format {
-        Format::Jsonl => Kind::Jsonl { reader: BufReader::with_capacity(64 << 10, source), text: String::new(), line: 0 },
+        Format::Jsonl => Kind::Jsonl {
+            reader: BufReader::with_capacity(64 << 10, source),
+            text: String::new(),
+            line: 0,
+        },
         Format::Csv => {
             let mut reader = csv::ReaderBuilder::new().from_reader(MarkEmpty::new(source));
-            let refused = |why: String| Failure::new(crate::exit::Exit::Failed, format!("{}:1: {why}", file.display()));
+            let refused = |why: String| {
+                Failure::new(crate::exit::Exit::Failed, format!("{}:1: {why}", file.display()))
+            };
             let names = reader.headers().map_err(|e| refused(told(&e)))?;
-            if names.is_empty() || names.iter().any(|name| name.trim().is_empty() || name == EMPTY_TEXT) {
+            if names.is_empty()
+                || names.iter().any(|name| name.trim().is_empty() || name == EMPTY_TEXT)
+            {
                 return Err(refused("the first line must name the columns".to_owned()));
             }
-            let columns = names.iter().map(|name| (name.trim().to_owned(), json.named(name.trim()))).collect();
+            let columns = names
+                .iter()
+                .map(|name| (name.trim().to_owned(), json.named(name.trim())))
+                .collect();
             let guess = matches!(json, JsonColumns::Guessed(_));
             Kind::Csv { reader: Box::new(reader), record: csv::StringRecord::new(), columns, guess }
         }
@@ -76,7 +96,8 @@ impl Rows {
                 if trimmed.is_empty() {
                     continue;
                 }
-                let json: &RawValue = serde_json::from_str(trimmed).map_err(|e| broken(format!("not JSON: {e}")))?;
+                let json: &RawValue =
+                    serde_json::from_str(trimmed).map_err(|e| broken(format!("not JSON: {e}")))?;
                 if !trimmed.starts_with('{') {
                     return Err(broken("a JSON object is expected on each line".to_owned()));
                 }
@@ -84,9 +105,10 @@ impl Rows {
                 return Ok(Some(*line));
             },
             Kind::Csv { reader, record, columns, guess } => {
-                let more = reader
-                    .read_record(record)
-                    .map_err(|e| Broken { line: e.position().map_or(1, csv::Position::line), why: told(&e) })?;
+                let more = reader.read_record(record).map_err(|e| Broken {
+                    line: e.position().map_or(1, csv::Position::line),
+                    why: told(&e),
+                })?;
                 if !more {
                     return Ok(None);
                 }
@@ -102,7 +124,8 @@ impl Rows {
     }
 }
 
-/// A CSV record as a JSON object. Texts that spell numbers or booleans are understood by the service.
+/// A CSV record as a JSON object. Texts that spell numbers or booleans are understood by the
+/// service.
 fn object(row: &mut String, columns: &[(String, bool)], record: &csv::StringRecord, guess: bool) {
     for (number, ((name, json), cell)) in columns.iter().zip(record).enumerate() {
         row.push(if number == 0 { '{' } else { ',' });
@@ -112,7 +135,9 @@ fn object(row: &mut String, columns: &[(String, bool)], record: &csv::StringReco
         match cell {
             "" => row.push_str("null"),
             EMPTY_TEXT => row.push_str("\"\""),
-            _ if structured && serde_json::from_str::<&RawValue>(cell).is_ok() => row.push_str(cell),
+            _ if structured && serde_json::from_str::<&RawValue>(cell).is_ok() => {
+                row.push_str(cell)
+            }
             _ => row.push_str(&text(cell)),
         }
     }

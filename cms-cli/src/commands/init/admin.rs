@@ -19,22 +19,40 @@ use crate::{
 };
 
 /// Makes the user, in a group of administrators; one who is there stays as he is.
-pub(super) async fn ensure(global: &Global, site: &Site, name: &str, from_stdin: bool, report: &mut Report) -> Done {
+pub(super) async fn ensure(
+    global: &Global,
+    site: &Site,
+    name: &str,
+    from_stdin: bool,
+    report: &mut Report,
+) -> Done {
     let client = &site.client;
-    let everything = serde_json::to_value(Rights::Admin).map_err(|e| Failure::new(Exit::Failed, e.to_string()))?;
+    let everything = serde_json::to_value(Rights::Admin)
+        .map_err(|e| Failure::new(Exit::Failed, e.to_string()))?;
     let is_admin = |group: &Json| group["rights"] == everything;
     match client.send(Ask::get(USERS).query("username", name)).await {
         Ok(answer) => {
             let user = answer.json()?["data"].take();
-            let mine = |group: &Json| user["groups"].as_array().into_iter().flatten().any(|mine| mine["id"] == group["id"]);
-            if user["active"] != true || groups::first(client, |group| is_admin(group) && mine(group)).await?.is_none() {
+            let mine = |group: &Json| {
+                user["groups"]
+                    .as_array()
+                    .into_iter()
+                    .flatten()
+                    .any(|mine| mine["id"] == group["id"])
+            };
+            if user["active"] != true
+                || groups::first(client, |group| is_admin(group) && mine(group)).await?.is_none()
+            {
                 return Err(Failure::new(
                     Exit::Refused,
                     format!("there is a user {name}, who is no administrator or is switched off"),
                 )
                 .hint(format!("cms users show {name}, cms users edit {name} --group admins, cms users enable {name}")));
             }
-            report.kept.push(format!("the administrator {}, with the password that he has", text(&user["username"])));
+            report.kept.push(format!(
+                "the administrator {}, with the password that he has",
+                text(&user["username"])
+            ));
             return Ok(());
         }
         Err(ClientError::Problem { code, .. }) if code == "not_found" => {}

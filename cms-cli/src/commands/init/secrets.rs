@@ -1,4 +1,5 @@
-//! The two secrets of a site. One that was used is never replaced: what was hashed or encrypted with it would be lost.
+//! The two secrets of a site. One that was used is never replaced: what was hashed or encrypted
+//! with it would be lost.
 
 use std::{fs, path::Path};
 
@@ -17,16 +18,25 @@ use crate::{
 /// Makes the secrets that no layer gives, in `cms.local.toml`.
 pub(super) async fn complete(local: &Path, loaded: &Loaded, report: &mut Report) -> Done {
     let random = Random::system();
-    let salt = if loaded.settings.password_salt.is_none() { Some(new_salt(&random)?) } else { None };
-    let key = if loaded.settings.encryption_key.is_none() { Some(Vault::new_key(&random)?) } else { None };
+    let salt =
+        if loaded.settings.password_salt.is_none() { Some(new_salt(&random)?) } else { None };
+    let key = if loaded.settings.encryption_key.is_none() {
+        Some(Vault::new_key(&random)?)
+    } else {
+        None
+    };
     let made: Vec<&str> =
-        [salt.as_ref().map(|_| "password_salt"), key.as_ref().map(|_| "encryption_key")].into_iter().flatten().collect();
+        [salt.as_ref().map(|_| "password_salt"), key.as_ref().map(|_| "encryption_key")]
+            .into_iter()
+            .flatten()
+            .collect();
     if !made.is_empty() {
         refuse_if_used(loaded, &made).await?;
     }
     if !local.exists() {
         write_new(local, &settings::starter_local_file(salt.as_deref(), key.as_deref()), 0o600)?;
-        let with = if made.is_empty() { String::new() } else { format!(" with {}", made.join(" and ")) };
+        let with =
+            if made.is_empty() { String::new() } else { format!(" with {}", made.join(" and ")) };
         report.made.push(format!("cms.local.toml{with}"));
         return Ok(());
     }
@@ -34,8 +44,9 @@ pub(super) async fn complete(local: &Path, loaded: &Loaded, report: &mut Report)
     if made.is_empty() {
         return Ok(());
     }
-    let line =
-        |name: &str, value: &Option<String>| value.as_ref().map(|value| format!("{name} = \"{value}\"\n")).unwrap_or_default();
+    let line = |name: &str, value: &Option<String>| {
+        value.as_ref().map(|value| format!("{name} = \"{value}\"\n")).unwrap_or_default()
+    };
     // In front, above every table.
     let missing = line("password_salt", &salt) + &line("encryption_key", &key);
     let old = fs::read_to_string(local).map_err(|e| Failure::file(local, &e))?;
@@ -58,7 +69,10 @@ async fn refuse_if_used(loaded: &Loaded, missing: &[&str]) -> Done {
     if users?.data.is_empty() {
         return Ok(());
     }
-    let what = format!("users in the database need the {} that was used, and it is missing", missing.join(" and the "));
+    let what = format!(
+        "users in the database need the {} that was used, and it is missing",
+        missing.join(" and the ")
+    );
     Err(Failure::new(Exit::Refused, what)
         .hint("put cms.local.toml back from a backup; a new password_salt, set by hand, needs a new password for everybody"))
 }

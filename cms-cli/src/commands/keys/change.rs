@@ -30,17 +30,25 @@ pub(crate) fn seconds(text: &str) -> Result<i64, String> {
         "d" => 86400,
         _ => return Err("write a time as 30s, 10m, 2h or 7d".to_owned()),
     };
-    let number: i64 = number.parse().map_err(|_| "write a time as 30s, 10m, 2h or 7d".to_owned())?;
+    let number: i64 =
+        number.parse().map_err(|_| "write a time as 30s, 10m, 2h or 7d".to_owned())?;
     number.checked_mul(factor).ok_or_else(|| "that is too long".to_owned())
 }
 
 /// The rows with some granted and some taken away.
-pub(super) fn changed(mut held: Vec<Right>, grant: Vec<Right>, revoke: &[Right]) -> Done<Vec<Right>> {
+pub(super) fn changed(
+    mut held: Vec<Right>,
+    grant: Vec<Right>,
+    revoke: &[Right],
+) -> Done<Vec<Right>> {
     let same = |a: &Right, b: &Right| a.endpoint == b.endpoint && a.query == b.query;
     for gone in revoke {
         let row = held.iter_mut().find(|row| same(row, gone)).ok_or_else(|| {
-            Failure::new(Exit::Refused, format!("the key has no row for {} with these parameters", gone.endpoint))
-                .hint("cms keys rights ID shows the rows")
+            Failure::new(
+                Exit::Refused,
+                format!("the key has no row for {} with these parameters", gone.endpoint),
+            )
+            .hint("cms keys rights ID shows the rows")
         })?;
         row.methods.retain(|method| !gone.methods.contains(method));
         held.retain(|row| !same(row, gone) || (!row.methods.is_empty() && row.endpoint != "*"));
@@ -48,7 +56,11 @@ pub(super) fn changed(mut held: Vec<Right>, grant: Vec<Right>, revoke: &[Right])
     for new in grant {
         match held.iter_mut().find(|row| same(row, &new)) {
             Some(row) => {
-                let missing: Vec<_> = new.methods.into_iter().filter(|method| !row.methods.contains(method)).collect();
+                let missing: Vec<_> = new
+                    .methods
+                    .into_iter()
+                    .filter(|method| !row.methods.contains(method))
+                    .collect();
                 row.methods.extend(missing);
             }
             None => held.push(new),
@@ -66,17 +78,30 @@ pub(super) fn show_value(out: &Output, body: &str, file: Option<SecretFile>) -> 
         if out.json {
             return Ok(out.line(&without_value(body)?)?);
         }
-        out.note(&format!("The key {} is in {}; it is shown nowhere else.", one.data.text("id"), file.path().display()));
+        out.note(&format!(
+            "The key {} is in {}; it is shown nowhere else.",
+            one.data.text("id"),
+            file.path().display()
+        ));
         return Ok(());
     }
     if out.json {
         return Ok(out.line(body)?);
     }
-    out.note(&format!("The key {} ({}), shown this once: keep it now.", one.data.text("id"), one.data.text("name")));
+    out.note(&format!(
+        "The key {} ({}), shown this once: keep it now.",
+        one.data.text("id"),
+        one.data.text("name")
+    ));
     out.line(&value)?;
     if out.table && !out.quiet {
         out.note("");
-        table::records(out, &["id", "name", "prefix", "active", "expires_on", "rights"], &[one.data], Record::shown)?;
+        table::records(
+            out,
+            &["id", "name", "prefix", "active", "expires_on", "rights"],
+            &[one.data],
+            Record::shown,
+        )?;
     }
     Ok(())
 }
@@ -109,9 +134,17 @@ mod tests {
             (
                 &["GET /api/backend/item"],
                 &[],
-                &["GET,POST /api/backend/item?table=blog", "GET /api/pages", "GET /api/backend/item"],
+                &[
+                    "GET,POST /api/backend/item?table=blog",
+                    "GET /api/pages",
+                    "GET /api/backend/item",
+                ],
             ),
-            (&[], &["POST /api/backend/item?table=blog"], &["GET /api/backend/item?table=blog", "GET /api/pages"]),
+            (
+                &[],
+                &["POST /api/backend/item?table=blog"],
+                &["GET /api/backend/item?table=blog", "GET /api/pages"],
+            ),
             (&[], &["GET /api/pages"], &["GET,POST /api/backend/item?table=blog"]),
             (&["*"], &["GET /api/pages"], &["GET,POST /api/backend/item?table=blog", "*"]),
         ];
@@ -128,7 +161,9 @@ mod tests {
 
     #[test]
     fn times() {
-        for (text, expected) in [("0", Ok(0)), ("30s", Ok(30)), ("10m", Ok(600)), ("2h", Ok(7200)), ("7d", Ok(604_800))] {
+        for (text, expected) in
+            [("0", Ok(0)), ("30s", Ok(30)), ("10m", Ok(600)), ("2h", Ok(7200)), ("7d", Ok(604_800))]
+        {
             assert_eq!(seconds(text), expected, "{text}");
         }
         for text in ["", "m", "1w", "-1s", "1.5h", "99999999999999999d"] {

@@ -6,7 +6,8 @@ use serde_json::Value as Json;
 
 use crate::{failure::Done, output::Output, secret_file::SecretFile};
 
-/// Clocks that differ by more make codes fail: each is good for its half minute and the ones beside it.
+/// Clocks that differ by more make codes fail: each is good for its half minute and the ones beside
+/// it.
 const CLOCK_GAP_MS: Millis = 20_000;
 
 /// What an authenticator needs to know.
@@ -24,7 +25,9 @@ impl Setup {
             let lines = qr::terminal(self.otpauth_url.expose())?;
             let wide = lines.lines().map(|line| line.chars().count()).max().unwrap_or(0);
             if wide > out.width() {
-                out.always(&format!("A terminal of {wide} columns could show a QR code; type the secret instead."));
+                out.always(&format!(
+                    "A terminal of {wide} columns could show a QR code; type the secret instead."
+                ));
             } else {
                 out.always("Scan this with it, or type the secret:\n");
                 lines.lines().for_each(|line| out.always(&out.white_on_black(line)));
@@ -37,12 +40,20 @@ impl Setup {
     }
 }
 
-/// Hands the recovery codes out, this once: into the file, or printed. Returns them for the reply of `--json`.
-pub(super) fn keep_codes(out: &Output, codes: &[Secret], file: Option<SecretFile>) -> Done<Option<Json>> {
+/// Hands the recovery codes out, this once: into the file, or printed. Returns them for the reply
+/// of `--json`.
+pub(super) fn keep_codes(
+    out: &Output,
+    codes: &[Secret],
+    file: Option<SecretFile>,
+) -> Done<Option<Json>> {
     let codes: Vec<&str> = codes.iter().map(Secret::expose).collect();
     if let Some(mut file) = file {
         file.write(&codes)?;
-        out.note(&format!("The recovery codes are in {}; they are shown nowhere else.", file.path().display()));
+        out.note(&format!(
+            "The recovery codes are in {}; they are shown nowhere else.",
+            file.path().display()
+        ));
         return Ok(None);
     }
     out.note("Recovery codes, shown this once. Each replaces one code of the authenticator: keep them where the phone is not.");
@@ -77,12 +88,18 @@ mod tests {
 
     #[test]
     fn clocks_that_are_far_apart_are_told() {
-        for (here, told) in
-            [(0, None), (20_000, None), (-20_000, None), (21_500, Some("21 s ahead of")), (-60_000, Some("60 s behind"))]
-        {
+        for (here, told) in [
+            (0, None),
+            (20_000, None),
+            (-20_000, None),
+            (21_500, Some("21 s ahead of")),
+            (-60_000, Some("60 s behind")),
+        ] {
             let warning = clock_warning(1_000_000, 1_000_000 + here);
             match told {
-                Some(words) => assert!(warning.is_some_and(|warning| warning.contains(words)), "{here}"),
+                Some(words) => {
+                    assert!(warning.is_some_and(|warning| warning.contains(words)), "{here}")
+                }
                 None => assert_eq!(warning, None, "{here}"),
             }
         }

@@ -7,7 +7,10 @@ use cms_http::client::Ask;
 use serde_json::json;
 
 use super::{USERS, id};
-use crate::{args::Global, failure::Done, output::Output, prompt, record::text, secret_file::SecretFile, site::Site, table};
+use crate::{
+    args::Global, failure::Done, output::Output, prompt, record::text, secret_file::SecretFile,
+    site::Site, table,
+};
 
 #[derive(Args, Debug)]
 pub(crate) struct CodesArgs {
@@ -32,30 +35,42 @@ pub(super) async fn reset(global: &Global, out: &Output, site: &Site, user: &str
     let id = id(&site.client, user).await?;
     prompt::confirm(
         global,
-        &format!("Take authenticator and recovery codes of {user} away? The password alone sets up new ones."),
+        &format!(
+            "Take authenticator and recovery codes of {user} away? The password alone sets up new ones."
+        ),
     )?;
     site.client.send(Ask::post("/api/backend/users/2fa-reset").query("id", id)).await?;
     if out.json {
         return Ok(out.data(&json!({"reset": [id]}))?);
     }
-    out.note(&format!("{user} sets up a new authenticator at the next login; all sessions have ended."));
+    out.note(&format!(
+        "{user} sets up a new authenticator at the next login; all sessions have ended."
+    ));
     Ok(())
 }
 
 pub(super) async fn new_codes(global: &Global, out: &Output, site: &Site, args: CodesArgs) -> Done {
     let CodesArgs { user, out: file } = args;
     let id = id(&site.client, &user).await?;
-    prompt::confirm(global, &format!("Make new recovery codes for {user}? The old ones stop working."))?;
+    prompt::confirm(
+        global,
+        &format!("Make new recovery codes for {user}? The old ones stop working."),
+    )?;
     let file = file.map(SecretFile::reserve).transpose()?;
-    let answer = match site.client.send(Ask::post("/api/backend/users/2fa-codes").query("id", id)).await {
-        Ok(answer) => answer,
-        Err(error) => return Err(SecretFile::given_up(file, error)),
-    };
+    let answer =
+        match site.client.send(Ask::post("/api/backend/users/2fa-codes").query("id", id)).await {
+            Ok(answer) => answer,
+            Err(error) => return Err(SecretFile::given_up(file, error)),
+        };
     let body = answer.json()?;
-    let codes: Vec<String> = body["data"]["recovery_codes"].as_array().into_iter().flatten().map(text).collect();
+    let codes: Vec<String> =
+        body["data"]["recovery_codes"].as_array().into_iter().flatten().map(text).collect();
     if let Some(mut file) = file {
         file.write(&codes)?;
-        out.note(&format!("The recovery codes of {user} are in {}; they are shown nowhere else.", file.path().display()));
+        out.note(&format!(
+            "The recovery codes of {user} are in {}; they are shown nowhere else.",
+            file.path().display()
+        ));
         return if out.json { Ok(out.data(&json!({"user": id}))?) } else { Ok(()) };
     }
     if out.json {

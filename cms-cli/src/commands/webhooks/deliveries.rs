@@ -15,7 +15,9 @@ use crate::{
 #[derive(Debug, Subcommand)]
 pub(crate) enum DeliveriesCommand {
     /// Attempts, newest first
-    #[command(after_help = "Example: cms webhooks deliveries list --webhook 3 --status failed --since 2026-11-20T00:00:00Z")]
+    #[command(
+        after_help = "Example: cms webhooks deliveries list --webhook 3 --status failed --since 2026-11-20T00:00:00Z"
+    )]
     List {
         #[command(flatten)]
         which: Which,
@@ -60,9 +62,19 @@ pub(super) async fn run(out: &Output, site: &Site, command: DeliveriesCommand) -
     let path = format!("{WEBHOOKS}/deliveries");
     match command {
         DeliveriesCommand::List { which, paging } => {
-            let ask = Ask::get(&path).maybe("subscription", which.webhook).maybe("event", which.event);
+            let ask =
+                Ask::get(&path).maybe("subscription", which.webhook).maybe("event", which.event);
             let ask = ask.maybe("status", which.status).maybe("since", which.since);
-            let columns = ["id", "subscription", "event", "attempt", "status", "response_code", "duration_ms", "created_at"];
+            let columns = [
+                "id",
+                "subscription",
+                "event",
+                "attempt",
+                "status",
+                "response_code",
+                "duration_ms",
+                "created_at",
+            ];
             paging::print(out, &site.client, ask, &paging, &columns).await
         }
         DeliveriesCommand::Show { id } => record(out, site, Ask::get(&path).query("id", id)).await,
@@ -75,7 +87,11 @@ pub(super) async fn run(out: &Output, site: &Site, command: DeliveriesCommand) -
                     });
                     json!({"filter": filter, "expected": expected})
                 }
-                (true, None) => return Err(Failure::usage("which deliveries? Ids, or a filter with --expect N")),
+                (true, None) => {
+                    return Err(Failure::usage(
+                        "which deliveries? Ids, or a filter with --expect N",
+                    ));
+                }
             };
             record(out, site, Ask::post(&format!("{WEBHOOKS}/redeliver")).json(&body)).await
         }

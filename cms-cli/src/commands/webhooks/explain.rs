@@ -1,4 +1,5 @@
-//! `cms webhooks explain`: who would be told of an event, and what; through `/api/backend/webhooks/explain`
+//! `cms webhooks explain`: who would be told of an event, and what; through
+//! `/api/backend/webhooks/explain`
 
 use std::path::PathBuf;
 
@@ -7,12 +8,16 @@ use cms_http::client::Ask;
 use serde_json::{Value as Json, json};
 
 use super::WEBHOOKS;
-use crate::{failure::Done, input, output::Output, paging::LARGEST_PAGE, record::text, site::Site, table};
+use crate::{
+    failure::Done, input, output::Output, paging::LARGEST_PAGE, record::text, site::Site, table,
+};
 
 #[derive(Args, Debug)]
-#[command(after_help = "Example: echo '{\"order\": {\"id\": 7, \"token\": \"x\"}}' | cms webhooks explain order.created --data -
+#[command(
+    after_help = "Example: echo '{\"order\": {\"id\": 7, \"token\": \"x\"}}' | cms webhooks explain order.created --data -
 
-Nothing is written, sent or signed.")]
+Nothing is written, sent or signed."
+)]
 pub(crate) struct ExplainArgs {
     /// The event (cms events list)
     event: String,
@@ -23,14 +28,18 @@ pub(crate) struct ExplainArgs {
 
 pub(super) async fn run(out: &Output, site: &Site, args: ExplainArgs) -> Done {
     let data = args.data.as_deref().map_or(Ok(json!({})), input::object)?;
-    let ask = Ask::post(&format!("{WEBHOOKS}/explain")).json(&json!({"event": args.event, "data": data}));
+    let ask =
+        Ask::post(&format!("{WEBHOOKS}/explain")).json(&json!({"event": args.event, "data": data}));
     let mut whole = Json::Null;
     let mut cursor = None;
     loop {
         let ask = ask.clone().query("limit", LARGEST_PAGE).maybe("cursor", cursor.as_ref());
         let mut page = site.client.send(ask).await?.json()?;
         cursor = page["meta"]["next"].as_str().map(str::to_owned);
-        match (whole["data"]["subscriptions"].as_array_mut(), page["data"]["subscriptions"].as_array_mut()) {
+        match (
+            whole["data"]["subscriptions"].as_array_mut(),
+            page["data"]["subscriptions"].as_array_mut(),
+        ) {
             (Some(all), Some(more)) => all.append(more),
             _ => whole = page,
         }
@@ -47,9 +56,13 @@ fn show(out: &Output, explained: &Json) -> Done {
     let elements = |value: &Json| value.as_array().cloned().unwrap_or_default();
     let removed = elements(&explained["removed"]).iter().map(text).collect::<Vec<_>>().join(", ");
     let headers = members(&explained["headers"]);
-    let mut rows: Vec<_> = headers.iter().map(|(name, value)| (name.as_str(), text(value))).collect();
+    let mut rows: Vec<_> =
+        headers.iter().map(|(name, value)| (name.as_str(), text(value))).collect();
     rows.push(("body", text(&explained["body"])));
-    rows.push(("removed from data", if removed.is_empty() { "nothing".to_owned() } else { removed }));
+    rows.push((
+        "removed from data",
+        if removed.is_empty() { "nothing".to_owned() } else { removed },
+    ));
     table::pairs(out, &rows)?;
     let subscriptions = elements(&explained["subscriptions"]);
     if subscriptions.is_empty() {
@@ -58,6 +71,7 @@ fn show(out: &Output, explained: &Json) -> Done {
     }
     out.line("")?;
     let columns = ["id", "name", "outcome", "reason"];
-    let rows: Vec<Vec<_>> = subscriptions.iter().map(|one| columns.map(|column| text(&one[column])).into()).collect();
+    let rows: Vec<Vec<_>> =
+        subscriptions.iter().map(|one| columns.map(|column| text(&one[column])).into()).collect();
     Ok(table::rows(out, &columns, &rows)?)
 }

@@ -67,15 +67,19 @@ pub(crate) struct ListenArgs {
 }
 
 fn status(text: &str) -> Result<StatusCode, String> {
-    let status = text.parse().ok().filter(|status: &StatusCode| (200..600).contains(&status.as_u16()));
+    let status =
+        text.parse().ok().filter(|status: &StatusCode| (200..600).contains(&status.as_u16()));
     status.ok_or_else(|| "a status from 200 to 599".to_owned())
 }
 
 pub(super) async fn run(out: &Output, args: ListenArgs) -> Done {
     let (secrets, forward) = (args.secrets.given()?, args.forward.map(Forward::new).transpose()?);
     let delay = Duration::from_secs(args.delay.unsigned_abs());
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, args.port)).await.map_err(|e| unbound(args.port, &e))?;
-    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, args.port))
+        .await
+        .map_err(|e| unbound(args.port, &e))?;
+    let (mut terminate, mut interrupt) =
+        (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let (sender, mut arrivals) = mpsc::channel(PLACES);
     let receiver = Arc::new(Receiver::new(out.clone(), secrets, args.fail, forward, delay, sender));
     let (places, connections) = (Arc::new(Semaphore::new(PLACES)), GracefulShutdown::new());
@@ -112,7 +116,10 @@ pub(super) async fn run(out: &Output, args: ListenArgs) -> Done {
 }
 
 /// The next connection, once there is a place for it.
-async fn accept(listener: &TcpListener, places: &Arc<Semaphore>) -> (Option<OwnedSemaphorePermit>, TcpStream) {
+async fn accept(
+    listener: &TcpListener,
+    places: &Arc<Semaphore>,
+) -> (Option<OwnedSemaphorePermit>, TcpStream) {
     let place = places.clone().acquire_owned().await.ok();
     loop {
         match listener.accept().await {
@@ -124,5 +131,6 @@ async fn accept(listener: &TcpListener, places: &Arc<Semaphore>) -> (Option<Owne
 }
 
 fn unbound(port: u16, error: &io::Error) -> Failure {
-    Failure::new(Exit::Failed, format!("cannot listen on 127.0.0.1:{port}: {error}")).hint("--port 0 takes a free port")
+    Failure::new(Exit::Failed, format!("cannot listen on 127.0.0.1:{port}: {error}"))
+        .hint("--port 0 takes a free port")
 }

@@ -15,7 +15,8 @@ const VARIABLE: &str = "CMS_WEBHOOK_SECRET";
 /// Where the secrets are.
 #[derive(Args, Debug)]
 pub(super) struct SecretArgs {
-    /// File with the secret, or several while one replaces another, a line each [else: CMS_WEBHOOK_SECRET in the environment]
+    /// File with the secret, or several while one replaces another, a line each [else:
+    /// CMS_WEBHOOK_SECRET in the environment]
     #[arg(long, value_name = "FILE")]
     secret_file: Option<PathBuf>,
 }
@@ -29,7 +30,8 @@ impl SecretArgs {
             (None, Err(_)) => return Ok(Vec::new()),
         };
         let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-        let secrets: Vec<Secret> = lines.map(|line| checked(Secret::new(line), &place)).collect::<Done<_>>()?;
+        let secrets: Vec<Secret> =
+            lines.map(|line| checked(Secret::new(line), &place)).collect::<Done<_>>()?;
         if secrets.is_empty() {
             return Err(no_secret(&place));
         }

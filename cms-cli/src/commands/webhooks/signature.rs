@@ -25,11 +25,21 @@ pub(super) struct Fault {
     pub(super) hint: &'static str,
 }
 
-/// Checks the signatures that are there; one of the secrets must fit. Empty: the delivery carries none.
-pub(super) fn checks(secrets: &[Secret], headers: &HeaderMap, body: &[u8], tolerance_s: Option<u64>) -> Vec<Check> {
+/// Checks the signatures that are there; one of the secrets must fit. Empty: the delivery carries
+/// none.
+pub(super) fn checks(
+    secrets: &[Secret],
+    headers: &HeaderMap,
+    body: &[u8],
+    tolerance_s: Option<u64>,
+) -> Vec<Check> {
     let mut checks = Vec::new();
-    if ["webhook-id", "webhook-timestamp", STANDARD].iter().any(|name| headers.contains_key(*name)) {
-        checks.push(Check { header: STANDARD, fault: standard(secrets, headers, body, tolerance_s).err() });
+    if ["webhook-id", "webhook-timestamp", STANDARD].iter().any(|name| headers.contains_key(*name))
+    {
+        checks.push(Check {
+            header: STANDARD,
+            fault: standard(secrets, headers, body, tolerance_s).err(),
+        });
     }
     if headers.contains_key(SIMPLE) {
         checks.push(Check { header: SIMPLE, fault: simple(secrets, headers, body).err() });
@@ -37,14 +47,21 @@ pub(super) fn checks(secrets: &[Secret], headers: &HeaderMap, body: &[u8], toler
     checks
 }
 
-fn standard(secrets: &[Secret], headers: &HeaderMap, body: &[u8], tolerance_s: Option<u64>) -> Result<(), Fault> {
+fn standard(
+    secrets: &[Secret],
+    headers: &HeaderMap,
+    body: &[u8],
+    tolerance_s: Option<u64>,
+) -> Result<(), Fault> {
     let received = Received {
         id: single(headers, "webhook-id")?,
         timestamp: single(headers, "webhook-timestamp")?,
         signature: single(headers, STANDARD)?,
     };
     let now_s = Clock::system().now() / 1000;
-    let outcomes = secrets.iter().map(|secret| verify_within(secret.expose(), &received, body, now_s, tolerance_s));
+    let outcomes = secrets
+        .iter()
+        .map(|secret| verify_within(secret.expose(), &received, body, now_s, tolerance_s));
     outcomes.reduce(Result::or).unwrap_or(Err(VerifyError::Secret)).map_err(Fault::from)
 }
 
@@ -56,10 +73,16 @@ fn simple(secrets: &[Secret], headers: &HeaderMap, body: &[u8]) -> Result<(), Fa
 
 /// The value of a header that must be there once.
 fn single<'a>(headers: &'a HeaderMap, name: &str) -> Result<&'a str, Fault> {
-    let fault = |code, what| Fault { code, message: format!("the header {name} {what}"), hint: "all headers as they arrived" };
+    let fault = |code, what| Fault {
+        code,
+        message: format!("the header {name} {what}"),
+        hint: "all headers as they arrived",
+    };
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
-        (Some(value), None) => value.to_str().map_err(|_| fault("format", "holds more than visible ASCII")),
+        (Some(value), None) => {
+            value.to_str().map_err(|_| fault("format", "holds more than visible ASCII"))
+        }
         (Some(_), Some(_)) => Err(fault("repeated", "is there more than once")),
         (None, _) => Err(fault("missing", "is missing")),
     }
@@ -70,8 +93,13 @@ impl From<VerifyError> for Fault {
         let (code, hint) = match error {
             VerifyError::Secret => ("secret", "the secret as it was shown once: whsec_ and base64"),
             VerifyError::Timestamp => ("timestamp", "seconds since 1970, as they arrived"),
-            VerifyError::Time => ("time", "--no-tolerance for a delivery that was kept; else compare the clocks"),
-            _ => ("signature", "the body byte for byte as it arrived, and the secret that was in force then"),
+            VerifyError::Time => {
+                ("time", "--no-tolerance for a delivery that was kept; else compare the clocks")
+            }
+            _ => (
+                "signature",
+                "the body byte for byte as it arrived, and the secret that was in force then",
+            ),
         };
         Self { code, message: error.to_string(), hint }
     }

@@ -94,8 +94,8 @@ pub(crate) enum SubscriptionsCommand {
     Delete { id: i64 },
 }
 
-/// Where `--url` is the webhook's, the address of the service has another name. The id is that of the global flag: its place is taken, and
-/// its value given.
+/// Where `--url` is the webhook's, the address of the service has another name. The id is that of
+/// the global flag: its place is taken, and its value given.
 #[derive(Args, Debug)]
 pub(crate) struct Service {
     /// Address of a running site, instead of a folder; or --url before `webhooks`
@@ -103,16 +103,26 @@ pub(crate) struct Service {
     _url: Option<String>,
 }
 
-pub(super) async fn run(global: &Global, out: &Output, site: &Site, command: SubscriptionsCommand) -> Done {
+pub(super) async fn run(
+    global: &Global,
+    out: &Output,
+    site: &Site,
+    command: SubscriptionsCommand,
+) -> Done {
     let client = &site.client;
     let at = |path: &str, id: i64| Ask::post(&format!("{WEBHOOKS}/{path}")).query("id", id);
     match command {
         SubscriptionsCommand::List(paging) => {
-            let columns = ["id", "name", "url", "events", "active", "failure_count", "disabled_reason"];
+            let columns =
+                ["id", "name", "url", "events", "active", "failure_count", "disabled_reason"];
             paging::print(out, client, Ask::get(WEBHOOKS), &paging, &columns).await
         }
-        SubscriptionsCommand::Show { id } => record(out, site, Ask::get(WEBHOOKS).query("id", id)).await,
-        SubscriptionsCommand::Create { name, url, events, headers, max_retries, inactive, .. } => {
+        SubscriptionsCommand::Show { id } => {
+            record(out, site, Ask::get(WEBHOOKS).query("id", id)).await
+        }
+        SubscriptionsCommand::Create {
+            name, url, events, headers, max_retries, inactive, ..
+        } => {
             let headers: BTreeMap<_, _> = headers.into_iter().collect();
             let body = json!({
                 "name": name, "url": url, "events": events, "custom_headers": headers, "max_retries": max_retries, "active": !inactive,
@@ -123,13 +133,20 @@ pub(super) async fn run(global: &Global, out: &Output, site: &Site, command: Sub
         }
         SubscriptionsCommand::Edit { id, name, url, events, headers, max_retries, .. } => {
             let mut body = serde_json::Map::new();
-            let mut set = |key: &str, value: Option<Json>| value.map(|value| body.insert(key.to_owned(), value));
+            let mut set = |key: &str, value: Option<Json>| {
+                value.map(|value| body.insert(key.to_owned(), value))
+            };
             set("name", name.map(Json::from));
             set("url", url.map(Json::from));
             set("events", (!events.is_empty()).then(|| json!(events)));
-            set("custom_headers", (!headers.is_empty()).then(|| json!(headers.into_iter().collect::<BTreeMap<_, _>>())));
+            set(
+                "custom_headers",
+                (!headers.is_empty())
+                    .then(|| json!(headers.into_iter().collect::<BTreeMap<_, _>>())),
+            );
             set("max_retries", max_retries.map(Json::from));
-            let answer = client.send(Ask::patch(WEBHOOKS).query("id", id).json(&Json::Object(body))).await?;
+            let answer =
+                client.send(Ask::patch(WEBHOOKS).query("id", id).json(&Json::Object(body))).await?;
             print(out, &answer.body)?;
             warn(out, &answer)
         }
@@ -144,14 +161,20 @@ pub(super) async fn run(global: &Global, out: &Output, site: &Site, command: Sub
             record(out, site, at("activate", id).json(&json!({"held": held}))).await
         }
         SubscriptionsCommand::Pause { id } => {
-            record(out, site, Ask::patch(WEBHOOKS).query("id", id).json(&json!({"active": false}))).await
+            record(out, site, Ask::patch(WEBHOOKS).query("id", id).json(&json!({"active": false})))
+                .await
         }
         SubscriptionsCommand::RotateSecret { id, grace } => {
             prompt::confirm(
                 global,
-                &format!("Give the webhook {id} a new secret? The receiver must have it when the old one stops."),
+                &format!(
+                    "Give the webhook {id} a new secret? The receiver must have it when the old one stops."
+                ),
             )?;
-            secret(out, &client.send(at("rotate-secret", id).json(&json!({"grace_s": grace}))).await?.body)
+            secret(
+                out,
+                &client.send(at("rotate-secret", id).json(&json!({"grace_s": grace}))).await?.body,
+            )
         }
         SubscriptionsCommand::Delete { id } => {
             prompt::confirm(global, &format!("Delete the webhook {id} and its queued jobs?"))?;
@@ -165,7 +188,8 @@ pub(super) async fn run(global: &Global, out: &Output, site: &Site, command: Sub
     }
 }
 
-/// `NAME: VALUE`, or `NAME: @FILE` for a value that other users of the machine must not see among the processes.
+/// `NAME: VALUE`, or `NAME: @FILE` for a value that other users of the machine must not see among
+/// the processes.
 fn own_header(text: &str) -> Result<(String, String), String> {
     let (name, value) = header(text).map_err(|form| format!("{form}, or NAME: @FILE"))?;
     let Some(file) = value.strip_prefix('@') else { return Ok((name, value)) };

@@ -83,7 +83,9 @@ fn show(out: &Output, checks: &[Check]) -> Done {
         return Ok(out.data(&json!({"valid": valid, "checks": checks}))?);
     }
     let row = |Check { header, fault }: &Check| {
-        let why = fault.as_ref().map_or_else(|| "ok".to_owned(), |fault| format!("wrong: {}", fault.message));
+        let why = fault
+            .as_ref()
+            .map_or_else(|| "ok".to_owned(), |fault| format!("wrong: {}", fault.message));
         (*header, why)
     };
     Ok(table::pairs(out, &checks.iter().map(row).collect::<Vec<_>>())?)
@@ -91,7 +93,10 @@ fn show(out: &Output, checks: &[Check]) -> Done {
 
 /// Editors end a file with a line end that was never sent.
 fn fits_without_line_end(secrets: &[Secret], headers: &HeaderMap, body: &[u8]) -> bool {
-    let Some(body) = body.strip_suffix(b"\n").map(|body| body.strip_suffix(b"\r").unwrap_or(body)) else { return false };
+    let Some(body) = body.strip_suffix(b"\n").map(|body| body.strip_suffix(b"\r").unwrap_or(body))
+    else {
+        return false;
+    };
     checks(secrets, headers, body, None).iter().all(|check| check.fault.is_none())
 }
 
@@ -102,7 +107,8 @@ fn headers(args: &VerifyArgs) -> Done<HeaderMap> {
     }
     let mut headers = HeaderMap::new();
     for (name, value) in given {
-        let no_header = || Failure::usage(format!("{name:?} is no header")).hint("NAME: VALUE, as it arrived");
+        let no_header =
+            || Failure::usage(format!("{name:?} is no header")).hint("NAME: VALUE, as it arrived");
         headers.append(
             HeaderName::from_bytes(name.as_bytes()).map_err(|_| no_header())?,
             HeaderValue::from_str(&value).map_err(|_| no_header())?,
@@ -113,9 +119,14 @@ fn headers(args: &VerifyArgs) -> Done<HeaderMap> {
 
 fn lines(file: &Path, text: &str) -> Done<Vec<(String, String)>> {
     let is_request_line = |at: usize, line: &str| at == 0 && line.contains(" HTTP/");
-    let lines = text.lines().map(str::trim).enumerate().filter(|(at, line)| !line.is_empty() && !is_request_line(*at, line));
+    let lines = text
+        .lines()
+        .map(str::trim)
+        .enumerate()
+        .filter(|(at, line)| !line.is_empty() && !is_request_line(*at, line));
     let read = |(at, line): (usize, &str)| {
-        header(line).map_err(|why| Failure::usage(format!("{}, line {}: {why}", file.display(), at + 1)))
+        header(line)
+            .map_err(|why| Failure::usage(format!("{}, line {}: {why}", file.display(), at + 1)))
     };
     lines.map(read).collect()
 }
@@ -125,7 +136,11 @@ fn secrets(global: &Global, args: &VerifyArgs) -> Done<Vec<Secret>> {
     if !given.is_empty() {
         return Ok(given);
     }
-    prompt::expect_somebody(global, "the secret", "--secret-file FILE, or CMS_WEBHOOK_SECRET in the environment")?;
+    prompt::expect_somebody(
+        global,
+        "the secret",
+        "--secret-file FILE, or CMS_WEBHOOK_SECRET in the environment",
+    )?;
     let typed = prompt::secret("Secret: ")?;
     Ok(vec![checked(Secret::new(typed.expose().trim()), "what was typed")?])
 }

@@ -34,12 +34,19 @@ pub(in crate::accounts) async fn lock(change: &mut Change, network: &str) -> Res
     change.run(LOCK, args![network, change.now()]).await.map(drop)
 }
 
-pub(in crate::accounts) async fn count(change: &mut Change, network: &str, since: i64) -> Result<Counted> {
+pub(in crate::accounts) async fn count(
+    change: &mut Change,
+    network: &str,
+    since: i64,
+) -> Result<Counted> {
     change.one(COUNT, args![network, since]).await
 }
 
 pub(in crate::accounts) async fn glance(db: &Db, network: &str, since: i64) -> Result<Counted> {
-    Ok(db.optional(COUNT, args![network, since]).await?.unwrap_or(Counted { count: 0, oldest: None }))
+    Ok(db
+        .optional(COUNT, args![network, since])
+        .await?
+        .unwrap_or(Counted { count: 0, oldest: None }))
 }
 
 pub(in crate::accounts) async fn insert(change: &mut Change, network: &str) -> Result<()> {
@@ -50,6 +57,11 @@ pub(in crate::accounts) async fn clear(change: &mut Change, network: &str) -> Re
     change.run(CLEAR, args![network]).await.map(drop)
 }
 
-pub(in crate::accounts) async fn list(db: &Db, after: i64, limit: i64, since: i64) -> Result<Vec<Attempts>> {
+pub(in crate::accounts) async fn list(
+    db: &Db,
+    after: i64,
+    limit: i64,
+    since: i64,
+) -> Result<Vec<Attempts>> {
     db.all(LIST, args![after, limit, since]).await
 }

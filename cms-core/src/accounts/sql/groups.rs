@@ -61,12 +61,22 @@ pub(in crate::accounts) async fn find(change: &mut Change, name_key: &str) -> Re
     Ok(change.optional::<(i64,)>(FIND, args![name_key]).await?.map(|(id,)| id))
 }
 
-pub(in crate::accounts) async fn insert(change: &mut Change, name: &str, name_key: &str, rights: &Rights) -> Result<i64> {
-    let (id,): (i64,) = change.one(INSERT, args![name, name_key, text(rights)?, change.now()]).await?;
+pub(in crate::accounts) async fn insert(
+    change: &mut Change,
+    name: &str,
+    name_key: &str,
+    rights: &Rights,
+) -> Result<i64> {
+    let (id,): (i64,) =
+        change.one(INSERT, args![name, name_key, text(rights)?, change.now()]).await?;
     Ok(id)
 }
 
-pub(in crate::accounts) async fn update(change: &mut Change, group: &Group, name_key: &str) -> Result<()> {
+pub(in crate::accounts) async fn update(
+    change: &mut Change,
+    group: &Group,
+    name_key: &str,
+) -> Result<()> {
     change.run(UPDATE, args![group.id, &group.name, name_key, text(&group.rights)?]).await.map(drop)
 }
 

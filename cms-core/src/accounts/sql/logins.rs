@@ -57,15 +57,28 @@ pub(in crate::accounts) struct Candidate {
 
 impl FromRow for Candidate {
     fn from_row(row: &Row) -> Result<Self> {
-        Ok(Self { username: row.get(0)?, active: row.get(1)?, totp_secret: row.get(2)?, password: row.get(3)? })
+        Ok(Self {
+            username: row.get(0)?,
+            active: row.get(1)?,
+            totp_secret: row.get(2)?,
+            password: row.get(3)?,
+        })
     }
 }
 
-pub(in crate::accounts) async fn credentials(db: &Db, name_key: &str) -> Result<Option<Credentials>> {
+pub(in crate::accounts) async fn credentials(
+    db: &Db,
+    name_key: &str,
+) -> Result<Option<Credentials>> {
     db.optional(CREDENTIALS, args![name_key]).await
 }
 
-pub(in crate::accounts) async fn begin(change: &mut Change, hash: String, user: i64, setup_secret: Option<String>) -> Result<()> {
+pub(in crate::accounts) async fn begin(
+    change: &mut Change,
+    hash: String,
+    user: i64,
+    setup_secret: Option<String>,
+) -> Result<()> {
     change.run(BEGIN, args![hash, user, setup_secret, change.now()]).await.map(drop)
 }
 
@@ -75,11 +88,18 @@ pub(in crate::accounts) async fn owner(change: &mut Change, hash: &str) -> Resul
 }
 
 /// The login, which nobody else completes before this change ends.
-pub(in crate::accounts) async fn lock(change: &mut Change, hash: &str, since: i64) -> Result<Option<Waiting>> {
+pub(in crate::accounts) async fn lock(
+    change: &mut Change,
+    hash: &str,
+    since: i64,
+) -> Result<Option<Waiting>> {
     change.optional(LOCK, args![hash, since]).await
 }
 
-pub(in crate::accounts) async fn lock_user(change: &mut Change, user: i64) -> Result<Option<Candidate>> {
+pub(in crate::accounts) async fn lock_user(
+    change: &mut Change,
+    user: i64,
+) -> Result<Option<Candidate>> {
     change.optional(LOCK_USER, args![user]).await
 }
 
@@ -96,11 +116,20 @@ pub(in crate::accounts) async fn drop_pending_of(change: &mut Change, user: i64)
 }
 
 /// False when this step or a later one was used before.
-pub(in crate::accounts) async fn use_step(change: &mut Change, user: i64, step: i64) -> Result<bool> {
+pub(in crate::accounts) async fn use_step(
+    change: &mut Change,
+    user: i64,
+    step: i64,
+) -> Result<bool> {
     Ok(change.run(USE_STEP, args![user, step]).await? > 0)
 }
 
-pub(in crate::accounts) async fn set_totp(change: &mut Change, user: i64, sealed: Option<String>, step: i64) -> Result<()> {
+pub(in crate::accounts) async fn set_totp(
+    change: &mut Change,
+    user: i64,
+    sealed: Option<String>,
+    step: i64,
+) -> Result<()> {
     change.run(SET_TOTP, args![user, sealed, step]).await.map(drop)
 }
 
@@ -109,12 +138,20 @@ pub(in crate::accounts) async fn note_login(change: &mut Change, user: i64) -> R
 }
 
 /// False when there is no such code, or it was used before.
-pub(in crate::accounts) async fn use_recovery(change: &mut Change, user: i64, hash: &str) -> Result<bool> {
+pub(in crate::accounts) async fn use_recovery(
+    change: &mut Change,
+    user: i64,
+    hash: &str,
+) -> Result<bool> {
     Ok(change.run(USE_RECOVERY, args![user, hash, change.now()]).await? > 0)
 }
 
 /// A new set in place of the old one.
-pub(in crate::accounts) async fn set_recovery(change: &mut Change, user: i64, hashes: &[String]) -> Result<()> {
+pub(in crate::accounts) async fn set_recovery(
+    change: &mut Change,
+    user: i64,
+    hashes: &[String],
+) -> Result<()> {
     change.run(DROP_RECOVERY, args![user]).await?;
     for hash in hashes {
         change.run(ADD_RECOVERY, args![user, hash]).await?;

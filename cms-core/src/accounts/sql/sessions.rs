@@ -44,7 +44,12 @@ impl FromRow for Found {
     }
 }
 
-pub(in crate::accounts) async fn find(db: &Db, hash: String, seen: i64, begun: i64) -> Result<Vec<Found>> {
+pub(in crate::accounts) async fn find(
+    db: &Db,
+    hash: String,
+    seen: i64,
+    begun: i64,
+) -> Result<Vec<Found>> {
     db.all(FIND, args![hash, seen, begun]).await
 }
 

@@ -70,9 +70,17 @@ impl FromRow for Locked {
 }
 
 /// Sessions count as open when they were used after `seen` and begun after `begun`.
-pub(in crate::accounts) async fn list(db: &Db, after: i64, limit: i64, seen: i64, begun: i64) -> Result<Vec<User>> {
+pub(in crate::accounts) async fn list(
+    db: &Db,
+    after: i64,
+    limit: i64,
+    seen: i64,
+    begun: i64,
+) -> Result<Vec<User>> {
     let mut users: Vec<User> = db.all(LIST, args![after, limit, seen, begun]).await?;
-    if let (Some(first), Some(last)) = (users.first().map(|user| user.id), users.last().map(|user| user.id)) {
+    if let (Some(first), Some(last)) =
+        (users.first().map(|user| user.id), users.last().map(|user| user.id))
+    {
         let members: Vec<Member> = db.all(MEMBERSHIPS, args![first, last]).await?;
         for member in members {
             if let Some(user) = users.iter_mut().find(|user| user.id == member.user) {
@@ -84,7 +92,12 @@ pub(in crate::accounts) async fn list(db: &Db, after: i64, limit: i64, seen: i64
 }
 
 /// The user as this change has left him.
-pub(in crate::accounts) async fn read(change: &mut Change, id: i64, seen: i64, begun: i64) -> Result<User> {
+pub(in crate::accounts) async fn read(
+    change: &mut Change,
+    id: i64,
+    seen: i64,
+    begun: i64,
+) -> Result<User> {
     let mut user: User = change.one(LIST, args![id - 1, 1_i64, seen, begun]).await?;
     let members: Vec<Member> = change.all(MEMBERSHIPS, args![id, id]).await?;
     user.groups = members.into_iter().map(|member| member.group).collect();
@@ -92,10 +105,16 @@ pub(in crate::accounts) async fn read(change: &mut Change, id: i64, seen: i64, b
 }
 
 /// The user, whom nobody else changes before this change ends, and all his rights.
-pub(in crate::accounts) async fn lock(change: &mut Change, id: i64) -> Result<Option<(Locked, Rights)>> {
+pub(in crate::accounts) async fn lock(
+    change: &mut Change,
+    id: i64,
+) -> Result<Option<(Locked, Rights)>> {
     let Some(user) = change.optional::<Locked>(LOCK, args![id]).await? else { return Ok(None) };
     let members: Vec<Member> = change.all(MEMBERSHIPS, args![id, id]).await?;
-    Ok(Some((user, members.into_iter().fold(Rights::default(), |all, member| all.and(member.rights)))))
+    Ok(Some((
+        user,
+        members.into_iter().fold(Rights::default(), |all, member| all.and(member.rights)),
+    )))
 }
 
 pub(in crate::accounts) async fn insert(
@@ -105,15 +124,26 @@ pub(in crate::accounts) async fn insert(
     salt_id: &str,
     active: bool,
 ) -> Result<i64> {
-    let (id,): (i64,) = change.one(INSERT, args![name.0, name.1, password, salt_id, active, change.now()]).await?;
+    let (id,): (i64,) =
+        change.one(INSERT, args![name.0, name.1, password, salt_id, active, change.now()]).await?;
     Ok(id)
 }
 
-pub(in crate::accounts) async fn rename(change: &mut Change, id: i64, name: (&str, &str), active: bool) -> Result<()> {
+pub(in crate::accounts) async fn rename(
+    change: &mut Change,
+    id: i64,
+    name: (&str, &str),
+    active: bool,
+) -> Result<()> {
     change.run(RENAME, args![id, name.0, name.1, active]).await.map(drop)
 }
 
-pub(in crate::accounts) async fn set_password(change: &mut Change, id: i64, password: &str, salt_id: &str) -> Result<()> {
+pub(in crate::accounts) async fn set_password(
+    change: &mut Change,
+    id: i64,
+    password: &str,
+    salt_id: &str,
+) -> Result<()> {
     change.run(SET_PASSWORD, args![id, password, salt_id]).await.map(drop)
 }
 
@@ -121,7 +151,11 @@ pub(in crate::accounts) async fn delete(change: &mut Change, id: i64) -> Result<
     change.run(DELETE, args![id]).await.map(drop)
 }
 
-pub(in crate::accounts) async fn set_groups(change: &mut Change, id: i64, groups: &[i64]) -> Result<()> {
+pub(in crate::accounts) async fn set_groups(
+    change: &mut Change,
+    id: i64,
+    groups: &[i64],
+) -> Result<()> {
     change.run(LEAVE_ALL, args![id]).await?;
     for group in groups {
         change.run(JOIN, args![id, *group]).await?;

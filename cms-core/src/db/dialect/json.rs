@@ -9,13 +9,18 @@ impl Dialect {
     pub fn object(self, members: &[(&str, String)]) -> String {
         match self {
             Self::Sqlite => {
-                let members = members.iter().map(|(name, value)| format!("{}, {value}", literal(name)));
+                let members =
+                    members.iter().map(|(name, value)| format!("{}, {value}", literal(name)));
                 format!("json_object({})", members.collect::<Vec<_>>().join(", "))
             }
             Self::Postgres => {
-                let members = members.iter().map(|(name, value)| format!("{value} as {}", quote(name)));
+                let members =
+                    members.iter().map(|(name, value)| format!("{value} as {}", quote(name)));
                 // `o.*`, because a column may be named o too.
-                format!("(select cast(row_to_json(o.*) as text) from (select {}) o)", members.collect::<Vec<_>>().join(", "))
+                format!(
+                    "(select cast(row_to_json(o.*) as text) from (select {}) o)",
+                    members.collect::<Vec<_>>().join(", ")
+                )
             }
         }
     }
@@ -40,14 +45,17 @@ impl Dialect {
         }
     }
 
-    /// The value of a column as [`Dialect::array`] takes it; [`Dialect::comparable`] reads it back without loss.
+    /// The value of a column as [`Dialect::array`] takes it; [`Dialect::comparable`] reads it back
+    /// without loss.
     pub fn placed(self, of: &str, col: Col) -> String {
         let e = self.compared(of, col);
         match (self, col.kind) {
             (Self::Sqlite, Kind::Binary) => format!("lower(hex({e}))"),
             (Self::Postgres, Kind::Binary) => format!("encode({e}, 'hex')"),
             // SQLite's own JSON has 15 digits of a double.
-            (Self::Sqlite, _) => format!("case typeof({e}) when 'real' then json(format('%!.17g', {e})) else {e} end"),
+            (Self::Sqlite, _) => format!(
+                "case typeof({e}) when 'real' then json(format('%!.17g', {e})) else {e} end"
+            ),
             _ => e,
         }
     }
@@ -72,7 +80,11 @@ fn postgres_member(c: &str, col: Col) -> String {
         // Minus zero is zero.
         Kind::Double => format!("case when {c} = 0 then 0 else {c} end"),
         Kind::DateTime => {
-            let utc = if col.native.contains("without") { c.to_owned() } else { format!("{c} at time zone 'UTC'") };
+            let utc = if col.native.contains("without") {
+                c.to_owned()
+            } else {
+                format!("{c} at time zone 'UTC'")
+            };
             format!("rtrim(rtrim(to_char({utc}, 'YYYY-MM-DD\"T\"HH24:MI:SS.US'), '0'), '.') || 'Z'")
         }
         Kind::Json if col.native.ends_with("[]") => format!("to_json({c})"),
@@ -87,25 +99,39 @@ fn postgres_member(c: &str, col: Col) -> String {
 
 fn sqlite_member(c: &str, col: Col) -> String {
     match col.kind {
-        Kind::Boolean if col.own => format!("json(case {c} when 1 then 'true' when 0 then 'false' end)"),
-        Kind::Boolean => format!("json(case {} when 1 then 'true' when 0 then 'false' end)", sqlite_boolean(c)),
+        Kind::Boolean if col.own => {
+            format!("json(case {c} when 1 then 'true' when 0 then 'false' end)")
+        }
+        Kind::Boolean => {
+            format!("json(case {} when 1 then 'true' when 0 then 'false' end)", sqlite_boolean(c))
+        }
         Kind::Double => sqlite_double(c),
         Kind::Decimal => sqlite_decimal(c),
         Kind::DateTime if col.own => format!("rtrim(rtrim(substr({c}, 1, 23), '0'), '.') || 'Z'"),
-        Kind::DateTime => format!("case typeof({c}) when 'text' then {} || 'Z' else {c} end", sqlite_instant(c)),
-        Kind::Date if !col.own => format!("case typeof({c}) when 'text' then substr({c}, 1, 10) else {c} end"),
+        Kind::DateTime => {
+            format!("case typeof({c}) when 'text' then {} || 'Z' else {c} end", sqlite_instant(c))
+        }
+        Kind::Date if !col.own => {
+            format!("case typeof({c}) when 'text' then substr({c}, 1, 10) else {c} end")
+        }
         Kind::Json => format!("json(case when json_valid({c}) then {c} else json_quote({c}) end)"),
         Kind::Binary => sqlite_base64(c),
         _ if col.own => c.to_owned(),
         // An adopted column may hold any type of value, whatever it was declared as.
-        _ => format!("case typeof({c}) when 'blob' then {} when 'real' then {} else {c} end", sqlite_base64(c), sqlite_double(c)),
+        _ => format!(
+            "case typeof({c}) when 'blob' then {} when 'real' then {} else {c} end",
+            sqlite_base64(c),
+            sqlite_double(c)
+        ),
     }
 }
 
 /// The shortest text that reads back as the same double, through `format` with 15, 16 or 17 digits.
 fn shortest(c: &str, conversion: &str, digits: [u8; 3]) -> String {
     let [a, b, z] = digits.map(|d| format!("format('%!.{d}{conversion}', {c})"));
-    format!("case when cast({a} as real) = {c} then {a} when cast({b} as real) = {c} then {b} else {z} end")
+    format!(
+        "case when cast({a} as real) = {c} then {a} when cast({b} as real) = {c} then {b} else {z} end"
+    )
 }
 
 /// As PostgreSQL writes doubles: plain between 1e-4 and 1e15, `1.5e+300` outside.
@@ -124,8 +150,10 @@ fn sqlite_double(c: &str) -> String {
     let few = format!(
         "(select format('%!.*e', p, {c}) from (with recursive d(p) as (select 0 union all select p + 1 from d where p < 15) select p from d) where cast(format('%!.*e', p, {c}) as real) = {c} order by p limit 1)"
     );
-    let scientific =
-        format!("case when abs({c}) < 2.2250738585072014e-308 then {few} else {} end", shortest(c, "e", [14, 15, 16]));
+    let scientific = format!(
+        "case when abs({c}) < 2.2250738585072014e-308 then {few} else {} end",
+        shortest(c, "e", [14, 15, 16])
+    );
     let _ = write!(
         sql,
         "else (select rtrim(rtrim(substr(s, 1, instr(s, 'e') - 1), '0'), '.') || substr(s, instr(s, 'e')) from (select {scientific} as s)) end)"
@@ -153,10 +181,13 @@ fn sqlite_decimal(c: &str) -> String {
 
 /// 1 or 0 from the forms in which SQLite databases keep booleans.
 pub(super) fn sqlite_boolean(c: &str) -> String {
-    format!("case when {c} is null then null when {c} = 0 or lower({c}) in ('f', 'false', '0') then 0 else 1 end")
+    format!(
+        "case when {c} is null then null when {c} = 0 or lower({c}) in ('f', 'false', '0') then 0 else 1 end"
+    )
 }
 
-/// `2026-11-21T09:30:00[.25]` from the forms in which SQLite databases keep instants; an offset is applied.
+/// `2026-11-21T09:30:00[.25]` from the forms in which SQLite databases keep instants; an offset is
+/// applied.
 pub(super) fn sqlite_instant(c: &str) -> String {
     let tail = format!("substr({c}, 20)");
     format!(
@@ -170,7 +201,9 @@ pub(super) fn sqlite_instant(c: &str) -> String {
 /// RFC 4648 base64, three bytes at a time: SQLite has no function for it.
 fn sqlite_base64(c: &str) -> String {
     let letter = |shift: &str| {
-        format!("substr('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/', (({shift}) & 63) + 1, 1)")
+        format!(
+            "substr('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/', (({shift}) & 63) + 1, 1)"
+        )
     };
     format!(
         "case when {c} is null then null else coalesce((with recursive g(i) as (select 1 where octet_length({c}) > 0 union all \

@@ -51,11 +51,13 @@ pub struct Col<'a> {
     pub kind: Kind,
     /// The engine's own type, for casts; empty where none is needed.
     pub native: &'a str,
-    /// Whether the service made the table, so the stored form is known; adopted SQLite columns may hold anything.
+    /// Whether the service made the table, so the stored form is known; adopted SQLite columns may
+    /// hold anything.
     pub own: bool,
 }
 
-/// PostgreSQL's `character(n)`: its values are padded with blanks, which count for nothing when they are compared.
+/// PostgreSQL's `character(n)`: its values are padded with blanks, which count for nothing when
+/// they are compared.
 const PADDED: &str = "bpchar";
 
 /// `"name"`, safe in any statement.
@@ -64,7 +66,8 @@ pub(crate) fn quote(name: &str) -> String {
 }
 
 impl Dialect {
-    /// A lock that holds until the transaction ends; SQLite's immediate transactions are one already.
+    /// A lock that holds until the transaction ends; SQLite's immediate transactions are one
+    /// already.
     pub(super) const fn migration_lock(self) -> Option<&'static str> {
         match self {
             Self::Sqlite => None,
@@ -88,8 +91,9 @@ impl Dialect {
         }
     }
 
-    /// Plans until the transaction ends are such that search rows by keys. PostgreSQL would plan statements of so many arguments anew each
-    /// time, which takes longer than a few rows do; and would keep a plan that reads all of a table which was small when it was made.
+    /// Plans until the transaction ends are such that search rows by keys. PostgreSQL would plan
+    /// statements of so many arguments anew each time, which takes longer than a few rows do; and
+    /// would keep a plan that reads all of a table which was small when it was made.
     pub(super) const fn search_by_key(self) -> Option<&'static str> {
         match self {
             Self::Sqlite => None,
@@ -129,7 +133,10 @@ impl Dialect {
         let sql = tokens.iter().fold(sql.to_owned(), |sql, (token, text)| sql.replace(token, text));
         match self {
             // STRICT tables know INTEGER, REAL, TEXT and BLOB only.
-            Self::Sqlite => sql.replace("BIGINT", "INTEGER").replace("BOOLEAN", "INTEGER").replace("DOUBLE PRECISION", "REAL"),
+            Self::Sqlite => sql
+                .replace("BIGINT", "INTEGER")
+                .replace("BOOLEAN", "INTEGER")
+                .replace("DOUBLE PRECISION", "REAL"),
             Self::Postgres => sql,
         }
     }
@@ -154,14 +161,22 @@ impl Dialect {
     pub fn compared(self, of: &str, col: Col) -> String {
         let c = format!("{of}.{}", quote(col.name));
         match (self, col.kind) {
-            (Self::Sqlite, Kind::Text | Kind::Json | Kind::Password) => format!("{c} collate binary"),
+            (Self::Sqlite, Kind::Text | Kind::Json | Kind::Password) => {
+                format!("{c} collate binary")
+            }
             (Self::Sqlite, Kind::Date) if !col.own => format!("substr({c}, 1, 10)"),
             (Self::Sqlite, Kind::DateTime) if !col.own => json::sqlite_instant(&c),
             (Self::Sqlite, Kind::Boolean) if !col.own => json::sqlite_boolean(&c),
-            (Self::Postgres, Kind::Json) if col.native.ends_with("[]") => format!("cast(to_json({c}) as text) collate \"C\""),
+            (Self::Postgres, Kind::Json) if col.native.ends_with("[]") => {
+                format!("cast(to_json({c}) as text) collate \"C\"")
+            }
             // By the digits that are shown: 0.1 is not the same in four bytes and in eight.
-            (Self::Postgres, Kind::Double) if col.native == "real" => format!("cast(cast({c} as text) as double precision)"),
-            (Self::Postgres, Kind::Text | Kind::Json | Kind::Password) => format!("cast({c} as text) collate \"C\""),
+            (Self::Postgres, Kind::Double) if col.native == "real" => {
+                format!("cast(cast({c} as text) as double precision)")
+            }
+            (Self::Postgres, Kind::Text | Kind::Json | Kind::Password) => {
+                format!("cast({c} as text) collate \"C\"")
+            }
             _ => c,
         }
     }
@@ -172,25 +187,38 @@ impl Dialect {
             (Self::Sqlite, Kind::Binary) => format!("unhex(${n})"),
             (Self::Postgres, Kind::Binary) => format!("decode(${n}, 'hex')"),
             (Self::Postgres, Kind::Text) if col.native == PADDED => format!("rtrim(${n}, ' ')"),
-            (Self::Postgres, Kind::Json) if col.native == "jsonb" => format!("cast(cast(${n} as jsonb) as text)"),
-            (Self::Postgres, Kind::Text | Kind::Json | Kind::Password) | (Self::Sqlite, _) => format!("${n}"),
-            // The widest type: a number that a smallint cannot hold is not in the table, which is no error.
+            (Self::Postgres, Kind::Json) if col.native == "jsonb" => {
+                format!("cast(cast(${n} as jsonb) as text)")
+            }
+            (Self::Postgres, Kind::Text | Kind::Json | Kind::Password) | (Self::Sqlite, _) => {
+                format!("${n}")
+            }
+            // The widest type: a number that a smallint cannot hold is not in the table, which is
+            // no error.
             (Self::Postgres, Kind::Integer) => format!("cast(${n} as bigint)"),
             (Self::Postgres, Kind::Double) => format!("cast(${n} as double precision)"),
             (Self::Postgres, _) => format!("cast(${n} as {})", col.native),
         }
     }
 
-    /// What makes the key's index usable, beside the comparison of [`Dialect::compared`], with which it says nothing more: the
-    /// plain column against parameter `n`. Only PostgreSQL's texts are compared as something other than their index holds.
-    pub fn indexed(self, of: &str, col: Col, n: usize, value: &serde_json::Value) -> Option<String> {
+    /// What makes the key's index usable, beside the comparison of [`Dialect::compared`], with
+    /// which it says nothing more: the plain column against parameter `n`. Only PostgreSQL's texts
+    /// are compared as something other than their index holds.
+    pub fn indexed(
+        self,
+        of: &str,
+        col: Col,
+        n: usize,
+        value: &serde_json::Value,
+    ) -> Option<String> {
         let cast = match (self, col.kind, col.native) {
             (Self::Postgres, Kind::Text, "") => format!("${n}"),
             (Self::Postgres, Kind::Text, PADDED) => format!("cast(${n} as {PADDED})"),
             (Self::Postgres, Kind::Text, "uuid") => {
                 // Other spellings would not be found by their text either, and might not be cast.
-                let canonical =
-                    value.as_str().is_some_and(|text| uuid::Uuid::try_parse(text).is_ok_and(|id| id.to_string() == text));
+                let canonical = value.as_str().is_some_and(|text| {
+                    uuid::Uuid::try_parse(text).is_ok_and(|id| id.to_string() == text)
+                });
                 if !canonical {
                     return Some("1 = 0".to_owned());
                 }
@@ -207,21 +235,30 @@ impl Dialect {
         let text = match value {
             Json::Null => return Value::Text(None),
             Json::String(text) => text.clone(),
-            // A place in a list of an adopted table, whose columns may hold numbers whatever they were declared as.
+            // A place in a list of an adopted table, whose columns may hold numbers whatever they
+            // were declared as.
             Json::Number(n) if self == Self::Sqlite => {
                 return n.as_i64().map_or_else(|| Value::Real(n.as_f64()), |n| Value::Int(Some(n)));
             }
             other => other.to_string(),
         };
         match (self, col.kind) {
-            (Self::Sqlite, Kind::Integer) => text.parse().map_or(Value::Text(Some(text)), |n: i64| Value::Int(Some(n))),
-            (Self::Sqlite, Kind::Decimal | Kind::Double) => match (text.parse::<i64>(), text.parse::<f64>()) {
-                (Ok(n), _) => Value::Int(Some(n)),
-                (_, Ok(n)) => Value::Real(Some(n)),
-                _ => Value::Text(Some(text)),
-            },
-            (Self::Sqlite, Kind::Boolean) => Value::Int(Some(i64::from(text == "true" || text == "1"))),
-            (Self::Sqlite, Kind::DateTime) if !col.own => Value::Text(Some(text.trim_end_matches('Z').to_owned())),
+            (Self::Sqlite, Kind::Integer) => {
+                text.parse().map_or(Value::Text(Some(text)), |n: i64| Value::Int(Some(n)))
+            }
+            (Self::Sqlite, Kind::Decimal | Kind::Double) => {
+                match (text.parse::<i64>(), text.parse::<f64>()) {
+                    (Ok(n), _) => Value::Int(Some(n)),
+                    (_, Ok(n)) => Value::Real(Some(n)),
+                    _ => Value::Text(Some(text)),
+                }
+            }
+            (Self::Sqlite, Kind::Boolean) => {
+                Value::Int(Some(i64::from(text == "true" || text == "1")))
+            }
+            (Self::Sqlite, Kind::DateTime) if !col.own => {
+                Value::Text(Some(text.trim_end_matches('Z').to_owned()))
+            }
             (Self::Sqlite, Kind::DateTime) => Value::Text(Some(with_millis(&text))),
             _ => Value::Text(Some(text)),
         }
@@ -240,7 +277,9 @@ impl Dialect {
         match (self, col.kind) {
             (Self::Sqlite, Kind::Binary) => format!("unhex($1 ->> {index})"),
             (Self::Sqlite, _) => format!("$1 ->> {index}"),
-            (Self::Postgres, Kind::Binary) => format!("decode(cast($1 as json) ->> {index}, 'hex')"),
+            (Self::Postgres, Kind::Binary) => {
+                format!("decode(cast($1 as json) ->> {index}, 'hex')")
+            }
             (Self::Postgres, Kind::Json) if col.native.ends_with("[]") => format!(
                 "(select r.v from json_to_record(json_build_object('v', cast(cast($1 as json) ->> {index} as json))) as r(v {}))",
                 col.native
@@ -253,7 +292,9 @@ impl Dialect {
     /// A checked value in the form in which this engine stores it.
     pub fn stored(self, col: Col, value: serde_json::Value) -> serde_json::Value {
         match (self, col.kind, value) {
-            (Self::Sqlite, Kind::DateTime, serde_json::Value::String(text)) if col.own => with_millis(&text).into(),
+            (Self::Sqlite, Kind::DateTime, serde_json::Value::String(text)) if col.own => {
+                with_millis(&text).into()
+            }
             (Self::Sqlite, Kind::DateTime, serde_json::Value::String(text)) => {
                 text.trim_end_matches('Z').replacen('T', " ", 1).into()
             }

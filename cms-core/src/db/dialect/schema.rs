@@ -3,8 +3,9 @@
 use super::{Col, Dialect, Kind, PADDED, quote};
 
 impl Dialect {
-    /// Columns of the table or view `$1`: name, type, not null, has a default, generated, place in the primary key (from 1; 0 =
-    /// not in it), table whose primary key it refers to, characters that it holds at most.
+    /// Columns of the table or view `$1`: name, type, not null, has a default, generated, place in
+    /// the primary key (from 1; 0 = not in it), table whose primary key it refers to, characters
+    /// that it holds at most.
     pub(in crate::db) const fn columns(self) -> &'static str {
         match self {
             Self::Sqlite => {
@@ -53,7 +54,8 @@ impl Dialect {
         }
     }
 
-    /// The type by which values are cast before they are written or compared; empty for text, which needs none.
+    /// The type by which values are cast before they are written or compared; empty for text, which
+    /// needs none.
     pub(in crate::db) fn cast_type(self, native: &str) -> String {
         match (self, native) {
             (Self::Sqlite, _) | (_, "text" | "character varying") => String::new(),
@@ -87,10 +89,13 @@ impl Dialect {
         self.cast_type(&self.declared_type(kind).to_ascii_lowercase())
     }
 
-    /// `create table` for a declared table: an `id` that counts up, then `columns` as (column, rest of its definition).
+    /// `create table` for a declared table: an `id` that counts up, then `columns` as (column, rest
+    /// of its definition).
     pub fn create_table(self, table: &str, columns: &[(Col, String)]) -> String {
         let mut lines = vec![format!("\"id\" {}", self.fill("{{id}}"))];
-        lines.extend(columns.iter().map(|(col, rest)| format!("{} {}{rest}", quote(col.name), self.declared_type(col.kind))));
+        lines.extend(columns.iter().map(|(col, rest)| {
+            format!("{} {}{rest}", quote(col.name), self.declared_type(col.kind))
+        }));
         format!("create table {} ({}) {}", quote(table), lines.join(", "), self.fill("{{strict}}"))
     }
 
@@ -103,7 +108,8 @@ impl Dialect {
         }
     }
 
-    /// After rows with ids of their own: the next id given is larger than all. SQLite looks by itself.
+    /// After rows with ids of their own: the next id given is larger than all. SQLite looks by
+    /// itself.
     pub fn advance_id(self, table: &str, key: &str) -> Option<String> {
         match self {
             Self::Sqlite => None,

@@ -1,5 +1,5 @@
-//! The rules of the response cache: its settings, which every process follows, and requests to forget. The replies themselves are
-//! kept by `cms-http`.
+//! The rules of the response cache: its settings, which every process follows, and requests to
+//! forget. The replies themselves are kept by `cms-http`.
 
 mod shared;
 pub(crate) mod sql;
@@ -62,13 +62,20 @@ impl CacheRules {
     pub fn is_cleared(&self, path: &str, seen: i64) -> bool {
         // Requests that are no longer known may have meant it.
         let forgotten = self.clears.first().is_some_and(|(oldest, _)| seen < oldest - 1);
-        forgotten || self.clears.iter().rev().take_while(|(number, _)| *number > seen).any(|(_, prefix)| path.starts_with(prefix))
+        forgotten
+            || self
+                .clears
+                .iter()
+                .rev()
+                .take_while(|(number, _)| *number > seen)
+                .any(|(_, prefix)| path.starts_with(prefix))
     }
 
     /// Whether replies for `path` may be kept.
     #[must_use]
     pub fn may_keep(&self, path: &str) -> bool {
-        self.settings.enabled && !self.settings.exclude.iter().any(|prefix| path.starts_with(prefix))
+        self.settings.enabled
+            && !self.settings.exclude.iter().any(|prefix| path.starts_with(prefix))
     }
 }
 
@@ -81,7 +88,11 @@ pub(crate) struct Followed {
 
 impl Followed {
     pub(crate) fn new(configured: &crate::settings::Cache) -> Self {
-        let rules = CacheRules { epoch: None, settings: configured_settings(configured), clears: Vec::new() };
+        let rules = CacheRules {
+            epoch: None,
+            settings: configured_settings(configured),
+            clears: Vec::new(),
+        };
         Self { rules: ArcSwap::from_pointee(rules), reading: tokio::sync::Mutex::default() }
     }
 
@@ -128,7 +139,8 @@ impl Cms {
         self.followed_cache().rules(self.db(), &self.settings().cache).await
     }
 
-    /// The rules of the response cache if they are known; None: they have changed and have to be read.
+    /// The rules of the response cache if they are known; None: they have changed and have to be
+    /// read.
     #[must_use]
     pub fn known_cache_rules(&self) -> Option<Arc<CacheRules>> {
         self.followed_cache().known(self.db())
@@ -138,9 +150,15 @@ impl Cms {
     ///
     /// # Errors
     /// `validation_failed` with the fields.
-    pub async fn change_cache(&self, change: &mut Change, patch: CachePatch) -> Result<CacheSettings> {
+    pub async fn change_cache(
+        &self,
+        change: &mut Change,
+        patch: CachePatch,
+    ) -> Result<CacheSettings> {
         sql::hold(change).await?;
-        let mut settings = sql::settings_in(change).await?.unwrap_or_else(|| configured_settings(&self.settings().cache));
+        let mut settings = sql::settings_in(change)
+            .await?
+            .unwrap_or_else(|| configured_settings(&self.settings().cache));
         let mut columns = Vec::new();
         if let Some(enabled) = patch.enabled {
             settings.enabled = enabled;
@@ -176,17 +194,22 @@ impl Cms {
 
 fn check(settings: &CacheSettings) -> Result<()> {
     let mut problems = Vec::new();
-    let mut add = |field: &str, message: String| problems.push(FieldError { field: field.to_owned(), code: "range", message });
+    let mut add = |field: &str, message: String| {
+        problems.push(FieldError { field: field.to_owned(), code: "range", message })
+    };
     if !(1..=MAX_TTL_S).contains(&settings.ttl_s) {
         add("ttl_s", format!("seconds from 1 to {MAX_TTL_S}"));
     }
-    if settings.exclude.len() > MAX_EXCLUDED || !settings.exclude.iter().all(|prefix| is_prefix(prefix)) {
+    if settings.exclude.len() > MAX_EXCLUDED
+        || !settings.exclude.iter().all(|prefix| is_prefix(prefix))
+    {
         add("exclude", format!("at most {MAX_EXCLUDED} entries, each {PREFIX}"));
     }
     if problems.is_empty() { Ok(()) } else { Err(Error::invalid(problems)) }
 }
 
-const PREFIX: &str = "the beginning of a path as it is without encoding, such as /api/pages, of at most 200 bytes";
+const PREFIX: &str =
+    "the beginning of a path as it is without encoding, such as /api/pages, of at most 200 bytes";
 
 fn is_prefix(text: &str) -> bool {
     text.starts_with('/') && text.len() <= 200 && !text.contains(['?', '#', '%'])
@@ -211,8 +234,13 @@ mod tests {
 
     #[test]
     fn a_clear_meets_what_was_made_before_it() {
-        let settings = CacheSettings { enabled: true, ttl_s: 1, exclude: vec!["/api/menu".to_owned()] };
-        let rules = CacheRules { epoch: None, settings, clears: vec![(5, "/api/pages".to_owned()), (7, String::new())] };
+        let settings =
+            CacheSettings { enabled: true, ttl_s: 1, exclude: vec!["/api/menu".to_owned()] };
+        let rules = CacheRules {
+            epoch: None,
+            settings,
+            clears: vec![(5, "/api/pages".to_owned()), (7, String::new())],
+        };
         for (path, seen, cleared) in [
             ("/api/pages", 7, false),
             ("/api/pages", 6, true),
@@ -224,7 +252,11 @@ mod tests {
             assert_eq!(rules.is_cleared(path, seen), cleared, "{path} {seen}");
         }
         let one = CacheRules { clears: vec![(5, "/api/pages".to_owned())], ..rules };
-        assert!(!one.is_cleared("/api/settings", 4) && one.is_cleared("/api/pages", 4) && one.is_cleared("/api/settings", 3));
+        assert!(
+            !one.is_cleared("/api/settings", 4)
+                && one.is_cleared("/api/pages", 4)
+                && one.is_cleared("/api/settings", 3)
+        );
         assert!(one.may_keep("/api/pages") && !one.may_keep("/api/menu"));
         assert_eq!(one.last_clear(), 5);
     }

@@ -17,12 +17,14 @@ impl Cms {
         }
     }
 
-    /// What some process of the site has kept under this name. None as well while Redis is away or not set.
+    /// What some process of the site has kept under this name. None as well while Redis is away or
+    /// not set.
     pub async fn shared_reply(&self, name: &str) -> Option<Vec<u8>> {
         self.shared_cache()?.get(name).await
     }
 
-    /// Keeps a reply for the other processes of the site for `ttl_s` seconds. Lost while Redis is away; ignored when it is not set.
+    /// Keeps a reply for the other processes of the site for `ttl_s` seconds. Lost while Redis is
+    /// away; ignored when it is not set.
     pub async fn share_reply(&self, name: &str, reply: &[u8], ttl_s: i64) {
         if let Some(redis) = self.shared_cache() {
             redis.set(name, reply, ttl_s * 1000).await;

@@ -26,7 +26,8 @@ pub(super) async fn settings_in(change: &mut Change) -> Result<Option<CacheSetti
     change.optional(SETTINGS, args![]).await?.map(read).transpose()
 }
 
-/// Makes other changes of the rules wait for this one: its numbers are the next, and what it reads stays.
+/// Makes other changes of the rules wait for this one: its numbers are the next, and what it reads
+/// stays.
 pub(super) async fn hold(change: &mut Change) -> Result<()> {
     change.run(HOLD, args![super::TABLE]).await.map(drop)
 }

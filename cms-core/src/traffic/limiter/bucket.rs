@@ -57,7 +57,9 @@ impl fmt::Display for Owner {
         match self {
             Self::Key(id) => write!(f, "key:{id}"),
             Self::User(id) => write!(f, "user:{id}"),
-            Self::Network(network) => write!(f, "ip:{}", IpAddr::V6((*network).into()).to_canonical()),
+            Self::Network(network) => {
+                write!(f, "ip:{}", IpAddr::V6((*network).into()).to_canonical())
+            }
         }
     }
 }
@@ -70,13 +72,16 @@ impl FromStr for Owner {
         match text.split_once(':') {
             Some(("key", id)) => id.parse().map(Self::Key).map_err(|_| form),
             Some(("user", id)) => id.parse().map(Self::User).map_err(|_| form),
-            Some(("ip", address)) => address.parse().map(|address| Self::Network(network(address))).map_err(|_| form),
+            Some(("ip", address)) => {
+                address.parse().map(|address| Self::Network(network(address))).map_err(|_| form)
+            }
             _ => Err(form),
         }
     }
 }
 
-/// The bucket of a route, if its path has one; `path` is canonical, so dashes are underscores already.
+/// The bucket of a route, if its path has one; `path` is canonical, so dashes are underscores
+/// already.
 #[must_use]
 pub fn of_route(path: &str) -> Option<Bucket> {
     let endpoint = path.strip_prefix("/api/")?;
@@ -105,7 +110,8 @@ impl Bucket {
         Fill { tokens: self.capacity, at: now }
     }
 
-    /// The fill at `now`. A clock that goes back takes nothing away, and tokens come back from there on.
+    /// The fill at `now`. A clock that goes back takes nothing away, and tokens come back from
+    /// there on.
     #[must_use]
     pub fn refilled(&self, fill: Fill, now: Millis) -> Fill {
         let seconds = (now - fill.at).max(0) as f64 / 1000.0;
@@ -130,7 +136,8 @@ pub struct Quota {
     pub retry_after_s: Option<u64>,
 }
 
-/// Looks at all buckets, then takes one token from each or none from any. Fills are left as they must be stored.
+/// Looks at all buckets, then takes one token from each or none from any. Fills are left as they
+/// must be stored.
 pub fn take(buckets: &[Bucket], fills: &mut [Fill], now: Millis) -> Quota {
     for (bucket, fill) in buckets.iter().zip(fills.iter_mut()) {
         *fill = bucket.refilled(*fill, now);
@@ -146,8 +153,12 @@ pub fn take(buckets: &[Bucket], fills: &mut [Fill], now: Millis) -> Quota {
 pub fn quota(buckets: &[Bucket], fills: &[Fill], allowed: bool) -> Quota {
     let both = || buckets.iter().zip(fills);
     let least = both().min_by(|(_, a), (_, b)| a.tokens.total_cmp(&b.tokens));
-    let (limit, remaining) = least.map_or((0, 0), |(bucket, fill)| (bucket.capacity as u64, fill.tokens as u64));
-    let wait = both().filter(|(_, fill)| fill.tokens < 1.0).map(|(bucket, fill)| bucket.wait_s(fill.tokens)).max();
+    let (limit, remaining) =
+        least.map_or((0, 0), |(bucket, fill)| (bucket.capacity as u64, fill.tokens as u64));
+    let wait = both()
+        .filter(|(_, fill)| fill.tokens < 1.0)
+        .map(|(bucket, fill)| bucket.wait_s(fill.tokens))
+        .max();
     Quota { limit, remaining, retry_after_s: if allowed { None } else { Some(wait.unwrap_or(1)) } }
 }
 
@@ -163,15 +174,31 @@ mod tests {
                 let quota = take(&[*bucket], &mut fills, 0);
                 assert_eq!(
                     quota,
-                    Quota { limit: bucket.capacity as u64, remaining: bucket.capacity as u64 - n - 1, retry_after_s: None }
+                    Quota {
+                        limit: bucket.capacity as u64,
+                        remaining: bucket.capacity as u64 - n - 1,
+                        retry_after_s: None
+                    }
                 );
             }
             let refused = take(&[*bucket], &mut fills, 0);
             let wait = (1.0 / bucket.per_second).ceil() as u64;
-            assert_eq!((refused.remaining, refused.retry_after_s), (0, Some(wait)), "{}", bucket.name);
+            assert_eq!(
+                (refused.remaining, refused.retry_after_s),
+                (0, Some(wait)),
+                "{}",
+                bucket.name
+            );
             let just_before = (1000.0 / bucket.per_second) as i64 - 1;
-            assert!(take(&[*bucket], &mut fills, just_before).retry_after_s.is_some(), "{}", bucket.name);
-            assert!(take(&[*bucket], &mut fills, wait as i64 * 1000).retry_after_s.is_none(), "who waits as told passes");
+            assert!(
+                take(&[*bucket], &mut fills, just_before).retry_after_s.is_some(),
+                "{}",
+                bucket.name
+            );
+            assert!(
+                take(&[*bucket], &mut fills, wait as i64 * 1000).retry_after_s.is_none(),
+                "who waits as told passes"
+            );
         }
     }
 
@@ -192,7 +219,11 @@ mod tests {
         let mut fills = [PUBLIC.full(1000)];
         take(&[PUBLIC], &mut fills, 1000);
         assert_eq!(take(&[PUBLIC], &mut fills, 0).remaining, 98);
-        assert_eq!(take(&[PUBLIC], &mut fills, 600).remaining, 98, "the token of the first 600 ms has come back");
+        assert_eq!(
+            take(&[PUBLIC], &mut fills, 600).remaining,
+            98,
+            "the token of the first 600 ms has come back"
+        );
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Buckets in memory, in shards with a lock each.
 //!
-//! A full bucket is no different from none, so it is dropped: what is kept is bounded by the clients of the last minutes, and by
-//! [`MAX_ENTRIES`] whatever happens.
+//! A full bucket is no different from none, so it is dropped: what is kept is bounded by the
+//! clients of the last minutes, and by [`MAX_ENTRIES`] whatever happens.
 
 use std::{
     collections::HashMap,
@@ -53,7 +53,8 @@ impl From<Packed> for Owner {
     }
 }
 
-/// One bucket of one owner, in sixteen bytes: what a flood of addresses costs is mostly the memory that it touches.
+/// One bucket of one owner, in sixteen bytes: what a flood of addresses costs is mostly the memory
+/// that it touches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Slot {
     id: u64,
@@ -64,7 +65,8 @@ struct Slot {
 
 impl Slot {
     fn new(Packed(of, id): Packed, bucket: &Bucket) -> Self {
-        let index = bucket::ALL.iter().position(|known| known.name == bucket.name).unwrap_or_default();
+        let index =
+            bucket::ALL.iter().position(|known| known.name == bucket.name).unwrap_or_default();
         Self { id, of, bucket: u8::try_from(index).unwrap_or_default() }
     }
 
@@ -77,7 +79,8 @@ impl Slot {
     }
 }
 
-/// Keyed anew in each process, so that nobody can choose addresses that collide; far quicker than the standard hash.
+/// Keyed anew in each process, so that nobody can choose addresses that collide; far quicker than
+/// the standard hash.
 type Shard = HashMap<Slot, Fill, RandomState>;
 
 /// The buckets of this process.
@@ -95,7 +98,10 @@ struct Sweeping {
 
 impl Default for Memory {
     fn default() -> Self {
-        Self { shards: (0..SHARDS).map(|_| Mutex::default()).collect(), hasher: RandomState::default() }
+        Self {
+            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            hasher: RandomState::default(),
+        }
     }
 }
 
@@ -111,14 +117,21 @@ impl Memory {
         // All buckets of a request have the same owner, so one lock holds them all still.
         let mut shard = self.shard(owner);
         if let [only] = buckets {
-            let fill = shard.buckets.entry(Slot::new(owner, only)).or_insert_with(|| only.full(now));
+            let fill =
+                shard.buckets.entry(Slot::new(owner, only)).or_insert_with(|| only.full(now));
             let quota = bucket::take(buckets, std::slice::from_mut(fill), now);
             shard.sweep(now);
             return quota;
         }
         let mut fills: Vec<Fill> = buckets
             .iter()
-            .map(|bucket| shard.buckets.get(&Slot::new(owner, bucket)).copied().unwrap_or_else(|| bucket.full(now)))
+            .map(|bucket| {
+                shard
+                    .buckets
+                    .get(&Slot::new(owner, bucket))
+                    .copied()
+                    .unwrap_or_else(|| bucket.full(now))
+            })
             .collect();
         let quota = bucket::take(buckets, &mut fills, now);
         for (fill, bucket) in fills.into_iter().zip(buckets) {
@@ -139,12 +152,13 @@ impl Memory {
         let mut used = Vec::new();
         for shard in &self.shards {
             let shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
-            let fills = shard
-                .buckets
-                .iter()
-                .map(|(slot, fill)| (slot.owner().into(), slot.kind(), slot.kind().refilled(*fill, now).tokens));
+            let fills = shard.buckets.iter().map(|(slot, fill)| {
+                (slot.owner().into(), slot.kind(), slot.kind().refilled(*fill, now).tokens)
+            });
             used.extend(
-                fills.filter(|(_, kind, tokens)| *tokens < kind.capacity).map(|(owner, kind, tokens)| (owner, kind.name, tokens)),
+                fills
+                    .filter(|(_, kind, tokens)| *tokens < kind.capacity)
+                    .map(|(owner, kind, tokens)| (owner, kind.name, tokens)),
             );
         }
         used
@@ -152,7 +166,10 @@ impl Memory {
 
     /// Buckets that are kept.
     pub fn len(&self) -> usize {
-        self.shards.iter().map(|shard| shard.lock().unwrap_or_else(PoisonError::into_inner).buckets.len()).sum()
+        self.shards
+            .iter()
+            .map(|shard| shard.lock().unwrap_or_else(PoisonError::into_inner).buckets.len())
+            .sum()
     }
 
     /// Whether none is kept.
@@ -177,8 +194,13 @@ impl Sweeping {
         self.drop_full(now);
         let most = MAX_ENTRIES / SHARDS;
         if self.buckets.len() > most {
-            // A flood from more networks than we keep: the emptiest buckets stay, they belong to the busiest.
-            let mut tokens: Vec<f64> = self.buckets.iter().map(|(slot, fill)| fill.tokens / slot.kind().capacity).collect();
+            // A flood from more networks than we keep: the emptiest buckets stay, they belong to
+            // the busiest.
+            let mut tokens: Vec<f64> = self
+                .buckets
+                .iter()
+                .map(|(slot, fill)| fill.tokens / slot.kind().capacity)
+                .collect();
             let (_, median, _) = tokens.select_nth_unstable_by(most / 2, f64::total_cmp);
             let median = *median;
             self.buckets.retain(|slot, fill| fill.tokens / slot.kind().capacity < median);
@@ -187,7 +209,8 @@ impl Sweeping {
     }
 
     fn drop_full(&mut self, now: Millis) {
-        self.buckets.retain(|slot, fill| slot.kind().refilled(*fill, now).tokens < slot.kind().capacity);
+        self.buckets
+            .retain(|slot, fill| slot.kind().refilled(*fill, now).tokens < slot.kind().capacity);
         if self.buckets.capacity() > 4096 && self.buckets.len() < self.buckets.capacity() / 8 {
             self.buckets.shrink_to_fit();
         }
@@ -202,7 +225,9 @@ mod tests {
     fn owners_do_not_share_and_kinds_add_up() {
         let memory = Memory::default();
         for _ in 0..30 {
-            assert!(memory.take(Owner::Network(1), &[PUBLIC, FUNNEL_START], 0).retry_after_s.is_none());
+            assert!(
+                memory.take(Owner::Network(1), &[PUBLIC, FUNNEL_START], 0).retry_after_s.is_none()
+            );
         }
         assert!(memory.take(Owner::Network(1), &[PUBLIC, FUNNEL_START], 0).retry_after_s.is_some());
         assert_eq!(memory.take(Owner::Network(1), &[PUBLIC], 0).remaining, 69);
@@ -214,9 +239,13 @@ mod tests {
 
     #[test]
     fn owners_are_packed_without_loss() {
-        let network = |address: &str| Owner::Network(crate::traffic::address::network(address.parse().expect("an address")));
-        let owners = ["192.0.2.1", "255.255.255.255", "2001:db8:1:2::1", "::1", "fe80::1"].map(network);
-        for owner in owners.into_iter().chain([Owner::Key(7), Owner::User(7), Owner::Key(i64::MAX)]) {
+        let network = |address: &str| {
+            Owner::Network(crate::traffic::address::network(address.parse().expect("an address")))
+        };
+        let owners =
+            ["192.0.2.1", "255.255.255.255", "2001:db8:1:2::1", "::1", "fe80::1"].map(network);
+        for owner in owners.into_iter().chain([Owner::Key(7), Owner::User(7), Owner::Key(i64::MAX)])
+        {
             assert_eq!(Owner::from(Packed::from(owner)), owner);
         }
         assert_eq!(size_of::<(Slot, Fill)>(), 32);

@@ -52,8 +52,8 @@ impl Limiter {
         Self { store, clock }
     }
 
-    /// Takes one token from every bucket that applies to a request: the caller's own (`identity`) and the route's. None: the limiter
-    /// is off.
+    /// Takes one token from every bucket that applies to a request: the caller's own (`identity`)
+    /// and the route's. None: the limiter is off.
     pub async fn take(&self, owner: Owner, identity: Bucket, path: &str) -> Option<Quota> {
         match &self.store {
             #[cfg(feature = "redis")]
@@ -66,8 +66,15 @@ impl Limiter {
         }
     }
 
-    /// As [`Limiter::take`], without waiting. None outside: that is not possible, nothing was taken.
-    pub fn take_at_once(&self, owner: Owner, identity: Bucket, path: &str, now: crate::Millis) -> Option<Option<Quota>> {
+    /// As [`Limiter::take`], without waiting. None outside: that is not possible, nothing was
+    /// taken.
+    pub fn take_at_once(
+        &self,
+        owner: Owner,
+        identity: Bucket,
+        path: &str,
+        now: crate::Millis,
+    ) -> Option<Option<Quota>> {
         match &self.store {
             Store::Memory(memory) => {
                 let both = [identity, bucket::of_route(path).unwrap_or(identity)];
@@ -79,7 +86,8 @@ impl Limiter {
         }
     }
 
-    /// What `/readyz` says of it: `memory`, `redis`, `redis_away` (each process counts for itself), `off`.
+    /// What `/readyz` says of it: `memory`, `redis`, `redis_away` (each process counts for itself),
+    /// `off`.
     #[must_use]
     pub fn state(&self) -> &'static str {
         match &self.store {
@@ -109,8 +117,16 @@ impl Limiter {
         used.retain(|(found, ..)| owner.is_none_or(|owner| owner == *found));
         used.sort_by(|a, b| a.2.total_cmp(&b.2));
         let shown = used.into_iter().take(1000).map(|(owner, name, tokens)| {
-            let limit = bucket::ALL.iter().find(|bucket| bucket.name == name).map_or(0.0, |bucket| bucket.capacity);
-            Used { owner: owner.to_string(), bucket: name, remaining: tokens as u64, limit: limit as u64 }
+            let limit = bucket::ALL
+                .iter()
+                .find(|bucket| bucket.name == name)
+                .map_or(0.0, |bucket| bucket.capacity);
+            Used {
+                owner: owner.to_string(),
+                bucket: name,
+                remaining: tokens as u64,
+                limit: limit as u64,
+            }
         });
         Ok(shown.collect())
     }

@@ -1,5 +1,5 @@
-//! Buckets shared by several machines, in Redis: one script that looks at all and takes from all or none, by the server's clock.
-//! While Redis is away each process uses buckets of its own.
+//! Buckets shared by several machines, in Redis: one script that looks at all and takes from all or
+//! none, by the server's clock. While Redis is away each process uses buckets of its own.
 
 use redis::Script;
 
@@ -59,7 +59,8 @@ impl Shared {
             call.arg(bucket.capacity).arg(bucket.per_second);
         }
         let mut connection = self.redis.connection();
-        let Some(reply) = self.redis.ask(call.invoke_async::<Vec<String>>(&mut connection)).await else {
+        let Some(reply) = self.redis.ask(call.invoke_async::<Vec<String>>(&mut connection)).await
+        else {
             return self.own.take(owner, buckets, now);
         };
         let mut numbers = reply.iter().map(|number| number.parse::<f64>().unwrap_or(0.0));
@@ -78,22 +79,38 @@ impl Shared {
 
     pub(super) async fn reset(&self, owner: Owner) -> Result<()> {
         self.own.reset(owner);
-        let keys: Vec<String> = bucket::ALL.iter().map(|bucket| self.key(owner, bucket.name)).collect();
+        let keys: Vec<String> =
+            bucket::ALL.iter().map(|bucket| self.key(owner, bucket.name)).collect();
         let mut connection = self.redis.connection();
-        redis::cmd("DEL").arg(keys).query_async::<i64>(&mut connection).await.map(drop).map_err(unreachable)
+        redis::cmd("DEL")
+            .arg(keys)
+            .query_async::<i64>(&mut connection)
+            .await
+            .map(drop)
+            .map_err(unreachable)
     }
 
     /// Buckets that are not full: of one owner, or about a thousand of anybody's.
-    pub(super) async fn used(&self, owner: Option<Owner>) -> Result<Vec<(Owner, &'static str, f64)>> {
+    pub(super) async fn used(
+        &self,
+        owner: Option<Owner>,
+    ) -> Result<Vec<(Owner, &'static str, f64)>> {
         if let Some(owner) = owner {
-            return self.fills(bucket::ALL.iter().map(|bucket| self.key(owner, bucket.name)).collect()).await;
+            return self
+                .fills(bucket::ALL.iter().map(|bucket| self.key(owner, bucket.name)).collect())
+                .await;
         }
         let mut connection = self.redis.connection();
         let (mut cursor, mut used) = (0_u64, Vec::new());
         loop {
             let mut scan = redis::cmd("SCAN");
-            scan.arg(cursor).arg("MATCH").arg(format!("{}:limit:*", self.redis.prefix())).arg("COUNT").arg(LISTED);
-            let (next, keys): (u64, Vec<String>) = scan.query_async(&mut connection).await.map_err(unreachable)?;
+            scan.arg(cursor)
+                .arg("MATCH")
+                .arg(format!("{}:limit:*", self.redis.prefix()))
+                .arg("COUNT")
+                .arg(LISTED);
+            let (next, keys): (u64, Vec<String>) =
+                scan.query_async(&mut connection).await.map_err(unreachable)?;
             used.extend(self.fills(keys).await?);
             cursor = next;
             if cursor == 0 || used.len() >= LISTED {
@@ -111,7 +128,9 @@ impl Shared {
         }
         let answers: Vec<(Option<f64>, Option<i64>)> =
             ask.query_async(&mut self.redis.connection()).await.map_err(unreachable)?;
-        let Some(((Some(seconds), Some(micros)), answers)) = answers.split_first() else { return Ok(Vec::new()) };
+        let Some(((Some(seconds), Some(micros)), answers)) = answers.split_first() else {
+            return Ok(Vec::new());
+        };
         let now = *seconds as Millis * 1000 + micros / 1000;
         let fill = |(key, answer): (&String, &(Option<f64>, Option<i64>))| {
             let (owner, bucket) = self.parse(key)?;
@@ -128,7 +147,8 @@ impl Shared {
     }
 
     fn parse(&self, key: &str) -> Option<(Owner, Bucket)> {
-        let (owner, bucket) = key.strip_prefix(self.redis.prefix())?.strip_prefix(":limit:{")?.split_once("}:")?;
+        let (owner, bucket) =
+            key.strip_prefix(self.redis.prefix())?.strip_prefix(":limit:{")?.split_once("}:")?;
         Some((owner.parse().ok()?, *bucket::ALL.iter().find(|known| known.name == bucket)?))
     }
 }

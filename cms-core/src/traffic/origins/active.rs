@@ -21,8 +21,9 @@ struct Known {
 }
 
 impl Active {
-    /// Whether an origin is registered and active. Asks the database only after the table has changed: a change of this process
-    /// counts from its commit on, one of another process as soon as its epoch is followed.
+    /// Whether an origin is registered and active. Asks the database only after the table has
+    /// changed: a change of this process counts from its commit on, one of another process as soon
+    /// as its epoch is followed.
     pub(super) async fn holds(&self, db: &Db, origin: &str) -> Result<bool> {
         // Read before the rows: a commit in between makes the next request read again.
         let epoch = Some(db.epochs().of(TABLE));
@@ -30,7 +31,8 @@ impl Active {
         if known.epoch == epoch {
             return Ok(known.origins.contains(origin));
         }
-        let origins: HashSet<String> = sql::active(db).await?.into_iter().map(|(origin,)| origin).collect();
+        let origins: HashSet<String> =
+            sql::active(db).await?.into_iter().map(|(origin,)| origin).collect();
         let held = origins.contains(origin);
         self.0.store(Arc::new(Known { epoch, origins }));
         Ok(held)

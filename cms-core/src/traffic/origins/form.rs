@@ -2,8 +2,9 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// The one spelling of an origin, `scheme://host[:port]`: lower case, no default port. None for all that is no origin of a website:
-/// other schemes, a path, a user, wildcards, `null`, and names that are not ASCII (browsers send their punycode).
+/// The one spelling of an origin, `scheme://host[:port]`: lower case, no default port. None for all
+/// that is no origin of a website: other schemes, a path, a user, wildcards, `null`, and names that
+/// are not ASCII (browsers send their punycode).
 ///
 /// ```
 /// use cms_core::traffic::origins::normalise;
@@ -20,7 +21,9 @@ pub fn normalise(text: &str) -> Option<String> {
     };
     let end_of_host = authority.rfind(']').map_or(0, |at| at + 1);
     let (host, port) = match authority[end_of_host..].find(':') {
-        Some(at) => (&authority[..end_of_host + at], Some(port(&authority[end_of_host + at + 1..])?)),
+        Some(at) => {
+            (&authority[..end_of_host + at], Some(port(&authority[end_of_host + at + 1..])?))
+        }
         None => (authority, None),
     };
     let host = address_of_host(host).or_else(|| name(host))?;
@@ -56,14 +59,18 @@ fn address_of_host(host: &str) -> Option<String> {
 /// A name, or an IPv4 address in four decimal parts.
 fn name(host: &str) -> Option<String> {
     let is_label = |label: &str| {
-        (1..=63).contains(&label.len()) && label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+        (1..=63).contains(&label.len())
+            && label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
     };
     if host.len() > 253 || !host.split('.').all(is_label) {
         return None;
     }
-    // Browsers read a name that ends in a number as an address, in many spellings; only the plain one is taken.
+    // Browsers read a name that ends in a number as an address, in many spellings; only the plain
+    // one is taken.
     let last = host.rsplit('.').next().unwrap_or_default();
-    let numeric = last.bytes().all(|b| b.is_ascii_digit()) || last.starts_with("0x") || last.starts_with("0X");
+    let numeric = last.bytes().all(|b| b.is_ascii_digit())
+        || last.starts_with("0x")
+        || last.starts_with("0X");
     if numeric && host.parse::<Ipv4Addr>().is_err() {
         return None;
     }

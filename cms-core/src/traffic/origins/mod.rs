@@ -1,4 +1,5 @@
-//! Origins: the websites whose pages may call the API from a browser. In force from the next request on, in every process.
+//! Origins: the websites whose pages may call the API from a browser. In force from the next
+//! request on, in every process.
 
 mod active;
 mod form;
@@ -53,8 +54,8 @@ pub struct OriginPatch {
 pub struct Origins<'a>(pub(crate) &'a Cms);
 
 impl Origins<'_> {
-    /// Whether pages of this origin may call: it is the site's own (`site_url`), or registered and active. `origin` is in the
-    /// spelling of [`normalise`].
+    /// Whether pages of this origin may call: it is the site's own (`site_url`), or registered and
+    /// active. `origin` is in the spelling of [`normalise`].
     ///
     /// # Errors
     /// `unavailable` when the origins have changed and cannot be read.
@@ -70,8 +71,14 @@ impl Origins<'_> {
     /// # Errors
     /// `bad_query` for a cursor that is not from here.
     pub async fn list(&self, limit: u32, cursor: Option<&str>) -> Result<Page<Origin>> {
-        Page::by_id(b'o', limit, cursor, async |after, limit| sql::list(self.0.db(), after, limit).await, |origin| origin.id)
-            .await
+        Page::by_id(
+            b'o',
+            limit,
+            cursor,
+            async |after, limit| sql::list(self.0.db(), after, limit).await,
+            |origin| origin.id,
+        )
+        .await
     }
 
     /// One origin.
@@ -88,7 +95,8 @@ impl Origins<'_> {
     /// `validation_failed` for what is no origin, `conflict` when it is registered already.
     pub async fn create(&self, change: &mut Change, new: NewOrigin) -> Result<Origin> {
         let created_at = clock::rfc3339(change.now());
-        let mut origin = Origin { id: 0, origin: checked(&new.origin)?, active: new.active, created_at };
+        let mut origin =
+            Origin { id: 0, origin: checked(&new.origin)?, active: new.active, created_at };
         origin.id = sql::insert(change, &origin).await?;
         record(change, "create", origin.id, &["origin", "active"]).await?;
         Ok(origin)
@@ -139,7 +147,12 @@ fn checked(text: &str) -> Result<String> {
     })
 }
 
-async fn record(change: &mut Change, action: &'static str, id: i64, columns: &[&str]) -> Result<()> {
+async fn record(
+    change: &mut Change,
+    action: &'static str,
+    id: i64,
+    columns: &[&str],
+) -> Result<()> {
     change.touch(active::TABLE);
     change.audit(AuditEntry { action, table: active::TABLE, id: &id.to_string(), columns }).await
 }

@@ -17,7 +17,12 @@ crate::db::statements! {
 
 impl FromRow for Origin {
     fn from_row(row: &Row) -> Result<Self> {
-        Ok(Self { id: row.get(0)?, origin: row.get(1)?, active: row.get(2)?, created_at: clock::rfc3339(row.get(3)?) })
+        Ok(Self {
+            id: row.get(0)?,
+            origin: row.get(1)?,
+            active: row.get(2)?,
+            created_at: clock::rfc3339(row.get(3)?),
+        })
     }
 }
 
@@ -54,7 +59,11 @@ pub(super) async fn delete(change: &mut Change, id: i64) -> Result<()> {
 
 fn taken(error: Error, origin: &Origin) -> Error {
     if is_unique_violation(&error) {
-        return Error::new(Code::Conflict, format!("The origin {} is registered already.", origin.origin)).caused_by(error);
+        return Error::new(
+            Code::Conflict,
+            format!("The origin {} is registered already.", origin.origin),
+        )
+        .caused_by(error);
     }
     error
 }

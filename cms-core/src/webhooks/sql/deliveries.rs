@@ -55,7 +55,9 @@ impl FromRow for Delivery {
 
 impl FromRow for DeliveryDetail {
     fn from_row(row: &Row) -> Result<Self> {
-        let json = |text: Option<String>| text.map(|text| serde_json::from_str(&text).map_err(Error::internal)).transpose();
+        let json = |text: Option<String>| {
+            text.map(|text| serde_json::from_str(&text).map_err(Error::internal)).transpose()
+        };
         Ok(Self {
             delivery: Delivery::from_row(row)?,
             response: row.get(11)?,
@@ -84,8 +86,20 @@ impl FromRow for Job {
 }
 
 /// Newest first.
-pub(in crate::webhooks) async fn list(db: &Db, before: i64, limit: i64, filter: &JobFilter) -> Result<Vec<Delivery>> {
-    let args = args![before, limit, filter.subscription, filter.event.clone(), filter.status.clone(), filter.since];
+pub(in crate::webhooks) async fn list(
+    db: &Db,
+    before: i64,
+    limit: i64,
+    filter: &JobFilter,
+) -> Result<Vec<Delivery>> {
+    let args = args![
+        before,
+        limit,
+        filter.subscription,
+        filter.event.clone(),
+        filter.status.clone(),
+        filter.since
+    ];
     db.all(LIST, args).await
 }
 
@@ -93,7 +107,12 @@ pub(in crate::webhooks) async fn get(db: &Db, id: i64) -> Result<Option<Delivery
     db.optional(GET, args![id]).await
 }
 
-pub(in crate::webhooks) async fn jobs(db: &Db, after: i64, limit: i64, filter: &JobFilter) -> Result<Vec<Job>> {
+pub(in crate::webhooks) async fn jobs(
+    db: &Db,
+    after: i64,
+    limit: i64,
+    filter: &JobFilter,
+) -> Result<Vec<Job>> {
     db.all(JOBS, args![after, limit, filter.status.clone(), filter.subscription]).await
 }
 
@@ -125,6 +144,12 @@ pub(in crate::webhooks) async fn resend(change: &mut Change, delivery: i64) -> R
 
 /// The last attempts of the jobs that fit, at most one more than may be sent again at once.
 pub(in crate::webhooks) async fn matching(db: &Db, filter: &JobFilter) -> Result<Vec<i64>> {
-    let args = args![i64::MIN, filter.subscription, filter.event.clone(), filter.status.clone(), filter.since];
+    let args = args![
+        i64::MIN,
+        filter.subscription,
+        filter.event.clone(),
+        filter.status.clone(),
+        filter.since
+    ];
     Ok(db.all::<(i64,)>(MATCHING, args).await?.into_iter().map(|(id,)| id).collect())
 }

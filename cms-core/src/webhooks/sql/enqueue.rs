@@ -7,8 +7,10 @@ use crate::{
 };
 
 statements! {
-    /// `$4` is `item.*` for events of items, else the name again. In order, so that the indexes grow at one place each: for 10,000 listeners
-    /// PostgreSQL takes two thirds of the time. Nor does it join the subscriptions, which would take it a quarter more (and SQLite a fifth less).
+    /// `$4` is `item.*` for events of items, else the name again. In order, so that the indexes
+    /// grow at one place each: for 10,000 listeners PostgreSQL takes two thirds of the time. Nor
+    /// does it join the subscriptions, which would take it a quarter more (and SQLite a fifth
+    /// less).
     ENQUEUE = "insert into cms_webhook_queue (event_id, subscription_id, status, next_retry_at, created_at) \
                select cast($1 as text), l.id, case when exists (select 1 from cms_webhook_subscriptions s where s.id = l.id and not s.active) \
                then 'held' else 'pending' end, cast($2 as bigint), cast($2 as bigint) from \

@@ -27,12 +27,25 @@ impl FromRow for RegisteredEvent {
     }
 }
 
-pub(in crate::webhooks) async fn register(change: &mut Change, event: &RegisteredEvent) -> Result<bool> {
-    let args = args![&event.plugin_id, &event.event_name, &event.event_type, event.content_table.clone(), &event.description];
+pub(in crate::webhooks) async fn register(
+    change: &mut Change,
+    event: &RegisteredEvent,
+) -> Result<bool> {
+    let args = args![
+        &event.plugin_id,
+        &event.event_name,
+        &event.event_type,
+        event.content_table.clone(),
+        &event.description
+    ];
     Ok(change.run(REGISTER, args).await? > 0)
 }
 
-pub(in crate::webhooks) async fn list(db: &Db, after: i64, limit: i64) -> Result<Vec<RegisteredEvent>> {
+pub(in crate::webhooks) async fn list(
+    db: &Db,
+    after: i64,
+    limit: i64,
+) -> Result<Vec<RegisteredEvent>> {
     db.all(LIST, args![after, limit]).await
 }
 
@@ -45,8 +58,12 @@ pub(in crate::webhooks) async fn named(db: &Db, name: &str) -> Result<Vec<Regist
     db.all(NAMED, args![name]).await
 }
 
-/// The same within a change, whose connection is the one it has: changes that wait for a second one could wait for each other.
-pub(in crate::webhooks) async fn named_in(change: &mut Change, name: &str) -> Result<Vec<RegisteredEvent>> {
+/// The same within a change, whose connection is the one it has: changes that wait for a second one
+/// could wait for each other.
+pub(in crate::webhooks) async fn named_in(
+    change: &mut Change,
+    name: &str,
+) -> Result<Vec<RegisteredEvent>> {
     if !is_name(name) {
         return Ok(Vec::new());
     }

@@ -1,4 +1,5 @@
-//! The statements of every delivery, for sixteen rows or lanes at a time: a statement costs more than what it does.
+//! The statements of every delivery, for sixteen rows or lanes at a time: a statement costs more
+//! than what it does.
 //!
 //! A group that is not full is filled up with an id that nothing has: -1, or an empty one.
 
@@ -16,8 +17,8 @@ use crate::{
 /// Rows or lanes of one statement.
 const GROUP: usize = 16;
 
-/// The jobs of one lane that are due, oldest first. The limit is an expression, because SQLite prepares a statement anew each time that a
-/// limit which is a mere argument has another value.
+/// The jobs of one lane that are due, oldest first. The limit is an expression, because SQLite
+/// prepares a statement anew each time that a limit which is a mere argument has another value.
 macro_rules! due {
     ($lane:literal, $room:literal) => {
         concat!(
@@ -40,7 +41,8 @@ macro_rules! due_of_all {
 statements! {
     SERVED = "update cms_webhook_subscriptions set served_at = $1 \
               where id in ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)";
-    /// What was cancelled meanwhile is left. That is written so that no index is searched for it: there may be many rows in such a state.
+    /// What was cancelled meanwhile is left. That is written so that no index is searched for it:
+    /// there may be many rows in such a state.
     CLAIM = concat!(
         "update cms_webhook_queue set status = 'sending', lease_until = $2, lease_token = lease_token + 1 where id in (",
         due_of_all!(
@@ -52,8 +54,9 @@ statements! {
     EVENTS = "select id, name, body from cms_events where id in ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)";
     FAILING = "select id from cms_webhook_subscriptions where failure_count > 0 \
                and id in ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)";
-    /// Also when the lease is over, as long as nobody else has claimed the row: then it is delivered all the same. A row may be there
-    /// twice, if this worker stood still and claimed it anew.
+    /// Also when the lease is over, as long as nobody else has claimed the row: then it is
+    /// delivered all the same. A row may be there twice, if this worker stood still and claimed it
+    /// anew.
     DELIVERED = "with d (id, token) as (values (cast($2 as bigint), cast($3 as bigint)), ($4, $5), ($6, $7), ($8, $9), ($10, $11), ($12, $13), \
                  ($14, $15), ($16, $17), ($18, $19), ($20, $21), ($22, $23), ($24, $25), ($26, $27), ($28, $29), ($30, $31), ($32, $33)) \
                  update cms_webhook_queue set status = 'delivered', lease_until = null, error_message = null, settled_at = $1 \
@@ -89,12 +92,23 @@ struct Taken {
 
 impl FromRow for Taken {
     fn from_row(row: &Row) -> Result<Self> {
-        Ok(Self { id: row.get(0)?, event_id: row.get(1)?, retry_count: row.get(2)?, lease_token: row.get(3)?, lane: row.get(4)? })
+        Ok(Self {
+            id: row.get(0)?,
+            event_id: row.get(1)?,
+            retry_count: row.get(2)?,
+            lease_token: row.get(3)?,
+            lane: row.get(4)?,
+        })
     }
 }
 
 /// The values of each of a group's members, and of as many -1 as are missing.
-fn filled<T>(first: Vec<Value>, group: &[T], of: impl Fn(&T) -> Vec<Value>, none: Vec<Value>) -> Vec<Value> {
+fn filled<T>(
+    first: Vec<Value>,
+    group: &[T],
+    of: impl Fn(&T) -> Vec<Value>,
+    none: Vec<Value>,
+) -> Vec<Value> {
     let mut values = first;
     values.extend(group.iter().flat_map(of));
     values.extend((group.len()..GROUP).flat_map(|_| none.clone()));
@@ -104,7 +118,9 @@ fn filled<T>(first: Vec<Value>, group: &[T], of: impl Fn(&T) -> Vec<Value>, none
 /// The lanes had their turn.
 pub(in crate::webhooks) async fn serve(change: &mut Change, rooms: &[(i64, i64)]) -> Result<()> {
     for group in rooms.chunks(GROUP) {
-        change.run(SERVED, filled(args![change.now()], group, |(lane, _)| args![*lane], args![-1])).await?;
+        change
+            .run(SERVED, filled(args![change.now()], group, |(lane, _)| args![*lane], args![-1]))
+            .await?;
     }
     Ok(())
 }
@@ -117,53 +133,81 @@ pub(in crate::webhooks) async fn claim(
 ) -> Result<HashMap<i64, Vec<Claimed>>> {
     let mut taken: Vec<Taken> = Vec::new();
     for group in rooms.chunks(GROUP) {
-        let args = filled(args![change.now(), lease_until], group, |(lane, room)| args![*lane, *room], args![-1, 0]);
+        let args = filled(
+            args![change.now(), lease_until],
+            group,
+            |(lane, room)| args![*lane, *room],
+            args![-1, 0],
+        );
         taken.extend(change.all(CLAIM, args).await?);
     }
     taken.sort_unstable_by_key(|row| row.id);
     let events = events(change, taken.iter().map(|row| row.event_id.as_str()).collect()).await?;
     let mut claimed: HashMap<i64, Vec<Claimed>> = HashMap::new();
     for Taken { id, event_id, retry_count, lease_token, lane } in taken {
-        let event = events.get(&event_id).cloned().unwrap_or_else(|| Arc::new(Event::gone(event_id)));
+        let event =
+            events.get(&event_id).cloned().unwrap_or_else(|| Arc::new(Event::gone(event_id)));
         claimed.entry(lane).or_default().push(Claimed { id, retry_count, lease_token, event });
     }
     Ok(claimed)
 }
 
-/// Each event once, however many rows it has. Not as part of the claim: SQLite searches a whole table for what `returning` looks up.
+/// Each event once, however many rows it has. Not as part of the claim: SQLite searches a whole
+/// table for what `returning` looks up.
 async fn events(change: &mut Change, ids: BTreeSet<&str>) -> Result<HashMap<String, Arc<Event>>> {
     let ids: Vec<_> = ids.into_iter().collect();
     let mut events = HashMap::with_capacity(ids.len());
     for group in ids.chunks(GROUP) {
-        let found: Vec<Event> = change.all(EVENTS, filled(Vec::new(), group, |id| args![*id], args![""])).await?;
+        let found: Vec<Event> =
+            change.all(EVENTS, filled(Vec::new(), group, |id| args![*id], args![""])).await?;
         events.extend(found.into_iter().map(|event| (event.id.clone(), Arc::new(event))));
     }
     Ok(events)
 }
 
 /// Which of these subscriptions have failed last.
-pub(in crate::webhooks) async fn failing(change: &mut Change, subscriptions: &[i64]) -> Result<HashSet<i64>> {
+pub(in crate::webhooks) async fn failing(
+    change: &mut Change,
+    subscriptions: &[i64],
+) -> Result<HashSet<i64>> {
     let mut failing = HashSet::new();
     for group in subscriptions.chunks(GROUP) {
-        let found: Vec<(i64,)> = change.all(FAILING, filled(Vec::new(), group, |id| args![*id], args![-1])).await?;
+        let found: Vec<(i64,)> =
+            change.all(FAILING, filled(Vec::new(), group, |id| args![*id], args![-1])).await?;
         failing.extend(found.into_iter().map(|(id,)| id));
     }
     Ok(failing)
 }
 
-/// Ends leases with success, and logs it. Returns those that were not lost before, by row and token.
-pub(in crate::webhooks) async fn delivered(change: &mut Change, arrived: &[Arrived<'_>]) -> Result<HashSet<(i64, i64)>> {
+/// Ends leases with success, and logs it. Returns those that were not lost before, by row and
+/// token.
+pub(in crate::webhooks) async fn delivered(
+    change: &mut Change,
+    arrived: &[Arrived<'_>],
+) -> Result<HashSet<(i64, i64)>> {
     let mut ours = HashSet::new();
     for group in arrived.chunks(GROUP) {
-        let args = filled(args![change.now()], group, |one| args![one.row.id, one.row.lease_token], args![-1, 0]);
-        // The number tells nearly always which: a row to read for each would cost as much as the update.
+        let args = filled(
+            args![change.now()],
+            group,
+            |one| args![one.row.id, one.row.lease_token],
+            args![-1, 0],
+        );
+        // The number tells nearly always which: a row to read for each would cost as much as the
+        // update.
         let found = match change.run(DELIVERED, args).await? {
             all if all == group.len() as u64 => group.iter().map(|one| one.row.lease()).collect(),
             _ => still_ours(change, group).await?,
         };
         let logged: Vec<_> = group.iter().filter(|one| found.contains(&one.row.lease())).collect();
-        let values =
-            |one: &&Arrived<'_>| args![one.row.id, one.status.map(i64::from), one.response.map(str::to_owned), one.duration_ms];
+        let values = |one: &&Arrived<'_>| {
+            args![
+                one.row.id,
+                one.status.map(i64::from),
+                one.response.map(str::to_owned),
+                one.duration_ms
+            ]
+        };
         let none = args![-1, None::<i64>, None::<String>, 0];
         change.run(LOG_DELIVERED, filled(args![change.now()], &logged, values, none)).await?;
         ours.extend(found);
@@ -174,7 +218,8 @@ pub(in crate::webhooks) async fn delivered(change: &mut Change, arrived: &[Arriv
 async fn still_ours(change: &mut Change, group: &[Arrived<'_>]) -> Result<HashSet<(i64, i64)>> {
     let mut ours = HashSet::new();
     for one in group {
-        let found: Option<(i64,)> = change.optional(WAS_OURS, args![one.row.id, one.row.lease_token]).await?;
+        let found: Option<(i64,)> =
+            change.optional(WAS_OURS, args![one.row.id, one.row.lease_token]).await?;
         ours.extend(found.map(|_| one.row.lease()));
     }
     Ok(ours)
@@ -187,19 +232,29 @@ mod tests {
     use super::*;
     use crate::{Cms, settings::Settings};
 
-    /// However long the queue and the log of events are: every table is searched by the key of the row.
+    /// However long the queue and the log of events are: every table is searched by the key of the
+    /// row.
     #[tokio::test]
     async fn rows_are_found_by_their_keys() {
         let folder = tempfile::tempdir().expect("a folder");
         let mut settings = Settings::default();
         settings.dirs.data = folder.path().to_owned();
         let cms = Cms::builder(settings).open().await.expect("opened");
-        let (mut found, keys) =
-            (0, ["INTEGER PRIMARY KEY", "cms_webhook_queue_due (subscription_id=? AND", "cms_events_1 (id=?)"]);
+        let (mut found, keys) = (
+            0,
+            [
+                "INTEGER PRIMARY KEY",
+                "cms_webhook_queue_due (subscription_id=? AND",
+                "cms_events_1 (id=?)",
+            ],
+        );
         for sql in [SERVED, CLAIM, EVENTS, FAILING, DELIVERED, LOG_DELIVERED] {
             let explained = AssertSqlSafe(format!("explain query plan {sql}"));
-            let plan: Vec<(i64, i64, i64, String)> = cms.db().all(explained, Vec::new()).await.expect("a plan");
-            for (.., step) in plan.iter().filter(|(.., step)| step.contains("cms_") || step.ends_with(" e")) {
+            let plan: Vec<(i64, i64, i64, String)> =
+                cms.db().all(explained, Vec::new()).await.expect("a plan");
+            for (.., step) in
+                plan.iter().filter(|(.., step)| step.contains("cms_") || step.ends_with(" e"))
+            {
                 assert!(keys.iter().any(|key| step.contains(key)), "{step}: {sql}");
                 found += 1;
             }

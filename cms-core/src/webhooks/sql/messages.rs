@@ -23,7 +23,13 @@ statements! {
 impl FromRow for Message {
     fn from_row(row: &Row) -> Result<Self> {
         let at = row.get(2)?;
-        Ok(Self { id: row.get(0)?, event: row.get(1)?, created_at: clock::rfc3339(at), jobs: row.get(3)?, at })
+        Ok(Self {
+            id: row.get(0)?,
+            event: row.get(1)?,
+            created_at: clock::rfc3339(at),
+            jobs: row.get(3)?,
+            at,
+        })
     }
 }
 
@@ -48,7 +54,8 @@ pub(in crate::webhooks) async fn list(
     limit: i64,
 ) -> Result<Vec<Message>> {
     let sql = if filter.oldest_first { OLDEST } else { NEWEST };
-    db.all(sql, args![at, id, limit, filter.since, pattern.name.clone(), pattern.beginning.clone()]).await
+    db.all(sql, args![at, id, limit, filter.since, pattern.name.clone(), pattern.beginning.clone()])
+        .await
 }
 
 pub(in crate::webhooks) async fn get(db: &Db, id: &str) -> Result<Option<MessageDetail>> {

@@ -11,8 +11,9 @@ use crate::{
 };
 
 statements! {
-    /// In the order of the index, which so is read as far as the first row that is due. `exists` would let PostgreSQL search the table instead,
-    /// where the rows that wait stand behind all that are settled.
+    /// In the order of the index, which so is read as far as the first row that is due. `exists`
+    /// would let PostgreSQL search the table instead, where the rows that wait stand behind all
+    /// that are settled.
     DUE = "select (select q.subscription_id from cms_webhook_queue q where q.status in ('pending', 'retry') and q.next_retry_at <= $1 \
            order by q.subscription_id limit 1) is not null \
            or exists (select 1 from cms_webhook_queue where status = 'sending' and (lease_until <= $1 or lease_until > $2))";
@@ -26,8 +27,8 @@ statements! {
               then exists (select 1 from cms_webhook_queue q where q.subscription_id = s.id and q.status = 'held') \
               else exists (select 1 from cms_webhook_queue q where q.subscription_id = s.id and q.status in ('pending', 'retry')) \
               end order by s.id limit 1";
-    /// Lanes that are due and have room: for one attempt after a failure, else for `$3`. The least is looked up, as `exists` leaves it to
-    /// PostgreSQL to read the whole backlog and join it.
+    /// Lanes that are due and have room: for one attempt after a failure, else for `$3`. The least
+    /// is looked up, as `exists` leaves it to PostgreSQL to read the whole backlog and join it.
     LANES = "select * from (select s.id, s.url, s.secret, s.old_secret, s.old_secret_until, s.custom_headers, s.failure_count > 0 as failing, \
              (select count(*) from cms_webhook_queue f where f.subscription_id = s.id and f.status = 'sending') as sending, s.served_at \
              from cms_webhook_subscriptions s where s.active and (s.not_before <= $1 or s.not_before > $4) \
@@ -40,7 +41,8 @@ statements! {
              where id = $1 and status = 'sending' and lease_token = $2";
     FAILED = "update cms_webhook_queue set status = 'failed', lease_until = null, error_message = $3, settled_at = $4 \
               where id = $1 and status = 'sending' and lease_token = $2";
-    /// Both count only for the worker that holds the row: what a worker hears that stood still says nothing of the receiver.
+    /// Both count only for the worker that holds the row: what a worker hears that stood still says
+    /// nothing of the receiver.
     SUCCEEDED = "update cms_webhook_subscriptions set failure_count = 0, not_before = 0 where id = $1 and failure_count > 0 \
                  and exists (select 1 from cms_webhook_queue q where q.id = $2 and q.status in ('sending', 'retry', 'held') and q.lease_token = $3)";
     COUNT_FAILURE = "update cms_webhook_subscriptions set failure_count = failure_count + 1, not_before = $4 where id = $1 \
@@ -132,18 +134,23 @@ pub(in crate::webhooks) async fn is_due(db: &Db, now: i64) -> Result<bool> {
     Ok(due)
 }
 
-/// Gives rows back whose worker died: they wait as their subscription says. Subscriptions are locked before their rows.
+/// Gives rows back whose worker died: they wait as their subscription says. Subscriptions are
+/// locked before their rows.
 pub(in crate::webhooks) async fn reclaim(change: &mut Change) -> Result<u64> {
     let (now, latest) = (change.now(), latest(change.now()));
     let mut returned = 0;
     for (id,) in change.all::<(i64,)>(LOST, args![now, latest]).await? {
-        let active = subscriptions::lock(change, id).await?.is_some_and(|subscription| subscription.active);
-        returned += change.run(RECLAIM, args![id, now, latest, if active { "retry" } else { "held" }]).await?;
+        let active =
+            subscriptions::lock(change, id).await?.is_some_and(|subscription| subscription.active);
+        returned += change
+            .run(RECLAIM, args![id, now, latest, if active { "retry" } else { "held" }])
+            .await?;
     }
     Ok(returned)
 }
 
-/// No lease and no pause after a failure lasts longer: what is later comes from before the clock was put back.
+/// No lease and no pause after a failure lasts longer: what is later comes from before the clock
+/// was put back.
 fn latest(now: i64) -> i64 {
     now + 2 * LEASE_MS
 }
@@ -154,7 +161,11 @@ pub(in crate::webhooks) async fn astray(db: &Db, after: i64) -> Result<Option<i6
 }
 
 /// Lanes that were served least recently.
-pub(in crate::webhooks) async fn lanes(change: &mut Change, limit: i64, room: i64) -> Result<Vec<Lane>> {
+pub(in crate::webhooks) async fn lanes(
+    change: &mut Change,
+    limit: i64,
+    room: i64,
+) -> Result<Vec<Lane>> {
     change.all(LANES, args![change.now(), limit, room, latest(change.now())]).await
 }
 
@@ -164,7 +175,11 @@ pub(in crate::webhooks) async fn lane(db: &Db, id: i64) -> Result<Option<Lane>> 
 }
 
 /// A lease ends before anything was sent.
-pub(in crate::webhooks) async fn give_back(change: &mut Change, row: &Claimed, active: bool) -> Result<()> {
+pub(in crate::webhooks) async fn give_back(
+    change: &mut Change,
+    row: &Claimed,
+    active: bool,
+) -> Result<()> {
     let status = match row.retry_count {
         _ if !active => "held",
         0 => "pending",
@@ -174,21 +189,35 @@ pub(in crate::webhooks) async fn give_back(change: &mut Change, row: &Claimed, a
 }
 
 /// The two ways in which a lease ends with a failure. False: it was lost before.
-pub(in crate::webhooks) async fn again(change: &mut Change, row: &Claimed, error: &str, at: i64, held: bool) -> Result<bool> {
+pub(in crate::webhooks) async fn again(
+    change: &mut Change,
+    row: &Claimed,
+    error: &str,
+    at: i64,
+    held: bool,
+) -> Result<bool> {
     let status = if held { "held" } else { "retry" };
     Ok(change.run(AGAIN, args![row.id, row.lease_token, error, at, status]).await? > 0)
 }
 
-pub(in crate::webhooks) async fn failed(change: &mut Change, row: &Claimed, error: &str) -> Result<bool> {
+pub(in crate::webhooks) async fn failed(
+    change: &mut Change,
+    row: &Claimed,
+    error: &str,
+) -> Result<bool> {
     Ok(change.run(FAILED, args![row.id, row.lease_token, error, change.now()]).await? > 0)
 }
 
-pub(in crate::webhooks) async fn succeeded(change: &mut Change, lane: i64, row: &Claimed) -> Result<()> {
+pub(in crate::webhooks) async fn succeeded(
+    change: &mut Change,
+    lane: i64,
+    row: &Claimed,
+) -> Result<()> {
     change.run(SUCCEEDED, args![lane, row.id, row.lease_token]).await.map(drop)
 }
 
-/// Failures in a row, whether the subscription is active, and its retries; None when the lease was lost, or the subscription deleted
-/// with its jobs.
+/// Failures in a row, whether the subscription is active, and its retries; None when the lease was
+/// lost, or the subscription deleted with its jobs.
 pub(in crate::webhooks) async fn count_failure(
     change: &mut Change,
     lane: i64,
@@ -208,7 +237,12 @@ pub(in crate::webhooks) struct LogRow<'a> {
 }
 
 /// An attempt, also one that came too late.
-pub(in crate::webhooks) async fn log(change: &mut Change, lane: i64, row: &Claimed, entry: &LogRow<'_>) -> Result<()> {
+pub(in crate::webhooks) async fn log(
+    change: &mut Change,
+    lane: i64,
+    row: &Claimed,
+    entry: &LogRow<'_>,
+) -> Result<()> {
     let args = args![
         row.id,
         &row.event.id,

@@ -84,14 +84,17 @@ pub(in crate::webhooks) async fn lock(change: &mut Change, id: i64) -> Result<Op
 }
 
 pub(in crate::webhooks) async fn insert(change: &mut Change, new: &Stored) -> Result<i64> {
-    let args = args![&new.name, &new.url, text(&new.events)?, new.max_retries, new.active, change.now()];
+    let args =
+        args![&new.name, &new.url, text(&new.events)?, new.max_retries, new.active, change.now()];
     let (id,): (i64,) = change.one(INSERT, args).await?;
     Ok(id)
 }
 
 pub(in crate::webhooks) async fn update(change: &mut Change, row: &Stored) -> Result<()> {
-    let headers: std::collections::BTreeMap<_, _> = row.custom_headers.iter().map(|(name, value)| (name, value)).collect();
-    let args = args![row.id, &row.name, &row.url, text(&row.events)?, text(&headers)?, row.max_retries];
+    let headers: std::collections::BTreeMap<_, _> =
+        row.custom_headers.iter().map(|(name, value)| (name, value)).collect();
+    let args =
+        args![row.id, &row.name, &row.url, text(&row.events)?, text(&headers)?, row.max_retries];
     change.run(UPDATE, args).await?;
     change.run(FORGET_INTERESTS, args![row.id]).await?;
     for event in &row.events {
@@ -117,13 +120,25 @@ pub(in crate::webhooks) async fn delete(change: &mut Change, id: i64) -> Result<
 }
 
 /// Switches it on; what was held is sent now (`replay`) or never.
-pub(in crate::webhooks) async fn activate(change: &mut Change, id: i64, replay: bool) -> Result<u64> {
+pub(in crate::webhooks) async fn activate(
+    change: &mut Change,
+    id: i64,
+    replay: bool,
+) -> Result<u64> {
     change.run(ACTIVATE, args![id, true]).await?;
-    if replay { release(change, id).await } else { change.run(CANCEL_HELD, args![id, change.now()]).await }
+    if replay {
+        release(change, id).await
+    } else {
+        change.run(CANCEL_HELD, args![id, change.now()]).await
+    }
 }
 
 /// Switches it off; what waits has to be held then.
-pub(in crate::webhooks) async fn switch_off(change: &mut Change, id: i64, reason: &str) -> Result<()> {
+pub(in crate::webhooks) async fn switch_off(
+    change: &mut Change,
+    id: i64,
+    reason: &str,
+) -> Result<()> {
     change.run(DEACTIVATE, args![id, false, reason]).await.map(drop)
 }
 

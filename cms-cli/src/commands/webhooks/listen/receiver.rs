@@ -50,8 +50,12 @@ impl Receiver {
         Self { out, secrets, fail, forward, delay, seen: Mutex::default(), arrivals }
     }
 
-    pub(super) async fn receive(self: Arc<Self>, request: Request<Incoming>) -> Result<Response<Empty<Bytes>>, Infallible> {
-        // A task of its own: a sender that loses patience must not keep its delivery from being printed.
+    pub(super) async fn receive(
+        self: Arc<Self>,
+        request: Request<Incoming>,
+    ) -> Result<Response<Empty<Bytes>>, Infallible> {
+        // A task of its own: a sender that loses patience must not keep its delivery from being
+        // printed.
         let status = tokio::spawn(async move { self.status(request).await }).await;
         let mut response = Response::new(Empty::new());
         *response.status_mut() = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -65,20 +69,31 @@ impl Receiver {
         }
         let body = match tokio::time::timeout(PATIENCE, read(body)).await {
             Ok(Ok(Some(body))) => body,
-            Ok(Ok(None)) => return self.refused(StatusCode::PAYLOAD_TOO_LARGE, "the body is larger than 5 MiB"),
+            Ok(Ok(None)) => {
+                return self
+                    .refused(StatusCode::PAYLOAD_TOO_LARGE, "the body is larger than 5 MiB");
+            }
             Ok(Err(_)) => return self.refused(StatusCode::BAD_REQUEST, "the body broke off"),
-            Err(_) => return self.refused(StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time"),
+            Err(_) => {
+                return self
+                    .refused(StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time");
+            }
         };
         let signature = self.judge(&parts.headers, &body);
         let status = match (&self.forward, self.fail) {
-            (Some(forward), _) => forward.send(&self.out, parts.headers.clone(), body.clone()).await,
+            (Some(forward), _) => {
+                forward.send(&self.out, parts.headers.clone(), body.clone()).await
+            }
             (None, Some(status)) => status,
             (None, None) if matches!(signature, Verdict::Wrong(_)) => StatusCode::UNAUTHORIZED,
             (None, None) => StatusCode::NO_CONTENT,
         };
         let repeated = self.repeated(&parts.headers);
         let time = cms_core::rfc3339(Clock::system().now());
-        let _ = self.arrivals.send(Arrival { time, headers: parts.headers, body, signature, repeated, status }).await;
+        let _ = self
+            .arrivals
+            .send(Arrival { time, headers: parts.headers, body, signature, repeated, status })
+            .await;
         tokio::time::sleep(self.delay).await;
         status
     }
@@ -102,7 +117,9 @@ impl Receiver {
 
     /// Whether this `webhook-id` came before.
     fn repeated(&self, headers: &HeaderMap) -> bool {
-        let Some(id) = headers.get("webhook-id").and_then(|id| id.to_str().ok()) else { return false };
+        let Some(id) = headers.get("webhook-id").and_then(|id| id.to_str().ok()) else {
+            return false;
+        };
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         if seen.len() == MAX_SEEN {
             seen.clear();
@@ -111,8 +128,8 @@ impl Receiver {
     }
 }
 
-/// The body; None when it is too large. Then the rest is read and thrown away, for otherwise its sender would see the connection break
-/// instead of the answer.
+/// The body; None when it is too large. Then the rest is read and thrown away, for otherwise its
+/// sender would see the connection break instead of the answer.
 async fn read(mut body: Incoming) -> hyper::Result<Option<Bytes>> {
     let (mut kept, mut fits) = (Vec::new(), true);
     while let Some(frame) = body.frame().await {
