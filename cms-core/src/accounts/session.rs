@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{Accounts, Rights, Token, record, sql::sessions};
-use crate::{Actor, Change, Code, Error, Page, Result, clock};
+use crate::{Actor, Change, Code, Error, Page, Result, ground::clock};
 
 /// A session's last use is written when it is this old, so that not every request writes.
 const SEEN_EVERY: i64 = 60_000;
@@ -46,7 +46,7 @@ impl SessionUser {
     }
 }
 
-impl Accounts<'_> {
+impl Accounts {
     /// Who shows this token? One query. None: the session has ended, the user is switched off, or
     /// there never was one.
     ///
@@ -54,9 +54,9 @@ impl Accounts<'_> {
     /// `unavailable` when the database cannot be reached.
     pub async fn identify(&self, token: &str) -> Result<Option<SessionUser>> {
         let (seen, begun) = self.session_horizons();
-        let rows = sessions::find(self.0.db(), Token::sent(token).hash(), seen, begun).await?;
+        let rows = sessions::find(self.0.base.db(), Token::sent(token).hash(), seen, begun).await?;
         let Some(first) = rows.first() else { return Ok(None) };
-        let now = self.0.clock().now();
+        let now = self.0.base.clock().now();
         if first.last_seen_at < now - SEEN_EVERY {
             self.note_seen(first.session).await;
         }
@@ -70,7 +70,7 @@ impl Accounts<'_> {
     /// A session that cannot be prolonged is good all the same.
     async fn note_seen(&self, session: i64) {
         let noted = async {
-            let mut change = self.0.change(Actor::System).await?;
+            let mut change = self.0.base.change(Actor::System).await?;
             sessions::seen(&mut change, session).await?;
             change.commit().await
         };
@@ -91,7 +91,7 @@ impl Accounts<'_> {
     ) -> Result<Page<Session>> {
         let (seen, begun) = self.session_horizons();
         let read = async |after, limit| {
-            sessions::list(self.0.db(), user, after, limit, (seen, begun)).await
+            sessions::list(self.0.base.db(), user, after, limit, (seen, begun)).await
         };
         Page::by_id(b's', limit, cursor, read, |session| session.id).await
     }
@@ -140,12 +140,13 @@ impl Accounts<'_> {
 
     /// A session must have been used after the first of these moments and begun after the second.
     pub(super) fn session_horizons(&self) -> (i64, i64) {
-        let (now, idle) = (self.0.clock().now(), self.0.settings().session.idle_s as i64 * 1000);
+        let (now, idle) =
+            (self.0.base.clock().now(), self.0.base.settings().session.idle_s as i64 * 1000);
         (now - idle, now - self.session_length())
     }
 
     pub(super) fn session_length(&self) -> i64 {
-        self.0.settings().session.absolute_s as i64 * 1000
+        self.0.base.settings().session.absolute_s as i64 * 1000
     }
 }
 

@@ -27,13 +27,7 @@ impl Db {
                 ));
             }
         };
-        Ok(Self {
-            pool,
-            count: Arc::default(),
-            epochs: Arc::default(),
-            index,
-            queue: Arc::default(),
-        })
+        Ok(Self { pool, count: Arc::default(), epochs: Arc::default(), index })
     }
 }
 

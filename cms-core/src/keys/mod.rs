@@ -13,12 +13,12 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 pub use endpoints::{ENDPOINTS, methods_of};
-pub(crate) use known::Known;
+use known::Known;
 pub use rights::{Call, Right, holds};
-pub(crate) use usage::Usage;
+use usage::Usage;
 pub use value::PlainKey;
 
-use crate::{AuditEntry, Change, Cms, Code, Error, FieldError, Page, Result, clock};
+use crate::{AuditEntry, Change, Code, Error, FieldError, Page, Result, base::Base, ground::clock};
 
 /// A rotation's grace is at most seven days.
 pub const MAX_GRACE_S: i64 = 7 * 24 * 3600;
@@ -101,9 +101,26 @@ pub struct KeyHolder {
 }
 
 /// The keys of a site: `cms.keys()`.
-pub struct Keys<'a>(pub(crate) &'a Cms);
+#[derive(Clone)]
+pub struct Keys(Arc<State>);
 
-impl Keys<'_> {
+struct State {
+    base: Base,
+    known: Known,
+    usage: Usage,
+}
+
+impl Keys {
+    pub(crate) fn new(base: &Base) -> Self {
+        let (known, usage) = (Known::default(), Usage::default());
+        Self(Arc::new(State { base: base.clone(), known, usage }))
+    }
+
+    /// Writes the counted use of keys; what cannot be written is kept for the next time.
+    pub(crate) async fn flush(&self) -> Result<()> {
+        self.0.usage.flush(&self.0.base).await
+    }
+
     /// Who shows this key? At most one query; none when the key is mistyped, or when nobody has
     /// committed anything since it was last asked for (SQLite).
     ///
@@ -117,7 +134,7 @@ impl Keys<'_> {
             )
         };
         let key = PlainKey::parse(sent).ok_or_else(invalid)?;
-        let now = self.0.clock().now();
+        let now = self.0.base.clock().now();
         let found = self
             .find(key.hash())
             .await?
@@ -129,7 +146,10 @@ impl Keys<'_> {
                 "This API key is switched off: an administrator can switch it on.",
             ));
         }
-        if found.expires_on.as_deref().is_some_and(|day| expiry::has_begun(day, self.0.zone(), now))
+        if found
+            .expires_on
+            .as_deref()
+            .is_some_and(|day| expiry::has_begun(day, self.0.base.zone(), now))
         {
             return Err(Error::new(
                 Code::ApiKeyExpired,
@@ -140,7 +160,7 @@ impl Keys<'_> {
     }
 
     async fn find(&self, hash: String) -> Result<Option<Arc<sql::Found>>> {
-        let (db, known) = (self.0.db(), self.0.known_keys());
+        let (db, known) = (self.0.base.db(), &self.0.known);
         let mark = db.mark();
         if let Some(found) = mark.and_then(|mark| known.get(mark, &hash)) {
             return Ok(Some(found));
@@ -154,7 +174,7 @@ impl Keys<'_> {
 
     /// Counts a request made with the key.
     pub fn note_use(&self, id: i64, denied: bool) {
-        self.0.usage().note(id, denied, self.0.clock().now());
+        self.0.usage.note(id, denied, self.0.base.clock().now());
     }
 
     /// Keys by id, a page at a time.
@@ -166,7 +186,7 @@ impl Keys<'_> {
             b'k',
             limit,
             cursor,
-            async |after, limit| sql::list(self.0.db(), after, limit).await,
+            async |after, limit| sql::list(self.0.base.db(), after, limit).await,
             |key| key.id,
         )
         .await
@@ -178,14 +198,14 @@ impl Keys<'_> {
     /// # Errors
     /// `not_found`.
     pub async fn get(&self, id: i64) -> Result<ApiKey> {
-        sql::get(self.0.db(), id)
+        sql::get(self.0.base.db(), id)
             .await?
             .map(|key| self.with_recent_use(key))
             .ok_or_else(|| not_found(id))
     }
 
     fn with_recent_use(&self, mut key: ApiKey) -> ApiKey {
-        let recent = self.0.usage().of(key.id);
+        let recent = self.0.usage.of(key.id);
         key.requests += recent.requests;
         key.denied += recent.denied;
         if recent.last > 0 {
@@ -204,7 +224,7 @@ impl Keys<'_> {
         held: &[Right],
         new: NewApiKey,
     ) -> Result<(ApiKey, PlainKey)> {
-        let value = PlainKey::new(&self.0.settings().key_prefix, self.0.random())?;
+        let value = PlainKey::new(&self.0.base.settings().key_prefix, self.0.base.random())?;
         let mut key = ApiKey {
             id: 0,
             name: new.name,
@@ -279,7 +299,7 @@ impl Keys<'_> {
             ));
         }
         let mut key = self.changeable(change, held, id).await?;
-        let value = PlainKey::new(&self.0.settings().key_prefix, self.0.random())?;
+        let value = PlainKey::new(&self.0.base.settings().key_prefix, self.0.base.random())?;
         key.prefix = value.prefix();
         sql::replace_value(change, id, change.now() + grace_s * 1000, value.hash(), &key.prefix)
             .await?;
@@ -303,10 +323,9 @@ impl Keys<'_> {
     /// `not_found`.
     pub async fn check(&self, id: i64, call: &Call<'_>) -> Result<Option<Code>> {
         let key = self.get(id).await?;
-        let expired = key
-            .expires_on
-            .as_deref()
-            .is_some_and(|day| expiry::has_begun(day, self.0.zone(), self.0.clock().now()));
+        let expired = key.expires_on.as_deref().is_some_and(|day| {
+            expiry::has_begun(day, self.0.base.zone(), self.0.base.clock().now())
+        });
         Ok(match () {
             () if !key.active => Some(Code::ApiKeyDisabled),
             () if expired => Some(Code::ApiKeyExpired),

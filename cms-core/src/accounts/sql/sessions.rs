@@ -2,13 +2,16 @@
 
 use super::groups::rights;
 use crate::{
-    Result,
+    Change, Result,
     accounts::{Rights, Session},
     args,
-    db::{Change, Db, FromRow, Row},
+    db::{Db, FromRow, Row},
 };
 
 crate::db::statements! {
+    EXPIRE = "delete from cms_sessions where id in \
+              (select id from cms_sessions where last_seen_at <= $1 limit 1000) \
+              and last_seen_at <= $1";
     FIND = "select s.id, s.created_at, s.last_seen_at, u.id, u.username, g.rights from cms_sessions s \
             join cms_users u on u.id = s.user_id join cms_user_group_members m on m.user_id = u.id \
             join cms_user_groups g on g.id = m.user_group_id \
