@@ -136,7 +136,7 @@ impl Shortcuts {
             .as_deref()
             .filter(|found| found.target == *asked.target && found.host == *asked.host)?;
         let (entry, rules, now) =
-            (found.entry.upgrade()?, cms.known_cache_rules()?, cms.clock().now());
+            (found.entry.upgrade()?, cms.cache().known_rules()?, cms.clock().now());
         let body = entry.body().filter(|_| {
             rules.may_keep(&found.path) && entry.is_good(cms, &found.path, &rules, now)
         })?;

@@ -145,7 +145,7 @@ impl Passage {
             repetition,
         };
         let rules = match cache::key(&request, route, &self.caller, logged_in) {
-            Some(key) => Some((key, cms.cache_rules().await?))
+            Some(key) => Some((key, cms.cache().rules().await?))
                 .filter(|(_, rules)| rules.may_keep(&request.path)),
             None => None,
         };

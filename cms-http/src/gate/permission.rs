@@ -52,13 +52,13 @@ fn allows_table(cms: &Cms, rights: &Rights, method: &str, table: &str) -> bool {
         return area_of(&table.name).is_some_and(|area| rights.may(&permission(area, method)));
     }
     is_read(method)
-        && keys
-            .iter()
-            .any(|key| key.ends_with("_view") && plugin_of(cms, key) == Some(table.plugin.as_str()))
+        && keys.iter().any(|key| {
+            key.ends_with("_view") && plugin_of(cms, key).as_deref() == Some(table.plugin.as_str())
+        })
 }
 
 /// The plugin that a permission key belongs to. Ids may begin like others: the longest counts.
-fn plugin_of<'a>(cms: &'a Cms, key: &str) -> Option<&'a str> {
+fn plugin_of(cms: &Cms, key: &str) -> Option<String> {
     let stem = key.strip_suffix("_view").unwrap_or(key);
     // A button's id stands behind the plugin's.
     let begins = |id: &str| {
@@ -66,11 +66,9 @@ fn plugin_of<'a>(cms: &'a Cms, key: &str) -> Option<&'a str> {
             .and_then(|rest| rest.strip_prefix('_'))
             .is_some_and(|button| !button.is_empty())
     };
-    cms.plugins()
-        .iter()
-        .map(|plugin| plugin.id.as_str())
-        .filter(|id| begins(id))
-        .max_by_key(|id| id.len())
+    let states = cms.plugins().states();
+    let named = states.iter().map(|plugin| &plugin.id).filter(|id| begins(id));
+    named.max_by_key(|id| id.len()).cloned()
 }
 
 impl Caller {
