@@ -3,7 +3,7 @@
 //! ```text
 //! settings   what a site is configured with, and where each value came from
 //! db         one SQL text for SQLite and PostgreSQL
-//! access     rights as data: what can be called, and who may call it
+//! access     rights as data: endpoints, rows of keys, permissions of users
 //! content    content tables: how they are declared, made and checked
 //! items      rows of content tables, as JSON made by the database
 //! keys       API keys
@@ -24,6 +24,7 @@
 #[cfg(not(any(feature = "sqlite", feature = "postgres")))]
 compile_error!("cms-core needs a database: enable the feature `sqlite`, `postgres` or both");
 
+pub mod access;
 pub mod accounts;
 mod audit;
 mod base;

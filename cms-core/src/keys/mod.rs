@@ -1,9 +1,7 @@
 //! API keys: who may call what, until when. The value is shown once; only its hash is stored.
 
-mod endpoints;
 mod expiry;
 mod known;
-mod rights;
 pub(crate) mod sql;
 mod usage;
 mod value;
@@ -12,13 +10,17 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-pub use endpoints::{ENDPOINTS, methods_of};
 use known::Known;
-pub use rights::{Call, Right, holds};
 use usage::Usage;
 pub use value::PlainKey;
 
-use crate::{AuditEntry, Change, Code, Error, FieldError, Page, Result, base::Base, ground::clock};
+pub use crate::access::{Call, Right, holds};
+use crate::{
+    AuditEntry, Change, Code, Error, FieldError, Page, Result,
+    access::{self, Endpoints},
+    base::Base,
+    ground::clock,
+};
 
 /// A rotation's grace is at most seven days.
 pub const MAX_GRACE_S: i64 = 7 * 24 * 3600;
@@ -106,14 +108,16 @@ pub struct Keys(Arc<State>);
 
 struct State {
     base: Base,
+    endpoints: Endpoints,
     known: Known,
     usage: Usage,
 }
 
 impl Keys {
-    pub(crate) fn new(base: &Base) -> Self {
+    pub(crate) fn new(base: &Base, endpoints: &Endpoints) -> Self {
+        let (base, endpoints) = (base.clone(), endpoints.clone());
         let (known, usage) = (Known::default(), Usage::default());
-        Self(Arc::new(State { base: base.clone(), known, usage }))
+        Self(Arc::new(State { base, endpoints, known, usage }))
     }
 
     /// Writes the counted use of keys; what cannot be written is kept for the next time.
@@ -237,7 +241,7 @@ impl Keys {
             requests: 0,
             denied: 0,
         };
-        check(&key)?;
+        check(&key, &self.0.endpoints)?;
         check_held(held, &key.rights)?;
         key.id = sql::insert(change, &key, value.hash()).await?;
         record(change, "create", key.id, &["name", "expires_on", "active", "rights"]).await?;
@@ -274,7 +278,7 @@ impl Keys {
             key.rights = rights;
             columns.push("rights");
         }
-        check(&key)?;
+        check(&key, &self.0.endpoints)?;
         sql::update(change, &key).await?;
         record(change, "update", id, &columns).await?;
         Ok(key)
@@ -346,8 +350,8 @@ fn not_found(id: i64) -> Error {
     Error::new(Code::NotFound, format!("There is no API key with id {id}."))
 }
 
-fn check(key: &ApiKey) -> Result<()> {
-    let mut problems = rights::problems(&key.rights);
+fn check(key: &ApiKey, endpoints: &Endpoints) -> Result<()> {
+    let mut problems = access::problems(&key.rights, endpoints);
     if key.name.trim().is_empty() || key.name.chars().count() > 100 {
         problems.push(FieldError {
             field: "name".to_owned(),

@@ -8,6 +8,7 @@ use jiff::tz::TimeZone;
 use super::{Cms, Rooms, follow::follow};
 use crate::{
     AuditLog, Clock, Code, Error, Random, Result,
+    access::Endpoints,
     accounts::Accounts,
     base::{Base, Parts},
     content::Registry,
@@ -103,11 +104,12 @@ impl Builder {
             vault,
             outbox: Outbox::default(),
         });
-        let (settings, registry) = (base.settings(), Registry::default());
+        let settings = base.settings();
+        let (endpoints, registry) = (Endpoints::default(), Registry::default());
         let items = Items::new(&base, &registry);
         let rooms = Rooms {
             audit: AuditLog::new(&base),
-            keys: Keys::new(&base),
+            keys: Keys::new(&base, &endpoints),
             accounts: Accounts::new(&base),
             limiter: Limiter::new(settings, redis.as_ref(), base.clock().clone()),
             origins: Origins::new(&base),
@@ -116,6 +118,7 @@ impl Builder {
             plugins: Plugins::default(),
             pages: Pages::new(&base, &items),
             webhooks: Webhooks::new(&base, &registry)?,
+            endpoints,
             items,
             registry,
             base,

@@ -1,5 +1,6 @@
 //! The one handle on an open site.
 
+mod access;
 mod background;
 mod builder;
 mod follow;
@@ -13,6 +14,7 @@ pub use builder::Builder;
 
 use crate::{
     Actor, AuditLog, Change, Clock, Code, Error, Random, Result,
+    access::Endpoints,
     accounts::Accounts,
     base::Base,
     content::{Registry, Tables},
@@ -52,6 +54,7 @@ pub struct Cms(Arc<Rooms>);
 /// One state for each room.
 struct Rooms {
     base: Base,
+    endpoints: Endpoints,
     registry: Registry,
     audit: AuditLog,
     keys: Keys,

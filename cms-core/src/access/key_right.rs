@@ -1,0 +1,298 @@
+//! The rights of a key: rows of endpoint, query and methods. Pure: no database, no request types.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::Endpoints;
+use crate::FieldError;
+
+/// One row of the rights matrix.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Right {
+    /// An exact path such as `/api/backend/item`, or `*` for everything.
+    pub endpoint: String,
+    /// Query parameters that must occur exactly once with these values; others are free.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub query: BTreeMap<String, String>,
+    /// Some of `GET`, `POST`, `PATCH`, `DELETE`; empty for `*`, which grants all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub methods: Vec<String>,
+}
+
+/// The part of a request that rights are judged by.
+#[derive(Clone, Debug)]
+pub struct Call<'a> {
+    /// Upper-case; HEAD counts as GET.
+    pub method: &'a str,
+    /// The canonical path.
+    pub path: &'a str,
+    /// Decoded query parameters.
+    pub query: &'a [(String, String)],
+    /// The table named in the body of an action.
+    pub body_table: Option<&'a str>,
+}
+
+impl Right {
+    /// A row that grants everything.
+    #[must_use]
+    pub fn everything() -> Self {
+        Self { endpoint: "*".to_owned(), query: BTreeMap::new(), methods: Vec::new() }
+    }
+
+    /// Whether this row allows the call.
+    ///
+    /// ```
+    /// use cms_core::access::{Call, Right};
+    /// let right = Right::parse("GET /api/backend/item?table=orders")?;
+    /// let query = [("table".to_owned(), "orders".to_owned())];
+    /// assert!(right.allows(&Call { method: "GET", path: "/api/backend/item", query: &query, body_table: None }));
+    /// assert!(!right.allows(&Call { method: "PATCH", path: "/api/backend/item", query: &query, body_table: None }));
+    /// # Ok::<(), String>(())
+    /// ```
+    #[must_use]
+    pub fn allows(&self, call: &Call) -> bool {
+        if self.endpoint == "*" {
+            return true;
+        }
+        let method = if call.method == "HEAD" { "GET" } else { call.method };
+        self.endpoint == call.path
+            && self.methods.iter().any(|m| m == method)
+            && self.query.iter().all(|(name, value)| {
+                let mut sent =
+                    call.query.iter().filter(|(n, _)| n == name).map(|(_, v)| v.as_str());
+                let in_body = if name == "table" { call.body_table } else { None };
+                match (sent.next(), sent.next(), in_body) {
+                    (Some(one), None, None) | (None, None, Some(one)) => one == value,
+                    (Some(one), None, Some(body)) => one == value && body == value,
+                    _ => false,
+                }
+            })
+    }
+
+    /// Whether everything that `other` allows is allowed by this row.
+    #[must_use]
+    pub fn covers(&self, other: &Self) -> bool {
+        self.endpoint == "*"
+            || (self.endpoint == other.endpoint
+                && other.methods.iter().all(|m| self.methods.contains(m))
+                && self.query.iter().all(|(name, value)| other.query.get(name) == Some(value)))
+    }
+
+    /// Reads `GET,POST /api/backend/item?table=blog` or `*`.
+    ///
+    /// # Errors
+    /// A sentence that says what is wrong.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        if text == "*" {
+            return Ok(Self::everything());
+        }
+        let form = "write it as 'GET,POST /api/backend/item?table=blog' or '*'";
+        let (methods, target) = text
+            .split_once(char::is_whitespace)
+            .ok_or_else(|| format!("{text:?} is not a right: {form}"))?;
+        let (endpoint, query) = target.trim().split_once('?').unwrap_or((target.trim(), ""));
+        let mut parameters = BTreeMap::new();
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) =
+                pair.split_once('=').ok_or_else(|| format!("{pair:?} has no value: {form}"))?;
+            parameters.insert(name.to_owned(), value.to_owned());
+        }
+        let methods = methods
+            .split(',')
+            .map(|m| m.trim().to_ascii_uppercase())
+            .filter(|m| !m.is_empty())
+            .collect();
+        Ok(Self { endpoint: endpoint.to_owned(), query: parameters, methods })
+    }
+}
+
+/// Whether `held` allows everything that `asked` would.
+#[must_use]
+pub fn holds(held: &[Right], asked: &[Right]) -> bool {
+    asked.iter().all(|right| {
+        held.iter().any(|h| h.covers(right)) || {
+            // Methods may be spread over several rows.
+            right.endpoint != "*"
+                && !right.methods.is_empty()
+                && right.methods.iter().all(|m| {
+                    let one = Right { methods: vec![m.clone()], ..right.clone() };
+                    held.iter().any(|h| h.covers(&one))
+                })
+        }
+    })
+}
+
+/// What is wrong with rights that somebody wants to save.
+#[must_use]
+pub(crate) fn problems(rights: &[Right], registry: &Endpoints) -> Vec<FieldError> {
+    let mut problems = Vec::new();
+    let mut add =
+        |field: String, code, message: String| problems.push(FieldError { field, code, message });
+    for (i, right) in rights.iter().enumerate() {
+        if right.endpoint == "*" {
+            if !right.methods.is_empty() || !right.query.is_empty() {
+                add(
+                    format!("rights[{i}]"),
+                    "format",
+                    "the row * grants all methods of all endpoints: leave methods and query out"
+                        .to_owned(),
+                );
+            }
+            continue;
+        }
+        let Some(known) = registry.methods_of(&right.endpoint) else {
+            add(
+                format!("rights[{i}].endpoint"),
+                "unknown",
+                format!("there is no endpoint {}", right.endpoint),
+            );
+            continue;
+        };
+        if right.methods.is_empty() {
+            add(
+                format!("rights[{i}].methods"),
+                "required",
+                format!("name at least one of {}", known.join(", ")),
+            );
+        }
+        for method in right.methods.iter().filter(|m| !known.contains(&m.as_str())) {
+            add(
+                format!("rights[{i}].methods"),
+                "unknown",
+                format!("{} has no {method}, only {}", right.endpoint, known.join(", ")),
+            );
+        }
+    }
+    problems
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::{Access, Endpoint};
+
+    fn right(text: &str) -> Right {
+        Right::parse(text).expect("right")
+    }
+
+    fn allowed(rights: &str, method: &str, target: &str, body: Option<&str>) -> bool {
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        let query: Vec<_> = query
+            .split('&')
+            .filter_map(|p| p.split_once('='))
+            .map(|(n, v)| (n.to_owned(), v.to_owned()))
+            .collect();
+        right(rights).allows(&Call { method, path, query: &query, body_table: body })
+    }
+
+    #[test]
+    fn a_row_allows_its_endpoint_methods_and_query_only() {
+        let item = "GET,PATCH /api/backend/item?table=orders";
+        for (rights, method, target, body, expected) in [
+            ("*", "DELETE", "/api/backend/keys", None, true),
+            ("GET /api/pages", "GET", "/api/pages", None, true),
+            ("GET /api/pages", "GET", "/api/pages?view=home", None, true),
+            ("GET /api/pages", "HEAD", "/api/pages", None, true),
+            ("GET /api/pages", "POST", "/api/pages", None, false),
+            ("GET /api/pages", "GET", "/api/page", None, false),
+            ("GET /api/pages", "GET", "/api/pages/x", None, false),
+            (item, "GET", "/api/backend/item?table=orders", None, true),
+            (item, "GET", "/api/backend/item?table=orders&id=7", None, true),
+            (item, "GET", "/api/backend/item", None, false),
+            (item, "GET", "/api/backend/item?table=users", None, false),
+            (item, "GET", "/api/backend/item?table=orders&table=users", None, false),
+            (item, "GET", "/api/backend/item?table=orders&table=orders", None, false),
+            (item, "DELETE", "/api/backend/item?table=orders", None, false),
+            (
+                "POST /api/backend/actions/checklist?table=a",
+                "POST",
+                "/api/backend/actions/checklist",
+                Some("a"),
+                true,
+            ),
+            (
+                "POST /api/backend/actions/checklist?table=a",
+                "POST",
+                "/api/backend/actions/checklist",
+                Some("b"),
+                false,
+            ),
+            (
+                "POST /api/backend/actions/checklist?table=a",
+                "POST",
+                "/api/backend/actions/checklist",
+                None,
+                false,
+            ),
+            (
+                "POST /api/backend/actions/checklist?table=a",
+                "POST",
+                "/api/backend/actions/checklist?table=a",
+                Some("b"),
+                false,
+            ),
+        ] {
+            assert_eq!(
+                allowed(rights, method, target, body),
+                expected,
+                "{rights} {method} {target} {body:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn nobody_grants_more_than_he_holds() {
+        let held = [
+            right("GET /api/backend/item"),
+            right("PATCH /api/backend/item?table=blog"),
+            right("POST /api/backend/keys"),
+        ];
+        for (asked, expected) in [
+            ("GET /api/backend/item?table=blog", true),
+            ("GET,PATCH /api/backend/item?table=blog", true),
+            ("PATCH /api/backend/item", false),
+            ("PATCH /api/backend/item?table=pages", false),
+            ("DELETE /api/backend/item?table=blog", false),
+            ("*", false),
+        ] {
+            assert_eq!(holds(&held, &[right(asked)]), expected, "{asked}");
+        }
+        assert!(holds(&[Right::everything()], &[Right::everything()]));
+    }
+
+    #[test]
+    fn unknown_endpoints_and_methods_are_named() {
+        let registry = Endpoints::default();
+        let endpoint = |path: &str, methods: &[&'static str]| Endpoint {
+            path: path.to_owned(),
+            methods: methods.to_vec(),
+            access: Access::Public,
+        };
+        registry.declare(vec![
+            endpoint("/api/pages", &["GET"]),
+            endpoint("/api/menu", &["GET"]),
+            endpoint("/api/backend/item", &["GET", "POST"]),
+        ]);
+        let asked = [
+            right("GET /api/nothing"),
+            right("POST /api/pages"),
+            Right { methods: vec![], ..right("GET /api/menu") },
+        ];
+        let found = problems(&asked, &registry);
+        let fields: Vec<_> = found.iter().map(|p| (p.field.as_str(), p.code)).collect();
+        assert_eq!(
+            fields,
+            [
+                ("rights[0].endpoint", "unknown"),
+                ("rights[1].methods", "unknown"),
+                ("rights[2].methods", "required")
+            ]
+        );
+        let good = [Right::everything(), right("GET,POST /api/backend/item")];
+        assert!(problems(&good, &registry).is_empty());
+        assert!(Right::parse("/api/pages").is_err() && Right::parse("GET /api/pages?x").is_err());
+    }
+}

@@ -1,0 +1,178 @@
+//! What a backend user may do: permission keys, or everything. Pure.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+
+use crate::FieldError;
+
+/// The areas of the backend that are built in. `{area}_view` reads, `{area}_edit` changes.
+pub const AREAS: [&str; 8] = [
+    "formfunnel_inbox",
+    "formfunnel_funnels",
+    "webhooks_subscriptions",
+    "keys_keys",
+    "pages_pages",
+    "media_media",
+    "forms_forms",
+    "settings_settings",
+];
+
+/// The area that a table of the core belongs to.
+#[must_use]
+pub fn area_of(table: &str) -> Option<&'static str> {
+    match table {
+        "pages" | "menu_items" => Some("pages_pages"),
+        "settings" => Some("settings_settings"),
+        "forms" => Some("forms_forms"),
+        "media" => Some("media_media"),
+        _ => None,
+    }
+}
+
+/// The rights of a group, or of a user through all his groups. As JSON: a list of permission keys,
+/// or the text `"0"`.
+///
+/// ```
+/// use cms_core::access::Rights;
+/// let editor: Rights = serde_json::from_str(r#"["pages_pages_view", "pages_pages_edit"]"#)?;
+/// assert!(editor.may("pages_pages_edit") && !editor.may("keys_keys_view"));
+/// assert!(Rights::Admin.may("keys_keys_view") && Rights::Admin.covers(&editor) && !editor.covers(&Rights::Admin));
+/// assert_eq!(serde_json::to_string(&Rights::Admin)?, r#""0""#);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Rights {
+    /// Everything.
+    Admin,
+    /// What these permission keys allow.
+    Only(BTreeSet<String>),
+}
+
+impl Default for Rights {
+    fn default() -> Self {
+        Self::Only(BTreeSet::new())
+    }
+}
+
+impl Rights {
+    /// Whether they hold a permission key such as `pages_pages_view`.
+    #[must_use]
+    pub fn may(&self, permission: &str) -> bool {
+        match self {
+            Self::Admin => true,
+            Self::Only(keys) => keys.contains(permission),
+        }
+    }
+
+    /// Whether they allow everything that `other` allows.
+    #[must_use]
+    pub fn covers(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Admin, _) => true,
+            (Self::Only(_), Self::Admin) => false,
+            (Self::Only(held), Self::Only(asked)) => asked.is_subset(held),
+        }
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Only(mut a), Self::Only(b)) => {
+                a.extend(b);
+                Self::Only(a)
+            }
+            _ => Self::Admin,
+        }
+    }
+
+    /// What is wrong with rights that somebody wants to save.
+    pub(crate) fn problems(&self) -> Vec<FieldError> {
+        let Self::Only(keys) = self else { return Vec::new() };
+        let wrong = keys.iter().filter(|key| !is_permission(key));
+        wrong
+            .map(|key| FieldError {
+                field: "rights".to_owned(),
+                code: "format",
+                message: format!("{key:?} is no permission key: {{plugin}}_{{button}}_view or {{plugin}}_{{button}}_edit"),
+            })
+            .collect()
+    }
+}
+
+fn is_permission(key: &str) -> bool {
+    let stem = key.strip_suffix("_view").or_else(|| key.strip_suffix("_edit"));
+    key.len() <= 200
+        && stem.is_some_and(|stem| {
+            stem.split_once('_')
+                .is_some_and(|(plugin, button)| !plugin.is_empty() && !button.is_empty())
+        })
+        && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
+}
+
+impl Serialize for Rights {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Admin => serializer.serialize_str("0"),
+            Self::Only(keys) => keys.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Rights {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Form {
+            Text(String),
+            List(BTreeSet<String>),
+        }
+        let wrong = || {
+            D::Error::custom(
+                "rights are a list of permission keys, or the text \"0\" for administrators",
+            )
+        };
+        match Form::deserialize(deserializer).map_err(|_| wrong())? {
+            Form::Text(text) if text == "0" => Ok(Self::Admin),
+            Form::Text(_) => Err(wrong()),
+            Form::List(keys) => Ok(Self::Only(keys)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn permission_keys_have_a_form() {
+        let areas = AREAS.iter().flat_map(|area| [format!("{area}_view"), format!("{area}_edit")]);
+        assert!(areas.into_iter().all(|key| is_permission(&key)));
+        for key in [
+            "",
+            "_view",
+            "pages_view",
+            "pages__view",
+            "_pages_view",
+            "pages_pages",
+            "pages_pages_delete",
+            "a b_c_view",
+            "*",
+            "0",
+        ] {
+            assert!(!is_permission(key), "{key}");
+        }
+    }
+
+    #[test]
+    fn rights_are_a_list_or_the_text_zero() {
+        for bad in ["0", "\"1\"", "{}", "null", "[0]", "true"] {
+            assert!(serde_json::from_str::<Rights>(bad).is_err(), "{bad}");
+        }
+        let both: Rights =
+            serde_json::from_str(r#"["b_b_view","a_a_view","b_b_view"]"#).expect("rights");
+        assert_eq!(serde_json::to_string(&both).expect("json"), r#"["a_a_view","b_b_view"]"#);
+        assert_eq!(both.and(Rights::Admin), Rights::Admin);
+    }
+}
