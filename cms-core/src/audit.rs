@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use crate::{
-    Error, Page, Result, args,
+    Error, Page, Result,
     base::Base,
-    db::{FromRow, Row},
+    db::{FromRow, Row, args},
     ground::clock,
     jobs,
 };

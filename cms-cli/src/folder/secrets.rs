@@ -4,8 +4,7 @@
 use std::{fs, path::Path};
 
 use cms_core::{
-    Cms, Random,
-    crypto::Vault,
+    Cms, Random, Vault,
     settings::{self, Database, Loaded},
 };
 

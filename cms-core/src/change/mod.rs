@@ -7,8 +7,8 @@ use serde_json::json;
 use sqlx::{SqlSafeStr, SqlStr};
 
 use crate::{
-    Clock, Code, Error, Millis, Random, Result, args,
-    db::{Db, Dialect, Epochs, FromRow, Lock, Tx, Value},
+    Clock, Code, Error, Millis, Random, Result,
+    db::{Db, Dialect, Epochs, FromRow, Lock, Tx, Value, args},
     events::{self, Outbox},
 };
 

@@ -27,9 +27,10 @@ pub(crate) use mark::Mark;
 pub use migrate::Migration;
 pub use schema::{DbColumn, DbTable};
 pub(crate) use statements::statements;
+pub(crate) use value::args;
 pub use value::{Field, FromRow, Row, Value};
 
-use crate::{Error, Result, args};
+use crate::{Error, Result};
 
 /// A pool of connections to one of the two engines. Clones share it.
 #[derive(Clone)]

@@ -2,8 +2,8 @@
 
 use super::{ApiKey, Right};
 use crate::{
-    Change, Error, Millis, Result, args,
-    db::{Db, FromRow, Row},
+    Change, Error, Millis, Result,
+    db::{Db, FromRow, Row, args},
     ground::clock,
 };
 

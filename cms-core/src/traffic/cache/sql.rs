@@ -1,7 +1,10 @@
 //! The statements of the cache's rules and the functions that run them.
 
 use super::CacheSettings;
-use crate::{Change, Error, Result, args, db::Db};
+use crate::{
+    Change, Error, Result,
+    db::{Db, args},
+};
 
 crate::db::statements! {
     EXPIRE = "delete from cms_cache_clears where created_at <= $1 \

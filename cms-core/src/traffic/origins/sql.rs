@@ -2,9 +2,9 @@
 
 use super::Origin;
 use crate::{
-    Code, Error, Result, args,
+    Code, Error, Result,
     change::{Change, is_unique_violation},
-    db::{Db, FromRow, Row},
+    db::{Db, FromRow, Row, args},
     ground::clock,
 };
 

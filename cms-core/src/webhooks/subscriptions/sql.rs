@@ -1,8 +1,8 @@
 //! Subscriptions.
 
 use crate::{
-    Change, Error, Result, args,
-    db::{Db, FromRow, Row, statements},
+    Change, Error, Result,
+    db::{Db, FromRow, Row, args, statements},
 };
 
 statements! {

@@ -10,8 +10,8 @@ use std::{
 
 use super::queue::{Claimed, Event};
 use crate::{
-    Change, Result, args,
-    db::{FromRow, Row, Value, statements},
+    Change, Result,
+    db::{FromRow, Row, Value, args, statements},
 };
 
 /// Rows or lanes of one statement.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::{
-    Change, Result, args,
-    db::{Db, FromRow, Row, statements},
+    Change, Result,
+    db::{Db, FromRow, Row, args, statements},
     webhooks::subscriptions::sql as subscriptions,
 };
 

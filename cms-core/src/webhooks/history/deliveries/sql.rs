@@ -1,10 +1,10 @@
 //! The log of attempts, and the queue as people see it.
 
+use super::{Delivery, DeliveryDetail, Job, JobFilter};
 use crate::{
-    Change, Error, Result, args,
-    db::{Db, FromRow, Row, statements},
+    Change, Error, Result,
+    db::{Db, FromRow, Row, args, statements},
     ground::clock,
-    webhooks::history::deliveries::{Delivery, DeliveryDetail, Job, JobFilter},
 };
 
 statements! {

@@ -1,10 +1,10 @@
 //! Recorded events as people see them.
 
+use super::{Message, MessageDetail, MessageFilter, Pattern, Place};
 use crate::{
-    Error, Result, args,
-    db::{Db, FromRow, Row, statements},
+    Error, Result,
+    db::{Db, FromRow, Row, args, statements},
     ground::clock,
-    webhooks::history::messages::{Message, MessageDetail, MessageFilter, Pattern, Place},
 };
 
 statements! {

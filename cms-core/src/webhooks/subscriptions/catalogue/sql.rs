@@ -1,9 +1,9 @@
 //! The registry of events.
 
-use super::catalogue::RegisteredEvent;
+use super::RegisteredEvent;
 use crate::{
-    Change, Result, args,
-    db::{Db, FromRow, Row, statements},
+    Change, Result,
+    db::{Db, FromRow, Row, args, statements},
     events::is_name,
 };
 

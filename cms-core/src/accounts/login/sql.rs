@@ -1,8 +1,8 @@
 //! Logins under way, and second factors.
 
 use crate::{
-    Change, Result, args,
-    db::{Db, FromRow, Row},
+    Change, Result,
+    db::{Db, FromRow, Row, args},
 };
 
 crate::db::statements! {

@@ -1,11 +1,9 @@
 //! Users.
 
-use super::groups::rights;
 use crate::{
     Change, Result,
-    accounts::{Membership, Rights, User},
-    args,
-    db::{Db, FromRow, Row},
+    accounts::{Membership, Rights, User, groups::sql::rights},
+    db::{Db, FromRow, Row, args},
     ground::clock,
 };
 

@@ -1,11 +1,9 @@
 //! Sessions.
 
-use super::groups::rights;
 use crate::{
     Change, Result,
-    accounts::{Rights, Session},
-    args,
-    db::{Db, FromRow, Row},
+    accounts::{Rights, Session, groups::sql::rights},
+    db::{Db, FromRow, Row, args},
 };
 
 crate::db::statements! {

@@ -3,8 +3,7 @@
 use crate::{
     Change, Result,
     accounts::Attempts,
-    args,
-    db::{Db, FromRow, Row},
+    db::{Db, FromRow, Row, args},
 };
 
 crate::db::statements! {
