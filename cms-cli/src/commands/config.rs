@@ -35,7 +35,10 @@ pub(crate) enum ConfigCommand {
 pub(crate) fn run(flags: &Flags, out: &Output, command: &ConfigCommand) -> Done {
     let dir = Target::folder_only(flags, "cms config")?;
     let loaded = folder::settings(&dir, &[], out)?;
-    let shown = |entry: &Entry| json!({"key": entry.key, "value": entry.value, "origin": entry.origin.to_string()});
+    let shown = |entry: &Entry| {
+        let origin = entry.origin.to_string();
+        json!({"key": entry.key, "value": entry.value, "origin": origin})
+    };
     match command {
         ConfigCommand::Show { .. } if out.json => {
             Ok(out.data(&loaded.origins.iter().map(shown).collect::<Vec<_>>().into())?)

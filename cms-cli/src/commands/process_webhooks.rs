@@ -65,9 +65,12 @@ pub(crate) async fn run(flags: &Flags, out: &Output, args: &ProcessWebhooksArgs)
     reached?;
     if out.json {
         let drained = until == Until::Drained;
-        return Ok(out.data(
-            &json!({"drained": drained, "delivered": outcomes.delivered, "retried": outcomes.retried, "failed": outcomes.failed}),
-        )?);
+        return Ok(out.data(&json!({
+            "drained": drained,
+            "delivered": outcomes.delivered,
+            "retried": outcomes.retried,
+            "failed": outcomes.failed,
+        }))?);
     }
     let why =
         if until == Until::Drained { "nothing more is due" } else { "the time limit is reached" };

@@ -24,9 +24,7 @@ pub(crate) fn existing(dir: &Path, overrides: &[(&str, String)], out: &Output) -
     }
     let shown = dir.display();
     Err(Failure::new(Exit::NotFound, format!("there is no site in {shown}: it has no cms.toml"))
-        .hint(format!(
-            "cms init --dir {shown}, or name the site's folder with --dir, or its address with --url"
-        )))
+        .hint(format!("cms init --dir {shown}, or name another site: --dir FOLDER or --url URL")))
 }
 
 /// Whether the folder holds a site, or the environment names its database.

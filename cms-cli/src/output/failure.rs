@@ -100,7 +100,7 @@ impl From<ClientError> for Failure {
                         failure.hint("cms keys list, on the server")
                     }
                     "api_key_forbidden" => failure.hint(
-                        "cms keys rights ID --grant 'METHOD PATH', by somebody who holds that right",
+                        "cms keys rights ID --grant 'METHOD PATH', by somebody with that right",
                     ),
                     "unavailable" => failure.hint("cms doctor"),
                     _ => failure,

@@ -138,7 +138,7 @@ fn a_broken_row_is_named_by_its_line() {
     );
     assert_eq!(count(), 2);
     for (text, line) in [
-        ("text,n\na\n", ":2: 1 cells"),
+        ("text,n\na\n", ":2: 1 cell, but"),
         ("text,\na,b\n", ":1: the first line"),
         ("text,nn\na,1\n", ":2: "),
     ] {

@@ -32,7 +32,7 @@ pub(crate) enum EventsCommand {
     #[command(after_help = "Example:
   echo '{\"order\": {\"id\": 7}}' | cms events emit order.created --data -
 
-Events that the service raises itself (items, pages, media, forms, logins) cannot be raised by hand.")]
+Events that the service raises itself (items, pages, media, forms, logins) cannot be raised here.")]
     Emit {
         /// Name of the event
         name: String,

@@ -47,7 +47,7 @@ pub(crate) enum OriginsCommand {
     },
     /// Tell whether the pages of a website may call; exit code 0 or 1
     #[command(
-        after_help = "It looks at the registered origins only. The site's own host is always allowed."
+        after_help = "It reads the registered origins. The site's own host is always allowed."
     )]
     Check {
         /// Scheme and host, and the port unless it is the default one

@@ -31,9 +31,7 @@ pub(crate) async fn prepare(loaded: &Loaded, cms: &Cms, client: &Client) -> Done
     let dir = loaded.dir.display();
     let refused = |why: String| {
         Failure::new(Exit::Refused, format!("--demo fills only an empty site, and {why}")).hint(
-            format!(
-                "cms serve --dir {dir} serves it as it is; --demo --dir NEW_FOLDER makes another site"
-            ),
+            format!("cms serve --dir {dir} serves it as it is; --demo --dir NEW makes another"),
         )
     };
     for (table, _) in TABLES.iter().filter(|(table, _)| cms.tables().find(table).is_some()) {

@@ -46,7 +46,7 @@ impl Forward {
         Ok(Self { http, address: address.to_string() })
     }
 
-    /// Sends the same headers and body. Returns the status of the answer, or 502 or 504 without one.
+    /// Sends the same headers and body. Returns the status of the answer, else 502 or 504.
     pub(super) async fn send(
         &self,
         out: &Output,

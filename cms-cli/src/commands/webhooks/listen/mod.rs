@@ -41,7 +41,7 @@ It answers 204, or 401 when a secret is given and the signature is wrong. The se
 this machine only with CMS_WEBHOOKS__ALLOW_HTTP=true and CMS_WEBHOOKS__ALLOW_CIDRS=127.0.0.1/32.
 
 The line `listening http://127.0.0.1:PORT` on standard error tells that it receives. Then it prints
-a line for each delivery: time, event, delivery, webhook-id, signature, first or repeated, status.")]
+a line for each delivery: time, event, delivery, webhook-id, signature, first or repeated, status")]
 pub(crate) struct ListenArgs {
     /// Port of 127.0.0.1; 0 takes a free one
     #[arg(long, default_value_t = 9000)]

@@ -104,15 +104,15 @@ pub(crate) enum SubscriptionsCommand {
         #[arg(long, value_name = "TIME", default_value = "0s", value_parser = input::seconds)]
         grace: i64,
     },
-    /// Delete a subscription for good, with its jobs; its deliveries stay until their retention ends
+    /// Delete a subscription for good, with its jobs; its past deliveries stay for a time
     Delete {
         /// Id of the subscription
         id: i64,
     },
 }
 
-/// `--url` is the address of deliveries here, so the address of the service has another name. The id
-/// `url` is that of the global flag: this flag takes its place and gives its value.
+/// `--url` is the address of deliveries here, so the address of the service has another name. This
+/// flag has the id of the global flag, so it takes the place of that flag and gives its value.
 #[derive(Args, Debug)]
 pub(crate) struct Service {
     /// Address of a running site, instead of a folder; or --url before `webhooks`
