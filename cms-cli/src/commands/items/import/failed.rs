@@ -7,12 +7,12 @@ use crate::output::{Exit, Failure, counted};
 
 /// Adds to a failure how many rows were written before it.
 pub(super) fn after(mut failure: Failure, written: u64, table: &str) -> Failure {
+    let rows = counted(written, "row");
     if written > 0 {
         failure.exit = Exit::Partly;
-        failure.hint =
-            Some(format!("import the rest: {table} already has the first {written} rows"));
+        failure.hint = Some(format!("import the rest: {table} already has {rows} of this file"));
     }
-    let (rows, were) = (counted(written, "row"), if written == 1 { "was" } else { "were" });
+    let were = if written == 1 { "was" } else { "were" };
     failure.what = format!("{}\n  {rows} {were} written to {table}", failure.what);
     failure.fact("written", written)
 }
