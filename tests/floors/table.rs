@@ -11,8 +11,8 @@ pub(super) const CRATES: [(&str, Floors); 4] =
 pub(super) const ALLOWED: &[(&str, &str, &str)] =
     &[("cms-http", "kept", "shortcuts"), ("cms-http", "shortcuts", "api")];
 
-/// The rooms stand in the order in which they may use each other; floors are below, `site` is above.
 const CORE: Floors = &[
+    &["crate"],
     &["ground"],
     &["settings"],
     &["db"],
@@ -32,7 +32,6 @@ const CORE: Floors = &[
     &["pages"],
     &["webhooks"],
     &["site"],
-    &["crate"],
 ];
 
 const HTTP: Floors = &[

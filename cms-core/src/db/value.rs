@@ -77,6 +77,16 @@ pub enum Row {
 }
 
 impl Row {
+    /// How many columns it has.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            #[cfg(feature = "sqlite")]
+            Row::Sqlite(row) => row.len(),
+            #[cfg(feature = "postgres")]
+            Row::Postgres(row) => row.len(),
+        }
+    }
+
     /// The value of column `index`, counted from 0.
     ///
     /// # Errors

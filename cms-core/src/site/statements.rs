@@ -4,7 +4,7 @@ use super::Cms;
 use crate::{Result, accounts, audit, change, content, db, events, keys, pages, traffic, webhooks};
 
 /// The statements of all modules.
-fn all() -> Vec<&'static str> {
+fn all() -> Vec<db::Statement> {
     let mut all = [
         db::migrate::sql::ALL,
         db::follow::sql::ALL,

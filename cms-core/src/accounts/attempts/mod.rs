@@ -8,11 +8,7 @@ use serde::Serialize;
 
 use self::sql::Counted;
 use super::Accounts;
-use crate::{
-    AuditEntry, Change, Code, Error, Millis, Page, Result,
-    base::Base,
-    ground::{self, clock},
-};
+use crate::{AuditEntry, Change, Code, Error, Millis, Page, Result, base::Base, ground};
 
 /// Wrong logins from one network within [`WINDOW_S`]; the next is refused, right or wrong.
 pub const ATTEMPTS: i64 = 15;
@@ -123,17 +119,4 @@ pub(in crate::accounts) async fn note(change: &mut Change, network: &str) -> Res
             .await?;
     }
     Ok(())
-}
-
-impl crate::db::FromRow for Attempts {
-    fn from_row(row: &crate::db::Row) -> Result<Self> {
-        let attempts = row.get(2)?;
-        Ok(Self {
-            id: row.get(0)?,
-            network: row.get(1)?,
-            attempts,
-            locked: attempts >= ATTEMPTS,
-            last_attempt_at: clock::rfc3339(row.get(3)?),
-        })
-    }
 }

@@ -5,7 +5,7 @@ pub(crate) mod sql;
 use serde::Serialize;
 
 use super::{Accounts, Rights, Token, record};
-use crate::{Actor, Change, Code, Error, Page, Result, ground::clock};
+use crate::{Actor, Change, Code, Error, Page, Result};
 
 /// A session's last use is written when it is this old, so that not every request writes.
 const SEEN_EVERY: i64 = 60_000;
@@ -149,17 +149,5 @@ impl Accounts {
 
     pub(in crate::accounts) fn session_length(&self) -> i64 {
         self.0.base.settings().session.absolute_s as i64 * 1000
-    }
-}
-
-impl crate::db::FromRow for Session {
-    fn from_row(row: &crate::db::Row) -> Result<Self> {
-        Ok(Self {
-            id: row.get(0)?,
-            address: row.get(1)?,
-            user_agent: row.get(2)?,
-            created_at: clock::rfc3339(row.get(3)?),
-            last_seen_at: clock::rfc3339(row.get(4)?),
-        })
     }
 }
