@@ -107,7 +107,10 @@ async fn an_axum_program_delivers_webhooks() {
         change.commit().await.unwrap();
         key
     };
-    let reply = reqwest::Client::new()
+    let reply = cms_http::client::transport()
+        .unwrap()
+        .build()
+        .unwrap()
         .post(format!("http://{address}/api/backend/item?table=settings"))
         .header("X-Api-Key", key.expose())
         .header("Content-Type", "application/json")
