@@ -10,11 +10,11 @@ use jiff::tz::TimeZone;
 
 use crate::{
     Actor, Clock, Code, Error, Random, Result,
-    accounts::{Accounts, Passwords},
+    accounts::{self, Accounts, Passwords},
     crypto::Vault,
-    db::{Change, Db, Migration},
+    db::{Change, Db, Known, Migration},
     items::{Items, Tables},
-    keys::{Keys, Known, Usage},
+    keys::{self, Keys, Usage},
     pages::Pages,
     settings::Settings,
     traffic::{
@@ -65,7 +65,8 @@ struct Inner {
     plugins: Vec<PluginState>,
     usage: Usage,
     redis: Option<Redis>,
-    keys: Known,
+    keys: Known<Arc<keys::Found>>,
+    sessions: Known<Arc<accounts::Open>>,
     limiter: Limiter,
     origins: Active,
     cache: Followed,
@@ -215,8 +216,12 @@ impl Cms {
         self.0.redis.as_ref()
     }
 
-    pub(crate) fn known_keys(&self) -> &Known {
+    pub(crate) fn known_keys(&self) -> &Known<Arc<keys::Found>> {
         &self.0.keys
+    }
+
+    pub(crate) fn known_sessions(&self) -> &Known<Arc<accounts::Open>> {
+        &self.0.sessions
     }
 
     pub(crate) fn usage(&self) -> &Usage {

@@ -34,6 +34,7 @@ pub(crate) use password::Passwords;
 pub use password::{MAX_PASSWORD_BYTES, MIN_PASSWORD_CHARS};
 pub use recovery::{RECOVERY_CODES, RecoveryCode};
 pub use rights::{AREAS, Rights, area_of};
+pub(crate) use session::Open;
 pub use session::{Session, SessionUser};
 pub use token::Token;
 pub use totp::{STEP_S, TotpSecret};

@@ -32,6 +32,7 @@ impl Db {
             count: Arc::default(),
             epochs: Arc::default(),
             index,
+            counted: Arc::default(),
             queue: Arc::default(),
         })
     }

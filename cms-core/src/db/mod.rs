@@ -6,7 +6,8 @@ mod connect;
 pub(crate) mod dialect;
 mod epochs;
 pub(crate) mod follow;
-#[cfg_attr(not(feature = "sqlite"), expect(dead_code, reason = "only SQLite has an index"))]
+mod known;
+#[cfg_attr(not(all(feature = "sqlite", target_os = "linux")), path = "no_mark.rs")]
 mod mark;
 mod migrate;
 mod schema;
@@ -26,13 +27,17 @@ pub(crate) use change::is_unique_violation;
 pub use change::{Actor, AuditEntry, Change, Emitted};
 pub use dialect::{Dialect, Kind};
 pub use epochs::Epochs;
-pub(crate) use mark::Mark;
+pub use known::Source;
+pub(crate) use known::Known;
 pub use migrate::Migration;
 pub use schema::{DbColumn, DbTable};
 pub(crate) use statements::statements;
 pub use value::{Field, FromRow, Row, Value};
 
 use crate::{Error, Result};
+
+/// The number of a state of the database: it grows with every commit of anybody.
+pub(crate) type Mark = i64;
 
 /// A pool of connections to one of the two engines. Clones share it.
 #[derive(Clone)]
@@ -43,6 +48,8 @@ pub struct Db {
     /// Wakes the worker of this process.
     queue: Arc<tokio::sync::Notify>,
     index: Option<mark::Index>,
+    /// Epochs that were read while the file stood at one mark.
+    counted: Arc<Known<i64>>,
 }
 
 #[derive(Clone)]
@@ -155,8 +162,8 @@ impl Db {
         &self.queue
     }
 
-    /// A mark that changes with every commit of anybody, cheap to read; None: this engine has none.
-    /// What is read after it was taken is still true while it stays the same.
+    /// The number of the present state, cheap to read; None: this engine has none. What is read
+    /// after it was taken is still true while it stays the same.
     pub(crate) fn mark(&self) -> Option<Mark> {
         self.index.as_ref()?.mark()
     }

@@ -2,7 +2,6 @@
 
 mod endpoints;
 mod expiry;
-mod known;
 mod rights;
 pub(crate) mod sql;
 mod usage;
@@ -13,12 +12,14 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 pub use endpoints::{ENDPOINTS, methods_of};
-pub(crate) use known::Known;
 pub use rights::{Call, Right, holds};
+pub(crate) use sql::Found;
 pub(crate) use usage::Usage;
 pub use value::PlainKey;
 
-use crate::{AuditEntry, Change, Cms, Code, Error, FieldError, Page, Result, clock};
+use crate::{
+    AuditEntry, Change, Cms, Code, Error, FieldError, Page, Result, clock, db::Source,
+};
 
 /// A rotation's grace is at most seven days.
 pub const MAX_GRACE_S: i64 = 7 * 24 * 3600;
@@ -104,25 +105,44 @@ pub struct KeyHolder {
 pub struct Keys<'a>(pub(crate) &'a Cms);
 
 impl Keys<'_> {
-    /// Who shows this key? At most one query; none when the key is mistyped, or when nobody has
-    /// committed anything since it was last asked for (SQLite).
+    /// Who shows this key? At most one query; none when the key is mistyped, or while nobody
+    /// commits anything (SQLite).
     ///
     /// # Errors
     /// `api_key_invalid`, `api_key_disabled`, `api_key_expired`, checked in this order.
     pub async fn identify(&self, sent: &str) -> Result<KeyHolder> {
+        Ok(self.identify_reader(sent, None).await?.0)
+    }
+
+    /// As [`Keys::identify`], with the count of changes of what the caller is about to read: equal
+    /// counts, equal rows. None: there is no `source`, or nothing counts its changes.
+    ///
+    /// # Errors
+    /// As [`Keys::identify`].
+    pub async fn identify_reader(
+        &self,
+        sent: &str,
+        source: Option<Source<'_>>,
+    ) -> Result<(KeyHolder, Option<i64>)> {
         let invalid = || {
             Error::new(
                 Code::ApiKeyInvalid,
                 "This API key is not known: it is mistyped, deleted or was rotated.",
             )
         };
-        let key = PlainKey::parse(sent).ok_or_else(invalid)?;
-        let now = self.0.clock().now();
-        let found = self
-            .find(key.hash())
+        let hash = PlainKey::parse(sent).ok_or_else(invalid)?.hash();
+        let (db, now) = (self.0.db(), self.0.clock().now());
+        let read = async |table: &str| {
+            let found = sql::find(db, &hash, table).await?;
+            Ok(found.map(|(found, epoch)| (Arc::new(found), epoch)))
+        };
+        let (found, count) = self
+            .0
+            .known_keys()
+            .find(db, &hash, source, |_| true, read)
             .await?
-            .filter(|found| found.valid_until.is_none_or(|until| until > now));
-        let found = found.ok_or_else(invalid)?;
+            .filter(|(found, _)| found.valid_until.is_none_or(|until| until > now))
+            .ok_or_else(invalid)?;
         if !found.active {
             return Err(Error::new(
                 Code::ApiKeyDisabled,
@@ -136,20 +156,8 @@ impl Keys<'_> {
                 "This API key has expired: ask for a new one or a later day of expiry.",
             ));
         }
-        Ok(KeyHolder { id: found.id, name: found.name.clone(), rights: found.rights.clone() })
-    }
-
-    async fn find(&self, hash: String) -> Result<Option<Arc<sql::Found>>> {
-        let (db, known) = (self.0.db(), self.0.known_keys());
-        let mark = db.mark();
-        if let Some(found) = mark.and_then(|mark| known.get(mark, &hash)) {
-            return Ok(Some(found));
-        }
-        let found = sql::find(db, &hash).await?.map(Arc::new);
-        if let (Some(mark), Some(found)) = (mark, &found) {
-            known.keep(mark, hash, found.clone());
-        }
-        Ok(found)
+        let (name, rights) = (found.name.clone(), found.rights.clone());
+        Ok((KeyHolder { id: found.id, name, rights }, count))
     }
 
     /// Counts a request made with the key.

@@ -9,7 +9,9 @@ use crate::{
 crate::db::statements! {
     INSERT = "insert into cms_api_keys (name, prefix, expires_on, active, rights, created_at) values ($1, $2, $3, $4, $5, $6) returning id";
     INSERT_VALUE = "insert into cms_api_key_values (hash, api_key_id) values ($1, $2)";
-    FIND = "select k.id, k.name, k.expires_on, k.active, k.rights, v.valid_until from cms_api_key_values v \
+    /// With the epoch of the table that is about to be read.
+    FIND = "select k.id, k.name, k.expires_on, k.active, k.rights, v.valid_until, \
+            coalesce((select epoch from cms_table_epochs where name = $2), 0) from cms_api_key_values v \
             join cms_api_keys k on k.id = v.api_key_id where v.hash = $1";
     LIST = "select id, name, prefix, expires_on, active, rights, last_used_at, created_at, requests, denied from cms_api_keys \
             where id > $1 order by id limit $2";
@@ -26,7 +28,7 @@ crate::db::statements! {
 }
 
 /// A key as the gate needs it.
-pub(super) struct Found {
+pub(crate) struct Found {
     pub(super) id: i64,
     pub(super) name: String,
     pub(super) expires_on: Option<String>,
@@ -40,16 +42,17 @@ fn rights(text: &str) -> Result<Vec<Right>> {
     serde_json::from_str(text).map_err(Error::internal)
 }
 
-impl FromRow for Found {
+impl FromRow for (Found, i64) {
     fn from_row(row: &Row) -> Result<Self> {
-        Ok(Self {
+        let found = Found {
             id: row.get(0)?,
             name: row.get(1)?,
             expires_on: row.get(2)?,
             active: row.get(3)?,
             rights: rights(&row.get::<String>(4)?)?,
             valid_until: row.get(5)?,
-        })
+        };
+        Ok((found, row.get(6)?))
     }
 }
 
@@ -70,8 +73,9 @@ impl FromRow for ApiKey {
     }
 }
 
-pub(super) async fn find(db: &Db, hash: &str) -> Result<Option<Found>> {
-    db.optional(FIND, args![hash]).await
+/// A key by its hash, with the epoch of `table`.
+pub(super) async fn find(db: &Db, hash: &str, table: &str) -> Result<Option<(Found, i64)>> {
+    db.optional(FIND, args![hash, table]).await
 }
 
 pub(super) async fn list(db: &Db, after: i64, limit: i64) -> Result<Vec<ApiKey>> {

@@ -9,7 +9,9 @@ use crate::{
 };
 
 crate::db::statements! {
-    FIND = "select s.id, s.created_at, s.last_seen_at, u.id, u.username, g.rights from cms_sessions s \
+    /// With the epoch of the table that is about to be read.
+    FIND = "select s.id, s.created_at, s.last_seen_at, u.id, u.username, g.rights, \
+            coalesce((select epoch from cms_table_epochs where name = $4), 0) from cms_sessions s \
             join cms_users u on u.id = s.user_id join cms_user_group_members m on m.user_id = u.id \
             join cms_user_groups g on g.id = m.user_group_id \
             where s.hash = $1 and s.last_seen_at > $2 and s.created_at > $3 and u.active";
@@ -29,6 +31,7 @@ pub(in crate::accounts) struct Found {
     pub(in crate::accounts) user: i64,
     pub(in crate::accounts) username: String,
     pub(in crate::accounts) rights: Rights,
+    pub(in crate::accounts) epoch: i64,
 }
 
 impl FromRow for Found {
@@ -40,17 +43,18 @@ impl FromRow for Found {
             user: row.get(3)?,
             username: row.get(4)?,
             rights: rights(&row.get::<String>(5)?)?,
+            epoch: row.get(6)?,
         })
     }
 }
 
 pub(in crate::accounts) async fn find(
     db: &Db,
-    hash: String,
-    seen: i64,
-    begun: i64,
+    hash: &str,
+    (seen, begun): (i64, i64),
+    table: &str,
 ) -> Result<Vec<Found>> {
-    db.all(FIND, args![hash, seen, begun]).await
+    db.all(FIND, args![hash, seen, begun, table]).await
 }
 
 pub(in crate::accounts) async fn seen(change: &mut Change, session: i64) -> Result<()> {
