@@ -11,30 +11,26 @@ mod authenticator;
 mod bad_input;
 /// Pages of several origins in a real browser; only with CMS_TEST_BROWSER=1.
 mod browser;
-/// The cache of replies to anonymous visitors.
+/// The cache of replies to anonymous visitors: what is kept, and for whom.
 mod cache;
 /// Codes, statuses and their documentation.
 mod errors;
+/// Nobody gains rights.
+mod escalation;
 /// SQLite's shared commits: refused means not written.
 mod group_commit;
-/// Reading and writing items: filters, order, cursors, versions, checklists, tags.
-mod items;
-/// Values in and out: each type, both engines, the same bytes.
-mod json;
-/// Keys: every way to be refused, rotation, use.
+/// Keys at every door: each refusal has its code.
 mod keys;
 /// The limiter: whose bucket, how much, what the reply says.
 mod limiter;
 /// The real listener over sockets: slow, large and broken requests.
 mod listener;
-/// Logging in: password and code, what is used up, who is locked out.
+/// A login from the password to the session.
 mod login;
 /// Logins at real processes: no secret is left anywhere, wrong ones count in all of them.
 mod login_processes;
 /// Origins: which pages may call, what browsers are told, how soon a change is in force.
 mod origins;
-/// What visitors read.
-mod pages;
 /// Plugins that declare tables: installed, extended, refused.
 mod plugins;
 /// Real processes: killed in the middle of writes, keys revoked from another process, secrets on
@@ -46,6 +42,8 @@ mod redis;
 mod repetition;
 /// Every backend endpoint × who may call it.
 mod rights_matrix;
+/// What each endpoint does, alone.
+mod routes;
 /// Every statement prepares on this engine; both schemas are alike.
 mod schema;
 /// Sessions: how long, for whom, and what a cookie may do.
@@ -56,15 +54,9 @@ mod shared_replies;
 mod statements;
 /// Two databases made by others: adopted, read and written on both engines.
 mod third_party;
-/// Users and groups: nobody gains rights, the last administrator stays.
-mod users;
-/// Events as people see them: described, raised by hand, followed.
-mod webhook_events;
 /// Faults of the delivery: workers stopped, racing; receivers dead, slow, down for a while; clocks
 /// that jump.
 mod webhook_faults;
-/// What `/metrics` tells of webhooks.
-mod webhook_metrics;
 /// The queue of webhooks beside a model of it.
 mod webhook_model;
 /// Webhooks: what is queued, what arrives, when it is tried again.

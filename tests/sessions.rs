@@ -106,21 +106,6 @@ async fn a_user_who_is_switched_off_in_the_middle_of_a_login_does_not_get_in() {
 }
 
 #[tokio::test]
-async fn sessions_are_shown_and_ended_one_by_one() {
-    let site = Site::open().await;
-    let ana = site.person("ana", json!([])).await;
-    let second = site.log_in_again(&ana).await.data()["token"].as_str().unwrap().to_owned();
-    let path = format!("/api/backend/users/sessions?id={}", ana.id);
-    let open = site.admin(&format!("GET {path}")).expect(200).await.data();
-    assert_eq!((open.as_array().unwrap().len(), &open[0]["address"]), (2, &json!("127.0.0.1")));
-    assert!(!open.to_string().contains("hash"));
-    site.admin(&format!("DELETE {path}&session={}", open[0]["id"])).expect(204).await;
-    assert!(!is_open(&site, &ana).await);
-    site.ask("GET /api/backend/auth/me").bearer(&second).expect(200).await;
-    site.admin(&format!("DELETE {path}&session={}", open[0]["id"])).refused(404, "not_found").await;
-}
-
-#[tokio::test]
 async fn a_cookie_changes_things_only_for_pages_that_may_call() {
     let site = Site::open().await;
     let ana = site.person("ana", json!(["settings_settings_view", "settings_settings_edit"])).await;

@@ -5,7 +5,9 @@
 //! `UPDATE_GOLDEN=1` writes it anew.
 
 mod declare;
+mod postgres;
 mod read;
+mod rules;
 mod truth;
 mod types;
 mod write;

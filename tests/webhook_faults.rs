@@ -1,7 +1,8 @@
-//! Faults of the delivery: the table in docs/faults.md. Real processes and real kills where it says
-//! so.
+//! Faults of the delivery, by their numbers in docs/faults.md; some with real processes and kills.
 
 mod ahead;
+mod lanes;
+mod leases;
 mod plans;
 mod poison;
 mod processes;
@@ -12,26 +13,18 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    time::{Duration, Instant},
+    time::Instant,
 };
 
-use cms_core::{settings::Settings, webhooks::Until};
+use cms_core::webhooks::Until;
 use serde_json::json;
 use tokio::sync::watch;
 
 use crate::support::{
     Site,
     receiver::{Answer, Delivery, Receiver},
+    webhooks::{open, site},
 };
-
-fn open(settings: &mut Settings) {
-    settings.webhooks.allow_http = true;
-    settings.webhooks.allow_cidrs = vec!["127.0.0.1/32".parse().unwrap()];
-}
-
-async fn site() -> Site {
-    Site::builder().await.settings(open).open().await
-}
 
 /// How often each event arrived.
 fn arrivals(receivers: &[&Receiver]) -> BTreeMap<String, usize> {
@@ -90,83 +83,6 @@ async fn four_workers_double_nothing() {
     assert_eq!(by_status(&site).await, BTreeMap::from([("delivered".to_owned(), 1000)]));
 }
 
-/// 5: a worker that stood still for longer than its lease changes nothing any more.
-#[tokio::test]
-async fn a_lost_lease_is_fenced() {
-    let site = site().await;
-    let receiver = Receiver::start(200).await;
-    let id = subscribe(&site, &receiver.url).await;
-    raise(&site, 1).await;
-    // The first worker has claimed and sent, but did not write it down yet.
-    let mut slow = site.cms.webhooks().worker();
-    assert_eq!(slow.claim().await.unwrap(), 1);
-    while receiver.count() == 0 {
-        tokio::task::yield_now().await;
-    }
-    let mut second = site.cms.webhooks().worker();
-    assert_eq!(second.step().await.unwrap().delivered, 0, "the lease holds");
-    site.clock.advance(30_000);
-    assert_eq!(second.step().await.unwrap().delivered, 1, "the lease is over");
-    let stale = slow.step().await.unwrap();
-    assert_eq!((stale.delivered, stale.lost), (0, 1));
-    assert_eq!(receiver.count(), 2, "one duplicate, of the attempt that was under way");
-    assert_eq!(by_status(&site).await, BTreeMap::from([("delivered".to_owned(), 1)]));
-    let count = format!("select failure_count from cms_webhook_subscriptions where id = {id}");
-    assert_eq!(site.database.count(&count).await, 0);
-}
-
-/// 5, alone: the worker that stood still claims the row anew itself, and both attempts end at the
-/// same moment.
-#[tokio::test]
-async fn a_row_that_one_worker_holds_twice_is_written_down() {
-    let (site, receiver) = (
-        site().await,
-        Receiver::scripted(|_, _| Answer::After(Duration::from_millis(300), 200)).await,
-    );
-    subscribe(&site, &receiver.url).await;
-    raise(&site, 1).await;
-    let mut worker = site.cms.webhooks().worker();
-    assert_eq!(worker.claim().await.unwrap(), 1);
-    site.clock.advance(30_000);
-    assert_eq!(worker.claim().await.unwrap(), 1);
-    while site.cms.webhooks().under_way() > 0 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    let settled = worker.step().await.unwrap();
-    assert_eq!((settled.delivered, settled.lost, receiver.count()), (1, 1, 2));
-    assert_eq!(by_status(&site).await, BTreeMap::from([("delivered".to_owned(), 1)]));
-}
-
-/// 5, with failures: what a worker hears that stood still is not counted; its attempts ran out of
-/// time because of itself.
-#[tokio::test]
-async fn a_lost_lease_counts_no_failure() {
-    let (site, receiver) = (site().await, Receiver::start(500).await);
-    let id = subscribe(&site, &receiver.url).await;
-    raise(&site, 4).await;
-    let (mut slow, mut second) = (site.cms.webhooks().worker(), site.cms.webhooks().worker());
-    assert_eq!(slow.claim().await.unwrap(), 4);
-    while receiver.count() < 4 {
-        tokio::task::yield_now().await;
-    }
-    site.clock.advance(30_000);
-    assert_eq!(second.step().await.unwrap().retried, 4);
-    let failures = format!("select failure_count from cms_webhook_subscriptions where id = {id}");
-    assert_eq!(site.database.count(&failures).await, 4);
-    assert_eq!(slow.step().await.unwrap().lost, 4);
-    assert_eq!(site.database.count(&failures).await, 4);
-    assert_eq!(
-        site.database
-            .count("select count(*) from cms_webhook_deliveries where outcome = 'lease_lost'")
-            .await,
-        4
-    );
-    assert_eq!(
-        site.database.count("select cast(sum(retry_count) as bigint) from cms_webhook_queue").await,
-        4
-    );
-}
-
 /// Rows wait as their subscription says, although an event or a lease overlapped with its change.
 #[tokio::test]
 async fn rows_that_wait_in_the_wrong_state_are_found() {
@@ -200,38 +116,6 @@ async fn rows_that_wait_in_the_wrong_state_are_found() {
         .expect(200)
         .await;
     assert_eq!(worker.step().await.unwrap().delivered, 1);
-}
-
-/// Many receivers that answer nobody do not use up the places: each attempt gives its own away
-/// after half a second.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn many_dead_lanes_do_not_delay_a_healthy_one() {
-    let change = |settings: &mut Settings| {
-        open(settings);
-        settings.webhooks.concurrency = 16;
-    };
-    let site = Site::builder().await.settings(change).open().await;
-    let (dead, healthy) =
-        (Receiver::scripted(|_, _| Answer::Silence).await, Receiver::start(200).await);
-    for _ in 0..20 {
-        subscribe(&site, &dead.url).await;
-    }
-    subscribe(&site, &healthy.url).await;
-    raise(&site, 10).await;
-    let (stop, stopped) = watch::channel(false);
-    let running = tokio::spawn(site.cms.webhooks().worker().run(stopped, false));
-    while healthy.count() < 10 {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    assert!(dead.count() >= 20, "each had its turn");
-    let outcomes = site.cms.webhooks().outcomes();
-    assert_eq!(
-        (outcomes.retried, outcomes.failed),
-        (0, 0),
-        "all that while not one of the dead ones' time was over"
-    );
-    running.abort();
-    drop(stop);
 }
 
 /// 6: the clock is put forward and back by an hour while jobs are under way, failed and waiting.
@@ -292,40 +176,6 @@ async fn a_clock_that_jumps_neither_strands_nor_hastens_a_job() {
     }
 }
 
-/// 10, small: a dead receiver does not keep the others waiting.
-#[tokio::test]
-async fn a_dead_lane_does_not_delay_a_healthy_one() {
-    let site = Site::builder()
-        .await
-        .settings(|settings| {
-            open(settings);
-            settings.webhooks.timeout_s = 2;
-        })
-        .open()
-        .await;
-    let (dead, healthy) =
-        (Receiver::scripted(|_, _| Answer::Silence).await, Receiver::start(200).await);
-    subscribe(&site, &dead.url).await;
-    subscribe(&site, &healthy.url).await;
-    raise(&site, 200).await;
-    let (stop, stopped) = watch::channel(false);
-    let began = Instant::now();
-    let worker = tokio::spawn(site.cms.webhooks().worker().run(stopped, false));
-    while healthy.count() < 200 {
-        assert!(began.elapsed() < Duration::from_secs(60), "{} of 200", healthy.count());
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    assert!(dead.count() <= 4, "the dead one had its four attempts under way: {}", dead.count());
-    stop.send_replace(true);
-    worker.await.unwrap();
-    assert_eq!(
-        site.database
-            .count("select count(*) from cms_webhook_queue where status = 'sending'")
-            .await,
-        0
-    );
-}
-
 /// 11: one event for 10,000 subscriptions is queued once each, also when the change is tried again
 /// after a crash.
 #[tokio::test]
@@ -348,61 +198,6 @@ async fn one_event_for_ten_thousand_subscriptions() {
     raise(&site, 1).await;
     println!("one event to 10,000 subscriptions: {:?} in the caller", began.elapsed());
     assert_eq!(by_status(&site).await, BTreeMap::from([("pending".to_owned(), 10_000)]));
-}
-
-/// 17: the breaker opens once, whoever counts.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_breaker_opens_once_with_four_workers() {
-    let (site, receiver) = (site().await, Receiver::start(500).await);
-    let id = subscribe(&site, &receiver.url).await;
-    raise(&site, 50).await;
-    let active =
-        format!("select count(*) from cms_webhook_subscriptions where id = {id} and active");
-    let mut workers = [(); 4].map(|()| site.cms.webhooks().worker());
-    while site.database.count(&active).await == 1 {
-        assert!(receiver.count() < 14);
-        for outcome in
-            futures_util::future::join_all(workers.iter_mut().map(|worker| worker.step())).await
-        {
-            outcome.unwrap();
-        }
-        site.clock.advance(1000);
-    }
-    assert_eq!(receiver.count(), 10);
-    assert_eq!(
-        site.database.count("select count(*) from cms_audit where action = 'disable'").await,
-        1
-    );
-    assert_eq!(by_status(&site).await, BTreeMap::from([("held".to_owned(), 50)]));
-}
-
-/// 18: fifty jobs, a receiver that is down for three seconds: nothing is switched off, everything
-/// arrives.
-#[tokio::test]
-async fn a_short_outage_is_survived() {
-    let site = site().await;
-    let down_until = site.clock.now() + 3000;
-    let clock = site.clock.clone();
-    let receiver = Receiver::scripted(move |_, _| {
-        if clock.now() < down_until { Answer::HangUp } else { Answer::Status(200) }
-    })
-    .await;
-    let id = subscribe(&site, &receiver.url).await;
-    raise(&site, 50).await;
-    let mut worker = site.cms.webhooks().worker();
-    for _ in 0..120 {
-        worker.step().await.unwrap();
-        site.clock.advance(1000);
-    }
-    assert_eq!(by_status(&site).await, BTreeMap::from([("delivered".to_owned(), 50)]));
-    assert_eq!(
-        site.database
-            .count(&format!(
-                "select count(*) from cms_webhook_subscriptions where id = {id} and active"
-            ))
-            .await,
-        1
-    );
 }
 
 /// 20: what happens to jobs of a subscription that is edited, paused or deleted while they are

@@ -1,5 +1,6 @@
 //! The one handle that every part of the system holds.
 
+mod access;
 mod follow;
 mod open;
 
@@ -10,6 +11,7 @@ use jiff::tz::TimeZone;
 
 use crate::{
     Actor, Clock, Code, Error, Random, Result,
+    access::Registry,
     accounts::{self, Accounts, Passwords},
     crypto::Vault,
     db::{Change, Db, Known, Migration},
@@ -70,6 +72,7 @@ struct Inner {
     limiter: Limiter,
     origins: Active,
     cache: Followed,
+    access: Registry,
 }
 
 /// A plugin and whether it is in use.

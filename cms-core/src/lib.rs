@@ -3,6 +3,7 @@
 //! ```text
 //! settings   what a site is configured with, and where each value came from
 //! db         one SQL text for SQLite and PostgreSQL; every write is a [`Change`]
+//! access     rights as data: endpoints, rows of keys, permissions of users
 //! keys       API keys: who may call what
 //! accounts   backend users, their groups, logins and sessions
 //! items      rows of content tables, as JSON made by the database
@@ -17,6 +18,7 @@
 #[cfg(not(any(feature = "sqlite", feature = "postgres")))]
 compile_error!("cms-core needs a database: enable the feature `sqlite`, `postgres` or both");
 
+pub mod access;
 pub mod accounts;
 mod audit;
 mod clock;

@@ -18,9 +18,11 @@ use tracing::Instrument as _;
 
 use crate::{
     Body,
-    gate::{self, Arrival, AsOperator, Caller, FrontendLogin, Passage, Peer},
+    call::{AsOperator, Caller, FrontendLogin, Peer},
+    gate::{self, Arrival, Passage},
     kept::Kept,
     reply::Reply,
+    routes,
     shortcuts::Plain,
 };
 
@@ -56,13 +58,14 @@ struct Inner {
 }
 
 impl Api {
-    /// The API of an open site.
+    /// The API of an open site. Declares its endpoints there, so that rights of keys can name them.
     ///
     /// # Errors
     /// `internal_error` when the operating system has no randomness to give.
     pub fn new(cms: Cms) -> Result<Self> {
         let ids = RequestIds::new(cms.random().bytes()?);
         let kept = Kept::new(cms.settings())?;
+        cms.access().declare(routes::endpoints());
         Ok(Self(Arc::new(Inner { cms, ids, kept })))
     }
 

@@ -5,7 +5,6 @@ use cms_core::{Cms, Code, Error, Remember, Result};
 use http::{HeaderName, Method, StatusCode, header};
 
 use crate::{
-    gate::Caller,
     reply::Reply,
     request::{Canonical, bad},
 };
@@ -21,23 +20,18 @@ pub(crate) struct Ticket {
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
-/// The ticket of a request that carries `Idempotency-Key`.
+/// The ticket of a request that carries `Idempotency-Key`; none for callers who are not known.
 pub(crate) fn ticket(
     cms: &Cms,
     request: &Canonical,
-    caller: &Caller,
+    caller: Option<String>,
     body: &Bytes,
 ) -> Result<Option<Ticket>> {
     if request.method != Method::POST {
         return Ok(None);
     }
     let Some(key) = request.header(&KEY)? else { return Ok(None) };
-    let caller = match caller {
-        Caller::Anonymous => return Ok(None),
-        Caller::Operator => "operator".to_owned(),
-        Caller::Key(holder) => format!("key:{}", holder.id),
-        Caller::User { user, .. } => format!("user:{}", user.id),
-    };
+    let Some(caller) = caller else { return Ok(None) };
     if key.is_empty() || key.len() > 255 {
         return Err(bad("Idempotency-Key has 1 to 255 characters."));
     }

@@ -5,12 +5,14 @@
 //! server    accepts connections, limits headers and time
 //! gate      the one order of every request
 //! routes    every endpoint, one line each
+//! call      a request as handlers see it, and who made it
 //! handlers  one file for each resource
 //! reply     what a handler answers; the one table from error code to status
 //! ```
 
 mod api;
 mod body;
+mod call;
 pub mod client;
 mod gate;
 mod handlers;
@@ -28,7 +30,6 @@ mod shortcuts;
 
 pub use api::Api;
 pub use body::Body;
-pub use gate::{FrontendLogin, Peer};
+pub use call::{FrontendLogin, Peer};
 pub use reply::status_of;
-pub use routes::endpoints;
 pub use server::{Server, Stop};

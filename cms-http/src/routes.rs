@@ -1,38 +1,19 @@
 //! Every endpoint, one line each.
 
-use cms_core::Result;
+use cms_core::{
+    Result,
+    access::{Access, Endpoint},
+};
 use futures_util::future::BoxFuture;
 
 use crate::{
-    gate::Call,
+    call::Call,
     handlers::{
         audit, auth, cache, checklist, events, health, item, keys, limits, origins, pages,
         user_groups, users, webhooks,
     },
     reply::Reply,
 };
-
-/// Who may come in before rights are judged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Access {
-    /// Everybody; a key that is sent is checked all the same.
-    Public,
-    /// Keys with a row for it, and users with the area's `_view` permission to read, with its
-    /// `_edit` permission to change.
-    Area(&'static str),
-    /// Keys with a row for it, and users as their permissions for the table say.
-    Table,
-    /// Keys with a row for it, and administrators.
-    Admin,
-    /// Everybody who is about to log in; never a key.
-    Login,
-    /// Every user who is logged in; never a key.
-    Session,
-    /// Whoever can open the site's folder. Over the network there is nothing at this address.
-    Operator,
-    /// Everybody, outside of `/api`: no keys, no rights.
-    Open,
-}
 
 pub(crate) type Handler = for<'a> fn(&'a Call<'a>) -> BoxFuture<'a, Result<Reply>>;
 
@@ -93,11 +74,6 @@ const ROUTES: &[Route] = routes! {
     "/api/backend/auth/me" Session GET auth::me;
 };
 
-/// Every route.
-pub(crate) fn all() -> &'static [Route] {
-    ROUTES
-}
-
 /// The route of a canonical path.
 pub(crate) fn find(path: &str) -> Option<&'static Route> {
     ROUTES.iter().find(|route| route.path == path)
@@ -118,27 +94,14 @@ impl Route {
     }
 }
 
-/// Path and methods of everything that is served.
-#[must_use]
-pub fn endpoints() -> Vec<(&'static str, Vec<&'static str>)> {
+/// Everything that is served.
+pub(crate) fn endpoints() -> Vec<Endpoint> {
     ROUTES
         .iter()
-        .map(|route| (route.path, route.methods.iter().map(|(method, _)| *method).collect()))
+        .map(|route| Endpoint {
+            path: route.path.to_owned(),
+            methods: route.methods.iter().map(|(method, _)| *method).collect(),
+            access: route.access,
+        })
         .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn rights_can_name_exactly_what_keys_reach() {
-        let reached = super::ROUTES.iter().filter(|route| route.is_for_keys());
-        let served: Vec<_> = reached
-            .map(|route| (route.path, route.methods.iter().map(|(method, _)| *method).collect()))
-            .collect();
-        let named: Vec<_> = cms_core::keys::ENDPOINTS
-            .iter()
-            .map(|(path, methods)| (*path, methods.to_vec()))
-            .collect();
-        assert_eq!(served, named);
-    }
 }

@@ -25,7 +25,8 @@ use http::{
 
 use crate::{
     api::REQUEST_ID,
-    gate::{self, API_KEY, AsOperator, FrontendLogin, Peer},
+    call::{API_KEY, AsOperator, FrontendLogin, Peer},
+    gate,
     kept::Kept,
     replies::Entry,
     reply::{self, Reply},

@@ -36,7 +36,7 @@ const TESTS: &[(u8, &str, &[&str])] = &[
         13,
         "broken connections, TLS, names (in process)",
         &[
-            "webhooks::receivers_that_misbehave_cost_no_more_than_their_attempt",
+            "webhooks::attempts::receivers_that_misbehave_cost_no_more_than_their_attempt",
             "send::tests::names_that_are_not_found_have_a_code_of_their_own",
             "send::tests::a_server_without_tls_is_told_apart",
             "send::tls_tests::only_a_trusted_certificate_of_that_name_will_do",
@@ -52,20 +52,24 @@ const TESTS: &[(u8, &str, &[&str])] = &[
             "send::tests::a_mixed_answer_is_refused_as_a_whole",
         ],
     ),
-    (15, "redirects inward (in process)", &["webhooks::a_redirect_is_not_followed"]),
-    (16, "the schedule, to the second (in process)", &["webhooks::the_schedule_is_exact"]),
+    (15, "redirects inward (in process)", &["webhooks::attempts::a_redirect_is_not_followed"]),
+    (
+        16,
+        "the schedule, to the second (in process)",
+        &["webhooks::attempts::the_schedule_is_exact"],
+    ),
     (
         17,
         "nine failures and ten, four workers racing (in process)",
         &[
-            "webhooks::ten_failures_in_a_row_switch_a_webhook_off_and_nine_do_not",
-            "webhook_faults::the_breaker_opens_once_with_four_workers",
+            "webhooks::attempts::ten_failures_in_a_row_switch_a_webhook_off_and_nine_do_not",
+            "webhook_faults::lanes::the_breaker_opens_once_with_four_workers",
         ],
     ),
     (
         18,
         "fifty jobs, a receiver that is down for three seconds (in process)",
-        &["webhook_faults::a_short_outage_is_survived"],
+        &["webhook_faults::lanes::a_short_outage_is_survived"],
     ),
     (
         20,

@@ -7,6 +7,7 @@ pub mod receiver;
 pub mod redis;
 pub mod search;
 pub mod site;
+pub mod webhooks;
 
 pub use database::TestDatabase;
 pub use redis::Redis;

@@ -1,7 +1,6 @@
 //! Backend users: groups and their rights, passwords, one-time codes, sessions.
 //!
 //! ```text
-//! rights     what a group allows (pure)
 //! users      the people, and who may change them
 //! groups     what they belong to
 //! admins     there is always one
@@ -19,7 +18,6 @@ mod login;
 mod password;
 pub mod qr;
 mod recovery;
-mod rights;
 mod second_factor;
 mod session;
 pub(crate) mod sql;
@@ -33,13 +31,13 @@ pub use login::{LoggedIn, PENDING_S, Pending, Proof, Setup, WRONG_CODES};
 pub(crate) use password::Passwords;
 pub use password::{MAX_PASSWORD_BYTES, MIN_PASSWORD_CHARS};
 pub use recovery::{RECOVERY_CODES, RecoveryCode};
-pub use rights::{AREAS, Rights, area_of};
 pub(crate) use session::Open;
 pub use session::{Session, SessionUser};
 pub use token::Token;
 pub use totp::{STEP_S, TotpSecret};
 pub use users::{GroupName, Membership, NewUser, User, UserPatch};
 
+pub use crate::access::{AREAS, Rights, area_of};
 use crate::{AuditEntry, Change, Cms, Code, Error, Result};
 
 /// The users and groups of a site: `cms.accounts()`.

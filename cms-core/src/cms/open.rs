@@ -9,6 +9,7 @@ use jiff::tz::TimeZone;
 use super::{Cms, Inner, PluginState, follow::follow};
 use crate::{
     Actor, Clock, Code, Error, Random, Result,
+    access::Registry,
     accounts::Passwords,
     crypto::Vault,
     db::{Db, Known, Migration},
@@ -117,6 +118,7 @@ impl Builder {
             limiter,
             origins: Active::default(),
             cache,
+            access: Registry::default(),
         };
         let cms = Cms(Arc::new(inner));
         cms.load(plugins).await

@@ -1,8 +1,6 @@
 //! API keys: who may call what, until when. The value is shown once; only its hash is stored.
 
-mod endpoints;
 mod expiry;
-mod rights;
 pub(crate) mod sql;
 mod usage;
 mod value;
@@ -11,14 +9,17 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-pub use endpoints::{ENDPOINTS, methods_of};
-pub use rights::{Call, Right, holds};
 pub(crate) use sql::Found;
 pub(crate) use usage::Usage;
 pub use value::PlainKey;
 
+pub use crate::access::{Call, Right, holds};
+
 use crate::{
-    AuditEntry, Change, Cms, Code, Error, FieldError, Page, Result, clock, db::Source,
+    AuditEntry, Change, Cms, Code, Error, FieldError, Page, Result,
+    access::{self, Registry},
+    clock,
+    db::Source,
 };
 
 /// A rotation's grace is at most seven days.
@@ -225,7 +226,7 @@ impl Keys<'_> {
             requests: 0,
             denied: 0,
         };
-        check(&key)?;
+        check(&key, self.0.access())?;
         check_held(held, &key.rights)?;
         key.id = sql::insert(change, &key, value.hash()).await?;
         record(change, "create", key.id, &["name", "expires_on", "active", "rights"]).await?;
@@ -262,7 +263,7 @@ impl Keys<'_> {
             key.rights = rights;
             columns.push("rights");
         }
-        check(&key)?;
+        check(&key, self.0.access())?;
         sql::update(change, &key).await?;
         record(change, "update", id, &columns).await?;
         Ok(key)
@@ -335,8 +336,8 @@ fn not_found(id: i64) -> Error {
     Error::new(Code::NotFound, format!("There is no API key with id {id}."))
 }
 
-fn check(key: &ApiKey) -> Result<()> {
-    let mut problems = rights::problems(&key.rights);
+fn check(key: &ApiKey, registry: &Registry) -> Result<()> {
+    let mut problems = access::problems(&key.rights, registry);
     if key.name.trim().is_empty() || key.name.chars().count() > 100 {
         problems.push(FieldError {
             field: "name".to_owned(),

@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 pub use credential::Credential;
 pub use remote::{address, transport};
 
-use crate::{Api, gate::AsOperator};
+use crate::{Api, call::AsOperator};
 use remote::Remote;
 
 /// How often a call is repeated when the service asks for patience.

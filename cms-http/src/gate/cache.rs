@@ -2,13 +2,12 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 
-use super::{API_KEY, Caller, SESSION_COOKIE};
-use crate::{replies::Key, request::Canonical, routes::Route};
-
-/// Marks a request of a visitor who has logged in at the embedding server's front end: a request
-/// extension that this server sets. Such a request is never answered from the cache.
-#[derive(Clone, Copy, Debug)]
-pub struct FrontendLogin;
+use crate::{
+    call::{API_KEY, Caller, SESSION_COOKIE},
+    replies::Key,
+    request::Canonical,
+    routes::Route,
+};
 
 /// Longer queries are not worth a place.
 const MAX_QUERY: usize = 2048;

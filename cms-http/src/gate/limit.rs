@@ -11,22 +11,14 @@ use cms_core::{
 };
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 
-use super::{Caller, Peer};
-use crate::reply::number;
+use crate::{
+    call::{Caller, Client, Peer},
+    reply::number,
+};
 
 pub(crate) const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 pub(crate) const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
-
-/// Who is at the other end.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Client {
-    /// The address that counts, also behind trusted proxies.
-    pub(crate) address: IpAddr,
-    /// The request says that somebody we do not trust has passed it on: then the address is not the
-    /// client's.
-    pub(crate) passed_on: bool,
-}
 
 pub(super) fn client(
     cms: &Cms,

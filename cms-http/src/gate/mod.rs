@@ -2,42 +2,31 @@
 //! handler.
 
 mod cache;
-mod call;
 mod content;
 mod limit;
 mod origin;
-mod permission;
 mod rights;
 
-use std::{net::SocketAddr, sync::Arc};
+use std::sync::Arc;
 
 use bytes::Bytes;
-use cms_core::{Cms, Code, Error, Result, traffic::limiter::Quota};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
+use cms_core::{Cms, Code, Error, Result, access::Access, traffic::limiter::Quota};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use serde_json::Value as Json;
 
-pub use cache::FrontendLogin;
 pub(crate) use cache::is_session;
-pub(crate) use call::{AsOperator, Call, Caller};
 pub(crate) use limit::{LIMIT, REMAINING, address, headers as quota_headers};
 pub(crate) use origin::{Sharing, headers as sharing_headers};
-pub(crate) use rights::SESSION_COOKIE;
 
 use crate::{
+    call::{Call, Caller, Peer},
     idempotency,
     kept::Kept,
     replies::{Asked, Entry},
     reply::Reply,
     request::Canonical,
-    routes::{self, Access, Route},
+    routes::{self, Route},
 };
-
-pub(crate) const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
-
-/// The address of the peer, to be set as a request extension by whoever accepts connections.
-/// Without it the limiter counts all requests as one client's.
-#[derive(Clone, Copy, Debug)]
-pub struct Peer(pub SocketAddr);
 
 /// A request as it comes in.
 pub(crate) struct Arrival {
@@ -128,7 +117,7 @@ impl Passage {
                 format!("{} takes {}.", route.path, route.allow()),
             ));
         };
-        let repetition = match idempotency::ticket(cms, &request, &self.caller, &raw)? {
+        let repetition = match idempotency::ticket(cms, &request, self.caller.repeats_as(), &raw)? {
             Some(ticket) => match Box::pin(ticket.earlier_reply(cms)).await? {
                 Some(reply) => return Ok(reply),
                 None => Some(ticket),
@@ -137,7 +126,8 @@ impl Passage {
         };
         let call = Call {
             cms,
-            kept,
+            metrics: &kept.metrics,
+            replies: &kept.replies,
             client,
             request: &request,
             caller: &self.caller,

@@ -1,16 +1,16 @@
 //! Who calls, and may he?
 
-use cms_core::{Cms, Code, Error, Result, keys};
+use cms_core::{
+    Cms, Code, Error, Result,
+    access::{self, Access},
+};
 use http::{Method, header};
 
-use super::{API_KEY, Caller, permission};
 use crate::{
+    call::{API_KEY, Caller, SESSION_COOKIE},
     request::Canonical,
-    routes::{Access, Route},
+    routes::Route,
 };
-
-/// The cookie that holds a session's token.
-pub(crate) const SESSION_COOKIE: &str = "cms_session";
 
 /// The caller by what he shows: a key, else a token, else a cookie. Whether that is good enough is
 /// for [`admit`] and [`judge`] to say.
@@ -98,7 +98,7 @@ pub(super) fn check_forgery(request: &Canonical, caller: &Caller, has_origin: bo
 
 /// Whether the caller could act on some table: else there is no reason to read the body.
 pub(super) fn may_act(request: &Canonical, caller: &Caller) -> bool {
-    let names = |right: &keys::Right| {
+    let names = |right: &access::Right| {
         right.endpoint == "*"
             || (right.endpoint == request.path && right.methods.iter().any(|m| m == "POST"))
     };
@@ -118,7 +118,7 @@ pub(super) fn judge(
         Caller::Anonymous | Caller::Operator => Ok(()),
         Caller::Key(key) => {
             let call =
-                keys::Call { method, path: &request.path, query: &request.query, body_table };
+                access::Call { method, path: &request.path, query: &request.query, body_table };
             let allowed = key.rights.iter().any(|right| right.allows(&call));
             cms.keys().note_use(key.id, !allowed);
             let detail = || {
@@ -136,7 +136,7 @@ pub(super) fn judge(
                 (Some(asked), Some(body)) if asked != body => None,
                 (asked, body) => body.or(asked),
             };
-            if permission::allows(cms, &user.rights, route.access, method, table) {
+            if cms.allows(&user.rights, route.access, method, table) {
                 return Ok(());
             }
             let detail = format!(

@@ -2,7 +2,7 @@
 
 use cms_core::Result;
 
-use crate::{gate::Call, reply::Reply};
+use crate::{call::Call, reply::Reply};
 
 pub(crate) async fn list(call: &Call<'_>) -> Result<Reply> {
     call.request.only(&["table", "limit", "cursor"])?;

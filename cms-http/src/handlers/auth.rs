@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::users::shown_once;
 use crate::{
-    gate::{Call, Caller, SESSION_COOKIE},
+    call::{Call, Caller, SESSION_COOKIE},
     reply::Reply,
     request::bad,
 };

@@ -4,13 +4,13 @@ use cms_core::Result;
 use http::StatusCode;
 use serde_json::json;
 
-use crate::{gate::Call, reply::Reply};
+use crate::{call::Call, reply::Reply};
 
 /// Settings and counters of this process.
 pub(crate) async fn read(call: &Call<'_>) -> Result<Reply> {
     call.request.only(&[])?;
     let rules = call.cms.cache_rules().await?;
-    let (entries, bytes, hits, misses) = call.kept.replies.figures().await;
+    let (entries, bytes, hits, misses) = call.replies.figures().await;
     let settings = &rules.settings;
     let state = json!({"enabled": settings.enabled, "ttl_s": settings.ttl_s, "exclude": settings.exclude, "store": call.cms.cache_state(),
                        "entries": entries, "bytes": bytes, "hits": hits, "misses": misses});

@@ -4,7 +4,7 @@ use cms_core::{Result, items::Checklist};
 use http::StatusCode;
 
 use super::item::if_match;
-use crate::{gate::Call, reply::Reply};
+use crate::{call::Call, reply::Reply};
 
 pub(crate) async fn apply(call: &Call<'_>) -> Result<Reply> {
     call.request.only(&["table"])?;

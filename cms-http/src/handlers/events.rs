@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value as Json};
 
 use crate::{
-    gate::Call,
+    call::Call,
     reply::Reply,
     request::{bad, moment},
 };

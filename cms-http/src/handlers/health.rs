@@ -4,7 +4,7 @@ use cms_core::{Code, Error, Result};
 use http::{HeaderValue, StatusCode};
 use serde_json::json;
 
-use crate::{gate::Call, reply::Reply};
+use crate::{call::Call, reply::Reply};
 
 pub(crate) async fn alive(_: &Call<'_>) -> Result<Reply> {
     Reply::of(StatusCode::OK, &json!({"status": "ok", "version": cms_core::VERSION}))
@@ -39,6 +39,6 @@ pub(crate) async fn metrics(call: &Call<'_>) -> Result<Reply> {
         .await
         .inspect_err(|error| tracing::warn!(%error, "metrics without the queue"))
         .ok();
-    let text = call.kept.metrics.text(call.cms, backlog.as_ref());
+    let text = call.metrics.text(call.cms, backlog.as_ref());
     Ok(Reply::new(StatusCode::OK, HeaderValue::from_static("text/plain; version=0.0.4"), text))
 }

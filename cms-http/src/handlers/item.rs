@@ -8,7 +8,7 @@ use http::{StatusCode, header};
 use serde_json::Value as Json;
 
 use crate::{
-    gate::{Call, Caller},
+    call::{Call, Caller},
     reply::Reply,
 };
 

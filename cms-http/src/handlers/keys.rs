@@ -1,20 +1,20 @@
 //! `/api/backend/keys` and what hangs below it
 
 use cms_core::{
-    Result,
-    keys::{ApiKey, Call, PlainKey},
+    Result, access,
+    keys::{ApiKey, PlainKey},
 };
 use http::{HeaderMap, Method, StatusCode, Uri};
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::{
-    gate,
+    call::Call,
     reply::Reply,
     request::{Canonical, bad},
 };
 
-pub(crate) async fn read(call: &gate::Call<'_>) -> Result<Reply> {
+pub(crate) async fn read(call: &Call<'_>) -> Result<Reply> {
     call.request.only(&["id", "limit", "cursor"])?;
     if call.request.parameter("id").is_some() {
         return Reply::of(StatusCode::OK, &call.cms.keys().get(call.id()?).await?);
@@ -23,7 +23,7 @@ pub(crate) async fn read(call: &gate::Call<'_>) -> Result<Reply> {
     Reply::page(&call.cms.keys().list(limit, cursor).await?)
 }
 
-pub(crate) async fn create(call: &gate::Call<'_>) -> Result<Reply> {
+pub(crate) async fn create(call: &Call<'_>) -> Result<Reply> {
     call.request.only(&[])?;
     let new = call.typed()?;
     let mut change = call.change().await?;
@@ -32,7 +32,7 @@ pub(crate) async fn create(call: &gate::Call<'_>) -> Result<Reply> {
     call.commit(change, shown_once(StatusCode::CREATED, &key, &value)?, true).await
 }
 
-pub(crate) async fn update(call: &gate::Call<'_>) -> Result<Reply> {
+pub(crate) async fn update(call: &Call<'_>) -> Result<Reply> {
     call.request.only(&["id"])?;
     let (id, patch) = (call.id()?, call.typed()?);
     let mut change = call.change().await?;
@@ -40,7 +40,7 @@ pub(crate) async fn update(call: &gate::Call<'_>) -> Result<Reply> {
     call.commit(change, Reply::of(StatusCode::OK, &key)?, false).await
 }
 
-pub(crate) async fn delete(call: &gate::Call<'_>) -> Result<Reply> {
+pub(crate) async fn delete(call: &Call<'_>) -> Result<Reply> {
     call.request.only(&["id"])?;
     let id = call.id()?;
     let mut change = call.change().await?;
@@ -54,7 +54,7 @@ struct Rotation {
     grace_s: i64,
 }
 
-pub(crate) async fn rotate(call: &gate::Call<'_>) -> Result<Reply> {
+pub(crate) async fn rotate(call: &Call<'_>) -> Result<Reply> {
     call.request.only(&["id"])?;
     let (id, rotation): (_, Rotation) = (call.id()?, call.typed()?);
     let mut change = call.change().await?;
@@ -73,7 +73,7 @@ fn shown_once(status: StatusCode, key: &ApiKey, value: &PlainKey) -> Result<Repl
     Reply::of(status, &record)
 }
 
-pub(crate) async fn check(call: &gate::Call<'_>) -> Result<Reply> {
+pub(crate) async fn check(call: &Call<'_>) -> Result<Reply> {
     call.request.only(&["id", "method", "path"])?;
     let (method, target) =
         (call.request.required("method")?.to_ascii_uppercase(), call.request.required("path")?);
@@ -82,7 +82,8 @@ pub(crate) async fn check(call: &gate::Call<'_>) -> Result<Reply> {
         bad("path is a path such as /api/backend/item?table=blog, percent-encoded.")
     })?;
     let asked = Canonical::new(Method::GET, &uri, HeaderMap::new())?;
-    let asked = Call { method: &method, path: &asked.path, query: &asked.query, body_table: None };
+    let asked =
+        access::Call { method: &method, path: &asked.path, query: &asked.query, body_table: None };
     let refused = call.cms.keys().check(call.id()?, &asked).await?;
     let reason = refused.map_or("allowed", |code| code.as_str());
     Reply::of(StatusCode::OK, &json!({"allowed": refused.is_none(), "reason": reason}))

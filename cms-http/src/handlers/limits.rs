@@ -4,7 +4,7 @@ use cms_core::{AuditEntry, Result, traffic::limiter::bucket};
 use http::StatusCode;
 use serde_json::{Value as Json, json};
 
-use crate::{gate::Call, reply::Reply};
+use crate::{call::Call, reply::Reply};
 
 /// The kinds of buckets, and those of them that are not full; `owner=` shows one owner's.
 pub(crate) async fn read(call: &Call<'_>) -> Result<Reply> {

@@ -3,7 +3,7 @@
 use cms_core::Result;
 use http::StatusCode;
 
-use crate::{gate::Call, reply::Reply};
+use crate::{call::Call, reply::Reply};
 
 pub(crate) async fn read(call: &Call<'_>) -> Result<Reply> {
     call.request.only(&["id", "limit", "cursor"])?;

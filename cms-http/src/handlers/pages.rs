@@ -3,7 +3,7 @@
 use cms_core::{Result, items::etag, pages::Wanted};
 use http::{HeaderValue, StatusCode, header};
 
-use crate::{gate::Call, reply::Reply};
+use crate::{call::Call, reply::Reply};
 
 pub(crate) async fn read(call: &Call<'_>) -> Result<Reply> {
     let (request, pages) = (call.request, call.cms.pages());

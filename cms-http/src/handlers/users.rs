@@ -7,7 +7,7 @@ use cms_core::{
 use http::StatusCode;
 use serde_json::json;
 
-use crate::{gate::Call, reply::Reply, request::bad};
+use crate::{call::Call, reply::Reply, request::bad};
 
 pub(crate) async fn read(call: &Call<'_>) -> Result<Reply> {
     call.request.only(&["id", "username", "limit", "cursor"])?;

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
 use crate::{
-    gate::Call,
+    call::Call,
     reply::Reply,
     request::{bad, moment},
 };

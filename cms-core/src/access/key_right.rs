@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::endpoints;
+use super::Registry;
 use crate::FieldError;
 
 /// One row of the rights matrix.
@@ -44,7 +44,7 @@ impl Right {
     /// Whether this row allows the call.
     ///
     /// ```
-    /// use cms_core::keys::{Call, Right};
+    /// use cms_core::access::{Call, Right};
     /// let right = Right::parse("GET /api/backend/item?table=orders")?;
     /// let query = [("table".to_owned(), "orders".to_owned())];
     /// assert!(right.allows(&Call { method: "GET", path: "/api/backend/item", query: &query, body_table: None }));
@@ -127,7 +127,7 @@ pub fn holds(held: &[Right], asked: &[Right]) -> bool {
 
 /// What is wrong with rights that somebody wants to save.
 #[must_use]
-pub(super) fn problems(rights: &[Right]) -> Vec<FieldError> {
+pub(crate) fn problems(rights: &[Right], registry: &Registry) -> Vec<FieldError> {
     let mut problems = Vec::new();
     let mut add =
         |field: String, code, message: String| problems.push(FieldError { field, code, message });
@@ -143,7 +143,7 @@ pub(super) fn problems(rights: &[Right]) -> Vec<FieldError> {
             }
             continue;
         }
-        let Some(known) = endpoints::methods_of(&right.endpoint) else {
+        let Some(known) = registry.methods_of(&right.endpoint) else {
             add(
                 format!("rights[{i}].endpoint"),
                 "unknown",
@@ -172,6 +172,7 @@ pub(super) fn problems(rights: &[Right]) -> Vec<FieldError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::access::{Access, Endpoint};
 
     fn right(text: &str) -> Right {
         Right::parse(text).expect("right")
@@ -264,11 +265,23 @@ mod tests {
 
     #[test]
     fn unknown_endpoints_and_methods_are_named() {
-        let found = problems(&[
+        let registry = Registry::default();
+        let endpoint = |path: &str, methods: &[&'static str]| Endpoint {
+            path: path.to_owned(),
+            methods: methods.to_vec(),
+            access: Access::Public,
+        };
+        registry.declare(vec![
+            endpoint("/api/pages", &["GET"]),
+            endpoint("/api/menu", &["GET"]),
+            endpoint("/api/backend/item", &["GET", "POST"]),
+        ]);
+        let asked = [
             right("GET /api/nothing"),
             right("POST /api/pages"),
             Right { methods: vec![], ..right("GET /api/menu") },
-        ]);
+        ];
+        let found = problems(&asked, &registry);
         let fields: Vec<_> = found.iter().map(|p| (p.field.as_str(), p.code)).collect();
         assert_eq!(
             fields,
@@ -278,7 +291,8 @@ mod tests {
                 ("rights[2].methods", "required")
             ]
         );
-        assert!(problems(&[Right::everything(), right("GET,POST /api/backend/item")]).is_empty());
+        let good = [Right::everything(), right("GET,POST /api/backend/item")];
+        assert!(problems(&good, &registry).is_empty());
         assert!(Right::parse("/api/pages").is_err() && Right::parse("GET /api/pages?x").is_err());
     }
 }

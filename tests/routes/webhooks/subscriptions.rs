@@ -1,70 +1,9 @@
-//! Subscriptions: what is refused, held, rotated, and what their owner is told.
+//! `/api/backend/webhooks`: subscriptions are made and changed.
 
-use super::*;
+use serde_json::{Value as Json, json};
 
-#[tokio::test]
-async fn held_jobs_can_be_dropped() {
-    let (site, receiver) = (site().await, Receiver::start(200).await);
-    let made = site.webhook(&receiver.url, &["item.settings.created"]).await;
-    let path = format!("/api/backend/webhooks?id={}", made["id"]);
-    let paused = site
-        .admin(&format!("PATCH {path}"))
-        .json(json!({"active": false}))
-        .expect(200)
-        .await
-        .data();
-    assert_eq!(paused["disabled_reason"], "paused");
-    site.write("a").await;
-    site.worker().step().await.unwrap();
-    let drop = json!({"held": "drop"});
-    site.admin(&format!("POST /api/backend/webhooks/activate?id={}", made["id"]))
-        .json(drop)
-        .expect(200)
-        .await;
-    site.write("b").await;
-    site.worker().step().await.unwrap();
-    assert_eq!(receiver.count(), 1);
-    assert_eq!(site.statuses().await, [("cancelled".to_owned(), 1), ("delivered".to_owned(), 1)]);
-}
-
-#[tokio::test]
-async fn rotation_stops_the_old_secret_at_once_or_after_a_grace() {
-    let (site, receiver) = (site().await, Receiver::start(200).await);
-    let made = site.webhook(&receiver.url, &["item.settings.created"]).await;
-    let rotate = async |grace: i64| {
-        let ask =
-            site.admin(&format!("POST /api/backend/webhooks/rotate-secret?id={}", made["id"]));
-        ask.json(json!({"grace_s": grace})).expect(200).await.data()["secret"]
-            .as_str()
-            .unwrap()
-            .to_owned()
-    };
-    let deliver = async |name: &str| {
-        site.write(name).await;
-        site.worker().step().await.unwrap();
-        receiver.deliveries().pop().unwrap()
-    };
-    let fits = |secret: &str, delivery: &crate::support::receiver::Delivery| {
-        let received = Received {
-            id: &delivery.headers["webhook-id"],
-            timestamp: &delivery.headers["webhook-timestamp"],
-            signature: &delivery.headers["webhook-signature"],
-        };
-        verify(secret, &received, &delivery.body, site.clock.now() / 1000).is_ok()
-    };
-    let first = made["secret"].as_str().unwrap();
-    let second = rotate(0).await;
-    let delivery = deliver("a").await;
-    assert_eq!((fits(first, &delivery), fits(&second, &delivery)), (false, true));
-    let third = rotate(60).await;
-    let delivery = deliver("b").await;
-    assert_eq!((fits(&second, &delivery), fits(&third, &delivery)), (true, true));
-    site.clock.advance(60_000);
-    let delivery = deliver("c").await;
-    assert_eq!((fits(&second, &delivery), fits(&third, &delivery)), (false, true));
-    let path = format!("POST /api/backend/webhooks/rotate-secret?id={}", made["id"]);
-    site.admin(&path).json(json!({"grace_s": 604_801})).refused(422, "validation_failed").await;
-}
+use crate::support::Site;
+use crate::support::webhooks::site;
 
 #[tokio::test]
 async fn wrong_subscriptions_are_refused() {
@@ -183,47 +122,4 @@ async fn a_patch_is_judged_by_what_it_brings() {
     assert_eq!(masked.json()["errors"][0]["field"], "custom_headers.x-other");
     let many: Vec<_> = (0..101).map(|n| format!("item.t{n}.created")).collect();
     closed.admin(&path).json(json!({"events": many})).refused(422, "validation_failed").await;
-}
-
-/// A payload may hold records of any table: it is for those who could subscribe to all of them.
-#[tokio::test]
-async fn who_may_only_look_sees_no_payload() {
-    let (site, receiver) = (site().await, Receiver::start(200).await);
-    site.webhook(&receiver.url, &["item.settings.created"]).await;
-    site.write("a").await;
-    site.worker().step().await.unwrap();
-    let looking = site
-        .key(&["GET /api/backend/webhooks/deliveries", "GET /api/backend/webhooks/messages"])
-        .await;
-    let event =
-        site.admin("GET /api/backend/webhooks/messages").expect(200).await.data()[0]["id"].clone();
-    let event = event.as_str().unwrap();
-    for line in [
-        "GET /api/backend/webhooks/deliveries?id=1".to_owned(),
-        format!("GET /api/backend/webhooks/messages?id={event}"),
-    ] {
-        assert!(site.admin(&line).expect(200).await.data()["payload"].is_object(), "{line}");
-        let seen = site.ask(&line).key(&looking).expect(200).await.data();
-        assert_eq!((&seen["payload"], &seen["response"]), (&Json::Null, &Json::Null), "{line}");
-    }
-}
-
-#[tokio::test]
-async fn jobs_are_retried_and_cancelled_by_hand() {
-    let (site, receiver) = (site().await, Receiver::start(500).await);
-    site.webhook(&receiver.url, &["item.settings.created"]).await;
-    site.write("a").await;
-    site.worker().step().await.unwrap();
-    let job =
-        site.admin("GET /api/backend/webhooks/queue").expect(200).await.data()[0]["id"].clone();
-    let act =
-        |action: &str| site.admin(&format!("POST /api/backend/webhooks/queue/{action}?id={job}"));
-    let due = act("retry").expect(200).await.data();
-    assert_eq!(
-        (&due["id"], &due["status"], &due["next_retry_at"]),
-        (&job, &json!("retry"), &json!("2026-11-21T09:30:00Z"))
-    );
-    assert_eq!(act("cancel").expect(200).await.data()["status"], "cancelled");
-    act("retry").refused(409, "conflict").await;
-    site.admin("POST /api/backend/webhooks/queue/cancel?id=99").refused(404, "not_found").await;
 }

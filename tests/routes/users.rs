@@ -1,4 +1,4 @@
-//! Users and groups: what is refused, and that nobody gains rights or loses the last administrator.
+//! `/api/backend/users` and `/api/backend/user_groups`: who works with the backend.
 
 use serde_json::{Value as Json, json};
 
@@ -156,127 +156,16 @@ async fn the_last_administrator_stays() {
 }
 
 #[tokio::test]
-async fn nobody_gains_rights() {
+async fn sessions_are_shown_and_ended_one_by_one() {
     let site = Site::open().await;
-    let root = site.person("root", json!("0")).await;
-    let ana = site
-        .person("ana", json!(["keys_keys_view", "keys_keys_edit", "settings_settings_view"]))
-        .await;
-    let before = site.database.count("select count(*) from cms_users").await;
-    let as_ana = |line: &str| site.ask(line).bearer(&ana.token);
-    let key = |right: &str| {
-        let right = cms_core::keys::Right::parse(right).unwrap();
-        json!({"name": "x", "rights": [right]})
-    };
-
-    for right in [
-        "*",
-        "GET /api/backend/users",
-        "POST /api/backend/user_groups",
-        "GET /api/backend/item",
-        "GET /api/backend/item?table=pages",
-        "PATCH /api/backend/item?table=settings",
-        "POST /api/backend/actions/checklist?table=user_groups",
-    ] {
-        as_ana("POST /api/backend/keys").json(key(right)).refused(403, "permission_denied").await;
-    }
-    for right in [
-        "GET /api/backend/item?table=settings",
-        "GET,POST,PATCH,DELETE /api/backend/keys",
-        "GET /api/pages",
-    ] {
-        as_ana("POST /api/backend/keys").json(key(right)).expect(201).await;
-    }
-    // A key that may do more than she may: not hers to change.
-    let (strong, _) = site.key_with(|_| {}, &["*"]).await;
-    as_ana(&format!("POST /api/backend/keys/rotate?id={strong}"))
-        .json(json!({}))
-        .refused(403, "permission_denied")
-        .await;
-    as_ana(&format!("PATCH /api/backend/keys?id={strong}"))
-        .json(json!({"name": "y"}))
-        .refused(403, "permission_denied")
-        .await;
-    as_ana(&format!("DELETE /api/backend/keys?id={strong}"))
-        .refused(403, "permission_denied")
-        .await;
-
-    let own = site.admin(&format!("GET /api/backend/users?id={}", ana.id)).expect(200).await.data()
-        ["groups"][0]["id"]
-        .clone();
-    for (line, body) in [
-        (format!("PATCH /api/backend/user_groups?id={own}"), json!({"rights": "0"})),
-        (format!("PATCH /api/backend/users?id={}", ana.id), json!({"groups": ["group of root"]})),
-        (
-            format!("PATCH /api/backend/users?id={}", root.id),
-            json!({"password": "mine now, thanks"}),
-        ),
-        (
-            "POST /api/backend/users".to_owned(),
-            json!({"username": "eve", "password": PASSWORD, "groups": ["group of root"]}),
-        ),
-        (
-            "POST /api/backend/actions/checklist".to_owned(),
-            json!({"table": "user_groups", "column": "rights", "id": own, "add": ["users_users_edit"]}),
-        ),
-    ] {
-        as_ana(&line).json(body).refused(403, "permission_denied").await;
-    }
-
-    // A key with rows for users and groups, but not for everything, holds no permission that it
-    // could give.
-    let clerk = site
-        .key(&[
-            "GET,POST,PATCH,DELETE /api/backend/users",
-            "GET,POST,PATCH,DELETE /api/backend/user_groups",
-            "POST /api/backend/actions/checklist?table=user_groups",
-            "DELETE /api/backend/users/sessions",
-        ])
-        .await;
-    for (line, body) in [
-        (
-            format!("PATCH /api/backend/users?id={}", root.id),
-            json!({"password": "mine now, thanks"}),
-        ),
-        (format!("PATCH /api/backend/users?id={}", root.id), json!({"active": false})),
-        (format!("DELETE /api/backend/users?id={}", root.id), json!(null)),
-        (format!("DELETE /api/backend/users/sessions?id={}", root.id), json!(null)),
-        (
-            "POST /api/backend/users".to_owned(),
-            json!({"username": "eve", "password": PASSWORD, "groups": ["group of root"]}),
-        ),
-        ("POST /api/backend/user_groups".to_owned(), json!({"name": "x", "rights": "0"})),
-        (
-            "POST /api/backend/user_groups".to_owned(),
-            json!({"name": "x", "rights": ["keys_keys_view"]}),
-        ),
-        (
-            "POST /api/backend/actions/checklist".to_owned(),
-            json!({"table": "user_groups", "column": "rights", "id": own, "add": ["keys_keys_view"]}),
-        ),
-    ] {
-        site.ask(&line).key(&clerk).json(body).refused(403, "permission_denied").await;
-    }
-    assert_eq!(site.database.count("select count(*) from cms_users").await, before);
-    site.ask("GET /api/backend/auth/me").bearer(&root.token).expect(200).await;
-}
-
-#[tokio::test]
-async fn the_rights_of_a_group_are_a_checklist() {
-    let site = Site::open().await;
-    let group = site.group("editors", json!(["pages_pages_view"])).await;
-    let apply = |body: Json| site.admin("POST /api/backend/actions/checklist").json(body);
-    let change = json!({"table": "user_groups", "column": "rights", "id": group, "add": ["keys_keys_view"], "remove": ["pages_pages_view"]});
-    assert_eq!(apply(change).expect(200).await.data(), json!(["keys_keys_view"]));
-    let all = json!({"table": "user_groups", "column": "rights", "id": group.to_string(), "value": ["b_b_view", "a_a_edit"]});
-    assert_eq!(apply(all).expect(200).await.data(), json!(["a_a_edit", "b_b_view"]));
-    for (body, status) in [
-        (json!({"table": "user_groups", "column": "name", "id": group, "add": ["x"]}), 422),
-        (json!({"table": "user_groups", "column": "rights", "id": group, "add": ["*"]}), 422),
-        (json!({"table": "user_groups", "column": "rights", "id": group, "add": [5]}), 422),
-        (json!({"table": "user_groups", "column": "rights", "id": 77, "add": []}), 404),
-        (json!({"table": "users", "column": "password", "id": 1, "add": []}), 404),
-    ] {
-        apply(body).expect(status).await;
-    }
+    let ana = site.person("ana", json!([])).await;
+    let second = site.log_in_again(&ana).await.data()["token"].as_str().unwrap().to_owned();
+    let path = format!("/api/backend/users/sessions?id={}", ana.id);
+    let open = site.admin(&format!("GET {path}")).expect(200).await.data();
+    assert_eq!((open.as_array().unwrap().len(), &open[0]["address"]), (2, &json!("127.0.0.1")));
+    assert!(!open.to_string().contains("hash"));
+    site.admin(&format!("DELETE {path}&session={}", open[0]["id"])).expect(204).await;
+    site.ask("GET /api/backend/auth/me").bearer(&ana.token).refused(401, "login_required").await;
+    site.ask("GET /api/backend/auth/me").bearer(&second).expect(200).await;
+    site.admin(&format!("DELETE {path}&session={}", open[0]["id"])).refused(404, "not_found").await;
 }

@@ -34,7 +34,7 @@ pub fn area_of(table: &str) -> Option<&'static str> {
 /// or the text `"0"`.
 ///
 /// ```
-/// use cms_core::accounts::Rights;
+/// use cms_core::access::Rights;
 /// let editor: Rights = serde_json::from_str(r#"["pages_pages_view", "pages_pages_edit"]"#)?;
 /// assert!(editor.may("pages_pages_edit") && !editor.may("keys_keys_view"));
 /// assert!(Rights::Admin.may("keys_keys_view") && Rights::Admin.covers(&editor) && !editor.covers(&Rights::Admin));
@@ -88,7 +88,7 @@ impl Rights {
     }
 
     /// What is wrong with rights that somebody wants to save.
-    pub(super) fn problems(&self) -> Vec<FieldError> {
+    pub(crate) fn problems(&self) -> Vec<FieldError> {
         let Self::Only(keys) = self else { return Vec::new() };
         let wrong = keys.iter().filter(|key| !is_permission(key));
         wrong

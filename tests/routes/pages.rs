@@ -1,10 +1,11 @@
-//! What visitors read.
+//! `/api/pages`: what visitors read.
 
-use serde_json::{Value as Json, json};
+use serde_json::json;
 
 use crate::support::Site;
 
-async fn filled() -> Site {
+/// Pages, a menu and settings for visitors.
+pub(super) async fn filled() -> Site {
     let site = Site::open().await;
     let page = |id: i64, base: i64, language: &str, url: &str, view: &str, published: bool| {
         json!({"id": id, "base_id": base, "language_short": language, "url_rewrite": url, "title": format!("T{id}"), "view": view,
@@ -81,84 +82,4 @@ async fn pages_are_listed_and_found_when_published() {
     );
     site.ask("GET /api/pages?limit=0").refused(400, "bad_query").await;
     site.ask("GET /api/pages?id=x").refused(400, "bad_query").await;
-}
-
-#[tokio::test]
-async fn menus_are_trees_and_settings_an_object() {
-    let site = filled().await;
-    let menu = site.ask("GET /api/menu").expect(200).await.data();
-    assert_eq!(
-        (&menu[0]["title"], &menu[1]["title"], &menu[1]["children"][0]["title"]),
-        (&json!("first"), &json!("second"), &json!("below"))
-    );
-    assert_eq!(
-        menu[0],
-        json!({"id": 2, "title": "first", "url": "/x", "target": "_self", "children": []})
-    );
-    assert_eq!(site.ask("GET /api/menu?name=footer").expect(200).await.data(), json!([]));
-    assert_eq!(
-        site.ask("GET /api/settings").expect(200).await.text(),
-        r#"{"data":{"claim":{"en":"Hi"},"n":1.5}}"#
-    );
-    let head = site.ask("HEAD /api/settings").expect(200).await;
-    assert!(head.body.is_empty());
-    assert_eq!(head.header("content-length"), "38");
-}
-
-#[tokio::test]
-async fn the_sitemap_lists_published_pages_with_https_links() {
-    let site = filled().await;
-    let map = site.ask("GET /sitemap.xml").header("host", "example.org:8080").expect(200).await;
-    assert_eq!(map.header("content-type"), "application/xml");
-    let text = map.text();
-    assert!(
-        text.contains("<loc>https://example.org:8080/about%20us%20&amp;%20more</loc>"),
-        "{text}"
-    );
-    assert!(!text.contains("draft"));
-    let named = Site::builder()
-        .await
-        .settings(|s| s.site_url = Some("https://site.example".to_owned()))
-        .open()
-        .await;
-    named
-        .admin("POST /api/backend/item?table=pages")
-        .json(json!({"title": "a", "url_rewrite": "/a", "published": true}))
-        .expect(201)
-        .await;
-    assert!(
-        named
-            .ask("GET /sitemap.xml")
-            .expect(200)
-            .await
-            .text()
-            .contains("<loc>https://site.example/a</loc>")
-    );
-    // RFC 9112, 3.2.2: the address asked for counts, not the header beside it.
-    let absolute =
-        site.ask("GET http://a.example/sitemap.xml").header("host", "b.example").expect(200).await;
-    assert!(absolute.text().contains("<loc>https://a.example/about"), "{}", absolute.text());
-}
-
-#[tokio::test]
-async fn health_and_hosts() {
-    let site = Site::builder()
-        .await
-        .settings(|s| s.allowed_hosts = vec!["good.example".to_owned()])
-        .open()
-        .await;
-    for (host, status) in [
-        ("good.example", 200),
-        ("GOOD.example:8080", 200),
-        ("evil.example", 421),
-        ("good.example.evil", 421),
-        ("", 421),
-    ] {
-        let reply = site.ask("GET /healthz").header("host", host).send().await;
-        assert_eq!(reply.status.as_u16(), status, "{host}");
-    }
-    let ready = site.ask("GET /readyz").header("host", "good.example").expect(200).await;
-    assert_eq!(ready.data()["status"], "ready");
-    let none: Json = site.ask("GET /healthz").refused(421, "unknown_host").await.json();
-    assert_eq!(none["title"], "Unknown host");
 }

@@ -1,10 +1,12 @@
-//! What `/metrics` tells of webhooks.
+//! `/metrics`.
 
+use cms_http::Peer;
 use serde_json::json;
 
 use crate::support::{
     Site,
     receiver::{Answer, Receiver},
+    webhooks::site,
 };
 
 async fn metrics(site: &Site) -> Vec<String> {
@@ -13,14 +15,7 @@ async fn metrics(site: &Site) -> Vec<String> {
     text.lines().filter(|line| line.starts_with("cms_webhook_")).map(str::to_owned).collect()
 }
 
-async fn site() -> Site {
-    let open = |settings: &mut cms_core::settings::Settings| {
-        settings.webhooks.allow_http = true;
-        settings.webhooks.allow_cidrs = vec!["127.0.0.1/32".parse().unwrap()];
-    };
-    Site::builder().await.settings(open).open().await
-}
-
+/// Makes a webhook for everything; returns its id.
 async fn webhook(site: &Site, url: &str, active: bool) -> i64 {
     let body = json!({"name": "test", "url": url, "events": ["*"], "active": active});
     site.admin("POST /api/backend/webhooks").json(body).expect(201).await.data()["id"]
@@ -28,19 +23,12 @@ async fn webhook(site: &Site, url: &str, active: bool) -> i64 {
         .unwrap()
 }
 
-async fn write(site: &Site, name: &str) {
-    site.admin("POST /api/backend/item?table=settings")
-        .json(json!({"name": name, "value": 1}))
-        .expect(201)
-        .await;
-}
-
 #[tokio::test]
 async fn depth_lateness_and_outcomes() {
     let (site, good, bad) = (site().await, Receiver::start(200).await, Receiver::start(500).await);
     let (good, bad) = (webhook(&site, &good.url, true).await, webhook(&site, &bad.url, true).await);
     webhook(&site, "http://127.0.0.1:1/", false).await;
-    write(&site, "a").await;
+    site.write("a").await;
     site.clock.advance(7250);
     let expected = |lines: &[String]| {
         lines.iter().map(|line| format!("cms_webhook_{line}")).collect::<Vec<_>>()
@@ -78,31 +66,11 @@ async fn depth_lateness_and_outcomes() {
     assert_eq!(metrics(&site).await, expected(&after));
 }
 
-/// Anybody may ask for it as often as they like.
-#[tokio::test]
-async fn readiness_reads_the_backlog_once_a_second() {
-    let (site, receiver) = (site().await, Receiver::start(200).await);
-    webhook(&site, &receiver.url, true).await;
-    let age =
-        async || site.ask("GET /readyz").expect(200).await.data()["queue_age_ms"].as_i64().unwrap();
-    assert_eq!(age().await, 0);
-    write(&site, "a").await;
-    site.clock.advance(999);
-    assert_eq!(age().await, 0, "what was found a moment ago");
-    site.clock.advance(1);
-    assert_eq!(age().await, 1000);
-    site.clock.advance(500);
-    assert_eq!(age().await, 1500, "the job is known, its age goes on");
-    site.cms.webhooks().worker().step().await.unwrap();
-    site.clock.advance(500);
-    assert_eq!(age().await, 0);
-}
-
 #[tokio::test]
 async fn an_attempt_is_in_flight_until_it_ends() {
     let (site, receiver) = (site().await, Receiver::scripted(|_, _| Answer::Silence).await);
     webhook(&site, &receiver.url, true).await;
-    write(&site, "a").await;
+    site.write("a").await;
     let mut worker = site.cms.webhooks().worker();
     assert_eq!(worker.claim().await.unwrap(), 1);
     while receiver.count() == 0 {
@@ -125,7 +93,7 @@ async fn lanes_are_told_apart_only_when_they_are_most_late() {
     let site = site().await;
     for number in 0..7 {
         webhook(&site, "http://127.0.0.1:1/", true).await;
-        write(&site, &format!("n{number}")).await;
+        site.write(&format!("n{number}")).await;
         site.clock.advance(1000);
     }
     let lanes: Vec<_> =
@@ -134,4 +102,38 @@ async fn lanes_are_told_apart_only_when_they_are_most_late() {
         format!("cms_webhook_lane_lag_seconds{{subscription=\"{id}\"}} {seconds}")
     };
     assert_eq!(lanes, [late(1, 7), late(2, 6), late(3, 5), late(4, 4), late(5, 3)]);
+}
+
+#[tokio::test]
+async fn metrics_are_for_those_nearby() {
+    let site = Site::builder()
+        .await
+        .settings(|s| s.metrics_allow = vec!["192.0.2.0/24".parse().unwrap()])
+        .open()
+        .await;
+    site.ask("GET /api/settings").expect(200).await;
+    site.ask("GET /api/nothing").expect(401).await;
+    let metrics = |peer: &str| site.ask("GET /metrics").peer(Peer(peer.parse().unwrap()));
+    let text = metrics("127.0.0.1:1").expect(200).await;
+    assert_eq!(text.header("content-type"), "text/plain; version=0.0.4");
+    for line in [
+        "cms_requests_total{status=\"2xx\"} 1",
+        "cms_requests_total{status=\"4xx\"} 1",
+        "cms_limiter_store{store=\"off\"} 1",
+        "cms_request_duration_seconds_count 2",
+    ] {
+        assert!(text.text().lines().any(|found| found == line), "{line}: {}", text.text());
+    }
+    metrics("192.0.2.9:1").expect(200).await;
+    metrics("[::1]:1").expect(200).await;
+    metrics("198.51.100.1:1").refused(403, "permission_denied").await;
+    metrics("127.0.0.1:1")
+        .header("x-forwarded-for", "198.51.100.1")
+        .refused(403, "permission_denied")
+        .await;
+    metrics("127.0.0.1:1")
+        .header("forwarded", "for=198.51.100.1")
+        .refused(403, "permission_denied")
+        .await;
+    site.ask("GET /metrics").refused(403, "permission_denied").await;
 }

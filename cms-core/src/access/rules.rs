@@ -1,0 +1,155 @@
+//! Whether a user's permissions open an endpoint, and which rows of a key they amount to.
+
+use std::collections::BTreeMap;
+
+use super::{Access, Endpoint, Right, Rights, area_of};
+
+/// A content table and the plugins of the site: a table's plugin says who may read it.
+#[derive(Clone, Copy, Debug)]
+pub struct Owner<'a> {
+    /// Name of the table.
+    pub table: &'a str,
+    /// The plugin that declares it; `core` for the core's.
+    pub plugin: &'a str,
+    /// The ids of all plugins.
+    pub plugins: &'a [&'a str],
+}
+
+/// Whether a user with these rights may call an endpoint. `owner`: the table that the call names in
+/// its query or its body; None when it names none that exists.
+#[must_use]
+pub fn allows(rights: &Rights, access: Access, method: &str, owner: Option<Owner>) -> bool {
+    match access {
+        Access::Open | Access::Public | Access::Login | Access::Session => true,
+        Access::Admin => *rights == Rights::Admin,
+        Access::Area(area) => rights.may(&permission(area, method)),
+        Access::Table => {
+            *rights == Rights::Admin
+                || owner.is_some_and(|owner| allows_table(rights, method, owner))
+        }
+        Access::Operator => false,
+    }
+}
+
+fn permission(area: &str, method: &str) -> String {
+    format!("{area}_{}", if is_read(method) { "view" } else { "edit" })
+}
+
+fn is_read(method: &str) -> bool {
+    method == "GET" || method == "HEAD"
+}
+
+/// The core's tables belong to areas. A plugin's table is readable with any `_view` permission of
+/// that plugin.
+fn allows_table(rights: &Rights, method: &str, owner: Owner) -> bool {
+    let Rights::Only(keys) = rights else { return true };
+    if owner.plugin == "core" {
+        return area_of(owner.table).is_some_and(|area| rights.may(&permission(area, method)));
+    }
+    is_read(method)
+        && keys.iter().any(|key| {
+            key.ends_with("_view") && plugin_of(owner.plugins, key) == Some(owner.plugin)
+        })
+}
+
+/// The plugin that a permission key belongs to. Ids may begin like others: the longest counts.
+fn plugin_of<'a>(plugins: &[&'a str], key: &str) -> Option<&'a str> {
+    let stem = key.strip_suffix("_view").unwrap_or(key);
+    // A button's id stands behind the plugin's.
+    let begins = |id: &str| {
+        stem.strip_prefix(id)
+            .and_then(|rest| rest.strip_prefix('_'))
+            .is_some_and(|button| !button.is_empty())
+    };
+    plugins.iter().copied().filter(|id| begins(id)).max_by_key(|id| id.len())
+}
+
+/// What a user may call, as rows of a key: a key made of them can do no more than the user.
+#[must_use]
+pub fn rows(rights: &Rights, endpoints: &[Endpoint], tables: &[Owner]) -> Vec<Right> {
+    if *rights == Rights::Admin {
+        return vec![Right::everything()];
+    }
+    let mut rows = Vec::new();
+    for endpoint in endpoints.iter().filter(|endpoint| endpoint.access.is_for_keys()) {
+        let row = |query: BTreeMap<String, String>, owner: Option<Owner>| {
+            let methods = endpoint.methods.iter().copied();
+            let methods = methods
+                .filter(|method| allows(rights, endpoint.access, method, owner))
+                .map(str::to_owned)
+                .collect();
+            Right { endpoint: endpoint.path.clone(), query, methods }
+        };
+        if endpoint.access == Access::Table {
+            rows.extend(tables.iter().map(|owner| {
+                row(BTreeMap::from([("table".to_owned(), owner.table.to_owned())]), Some(*owner))
+            }));
+        } else {
+            rows.push(row(BTreeMap::new(), None));
+        }
+    }
+    rows.retain(|row| !row.methods.is_empty());
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rights(keys: &[&str]) -> Rights {
+        Rights::Only(keys.iter().map(|key| (*key).to_owned()).collect())
+    }
+
+    #[test]
+    fn permissions_open_areas_and_tables() {
+        let plugins = ["shop", "shop_orders"];
+        let core = Owner { table: "pages", plugin: "core", plugins: &plugins };
+        let orders = Owner { table: "orders", plugin: "shop_orders", plugins: &plugins };
+        let shop = Owner { table: "goods", plugin: "shop", plugins: &plugins };
+        for (keys, access, method, owner, expected) in [
+            (&["keys_keys_view"][..], Access::Area("keys_keys"), "HEAD", None, true),
+            (&["keys_keys_view"], Access::Area("keys_keys"), "POST", None, false),
+            (&["keys_keys_edit"], Access::Area("keys_keys"), "POST", None, true),
+            (&["keys_keys_edit"], Access::Admin, "GET", None, false),
+            (&["pages_pages_edit"], Access::Table, "PATCH", Some(core), true),
+            (&["pages_pages_edit"], Access::Table, "GET", Some(core), false),
+            (&["pages_pages_view"], Access::Table, "GET", None, false),
+            (&["shop_list_view"], Access::Table, "GET", Some(shop), true),
+            (&["shop_list_edit"], Access::Table, "POST", Some(shop), false),
+            (&["shop_orders_list_view"], Access::Table, "GET", Some(orders), true),
+            (&["shop_orders_list_view"], Access::Table, "GET", Some(shop), false),
+            (&["shop_orders_view"], Access::Table, "GET", Some(shop), true),
+            (&[], Access::Operator, "GET", None, false),
+            (&[], Access::Session, "POST", None, true),
+        ] {
+            let found = allows(&rights(keys), access, method, owner);
+            assert_eq!(found, expected, "{keys:?} {access:?} {method} {owner:?}");
+        }
+    }
+
+    #[test]
+    fn a_user_may_pass_on_what_he_may_call() {
+        let endpoint = |path: &str, methods: &[&'static str], access| Endpoint {
+            path: path.to_owned(),
+            methods: methods.to_vec(),
+            access,
+        };
+        let endpoints = [
+            endpoint("/api/backend/item", &["GET", "POST"], Access::Table),
+            endpoint("/api/backend/keys", &["GET", "POST"], Access::Area("keys_keys")),
+            endpoint("/api/backend/audit", &["GET"], Access::Admin),
+            endpoint("/api/backend/auth/me", &["GET"], Access::Session),
+        ];
+        let tables = [Owner { table: "pages", plugin: "core", plugins: &[] }];
+        let held = rights(&["keys_keys_view", "pages_pages_edit"]);
+        let shown: Vec<_> = rows(&held, &endpoints, &tables)
+            .into_iter()
+            .map(|row| format!("{} {} {:?}", row.methods.join(","), row.endpoint, row.query))
+            .collect();
+        assert_eq!(
+            shown,
+            [r#"POST /api/backend/item {"table": "pages"}"#, "GET /api/backend/keys {}"]
+        );
+        assert_eq!(rows(&Rights::Admin, &endpoints, &tables), [Right::everything()]);
+    }
+}

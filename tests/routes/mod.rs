@@ -1,0 +1,32 @@
+//! Tests of one endpoint each; the folder mirrors the URL below `/api` and `/api/backend`.
+
+/// What is done to records beside reading and writing them.
+mod actions;
+/// Logging in.
+mod auth;
+/// Settings and clears of the reply cache.
+mod cache;
+/// `/healthz` and `/readyz`.
+mod health;
+/// Records of content tables.
+mod item;
+/// API keys.
+mod keys;
+/// What each bucket has left.
+mod limits;
+/// Menus, as trees.
+mod menu;
+/// What `/metrics` tells.
+mod metrics;
+/// Origins are administered.
+mod origins;
+/// What visitors read.
+mod pages;
+/// Public settings.
+mod settings;
+/// `/sitemap.xml`.
+mod sitemap;
+/// Users, their groups and their sessions.
+mod users;
+/// Subscriptions, their events and their queue.
+mod webhooks;

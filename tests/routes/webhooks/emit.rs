@@ -1,0 +1,100 @@
+//! `/api/backend/webhooks/emit`: events are raised by hand.
+
+use serde_json::json;
+
+use super::{EMIT, shop, webhook};
+use crate::support::{Site, receiver::Receiver};
+
+#[tokio::test]
+async fn an_event_is_raised_by_hand() {
+    let (site, receiver) = (shop().await, Receiver::start(200).await);
+    webhook(&site, &receiver.url, &["shop.order_paid"], true).await;
+    webhook(&site, &receiver.url, &["*"], false).await;
+    let body = json!({"event": "shop.order_paid", "data": {"order": {"id": 7, "token": "x"}}});
+    let ask = || site.admin(EMIT).header("idempotency-key", "a").json(body.clone()).expect(201);
+    let made = ask().await;
+    assert_eq!(made.data()["queued"], 2);
+    // The same request again raises nothing.
+    assert_eq!(ask().await.body, made.body);
+    assert_eq!(
+        site.database.count("select count(*) from cms_events where name = 'shop.order_paid'").await,
+        1
+    );
+    let id = made.data()["id"].as_str().unwrap().to_owned();
+    let audited = format!(
+        "select count(*) from cms_audit where action = 'emit' and table_name = 'events' and row_id = '{id}'"
+    );
+    assert_eq!(site.database.count(&audited).await, 1);
+
+    site.cms.webhooks().worker().step().await.unwrap();
+    let delivery = receiver.deliveries().remove(0);
+    assert_eq!((receiver.count(), delivery.headers["webhook-id"].as_str()), (1, id.as_str()));
+    assert_eq!(
+        (&delivery.json()["event"], &delivery.json()["data"]),
+        (&json!("shop.order_paid"), &json!({"order": {"id": 7}}))
+    );
+    let message =
+        site.admin(&format!("GET /api/backend/webhooks/messages?id={id}")).expect(200).await.data();
+    assert_eq!(
+        (&message["payload"], &message["removed"]),
+        (&delivery.json(), &json!(["order.token"]))
+    );
+    assert_eq!((&message["event"], &message["jobs"]), (&json!("shop.order_paid"), &json!(2)));
+}
+
+/// Receivers trust a signature: nobody may claim what the service itself observes.
+#[tokio::test]
+async fn what_the_service_observes_cannot_be_claimed() {
+    let site = shop().await;
+    let entries = site.admin("GET /api/backend/webhooks/events?limit=500").expect(200).await.data();
+    let mut raised = Vec::new();
+    for entry in entries.as_array().unwrap() {
+        let name = entry["event_name"].as_str().unwrap();
+        let described = site
+            .admin(&format!("GET /api/backend/webhooks/events?name={name}"))
+            .expect(200)
+            .await
+            .data();
+        let traces = site.traces().await;
+        let reply = site.admin(EMIT).json(json!({"event": name, "data": {}})).send().await;
+        assert_eq!(described["emit"], reply.status == 201, "{name}");
+        if reply.status == 201 {
+            raised.push(name);
+        } else {
+            assert_eq!(
+                (reply.status.as_u16(), &reply.json()["errors"][0]["code"]),
+                (422, &json!("reserved")),
+                "{name}"
+            );
+            assert_eq!(site.traces().await, traces);
+        }
+    }
+    raised.sort_unstable();
+    assert_eq!(
+        raised,
+        [
+            "deployment.completed",
+            "emailmarketing.subscribed",
+            "order.created",
+            "shop.order_paid",
+            "user.registered"
+        ]
+    );
+    for (body, status, code) in [
+        (json!({"event": "webhook.ping"}), 422, "unknown_event"),
+        (json!({"event": "*"}), 422, "unknown_event"),
+        (json!({"event": "a\u{0}b"}), 422, "unknown_event"),
+        (json!({"event": "order.created", "data": "x"}), 422, "validation_failed"),
+        (json!({"data": {}}), 422, "validation_failed"),
+        (json!("order.created"), 400, "bad_json"),
+    ] {
+        site.admin(EMIT).json(body).refused(status, code).await;
+    }
+    // A plugin that declares an event of the core's does not open it.
+    let manifest = json!({"id": "sly", "webhook_events": [{"name": "auth.login"}]});
+    let site = Site::builder().await.plugin(manifest).open().await;
+    site.admin(EMIT)
+        .json(json!({"event": "auth.login", "data": {}}))
+        .refused(422, "validation_failed")
+        .await;
+}

@@ -1,0 +1,45 @@
+//! `/api/backend/webhooks/rotate-secret`: with and without a grace.
+
+use cms_core::webhooks::{Received, verify};
+use serde_json::json;
+
+use crate::support::{receiver::Receiver, webhooks::site};
+
+#[tokio::test]
+async fn rotation_stops_the_old_secret_at_once_or_after_a_grace() {
+    let (site, receiver) = (site().await, Receiver::start(200).await);
+    let made = site.webhook(&receiver.url, &["item.settings.created"]).await;
+    let rotate = async |grace: i64| {
+        let ask =
+            site.admin(&format!("POST /api/backend/webhooks/rotate-secret?id={}", made["id"]));
+        ask.json(json!({"grace_s": grace})).expect(200).await.data()["secret"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    let deliver = async |name: &str| {
+        site.write(name).await;
+        site.worker().step().await.unwrap();
+        receiver.deliveries().pop().unwrap()
+    };
+    let fits = |secret: &str, delivery: &crate::support::receiver::Delivery| {
+        let received = Received {
+            id: &delivery.headers["webhook-id"],
+            timestamp: &delivery.headers["webhook-timestamp"],
+            signature: &delivery.headers["webhook-signature"],
+        };
+        verify(secret, &received, &delivery.body, site.clock.now() / 1000).is_ok()
+    };
+    let first = made["secret"].as_str().unwrap();
+    let second = rotate(0).await;
+    let delivery = deliver("a").await;
+    assert_eq!((fits(first, &delivery), fits(&second, &delivery)), (false, true));
+    let third = rotate(60).await;
+    let delivery = deliver("b").await;
+    assert_eq!((fits(&second, &delivery), fits(&third, &delivery)), (true, true));
+    site.clock.advance(60_000);
+    let delivery = deliver("c").await;
+    assert_eq!((fits(&second, &delivery), fits(&third, &delivery)), (false, true));
+    let path = format!("POST /api/backend/webhooks/rotate-secret?id={}", made["id"]);
+    site.admin(&path).json(json!({"grace_s": 604_801})).refused(422, "validation_failed").await;
+}

@@ -1,0 +1,203 @@
+//! Types and rules that only PostgreSQL has.
+
+use serde_json::{Value as Json, json};
+
+use super::{item, matching, walk};
+use crate::support::{Site, TestDatabase};
+
+#[tokio::test]
+async fn postgres_types_of_others() {
+    let database = TestDatabase::new().await;
+    if !database.is_postgres() {
+        return;
+    }
+    let sql = "create type mood as enum ('sad', 'happy'); create domain zip as varchar(5) check (value <> 'bad'); \
+        create table v (id smallint primary key, r real, a integer[], t text[], m mood, u uuid, tz timestamptz, ti time, ttz timetz, \
+        iv interval, j jsonb, z zip, n numeric, net inet, g integer generated always as (id * 2) stored); \
+        insert into v values (1, 0.1, '{1,null,3}', '{\"a b\",\"c\\\"d\"}', 'happy', '68136457-505F-7322-A4BE-74B99831DC23', \
+        '2024-05-06 07:08:09.123456+02', '09:30:00.5', '09:30+02', '1 day 02:00', '{\"b\": [1, 2], \"a\": \"x  y\"}', '12345', \
+        123456789012345678901234567890.1234500, '10.0.0.1'), (2, -0.0, '{}', null, 'sad', null, '1969-12-31 23:59:59.999999+00', \
+        null, null, null, 'null', null, 0.00, null), (3, 3.4028235e38, '{{1,2},{3,4}}', null, null, null, null, null, null, null, null, null, null, null)";
+    database.run(sql.to_owned()).await;
+    let site = Site::on(database)
+        .plugin(json!({"id": "other", "tables": [{"name": "v", "adopt": true}]}))
+        .open()
+        .await;
+    let all = walk(&site, "v", 1, &[]).await;
+    assert_eq!(
+        all[0],
+        r#"{"id":1,"r":0.1,"a":[1,null,3],"t":["a b","c\"d"],"m":"happy","u":"68136457-505f-7322-a4be-74b99831dc23","tz":"2024-05-06T05:08:09.123456Z","ti":"09:30:00.5","ttz":"09:30:00+02","iv":"P1DT2H","j":{"a":"x  y","b":[1,2]},"z":"12345","n":123456789012345678901234567890.12345,"net":"10.0.0.1/32","g":2}"#
+    );
+    assert!(
+        all[1].starts_with(r#"{"id":2,"r":0,"a":[],"#)
+            && all[1].contains(r#""tz":"1969-12-31T23:59:59.999999Z""#),
+        "{}",
+        all[1]
+    );
+    assert!(
+        all[1].contains(r#""n":0,"#)
+            && all[2].starts_with(r#"{"id":3,"r":3.4028235e+38,"a":[[1,2],[3,4]],"#),
+        "{}",
+        all[2]
+    );
+    for condition in [
+        ("filter[r][eq]", "0.1"),
+        ("filter[r][in]", "0.1,1e300"),
+        ("filter[a][eq]", "[1,null,3]"),
+        ("filter[m][eq]", "happy"),
+        ("filter[u][eq]", "68136457-505f-7322-a4be-74b99831dc23"),
+        ("filter[tz][eq]", "2024-05-06T07:08:09.123456+02:00"),
+        ("filter[tz][gt]", "2024-05-06T05:08:09.123455Z"),
+        ("filter[ti][eq]", "09:30:00.5"),
+        ("filter[iv][eq]", "P1DT2H"),
+        ("filter[j][eq]", r#"{"b":[1,2],"a":"x  y"}"#),
+        ("filter[z][contains]", "234"),
+        ("filter[n][eq]", "123456789012345678901234567890.12345"),
+        ("filter[g][eq]", "2"),
+        ("filter[net][eq]", "10.0.0.1/32"),
+    ] {
+        let found = matching(&site, "v", condition).await;
+        assert_eq!(
+            found.iter().map(|row| &row["id"]).collect::<Vec<_>>(),
+            [&json!(1)],
+            "{condition:?}"
+        );
+    }
+    for sort in
+        ["r", "-r", "a", "t", "m", "tz", "-tz", "ti", "iv", "j", "n", "-n", "z", "u", "net", "g"]
+    {
+        assert_eq!(walk(&site, "v", 1, &[("sort", sort)]).await.len(), 3, "{sort}");
+    }
+    let new = json!({"id": 9, "r": 0.2, "a": [5, null], "t": ["x,y", "{", null, "\""], "m": "sad", "iv": "PT1H", "z": "1", "n": "1e", "j": [1.5]});
+    site.admin("POST /api/backend/item?table=v")
+        .json(new.clone())
+        .refused(422, "validation_failed")
+        .await;
+    let mut good = new.clone();
+    good["n"] = json!("0.10");
+    let created = site.admin("POST /api/backend/item?table=v").json(good).expect(201).await.data();
+    for (column, value) in [
+        ("r", json!(0.2)),
+        ("a", new["a"].clone()),
+        ("t", new["t"].clone()),
+        ("n", json!(0.1)),
+        ("j", json!([1.5])),
+        ("g", json!(18)),
+    ] {
+        assert_eq!(created[column], value, "{column}");
+    }
+    for (column, value, status) in [
+        ("m", json!("angry"), 400),
+        ("a", json!({"x": 1}), 400),
+        ("a", json!(["x"]), 400),
+        ("u", json!("no uuid"), 400),
+        ("z", json!("bad"), 400),
+        ("z", json!("123456"), 400),
+        ("r", json!(1e300), 400),
+        ("net", json!("x"), 400),
+        ("g", json!(1), 422),
+        ("id", json!(70_000), 400),
+    ] {
+        let code = if status == 400 { "database_error" } else { "validation_failed" };
+        let reply = site
+            .admin("PATCH /api/backend/item?table=v&id=9")
+            .json(json!({column: value}))
+            .refused(status, code)
+            .await;
+        assert!(!reply.text().contains("cast("), "{}", reply.text());
+    }
+    site.admin("PATCH /api/backend/item?table=v&id=9")
+        .json(json!({"a": [], "t": null}))
+        .expect(200)
+        .await;
+    assert_eq!(matching(&site, "v", ("filter[a][eq]", "[]")).await.len(), 2);
+    site.admin("GET /api/backend/item?table=v&id=70000").refused(404, "not_found").await;
+}
+
+#[tokio::test]
+async fn postgres_rules_of_others() {
+    let database = TestDatabase::new().await;
+    if !database.is_postgres() {
+        return;
+    }
+    let sql = "create domain inner_number as integer; create domain outer_number as inner_number check (value > 0); \
+        create table k (id integer, x text, n outer_number, r int4range, primary key (id) include (x), exclude using gist (r with &&)); \
+        create function refuse() returns trigger as $$ begin raise 'no' using errcode = 'insufficient_privilege'; end $$ language plpgsql; \
+        create trigger refuse before delete on k for each row execute function refuse(); \
+        insert into k values (1, 'x', 5, '[1,3)')";
+    database.run(sql.to_owned()).await;
+    let site = Site::on(database)
+        .plugin(json!({"id": "other", "tables": [{"name": "k", "adopt": true}]}))
+        .open()
+        .await;
+    let read = site.admin("GET /api/backend/item?table=k&id=1").expect(200).await;
+    assert_eq!(read.text(), r#"{"data":{"id":1,"x":"x","n":5,"r":"[1,3)"}}"#);
+    let post = |body: Json| site.admin("POST /api/backend/item?table=k").json(body);
+    post(json!({"id": 2, "r": "[2,4)"})).refused(409, "conflict").await;
+    post(json!({"id": 2, "n": "many"})).refused(422, "validation_failed").await;
+    post(json!({"id": 2, "n": -1})).refused(400, "database_error").await;
+    let refused =
+        site.admin("DELETE /api/backend/item?table=k&id=1").refused(400, "database_error").await;
+    assert!(refused.text().contains("no right"), "{}", refused.text());
+}
+
+/// A record is found through the index of its key, whatever its type.
+#[tokio::test]
+async fn postgres_finds_keys_by_their_index() {
+    let database = TestDatabase::new().await;
+    if !database.is_postgres() {
+        return;
+    }
+    let types = [
+        ("k_text", "text"),
+        ("k_varchar", "varchar(40)"),
+        ("k_char", "char(40)"),
+        ("k_uuid", "uuid"),
+        ("k_int", "bigint"),
+    ];
+    for (name, kind) in types {
+        let value = if name == "k_int" { "n" } else { "cast(md5(cast(n as text)) as uuid)" };
+        database
+            .run(format!(
+                "create table {name} (id {kind} primary key, n int, pad text); insert into {name} \
+                 select cast(cast({value} as text) as {kind}), n, repeat('x', 50) from generate_series(1, 5000) n; analyze {name}"
+            ))
+            .await;
+    }
+    let tables: Vec<_> =
+        types.iter().map(|(name, _)| json!({"name": name, "adopt": true})).collect();
+    let site = Site::on(database).plugin(json!({"id": "other", "tables": tables})).open().await;
+    let scans = |name: &str, how: &str| {
+        format!(
+            "select coalesce(sum({how}), 0)::bigint from pg_stat_user_tables where schemaname = current_schema() and relname = '{name}'"
+        )
+    };
+    let mut before = Vec::new();
+    for (name, _) in types {
+        before.push(site.database.count(&scans(name, "seq_scan")).await);
+    }
+    let seven = "8f14e45f-ceea-167a-5a36-dedd4bea2543";
+    for (name, _) in types {
+        let id = if name == "k_int" { "7" } else { seven };
+        let one = item(name, &[("id", id)]);
+        assert_eq!(site.admin(&format!("GET {one}")).expect(200).await.data()["n"], 7, "{name}");
+        site.admin(&format!("PATCH {one}")).json(json!({"n": 8})).expect(200).await;
+        site.admin(&format!("DELETE {one}")).expect(204).await;
+        for absent in ["8F14E45F-CEEA-167A-5A36-DEDD4BEA2543", "no key"] {
+            let status = if name == "k_int" { 400 } else { 404 };
+            site.admin(&format!("GET {}", item(name, &[("id", absent)]))).expect(status).await;
+        }
+    }
+    // What the connections counted is seen when they end.
+    site.cms.close().await;
+    for ((name, _), before) in types.iter().zip(before) {
+        for _ in 0..100 {
+            if site.database.count(&scans(name, "idx_scan")).await > 4 {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+        assert!(site.database.count(&scans(name, "idx_scan")).await > 4, "{name}");
+        assert_eq!(site.database.count(&scans(name, "seq_scan")).await, before, "{name}");
+    }
+}
