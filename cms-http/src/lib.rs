@@ -26,7 +26,6 @@ mod reply;
 mod request;
 mod routes;
 mod server;
-mod shortcuts;
 
 pub use api::Api;
 pub use body::Body;

@@ -104,8 +104,7 @@ impl Accounts<'_> {
             rights: Rights::default(),
             expires_at: first.created_at + self.session_length(),
         };
-        let (created_at, last_seen_at, epoch) =
-            (first.created_at, first.last_seen_at, first.epoch);
+        let (created_at, last_seen_at, epoch) = (first.created_at, first.last_seen_at, first.epoch);
         let rights = rows.into_iter().fold(Rights::default(), |all, row| all.and(row.rights));
         Some((Open { user: SessionUser { rights, ..user }, created_at, last_seen_at }, epoch))
     }

@@ -110,9 +110,15 @@ mod tests {
     fn a_record_is_good_for_one_state_of_the_file() {
         let known = Known::default();
         known.keep(1, "a", 'x');
-        assert_eq!((known.get(1, "a"), known.get(1, "b"), known.get(2, "a")), (Some('x'), None, None));
+        assert_eq!(
+            (known.get(1, "a"), known.get(1, "b"), known.get(2, "a")),
+            (Some('x'), None, None)
+        );
         known.keep(2, "b", 'y');
-        assert_eq!((known.get(2, "b"), known.get(2, "a"), known.get(1, "a")), (Some('y'), None, None));
+        assert_eq!(
+            (known.get(2, "b"), known.get(2, "a"), known.get(1, "a")),
+            (Some('y'), None, None)
+        );
     }
 
     #[test]

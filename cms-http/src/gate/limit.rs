@@ -1,6 +1,6 @@
 //! The limiter's place in the gate: whose bucket, and what the reply says of it.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::Ipv4Addr;
 
 use cms_core::{
     Cms, Code, Error, Result,
@@ -11,15 +11,20 @@ use cms_core::{
 };
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 
+use super::{
+    identity::Credential,
+    visit::{Visit, Way},
+};
 use crate::{
     call::{Caller, Client, Peer},
     reply::number,
 };
 
-pub(crate) const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
+const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
-pub(crate) const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
+const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 
+/// Who is at the other end.
 pub(super) fn client(
     cms: &Cms,
     proxy_header: &HeaderName,
@@ -35,51 +40,41 @@ pub(super) fn client(
         // Nobody is near.
         None => true,
     };
-    Client { address: address(cms, peer, headers.get_all(proxy_header)), passed_on }
-}
-
-/// The address that counts. An embedding server that does not say who is there speaks for
-/// everybody: all are one.
-pub(crate) fn address<'h>(
-    cms: &Cms,
-    peer: Option<Peer>,
-    lines: impl IntoIterator<Item = &'h HeaderValue, IntoIter: DoubleEndedIterator>,
-) -> IpAddr {
-    let Some(Peer(socket)) = peer else { return Ipv4Addr::LOCALHOST.into() };
-    address::client(
-        socket.ip(),
-        &cms.settings().trusted_proxies,
-        lines.into_iter().map(HeaderValue::as_bytes),
-    )
+    // An embedding server that does not say who is there speaks for everybody: all are one.
+    let address = peer.map_or(Ipv4Addr::LOCALHOST.into(), |Peer(socket)| {
+        let lines = headers.get_all(proxy_header).iter().map(HeaderValue::as_bytes);
+        address::client(socket.ip(), &cms.settings().trusted_proxies, lines)
+    });
+    Client { address, passed_on }
 }
 
 /// Takes from the buckets of a key or session that is good, or else of the address: guesses count
-/// against the address.
-pub(super) async fn take(
-    cms: &Cms,
-    caller: &Result<Caller>,
-    address: IpAddr,
-    path: &str,
-) -> Option<Quota> {
-    let (owner, identity) = match caller {
-        Ok(Caller::Key(key)) => (Owner::Key(key.id), bucket::KEY),
-        Ok(Caller::User { user, .. }) => (Owner::User(user.id), bucket::BACKEND),
-        _ => (Owner::Network(address::network(address)), bucket::PUBLIC),
+/// against the address. None: there is nothing to count, or the limiter is off.
+pub(super) async fn take(cms: &Cms, visit: &Visit, credential: &Credential) -> Option<Quota> {
+    if visit.way != Way::Judged {
+        return None;
+    }
+    let (owner, identity) = match credential {
+        Credential::Good(Caller::Key(key), _) => (Owner::Key(key.id), bucket::KEY),
+        Credential::Good(Caller::User { user, .. }, _) => (Owner::User(user.id), bucket::BACKEND),
+        _ => (Owner::Network(address::network(visit.client.address)), bucket::PUBLIC),
     };
-    cms.limiter().take(owner, identity, path).await
+    cms.limiter().take(owner, identity, &visit.request.path).await
 }
 
-/// The refusal of an empty bucket.
-pub(super) fn refusal(quota: &Quota) -> Option<Error> {
-    let seconds = quota.retry_after_s?;
-    Some(Error::new(
-        Code::RateLimited,
-        format!("Too many requests: wait {seconds} s, then try again."),
-    ))
+/// Refuses when a bucket is empty.
+pub(super) fn admit(quota: Option<&Quota>) -> Result<()> {
+    match quota.and_then(|quota| quota.retry_after_s) {
+        None => Ok(()),
+        Some(seconds) => Err(Error::new(
+            Code::RateLimited,
+            format!("Too many requests: wait {seconds} s, then try again."),
+        )),
+    }
 }
 
 /// What every reply under `/api` says.
-pub(crate) fn headers(quota: &Quota, headers: &mut HeaderMap) {
+pub(super) fn headers(quota: &Quota, headers: &mut HeaderMap) {
     headers.insert(LIMIT, number(quota.limit));
     headers.insert(REMAINING, number(quota.remaining));
     if let Some(seconds) = quota.retry_after_s {

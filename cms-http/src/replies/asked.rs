@@ -1,5 +1,7 @@
 //! What is asked for: where the reply lies, and how old it may be.
 
+use std::sync::Arc;
+
 use cms_core::{Cms, traffic::cache::CacheRules};
 
 use super::entry::Basis;
@@ -11,7 +13,7 @@ pub(crate) type Key = Vec<u8>;
 pub(crate) struct Asked<'a> {
     pub(super) key: Key,
     pub(super) path: &'a str,
-    pub(super) rules: &'a CacheRules,
+    pub(super) rules: Arc<CacheRules>,
     pub(super) basis: Basis,
     tables: Option<&'static [&'static str]>,
 }
@@ -23,10 +25,11 @@ impl<'a> Asked<'a> {
         key: Key,
         path: &'a str,
         tables: &'static [&'static str],
-        rules: &'a CacheRules,
+        rules: Arc<CacheRules>,
     ) -> Self {
         let epochs = tables.iter().map(|table| cms.db().epochs().of(table)).collect();
-        Self { key, path, rules, basis: basis(cms, epochs, rules), tables: Some(tables) }
+        let basis = basis(cms, epochs, &rules);
+        Self { key, path, rules, basis, tables: Some(tables) }
     }
 
     /// By somebody whose rights were judged. `changes` counts the changes of all that the reply is
@@ -36,9 +39,15 @@ impl<'a> Asked<'a> {
         key: Key,
         path: &'a str,
         changes: i64,
-        rules: &'a CacheRules,
+        rules: Arc<CacheRules>,
     ) -> Self {
-        Self { key, path, rules, basis: basis(cms, vec![changes], rules), tables: None }
+        let basis = basis(cms, vec![changes], &rules);
+        Self { key, path, rules, basis, tables: None }
+    }
+
+    /// Whether it may be given before rights are judged.
+    pub(crate) fn is_by_visitor(&self) -> bool {
+        self.tables.is_some()
     }
 
     /// The tables of a reply that all processes and visitors share.

@@ -44,25 +44,18 @@ impl Replies {
         Self { kept, hits: AtomicU64::new(0), misses: AtomicU64::new(0) }
     }
 
-    /// The kept reply, or the one that `fill` makes: once for all who ask the same at the same
-    /// moment.
-    pub(crate) async fn get<'f>(
-        &self,
-        cms: &Cms,
-        asked: Asked<'_>,
-        fill: impl Fn() -> BoxFuture<'f, Result<Reply>> + Sync,
-    ) -> Result<Reply> {
-        if let Some(entry) = self.kept.get(&asked.key).await.filter(|entry| entry.is_good(&asked)) {
-            return self.answer(&asked, &entry, true);
-        }
-        // In a box, so that hits do not carry the room of a fill.
-        Box::pin(self.fill(cms, asked, fill)).await
+    /// The kept reply.
+    pub(crate) async fn find(&self, asked: &Asked<'_>) -> Option<Reply> {
+        let entry = self.kept.get(&asked.key).await.filter(|entry| entry.is_good(asked))?;
+        self.answer(asked, &entry, true).ok()
     }
 
-    async fn fill<'f>(
+    /// The kept reply, or the one that `fill` makes: once for all who ask the same at the same
+    /// moment.
+    pub(crate) async fn find_or_fill<'f>(
         &self,
         cms: &Cms,
-        asked: Asked<'_>,
+        asked: &Asked<'_>,
         fill: impl Fn() -> BoxFuture<'f, Result<Reply>> + Sync,
     ) -> Result<Reply> {
         loop {
@@ -70,7 +63,7 @@ impl Replies {
             let init = async {
                 if let Some(tables) = asked.shared_tables() {
                     let found = shared::find(cms, &asked.key, tables).await;
-                    if let Some(found) = found.filter(|found| found.is_good(&asked)) {
+                    if let Some(found) = found.filter(|found| found.is_good(asked)) {
                         elsewhere.store(true, Ordering::Relaxed);
                         return Arc::new(found);
                     }
@@ -88,25 +81,25 @@ impl Replies {
             let outcome = self
                 .kept
                 .entry_by_ref(&asked.key)
-                .or_insert_with_if(init, |entry| !entry.is_good(&asked))
+                .or_insert_with_if(init, |entry| !entry.is_good(asked))
                 .await;
             let (mine, entry) = (outcome.is_fresh(), outcome.into_value());
             if mine {
                 if !matches!(entry.answer, Answer::Reply(..)) {
                     self.kept.invalidate(&asked.key).await;
                 }
-                return self.answer(&asked, &entry, elsewhere.into_inner());
+                return self.answer(asked, &entry, elsewhere.into_inner());
             }
             // Somebody else's fill. One that began before a write that we may know of is not for
             // us: ask again, that fill is over.
-            if entry.is_for(&asked) {
+            if entry.is_for(asked) {
                 return match entry.answer {
                     Answer::Once(..) => {
                         let answer = Answer::of(fill().await);
                         let own = Entry { basis: asked.basis.clone(), answer };
-                        self.answer(&asked, &own, false)
+                        self.answer(asked, &own, false)
                     }
-                    _ => self.answer(&asked, &entry, true),
+                    _ => self.answer(asked, &entry, true),
                 };
             }
         }

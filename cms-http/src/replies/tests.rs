@@ -44,8 +44,8 @@ impl Site {
         fill: impl Fn() -> F + Sync,
     ) -> Result<Reply> {
         let rules = self.cms.cache_rules().await.expect("rules");
-        let asked = Asked::by_visitor(&self.cms, b"k".to_vec(), "/api/pages", TABLES, &rules);
-        self.replies.get(&self.cms, asked, || Box::pin(fill())).await
+        let asked = Asked::by_visitor(&self.cms, b"k".to_vec(), "/api/pages", TABLES, rules);
+        self.replies.find_or_fill(&self.cms, &asked, || Box::pin(fill())).await
     }
 }
 
