@@ -75,9 +75,10 @@ async fn it_reads_from_a_running_site() -> Result<(), Box<dyn std::error::Error>
     let running = tokio::spawn(server.run());
     let client = Client::remote(&url, &Credential::Key(Secret::new(value.expose())))?;
     assert_eq!(titles(&client, "pages").await?, ["T0", "T1", "T2"]);
-    assert!(
-        matches!(titles(&client, "settings").await, Err(ClientError::Problem { code, .. }) if code == "api_key_forbidden")
-    );
+    assert!(matches!(
+        titles(&client, "settings").await,
+        Err(ClientError::Problem { code, .. }) if code == "api_key_forbidden"
+    ));
     stop.now();
     running.await?;
     Ok(())

@@ -18,9 +18,11 @@ fn shop() -> Result<Plugin> {
         "name": "Shop",
         "version": "1.0.0",
         "tables": [
-            {"name": "customers", "columns": [{"name": "email", "type": "text", "required": true, "unique": true}]},
+            {"name": "customers",
+             "columns": [{"name": "email", "type": "text", "required": true, "unique": true}]},
             {"name": "orders", "columns": [
-                {"name": "customer_id", "type": "integer", "required": true, "references": "customers"},
+                {"name": "customer_id", "type": "integer", "required": true,
+                 "references": "customers"},
                 {"name": "total", "type": "decimal", "required": true},
                 {"name": "paid", "type": "checkbox", "default": false},
             ]},

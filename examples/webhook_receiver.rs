@@ -84,7 +84,8 @@ async fn a_real_delivery_is_taken_and_a_forged_one_refused() -> Result<(), Failu
 
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
     let new = serde_json::json!({
-        "name": "try", "url": format!("http://{}/hook", listener.local_addr()?), "events": ["order.created"], "max_retries": 1,
+        "name": "try", "url": format!("http://{}/hook", listener.local_addr()?),
+        "events": ["order.created"], "max_retries": 1,
     });
     let mut change = cms.change(Actor::Operator).await?;
     let new: NewSubscription = serde_json::from_value(new)?;

@@ -78,7 +78,8 @@ impl Website {
         }
         let length = body.len();
         let head = format!(
-            "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n"
+            "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: {length}\r\n\
+             connection: close\r\n\r\n"
         );
         let _ = stream.write_all(format!("{head}{body}").as_bytes()).await;
     }
@@ -147,7 +148,8 @@ async fn pages_in_a_browser() {
     let shown = "x-request-id,x-ratelimit-limit";
     let expected = json!({
         "plain": format!("200  {shown}"), "credentials": format!("200  {shown}"),
-        "error": format!("401 api_key_missing {shown}"), "login": format!("401 login_required {shown}"),
+        "error": format!("401 api_key_missing {shown}"),
+        "login": format!("401 login_required {shown}"),
         "key": format!("200  {shown}"), "key_and_credentials": format!("200  {shown}"),
         "wrong_key": format!("401 api_key_invalid {shown}"),
         "post": format!("201  {shown}"), "patch": format!("200  {shown}"), "put": "TypeError",

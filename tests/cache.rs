@@ -23,7 +23,12 @@ async fn filled(database: TestDatabase) -> Site {
 }
 
 async fn fill(site: Site) -> Site {
-    let page = |id: i64, language: &str, url: &str| json!({"id": id, "base_id": 1, "language_short": language, "url_rewrite": url, "title": format!("T{id}"), "view": "home", "published": true});
+    let page = |id: i64, language: &str, url: &str| {
+        json!({
+            "id": id, "base_id": 1, "language_short": language, "url_rewrite": url,
+            "title": format!("T{id}"), "view": "home", "published": true,
+        })
+    };
     site.admin("POST /api/backend/item?table=pages")
         .json(json!([page(1, "en", "/"), page(2, "de", "/de")]))
         .expect(201)

@@ -66,7 +66,9 @@ async fn nobody_gains_rights() {
         ),
         (
             "POST /api/backend/actions/checklist".to_owned(),
-            json!({"table": "user_groups", "column": "rights", "id": own, "add": ["users_users_edit"]}),
+            json!({
+                "table": "user_groups", "column": "rights", "id": own, "add": ["users_users_edit"],
+            }),
         ),
     ] {
         as_ana(&line).json(body).refused(403, "permission_denied").await;
@@ -101,7 +103,9 @@ async fn nobody_gains_rights() {
         ),
         (
             "POST /api/backend/actions/checklist".to_owned(),
-            json!({"table": "user_groups", "column": "rights", "id": own, "add": ["keys_keys_view"]}),
+            json!({
+                "table": "user_groups", "column": "rights", "id": own, "add": ["keys_keys_view"],
+            }),
         ),
     ] {
         site.ask(&line).key(&clerk).json(body).refused(403, "permission_denied").await;

@@ -49,13 +49,15 @@ async fn write_at_once(
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_rollback_by_the_engine() {
-    let schema = "create table t (id integer primary key, name text, u text unique on conflict rollback); insert into t (name, u) values ('taken', 'x')";
+    let schema = "create table t (id integer primary key, name text, u text unique \
+                  on conflict rollback); insert into t (name, u) values ('taken', 'x')";
     write_at_once(schema, |n| json!({"name": format!("bad{n}"), "u": "x"}), false).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_deferred_reference_fails_only_its_own_change() {
-    let schema = "create table parent (id integer primary key); create table t (id integer primary key, name text, \
+    let schema = "create table parent (id integer primary key); \
+                  create table t (id integer primary key, name text, \
                   p integer references parent (id) deferrable initially deferred)";
     write_at_once(schema, |n| json!({"name": format!("bad{n}"), "p": 99}), true).await;
 }
@@ -63,7 +65,8 @@ async fn a_deferred_reference_fails_only_its_own_change() {
 #[tokio::test]
 async fn a_deferred_reference_is_a_conflict() {
     let database = TestDatabase::new().await;
-    let schema = "create table parent (id bigint primary key); create table t (id bigint primary key, \
+    let schema = "create table parent (id bigint primary key); \
+                  create table t (id bigint primary key, \
                   p bigint references parent (id) deferrable initially deferred)";
     database.run(schema.to_owned()).await;
     let site = Site::on(database)

@@ -100,7 +100,8 @@ async fn large_slow_and_broken_requests_end() {
     let key = running.site.admin.clone();
     let post = |rest: &str| {
         format!(
-            "POST /api/backend/keys HTTP/1.1\r\nhost: x\r\nconnection: close\r\nx-api-key: {key}\r\n{rest}"
+            "POST /api/backend/keys HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\
+             x-api-key: {key}\r\n{rest}"
         )
     };
 
@@ -118,7 +119,8 @@ async fn large_slow_and_broken_requests_end() {
     assert!(reply.starts_with("HTTP/1.1 413") && reply.contains("payload_too_large"), "{reply}");
     let chunk = format!("{:x}\r\n{}\r\n", 1 << 20, "a".repeat(1 << 20));
     let streamed = post(&format!(
-        "content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n{chunk}{chunk}0\r\n\r\n"
+        "content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n{chunk}{chunk}0\r\n\
+         \r\n"
     ));
     let reply = running.exchange(streamed.as_bytes()).await;
     assert!(reply.starts_with("HTTP/1.1 413"), "{reply}");

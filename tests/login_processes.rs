@@ -22,7 +22,8 @@ fn ask(served: &Served, line: &str, header: &str, body: &Json) -> (u16, Json) {
     let mut stream = TcpStream::connect(host).unwrap();
     write!(
         stream,
-        "{method} {path} HTTP/1.1\r\nhost: {host}\r\n{header}content-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+        "{method} {path} HTTP/1.1\r\nhost: {host}\r\n{header}content-type: application/json\r\n\
+         content-length: {}\r\nconnection: close\r\n\r\n{body}",
         body.len()
     )
     .unwrap();

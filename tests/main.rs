@@ -17,6 +17,8 @@ mod cache;
 mod errors;
 /// Nobody gains rights.
 mod escalation;
+/// Imports go down the floors of each crate, never up and never in a circle.
+mod floors;
 /// SQLite's shared commits: refused means not written.
 mod group_commit;
 /// Keys at every door: each refusal has its code.

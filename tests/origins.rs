@@ -49,7 +49,10 @@ fn assert_shared(reply: &Reply, origin: Option<&str>, context: &str) {
         "{context}"
     );
     assert_eq!(header(reply, "vary"), Some("Origin"), "{context}");
-    let exposed = origin.map(|_| "X-RateLimit-Limit, X-RateLimit-Remaining, X-Request-Id, X-Cache, Age, ETag, Retry-After");
+    let exposed = origin.map(|_| {
+        "X-RateLimit-Limit, X-RateLimit-Remaining, X-Request-Id, X-Cache, \
+         Age, ETag, Retry-After"
+    });
     assert_eq!(header(reply, "access-control-expose-headers"), exposed, "{context}");
 }
 

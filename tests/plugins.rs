@@ -18,9 +18,10 @@ async fn a_table_grows_and_never_shrinks() {
     let site =
         Site::builder().await.plugin(shop(json!([{"name": "a", "type": "text"}]))).open().await;
     site.admin("POST /api/backend/item?table=orders").json(json!({"a": "x"})).expect(201).await;
-    let grown = shop(
-        json!([{"name": "a", "type": "text"}, {"name": "b", "type": "integer", "required": true, "default": 7}]),
-    );
+    let grown = shop(json!([
+        {"name": "a", "type": "text"},
+        {"name": "b", "type": "integer", "required": true, "default": 7},
+    ]));
     let site = reopen(site, grown.clone()).await.unwrap();
     assert_eq!(
         site.admin("GET /api/backend/item?table=orders&id=1").expect(200).await.text(),
@@ -78,10 +79,17 @@ async fn a_broken_plugin_stays_out_and_the_others_work() {
     for (name, text) in [
         ("good", shop(json!([{"name": "a", "type": "text"}])).to_string().replace("shop", "good")),
         ("broken", "{".to_owned()),
-        ("wrong", json!({"id": "wrong", "tables": [{"name": "x", "columns": [{"name": "a", "type": "string"}]}]}).to_string()),
-        ("clash", json!({"id": "clash", "tables": [{"name": "pages", "columns": [{"name": "a", "type": "text"}]}]}).to_string()),
+        ("wrong", json!({
+            "id": "wrong", "tables": [{"name": "x", "columns": [{"name": "a", "type": "string"}]}],
+        }).to_string()),
+        ("clash", json!({
+            "id": "clash",
+            "tables": [{"name": "pages", "columns": [{"name": "a", "type": "text"}]}],
+        }).to_string()),
         ("misnamed", json!({"id": "other"}).to_string()),
-        ("absent", json!({"id": "absent", "tables": [{"name": "nowhere", "adopt": true}]}).to_string()),
+        ("absent", json!({
+            "id": "absent", "tables": [{"name": "nowhere", "adopt": true}],
+        }).to_string()),
     ] {
         std::fs::create_dir_all(folder.join(name)).unwrap();
         std::fs::write(folder.join(name).join("plugin.json"), text).unwrap();
@@ -111,7 +119,11 @@ async fn a_broken_plugin_stays_out_and_the_others_work() {
 
 #[tokio::test]
 async fn circles_of_references_are_told() {
-    let table = |name: &str, target: &str| json!({"name": name, "columns": [{"name": "r", "type": "integer", "references": target}]});
+    let table = |name: &str, target: &str| {
+        json!({
+            "name": name, "columns": [{"name": "r", "type": "integer", "references": target}],
+        })
+    };
     let circle = json!({"id": "c", "tables": [table("one", "two"), table("two", "one")]});
     let refused = Site::builder().await.plugin(circle).try_open().await.err().unwrap();
     assert!(refused.detail().contains("circle"), "{refused}");
@@ -159,9 +171,10 @@ async fn a_column_becomes_unique_or_is_refused() {
     let site = reopen(site, columns(json!({}))).await.unwrap();
     site.admin("POST /api/backend/item?table=orders").json(json!({"a": "y"})).expect(201).await;
     // The index of a reference gives way to a unique one.
-    let unique = shop(
-        json!([{"name": "a", "type": "text"}, {"name": "self", "type": "integer", "references": "orders", "unique": true}]),
-    );
+    let unique = shop(json!([
+        {"name": "a", "type": "text"},
+        {"name": "self", "type": "integer", "references": "orders", "unique": true},
+    ]));
     let site = reopen(site, unique).await.unwrap();
     site.admin("PATCH /api/backend/item?table=orders&id=1")
         .json(json!({"self": 1}))
@@ -175,7 +188,9 @@ async fn a_column_becomes_unique_or_is_refused() {
 
 #[tokio::test]
 async fn names_of_the_core_and_of_others_are_refused_before_anything_is_made() {
-    let first = json!({"id": "a", "tables": [{"name": "orders", "columns": [{"name": "a", "type": "text"}]}]});
+    let first = json!({
+        "id": "a", "tables": [{"name": "orders", "columns": [{"name": "a", "type": "text"}]}],
+    });
     let mut site = Site::builder().await.plugin(first.clone()).open().await;
     for name in ["pages", "menu_items", "settings", "forms", "media", "orders"] {
         site.cms.close().await;
@@ -216,7 +231,8 @@ async fn references_lead_to_tables_that_exist() {
         ("orders", "integer", None),
     ] {
         let database = TestDatabase::new().await;
-        let sql = r#"create table "Their things" (id integer primary key); insert into "Their things" values (1);
+        let sql = r#"create table "Their things" (id integer primary key);
+                     insert into "Their things" values (1);
                      create table keyed (code varchar(9) primary key)"#;
         database.run(sql.to_owned()).await;
         match (Site::on(database).plugin(plugin(target, kind)).try_open().await, expected) {

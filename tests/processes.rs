@@ -106,7 +106,8 @@ async fn killed_in_the_middle_of_writes() {
             acknowledged.iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(",");
         let rows = format!("select count(*) from cms_settings where name in ({names})");
         let audits = format!(
-            "select count(*) from cms_audit where table_name = 'settings' and action = 'create' and row_id in ({names})"
+            "select count(*) from cms_audit where table_name = 'settings' and action = 'create' \
+             and row_id in ({names})"
         );
         assert_eq!(database.count(&rows).await as usize, acknowledged.len());
         assert_eq!(database.count(&audits).await as usize, acknowledged.len());
@@ -118,9 +119,17 @@ async fn killed_in_the_middle_of_writes() {
         };
         let created = "e.name = 'item.settings.created'";
         for lonely in [
-            format!("select count(*) from cms_settings s where (select count(*) from cms_events e where {created} and {in_body} = s.name) <> 1"),
-            format!("select count(*) from cms_events e where {created} and not exists (select 1 from cms_settings s where s.name = {in_body})"),
-            "select count(*) from cms_settings s where (select count(*) from cms_audit a where a.row_id = s.name and a.action = 'create') <> 1".to_owned(),
+            format!(
+                "select count(*) from cms_settings s where (select count(*) from cms_events e \
+                 where {created} and {in_body} = s.name) <> 1"
+            ),
+            format!(
+                "select count(*) from cms_events e where {created} and not exists (select 1 \
+                 from cms_settings s where s.name = {in_body})"
+            ),
+            "select count(*) from cms_settings s where (select count(*) from cms_audit a \
+             where a.row_id = s.name and a.action = 'create') <> 1"
+                .to_owned(),
         ] {
             assert_eq!(database.count(&lonely).await, 0, "{lonely}");
         }

@@ -109,7 +109,8 @@ async fn at_once_the_work_is_done_once() {
 async fn old_rows_are_removed_and_young_ones_stay() {
     let site = Site::open().await;
     site.admin(CREATE).header("idempotency-key", "a").json(setting("x")).expect(201).await;
-    let rows = "select (select count(*) from cms_idempotency) * 100 + (select count(*) from cms_events) * 10 + (select count(*) from cms_audit)";
+    let rows = "select (select count(*) from cms_idempotency) * 100 + (select count(*) \
+                from cms_events) * 10 + (select count(*) from cms_audit)";
     assert_eq!((site.cms.expire().await.unwrap(), site.database.count(rows).await), (0, 112));
     let day = 24 * 3_600_000;
     for (days, removed, left) in [(1, 1, 12), (29, 1, 2), (335, 2, 0)] {

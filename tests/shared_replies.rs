@@ -226,7 +226,10 @@ async fn a_redis_that_is_full_or_holds_nonsense_is_as_none() {
     asked(&one, SETTINGS).await;
     let name = redis.send("EVAL \"return redis.call('KEYS', '*:reply:*')[1]\" 0");
     assert!(name.starts_with('$'), "{name}");
-    redis.send("EVAL \"for _, k in ipairs(redis.call('KEYS', '*:reply:*')) do redis.call('SET', k, '{\\\"at\\\":1}') end\" 0");
+    redis.send(
+        "EVAL \"for _, k in ipairs(redis.call('KEYS', '*:reply:*')) do redis.call('SET', k, \
+         '{\\\"at\\\":1}') end\" 0",
+    );
     let two = beside(&one, &redis, 77).await;
     assert_eq!(asked(&two, SETTINGS).await, "MISS", "nonsense is overwritten");
     redis.send("CONFIG SET maxmemory 1");

@@ -36,7 +36,10 @@ enum Key {
 
 #[tokio::test]
 async fn a_request_costs_what_it_should() {
-    let columns = json!([{"name": "title", "type": "text"}, {"name": "a", "type": "integer", "references": "t"}, {"name": "b", "type": "integer", "references": "t"}]);
+    let columns = json!([
+        {"name": "title", "type": "text"}, {"name": "a", "type": "integer", "references": "t"},
+        {"name": "b", "type": "integer", "references": "t"},
+    ]);
     let site = Site::builder()
         .await
         .plugin(json!({"id": "p", "tables": [{"name": "t", "columns": columns}]}))

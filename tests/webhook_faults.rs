@@ -107,7 +107,13 @@ async fn rows_that_wait_in_the_wrong_state_are_found() {
     worker.step().await.unwrap();
     assert_eq!(site.database.count(&format!("{status} 'held'")).await, 1);
     // A worker died that held a row of a subscription which was switched off meanwhile.
-    site.database.run("update cms_webhook_queue set status = 'sending', lease_until = 1 where status = 'held'".to_owned()).await;
+    site.database
+        .run(
+            "update cms_webhook_queue set status = 'sending', lease_until = 1 \
+             where status = 'held'"
+                .to_owned(),
+        )
+        .await;
     worker.step().await.unwrap();
     assert_eq!(site.database.count(&format!("{status} 'held'")).await, 1);
     assert_eq!(receiver.count(), 1);
@@ -158,8 +164,13 @@ async fn a_clock_that_jumps_neither_strands_nor_hastens_a_job() {
         }
         // What failed is tried again once, at its own time: no storm, and no later than the clock
         // was put back.
-        let due =
-            site.database.count("select coalesce(max(next_retry_at), 0) from cms_webhook_queue where status = 'retry'").await;
+        let due = site
+            .database
+            .count(
+                "select coalesce(max(next_retry_at), 0) from cms_webhook_queue \
+                 where status = 'retry'",
+            )
+            .await;
         let wait = (due - site.clock.now()).max(0);
         assert!(wait <= 30_000 - jump.min(0), "due in {wait} ms");
         site.clock.advance(wait);
@@ -184,9 +195,12 @@ async fn one_event_for_ten_thousand_subscriptions() {
     site.database
         .run(
             "with recursive n(i) as (select 1 union all select i + 1 from n where i < 10000) \
-             insert into cms_webhook_subscriptions (name, url, events, secret, custom_headers, max_retries, active, created_at) \
-             select 'n', 'https://hooks.example.org/', '[\"form.submitted\"]', '', '{}', 5, true, 0 from n; \
-             insert into cms_webhook_interests (subscription_id, event) select id, 'form.submitted' from cms_webhook_subscriptions"
+             insert into cms_webhook_subscriptions (name, url, events, secret, custom_headers, \
+             max_retries, active, created_at) \
+             select 'n', 'https://hooks.example.org/', '[\"form.submitted\"]', '', '{}', 5, true, \
+             0 from n; \
+             insert into cms_webhook_interests (subscription_id, event) \
+             select id, 'form.submitted' from cms_webhook_subscriptions"
                 .to_owned(),
         )
         .await;

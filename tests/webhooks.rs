@@ -11,7 +11,8 @@ use crate::support::{receiver::Receiver, webhooks::site};
 async fn a_delivery_is_what_the_documentation_says() {
     let (site, receiver) = (site().await, Receiver::start(200).await);
     let body = json!({
-        "name": "shop", "url": receiver.url, "events": ["item.settings.created"], "custom_headers": {"X-Tenant": "7"},
+        "name": "shop", "url": receiver.url, "events": ["item.settings.created"],
+        "custom_headers": {"X-Tenant": "7"},
     });
     let made = site.admin("POST /api/backend/webhooks").json(body).expect(201).await.data();
     let secret = made["secret"].as_str().unwrap();
@@ -156,7 +157,8 @@ async fn many_lanes_at_once_are_each_settled_as_they_ended() {
     let logged = |what: &str| {
         format!("select count(distinct subscription_id) from cms_webhook_deliveries where {what}")
     };
-    let delivered = "outcome = 'delivered' and status_code = 200 and response = 'ok' and attempt = 1 and event_name = 'item.settings.created'";
+    let delivered = "outcome = 'delivered' and status_code = 200 and response = 'ok' \
+                     and attempt = 1 and event_name = 'item.settings.created'";
     assert_eq!(site.database.count(&logged(delivered)).await, 30);
     assert_eq!(site.database.count(&logged("outcome = 'status' and status_code = 500")).await, 10);
 }

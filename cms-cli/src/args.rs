@@ -1,8 +1,6 @@
-//! What can be typed.
+//! The command tree, put together from the nouns' own arguments.
 
-use std::path::{Path, PathBuf};
-
-use clap::{Args, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 
 use crate::{
     commands::{
@@ -10,7 +8,7 @@ use crate::{
         items, keys, limits, login, migrate, origins, process_webhooks, queue, serve, users,
         webhooks,
     },
-    output::Color,
+    flags::Flags,
 };
 
 const EXAMPLES: &str = "Examples:
@@ -25,57 +23,9 @@ Exit codes: cms help exit-codes";
 #[command(name = "cms", version = cms_core::VERSION, propagate_version = false, after_help = EXAMPLES)]
 pub(crate) struct Cli {
     #[command(flatten)]
-    pub(crate) global: Global,
+    pub(crate) flags: Flags,
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
-}
-
-/// What every command takes.
-#[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Everywhere")]
-pub(crate) struct Global {
-    /// Folder of the site: cms.toml, cms.local.toml, data/, plugins/ [default: .]
-    #[arg(long, global = true, env = "CMS_DIR", value_name = "DIR")]
-    dir: Option<PathBuf>,
-    /// Address of a running site, instead of a folder [env: CMS_URL=]
-    #[arg(long, global = true, value_name = "URL")]
-    pub(crate) url: Option<String>,
-    /// Name of a running site (see cms context), instead of its address
-    #[arg(long, global = true, env = "CMS_CONTEXT", value_name = "NAME")]
-    pub(crate) context: Option<String>,
-    /// File with the API key for a running site (or CMS_API_KEY in the environment); else the
-    /// session of cms login
-    #[arg(long, global = true, env = "CMS_API_KEY_FILE", value_name = "FILE")]
-    pub(crate) key_file: Option<PathBuf>,
-    /// Print the body of the REST API
-    #[arg(long, global = true)]
-    pub(crate) json: bool,
-    /// Only data, no explanations
-    #[arg(short, long, global = true)]
-    pub(crate) quiet: bool,
-    /// Say more, requests included
-    #[arg(short, long, global = true)]
-    pub(crate) verbose: bool,
-    /// Colours (NO_COLOR turns them off too)
-    #[arg(long, global = true, value_enum, default_value = "auto", value_name = "WHEN")]
-    pub(crate) color: Color,
-    /// Answer every question with yes
-    #[arg(short, long, global = true)]
-    pub(crate) yes: bool,
-    /// Never ask; fail where an answer is needed
-    #[arg(long, global = true)]
-    pub(crate) no_input: bool,
-}
-
-impl Global {
-    /// The folder meant, whether it was named or is the present one.
-    pub(crate) fn dir(&self) -> &Path {
-        self.dir.as_deref().unwrap_or(Path::new("."))
-    }
-
-    pub(crate) fn names_dir(&self) -> bool {
-        self.dir.is_some()
-    }
 }
 
 /// The nouns.

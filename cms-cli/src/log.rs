@@ -3,10 +3,7 @@
 use clap::ValueEnum;
 use tracing_subscriber::EnvFilter;
 
-use crate::{
-    failure::{Done, Failure},
-    output::Output,
-};
+use crate::output::{Done, Failure, Output};
 
 /// How log lines are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -34,5 +31,5 @@ pub(crate) fn start(out: &Output, format: LogFormat, usual: &str) -> Done {
         LogFormat::Text => log.try_init(),
         LogFormat::Json => log.json().try_init(),
     };
-    started.map_err(|e| Failure::new(crate::exit::Exit::Failed, e.to_string()))
+    started.map_err(|e| Failure::new(crate::output::Exit::Failed, e.to_string()))
 }

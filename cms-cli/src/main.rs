@@ -1,42 +1,56 @@
 //! The `cms` command: serve, administer and fill a site.
 //!
+//! Each floor imports only from those below it:
+//!
 //! ```text
-//! args      what can be typed
-//! target    the site it is about: a folder or an address
-//! contexts  names for addresses, and the sessions there
+//! main      parses the command line and runs the noun
+//! args      the command tree
+//! commands  a file or a folder for each noun
+//! reply     asks the site and prints what it answers
 //! site      the site, opened in this process or connected to
-//! commands  one file for each noun
-//! output    the only place that prints
-//! failure   why a command ends with something other than 0
+//! target    which site a command is about: a folder or an address
+//! prompt    questions
+//! flags     the flags that every command takes
+//! contexts  names for addresses, and the sessions there
+//! folder    the folder of a site
+//! log       the log of this process
+//! input     files, standard input, durations
+//! output    what is printed, and how a command ends
 //! ```
 
 mod args;
 mod commands;
 mod contexts;
-mod csv_text;
-mod exit;
-mod failure;
+mod flags;
+mod folder;
 mod input;
 mod log;
 mod output;
-mod paging;
-mod progress;
 mod prompt;
-mod record;
-mod secret_file;
+mod reply;
 mod site;
-mod table;
 mod target;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
-use crate::{args::Cli, exit::Exit, failure::Failure, output::Output};
+#[cfg(feature = "tui")]
+use crate::commands::tui;
+use crate::{
+    args::{Cli, Command},
+    commands::{
+        audit, auth, cache, completions, config, context, doctor, events, exit_codes, groups, init,
+        items, keys, limits, login, logout, migrate, origins, process_webhooks, queue, serve,
+        start, users, version, webhooks, whoami,
+    },
+    log::LogFormat,
+    output::{Done, Exit, Failure, Output},
+};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let out = Output::new(&cli.global);
+    let out = Output::new(&cli.flags.print);
     // On one core a second worker would only take turns with the first.
     let one_core = std::thread::available_parallelism().is_ok_and(|cores| cores.get() == 1);
     let mut builder = if one_core {
@@ -51,7 +65,7 @@ fn main() -> ExitCode {
             return Exit::Failed.into();
         }
     };
-    let outcome = runtime.block_on(commands::run(cli, &out));
+    let outcome = runtime.block_on(run(cli, &out));
     // A reader that still waits for standard input must not hold up the end.
     runtime.shutdown_background();
     match outcome {
@@ -60,5 +74,49 @@ fn main() -> ExitCode {
             out.failure(&failure);
             failure.exit.into()
         }
+    }
+}
+
+/// Runs what was typed.
+async fn run(cli: Cli, out: &Output) -> Done {
+    let Cli { flags, command } = cli;
+    let flags = &flags;
+    let Some(command) = command else { return start::run(flags, out) };
+    match &command {
+        Command::Serve(args) => log::start(out, args.log_format, "warn")?,
+        // They report by themselves what the log would say.
+        Command::Doctor(_) => log::start(out, LogFormat::Text, "off")?,
+        #[cfg(feature = "tui")]
+        Command::Tui(_) => log::start(out, LogFormat::Text, "off")?,
+        _ => log::start(out, LogFormat::Text, "warn,cms_http=off")?,
+    }
+    match command {
+        Command::Init(args) => init::run(flags, out, args).await,
+        Command::Serve(args) => serve::run(flags, out, &args).await,
+        Command::Items(command) => items::run(flags, out, command).await,
+        Command::Keys(command) => keys::run(flags, out, command).await,
+        Command::Webhooks(command) => webhooks::run(flags, out, command).await,
+        Command::Events(command) => events::run(flags, out, command).await,
+        Command::Queue(command) => queue::run(flags, out, command).await,
+        Command::ProcessWebhooks(args) => process_webhooks::run(flags, out, &args).await,
+        Command::Origins(command) => origins::run(flags, out, command).await,
+        Command::Users(command) => users::run(flags, out, command).await,
+        Command::Groups(command) => groups::run(flags, out, command).await,
+        Command::Auth(command) => auth::run(flags, out, command).await,
+        Command::Login(args) => login::run(flags, out, args).await,
+        Command::Logout => logout::run(flags, out).await,
+        Command::Whoami => whoami::run(flags, out).await,
+        Command::Context(command) => context::run(flags, out, command),
+        Command::Audit(command) => audit::run(flags, out, command).await,
+        Command::Cache(command) => cache::run(flags, out, command).await,
+        Command::Limits(command) => limits::run(flags, out, command).await,
+        Command::Config(command) => config::run(flags, out, &command),
+        Command::Migrate(command) => migrate::run(flags, out, &command).await,
+        Command::Doctor(_) => doctor::run(flags, out).await,
+        #[cfg(feature = "tui")]
+        Command::Tui(args) => tui::run(flags, out, args).await,
+        Command::Version => version::run(out),
+        Command::Completions(args) => completions::run(out, &args, Cli::command()),
+        Command::ExitCodes => exit_codes::run(out),
     }
 }

@@ -7,20 +7,19 @@ use cms_core::settings::Secret;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::{
-    args::Global,
-    exit::Exit,
-    failure::{Done, Failure},
+    flags::Flags,
+    output::{Done, Exit, Failure},
 };
 
 /// A longer line of standard input is no password.
 const MAX_LINE_BYTES: u64 = 8 << 10;
 
 /// Asks on a terminal; without one, `--yes` must have been given.
-pub(crate) fn confirm(global: &Global, question: &str) -> Done {
-    if global.yes {
+pub(crate) fn confirm(flags: &Flags, question: &str) -> Done {
+    if flags.yes {
         return Ok(());
     }
-    if !somebody_is_there(global) {
+    if !somebody_is_there(flags) {
         return Err(Failure::usage(format!("{question} Nobody is there to be asked"))
             .hint("the same with --yes"));
     }
@@ -31,13 +30,13 @@ pub(crate) fn confirm(global: &Global, question: &str) -> Done {
 }
 
 /// Whether questions can be answered.
-pub(crate) fn somebody_is_there(global: &Global) -> bool {
-    !global.no_input && io::stdin().is_terminal() && io::stderr().is_terminal()
+pub(crate) fn somebody_is_there(flags: &Flags) -> bool {
+    !flags.no_input && io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
 /// Refuses where a question would be needed; `flag` answers it.
-pub(crate) fn expect_somebody(global: &Global, what: &str, flag: &str) -> Done {
-    if somebody_is_there(global) {
+pub(crate) fn expect_somebody(flags: &Flags, what: &str, flag: &str) -> Done {
+    if somebody_is_there(flags) {
         return Ok(());
     }
     Err(Failure::usage(format!("{what} is needed, and nobody is there to be asked"))
@@ -70,11 +69,11 @@ pub(crate) fn secret(question: &str) -> Done<Secret> {
 }
 
 /// A password to be given to somebody: the first line of standard input, or typed twice.
-pub(crate) fn new_password(global: &Global, from_stdin: bool) -> Done<Secret> {
+pub(crate) fn new_password(flags: &Flags, from_stdin: bool) -> Done<Secret> {
     if from_stdin {
         return line_of_stdin("the password");
     }
-    expect_somebody(global, "the password", "--password-stdin")?;
+    expect_somebody(flags, "the password", "--password-stdin")?;
     let password = secret("New password: ")?;
     if secret("Again: ")?.expose() != password.expose() {
         return Err(Failure::new(Exit::Cancelled, "the two are not the same; no password was set"));

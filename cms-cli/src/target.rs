@@ -10,11 +10,10 @@ use std::{fmt, path::PathBuf};
 use cms_core::settings::{Settings, environment};
 
 use crate::{
-    args::Global,
     contexts::Contexts,
-    exit::Exit,
-    failure::{Done, Failure},
-    site,
+    flags::Flags,
+    folder,
+    output::{Done, Exit, Failure},
 };
 
 /// A site, not yet opened.
@@ -32,17 +31,17 @@ pub(crate) enum Target {
 }
 
 impl Target {
-    pub(crate) fn of(global: &Global) -> Done<Self> {
-        if let Some(address) = Self::named(global)? {
+    pub(crate) fn of(flags: &Flags) -> Done<Self> {
+        if let Some(address) = Self::named(flags)? {
             return Ok(address);
         }
-        let folder = Self::Folder(global.dir().to_owned());
+        let folder = Self::Folder(flags.dir().to_owned());
         // Settings that cannot be read are those of a site too.
         let holds_site = || {
-            Settings::load(global.dir(), environment(), &[])
-                .map_or(true, |loaded| site::is_site(&loaded))
+            Settings::load(flags.dir(), environment(), &[])
+                .map_or(true, |loaded| folder::is_site(&loaded))
         };
-        if global.names_dir() || holds_site() {
+        if flags.names_dir() || holds_site() {
             return Ok(folder);
         }
         let contexts = Contexts::load()?;
@@ -53,11 +52,11 @@ impl Target {
     }
 
     /// The address that the command line or the environment names.
-    fn named(global: &Global) -> Done<Option<Self>> {
-        if let Some(url) = &global.url {
+    fn named(flags: &Flags) -> Done<Option<Self>> {
+        if let Some(url) = &flags.url {
             return Self::address(url, None).map(Some);
         }
-        if let Some(name) = &global.context {
+        if let Some(name) = &flags.context {
             let contexts = Contexts::load()?;
             let url = contexts.url(name).ok_or_else(|| {
                 Failure::new(Exit::NotFound, format!("there is no context {name:?}"))
@@ -75,17 +74,17 @@ impl Target {
     }
 
     /// The folder for a command that works on nothing else; a chosen context does not concern it.
-    pub(crate) fn folder_only(global: &Global, what: &str) -> Done<PathBuf> {
-        match Self::named(global)? {
-            None => Ok(global.dir().to_owned()),
+    pub(crate) fn folder_only(flags: &Flags, what: &str) -> Done<PathBuf> {
+        match Self::named(flags)? {
+            None => Ok(flags.dir().to_owned()),
             Some(_) => Err(Failure::usage(format!("{what} works on the site's folder, not on an address"))
                 .hint("run it on the server with --dir, without --url, --context, CMS_URL and CMS_CONTEXT")),
         }
     }
 
     /// The address for a command that works on nothing else.
-    pub(crate) fn address_only(global: &Global, what: &str) -> Done<(String, Option<String>)> {
-        match Self::of(global)? {
+    pub(crate) fn address_only(flags: &Flags, what: &str) -> Done<(String, Option<String>)> {
+        match Self::of(flags)? {
             Self::Address { url, context } => Ok((url, context)),
             Self::Folder(dir) => Err(Failure::usage(format!(
                 "{what} is for a running site; whoever can open the folder {} needs no login there",

@@ -37,7 +37,10 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
         }
     }
     let half = lab
-        .count("select count(*) from cms_events e where not exists (select 1 from cms_webhook_queue q where q.event_id = e.id)")
+        .count(
+            "select count(*) from cms_events e where not exists (select 1 \
+             from cms_webhook_queue q where q.event_id = e.id)",
+        )
         .await;
     let stored = lab.count("select count(*) from cms_settings where name like 'during%'").await;
     let acknowledged = codes.iter().filter(|code| *code == "201").count();
@@ -52,7 +55,10 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
     }
     let delivered = lab.delivered_within(Duration::from_secs(40)).await.is_some();
     let records = lab
-        .count("select count(*) from cms_settings where name like 'before%' or name like 'during%' or name like 'after%'")
+        .count(
+            "select count(*) from cms_settings where name like 'before%' or name like 'during%' \
+             or name like 'after%'",
+        )
         .await;
     let (arrived, duplicates) = lab.record.jobs_and_duplicates();
     codes.sort();
@@ -132,8 +138,10 @@ async fn read_only(lab: &Lab, switch: &str) {
     lab.database
         .run(format!(
             "begin read write; \
-             do $$ begin execute format('alter database %I set default_transaction_read_only = {switch}', current_database()); end $$; commit; \
-             select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'cms' and datname = current_database()"
+             do $$ begin execute format('alter database %I set default_transaction_read_only = \
+             {switch}', current_database()); end $$; commit; \
+             select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'cms' \
+             and datname = current_database()"
         ))
         .await;
 }

@@ -42,7 +42,8 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
     let mut findings = vec![
         Finding::new(
             format!(
-                "the caller waits ≤ {} ms while {subscriptions} jobs are queued (median of {EVENTS})",
+                "the caller waits ≤ {} ms while {subscriptions} jobs are queued (median of \
+                 {EVENTS})",
                 CALLER.as_millis()
             ),
             format!("{} ms", shown.join(", ")),
@@ -79,7 +80,10 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
     let jobs = (EVENTS + 1) * subscriptions + queued;
     let (arrived, duplicates) = lab.record.jobs_and_duplicates();
     let twice = lab
-        .count("select count(*) from (select q.event_id from cms_webhook_queue q group by q.event_id, q.subscription_id having count(*) > 1) t")
+        .count(
+            "select count(*) from (select q.event_id from cms_webhook_queue q \
+             group by q.event_id, q.subscription_id having count(*) > 1) t",
+        )
         .await;
     findings.extend([
         Finding::new(

@@ -39,7 +39,10 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
         // The leases that this worker has taken and left.
         let after = began + i64::try_from(LEASE.as_millis()).unwrap();
         let left = lab
-            .count(&format!("select count(*) from cms_webhook_queue where status = 'sending' and lease_until >= {after}"))
+            .count(&format!(
+                "select count(*) from cms_webhook_queue where status = 'sending' \
+                 and lease_until >= {after}"
+            ))
             .await;
         under_way += usize::try_from(left).unwrap();
         hits += usize::from(left > 0);

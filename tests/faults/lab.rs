@@ -133,7 +133,10 @@ impl Lab {
                 *lanes += 1;
                 *lanes
             };
-            let new = json!({"name": format!("lane {lane}"), "url": url, "events": events, "custom_headers": {LANE: lane.to_string()}});
+            let new = json!({
+                "name": format!("lane {lane}"), "url": url, "events": events,
+                "custom_headers": {LANE: lane.to_string()},
+            });
             let new: NewSubscription = serde_json::from_value(new).unwrap();
             let (made, secret) = self.cms.webhooks().create(&mut change, new).await.unwrap();
             self.record.expect(lane, secret.expose());

@@ -89,10 +89,15 @@ fn document(outcomes: &[Outcome]) -> String {
     let total: usize = outcomes.iter().map(|outcome| outcome.findings.len()).sum();
     let mut text = format!(
         "# Fault report of webhooks\n\n\
-         Written by `.ci/postgres cargo bench -p cms-tests --bench faults` on {}; do not edit. {} of {total} criteria hold.\n\n\
-         Real processes on loopback, really killed; what must hold is read from what the receiver recorded (delivery id, event id, SHA-256 of\n\
-         the body, time, whether the signature fits) and from the database, never from logs. Random moments have the seed {:#x}, plus the\n\
-         number of the fault. Where the first column says so, the fault is played in one process with a clock that is moved; the tests are named.\n",
+         Written by `.ci/postgres --durable cargo bench -p cms-tests --bench faults` on {}; do \
+         not\nedit. {} of {total} criteria hold.\n\n\
+         Real processes run on loopback and are really killed. Each criterion is read from the \
+         database\n\
+         and from what the receiver recorded: delivery id, event id, SHA-256 of the body, time, \
+         and\nwhether the signature fits. Logs are never read. Random moments have the seed \
+         {:#x}, plus the\n\
+         number of the fault. A fault marked \"in process\" runs as a test whose clock is moved; \
+         the\ntest is named.\n",
         lab::today(),
         total - failed,
         lab::SEED,

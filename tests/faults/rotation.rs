@@ -37,7 +37,8 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
         ),
         Finding::new(
             format!(
-                "{ROTATIONS} rotations during {} deliveries: an old secret signs no later than {SLACK_MS} ms",
+                "{ROTATIONS} rotations during {} deliveries: an old secret signs no later than \
+                 {SLACK_MS} ms",
                 at_once.count
             ),
             format!("{} ms at most", at_once.late_ms),

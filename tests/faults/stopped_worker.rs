@@ -82,14 +82,15 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
 async fn state(lab: &Lab) -> Vec<String> {
     let mut state = lab
         .texts(
-            "select 'job ' || id || ' ' || status || ' ' || retry_count || ' ' || lease_token || ' ' || next_retry_at || ' ' \
-             || coalesce(settled_at, 0) from cms_webhook_queue order by id",
+            "select 'job ' || id || ' ' || status || ' ' || retry_count || ' ' || lease_token \
+             || ' ' || next_retry_at || ' ' || coalesce(settled_at, 0) \
+             from cms_webhook_queue order by id",
         )
         .await;
     state.extend(
         lab.texts(
-            "select 'subscription ' || id || ' failures ' || failure_count || ' not before ' || not_before \
-             from cms_webhook_subscriptions order by id",
+            "select 'subscription ' || id || ' failures ' || failure_count \
+             || ' not before ' || not_before from cms_webhook_subscriptions order by id",
         )
         .await,
     );

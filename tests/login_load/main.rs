@@ -45,7 +45,8 @@ fn timing(site: &Site) {
     let (low, high) = (at(&wrong, 0.05), at(&wrong, 0.95));
     let inside = unknown.iter().filter(|time| (low..=high).contains(time)).count();
     println!(
-        "unknown users within p5 to p95 of wrong passwords: {:.0} % (90 % when nothing can be told)",
+        "unknown users within p5 to p95 of wrong passwords: {:.0} % (90 % when nothing can be \
+         told)",
         100.0 * inside as f64 / f64::from(SAMPLES)
     );
 }
@@ -162,7 +163,8 @@ impl Site {
     fn post(&self, path: &str, headers: &str, body: &str, status: u16) -> Duration {
         let mut stream = TcpStream::connect(&self.address).expect("a connection");
         let request = format!(
-            "POST {path} HTTP/1.1\r\nhost: cms.example\r\n{headers}content-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+            "POST {path} HTTP/1.1\r\nhost: cms.example\r\n{headers}content-type: \
+             application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
             body.len()
         );
         let began = Instant::now();

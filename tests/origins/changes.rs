@@ -83,7 +83,8 @@ async fn until(served: &Served, origin: &str, status: u16) -> Duration {
     loop {
         let mut stream = TcpStream::connect(host).await.unwrap();
         let request = format!(
-            "GET /api/pages HTTP/1.1\r\nhost: {host}\r\norigin: {origin}\r\nconnection: close\r\n\r\n"
+            "GET /api/pages HTTP/1.1\r\nhost: {host}\r\norigin: {origin}\r\nconnection: close\r\n\
+             \r\n"
         );
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut reply = String::new();

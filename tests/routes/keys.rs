@@ -9,7 +9,10 @@ const PAGES: &str = "GET /api/pages";
 #[tokio::test]
 async fn a_key_is_managed_through_the_api() {
     let site = Site::open().await;
-    let body = json!({"name": "shop", "expires_on": "2027-01-31", "rights": [{"endpoint": "/api/pages", "methods": ["GET"]}]});
+    let body = json!({
+        "name": "shop", "expires_on": "2027-01-31",
+        "rights": [{"endpoint": "/api/pages", "methods": ["GET"]}],
+    });
     let created = site.admin("POST /api/backend/keys").json(body).expect(201).await.data();
     let id = created["id"].as_i64().unwrap();
     let value = created["key"].as_str().unwrap().to_owned();

@@ -12,7 +12,8 @@ async fn one_owner_is_found_among_many() {
     }
     from(&site, "2001:db8::5", "GET /api/settings", None).await;
     let used = async |owner: &str| {
-        site.admin(&format!("GET /api/backend/limits?owner={owner}")).expect(200).await.data()["used"].clone()
+        let line = format!("GET /api/backend/limits?owner={owner}");
+        site.admin(&line).expect(200).await.data()["used"].clone()
     };
     assert_eq!(
         used("ip:2001:db8::7").await[0]["remaining"],

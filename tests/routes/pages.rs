@@ -8,7 +8,8 @@ use crate::support::Site;
 pub(super) async fn filled() -> Site {
     let site = Site::open().await;
     let page = |id: i64, base: i64, language: &str, url: &str, view: &str, published: bool| {
-        json!({"id": id, "base_id": base, "language_short": language, "url_rewrite": url, "title": format!("T{id}"), "view": view,
+        json!({"id": id, "base_id": base, "language_short": language, "url_rewrite": url,
+               "title": format!("T{id}"), "view": view,
                "sort_order": 10 - id, "published": published})
     };
     let pages = json!([
@@ -18,14 +19,22 @@ pub(super) async fn filled() -> Site {
         page(4, 4, "en", "/draft", "draft", false),
     ]);
     site.admin("POST /api/backend/item?table=pages").json(pages).expect(201).await;
-    let item = |id: i64, parent: Option<i64>, title: &str, sort: i64| json!({"id": id, "menu": "main", "parent_id": parent, "title": title, "url": "/x", "language_short": "en", "sort_order": sort});
+    let item = |id: i64, parent: Option<i64>, title: &str, sort: i64| {
+        json!({
+            "id": id, "menu": "main", "parent_id": parent, "title": title, "url": "/x",
+            "language_short": "en", "sort_order": sort,
+        })
+    };
     let menu = json!([
         item(1, None, "second", 2),
         item(2, None, "first", 1),
         item(3, Some(1), "below", 0)
     ]);
     site.admin("POST /api/backend/item?table=menu_items").json(menu).expect(201).await;
-    let settings = json!([{"name": "claim", "value": {"en": "Hi"}, "public": true}, {"name": "secret", "value": 1}, {"name": "n", "value": 1.50, "public": true}]);
+    let settings = json!([
+        {"name": "claim", "value": {"en": "Hi"}, "public": true}, {"name": "secret", "value": 1},
+        {"name": "n", "value": 1.50, "public": true},
+    ]);
     site.admin("POST /api/backend/item?table=settings").json(settings).expect(201).await;
     site
 }
@@ -36,10 +45,15 @@ async fn pages_are_listed_and_found_when_published() {
     let list = site.ask("GET /api/pages").expect(200).await;
     assert_eq!(
         list.text(),
-        "{\"data\":[{\"id\":3,\"base_id\":3,\"language_short\":\"en\",\"parent_id\":null,\"url_rewrite\":\"/about us & more\",\"title\":\"T3\",\"view\":\"about\",\"sort_order\":7},\
-         {\"id\":2,\"base_id\":1,\"language_short\":\"de\",\"parent_id\":null,\"url_rewrite\":\"/de\",\"title\":\"T2\",\"view\":\"home\",\"sort_order\":8},\
-         {\"id\":1,\"base_id\":1,\"language_short\":\"en\",\"parent_id\":null,\"url_rewrite\":\"/\",\"title\":\"T1\",\"view\":\"home\",\"sort_order\":9}],\
-         \"meta\":{\"limit\":50,\"next\":null}}"
+        concat!(
+            r#"{"data":[{"id":3,"base_id":3,"language_short":"en","parent_id":null,"#,
+            r#""url_rewrite":"/about us & more","title":"T3","view":"about","sort_order":7},"#,
+            r#"{"id":2,"base_id":1,"language_short":"de","parent_id":null,"#,
+            r#""url_rewrite":"/de","title":"T2","view":"home","sort_order":8},"#,
+            r#"{"id":1,"base_id":1,"language_short":"en","parent_id":null,"#,
+            r#""url_rewrite":"/","title":"T1","view":"home","sort_order":9}],"#,
+            r#""meta":{"limit":50,"next":null}}"#
+        )
     );
     for (query, expected) in [
         ("view=home", Some(1)),

@@ -15,13 +15,18 @@ async fn users_and_groups_are_made_changed_and_removed() {
         .data();
     assert_eq!(
         group,
-        json!({"id": 1, "name": "Editors", "rights": [], "members": 0, "created_at": "2026-11-21T09:30:00Z"})
+        json!({
+            "id": 1, "name": "Editors", "rights": [], "members": 0,
+            "created_at": "2026-11-21T09:30:00Z",
+        })
     );
     let new = json!({"username": "ana", "password": PASSWORD, "groups": ["editors", 1]});
     let user = site.admin("POST /api/backend/users").json(new.clone()).expect(201).await.data();
     let expected = json!({
-        "id": 1, "username": "ana", "active": true, "groups": [{"id": 1, "name": "Editors"}], "two_factor": false,
-        "recovery_codes": 0, "sessions": 0, "last_login_at": null, "created_at": "2026-11-21T09:30:00Z",
+        "id": 1, "username": "ana", "active": true, "groups": [{"id": 1, "name": "Editors"}],
+        "two_factor": false,
+        "recovery_codes": 0, "sessions": 0, "last_login_at": null,
+        "created_at": "2026-11-21T09:30:00Z",
     });
     assert_eq!(user, expected);
     assert_eq!(site.admin("GET /api/backend/users?id=1").expect(200).await.data(), expected);
@@ -73,7 +78,11 @@ async fn users_and_groups_are_made_changed_and_removed() {
 async fn wrong_users_and_groups_are_refused() {
     let site = Site::open().await;
     site.group("editors", json!([])).await;
-    let user = |name: &str, password: &str, groups: Json| json!({"username": name, "password": password, "groups": groups});
+    let user = |name: &str, password: &str, groups: Json| {
+        json!({
+            "username": name, "password": password, "groups": groups,
+        })
+    };
     let before = site.traces().await;
     for (body, field) in [
         (user("", PASSWORD, json!(["editors"])), "username"),
@@ -119,7 +128,8 @@ async fn wrong_users_and_groups_are_refused() {
 async fn the_last_administrator_stays() {
     let site = Site::open().await;
     let root = site.person("root", json!("0")).await;
-    let group = site.admin("GET /api/backend/users?username=root").expect(200).await.data()["groups"][0]["id"].clone();
+    let found = site.admin("GET /api/backend/users?username=root").expect(200).await.data();
+    let group = found["groups"][0]["id"].clone();
     site.group("editors", json!([])).await;
     let as_root = |line: &str| site.ask(line).bearer(&root.token);
     let user = format!("/api/backend/users?id={}", root.id);

@@ -46,7 +46,8 @@ async fn tables(database: &TestDatabase) -> Vec<String> {
 
 async fn columns(database: &TestDatabase, table: &str) -> String {
     let sql = format!(
-        "select group_concat('coalesce(\"' || name || '\", '''')', ' || ') from pragma_table_info('{table}')"
+        "select group_concat('coalesce(\"' || name || '\", '''')', ' || ') \
+         from pragma_table_info('{table}')"
     );
     sqlx::query_scalar(AssertSqlSafe(sql))
         .fetch_one(&mut database.sqlite_connection().await)

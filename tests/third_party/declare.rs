@@ -18,11 +18,14 @@ async fn refused(database: TestDatabase, tables: Json, about: &str) {
 #[tokio::test]
 async fn a_declaration_narrows_and_renames() {
     let tables = json!([
-        {"name": "customers", "source": "Customers", "adopt": true, "columns": [{"name": "CompanyName"}, {"name": "City", "type": "select"}]},
-        {"name": "details", "source": "Order Details", "adopt": true, "columns": [{"name": "Quantity"}]},
+        {"name": "customers", "source": "Customers", "adopt": true,
+         "columns": [{"name": "CompanyName"}, {"name": "City", "type": "select"}]},
+        {"name": "details", "source": "Order Details", "adopt": true,
+         "columns": [{"name": "Quantity"}]},
         {"name": "Orders", "adopt": true},
         {"name": "amounts", "source": "Order Details Extended", "adopt": true,
-         "columns": [{"name": "OrderID"}, {"name": "ProductID"}, {"name": "ExtendedPrice", "type": "number"}]},
+         "columns": [{"name": "OrderID"}, {"name": "ProductID"},
+                     {"name": "ExtendedPrice", "type": "number"}]},
     ]);
     let site = Site::on(Sample::Northwind.load().await).plugin(plugin(tables)).open().await;
     let one = |table: &str, id: &str| format!("GET {}", item(table, &[("id", id)]));
@@ -93,7 +96,8 @@ async fn mistakes_are_load_errors() {
 #[tokio::test]
 async fn a_database_may_have_pages_and_users_of_its_own() {
     let sql = "create table pages (id integer primary key, headline varchar(20)); \
-               create table users (id integer primary key, name varchar(20), page integer references pages (id)); \
+               create table users (id integer primary key, name varchar(20), page integer \
+               references pages (id)); \
                insert into pages values (1, 'theirs'); insert into users values (1, 'Ann', 1);";
     let database = TestDatabase::new().await;
     database.run(sql.to_owned()).await;
@@ -107,7 +111,9 @@ async fn a_database_may_have_pages_and_users_of_its_own() {
 
     let database = TestDatabase::new().await;
     database.run(sql.to_owned()).await;
-    let tables = json!([{"name": "their_pages", "source": "pages", "adopt": true}, {"name": "users", "adopt": true}]);
+    let tables = json!([
+        {"name": "their_pages", "source": "pages", "adopt": true}, {"name": "users", "adopt": true},
+    ]);
     let site = Site::on(database).plugin(plugin(tables)).open().await;
     let user = site.admin("GET /api/backend/item?table=users&id=1&expand=page").expect(200).await;
     assert_eq!(

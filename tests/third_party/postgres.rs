@@ -11,13 +11,20 @@ async fn postgres_types_of_others() {
     if !database.is_postgres() {
         return;
     }
-    let sql = "create type mood as enum ('sad', 'happy'); create domain zip as varchar(5) check (value <> 'bad'); \
-        create table v (id smallint primary key, r real, a integer[], t text[], m mood, u uuid, tz timestamptz, ti time, ttz timetz, \
-        iv interval, j jsonb, z zip, n numeric, net inet, g integer generated always as (id * 2) stored); \
-        insert into v values (1, 0.1, '{1,null,3}', '{\"a b\",\"c\\\"d\"}', 'happy', '68136457-505F-7322-A4BE-74B99831DC23', \
-        '2024-05-06 07:08:09.123456+02', '09:30:00.5', '09:30+02', '1 day 02:00', '{\"b\": [1, 2], \"a\": \"x  y\"}', '12345', \
-        123456789012345678901234567890.1234500, '10.0.0.1'), (2, -0.0, '{}', null, 'sad', null, '1969-12-31 23:59:59.999999+00', \
-        null, null, null, 'null', null, 0.00, null), (3, 3.4028235e38, '{{1,2},{3,4}}', null, null, null, null, null, null, null, null, null, null, null)";
+    let sql = "create type mood as enum ('sad', 'happy'); \
+          create domain zip as varchar(5) check (value <> 'bad'); \
+          create table v (id smallint primary key, r real, a integer[], t text[], m mood, u uuid, \
+          tz timestamptz, ti time, ttz timetz, iv interval, j jsonb, z zip, n numeric, net inet, \
+          g integer generated always as (id * 2) stored); \
+          insert into v values \
+          (1, 0.1, '{1,null,3}', '{\"a b\",\"c\\\"d\"}', 'happy', \
+          '68136457-505F-7322-A4BE-74B99831DC23', '2024-05-06 07:08:09.123456+02', '09:30:00.5', \
+          '09:30+02', '1 day 02:00', '{\"b\": [1, 2], \"a\": \"x  y\"}', '12345', \
+          123456789012345678901234567890.1234500, '10.0.0.1'), \
+          (2, -0.0, '{}', null, 'sad', null, '1969-12-31 23:59:59.999999+00', null, null, null, \
+          'null', null, 0.00, null), \
+          (3, 3.4028235e38, '{{1,2},{3,4}}', null, null, null, null, null, null, null, null, null, \
+          null, null)";
     database.run(sql.to_owned()).await;
     let site = Site::on(database)
         .plugin(json!({"id": "other", "tables": [{"name": "v", "adopt": true}]}))
@@ -26,7 +33,12 @@ async fn postgres_types_of_others() {
     let all = walk(&site, "v", 1, &[]).await;
     assert_eq!(
         all[0],
-        r#"{"id":1,"r":0.1,"a":[1,null,3],"t":["a b","c\"d"],"m":"happy","u":"68136457-505f-7322-a4be-74b99831dc23","tz":"2024-05-06T05:08:09.123456Z","ti":"09:30:00.5","ttz":"09:30:00+02","iv":"P1DT2H","j":{"a":"x  y","b":[1,2]},"z":"12345","n":123456789012345678901234567890.12345,"net":"10.0.0.1/32","g":2}"#
+        concat!(
+            r#"{"id":1,"r":0.1,"a":[1,null,3],"t":["a b","c\"d"],"m":"happy","#,
+            r#""u":"68136457-505f-7322-a4be-74b99831dc23","tz":"2024-05-06T05:08:09.123456Z","#,
+            r#""ti":"09:30:00.5","ttz":"09:30:00+02","iv":"P1DT2H","j":{"a":"x  y","b":[1,2]},"#,
+            r#""z":"12345","n":123456789012345678901234567890.12345,"net":"10.0.0.1/32","g":2}"#
+        )
     );
     assert!(
         all[1].starts_with(r#"{"id":2,"r":0,"a":[],"#)
@@ -68,7 +80,10 @@ async fn postgres_types_of_others() {
     {
         assert_eq!(walk(&site, "v", 1, &[("sort", sort)]).await.len(), 3, "{sort}");
     }
-    let new = json!({"id": 9, "r": 0.2, "a": [5, null], "t": ["x,y", "{", null, "\""], "m": "sad", "iv": "PT1H", "z": "1", "n": "1e", "j": [1.5]});
+    let new = json!({
+        "id": 9, "r": 0.2, "a": [5, null], "t": ["x,y", "{", null, "\""], "m": "sad", "iv": "PT1H",
+        "z": "1", "n": "1e", "j": [1.5],
+    });
     site.admin("POST /api/backend/item?table=v")
         .json(new.clone())
         .refused(422, "validation_failed")
@@ -120,11 +135,14 @@ async fn postgres_rules_of_others() {
     if !database.is_postgres() {
         return;
     }
-    let sql = "create domain inner_number as integer; create domain outer_number as inner_number check (value > 0); \
-        create table k (id integer, x text, n outer_number, r int4range, primary key (id) include (x), exclude using gist (r with &&)); \
-        create function refuse() returns trigger as $$ begin raise 'no' using errcode = 'insufficient_privilege'; end $$ language plpgsql; \
-        create trigger refuse before delete on k for each row execute function refuse(); \
-        insert into k values (1, 'x', 5, '[1,3)')";
+    let sql = "create domain inner_number as integer; \
+               create domain outer_number as inner_number check (value > 0); \
+               create table k (id integer, x text, n outer_number, r int4range, \
+               primary key (id) include (x), exclude using gist (r with &&)); \
+               create function refuse() returns trigger as $$ \
+               begin raise 'no' using errcode = 'insufficient_privilege'; end $$ language plpgsql; \
+               create trigger refuse before delete on k for each row execute function refuse(); \
+               insert into k values (1, 'x', 5, '[1,3)')";
     database.run(sql.to_owned()).await;
     let site = Site::on(database)
         .plugin(json!({"id": "other", "tables": [{"name": "k", "adopt": true}]}))
@@ -160,7 +178,8 @@ async fn postgres_finds_keys_by_their_index() {
         database
             .run(format!(
                 "create table {name} (id {kind} primary key, n int, pad text); insert into {name} \
-                 select cast(cast({value} as text) as {kind}), n, repeat('x', 50) from generate_series(1, 5000) n; analyze {name}"
+                 select cast(cast({value} as text) as {kind}), n, repeat('x', 50) \
+                 from generate_series(1, 5000) n; analyze {name}"
             ))
             .await;
     }
@@ -169,7 +188,8 @@ async fn postgres_finds_keys_by_their_index() {
     let site = Site::on(database).plugin(json!({"id": "other", "tables": tables})).open().await;
     let scans = |name: &str, how: &str| {
         format!(
-            "select coalesce(sum({how}), 0)::bigint from pg_stat_user_tables where schemaname = current_schema() and relname = '{name}'"
+            "select coalesce(sum({how}), 0)::bigint from pg_stat_user_tables \
+             where schemaname = current_schema() and relname = '{name}'"
         )
     };
     let mut before = Vec::new();

@@ -54,22 +54,32 @@ async fn strings(database: &TestDatabase, sqlite: &str, postgres_sql: &str) -> V
 
 /// Tables and views that are not the service's.
 pub async fn tables(database: &TestDatabase) -> Vec<String> {
-    let sqlite = "select name from sqlite_schema where type in ('table', 'view') and name not glob 'sqlite_*' and name not glob 'cms_*' order by 1";
-    let postgres = "select cast(table_name as text) collate \"C\" from information_schema.tables where table_schema = current_schema() \
+    let sqlite = "select name from sqlite_schema where type in ('table', 'view') \
+                  and name not glob 'sqlite_*' and name not glob 'cms_*' order by 1";
+    let postgres = "select cast(table_name as text) collate \"C\" from information_schema.tables \
+                    where table_schema = current_schema() \
                     and table_name not like 'cms\\_%' order by 1";
     strings(database, sqlite, postgres).await.into_iter().map(|row| row[0].clone()).collect()
 }
 
 /// Everything that describes the tables, indexes and rules that are not the service's.
 pub async fn schema(database: &TestDatabase) -> Vec<Vec<String>> {
-    let sqlite = "select type, name, tbl_name, sql from sqlite_schema where name not glob 'sqlite_*' and tbl_name not glob 'cms_*' order by 1, 2";
-    let postgres = "select cast(table_name as text), cast(column_name as text), concat_ws(' ', data_type, character_maximum_length, \
-                    numeric_precision, numeric_scale, is_nullable, column_default, is_identity) from information_schema.columns \
-                    where table_schema = current_schema() and table_name not like 'cms\\_%' union all \
-                    select cast(conrelid as regclass)::text, cast(conname as text), pg_get_constraintdef(oid) from pg_constraint \
-                    where connamespace = cast(current_schema() as regnamespace) and cast(conrelid as regclass)::text not like '%cms\\_%' union all \
-                    select cast(tablename as text), cast(indexname as text), indexdef from pg_indexes \
-                    where schemaname = current_schema() and tablename not like 'cms\\_%' order by 1, 2, 3";
+    let sqlite = "select type, name, tbl_name, sql from sqlite_schema \
+                  where name not glob 'sqlite_*' and tbl_name not glob 'cms_*' order by 1, 2";
+    let postgres = "select cast(table_name as text), cast(column_name as text), \
+                    concat_ws(' ', data_type, character_maximum_length, numeric_precision, \
+                    numeric_scale, is_nullable, column_default, is_identity) \
+                    from information_schema.columns \
+                    where table_schema = current_schema() and table_name not like 'cms\\_%' \
+                    union all \
+                    select cast(conrelid as regclass)::text, cast(conname as text), \
+                    pg_get_constraintdef(oid) from pg_constraint \
+                    where connamespace = cast(current_schema() as regnamespace) \
+                    and cast(conrelid as regclass)::text not like '%cms\\_%' union all \
+                    select cast(tablename as text), cast(indexname as text), indexdef \
+                    from pg_indexes \
+                    where schemaname = current_schema() and tablename not like 'cms\\_%' \
+                    order by 1, 2, 3";
     strings(database, sqlite, postgres).await
 }
 
@@ -78,11 +88,15 @@ pub async fn table(database: &TestDatabase, name: &str) -> Table {
     let sqlite =
         format!("select name, type, '' || pk from pragma_table_info({literal}) order by cid");
     let postgres = format!(
-        "select cast(c.column_name as text), cast(c.data_type as text), (select cast(k.ordinal_position as text) \
-         from information_schema.table_constraints p join information_schema.key_column_usage k using (constraint_schema, constraint_name) \
-         where p.constraint_type = 'PRIMARY KEY' and p.table_schema = current_schema() and p.table_name = c.table_name \
+        "select cast(c.column_name as text), cast(c.data_type as text), \
+         (select cast(k.ordinal_position as text) \
+         from information_schema.table_constraints p join information_schema.key_column_usage k \
+         using (constraint_schema, constraint_name) \
+         where p.constraint_type = 'PRIMARY KEY' and p.table_schema = current_schema() \
+         and p.table_name = c.table_name \
          and k.table_name = c.table_name and k.column_name = c.column_name) \
-         from information_schema.columns c where c.table_schema = current_schema() and c.table_name = {literal} order by c.ordinal_position"
+         from information_schema.columns c where c.table_schema = current_schema() \
+         and c.table_name = {literal} order by c.ordinal_position"
     );
     let rows = strings(database, &sqlite, &postgres).await;
     let mut key: Vec<(String, String)> = rows

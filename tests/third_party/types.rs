@@ -15,10 +15,14 @@ async fn adopted(sqlite: &str, postgres: &str, names: &[&str]) -> Site {
 #[tokio::test]
 async fn keys_may_be_bytes() {
     let site = adopted(
-        "create table b (id blob primary key, n int); insert into b values (x'00ff10', 1), (x'ab', 2), (x'01', 3), (x'', 4); \
-         create table bb (a binary(2), d date, primary key (a, d)); insert into bb values (x'0a0b', '2024-02-29'), (x'0a0c', '2024-02-28')",
-        "create table b (id bytea primary key, n int); insert into b values ('\\x00ff10', 1), ('\\xab', 2), ('\\x01', 3), ('', 4); \
-         create table bb (a bytea, d date, primary key (a, d)); insert into bb values ('\\x0a0b', '2024-02-29'), ('\\x0a0c', '2024-02-28')",
+        "create table b (id blob primary key, n int); insert into b \
+         values (x'00ff10', 1), (x'ab', 2), (x'01', 3), (x'', 4); \
+         create table bb (a binary(2), d date, primary key (a, d)); \
+         insert into bb values (x'0a0b', '2024-02-29'), (x'0a0c', '2024-02-28')",
+        "create table b (id bytea primary key, n int); insert into b \
+         values ('\\x00ff10', 1), ('\\xab', 2), ('\\x01', 3), ('', 4); \
+         create table bb (a bytea, d date, primary key (a, d)); \
+         insert into bb values ('\\x0a0b', '2024-02-29'), ('\\x0a0c', '2024-02-28')",
         &["b", "bb"],
     )
     .await;
@@ -89,13 +93,19 @@ fn columns(n: usize) -> String {
 /// Names that our own SQL uses too, and such as only quotes allow.
 #[tokio::test]
 async fn names_may_be_anything() {
-    let sql = r#"create table "t" ("o" integer primary key, "t" text, "n" int, "r" int, "j" int, "k" int, "i" int, "a ""b"" 'c'" text, "select" text, "$1" text, "Ü%" text);
-                 insert into "t" ("o", "t") values (1, 'x')"#;
+    let sql = r#"create table "t" (
+            "o" integer primary key, "t" text, "n" int, "r" int, "j" int, "k" int, "i" int,
+            "a ""b"" 'c'" text, "select" text, "$1" text, "Ü%" text
+        );
+        insert into "t" ("o", "t") values (1, 'x')"#;
     let site = adopted(sql, sql, &["t"]).await;
     let changed = json!({"a \"b\" 'c'": "v", "select": "s", "$1": "$1", "Ü%": "ü", "n": 5});
     let changed =
         site.admin("PATCH /api/backend/item?table=t&id=1").json(changed).expect(200).await;
-    let text = r#"{"o":1,"t":"x","n":5,"r":null,"j":null,"k":null,"i":null,"a \"b\" 'c'":"v","select":"s","$1":"$1","Ü%":"ü"}"#;
+    let text = concat!(
+        r#"{"o":1,"t":"x","n":5,"r":null,"j":null,"k":null,"i":null,"#,
+        r#""a \"b\" 'c'":"v","select":"s","$1":"$1","Ü%":"ü"}"#
+    );
     assert_eq!(changed.text(), format!("{{\"data\":{text}}}"));
     for condition in [
         ("filter[a \"b\" 'c'][eq]", "v"),
@@ -110,9 +120,13 @@ async fn names_may_be_anything() {
 #[tokio::test]
 async fn sqlite_columns_may_hold_anything() {
     let database = TestDatabase::sqlite().await;
-    let sql = "create table v (id integer primary key, b boolean, d decimal(10,2), f double, t text, x, dt datetime, da date, n integer, raw blob); \
-        insert into v values (1, 'true', 0.1 + 0.2, 0.1 + 0.2, x'00ff', 'text', '2024-05-06T07:08:09+02:00', '2024-05-06 00:00:00', 1.5, 'tëxt'), \
-        (2, 'f', 12, 5, 'é', 2, '2024-05-06 05:08', '2024-05-06', 9007199254740993, x'01'), (3, 1, null, null, null, 1.5, '2024-05-06', null, null, null)";
+    let sql = "create table v (id integer primary key, b boolean, d decimal(10,2), f double, \
+               t text, x, dt datetime, da date, n integer, raw blob); \
+               insert into v values \
+               (1, 'true', 0.1 + 0.2, 0.1 + 0.2, x'00ff', 'text', '2024-05-06T07:08:09+02:00', \
+               '2024-05-06 00:00:00', 1.5, 'tëxt'), \
+               (2, 'f', 12, 5, 'é', 2, '2024-05-06 05:08', '2024-05-06', 9007199254740993, x'01'), \
+               (3, 1, null, null, null, 1.5, '2024-05-06', null, null, null)";
     database.run(sql.to_owned()).await;
     let site = Site::on(database)
         .plugin(json!({"id": "other", "tables": [{"name": "v", "adopt": true}]}))
@@ -121,9 +135,20 @@ async fn sqlite_columns_may_hold_anything() {
     assert_eq!(
         walk(&site, "v", 1, &[]).await,
         [
-            r#"{"id":1,"b":true,"d":0.3,"f":0.30000000000000004,"t":"AP8=","x":"text","dt":"2024-05-06T05:08:09Z","da":"2024-05-06","n":1.5,"raw":"dMOreHQ="}"#,
-            r#"{"id":2,"b":false,"d":12,"f":5,"t":"é","x":2,"dt":"2024-05-06T05:08:00Z","da":"2024-05-06","n":9007199254740993,"raw":"AQ=="}"#,
-            r#"{"id":3,"b":true,"d":null,"f":null,"t":null,"x":1.5,"dt":"2024-05-06T00:00:00Z","da":null,"n":null,"raw":null}"#,
+            concat!(
+                r#"{"id":1,"b":true,"d":0.3,"f":0.30000000000000004,"t":"AP8=","#,
+                r#""x":"text","dt":"2024-05-06T05:08:09Z","da":"2024-05-06","#,
+                r#""n":1.5,"raw":"dMOreHQ="}"#
+            ),
+            concat!(
+                r#"{"id":2,"b":false,"d":12,"f":5,"t":"é","#,
+                r#""x":2,"dt":"2024-05-06T05:08:00Z","da":"2024-05-06","#,
+                r#""n":9007199254740993,"raw":"AQ=="}"#
+            ),
+            concat!(
+                r#"{"id":3,"b":true,"d":null,"f":null,"t":null,"#,
+                r#""x":1.5,"dt":"2024-05-06T00:00:00Z","da":null,"n":null,"raw":null}"#
+            ),
         ]
     );
     for sort in ["b", "-b", "d", "-d", "f", "x", "-x", "dt", "-dt", "da", "n", "-n"] {
@@ -139,7 +164,8 @@ async fn sqlite_columns_may_hold_anything() {
 async fn json_may_be_nested_deeply() {
     let deep = format!("{}{}", "[".repeat(300), "]".repeat(300));
     let sql = format!(
-        "create table d (id integer primary key, n int, j json); insert into d values (1, 1, '{deep}')"
+        "create table d (id integer primary key, n int, j json); \
+         insert into d values (1, 1, '{deep}')"
     );
     let site = adopted(&sql, &sql, &["d"]).await;
     let one = "/api/backend/item?table=d&id=1";
@@ -170,7 +196,8 @@ async fn json_may_be_nested_deeply() {
 async fn a_record_that_is_expanded_has_the_same_bytes() {
     let sql = |json: &str| {
         format!(
-            "create table b (id integer primary key, j {json}); create table a (id integer primary key, b integer references b (id)); \
+            "create table b (id integer primary key, j {json}); \
+             create table a (id integer primary key, b integer references b (id)); \
              insert into b values (1, '{{\"a\":  [1, 2]}}'); insert into a values (1, 1)"
         )
     };
@@ -183,7 +210,8 @@ async fn a_record_that_is_expanded_has_the_same_bytes() {
 
 #[tokio::test]
 async fn a_column_that_is_dropped_meanwhile_is_told() {
-    let sql = "create table t (id integer primary key, a text, b text); insert into t values (1, 'x', 'y')";
+    let sql = "create table t (id integer primary key, a text, b text); \
+               insert into t values (1, 'x', 'y')";
     let site = adopted(sql, sql, &["t"]).await;
     site.database.run("alter table t drop column b".to_owned()).await;
     for line in ["POST /api/backend/item?table=t", "PATCH /api/backend/item?table=t&id=1"] {

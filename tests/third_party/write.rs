@@ -101,7 +101,9 @@ async fn northwind_is_written() {
         "Order Details",
         json!({"OrderID": 10248, "ProductID": 1, "UnitPrice": "12.3450", "Discount": 0.1}),
         json!({"UnitPrice": 12.345, "Quantity": 1, "Discount": 0.1}),
-        json!({"ProductID": 2, "UnitPrice": 0.0001, "Discount": 0.30000000000000004, "Quantity": 32767}),
+        json!({
+            "ProductID": 2, "UnitPrice": 0.0001, "Discount": 0.30000000000000004, "Quantity": 32767,
+        }),
         &[
             ("filter[UnitPrice][eq]", "0.0001000"),
             ("filter[UnitPrice][lt]", "0.00011"),
@@ -115,7 +117,10 @@ async fn northwind_is_written() {
     lives(
         &site,
         "Orders",
-        json!({"CustomerID": "ALFKI", "EmployeeID": 1, "OrderDate": "1998-05-06T12:30:00+02:00", "Freight": 1.5}),
+        json!({
+            "CustomerID": "ALFKI", "EmployeeID": 1, "OrderDate": "1998-05-06T12:30:00+02:00",
+            "Freight": 1.5,
+        }),
         json!({"OrderDate": "1998-05-06T10:30:00Z", "Freight": 1.5, "ShippedDate": null}),
         json!({"OrderDate": null, "ShippedDate": "2024-02-29T23:59:59.123456Z", "Freight": null}),
         &[
@@ -133,7 +138,10 @@ async fn northwind_is_written() {
         "Products",
         json!({"ProductName": "Crème", "UnitPrice": 19.99, "Discontinued": true, "SupplierID": 1}),
         json!({"UnitPrice": 19.99, "Discontinued": true, "UnitsInStock": 0}),
-        json!({"Discontinued": false, "UnitPrice": null, "SupplierID": null, "ProductName": "crème brûlée"}),
+        json!({
+            "Discontinued": false, "UnitPrice": null, "SupplierID": null,
+            "ProductName": "crème brûlée",
+        }),
         &[
             ("filter[Discontinued][eq]", "false"),
             ("filter[Discontinued][in]", "false"),
@@ -146,9 +154,14 @@ async fn northwind_is_written() {
     lives(
         &site,
         "Employees",
-        json!({"LastName": "O'Neil", "FirstName": "A", "BirthDate": "1970-01-01", "Photo": "AAEC/w==", "ReportsTo": 2}),
+        json!({
+            "LastName": "O'Neil", "FirstName": "A", "BirthDate": "1970-01-01", "Photo": "AAEC/w==",
+            "ReportsTo": 2,
+        }),
         json!({"BirthDate": "1970-01-01", "Photo": "AAEC/w==", "ReportsTo": 2}),
-        json!({"Photo": "", "BirthDate": "2024-02-29", "HireDate": "9999-12-31", "ReportsTo": null}),
+        json!({
+            "Photo": "", "BirthDate": "2024-02-29", "HireDate": "9999-12-31", "ReportsTo": null,
+        }),
         &[
             ("filter[BirthDate][eq]", "2024-02-29"),
             ("filter[HireDate][gt]", "9999-12-30"),
@@ -172,12 +185,22 @@ async fn shopware_is_written() {
     lives(
         &site,
         "order",
-        json!({"id": id, "version_id": version, "auto_increment": i64::MAX - 7, "state_id": other, "billing_address_id": other,
-               "billing_address_version_id": version, "currency_id": "b7d2554b-0ce8-47cd-82f3-ac9bd1c0dfca",
-               "language_id": "2fbb5fe2-e29a-4d70-aa58-54ce7ce3e20b", "sales_channel_id": other, "order_date_time": at,
-               "order_date": "2024-05-06", "amount_total": 123456789.12345679, "price": {"b": 1, "a": [1.5, null]}, "created_at": at}),
-        json!({"auto_increment": i64::MAX - 7, "amount_total": 123456789.12345679, "order_date_time": at}),
-        json!({"amount_total": 5e-324, "price": null, "customer_comment": "line\n\u{1}😀", "order_date": null, "auto_increment": i64::MIN + 8}),
+        json!({"id": id, "version_id": version, "auto_increment": i64::MAX - 7, "state_id": other,
+               "billing_address_id": other,
+               "billing_address_version_id": version,
+               "currency_id": "b7d2554b-0ce8-47cd-82f3-ac9bd1c0dfca",
+               "language_id": "2fbb5fe2-e29a-4d70-aa58-54ce7ce3e20b", "sales_channel_id": other,
+               "order_date_time": at,
+               "order_date": "2024-05-06", "amount_total": 123456789.12345679,
+               "price": {"b": 1, "a": [1.5, null]}, "created_at": at}),
+        json!({
+            "auto_increment": i64::MAX - 7, "amount_total": 123456789.12345679,
+            "order_date_time": at,
+        }),
+        json!({
+            "amount_total": 5e-324, "price": null, "customer_comment": "line\n\u{1}😀",
+            "order_date": null, "auto_increment": i64::MIN + 8,
+        }),
         &[
             ("filter[amount_total][gt]", "0"),
             ("filter[amount_total][lt]", "1e-300"),
@@ -191,9 +214,18 @@ async fn shopware_is_written() {
     lives(
         &site,
         "product",
-        json!({"id": id, "version_id": version, "stock": 5, "auto_increment": 5000, "weight": "0.000001", "release_date": "9999-12-31T23:59:59.999Z"}),
-        json!({"type": "physical", "weight": 0.000001, "sales": 0, "available": false, "release_date": "9999-12-31T23:59:59.999Z"}),
-        json!({"tag_ids": ["a", {"b": null}], "weight": -12.5, "active": 1, "product_number": "Ä \"1\""}),
+        json!({
+            "id": id, "version_id": version, "stock": 5, "auto_increment": 5000,
+            "weight": "0.000001", "release_date": "9999-12-31T23:59:59.999Z",
+        }),
+        json!({
+            "type": "physical", "weight": 0.000001, "sales": 0, "available": false,
+            "release_date": "9999-12-31T23:59:59.999Z",
+        }),
+        json!({
+            "tag_ids": ["a", {"b": null}], "weight": -12.5, "active": 1,
+            "product_number": "Ä \"1\"",
+        }),
         &[
             ("filter[tag_ids][eq]", "[\"a\",{\"b\":null}]"),
             ("filter[tag_ids][null]", "false"),
@@ -209,7 +241,10 @@ async fn shopware_is_written() {
     lives(
         &site,
         "user_config",
-        json!({"id": id, "user_id": user, "key": "a b", "value": {"x": [1, "two", null]}, "created_at": at}),
+        json!({
+            "id": id, "user_id": user, "key": "a b", "value": {"x": [1, "two", null]},
+            "created_at": at,
+        }),
         json!({"value": {"x": [1, "two", null]}, "key": "a b"}),
         json!({"value": ["set"], "updated_at": at}),
         &[
@@ -223,16 +258,25 @@ async fn shopware_is_written() {
     lives(
         &site,
         "cart",
-        json!({"token": "new cart/1", "payload": "AAECAwQFBgcICQo=", "rule_ids": [], "created_at": at}),
+        json!({
+            "token": "new cart/1", "payload": "AAECAwQFBgcICQo=", "rule_ids": [], "created_at": at,
+        }),
         json!({"payload": "AAECAwQFBgcICQo=", "compressed": false}),
         json!({"payload": null, "token": "новый 🛒", "compressed": true}),
-        &[("filter[payload][null]", "true"), ("filter[token][gt]", "z"), ("filter[compressed][eq]", "1")],
+        &[
+            ("filter[payload][null]", "true"),
+            ("filter[token][gt]", "z"),
+            ("filter[compressed][eq]", "1"),
+        ],
     )
     .await;
     lives(
         &site,
         "promotion_discount",
-        json!({"id": id, "promotion_id": "859a13e0-4abd-7fc3-af91-38e781d8b494", "scope": "cart", "type": "x", "value": 1e-7, "created_at": at}),
+        json!({
+            "id": id, "promotion_id": "859a13e0-4abd-7fc3-af91-38e781d8b494", "scope": "cart",
+            "type": "x", "value": 1e-7, "created_at": at,
+        }),
         json!({"value": 1e-7, "max_value": null}),
         json!({"value": -0.1, "max_value": 1.7976931348623157e308, "sorter_key": ""}),
         &[

@@ -20,7 +20,8 @@ const JOBS: usize = 50;
 /// So many are taken at once.
 const QUICK: usize = 4;
 /// More than a lane may have under way.
-const AHEAD: &str = "select count(*) from (select count(*) as n from cms_webhook_queue where status = 'sending') s where n > 4";
+const AHEAD: &str = "select count(*) from (select count(*) as n from cms_webhook_queue \
+                     where status = 'sending') s where n > 4";
 const SENDING: &str = "select count(*) from cms_webhook_queue where status = 'sending'";
 
 /// A worker that waits for four attempts at a receiver which was quick before, and has claimed
@@ -82,7 +83,8 @@ async fn at_the_stop_they_are_given_back() {
         by_status(&site).await,
         statuses(&[("delivered", QUICK + 4), ("pending", JOBS - QUICK - 4)])
     );
-    let untouched = "select count(*) from cms_webhook_queue where status = 'pending' and retry_count = 0 and lease_until is null \
+    let untouched = "select count(*) from cms_webhook_queue where status = 'pending' \
+                     and retry_count = 0 and lease_until is null \
                      and next_retry_at = created_at";
     assert_eq!(site.database.count(untouched).await, i64::try_from(JOBS - QUICK - 4).unwrap());
 }

@@ -29,7 +29,8 @@ async fn workers_search_a_queue_that_has_grown_by_key() {
         deliver().await;
     }
     let settled = format!(
-        "insert into cms_webhook_queue (event_id, subscription_id, status, next_retry_at, created_at, settled_at) \
+        "insert into cms_webhook_queue (event_id, subscription_id, status, next_retry_at, \
+         created_at, settled_at) \
          select '', 0, 'delivered', 0, 0, 0 from generate_series(1, {SETTLED})"
     );
     site.database.run(settled).await;
@@ -41,7 +42,8 @@ async fn workers_search_a_queue_that_has_grown_by_key() {
     site.cms.close().await;
     let told = |column: &str| {
         format!(
-            "select {column} from pg_stat_user_tables where schemaname = current_schema() and relname = 'cms_webhook_queue'"
+            "select {column} from pg_stat_user_tables where schemaname = current_schema() \
+             and relname = 'cms_webhook_queue'"
         )
     };
     let began = Instant::now();

@@ -2,9 +2,9 @@
 //! of Svix on such a machine.
 //!
 //! `cargo build --release -p cms-cli && cargo bench -p cms-tests --bench webhooks`, with
-//! `.ci/postgres` in front of it on PostgreSQL. The service is pinned to core 0; what posts, what
-//! receives and PostgreSQL run on core 1, as in the measurement of Svix. Loopback only; ends by
-//! itself after about two minutes. SQLite runs with `synchronous = FULL`, as always.
+//! `.ci/postgres --durable` in front of it on PostgreSQL. The service is pinned to core 0; the
+//! poster, the receiver and PostgreSQL run on core 1, as in the measurement of Svix. Loopback only;
+//! ends by itself after about two minutes. SQLite runs with `synchronous = FULL`, as always.
 //!
 //! Sizes, by variables:
 //!
@@ -22,6 +22,8 @@
 #[path = "../support/database.rs"]
 #[expect(dead_code, reason = "tests use more of it")]
 mod database;
+#[path = "../support/durable.rs"]
+mod durable;
 mod fan_out;
 mod faults;
 mod load;
@@ -39,7 +41,10 @@ fn main() {
     let wanted = |part: &str| only.is_empty() || only == part;
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    println!("{}", if database::server().is_some() { "PostgreSQL" } else { "SQLite" });
+    let server = database::server();
+    let engine = if server.is_some() { "PostgreSQL" } else { "SQLite" };
+    let fsync = if runtime.block_on(durable::durable(server)) { "on" } else { "off" };
+    println!("{engine}, fsync {fsync}");
     // What a part leaves running in its set ends with it.
     let part = |name: &str, run: &dyn Fn(&tokio::task::LocalSet)| {
         if wanted(name) {

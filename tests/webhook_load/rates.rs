@@ -35,7 +35,8 @@ pub async fn print() {
     let part = |rate| (Pace::PerSecond(rate), rate * seconds);
     let ((one, one_events), (many, many_events)) = (part(rate), part(30));
     println!(
-        "\nCPU of a delivery: of all processes, the write of the item included; then without what the same writes cost when nobody listens"
+        "\nCPU of a delivery: of all processes, the write of the item included; \
+         then without what the same writes cost when nobody listens"
     );
     println!(
         "{:<32} {:>12} {:>9} {:>9} {:>9} {:>12} {:>8} {:>8} {:>6}",
@@ -126,7 +127,8 @@ fn compare(case: &Case, write: &Outcome, ours: &Outcome) {
     let (p50, p99) = (ms(at(&ours.delays, 0.5)), ms(at(&ours.delays, 0.99)));
     let mb = |kib: u64| kib as f64 * 1024.0 / 1e6;
     println!(
-        "{:<32} {rate:>12.0} {all:>9.3} {no_write:>9.3} {:>9.3} {:>12.0} {p50:>8.1} {p99:>8.1} {:>6.0}{}",
+        "{:<32} {rate:>12.0} {all:>9.3} {no_write:>9.3} {:>9.3} {:>12.0} {p50:>8.1} {p99:>8.1} \
+         {:>6.0}{}",
         case.name,
         each(ours.cpu[1]),
         1000.0 / all,

@@ -58,13 +58,16 @@ fn step() -> impl Strategy<Value = Step> {
     ]);
     prop_oneof![
         3 => (1..9_usize).prop_map(Step::Enqueue),
-        8 => (worker.clone(), prop::sample::select(vec![200, 200, 500])).prop_map(|(worker, status)| Step::Turn(worker, status)),
+        8 => (worker.clone(), prop::sample::select(vec![200, 200, 500]))
+            .prop_map(|(worker, status)| Step::Turn(worker, status)),
         3 => worker.clone().prop_map(Step::Finish),
         1 => worker.prop_map(Step::Crash),
         5 => time.prop_map(Step::Advance),
         1 => subscription.clone().prop_map(Step::Disable),
-        1 => (subscription.clone(), any::<bool>()).prop_map(|(subscription, replay)| Step::Reactivate(subscription, replay)),
-        1 => (subscription, prop::sample::select(vec![0, 60])).prop_map(|(subscription, grace)| Step::Rotate(subscription, grace)),
+        1 => (subscription.clone(), any::<bool>())
+            .prop_map(|(subscription, replay)| Step::Reactivate(subscription, replay)),
+        1 => (subscription, prop::sample::select(vec![0, 60]))
+            .prop_map(|(subscription, grace)| Step::Rotate(subscription, grace)),
         1 => any::<prop::sample::Index>().prop_map(Step::Cancel),
         1 => any::<prop::sample::Index>().prop_map(Step::Retry),
         1 => prop::sample::select(vec!["delivered", "failed", "cancelled"]).prop_map(Step::Purge),
@@ -123,7 +126,10 @@ impl Both {
             Receiver::scripted(move |_, _| Answer::Status(now.load(Ordering::SeqCst))).await;
         let mut subscriptions = [0; 2];
         for (id, max_retries) in subscriptions.iter_mut().zip(MAX_RETRIES) {
-            let body = json!({"name": "x", "url": receiver.url, "events": ["form.submitted"], "max_retries": max_retries});
+            let body = json!({
+                "name": "x", "url": receiver.url, "events": ["form.submitted"],
+                "max_retries": max_retries,
+            });
             *id =
                 site.admin("POST /api/backend/webhooks").json(body).expect(201).await.data()["id"]
                     .as_i64()
@@ -285,11 +291,14 @@ impl Eye {
 
     async fn rows(&mut self) -> Vec<String> {
         let jobs = format!(
-            "select id || ' of ' || subscription_id || ': ' || status || ', due ' || (next_retry_at - {NOW}) || ', retries ' || retry_count \
+            "select id || ' of ' || subscription_id || ': ' || status \
+             || ', due ' || (next_retry_at - {NOW}) || ', retries ' || retry_count \
              from cms_webhook_queue order by id"
         );
-        let lanes = "select 'subscription ' || id || ': off ' || (case when active then 0 else 1 end) || ', failures ' || failure_count \
-                     || ', not before ' || not_before from cms_webhook_subscriptions order by id";
+        let lanes = "select 'subscription ' || id \
+                     || ': off ' || (case when active then 0 else 1 end) \
+                     || ', failures ' || failure_count || ', not before ' || not_before \
+                     from cms_webhook_subscriptions order by id";
         let mut rows = self.texts(jobs).await;
         rows.extend(self.texts(lanes.to_owned()).await);
         rows
@@ -300,7 +309,8 @@ impl Eye {
         let mut of_each = Vec::new();
         for id in subscriptions {
             let newest = format!(
-                "select cast(q.id as text) from cms_webhook_queue q where subscription_id = {id} order by q.id desc limit {count}"
+                "select cast(q.id as text) from cms_webhook_queue q where subscription_id = {id} \
+                 order by q.id desc limit {count}"
             );
             let ids = self.texts(newest).await.into_iter().rev().map(|id| id.parse().unwrap());
             of_each.push(ids.collect::<Vec<i64>>());

@@ -1,18 +1,13 @@
 //! `cms audit`: who did what to which row, from `/api/backend/audit`
 
 use clap::Subcommand;
-use cms_http::client::Ask;
-use serde_json::Value as Json;
 
 use crate::{
-    failure::Done,
-    output::Output,
-    paging::{self, Paging},
-    record::{Record, text},
-    site::Site,
+    flags::Flags,
+    output::{Done, Output},
+    reply::{Paging, acts},
+    site,
 };
-
-pub(super) const AUDIT: &str = "/api/backend/audit";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AuditCommand {
@@ -27,31 +22,10 @@ pub(crate) enum AuditCommand {
     },
 }
 
-pub(crate) async fn run(out: &Output, site: &Site, command: &AuditCommand) -> Done {
+pub(crate) async fn run(flags: &Flags, out: &Output, command: AuditCommand) -> Done {
     let AuditCommand::List { table, paging } = command;
-    print(out, site, Ask::get(AUDIT).maybe("table", table.as_deref()), paging).await
-}
-
-pub(super) async fn print(out: &Output, site: &Site, ask: Ask, paging: &Paging) -> Done {
-    let columns = ["id", "created_at", "actor", "action", "table", "row_id", "columns"];
-    paging::print_as(out, &site.client, ask, paging, &columns, cell).await
-}
-
-/// `user 3 (ana)` instead of JSON.
-fn cell(act: &Record, column: &str) -> String {
-    match act.raw(column).map(serde_json::from_str::<Json>) {
-        Some(Ok(actor)) if column == "actor" => {
-            let (id, name) = (text(&actor["id"]), text(&actor["name"]));
-            let name = if name.is_empty() { name } else { format!("({name})") };
-            [text(&actor["kind"]), id, name]
-                .into_iter()
-                .filter(|part| !part.is_empty())
-                .collect::<Vec<_>>()
-                .join(" ")
-        }
-        Some(Ok(Json::Array(columns))) if column == "columns" => {
-            columns.iter().map(text).collect::<Vec<_>>().join(" ")
-        }
-        _ => act.shown(column),
-    }
+    site::with(flags, out, async |site| {
+        acts::print(out, &site.client, table.as_deref(), &paging).await
+    })
+    .await
 }

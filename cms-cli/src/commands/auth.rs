@@ -3,15 +3,14 @@
 use std::net::IpAddr;
 
 use clap::Subcommand;
-use cms_http::client::Ask;
+use cms_http::client::{Ask, Client};
 use serde_json::json;
 
 use crate::{
-    commands::audit,
-    failure::Done,
-    output::Output,
-    paging::{self, Paging},
-    site::Site,
+    flags::Flags,
+    output::{Done, Output},
+    reply::{self, Paging, acts},
+    site,
 };
 
 const ATTEMPTS: &str = "/api/backend/loginattempts";
@@ -33,22 +32,23 @@ pub(crate) enum AuthCommand {
     Audit(Paging),
 }
 
-pub(crate) async fn run(out: &Output, site: &Site, command: AuthCommand) -> Done {
+pub(crate) async fn run(flags: &Flags, out: &Output, command: AuthCommand) -> Done {
+    site::with(flags, out, async |site| at(out, &site.client, command).await).await
+}
+
+async fn at(out: &Output, client: &Client, command: AuthCommand) -> Done {
     match command {
         AuthCommand::Attempts(paging) => {
             let columns = ["id", "network", "attempts", "locked", "last_attempt_at"];
-            paging::print(out, &site.client, Ask::get(ATTEMPTS), &paging, &columns).await
+            reply::print(out, client, Ask::get(ATTEMPTS), &paging, &columns).await
         }
         AuthCommand::Clear { address } => {
-            site.client.send(Ask::delete(ATTEMPTS).query("address", address)).await?;
-            if out.json {
-                return Ok(out.data(&json!({"cleared": address.to_string()}))?);
-            }
-            out.note(&format!("The wrong logins from the network of {address} are forgotten."));
-            Ok(())
+            client.send(Ask::delete(ATTEMPTS).query("address", address)).await?;
+            out.done(
+                &json!({"cleared": address.to_string()}),
+                &format!("The wrong logins from the network of {address} are forgotten."),
+            )
         }
-        AuthCommand::Audit(paging) => {
-            audit::print(out, site, Ask::get(audit::AUDIT).query("table", SECURITY), &paging).await
-        }
+        AuthCommand::Audit(paging) => acts::print(out, client, Some(SECURITY), &paging).await,
     }
 }

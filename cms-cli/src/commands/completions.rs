@@ -1,10 +1,10 @@
 //! `cms completions`
 
-use clap::{Args, CommandFactory};
+use clap::{Args, Command};
 use clap_complete::Shell;
 use serde_json::json;
 
-use crate::{args::Cli, failure::Done, output::Output};
+use crate::output::{Done, Output};
 
 #[derive(Args, Debug)]
 #[command(
@@ -15,9 +15,10 @@ pub(crate) struct CompletionsArgs {
     shell: Shell,
 }
 
-pub(crate) fn run(out: &Output, args: &CompletionsArgs) -> Done {
+/// Prints the completions of `tree`, the whole command line.
+pub(crate) fn run(out: &Output, args: &CompletionsArgs, mut tree: Command) -> Done {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "cms", &mut script);
+    clap_complete::generate(args.shell, &mut tree, "cms", &mut script);
     let script = String::from_utf8_lossy(&script);
     if out.json {
         return Ok(out.data(&json!({"shell": args.shell.to_string(), "script": script}))?);

@@ -5,11 +5,9 @@ use cms_core::settings::{Database, Entry};
 use serde_json::{Value as Json, json};
 
 use crate::{
-    args::Global,
-    exit::Exit,
-    failure::{Done, Failure},
-    output::Output,
-    site, table,
+    flags::Flags,
+    folder,
+    output::{Done, Exit, Failure, Output, table},
     target::Target,
 };
 
@@ -32,9 +30,9 @@ pub(crate) enum ConfigCommand {
     Validate,
 }
 
-pub(crate) fn run(global: &Global, out: &Output, command: &ConfigCommand) -> Done {
-    let dir = Target::folder_only(global, "cms config")?;
-    let loaded = site::settings(&dir, &[], out)?;
+pub(crate) fn run(flags: &Flags, out: &Output, command: &ConfigCommand) -> Done {
+    let dir = Target::folder_only(flags, "cms config")?;
+    let loaded = folder::settings(&dir, &[], out)?;
     let shown = |entry: &Entry| json!({"key": entry.key, "value": entry.value, "origin": entry.origin.to_string()});
     match command {
         ConfigCommand::Show { .. } if out.json => {

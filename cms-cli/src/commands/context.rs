@@ -4,13 +4,9 @@ use clap::Subcommand;
 use serde_json::{Value as Json, json};
 
 use crate::{
-    args::Global,
     contexts::{Contexts, Sessions},
-    exit::Exit,
-    failure::{Done, Failure},
-    output::Output,
-    record::text,
-    table,
+    flags::Flags,
+    output::{Done, Exit, Failure, Output, record::text, table},
 };
 
 #[derive(Debug, Subcommand)]
@@ -32,7 +28,7 @@ the present folder when it holds a site, the context chosen here. cms whoami tel
     Remove { name: String },
 }
 
-pub(crate) fn run(global: &Global, out: &Output, command: ContextCommand) -> Done {
+pub(crate) fn run(flags: &Flags, out: &Output, command: ContextCommand) -> Done {
     match command {
         ContextCommand::List => {
             let contexts = Contexts::load()?;
@@ -48,7 +44,7 @@ pub(crate) fn run(global: &Global, out: &Output, command: ContextCommand) -> Don
             Ok(table::rows(out, &columns, &all.iter().map(row).collect::<Vec<_>>())?)
         }
         ContextCommand::Add { name } => {
-            let url = global
+            let url = flags
                 .url
                 .as_deref()
                 .ok_or_else(|| Failure::usage("--url is missing: the address of the site"))?;
@@ -66,7 +62,7 @@ pub(crate) fn run(global: &Global, out: &Output, command: ContextCommand) -> Don
             let chosen = || {
                 Contexts::load().map(|contexts| contexts.used().map(|(name, _)| name.to_owned()))
             };
-            let name = match name.or_else(|| global.context.clone()) {
+            let name = match name.or_else(|| flags.context.clone()) {
                 Some(name) => name,
                 None => chosen()?.ok_or_else(|| {
                     Failure::new(Exit::NotFound, "no context is chosen")
@@ -79,8 +75,7 @@ pub(crate) fn run(global: &Global, out: &Output, command: ContextCommand) -> Don
             Contexts::change(
                 |contexts| if contexts.remove(&name) { Ok(()) } else { Err(unknown(&name)) },
             )?;
-            out.note(&format!("The context {name} is forgotten."));
-            if out.json { Ok(out.data(&json!({"deleted": [name]}))?) } else { Ok(()) }
+            out.done(&json!({"deleted": [name]}), &format!("The context {name} is forgotten."))
         }
     }
 }

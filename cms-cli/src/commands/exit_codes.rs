@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::{exit::Exit, failure::Done, output::Output};
+use crate::output::{Done, Exit, Output};
 
 /// The codes, a line each.
 pub(crate) fn table() -> String {

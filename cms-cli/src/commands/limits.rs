@@ -5,12 +5,9 @@ use cms_http::client::Ask;
 use serde_json::json;
 
 use crate::{
-    exit::Exit,
-    failure::{Done, Failure},
-    output::Output,
-    record::text,
-    site::Site,
-    table,
+    flags::Flags,
+    output::{Done, Exit, Failure, Output, record::text, table},
+    site::{self, Site},
 };
 
 const LIMITS: &str = "/api/backend/limits";
@@ -36,18 +33,22 @@ pub(crate) enum LimitsCommand {
     },
 }
 
-pub(crate) async fn run(out: &Output, site: &Site, command: &LimitsCommand) -> Done {
+pub(crate) async fn run(flags: &Flags, out: &Output, command: LimitsCommand) -> Done {
+    site::with(flags, out, async |site| at(out, site, command).await).await
+}
+
+async fn at(out: &Output, site: &Site, command: LimitsCommand) -> Done {
     let (ask, part, columns): (_, _, &[&str]) = match command {
         LimitsCommand::List => (Ask::get(LIMITS), "buckets", &["bucket", "limit", "per_second"]),
         LimitsCommand::Show { owner } => (
-            Ask::get(LIMITS).maybe("owner", owner.as_deref()),
+            Ask::get(LIMITS).maybe("owner", owner),
             "used",
             &["owner", "bucket", "remaining", "limit"],
         ),
         LimitsCommand::Reset { owner } => {
-            site.client.send(Ask::delete(LIMITS).query("owner", owner)).await?;
-            out.note(&format!("The buckets of {owner} are full."));
-            return if out.json { Ok(out.data(&json!({"reset": [owner]}))?) } else { Ok(()) };
+            site.client.send(Ask::delete(LIMITS).query("owner", &owner)).await?;
+            return out
+                .done(&json!({"reset": [owner]}), &format!("The buckets of {owner} are full."));
         }
     };
     let answer = site.client.send(ask).await?;

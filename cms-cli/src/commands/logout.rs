@@ -4,11 +4,15 @@ use cms_http::client::{Ask, ClientError, Credential};
 use serde_json::json;
 
 use crate::{
-    args::Global, contexts::Sessions, failure::Done, output::Output, site, target::Target,
+    contexts::Sessions,
+    flags::Flags,
+    output::{Done, Output},
+    site,
+    target::Target,
 };
 
-pub(crate) async fn run(global: &Global, out: &Output) -> Done {
-    let (url, _) = Target::address_only(global, "cms logout")?;
+pub(crate) async fn run(flags: &Flags, out: &Output) -> Done {
+    let (url, _) = Target::address_only(flags, "cms logout")?;
     let session = Sessions::at(&url)?;
     let ended = match &session {
         Some(session) => {
@@ -23,13 +27,10 @@ pub(crate) async fn run(global: &Global, out: &Output) -> Done {
         None => false,
     };
     Sessions::forget(&url)?;
-    if out.json {
-        return Ok(out.data(&json!({"url": url, "ended": ended}))?);
-    }
-    out.note(&if ended {
+    let text = if ended {
         format!("Logged out at {url}.")
     } else {
         format!("Nobody was logged in at {url}.")
-    });
-    Ok(())
+    };
+    out.done(&json!({"url": url, "ended": ended}), &text)
 }

@@ -4,7 +4,12 @@ use clap::Subcommand;
 use cms_core::{Cms, db::Migration};
 use serde_json::json;
 
-use crate::{args::Global, failure::Done, output::Output, site, table, target::Target};
+use crate::{
+    flags::Flags,
+    folder,
+    output::{Done, Output, table},
+    target::Target,
+};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum MigrateCommand {
@@ -14,9 +19,9 @@ pub(crate) enum MigrateCommand {
     Up,
 }
 
-pub(crate) async fn run(global: &Global, out: &Output, command: &MigrateCommand) -> Done {
-    let dir = Target::folder_only(global, "cms migrate")?;
-    let loaded = site::existing(&dir, &[], out)?;
+pub(crate) async fn run(flags: &Flags, out: &Output, command: &MigrateCommand) -> Done {
+    let dir = Target::folder_only(flags, "cms migrate")?;
+    let loaded = folder::existing(&dir, &[], out)?;
     let apply = matches!(command, MigrateCommand::Up);
     let steps = Cms::builder(loaded.settings).migrations(apply).await?;
     let state = |step: &Migration| match (step.applied, apply) {

@@ -11,10 +11,9 @@ use tokio::{
 };
 
 use crate::{
-    args::Global,
-    failure::{Done, Failure},
-    output::Output,
-    site,
+    flags::Flags,
+    folder,
+    output::{Done, Failure, Output},
     target::Target,
 };
 
@@ -30,9 +29,9 @@ pub(crate) struct ProcessWebhooksArgs {
     time_limit: u64,
 }
 
-pub(crate) async fn run(global: &Global, out: &Output, args: &ProcessWebhooksArgs) -> Done {
-    let dir = Target::folder_only(global, "cms process-webhooks")?;
-    let cms = Cms::open(site::existing(&dir, &[], out)?.settings).await?;
+pub(crate) async fn run(flags: &Flags, out: &Output, args: &ProcessWebhooksArgs) -> Done {
+    let dir = Target::folder_only(flags, "cms process-webhooks")?;
+    let cms = Cms::open(folder::existing(&dir, &[], out)?.settings).await?;
     // An attempt that is begun late must still end in time.
     let timeout = cms.settings().webhooks.timeout_s;
     let Some(last_claim) = args.time_limit.checked_sub(timeout + 1).filter(|seconds| *seconds > 0)

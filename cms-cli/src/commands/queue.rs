@@ -1,18 +1,18 @@
 //! `cms queue`: jobs of webhooks that wait, through `/api/backend/webhooks/queue`
 
 use clap::Subcommand;
-use cms_http::client::Ask;
+use cms_http::client::{Ask, Client};
 use serde_json::json;
 
 use crate::{
-    args::Global,
-    commands::webhooks::{WEBHOOKS, record},
-    failure::Done,
-    output::Output,
-    paging::{self, Paging},
+    flags::Flags,
+    output::{Done, Output},
     prompt,
-    site::Site,
+    reply::{self, Paging},
+    site,
 };
+
+const QUEUE: &str = "/api/backend/webhooks/queue";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum QueueCommand {
@@ -41,12 +41,17 @@ pub(crate) enum QueueCommand {
     },
 }
 
-pub(crate) async fn run(global: &Global, out: &Output, site: &Site, command: QueueCommand) -> Done {
-    let path = format!("{WEBHOOKS}/queue");
+pub(crate) async fn run(flags: &Flags, out: &Output, command: QueueCommand) -> Done {
+    site::with(flags, out, async |site| at(flags, out, &site.client, command).await).await
+}
+
+async fn at(flags: &Flags, out: &Output, client: &Client, command: QueueCommand) -> Done {
     match command {
-        QueueCommand::Stats => record(out, site, Ask::get(&format!("{path}/stats"))).await,
+        QueueCommand::Stats => {
+            reply::record(out, client, Ask::get(&format!("{QUEUE}/stats"))).await
+        }
         QueueCommand::List { status, webhook, paging } => {
-            let ask = Ask::get(&path).maybe("status", status).maybe("subscription", webhook);
+            let ask = Ask::get(QUEUE).maybe("status", status).maybe("subscription", webhook);
             let columns = [
                 "id",
                 "event",
@@ -56,22 +61,22 @@ pub(crate) async fn run(global: &Global, out: &Output, site: &Site, command: Que
                 "next_retry_at",
                 "error_message",
             ];
-            paging::print(out, &site.client, ask, &paging, &columns).await
+            reply::print(out, client, ask, &paging, &columns).await
         }
-        QueueCommand::Retry { id } => act(out, site, &path, "retry", id, "is due now").await,
+        QueueCommand::Retry { id } => act(out, client, "retry", id, "is due now").await,
         QueueCommand::Cancel { id } => {
             prompt::confirm(
-                global,
+                flags,
                 &format!("Cancel the job {id}? Its receiver does not hear of the event."),
             )?;
-            act(out, site, &path, "cancel", id, "is cancelled").await
+            act(out, client, "cancel", id, "is cancelled").await
         }
         QueueCommand::Purge { status } => {
-            prompt::confirm(global, &format!("Remove all jobs that are {status}?"))?;
+            prompt::confirm(flags, &format!("Remove all jobs that are {status}?"))?;
             let mut removed = 0;
             loop {
                 let answer =
-                    site.client.send(Ask::delete(&path).query("status", &status)).await?.json()?;
+                    client.send(Ask::delete(QUEUE).query("status", &status)).await?.json()?;
                 let batch = answer["data"]["removed"].as_u64().unwrap_or(0);
                 removed += batch;
                 // Batches are of 1,000; on a busy site there is always something new.
@@ -79,20 +84,12 @@ pub(crate) async fn run(global: &Global, out: &Output, site: &Site, command: Que
                     break;
                 }
             }
-            if out.json {
-                return Ok(out.data(&json!({"removed": removed}))?);
-            }
-            out.note(&format!("{removed} jobs are removed."));
-            Ok(())
+            out.done(&json!({"removed": removed}), &format!("{removed} jobs are removed."))
         }
     }
 }
 
-async fn act(out: &Output, site: &Site, path: &str, action: &str, id: i64, done: &str) -> Done {
-    site.client.send(Ask::post(&format!("{path}/{action}")).query("id", id)).await?;
-    if out.json {
-        return Ok(out.data(&json!({"id": id, "action": action}))?);
-    }
-    out.note(&format!("The job {id} {done}."));
-    Ok(())
+async fn act(out: &Output, client: &Client, action: &str, id: i64, done: &str) -> Done {
+    client.send(Ask::post(&format!("{QUEUE}/{action}")).query("id", id)).await?;
+    out.done(&json!({"id": id, "action": action}), &format!("The job {id} {done}."))
 }

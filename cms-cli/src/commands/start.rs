@@ -2,11 +2,17 @@
 
 use serde_json::json;
 
-use crate::{args::Global, failure::Done, output::Output, site, target::Target};
+use crate::{
+    flags::Flags,
+    folder,
+    output::{Done, Output},
+    target::Target,
+};
 
-pub(crate) fn run(global: &Global, out: &Output) -> Done {
-    let found = site::settings(global.dir(), &[], out).is_ok_and(|loaded| site::is_site(&loaded));
-    let (state, next) = match Target::of(global)? {
+pub(crate) fn run(flags: &Flags, out: &Output) -> Done {
+    let found =
+        folder::settings(flags.dir(), &[], out).is_ok_and(|loaded| folder::is_site(&loaded));
+    let (state, next) = match Target::of(flags)? {
         Target::Folder(dir) if found => (format!("The site in {}", dir.display()), "cms serve"),
         Target::Folder(dir) => (
             format!("There is no site in {} yet", dir.display()),

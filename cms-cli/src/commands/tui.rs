@@ -5,9 +5,8 @@ use std::io::{self, IsTerminal};
 use clap::Args;
 
 use crate::{
-    args::Global,
-    failure::{Done, Failure},
-    output::Output,
+    flags::Flags,
+    output::{Done, Failure, Output},
     site::Site,
     target::Target,
 };
@@ -19,13 +18,13 @@ pub(crate) struct TuiArgs {
     tables: Vec<String>,
 }
 
-pub(crate) async fn run(global: &Global, out: &Output, args: TuiArgs) -> Done {
+pub(crate) async fn run(flags: &Flags, out: &Output, args: TuiArgs) -> Done {
     if out.json || !io::stdin().is_terminal() || !io::stdout().is_terminal() {
         return Err(Failure::usage("cms tui needs a terminal")
             .hint("cms items list TABLE shows the same in a pipe"));
     }
-    let target = Target::of(global)?;
-    let site = Site::open(global, &target, out).await?;
+    let target = Target::of(flags)?;
+    let site = Site::open(flags, &target, out).await?;
     let tables = if args.tables.is_empty() { known_tables(&site) } else { args.tables };
     let ended = cms_tui::run(site.client.clone(), target.to_string(), tables).await;
     site.close().await;

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::{failure::Done, output::Output};
+use crate::output::{Done, Output};
 
 pub(crate) fn run(out: &Output) -> Done {
     if out.json {

@@ -4,24 +4,25 @@ use cms_http::client::Ask;
 use serde_json::{Value as Json, json};
 
 use crate::{
-    args::Global,
-    failure::Done,
-    output::Output,
-    record::{names, text},
+    flags::Flags,
+    output::{
+        Done, Output,
+        record::{names, text},
+        table,
+    },
     site::{self, Site},
-    table,
     target::Target,
 };
 
-pub(crate) async fn run(global: &Global, out: &Output) -> Done {
-    let target = Target::of(global)?;
+pub(crate) async fn run(flags: &Flags, out: &Output) -> Done {
+    let target = Target::of(flags)?;
     let mut me = match &target {
         // Keys belong to programs: nothing tells them about a person.
-        Target::Address { .. } if site::api_key(global)?.is_some() => {
+        Target::Address { .. } if site::api_key(flags)?.is_some() => {
             json!({"id": null, "username": null, "api_key": true})
         }
         _ => {
-            let site = Site::open(global, &target, out).await?;
+            let site = Site::open(flags, &target, out).await?;
             let answer = site.client.send(Ask::get("/api/backend/auth/me")).await;
             site.close().await;
             answer?.json()?["data"].take()

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use sessions::{Session, Sessions};
 use store::Store;
 
-use crate::failure::{Done, Failure};
+use crate::output::{Done, Failure};
 
 const FILE: &str = "contexts.toml";
 

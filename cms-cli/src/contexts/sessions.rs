@@ -6,7 +6,7 @@ use cms_core::settings::Secret;
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::store::Store;
-use crate::failure::Done;
+use crate::output::Done;
 
 const FILE: &str = "sessions.toml";
 

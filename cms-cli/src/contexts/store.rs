@@ -11,10 +11,7 @@ use std::{
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{
-    exit::Exit,
-    failure::{Done, Failure},
-};
+use crate::output::{Done, Exit, Failure};
 
 pub(super) struct Store(PathBuf);
 

@@ -93,9 +93,15 @@ async fn the_rights_of_a_group_are_a_checklist() {
     let site = Site::open().await;
     let group = site.group("editors", json!(["pages_pages_view"])).await;
     let apply = |body: Json| site.admin("POST /api/backend/actions/checklist").json(body);
-    let change = json!({"table": "user_groups", "column": "rights", "id": group, "add": ["keys_keys_view"], "remove": ["pages_pages_view"]});
+    let change = json!({
+        "table": "user_groups", "column": "rights", "id": group, "add": ["keys_keys_view"],
+        "remove": ["pages_pages_view"],
+    });
     assert_eq!(apply(change).expect(200).await.data(), json!(["keys_keys_view"]));
-    let all = json!({"table": "user_groups", "column": "rights", "id": group.to_string(), "value": ["b_b_view", "a_a_edit"]});
+    let all = json!({
+        "table": "user_groups", "column": "rights", "id": group.to_string(),
+        "value": ["b_b_view", "a_a_edit"],
+    });
     assert_eq!(apply(all).expect(200).await.data(), json!(["a_a_edit", "b_b_view"]));
     for (body, status) in [
         (json!({"table": "user_groups", "column": "name", "id": group, "add": ["x"]}), 422),

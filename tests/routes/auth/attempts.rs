@@ -111,7 +111,9 @@ async fn wrong_codes_for_one_user_are_bounded_wherever_they_come_from() {
         assert_eq!(reply.json()["error"], "invalid_code", "{n}");
     }
     let begun = post(51, "login", json!({"username": "ana", "password": PASSWORD})).await.data();
-    let right = json!({"pending_token": begun["pending_token"], "code": code(&ana.secret, site.clock.now())});
+    let right = json!({
+        "pending_token": begun["pending_token"], "code": code(&ana.secret, site.clock.now()),
+    });
     assert_eq!(post(51, "verify", right).await.json()["error"], "login_locked");
     site.clock.advance(3_600_000);
     assert_eq!(site.log_in_again(&ana).await.status, 200);

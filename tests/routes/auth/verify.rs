@@ -143,7 +143,11 @@ async fn a_recovery_code_does_not_get_around_the_set_up() {
         site.verify(&first["pending_token"], json!({"recovery_code": ana.recovery_codes[0]})).await;
     assert_eq!(old.json()["error"], "invalid_code");
     let now = site.clock.now();
-    let proof = |begun: &serde_json::Value| json!({"code": code(begun["setup"]["secret"].as_str().unwrap(), now)});
+    let proof = |begun: &serde_json::Value| {
+        json!({
+            "code": code(begun["setup"]["secret"].as_str().unwrap(), now),
+        })
+    };
     assert_eq!(site.verify(&first["pending_token"], proof(&first)).await.status, 200);
     assert_eq!(
         site.verify(&second["pending_token"], proof(&second)).await.json()["error"],

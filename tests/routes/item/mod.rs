@@ -16,7 +16,9 @@ use crate::support::{Reply, Site};
 /// A blog with authors, in several languages.
 fn blog() -> Json {
     json!({"id": "blog", "tables": [
-        {"name": "authors", "columns": [{"name": "name", "type": "text", "required": true}, {"name": "email", "type": "text", "unique": true}]},
+        {"name": "authors",
+         "columns": [{"name": "name", "type": "text", "required": true},
+                     {"name": "email", "type": "text", "unique": true}]},
         {"name": "blog", "multilanguage": true, "columns": [
             {"name": "title", "type": "text", "required": true},
             {"name": "rating", "type": "decimal"},
@@ -24,7 +26,8 @@ fn blog() -> Json {
             {"name": "tags", "type": "json"},
             {"name": "author_id", "type": "integer", "references": "authors"},
         ]},
-        {"name": "guarded", "require_if_match": true, "columns": [{"name": "title", "type": "text"}, {"name": "tags", "type": "json"}]},
+        {"name": "guarded", "require_if_match": true,
+         "columns": [{"name": "title", "type": "text"}, {"name": "tags", "type": "json"}]},
     ]})
 }
 
@@ -86,11 +89,19 @@ async fn a_record_lives_and_leaves_its_traces() {
             "{event}"
         );
     }
-    let bodies = "select count(*) from cms_events where name = 'item.authors.updated' and body like '%\"changed\":[\"name\"]%' \
-                  and body like '%\"created_at\":\"2026-11-21T09:30:00Z\"%' and body like '%\"record\":{\"email\":\"ada@example.org\",\"id\":1,\"name\":\"Ada L.\"}%'";
+    let bodies = "select count(*) from cms_events where name = 'item.authors.updated' \
+                  and body like '%\"changed\":[\"name\"]%' \
+                  and body like '%\"created_at\":\"2026-11-21T09:30:00Z\"%' \
+                  and body like \
+                  '%\"record\":{\"email\":\"ada@example.org\",\"id\":1,\"name\":\"Ada L.\"}%'";
     assert_eq!(site.database.count(bodies).await, 1);
     assert_eq!(
-        site.database.count("select count(*) from cms_events where name = 'item.authors.deleted' and body like '%Ada L.%'").await,
+        site.database
+            .count(
+                "select count(*) from cms_events where name = 'item.authors.deleted' \
+                 and body like '%Ada L.%'"
+            )
+            .await,
         1
     );
 }

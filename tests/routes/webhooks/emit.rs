@@ -22,7 +22,8 @@ async fn an_event_is_raised_by_hand() {
     );
     let id = made.data()["id"].as_str().unwrap().to_owned();
     let audited = format!(
-        "select count(*) from cms_audit where action = 'emit' and table_name = 'events' and row_id = '{id}'"
+        "select count(*) from cms_audit where action = 'emit' and table_name = 'events' \
+         and row_id = '{id}'"
     );
     assert_eq!(site.database.count(&audited).await, 1);
 

@@ -7,8 +7,10 @@ use crate::support::Site;
 #[tokio::test]
 async fn an_event_is_described_by_what_it_carries() {
     let columns = json!([
-        {"name": "title", "type": "text"}, {"name": "n", "type": "integer"}, {"name": "price", "type": "decimal"},
-        {"name": "paid", "type": "boolean"}, {"name": "at", "type": "datetime"}, {"name": "extra", "type": "json"},
+        {"name": "title", "type": "text"}, {"name": "n", "type": "integer"},
+        {"name": "price", "type": "decimal"},
+        {"name": "paid", "type": "boolean"}, {"name": "at", "type": "datetime"},
+        {"name": "extra", "type": "json"},
         {"name": "pin", "type": "password"}, {"name": "api_key", "type": "text"},
     ]);
     let manifest = json!({"id": "p", "tables": [{"name": "orders", "columns": columns}]});
@@ -21,7 +23,8 @@ async fn an_event_is_described_by_what_it_carries() {
     };
     let created = event("item.orders.created").await;
     let record = json!({
-        "id": 1, "title": "text", "n": 1, "price": 1.5, "paid": true, "at": "2026-11-21T09:30:00Z", "extra": {},
+        "id": 1, "title": "text", "n": 1, "price": 1.5, "paid": true, "at": "2026-11-21T09:30:00Z",
+        "extra": {},
     });
     assert_eq!(
         created["example"],

@@ -14,7 +14,10 @@ async fn what_is_explained_is_what_is_sent() {
     webhook(&site, &receiver.url, &["item.settings.created"], false).await;
     webhook(&site, &receiver.url, &["item.settings.updated", "auth.login"], true).await;
     let traces = site.traces().await;
-    let data = json!({"table": "settings", "id": "a", "language": null, "record": {"name": "a", "value": {"api_key": 1, "ok": 2}, "public": false}});
+    let data = json!({
+        "table": "settings", "id": "a", "language": null,
+        "record": {"name": "a", "value": {"api_key": 1, "ok": 2}, "public": false},
+    });
     let reply = site
         .admin(EXPLAIN)
         .json(json!({"event": "item.settings.created", "data": data}))

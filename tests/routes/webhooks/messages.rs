@@ -99,7 +99,11 @@ async fn control_characters_reach_no_engine() {
     }
     let filter = json!({"filter": {"event": "\u{0}"}, "expected": 0});
     site.admin("POST /api/backend/webhooks/redeliver").json(filter).refused(400, "bad_query").await;
-    let body = |name: &str, event: &str| json!({"name": name, "url": "https://hooks.example.org/x", "events": [event]});
+    let body = |name: &str, event: &str| {
+        json!({
+            "name": name, "url": "https://hooks.example.org/x", "events": [event],
+        })
+    };
     site.admin("POST /api/backend/webhooks")
         .json(body("a\u{0}", "*"))
         .refused(422, "validation_failed")

@@ -29,14 +29,18 @@ const EMIT: &str = "POST /api/backend/webhooks/emit";
 
 /// A site with a plugin that declares an event.
 async fn shop() -> Site {
-    let manifest = json!({"id": "shop", "webhook_events": [{"name": "shop.order_paid", "description": "An order was paid."}]});
+    let manifest = json!({
+        "id": "shop",
+        "webhook_events": [{"name": "shop.order_paid", "description": "An order was paid."}],
+    });
     Site::builder().await.settings(open).plugin(manifest).open().await
 }
 
 /// Makes a webhook with a header of its own; returns its record.
 async fn webhook(site: &Site, url: &str, events: &[&str], active: bool) -> Json {
     let body = json!({
-        "name": "test", "url": url, "events": events, "active": active, "custom_headers": {"authorization": "Bearer sesame"},
+        "name": "test", "url": url, "events": events, "active": active,
+        "custom_headers": {"authorization": "Bearer sesame"},
     });
     site.admin("POST /api/backend/webhooks").json(body).expect(201).await.data()
 }

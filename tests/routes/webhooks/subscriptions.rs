@@ -95,7 +95,9 @@ async fn a_name_that_is_not_found_is_saved_with_a_warning() {
 async fn a_patch_is_judged_by_what_it_brings() {
     let first = site().await;
     let headers = json!({"authorization": "Bearer x"});
-    let body = json!({"name": "x", "url": "http://127.0.0.1:9/", "events": ["*", "*"], "custom_headers": headers});
+    let body = json!({
+        "name": "x", "url": "http://127.0.0.1:9/", "events": ["*", "*"], "custom_headers": headers,
+    });
     let made = first.admin("POST /api/backend/webhooks").json(body).expect(201).await.data();
     assert_eq!(
         (&made["events"], &made["custom_headers"]),

@@ -1,30 +1,23 @@
 //! `cms events tail`: recorded events, the last ones and then each as it comes
 
-use std::{collections::BTreeSet, time::Duration};
+use std::time::Duration;
 
 use clap::Args;
-use cms_core::{Millis, parse_rfc3339, rfc3339};
 use cms_http::client::{Ask, Client};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::printed::Printed;
 use crate::{
-    commands::webhooks::WEBHOOKS,
-    exit::Exit,
-    failure::{Done, Failure},
-    output::Output,
-    paging::{LARGEST_PAGE, unexpected},
-    record::Meta,
-    site::Site,
+    output::{Done, Failure, Output},
+    reply::{LARGEST_PAGE, Meta},
 };
 
 /// How often is asked.
 const PAUSE: Duration = Duration::from_secs(1);
 /// Without a moment to begin at, so many of the last.
 const LAST: u32 = 10;
-/// A change that was begun earlier may be committed later: so far back is asked again.
-const OVERLAP: Millis = 10_000;
 
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
@@ -54,26 +47,18 @@ struct Page {
     meta: Meta,
 }
 
-#[derive(Deserialize)]
-struct Recorded {
-    id: String,
-    event: String,
-    created_at: String,
-    jobs: i64,
-}
-
-pub(super) async fn run(out: &Output, site: &Site, args: TailArgs) -> Done {
+pub(super) async fn run(out: &Output, client: &Client, args: TailArgs) -> Done {
     let (mut terminate, mut interrupt) =
         (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     tokio::select! {
         _ = terminate.recv() => Ok(()),
         _ = interrupt.recv() => Ok(()),
-        outcome = tail(out, &site.client, &args) => outcome,
+        outcome = tail(out, client, &args) => outcome,
     }
 }
 
 async fn tail(out: &Output, client: &Client, args: &TailArgs) -> Done {
-    let all = Ask::get(&format!("{WEBHOOKS}/messages"));
+    let all = Ask::get("/api/backend/webhooks/messages");
     let ask = all.clone().maybe("event", args.event.as_deref());
     let later = ask.clone().query("oldest_first", true).query("limit", LARGEST_PAGE);
     let mut printed = Printed::default();
@@ -86,78 +71,20 @@ async fn tail(out: &Output, client: &Client, args: &TailArgs) -> Done {
         printed.print(out, &last)?;
         // The place where the list ends now, though nothing of it was asked for.
         let end = page(client, all.query("limit", 1)).await?.data;
-        printed.begin(end.first().map(|last| recorded(last)).transpose()?)?;
+        printed.begin(end.first().map(AsRef::as_ref))?;
     }
     if args.no_follow {
         return Ok(());
     }
     loop {
         tokio::time::sleep(PAUSE).await;
-        let since =
-            printed.newest.map(|newest| rfc3339(newest - OVERLAP)).or_else(|| args.since.clone());
+        let since = printed.ask_again_from().or_else(|| args.since.clone());
         pages(out, client, later.clone().maybe("since", since), &mut printed).await?;
     }
 }
 
-/// What was printed of late, so that it is not printed again.
-#[derive(Default)]
-struct Printed {
-    newest: Option<Millis>,
-    recent: BTreeSet<(Millis, String)>,
-    /// Nothing before this was asked for.
-    floor: Option<(Millis, String)>,
-}
-
-impl Printed {
-    fn print(&mut self, out: &Output, data: &[Box<RawValue>]) -> Done {
-        for raw in data {
-            let Recorded { id, event, created_at, jobs } = recorded(raw)?;
-            let place = (moment(&created_at)?, id);
-            if self.floor.as_ref().is_some_and(|floor| place < *floor)
-                || self.recent.contains(&place)
-            {
-                continue;
-            }
-            if out.json {
-                out.line(raw.get())?;
-            } else {
-                out.line(
-                    &[&created_at, &event, &jobs.to_string(), &place.1]
-                        .map(String::as_str)
-                        .join(out.gap()),
-                )?;
-            }
-            self.newest = self.newest.max(Some(place.0));
-            self.recent.insert(place);
-        }
-        if let Some(newest) = self.newest {
-            self.recent = self.recent.split_off(&(newest - OVERLAP, String::new()));
-        }
-        Ok(())
-    }
-
-    /// From here on only what is later than what was printed, or than `end` when nothing was.
-    fn begin(&mut self, end: Option<Recorded>) -> Done {
-        let end =
-            end.map(|end| Ok::<_, Failure>((moment(&end.created_at)?, end.id))).transpose()?;
-        self.newest = self.newest.max(end.as_ref().map(|(at, _)| *at));
-        self.floor = self.recent.first().cloned().or(end);
-        Ok(())
-    }
-}
-
-fn recorded(raw: &RawValue) -> Done<Recorded> {
-    serde_json::from_str(raw.get()).map_err(unexpected)
-}
-
-fn moment(text: &str) -> Done<Millis> {
-    parse_rfc3339(text).ok_or_else(|| {
-        Failure::new(Exit::Failed, format!("the reply holds no date-time but {text:?}"))
-    })
-}
-
 async fn page(client: &Client, ask: Ask) -> Done<Page> {
-    serde_json::from_str(&client.send(ask).await?.body).map_err(unexpected)
+    serde_json::from_str(&client.send(ask).await?.body).map_err(Failure::unexpected)
 }
 
 /// Prints what is new of all pages.

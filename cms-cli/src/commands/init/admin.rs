@@ -4,23 +4,20 @@ use cms_core::accounts::Rights;
 use cms_http::client::{Ask, ClientError};
 use serde_json::{Value as Json, json};
 
-use super::Report;
 use crate::{
-    args::Global,
-    commands::{
-        groups::{self, GROUPS},
-        users::USERS,
-    },
-    exit::Exit,
-    failure::{Done, Failure},
-    prompt,
-    record::text,
+    flags::Flags,
+    folder::Report,
+    output::{Done, Exit, Failure, record::text},
+    prompt, reply,
     site::Site,
 };
 
+const GROUPS: &str = "/api/backend/user_groups";
+const USERS: &str = "/api/backend/users";
+
 /// Makes the user, in a group of administrators; one who is there stays as he is.
 pub(super) async fn ensure(
-    global: &Global,
+    flags: &Flags,
     site: &Site,
     name: &str,
     from_stdin: bool,
@@ -41,7 +38,9 @@ pub(super) async fn ensure(
                     .any(|mine| mine["id"] == group["id"])
             };
             if user["active"] != true
-                || groups::first(client, |group| is_admin(group) && mine(group)).await?.is_none()
+                || reply::first(client, Ask::get(GROUPS), |group| is_admin(group) && mine(group))
+                    .await?
+                    .is_none()
             {
                 return Err(Failure::new(
                     Exit::Refused,
@@ -58,8 +57,8 @@ pub(super) async fn ensure(
         Err(ClientError::Problem { code, .. }) if code == "not_found" => {}
         Err(error) => return Err(error.into()),
     }
-    let password = prompt::new_password(global, from_stdin)?;
-    let group = match groups::first(client, is_admin).await? {
+    let password = prompt::new_password(flags, from_stdin)?;
+    let group = match reply::first(client, Ask::get(GROUPS), is_admin).await? {
         Some(group) => group,
         None => {
             let new = json!({"name": "admins", "rights": everything});

@@ -4,7 +4,7 @@ use cms_core::{Millis, accounts::qr, settings::Secret};
 use serde::Deserialize;
 use serde_json::Value as Json;
 
-use crate::{failure::Done, output::Output, secret_file::SecretFile};
+use crate::output::{Done, Output, SecretFile};
 
 /// Clocks that differ by more make codes fail: each is good for its half minute and the ones beside
 /// it.

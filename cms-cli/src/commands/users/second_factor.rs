@@ -1,15 +1,16 @@
-//! `cms users 2fa-...`: for who lost his authenticator
+//! `cms users 2fa-status`, `2fa-reset` and `2fa-codes`: for who lost his authenticator
 
 use std::path::PathBuf;
 
 use clap::Args;
-use cms_http::client::Ask;
+use cms_http::client::{Ask, Client};
 use serde_json::json;
 
-use super::{USERS, id};
+use super::user::{USERS, id};
 use crate::{
-    args::Global, failure::Done, output::Output, prompt, record::text, secret_file::SecretFile,
-    site::Site, table,
+    flags::Flags,
+    output::{Done, Output, SecretFile, record::text, table},
+    prompt,
 };
 
 #[derive(Args, Debug)]
@@ -21,8 +22,8 @@ pub(crate) struct CodesArgs {
     out: Option<PathBuf>,
 }
 
-pub(super) async fn status(out: &Output, site: &Site, user: &str) -> Done {
-    let found = site.client.send(Ask::get(USERS).query("username", user)).await?.json()?;
+pub(super) async fn status(out: &Output, client: &Client, user: &str) -> Done {
+    let found = client.send(Ask::get(USERS).query("username", user)).await?.json()?;
     let columns = ["username", "two_factor", "recovery_codes"];
     if out.json {
         let [username, two_factor, recovery_codes] = columns.map(|column| &found["data"][column]);
@@ -31,37 +32,39 @@ pub(super) async fn status(out: &Output, site: &Site, user: &str) -> Done {
     Ok(table::pairs(out, &columns.map(|column| (column, text(&found["data"][column]))))?)
 }
 
-pub(super) async fn reset(global: &Global, out: &Output, site: &Site, user: &str) -> Done {
-    let id = id(&site.client, user).await?;
+pub(super) async fn reset(flags: &Flags, out: &Output, client: &Client, user: &str) -> Done {
+    let id = id(client, user).await?;
     prompt::confirm(
-        global,
+        flags,
         &format!(
             "Take authenticator and recovery codes of {user} away? The password alone sets up new ones."
         ),
     )?;
-    site.client.send(Ask::post("/api/backend/users/2fa-reset").query("id", id)).await?;
-    if out.json {
-        return Ok(out.data(&json!({"reset": [id]}))?);
-    }
-    out.note(&format!(
-        "{user} sets up a new authenticator at the next login; all sessions have ended."
-    ));
-    Ok(())
+    client.send(Ask::post("/api/backend/users/2fa-reset").query("id", id)).await?;
+    out.done(
+        &json!({"reset": [id]}),
+        &format!("{user} sets up a new authenticator at the next login; all sessions have ended."),
+    )
 }
 
-pub(super) async fn new_codes(global: &Global, out: &Output, site: &Site, args: CodesArgs) -> Done {
+pub(super) async fn new_codes(
+    flags: &Flags,
+    out: &Output,
+    client: &Client,
+    args: CodesArgs,
+) -> Done {
     let CodesArgs { user, out: file } = args;
-    let id = id(&site.client, &user).await?;
+    let id = id(client, &user).await?;
     prompt::confirm(
-        global,
+        flags,
         &format!("Make new recovery codes for {user}? The old ones stop working."),
     )?;
     let file = file.map(SecretFile::reserve).transpose()?;
-    let answer =
-        match site.client.send(Ask::post("/api/backend/users/2fa-codes").query("id", id)).await {
-            Ok(answer) => answer,
-            Err(error) => return Err(SecretFile::given_up(file, error)),
-        };
+    let answer = match client.send(Ask::post("/api/backend/users/2fa-codes").query("id", id)).await
+    {
+        Ok(answer) => answer,
+        Err(error) => return Err(SecretFile::given_up(file, error)),
+    };
     let body = answer.json()?;
     let codes: Vec<String> =
         body["data"]["recovery_codes"].as_array().into_iter().flatten().map(text).collect();

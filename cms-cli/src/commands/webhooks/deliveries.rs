@@ -1,16 +1,15 @@
 //! `cms webhooks deliveries`
 
 use clap::{Args, Subcommand};
-use cms_http::client::Ask;
+use cms_http::client::{Ask, Client};
 use serde_json::json;
 
-use super::{WEBHOOKS, record};
 use crate::{
-    failure::{Done, Failure},
-    output::Output,
-    paging::{self, Paging},
-    site::Site,
+    output::{Done, Failure, Output},
+    reply::{self, Paging},
 };
+
+const DELIVERIES: &str = "/api/backend/webhooks/deliveries";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum DeliveriesCommand {
@@ -58,12 +57,12 @@ pub(crate) struct Which {
     since: Option<String>,
 }
 
-pub(super) async fn run(out: &Output, site: &Site, command: DeliveriesCommand) -> Done {
-    let path = format!("{WEBHOOKS}/deliveries");
+pub(super) async fn run(out: &Output, client: &Client, command: DeliveriesCommand) -> Done {
     match command {
         DeliveriesCommand::List { which, paging } => {
-            let ask =
-                Ask::get(&path).maybe("subscription", which.webhook).maybe("event", which.event);
+            let ask = Ask::get(DELIVERIES)
+                .maybe("subscription", which.webhook)
+                .maybe("event", which.event);
             let ask = ask.maybe("status", which.status).maybe("since", which.since);
             let columns = [
                 "id",
@@ -75,9 +74,11 @@ pub(super) async fn run(out: &Output, site: &Site, command: DeliveriesCommand) -
                 "duration_ms",
                 "created_at",
             ];
-            paging::print(out, &site.client, ask, &paging, &columns).await
+            reply::print(out, client, ask, &paging, &columns).await
         }
-        DeliveriesCommand::Show { id } => record(out, site, Ask::get(&path).query("id", id)).await,
+        DeliveriesCommand::Show { id } => {
+            reply::record(out, client, Ask::get(DELIVERIES).query("id", id)).await
+        }
         DeliveriesCommand::Redeliver { ids, which, expect } => {
             let body = match (ids.is_empty(), expect) {
                 (false, _) => json!({"ids": ids}),
@@ -93,7 +94,8 @@ pub(super) async fn run(out: &Output, site: &Site, command: DeliveriesCommand) -
                     ));
                 }
             };
-            record(out, site, Ask::post(&format!("{WEBHOOKS}/redeliver")).json(&body)).await
+            reply::record(out, client, Ask::post("/api/backend/webhooks/redeliver").json(&body))
+                .await
         }
     }
 }

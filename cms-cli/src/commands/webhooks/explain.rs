@@ -4,12 +4,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use cms_http::client::Ask;
+use cms_http::client::{Ask, Client};
 use serde_json::{Value as Json, json};
 
-use super::WEBHOOKS;
 use crate::{
-    failure::Done, input, output::Output, paging::LARGEST_PAGE, record::text, site::Site, table,
+    input,
+    output::{Done, Output, record::text, table},
+    reply::LARGEST_PAGE,
 };
 
 #[derive(Args, Debug)]
@@ -26,15 +27,15 @@ pub(crate) struct ExplainArgs {
     data: Option<PathBuf>,
 }
 
-pub(super) async fn run(out: &Output, site: &Site, args: ExplainArgs) -> Done {
+pub(super) async fn run(out: &Output, client: &Client, args: ExplainArgs) -> Done {
     let data = args.data.as_deref().map_or(Ok(json!({})), input::object)?;
-    let ask =
-        Ask::post(&format!("{WEBHOOKS}/explain")).json(&json!({"event": args.event, "data": data}));
+    let ask = Ask::post("/api/backend/webhooks/explain")
+        .json(&json!({"event": args.event, "data": data}));
     let mut whole = Json::Null;
     let mut cursor = None;
     loop {
         let ask = ask.clone().query("limit", LARGEST_PAGE).maybe("cursor", cursor.as_ref());
-        let mut page = site.client.send(ask).await?.json()?;
+        let mut page = client.send(ask).await?.json()?;
         cursor = page["meta"]["next"].as_str().map(str::to_owned);
         match (
             whole["data"]["subscriptions"].as_array_mut(),

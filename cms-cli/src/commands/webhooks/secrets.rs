@@ -6,8 +6,8 @@ use clap::Args;
 use cms_core::{settings::Secret, webhooks::standard_signature};
 
 use crate::{
-    failure::{Done, Failure},
     input,
+    output::{Done, Failure},
 };
 
 const VARIABLE: &str = "CMS_WEBHOOK_SECRET";

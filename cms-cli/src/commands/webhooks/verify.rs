@@ -8,17 +8,15 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::json;
 
 use super::{
-    header,
+    header::parse,
     secrets::{SecretArgs, checked},
     signature::{Check, checks},
 };
 use crate::{
-    args::Global,
-    exit::Exit,
-    failure::{Done, Failure},
+    flags::Flags,
     input,
-    output::Output,
-    prompt, table,
+    output::{Done, Exit, Failure, Output, table},
+    prompt,
 };
 
 #[derive(Args, Debug)]
@@ -32,7 +30,7 @@ pub(crate) struct VerifyArgs {
     /// The body byte for byte as it arrived: a file, or - for standard input
     file: PathBuf,
     /// NAME: VALUE as it arrived; may be repeated
-    #[arg(long = "header", value_name = "HEADER", value_parser = header)]
+    #[arg(long = "header", value_name = "HEADER", value_parser = parse)]
     headers: Vec<(String, String)>,
     /// File with such headers, a line each; a request line at its top is skipped
     #[arg(long = "headers", value_name = "FILE")]
@@ -47,9 +45,9 @@ pub(crate) struct VerifyArgs {
     no_tolerance: bool,
 }
 
-pub(super) fn run(global: &Global, out: &Output, args: &VerifyArgs) -> Done {
+pub(super) fn run(flags: &Flags, out: &Output, args: &VerifyArgs) -> Done {
     let headers = headers(args)?;
-    let secrets = secrets(global, args)?;
+    let secrets = secrets(flags, args)?;
     let body = input::bytes(&args.file)?;
     let tolerance_s = (!args.no_tolerance).then_some(args.tolerance);
     let checks = checks(&secrets, &headers, &body, tolerance_s);
@@ -125,19 +123,19 @@ fn lines(file: &Path, text: &str) -> Done<Vec<(String, String)>> {
         .enumerate()
         .filter(|(at, line)| !line.is_empty() && !is_request_line(*at, line));
     let read = |(at, line): (usize, &str)| {
-        header(line)
+        parse(line)
             .map_err(|why| Failure::usage(format!("{}, line {}: {why}", file.display(), at + 1)))
     };
     lines.map(read).collect()
 }
 
-fn secrets(global: &Global, args: &VerifyArgs) -> Done<Vec<Secret>> {
+fn secrets(flags: &Flags, args: &VerifyArgs) -> Done<Vec<Secret>> {
     let given = args.secrets.given()?;
     if !given.is_empty() {
         return Ok(given);
     }
     prompt::expect_somebody(
-        global,
+        flags,
         "the secret",
         "--secret-file FILE, or CMS_WEBHOOK_SECRET in the environment",
     )?;

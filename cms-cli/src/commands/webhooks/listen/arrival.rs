@@ -4,11 +4,7 @@ use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use serde_json::{Value as Json, json};
 
-use crate::{
-    failure::Done,
-    output::{Output, Style},
-    table::harmless,
-};
+use crate::output::{Done, Output, Style, table::harmless};
 
 /// What is thought of the signature.
 pub(super) enum Verdict {

@@ -5,11 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode, Uri};
 
-use crate::{
-    exit::Exit,
-    failure::{Done, Failure},
-    output::Output,
-};
+use crate::output::{Done, Exit, Failure, Output};
 
 /// As long as the service itself waits for an answer.
 const TIMEOUT: Duration = Duration::from_secs(10);

@@ -1,0 +1,81 @@
+//! What was checked, and how it is told
+
+use serde_json::json;
+
+use crate::output::{Done, Output, Style};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    Ok,
+    Warn,
+    Fail,
+}
+
+#[derive(Debug)]
+struct Check {
+    name: &'static str,
+    state: State,
+    found: String,
+    remedy: &'static str,
+}
+
+/// The checks made so far.
+#[derive(Debug, Default)]
+pub(super) struct Checks(Vec<Check>);
+
+impl Checks {
+    pub(super) fn ok(&mut self, name: &'static str, found: impl Into<String>) {
+        self.0.push(Check { name, state: State::Ok, found: found.into(), remedy: "" });
+    }
+
+    pub(super) fn not(
+        &mut self,
+        state: State,
+        name: &'static str,
+        found: impl Into<String>,
+        remedy: &'static str,
+    ) {
+        self.0.push(Check { name, state, found: found.into(), remedy });
+    }
+
+    /// Whether something is broken.
+    pub(super) fn failed(&self) -> bool {
+        self.0.iter().any(|check| check.state == State::Fail)
+    }
+
+    /// Prints all checks; with `--quiet` only those that found something.
+    pub(super) fn print(&self, out: &Output) -> Done {
+        let word = |state| match state {
+            State::Ok => ("ok", Style::Good),
+            State::Warn => ("warn", Style::Warn),
+            State::Fail => ("fail", Style::Bad),
+        };
+        if out.json {
+            let shown =
+                self.0.iter().map(|c| json!({"check": c.name, "state": word(c.state).0, "found": c.found, "remedy": c.remedy}));
+            return Ok(out.data(&shown.collect::<Vec<_>>().into())?);
+        }
+        for check in self.0.iter().filter(|check| !out.quiet || check.state != State::Ok) {
+            let (word, style) = word(check.state);
+            if out.table {
+                out.line(&format!(
+                    "{}  {:17}  {}",
+                    out.styled(style, &format!("{word:4}")),
+                    check.name,
+                    check.found
+                ))?;
+                if !check.remedy.is_empty() {
+                    out.line(&format!(
+                        "{:25}{} {}",
+                        "",
+                        out.styled(Style::Bold, "→"),
+                        check.remedy
+                    ))?;
+                }
+            } else {
+                out.line(&format!("{word}\t{}\t{}\t{}", check.name, check.found, check.remedy))?;
+            }
+        }
+        Ok(())
+    }
+}

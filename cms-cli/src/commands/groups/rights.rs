@@ -1,0 +1,42 @@
+//! `cms groups rights`
+
+use cms_http::client::{Ask, Client};
+use serde_json::{Value as Json, json};
+
+use super::group::{find, spelled};
+use crate::output::{Done, Output, record::text};
+
+/// Prints the rights of a group, after a change if one is asked for.
+pub(super) async fn show_or_change(
+    out: &Output,
+    client: &Client,
+    group: &str,
+    grant: &[String],
+    revoke: &[String],
+) -> Done {
+    let group = find(client, group).await?;
+    if grant.is_empty() && revoke.is_empty() {
+        return print(out, &group["rights"]);
+    }
+    let body = json!({
+        "table": "user_groups",
+        "column": "rights",
+        "id": group["id"],
+        "add": grant,
+        "remove": revoke,
+    });
+    let ask = Ask::post("/api/backend/actions/checklist").json(&body);
+    let changed = client.send(ask).await?.json()?;
+    print(out, &changed["data"])
+}
+
+/// A permission key on each line.
+fn print(out: &Output, rights: &Json) -> Done {
+    if out.json {
+        return Ok(out.data(rights)?);
+    }
+    match rights.as_array() {
+        Some(keys) => Ok(out.raw(&keys.iter().map(|key| text(key) + "\n").collect::<String>())?),
+        None => Ok(out.line(&spelled(rights))?),
+    }
+}

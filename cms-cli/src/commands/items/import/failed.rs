@@ -1,0 +1,50 @@
+//! What a failed import says: the line of the file, and how many rows were written before
+
+use cms_http::client::ClientError;
+
+use super::batch::Batch;
+use crate::output::{Exit, Failure};
+
+/// What a failure means when rows were written before it.
+pub(super) fn after(mut failure: Failure, written: u64, table: &str) -> Failure {
+    if written > 0 {
+        failure.exit = Exit::Partly;
+        failure.hint =
+            Some(format!("import the rest: the first {written} rows are in {table} already"));
+    }
+    failure.what = format!("{}\n  {written} rows were written to {table}", failure.what);
+    failure.fact("written", written)
+}
+
+pub(super) fn at_line(file: &str, line: u64, why: &str) -> Failure {
+    Failure::new(Exit::Failed, format!("{file}:{line}: {why}")).fact("line", line)
+}
+
+/// Translates "Entry 3: ..." of the API into the line of the file.
+pub(super) fn refused(file: &str, batch: &Batch, error: ClientError) -> Failure {
+    let entry = match &error {
+        ClientError::Problem { detail, .. } => {
+            detail.strip_prefix("Entry ").and_then(|rest| rest.split_once([':', ' ']))
+        }
+        _ => None,
+    };
+    let line =
+        entry.and_then(|(number, _)| batch.lines.get(number.parse::<usize>().ok()?)).copied();
+    let mut failure = Failure::from(error);
+    match (line, batch.lines.first(), batch.lines.last()) {
+        (Some(line), ..) => {
+            let why = failure
+                .what
+                .split_once(": ")
+                .map_or(failure.what.as_str(), |(_, why)| why)
+                .to_owned();
+            failure.what = format!("{file}:{line}: {why}");
+            failure.fact("line", line)
+        }
+        (None, Some(first), Some(last)) => {
+            failure.what = format!("{file}, lines {first} to {last}: {}", failure.what);
+            failure
+        }
+        _ => failure,
+    }
+}

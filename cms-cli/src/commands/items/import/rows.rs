@@ -1,0 +1,200 @@
+//! A file as JSON objects, one at a time.
+
+use std::{
+    fs::File,
+    io::{self, BufRead, BufReader, Read},
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use serde_json::value::RawValue;
+
+use super::{
+    super::format::{Format, JsonColumns},
+    broken::Broken,
+};
+use crate::output::{
+    Done, Failure,
+    csv_text::{EMPTY_TEXT, MarkEmpty},
+};
+
+type Source = Counted<Box<dyn Read + Send>>;
+
+/// The rows of a file.
+pub(super) struct Rows {
+    kind: Kind,
+    read: Arc<AtomicU64>,
+    /// Bytes of the file, when it is one.
+    pub(super) size: Option<u64>,
+}
+
+enum Kind {
+    Jsonl {
+        reader: BufReader<Source>,
+        text: String,
+        line: u64,
+    },
+    Csv {
+        reader: Box<csv::Reader<MarkEmpty<Source>>>,
+        record: csv::StringRecord,
+        columns: Vec<(String, bool)>,
+        guess: bool,
+    },
+}
+
+/// Opens the file; a CSV file must begin with the names of its columns.
+pub(super) fn open(file: &Path, stdin: bool, format: Format, json: JsonColumns) -> Done<Rows> {
+    let (source, size): (Box<dyn Read + Send>, _) = if stdin {
+        (Box::new(io::stdin()), None)
+    } else {
+        let opened = File::open(file).map_err(|e| Failure::file(file, &e))?;
+        let size = opened.metadata().ok().filter(std::fs::Metadata::is_file).map(|meta| meta.len());
+        (Box::new(opened), size)
+    };
+    let read = Arc::new(AtomicU64::new(0));
+    let source = Counted { inner: source, read: read.clone() };
+    let kind = match format {
+        Format::Jsonl => Kind::Jsonl {
+            reader: BufReader::with_capacity(64 << 10, source),
+            text: String::new(),
+            line: 0,
+        },
+        Format::Csv => {
+            let mut reader = csv::ReaderBuilder::new().from_reader(MarkEmpty::new(source));
+            let refused = |why: String| {
+                Failure::new(crate::output::Exit::Failed, format!("{}:1: {why}", file.display()))
+            };
+            let names = reader.headers().map_err(|e| refused(told(&e)))?;
+            if names.is_empty()
+                || names.iter().any(|name| name.trim().is_empty() || name == EMPTY_TEXT)
+            {
+                return Err(refused("the first line must name the columns".to_owned()));
+            }
+            let columns = names
+                .iter()
+                .map(|name| (name.trim().to_owned(), json.named(name.trim())))
+                .collect();
+            let guess = matches!(json, JsonColumns::Guessed(_));
+            Kind::Csv { reader: Box::new(reader), record: csv::StringRecord::new(), columns, guess }
+        }
+    };
+    Ok(Rows { kind, read, size })
+}
+
+impl Rows {
+    /// Appends the next row to `row` and returns its line; None at the end.
+    pub(super) fn next(&mut self, row: &mut String) -> Result<Option<u64>, Broken> {
+        match &mut self.kind {
+            Kind::Jsonl { reader, text, line } => loop {
+                text.clear();
+                *line += 1;
+                let broken = |why: String| Broken { line: *line, why };
+                if reader.read_line(text).map_err(|e| broken(e.to_string()))? == 0 {
+                    return Ok(None);
+                }
+                let trimmed = text.trim_start_matches('\u{FEFF}').trim();
+                if trimmed.is_empty() {
+                    continue;
+                }
+                let json: &RawValue =
+                    serde_json::from_str(trimmed).map_err(|e| broken(format!("not JSON: {e}")))?;
+                if !trimmed.starts_with('{') {
+                    return Err(broken("a JSON object is expected on each line".to_owned()));
+                }
+                row.push_str(json.get());
+                return Ok(Some(*line));
+            },
+            Kind::Csv { reader, record, columns, guess } => {
+                let more = reader.read_record(record).map_err(|e| Broken {
+                    line: e.position().map_or(1, csv::Position::line),
+                    why: told(&e),
+                })?;
+                if !more {
+                    return Ok(None);
+                }
+                object(row, columns, record, *guess);
+                Ok(Some(record.position().map_or(0, csv::Position::line)))
+            }
+        }
+    }
+
+    /// Bytes read so far.
+    pub(super) fn position(&self) -> u64 {
+        self.read.load(Ordering::Relaxed)
+    }
+}
+
+/// A CSV record as a JSON object. Texts that spell numbers or booleans are understood by the
+/// service.
+fn object(row: &mut String, columns: &[(String, bool)], record: &csv::StringRecord, guess: bool) {
+    for (number, ((name, json), cell)) in columns.iter().zip(record).enumerate() {
+        row.push(if number == 0 { '{' } else { ',' });
+        row.push_str(&text(name));
+        row.push(':');
+        let structured = *json || (guess && cell.starts_with(['{', '[']));
+        match cell {
+            "" => row.push_str("null"),
+            EMPTY_TEXT => row.push_str("\"\""),
+            _ if structured && serde_json::from_str::<&RawValue>(cell).is_ok() => {
+                row.push_str(cell)
+            }
+            _ => row.push_str(&text(cell)),
+        }
+    }
+    row.push('}');
+}
+
+fn text(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// What is wrong with a CSV file, without the position that stands in front already.
+fn told(error: &csv::Error) -> String {
+    match error.kind() {
+        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
+            format!("{len} cells, but the first line names {expected_len} columns")
+        }
+        csv::ErrorKind::Utf8 { .. } => "not UTF-8".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+/// Counts the bytes that pass.
+struct Counted<R> {
+    inner: R,
+    read: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.inner.read(buffer)?;
+        self.read.fetch_add(count as u64, Ordering::Relaxed);
+        Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_become_json() {
+        let columns = [("a".to_owned(), false), ("j".to_owned(), true)];
+        let table = [
+            (["1", "2"], false, r#"{"a":"1","j":2}"#),
+            (["", ""], false, r#"{"a":null,"j":null}"#),
+            ([EMPTY_TEXT, "\"x\""], false, r#"{"a":"","j":"x"}"#),
+            (["[1]", "plain"], false, r#"{"a":"[1]","j":"plain"}"#),
+            (["[1]", "{\"b\":1}"], true, r#"{"a":[1],"j":{"b":1}}"#),
+            (["{x", "true"], true, r#"{"a":"{x","j":true}"#),
+        ];
+        for (cells, guess, expected) in table {
+            let mut row = String::new();
+            object(&mut row, &columns, &csv::StringRecord::from(cells.to_vec()), guess);
+            assert_eq!(row, expected);
+        }
+    }
+}

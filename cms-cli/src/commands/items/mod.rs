@@ -1,0 +1,111 @@
+//! `cms items`: rows of content tables, through `/api/backend/item`
+
+mod export;
+mod filters;
+mod format;
+mod import;
+mod rows;
+mod written;
+
+use std::path::PathBuf;
+
+use clap::Subcommand;
+use cms_http::client::Ask;
+
+use self::{export::ExportArgs, filters::Filters, import::ImportArgs};
+use crate::{
+    flags::Flags,
+    input,
+    output::{Done, Output},
+    reply::{self, Paging},
+    site::{self, Site},
+};
+
+const ITEM: &str = "/api/backend/item";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ItemsCommand {
+    /// Rows of a table
+    #[command(after_help = "Examples:
+  cms items list blog --where published=true --sort -published_at --limit 5
+  cms items list orders --where 'total:gte=100' --where 'status:in=new,paid' --count")]
+    List {
+        table: String,
+        #[command(flatten)]
+        filters: Filters,
+        #[command(flatten)]
+        paging: Paging,
+        /// Also count all matching rows
+        #[arg(long)]
+        count: bool,
+    },
+    /// One row
+    Get {
+        table: String,
+        id: String,
+        /// Its version in this language
+        #[arg(long, value_name = "LANGUAGE")]
+        lang: Option<String>,
+    },
+    /// Add a row (a JSON object), or several (an array; all or none)
+    #[command(after_help = "Example: echo '{\"name\":\"Ada\"}' | cms items create authors -")]
+    Create {
+        table: String,
+        /// File, or - for standard input
+        file: PathBuf,
+    },
+    /// Change the columns that a JSON object names
+    Update {
+        table: String,
+        id: String,
+        /// File, or - for standard input
+        file: PathBuf,
+        /// Only if the row still has this entity tag (cms items get -v shows it)
+        #[arg(long, value_name = "ETAG")]
+        if_match: Option<String>,
+        /// Its version in this language
+        #[arg(long, value_name = "LANGUAGE")]
+        lang: Option<String>,
+    },
+    /// Remove rows
+    Delete {
+        table: String,
+        #[arg(required = true)]
+        ids: Vec<String>,
+    },
+    /// Add the rows of a CSV or JSON Lines file
+    Import(ImportArgs),
+    /// Write rows as CSV or JSON Lines
+    Export(ExportArgs),
+}
+
+pub(crate) async fn run(flags: &Flags, out: &Output, command: ItemsCommand) -> Done {
+    site::with(flags, out, async |site| at(flags, out, site, command).await).await
+}
+
+async fn at(flags: &Flags, out: &Output, site: &Site, command: ItemsCommand) -> Done {
+    let client = &site.client;
+    match command {
+        ItemsCommand::List { table, filters, paging, count } => {
+            let ask = filters.ask(&table).maybe("count", count.then_some(true));
+            reply::print(out, client, ask, &paging, &[]).await
+        }
+        ItemsCommand::Get { table, id, lang } => {
+            let ask = Ask::get(ITEM).query("table", table).query("id", id);
+            rows::print(out, client, ask.maybe("language", lang)).await
+        }
+        ItemsCommand::Create { table, file } => {
+            let ask = Ask::post(ITEM).query("table", table).text(input::text(&file)?);
+            rows::print(out, client, ask).await
+        }
+        ItemsCommand::Update { table, id, file, if_match, lang } => {
+            let ask =
+                Ask::patch(ITEM).query("table", table).query("id", id).maybe("language", lang);
+            let ask = ask.text(input::text(&file)?).if_match(if_match);
+            rows::print(out, client, ask).await
+        }
+        ItemsCommand::Delete { table, ids } => rows::delete(flags, out, client, &table, &ids).await,
+        ItemsCommand::Import(args) => import::run(out, site, args).await,
+        ItemsCommand::Export(args) => export::run(out, site, &args).await,
+    }
+}

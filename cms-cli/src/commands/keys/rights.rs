@@ -1,0 +1,135 @@
+//! `cms keys rights` and `cms keys check`: what a key may call
+
+use cms_core::keys::Right;
+use cms_http::client::{Ask, Client};
+use serde_json::json;
+
+use super::KEYS;
+use crate::{
+    output::{Done, Exit, Failure, Output},
+    reply,
+};
+
+/// Reads rights as they are typed.
+pub(super) fn parse(texts: &[String]) -> Done<Vec<Right>> {
+    texts.iter().map(|text| Right::parse(text).map_err(Failure::usage)).collect()
+}
+
+/// Prints the rights of a key, after a change if one is asked for.
+pub(super) async fn show_or_change(
+    out: &Output,
+    client: &Client,
+    id: i64,
+    grant: &[String],
+    revoke: &[String],
+) -> Done {
+    let show = Ask::get(KEYS).query("id", id);
+    if grant.is_empty() && revoke.is_empty() {
+        return reply::record(out, client, show).await;
+    }
+    let (grant, revoke) = (parse(grant)?, parse(revoke)?);
+    let before = client.send(show).await?.json()?;
+    let held =
+        serde_json::from_value(before["data"]["rights"].clone()).map_err(Failure::unexpected)?;
+    let rights = changed(held, grant, &revoke)?;
+    let ask = Ask::patch(KEYS).query("id", id).json(&json!({"rights": rights}));
+    reply::record(out, client, ask).await
+}
+
+/// Says whether a key may make a call; fails when it may not.
+pub(super) async fn check(
+    out: &Output,
+    client: &Client,
+    id: i64,
+    method: &str,
+    path: &str,
+) -> Done {
+    let ask = Ask::get("/api/backend/keys/check")
+        .query("id", id)
+        .query("method", method.to_uppercase())
+        .query("path", path);
+    let answer = client.send(ask).await?;
+    let judged = answer.json()?;
+    if out.json {
+        out.line(&answer.body)?;
+    } else {
+        out.line(judged["data"]["reason"].as_str().unwrap_or_default())?;
+    }
+    if judged["data"]["allowed"] == true { Ok(()) } else { Err(Failure::silent(Exit::Failed)) }
+}
+
+/// The rows with some granted and some taken away.
+fn changed(mut held: Vec<Right>, grant: Vec<Right>, revoke: &[Right]) -> Done<Vec<Right>> {
+    let same = |a: &Right, b: &Right| a.endpoint == b.endpoint && a.query == b.query;
+    for gone in revoke {
+        let row = held.iter_mut().find(|row| same(row, gone)).ok_or_else(|| {
+            Failure::new(
+                Exit::Refused,
+                format!("the key has no row for {} with these parameters", gone.endpoint),
+            )
+            .hint("cms keys rights ID shows the rows")
+        })?;
+        row.methods.retain(|method| !gone.methods.contains(method));
+        held.retain(|row| !same(row, gone) || (!row.methods.is_empty() && row.endpoint != "*"));
+    }
+    for new in grant {
+        match held.iter_mut().find(|row| same(row, &new)) {
+            Some(row) => {
+                let missing: Vec<_> = new
+                    .methods
+                    .into_iter()
+                    .filter(|method| !row.methods.contains(method))
+                    .collect();
+                row.methods.extend(missing);
+            }
+            None => held.push(new),
+        }
+    }
+    Ok(held)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rights(texts: &[&str]) -> Vec<Right> {
+        texts.iter().map(|text| Right::parse(text).expect(text)).collect()
+    }
+
+    #[test]
+    fn rows_are_merged_and_taken_apart() {
+        let held = || rights(&["GET,POST /api/backend/item?table=blog", "GET /api/pages"]);
+        let table: [(&[&str], &[&str], &[&str]); 5] = [
+            (
+                &["PATCH,GET /api/backend/item?table=blog"],
+                &[],
+                &["GET,POST,PATCH /api/backend/item?table=blog", "GET /api/pages"],
+            ),
+            (
+                &["GET /api/backend/item"],
+                &[],
+                &[
+                    "GET,POST /api/backend/item?table=blog",
+                    "GET /api/pages",
+                    "GET /api/backend/item",
+                ],
+            ),
+            (
+                &[],
+                &["POST /api/backend/item?table=blog"],
+                &["GET /api/backend/item?table=blog", "GET /api/pages"],
+            ),
+            (&[], &["GET /api/pages"], &["GET,POST /api/backend/item?table=blog"]),
+            (&["*"], &["GET /api/pages"], &["GET,POST /api/backend/item?table=blog", "*"]),
+        ];
+        for (grant, revoke, expected) in table {
+            assert_eq!(
+                changed(held(), rights(grant), &rights(revoke)).expect("rights"),
+                rights(expected),
+                "{grant:?} {revoke:?}"
+            );
+        }
+        assert_eq!(changed(rights(&["*"]), Vec::new(), &rights(&["*"])).expect("rights"), []);
+        assert!(changed(held(), Vec::new(), &rights(&["GET /api/menu"])).is_err());
+    }
+}

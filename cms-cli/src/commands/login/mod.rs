@@ -1,0 +1,180 @@
+//! `cms login`: password, then code; the session's token goes into a file that only its owner reads
+
+mod setup;
+
+use std::path::PathBuf;
+
+use clap::Args;
+use cms_core::{Clock, settings::Secret};
+use cms_http::client::{Answer, Ask, Client, ClientError, Credential};
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+
+use crate::{
+    contexts::{Session, Sessions},
+    flags::Flags,
+    output::{Done, Failure, Output, SecretFile},
+    prompt, site,
+    target::Target,
+};
+use setup::Setup;
+
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  cms login --url https://cms.example.org
+  cms login --context prod --username ana
+  { pass cms/ana; oathtool --totp -b \"$(pass cms/ana-totp)\"; } | cms login --context prod --username ana --password-stdin --code-stdin")]
+pub(crate) struct LoginArgs {
+    /// The name to log in with
+    #[arg(long, value_name = "NAME")]
+    username: Option<String>,
+    /// Read the password from the first line of standard input
+    #[arg(long)]
+    password_stdin: bool,
+    /// Read the code from the next line of standard input
+    #[arg(long)]
+    code_stdin: bool,
+    /// After a first login: write the recovery codes into this new file (mode 0600) instead of
+    /// printing them
+    #[arg(long, value_name = "FILE")]
+    codes_out: Option<PathBuf>,
+}
+
+/// What a right password is answered with.
+#[derive(Deserialize)]
+struct Begun {
+    pending_token: Secret,
+    setup: Option<Setup>,
+}
+
+/// What a right code is answered with.
+#[derive(Deserialize)]
+struct LoggedIn {
+    token: Secret,
+    expires_at: String,
+    user: User,
+    #[serde(default)]
+    recovery_codes: Option<Vec<Secret>>,
+}
+
+#[derive(Deserialize)]
+struct User {
+    id: i64,
+    username: String,
+}
+
+#[derive(Deserialize)]
+struct Data<T> {
+    data: T,
+}
+
+fn read<T: serde::de::DeserializeOwned>(answer: &Answer) -> Done<T> {
+    serde_json::from_str::<Data<T>>(&answer.body).map(|body| body.data).map_err(Failure::unexpected)
+}
+
+pub(crate) async fn run(flags: &Flags, out: &Output, args: LoginArgs) -> Done {
+    let (url, _) = Target::address_only(flags, "cms login")?;
+    prompt::interruptible(login(flags, out, args, &url)).await
+}
+
+async fn login(flags: &Flags, out: &Output, args: LoginArgs, url: &str) -> Done {
+    // All that will be asked, before anything is.
+    if args.username.is_none() {
+        prompt::expect_somebody(flags, "the name", "--username NAME")?;
+    }
+    if !args.password_stdin {
+        prompt::expect_somebody(flags, "the password", "--password-stdin")?;
+    }
+    if !args.code_stdin {
+        prompt::expect_somebody(flags, "the code", "--code-stdin")?;
+    }
+    if setup::is_readable_on_the_way(url) {
+        out.always(
+            "warning: this address is not https, so others on the way can read the password",
+        );
+    }
+    let username =
+        args.username.map_or_else(|| prompt::ask(&format!("Username at {url}: ")), Ok)?;
+    let password = if args.password_stdin {
+        prompt::line_of_stdin("the password")?
+    } else {
+        prompt::secret("Password: ")?
+    };
+
+    let client = site::client(url, &Credential::None)?;
+    let body = json!({"username": username, "password": password.expose()});
+    let answer = client.send(Ask::post("/api/backend/auth/login").json(&body)).await?;
+    if let Some(warning) =
+        answer.date.and_then(|date| setup::clock_warning(date, Clock::system().now()))
+    {
+        out.always(&warning);
+    }
+    let begun: Begun = read(&answer)?;
+    let mut file = None;
+    if let Some(setup) = &begun.setup {
+        file = args.codes_out.map(SecretFile::reserve).transpose()?;
+        setup.show(out)?;
+    }
+    let login = match verify(out, &client, &begun, args.code_stdin).await {
+        Ok(login) => login,
+        Err(failure) => return Err(SecretFile::given_up(file, failure)),
+    };
+    // First: a session that cannot be kept is no reason to lose the codes.
+    let codes = login
+        .recovery_codes
+        .as_ref()
+        .map(|codes| setup::keep_codes(out, codes, file))
+        .transpose()?
+        .flatten();
+    let session = Session {
+        token: login.token,
+        username: login.user.username.clone(),
+        expires_at: login.expires_at.clone(),
+    };
+    Sessions::keep(url, session)?;
+    if site::api_key(flags)?.is_some() {
+        out.note("An API key is given too: it goes before this session.");
+    }
+    if out.json {
+        let mut data = json!({
+            "url": url, "user": {"id": login.user.id, "username": login.user.username}, "expires_at": login.expires_at,
+        });
+        if let Some(codes) = codes {
+            data["recovery_codes"] = codes;
+        }
+        return Ok(out.data(&data)?);
+    }
+    out.note(&format!(
+        "Logged in as {} at {url}, until {}.",
+        login.user.username, login.expires_at
+    ));
+    Ok(())
+}
+
+/// Sends the code; on a terminal a wrong one can be corrected.
+async fn verify(out: &Output, client: &Client, begun: &Begun, from_stdin: bool) -> Done<LoggedIn> {
+    loop {
+        let code = match (from_stdin, &begun.setup) {
+            (true, _) => prompt::line_of_stdin("the code")?,
+            (false, Some(_)) => prompt::secret("Code of the authenticator: ")?,
+            (false, None) => prompt::secret("Code of the authenticator, or a recovery code: ")?,
+        };
+        let ask = Ask::post("/api/backend/auth/verify").json(&proof(&begun.pending_token, &code));
+        match client.send(ask).await {
+            Ok(answer) => return read(&answer),
+            Err(ClientError::Problem { code, detail, .. })
+                if code == "invalid_code" && !from_stdin =>
+            {
+                out.always(&detail)
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Six digits are the authenticator's; recovery codes are longer.
+fn proof(pending: &Secret, code: &Secret) -> Json {
+    let digits = code.expose().chars().filter(|c| !c.is_whitespace()).all(|c| c.is_ascii_digit());
+    let name = if digits { "code" } else { "recovery_code" };
+    json!({"pending_token": pending.expose(), name: code.expose()})
+}

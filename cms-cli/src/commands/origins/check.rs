@@ -1,0 +1,52 @@
+//! `cms origins check`: whether pages of a website may call
+
+use cms_core::traffic::origins::normalise;
+use cms_http::client::{Ask, Client};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::ORIGINS;
+use crate::{
+    output::{Done, Exit, Failure, Output},
+    reply,
+};
+
+#[derive(Deserialize)]
+struct Origin {
+    id: i64,
+    origin: String,
+    active: bool,
+}
+
+/// Prints the answer; fails when the pages may not call.
+pub(super) async fn run(out: &Output, client: &Client, text: &str) -> Done {
+    let (allowed, reason, words) = judge(client, text).await?;
+    if out.json {
+        out.data(&json!({"allowed": allowed, "reason": reason}))?;
+    } else {
+        out.line(&words)?;
+    }
+    if allowed { Ok(()) } else { Err(Failure::silent(Exit::Failed)) }
+}
+
+/// Whether an origin is let in, why as a code, and why in words.
+async fn judge(client: &Client, text: &str) -> Done<(bool, &'static str, String)> {
+    let Some(origin) = normalise(text) else {
+        let words = format!("not allowed: {text} is not scheme://host[:port]");
+        return Ok((false, "not_an_origin", words));
+    };
+    let same = |known: &Origin| known.origin == origin;
+    Ok(match reply::first(client, Ask::get(ORIGINS), same).await? {
+        Some(Origin { id, active: true, .. }) => {
+            (true, "allowed", format!("allowed: registered as {id}"))
+        }
+        Some(Origin { id, .. }) => {
+            let next = format!("cms origins activate {id}");
+            (false, "inactive", format!("not allowed: registered as {id}, not active ({next})"))
+        }
+        None => {
+            let next = format!("cms origins add {origin}");
+            (false, "not_registered", format!("not allowed: not registered ({next})"))
+        }
+    })
+}

@@ -1,0 +1,110 @@
+//! The content of `cms serve --demo`: a bicycle shop with a blog in two languages.
+
+use std::fs;
+
+use cms_core::settings::Loaded;
+use cms_core::{Clock, Cms, rfc3339};
+use cms_http::client::{Ask, Client};
+use serde_json::json;
+
+use crate::{
+    output::{Done, Exit, Failure, Output, Progress},
+    reply::{Many, One},
+};
+
+pub(crate) const LANGUAGES: [&str; 2] = ["en", "de"];
+const PLUGIN: &str = include_str!("../../../demo/plugin.json");
+/// In the order in which they refer to each other.
+const TABLES: [(&str, &str); 7] = [
+    ("authors", include_str!("../../../demo/authors.jsonl")),
+    ("blog_categories", include_str!("../../../demo/blog_categories.jsonl")),
+    ("blog", include_str!("../../../demo/blog.jsonl")),
+    ("blog_comments", include_str!("../../../demo/blog_comments.jsonl")),
+    ("pages", include_str!("../../../demo/pages.jsonl")),
+    ("menu_items", include_str!("../../../demo/menu_items.jsonl")),
+    ("settings", include_str!("../../../demo/settings.jsonl")),
+];
+const BATCH: usize = 200;
+
+/// Refuses a site that has content, else gives it the plugin whose tables will be filled.
+pub(crate) async fn prepare(loaded: &Loaded, cms: &Cms, client: &Client) -> Done {
+    let dir = loaded.dir.display();
+    let refused = |why: String| {
+        Failure::new(Exit::Refused, format!("--demo fills only an empty site, and {why}")).hint(
+            format!(
+                "cms serve --dir {dir}, to serve it as it is, or --demo with --dir of a new folder"
+            ),
+        )
+    };
+    for (table, _) in TABLES.iter().filter(|(table, _)| cms.tables().find(table).is_some()) {
+        let ask = Ask::get("/api/backend/item").query("table", table).query("limit", 1);
+        let page: Many =
+            serde_json::from_str(&client.send(ask).await?.body).map_err(Failure::unexpected)?;
+        if !page.data.is_empty() {
+            return Err(refused(format!("{table} in {dir} has rows already")));
+        }
+    }
+    let folder = loaded.settings.dirs.plugins.join("blog");
+    let file = folder.join("plugin.json");
+    match fs::read_to_string(&file) {
+        Ok(text) if text == PLUGIN => Ok(()),
+        Ok(_) => Err(refused(format!("{} is another plugin", file.display()))),
+        Err(_) => {
+            fs::create_dir_all(&folder).map_err(|e| Failure::file(&folder, &e))?;
+            fs::write(&file, PLUGIN).map_err(|e| Failure::file(&file, &e))
+        }
+    }
+}
+
+/// Writes the rows, and says how many.
+pub(crate) async fn fill(client: &Client, out: &Output) -> Done<u64> {
+    let total = TABLES.iter().map(|(_, rows)| rows.lines().count() as u64).sum();
+    let mut progress = Progress::new(out, "demo", Some(total));
+    let mut written = 0;
+    for (table, rows) in TABLES {
+        let lines: Vec<&str> = rows.lines().collect();
+        for batch in lines.chunks(BATCH) {
+            client
+                .send(
+                    Ask::post("/api/backend/item")
+                        .query("table", table)
+                        .text(format!("[{}]", batch.join(","))),
+                )
+                .await?;
+            written += batch.len() as u64;
+            progress.at(written, written);
+        }
+    }
+    progress.clear();
+    Ok(written)
+}
+
+/// A fresh key for content, and its value.
+pub(crate) async fn key(client: &Client) -> Done<String> {
+    let read = |endpoint| json!({"endpoint": endpoint, "methods": ["GET"]});
+    let item =
+        json!({"endpoint": "/api/backend/item", "methods": ["GET", "POST", "PATCH", "DELETE"]});
+    let rights = json!([read("/api/pages"), read("/api/menu"), read("/api/settings"), item]);
+    let ask = Ask::post("/api/backend/keys").json(&json!({"name": "demo", "rights": rights}));
+    let one: One =
+        serde_json::from_str(&client.send(ask).await?.body).map_err(Failure::unexpected)?;
+    Ok(one.data.text("key").into_owned())
+}
+
+/// Three calls to paste: a public page, a list with a key, a new comment. `-g`, because curl would
+/// expand the brackets.
+pub(crate) fn curl_lines(url: &str, key: &str) -> [String; 3] {
+    let item = format!("{url}/api/backend/item?table");
+    let comment = json!({
+        "post_id": 1, "name": "Ada", "text": "Measured it, changed it.", "created_at": rfc3339(Clock::system().now()), "approved": false,
+    });
+    [
+        format!("curl -gsS '{url}/api/pages?view=about&language=en'"),
+        format!(
+            "curl -gsS -H 'X-Api-Key: {key}' '{item}=blog&filter[published][eq]=true&sort=-published_at&limit=3'"
+        ),
+        format!(
+            "curl -gsS -H 'X-Api-Key: {key}' -H 'Content-Type: application/json' -d '{comment}' '{item}=blog_comments'"
+        ),
+    ]
+}

@@ -1,0 +1,128 @@
+//! `cms serve`: the REST API over HTTP, until SIGTERM or Ctrl-C
+
+mod demo;
+
+use std::{io, net::SocketAddr, path::Path};
+
+use clap::Args;
+use cms_core::Cms;
+use cms_http::{Api, Server, Stop, client::Client};
+use serde_json::json;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::{
+    flags::Flags,
+    folder,
+    log::LogFormat,
+    output::{Done, Exit, Failure, Output},
+    target::Target,
+};
+
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  cms serve
+  cms serve --listen 127.0.0.1:0 --demo --dir ./try
+  CMS_LOG=info cms serve --log-format json
+
+One line `ready http://HOST:PORT` on standard error tells that requests are answered.")]
+pub(crate) struct ServeArgs {
+    /// Where to listen; port 0 takes a free one (setting: listen)
+    #[arg(long, value_name = "HOST:PORT")]
+    listen: Option<String>,
+    /// Make the site if there is none, fill it with a bicycle shop, and print a key and three calls
+    /// to try
+    #[arg(long)]
+    demo: bool,
+    /// Leave the delivery of webhooks to other processes
+    #[arg(long)]
+    no_worker: bool,
+    /// How log lines are written
+    #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
+    pub(crate) log_format: LogFormat,
+}
+
+pub(crate) async fn run(flags: &Flags, out: &Output, args: &ServeArgs) -> Done {
+    let dir = Target::folder_only(flags, "cms serve")?;
+    let overrides: Vec<_> = args.listen.iter().map(|listen| ("listen", listen.clone())).collect();
+    if args.demo {
+        // A mistyped flag must not leave half a site behind.
+        let loaded = folder::settings(&dir, &overrides, out)?;
+        if !folder::is_site(&loaded) {
+            folder::make(&dir, &demo::LANGUAGES, out).await?;
+        }
+        let loaded = folder::settings(&dir, &[], out)?;
+        let cms = Cms::open(loaded.settings.clone()).await?;
+        let prepared = demo::prepare(&loaded, &cms, &Client::local(Api::new(cms.clone())?)).await;
+        cms.close().await;
+        prepared?;
+    }
+    let settings = folder::existing(&dir, &overrides, out)?.settings;
+    let listen = settings.listen.clone();
+    let api = Api::new(Cms::open(settings).await?)?;
+    let server = Server::bind(api.clone(), &listen).await.map_err(|e| unbound(&listen, &e))?;
+    let signals = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    if args.demo {
+        show_demo(out, &Client::local(api), server.address(), &dir).await?;
+    }
+    let server = if args.no_worker { server.without_worker() } else { server };
+    tokio::spawn(stop_on(signals, server.stop()));
+    out.always(&format!("ready http://{}", server.address()));
+    server.run().await;
+    Ok(())
+}
+
+async fn show_demo(out: &Output, client: &Client, address: SocketAddr, dir: &Path) -> Done {
+    let rows = demo::fill(client, out).await?;
+    let key = demo::key(client).await?;
+    let url = format!("http://{}", reachable(address));
+    let lines = demo::curl_lines(&url, &key);
+    if out.json {
+        return Ok(out.data(&json!({"url": url, "key": key, "rows": rows, "curl": lines}))?);
+    }
+    let text = format!(
+        "{rows} rows of demo content. The key named demo, shown this once:\n\n{key}\n\n\
+         People log in after: cms init --dir {} --admin NAME\n\nTry:\n\n{}\n\n",
+        dir.display(),
+        lines.join("\n")
+    );
+    Ok(out.raw(&text)?)
+}
+
+/// "All addresses" can be listened on, but not be called.
+fn reachable(mut address: SocketAddr) -> SocketAddr {
+    if address.ip().is_unspecified() {
+        address.set_ip(if address.is_ipv4() {
+            [127, 0, 0, 1].into()
+        } else {
+            std::net::Ipv6Addr::LOCALHOST.into()
+        });
+    }
+    address
+}
+
+fn unbound(listen: &str, error: &io::Error) -> Failure {
+    let hint = match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            "another process listens there; --listen 127.0.0.1:0 takes a free port"
+        }
+        io::ErrorKind::PermissionDenied => {
+            "ports below 1024 need a right of the system; --listen 127.0.0.1:8080"
+        }
+        _ => "--listen HOST:PORT with an address of this machine",
+    };
+    Failure::new(Exit::Failed, format!("cannot listen on {listen}: {error}")).hint(hint)
+}
+
+/// The first signal lets open requests and deliveries finish, the second does not wait for them.
+async fn stop_on((mut terminate, mut interrupt): (Signal, Signal), stop: Stop) {
+    for number in 1.. {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        if number > 1 {
+            std::process::exit(Exit::Interrupted as i32);
+        }
+        stop.now();
+    }
+}

@@ -1,0 +1,165 @@
+//! `cms users`: people who may log in, through `/api/backend/users`
+
+mod account;
+mod second_factor;
+mod sessions;
+mod user;
+
+use clap::Subcommand;
+use cms_http::client::{Ask, Client};
+
+use self::{second_factor::CodesArgs, user::USERS};
+use crate::{
+    flags::Flags,
+    output::{Done, Output},
+    prompt,
+    reply::{self, Paging},
+    site,
+    target::Target,
+};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum UsersCommand {
+    /// All users
+    List(Paging),
+    /// One user
+    Show {
+        /// Name or id
+        user: String,
+    },
+    /// Make a user; the authenticator is set up at the first login
+    #[command(
+        after_help = "Example: pass show cms/ana | cms users create ana --group editors --password-stdin"
+    )]
+    Create {
+        /// The name to log in with
+        name: String,
+        /// Name or id of a group; may be repeated
+        #[arg(long = "group", value_name = "GROUP", required = true)]
+        groups: Vec<String>,
+        /// Read the password from the first line of standard input instead of asking
+        #[arg(long)]
+        password_stdin: bool,
+        /// Cannot log in until switched on
+        #[arg(long)]
+        inactive: bool,
+    },
+    /// Change name or groups
+    #[command(group = clap::ArgGroup::new("change").required(true).multiple(true))]
+    Edit {
+        /// Name or id
+        user: String,
+        /// The new name
+        #[arg(long, value_name = "NAME", group = "change")]
+        rename: Option<String>,
+        /// All groups anew; may be repeated
+        #[arg(long = "group", value_name = "GROUP", group = "change")]
+        groups: Vec<String>,
+    },
+    /// Switch a user off; ends all sessions
+    Disable {
+        /// Name or id
+        user: String,
+    },
+    /// Switch a user on
+    Enable {
+        /// Name or id
+        user: String,
+    },
+    /// Remove a user for good
+    Delete {
+        /// Name or id
+        user: String,
+    },
+    /// Give a new password; ends all sessions
+    Passwd {
+        /// Name or id
+        user: String,
+        /// Read it from the first line of standard input instead of asking
+        #[arg(long)]
+        password_stdin: bool,
+    },
+    /// Open sessions; --revoke ends them
+    Sessions {
+        /// Name or id
+        user: String,
+        /// End this session, or all
+        #[arg(long, value_name = "ID", num_args = 0..=1)]
+        revoke: Option<Option<i64>>,
+        #[command(flatten)]
+        paging: Paging,
+    },
+    /// Whether the authenticator is set up, and how many recovery codes are left
+    #[command(name = "2fa-status")]
+    SecondFactorStatus {
+        /// Name or id
+        user: String,
+    },
+    /// Take the authenticator and the recovery codes away; only on the site's own machine
+    #[command(name = "2fa-reset")]
+    SecondFactorReset {
+        /// Name or id
+        user: String,
+    },
+    /// Make eight new recovery codes in place of the old ones; only on the site's own machine
+    #[command(name = "2fa-codes")]
+    RecoveryCodes(CodesArgs),
+}
+
+pub(crate) async fn run(flags: &Flags, out: &Output, command: UsersCommand) -> Done {
+    let target = match &command {
+        UsersCommand::SecondFactorReset { .. } => {
+            Target::Folder(Target::folder_only(flags, "cms users 2fa-reset")?)
+        }
+        UsersCommand::RecoveryCodes(_) => {
+            Target::Folder(Target::folder_only(flags, "cms users 2fa-codes")?)
+        }
+        _ => Target::of(flags)?,
+    };
+    prompt::interruptible(site::with_target(flags, out, &target, async |site| {
+        at(flags, out, &site.client, command).await
+    }))
+    .await
+}
+
+async fn at(flags: &Flags, out: &Output, client: &Client, command: UsersCommand) -> Done {
+    match command {
+        UsersCommand::List(paging) => {
+            let columns =
+                ["id", "username", "active", "groups", "two_factor", "sessions", "last_login_at"];
+            reply::print_as(out, client, Ask::get(USERS), &paging, &columns, user::cell).await
+        }
+        UsersCommand::Show { user } => {
+            user::print(out, client, Ask::get(USERS).query("username", user)).await
+        }
+        UsersCommand::Create { name, groups, password_stdin, inactive } => {
+            let password = prompt::new_password(flags, password_stdin)?;
+            account::create(out, client, &name, &password, &groups, !inactive).await
+        }
+        UsersCommand::Edit { user, rename, groups } => {
+            account::edit(out, client, &user, rename, &groups).await
+        }
+        UsersCommand::Disable { user } => account::switch(out, client, &user, false).await,
+        UsersCommand::Enable { user } => account::switch(out, client, &user, true).await,
+        UsersCommand::Passwd { user, password_stdin } => {
+            let password = prompt::new_password(flags, password_stdin)?;
+            account::set_password(out, client, &user, &password).await
+        }
+        UsersCommand::Delete { user } => account::delete(flags, out, client, &user).await,
+        UsersCommand::Sessions { user, revoke: None, paging } => {
+            sessions::list(out, client, &user, &paging).await
+        }
+        UsersCommand::Sessions { user, revoke: Some(session), .. } => {
+            sessions::revoke(out, client, &user, session).await
+        }
+        UsersCommand::SecondFactorStatus { user } => {
+            second_factor::status(out, client, &user).await
+        }
+        UsersCommand::SecondFactorReset { user } => {
+            second_factor::reset(flags, out, client, &user).await
+        }
+        UsersCommand::RecoveryCodes(args) => {
+            second_factor::new_codes(flags, out, client, args).await
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! `cms webhooks listen`: a receiver on this machine that checks and prints what arrives
+
+mod arrival;
+mod forward;
+mod receiver;
+
+use std::{io, net::Ipv4Addr, sync::Arc, time::Duration};
+
+use clap::Args;
+use http::StatusCode;
+use hyper::{server::conn::http1, service::service_fn};
+use hyper_util::{
+    rt::{TokioIo, TokioTimer},
+    server::graceful::GracefulShutdown,
+};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    signal::unix::{SignalKind, signal},
+    sync::{OwnedSemaphorePermit, Semaphore, mpsc},
+};
+
+use self::{arrival::print, forward::Forward, receiver::Receiver};
+use super::secrets::SecretArgs;
+use crate::{
+    input,
+    output::{Done, Exit, Failure, Output},
+};
+
+/// Connections at once.
+const PLACES: usize = 64;
+/// Heads and bodies take no longer to arrive.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  cms webhooks listen --secret-file secret.txt --body
+  cms webhooks listen --port 0 --fail 503 --count 3
+  cms webhooks listen --forward http://127.0.0.1:3000/hook
+
+It answers 204; 401 when a secret is given and the signature is wrong. The service delivers to this machine only with
+CMS_WEBHOOKS__ALLOW_HTTP=true and CMS_WEBHOOKS__ALLOW_CIDRS=127.0.0.1/32. One line `listening http://127.0.0.1:PORT`
+on standard error tells that deliveries are received; then one line a delivery: time, event, delivery, webhook-id, signature,
+first or repeated, status answered.")]
+pub(crate) struct ListenArgs {
+    /// Port of 127.0.0.1; 0 takes a free one
+    #[arg(long, default_value_t = 9000)]
+    port: u16,
+    #[command(flatten)]
+    secrets: SecretArgs,
+    /// Answer with this status, 200 to 599
+    #[arg(long, value_name = "STATUS", value_parser = status)]
+    fail: Option<StatusCode>,
+    /// Wait before each answer: 12s, 2m
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = input::seconds)]
+    delay: i64,
+    /// Send everything on to this address, and answer with its status
+    #[arg(long, value_name = "ADDRESS", value_parser = forward::address, conflicts_with = "fail")]
+    forward: Option<http::Uri>,
+    /// End after so many deliveries
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
+    /// Print the bodies too
+    #[arg(long)]
+    body: bool,
+}
+
+fn status(text: &str) -> Result<StatusCode, String> {
+    let status =
+        text.parse().ok().filter(|status: &StatusCode| (200..600).contains(&status.as_u16()));
+    status.ok_or_else(|| "a status from 200 to 599".to_owned())
+}
+
+pub(super) async fn run(out: &Output, args: ListenArgs) -> Done {
+    let (secrets, forward) = (args.secrets.given()?, args.forward.map(Forward::new).transpose()?);
+    let delay = Duration::from_secs(args.delay.unsigned_abs());
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, args.port))
+        .await
+        .map_err(|e| unbound(args.port, &e))?;
+    let (mut terminate, mut interrupt) =
+        (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let (sender, mut arrivals) = mpsc::channel(PLACES);
+    let receiver = Arc::new(Receiver::new(out.clone(), secrets, args.fail, forward, delay, sender));
+    let (places, connections) = (Arc::new(Semaphore::new(PLACES)), GracefulShutdown::new());
+    let mut server = http1::Builder::new();
+    server.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+    out.always(&format!("listening http://{}", listener.local_addr()?));
+    let mut left = args.count;
+    while left != Some(0) {
+        tokio::select! {
+            (place, stream) = accept(&listener, &places) => {
+                let receiver = receiver.clone();
+                let service = service_fn(move |request| receiver.clone().receive(request));
+                let connection = connections.watch(server.serve_connection(TokioIo::new(stream), service));
+                tokio::spawn(async move {
+                    let _ = connection.await;
+                    drop(place);
+                });
+            }
+            Some(arrival) = arrivals.recv() => {
+                print(out, &arrival, args.body)?;
+                left = left.map(|left| left - 1);
+            }
+            _ = terminate.recv() => return Ok(()),
+            _ = interrupt.recv() => return Ok(()),
+        }
+    }
+    // Who has been counted gets his answer.
+    tokio::select! {
+        _ = tokio::time::timeout(delay + PATIENCE, connections.shutdown()) => {}
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    Ok(())
+}
+
+/// The next connection, once there is a place for it.
+async fn accept(
+    listener: &TcpListener,
+    places: &Arc<Semaphore>,
+) -> (Option<OwnedSemaphorePermit>, TcpStream) {
+    let place = places.clone().acquire_owned().await.ok();
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => return (place, stream),
+            // Out of file descriptors, for instance: wait instead of spinning.
+            Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+        }
+    }
+}
+
+fn unbound(port: u16, error: &io::Error) -> Failure {
+    Failure::new(Exit::Failed, format!("cannot listen on 127.0.0.1:{port}: {error}"))
+        .hint("--port 0 takes a free port")
+}

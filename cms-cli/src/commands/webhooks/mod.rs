@@ -1,0 +1,59 @@
+//! `cms webhooks`: subscriptions, what was delivered to them, and what helps to write a receiver
+
+mod deliveries;
+mod explain;
+mod header;
+mod listen;
+mod secrets;
+mod signature;
+mod subscriptions;
+mod verify;
+
+use clap::Subcommand;
+
+use self::{
+    deliveries::DeliveriesCommand, explain::ExplainArgs, listen::ListenArgs,
+    subscriptions::SubscriptionsCommand, verify::VerifyArgs,
+};
+use crate::{
+    flags::Flags,
+    output::{Done, Output},
+    prompt, site,
+};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum WebhooksCommand {
+    #[command(flatten)]
+    Subscriptions(SubscriptionsCommand),
+    /// What was sent
+    #[command(subcommand)]
+    Deliveries(DeliveriesCommand),
+    /// Who would be told of an event, and what: nothing is sent
+    Explain(ExplainArgs),
+    /// Receive deliveries on this machine, check and print them; needs no site
+    Listen(ListenArgs),
+    /// Check the signatures of a delivery that was kept; needs no site
+    Verify(VerifyArgs),
+}
+
+pub(crate) async fn run(flags: &Flags, out: &Output, command: WebhooksCommand) -> Done {
+    match command {
+        WebhooksCommand::Subscriptions(command) => {
+            site::with(flags, out, async |site| {
+                subscriptions::run(flags, out, &site.client, command).await
+            })
+            .await
+        }
+        WebhooksCommand::Deliveries(command) => {
+            site::with(flags, out, async |site| deliveries::run(out, &site.client, command).await)
+                .await
+        }
+        WebhooksCommand::Explain(args) => {
+            site::with(flags, out, async |site| explain::run(out, &site.client, args).await).await
+        }
+        WebhooksCommand::Listen(args) => listen::run(out, args).await,
+        WebhooksCommand::Verify(args) => {
+            prompt::interruptible(async { verify::run(flags, out, &args) }).await
+        }
+    }
+}

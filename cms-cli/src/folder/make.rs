@@ -1,0 +1,67 @@
+//! Makes a site in a folder, or completes one. What exists is never overwritten.
+
+use std::{fs, path::Path};
+
+use cms_core::{Cms, settings};
+
+use super::{new_file::write_new, report::Report, secrets, settings::settings as settings_of};
+use crate::output::{Done, Failure, Output};
+
+/// Writes what is missing: both files, the secrets, the folders, the schema.
+pub(crate) async fn make(dir: &Path, languages: &[&str], out: &Output) -> Done<Report> {
+    let mut report = Report::default();
+    fs::create_dir_all(dir).map_err(|e| Failure::file(dir, &e))?;
+    let shared = dir.join("cms.toml");
+    if shared.exists() {
+        report.kept.push("cms.toml".to_owned());
+    } else {
+        write_new(&shared, &starter(languages), 0o644)?;
+        report.made.push("cms.toml".to_owned());
+    }
+    let loaded = settings_of(dir, &[], out)?;
+    secrets::complete(&dir.join("cms.local.toml"), &loaded, &mut report).await?;
+    let loaded = settings_of(dir, &[], out)?;
+    for (name, folder) in
+        [("data", &loaded.settings.dirs.data), ("plugins", &loaded.settings.dirs.plugins)]
+    {
+        if !folder.is_dir() {
+            fs::create_dir_all(folder).map_err(|e| Failure::file(folder, &e))?;
+            report.made.push(format!("the folder {name}"));
+        }
+    }
+    let steps = Cms::builder(loaded.settings).migrations(true).await?;
+    match steps.iter().filter(|step| !step.applied).count() {
+        0 => report.kept.push("the database".to_owned()),
+        new => report.made.push(format!("the database's schema ({new} steps)")),
+    }
+    Ok(report)
+}
+
+fn starter(languages: &[&str]) -> String {
+    let text = settings::starter_file();
+    if languages.is_empty() {
+        return text;
+    }
+    let wanted = format!("languages = {languages:?}");
+    text.lines()
+        .map(|line| {
+            if line.starts_with("#languages = ") {
+                format!("{wanted}\n")
+            } else {
+                format!("{line}\n")
+            }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_demo_speaks_two_languages() {
+        let text = starter(&["en", "de"]);
+        assert!(text.contains("\nlanguages = [\"en\", \"de\"]\n"), "{text}");
+        assert_eq!(starter(&[]), settings::starter_file());
+    }
+}

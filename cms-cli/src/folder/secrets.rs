@@ -1,0 +1,80 @@
+//! The two secrets of a site. One that was used is never replaced: what was hashed or encrypted
+//! with it would be lost.
+
+use std::{fs, path::Path};
+
+use cms_core::{
+    Cms, Random,
+    crypto::Vault,
+    settings::{self, Database, Loaded},
+};
+
+use super::{new_file::write_new, report::Report};
+use crate::output::{Done, Exit, Failure};
+
+/// Makes the secrets that no layer gives, in `cms.local.toml`.
+pub(super) async fn complete(local: &Path, loaded: &Loaded, report: &mut Report) -> Done {
+    let random = Random::system();
+    let salt =
+        if loaded.settings.password_salt.is_none() { Some(new_salt(&random)?) } else { None };
+    let key = if loaded.settings.encryption_key.is_none() {
+        Some(Vault::new_key(&random)?)
+    } else {
+        None
+    };
+    let made: Vec<&str> =
+        [salt.as_ref().map(|_| "password_salt"), key.as_ref().map(|_| "encryption_key")]
+            .into_iter()
+            .flatten()
+            .collect();
+    if !made.is_empty() {
+        refuse_if_used(loaded, &made).await?;
+    }
+    if !local.exists() {
+        write_new(local, &settings::starter_local_file(salt.as_deref(), key.as_deref()), 0o600)?;
+        let with =
+            if made.is_empty() { String::new() } else { format!(" with {}", made.join(" and ")) };
+        report.made.push(format!("cms.local.toml{with}"));
+        return Ok(());
+    }
+    report.kept.push("cms.local.toml".to_owned());
+    if made.is_empty() {
+        return Ok(());
+    }
+    let line = |name: &str, value: &Option<String>| {
+        value.as_ref().map(|value| format!("{name} = \"{value}\"\n")).unwrap_or_default()
+    };
+    // In front, above every table.
+    let missing = line("password_salt", &salt) + &line("encryption_key", &key);
+    let old = fs::read_to_string(local).map_err(|e| Failure::file(local, &e))?;
+    let beside = local.with_extension("toml.new");
+    write_new(&beside, &format!("{missing}{old}"), 0o600)?;
+    fs::rename(&beside, local).map_err(|e| Failure::file(local, &e))?;
+    report.made.extend(made.into_iter().map(str::to_owned));
+    Ok(())
+}
+
+/// With users in the database, the secrets are not missing but lost.
+async fn refuse_if_used(loaded: &Loaded, missing: &[&str]) -> Done {
+    if matches!(loaded.settings.database()?, Database::Sqlite { path } if !path.exists()) {
+        return Ok(());
+    }
+    Cms::builder(loaded.settings.clone()).migrations(true).await?;
+    let cms = Cms::open(loaded.settings.clone()).await?;
+    let users = cms.accounts().users(1, None).await;
+    cms.close().await;
+    if users?.data.is_empty() {
+        return Ok(());
+    }
+    let what = format!(
+        "users in the database need the {} that was used, and it is missing",
+        missing.join(" and the ")
+    );
+    Err(Failure::new(Exit::Refused, what)
+        .hint("put cms.local.toml back from a backup; a new password_salt, set by hand, needs a new password for everybody"))
+}
+
+/// 256 random bits, as text.
+fn new_salt(random: &Random) -> Done<String> {
+    Ok(random.bytes::<32>()?.iter().map(|byte| format!("{byte:02x}")).collect())
+}

@@ -1,0 +1,150 @@
+//! Why a command did not do what it was asked to: what failed, why, and what to type next.
+
+use std::io;
+
+use cms_core::settings::SettingsError;
+use cms_http::client::ClientError;
+use serde_json::{Value as Json, json};
+
+use super::exit::Exit;
+
+/// Result of a command.
+pub(crate) type Done<T = ()> = Result<T, Failure>;
+
+/// A command that did not succeed.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) exit: Exit,
+    /// One sentence; empty when everything was said already.
+    pub(crate) what: String,
+    /// What to type next.
+    pub(crate) hint: Option<String>,
+    /// The problem document of the API, as it came.
+    document: Option<Json>,
+    /// More for the document, such as the line of a file.
+    facts: Vec<(&'static str, Json)>,
+}
+
+impl Failure {
+    pub(crate) fn new(exit: Exit, what: impl Into<String>) -> Self {
+        Self { exit, what: what.into(), hint: None, document: None, facts: Vec::new() }
+    }
+
+    pub(crate) fn usage(what: impl Into<String>) -> Self {
+        Self::new(Exit::Usage, what)
+    }
+
+    /// Ends with this code and says nothing more.
+    pub(crate) fn silent(exit: Exit) -> Self {
+        Self::new(exit, "")
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Adds something that the document of `--json` tells.
+    pub(crate) fn fact(mut self, name: &'static str, value: impl Into<Json>) -> Self {
+        self.facts.push((name, value.into()));
+        self
+    }
+
+    /// Something that could not be done with a file.
+    pub(crate) fn file(path: &std::path::Path, error: &io::Error) -> Self {
+        Self::new(Exit::Failed, format!("{}: {error}", path.display()))
+    }
+
+    /// A body that is not what this service sends.
+    pub(crate) fn unexpected(error: serde_json::Error) -> Self {
+        Self::new(Exit::Failed, format!("the reply is not what a CMS sends: {error}"))
+    }
+
+    /// The document that `--json` prints: the API's own, or one of the same form.
+    pub(crate) fn document(&self) -> Json {
+        let made = || {
+            let code = format!("{:?}", self.exit).to_lowercase();
+            json!({"type": format!("urn:cms:cli:{code}"), "title": code, "detail": self.what, "error": code})
+        };
+        let mut document = self.document.clone().unwrap_or_else(made);
+        document["exit"] = (self.exit as u8).into();
+        for (name, value) in &self.facts {
+            document[*name] = value.clone();
+        }
+        if let Some(hint) = &self.hint {
+            document["hint"] = hint.as_str().into();
+        }
+        document
+    }
+}
+
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Self {
+        match error {
+            ClientError::Problem { status, code, detail, document } => {
+                let failure = Self {
+                    document: Some(document.clone()),
+                    ..Self::new(Exit::of(status.as_u16(), &code), told(&detail, &document))
+                };
+                match code.as_str() {
+                    "api_key_missing" => failure.hint("--key-file FILE, or CMS_API_KEY in the environment"),
+                    "login_required" => failure.hint("cms login, with the same --url or --context"),
+                    "api_key_invalid" | "api_key_disabled" | "api_key_expired" => failure.hint("cms keys list, on the server"),
+                    "api_key_forbidden" => {
+                        failure.hint("cms keys rights ID --grant 'METHOD PATH', by somebody who holds that right")
+                    }
+                    "unavailable" => failure.hint("cms doctor"),
+                    _ => failure,
+                }
+            }
+            ClientError::Unreachable(what) => {
+                Self::new(Exit::Unreachable, what).hint("is `cms serve` running there? Check --url")
+            }
+            other => Self::new(Exit::Failed, other.to_string()),
+        }
+    }
+}
+
+/// The detail, and what is wrong with each field.
+fn told(detail: &str, document: &Json) -> String {
+    let fields = document["errors"].as_array().into_iter().flatten();
+    let lines = fields.map(|f| format!("\n  {}: {}", text(&f["field"]), text(&f["message"])));
+    format!("{detail}{}", lines.collect::<String>())
+}
+
+fn text(value: &Json) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+impl From<cms_core::Error> for Failure {
+    fn from(error: cms_core::Error) -> Self {
+        let (code, status) = (error.code(), cms_http::status_of(error.code()).as_u16());
+        let document = json!({
+            "type": format!("urn:cms:error:{code}"), "title": code.as_str().replace('_', " "), "status": status,
+            "detail": error.detail(), "error": code.as_str(),
+        });
+        let mut what = error.detail().to_owned();
+        // On the own machine the cause helps and is no secret; the driver's text never holds the
+        // password.
+        if let Some(cause) = std::error::Error::source(&error) {
+            what = format!("{what} ({cause})");
+        }
+        Self { document: Some(document), ..Self::new(Exit::of(status, code.as_str()), what) }
+    }
+}
+
+impl From<SettingsError> for Failure {
+    fn from(error: SettingsError) -> Self {
+        Self::new(Exit::Failed, error.to_string()).hint("cms config validate, when it is mended")
+    }
+}
+
+impl From<io::Error> for Failure {
+    /// Of standard output: who closed the pipe has seen enough.
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::silent(Exit::Ok),
+            _ => Self::new(Exit::Failed, error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! What a command prints, and how it ends.
+//!
+//! ```text
+//! printer      the only place that prints: data to standard output, the rest to standard error
+//! style        colours by meaning
+//! exit         exit codes
+//! failure      why a command ended with another code than 0
+//! table        records as tables, or tab-separated in a pipe
+//! record       records as the API sent them, column by column
+//! csv_text     CSV in which null and an empty text differ
+//! progress     how far a long job is
+//! secret_file  a new file for a secret that is shown once
+//! ```
+
+pub(crate) mod csv_text;
+mod exit;
+mod failure;
+mod printer;
+mod progress;
+pub(crate) mod record;
+mod secret_file;
+mod style;
+pub(crate) mod table;
+
+pub(crate) use exit::Exit;
+pub(crate) use failure::{Done, Failure};
+pub(crate) use printer::{Output, PrintFlags};
+pub(crate) use progress::Progress;
+pub(crate) use secret_file::SecretFile;
+pub(crate) use style::Style;

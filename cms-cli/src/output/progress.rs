@@ -1,0 +1,78 @@
+//! How far a long job is: a bar on a terminal, else a line every ten seconds.
+
+use std::{
+    io::IsTerminal,
+    time::{Duration, Instant},
+};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::printer::Output;
+
+const LINE_EVERY: Duration = Duration::from_secs(10);
+
+/// The progress of one job, counted in rows.
+pub(crate) struct Progress {
+    out: Output,
+    bar: Option<ProgressBar>,
+    started: Instant,
+    told: Instant,
+    rows: u64,
+    what: &'static str,
+}
+
+impl Progress {
+    /// `total` in the unit of [`Progress::at`]: bytes of a file, or rows.
+    pub(crate) fn new(out: &Output, what: &'static str, total: Option<u64>) -> Self {
+        let now = Instant::now();
+        let bar = (std::io::stderr().is_terminal() && !out.quiet && !out.json).then(|| bar(total));
+        Self { out: out.clone(), bar, started: now, told: now, rows: 0, what }
+    }
+
+    /// So many rows are done; the job stands at `position` of its total.
+    pub(crate) fn at(&mut self, rows: u64, position: u64) {
+        self.rows = rows;
+        if let Some(bar) = &self.bar {
+            bar.set_position(position);
+            bar.set_message(format!("{rows} rows, {}/s", self.rate()));
+        } else if self.told.elapsed() >= LINE_EVERY {
+            self.told = Instant::now();
+            self.out.note(&format!("{}: {rows} rows, {}/s", self.what, self.rate()));
+        }
+    }
+
+    /// The bar goes; what was done stays.
+    pub(crate) fn end(&self, target: &str) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+        let seconds = self.started.elapsed().as_secs_f64();
+        self.out.note(&format!(
+            "{}: {} rows {target} in {seconds:.1} s ({}/s)",
+            self.what,
+            self.rows,
+            self.rate()
+        ));
+    }
+
+    /// The bar goes, because something else has to be said.
+    pub(crate) fn clear(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+
+    fn rate(&self) -> u64 {
+        (self.rows as f64 / self.started.elapsed().as_secs_f64().max(0.001)) as u64
+    }
+}
+
+fn bar(total: Option<u64>) -> ProgressBar {
+    let (bar, template) = match total {
+        Some(total) => (ProgressBar::new(total), "{bar:30} {percent:>3} %  {msg}"),
+        None => (ProgressBar::new_spinner(), "{spinner} {msg}"),
+    };
+    let style =
+        ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    bar.with_style(style)
+}

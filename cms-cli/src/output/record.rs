@@ -1,0 +1,108 @@
+//! Records as the API sent them: columns in their order, numbers with all their digits.
+
+use std::{borrow::Cow, fmt};
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{MapAccess, Visitor},
+};
+use serde_json::{Value as Json, value::RawValue};
+
+/// An object of the API that keeps its text: parsing numbers would lose digits, a map the order.
+#[derive(Clone, Debug)]
+pub(crate) struct Record(Vec<(String, Box<RawValue>)>);
+
+/// How a column of a record is shown.
+pub(crate) type Shown = fn(&Record, &str) -> String;
+
+impl Record {
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(name, _)| name.as_str())
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, raw)| (name.as_str(), raw.get()))
+    }
+
+    /// The JSON text of a column.
+    pub(crate) fn raw(&self, name: &str) -> Option<&str> {
+        self.iter().find(|(known, _)| *known == name).map(|(_, raw)| raw)
+    }
+
+    /// As [`Record::text`], on its own.
+    pub(crate) fn shown(&self, name: &str) -> String {
+        self.text(name).into_owned()
+    }
+
+    /// A column as people read it; empty for null.
+    pub(crate) fn text(&self, name: &str) -> Cow<'_, str> {
+        self.raw(name).map_or(Cow::Borrowed(""), readable)
+    }
+}
+
+/// JSON text as people read it: texts without quotes, null as nothing.
+pub(crate) fn readable(raw: &str) -> Cow<'_, str> {
+    match raw {
+        "null" => Cow::Borrowed(""),
+        _ if raw.starts_with('"') => {
+            serde_json::from_str::<String>(raw).map_or(Cow::Borrowed(raw), Cow::Owned)
+        }
+        _ => Cow::Borrowed(raw),
+    }
+}
+
+/// A value as people read it.
+pub(crate) fn text(value: &Json) -> String {
+    match value {
+        Json::Null => String::new(),
+        Json::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// The names of a list of things, such as the groups of a user.
+pub(crate) fn names(list: &Json) -> String {
+    list.as_array()
+        .into_iter()
+        .flatten()
+        .map(|thing| text(&thing["name"]))
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+impl<'de> Deserialize<'de> for Record {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Fields;
+        impl<'de> Visitor<'de> for Fields {
+            type Value = Record;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Record, A::Error> {
+                let mut fields = Vec::new();
+                while let Some(field) = map.next_entry()? {
+                    fields.push(field);
+                }
+                Ok(Record(fields))
+            }
+        }
+        deserializer.deserialize_map(Fields)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn order_and_digits_stay() {
+        let record: Record =
+            serde_json::from_str(r#"{"z":9007199254740993,"a":4.70,"t":"x\ty","n":null}"#)
+                .expect("record");
+        assert_eq!(record.names().collect::<Vec<_>>(), ["z", "a", "t", "n"]);
+        assert_eq!(record.raw("z"), Some("9007199254740993"));
+        assert_eq!([record.text("a"), record.text("t"), record.text("n")], ["4.70", "x\ty", ""]);
+    }
+}

@@ -1,0 +1,156 @@
+//! Records for people (a table, on a terminal) and for other programs (tab-separated, in a pipe).
+
+use std::io;
+
+use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
+
+use super::{
+    printer::Output,
+    record::{Record, Shown},
+    style::Style,
+};
+
+/// A longer cell is cut on a terminal.
+const WIDEST: usize = 44;
+
+/// Prints rows under their column names.
+pub(crate) fn rows(out: &Output, columns: &[&str], rows: &[Vec<String>]) -> io::Result<()> {
+    if !out.table {
+        return out.raw(
+            &rows
+                .iter()
+                .map(|row| tab_separated(row.iter().map(String::as_str)))
+                .collect::<String>(),
+        );
+    }
+    let shown = fitting(columns, rows, out.width());
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    table.set_header(columns[..shown].iter().map(|name| Cell::new(name.to_uppercase())));
+    for row in rows {
+        table.add_row(row[..shown].iter().map(|cell| {
+            let number = cell.parse::<f64>().is_ok();
+            Cell::new(cut(cell)).set_alignment(if number {
+                CellAlignment::Right
+            } else {
+                CellAlignment::Left
+            })
+        }));
+    }
+    let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
+    for (number, line) in lines.iter().enumerate() {
+        out.line(&if number == 0 { out.styled(Style::Bold, line) } else { line.clone() })?;
+    }
+    if shown < columns.len() {
+        out.note(&format!(
+            "Not shown, for lack of width: {} (--json shows all)",
+            columns[shown..].join(", ")
+        ));
+    }
+    Ok(())
+}
+
+/// Prints some columns of records; all of them when none are named.
+pub(crate) fn records(
+    out: &Output,
+    columns: &[&str],
+    records: &[Record],
+    shown: Shown,
+) -> io::Result<()> {
+    let Some(first) = records.first() else { return Ok(()) };
+    let columns = if columns.is_empty() { first.names().collect() } else { columns.to_vec() };
+    let lines: Vec<Vec<String>> = records
+        .iter()
+        .map(|record| columns.iter().map(|name| shown(record, name)).collect())
+        .collect();
+    rows(out, &columns, &lines)
+}
+
+/// Prints one record, a line for each column.
+pub(crate) fn record(out: &Output, record: &Record, shown: Shown) -> io::Result<()> {
+    pairs(out, &record.names().map(|name| (name, shown(record, name))).collect::<Vec<_>>())
+}
+
+/// Prints names with their values, a line for each.
+pub(crate) fn pairs(out: &Output, pairs: &[(&str, String)]) -> io::Result<()> {
+    let width = pairs.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    for (name, value) in pairs {
+        if out.table {
+            out.line(&format!(
+                "{}  {}",
+                out.styled(Style::Bold, &format!("{name:width$}")),
+                harmless(value)
+            ))?;
+        } else {
+            out.raw(&tab_separated([*name, value.as_str()].into_iter()))?;
+        }
+    }
+    Ok(())
+}
+
+/// A text of several lines without what a terminal would obey: somebody else may have written it.
+pub(crate) fn harmless(text: &str) -> String {
+    text.chars()
+        .map(|c| if c.is_control() && !['\n', '\t'].contains(&c) { '\u{fffd}' } else { c })
+        .collect()
+}
+
+/// How many columns fit beside each other, at least one.
+fn fitting(columns: &[&str], rows: &[Vec<String>], width: usize) -> usize {
+    let mut used = 0;
+    for (index, name) in columns.iter().enumerate() {
+        let cells = rows.iter().map(|row| cut(&row[index]).chars().count());
+        used += cells.chain([name.len()]).max().unwrap_or(0) + 2;
+        if used > width && index > 0 {
+            return index;
+        }
+    }
+    columns.len()
+}
+
+fn cut(cell: &str) -> String {
+    let line: String =
+        cell.chars().map(|c| if c.is_control() { ' ' } else { c }).take(WIDEST + 1).collect();
+    if line.chars().count() > WIDEST {
+        line.chars().take(WIDEST - 1).chain(['…']).collect()
+    } else {
+        line
+    }
+}
+
+/// A line in which tabs and line ends of the values are written as `\t` and `\n`.
+fn tab_separated<'a>(cells: impl Iterator<Item = &'a str>) -> String {
+    let escaped = |cell: &str| {
+        cell.replace('\\', "\\\\").replace('\t', "\\t").replace('\n', "\\n").replace('\r', "\\r")
+    };
+    cells.map(escaped).collect::<Vec<_>>().join("\t") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_that_do_not_fit_are_left_out() {
+        let rows = vec![vec!["1".to_owned(), "x".repeat(200), "y".to_owned()]];
+        assert_eq!(fitting(&["id", "title", "z"], &rows, 200), 3);
+        assert_eq!(fitting(&["id", "title", "z"], &rows, 50), 2);
+        assert_eq!(fitting(&["id", "title", "z"], &rows, 1), 1);
+    }
+
+    #[test]
+    fn a_terminal_obeys_no_value() {
+        for (text, expected) in [
+            (r#"{"a": "\u001b[2J"}"#, r#"{"a": "\u001b[2J"}"#),
+            ("\x1b[2Jtext\nline\x07\ttab", "\u{fffd}[2Jtext\nline\u{fffd}\ttab"),
+            ("\r\u{9b}2J", "\u{fffd}\u{fffd}2J"),
+        ] {
+            assert_eq!(harmless(text), expected);
+        }
+    }
+
+    #[test]
+    fn a_row_stays_a_line() {
+        assert_eq!(tab_separated(["a\tb", "c\nd", "\\"].into_iter()), "a\\tb\tc\\nd\t\\\\\n");
+    }
+}

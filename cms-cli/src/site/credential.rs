@@ -1,0 +1,44 @@
+//! How the command line shows who it is at an address.
+
+use cms_core::settings::Secret;
+use cms_http::client::{Client, Credential};
+
+use crate::{
+    contexts::Sessions,
+    flags::Flags,
+    output::{Done, Exit, Failure},
+    target::Target,
+};
+
+/// A client of an address.
+pub(crate) fn client(url: &str, credential: &Credential) -> Done<Client> {
+    Client::remote(url, credential).map_err(|e| Failure::usage(e.to_string()))
+}
+
+/// What to show at an address: a key, else the session there.
+pub(super) fn credential(flags: &Flags, target: &Target, url: &str) -> Done<Credential> {
+    if let Some(key) = api_key(flags)? {
+        return Ok(Credential::Key(key));
+    }
+    match Sessions::at(url)? {
+        Some(session) => Ok(Credential::Session(session.token)),
+        None => Err(Failure::new(
+            Exit::NoRight,
+            format!("nobody is logged in at {url}, and there is no API key"),
+        )
+        .hint(format!(
+            "cms login {}, or --key-file FILE, or CMS_API_KEY in the environment",
+            target.option()
+        ))),
+    }
+}
+
+/// The API key: from a file or the environment, never from the command line, which others can see.
+pub(crate) fn api_key(flags: &Flags) -> Done<Option<Secret>> {
+    let text = match (&flags.key_file, std::env::var("CMS_API_KEY")) {
+        (Some(path), _) => std::fs::read_to_string(path).map_err(|e| Failure::file(path, &e))?,
+        (None, Ok(key)) if !key.trim().is_empty() => key,
+        _ => return Ok(None),
+    };
+    Ok(Some(Secret::new(text.trim())))
+}
