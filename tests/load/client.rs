@@ -16,6 +16,8 @@ use tokio::{
 #[derive(Clone)]
 pub struct Request {
     head: String,
+    /// Sent before each request, and not counted.
+    write: Option<Vec<u8>>,
     /// All from one address, instead of one for each.
     flood: bool,
 }
@@ -40,8 +42,19 @@ impl Request {
             head: format!(
                 "GET {target} HTTP/1.1\r\nhost: cms.example\r\n{key}{etag}x-forwarded-for: "
             ),
+            write: None,
             flood: false,
         }
+    }
+
+    /// Each request follows a write of the same connection.
+    pub fn after_write(self, target: &str, key: &str, body: &str) -> Self {
+        let write = format!(
+            "PATCH {target} HTTP/1.1\r\nhost: cms.example\r\nx-api-key: {key}\r\n\
+             content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        Self { write: Some(write.into_bytes()), ..self }
     }
 
     pub fn flood(self) -> Self {
@@ -116,6 +129,11 @@ pub async fn run(address: SocketAddr, request: &Request, time: Duration) -> Outc
                 (Vec::new(), Vec::with_capacity(64 << 10), Vec::new());
             while began.elapsed() < time {
                 *number.borrow_mut() += 1;
+                if let Some(write) = &request.write {
+                    stream.write_all(write).await.expect("sent");
+                    read(&mut stream, &mut reply).await;
+                    assert!(reply.starts_with(b"HTTP/1.1 200"), "written");
+                }
                 request.bytes(*number.borrow(), &mut sent);
                 let at = Instant::now();
                 stream.write_all(&sent).await.expect("sent");

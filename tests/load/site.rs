@@ -96,7 +96,11 @@ pub struct Site {
 impl Site {
     pub fn new() -> Self {
         let me = std::env::current_exe().expect("a path");
-        let binary = me.parent().and_then(|deps| deps.parent()).expect("a folder").join("cms");
+        Self::with(me.parent().and_then(|deps| deps.parent()).expect("a folder").join("cms"))
+    }
+
+    /// A site of another binary.
+    pub fn with(binary: PathBuf) -> Self {
         assert!(
             binary.is_file(),
             "{} is missing: cargo build --release -p cms-cli",

@@ -74,3 +74,38 @@ impl Index {
         Some(last.1)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use sqlx::{
+        ConnectOptions, Executor, SqliteConnection,
+        sqlite::{SqliteConnectOptions, SqliteJournalMode},
+    };
+
+    use super::*;
+
+    async fn open(path: &Path) -> SqliteConnection {
+        let options = SqliteConnectOptions::new().filename(path).create_if_missing(true);
+        options.journal_mode(SqliteJournalMode::Wal).connect().await.expect("a connection")
+    }
+
+    #[tokio::test]
+    async fn every_commit_gives_the_file_another_number() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("cms.db");
+        let (mut one, mut two) = (open(&path).await, open(&path).await);
+        one.execute("create table t (n integer)").await.expect("a table");
+        let index = Index::of(&path).expect("an index");
+        for round in 0..200 {
+            let before = index.mark();
+            one.execute("select n from t").await.expect("rows");
+            assert!(before.is_some() && index.mark() == before, "a read is no commit");
+            two.execute("insert into t values (1)").await.expect("a row");
+            assert!(index.mark() > before, "round {round}");
+            if round % 7 == 0 {
+                // The log begins anew with the next commit.
+                one.execute("pragma wal_checkpoint(truncate)").await.expect("a checkpoint");
+            }
+        }
+    }
+}
