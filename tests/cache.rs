@@ -193,7 +193,7 @@ async fn another_process_follows() {
     assert_eq!((state(&fresh).as_str(), &fresh.data()["title"]), ("MISS", &json!("elsewhere")));
 
     let mut change = cms.change(cms_core::Actor::Operator).await.unwrap();
-    cms.clear_cache(&mut change, "/api/pages").await.unwrap();
+    cms.cache().clear(&mut change, "/api/pages").await.unwrap();
     change.commit().await.unwrap();
     site.ask("GET /api/settings").expect(200).await;
     site.cms.catch_up().await.unwrap();

@@ -98,18 +98,19 @@ async fn a_broken_plugin_stays_out_and_the_others_work() {
     let states: Vec<_> = site
         .cms
         .plugins()
+        .states()
         .iter()
-        .map(|plugin| (plugin.id.as_str(), plugin.problems.is_empty()))
+        .map(|plugin| (plugin.id.clone(), plugin.problems.is_empty()))
         .collect();
     assert_eq!(
         states,
         [
-            ("absent", false),
-            ("broken", false),
-            ("clash", false),
-            ("good", true),
-            ("misnamed", false),
-            ("wrong", false)
+            ("absent".to_owned(), false),
+            ("broken".to_owned(), false),
+            ("clash".to_owned(), false),
+            ("good".to_owned(), true),
+            ("misnamed".to_owned(), false),
+            ("wrong".to_owned(), false)
         ]
     );
     site.admin("POST /api/backend/item?table=orders").json(json!({"a": "x"})).expect(201).await;
@@ -265,7 +266,7 @@ async fn a_declaration_that_the_engine_refuses_is_told() {
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("plugin.json"), plugin.to_string()).unwrap();
     let site = Site::on(database).open().await;
-    let problems = site.cms.plugins()[0].problems.join("; ");
+    let problems = site.cms.plugins().states()[0].problems.join("; ");
     assert!(
         problems.contains("shop: the database refuses") && problems.contains("orders_a"),
         "{problems}"

@@ -58,7 +58,7 @@ struct Row {
 
 fn rows(site: &Site) -> Vec<Row> {
     let mut rows = Vec::new();
-    for endpoint in site.cms.access().endpoints().iter() {
+    for endpoint in site.cms.access().all().iter() {
         let path = &endpoint.path;
         if !path.starts_with("/api/backend/") {
             continue;

@@ -9,7 +9,7 @@ use crate::support::{Site, TestDatabase};
 #[tokio::test]
 async fn every_statement_prepares() {
     let site = Site::open().await;
-    let refused = site.cms.db().refused_statements().await.unwrap();
+    let refused = site.cms.refused_statements().await.unwrap();
     assert_eq!(refused, []);
 }
 

@@ -3,12 +3,17 @@
 use serde::Serialize;
 
 use crate::{
-    Cms, Error, Page, Result, args, clock,
+    Error, Page, Result, args,
+    base::Base,
     db::{FromRow, Row},
+    ground::clock,
+    jobs,
 };
 
 pub(crate) mod sql {
     crate::db::statements! {
+        EXPIRE = "delete from cms_audit where id in \
+                  (select id from cms_audit where created_at <= $1 order by created_at limit 1000)";
         LIST = "select id, actor_kind, actor_id, actor_name, action, table_name, row_id, columns, created_at from cms_audit \
                 where id < $1 order by id desc limit $2";
         // No name of a table holds a comma.
@@ -61,12 +66,27 @@ impl FromRow for AuditRow {
     }
 }
 
-impl Cms {
+/// The audit log of a site: `cms.audit()`.
+#[derive(Clone)]
+pub struct AuditLog(Base);
+
+impl AuditLog {
+    pub(crate) fn new(base: &Base) -> Self {
+        Self(base.clone())
+    }
+
+    /// Removes rows older than `retention.audit_days`.
+    pub(crate) async fn expire(&self) -> Result<u64> {
+        let days = self.0.settings().retention.audit_days;
+        let horizon = jobs::days_before(self.0.clock().now(), days);
+        jobs::expire(&self.0, &[(sql::EXPIRE, horizon)]).await
+    }
+
     /// The audit log, newest first, a page at a time; with `tables`, only what was done to these.
     ///
     /// # Errors
     /// `bad_query` for a cursor that is not from here.
-    pub async fn audit_log(
+    pub async fn list(
         &self,
         limit: u32,
         cursor: Option<&str>,
@@ -75,9 +95,10 @@ impl Cms {
         let read = async |after: i64, limit: i64| {
             let before = if after == i64::MIN { i64::MAX } else { after };
             if tables.is_empty() {
-                return self.db().all(sql::LIST, args![before, limit]).await;
+                return self.0.db().all(sql::LIST, args![before, limit]).await;
             }
-            self.db()
+            self.0
+                .db()
                 .all(sql::LIST_OF, args![before, limit, format!(",{},", tables.join(",,"))])
                 .await
         };

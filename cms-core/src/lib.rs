@@ -2,18 +2,24 @@
 //!
 //! ```text
 //! settings   what a site is configured with, and where each value came from
-//! db         one SQL text for SQLite and PostgreSQL; every write is a [`Change`]
+//! db         one SQL text for SQLite and PostgreSQL
 //! access     rights as data: endpoints, rows of keys, permissions of users
-//! keys       API keys: who may call what
-//! accounts   backend users, their groups, logins and sessions
+//! content    content tables: how they are declared, made and checked
 //! items      rows of content tables, as JSON made by the database
-//! pages      what visitors read: pages, menus, public settings, sitemap
+//! keys       API keys
+//! accounts   backend users, their groups, logins and sessions
+//! traffic    limiter, origins, rules of the response cache
 //! plugins    what extends a site
-//! events     what happened, recorded by the change that made it happen
-//! webhooks   who is told of events: queued with the change, signed, retried, never lost
+//! pages      what visitors read: pages, menus, public settings, sitemap
+//! webhooks   subscriptions to events, their deliveries and history
 //! ```
 //!
-//! Start with [`Cms::open`]. The REST API over it is `cms-http`.
+//! Start with [`Cms::open`]; every write is a [`Change`]. The REST API over it is `cms-http`.
+//!
+//! Modules stand on floors and import only from floors below: `ground`, `settings`, `db`, `events`,
+//! `change`, `base`, `access`, `outbound`, `jobs`, `content`, `items`, then the rooms `audit`,
+//! `keys`, `accounts`, `traffic`, `plugins`, `pages`, `webhooks`, and `site` on top. A test reads
+//! the imports.
 
 #[cfg(not(any(feature = "sqlite", feature = "postgres")))]
 compile_error!("cms-core needs a database: enable the feature `sqlite`, `postgres` or both");
@@ -21,32 +27,30 @@ compile_error!("cms-core needs a database: enable the feature `sqlite`, `postgre
 pub mod access;
 pub mod accounts;
 mod audit;
-mod clock;
-mod cms;
-pub mod crypto;
+mod base;
+mod change;
+pub mod content;
 pub mod db;
-mod error;
 mod events;
-mod idempotency;
+mod ground;
 pub mod items;
+mod jobs;
 pub mod keys;
-mod page;
+mod outbound;
 pub mod pages;
 pub mod plugins;
-mod random;
-mod retention;
 pub mod settings;
+mod site;
 pub mod traffic;
 pub mod webhooks;
 
-pub use audit::{AuditActor, AuditRow};
-pub use clock::{Clock, Millis, parse_rfc3339, rfc3339};
-pub use cms::{Builder, Cms, PluginState};
-pub use db::{Actor, AuditEntry, Change, Emitted};
-pub use error::{Code, Error, FieldError, Result};
-pub use idempotency::{Remember, Remembered};
-pub use page::{DEFAULT_LIMIT, MAX_LIMIT, Page};
-pub use random::Random;
+pub use audit::{AuditActor, AuditLog, AuditRow};
+pub use change::{Actor, AuditEntry, Change, Emitted};
+pub use ground::{
+    Clock, Code, DEFAULT_LIMIT, Error, FieldError, MAX_LIMIT, Millis, Page, Random, Result, Secret,
+    crypto, parse_rfc3339, rfc3339,
+};
+pub use site::{Background, Builder, Cms, Work};
 
 /// The version of the system: plugins, the update server and the webhook User-Agent see it.
 pub const VERSION: &str = "3.0.0";

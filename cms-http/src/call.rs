@@ -181,7 +181,7 @@ impl<'a> Call<'a> {
         secret: bool,
     ) -> Result<Reply> {
         if let Some(ticket) = &self.repetition {
-            self.cms.remember(&mut change, ticket.remember(&reply, secret)).await?;
+            self.cms.idempotency().remember(&mut change, ticket.remember(&reply, secret)).await?;
         }
         change.commit().await?;
         Ok(reply)

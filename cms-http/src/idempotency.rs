@@ -1,7 +1,7 @@
 //! Requests that are sent again: the first reply again, not the work.
 
 use bytes::Bytes;
-use cms_core::{Cms, Code, Error, Remember, Result};
+use cms_core::{Cms, Code, Error, Result, traffic::idempotency::Remember};
 use http::{HeaderName, Method, StatusCode, header};
 
 use crate::{
@@ -38,14 +38,16 @@ pub(crate) fn ticket(
     let mut query = request.query.clone();
     query.sort();
     let asked = format!("{:?}", (&request.path, &query));
-    let fingerprint = cms.fingerprint(&[asked.as_bytes(), body].concat());
+    let fingerprint = cms.idempotency().fingerprint(&[asked.as_bytes(), body].concat());
     Ok(Some(Ticket { caller, key: key.to_owned(), fingerprint }))
 }
 
 impl Ticket {
     /// The reply that this request got before.
     pub(crate) async fn earlier_reply(&self, cms: &Cms) -> Result<Option<Reply>> {
-        let Some(earlier) = cms.remembered(&self.caller, &self.key).await? else { return Ok(None) };
+        let Some(earlier) = cms.idempotency().remembered(&self.caller, &self.key).await? else {
+            return Ok(None);
+        };
         if earlier.fingerprint != self.fingerprint {
             return Err(Error::new(
                 Code::IdempotencyMismatch,

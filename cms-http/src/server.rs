@@ -4,6 +4,7 @@ use std::{
     convert::Infallible, future::poll_fn, net::SocketAddr, pin::pin, sync::Arc, time::Duration,
 };
 
+use cms_core::Work;
 use http::Request;
 use hyper::{
     body::Incoming,
@@ -24,8 +25,6 @@ use crate::{
 
 /// Open requests get this long to finish after a stop.
 const GRACE: Duration = Duration::from_secs(10);
-/// How often counters are written and old rows removed.
-const HOUSEKEEPING: Duration = Duration::from_secs(60);
 
 /// A server that is bound to its address and not yet running.
 ///
@@ -100,8 +99,8 @@ impl Server {
         let watch = Watch::default();
         let watching =
             tokio::spawn(watch.clone().run(Duration::from_secs(limits.request_timeout_s)));
-        let housekeeping = tokio::spawn(keep_house(api.clone(), stop.subscribe()));
-        let worker = worker.then(|| tokio::spawn(deliver(api.clone(), stop.subscribe())));
+        let work = if worker { Work::ALL } else { &[Work::Upkeep] };
+        let background = api.cms().background_of(work);
         let mut stopped = stop.subscribe();
         // Has not seen the stop, so that nobody who begins beside it misses it.
         let untold = stop.subscribe();
@@ -146,14 +145,12 @@ impl Server {
         }
         drop(listener);
         let all = u32::try_from(limits.max_connections).unwrap_or(u32::MAX);
-        if tokio::time::timeout(GRACE, places.acquire_many(all)).await.is_err() {
+        let answered = tokio::time::timeout(GRACE, places.acquire_many(all));
+        let (answered, ()) = tokio::join!(answered, background.stop());
+        if answered.is_err() {
             tracing::warn!("some requests did not finish in time");
         }
         watching.abort();
-        let _ = housekeeping.await;
-        if let Some(worker) = worker {
-            let _ = worker.await;
-        }
         api.cms().close().await;
     }
 }
@@ -193,27 +190,4 @@ async fn accept(
     let place = places.clone().acquire_owned().await.map_err(std::io::Error::other)?;
     let (stream, peer) = listener.accept().await?;
     Ok((place, stream, peer))
-}
-
-/// Delivers webhooks. A fault of the worker is told, and does not end deliveries for good.
-async fn deliver(api: Api, stop: watch::Receiver<bool>) {
-    while let Err(error) =
-        tokio::spawn(api.cms().webhooks().worker().run(stop.clone(), false)).await
-    {
-        tracing::error!(%error, "the webhook worker broke off; it begins anew");
-        tokio::time::sleep(Duration::from_secs(1)).await;
-    }
-}
-
-/// What is due about once a minute.
-async fn keep_house(api: Api, mut stop: watch::Receiver<bool>) {
-    while tokio::time::timeout(HOUSEKEEPING, stop.wait_for(|stop| *stop)).await.is_err() {
-        if let Err(error) = api.cms().flush().await {
-            tracing::warn!(%error, "counters were not written; they are kept");
-        }
-        api.cms().limiter().tidy();
-        if let Err(error) = api.cms().expire().await {
-            tracing::warn!(%error, "what is no longer kept was not removed");
-        }
-    }
 }

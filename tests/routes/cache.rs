@@ -67,7 +67,7 @@ async fn prefixes_have_the_spelling_of_paths() {
         .settings(|s| s.cache.exclude = vec!["/api/some-thing".to_owned()])
         .open()
         .await;
-    assert_eq!(rules.cms.cache_rules().await.unwrap().settings.exclude, ["/api/some_thing"]);
+    assert_eq!(rules.cms.cache().rules().await.unwrap().settings.exclude, ["/api/some_thing"]);
 }
 
 #[tokio::test]
@@ -76,7 +76,7 @@ async fn a_change_of_one_setting_leaves_what_another_process_has_changed() {
     let (cms, _api) = beside(&site).await;
     let mut change = cms.change(cms_core::Actor::Operator).await.unwrap();
     let off = serde_json::from_value(json!({"enabled": false})).unwrap();
-    cms.change_cache(&mut change, off).await.unwrap();
+    cms.cache().update(&mut change, off).await.unwrap();
     change.commit().await.unwrap();
     let settings =
         site.admin("PATCH /api/backend/cache").json(json!({"ttl_s": 10})).expect(200).await.data();
@@ -88,7 +88,7 @@ async fn of_two_clears_at_once_both_count() {
     let site = site().await;
     site.ask("GET /api/settings").expect(200).await;
     let clear = async |change: &mut cms_core::Change, prefix: &str| {
-        site.cms.clear_cache(change, prefix).await.unwrap()
+        site.cms.cache().clear(change, prefix).await.unwrap()
     };
     let mut first = site.cms.change(cms_core::Actor::Operator).await.unwrap();
     clear(&mut first, "/api/pages").await;

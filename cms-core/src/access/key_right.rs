@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::Registry;
+use super::Endpoints;
 use crate::FieldError;
 
 /// One row of the rights matrix.
@@ -127,7 +127,7 @@ pub fn holds(held: &[Right], asked: &[Right]) -> bool {
 
 /// What is wrong with rights that somebody wants to save.
 #[must_use]
-pub(crate) fn problems(rights: &[Right], registry: &Registry) -> Vec<FieldError> {
+pub(crate) fn problems(rights: &[Right], registry: &Endpoints) -> Vec<FieldError> {
     let mut problems = Vec::new();
     let mut add =
         |field: String, code, message: String| problems.push(FieldError { field, code, message });
@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn unknown_endpoints_and_methods_are_named() {
-        let registry = Registry::default();
+        let registry = Endpoints::default();
         let endpoint = |path: &str, methods: &[&'static str]| Endpoint {
             path: path.to_owned(),
             methods: methods.to_vec(),

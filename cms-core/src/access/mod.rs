@@ -3,21 +3,21 @@
 //!
 //! ```text
 //! endpoint     one address with its methods, and who may call it
-//! registry     every endpoint that an API has declared
+//! endpoints    every endpoint that an API has declared
 //! key_right    rows of a key: endpoint, query, methods
 //! permissions  permission keys of users, or everything
 //! rules        whether a user's permissions open an endpoint
 //! ```
 
 mod endpoint;
+mod endpoints;
 mod key_right;
 mod permissions;
-mod registry;
 mod rules;
 
 pub use endpoint::{Access, Endpoint};
+pub use endpoints::Endpoints;
 pub(crate) use key_right::problems;
 pub use key_right::{Call, Right, holds};
 pub use permissions::{AREAS, Rights, area_of};
-pub use registry::Registry;
 pub use rules::{Owner, allows, rows};

@@ -12,7 +12,7 @@ pub struct Owner<'a> {
     /// The plugin that declares it; `core` for the core's.
     pub plugin: &'a str,
     /// The ids of all plugins.
-    pub plugins: &'a [&'a str],
+    pub plugins: &'a [String],
 }
 
 /// Whether a user with these rights may call an endpoint. `owner`: the table that the call names in
@@ -53,7 +53,7 @@ fn allows_table(rights: &Rights, method: &str, owner: Owner) -> bool {
 }
 
 /// The plugin that a permission key belongs to. Ids may begin like others: the longest counts.
-fn plugin_of<'a>(plugins: &[&'a str], key: &str) -> Option<&'a str> {
+fn plugin_of<'a>(plugins: &'a [String], key: &str) -> Option<&'a str> {
     let stem = key.strip_suffix("_view").unwrap_or(key);
     // A button's id stands behind the plugin's.
     let begins = |id: &str| {
@@ -61,7 +61,7 @@ fn plugin_of<'a>(plugins: &[&'a str], key: &str) -> Option<&'a str> {
             .and_then(|rest| rest.strip_prefix('_'))
             .is_some_and(|button| !button.is_empty())
     };
-    plugins.iter().copied().filter(|id| begins(id)).max_by_key(|id| id.len())
+    plugins.iter().map(String::as_str).filter(|id| begins(id)).max_by_key(|id| id.len())
 }
 
 /// What a user may call, as rows of a key: a key made of them can do no more than the user.
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn permissions_open_areas_and_tables() {
-        let plugins = ["shop", "shop_orders"];
+        let plugins = ["shop".to_owned(), "shop_orders".to_owned()];
         let core = Owner { table: "pages", plugin: "core", plugins: &plugins };
         let orders = Owner { table: "orders", plugin: "shop_orders", plugins: &plugins };
         let shop = Owner { table: "goods", plugin: "shop", plugins: &plugins };

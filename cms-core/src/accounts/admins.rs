@@ -6,13 +6,13 @@ use super::{
 };
 use crate::{Change, Code, Error, Result};
 
-impl Accounts<'_> {
+impl Accounts {
     /// How many users can administer the site: active members of a group with all rights.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached.
     pub async fn admins(&self) -> Result<i64> {
-        admins(self.0.db()).await
+        admins(self.0.base.db()).await
     }
 }
 
@@ -24,7 +24,7 @@ pub(super) struct AdminGuard {
 
 impl AdminGuard {
     pub(super) async fn new(change: &mut Change) -> Result<Self> {
-        change.lock_accounts().await?;
+        change.lock(super::LOCK).await?;
         Ok(Self { before: count_admins(change).await? })
     }
 

@@ -8,7 +8,11 @@ use super::{
     Accounts,
     sql::attempts::{self, Counted},
 };
-use crate::{AuditEntry, Change, Cms, Code, Error, Millis, Page, Result, clock, traffic::address};
+use crate::{
+    AuditEntry, Change, Code, Error, Millis, Page, Result,
+    base::Base,
+    ground::{self, clock},
+};
 
 /// Wrong logins from one network within [`WINDOW_S`]; the next is refused, right or wrong.
 pub const ATTEMPTS: i64 = 15;
@@ -32,18 +36,18 @@ pub struct Attempts {
     pub last_attempt_at: String,
 }
 
-impl Accounts<'_> {
+impl Accounts {
     /// Networks with wrong logins within the last hour, a page at a time.
     ///
     /// # Errors
     /// `bad_query` for a cursor that is not from here.
     pub async fn attempts(&self, limit: u32, cursor: Option<&str>) -> Result<Page<Attempts>> {
-        let since = self.0.clock().now() - WINDOW_S * 1000;
+        let since = self.0.base.clock().now() - WINDOW_S * 1000;
         Page::by_id(
             b't',
             limit,
             cursor,
-            async |after, limit| attempts::list(self.0.db(), after, limit, since).await,
+            async |after, limit| attempts::list(self.0.base.db(), after, limit, since).await,
             |row| row.id,
         )
         .await
@@ -69,7 +73,7 @@ impl Accounts<'_> {
 
 /// What is counted as one client, as text.
 pub(super) fn network(address: IpAddr) -> String {
-    IpAddr::V6(Ipv6Addr::from(address::network(address))).to_canonical().to_string()
+    IpAddr::V6(Ipv6Addr::from(ground::network(address))).to_canonical().to_string()
 }
 
 /// Lets an attempt in, unless there were too many. Attempts of one network wait here for each
@@ -95,9 +99,9 @@ pub(super) async fn admit_account(change: &mut Change, account: &str) -> Result<
 }
 
 /// As [`admit`], at a glance.
-pub(super) async fn refuse_locked(cms: &Cms, network: &str) -> Result<()> {
-    let now = cms.clock().now();
-    judge(&attempts::glance(cms.db(), network, now - WINDOW_S * 1000).await?, now, ATTEMPTS)
+pub(super) async fn refuse_locked(base: &Base, network: &str) -> Result<()> {
+    let now = base.clock().now();
+    judge(&attempts::glance(base.db(), network, now - WINDOW_S * 1000).await?, now, ATTEMPTS)
 }
 
 fn judge(counted: &Counted, now: Millis, allowed: i64) -> Result<()> {

@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 use super::{
     Accounts, Rights, admins::AdminGuard, check_held, name_key, name_problem, record, sql::groups,
 };
-use crate::{Change, Code, Error, Page, Result, db::is_unique_violation, items::Checklist};
+use crate::{Change, Code, Error, Page, Result, change::is_unique_violation, items::Checklist};
 
 /// A group as it is shown.
 #[derive(Clone, Debug, Serialize)]
@@ -44,7 +44,7 @@ pub struct GroupPatch {
     pub rights: Option<Rights>,
 }
 
-impl Accounts<'_> {
+impl Accounts {
     /// Groups by id, a page at a time.
     ///
     /// # Errors
@@ -54,7 +54,7 @@ impl Accounts<'_> {
             b'g',
             limit,
             cursor,
-            async |after, limit| groups::list(self.0.db(), after, limit).await,
+            async |after, limit| groups::list(self.0.base.db(), after, limit).await,
             |group| group.id,
         )
         .await
@@ -65,7 +65,7 @@ impl Accounts<'_> {
     /// # Errors
     /// `not_found`.
     pub async fn group(&self, id: i64) -> Result<Group> {
-        groups::get(self.0.db(), id).await?.ok_or_else(|| not_found(id))
+        groups::get(self.0.base.db(), id).await?.ok_or_else(|| not_found(id))
     }
 
     /// Makes a group. `held` are the rights of whoever does it.
@@ -128,7 +128,7 @@ impl Accounts<'_> {
     /// # Errors
     /// `not_found`, `permission_denied`, `conflict` while users belong to it.
     pub async fn delete_group(&self, change: &mut Change, held: &Rights, id: i64) -> Result<()> {
-        change.lock_accounts().await?;
+        change.lock(super::LOCK).await?;
         let group = self.changeable_group(change, held, id).await?;
         if group.members > 0 {
             let detail = format!(
@@ -162,7 +162,7 @@ impl Accounts<'_> {
         }
         let id = request.id.as_i64().or_else(|| request.id.as_str().and_then(|id| id.parse().ok()));
         let id = id.ok_or_else(|| Error::invalid_field("id", "type", "the id of a group"))?;
-        change.lock_accounts().await?;
+        change.lock(super::LOCK).await?;
         let group = self.changeable_group(change, held, id).await?;
         let present = match &group.rights {
             Rights::Only(keys) => Json::from_iter(keys.iter().map(String::as_str)),

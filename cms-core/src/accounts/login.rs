@@ -8,7 +8,7 @@ use super::{
         sessions,
     },
 };
-use crate::{Actor, Change, Code, Error, Result, settings::Secret};
+use crate::{Actor, Change, Code, Error, Result, ground::Secret};
 
 /// Seconds in which a begun login must be completed.
 pub const PENDING_S: i64 = 300;
@@ -57,7 +57,7 @@ pub struct LoggedIn {
     pub recovery_codes: Option<Vec<RecoveryCode>>,
 }
 
-impl Accounts<'_> {
+impl Accounts {
     /// Judges name and password. An unknown user takes as long as a wrong password and is told the
     /// same.
     ///
@@ -72,21 +72,21 @@ impl Accounts<'_> {
         let network = attempts::network(visitor.address);
         // Asked here only to save the work of hashing; what counts is asked below, where attempts
         // wait for each other.
-        attempts::refuse_locked(self.0, &network).await?;
+        attempts::refuse_locked(&self.0.base, &network).await?;
         // A name that nobody can have is looked up like any other.
         let key = if name_problem("username", username).is_none() {
             name_key(username)
         } else {
             String::new()
         };
-        let known = logins::credentials(self.0.db(), &key).await?;
+        let known = logins::credentials(self.0.base.db(), &key).await?;
         let right = self
             .0
-            .passwords()
+            .passwords
             .verify(password, known.as_ref().map(|known| known.password.clone()))
             .await?;
 
-        let mut change = self.0.change(Actor::System).await?;
+        let mut change = self.0.base.change(Actor::System).await?;
         // However many guesses are judged at the same moment, no more than the allowed ones learn
         // their outcome.
         attempts::admit(&mut change, &network).await?;
@@ -107,9 +107,12 @@ impl Accounts<'_> {
                 "Name and password do not fit, or the user is switched off.",
             ));
         };
-        let token = Token::new(&self.0.settings().key_prefix, 'p', self.0.random())?;
-        let setup =
-            if user.totp_secret.is_some() { None } else { Some(TotpSecret::new(self.0.random())?) };
+        let token = Token::new(&self.0.base.settings().key_prefix, 'p', self.0.base.random())?;
+        let setup = if user.totp_secret.is_some() {
+            None
+        } else {
+            Some(TotpSecret::new(self.0.base.random())?)
+        };
         let sealed = setup.as_ref().map(|secret| self.seal_totp(id, secret)).transpose()?;
         logins::begin(&mut change, token.hash(), id, sealed).await?;
         change.commit().await?;
@@ -127,7 +130,7 @@ impl Accounts<'_> {
         proof: &Proof,
     ) -> Result<LoggedIn> {
         let (network, pending) = (attempts::network(visitor.address), Token::sent(pending).hash());
-        let mut change = self.0.change(Actor::System).await?;
+        let mut change = self.0.base.change(Actor::System).await?;
         attempts::admit(&mut change, &network).await?;
         // Users are locked before what is theirs, here as everywhere.
         let owner = logins::owner(&mut change, &pending).await?.ok_or_else(over)?;
@@ -173,7 +176,7 @@ impl Accounts<'_> {
             }
             None => None,
         };
-        let token = Token::new(&self.0.settings().key_prefix, 's', self.0.random())?;
+        let token = Token::new(&self.0.base.settings().key_prefix, 's', self.0.base.random())?;
         let address = visitor.address.to_string();
         sessions::insert(
             &mut change,
@@ -226,8 +229,7 @@ impl Accounts<'_> {
             }
             Proof::Recovery(_) if setup.is_some() => Ok(false),
             Proof::Recovery(code) => {
-                let hash =
-                    RecoveryCode::typed(code.expose()).hash(self.0.passwords().salt()?, user);
+                let hash = RecoveryCode::typed(code.expose()).hash(self.0.passwords.salt()?, user);
                 logins::use_recovery(change, user, &hash).await
             }
         }

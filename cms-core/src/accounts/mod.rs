@@ -28,20 +28,52 @@ mod users;
 pub use attempts::{ACCOUNT_ATTEMPTS, ATTEMPTS, Attempts, WINDOW_S};
 pub use groups::{Group, GroupPatch, NewGroup};
 pub use login::{LoggedIn, PENDING_S, Pending, Proof, Setup, WRONG_CODES};
-pub(crate) use password::Passwords;
+use password::Passwords;
 pub use password::{MAX_PASSWORD_BYTES, MIN_PASSWORD_CHARS};
 pub use recovery::{RECOVERY_CODES, RecoveryCode};
-pub(crate) use session::Open;
 pub use session::{Session, SessionUser};
 pub use token::Token;
 pub use totp::{STEP_S, TotpSecret};
 pub use users::{GroupName, Membership, NewUser, User, UserPatch};
 
 pub use crate::access::{AREAS, Rights, area_of};
-use crate::{AuditEntry, Change, Cms, Code, Error, Result};
+use std::sync::Arc;
+
+use crate::{AuditEntry, Change, Code, Error, Result, base::Base, db::{Known, Lock}, jobs};
+
+/// Held by every change of users and groups, so that there is always an administrator.
+const LOCK: Lock = Lock::new(2);
 
 /// The users and groups of a site: `cms.accounts()`.
-pub struct Accounts<'a>(pub(crate) &'a Cms);
+#[derive(Clone)]
+pub struct Accounts(Arc<State>);
+
+struct State {
+    base: Base,
+    passwords: Passwords,
+    /// Open sessions by the hash of their token.
+    known: Known<Arc<session::Open>>,
+}
+
+impl Accounts {
+    pub(crate) fn new(base: &Base) -> Self {
+        let passwords = Passwords::new(base.settings().password_salt.clone());
+        Self(Arc::new(State { base: base.clone(), passwords, known: Known::default() }))
+    }
+
+    /// Removes wrong logins, unfinished logins and sessions whose time is over.
+    pub(crate) async fn expire(&self) -> Result<u64> {
+        let (base, now) = (&self.0.base, self.0.base.clock().now());
+        let window = jobs::seconds_before(now, WINDOW_S.unsigned_abs());
+        let due = [
+            (sql::attempts::EXPIRE, window),
+            (sql::attempts::EXPIRE_NETWORKS, window),
+            (sql::logins::EXPIRE, jobs::seconds_before(now, PENDING_S.unsigned_abs())),
+            (sql::sessions::EXPIRE, jobs::seconds_before(now, base.settings().session.idle_s)),
+        ];
+        jobs::expire(base, &due).await
+    }
+}
 
 /// Where a login comes from.
 #[derive(Clone, Debug)]

@@ -9,7 +9,10 @@ use argon2::{
 use data_encoding::HEXLOWER;
 use tokio::sync::Semaphore;
 
-use crate::{Code, Error, Random, Result, crypto, settings::Secret};
+use crate::{
+    Code, Error, Random, Result,
+    ground::{Secret, crypto},
+};
 
 /// Shortest password in characters (NIST SP 800-63B, 3.1.1.2, beside a second factor).
 pub const MIN_PASSWORD_CHARS: usize = 8;

@@ -5,7 +5,10 @@ use std::fmt;
 use data_encoding::{BASE32_NOPAD, HEXLOWER};
 use zeroize::Zeroizing;
 
-use crate::{Random, Result, crypto, settings::Secret};
+use crate::{
+    Random, Result,
+    ground::{Secret, crypto},
+};
 
 /// Codes of a set.
 pub const RECOVERY_CODES: usize = 8;

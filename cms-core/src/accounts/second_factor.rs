@@ -1,19 +1,20 @@
 //! What helps a user who lost his authenticator: only on the site's own machine.
 
+use super::Rights;
 use super::{
     Accounts, RecoveryCode, TotpSecret, record,
     sql::{logins, sessions},
 };
-use crate::{Change, Result, accounts::Rights};
+use crate::{Change, Result};
 
-impl Accounts<'_> {
+impl Accounts {
     /// Takes the second factor and the recovery codes away: the next login sets them up anew. Ends
     /// all sessions of the user.
     ///
     /// # Errors
     /// `not_found`.
     pub async fn reset_second_factor(&self, change: &mut Change, user: i64) -> Result<()> {
-        change.lock_accounts().await?;
+        change.lock(super::LOCK).await?;
         self.changeable(change, &Rights::Admin, user).await?;
         logins::set_totp(change, user, None, 0).await?;
         logins::set_recovery(change, user, &[]).await?;
@@ -42,18 +43,18 @@ impl Accounts<'_> {
         change: &mut Change,
         user: i64,
     ) -> Result<Vec<RecoveryCode>> {
-        let (codes, salt) = (RecoveryCode::set(self.0.random())?, self.0.passwords().salt()?);
+        let (codes, salt) = (RecoveryCode::set(self.0.base.random())?, self.0.passwords.salt()?);
         let hashes: Vec<_> = codes.iter().map(|code| code.hash(salt, user)).collect();
         logins::set_recovery(change, user, &hashes).await?;
         Ok(codes)
     }
 
     pub(super) fn seal_totp(&self, user: i64, secret: &TotpSecret) -> Result<String> {
-        self.0.vault().seal(&place(user), secret.bytes())
+        self.0.base.vault().seal(&place(user), secret.bytes())
     }
 
     pub(super) fn open_totp(&self, user: i64, sealed: &str) -> Result<TotpSecret> {
-        self.0.vault().open(&place(user), sealed).map(TotpSecret::from_bytes)
+        self.0.base.vault().open(&place(user), sealed).map(TotpSecret::from_bytes)
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::{Accounts, Rights, Token, record, sql::sessions};
-use crate::{Actor, Change, Code, Error, Page, Result, clock, db::Source};
+use crate::{Actor, Change, Code, Error, Page, Result, db::Source, ground::clock};
 
 /// A session's last use is written when it is this old, so that not every request writes.
 const SEEN_EVERY: i64 = 60_000;
@@ -41,7 +41,7 @@ pub struct SessionUser {
 }
 
 /// A session as it was read.
-pub(crate) struct Open {
+pub(super) struct Open {
     user: SessionUser,
     created_at: i64,
     last_seen_at: i64,
@@ -55,7 +55,7 @@ impl SessionUser {
     }
 }
 
-impl Accounts<'_> {
+impl Accounts {
     /// Who shows this token? At most one query; none while nobody commits anything (SQLite). None:
     /// the session has ended, the user is switched off, or there never was one.
     ///
@@ -75,8 +75,8 @@ impl Accounts<'_> {
         token: &str,
         source: Option<Source<'_>>,
     ) -> Result<Option<(SessionUser, Option<i64>)>> {
-        let (db, hash) = (self.0.db(), Token::sent(token).hash());
-        let (now, (seen, begun)) = (self.0.clock().now(), self.session_horizons());
+        let (db, hash) = (self.0.base.db(), Token::sent(token).hash());
+        let (now, (seen, begun)) = (self.0.base.clock().now(), self.session_horizons());
         // An older note has to be written anew, perhaps by now it is.
         let is_fresh = |open: &Arc<Open>| {
             open.last_seen_at > seen.max(now - SEEN_EVERY) && open.created_at > begun
@@ -85,8 +85,7 @@ impl Accounts<'_> {
             let rows = sessions::find(db, &hash, (seen, begun), table).await?;
             Ok(self.joined(rows).map(|(open, epoch)| (Arc::new(open), epoch)))
         };
-        let known = self.0.known_sessions();
-        let found = known.find(db, &hash, source, is_fresh, read).await?;
+        let found = self.0.known.find(db, &hash, source, is_fresh, read).await?;
         let Some((open, count)) = found else { return Ok(None) };
         if open.last_seen_at < now - SEEN_EVERY {
             self.note_seen(open.user.session).await;
@@ -112,7 +111,7 @@ impl Accounts<'_> {
     /// A session that cannot be prolonged is good all the same.
     async fn note_seen(&self, session: i64) {
         let noted = async {
-            let mut change = self.0.change(Actor::System).await?;
+            let mut change = self.0.base.change(Actor::System).await?;
             sessions::seen(&mut change, session).await?;
             change.commit().await
         };
@@ -133,7 +132,7 @@ impl Accounts<'_> {
     ) -> Result<Page<Session>> {
         let (seen, begun) = self.session_horizons();
         let read = async |after, limit| {
-            sessions::list(self.0.db(), user, after, limit, (seen, begun)).await
+            sessions::list(self.0.base.db(), user, after, limit, (seen, begun)).await
         };
         Page::by_id(b's', limit, cursor, read, |session| session.id).await
     }
@@ -182,12 +181,13 @@ impl Accounts<'_> {
 
     /// A session must have been used after the first of these moments and begun after the second.
     pub(super) fn session_horizons(&self) -> (i64, i64) {
-        let (now, idle) = (self.0.clock().now(), self.0.settings().session.idle_s as i64 * 1000);
+        let (now, idle) =
+            (self.0.base.clock().now(), self.0.base.settings().session.idle_s as i64 * 1000);
         (now - idle, now - self.session_length())
     }
 
     pub(super) fn session_length(&self) -> i64 {
-        self.0.settings().session.absolute_s as i64 * 1000
+        self.0.base.settings().session.absolute_s as i64 * 1000
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use data_encoding::BASE64URL_NOPAD;
 use zeroize::Zeroizing;
 
-use crate::{Random, Result, crypto};
+use crate::{Random, Result, ground::crypto};
 
 /// A bearer secret. `Debug` hides it.
 pub struct Token(Zeroizing<String>);

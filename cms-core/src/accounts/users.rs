@@ -9,7 +9,7 @@ use super::{
     sql::{groups, logins, sessions, users},
 };
 use crate::{
-    Change, Code, Error, FieldError, Page, Result, db::is_unique_violation, settings::Secret,
+    Change, Code, Error, FieldError, Page, Result, change::is_unique_violation, ground::Secret,
 };
 
 /// A user as he is shown. Times are RFC 3339 in UTC.
@@ -109,7 +109,7 @@ impl std::fmt::Debug for HashedPassword {
     }
 }
 
-impl Accounts<'_> {
+impl Accounts {
     /// Users by id, a page at a time.
     ///
     /// # Errors
@@ -142,7 +142,7 @@ impl Accounts<'_> {
         let id = match name.parse() {
             Ok(id) => id,
             Err(_) if name_problem("username", name).is_some() => 0,
-            Err(_) => users::find(self.0.db(), &name_key(name)).await?.ok_or_else(|| {
+            Err(_) => users::find(self.0.base.db(), &name_key(name)).await?.ok_or_else(|| {
                 Error::new(Code::NotFound, format!("There is no user named {name:?}."))
             })?,
         };
@@ -151,7 +151,7 @@ impl Accounts<'_> {
 
     async fn users_after(&self, after: i64, limit: i64) -> Result<Vec<User>> {
         let (seen, begun) = self.session_horizons();
-        users::list(self.0.db(), after, limit, seen, begun).await
+        users::list(self.0.base.db(), after, limit, seen, begun).await
     }
 
     /// Checks and hashes a password, off the async threads.
@@ -163,9 +163,9 @@ impl Accounts<'_> {
         if let Some(problem) = password::problem(username, new.expose()) {
             return Err(Error::invalid_field("password", "range", problem));
         }
-        let passwords = self.0.passwords();
+        let passwords = &self.0.passwords;
         Ok(HashedPassword {
-            hash: passwords.hash(new, self.0.random()).await?,
+            hash: passwords.hash(new, self.0.base.random()).await?,
             salt_id: passwords.salt_id()?,
         })
     }
@@ -183,7 +183,7 @@ impl Accounts<'_> {
         password: HashedPassword,
     ) -> Result<User> {
         check_name(&new.username)?;
-        change.lock_accounts().await?;
+        change.lock(super::LOCK).await?;
         let groups = self.joinable(change, held, &new.groups).await?;
         let name = (new.username.as_str(), name_key(&new.username));
         let id =
@@ -262,7 +262,7 @@ impl Accounts<'_> {
     /// # Errors
     /// `unavailable` without a salt or a database.
     pub async fn salt_check(&self) -> Result<(i64, i64)> {
-        users::other_salts(self.0.db(), &self.0.passwords().salt_id()?).await
+        users::other_salts(self.0.base.db(), &self.0.passwords.salt_id()?).await
     }
 
     async fn read_back(&self, change: &mut Change, id: i64) -> Result<User> {

@@ -27,14 +27,8 @@ impl Db {
                 ));
             }
         };
-        Ok(Self {
-            pool,
-            count: Arc::default(),
-            epochs: Arc::default(),
-            index,
-            counted: Arc::default(),
-            queue: Arc::default(),
-        })
+        let (count, epochs, counted) = (Arc::default(), Arc::default(), Arc::default());
+        Ok(Self { pool, count, epochs, index, counted })
     }
 }
 

@@ -5,10 +5,10 @@
 
 use sqlx::{AssertSqlSafe, SqlSafeStr};
 
-use super::{Actor, Change, Db};
-use crate::{Clock, Code, Error, Random, Result, args, crypto};
+use super::{Db, Lock};
+use crate::{Clock, Code, Error, Result, args, ground::crypto};
 
-pub(super) mod sql {
+pub(crate) mod sql {
     crate::db::statements! {
         APPLIED = "select version, name, checksum from cms_migrations order by version";
         COUNT = "select count(*) from cms_migrations";
@@ -41,28 +41,22 @@ impl Db {
 
     /// Applies what is pending (`apply`) or only looks. Returns every step, those just applied with
     /// `applied: false`.
-    pub(crate) async fn migrate(
-        &self,
-        clock: &Clock,
-        random: &Random,
-        apply: bool,
-    ) -> Result<Vec<Migration>> {
+    pub(crate) async fn migrate(&self, clock: &Clock, apply: bool) -> Result<Vec<Migration>> {
         let steps = compared(&self.steps_applied().await?)?;
         if !apply || steps.iter().all(|step| step.applied) {
             return Ok(steps);
         }
-        let mut change = Change::begin(self, clock, random, Actor::System).await?;
-        change.lock_schema().await?;
-        change.script(sql::TABLE.into_sql_str()).await?;
-        let steps = compared(&change.all(sql::APPLIED, Vec::new()).await?)?;
+        let mut tx = self.begin().await?;
+        tx.lock(Lock::SCHEMA).await?;
+        tx.script(sql::TABLE.into_sql_str()).await?;
+        let steps = compared(&tx.all(sql::APPLIED, Vec::new()).await?)?;
         for (step, _) in cms_migrations::ALL.iter().zip(&steps).filter(|(_, known)| !known.applied)
         {
-            change.script(AssertSqlSafe(self.dialect().fill(step.sql)).into_sql_str()).await?;
-            change
-                .run(sql::RECORD, args![step.version, step.name, checksum(step.sql), clock.now()])
+            tx.script(AssertSqlSafe(self.dialect().fill(step.sql)).into_sql_str()).await?;
+            tx.run(sql::RECORD, args![step.version, step.name, checksum(step.sql), clock.now()])
                 .await?;
         }
-        change.commit().await?;
+        tx.commit().await?;
         Ok(steps)
     }
 

@@ -1,7 +1,6 @@
 //! The database: one SQL text for SQLite and PostgreSQL, reads through [`Db`], writes through
 //! [`Change`].
 
-mod change;
 mod connect;
 pub(crate) mod dialect;
 mod epochs;
@@ -9,7 +8,7 @@ pub(crate) mod follow;
 mod known;
 #[cfg_attr(not(all(feature = "sqlite", target_os = "linux")), path = "no_mark.rs")]
 mod mark;
-mod migrate;
+pub(crate) mod migrate;
 mod schema;
 #[cfg(feature = "sqlite")]
 mod sqlite;
@@ -23,8 +22,6 @@ use std::sync::{
 
 use sqlx::SqlSafeStr;
 
-pub(crate) use change::is_unique_violation;
-pub use change::{Actor, AuditEntry, Change, Emitted};
 pub use dialect::{Dialect, Kind};
 pub use epochs::Epochs;
 pub(crate) use known::Known;
@@ -34,7 +31,7 @@ pub use schema::{DbColumn, DbTable};
 pub(crate) use statements::statements;
 pub use value::{Field, FromRow, Row, Value};
 
-use crate::{Error, Result};
+use crate::{Error, Result, args};
 
 /// The number of a state of the database: it grows with every commit of anybody.
 pub(crate) type Mark = i64;
@@ -45,8 +42,6 @@ pub struct Db {
     pool: Pool,
     count: Arc<AtomicU64>,
     epochs: Arc<Epochs>,
-    /// Wakes the worker of this process.
-    queue: Arc<tokio::sync::Notify>,
     index: Option<mark::Index>,
     /// Epochs that were read while the file stood at one mark.
     counted: Arc<Known<i64>>,
@@ -60,12 +55,28 @@ enum Pool {
     Postgres(sqlx::PgPool),
 }
 
-/// A transaction of either engine; only [`Change`] holds one.
-enum Tx {
+/// A transaction of either engine; only [`crate::Change`] and migrations hold one.
+pub(crate) enum Tx {
     #[cfg(feature = "sqlite")]
     Sqlite(sqlite::SqliteTx),
     #[cfg(feature = "postgres")]
     Postgres(sqlx::Transaction<'static, sqlx::Postgres>),
+}
+
+/// A lock with a name of its own: changes that take the same one pass one at a time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lock(i64);
+
+impl Lock {
+    /// Held by whoever alters the schema.
+    pub(crate) const SCHEMA: Self = Self::new(0);
+
+    /// Rooms number their locks; two rooms never share a number.
+    pub(crate) const fn new(number: i64) -> Self {
+        // Far from what others in the same PostgreSQL are likely to use. Older versions used these
+        // very numbers, so both may run side by side.
+        Self(7_165_306_127 + number)
+    }
 }
 
 /// Runs the same expression against whichever engine is there.
@@ -157,9 +168,9 @@ impl Db {
         &self.epochs
     }
 
-    /// Told when there may be something in the webhook queue.
-    pub(crate) fn queue(&self) -> &tokio::sync::Notify {
-        &self.queue
+    /// The same, to be kept beyond this handle.
+    pub(crate) fn shared_epochs(&self) -> Arc<Epochs> {
+        self.epochs.clone()
     }
 
     /// The number of the present state, cheap to read; None: this engine has none. What is read
@@ -175,15 +186,17 @@ impl Db {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// Prepares every statement of the library and returns those the engine refuses, with its
-    /// reason.
+    /// Prepares the statements and returns those the engine refuses, with its reason.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached.
-    pub async fn refused_statements(&self) -> Result<Vec<(&'static str, String)>> {
+    pub(crate) async fn refused(
+        &self,
+        statements: &[&'static str],
+    ) -> Result<Vec<(&'static str, String)>> {
         use sqlx::Executor;
         let mut refused = Vec::new();
-        for sql in statements::all() {
+        for sql in statements.iter().copied() {
             let outcome = on!(&self.pool, Pool, pool => {
                 let _: Option<Engine> = None;
                 let mut connection = pool.acquire().await?;
@@ -194,7 +207,7 @@ impl Db {
         Ok(refused)
     }
 
-    async fn begin(&self) -> Result<Tx> {
+    pub(crate) async fn begin(&self) -> Result<Tx> {
         Ok(match &self.pool {
             #[cfg(feature = "sqlite")]
             Pool::Sqlite(_, writer) => Tx::Sqlite(writer.begin().await?),
@@ -242,23 +255,42 @@ pub(crate) fn violated_columns(cause: &dyn sqlx::error::DatabaseError) -> &str {
 }
 
 impl Tx {
-    async fn all<T: FromRow>(&mut self, sql: sqlx::SqlStr, args: Vec<Value>) -> Result<Vec<T>> {
+    /// Waits until no other transaction holds `lock`, and holds it until this one ends. SQLite has
+    /// one writer at a time, so there it is held already.
+    pub(crate) async fn lock(&mut self, lock: Lock) -> Result<()> {
+        let dialect = match self {
+            #[cfg(feature = "sqlite")]
+            Self::Sqlite(_) => Dialect::Sqlite,
+            #[cfg(feature = "postgres")]
+            Self::Postgres(_) => Dialect::Postgres,
+        };
+        match dialect.lock() {
+            Some(sql) => self.run(sql, args![lock.0]).await.map(drop),
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) async fn all<T: FromRow>(
+        &mut self,
+        sql: impl SqlSafeStr,
+        args: Vec<Value>,
+    ) -> Result<Vec<T>> {
         on!(self, Tx, tx => {
-            let rows = sqlx::query_with::<Engine, _>(sql, value::bind::<Engine>(args)?).fetch_all(&mut **tx).await?;
+            let rows = sqlx::query_with::<Engine, _>(sql.into_sql_str(), value::bind::<Engine>(args)?).fetch_all(&mut **tx).await?;
             rows.into_iter().map(|row| T::from_row(&ROW(row))).collect()
         })
     }
 
-    async fn run(&mut self, sql: sqlx::SqlStr, args: Vec<Value>) -> Result<u64> {
+    pub(crate) async fn run(&mut self, sql: impl SqlSafeStr, args: Vec<Value>) -> Result<u64> {
         on!(self, Tx, tx => {
             let _ = ROW;
-            let done = sqlx::query_with::<Engine, _>(sql, value::bind::<Engine>(args)?).execute(&mut **tx).await?;
+            let done = sqlx::query_with::<Engine, _>(sql.into_sql_str(), value::bind::<Engine>(args)?).execute(&mut **tx).await?;
             Ok(done.rows_affected())
         })
     }
 
     /// Several statements without arguments.
-    async fn script(&mut self, sql: sqlx::SqlStr) -> Result<()> {
+    pub(crate) async fn script(&mut self, sql: impl SqlSafeStr) -> Result<()> {
         on!(self, Tx, tx => {
             let _: Option<Engine> = None;
             let _ = ROW;
@@ -267,7 +299,7 @@ impl Tx {
         })
     }
 
-    async fn commit(self) -> Result<()> {
+    pub(crate) async fn commit(self) -> Result<()> {
         match self {
             #[cfg(feature = "sqlite")]
             Tx::Sqlite(tx) => tx.commit().await,

@@ -203,7 +203,7 @@ impl State {
 }
 
 /// The writer, held by one change.
-pub(super) struct SqliteTx {
+pub(crate) struct SqliteTx {
     state: OwnedMutexGuard<State>,
     writer: Writer,
 }

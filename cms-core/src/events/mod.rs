@@ -1,25 +1,26 @@
-//! What happened, recorded by the change that made it happen.
+//! What happened: names of events, what their payloads may show, and the rows that deliver them.
 
 mod filter;
+mod outbox;
 
-pub(crate) use filter::is_removed;
 use serde_json::{Value as Json, json};
 
-use crate::clock::{self, Millis};
+pub(crate) use filter::is_removed;
+pub(crate) use outbox::{Outbox, family, sql};
 
-/// What deliveries of an event send, without members that look like secrets, and the paths of
-/// those.
+use crate::ground::{Millis, clock};
+
+/// The body that deliveries of an event send, without members that look like secrets, and the
+/// paths of those.
 pub(crate) fn body(id: &str, event: &str, now: Millis, data: Json) -> (String, Vec<String>) {
     let (data, removed) = filter::filter(data);
-    (
-        json!({"id": id, "event": event, "created_at": clock::rfc3339(now), "data": data})
-            .to_string(),
-        removed,
-    )
+    let created_at = clock::rfc3339(now);
+    let body = json!({"id": id, "event": event, "created_at": created_at, "data": data});
+    (body.to_string(), removed)
 }
 
-/// Whether an event may be called so. Names of adopted tables are in names of events, so much is
-/// allowed.
+/// Whether a text can name an event. Event names contain names of adopted tables, so almost any
+/// text is allowed.
 pub(crate) fn is_name(name: &str) -> bool {
     (1..=300).contains(&name.len()) && !name.chars().any(char::is_control)
 }

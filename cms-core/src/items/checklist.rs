@@ -28,7 +28,7 @@ pub struct Checklist {
     pub value: Option<Vec<Json>>,
 }
 
-impl Items<'_> {
+impl Items {
     /// Applies the change under the row's lock and returns the values as they are now.
     ///
     /// # Errors
@@ -60,7 +60,7 @@ impl Items<'_> {
         let old = parsed(&before)?;
         let values = request.applied(old.get(&request.column).unwrap_or(&Json::Null))?;
         let body = Map::from_iter([(request.column.clone(), Json::Array(values.clone()))]);
-        let written = write::values(&table, self.0.vault(), &body, false)?;
+        let written = write::values(&table, self.0.base.vault(), &body, false)?;
         let Statement { sql, args } = write::update(&table, &key, written);
         change
             .all::<(String,)>(AssertSqlSafe(sql), args)

@@ -3,8 +3,12 @@
 use data_encoding::BASE64URL_NOPAD;
 use serde_json::Value;
 
-use super::{query::Query, table::Table};
-use crate::{Result, crypto, page::foreign_cursor};
+use super::query::Query;
+use crate::content::Table;
+use crate::{
+    Result,
+    ground::{crypto, paging::foreign_cursor},
+};
 
 /// What a cursor belongs to: the same table, order and conditions.
 fn list_of(table: &Table, query: &Query) -> String {

@@ -4,10 +4,7 @@
 use data_encoding::{BASE64, HEXLOWER};
 use serde_json::Value;
 
-use super::{
-    check,
-    table::{Column, Table},
-};
+use crate::content::{Column, Table, check};
 use crate::{Code, Error, Result, db::dialect::Kind};
 
 /// Values of the key's columns in order, in canonical form.

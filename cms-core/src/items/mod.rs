@@ -1,17 +1,11 @@
 //! Items: the rows of content tables, read and written as JSON that the database itself makes and
 //! takes apart.
 
-mod check;
 mod checklist;
-pub(crate) mod core;
 mod cursor;
-pub(crate) mod install;
 mod key;
 mod query;
-pub(crate) mod registry;
 mod select;
-pub(crate) mod sql;
-mod table;
 mod write;
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -22,8 +16,6 @@ use sqlx::AssertSqlSafe;
 
 pub use checklist::Checklist;
 pub use query::{Filter, Op, Query};
-pub use registry::Tables;
-pub use table::{Column, Table};
 pub(crate) use write::event as event_data;
 
 use self::{
@@ -31,12 +23,21 @@ use self::{
     select::{Conditions, Statement},
 };
 use crate::{
-    AuditEntry, Change, Cms, Code, Error, Result, crypto,
+    AuditEntry, Change, Code, Error, Result,
+    base::Base,
+    content::{Registry, Table},
+    crypto,
     db::{Kind, Source},
 };
 
 /// The items of a site: `cms.items()`.
-pub struct Items<'a>(pub(crate) &'a Cms);
+#[derive(Clone)]
+pub struct Items(Arc<State>);
+
+struct State {
+    base: Base,
+    registry: Registry,
+}
 
 /// A page of records.
 #[derive(Clone, Debug)]
@@ -108,13 +109,17 @@ impl IfMatch {
     }
 }
 
-impl Items<'_> {
+impl Items {
+    pub(crate) fn new(base: &Base, registry: &Registry) -> Self {
+        Self(Arc::new(State { base: base.clone(), registry: registry.clone() }))
+    }
+
     /// The content table of this name.
     ///
     /// # Errors
     /// `unknown_table`.
     pub fn table(&self, name: &str) -> Result<Arc<Table>> {
-        self.0.tables().find(name).ok_or_else(|| {
+        self.0.registry.tables().find(name).ok_or_else(|| {
             Error::new(Code::UnknownTable, format!("There is no content table {name:?}."))
         })
     }
@@ -134,7 +139,7 @@ impl Items<'_> {
     /// # Errors
     /// `not_found`, `unknown_table`, `bad_query`.
     pub async fn get(&self, table: &str, id: &str, query: &Query) -> Result<String> {
-        let (table, tables) = (self.table(table)?, self.0.tables());
+        let (table, tables) = (self.table(table)?, self.0.registry.tables());
         let mut conditions = Conditions::new(&table);
         match &query.language {
             Some(language) => version(&mut conditions, &table, id, language)?,
@@ -143,9 +148,9 @@ impl Items<'_> {
         // Rights may demand filters, so they hold for a single record too.
         conditions.query(&Query { language: None, ..query.clone() })?;
         let Statement { sql, args } = select::one(&tables, &table, conditions, query, false)?;
-        let found: Option<(String,)> = self.0.db().optional(AssertSqlSafe(sql), args).await?;
+        let found: Option<(String,)> = self.0.base.db().optional(AssertSqlSafe(sql), args).await?;
         found
-            .map(|(json,)| table.compact(&tables, &query.expand, json))
+            .map(|(json,)| tables.compact(&table, &query.expand, json))
             .ok_or_else(|| not_found(&table, id, query.language.as_deref()))
     }
 
@@ -163,10 +168,10 @@ impl Items<'_> {
     /// # Errors
     /// `unknown_table`, `bad_query`.
     pub async fn list(&self, table: &str, query: &Query) -> Result<List> {
-        let (table, tables) = (self.table(table)?, self.0.tables());
+        let (table, tables) = (self.table(table)?, self.0.registry.tables());
         let Statement { sql, args } = select::page(&tables, &table, query)?;
         let (records, places, found, total): (Option<String>, Option<String>, i64, Option<i64>) =
-            self.0.db().one(AssertSqlSafe(sql), args).await?;
+            self.0.base.db().one(AssertSqlSafe(sql), args).await?;
         let (mut records, places) = (records.unwrap_or_default(), places.unwrap_or_default());
         let more = found > i64::from(query.limit);
         if more {
@@ -182,7 +187,7 @@ impl Items<'_> {
         }
         let next = next.map(|place| cursor::encode(&table, query, &place));
         let records =
-            table.compact(&tables, &query.expand, records.replace(select::SEPARATOR, ","));
+            tables.compact(&table, &query.expand, records.replace(select::SEPARATOR, ","));
         Ok(List { records, limit: query.limit, next, total })
     }
 
@@ -191,7 +196,7 @@ impl Items<'_> {
     /// # Errors
     /// `bad_query` when the column is no reference.
     pub fn reference(&self, table: &str, column: &str) -> Result<Arc<Table>> {
-        select::reference(&self.0.tables(), &*self.table(table)?, column)
+        select::reference(&self.0.registry.tables(), &*self.table(table)?, column)
     }
 
     /// Adds a record.
@@ -208,10 +213,10 @@ impl Items<'_> {
         let table = self.writable(table)?;
         let mut body = std::borrow::Cow::Borrowed(body);
         if table.multilanguage && !body.contains_key("language_short") {
-            let first = self.0.settings().languages.first().map_or("en", String::as_str);
+            let first = self.0.base.settings().languages.first().map_or("en", String::as_str);
             body.to_mut().insert("language_short".to_owned(), first.into());
         }
-        let values = write::values(&table, self.0.vault(), &body, true)?;
+        let values = write::values(&table, self.0.base.vault(), &body, true)?;
         let columns: Vec<&str> = values.iter().map(|(column, _)| column.name.as_str()).collect();
         let key_given = table.key_columns().any(|key| columns.contains(&key.name.as_str()));
         let Statement { sql, args } = write::insert(&table, values.clone());
@@ -252,7 +257,7 @@ impl Items<'_> {
         body: &Map<String, Json>,
     ) -> Result<Written> {
         let table = self.writable(table)?;
-        let values = write::values(&table, self.0.vault(), body, false)?;
+        let values = write::values(&table, self.0.base.vault(), body, false)?;
         let columns: Vec<&str> = values.iter().map(|(column, _)| column.name.as_str()).collect();
         let (key, before) = self.present(change, &table, id, language).await?;
         if_match.check(&table, &before)?;
@@ -352,14 +357,14 @@ impl Items<'_> {
     ) -> Result<Option<String>> {
         let mut conditions = Conditions::new(table);
         conditions.key(key);
-        let tables = self.0.tables();
+        let tables = self.0.registry.tables();
         let Statement { sql, args } =
             select::one(&tables, table, conditions, &Query::default(), true)?;
         let found: Option<(String,)> = change
             .optional(AssertSqlSafe(sql), args)
             .await
             .map_err(|e| write::refused(table, e))?;
-        Ok(found.map(|(json,)| table.compact(&tables, &[], json)))
+        Ok(found.map(|(json,)| tables.compact(table, &[], json)))
     }
 
     /// Event, audit row and epoch of a written record.

@@ -4,14 +4,12 @@ use std::borrow::Cow;
 
 use serde_json::Value as Json;
 
-use super::check;
 use super::{
     cursor,
     key::Key,
     query::{Filter, Op, Query},
-    registry::Tables,
-    table::{Column, Table},
 };
+use crate::content::{Column, Table, Tables, check};
 use crate::{
     Code, Error, Result,
     db::{

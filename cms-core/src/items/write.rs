@@ -3,18 +3,17 @@
 use serde_json::{Map, Value as Json, json};
 
 use super::{
-    check,
     key::Key,
     select::{Conditions, Statement},
-    table::{Column, Table},
 };
+use crate::content::{Column, Table, check};
 use crate::{
     Code, Error, FieldError, Result,
-    crypto::Vault,
     db::{
         self, Value,
         dialect::{Kind, quote},
     },
+    ground::crypto::Vault,
 };
 
 /// Checked columns with their stored values, in the table's order.

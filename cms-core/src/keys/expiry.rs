@@ -2,7 +2,7 @@
 
 use jiff::{civil::Date, tz::TimeZone};
 
-use crate::{Error, Result, clock::Millis};
+use crate::{Error, Result, ground::Millis};
 
 /// Whether `expires_on` (`YYYY-MM-DD`) has begun in `zone` at `now`. A day that starts late,
 /// because the clocks change at midnight, starts at its first instant.

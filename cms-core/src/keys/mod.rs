@@ -9,17 +9,16 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use sql::Found;
-pub(crate) use usage::Usage;
+use usage::Usage;
 pub use value::PlainKey;
 
 pub use crate::access::{Call, Right, holds};
-
 use crate::{
-    AuditEntry, Change, Cms, Code, Error, FieldError, Page, Result,
-    access::{self, Registry},
-    clock,
-    db::Source,
+    AuditEntry, Change, Code, Error, FieldError, Page, Result,
+    access::{self, Endpoints},
+    base::Base,
+    db::{Known, Source},
+    ground::clock,
 };
 
 /// A rotation's grace is at most seven days.
@@ -103,9 +102,29 @@ pub struct KeyHolder {
 }
 
 /// The keys of a site: `cms.keys()`.
-pub struct Keys<'a>(pub(crate) &'a Cms);
+#[derive(Clone)]
+pub struct Keys(Arc<State>);
 
-impl Keys<'_> {
+struct State {
+    base: Base,
+    endpoints: Endpoints,
+    /// Keys by the hash of their value.
+    known: Known<Arc<sql::Found>>,
+    usage: Usage,
+}
+
+impl Keys {
+    pub(crate) fn new(base: &Base, endpoints: &Endpoints) -> Self {
+        let (base, endpoints) = (base.clone(), endpoints.clone());
+        let (known, usage) = (Known::default(), Usage::default());
+        Self(Arc::new(State { base, endpoints, known, usage }))
+    }
+
+    /// Writes the counted use of keys; what cannot be written is kept for the next time.
+    pub(crate) async fn flush(&self) -> Result<()> {
+        self.0.usage.flush(&self.0.base).await
+    }
+
     /// Who shows this key? At most one query; none when the key is mistyped, or while nobody
     /// commits anything (SQLite).
     ///
@@ -132,14 +151,14 @@ impl Keys<'_> {
             )
         };
         let hash = PlainKey::parse(sent).ok_or_else(invalid)?.hash();
-        let (db, now) = (self.0.db(), self.0.clock().now());
+        let (db, now) = (self.0.base.db(), self.0.base.clock().now());
         let read = async |table: &str| {
             let found = sql::find(db, &hash, table).await?;
             Ok(found.map(|(found, epoch)| (Arc::new(found), epoch)))
         };
         let (found, count) = self
             .0
-            .known_keys()
+            .known
             .find(db, &hash, source, |_| true, read)
             .await?
             .filter(|(found, _)| found.valid_until.is_none_or(|until| until > now))
@@ -150,7 +169,10 @@ impl Keys<'_> {
                 "This API key is switched off: an administrator can switch it on.",
             ));
         }
-        if found.expires_on.as_deref().is_some_and(|day| expiry::has_begun(day, self.0.zone(), now))
+        if found
+            .expires_on
+            .as_deref()
+            .is_some_and(|day| expiry::has_begun(day, self.0.base.zone(), now))
         {
             return Err(Error::new(
                 Code::ApiKeyExpired,
@@ -163,7 +185,7 @@ impl Keys<'_> {
 
     /// Counts a request made with the key.
     pub fn note_use(&self, id: i64, denied: bool) {
-        self.0.usage().note(id, denied, self.0.clock().now());
+        self.0.usage.note(id, denied, self.0.base.clock().now());
     }
 
     /// Keys by id, a page at a time.
@@ -175,7 +197,7 @@ impl Keys<'_> {
             b'k',
             limit,
             cursor,
-            async |after, limit| sql::list(self.0.db(), after, limit).await,
+            async |after, limit| sql::list(self.0.base.db(), after, limit).await,
             |key| key.id,
         )
         .await
@@ -187,14 +209,14 @@ impl Keys<'_> {
     /// # Errors
     /// `not_found`.
     pub async fn get(&self, id: i64) -> Result<ApiKey> {
-        sql::get(self.0.db(), id)
+        sql::get(self.0.base.db(), id)
             .await?
             .map(|key| self.with_recent_use(key))
             .ok_or_else(|| not_found(id))
     }
 
     fn with_recent_use(&self, mut key: ApiKey) -> ApiKey {
-        let recent = self.0.usage().of(key.id);
+        let recent = self.0.usage.of(key.id);
         key.requests += recent.requests;
         key.denied += recent.denied;
         if recent.last > 0 {
@@ -213,7 +235,7 @@ impl Keys<'_> {
         held: &[Right],
         new: NewApiKey,
     ) -> Result<(ApiKey, PlainKey)> {
-        let value = PlainKey::new(&self.0.settings().key_prefix, self.0.random())?;
+        let value = PlainKey::new(&self.0.base.settings().key_prefix, self.0.base.random())?;
         let mut key = ApiKey {
             id: 0,
             name: new.name,
@@ -226,7 +248,7 @@ impl Keys<'_> {
             requests: 0,
             denied: 0,
         };
-        check(&key, self.0.access())?;
+        check(&key, &self.0.endpoints)?;
         check_held(held, &key.rights)?;
         key.id = sql::insert(change, &key, value.hash()).await?;
         record(change, "create", key.id, &["name", "expires_on", "active", "rights"]).await?;
@@ -263,7 +285,7 @@ impl Keys<'_> {
             key.rights = rights;
             columns.push("rights");
         }
-        check(&key, self.0.access())?;
+        check(&key, &self.0.endpoints)?;
         sql::update(change, &key).await?;
         record(change, "update", id, &columns).await?;
         Ok(key)
@@ -288,7 +310,7 @@ impl Keys<'_> {
             ));
         }
         let mut key = self.changeable(change, held, id).await?;
-        let value = PlainKey::new(&self.0.settings().key_prefix, self.0.random())?;
+        let value = PlainKey::new(&self.0.base.settings().key_prefix, self.0.base.random())?;
         key.prefix = value.prefix();
         sql::replace_value(change, id, change.now() + grace_s * 1000, value.hash(), &key.prefix)
             .await?;
@@ -312,10 +334,9 @@ impl Keys<'_> {
     /// `not_found`.
     pub async fn check(&self, id: i64, call: &Call<'_>) -> Result<Option<Code>> {
         let key = self.get(id).await?;
-        let expired = key
-            .expires_on
-            .as_deref()
-            .is_some_and(|day| expiry::has_begun(day, self.0.zone(), self.0.clock().now()));
+        let expired = key.expires_on.as_deref().is_some_and(|day| {
+            expiry::has_begun(day, self.0.base.zone(), self.0.base.clock().now())
+        });
         Ok(match () {
             () if !key.active => Some(Code::ApiKeyDisabled),
             () if expired => Some(Code::ApiKeyExpired),
@@ -336,8 +357,8 @@ fn not_found(id: i64) -> Error {
     Error::new(Code::NotFound, format!("There is no API key with id {id}."))
 }
 
-fn check(key: &ApiKey, registry: &Registry) -> Result<()> {
-    let mut problems = access::problems(&key.rights, registry);
+fn check(key: &ApiKey, endpoints: &Endpoints) -> Result<()> {
+    let mut problems = access::problems(&key.rights, endpoints);
     if key.name.trim().is_empty() || key.name.chars().count() > 100 {
         problems.push(FieldError {
             field: "name".to_owned(),

@@ -2,8 +2,9 @@
 
 use super::{ApiKey, Right};
 use crate::{
-    Error, Millis, Result, args, clock,
-    db::{Change, Db, FromRow, Row},
+    Change, Error, Millis, Result, args,
+    db::{Db, FromRow, Row},
+    ground::clock,
 };
 
 crate::db::statements! {

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::sql;
-use crate::{Actor, Cms, Result};
+use crate::{Actor, Result, base::Base};
 
 #[derive(Clone, Copy, Default)]
 pub(super) struct Count {
@@ -40,12 +40,12 @@ impl Usage {
     }
 
     /// Writes what was gathered; on failure it is kept for the next time.
-    pub(crate) async fn flush(&self, cms: &Cms) -> Result<()> {
+    pub(crate) async fn flush(&self, base: &Base) -> Result<()> {
         let counts = self.with(std::mem::take);
         if counts.is_empty() {
             return Ok(());
         }
-        let outcome = write(cms, &counts).await;
+        let outcome = write(base, &counts).await;
         if outcome.is_err() {
             self.with(|now| {
                 for (key, count) in counts {
@@ -60,8 +60,8 @@ impl Usage {
     }
 }
 
-async fn write(cms: &Cms, counts: &HashMap<i64, Count>) -> Result<()> {
-    let mut change = cms.change(Actor::System).await?;
+async fn write(base: &Base, counts: &HashMap<i64, Count>) -> Result<()> {
+    let mut change = base.change(Actor::System).await?;
     let mut sorted: Vec<_> = counts.iter().collect();
     sorted.sort_by_key(|(key, _)| **key);
     for (key, count) in sorted {

@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use crate::{Random, Result, crypto};
+use crate::{Random, Result, ground::crypto};
 
 const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const RANDOM_CHARS: usize = 28;

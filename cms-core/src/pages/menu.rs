@@ -24,16 +24,16 @@ pub struct MenuItem {
 
 type Row = (i64, Option<i64>, String, String, String);
 
-impl Pages<'_> {
+impl Pages {
     /// The menu of this name; empty when there is none. At most 1,000 entries.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached.
     pub async fn menu(&self, name: &str, language: Option<&str>) -> Result<Vec<MenuItem>> {
         let language = language
-            .or_else(|| self.0.settings().languages.first().map(String::as_str))
+            .or_else(|| self.0.base.settings().languages.first().map(String::as_str))
             .unwrap_or("en");
-        Ok(tree(self.0.db().all(sql::MENU, args![name, language]).await?))
+        Ok(tree(self.0.base.db().all(sql::MENU, args![name, language]).await?))
     }
 }
 

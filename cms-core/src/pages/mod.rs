@@ -4,13 +4,16 @@ mod menu;
 mod sitemap;
 pub(crate) mod sql;
 
+use std::sync::Arc;
+
 use serde_json::value::RawValue;
 
 pub use menu::MenuItem;
 
 use crate::{
-    Cms, Code, Error, Result, args,
-    items::{Filter, List, Op, Query},
+    Code, Error, Result, args,
+    base::Base,
+    items::{Filter, Items, List, Op, Query},
 };
 
 /// The columns of the public list.
@@ -31,9 +34,19 @@ pub struct Wanted<'a> {
 }
 
 /// The public side of a site: `cms.pages()`.
-pub struct Pages<'a>(pub(crate) &'a Cms);
+#[derive(Clone)]
+pub struct Pages(Arc<State>);
 
-impl Pages<'_> {
+struct State {
+    base: Base,
+    items: Items,
+}
+
+impl Pages {
+    pub(crate) fn new(base: &Base, items: &Items) -> Self {
+        Self(Arc::new(State { base: base.clone(), items: items.clone() }))
+    }
+
     /// Published pages in menu order, a page of the list at a time.
     ///
     /// # Errors
@@ -53,7 +66,7 @@ impl Pages<'_> {
             filters: vec![equals("published", "true")],
             ..Query::default()
         };
-        self.0.items().list("pages", &query).await
+        self.0.items.list("pages", &query).await
     }
 
     /// One published page as JSON, with its rows.
@@ -66,8 +79,8 @@ impl Pages<'_> {
         match wanted {
             Wanted { id: Some(id), .. } => filters.push(equals("id", id)),
             Wanted { view: Some(view), .. } => {
-                language =
-                    language.or_else(|| self.0.settings().languages.first().map(String::as_str));
+                language = language
+                    .or_else(|| self.0.base.settings().languages.first().map(String::as_str));
                 filters.push(equals("view", view));
             }
             Wanted { url, .. } => filters.push(equals("url_rewrite", url.unwrap_or("/"))),
@@ -79,7 +92,7 @@ impl Pages<'_> {
             .collect();
         let query =
             Query { language: language.map(str::to_owned), filters, fields, ..Query::default() };
-        let page = self.0.items().first("pages", &query).await?;
+        let page = self.0.items.first("pages", &query).await?;
         let page =
             page.ok_or_else(|| Error::new(Code::NotFound, "There is no such published page."))?;
         // Rows are placed by the page builder; a page without any has none.
@@ -92,7 +105,7 @@ impl Pages<'_> {
     /// `unavailable` when the database cannot be reached.
     pub async fn settings(&self) -> Result<String> {
         let rows: Vec<(String, Option<String>)> =
-            self.0.db().all(sql::PUBLIC_SETTINGS, args![]).await?;
+            self.0.base.db().all(sql::PUBLIC_SETTINGS, args![]).await?;
         let mut members = std::collections::BTreeMap::new();
         for (name, value) in rows {
             let value = RawValue::from_string(value.unwrap_or_else(|| "null".to_owned()))

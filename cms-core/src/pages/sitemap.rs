@@ -8,7 +8,7 @@ use crate::{Result, args};
 /// The protocol allows no more addresses in one file.
 const MAX_URLS: usize = 50_000;
 
-impl Pages<'_> {
+impl Pages {
     /// The published pages as XML; `base` is the site's address without a slash at the end.
     ///
     /// # Errors
@@ -19,7 +19,7 @@ impl Pages<'_> {
         );
         let (mut after, mut count) = (i64::MIN, 0);
         loop {
-            let rows: Vec<(i64, String)> = self.0.db().all(sql::SITEMAP, args![after]).await?;
+            let rows: Vec<(i64, String)> = self.0.base.db().all(sql::SITEMAP, args![after]).await?;
             let Some((last, _)) = rows.last() else { break };
             after = *last;
             for (_, url) in rows.iter().take(MAX_URLS - count) {

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{ColumnDeclaration, Plugin, TableDeclaration};
+use super::Plugin;
+use crate::content::{ColumnDeclaration, TableDeclaration};
 
 /// A folder under `plugins/` and what became of it.
 #[derive(Clone, Debug)]

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Secret, Settings, SettingsError};
+use super::{Settings, SettingsError};
+use crate::ground::Secret;
 
 /// The database that the settings name.
 #[derive(Clone, Debug)]

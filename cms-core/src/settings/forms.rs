@@ -2,7 +2,7 @@
 
 use data_encoding::BASE64;
 
-use super::Secret;
+use crate::ground::Secret;
 
 pub(super) fn none_or(value: &Option<String>, rule: impl Fn(&str) -> bool) -> bool {
     value.as_deref().is_none_or(rule)

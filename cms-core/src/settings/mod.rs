@@ -14,7 +14,7 @@ mod file;
 mod forms;
 mod layers;
 mod origin;
-mod secret;
+
 mod suggest;
 mod tables;
 mod validate;
@@ -23,6 +23,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Deserializer};
 
+pub use crate::ground::Secret;
 pub use cidr::{Cidr, NotACidr};
 pub use database::Database;
 pub use defaults::{starter_file, starter_local_file};
@@ -30,7 +31,6 @@ pub use env::environment;
 pub use error::SettingsError;
 pub use layers::Loaded;
 pub use origin::{Entry, Origin, Origins};
-pub use secret::Secret;
 pub use tables::{
     Cache, CacheStore, Dirs, Http, Limiter, LimiterStore, Mail, Media, Retention, Scripts, Session,
     Webhooks,

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
-use super::{Cidr, Secret, unless_empty};
+use super::{Cidr, unless_empty};
+use crate::ground::Secret;
 
 macro_rules! defaults {
     ($($Table:ident = $key:ident),*) => {

@@ -2,6 +2,7 @@
 
 pub mod address;
 pub mod cache;
+pub mod idempotency;
 pub mod limiter;
 pub mod origins;
 #[cfg_attr(not(feature = "redis"), path = "no_redis.rs")]

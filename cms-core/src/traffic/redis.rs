@@ -18,7 +18,8 @@ use redis::{
 };
 
 use crate::{
-    Code, Error, Result, crypto,
+    Code, Error, Result,
+    ground::crypto,
     settings::{CacheStore, LimiterStore, Settings},
 };
 

@@ -1,70 +1,103 @@
-//! Webhooks: events are queued in the change that makes them, and delivered at least once.
+//! Webhooks: events are queued in the change that causes them, and delivered at least once.
 //!
 //! ```text
-//! catalogue      events that can be subscribed to, and what their data looks like (example)
-//! emit           events raised by hand
-//! messages       events that were recorded
-//! subscriptions  who is told of what, and where
-//! sql/enqueue    one row for each who listens, in the transaction of the event
-//! worker         claim (lane, lease) → ahead (waits) → request (sign) → send (guarded) → settle (fenced, breaker, log)
-//! deliveries     what was sent and what waits, for people
-//! metrics        what is watched
-//! explain        who would be told of an event, and what
-//! retry, breaker, matching, headers, address, sign, verify   rules (pure)
+//! rules          retries, breaker, matching, headers, signatures (pure)
+//! subscriptions  who is told of what, and where; the catalogue of events
+//! deliver        claim (lane, lease) → ahead (waits) → request (sign) → send → settle (fenced)
+//! history        what was sent and what waits, for people; what an event would cause
 //! ```
 
-mod address;
-mod ahead;
-mod breaker;
-mod catalogue;
-mod claim;
-mod deliveries;
-mod emit;
-mod example;
-mod explain;
-mod headers;
-mod look_up;
-mod matching;
-mod messages;
-mod metrics;
-mod ping;
-mod request;
-mod retry;
-mod send;
-mod settle;
-mod sign;
-pub(crate) mod sql;
+mod deliver;
+mod history;
+mod rules;
 mod subscriptions;
-mod verify;
-mod worker;
 
-pub use address::AddressRule;
-pub(crate) use catalogue::register;
-pub use catalogue::{DescribedEvent, RegisteredEvent};
-pub use deliveries::{Delivery, DeliveryDetail, Depth, Job, JobFilter, MAX_REDELIVER, Redeliver};
-pub use explain::{Considered, Explained};
-pub use messages::{Message, MessageDetail, MessageFilter};
-pub(crate) use metrics::Delivered;
-pub use metrics::{Backlog, Outcomes};
-pub use ping::{PING, Pinged};
-pub use retry::MAX_RETRIES;
-pub(crate) use send::Sender;
-pub use settle::Settled;
-pub use sign::{WebhookSecret, hex_signature, standard_signature};
-pub(crate) use sql::enqueue::enqueue;
-pub use subscriptions::{NewSubscription, Subscription, SubscriptionPatch};
-pub use verify::{Received, TOLERANCE_S, VerifyError, verify, verify_hex, verify_within};
-pub use worker::{Until, Worker};
+use std::sync::Arc;
 
-use crate::Cms;
+pub use self::{
+    deliver::{
+        PING, Pinged,
+        counters::{Backlog, Outcomes},
+        task::Settled,
+        worker::{Until, Worker},
+    },
+    history::{
+        deliveries::{Delivery, DeliveryDetail, Depth, Job, JobFilter, MAX_REDELIVER, Redeliver},
+        explain::{Considered, Explained},
+        messages::{Message, MessageDetail, MessageFilter},
+    },
+    rules::{
+        retry::MAX_RETRIES,
+        sign::{WebhookSecret, hex_signature, standard_signature},
+        verify::{Received, TOLERANCE_S, VerifyError, verify, verify_hex, verify_within},
+    },
+    subscriptions::{
+        NewSubscription, Subscription, SubscriptionPatch,
+        catalogue::{DescribedEvent, RegisteredEvent},
+    },
+};
+pub use crate::outbound::AddressRule;
+use crate::{Result, base::Base, content::Registry, jobs, outbound::HttpClient};
 
 /// The webhooks of a site: `cms.webhooks()`.
-pub struct Webhooks<'a>(pub(crate) &'a Cms);
+#[derive(Clone)]
+pub struct Webhooks(Arc<State>);
 
-impl Webhooks<'_> {
+struct State {
+    base: Base,
+    registry: Registry,
+    http: HttpClient,
+    counters: deliver::counters::Counters,
+}
+
+impl Webhooks {
+    /// # Errors
+    /// `internal_error` when TLS cannot be set up.
+    pub(crate) fn new(base: &Base, registry: &Registry) -> Result<Self> {
+        Ok(Self(Arc::new(State {
+            base: base.clone(),
+            registry: registry.clone(),
+            http: HttpClient::new(&base.settings().webhooks)?,
+            counters: deliver::counters::Counters::default(),
+        })))
+    }
+
     /// A worker that delivers what is queued.
     #[must_use]
     pub fn worker(&self) -> Worker {
-        Worker::new(self.0)
+        Worker::new(self.0.clone())
     }
+
+    /// Removes settled jobs, old deliveries and old events, and secrets whose grace is over.
+    pub(crate) async fn expire(&self) -> Result<u64> {
+        let (base, now) = (&self.0.base, self.0.base.clock().now());
+        let keep = &base.settings().retention;
+        let deliveries = jobs::days_before(now, keep.deliveries_days);
+        let due = [
+            (
+                deliver::sql::expire::DELIVERED,
+                jobs::seconds_before(now, keep.queue_h.saturating_mul(3600)),
+            ),
+            (deliver::sql::expire::LEFT_OVER, now),
+            (deliver::sql::expire::GIVEN_UP, deliveries),
+            (deliver::sql::expire::TOO_LONG_HELD, deliveries),
+            (deliver::sql::expire::OLD_SECRETS, now),
+            (deliver::sql::expire::DELIVERIES, deliveries),
+            (deliver::sql::expire::EVENTS, jobs::days_before(now, keep.events_days)),
+        ];
+        jobs::expire(base, &due).await
+    }
+}
+
+/// The statements of this room.
+pub(crate) fn statements() -> [&'static [&'static str]; 7] {
+    [
+        subscriptions::sql::ALL,
+        subscriptions::events::ALL,
+        deliver::sql::queue::ALL,
+        deliver::sql::groups::ALL,
+        deliver::sql::expire::ALL,
+        history::deliveries::sql::ALL,
+        history::messages::sql::ALL,
+    ]
 }

@@ -21,7 +21,7 @@ pub(super) fn source<'v>(cms: &Cms, visit: &'v Visit) -> Option<Source<'v>> {
     if request.path != ITEM || !visit.is_read() || request.parameter("expand").is_some() {
         return None;
     }
-    cms.known_cache_rules().filter(|rules| rules.may_keep(ITEM))?;
+    cms.cache().known_rules().filter(|rules| rules.may_keep(ITEM))?;
     cms.items().source(request.parameter("table")?)
 }
 
@@ -35,7 +35,7 @@ pub(super) async fn asked<'v>(
 ) -> Result<Option<Asked<'v>>> {
     let request = &visit.request;
     if let Some(changes) = changes {
-        let (key, rules) = (key("", visit), cms.cache_rules().await?);
+        let (key, rules) = (key("", visit), cms.cache().rules().await?);
         return Ok(key.map(|key| Asked::by_caller(cms, key, &request.path, changes, rules)));
     }
     let tables = visit.route.map_or(&[][..], |route| route.tables);
@@ -46,7 +46,7 @@ pub(super) async fn asked<'v>(
     if tables.is_empty() || !visitor {
         return Ok(None);
     }
-    let rules = cms.cache_rules().await?;
+    let rules = cms.cache().rules().await?;
     if !rules.may_keep(&request.path) {
         return Ok(None);
     }

@@ -9,5 +9,5 @@ pub(crate) async fn list(call: &Call<'_>) -> Result<Reply> {
     let (limit, cursor) = call.request.paging()?;
     let tables: Vec<&str> =
         call.request.parameter("table").map(|names| names.split(',').collect()).unwrap_or_default();
-    Reply::page(&call.cms.audit_log(limit, cursor, &tables).await?)
+    Reply::page(&call.cms.audit().list(limit, cursor, &tables).await?)
 }

@@ -9,10 +9,10 @@ use crate::{call::Call, reply::Reply};
 /// Settings and counters of this process.
 pub(crate) async fn read(call: &Call<'_>) -> Result<Reply> {
     call.request.only(&[])?;
-    let rules = call.cms.cache_rules().await?;
+    let rules = call.cms.cache().rules().await?;
     let (entries, bytes, hits, misses) = call.replies.figures().await;
     let settings = &rules.settings;
-    let state = json!({"enabled": settings.enabled, "ttl_s": settings.ttl_s, "exclude": settings.exclude, "store": call.cms.cache_state(),
+    let state = json!({"enabled": settings.enabled, "ttl_s": settings.ttl_s, "exclude": settings.exclude, "store": call.cms.cache().state(),
                        "entries": entries, "bytes": bytes, "hits": hits, "misses": misses});
     Reply::of(StatusCode::OK, &state)
 }
@@ -21,7 +21,7 @@ pub(crate) async fn update(call: &Call<'_>) -> Result<Reply> {
     call.request.only(&[])?;
     let patch = call.typed()?;
     let mut change = call.change().await?;
-    let settings = call.cms.change_cache(&mut change, patch).await?;
+    let settings = call.cms.cache().update(&mut change, patch).await?;
     call.commit(change, Reply::of(StatusCode::OK, &settings)?, false).await
 }
 
@@ -29,6 +29,6 @@ pub(crate) async fn clear(call: &Call<'_>) -> Result<Reply> {
     call.request.only(&["path"])?;
     let prefix = call.request.parameter("path").unwrap_or_default();
     let mut change = call.change().await?;
-    call.cms.clear_cache(&mut change, prefix).await?;
+    call.cms.cache().clear(&mut change, prefix).await?;
     call.commit(change, Reply::no_content(), false).await
 }

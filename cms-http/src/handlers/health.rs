@@ -12,7 +12,7 @@ pub(crate) async fn alive(_: &Call<'_>) -> Result<Reply> {
 
 pub(crate) async fn ready(call: &Call<'_>) -> Result<Reply> {
     call.cms.ready().await?;
-    let (limiter, cache) = (call.cms.limiter().state(), call.cms.cache_state());
+    let (limiter, cache) = (call.cms.limiter().state(), call.cms.cache().state());
     let webhooks = call.cms.webhooks();
     let (queue_age_ms, worker) = (webhooks.oldest_due_ms().await.ok(), webhooks.worker_state());
     let state = json!({

@@ -27,19 +27,19 @@ fn name(key: &[u8]) -> String {
 
 /// The reply that some process has kept. It has still to be judged.
 pub(super) async fn find(cms: &Cms, key: &[u8], tables: &[&str]) -> Option<Entry> {
-    if !cms.shares_replies() {
+    if !cms.cache().shares_replies() {
         return None;
     }
-    decode(cms.shared_reply(&name(key)).await?, tables)
+    decode(cms.cache().shared_reply(&name(key)).await?, tables)
 }
 
 /// Keeps a reply for other processes, if it is one to be kept.
 pub(super) async fn share(cms: &Cms, key: &[u8], tables: &[&str], entry: &Entry, ttl_s: i64) {
-    if !cms.shares_replies() {
+    if !cms.cache().shares_replies() {
         return;
     }
     if let Some(bytes) = encode(entry, tables) {
-        cms.share_reply(&name(key), &bytes, ttl_s).await;
+        cms.cache().share_reply(&name(key), &bytes, ttl_s).await;
     }
 }
 

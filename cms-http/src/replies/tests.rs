@@ -35,7 +35,7 @@ impl Site {
 
     async fn clear(&self, prefix: &str) {
         let mut change = self.cms.change(Actor::System).await.expect("a change");
-        self.cms.clear_cache(&mut change, prefix).await.expect("a clear");
+        self.cms.cache().clear(&mut change, prefix).await.expect("a clear");
         change.commit().await.expect("a commit");
     }
 
@@ -43,7 +43,7 @@ impl Site {
         &self,
         fill: impl Fn() -> F + Sync,
     ) -> Result<Reply> {
-        let rules = self.cms.cache_rules().await.expect("rules");
+        let rules = self.cms.cache().rules().await.expect("rules");
         let asked = Asked::by_visitor(&self.cms, b"k".to_vec(), "/api/pages", TABLES, rules);
         self.replies.find_or_fill(&self.cms, &asked, || Box::pin(fill())).await
     }

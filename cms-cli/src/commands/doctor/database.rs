@@ -69,7 +69,7 @@ async fn site(checks: &mut Checks, cms: &Cms) {
             "give this user the right to write",
         ),
     }
-    for plugin in cms.plugins() {
+    for plugin in cms.plugins().states().iter() {
         if plugin.problems.is_empty() {
             checks.ok("plugin", plugin.id.clone());
         }

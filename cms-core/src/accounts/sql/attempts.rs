@@ -1,13 +1,18 @@
 //! Wrong logins.
 
 use crate::{
-    Result,
+    Change, Result,
     accounts::Attempts,
     args,
-    db::{Change, Db, FromRow, Row},
+    db::{Db, FromRow, Row},
 };
 
 crate::db::statements! {
+    EXPIRE = "delete from cms_login_attempts where id in \
+              (select id from cms_login_attempts where created_at <= $1 limit 1000)";
+    EXPIRE_NETWORKS = "delete from cms_login_networks where id in \
+                       (select id from cms_login_networks where last_attempt_at <= $1 limit 1000) \
+                       and last_attempt_at <= $1";
     LOCK = "insert into cms_login_networks (network, last_attempt_at) values ($1, $2) \
             on conflict (network) do update set last_attempt_at = excluded.last_attempt_at";
     COUNT = "select count(*), min(created_at) from cms_login_attempts where network = $1 and created_at > $2";

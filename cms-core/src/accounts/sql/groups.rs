@@ -1,10 +1,11 @@
 //! Groups and who belongs to them.
 
 use crate::{
-    Error, Result,
+    Change, Error, Result,
     accounts::{Group, Rights},
-    args, clock,
-    db::{Change, Db, FromRow, Row},
+    args,
+    db::{Db, FromRow, Row},
+    ground::clock,
 };
 
 crate::db::statements! {

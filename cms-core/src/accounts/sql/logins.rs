@@ -1,11 +1,13 @@
 //! Logins under way, and second factors.
 
 use crate::{
-    Result, args,
-    db::{Change, Db, FromRow, Row},
+    Change, Result, args,
+    db::{Db, FromRow, Row},
 };
 
 crate::db::statements! {
+    EXPIRE = "delete from cms_pending_logins where hash in \
+              (select hash from cms_pending_logins where created_at <= $1 limit 1000)";
     CREDENTIALS = "select id, password from cms_users where name_key = $1";
     BEGIN = "insert into cms_pending_logins (hash, user_id, setup_secret, wrong_codes, created_at) values ($1, $2, $3, 0, $4)";
     LOCK = "update cms_pending_logins set wrong_codes = wrong_codes where hash = $1 and created_at > $2 returning user_id, setup_secret, wrong_codes";

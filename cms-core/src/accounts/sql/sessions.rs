@@ -2,13 +2,16 @@
 
 use super::groups::rights;
 use crate::{
-    Result,
+    Change, Result,
     accounts::{Rights, Session},
     args,
-    db::{Change, Db, FromRow, Row},
+    db::{Db, FromRow, Row},
 };
 
 crate::db::statements! {
+    EXPIRE = "delete from cms_sessions where id in \
+              (select id from cms_sessions where last_seen_at <= $1 limit 1000) \
+              and last_seen_at <= $1";
     /// With the epoch of the table that is about to be read.
     FIND = "select s.id, s.created_at, s.last_seen_at, u.id, u.username, g.rights, \
             coalesce((select epoch from cms_table_epochs where name = $4), 0) from cms_sessions s \

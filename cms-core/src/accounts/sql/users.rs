@@ -2,10 +2,11 @@
 
 use super::groups::rights;
 use crate::{
-    Result,
+    Change, Result,
     accounts::{Membership, Rights, User},
-    args, clock,
-    db::{Change, Db, FromRow, Row},
+    args,
+    db::{Db, FromRow, Row},
+    ground::clock,
 };
 
 crate::db::statements! {

@@ -66,35 +66,19 @@ pub(crate) fn quote(name: &str) -> String {
 }
 
 impl Dialect {
-    /// A lock that holds until the transaction ends; SQLite's immediate transactions are one
-    /// already.
-    pub(super) const fn migration_lock(self) -> Option<&'static str> {
+    /// Takes the lock `$1` until the transaction ends; None: a transaction that writes excludes
+    /// all others anyway.
+    pub(super) const fn lock(self) -> Option<&'static str> {
         match self {
             Self::Sqlite => None,
-            Self::Postgres => Some("select pg_advisory_xact_lock(7165306127)"),
-        }
-    }
-
-    /// Lets one change of users and groups at a time pass; it holds until the transaction ends.
-    pub(super) const fn accounts_lock(self) -> Option<&'static str> {
-        match self {
-            Self::Sqlite => None,
-            Self::Postgres => Some("select pg_advisory_xact_lock(7165306129)"),
-        }
-    }
-
-    /// Lets one process at a time claim from the queue; it holds until the transaction ends.
-    pub(super) const fn claim_lock(self) -> Option<&'static str> {
-        match self {
-            Self::Sqlite => None,
-            Self::Postgres => Some("select pg_advisory_xact_lock(7165306128)"),
+            Self::Postgres => Some("select pg_advisory_xact_lock($1)"),
         }
     }
 
     /// Plans until the transaction ends are such that search rows by keys. PostgreSQL would plan
     /// statements of so many arguments anew each time, which takes longer than a few rows do; and
     /// would keep a plan that reads all of a table which was small when it was made.
-    pub(super) const fn search_by_key(self) -> Option<&'static str> {
+    pub(crate) const fn search_by_key(self) -> Option<&'static str> {
         match self {
             Self::Sqlite => None,
             Self::Postgres => Some(
@@ -105,7 +89,7 @@ impl Dialect {
     }
 
     /// Wakes the other processes when the transaction commits; SQLite's are woken by the file.
-    pub(super) const fn notify(self) -> Option<&'static str> {
+    pub(crate) const fn notify(self) -> Option<&'static str> {
         match self {
             Self::Sqlite => None,
             Self::Postgres => Some(crate::db::follow::sql::NOTIFY),

@@ -9,7 +9,10 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use serde::{Deserialize, Serialize};
 
-use crate::{AuditEntry, Change, Cms, Code, Error, FieldError, Result, db::Db};
+use crate::{
+    AuditEntry, Change, Code, Error, FieldError, Result, base::Base, db::Db, jobs,
+    settings::CacheStore, traffic::redis::Redis,
+};
 
 /// The table's name among the epochs.
 const TABLE: &str = "cache";
@@ -80,14 +83,14 @@ impl CacheRules {
 }
 
 /// The rules in memory, as old as the epoch they were read at.
-pub(crate) struct Followed {
+struct Followed {
     rules: ArcSwap<CacheRules>,
     /// Of many requests after a change one reads, the others wait for it.
     reading: tokio::sync::Mutex<()>,
 }
 
 impl Followed {
-    pub(crate) fn new(configured: &crate::settings::Cache) -> Self {
+    fn new(configured: &crate::settings::Cache) -> Self {
         let rules = CacheRules {
             epoch: None,
             settings: configured_settings(configured),
@@ -130,35 +133,54 @@ fn configured_settings(configured: &crate::settings::Cache) -> CacheSettings {
     CacheSettings { enabled: configured.enabled, ttl_s, exclude }
 }
 
-impl Cms {
+/// The rules of a site's response cache: `cms.cache()`.
+#[derive(Clone)]
+pub struct Cache(Arc<State>);
+
+struct State {
+    base: Base,
+    followed: Followed,
+    redis: Option<Redis>,
+}
+
+impl Cache {
+    pub(crate) fn new(base: &Base, redis: Option<&Redis>) -> Self {
+        let settings = &base.settings().cache;
+        let redis = redis.filter(|_| settings.store == CacheStore::Redis).cloned();
+        let followed = Followed::new(settings);
+        Self(Arc::new(State { base: base.clone(), followed, redis }))
+    }
+
+    /// Forgets which replies were asked to be forgotten a day ago or earlier.
+    pub(crate) async fn expire(&self) -> Result<u64> {
+        let base = &self.0.base;
+        jobs::expire(base, &[(sql::EXPIRE, jobs::days_before(base.clock().now(), 1))]).await
+    }
+
     /// The rules of the response cache. Asks the database only after they have changed.
     ///
     /// # Errors
     /// `unavailable` when they have changed and cannot be read.
-    pub async fn cache_rules(&self) -> Result<Arc<CacheRules>> {
-        self.followed_cache().rules(self.db(), &self.settings().cache).await
+    pub async fn rules(&self) -> Result<Arc<CacheRules>> {
+        self.0.followed.rules(self.0.base.db(), &self.0.base.settings().cache).await
     }
 
     /// The rules of the response cache if they are known; None: they have changed and have to be
     /// read.
     #[must_use]
-    pub fn known_cache_rules(&self) -> Option<Arc<CacheRules>> {
-        self.followed_cache().known(self.db())
+    pub fn known_rules(&self) -> Option<Arc<CacheRules>> {
+        self.0.followed.known(self.0.base.db())
     }
 
     /// Changes the settings of the response cache, in every process.
     ///
     /// # Errors
     /// `validation_failed` with the fields.
-    pub async fn change_cache(
-        &self,
-        change: &mut Change,
-        patch: CachePatch,
-    ) -> Result<CacheSettings> {
+    pub async fn update(&self, change: &mut Change, patch: CachePatch) -> Result<CacheSettings> {
         sql::hold(change).await?;
         let mut settings = sql::settings_in(change)
             .await?
-            .unwrap_or_else(|| configured_settings(&self.settings().cache));
+            .unwrap_or_else(|| configured_settings(&self.0.base.settings().cache));
         let mut columns = Vec::new();
         if let Some(enabled) = patch.enabled {
             settings.enabled = enabled;
@@ -182,7 +204,7 @@ impl Cms {
     ///
     /// # Errors
     /// `bad_query` for what begins no path.
-    pub async fn clear_cache(&self, change: &mut Change, prefix: &str) -> Result<()> {
+    pub async fn clear(&self, change: &mut Change, prefix: &str) -> Result<()> {
         if !prefix.is_empty() && !is_prefix(prefix) {
             return Err(Error::new(Code::BadQuery, format!("path must be {PREFIX}.")));
         }
@@ -224,7 +246,7 @@ fn canonical(prefix: &str) -> String {
 }
 
 async fn record(change: &mut Change, action: &'static str, columns: &[&str]) -> Result<()> {
-    change.touch(TABLE);
+    change.announce(TABLE);
     change.audit(AuditEntry { action, table: TABLE, id: "", columns }).await
 }
 

@@ -1,12 +1,11 @@
 //! The statements of the cache's rules and the functions that run them.
 
 use super::CacheSettings;
-use crate::{
-    Error, Result, args,
-    db::{Change, Db},
-};
+use crate::{Change, Error, Result, args, db::Db};
 
 crate::db::statements! {
+    EXPIRE = "delete from cms_cache_clears where created_at <= $1 \
+              and id < (select max(id) from cms_cache_clears)";
     SETTINGS = "select enabled, ttl_s, exclude from cms_cache_settings where id = 1";
     SAVE = "insert into cms_cache_settings (id, enabled, ttl_s, exclude) values (1, $1, $2, $3) \
             on conflict (id) do update set enabled = excluded.enabled, ttl_s = excluded.ttl_s, exclude = excluded.exclude";

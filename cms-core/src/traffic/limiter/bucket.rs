@@ -2,7 +2,7 @@
 
 use std::{fmt, net::IpAddr, str::FromStr};
 
-use crate::{clock::Millis, traffic::address::network};
+use crate::{ground::Millis, traffic::address::network};
 
 /// A kind of bucket: how much it holds and how fast it fills.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -11,7 +11,7 @@ use std::{
 use foldhash::quality::RandomState;
 
 use super::bucket::{self, Bucket, Fill, Owner, Quota};
-use crate::clock::Millis;
+use crate::ground::Millis;
 
 const SHARDS: usize = 64;
 /// 33 bytes each, and as much again for the room of the tables.

@@ -9,10 +9,10 @@ pub use bucket::{Bucket, Owner, Quota};
 pub use memory::Memory;
 use serde::Serialize;
 
+use super::redis::Redis;
 use crate::{
     Clock, Code, Error, Result,
     settings::{LimiterStore, Settings},
-    traffic::redis::Redis,
 };
 
 /// The limiter of a site.

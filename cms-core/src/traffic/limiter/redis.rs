@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     Result,
-    clock::Millis,
+    ground::Millis,
     traffic::redis::{Redis, unreachable},
 };
 

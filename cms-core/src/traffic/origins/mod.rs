@@ -5,12 +5,14 @@ mod active;
 mod form;
 pub(crate) mod sql;
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
-pub(crate) use active::Active;
+use active::Active;
 pub use form::{normalise, of_url};
 
-use crate::{AuditEntry, Change, Cms, Code, Error, Page, Result, clock};
+use crate::{AuditEntry, Change, Code, Error, Page, Result, base::Base, ground::clock};
 
 /// A registered origin.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -51,19 +53,37 @@ pub struct OriginPatch {
 }
 
 /// The origins of a site: `cms.origins()`.
-pub struct Origins<'a>(pub(crate) &'a Cms);
+#[derive(Clone)]
+pub struct Origins(Arc<State>);
 
-impl Origins<'_> {
+struct State {
+    base: Base,
+    active: Active,
+}
+
+impl Origins {
+    pub(crate) fn new(base: &Base) -> Self {
+        Self(Arc::new(State { base: base.clone(), active: Active::default() }))
+    }
+
     /// Whether pages of this origin may call: it is the site's own (`site_url`), or registered and
     /// active. `origin` is in the spelling of [`normalise`].
     ///
     /// # Errors
     /// `unavailable` when the origins have changed and cannot be read.
     pub async fn allows(&self, origin: &str) -> Result<bool> {
-        if self.0.settings().site_url.as_deref().and_then(of_url).is_some_and(|own| own == origin) {
+        if self
+            .0
+            .base
+            .settings()
+            .site_url
+            .as_deref()
+            .and_then(of_url)
+            .is_some_and(|own| own == origin)
+        {
             return Ok(true);
         }
-        self.0.active_origins().holds(self.0.db(), origin).await
+        self.0.active.holds(self.0.base.db(), origin).await
     }
 
     /// Origins by id, a page at a time.
@@ -75,7 +95,7 @@ impl Origins<'_> {
             b'o',
             limit,
             cursor,
-            async |after, limit| sql::list(self.0.db(), after, limit).await,
+            async |after, limit| sql::list(self.0.base.db(), after, limit).await,
             |origin| origin.id,
         )
         .await
@@ -86,7 +106,7 @@ impl Origins<'_> {
     /// # Errors
     /// `not_found`.
     pub async fn get(&self, id: i64) -> Result<Origin> {
-        sql::get(self.0.db(), id).await?.ok_or_else(|| not_found(id))
+        sql::get(self.0.base.db(), id).await?.ok_or_else(|| not_found(id))
     }
 
     /// Registers an origin.
@@ -153,6 +173,6 @@ async fn record(
     id: i64,
     columns: &[&str],
 ) -> Result<()> {
-    change.touch(active::TABLE);
+    change.announce(active::TABLE);
     change.audit(AuditEntry { action, table: active::TABLE, id: &id.to_string(), columns }).await
 }

@@ -2,8 +2,10 @@
 
 use super::Origin;
 use crate::{
-    Code, Error, Result, args, clock,
-    db::{Change, Db, FromRow, Row, is_unique_violation},
+    Code, Error, Result, args,
+    change::{Change, is_unique_violation},
+    db::{Db, FromRow, Row},
+    ground::clock,
 };
 
 crate::db::statements! {

@@ -1,0 +1,51 @@
+//! Every endpoint that an API has declared: rights of keys can name these.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwapOption;
+
+use super::Endpoint;
+
+/// The methods that rights can name.
+const METHODS: [&str; 4] = ["GET", "POST", "PATCH", "DELETE"];
+
+/// The endpoints of a site: `cms.access()`. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub struct Endpoints(Arc<ArcSwapOption<Vec<Endpoint>>>);
+
+impl Endpoints {
+    /// Declares everything that an API serves; a later declaration replaces an earlier one.
+    pub fn declare(&self, endpoints: Vec<Endpoint>) {
+        self.0.store(Some(Arc::new(endpoints)));
+    }
+
+    /// Every declared endpoint; none without an API.
+    #[must_use]
+    pub fn all(&self) -> Arc<Vec<Endpoint>> {
+        self.0.load_full().unwrap_or_default()
+    }
+
+    /// The methods that a key's right can name for this path; None when no key can reach it.
+    /// Without a declared API (a core that is embedded alone) every path under `/api/` takes all
+    /// methods: nobody knows yet what will be served there.
+    ///
+    /// ```
+    /// use cms_core::access::{Access, Endpoint, Endpoints};
+    /// let registry = Endpoints::default();
+    /// assert!(registry.methods_of("/api/anything").is_some_and(|methods| methods.len() == 4));
+    /// let path = "/api/pages".to_owned();
+    /// registry.declare(vec![Endpoint { path, methods: vec!["GET"], access: Access::Public }]);
+    /// assert_eq!(registry.methods_of("/api/anything"), None);
+    /// assert_eq!(registry.methods_of("/api/pages"), Some(vec!["GET"]));
+    /// ```
+    #[must_use]
+    pub fn methods_of(&self, path: &str) -> Option<Vec<&'static str>> {
+        let Some(endpoints) = self.0.load_full() else {
+            return path.starts_with("/api/").then(|| METHODS.to_vec());
+        };
+        endpoints
+            .iter()
+            .find(|endpoint| endpoint.path == path && endpoint.access.is_for_keys())
+            .map(|endpoint| endpoint.methods.clone())
+    }
+}

@@ -1,0 +1,68 @@
+//! What every room of the service holds: the database, time, randomness, settings, the vault.
+
+use std::sync::Arc;
+
+use jiff::tz::TimeZone;
+
+use crate::{
+    Actor, Change, Clock, Random, Result, crypto::Vault, db::Db, events::Outbox, settings::Settings,
+};
+
+/// Clones share everything.
+#[derive(Clone)]
+pub(crate) struct Base(Arc<Parts>);
+
+/// What a [`Base`] is made of.
+pub(crate) struct Parts {
+    pub(crate) db: Db,
+    pub(crate) clock: Clock,
+    pub(crate) random: Random,
+    pub(crate) settings: Settings,
+    /// The time zone that `settings.timezone` names.
+    pub(crate) zone: TimeZone,
+    pub(crate) vault: Vault,
+    pub(crate) outbox: Outbox,
+}
+
+impl Base {
+    pub(crate) fn new(parts: Parts) -> Self {
+        Self(Arc::new(parts))
+    }
+
+    /// Begins a change on behalf of `actor`.
+    ///
+    /// # Errors
+    /// `unavailable` when the database cannot be reached.
+    pub(crate) async fn change(&self, actor: Actor) -> Result<Change> {
+        let Parts { db, clock, random, outbox, .. } = &*self.0;
+        Change::begin(db, clock, random, outbox, actor).await
+    }
+
+    pub(crate) fn db(&self) -> &Db {
+        &self.0.db
+    }
+
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.0.clock
+    }
+
+    pub(crate) fn random(&self) -> &Random {
+        &self.0.random
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.0.settings
+    }
+
+    pub(crate) fn zone(&self) -> &TimeZone {
+        &self.0.zone
+    }
+
+    pub(crate) fn vault(&self) -> &Vault {
+        &self.0.vault
+    }
+
+    pub(crate) fn outbox(&self) -> &Outbox {
+        &self.0.outbox
+    }
+}

@@ -1,0 +1,267 @@
+//! The one way to write: a transaction with an actor. Its commit brings the rows, their events, the
+//! audit rows, the epochs of the tables and the idempotency record together, or nothing.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use serde_json::json;
+use sqlx::{SqlSafeStr, SqlStr};
+
+use crate::{
+    Clock, Code, Error, Millis, Random, Result, args,
+    db::{Db, Dialect, Epochs, FromRow, Lock, Tx, Value},
+    events::{self, Outbox},
+};
+
+pub(crate) mod sql {
+    crate::db::statements! {
+        AUDIT = "insert into cms_audit (actor_kind, actor_id, actor_name, action, table_name, \
+                 row_id, columns, created_at) values ($1, $2, $3, $4, $5, $6, $7, $8)";
+        TOUCH = "insert into cms_table_epochs (name, epoch) values ($1, 1) on conflict (name) \
+                 do update set epoch = cms_table_epochs.epoch + 1 returning epoch";
+    }
+}
+
+/// On whose behalf a change is made; the audit log keeps it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Actor {
+    /// The service itself: start, scheduled work.
+    System,
+    /// Someone with access to the site's folder, through the command line or an embedding program.
+    Operator,
+    /// The holder of an API key.
+    Key {
+        /// Id of the key.
+        id: i64,
+        /// Its label.
+        name: String,
+    },
+    /// A backend user.
+    User {
+        /// His id.
+        id: i64,
+        /// His name.
+        name: String,
+    },
+}
+
+impl Actor {
+    fn columns(&self) -> (&'static str, Option<i64>, Option<&str>) {
+        match self {
+            Self::System => ("system", None, None),
+            Self::Operator => ("operator", None, None),
+            Self::Key { id, name } => ("key", Some(*id), Some(name)),
+            Self::User { id, name } => ("user", Some(*id), Some(name)),
+        }
+    }
+}
+
+/// What a change did to a row, for the audit log.
+#[derive(Clone, Debug)]
+pub struct AuditEntry<'a> {
+    /// `create`, `update`, `delete`, `rotate`...
+    pub action: &'static str,
+    /// The table, by its outward name.
+    pub table: &'a str,
+    /// The row's id.
+    pub id: &'a str,
+    /// The columns written.
+    pub columns: &'a [&'a str],
+}
+
+/// An event that was recorded.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Emitted {
+    /// Its id; receivers see it as `webhook-id`.
+    pub id: String,
+    /// Jobs that were made for it, those that are held included.
+    pub queued: u64,
+}
+
+/// A transaction on behalf of an [`Actor`]. Dropped without [`Change::commit`], it leaves no trace.
+pub struct Change {
+    tx: Tx,
+    actor: Actor,
+    clock: Clock,
+    random: Random,
+    now: Millis,
+    touched: BTreeSet<String>,
+    /// Other processes are woken at the commit.
+    announced: bool,
+    epochs: Arc<Epochs>,
+    dialect: Dialect,
+    /// Jobs were queued: the worker of this process is woken at the commit.
+    queued: bool,
+    outbox: Outbox,
+}
+
+impl Change {
+    pub(crate) async fn begin(
+        db: &Db,
+        clock: &Clock,
+        random: &Random,
+        outbox: &Outbox,
+        actor: Actor,
+    ) -> Result<Self> {
+        Ok(Self {
+            tx: db.begin().await?,
+            actor,
+            clock: clock.clone(),
+            random: random.clone(),
+            now: clock.now(),
+            touched: BTreeSet::new(),
+            announced: false,
+            epochs: db.shared_epochs(),
+            dialect: db.dialect(),
+            queued: false,
+            outbox: outbox.clone(),
+        })
+    }
+
+    /// Waits until no other change holds `lock`, and holds it until this change ends.
+    pub(crate) async fn lock(&mut self, lock: Lock) -> Result<()> {
+        self.tx.lock(lock).await
+    }
+
+    /// From here on all statements search for few rows by their keys.
+    pub(crate) async fn search_by_key(&mut self) -> Result<()> {
+        match self.dialect.search_by_key() {
+            Some(settings) => self.script(settings.into_sql_str()).await,
+            None => Ok(()),
+        }
+    }
+
+    /// From here on the change is somebody else's: who he is turns out within it.
+    pub(crate) fn act_as(&mut self, actor: Actor) {
+        self.actor = actor;
+    }
+
+    /// The worker of this process has something to do when this commits.
+    pub(crate) fn wake_worker(&mut self) {
+        self.queued = true;
+    }
+
+    /// The moment of this change: every row of it carries the same time.
+    #[must_use]
+    pub fn now(&self) -> Millis {
+        self.now
+    }
+
+    pub(crate) async fn all<T: FromRow>(
+        &mut self,
+        sql: impl SqlSafeStr,
+        args: Vec<Value>,
+    ) -> Result<Vec<T>> {
+        self.tx.all(sql, args).await
+    }
+
+    pub(crate) async fn optional<T: FromRow>(
+        &mut self,
+        sql: impl SqlSafeStr,
+        args: Vec<Value>,
+    ) -> Result<Option<T>> {
+        Ok(self.all(sql, args).await?.into_iter().next())
+    }
+
+    pub(crate) async fn one<T: FromRow>(
+        &mut self,
+        sql: impl SqlSafeStr,
+        args: Vec<Value>,
+    ) -> Result<T> {
+        self.optional(sql, args).await?.ok_or_else(|| Error::internal(sqlx::Error::RowNotFound))
+    }
+
+    pub(crate) async fn run(&mut self, sql: impl SqlSafeStr, args: Vec<Value>) -> Result<u64> {
+        self.tx.run(sql, args).await
+    }
+
+    pub(crate) async fn script(&mut self, sql: SqlStr) -> Result<()> {
+        self.tx.script(sql).await
+    }
+
+    /// Records an event with its payload, and a job for every webhook that listens to it;
+    /// secret-looking members are taken out first. This is how plugins and embedding programs raise
+    /// events: nothing is sent before the commit, and nothing for a change that is dropped.
+    ///
+    /// # Errors
+    /// `validation_failed` for a name that no header can carry; as every write: `unavailable`,
+    /// `internal_error`.
+    pub async fn emit(&mut self, event: &str, data: serde_json::Value) -> Result<Emitted> {
+        if !events::is_name(event) {
+            return Err(Error::invalid_field(
+                "event",
+                "format",
+                "1 to 300 bytes without control characters, such as shop.order_paid",
+            ));
+        }
+        let id = self.random.uuid_v7(&self.clock)?;
+        let queued = Outbox::add(&mut self.tx, &id, event, self.now, data).await?;
+        self.queued |= queued > 0;
+        Ok(Emitted { id, queued })
+    }
+
+    /// Records who did what to which row.
+    ///
+    /// # Errors
+    /// As every write.
+    pub async fn audit(&mut self, entry: AuditEntry<'_>) -> Result<()> {
+        let (kind, id, name) = self.actor.columns();
+        let columns = json!(entry.columns).to_string();
+        let args = args![kind, id, name, entry.action, entry.table, entry.id, columns, self.now];
+        self.run(sql::AUDIT, args).await?;
+        Ok(())
+    }
+
+    /// Notes that rows of `table` change, so that no cache serves their old state.
+    pub fn touch(&mut self, table: &str) {
+        if !self.touched.contains(table) {
+            self.touched.insert(table.to_owned());
+        }
+    }
+
+    /// As [`Change::touch`], for rows that every process keeps in memory: the commit wakes them.
+    pub(crate) fn announce(&mut self, table: &str) {
+        self.announced = true;
+        self.touch(table);
+    }
+
+    /// Writes everything, or nothing.
+    ///
+    /// # Errors
+    /// `unavailable` when the database cannot write.
+    pub async fn commit(mut self) -> Result<()> {
+        // Sorted, so that two changes on PostgreSQL lock the epochs in the same order.
+        let mut raised = Vec::new();
+        for table in std::mem::take(&mut self.touched) {
+            let (epoch,): (i64,) = self.one(sql::TOUCH, args![&table]).await?;
+            raised.push((table, epoch));
+        }
+        if let (true, Some(notify)) = (self.announced, self.dialect.notify()) {
+            self.script(notify.into_sql_str()).await?;
+        }
+        self.tx.commit().await.map_err(deferred)?;
+        for (table, epoch) in raised {
+            self.epochs.raise(&table, epoch);
+        }
+        if self.queued {
+            self.outbox.ring();
+        }
+        Ok(())
+    }
+}
+
+/// Deferred foreign keys of adopted tables are judged at the commit.
+fn deferred(error: Error) -> Error {
+    match error.database() {
+        Some(sqlx::Error::Database(e)) if e.is_foreign_key_violation() => Error::new(
+            Code::Conflict,
+            "A reference does not fit: a row names a record that is missing. Nothing was changed.",
+        )
+        .caused_by(error),
+        _ => error,
+    }
+}
+
+pub(crate) fn is_unique_violation(error: &Error) -> bool {
+    matches!(error.database(), Some(sqlx::Error::Database(e)) if e.is_unique_violation())
+}

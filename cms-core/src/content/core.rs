@@ -1,0 +1,68 @@
+//! The content tables of the service itself. Their form is in the `migrations` crate; here is how
+//! they are served.
+
+use super::{ColumnDeclaration, TableDeclaration};
+
+/// Names in the API and in the database, so that an adopted database may have a `pages` of its own.
+const SOURCES: &[(&str, &str)] =
+    &[("pages", "cms_pages"), ("menu_items", "cms_menu_items"), ("settings", "cms_settings")];
+
+/// Names that are the core's, those of tables to come included.
+pub(super) const RESERVED: &[&str] =
+    &["pages", "menu_items", "settings", "forms", "media", "user_groups"];
+
+/// The database's name of a core table.
+fn source_of(name: &str) -> Option<&'static str> {
+    SOURCES.iter().find(|(known, _)| *known == name).map(|(_, source)| *source)
+}
+
+/// The owner of these tables in [`super::Table::plugin`].
+pub(crate) const ID: &str = "core";
+
+/// The core's tables, declared like those of a plugin.
+pub(crate) fn tables() -> Vec<TableDeclaration> {
+    let columns = |list: &[(&str, &str, Option<&str>)]| {
+        let column =
+            |(name, field_type, references): &(&str, &str, Option<&str>)| ColumnDeclaration {
+                name: (*name).to_owned(),
+                field_type: Some((*field_type).to_owned()),
+                references: references.map(str::to_owned),
+                ..ColumnDeclaration::default()
+            };
+        list.iter().map(column).collect::<Vec<_>>()
+    };
+    let table =
+        |name: &str, multilanguage: bool, columns: Vec<ColumnDeclaration>| TableDeclaration {
+            name: name.to_owned(),
+            source: source_of(name).map(str::to_owned),
+            multilanguage,
+            columns,
+            ..TableDeclaration::default()
+        };
+    let pages = columns(&[
+        ("parent_id", "integer", Some("pages")),
+        ("url_rewrite", "text", None),
+        ("title", "text", None),
+        ("view", "text", None),
+        ("sort_order", "integer", None),
+        ("published", "checkbox", None),
+        ("meta_title", "text", None),
+        ("meta_description", "textarea", None),
+    ]);
+    let menu_items = columns(&[
+        ("menu", "text", None),
+        ("parent_id", "integer", Some("menu_items")),
+        ("title", "text", None),
+        ("url", "text", None),
+        ("target", "select", None),
+        ("language_short", "text", None),
+        ("sort_order", "integer", None),
+    ]);
+    let settings =
+        columns(&[("name", "text", None), ("value", "json", None), ("public", "checkbox", None)]);
+    vec![
+        table("pages", true, pages),
+        table("menu_items", false, menu_items),
+        table("settings", false, settings),
+    ]
+}

@@ -1,0 +1,82 @@
+//! How a content table is declared.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::db::Kind;
+
+/// A content table of a plugin.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct TableDeclaration {
+    /// Its name in the API.
+    pub name: String,
+    /// True: the table is there already; it is served and never altered.
+    #[serde(default)]
+    pub adopt: bool,
+    /// Its name in the database, when that differs (adopted tables only).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// Its columns; of an adopted table: those to serve, none for all.
+    #[serde(default)]
+    pub columns: Vec<ColumnDeclaration>,
+    /// One row for each language: `base_id` and `language_short` are added.
+    #[serde(default)]
+    pub multilanguage: bool,
+    /// Changes must carry `If-Match`.
+    #[serde(default)]
+    pub require_if_match: bool,
+}
+
+/// A column of a content table.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct ColumnDeclaration {
+    /// Its name.
+    pub name: String,
+    /// One of [`ColumnDeclaration::TYPES`]; adopted columns may leave it out.
+    #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
+    pub field_type: Option<String>,
+    /// Refuses null.
+    #[serde(default)]
+    pub required: bool,
+    /// Value of rows that do not give one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<Value>,
+    /// No two rows have the same.
+    #[serde(default)]
+    pub unique: bool,
+    /// The content table whose id it holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub references: Option<String>,
+}
+
+impl ColumnDeclaration {
+    /// The field types and what they hold.
+    pub const TYPES: &[(&str, Kind)] = &[
+        ("text", Kind::Text),
+        ("textarea", Kind::Text),
+        ("richtext_editor", Kind::Text),
+        ("code_editor", Kind::Text),
+        ("select", Kind::Text),
+        ("image", Kind::Text),
+        ("color", Kind::Text),
+        ("checkbox", Kind::Boolean),
+        ("boolean", Kind::Boolean),
+        ("number", Kind::Double),
+        ("integer", Kind::Integer),
+        ("decimal", Kind::Decimal),
+        ("date", Kind::Date),
+        ("time", Kind::Time),
+        ("datetime", Kind::DateTime),
+        ("json", Kind::Json),
+        ("password", Kind::Password),
+    ];
+
+    /// What the column holds; None for an unknown or missing type.
+    #[must_use]
+    pub fn kind(&self) -> Option<Kind> {
+        let wanted = self.field_type.as_deref()?;
+        Self::TYPES.iter().find(|(name, _)| *name == wanted).map(|(_, kind)| *kind)
+    }
+}

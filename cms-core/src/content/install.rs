@@ -1,0 +1,365 @@
+//! Making and extending the tables that plugins declare. Only additions happen by themselves; what
+//! would lose data is refused.
+
+use serde_json::json;
+use sqlx::{AssertSqlSafe, SqlSafeStr};
+
+use super::{
+    ColumnDeclaration, Declared, TableDeclaration, Tables, check, resolve::load_error, sql,
+    table::Column,
+};
+use crate::{
+    AuditEntry, Change, Code, Error, Result, args,
+    db::{
+        Db, Dialect, Lock,
+        dialect::{Col, Kind, quote},
+    },
+};
+
+/// Brings the declared tables of a plugin to their declared form. `tables`: those of the plugins
+/// before it.
+pub(crate) async fn install(
+    db: &Db,
+    change: &mut Change,
+    tables: &Tables,
+    declared: Declared<'_>,
+) -> Result<()> {
+    apply(db, change, tables, declared).await.map_err(|error| told(declared, error))
+}
+
+/// What the engine says of a declaration is for the operator, who wrote it or can ask the one who
+/// did.
+fn told(declared: Declared<'_>, error: Error) -> Error {
+    match error.database() {
+        Some(sqlx::Error::Database(cause)) if error.code() == Code::Internal => {
+            load_error(format!(
+                "{}: the database refuses the declaration: {}.",
+                declared.plugin,
+                cause.message()
+            ))
+            .caused_by(error)
+        }
+        _ => error,
+    }
+}
+
+async fn apply(
+    db: &Db,
+    change: &mut Change,
+    tables: &Tables,
+    declared: Declared<'_>,
+) -> Result<()> {
+    // Processes that start together install one after the other; what is read below is what the
+    // last one left.
+    change.lock(Lock::SCHEMA).await?;
+    let owned: Vec<&TableDeclaration> = declared.tables.iter().filter(|t| !t.adopt).collect();
+    for table in in_order_of_reference(&owned)? {
+        let recorded: Option<(String, String)> =
+            change.optional(sql::DECLARATION, args![&table.name]).await?;
+        let text = serde_json::to_string(table).map_err(Error::internal)?;
+        match recorded {
+            None => create(db, change, tables, declared, table).await?,
+            Some((owner, _)) if owner != declared.plugin => {
+                return Err(load_error(format!(
+                    "{}: the table {} belongs to the plugin {owner}.",
+                    declared.plugin, table.name
+                )));
+            }
+            Some((_, before)) if before == text => continue,
+            Some((_, before)) => extend(db, change, tables, declared, table, &before).await?,
+        }
+        change
+            .run(sql::RECORD_DECLARATION, args![&table.name, declared.plugin, text, change.now()])
+            .await?;
+        change.touch(&table.name);
+        change
+            .audit(AuditEntry { action: "install", table: &table.name, id: "", columns: &[] })
+            .await?;
+    }
+    Ok(())
+}
+
+/// Referenced tables first, because a foreign key needs them.
+fn in_order_of_reference<'a>(tables: &[&'a TableDeclaration]) -> Result<Vec<&'a TableDeclaration>> {
+    let mut waiting: Vec<&TableDeclaration> = tables.to_vec();
+    let mut ordered = Vec::new();
+    while !waiting.is_empty() {
+        let blocked = |table: &TableDeclaration| {
+            let mut targets = table.columns.iter().filter_map(|c| c.references.as_deref());
+            targets.any(|target| target != table.name && waiting.iter().any(|w| w.name == target))
+        };
+        let Some(free) = waiting.iter().position(|table| !blocked(table)) else {
+            let names: Vec<_> = waiting.iter().map(|t| t.name.as_str()).collect();
+            return Err(load_error(format!(
+                "The tables {} refer to each other in a circle: leave one `references` out.",
+                names.join(", ")
+            )));
+        };
+        ordered.push(waiting.remove(free));
+    }
+    Ok(ordered)
+}
+
+async fn create(
+    db: &Db,
+    change: &mut Change,
+    tables: &Tables,
+    declared: Declared<'_>,
+    table: &TableDeclaration,
+) -> Result<()> {
+    let dialect = db.dialect();
+    if db.describe(&table.name).await?.is_some() {
+        return Err(load_error(format!(
+            "{}: the database has a table {} that this service did not make: serve it with \"adopt\": true, or choose another name.",
+            declared.plugin, table.name
+        )));
+    }
+    let mut columns = Vec::new();
+    if table.multilanguage {
+        columns.push((own("base_id", Kind::Integer), String::new()));
+        columns.push((own("language_short", Kind::Text), " not null".to_owned()));
+    }
+    for column in &table.columns {
+        let target = target(db, tables, declared, column).await?;
+        columns.push((
+            own(&column.name, kind(column)?),
+            definition(dialect, column, target.as_deref())?,
+        ));
+    }
+    run(change, dialect.create_table(&table.name, &columns)).await?;
+    if table.multilanguage {
+        index(change, true, &table.name, &["base_id", "language_short"]).await?;
+    }
+    for column in &table.columns {
+        index_column(change, table, column).await?;
+    }
+    Ok(())
+}
+
+async fn extend(
+    db: &Db,
+    change: &mut Change,
+    tables: &Tables,
+    declared: Declared<'_>,
+    table: &TableDeclaration,
+    before: &str,
+) -> Result<()> {
+    let before: TableDeclaration = serde_json::from_str(before).map_err(Error::internal)?;
+    let mut losses = Vec::new();
+    for old in &before.columns {
+        match table.columns.iter().find(|c| c.name == old.name) {
+            None => losses.push(loss(change, table, &old.name, "would be dropped").await?),
+            Some(new) if new.kind() != old.kind() => {
+                losses.push(loss(change, table, &old.name, "would change its type").await?)
+            }
+            Some(_) => {}
+        }
+    }
+    if before.multilanguage && !table.multilanguage {
+        losses.push("language versions would be mixed".to_owned());
+    }
+    if !losses.is_empty() {
+        return Err(load_error(format!(
+            "{}: {} was not changed, because data would be lost: {}.",
+            declared.plugin,
+            table.name,
+            losses.join("; ")
+        )));
+    }
+    if table.multilanguage && !before.multilanguage {
+        return Err(load_error(format!(
+            "{}: {} has rows without a language: make a new table for language versions.",
+            declared.plugin, table.name
+        )));
+    }
+    let dialect = db.dialect();
+    for column in &table.columns {
+        if let Some(old) = before.columns.iter().find(|old| old.name == column.name) {
+            alter(change, declared, table, old, column).await?;
+            continue;
+        }
+        if column.required && column.default.is_none() {
+            return Err(load_error(format!(
+                "{}: {}.{} is new and required, so it needs a default for the rows that exist.",
+                declared.plugin, table.name, column.name
+            )));
+        }
+        let kind = kind(column)?;
+        let target = target(db, tables, declared, column).await?;
+        let sql = format!(
+            "alter table {} add column {} {}{}",
+            quote(&table.name),
+            quote(&column.name),
+            dialect.declared_type(kind),
+            definition(dialect, column, target.as_deref())?
+        );
+        run(change, sql).await?;
+        index_column(change, table, column).await?;
+    }
+    Ok(())
+}
+
+/// What is declared anew of a column that exists. SQLite cannot alter columns, so what would need
+/// it is refused on both engines.
+async fn alter(
+    change: &mut Change,
+    declared: Declared<'_>,
+    table: &TableDeclaration,
+    old: &ColumnDeclaration,
+    new: &ColumnDeclaration,
+) -> Result<()> {
+    let at = format!("{}: {}.{}", declared.plugin, table.name, new.name);
+    let fixed = |c: &ColumnDeclaration| {
+        [
+            ("required", json!(c.required)),
+            ("default", json!(c.default)),
+            ("references", json!(c.references)),
+        ]
+    };
+    if let Some(((what, was), _)) =
+        fixed(old).into_iter().zip(fixed(new)).find(|(was, is)| was != is)
+    {
+        return Err(load_error(format!(
+            "{at} exists, so its `{what}` stays {was}: declare it so again, or declare another column and copy the values."
+        )));
+    }
+    if old.unique == new.unique {
+        return Ok(());
+    }
+    let (name, column) = (quote(&table.name), quote(&new.name));
+    if new.unique {
+        let sql = format!(
+            "select count(*) from {name} where {column} in (select {column} from {name} group by {column} having count(*) > 1)"
+        );
+        let (rows,): (i64,) = change.one(AssertSqlSafe(sql), Vec::new()).await?;
+        if rows > 0 {
+            return Err(load_error(format!(
+                "{at} cannot become unique: {rows} rows share their value with another one."
+            )));
+        }
+    }
+    // The index of a reference has the same name.
+    run(change, format!("drop index if exists {}", index_name(&table.name, &[&new.name]))).await?;
+    index_column(change, table, new).await
+}
+
+async fn loss(
+    change: &mut Change,
+    table: &TableDeclaration,
+    column: &str,
+    what: &str,
+) -> Result<String> {
+    let sql = format!("select count({}) from {}", quote(column), quote(&table.name));
+    let (rows,): (i64,) = change.one(AssertSqlSafe(sql), Vec::new()).await?;
+    Ok(format!("column {column} {what} ({rows} rows have a value)"))
+}
+
+fn own(name: &str, kind: Kind) -> Col<'_> {
+    Col { name, kind, native: "", own: true }
+}
+
+fn kind(column: &ColumnDeclaration) -> Result<Kind> {
+    column.kind().ok_or_else(|| load_error(format!("column {} has no known type", column.name)))
+}
+
+/// The database's name of the table that a column refers to, whose key must be `id` and hold what
+/// the column holds.
+async fn target(
+    db: &Db,
+    tables: &Tables,
+    declared: Declared<'_>,
+    column: &ColumnDeclaration,
+) -> Result<Option<String>> {
+    let Some(name) = &column.references else { return Ok(None) };
+    let wrong = |what: String| {
+        Err(load_error(format!("{}: {} refers to {name:?}, {what}.", declared.plugin, column.name)))
+    };
+    let (source, key) = match (declared.tables.iter().find(|t| t.name == *name), tables.find(name))
+    {
+        (Some(other), _) if !other.adopt => (name.clone(), vec![("id".to_owned(), Kind::Integer)]),
+        (Some(other), _) => {
+            let source = other.source.as_ref().unwrap_or(name);
+            let described = db.describe(source).await?;
+            let columns = described
+                .iter()
+                .flat_map(|found| found.columns.iter().filter(|c| found.key.contains(&c.name)));
+            (source.clone(), columns.map(|c| (c.name.clone(), c.kind)).collect())
+        }
+        (None, Some(known)) => {
+            (known.source.clone(), known.key_columns().map(|c| (c.name.clone(), c.kind)).collect())
+        }
+        (None, None) => {
+            return wrong(
+                "which is no content table of this plugin or of one before it".to_owned(),
+            );
+        }
+    };
+    match key.as_slice() {
+        [(id, kind)] if id == "id" && column.kind() == Some(*kind) => Ok(Some(source)),
+        [(id, kind)] if id == "id" => wrong(format!("whose id is of another type ({kind:?})")),
+        _ => wrong("whose key is not `id`".to_owned()),
+    }
+}
+
+/// ` not null default ... references ...`
+fn definition(
+    dialect: Dialect,
+    column: &ColumnDeclaration,
+    target: Option<&str>,
+) -> Result<String> {
+    let mut sql = String::new();
+    if column.required {
+        sql.push_str(" not null");
+    }
+    if let Some(default) = column.default.as_ref().filter(|v| !v.is_null()) {
+        let kind = kind(column)?;
+        let like = Column {
+            name: column.name.clone(),
+            kind,
+            field_type: String::new(),
+            required: false,
+            has_default: false,
+            generated: false,
+            references: None,
+            length: None,
+            nullable: true,
+            cast: String::new(),
+            own: true,
+        };
+        let value = check::value(&like, dialect, default)
+            .map_err(|e| load_error(format!("default of {}: {}", e.field, e.message)))?;
+        sql.push_str(" default ");
+        sql.push_str(&dialect.literal(&dialect.stored(like.col(), value)));
+    }
+    if let Some(target) = target {
+        sql.push_str(&format!(" references {} (\"id\")", quote(target)));
+    }
+    Ok(sql)
+}
+
+async fn index_column(
+    change: &mut Change,
+    table: &TableDeclaration,
+    column: &ColumnDeclaration,
+) -> Result<()> {
+    if column.unique || column.references.is_some() {
+        index(change, column.unique, &table.name, &[&column.name]).await?;
+    }
+    Ok(())
+}
+
+async fn index(change: &mut Change, unique: bool, table: &str, columns: &[&str]) -> Result<()> {
+    let unique = if unique { "unique " } else { "" };
+    let name = index_name(table, columns);
+    let columns: Vec<_> = columns.iter().map(|c| quote(c)).collect();
+    run(change, format!("create {unique}index {name} on {} ({})", quote(table), columns.join(", ")))
+        .await
+}
+
+fn index_name(table: &str, columns: &[&str]) -> String {
+    quote(&format!("{table}_{}", columns.join("_")))
+}
+
+async fn run(change: &mut Change, sql: String) -> Result<()> {
+    change.script(AssertSqlSafe(sql).into_sql_str()).await
+}

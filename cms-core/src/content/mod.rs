@@ -1,0 +1,43 @@
+//! Content tables: how plugins and the core declare them, how they are made, and which values their
+//! columns take.
+
+pub(crate) mod check;
+pub(crate) mod core;
+mod declaration;
+pub(crate) mod install;
+pub(crate) mod resolve;
+pub(crate) mod sql;
+mod table;
+mod tables;
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+
+pub use declaration::{ColumnDeclaration, TableDeclaration};
+pub use table::{Column, Table};
+pub use tables::Tables;
+
+/// The tables that one plugin declares, or the core.
+#[derive(Clone, Copy)]
+pub(crate) struct Declared<'a> {
+    /// The plugin's id; `core` for the service's own.
+    pub(crate) plugin: &'a str,
+    pub(crate) tables: &'a [TableDeclaration],
+}
+
+/// The content tables that are served at this moment. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub struct Registry(Arc<ArcSwap<Tables>>);
+
+impl Registry {
+    /// All tables.
+    #[must_use]
+    pub fn tables(&self) -> Arc<Tables> {
+        self.0.load_full()
+    }
+
+    pub(crate) fn set(&self, tables: Tables) {
+        self.0.store(Arc::new(tables));
+    }
+}

@@ -1,0 +1,127 @@
+//! Joins a declaration with what the database has.
+
+use std::sync::OnceLock;
+
+use super::{
+    ColumnDeclaration, Declared, TableDeclaration,
+    table::{Column, Table},
+};
+use crate::{
+    Code, Error, Result,
+    db::{Db, DbColumn, Dialect, Kind},
+};
+
+pub(crate) fn load_error(detail: String) -> Error {
+    Error::new(Code::ValidationFailed, detail)
+}
+
+/// A declaration joined with what the database has.
+pub(crate) async fn resolve(
+    db: &Db,
+    Declared { plugin, tables }: Declared<'_>,
+    declared: &TableDeclaration,
+) -> Result<Table> {
+    let source = declared.source.as_deref().unwrap_or(&declared.name);
+    let Some(actual) = db.describe(source).await? else {
+        return Err(load_error(format!(
+            "{plugin}: the database has no table {source:?} to adopt for {:?}.",
+            declared.name
+        )));
+    };
+    let own = !declared.adopt;
+    let mut columns = Vec::new();
+    for found in &actual.columns {
+        let wanted = declared.columns.iter().find(|c| c.name == found.name);
+        let standard = own && ["id", "base_id", "language_short"].contains(&found.name.as_str());
+        // Columns given narrow what is served; the key always is.
+        if wanted.is_none()
+            && !declared.columns.is_empty()
+            && !actual.key.contains(&found.name)
+            && !standard
+        {
+            continue;
+        }
+        let mut column = column(db, own, found, wanted);
+        // The database refers to its own name of a table, which another plugin may serve: only this
+        // one's declarations count.
+        let target = found.references.as_deref().and_then(|name| {
+            tables.iter().find(|t| t.source.as_deref().unwrap_or(&t.name) == name)
+        });
+        column.references = column.references.or_else(|| target.map(|t| t.name.clone()));
+        columns.push(column);
+    }
+    if let Some(missing) =
+        declared.columns.iter().find(|c| !actual.columns.iter().any(|found| found.name == c.name))
+    {
+        let known: Vec<_> = actual.columns.iter().map(|c| c.name.as_str()).collect();
+        return Err(load_error(format!(
+            "{plugin}: {source} has no column {:?}; it has {}.",
+            missing.name,
+            known.join(", ")
+        )));
+    }
+    let index = |name: &str| columns.iter().position(|c| c.name == name);
+    if declared.multilanguage && (index("base_id").is_none() || index("language_short").is_none()) {
+        return Err(load_error(format!(
+            "{plugin}: {source} is multilanguage, which needs the columns base_id and language_short."
+        )));
+    }
+    let key = actual.key.iter().filter_map(|name| index(name)).collect();
+    Ok(Table {
+        name: declared.name.clone(),
+        source: source.to_owned(),
+        plugin: plugin.to_owned(),
+        key,
+        multilanguage: declared.multilanguage,
+        adopted: declared.adopt,
+        require_if_match: declared.require_if_match,
+        dialect: db.dialect(),
+        columns,
+        object: OnceLock::new(),
+    })
+}
+
+fn column(db: &Db, own: bool, found: &DbColumn, wanted: Option<&ColumnDeclaration>) -> Column {
+    let declared = wanted.and_then(|c| c.kind());
+    let kind = match declared {
+        // SQLite has few types: what the declaration says is finer. On PostgreSQL only text may be
+        // more than text.
+        Some(kind) if own || db.dialect() == Dialect::Sqlite => kind,
+        Some(kind @ (Kind::Json | Kind::Password)) if found.kind == Kind::Text => kind,
+        _ => found.kind,
+    };
+    let cast = if own { db.dialect().declared_cast(kind) } else { found.cast.clone() };
+    Column {
+        name: found.name.clone(),
+        kind,
+        field_type: wanted
+            .and_then(|c| c.field_type.clone())
+            .unwrap_or_else(|| field_type(kind).to_owned()),
+        required: found.not_null,
+        has_default: found.has_default
+            || (own && ["base_id", "language_short"].contains(&found.name.as_str())),
+        generated: found.generated,
+        references: wanted.and_then(|c| c.references.clone()),
+        length: found.length,
+        nullable: found.nullable,
+        cast,
+        own,
+    }
+}
+
+/// The field type that edits a column nobody declared.
+fn field_type(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Integer => "integer",
+        Kind::Decimal => "decimal",
+        Kind::Double => "number",
+        Kind::Boolean => "checkbox",
+        Kind::Text => "text",
+        Kind::Date => "date",
+        Kind::Time => "time",
+        Kind::DateTime => "datetime",
+        Kind::Json => "json",
+        Kind::Binary => "binary",
+        Kind::Password => "password",
+    }
+}

@@ -1,0 +1,92 @@
+//! All content tables, by name.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use super::{
+    Declared,
+    core::{ID, RESERVED},
+    table::Table,
+};
+use crate::{
+    Code, Error, Result,
+    db::{Dialect, Kind},
+};
+
+/// All content tables by name.
+#[derive(Clone, Debug, Default)]
+pub struct Tables(BTreeMap<String, Arc<Table>>);
+
+impl Tables {
+    /// The table of this name.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<Arc<Table>> {
+        self.0.get(name).cloned()
+    }
+
+    /// All tables, by name.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Table>> {
+        self.0.values()
+    }
+
+    /// Whether the names of a plugin's tables are free. Asked before anything is made for it.
+    pub(crate) fn check_names(&self, declared: Declared<'_>) -> Result<()> {
+        for name in declared.tables.iter().map(|table| table.name.as_str()) {
+            let owner = self.0.get(name).map(|table| table.plugin.as_str());
+            if let Some(owner) = owner.or_else(|| RESERVED.contains(&name).then_some(ID)) {
+                return Err(Error::new(
+                    Code::ValidationFailed,
+                    format!(
+                        "The content table {name} is declared by {owner} already: give one of the two another name (and `source` for the name in the database)."
+                    ),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the tables of one plugin, whose names were checked.
+    pub(crate) fn add(&mut self, tables: Vec<Table>) {
+        self.0.extend(tables.into_iter().map(|table| (table.name.clone(), Arc::new(table))));
+    }
+
+    /// The engine's JSON of a record without white space: PostgreSQL keeps it inside JSON columns,
+    /// those of expanded records included.
+    pub(crate) fn compact(&self, table: &Table, expand: &[String], json: String) -> String {
+        let has_json = |table: &Table| table.columns.iter().any(|c| c.kind == Kind::Json);
+        let expanded = table
+            .columns
+            .iter()
+            .filter(|c| expand.contains(&c.name))
+            .filter_map(|c| self.find(c.references.as_deref()?));
+        let spaced = table.dialect == Dialect::Postgres
+            && (has_json(table) || expanded.into_iter().any(|table| has_json(&table)));
+        if spaced { without_white_space(&json) } else { json }
+    }
+}
+
+fn without_white_space(json: &str) -> String {
+    let (mut inside, mut escaped) = (false, false);
+    json.chars()
+        .filter(|c| {
+            let keep = inside || !matches!(c, ' ' | '\n' | '\r' | '\t');
+            match c {
+                _ if escaped => escaped = false,
+                '\\' if inside => escaped = true,
+                '"' => inside = !inside,
+                _ => {}
+            }
+            keep
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn white_space_goes_only_between_values() {
+        assert_eq!(
+            super::without_white_space(r#"{"a": "b \" c", "d" : [1, 2]}"#),
+            r#"{"a":"b \" c","d":[1,2]}"#
+        );
+    }
+}

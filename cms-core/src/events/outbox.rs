@@ -1,0 +1,66 @@
+//! Recording an event: its row, and one queue row for each subscription that listens. Both are part
+//! of the transaction that causes the event.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use tokio::sync::{Notify, futures::Notified};
+
+use super::body;
+use crate::{Millis, Result, args, db::Tx};
+
+pub(crate) mod sql {
+    crate::db::statements! {
+        EVENT = "insert into cms_events (id, name, body, removed, created_at) \
+                 values ($1, $2, $3, $4, $5)";
+        /// `$4` is the event's family. Rows are inserted in the order of subscriptions, so that
+        /// each index grows at one place: for 10,000 subscriptions PostgreSQL takes a third less
+        /// time. The select does not join subscriptions: a join costs PostgreSQL a quarter more
+        /// time and saves SQLite a fifth.
+        ENQUEUE = "insert into cms_webhook_queue \
+                   (event_id, subscription_id, status, next_retry_at, created_at) \
+                   select cast($1 as text), l.id, \
+                   case when exists (select 1 from cms_webhook_subscriptions s \
+                   where s.id = l.id and not s.active) then 'held' else 'pending' end, \
+                   cast($2 as bigint), cast($2 as bigint) from \
+                   (select distinct i.subscription_id as id from cms_webhook_interests i \
+                   where i.event in ($3, $4, '*')) l order by l.id";
+    }
+}
+
+/// The pattern other than `*` that an event matches: `item.*` for events of items, else its own
+/// name.
+#[must_use]
+pub(crate) fn family(event: &str) -> &str {
+    if event.starts_with("item.") { "item.*" } else { event }
+}
+
+/// The queue rows of events. Clones share the bell that wakes the workers of this process.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Outbox(Arc<Notify>);
+
+impl Outbox {
+    /// Writes an event and its queue rows. Returns the number of rows.
+    pub(crate) async fn add(
+        tx: &mut Tx,
+        id: &str,
+        event: &str,
+        now: Millis,
+        data: serde_json::Value,
+    ) -> Result<u64> {
+        let (body, removed) = body(id, event, now, data);
+        let removed = (!removed.is_empty()).then(|| json!(removed).to_string());
+        tx.run(sql::EVENT, args![id, event, body, removed, now]).await?;
+        tx.run(sql::ENQUEUE, args![id, now, event, family(event)]).await
+    }
+
+    /// Wakes one worker: there may be rows to deliver.
+    pub(crate) fn ring(&self) {
+        self.0.notify_one();
+    }
+
+    /// Waits for [`Outbox::ring`].
+    pub(crate) fn rung(&self) -> Notified<'_> {
+        self.0.notified()
+    }
+}

@@ -1,0 +1,16 @@
+//! What everything stands on: time, randomness, cryptography, errors, secrets, pages of lists.
+
+pub(crate) mod clock;
+pub mod crypto;
+pub(crate) mod error;
+mod network;
+pub(crate) mod paging;
+pub(crate) mod random;
+mod secret;
+
+pub use clock::{Clock, Millis, parse_rfc3339, rfc3339};
+pub use error::{Code, Error, FieldError, Result};
+pub use network::network;
+pub use paging::{DEFAULT_LIMIT, MAX_LIMIT, Page};
+pub use random::Random;
+pub use secret::Secret;

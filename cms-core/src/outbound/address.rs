@@ -1,0 +1,383 @@
+//! Which addresses are delivered to: public ones, and what `webhooks.allow_cidrs` opens. Pure.
+//!
+//! The rule is for the address that is dialled, at every attempt: a name that was fine when it was
+//! saved may point elsewhere later.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use reqwest::Url;
+
+use crate::settings::{Cidr, Webhooks};
+
+const MAX_URL_BYTES: usize = 2000;
+
+/// What is delivered to.
+#[derive(Clone, Debug)]
+pub struct AddressRule {
+    allow: Vec<Cidr>,
+    allow_http: bool,
+}
+
+/// IPv4 networks that are nobody's public address (RFC 6890 and its updates), and the metadata
+/// services of clouds.
+const FORBIDDEN_V4: &[(&str, &str)] = &[
+    ("0.0.0.0/8", "this network"),
+    ("10.0.0.0/8", "private"),
+    ("100.64.0.0/10", "shared by carriers"),
+    ("127.0.0.0/8", "loopback"),
+    ("168.63.129.16/32", "metadata of a cloud"),
+    ("169.254.0.0/16", "link-local, metadata of clouds"),
+    ("172.16.0.0/12", "private"),
+    ("192.0.0.0/24", "protocol assignments"),
+    ("192.0.2.0/24", "documentation"),
+    ("192.88.99.0/24", "6to4 relay"),
+    ("192.168.0.0/16", "private"),
+    ("198.18.0.0/15", "benchmarks"),
+    ("198.51.100.0/24", "documentation"),
+    ("203.0.113.0/24", "documentation"),
+    ("224.0.0.0/4", "multicast"),
+    ("240.0.0.0/4", "reserved, broadcast"),
+];
+
+/// IPv6 networks that are nobody's public address, or that carry an IPv4 address that could be any.
+const FORBIDDEN_V6: &[(&str, &str)] = &[
+    ("::/8", "unspecified, loopback, IPv4 inside"),
+    ("64:ff9b::/96", "NAT64"),
+    ("64:ff9b:1::/48", "local NAT64"),
+    ("100::/64", "discard"),
+    ("2001::/23", "protocol assignments, Teredo"),
+    ("2001:db8::/32", "documentation"),
+    ("2002::/16", "6to4"),
+    ("3fff::/20", "documentation"),
+    ("5f00::/16", "segment routing"),
+    ("fc00::/7", "unique local"),
+    ("fe80::/10", "link-local"),
+    ("fec0::/10", "site-local"),
+    ("ff00::/8", "multicast"),
+    ("::/3", "not global unicast"),
+    ("4000::/2", "not global unicast"),
+    ("8000::/1", "not global unicast"),
+];
+
+/// Metadata services of clouds: they tell a machine its secrets.
+const METADATA: [&str; 5] =
+    ["100.100.100.200", "168.63.129.16", "169.254.169.254", "169.254.170.2", "fd00:ec2::254"];
+
+impl AddressRule {
+    pub(crate) fn new(settings: &Webhooks) -> Self {
+        Self { allow: settings.allow_cidrs.clone(), allow_http: settings.allow_http }
+    }
+
+    /// Judges what can be judged of a URL before its host is looked up.
+    ///
+    /// # Errors
+    /// A sentence that says what is wrong; it does not repeat the URL.
+    pub fn check_url(&self, text: &str) -> Result<Url, String> {
+        if text.len() > MAX_URL_BYTES {
+            return Err(format!("{MAX_URL_BYTES} bytes at most"));
+        }
+        let url = Url::parse(text).map_err(|e| format!("this is no address: {e}"))?;
+        match url.scheme() {
+            "https" => {}
+            "http" if self.allow_http => {}
+            "http" => {
+                return Err(
+                    "https is expected; webhooks.allow_http opens http for tests".to_owned()
+                );
+            }
+            _ => return Err("https is expected".to_owned()),
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err("no user and password in the address: use a custom header".to_owned());
+        }
+        if url.fragment().is_some() {
+            return Err("no #fragment: receivers do not see it".to_owned());
+        }
+        if url.port() == Some(0) {
+            return Err("port 0 is none".to_owned());
+        }
+        let host = url.host_str().filter(|host| !host.is_empty()).ok_or("a host is missing")?;
+        // The parser has read decimal, octal and hexadecimal numbers as addresses by now.
+        let bare = host.trim_start_matches('[').trim_end_matches(']').trim_end_matches('.');
+        if let Ok(address) = bare.parse() {
+            self.check(address).map_err(|why| {
+                format!("{address} is not delivered to: {why}; webhooks.allow_cidrs opens networks")
+            })?;
+        } else if bare.eq_ignore_ascii_case("localhost")
+            || bare.to_ascii_lowercase().ends_with(".localhost")
+        {
+            let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
+            self.check(loopback).map_err(|why| {
+                format!("{bare} is not delivered to: {why}; webhooks.allow_cidrs opens networks")
+            })?;
+        }
+        Ok(url)
+    }
+
+    /// Judges an address that is about to be dialled.
+    ///
+    /// # Errors
+    /// Why it is not dialled.
+    pub fn check(&self, address: IpAddr) -> Result<(), &'static str> {
+        let address = address.to_canonical();
+        if self.is_open(address) {
+            return Ok(());
+        }
+        let (list, address) = match address {
+            IpAddr::V4(_) => (FORBIDDEN_V4, address),
+            IpAddr::V6(v6) => match v6_inside(v6) {
+                // Reached by translation: the address inside is the one that counts, and its
+                // network may be opened.
+                Some(v4) if self.is_open(v4.into()) => return Ok(()),
+                _ => (FORBIDDEN_V6, address),
+            },
+        };
+        let hit = list.iter().find(|(network, _)| {
+            network.parse::<Cidr>().is_ok_and(|network| network.contains(address))
+        });
+        hit.map_or(Ok(()), |(_, why)| Err(*why))
+    }
+
+    /// Whether `allow_cidrs` opens it. Metadata is opened by its very address, never by a network
+    /// around it.
+    fn is_open(&self, address: IpAddr) -> bool {
+        let is_metadata = METADATA.iter().any(|known| known.parse() == Ok(address));
+        self.allow
+            .iter()
+            .any(|network| network.contains(address) && (!is_metadata || network.is_single()))
+    }
+
+    /// Judges all addresses of a name: one that is forbidden refuses the name, so that no answer in
+    /// turn can be tried until it fits.
+    ///
+    /// # Errors
+    /// The address that is forbidden, and why.
+    pub fn check_all(&self, addresses: &[IpAddr]) -> Result<(), (IpAddr, &'static str)> {
+        addresses.iter().try_for_each(|address| self.check(*address).map_err(|why| (*address, why)))
+    }
+}
+
+/// The IPv4 address that NAT64 puts into an IPv6 one (RFC 6052, 2.1).
+fn v6_inside(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    let segments = address.segments();
+    let [.., c, d] = segments;
+    (segments[..6] == [0x64, 0xff9b, 0, 0, 0, 0])
+        .then(|| Ipv4Addr::from((u32::from(c) << 16) | u32::from(d)))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn rule(allow: &[&str], allow_http: bool) -> AddressRule {
+        AddressRule {
+            allow: allow.iter().map(|cidr| cidr.parse().expect("cidr")).collect(),
+            allow_http,
+        }
+    }
+
+    #[test]
+    fn every_list_entry_is_a_network() {
+        for (network, _) in FORBIDDEN_V4.iter().chain(FORBIDDEN_V6) {
+            assert!(network.parse::<Cidr>().is_ok(), "{network}");
+        }
+    }
+
+    #[test]
+    fn hosts_that_are_not_delivered_to() {
+        for host in [
+            "127.0.0.1",
+            "127.1",
+            "127.0.0.1.",
+            "0.0.0.0",
+            "0",
+            "0.1.2.3",
+            "2130706433",
+            "017700000001",
+            "0x7f000001",
+            "0x7f.1",
+            "0177.0.0.1",
+            "10.0.0.1",
+            "10.255.255.255",
+            "100.64.0.1",
+            "100.127.255.255",
+            "168.63.129.16",
+            "169.254.169.254",
+            "169.254.0.1",
+            "172.16.0.1",
+            "172.31.255.255",
+            "192.0.0.1",
+            "192.0.2.1",
+            "192.88.99.1",
+            "192.168.0.1",
+            "192.168.255.255",
+            "198.18.0.1",
+            "198.19.255.255",
+            "198.51.100.7",
+            "203.0.113.9",
+            "224.0.0.1",
+            "239.255.255.255",
+            "240.0.0.1",
+            "255.255.255.255",
+            "3232235521",
+            "0xa9fea9fe",
+            "[::]",
+            "[::1]",
+            "[::7f00:1]",
+            "[::ffff:127.0.0.1]",
+            "[::ffff:7f00:1]",
+            "[::ffff:10.0.0.1]",
+            "[::ffff:0:7f00:1]",
+            "[64:ff9b::7f00:1]",
+            "[64:ff9b::808:808]",
+            "[64:ff9b:1::1]",
+            "[100::1]",
+            "[2001::1]",
+            "[2001:0:53aa:64c::1]",
+            "[2001:1ff::1]",
+            "[2001:db8::1]",
+            "[2002:7f00:1::1]",
+            "[2002:c0a8:1::]",
+            "[3fff::1]",
+            "[5f00::1]",
+            "[fc00::1]",
+            "[fd12:3456::1]",
+            "[fe80::1]",
+            "[febf::1]",
+            "[fec0::1]",
+            "[ff02::1]",
+            "[ff0e::1]",
+            "localhost",
+            "LOCALHOST",
+            "localhost.",
+            "a.localhost",
+            "%6c%6f%63%61%6c%68%6f%73%74",
+            "１２７.0.0.1",
+        ] {
+            assert!(rule(&[], false).check_url(&format!("https://{host}/hook")).is_err(), "{host}");
+        }
+    }
+
+    #[test]
+    fn hosts_that_are() {
+        for host in [
+            "example.org",
+            "hooks.example.org.",
+            "8.8.8.8",
+            "1.1.1.1",
+            "9.255.255.255",
+            "11.0.0.1",
+            "100.63.255.255",
+            "100.128.0.1",
+            "126.255.255.255",
+            "128.0.0.1",
+            "168.63.129.17",
+            "169.253.255.255",
+            "172.15.255.255",
+            "172.32.0.1",
+            "192.0.1.1",
+            "192.167.255.255",
+            "198.17.255.255",
+            "198.20.0.1",
+            "223.255.255.255",
+            "[2606:4700::1111]",
+            "[2001:4860:4860::8888]",
+            "[2a00:1450::1]",
+            "xn--bcher-kva.example",
+            "localhost.example.org",
+        ] {
+            assert!(
+                rule(&[], false).check_url(&format!("https://{host}:8443/hook?x=1")).is_ok(),
+                "{host}"
+            );
+        }
+    }
+
+    #[test]
+    fn forms_that_are_refused() {
+        for url in [
+            "",
+            "example.org",
+            "//example.org/",
+            "http://example.org/",
+            "ftp://example.org/",
+            "file:///etc/passwd",
+            "gopher://example.org/",
+            "https://",
+            "https://user@example.org/",
+            "https://user:pw@example.org/",
+            "https://example.org/#x",
+            "https://example.org:0/",
+            "https://example.org:99999/",
+            "https://exa mple.org/",
+            "https://%00/",
+            "https://[::1",
+            "https://256.1.1.1/",
+            "https://1.2.3.4.5/",
+            "javascript:alert(1)",
+        ] {
+            assert!(rule(&[], false).check_url(url).is_err(), "{url}");
+        }
+        assert!(
+            rule(&[], false)
+                .check_url(&format!("https://example.org/{}", "x".repeat(2000)))
+                .is_err()
+        );
+        assert!(rule(&[], true).check_url("http://example.org/").is_ok());
+    }
+
+    #[test]
+    fn networks_can_be_opened() {
+        let open = rule(&["127.0.0.1/32", "fd00::/8", "192.168.7.0/24"], true);
+        for host in [
+            "127.0.0.1",
+            "localhost",
+            "0x7f.1",
+            "[::ffff:127.0.0.1]",
+            "[fd00::1]",
+            "192.168.7.9",
+            "[64:ff9b::c0a8:709]",
+        ] {
+            assert!(open.check_url(&format!("http://{host}/")).is_ok(), "{host}");
+        }
+        let wide = rule(&["0.0.0.0/0", "::/0", "100.100.100.200/32"], true);
+        for (host, opened) in [
+            ("10.0.0.1", true),
+            ("100.100.100.200", true),
+            ("169.254.169.254", false),
+            ("[fd00:ec2::254]", false),
+            ("[fd00::1]", true),
+        ] {
+            assert_eq!(wide.check_url(&format!("http://{host}/")).is_ok(), opened, "{host}");
+        }
+        for host in ["127.0.0.2", "[::1]", "192.168.8.1", "[fe80::1]", "[64:ff9b::c0a8:801]"] {
+            assert!(open.check_url(&format!("http://{host}/")).is_err(), "{host}");
+        }
+    }
+
+    #[test]
+    fn one_forbidden_answer_refuses_the_name() {
+        let (good, bad): (IpAddr, IpAddr) =
+            ("8.8.8.8".parse().expect("address"), "10.0.0.1".parse().expect("address"));
+        assert!(rule(&[], false).check_all(&[good, good]).is_ok());
+        assert_eq!(rule(&[], false).check_all(&[good, bad]), Err((bad, "private")));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in "(https?://)?\\PC{0,40}") {
+            let _ = rule(&[], true).check_url(&text);
+        }
+
+        #[test]
+        fn an_ipv4_address_is_judged_alike_in_every_notation(bits: u32) {
+            let address = Ipv4Addr::from(bits);
+            let plain = rule(&[], false).check(address.into()).is_ok();
+            let mapped = rule(&[], false).check(address.to_ipv6_mapped().into()).is_ok();
+            let decimal = rule(&[], false).check_url(&format!("https://{bits}/")).is_ok();
+            prop_assert_eq!((plain, plain), (mapped, decimal));
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Certificates are always verified; connections that break have codes of their own.
+
+use std::{
+    io::{Read, Write},
+    net::{Ipv4Addr, TcpListener, TcpStream},
+};
+
+use rustls::{
+    ServerConfig, ServerConnection,
+    pki_types::{CertificateDer, PrivatePkcs8KeyDer},
+};
+
+use super::*;
+use std::net::SocketAddr;
+
+/// Every name is this machine.
+struct Loopback;
+
+impl Names for Loopback {
+    fn look_up(
+        &self,
+        _: String,
+    ) -> futures_util::future::BoxFuture<'static, std::io::Result<Vec<SocketAddr>>> {
+        Box::pin(async { Ok(vec![SocketAddr::from((Ipv4Addr::LOCALHOST, 0))]) })
+    }
+}
+
+fn sender(roots: RootCertStore) -> HttpClient {
+    let settings = Webhooks {
+        allow_http: true,
+        allow_cidrs: vec!["127.0.0.1/32".parse().expect("cidr")],
+        timeout_s: 5,
+        ..Webhooks::default()
+    };
+    HttpClient::with(&settings, Arc::new(Loopback), roots).expect("a sender")
+}
+
+/// Gives each connection to `talk`; returns the port.
+fn listen(talk: impl Fn(TcpStream) + Send + 'static) -> u16 {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    std::thread::spawn(move || listener.incoming().flatten().for_each(talk));
+    port
+}
+
+/// A receiver at the name `hooks.example`, and its certificate.
+fn secure() -> (u16, CertificateDer<'static>) {
+    let made =
+        rcgen::generate_simple_self_signed(["hooks.example".to_owned()]).expect("a certificate");
+    let (certificate, key) =
+        (made.cert.der().clone(), PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
+    let config =
+        ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .expect("versions")
+            .with_no_client_auth()
+            .with_single_cert(vec![certificate.clone()], key.into())
+            .expect("a configuration");
+    let config = Arc::new(config);
+    let port = listen(move |mut stream| {
+        let mut tls = ServerConnection::new(config.clone()).expect("a connection");
+        let mut stream = rustls::Stream::new(&mut tls, &mut stream);
+        // Whoever does not trust the certificate goes away here.
+        if stream.read(&mut [0; 1024]).is_ok() {
+            let _ = stream
+                .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+        }
+    });
+    (port, certificate)
+}
+
+#[tokio::test]
+async fn only_a_trusted_certificate_of_that_name_will_do() {
+    let (port, certificate) = secure();
+    let mut trusting = RootCertStore::empty();
+    trusting.add(certificate).expect("a root");
+    let trusting = sender(trusting);
+    let public = sender(RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.into() });
+    for (sender, host, code) in [
+        (&trusting, "hooks.example", "delivered"),
+        (&trusting, "other.example", "tls"),
+        (&trusting, "127.0.0.1", "tls"),
+        (&public, "hooks.example", "tls"),
+    ] {
+        let attempt =
+            sender.post(&format!("https://{host}:{port}/"), Vec::new(), Bytes::from("{}")).await;
+        assert_eq!(attempt.code(), code, "{host}: {}", attempt.message());
+    }
+}
+
+#[tokio::test]
+async fn a_server_of_another_time_is_told_apart() {
+    // An alert, protocol_version: what servers answer that know TLS 1.1 only.
+    let old = listen(|mut stream| {
+        let _ = stream.read(&mut [0; 1024]);
+        let _ = stream.write_all(&[0x15, 3, 2, 0, 2, 2, 70]);
+    });
+    let closing = listen(|mut stream| drop(stream.read(&mut [0; 1024])));
+    let sender = sender(RootCertStore::empty());
+    for (port, code) in [(old, "tls"), (closing, "connect")] {
+        let attempt = sender
+            .post(&format!("https://hooks.example:{port}/"), Vec::new(), Bytes::from("{}"))
+            .await;
+        assert_eq!(attempt.code(), code, "{}", attempt.message());
+    }
+}
+
+#[tokio::test]
+async fn a_reply_that_breaks_off_is_a_failure() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let _ = tokio::io::AsyncReadExt::read(&mut stream, &mut [0; 1024]).await;
+            let _ = tokio::io::AsyncWriteExt::write_all(
+                &mut stream,
+                b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf",
+            )
+            .await;
+            // The connection is reset, not closed.
+            stream.set_zero_linger().expect("set");
+        }
+    });
+    let attempt = sender(RootCertStore::empty())
+        .post(&format!("http://hooks.example:{port}/"), Vec::new(), Bytes::from("{}"))
+        .await;
+    assert_eq!(attempt.code(), "protocol", "{}", attempt.message());
+}

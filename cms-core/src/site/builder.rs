@@ -1,0 +1,138 @@
+//! Opening a site: the database, its migrations, then the content tables of the core and of
+//! plugins.
+
+use std::sync::Arc;
+
+use jiff::tz::TimeZone;
+
+use super::{Cms, Rooms, follow::follow};
+use crate::{
+    AuditLog, Clock, Code, Error, Random, Result,
+    access::Endpoints,
+    accounts::Accounts,
+    base::{Base, Parts},
+    content::Registry,
+    crypto::Vault,
+    db::{Db, Migration},
+    events::Outbox,
+    items::Items,
+    keys::Keys,
+    pages::Pages,
+    plugins::{Plugin, Plugins},
+    settings::{Settings, SettingsError},
+    traffic::{
+        cache::Cache, idempotency::Idempotency, limiter::Limiter, origins::Origins, redis::Redis,
+    },
+    webhooks::Webhooks,
+};
+
+/// Opens a site with more than settings.
+pub struct Builder {
+    settings: Settings,
+    clock: Clock,
+    random: Random,
+    plugins: Vec<Plugin>,
+}
+
+impl Builder {
+    pub(super) fn new(settings: Settings) -> Self {
+        Self { settings, clock: Clock::system(), random: Random::system(), plugins: Vec::new() }
+    }
+
+    /// Time from elsewhere: tests travel with a fixed clock.
+    #[must_use]
+    pub fn clock(mut self, clock: Clock) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Randomness from elsewhere: only for tests.
+    #[must_use]
+    pub fn random(mut self, random: Random) -> Self {
+        self.random = random;
+        self
+    }
+
+    /// Adds a plugin of the embedding program.
+    #[must_use]
+    pub fn plugin(mut self, plugin: Plugin) -> Self {
+        self.plugins.push(plugin);
+        self
+    }
+
+    /// The steps of the schema, without opening the site: `apply` brings the database up to date.
+    ///
+    /// # Errors
+    /// `validation_failed` for settings; `unavailable` when a step fails or the files were edited.
+    pub async fn migrations(self, apply: bool) -> Result<Vec<Migration>> {
+        let database = self.settings.database().map_err(invalid)?;
+        let db = Db::open(&database).await?;
+        let steps = db.migrate(&self.clock, apply).await;
+        db.close().await;
+        steps
+    }
+
+    /// Connects, applies pending migrations (unless `migrate = false`), loads the plugins.
+    ///
+    /// # Errors
+    /// `validation_failed` for settings or for a plugin given here; `unavailable` when the database
+    /// cannot be used. A plugin folder with errors is skipped and logged.
+    pub async fn open(self) -> Result<Cms> {
+        let Self { settings, clock, random, plugins } = self;
+        settings.validate().map_err(invalid)?;
+        let zone = TimeZone::get(&settings.timezone)
+            .map_err(|e| Error::invalid_field("timezone", "unknown", e.to_string()))?;
+        let vault = Vault::new(
+            settings.encryption_key.iter().chain(&settings.old_encryption_keys),
+            random.clone(),
+        )?;
+        let redis = Redis::of(&settings)?;
+        let db = Db::open(&settings.database().map_err(invalid)?).await?;
+        let steps = db.migrate(&clock, settings.migrate).await?;
+        if !settings.migrate && steps.iter().any(|step| !step.applied) {
+            return Err(Error::new(
+                Code::Unavailable,
+                "The database lacks migrations and migrate = false: run `cms migrate up`.",
+            ));
+        }
+        let base = Base::new(Parts {
+            db,
+            clock,
+            random,
+            settings,
+            zone,
+            vault,
+            outbox: Outbox::default(),
+        });
+        let settings = base.settings();
+        let (endpoints, registry) = (Endpoints::default(), Registry::default());
+        let items = Items::new(&base, &registry);
+        let rooms = Rooms {
+            audit: AuditLog::new(&base),
+            keys: Keys::new(&base, &endpoints),
+            accounts: Accounts::new(&base),
+            limiter: Limiter::new(settings, redis.as_ref(), base.clock().clone()),
+            origins: Origins::new(&base),
+            cache: Cache::new(&base, redis.as_ref()),
+            idempotency: Idempotency::new(&base),
+            plugins: Plugins::default(),
+            pages: Pages::new(&base, &items),
+            webhooks: Webhooks::new(&base, &registry)?,
+            endpoints,
+            items,
+            registry,
+            base,
+        };
+        let cms = Cms(Arc::new(rooms));
+        cms.load(plugins).await?;
+        cms.catch_up().await?;
+        // Read here, so that no visitor waits for them.
+        cms.cache().rules().await?;
+        tokio::spawn(follow(Arc::downgrade(&cms.0)));
+        Ok(cms)
+    }
+}
+
+fn invalid(error: SettingsError) -> Error {
+    Error::new(Code::ValidationFailed, error.to_string())
+}

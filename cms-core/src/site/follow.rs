@@ -1,0 +1,46 @@
+//! Following what other processes commit.
+
+use std::{sync::Weak, time::Duration};
+
+use super::{Cms, Rooms};
+use crate::{Error, Result, db::follow::Watch};
+
+/// After the connection was lost.
+const PAUSE: Duration = Duration::from_millis(500);
+
+impl Cms {
+    /// Takes over what other processes have committed since: epochs, and what is kept in memory.
+    /// Runs by itself in the background, several times a second; a test calls it instead of
+    /// waiting.
+    ///
+    /// # Errors
+    /// `unavailable` when the database cannot be reached.
+    pub async fn catch_up(&self) -> Result<()> {
+        let _changed = self.db().catch_up().await?;
+        self.0.base.outbox().ring();
+        Ok(())
+    }
+}
+
+/// Follows other processes until the site is dropped or closed.
+pub(super) async fn follow(site: Weak<Rooms>) {
+    while let Some(db) = site.upgrade().map(|rooms| rooms.base.db().clone()) {
+        let outcome = async {
+            let mut watch = Watch::new(&db).await?;
+            loop {
+                watch.news().await?;
+                let Some(rooms) = site.upgrade() else { return Ok(()) };
+                Cms(rooms).catch_up().await?;
+            }
+        };
+        match outcome.await {
+            Ok(()) => return,
+            Err(error) if db.is_closed() => return drop::<Error>(error),
+            Err(error) => {
+                tracing::warn!(%error, "other processes cannot be followed; trying again");
+                drop(db);
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    }
+}

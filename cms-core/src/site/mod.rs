@@ -1,0 +1,243 @@
+//! The one handle on an open site.
+
+mod access;
+mod background;
+mod builder;
+mod follow;
+mod plugins;
+mod statements;
+
+use std::sync::Arc;
+
+pub use background::{Background, Work};
+pub use builder::Builder;
+
+use crate::{
+    Actor, AuditLog, Change, Clock, Code, Error, Random, Result,
+    access::Endpoints,
+    accounts::Accounts,
+    base::Base,
+    content::{Registry, Tables},
+    db::{Db, Migration},
+    items::Items,
+    keys::Keys,
+    pages::Pages,
+    plugins::Plugins,
+    settings::Settings,
+    traffic::{cache::Cache, idempotency::Idempotency, limiter::Limiter, origins::Origins},
+    webhooks::Webhooks,
+};
+
+/// An open site. Clones are cheap and share everything.
+///
+/// ```
+/// # tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(async {
+/// # let folder = tempfile::tempdir()?;
+/// use cms_core::{Actor, Cms, items::Query, settings::Settings};
+///
+/// let mut settings = Settings::default();
+/// settings.dirs.data = folder.path().to_owned();
+/// let cms = Cms::open(settings).await?;
+///
+/// let mut change = cms.change(Actor::Operator).await?;
+/// let body = serde_json::json!({"name": "claim", "value": "Hello", "public": true});
+/// cms.items().create(&mut change, "settings", body.as_object().ok_or("no object")?).await?;
+/// change.commit().await?;
+///
+/// assert_eq!(cms.pages().settings().await?, r#"{"claim":"Hello"}"#);
+/// # Ok::<(), Box<dyn std::error::Error>>(()) })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Cms(Arc<Rooms>);
+
+/// One state for each room.
+struct Rooms {
+    base: Base,
+    endpoints: Endpoints,
+    registry: Registry,
+    audit: AuditLog,
+    keys: Keys,
+    accounts: Accounts,
+    limiter: Limiter,
+    origins: Origins,
+    cache: Cache,
+    idempotency: Idempotency,
+    items: Items,
+    plugins: Plugins,
+    pages: Pages,
+    webhooks: Webhooks,
+}
+
+impl Cms {
+    /// Opens a site with the machine's clock and the plugins of its folder.
+    ///
+    /// # Errors
+    /// As [`Builder::open`].
+    pub async fn open(settings: Settings) -> Result<Self> {
+        Self::builder(settings).open().await
+    }
+
+    /// Opens a site with more than settings.
+    #[must_use]
+    pub fn builder(settings: Settings) -> Builder {
+        Builder::new(settings)
+    }
+
+    /// Begins a change on behalf of somebody.
+    ///
+    /// # Errors
+    /// `unavailable` when the database cannot be reached.
+    pub async fn change(&self, actor: Actor) -> Result<Change> {
+        self.0.base.change(actor).await
+    }
+
+    /// The steps of the schema; `apply` brings the database up to date.
+    ///
+    /// # Errors
+    /// `unavailable` when a step fails or the files were edited.
+    pub async fn migrations(&self, apply: bool) -> Result<Vec<Migration>> {
+        self.db().migrate(self.clock(), apply).await
+    }
+
+    /// API keys.
+    #[must_use]
+    pub fn keys(&self) -> &Keys {
+        &self.0.keys
+    }
+
+    /// Backend users and their groups.
+    #[must_use]
+    pub fn accounts(&self) -> &Accounts {
+        &self.0.accounts
+    }
+
+    /// Subscriptions to events, and what was delivered.
+    #[must_use]
+    pub fn webhooks(&self) -> &Webhooks {
+        &self.0.webhooks
+    }
+
+    /// Websites whose pages may call.
+    #[must_use]
+    pub fn origins(&self) -> &Origins {
+        &self.0.origins
+    }
+
+    /// The rules of the response cache.
+    #[must_use]
+    pub fn cache(&self) -> &Cache {
+        &self.0.cache
+    }
+
+    /// The limiter of requests.
+    #[must_use]
+    pub fn limiter(&self) -> &Limiter {
+        &self.0.limiter
+    }
+
+    /// Replies kept for requests that are sent again. Only servers need it.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn idempotency(&self) -> &Idempotency {
+        &self.0.idempotency
+    }
+
+    /// Who did what, and when.
+    #[must_use]
+    pub fn audit(&self) -> &AuditLog {
+        &self.0.audit
+    }
+
+    /// Rows of content tables.
+    #[must_use]
+    pub fn items(&self) -> &Items {
+        &self.0.items
+    }
+
+    /// What visitors read.
+    #[must_use]
+    pub fn pages(&self) -> &Pages {
+        &self.0.pages
+    }
+
+    /// The plugins that were found.
+    #[must_use]
+    pub fn plugins(&self) -> &Plugins {
+        &self.0.plugins
+    }
+
+    /// The content tables at this moment.
+    #[must_use]
+    pub fn tables(&self) -> Arc<Tables> {
+        self.0.registry.tables()
+    }
+
+    /// The database.
+    #[must_use]
+    pub fn db(&self) -> &Db {
+        self.0.base.db()
+    }
+
+    /// The settings it was opened with.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        self.0.base.settings()
+    }
+
+    /// The clock it was opened with.
+    #[must_use]
+    pub fn clock(&self) -> &Clock {
+        self.0.base.clock()
+    }
+
+    /// The randomness it was opened with.
+    #[must_use]
+    pub fn random(&self) -> &Random {
+        self.0.base.random()
+    }
+
+    /// Writes what is gathered in memory: counters of keys. [`Cms::background`] does it once a
+    /// minute, [`Cms::close`] at the end.
+    ///
+    /// # Errors
+    /// As every write; what could not be written is kept.
+    pub async fn flush(&self) -> Result<()> {
+        self.0.keys.flush().await
+    }
+
+    /// Removes what is kept only for a time, as `retention` says: replies, audit rows, events,
+    /// deliveries, ended sessions. Returns the number of rows. [`Cms::background`] does it once a
+    /// minute.
+    ///
+    /// # Errors
+    /// As every write.
+    pub async fn expire(&self) -> Result<u64> {
+        let rooms = &*self.0;
+        Ok(rooms.idempotency.expire().await?
+            + rooms.audit.expire().await?
+            + rooms.webhooks.expire().await?
+            + rooms.cache.expire().await?
+            + rooms.accounts.expire().await?)
+    }
+
+    /// Whether the database answers and has every migration.
+    ///
+    /// # Errors
+    /// `unavailable` with the reason.
+    pub async fn ready(&self) -> Result<()> {
+        if self.db().migrations_applied().await? >= cms_migrations::ALL.len() as i64 {
+            return Ok(());
+        }
+        let why = "The database lacks migrations: run `cms migrate up`.";
+        Err(Error::new(Code::Unavailable, why))
+    }
+
+    /// Flushes and closes the database.
+    pub async fn close(&self) {
+        if let Err(error) = self.flush().await {
+            tracing::error!(%error, "counters were not written");
+        }
+        self.db().close().await;
+    }
+}

@@ -1,0 +1,41 @@
+//! Every fixed statement of the library, so that a test can prepare them all.
+
+use super::Cms;
+use crate::{Result, accounts, audit, change, content, db, events, keys, pages, traffic, webhooks};
+
+/// The statements of all modules.
+fn all() -> Vec<&'static str> {
+    let mut all = [
+        db::migrate::sql::ALL,
+        db::follow::sql::ALL,
+        change::sql::ALL,
+        events::sql::ALL,
+        content::sql::ALL,
+        audit::sql::ALL,
+        keys::sql::ALL,
+        accounts::sql::users::ALL,
+        accounts::sql::groups::ALL,
+        accounts::sql::logins::ALL,
+        accounts::sql::sessions::ALL,
+        accounts::sql::attempts::ALL,
+        traffic::origins::sql::ALL,
+        traffic::cache::sql::ALL,
+        traffic::idempotency::sql::ALL,
+        pages::sql::ALL,
+    ]
+    .concat();
+    all.extend(webhooks::statements().concat());
+    all
+}
+
+impl Cms {
+    /// Prepares every statement of the library and returns those the engine refuses, with its
+    /// reason.
+    ///
+    /// # Errors
+    /// `unavailable` when the database cannot be reached.
+    #[doc(hidden)]
+    pub async fn refused_statements(&self) -> Result<Vec<(&'static str, String)>> {
+        self.db().refused(&all()).await
+    }
+}

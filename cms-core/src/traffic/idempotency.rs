@@ -1,0 +1,115 @@
+//! Replies kept for requests that are sent again with the same `Idempotency-Key`
+//! (draft-ietf-httpapi-idempotency-key-header-07). Written by [`Idempotency::remember`].
+
+use crate::{Change, Code, Error, Result, args, base::Base, crypto, jobs};
+
+pub(crate) mod sql {
+    crate::db::statements! {
+        EXPIRE = "delete from cms_idempotency where (caller, idempotency_key) in \
+                  (select caller, idempotency_key from cms_idempotency \
+                  where created_at <= $1 order by created_at limit 1000)";
+        REMEMBER = "insert into cms_idempotency (caller, idempotency_key, fingerprint, status, body, etag, created_at) \
+                    values ($1, $2, $3, $4, $5, $6, $7) on conflict (caller, idempotency_key) do update set fingerprint = excluded.fingerprint, \
+                    status = excluded.status, body = excluded.body, etag = excluded.etag, created_at = excluded.created_at \
+                    where cms_idempotency.created_at <= $8";
+        FIND = "select fingerprint, status, body, etag from cms_idempotency where caller = $1 and idempotency_key = $2 and created_at > $3";
+    }
+}
+
+/// A reply to keep for a repeated request with the same `Idempotency-Key`.
+#[derive(Clone, Debug)]
+pub struct Remember {
+    /// Who asked: keys of different callers never meet.
+    pub caller: String,
+    /// The header's value.
+    pub key: String,
+    /// Hash of method, path, query and body.
+    pub fingerprint: String,
+    /// Status of the reply.
+    pub status: u16,
+    /// Body of the reply; None when it carries a secret and must not be kept.
+    pub body: Option<String>,
+    /// Entity tag of the reply.
+    pub etag: Option<String>,
+}
+
+/// The reply to an earlier request.
+#[derive(Clone, Debug)]
+pub struct Remembered {
+    /// Hash of the request it answered.
+    pub fingerprint: String,
+    /// Its status.
+    pub status: u16,
+    /// Its body; None when it carried a secret.
+    pub body: Option<String>,
+    /// Its entity tag.
+    pub etag: Option<String>,
+}
+
+/// The kept replies of a site: `cms.idempotency()`.
+#[derive(Clone)]
+pub struct Idempotency(Base);
+
+impl Idempotency {
+    pub(crate) fn new(base: &Base) -> Self {
+        Self(base.clone())
+    }
+
+    /// Removes replies whose time is over.
+    pub(crate) async fn expire(&self) -> Result<u64> {
+        jobs::expire(&self.0, &[(sql::EXPIRE, self.horizon())]).await
+    }
+
+    /// What is kept of a request, to tell it from another. Keyed: a body may hold a password, which
+    /// nobody who reads the database may guess at.
+    #[must_use]
+    pub fn fingerprint(&self, request: &[u8]) -> String {
+        let key = self.0.settings().encryption_key.as_ref().map_or("", |key| key.expose());
+        data_encoding::HEXLOWER.encode(&crypto::hmac_sha256(key.as_bytes(), request))
+    }
+
+    /// The reply that this caller got for this key, within the time that `retention.idempotency_h`
+    /// says.
+    ///
+    /// # Errors
+    /// `unavailable` when the database cannot be reached.
+    pub async fn remembered(&self, caller: &str, key: &str) -> Result<Option<Remembered>> {
+        let found: Option<(String, i64, Option<String>, Option<String>)> =
+            self.0.db().optional(sql::FIND, args![caller, key, self.horizon()]).await?;
+        Ok(found.map(|(fingerprint, status, body, etag)| Remembered {
+            fingerprint,
+            status: u16::try_from(status).unwrap_or(200),
+            body,
+            etag,
+        }))
+    }
+
+    /// Keeps the reply of a change for a repetition of its request.
+    ///
+    /// # Errors
+    /// `conflict` when the same request is being carried out at this moment.
+    pub async fn remember(&self, change: &mut Change, reply: Remember) -> Result<()> {
+        let Remember { caller, key, fingerprint, status, body, etag } = reply;
+        let args = args![
+            caller,
+            key,
+            fingerprint,
+            i64::from(status),
+            body,
+            etag,
+            change.now(),
+            self.horizon()
+        ];
+        match change.run(sql::REMEMBER, args).await? {
+            0 => Err(Error::new(
+                Code::Conflict,
+                "A request with this Idempotency-Key has just been carried out: repeat it for its reply.",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn horizon(&self) -> i64 {
+        self.0.clock().now() - self.0.settings().retention.idempotency_h as i64 * 3_600_000
+    }
+}

@@ -1,0 +1,167 @@
+//! What is watched: the attempts of this process, and how the queue stands.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tokio::sync::Mutex;
+
+use super::{sql::queue, task::Settled};
+use crate::Result;
+use crate::webhooks::Webhooks;
+
+/// Lanes whose lateness is told apart.
+const LATE_LANES: i64 = 5;
+/// `/readyz` may be asked by anybody and as often as they like; the backlog is read once in this
+/// time.
+const KEPT_MS: i64 = 1000;
+
+/// Counters of this process.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    delivered: AtomicU64,
+    retried: AtomicU64,
+    failed: AtomicU64,
+    lost: AtomicU64,
+    under_way: AtomicU64,
+    workers: AtomicU64,
+    /// When the queue was looked at, and since when its oldest row was due.
+    oldest: Mutex<Option<(i64, Option<i64>)>>,
+}
+
+/// An attempt or a worker of this process, as long as it lives.
+pub(in crate::webhooks) struct UnderWay<'a>(&'a AtomicU64);
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// How the queue stands, for all processes. What is settled is not counted: that is no load, and it
+/// may be much.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Backlog {
+    /// Never attempted yet.
+    pub pending: i64,
+    /// Attempted without success, and due again some time.
+    pub retry: i64,
+    /// Being sent by some process.
+    pub sending: i64,
+    /// Waiting for their subscription to be activated.
+    pub held: i64,
+    /// Milliseconds by which the oldest due row is late; 0 when none is due.
+    pub oldest_due_ms: i64,
+    /// The subscriptions that are most late, at most five, each with the milliseconds by which its
+    /// oldest due row is late.
+    pub late_lanes: Vec<(i64, i64)>,
+}
+
+/// Attempts since the start of this process.
+pub type Outcomes = Settled;
+
+impl Counters {
+    pub(in crate::webhooks) fn note(&self, settled: &Settled) {
+        let add = |counter: &AtomicU64, n| counter.fetch_add(n, Ordering::Relaxed);
+        add(&self.delivered, settled.delivered);
+        add(&self.retried, settled.retried);
+        add(&self.failed, settled.failed);
+        add(&self.lost, settled.lost);
+    }
+
+    /// A worker has begun to run.
+    pub(in crate::webhooks) fn work(&self) -> UnderWay<'_> {
+        self.workers.fetch_add(1, Ordering::Relaxed);
+        UnderWay(&self.workers)
+    }
+
+    pub(in crate::webhooks) fn is_working(&self) -> bool {
+        self.workers.load(Ordering::Relaxed) > 0
+    }
+
+    pub(in crate::webhooks) fn begin(&self) -> UnderWay<'_> {
+        self.under_way.fetch_add(1, Ordering::Relaxed);
+        UnderWay(&self.under_way)
+    }
+}
+
+impl Webhooks {
+    /// Attempts of this process, by what became of them.
+    #[must_use]
+    pub fn outcomes(&self) -> Outcomes {
+        let counted = &self.0.counters;
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Settled {
+            delivered: read(&counted.delivered),
+            retried: read(&counted.retried),
+            failed: read(&counted.failed),
+            lost: read(&counted.lost),
+        }
+    }
+
+    /// Attempts that this process is making now.
+    #[must_use]
+    pub fn under_way(&self) -> u64 {
+        self.0.counters.under_way.load(Ordering::Relaxed)
+    }
+
+    /// Milliseconds by which the oldest due job is late, of the queue as it was a second ago at
+    /// most; 0 when none is due.
+    ///
+    /// # Errors
+    /// `unavailable` when the database cannot be reached.
+    pub async fn oldest_due_ms(&self) -> Result<i64> {
+        let now = self.0.base.clock().now();
+        let mut kept = self.0.counters.oldest.lock().await;
+        let oldest = match *kept {
+            Some((at, oldest)) if (now - at).abs() < KEPT_MS => oldest,
+            _ => kept.insert((now, queue::oldest(self.0.base.db()).await?)).1,
+        };
+        Ok(oldest.map_or(0, |oldest| (now - oldest).max(0)))
+    }
+
+    /// How the queue stands. It is read from indexes: 200,000 rows that wait take some 55 ms on
+    /// SQLite, 0.2 s on PostgreSQL.
+    ///
+    /// # Errors
+    /// `unavailable` when the database cannot be reached.
+    pub async fn backlog(&self) -> Result<Backlog> {
+        let (db, now) = (self.0.base.db(), self.0.base.clock().now());
+        let (pending, retry, sending, held) = queue::waiting(db).await?;
+        let late_lanes: Vec<_> = queue::late(db, now, LATE_LANES)
+            .await?
+            .into_iter()
+            .map(|(id, due)| (id, now - due))
+            .collect();
+        let oldest_due_ms = late_lanes.first().map_or(0, |(_, late)| *late);
+        Ok(Backlog { pending, retry, sending, held, oldest_due_ms, late_lanes })
+    }
+}
+
+#[cfg(all(test, feature = "sqlite"))]
+mod tests {
+    use sqlx::AssertSqlSafe;
+
+    use crate::{Cms, settings::Settings, webhooks::deliver::sql::queue};
+
+    /// However much is settled, and however wide the rows are: what waits is read from indexes.
+    #[tokio::test]
+    async fn the_backlog_is_read_from_indexes() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut settings = Settings::default();
+        settings.dirs.data = folder.path().to_owned();
+        let cms = Cms::builder(settings).open().await.expect("opened");
+        let mut looked_at = 0;
+        for sql in [queue::DUE, queue::WAITING, queue::OLDEST, queue::LATE] {
+            let explained = AssertSqlSafe(format!("explain query plan {sql}"));
+            let plan: Vec<(i64, i64, i64, String)> =
+                cms.db().all(explained, Vec::new()).await.expect("a plan");
+            for (.., step) in plan
+                .iter()
+                .filter(|(.., step)| step.contains("cms_webhook_queue") || step.contains(" q "))
+            {
+                assert!(step.contains("COVERING INDEX"), "{step}: {sql}");
+                looked_at += 1;
+            }
+        }
+        assert!(looked_at >= 7, "every part of the four was seen: {looked_at}");
+    }
+}

@@ -1,0 +1,18 @@
+//! From a queue row to a request: claim (lane, lease), sign, send, settle (fenced, breaker, log).
+
+mod ahead;
+mod claim;
+pub(super) mod counters;
+mod ping;
+pub(super) mod request;
+mod settle;
+pub(super) mod sql;
+pub(super) mod task;
+pub(super) mod worker;
+
+pub use ping::{PING, Pinged};
+
+use crate::db::Lock;
+
+/// Held by claims, and by changes of many subscriptions at once: they lock rows in no order.
+pub(super) const CLAIMS: Lock = Lock::new(1);

@@ -1,0 +1,175 @@
+//! Writing down what became of attempts: the row, the breaker, the log, in one transaction for
+//! many.
+
+use super::{
+    CLAIMS,
+    sql::{
+        groups::{self, Arrived},
+        queue::{self, Claimed, LogRow},
+    },
+    task::{Ended, Settled},
+};
+use crate::{
+    AuditEntry, Change, Result,
+    outbound::Attempt,
+    webhooks::{
+        rules::{breaker, retry},
+        subscriptions::{TABLE, sql as subscriptions},
+    },
+};
+
+/// After a failure the next attempt of a lane begins no earlier than this after the last one ended.
+const SPACING_MS: i64 = 1000;
+
+pub(in crate::webhooks) async fn settle(
+    change: &mut Change,
+    ended: &mut [Ended],
+) -> Result<Settled> {
+    ended.sort_by_key(|ended| (ended.subscription, ended.row.id));
+    let mut settled = Settled::default();
+    settle_failing(change, ended, &mut settled).await?;
+    let successes: Vec<_> = ended.iter().filter(|ended| ended.attempt.is_success()).collect();
+    let arrived: Vec<_> = successes.iter().map(|ended| arrived(ended)).collect();
+    let ours = groups::delivered(change, &arrived).await?;
+    settled.delivered += ours.len() as u64;
+    for Ended { subscription, row, attempt, .. } in
+        successes.into_iter().filter(|ended| !ours.contains(&ended.row.lease()))
+    {
+        settled.lost += 1;
+        log(change, *subscription, row, attempt, false).await?;
+    }
+    Ok(settled)
+}
+
+fn arrived(ended: &Ended) -> Arrived<'_> {
+    let Ended { row, attempt, .. } = ended;
+    Arrived {
+        row,
+        status: attempt.status,
+        response: attempt.response.as_deref(),
+        duration_ms: attempt.duration_ms,
+    }
+}
+
+/// Lanes whose counters change: those with failures, and those whose failures end.
+async fn settle_failing(change: &mut Change, ended: &[Ended], settled: &mut Settled) -> Result<()> {
+    let mut subscriptions: Vec<_> = ended.iter().map(|ended| ended.subscription).collect();
+    subscriptions.dedup();
+    let mut failing = groups::failing(change, &subscriptions).await?;
+    failing.extend(
+        ended.iter().filter(|ended| !ended.attempt.is_success()).map(|ended| ended.subscription),
+    );
+    if failing.is_empty() {
+        return Ok(());
+    }
+    // Claims lock many subscriptions in no order.
+    change.lock(CLAIMS).await?;
+    let lanes = ended.chunk_by(|a, b| a.subscription == b.subscription);
+    for lane in lanes.filter(|lane| failing.contains(&lane[0].subscription)) {
+        settle_lane(change, lane, settled).await?;
+    }
+    Ok(())
+}
+
+/// What the subscription has to say of a failed attempt.
+struct Failure {
+    error: String,
+    active: bool,
+    max_retries: i64,
+}
+
+/// Counts the attempts at one subscription, and writes down those that failed. Everybody locks a
+/// subscription before its rows.
+async fn settle_lane(change: &mut Change, lane: &[Ended], settled: &mut Settled) -> Result<()> {
+    let mut failures = Vec::with_capacity(lane.len());
+    let mut opened = false;
+    for Ended { subscription, row, attempt, .. } in lane {
+        if attempt.is_success() {
+            queue::succeeded(change, *subscription, row).await?;
+            failures.push(None);
+            continue;
+        }
+        let error = attempt.message();
+        let counted =
+            queue::count_failure(change, *subscription, row, change.now() + SPACING_MS).await?;
+        if let Some((in_a_row, true, _)) = counted
+            && breaker::opens(in_a_row)
+        {
+            disable(
+                change,
+                *subscription,
+                &format!("{in_a_row} failed attempts in a row, the last: {error}"),
+            )
+            .await?;
+            opened = true;
+        }
+        failures.push(counted.map(|(_, active, max_retries)| Failure {
+            error,
+            active,
+            max_retries,
+        }));
+    }
+    for (Ended { subscription, row, attempt, .. }, failure) in
+        lane.iter().zip(failures).filter(|(ended, _)| !ended.attempt.is_success())
+    {
+        let ours = match failure
+            .map(|failure| (retry::wait_ms(row.retry_count, failure.max_retries), failure))
+        {
+            Some((Some(wait), Failure { error, active, .. })) => {
+                let ours = queue::again(change, row, &error, change.now() + wait, !active).await?;
+                count(ours, &mut settled.retried, &mut settled.lost)
+            }
+            Some((None, Failure { error, .. })) => count(
+                queue::failed(change, row, &error).await?,
+                &mut settled.failed,
+                &mut settled.lost,
+            ),
+            None => count(false, &mut settled.failed, &mut settled.lost),
+        };
+        log(change, *subscription, row, attempt, ours).await?;
+    }
+    if opened && let Some(Ended { subscription, .. }) = lane.first() {
+        subscriptions::hold(change, *subscription).await?;
+    }
+    Ok(())
+}
+
+/// The breaker opens: nothing is sent there until somebody activates it.
+async fn disable(change: &mut Change, subscription: i64, reason: &str) -> Result<()> {
+    subscriptions::switch_off(change, subscription, reason).await?;
+    change.announce(TABLE);
+    let id = subscription.to_string();
+    change
+        .audit(AuditEntry {
+            action: "disable",
+            table: "webhook_subscriptions",
+            id: &id,
+            columns: &["active"],
+        })
+        .await?;
+    tracing::warn!(subscription, reason, "a webhook was disabled");
+    Ok(())
+}
+
+fn count(ours: bool, what: &mut u64, lost: &mut u64) -> bool {
+    *(if ours { what } else { lost }) += 1;
+    ours
+}
+
+async fn log(
+    change: &mut Change,
+    subscription: i64,
+    row: &Claimed,
+    attempt: &Attempt,
+    ours: bool,
+) -> Result<()> {
+    let message = attempt.message();
+    let entry = LogRow {
+        outcome: if ours { attempt.code() } else { "lease_lost" },
+        error: (!attempt.is_success()).then_some(message.as_str()),
+        status: attempt.status,
+        response: attempt.response.as_deref(),
+        duration_ms: attempt.duration_ms,
+    };
+    queue::log(change, subscription, row, &entry).await
+}

@@ -1,0 +1,283 @@
+//! The queue as workers see it: lanes, claims, settlements.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::{
+    Change, Result, args,
+    db::{Db, FromRow, Row, statements},
+    webhooks::subscriptions::sql as subscriptions,
+};
+
+/// How long a claimed row belongs to its worker; longer than any attempt.
+pub(in crate::webhooks) const LEASE_MS: i64 = 30_000;
+statements! {
+    /// In the order of the index, which so is read as far as the first row that is due. `exists`
+    /// would let PostgreSQL search the table instead, where the rows that wait stand behind all
+    /// that are settled.
+    DUE = "select (select q.subscription_id from cms_webhook_queue q where q.status in ('pending', 'retry') and q.next_retry_at <= $1 \
+           order by q.subscription_id limit 1) is not null \
+           or exists (select 1 from cms_webhook_queue where status = 'sending' and (lease_until <= $1 or lease_until > $2))";
+    /// A lease that ends later than any can was given before the clock was put back.
+    LOST = "select distinct q.subscription_id from cms_webhook_queue q where q.status = 'sending' and (q.lease_until <= $1 or q.lease_until > $2) \
+            order by q.subscription_id";
+    RECLAIM = "update cms_webhook_queue set status = $4, lease_until = null where subscription_id = $1 and status = 'sending' \
+               and (lease_until <= $2 or lease_until > $3)";
+    /// A subscription that has rows which wait in the wrong state.
+    ASTRAY = "select s.id from cms_webhook_subscriptions s where s.id > $1 and case when s.active \
+              then exists (select 1 from cms_webhook_queue q where q.subscription_id = s.id and q.status = 'held') \
+              else exists (select 1 from cms_webhook_queue q where q.subscription_id = s.id and q.status in ('pending', 'retry')) \
+              end order by s.id limit 1";
+    /// Lanes that are due and have room: for one attempt after a failure, else for `$3`. The least
+    /// is looked up, as `exists` leaves it to PostgreSQL to read the whole backlog and join it.
+    LANES = "select * from (select s.id, s.url, s.secret, s.old_secret, s.old_secret_until, s.custom_headers, s.failure_count > 0 as failing, \
+             (select count(*) from cms_webhook_queue f where f.subscription_id = s.id and f.status = 'sending') as sending, s.served_at \
+             from cms_webhook_subscriptions s where s.active and (s.not_before <= $1 or s.not_before > $4) \
+             and (select min(q.next_retry_at) from cms_webhook_queue q where q.subscription_id = s.id and q.status in ('pending', 'retry')) <= $1) l \
+             where l.sending < (case when l.failing then 1 else $3 end) order by l.served_at, l.id limit cast($2 as bigint)";
+    LANE = "select id, url, secret, old_secret, old_secret_until, custom_headers, failure_count > 0, cast(0 as bigint) \
+            from cms_webhook_subscriptions where id = $1";
+    GIVE_BACK = "update cms_webhook_queue set status = $3, lease_until = null where id = $1 and status = 'sending' and lease_token = $2";
+    AGAIN = "update cms_webhook_queue set status = $5, retry_count = retry_count + 1, next_retry_at = $4, lease_until = null, error_message = $3 \
+             where id = $1 and status = 'sending' and lease_token = $2";
+    FAILED = "update cms_webhook_queue set status = 'failed', lease_until = null, error_message = $3, settled_at = $4 \
+              where id = $1 and status = 'sending' and lease_token = $2";
+    /// Both count only for the worker that holds the row: what a worker hears that stood still says
+    /// nothing of the receiver.
+    SUCCEEDED = "update cms_webhook_subscriptions set failure_count = 0, not_before = 0 where id = $1 and failure_count > 0 \
+                 and exists (select 1 from cms_webhook_queue q where q.id = $2 and q.status in ('sending', 'retry', 'held') and q.lease_token = $3)";
+    COUNT_FAILURE = "update cms_webhook_subscriptions set failure_count = failure_count + 1, not_before = $4 where id = $1 \
+                     and exists (select 1 from cms_webhook_queue q where q.id = $2 and q.status = 'sending' and q.lease_token = $3) \
+                     returning failure_count, active, max_retries";
+    LOG = "insert into cms_webhook_deliveries (queue_id, event_id, event_name, subscription_id, attempt, outcome, error_message, status_code, \
+           response, duration_ms, created_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
+    DEPTH = "select status, count(*) from cms_webhook_queue group by status";
+    /// Each of these reads one partial index, and none the rows.
+    WAITING = "select w.pending, w.retry, (select count(*) from cms_webhook_queue where status = 'sending'), \
+               (select count(*) from cms_webhook_queue where status = 'held') \
+               from (select count(case when status = 'pending' then 1 end) as pending, count(case when status = 'retry' then 1 end) as retry \
+               from cms_webhook_queue where status in ('pending', 'retry')) w";
+    OLDEST = "select min(next_retry_at) from cms_webhook_queue where status in ('pending', 'retry')";
+    LATE = "select l.id, l.due from (select q.subscription_id as id, min(q.next_retry_at) as due from cms_webhook_queue q \
+            where q.status in ('pending', 'retry') group by q.subscription_id) l where l.due <= $1 \
+            and exists (select 1 from cms_webhook_subscriptions s where s.id = l.id and s.active) order by l.due, l.id limit $2";
+}
+
+/// A subscription whose turn it is.
+#[derive(Clone, Debug)]
+pub(in crate::webhooks) struct Lane {
+    pub(in crate::webhooks) id: i64,
+    pub(in crate::webhooks) url: String,
+    pub(in crate::webhooks) secret: String,
+    pub(in crate::webhooks) old_secret: Option<(String, i64)>,
+    /// A JSON object.
+    pub(in crate::webhooks) custom_headers: String,
+    /// Whether its last attempt failed.
+    pub(in crate::webhooks) failing: bool,
+    /// Its jobs that somebody holds.
+    pub(in crate::webhooks) sending: i64,
+}
+
+impl FromRow for Lane {
+    fn from_row(row: &Row) -> Result<Self> {
+        Ok(Self {
+            id: row.get(0)?,
+            url: row.get(1)?,
+            secret: row.get(2)?,
+            old_secret: row.get::<Option<String>>(3)?.zip(row.get::<Option<i64>>(4)?),
+            custom_headers: row.get(5)?,
+            failing: row.get(6)?,
+            sending: row.get(7)?,
+        })
+    }
+}
+
+/// A row that is ours until its lease ends.
+#[derive(Clone, Debug)]
+pub(in crate::webhooks) struct Claimed {
+    pub(in crate::webhooks) id: i64,
+    pub(in crate::webhooks) retry_count: i64,
+    pub(in crate::webhooks) lease_token: i64,
+    pub(in crate::webhooks) event: Arc<Event>,
+}
+
+impl Claimed {
+    /// The row, and the claim of it.
+    pub(in crate::webhooks) fn lease(&self) -> (i64, i64) {
+        (self.id, self.lease_token)
+    }
+}
+
+/// What is sent, to all who listen.
+#[derive(Debug)]
+pub(in crate::webhooks) struct Event {
+    pub(in crate::webhooks) id: String,
+    pub(in crate::webhooks) name: String,
+    pub(in crate::webhooks) body: Bytes,
+}
+
+impl Event {
+    /// Retention has removed it.
+    pub(in crate::webhooks) fn gone(id: String) -> Self {
+        Self { id, name: String::new(), body: Bytes::new() }
+    }
+}
+
+impl FromRow for Event {
+    fn from_row(row: &Row) -> Result<Self> {
+        Ok(Self { id: row.get(0)?, name: row.get(1)?, body: row.get::<String>(2)?.into() })
+    }
+}
+
+/// Whether there is anything to claim.
+pub(in crate::webhooks) async fn is_due(db: &Db, now: i64) -> Result<bool> {
+    let (due,): (bool,) = db.one(DUE, args![now, latest(now)]).await?;
+    Ok(due)
+}
+
+/// Gives rows back whose worker died: they wait as their subscription says. Subscriptions are
+/// locked before their rows.
+pub(in crate::webhooks) async fn reclaim(change: &mut Change) -> Result<u64> {
+    let (now, latest) = (change.now(), latest(change.now()));
+    let mut returned = 0;
+    for (id,) in change.all::<(i64,)>(LOST, args![now, latest]).await? {
+        let active =
+            subscriptions::lock(change, id).await?.is_some_and(|subscription| subscription.active);
+        returned += change
+            .run(RECLAIM, args![id, now, latest, if active { "retry" } else { "held" }])
+            .await?;
+    }
+    Ok(returned)
+}
+
+/// No lease and no pause after a failure lasts longer: what is later comes from before the clock
+/// was put back.
+fn latest(now: i64) -> i64 {
+    now + 2 * LEASE_MS
+}
+
+/// A subscription after `after` that has rows which wait in the wrong state.
+pub(in crate::webhooks) async fn astray(db: &Db, after: i64) -> Result<Option<i64>> {
+    Ok(db.optional::<(i64,)>(ASTRAY, args![after]).await?.map(|(id,)| id))
+}
+
+/// Lanes that were served least recently.
+pub(in crate::webhooks) async fn lanes(
+    change: &mut Change,
+    limit: i64,
+    room: i64,
+) -> Result<Vec<Lane>> {
+    change.all(LANES, args![change.now(), limit, room, latest(change.now())]).await
+}
+
+/// One lane, whether it is its turn or not.
+pub(in crate::webhooks) async fn lane(db: &Db, id: i64) -> Result<Option<Lane>> {
+    db.optional(LANE, args![id]).await
+}
+
+/// A lease ends before anything was sent.
+pub(in crate::webhooks) async fn give_back(
+    change: &mut Change,
+    row: &Claimed,
+    active: bool,
+) -> Result<()> {
+    let status = match row.retry_count {
+        _ if !active => "held",
+        0 => "pending",
+        _ => "retry",
+    };
+    change.run(GIVE_BACK, args![row.id, row.lease_token, status]).await.map(drop)
+}
+
+/// The two ways in which a lease ends with a failure. False: it was lost before.
+pub(in crate::webhooks) async fn again(
+    change: &mut Change,
+    row: &Claimed,
+    error: &str,
+    at: i64,
+    held: bool,
+) -> Result<bool> {
+    let status = if held { "held" } else { "retry" };
+    Ok(change.run(AGAIN, args![row.id, row.lease_token, error, at, status]).await? > 0)
+}
+
+pub(in crate::webhooks) async fn failed(
+    change: &mut Change,
+    row: &Claimed,
+    error: &str,
+) -> Result<bool> {
+    Ok(change.run(FAILED, args![row.id, row.lease_token, error, change.now()]).await? > 0)
+}
+
+pub(in crate::webhooks) async fn succeeded(
+    change: &mut Change,
+    lane: i64,
+    row: &Claimed,
+) -> Result<()> {
+    change.run(SUCCEEDED, args![lane, row.id, row.lease_token]).await.map(drop)
+}
+
+/// Failures in a row, whether the subscription is active, and its retries; None when the lease was
+/// lost, or the subscription deleted with its jobs.
+pub(in crate::webhooks) async fn count_failure(
+    change: &mut Change,
+    lane: i64,
+    row: &Claimed,
+    not_before: i64,
+) -> Result<Option<(i64, bool, i64)>> {
+    change.optional(COUNT_FAILURE, args![lane, row.id, row.lease_token, not_before]).await
+}
+
+/// What the log keeps of an attempt.
+pub(in crate::webhooks) struct LogRow<'a> {
+    pub(in crate::webhooks) outcome: &'a str,
+    pub(in crate::webhooks) error: Option<&'a str>,
+    pub(in crate::webhooks) status: Option<u16>,
+    pub(in crate::webhooks) response: Option<&'a str>,
+    pub(in crate::webhooks) duration_ms: i64,
+}
+
+/// An attempt, also one that came too late.
+pub(in crate::webhooks) async fn log(
+    change: &mut Change,
+    lane: i64,
+    row: &Claimed,
+    entry: &LogRow<'_>,
+) -> Result<()> {
+    let args = args![
+        row.id,
+        &row.event.id,
+        &row.event.name,
+        lane,
+        row.retry_count + 1,
+        entry.outcome,
+        entry.error.map(str::to_owned),
+        entry.status.map(i64::from),
+        entry.response.map(str::to_owned),
+        entry.duration_ms,
+        change.now(),
+    ];
+    change.run(LOG, args).await.map(drop)
+}
+
+/// Rows by status.
+pub(in crate::webhooks) async fn depth(db: &Db) -> Result<Vec<(String, i64)>> {
+    db.all(DEPTH, args![]).await
+}
+
+/// How many rows are `pending`, `retry`, `sending` and `held`.
+pub(in crate::webhooks) async fn waiting(db: &Db) -> Result<(i64, i64, i64, i64)> {
+    db.one(WAITING, args![]).await
+}
+
+/// The lanes that are most late, and since when their oldest row is due.
+pub(in crate::webhooks) async fn late(db: &Db, now: i64, limit: i64) -> Result<Vec<(i64, i64)>> {
+    db.all(LATE, args![now, limit]).await
+}
+
+/// When the row is due that waits longest.
+pub(in crate::webhooks) async fn oldest(db: &Db) -> Result<Option<i64>> {
+    let (oldest,): (Option<i64>,) = db.one(OLDEST, args![]).await?;
+    Ok(oldest)
+}

@@ -1,0 +1,308 @@
+//! What was sent and what waits, for people.
+
+pub(in crate::webhooks) mod sql;
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+use serde_json::Value as Json;
+
+use crate::{
+    AuditEntry, Change, Code, Error, Page, Result,
+    webhooks::{Webhooks, deliver::sql::queue},
+};
+
+/// Deliveries sent again in one call at most.
+pub const MAX_REDELIVER: usize = 10_000;
+
+/// One attempt. Times are RFC 3339 in UTC.
+#[derive(Clone, Debug, Serialize)]
+pub struct Delivery {
+    /// Counts up with time.
+    pub id: i64,
+    /// The job it belongs to; receivers see it as `X-Delivery-ID`.
+    pub queue_id: i64,
+    /// The event; receivers see it as `webhook-id`.
+    pub event_id: String,
+    /// Its name.
+    pub event: String,
+    /// Whom it was for.
+    pub subscription: i64,
+    /// 1 for the first.
+    pub attempt: i64,
+    /// `delivered`, or what went wrong: `timeout`, `dns`, `refused_address`, `connect`, `tls`,
+    /// `status`, `redirect`, `protocol`, `secret`, `event`, `internal`, `lease_lost`.
+    pub status: String,
+    /// What went wrong, for people.
+    pub error_message: Option<String>,
+    /// Status of the reply.
+    pub response_code: Option<i64>,
+    /// How long it took.
+    pub duration_ms: i64,
+    /// When it ended.
+    pub created_at: String,
+}
+
+/// One attempt with all that is known of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct DeliveryDetail {
+    /// The attempt.
+    #[serde(flatten)]
+    pub delivery: Delivery,
+    /// The beginning of the reply's body.
+    pub response: Option<String>,
+    /// What was sent; null when `retention.events_days` is over.
+    pub payload: Option<Json>,
+    /// Paths of members that the payload filter took out.
+    pub removed: Json,
+}
+
+/// A job of the queue. Times are RFC 3339 in UTC.
+#[derive(Clone, Debug, Serialize)]
+pub struct Job {
+    /// Its id.
+    pub id: i64,
+    /// The event.
+    pub event_id: String,
+    /// Its name.
+    pub event: String,
+    /// Whom it is for.
+    pub subscription: i64,
+    /// `pending`, `sending`, `retry`, `delivered`, `failed`, `held`, `cancelled`.
+    pub status: String,
+    /// When it is due.
+    pub next_retry_at: String,
+    /// Attempts that failed.
+    pub retry_count: i64,
+    /// Why the last one failed.
+    pub error_message: Option<String>,
+    /// When it was queued.
+    pub created_at: String,
+    /// When it was delivered, given up or cancelled.
+    pub settled_at: Option<String>,
+    /// The job that it sends once more.
+    pub resend_of: Option<i64>,
+}
+
+/// Which jobs or deliveries.
+#[derive(Clone, Debug, Default)]
+pub struct JobFilter {
+    /// Of one subscription.
+    pub subscription: Option<i64>,
+    /// Of one event name.
+    pub event: Option<String>,
+    /// In one state; for deliveries `failed` is everything but `delivered`.
+    pub status: Option<String>,
+    /// Not older, in milliseconds.
+    pub since: i64,
+}
+
+/// How full the queue is.
+#[derive(Clone, Debug, Serialize)]
+pub struct Depth {
+    /// Rows by status.
+    pub by_status: std::collections::BTreeMap<String, i64>,
+    /// Milliseconds by which the oldest due row is late; 0 when none is due.
+    pub oldest_due_ms: i64,
+}
+
+impl Webhooks {
+    /// Attempts, newest first, a page at a time.
+    ///
+    /// # Errors
+    /// `bad_query` for a cursor that is not from here.
+    pub async fn deliveries(
+        &self,
+        filter: &JobFilter,
+        limit: u32,
+        cursor: Option<&str>,
+    ) -> Result<Page<Delivery>> {
+        let read = async |after: i64, limit| {
+            let before = if after == i64::MIN { i64::MAX } else { after };
+            sql::list(self.0.base.db(), before, limit, filter).await
+        };
+        Page::by_id(b'd', limit, cursor, read, |delivery| delivery.id).await
+    }
+
+    /// One attempt with its payload.
+    ///
+    /// # Errors
+    /// `not_found`.
+    pub async fn delivery(&self, id: i64) -> Result<DeliveryDetail> {
+        let missing = || Error::new(Code::NotFound, format!("There is no delivery with id {id}."));
+        sql::get(self.0.base.db(), id).await?.ok_or_else(missing)
+    }
+
+    /// Jobs of the queue by id, a page at a time.
+    ///
+    /// # Errors
+    /// `bad_query` for a cursor that is not from here.
+    pub async fn jobs(
+        &self,
+        filter: &JobFilter,
+        limit: u32,
+        cursor: Option<&str>,
+    ) -> Result<Page<Job>> {
+        let read = async |after, limit| sql::jobs(self.0.base.db(), after, limit, filter).await;
+        Page::by_id(b'j', limit, cursor, read, |job| job.id).await
+    }
+
+    /// One job.
+    ///
+    /// # Errors
+    /// `not_found`.
+    pub async fn job(&self, id: i64) -> Result<Job> {
+        sql::job(self.0.base.db(), id).await?.ok_or_else(|| no_job(id))
+    }
+
+    /// How full the queue is.
+    ///
+    /// # Errors
+    /// `unavailable` when the database cannot be reached.
+    pub async fn depth(&self) -> Result<Depth> {
+        let by_status = queue::depth(self.0.base.db()).await?.into_iter().collect();
+        Ok(Depth { by_status, oldest_due_ms: self.oldest_due_ms().await? })
+    }
+
+    /// `running`: a worker of this process delivers; `none`: that is left to others.
+    #[must_use]
+    pub fn worker_state(&self) -> &'static str {
+        if self.0.counters.is_working() { "running" } else { "none" }
+    }
+
+    /// Takes a job that waits out of the queue.
+    ///
+    /// # Errors
+    /// `not_found`; `conflict` when it is being sent or is settled.
+    pub async fn cancel(&self, change: &mut Change, id: i64) -> Result<Job> {
+        let done = sql::cancel(change, id).await?;
+        self.acted(change, id, done, "cancel").await
+    }
+
+    /// Makes a job due that waits for its next attempt.
+    ///
+    /// # Errors
+    /// As [`Webhooks::cancel`].
+    pub async fn retry_now(&self, change: &mut Change, id: i64) -> Result<Job> {
+        let done = sql::retry_now(change, id).await?;
+        change.wake_worker();
+        self.acted(change, id, done, "retry").await
+    }
+
+    async fn acted(
+        &self,
+        change: &mut Change,
+        id: i64,
+        done: bool,
+        action: &'static str,
+    ) -> Result<Job> {
+        let job = sql::job_in(change, id).await?.ok_or_else(|| no_job(id))?;
+        if !done {
+            return Err(Error::new(
+                Code::Conflict,
+                format!("The job {id} is {}: nothing was changed.", job.status),
+            ));
+        }
+        change
+            .audit(AuditEntry { action, table: "webhook_queue", id: &id.to_string(), columns: &[] })
+            .await?;
+        Ok(job)
+    }
+
+    /// Removes jobs that are settled: `delivered`, `failed` or `cancelled`. Returns how many went,
+    /// 1,000 at most.
+    ///
+    /// # Errors
+    /// `validation_failed` for another status.
+    pub async fn purge(&self, change: &mut Change, status: &str) -> Result<u64> {
+        if !["delivered", "failed", "cancelled"].contains(&status) {
+            return Err(Error::invalid_field(
+                "status",
+                "unknown",
+                "delivered, failed or cancelled",
+            ));
+        }
+        let removed = sql::purge(change, status).await?;
+        if removed > 0 {
+            change
+                .audit(AuditEntry {
+                    action: "purge",
+                    table: "webhook_queue",
+                    id: status,
+                    columns: &[],
+                })
+                .await?;
+        }
+        Ok(removed)
+    }
+
+    /// Sends deliveries once more, with the same event id and body: those with these ids, or all
+    /// that fit, if they are `expected`.
+    ///
+    /// # Errors
+    /// `not_found` for an id; `count_moved` when other than `expected` fit; `validation_failed` for
+    /// more than [`MAX_REDELIVER`].
+    pub async fn redeliver(&self, change: &mut Change, which: &Redeliver) -> Result<u64> {
+        let ids = match which {
+            Redeliver::Ids(ids) => {
+                ids.iter().copied().collect::<BTreeSet<_>>().into_iter().collect()
+            }
+            Redeliver::Filter { filter, expected } => {
+                // Read beside the change, so that a long log keeps no writer waiting.
+                let found = sql::matching(self.0.base.db(), filter).await?;
+                if found.len() as u64 != *expected && found.len() <= MAX_REDELIVER {
+                    let detail = format!(
+                        "{} deliveries fit now, not {expected}: look again. Nothing was queued.",
+                        found.len()
+                    );
+                    return Err(Error::new(Code::CountMoved, detail));
+                }
+                found
+            }
+        };
+        if ids.len() > MAX_REDELIVER {
+            return Err(Error::invalid_field(
+                "ids",
+                "range",
+                format!("at most {MAX_REDELIVER} at once: narrow the filter"),
+            ));
+        }
+        for id in &ids {
+            if !sql::resend(change, *id).await? {
+                return Err(Error::new(
+                    Code::NotFound,
+                    format!("There is no delivery with id {id}, or its payload is gone."),
+                ));
+            }
+        }
+        change.wake_worker();
+        let count = ids.len().to_string();
+        change
+            .audit(AuditEntry {
+                action: "redeliver",
+                table: "webhook_queue",
+                id: &count,
+                columns: &[],
+            })
+            .await?;
+        Ok(ids.len() as u64)
+    }
+}
+
+/// What to send once more.
+#[derive(Clone, Debug)]
+pub enum Redeliver {
+    /// These deliveries.
+    Ids(Vec<i64>),
+    /// The last deliveries of all jobs that fit.
+    Filter {
+        /// Which.
+        filter: JobFilter,
+        /// How many the caller believes that are.
+        expected: u64,
+    },
+}
+
+fn no_job(id: i64) -> Error {
+    Error::new(Code::NotFound, format!("There is no job with id {id}."))
+}

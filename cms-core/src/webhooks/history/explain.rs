@@ -1,0 +1,89 @@
+//! Who would be told of an event, and what: nothing is written or sent.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::{Map, Value as Json};
+
+use crate::webhooks::{
+    Webhooks,
+    deliver::request::{Marks, headers},
+    rules::matching::matches,
+    subscriptions::{Subscription, catalogue::unknown_event, events},
+};
+use crate::{Page, Result, events::body};
+
+/// What would be sent.
+#[derive(Clone, Debug, Serialize)]
+pub struct Explained {
+    /// The event.
+    pub event: String,
+    /// The body to the byte, but for `id` and `created_at`, which each event has of its own.
+    pub body: String,
+    /// The headers; what is different in each delivery is described in `<…>`. Custom headers come
+    /// after.
+    pub headers: BTreeMap<String, String>,
+    /// Paths in `data` that the payload filter takes out.
+    pub removed: Vec<String>,
+}
+
+/// A subscription and what would become of the event there.
+#[derive(Clone, Debug, Serialize)]
+pub struct Considered {
+    /// The subscription.
+    #[serde(flatten)]
+    pub subscription: Subscription,
+    /// `sent`, `held` or `not_matched`.
+    pub outcome: &'static str,
+    /// Why, for people.
+    pub reason: String,
+}
+
+impl Webhooks {
+    /// What deliveries of this event would send, and to whom: subscriptions by id, a page at a
+    /// time.
+    ///
+    /// Nothing is signed: whoever may ask this must not get signatures for what never happened.
+    ///
+    /// # Errors
+    /// `unknown_event`; `bad_query` for a cursor that is not from here.
+    pub async fn explain(
+        &self,
+        event: &str,
+        data: Map<String, Json>,
+        limit: u32,
+        cursor: Option<&str>,
+    ) -> Result<(Explained, Page<Considered>)> {
+        if events::named(self.0.base.db(), event).await?.is_empty() {
+            return Err(unknown_event("event".to_owned(), event));
+        }
+        let subscriptions =
+            self.list(limit, cursor).await?.map(|subscription| considered(subscription, event));
+        let id = self.0.base.random().uuid_v7(self.0.base.clock())?;
+        let (body, removed) = body(&id, event, self.0.base.clock().now(), Json::Object(data));
+        let marks = Marks {
+            delivery: "<id of the job>",
+            id: &id,
+            timestamp: "<seconds at the attempt>",
+            simple: "<lower-case hex HMAC-SHA256 of the body, keyed with the secret as it was shown>",
+            standard: "<v1,base64 HMAC-SHA256 of id.timestamp.body, keyed with the decoded secret>",
+        };
+        let headers = headers(&self.0.base, event, &marks).into_iter().collect();
+        Ok((Explained { event: event.to_owned(), body, headers, removed }, subscriptions))
+    }
+}
+
+fn considered(subscription: Subscription, event: &str) -> Considered {
+    let entry = subscription.events.iter().find(|entry| matches(entry, event));
+    let (outcome, reason) = match (entry, subscription.active) {
+        (None, _) => {
+            ("not_matched", format!("no entry matches: {}", subscription.events.join(", ")))
+        }
+        (Some(entry), true) => ("sent", format!("{entry} matches")),
+        (Some(entry), false) => {
+            let why = subscription.disabled_reason.as_deref().unwrap_or("switched off");
+            ("held", format!("{entry} matches; not active ({why}): held until it is activated"))
+        }
+    };
+    Considered { subscription, outcome, reason }
+}

@@ -1,0 +1,128 @@
+//! Which headers a subscription may add. Pure.
+
+use std::collections::BTreeMap;
+
+use crate::FieldError;
+
+const MAX_HEADERS: usize = 20;
+const MAX_VALUE_BYTES: usize = 4096;
+
+/// Ours, those of the connection, and those that receivers or proxies would take for something
+/// else.
+const RESERVED: [&str; 26] = [
+    "age",
+    "cache-control",
+    "clear-site-data",
+    "connection",
+    "cookie2",
+    "date",
+    "expect",
+    "expires",
+    "host",
+    "keep-alive",
+    "pragma",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "trailers",
+    "transfer-encoding",
+    "upgrade",
+    "user-agent",
+    "via",
+    "warning",
+    "x-delivery-id",
+    "accept-encoding",
+    "forwarded",
+    "x-forwarded-for",
+];
+const RESERVED_PREFIXES: [&str; 6] =
+    ["content-", "x-webhook-", "webhook-", "svix-", "x-amz-", "x-goog-"];
+
+/// What is wrong with headers that somebody wants to save.
+pub(in crate::webhooks) fn problems(headers: &BTreeMap<String, String>) -> Vec<FieldError> {
+    let mut problems = Vec::new();
+    let mut add =
+        |field: String, code, message: String| problems.push(FieldError { field, code, message });
+    if headers.len() > MAX_HEADERS {
+        add("custom_headers".to_owned(), "range", format!("{MAX_HEADERS} headers at most"));
+    }
+    let mut names: Vec<String> = headers.keys().map(|name| name.to_ascii_lowercase()).collect();
+    names.sort();
+    if names.windows(2).any(|pair| pair[0] == pair[1]) {
+        add(
+            "custom_headers".to_owned(),
+            "format",
+            "a header occurs twice; case does not count".to_owned(),
+        );
+    }
+    for (name, value) in headers {
+        let field = || format!("custom_headers.{name}");
+        let lower = name.to_ascii_lowercase();
+        if !is_token(name) {
+            add(field(), "format", "the name of a header: letters, digits and -".to_owned());
+        } else if RESERVED.contains(&lower.as_str())
+            || RESERVED_PREFIXES.iter().any(|prefix| lower.starts_with(prefix))
+        {
+            add(
+                field(),
+                "reserved",
+                "this header is set by the service or by the connection".to_owned(),
+            );
+        }
+        if value.len() > MAX_VALUE_BYTES || !value.bytes().all(|byte| (0x20..0x7f).contains(&byte))
+        {
+            add(field(), "format", format!("visible ASCII, {MAX_VALUE_BYTES} bytes at most"));
+        }
+    }
+    problems
+}
+
+/// RFC 9110, 5.6.2.
+fn is_token(name: &str) -> bool {
+    (1..=100).contains(&name.len())
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(name: &str, value: &str) -> Option<&'static str> {
+        problems(&BTreeMap::from([(name.to_owned(), value.to_owned())]))
+            .first()
+            .map(|problem| problem.code)
+    }
+
+    #[test]
+    fn headers_are_added_and_not_replaced() {
+        for (name, value, expected) in [
+            ("x-tenant", "7", None),
+            ("Authorization", "Bearer abc", None),
+            ("X-Webhook-Signature", "0", Some("reserved")),
+            ("Webhook-Id", "0", Some("reserved")),
+            ("X-Delivery-ID", "0", Some("reserved")),
+            ("Host", "evil.example", Some("reserved")),
+            ("content-length", "0", Some("reserved")),
+            ("Transfer-Encoding", "chunked", Some("reserved")),
+            ("User-Agent", "x", Some("reserved")),
+            ("", "x", Some("format")),
+            ("a b", "x", Some("format")),
+            ("a:b", "x", Some("format")),
+            ("x-a", "line\r\nbreak: yes", Some("format")),
+            ("x-a", "\u{e4}", Some("format")),
+            ("x-a", "\u{0}", Some("format")),
+        ] {
+            assert_eq!(judged(name, value), expected, "{name}");
+        }
+        assert_eq!(judged("x-a", &"x".repeat(4097)), Some("format"));
+        let many = (0..21).map(|n| (format!("x-{n}"), "v".to_owned())).collect();
+        assert_eq!(problems(&many)[0].code, "range");
+        let twice = BTreeMap::from([
+            ("X-A".to_owned(), "1".to_owned()),
+            ("x-a".to_owned(), "2".to_owned()),
+        ]);
+        assert_eq!(problems(&twice)[0].code, "format");
+    }
+}

@@ -1,0 +1,49 @@
+//! What the entries of a subscription match, and the events of the service itself. Pure.
+
+use crate::events::family;
+
+/// Whether an entry matches more than one name: `item.*` all events of items, `*` all.
+#[must_use]
+pub(in crate::webhooks) fn is_pattern(entry: &str) -> bool {
+    entry == "item.*" || entry == "*"
+}
+
+/// Whether an entry lets an event through. The queue asks the same of the database (`events::outbox`).
+#[must_use]
+pub(in crate::webhooks) fn matches(entry: &str, event: &str) -> bool {
+    [event, family(event), "*"].contains(&entry)
+}
+
+/// The events that the core raises, or that embedding code raises through it.
+pub(in crate::webhooks) const SYSTEM_EVENTS: [(&str, &str); 11] = [
+    ("page.published", "A page was published."),
+    ("page.draft_discarded", "The draft of a page was discarded."),
+    ("media.uploaded", "A file was uploaded."),
+    ("media.deleted", "A file was deleted."),
+    ("auth.login", "A backend user logged in."),
+    ("auth.logout", "A backend user logged out."),
+    ("order.created", "An order was placed in the shop."),
+    ("form.submitted", "A form was submitted."),
+    ("user.registered", "A visitor registered."),
+    ("emailmarketing.subscribed", "Somebody subscribed to the newsletter."),
+    ("deployment.completed", "A deployment has ended."),
+];
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn entries_match_as_the_queue_does() {
+        for (entry, event, expected) in [
+            ("*", "auth.login", true),
+            ("*", "item.blog.created", true),
+            ("item.*", "item.blog.created", true),
+            ("item.*", "form.submitted", false),
+            ("item.*", "items.x", false),
+            ("auth.login", "auth.login", true),
+            ("auth.login", "auth.logout", false),
+            ("auth.*", "auth.login", false),
+        ] {
+            assert_eq!(super::matches(entry, event), expected, "{entry} {event}");
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! When a failed delivery is tried again. Pure.
+
+/// Waits after the first, second ... failure, in seconds; the last one repeats.
+const WAITS_S: [i64; 5] = [30, 120, 480, 1920, 7200];
+/// More retries than this would go on for weeks.
+pub const MAX_RETRIES: i64 = 100;
+
+/// Milliseconds until the next attempt after `retry_count + 1` failures; None: given up.
+#[must_use]
+pub(in crate::webhooks) fn wait_ms(retry_count: i64, max_retries: i64) -> Option<i64> {
+    if retry_count >= max_retries {
+        return None;
+    }
+    let index = usize::try_from(retry_count).unwrap_or(0).min(WAITS_S.len() - 1);
+    Some(WAITS_S[index] * 1000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attempts_are_made_at_these_seconds() {
+        for (max_retries, expected) in [
+            (0, vec![0]),
+            (1, vec![0, 30]),
+            (3, vec![0, 30, 150, 630]),
+            (5, vec![0, 30, 150, 630, 2550, 9750]),
+            (8, vec![0, 30, 150, 630, 2550, 9750, 16_950, 24_150, 31_350]),
+        ] {
+            let (mut at, mut times, mut failures) = (0, vec![0], 0);
+            while let Some(wait) = wait_ms(failures, max_retries) {
+                at += wait / 1000;
+                times.push(at);
+                failures += 1;
+            }
+            assert_eq!(times, expected, "max_retries {max_retries}");
+        }
+    }
+}

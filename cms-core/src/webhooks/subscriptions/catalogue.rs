@@ -1,0 +1,138 @@
+//! The events that can be subscribed to.
+
+use serde::Serialize;
+use serde_json::Value as Json;
+
+use super::{emit::by_hand, events, example::example};
+use crate::webhooks::{Webhooks, rules::matching::SYSTEM_EVENTS};
+use crate::{Actor, Code, Error, FieldError, Page, Result, plugins::Plugin};
+
+/// An event that somebody raises.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RegisteredEvent {
+    /// Counts up.
+    #[serde(skip)]
+    pub id: i64,
+    /// Who raises it; `core` for the service itself.
+    pub plugin_id: String,
+    /// Its name.
+    pub event_name: String,
+    /// `auto` for events of items, else `manual`.
+    pub event_type: String,
+    /// The table of an `auto` event.
+    pub content_table: Option<String>,
+    /// When it is raised.
+    pub description: String,
+}
+
+impl Webhooks {
+    /// The registry, a page at a time.
+    ///
+    /// # Errors
+    /// `bad_query` for a cursor that is not from here.
+    pub async fn events(&self, limit: u32, cursor: Option<&str>) -> Result<Page<RegisteredEvent>> {
+        Page::by_id(
+            b'e',
+            limit,
+            cursor,
+            async |after, limit| events::list(self.0.base.db(), after, limit).await,
+            |event| event.id,
+        )
+        .await
+    }
+}
+
+/// An event and what its data looks like.
+#[derive(Clone, Debug, Serialize)]
+pub struct DescribedEvent {
+    /// Its entry in the registry, the oldest when several plugins raise it.
+    #[serde(flatten)]
+    pub entry: RegisteredEvent,
+    /// Whether [`Webhooks::emit`] raises it.
+    pub emit: bool,
+    /// What its data may look like; null when only whoever raises it knows.
+    pub example: Option<Json>,
+}
+
+impl Webhooks {
+    /// One event.
+    ///
+    /// # Errors
+    /// `not_found`.
+    pub async fn event(&self, name: &str) -> Result<DescribedEvent> {
+        let entries = events::named(self.0.base.db(), name).await?;
+        let emit = by_hand(&entries);
+        let missing = || Error::new(Code::NotFound, format!("There is no event {name:?}."));
+        let entry = entries.into_iter().next().ok_or_else(missing)?;
+        let example = example(&self.0.registry.tables(), &entry);
+        Ok(DescribedEvent { entry, emit, example })
+    }
+}
+
+/// Registers what the core and the plugins raise. What is known already keeps its description, so
+/// installing again changes nothing.
+impl Webhooks {
+    pub(crate) async fn register(&self, plugins: &[Plugin]) -> Result<()> {
+        let system =
+            SYSTEM_EVENTS.iter().map(|(name, description)| manual("core", name, description));
+        let mut wanted: Vec<RegisteredEvent> = system.collect();
+        for table in self.0.registry.tables().iter() {
+            wanted.extend(["created", "updated", "deleted"].map(|act| RegisteredEvent {
+                id: 0,
+                plugin_id: table.plugin.clone(),
+                event_name: format!("item.{}.{act}", table.name),
+                event_type: "auto".to_owned(),
+                content_table: Some(table.name.clone()),
+                description: format!("A record of {} was {act}.", table.name),
+            }));
+        }
+        for plugin in plugins {
+            wanted.extend(
+                plugin
+                    .webhook_events
+                    .iter()
+                    .map(|event| manual(&plugin.id, &event.name, &event.description)),
+            );
+        }
+        let mut known = std::collections::HashSet::new();
+        let mut cursor = None;
+        loop {
+            let page = self.events(crate::MAX_LIMIT, cursor.as_deref()).await?;
+            known.extend(page.data.into_iter().map(|event| (event.plugin_id, event.event_name)));
+            cursor = page.next;
+            if cursor.is_none() {
+                break;
+            }
+        }
+        wanted
+            .retain(|event| !known.contains(&(event.plugin_id.clone(), event.event_name.clone())));
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let mut change = self.0.base.change(Actor::System).await?;
+        for event in &wanted {
+            events::register(&mut change, event).await?;
+        }
+        change.commit().await
+    }
+}
+
+/// Nobody raises an event of this name.
+pub(in crate::webhooks) fn unknown_event(field: String, event: &str) -> Error {
+    let message = format!(
+        "there is no event {event:?}: `cms events list` shows them; item.* is all events of items, * is all"
+    );
+    let field = FieldError { field, code: "unknown", message: message.clone() };
+    Error::new(Code::UnknownEvent, format!("{message}.")).with_fields(vec![field])
+}
+
+fn manual(plugin: &str, name: &str, description: &str) -> RegisteredEvent {
+    RegisteredEvent {
+        id: 0,
+        plugin_id: plugin.to_owned(),
+        event_name: name.to_owned(),
+        event_type: "manual".to_owned(),
+        content_table: None,
+        description: description.to_owned(),
+    }
+}

@@ -1,0 +1,53 @@
+//! Raising an event by hand, or from a program that has no plugin here.
+
+use serde_json::{Map, Value as Json};
+
+use super::{
+    catalogue::{RegisteredEvent, unknown_event},
+    events,
+};
+use crate::webhooks::Webhooks;
+use crate::{AuditEntry, Change, Emitted, Error, Result};
+
+/// Of the core's events those that only others can know of.
+const FROM_OUTSIDE: [&str; 4] =
+    ["order.created", "user.registered", "emailmarketing.subscribed", "deployment.completed"];
+
+impl Webhooks {
+    /// Raises a registered event. What the service itself observes cannot be claimed: events of
+    /// items, and those of pages, media, forms and logins.
+    ///
+    /// # Errors
+    /// `unknown_event`; `validation_failed` for an event that the service raises itself.
+    pub async fn emit(
+        &self,
+        change: &mut Change,
+        event: &str,
+        data: Map<String, Json>,
+    ) -> Result<Emitted> {
+        let entries = events::named_in(change, event).await?;
+        if entries.is_empty() {
+            return Err(unknown_event("event".to_owned(), event));
+        }
+        if !by_hand(&entries) {
+            let message = format!(
+                "the service raises {event} itself, when it happens; by hand: events of plugins, and {}",
+                FROM_OUTSIDE.join(", ")
+            );
+            return Err(Error::invalid_field("event", "reserved", message));
+        }
+        let emitted = change.emit(event, data.into()).await?;
+        change
+            .audit(AuditEntry { action: "emit", table: "events", id: &emitted.id, columns: &[] })
+            .await?;
+        Ok(emitted)
+    }
+}
+
+/// Whether an event with these entries in the registry may be raised by hand.
+pub(in crate::webhooks) fn by_hand(entries: &[RegisteredEvent]) -> bool {
+    let theirs = |entry: &RegisteredEvent| {
+        entry.plugin_id != "core" || FROM_OUTSIDE.contains(&entry.event_name.as_str())
+    };
+    !entries.is_empty() && entries.iter().all(|entry| entry.event_type == "manual" && theirs(entry))
+}

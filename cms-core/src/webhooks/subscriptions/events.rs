@@ -1,0 +1,71 @@
+//! The registry of events.
+
+use super::catalogue::RegisteredEvent;
+use crate::{
+    Change, Result, args,
+    db::{Db, FromRow, Row, statements},
+    events::is_name,
+};
+
+statements! {
+    REGISTER = "insert into cms_webhook_events (plugin_id, event_name, event_type, content_table, description) \
+                values ($1, $2, $3, $4, $5) on conflict (plugin_id, event_name) do nothing";
+    LIST = "select id, plugin_id, event_name, event_type, content_table, description from cms_webhook_events where id > $1 order by id limit $2";
+    NAMED = "select id, plugin_id, event_name, event_type, content_table, description from cms_webhook_events where event_name = $1 order by id";
+}
+
+impl FromRow for RegisteredEvent {
+    fn from_row(row: &Row) -> Result<Self> {
+        Ok(Self {
+            id: row.get(0)?,
+            plugin_id: row.get(1)?,
+            event_name: row.get(2)?,
+            event_type: row.get(3)?,
+            content_table: row.get(4)?,
+            description: row.get(5)?,
+        })
+    }
+}
+
+pub(in crate::webhooks) async fn register(
+    change: &mut Change,
+    event: &RegisteredEvent,
+) -> Result<bool> {
+    let args = args![
+        &event.plugin_id,
+        &event.event_name,
+        &event.event_type,
+        event.content_table.clone(),
+        &event.description
+    ];
+    Ok(change.run(REGISTER, args).await? > 0)
+}
+
+pub(in crate::webhooks) async fn list(
+    db: &Db,
+    after: i64,
+    limit: i64,
+) -> Result<Vec<RegisteredEvent>> {
+    db.all(LIST, args![after, limit]).await
+}
+
+/// The entries of this name: several plugins may raise the same event.
+pub(in crate::webhooks) async fn named(db: &Db, name: &str) -> Result<Vec<RegisteredEvent>> {
+    // No engine stores other names, and PostgreSQL does not even compare with them.
+    if !is_name(name) {
+        return Ok(Vec::new());
+    }
+    db.all(NAMED, args![name]).await
+}
+
+/// The same within a change, whose connection is the one it has: changes that wait for a second one
+/// could wait for each other.
+pub(in crate::webhooks) async fn named_in(
+    change: &mut Change,
+    name: &str,
+) -> Result<Vec<RegisteredEvent>> {
+    if !is_name(name) {
+        return Ok(Vec::new());
+    }
+    change.all(NAMED, args![name]).await
+}

@@ -1,0 +1,61 @@
+//! What the data of an event may look like. Pure.
+
+use serde_json::{Value as Json, json};
+
+use super::catalogue::RegisteredEvent;
+use crate::{
+    content::{Column, Table, Tables},
+    db::Kind,
+    events::is_removed,
+    items::event_data,
+};
+
+/// None when only whoever raises the event knows.
+pub(in crate::webhooks) fn example(tables: &Tables, event: &RegisteredEvent) -> Option<Json> {
+    if let Some(table) = &event.content_table {
+        return tables
+            .find(table)
+            .map(|table| item(&table, event.event_name.ends_with(".updated")));
+    }
+    match event.event_name.as_str() {
+        "auth.login" | "auth.logout" => Some(json!({"user": {"id": 1, "username": "ana"}})),
+        _ => None,
+    }
+}
+
+fn item(table: &Table, updated: bool) -> Json {
+    let seen = |column: &&Column| column.readable() && !is_removed(&column.name);
+    let columns = table.columns.iter().filter(seen);
+    let record: Json = columns
+        .clone()
+        .map(|column| (column.name.clone(), value(column)))
+        .collect::<serde_json::Map<_, _>>()
+        .into();
+    let mut key: Vec<_> = table.key_columns().map(value).collect();
+    let id = if key.len() == 1 { key.remove(0) } else { key.into() };
+    let language = table.multilanguage.then_some("en");
+    let mut data = event_data(table, &id, language, &record);
+    if updated {
+        data["changed"] = columns
+            .map(|column| column.name.as_str())
+            .rfind(|name| *name != "id")
+            .into_iter()
+            .collect();
+    }
+    data
+}
+
+fn value(column: &Column) -> Json {
+    match column.kind {
+        Kind::Integer => json!(1),
+        Kind::Decimal | Kind::Double => json!(1.5),
+        Kind::Boolean => json!(true),
+        Kind::Date => json!("2026-11-21"),
+        Kind::Time => json!("09:30:00"),
+        Kind::DateTime => json!("2026-11-21T09:30:00Z"),
+        Kind::Json => json!({}),
+        Kind::Binary => json!("AAEC"),
+        _ if column.name == "language_short" => json!("en"),
+        _ => json!("text"),
+    }
+}

@@ -1,0 +1,418 @@
+//! Subscriptions: who is told of what, and where.
+
+pub(super) mod catalogue;
+mod emit;
+pub(super) mod events;
+mod example;
+mod look_up;
+pub(super) mod sql;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use self::sql::Stored;
+use crate::{
+    AuditEntry, Change, Code, Error, FieldError, Page, Result, rfc3339,
+    webhooks::{
+        Webhooks,
+        deliver::CLAIMS,
+        rules::{headers, matching::is_pattern, retry::MAX_RETRIES, sign::WebhookSecret},
+    },
+};
+use catalogue::unknown_event;
+
+/// The table's name among the epochs and in the audit log.
+pub(super) const TABLE: &str = "webhook_subscriptions";
+/// A rotation's grace is at most seven days.
+const MAX_GRACE_S: i64 = 7 * 24 * 3600;
+/// What the value of a custom header reads as.
+const MASK: &str = "***";
+/// Entries of `events`.
+const MAX_EVENTS: usize = 100;
+/// What a subscription is made of.
+const COLUMNS: &[&str] = &["name", "url", "events", "custom_headers", "max_retries", "active"];
+/// Why a subscription is off that somebody switched off.
+const PAUSED: &str = "paused";
+
+/// A subscription as it is shown. Times are RFC 3339 in UTC.
+#[derive(Clone, Debug, Serialize)]
+pub struct Subscription {
+    /// Its id.
+    pub id: i64,
+    /// For people.
+    pub name: String,
+    /// Where deliveries go.
+    pub url: String,
+    /// Event names, `item.*` or `*`.
+    pub events: Vec<String>,
+    /// Sent with every delivery; values are masked.
+    pub custom_headers: BTreeMap<String, String>,
+    /// Attempts after the first.
+    pub max_retries: i64,
+    /// Failed attempts in a row.
+    pub failure_count: i64,
+    /// False: jobs are held until it is activated.
+    pub active: bool,
+    /// Why it is not active.
+    pub disabled_reason: Option<String>,
+    /// When it was made.
+    pub created_at: String,
+}
+
+/// What a new subscription is made from. Values of headers may be secret, so it has no `Debug`.
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewSubscription {
+    /// 1 to 100 characters.
+    pub name: String,
+    /// An https address that is public.
+    pub url: String,
+    /// Event names, `item.*` or `*`; at least one.
+    pub events: Vec<String>,
+    /// Further headers of every delivery.
+    #[serde(default)]
+    pub custom_headers: BTreeMap<String, String>,
+    /// Attempts after the first, 5 by default.
+    #[serde(default = "five")]
+    pub max_retries: i64,
+    /// False: jobs are held until it is activated.
+    #[serde(default = "yes")]
+    pub active: bool,
+}
+
+/// Each entry once, in the order in which they came.
+fn once(mut events: Vec<String>) -> Vec<String> {
+    let mut seen = std::collections::HashSet::new();
+    events.retain(|event| seen.insert(event.clone()));
+    events
+}
+
+fn five() -> i64 {
+    5
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// What to change of a subscription; what is None stays. No `Debug`, as for [`NewSubscription`].
+#[derive(Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SubscriptionPatch {
+    /// New name.
+    pub name: Option<String>,
+    /// New address.
+    pub url: Option<String>,
+    /// All entries anew.
+    pub events: Option<Vec<String>>,
+    /// All headers anew; a value `***` keeps the one that is there.
+    pub custom_headers: Option<BTreeMap<String, String>>,
+    /// New number of retries.
+    pub max_retries: Option<i64>,
+    /// False holds its jobs; true is what [`Webhooks::activate`] does with `replay`.
+    pub active: Option<bool>,
+}
+
+impl Webhooks {
+    /// Subscriptions by id, a page at a time.
+    ///
+    /// # Errors
+    /// `bad_query` for a cursor that is not from here.
+    pub async fn list(&self, limit: u32, cursor: Option<&str>) -> Result<Page<Subscription>> {
+        let page = Page::by_id(
+            b'w',
+            limit,
+            cursor,
+            async |after, limit| sql::list(self.0.base.db(), after, limit).await,
+            |s| s.id,
+        );
+        Ok(page.await?.map(shown))
+    }
+
+    /// One subscription.
+    ///
+    /// # Errors
+    /// `not_found`.
+    pub async fn get(&self, id: i64) -> Result<Subscription> {
+        let found = sql::list(self.0.base.db(), id.saturating_sub(1), 1).await?.pop();
+        found.filter(|row| row.id == id).map(shown).ok_or_else(|| not_found(id))
+    }
+
+    /// Makes a subscription. The secret is shown here and never again.
+    ///
+    /// # Errors
+    /// `validation_failed` with the fields; `unknown_event`.
+    pub async fn create(
+        &self,
+        change: &mut Change,
+        new: NewSubscription,
+    ) -> Result<(Subscription, WebhookSecret)> {
+        let NewSubscription { name, url, events, custom_headers, max_retries, active } = new;
+        let mut row = Stored {
+            id: 0,
+            name,
+            url,
+            events: once(events),
+            custom_headers: Vec::new(),
+            max_retries,
+            failure_count: 0,
+            active,
+            disabled_reason: None,
+            created_at: change.now(),
+            secret: String::new(),
+        };
+        self.check(change, &row, Some(&custom_headers), COLUMNS).await?;
+        row.id = sql::insert(change, &row).await?;
+        row.custom_headers = self.sealed(row.id, &custom_headers, &[])?;
+        sql::update(change, &row).await?;
+        let secret = WebhookSecret::new(self.0.base.random())?;
+        sql::set_secret(change, row.id, &self.seal_secret(row.id, &secret)?, None).await?;
+        if !active {
+            sql::switch_off(change, row.id, PAUSED).await?;
+            row.disabled_reason = Some(PAUSED.to_owned());
+        }
+        record(change, "create", row.id, COLUMNS).await?;
+        Ok((shown(row), secret))
+    }
+
+    /// Changes a subscription; jobs that wait go to the new address.
+    ///
+    /// # Errors
+    /// As [`Webhooks::create`], and `not_found`.
+    pub async fn update(
+        &self,
+        change: &mut Change,
+        id: i64,
+        patch: SubscriptionPatch,
+    ) -> Result<Subscription> {
+        let mut row = sql::lock(change, id).await?.ok_or_else(|| not_found(id))?;
+        let mut columns = Vec::new();
+        if let Some(name) = patch.name {
+            row.name = name;
+            columns.push("name");
+        }
+        if let Some(url) = patch.url {
+            row.url = url;
+            columns.push("url");
+        }
+        if let Some(events) = patch.events {
+            row.events = once(events);
+            columns.push("events");
+        }
+        if let Some(max_retries) = patch.max_retries {
+            row.max_retries = max_retries;
+            columns.push("max_retries");
+        }
+        // What is there already is not judged again: a webhook whose address is no longer allowed
+        // can still be paused.
+        let headers = patch.custom_headers.as_ref();
+        self.check(change, &row, headers, &columns).await?;
+        if let Some(headers) = headers {
+            row.custom_headers = self.sealed(id, headers, &row.custom_headers)?;
+            columns.push("custom_headers");
+        }
+        sql::update(change, &row).await?;
+        match patch.active {
+            Some(false) if row.active => {
+                sql::switch_off(change, id, PAUSED).await?;
+                sql::hold(change, id).await?;
+                (row.active, row.disabled_reason) = (false, Some(PAUSED.to_owned()));
+                columns.push("active");
+            }
+            Some(true) if !row.active => {
+                sql::activate(change, id, true).await?;
+                change.wake_worker();
+                (row.active, row.disabled_reason, row.failure_count) = (true, None, 0);
+                columns.push("active");
+            }
+            _ => {}
+        }
+        record(change, "update", id, &columns).await?;
+        Ok(shown(row))
+    }
+
+    /// Gives the subscription a new secret. The old one signs too for `grace_s` seconds; 0: it
+    /// stops at once.
+    ///
+    /// # Errors
+    /// `not_found`; `validation_failed` for a grace beyond seven days.
+    pub async fn rotate_secret(
+        &self,
+        change: &mut Change,
+        id: i64,
+        grace_s: i64,
+    ) -> Result<(Subscription, WebhookSecret)> {
+        if !(0..=MAX_GRACE_S).contains(&grace_s) {
+            return Err(Error::invalid_field(
+                "grace_s",
+                "range",
+                format!("seconds from 0 to {MAX_GRACE_S} (7 days)"),
+            ));
+        }
+        let row = sql::lock(change, id).await?.ok_or_else(|| not_found(id))?;
+        let secret = WebhookSecret::new(self.0.base.random())?;
+        let old = (grace_s > 0).then(|| (row.secret.clone(), change.now() + grace_s * 1000));
+        sql::set_secret(change, id, &self.seal_secret(id, &secret)?, old).await?;
+        record(change, "rotate", id, &[]).await?;
+        Ok((shown(row), secret))
+    }
+
+    /// Switches a subscription on. What was held is sent now, oldest first, or dropped. Returns how
+    /// many jobs that were.
+    ///
+    /// # Errors
+    /// `not_found`.
+    pub async fn activate(
+        &self,
+        change: &mut Change,
+        id: i64,
+        replay: bool,
+    ) -> Result<(Subscription, u64)> {
+        let mut row = sql::lock(change, id).await?.ok_or_else(|| not_found(id))?;
+        let held = sql::activate(change, id, replay).await?;
+        change.wake_worker();
+        record(change, "activate", id, &["active"]).await?;
+        (row.active, row.disabled_reason, row.failure_count) = (true, None, 0);
+        Ok((shown(row), held))
+    }
+
+    /// Removes a subscription for good, with its jobs. The log stays for its time.
+    ///
+    /// # Errors
+    /// `not_found`.
+    pub async fn delete(&self, change: &mut Change, id: i64) -> Result<()> {
+        // It locks rows that are being settled, and a worker settles and claims in one change.
+        change.lock(CLAIMS).await?;
+        sql::lock(change, id).await?.ok_or_else(|| not_found(id))?;
+        sql::delete(change, id).await?;
+        record(change, "delete", id, &[]).await
+    }
+
+    /// Judges these columns of a record, and the headers that are to be saved with it.
+    async fn check(
+        &self,
+        change: &mut Change,
+        row: &Stored,
+        custom_headers: Option<&BTreeMap<String, String>>,
+        columns: &[&str],
+    ) -> Result<()> {
+        let mut problems = custom_headers.map(headers::problems).unwrap_or_default();
+        let is_kept = |name: &str| {
+            row.custom_headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name))
+        };
+        let masked = custom_headers
+            .into_iter()
+            .flatten()
+            .filter(|(name, value)| *value == MASK && !is_kept(name));
+        problems.extend(masked.map(|(name, _)| FieldError {
+            field: format!("custom_headers.{name}"),
+            code: "masked",
+            message: format!(
+                "{MASK} stands for a value that is kept, and there is none: write the value"
+            ),
+        }));
+        let mut add = |field: &str, code, message: String| {
+            problems.push(FieldError { field: field.to_owned(), code, message })
+        };
+        if row.name.trim().is_empty()
+            || row.name.chars().count() > 100
+            || row.name.chars().any(char::is_control)
+        {
+            add("name", "range", "1 to 100 characters, no control characters".to_owned());
+        }
+        if !(0..=MAX_RETRIES).contains(&row.max_retries) {
+            add("max_retries", "range", format!("0 to {MAX_RETRIES}"));
+        }
+        if row.events.is_empty() {
+            add("events", "required", "one event name at least, or item.*, or *".to_owned());
+        }
+        if row.events.len() > MAX_EVENTS {
+            add("events", "range", format!("{MAX_EVENTS} at most; item.* and * stand for many"));
+        }
+        if columns.contains(&"url")
+            && let Err(message) = self.0.http.rule().check_url(&row.url)
+        {
+            add("url", "format", message);
+        }
+        if !problems.is_empty() {
+            return Err(Error::invalid(problems));
+        }
+        if !columns.contains(&"events") {
+            return Ok(());
+        }
+        for (index, event) in row.events.iter().enumerate() {
+            if !is_pattern(event) && events::named_in(change, event).await?.is_empty() {
+                return Err(unknown_event(format!("events[{index}]"), event));
+            }
+        }
+        Ok(())
+    }
+
+    /// Sealed values of headers; a masked one stays what it is.
+    fn sealed(
+        &self,
+        id: i64,
+        headers: &BTreeMap<String, String>,
+        present: &[(String, String)],
+    ) -> Result<Vec<(String, String)>> {
+        let seal = |(name, value): (&String, &String)| {
+            let kept =
+                present.iter().find(|(known, _)| value == MASK && known.eq_ignore_ascii_case(name));
+            let sealed = match kept {
+                Some((_, sealed)) => sealed.clone(),
+                None => self.0.base.vault().seal(&header_place(id), value.as_bytes())?,
+            };
+            Ok((name.to_ascii_lowercase(), sealed))
+        };
+        headers.iter().map(seal).collect()
+    }
+
+    fn seal_secret(&self, id: i64, secret: &WebhookSecret) -> Result<String> {
+        self.0.base.vault().seal(&secret_place(id), secret.expose().as_bytes())
+    }
+}
+
+/// Where sealed values belong: those of one subscription open for no other.
+pub(in crate::webhooks) fn secret_place(id: i64) -> String {
+    format!("webhook_subscriptions.secret:{id}")
+}
+
+pub(in crate::webhooks) fn header_place(id: i64) -> String {
+    format!("webhook_subscriptions.custom_headers:{id}")
+}
+
+fn shown(row: Stored) -> Subscription {
+    Subscription {
+        id: row.id,
+        name: row.name,
+        url: row.url,
+        events: row.events,
+        custom_headers: row
+            .custom_headers
+            .into_iter()
+            .map(|(name, _)| (name, MASK.to_owned()))
+            .collect(),
+        max_retries: row.max_retries,
+        failure_count: row.failure_count,
+        active: row.active,
+        disabled_reason: row.disabled_reason,
+        created_at: rfc3339(row.created_at),
+    }
+}
+
+fn not_found(id: i64) -> Error {
+    Error::new(Code::NotFound, format!("There is no webhook with id {id}."))
+}
+
+async fn record(
+    change: &mut Change,
+    action: &'static str,
+    id: i64,
+    columns: &[&str],
+) -> Result<()> {
+    change.announce(TABLE);
+    change
+        .audit(AuditEntry { action, table: "webhook_subscriptions", id: &id.to_string(), columns })
+        .await
+}

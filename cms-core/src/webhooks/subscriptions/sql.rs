@@ -1,0 +1,153 @@
+//! Subscriptions.
+
+use crate::{
+    Change, Error, Result, args,
+    db::{Db, FromRow, Row, statements},
+};
+
+statements! {
+    LIST = "select id, name, url, events, custom_headers, max_retries, failure_count, active, disabled_reason, created_at, secret \
+            from cms_webhook_subscriptions where id > $1 order by id limit $2";
+    LOCK = "update cms_webhook_subscriptions set active = active where id = $1 \
+            returning id, name, url, events, custom_headers, max_retries, failure_count, active, disabled_reason, created_at, secret";
+    INSERT = "insert into cms_webhook_subscriptions (name, url, events, secret, custom_headers, max_retries, active, created_at) \
+              values ($1, $2, $3, '', '{}', $4, $5, $6) returning id";
+    UPDATE = "update cms_webhook_subscriptions set name = $2, url = $3, events = $4, custom_headers = $5, max_retries = $6 where id = $1";
+    SET_SECRET = "update cms_webhook_subscriptions set secret = $2, old_secret = $3, old_secret_until = $4 where id = $1";
+    DELETE = "delete from cms_webhook_subscriptions where id = $1";
+    DELETE_JOBS = "delete from cms_webhook_queue where subscription_id = $1";
+    FORGET_INTERESTS = "delete from cms_webhook_interests where subscription_id = $1";
+    ADD_INTEREST = "insert into cms_webhook_interests (subscription_id, event) values ($1, $2) on conflict do nothing";
+    ACTIVATE = "update cms_webhook_subscriptions set active = $2, disabled_reason = null, failure_count = 0, not_before = 0 where id = $1";
+    DEACTIVATE = "update cms_webhook_subscriptions set active = $2, disabled_reason = $3 where id = $1";
+    RELEASE = "update cms_webhook_queue set status = case when retry_count > 0 then 'retry' else 'pending' end, next_retry_at = $2 \
+               where subscription_id = $1 and status = 'held'";
+    CANCEL_HELD = "update cms_webhook_queue set status = 'cancelled', settled_at = $2 where subscription_id = $1 and status = 'held'";
+    HOLD = "update cms_webhook_queue set status = 'held' where subscription_id = $1 and status in ('pending', 'retry')";
+}
+
+/// A subscription as it is stored: the secret and the values of headers are sealed.
+#[derive(Clone, Debug)]
+pub(in crate::webhooks) struct Stored {
+    pub(in crate::webhooks) id: i64,
+    pub(in crate::webhooks) name: String,
+    pub(in crate::webhooks) url: String,
+    pub(in crate::webhooks) events: Vec<String>,
+    pub(in crate::webhooks) custom_headers: Vec<(String, String)>,
+    pub(in crate::webhooks) max_retries: i64,
+    pub(in crate::webhooks) failure_count: i64,
+    pub(in crate::webhooks) active: bool,
+    pub(in crate::webhooks) disabled_reason: Option<String>,
+    pub(in crate::webhooks) created_at: i64,
+    pub(in crate::webhooks) secret: String,
+}
+
+impl FromRow for Stored {
+    fn from_row(row: &Row) -> Result<Self> {
+        Ok(Self {
+            id: row.get(0)?,
+            name: row.get(1)?,
+            url: row.get(2)?,
+            events: json(&row.get::<String>(3)?)?,
+            custom_headers: headers(&row.get::<String>(4)?)?,
+            max_retries: row.get(5)?,
+            failure_count: row.get(6)?,
+            active: row.get(7)?,
+            disabled_reason: row.get(8)?,
+            created_at: row.get(9)?,
+            secret: row.get(10)?,
+        })
+    }
+}
+
+fn json<T: serde::de::DeserializeOwned>(text: &str) -> Result<T> {
+    serde_json::from_str(text).map_err(Error::internal)
+}
+
+/// Names and sealed values.
+pub(in crate::webhooks) fn headers(text: &str) -> Result<Vec<(String, String)>> {
+    let members: std::collections::BTreeMap<String, String> = json(text)?;
+    Ok(members.into_iter().collect())
+}
+
+fn text(value: &impl serde::Serialize) -> Result<String> {
+    serde_json::to_string(value).map_err(Error::internal)
+}
+
+pub(in crate::webhooks) async fn list(db: &Db, after: i64, limit: i64) -> Result<Vec<Stored>> {
+    db.all(LIST, args![after, limit]).await
+}
+
+/// The subscription, which nobody else changes before this change ends.
+pub(in crate::webhooks) async fn lock(change: &mut Change, id: i64) -> Result<Option<Stored>> {
+    change.optional(LOCK, args![id]).await
+}
+
+pub(in crate::webhooks) async fn insert(change: &mut Change, new: &Stored) -> Result<i64> {
+    let args =
+        args![&new.name, &new.url, text(&new.events)?, new.max_retries, new.active, change.now()];
+    let (id,): (i64,) = change.one(INSERT, args).await?;
+    Ok(id)
+}
+
+pub(in crate::webhooks) async fn update(change: &mut Change, row: &Stored) -> Result<()> {
+    let headers: std::collections::BTreeMap<_, _> =
+        row.custom_headers.iter().map(|(name, value)| (name, value)).collect();
+    let args =
+        args![row.id, &row.name, &row.url, text(&row.events)?, text(&headers)?, row.max_retries];
+    change.run(UPDATE, args).await?;
+    change.run(FORGET_INTERESTS, args![row.id]).await?;
+    for event in &row.events {
+        change.run(ADD_INTEREST, args![row.id, event]).await?;
+    }
+    Ok(())
+}
+
+/// `old`: the secret before, and until when it signs too.
+pub(in crate::webhooks) async fn set_secret(
+    change: &mut Change,
+    id: i64,
+    sealed: &str,
+    old: Option<(String, i64)>,
+) -> Result<()> {
+    let (old, until) = old.unzip();
+    change.run(SET_SECRET, args![id, sealed, old, until]).await.map(drop)
+}
+
+pub(in crate::webhooks) async fn delete(change: &mut Change, id: i64) -> Result<()> {
+    change.run(DELETE, args![id]).await?;
+    change.run(DELETE_JOBS, args![id]).await.map(drop)
+}
+
+/// Switches it on; what was held is sent now (`replay`) or never.
+pub(in crate::webhooks) async fn activate(
+    change: &mut Change,
+    id: i64,
+    replay: bool,
+) -> Result<u64> {
+    change.run(ACTIVATE, args![id, true]).await?;
+    if replay {
+        release(change, id).await
+    } else {
+        change.run(CANCEL_HELD, args![id, change.now()]).await
+    }
+}
+
+/// Switches it off; what waits has to be held then.
+pub(in crate::webhooks) async fn switch_off(
+    change: &mut Change,
+    id: i64,
+    reason: &str,
+) -> Result<()> {
+    change.run(DEACTIVATE, args![id, false, reason]).await.map(drop)
+}
+
+/// What waits is held.
+pub(in crate::webhooks) async fn hold(change: &mut Change, id: i64) -> Result<()> {
+    change.run(HOLD, args![id]).await.map(drop)
+}
+
+/// What is held is sent.
+pub(in crate::webhooks) async fn release(change: &mut Change, id: i64) -> Result<u64> {
+    change.run(RELEASE, args![id, change.now()]).await
+}
