@@ -13,6 +13,8 @@ use tokio::{
     task::LocalSet,
 };
 
+use crate::site::Running;
+
 #[derive(Clone)]
 pub struct Request {
     head: String,
@@ -28,6 +30,8 @@ pub struct Sample {
 
 pub struct Outcome {
     pub rate: f64,
+    /// What the server computed for each.
+    pub cpu: Duration,
     pub sent: usize,
     pub refused: u64,
     pub p50: Duration,
@@ -114,7 +118,8 @@ async fn read(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> usize {
 }
 
 /// As many requests as 64 connections can make in `time`, one at a time each.
-pub async fn run(address: SocketAddr, request: &Request, time: Duration) -> Outcome {
+pub async fn run(server: &Running, request: &Request, time: Duration) -> Outcome {
+    let (address, computed) = (server.address, server.cpu());
     let latencies: Rc<RefCell<Vec<Duration>>> = Rc::default();
     let (number, refused) = (Rc::new(RefCell::new(0_u32)), Rc::new(RefCell::new(0_u64)));
     let local = LocalSet::new();
@@ -159,7 +164,9 @@ pub async fn run(address: SocketAddr, request: &Request, time: Duration) -> Outc
     };
     let refused = *refused.borrow();
     let sent = latencies.len();
+    let cpu = (server.cpu() - computed) / u32::try_from(sent.max(1)).unwrap_or(u32::MAX);
     Outcome {
+        cpu,
         rate: sent as f64 / elapsed.as_secs_f64(),
         sent,
         refused,

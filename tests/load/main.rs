@@ -2,7 +2,8 @@
 //! same minute.
 //!
 //! `cargo build --release -p cms-cli && cargo bench -p cms-tests --bench load`. Servers are pinned
-//! to core 0, this program to core 1. Loopback only; ends by itself after about two minutes, and
+//! to core 0, this program to core 1. `ratio` compares requests a second; `cpu` compares what each
+//! server computes for a request, and holds on a busy machine as well. Loopback only; ends by itself after about two minutes, and
 //! `CMS_SOAK_S` seconds of soak more. `CMS_LOAD_BESIDE` names an earlier `cms`, to be compared
 //! where no baseline says what is good.
 
@@ -82,8 +83,8 @@ async fn measure() {
     let keyed = site.serve(&[("CMS_LIMITER__STORE", "off")]);
     println!("idle: {} KiB resident", keyed.resident_kib());
     println!(
-        "{:<24} {:>10} {:>10} {:>7} {:>7}  {:>9} {:>9}",
-        "", "bare/s", "cms/s", "ratio", "goal", "p50", "p99"
+        "{:<24} {:>10} {:>10} {:>7} {:>7} {:>7}  {:>9} {:>9}",
+        "", "bare/s", "cms/s", "ratio", "cpu", "goal", "p50", "p99"
     );
     for case in CASES {
         let server = if case.keyed { &keyed } else { &open };
@@ -95,18 +96,25 @@ async fn measure() {
         }
         let sample = request.once(server.address).await;
         let bare = site::Bare::start(&sample.bytes);
-        let mut rounds = Vec::new();
+        let (mut rounds, mut cpu) = (Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
-            let base = client::run(bare.address, &request, TIME).await;
-            let ours = client::run(server.address, &request, TIME).await;
+            let base = client::run(&bare.running, &request, TIME).await;
+            let ours = client::run(server, &request, TIME).await;
             assert_eq!(ours.refused, 0, "every reply has the status of the first");
+            cpu.push(base.cpu.as_secs_f64() / ours.cpu.as_secs_f64());
             rounds.push((ours.rate / base.rate, base.rate, ours));
         }
+        cpu.sort_by(f64::total_cmp);
         rounds.sort_by(|a, b| a.0.total_cmp(&b.0));
         let (ratio, base, ours) = &rounds[ROUNDS / 2];
         println!(
-            "{:<24} {base:>10.0} {:>10.0} {ratio:>7.3} {:>7.2}  {:>9.0?} {:>9.0?}",
-            case.name, ours.rate, case.goal, ours.p50, ours.p99
+            "{:<24} {base:>10.0} {:>10.0} {ratio:>7.3} {:>7.3} {:>7.2}  {:>9.0?} {:>9.0?}",
+            case.name,
+            ours.rate,
+            cpu[ROUNDS / 2],
+            case.goal,
+            ours.p50,
+            ours.p99
         );
     }
     after_writes(&site, &keyed).await;
@@ -118,10 +126,8 @@ async fn measure() {
     flood(&open).await;
     if let Some(seconds) = std::env::var("CMS_SOAK_S").ok().and_then(|text| text.parse().ok()) {
         let request = client::Request::new(CASES[0].target, None, None);
-        let (before, soaked) = (
-            open.resident_kib(),
-            client::run(open.address, &request, Duration::from_secs(seconds)).await,
-        );
+        let (before, soaked) =
+            (open.resident_kib(), client::run(&open, &request, Duration::from_secs(seconds)).await);
         println!(
             "soak of {seconds} s: {:.0}/s, {before} KiB resident before, {} KiB after",
             soaked.rate,
@@ -143,9 +149,10 @@ async fn after_writes(site: &site::Site, server: &site::Running) {
     };
     let (mut rounds, mut ratios) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
-        let ours = client::run(server.address, &request(site), TIME).await;
+        let ours = client::run(server, &request(site), TIME).await;
         if let Some((site, server)) = &earlier {
-            ratios.push(ours.rate / client::run(server.address, &request(site), TIME).await.rate);
+            let earlier = client::run(server, &request(site), TIME).await;
+            ratios.push(earlier.cpu.as_secs_f64() / ours.cpu.as_secs_f64());
         }
         rounds.push(ours);
     }
@@ -153,11 +160,12 @@ async fn after_writes(site: &site::Site, server: &site::Running) {
     ratios.sort_by(f64::total_cmp);
     let ours = &rounds[ROUNDS / 2];
     println!(
-        "keyed GET of one item, each after a write: {:.0}/s, p50 {:.0?}, p99 {:.0?}",
-        ours.rate, ours.p50, ours.p99
+        "keyed GET of one item, each after a write: {:.0}/s, {:.0?} of CPU for both, p50 {:.0?}, \
+         p99 {:.0?}",
+        ours.rate, ours.cpu, ours.p50, ours.p99
     );
     if let Some(ratio) = ratios.get(ROUNDS / 2) {
-        println!("  {ratio:.3} of the earlier one");
+        println!("  {ratio:.3} times as many a second of CPU as the earlier one");
     }
 }
 
@@ -165,10 +173,10 @@ async fn after_writes(site: &site::Site, server: &site::Running) {
 async fn flood(server: &site::Running) {
     let request = client::Request::new(CASES[0].target, None, None).flood();
     // The first empties the bucket.
-    client::run(server.address, &request, Duration::from_millis(200)).await;
+    client::run(server, &request, Duration::from_millis(200)).await;
     let bare = site::Bare::start(&request.once(server.address).await.bytes);
-    let base = client::run(bare.address, &request, TIME).await;
-    let ours = client::run(server.address, &request, TIME).await;
+    let base = client::run(&bare.running, &request, TIME).await;
+    let ours = client::run(server, &request, TIME).await;
     println!(
         "flood from one address: {:.3} % refused, {:.0}/s, {:.3} of bare; {} KiB resident after it",
         ours.refused as f64 * 100.0 / ours.sent as f64,

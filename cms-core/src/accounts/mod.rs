@@ -39,7 +39,12 @@ pub use users::{GroupName, Membership, NewUser, User, UserPatch};
 pub use crate::access::{AREAS, Rights, area_of};
 use std::sync::Arc;
 
-use crate::{AuditEntry, Change, Code, Error, Result, base::Base, db::{Known, Lock}, jobs};
+use crate::{
+    AuditEntry, Change, Code, Error, Result,
+    base::Base,
+    db::{Known, Lock},
+    jobs,
+};
 
 /// Held by every change of users and groups, so that there is always an administrator.
 const LOCK: Lock = Lock::new(2);

@@ -127,7 +127,7 @@ impl Items {
     /// What counts the changes of a content table; None: there is none of this name.
     #[must_use]
     pub fn source<'n>(&self, table: &'n str) -> Option<Source<'n>> {
-        let tables = self.0.tables();
+        let tables = self.0.registry.tables();
         let found = tables.find(table)?;
         // An adopted table may be one of the service's own under a second name.
         let foreign = |other: &Arc<Table>| other.adopted && other.source == found.source;
