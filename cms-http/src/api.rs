@@ -37,7 +37,8 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// use cms_http::Api;
 ///
 /// let cms = cms_core::Cms::open(settings).await?;
-/// let request = http::Request::get("/healthz").body(http_body_util::Empty::<bytes::Bytes>::new())?;
+/// let nothing = http_body_util::Empty::<bytes::Bytes>::new();
+/// let request = http::Request::get("/healthz").body(nothing)?;
 /// let reply = Api::new(cms)?.handle(request).await;
 /// assert_eq!(reply.status(), 200);
 /// # Ok::<(), Box<dyn std::error::Error>>(()) })?;

@@ -132,7 +132,8 @@ impl Metrics {
                 .iter()
                 .map(|(id, ms)| (label("subscription", &id.to_string()), seconds(*ms)))
                 .collect();
-            let help = "By how much the oldest due job of a subscription is late; the five that are most late.";
+            let help = "By how much the oldest due job of a subscription is late; \
+                        the five that are most late.";
             series("cms_webhook_lane_lag_seconds", "gauge", help, &lanes);
         }
         let name = "cms_request_duration_seconds";

@@ -155,7 +155,8 @@ impl Site {
             &(1..=10_000).map(row).collect::<String>(),
         );
         let page = format!(
-            "{{\"title\":\"Home\",\"url_rewrite\":\"/\",\"view\":\"home\",\"published\":true,\"meta_description\":\"{}\"}}",
+            "{{\"title\":\"Home\",\"url_rewrite\":\"/\",\"view\":\"home\",\"published\":true,\
+             \"meta_description\":\"{}\"}}",
             "word ".repeat(150)
         );
         site.run(&["items", "create", "pages", "-"], &page);

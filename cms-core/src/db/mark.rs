@@ -5,10 +5,10 @@
 //! the header itself to see whether it may go on with what it knows. Reading it costs a fraction of
 //! a microsecond, a query costs a turn of a worker thread.
 //!
-//! No header occurs twice for two states of the data: each commit counts up a field of it, a restart
-//! of the log changes its salts, and both survive while one process has the file open, as this one
-//! has. A checkpoint does not touch the header. A restart or a torn read gives a number to a state
-//! that had one: then something is read again without need, and nothing old is believed.
+//! No header occurs twice for two states of the data: each commit counts up a field of it, a
+//! restart of the log changes its salts, and both survive while one process has the file open, as
+//! this one has. A checkpoint does not touch the header. A restart or a torn read gives another
+//! number to a state that had one: something is read again without need, nothing old is believed.
 
 use std::{
     collections::HashMap,
@@ -20,8 +20,8 @@ use std::{
 
 use super::Mark;
 
-/// First copy of the header, which a commit writes last: a counter of commits, the number of frames,
-/// their check sum and salts.
+/// First copy of the header, which a commit writes last: a counter of commits, the number of
+/// frames, their check sum and salts.
 type Header = [u8; 48];
 
 /// The byte that says that the header is there.

@@ -8,24 +8,31 @@ use crate::{
 };
 
 crate::db::statements! {
-    INSERT = "insert into cms_api_keys (name, prefix, expires_on, active, rights, created_at) values ($1, $2, $3, $4, $5, $6) returning id";
+    INSERT = "insert into cms_api_keys (name, prefix, expires_on, active, rights, created_at) \
+              values ($1, $2, $3, $4, $5, $6) returning id";
     INSERT_VALUE = "insert into cms_api_key_values (hash, api_key_id) values ($1, $2)";
     /// With the epoch of the table that is about to be read.
     FIND = "select k.id, k.name, k.expires_on, k.active, k.rights, v.valid_until, \
-            coalesce((select epoch from cms_table_epochs where name = $2), 0) from cms_api_key_values v \
-            join cms_api_keys k on k.id = v.api_key_id where v.hash = $1";
-    LIST = "select id, name, prefix, expires_on, active, rights, last_used_at, created_at, requests, denied from cms_api_keys \
-            where id > $1 order by id limit $2";
-    LOCK = "update cms_api_keys set active = active where id = $1 returning id, name, prefix, expires_on, active, rights, last_used_at, \
-            created_at, requests, denied";
-    GET = "select id, name, prefix, expires_on, active, rights, last_used_at, created_at, requests, denied from cms_api_keys where id = $1";
-    UPDATE = "update cms_api_keys set name = $2, expires_on = $3, active = $4, rights = $5 where id = $1";
+            coalesce((select epoch from cms_table_epochs where name = $2), 0) \
+            from cms_api_key_values v join cms_api_keys k on k.id = v.api_key_id \
+            where v.hash = $1";
+    LIST = "select id, name, prefix, expires_on, active, rights, last_used_at, created_at, \
+            requests, denied from cms_api_keys where id > $1 order by id limit $2";
+    LOCK = "update cms_api_keys set active = active where id = $1 \
+            returning id, name, prefix, expires_on, active, rights, last_used_at, created_at, \
+            requests, denied";
+    GET = "select id, name, prefix, expires_on, active, rights, last_used_at, created_at, \
+           requests, denied from cms_api_keys where id = $1";
+    UPDATE = "update cms_api_keys set name = $2, expires_on = $3, active = $4, rights = $5 \
+              where id = $1";
     DELETE = "delete from cms_api_keys where id = $1";
-    END_VALUES = "update cms_api_key_values set valid_until = $2 where api_key_id = $1 and (valid_until is null or valid_until > $2)";
+    END_VALUES = "update cms_api_key_values set valid_until = $2 \
+                  where api_key_id = $1 and (valid_until is null or valid_until > $2)";
     DROP_VALUES = "delete from cms_api_key_values where api_key_id = $1 and valid_until <= $2";
     SET_PREFIX = "update cms_api_keys set prefix = $2 where id = $1";
     COUNT_USE = "update cms_api_keys set requests = requests + $2, denied = denied + $3, \
-                 last_used_at = case when last_used_at is null or last_used_at < $4 then $4 else last_used_at end where id = $1";
+                 last_used_at = case when last_used_at is null or last_used_at < $4 \
+                 then $4 else last_used_at end where id = $1";
 }
 
 /// A key as the gate needs it.

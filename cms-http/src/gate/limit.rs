@@ -1,7 +1,5 @@
 //! The limiter's place in the gate: whose bucket, and what the reply says of it.
 
-use std::net::Ipv4Addr;
-
 use cms_core::{
     Cms, Code, Error, Result,
     traffic::{
@@ -9,44 +7,16 @@ use cms_core::{
         limiter::{Owner, Quota, bucket},
     },
 };
-use http::{HeaderMap, HeaderName, HeaderValue, header};
+use http::{HeaderMap, HeaderName, header};
 
 use super::{
     identity::Credential,
     visit::{Visit, Way},
 };
-use crate::{
-    call::{Caller, Client, Peer},
-    reply::number,
-};
+use crate::{call::Caller, reply::number};
 
 const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
-const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
-
-/// Who is at the other end.
-pub(super) fn client(
-    cms: &Cms,
-    proxy_header: &HeaderName,
-    peer: Option<Peer>,
-    headers: &HeaderMap,
-) -> Client {
-    let is_trusted = |Peer(socket): Peer| {
-        cms.settings().trusted_proxies.iter().any(|network| network.contains(socket.ip()))
-    };
-    let names = [proxy_header, &header::FORWARDED, &X_FORWARDED_FOR];
-    let passed_on = match peer {
-        Some(peer) => !is_trusted(peer) && names.iter().any(|name| headers.contains_key(*name)),
-        // Nobody is near.
-        None => true,
-    };
-    // An embedding server that does not say who is there speaks for everybody: all are one.
-    let address = peer.map_or(Ipv4Addr::LOCALHOST.into(), |Peer(socket)| {
-        let lines = headers.get_all(proxy_header).iter().map(HeaderValue::as_bytes);
-        address::client(socket.ip(), &cms.settings().trusted_proxies, lines)
-    });
-    Client { address, passed_on }
-}
 
 /// Takes from the buckets of a key or session that is good, or else of the address: guesses count
 /// against the address. None: there is nothing to count, or the limiter is off.

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! visit        the request in its one canonical form: all steps see the same
+//! sender       the address that counts, also behind trusted proxies
 //! limit        takes from the buckets; the credential is looked up before, to choose them
 //! origin       which page calls, and whether it may
 //! identity     who calls
@@ -20,6 +21,7 @@ mod identity;
 mod limit;
 mod origin;
 mod rights;
+mod sender;
 mod visit;
 
 use cms_core::{Cms, Code, Error, Result};
@@ -104,7 +106,7 @@ where
         repetition: ticket,
     };
     let reply = match &asked {
-        Some(asked) => kept.replies.find_or_fill(cms, asked, || handler(&call)).await,
+        Some(asked) => kept.replies.get(cms, asked, || handler(&call)).await,
         None => handler(&call).await,
     };
     if matches!(&reply, Err(error) if error.code() == Code::MethodNotAllowed) {

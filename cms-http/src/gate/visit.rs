@@ -3,7 +3,7 @@
 use cms_core::{Cms, Code, Error, Result, access::Access};
 use http::{HeaderMap, HeaderValue, Method, Uri, header};
 
-use super::limit;
+use super::sender;
 use crate::{
     call::{Client, Peer},
     kept::Kept,
@@ -46,7 +46,7 @@ impl Visit {
     pub(super) fn new(cms: &Cms, kept: &Kept, arrival: Arrival) -> Self {
         let Arrival { method, uri, mut headers, peer, operator, logged_in } = arrival;
         asked_host(&uri, &mut headers);
-        let client = limit::client(cms, &kept.proxy_header, peer, &headers);
+        let client = sender::client(cms, &kept.proxy_header, peer, &headers);
         let (request, unreadable) = Canonical::read(method, &uri, headers);
         let path = request.path.as_str();
         let route = routes::find(path).filter(|route| operator || route.access != Access::Operator);

@@ -2,12 +2,28 @@
 
 use std::sync::Arc;
 
-use cms_core::{Cms, traffic::cache::CacheRules};
-
-use super::entry::Basis;
+use cms_core::{Cms, Millis, traffic::cache::CacheRules};
 
 /// What a reply depends on, in one text.
 pub(crate) type Key = Vec<u8>;
+
+/// What is known when a reply is asked for: one that is made then is as old as this.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Basis {
+    /// Of each table that it is made from.
+    pub(super) epochs: Vec<i64>,
+    pub(super) last_clear: i64,
+    pub(super) at: Millis,
+}
+
+impl Basis {
+    /// Whether it is no older than another: who asked then may have the reply.
+    pub(super) fn covers(&self, asked: &Self) -> bool {
+        self.last_clear >= asked.last_clear
+            && self.epochs.len() == asked.epochs.len()
+            && self.epochs.iter().zip(&asked.epochs).all(|(mine, asked)| mine >= asked)
+    }
+}
 
 /// A reply that is asked for.
 pub(crate) struct Asked<'a> {

@@ -4,26 +4,8 @@ use bytes::Bytes;
 use cms_core::{Code, Error, FieldError, Millis, Result};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 
-use super::Asked;
+use super::asked::{Asked, Basis};
 use crate::reply::{self, Reply};
-
-/// What is known when a reply is asked for: one that is made then is as old as this.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Basis {
-    /// Of each table that it is made from.
-    pub(super) epochs: Vec<i64>,
-    pub(super) last_clear: i64,
-    pub(super) at: Millis,
-}
-
-impl Basis {
-    /// Whether it is no older than another: who asked then may have the reply.
-    fn covers(&self, asked: &Self) -> bool {
-        self.last_clear >= asked.last_clear
-            && self.epochs.len() == asked.epochs.len()
-            && self.epochs.iter().zip(&asked.epochs).all(|(mine, asked)| mine >= asked)
-    }
-}
 
 pub(crate) struct Entry {
     pub(super) basis: Basis,

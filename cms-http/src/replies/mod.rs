@@ -1,5 +1,5 @@
-//! Replies kept in memory, bounded by bytes: those for anonymous visitors, which all processes share
-//! in Redis when it is set, and those for callers whose rights were judged.
+//! Replies kept in memory, bounded by bytes: those for anonymous visitors, which all processes
+//! share in Redis when it is set, and those for callers whose rights were judged.
 //!
 //! An entry is judged where it is used: by the epochs of its tables, the requests to forget and its
 //! age. So nobody has to be told to throw one away, and Redis may hold old ones until they expire.
@@ -16,6 +16,7 @@ use std::sync::{
 };
 
 use cms_core::{Cms, Result, settings::Settings};
+use foldhash::quality::RandomState;
 use futures_util::future::BoxFuture;
 use http::{HeaderName, HeaderValue, header};
 
@@ -27,7 +28,7 @@ const X_CACHE: HeaderName = HeaderName::from_static("x-cache");
 
 /// The store of one API.
 pub(crate) struct Replies {
-    kept: moka::future::Cache<Key, Arc<Entry>>,
+    kept: moka::future::Cache<Key, Arc<Entry>, RandomState>,
     hits: AtomicU64,
     misses: AtomicU64,
 }
@@ -40,7 +41,7 @@ impl Replies {
         let kept = moka::future::Cache::builder()
             .weigher(weigh)
             .max_capacity(settings.cache.max_bytes)
-            .build();
+            .build_with_hasher(RandomState::default());
         Self { kept, hits: AtomicU64::new(0), misses: AtomicU64::new(0) }
     }
 
@@ -52,7 +53,20 @@ impl Replies {
 
     /// The kept reply, or the one that `fill` makes: once for all who ask the same at the same
     /// moment.
-    pub(crate) async fn find_or_fill<'f>(
+    pub(crate) async fn get<'f>(
+        &self,
+        cms: &Cms,
+        asked: &Asked<'_>,
+        fill: impl Fn() -> BoxFuture<'f, Result<Reply>> + Sync,
+    ) -> Result<Reply> {
+        match self.find(asked).await {
+            Some(reply) => Ok(reply),
+            // In a box, so that hits do not carry the room of a fill.
+            None => Box::pin(self.fill(cms, asked, fill)).await,
+        }
+    }
+
+    async fn fill<'f>(
         &self,
         cms: &Cms,
         asked: &Asked<'_>,

@@ -5,7 +5,10 @@ use cms_core::{Cms, crypto};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde::{Deserialize, Serialize};
 
-use super::entry::{Answer, Basis, Entry};
+use super::{
+    asked::Basis,
+    entry::{Answer, Entry},
+};
 
 /// The form of an entry. It is part of the name, as the version of the service is: another version
 /// finds nothing to misread.

@@ -45,7 +45,7 @@ impl Site {
     ) -> Result<Reply> {
         let rules = self.cms.cache().rules().await.expect("rules");
         let asked = Asked::by_visitor(&self.cms, b"k".to_vec(), "/api/pages", TABLES, rules);
-        self.replies.find_or_fill(&self.cms, &asked, || Box::pin(fill())).await
+        self.replies.get(&self.cms, &asked, || Box::pin(fill())).await
     }
 }
 

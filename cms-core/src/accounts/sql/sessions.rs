@@ -19,9 +19,12 @@ crate::db::statements! {
             join cms_user_groups g on g.id = m.user_group_id \
             where s.hash = $1 and s.last_seen_at > $2 and s.created_at > $3 and u.active";
     SEEN = "update cms_sessions set last_seen_at = $2 where id = $1 and last_seen_at < $2";
-    INSERT = "insert into cms_sessions (hash, user_id, address, user_agent, created_at, last_seen_at) values ($1, $2, $3, $4, $5, $5)";
+    INSERT = "insert into cms_sessions \
+              (hash, user_id, address, user_agent, created_at, last_seen_at) \
+              values ($1, $2, $3, $4, $5, $5)";
     LIST = "select id, address, user_agent, created_at, last_seen_at from cms_sessions \
-            where user_id = $1 and id > $2 and last_seen_at > $4 and created_at > $5 order by id limit $3";
+            where user_id = $1 and id > $2 and last_seen_at > $4 and created_at > $5 \
+            order by id limit $3";
     END = "delete from cms_sessions where user_id = $1 and id = $2";
     END_ALL = "delete from cms_sessions where user_id = $1";
 }
