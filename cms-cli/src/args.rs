@@ -20,7 +20,8 @@ Exit codes: cms help exit-codes";
 
 /// Serve, administer and fill a CMS.
 #[derive(Debug, Parser)]
-#[command(name = "cms", version = cms_core::VERSION, propagate_version = false, after_help = EXAMPLES)]
+#[command(name = "cms", version = cms_core::VERSION, propagate_version = false)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) flags: Flags,
@@ -41,34 +42,34 @@ pub(crate) enum Command {
     /// API keys and their rights
     #[command(subcommand)]
     Keys(keys::KeysCommand),
-    /// Who is told of events, and what was delivered
+    /// Subscriptions to events, and their deliveries
     #[command(subcommand)]
     Webhooks(webhooks::WebhooksCommand),
-    /// Events that webhooks can listen to
+    /// Known and recorded events
     #[command(subcommand)]
     Events(events::EventsCommand),
-    /// Deliveries that wait
+    /// Deliveries in the queue
     #[command(subcommand)]
     Queue(queue::QueueCommand),
     /// Deliver what is due, then end; for cron
     ProcessWebhooks(process_webhooks::ProcessWebhooksArgs),
-    /// Websites whose pages may call
+    /// Websites whose pages may call the API
     #[command(subcommand)]
     Origins(origins::OriginsCommand),
     /// People who may log in
     #[command(subcommand)]
     Users(users::UsersCommand),
-    /// What people may do, by group
+    /// Groups of users, and their rights
     #[command(subcommand)]
     Groups(groups::GroupsCommand),
-    /// Wrong logins, and the log of everything about security
+    /// Wrong logins, and the security part of the audit log
     #[command(subcommand)]
     Auth(auth::AuthCommand),
     /// Log in to a running site: password, then code
     Login(login::LoginArgs),
     /// End the session at a running site
     Logout,
-    /// Who I am, and at which site
+    /// Tell which site commands are about, and as whom
     Whoami,
     /// Names for running sites
     #[command(subcommand)]
@@ -76,7 +77,7 @@ pub(crate) enum Command {
     /// Who did what to which row
     #[command(subcommand)]
     Audit(audit::AuditCommand),
-    /// The cache of replies to anonymous visitors
+    /// Cache of replies to anonymous visitors
     #[command(subcommand)]
     Cache(cache::CacheCommand),
     /// Buckets of the limiter
@@ -88,16 +89,16 @@ pub(crate) enum Command {
     /// The schema of the database
     #[command(subcommand)]
     Migrate(migrate::MigrateCommand),
-    /// Look for what is wrong with a site
+    /// Check a site, and say how to mend it
     Doctor(doctor::DoctorArgs),
-    /// Look at content in the terminal
+    /// See content in the terminal
     #[cfg(feature = "tui")]
     Tui(crate::commands::tui::TuiArgs),
     /// Print the version
     Version,
-    /// Print the completions of a shell
+    /// Print completions for a shell
     Completions(completions::CompletionsArgs),
-    /// What the exit codes mean
+    /// Print what the exit codes mean
     #[command(after_help = exit_codes::table())]
     ExitCodes,
 }

@@ -6,39 +6,40 @@ use clap::Args;
 
 use crate::output::PrintFlags;
 
-/// What every command takes.
+/// The flags that every command takes.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Everywhere")]
 pub(crate) struct Flags {
-    /// Folder of the site: cms.toml, cms.local.toml, data/, plugins/ [default: .]
+    /// Folder of the site, with cms.toml, cms.local.toml, data/ and plugins/ [default: .]
     #[arg(long, global = true, env = "CMS_DIR", value_name = "DIR")]
     dir: Option<PathBuf>,
     /// Address of a running site, instead of a folder [env: CMS_URL=]
     #[arg(long, global = true, value_name = "URL")]
     pub(crate) url: Option<String>,
-    /// Name of a running site (see cms context), instead of its address
+    /// Name of a running site (cms context add), instead of its address
     #[arg(long, global = true, env = "CMS_CONTEXT", value_name = "NAME")]
     pub(crate) context: Option<String>,
-    /// File with the API key for a running site (or CMS_API_KEY in the environment); else the
-    /// session of cms login
+    /// File with the API key for a running site. Without it: CMS_API_KEY in the environment, else
+    /// the session of cms login
     #[arg(long, global = true, env = "CMS_API_KEY_FILE", value_name = "FILE")]
     pub(crate) key_file: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) print: PrintFlags,
-    /// Answer every question with yes
+    /// Answer yes to every question
     #[arg(short, long, global = true)]
     pub(crate) yes: bool,
-    /// Never ask; fail where an answer is needed
+    /// Ask nothing; fail where an answer is needed
     #[arg(long, global = true)]
     pub(crate) no_input: bool,
 }
 
 impl Flags {
-    /// The folder meant, whether it was named or is the present one.
+    /// The named folder, else the present one.
     pub(crate) fn dir(&self) -> &Path {
         self.dir.as_deref().unwrap_or(Path::new("."))
     }
 
+    /// Whether a folder is named.
     pub(crate) fn names_dir(&self) -> bool {
         self.dir.is_some()
     }

@@ -8,20 +8,21 @@ use crate::output::{Done, Failure, Output};
 /// How log lines are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogFormat {
-    /// For people.
+    /// For people
     #[default]
     Text,
-    /// One JSON object for each line.
+    /// One JSON object a line
     Json,
 }
 
-/// Starts the log. `CMS_LOG` says what is written (`warn,cms_http=debug`); else warnings, and
-/// requests with `-v`.
+/// Starts the log. `CMS_LOG` selects what is written (`warn,cms_http=debug`); without it, `usual`,
+/// and with `-v` requests too.
 pub(crate) fn start(out: &Output, format: LogFormat, usual: &str) -> Done {
     let given = std::env::var("CMS_LOG").ok().filter(|text| !text.trim().is_empty());
     let usual = if out.verbose { "warn,cms_core=info,cms_http=info" } else { usual };
     let filter = EnvFilter::try_new(given.as_deref().unwrap_or(usual)).map_err(|e| {
-        Failure::usage(format!("CMS_LOG cannot be read: {e}")).hint("CMS_LOG=warn,cms_http=info")
+        Failure::usage(format!("CMS_LOG is not a list of log levels: {e}"))
+            .hint("CMS_LOG=warn,cms_http=info")
     })?;
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)

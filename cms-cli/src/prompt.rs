@@ -1,5 +1,4 @@
-//! Questions: before something is lost, and for secrets, which are never read from the command
-//! line.
+//! Questions: before something is lost, and for secrets, which never stand on the command line.
 
 use std::io::{self, BufRead, IsTerminal, Read, Write};
 
@@ -11,16 +10,16 @@ use crate::{
     output::{Done, Exit, Failure},
 };
 
-/// A longer line of standard input is no password.
+/// Longer lines of standard input are no passwords.
 const MAX_LINE_BYTES: u64 = 8 << 10;
 
-/// Asks on a terminal; without one, `--yes` must have been given.
+/// Asks on a terminal. Without a terminal, `--yes` is needed.
 pub(crate) fn confirm(flags: &Flags, question: &str) -> Done {
     if flags.yes {
         return Ok(());
     }
-    if !somebody_is_there(flags) {
-        return Err(Failure::usage(format!("{question} Nobody is there to be asked"))
+    if !can_ask(flags) {
+        return Err(Failure::usage(format!("{question} There is no terminal to ask on"))
             .hint("the same with --yes"));
     }
     match ask(&format!("{question} [y/N] "))?.to_lowercase().as_str() {
@@ -29,21 +28,21 @@ pub(crate) fn confirm(flags: &Flags, question: &str) -> Done {
     }
 }
 
-/// Whether questions can be answered.
-pub(crate) fn somebody_is_there(flags: &Flags) -> bool {
+/// Whether questions can be asked.
+pub(crate) fn can_ask(flags: &Flags) -> bool {
     !flags.no_input && io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// Refuses where a question would be needed; `flag` answers it.
-pub(crate) fn expect_somebody(flags: &Flags, what: &str, flag: &str) -> Done {
-    if somebody_is_there(flags) {
+/// Fails when `what` cannot be asked for; `flag` gives it without a question.
+pub(crate) fn expect_terminal(flags: &Flags, what: &str, flag: &str) -> Done {
+    if can_ask(flags) {
         return Ok(());
     }
-    Err(Failure::usage(format!("{what} is needed, and nobody is there to be asked"))
+    Err(Failure::usage(format!("{what} is needed, and there is no terminal to ask on"))
         .hint(format!("the same with {flag}")))
 }
 
-/// A line that may be seen.
+/// Asks for a line.
 pub(crate) fn ask(question: &str) -> Done<String> {
     let mut err = io::stderr();
     write!(err, "{question}").and_then(|()| err.flush())?;
@@ -52,7 +51,7 @@ pub(crate) fn ask(question: &str) -> Done<String> {
     Ok(answer.trim().to_owned())
 }
 
-/// A line that is typed unseen.
+/// Asks for a line without showing it.
 pub(crate) fn secret(question: &str) -> Done<Secret> {
     match rpassword::prompt_password(question) {
         Ok(text) => Ok(Secret::new(text)),
@@ -68,15 +67,15 @@ pub(crate) fn secret(question: &str) -> Done<Secret> {
     }
 }
 
-/// A password to be given to somebody: the first line of standard input, or typed twice.
+/// A new password: the first line of standard input, or typed twice.
 pub(crate) fn new_password(flags: &Flags, from_stdin: bool) -> Done<Secret> {
     if from_stdin {
         return line_of_stdin("the password");
     }
-    expect_somebody(flags, "the password", "--password-stdin")?;
+    expect_terminal(flags, "the password", "--password-stdin")?;
     let password = secret("New password: ")?;
     if secret("Again: ")?.expose() != password.expose() {
-        return Err(Failure::new(Exit::Cancelled, "the two are not the same; no password was set"));
+        return Err(Failure::new(Exit::Cancelled, "the two passwords differ; nothing was changed"));
     }
     Ok(password)
 }
@@ -93,8 +92,8 @@ pub(crate) fn line_of_stdin(what: &str) -> Done<Secret> {
     Ok(Secret::new(text))
 }
 
-/// Runs something that asks for secrets. At Ctrl-C the question gives the terminal its echo back
-/// and is an error; a signal that ended the process would not.
+/// Runs a command that asks for secrets. Ctrl-C becomes an error here, so that the terminal gets
+/// its echo back; ending the process would leave it without.
 pub(crate) async fn interruptible(run: impl Future<Output = Done>) -> Done {
     let mut interrupts = signal(SignalKind::interrupt())?;
     tokio::select! {

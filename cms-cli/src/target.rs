@@ -1,9 +1,9 @@
 //! Which site a command is about.
 //!
-//! The first that is there: `--url`, `--context` (or `CMS_CONTEXT`), `CMS_URL`, the folder of
-//! `--dir` (or `CMS_DIR`), the present folder when it holds a site, the context chosen by `cms
-//! context use`. So a chosen context never takes over a command in a site's folder, nor one that
-//! names a folder.
+//! The first of these that is given: `--url`, `--context` (or `CMS_CONTEXT`), `CMS_URL`, the folder
+//! of `--dir` (or `CMS_DIR`), the present folder when it holds a site, the context chosen by `cms
+//! context use`. So a chosen context never takes over a command in a site's folder, nor one with
+//! `--dir`.
 
 use std::{fmt, path::PathBuf};
 
@@ -16,27 +16,28 @@ use crate::{
     output::{Done, Exit, Failure},
 };
 
-/// A site, not yet opened.
+/// A site that is not open yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// Opened in this process.
+    /// A folder, to be opened in this process.
     Folder(PathBuf),
-    /// Asked over HTTP.
+    /// An address, to be asked over HTTP.
     Address {
-        /// In its one spelling.
+        /// In canonical form.
         url: String,
-        /// The name that led here.
+        /// The context that gave the address.
         context: Option<String>,
     },
 }
 
 impl Target {
+    /// The site that flags, environment, folder or chosen context name.
     pub(crate) fn of(flags: &Flags) -> Done<Self> {
         if let Some(address) = Self::named(flags)? {
             return Ok(address);
         }
         let folder = Self::Folder(flags.dir().to_owned());
-        // Settings that cannot be read are those of a site too.
+        // A folder with unreadable settings is a site too.
         let holds_site = || {
             Settings::load(flags.dir(), environment(), &[])
                 .map_or(true, |loaded| folder::is_site(&loaded))
@@ -73,28 +74,33 @@ impl Target {
         Ok(Self::Address { url, context: context.map(str::to_owned) })
     }
 
-    /// The folder for a command that works on nothing else; a chosen context does not concern it.
+    /// The folder for a command that works on folders only. It ignores a chosen context.
     pub(crate) fn folder_only(flags: &Flags, what: &str) -> Done<PathBuf> {
         match Self::named(flags)? {
             None => Ok(flags.dir().to_owned()),
-            Some(_) => Err(Failure::usage(format!("{what} works on the site's folder, not on an address"))
-                .hint("run it on the server with --dir, without --url, --context, CMS_URL and CMS_CONTEXT")),
+            Some(_) => {
+                let why = format!("{what} works on the site's folder, not on an address");
+                Err(Failure::usage(why).hint(
+                    "run it on the server with --dir, without --url, --context, CMS_URL and \
+                     CMS_CONTEXT",
+                ))
+            }
         }
     }
 
-    /// The address for a command that works on nothing else.
+    /// The address for a command that works on addresses only.
     pub(crate) fn address_only(flags: &Flags, what: &str) -> Done<(String, Option<String>)> {
         match Self::of(flags)? {
             Self::Address { url, context } => Ok((url, context)),
             Self::Folder(dir) => Err(Failure::usage(format!(
-                "{what} is for a running site; whoever can open the folder {} needs no login there",
+                "{what} is for a running site; the folder {} needs no login",
                 dir.display()
             ))
-            .hint("the same with --url U or --context NAME")),
+            .hint("add --url URL or --context NAME")),
         }
     }
 
-    /// The option that leads to this address again.
+    /// The option that names this site.
     pub(crate) fn option(&self) -> String {
         match self {
             Self::Folder(dir) => format!("--dir {}", dir.display()),

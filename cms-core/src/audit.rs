@@ -3,24 +3,11 @@
 use serde::Serialize;
 
 use crate::{
-    Error, Page, Result, args,
+    Page, Result,
     base::Base,
-    db::{FromRow, Row},
-    ground::clock,
+    db::{args, read, record},
     jobs,
 };
-
-pub(crate) mod sql {
-    crate::db::statements! {
-        EXPIRE = "delete from cms_audit where id in \
-                  (select id from cms_audit where created_at <= $1 order by created_at limit 1000)";
-        LIST = "select id, actor_kind, actor_id, actor_name, action, table_name, row_id, columns, created_at from cms_audit \
-                where id < $1 order by id desc limit $2";
-        // No name of a table holds a comma.
-        LIST_OF = "select id, actor_kind, actor_id, actor_name, action, table_name, row_id, columns, created_at from cms_audit \
-                   where id < $1 and length(replace($3, ',' || table_name || ',', '')) < length($3) order by id desc limit $2";
-    }
-}
 
 /// One act. Times are RFC 3339 in UTC.
 #[derive(Clone, Debug, Serialize)]
@@ -52,17 +39,35 @@ pub struct AuditActor {
     pub name: Option<String>,
 }
 
-impl FromRow for AuditRow {
-    fn from_row(row: &Row) -> Result<Self> {
-        Ok(Self {
-            id: row.get(0)?,
-            actor: AuditActor { kind: row.get(1)?, id: row.get(2)?, name: row.get(3)? },
-            action: row.get(4)?,
-            table: row.get(5)?,
-            row_id: row.get(6)?,
-            columns: serde_json::from_str(&row.get::<String>(7)?).map_err(Error::internal)?,
-            created_at: clock::rfc3339(row.get(8)?),
-        })
+record! { AuditRow: audit_columns {
+    id: "id",
+    actor: (actor_columns),
+    action: "action",
+    table: "table_name",
+    row_id: "row_id",
+    columns: "columns" => read::json,
+    created_at: "created_at" => read::time,
+} }
+
+record! { AuditActor: actor_columns {
+    kind: "actor_kind",
+    id: "actor_id",
+    name: "actor_name",
+} }
+
+pub(crate) mod sql {
+    crate::db::statements! {
+        EXPIRE = "delete from cms_audit where id in \
+                  (select id from cms_audit where created_at <= $1 order by created_at limit 1000)";
+        LIST = concat!(
+            "select ", audit_columns!(), " from cms_audit where id < $1 order by id desc limit $2"
+        );
+        // No name of a table holds a comma.
+        LIST_OF = concat!(
+            "select ", audit_columns!(), " from cms_audit where id < $1 \
+             and length(replace($3, ',' || table_name || ',', '')) < length($3) \
+             order by id desc limit $2"
+        );
     }
 }
 

@@ -48,7 +48,7 @@ pub use audit::{AuditActor, AuditLog, AuditRow};
 pub use change::{Actor, AuditEntry, Change, Emitted};
 pub use ground::{
     Clock, Code, DEFAULT_LIMIT, Error, FieldError, MAX_LIMIT, Millis, Page, Random, Result, Secret,
-    crypto, parse_rfc3339, rfc3339,
+    Vault, crypto, parse_rfc3339, rfc3339,
 };
 pub use site::{Background, Builder, Cms, Work};
 

@@ -1,15 +1,15 @@
-//! The keys: one table for what they do and for the help.
+//! What each key does, and the help about it
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use crate::model::Msg;
 
-/// What is shown for a key, and what it does.
+/// The lines of the help: keys, and what they do.
 pub(crate) const HELP: [(&str, &str); 9] = [
     ("j k ↓ ↑", "one down, one up"),
     ("g G", "first, last"),
-    ("Tab", "tables or rows"),
-    ("Enter", "to the rows"),
+    ("Tab", "to the other pane"),
+    ("Enter", "to the other pane"),
     ("n p", "next page, previous page"),
     ("r", "reload"),
     ("?", "this help"),
@@ -17,7 +17,7 @@ pub(crate) const HELP: [(&str, &str); 9] = [
     ("q Ctrl-C", "quit"),
 ];
 
-/// What an event of the terminal means, if anything.
+/// The message that an event of the terminal stands for, if any.
 pub(crate) fn message(event: &Event) -> Option<Msg> {
     match event {
         Event::Resize(..) => Some(Msg::Redraw),

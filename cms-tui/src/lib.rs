@@ -1,10 +1,10 @@
 //! The terminal interface of the CMS: `cms tui`.
 //!
 //! ```text
-//! keys   what a key means
-//! model  update(&mut Model, Msg) -> Vec<Effect>, pure
-//! view   draw(&Model), pure
-//! lib    the loop: waits for messages, draws when something changed
+//! lib    the loop: waits for messages, draws after each change
+//! view   draws a model; pure
+//! keys   what each key means
+//! model  what the screen knows, and how messages change it; pure
 //! ```
 
 mod keys;
@@ -18,13 +18,13 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use model::{Effect, Model, Msg, Page, update};
 
-/// Shows the content of `tables` until the user quits. `place` names the site in the status line.
+/// Shows the content of `tables` until the user quits. `site` is its name in the status line.
 ///
 /// # Errors
 /// When the terminal cannot be drawn on.
-pub async fn run(client: Client, place: String, tables: Vec<String>) -> io::Result<()> {
+pub async fn run(client: Client, site: String, tables: Vec<String>) -> io::Result<()> {
     let (sender, mut messages) = unbounded_channel();
-    let (mut model, effects) = Model::new(place, tables);
+    let (mut model, effects) = Model::new(site, tables);
     // Restores the terminal on panic too.
     let mut terminal = ratatui::try_init()?;
     read_keys(sender.clone());
@@ -34,7 +34,7 @@ pub async fn run(client: Client, place: String, tables: Vec<String>) -> io::Resu
             break Err(error);
         }
         let Some(msg) = messages.recv().await else { break Ok(()) };
-        // What has come in meanwhile is drawn once.
+        // Messages that arrived meanwhile share one drawing.
         let mut waiting = vec![msg];
         while let Ok(msg) = messages.try_recv() {
             waiting.push(msg);
@@ -49,8 +49,7 @@ pub async fn run(client: Client, place: String, tables: Vec<String>) -> io::Resu
     outcome
 }
 
-/// A thread of its own, because the terminal can only be waited for by blocking. It ends with the
-/// process.
+/// Reads keys in a thread of its own, because reading blocks. The thread ends with the process.
 fn read_keys(sender: UnboundedSender<Msg>) {
     std::thread::spawn(move || {
         while let Ok(event) = crossterm::event::read() {
@@ -58,7 +57,7 @@ fn read_keys(sender: UnboundedSender<Msg>) {
                 return;
             }
         }
-        // A terminal that is gone gives no more keys: nobody could quit.
+        // The terminal is gone, so nobody can press q.
         let _ = sender.send(Msg::Quit);
     });
 }
@@ -69,7 +68,7 @@ fn start(client: &Client, sender: &UnboundedSender<Msg>, effects: Vec<Effect>) {
         let (client, sender) = (client.clone(), sender.clone());
         tokio::spawn(async move {
             let answer = load(&client, &table, cursor.as_deref()).await;
-            // The screen may be gone.
+            // Fails only after the end of the loop.
             let _ = sender.send(Msg::Loaded(generation, answer));
         });
     }

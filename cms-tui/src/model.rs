@@ -1,9 +1,8 @@
-//! What the screen knows, and how it changes: a pure function of a message. No terminal, no
-//! network.
+//! What the screen knows, and how messages change it. Pure: no terminal, no network
 
 use serde_json::Value as Json;
 
-/// The pane that keys go to.
+/// The pane that has the focus.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Pane {
     #[default]
@@ -17,14 +16,15 @@ pub(crate) enum Link {
     #[default]
     Connecting,
     Live,
-    /// The last answer was a refusal or nothing; the rows shown may be old.
+    /// The last request failed for this reason; the rows may be old.
     Failed(String),
 }
 
-/// Everything the screen shows.
+/// All that the screen shows.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Model {
-    pub(crate) place: String,
+    /// The site's name in the status line.
+    pub(crate) site: String,
     pub(crate) tables: Vec<String>,
     pub(crate) table: usize,
     pub(crate) pane: Pane,
@@ -33,15 +33,15 @@ pub(crate) struct Model {
     pub(crate) row: usize,
     pub(crate) link: Link,
     pub(crate) help: bool,
-    /// Cursors of the pages before this one; None is the first.
+    /// Cursors of the pages before this one; that of the first page is None.
     before: Vec<Option<String>>,
     cursor: Option<String>,
     next: Option<String>,
-    /// Answers to older questions are dropped.
+    /// The number of the last request. Replies to earlier ones are dropped.
     generation: u64,
 }
 
-/// What happened.
+/// A message: what happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Msg {
     Up,
@@ -53,10 +53,10 @@ pub(crate) enum Msg {
     PreviousPage,
     Reload,
     Help,
-    /// One step back: closes the help, leaves the rows, ends.
+    /// One step back: closes the help, leaves the rows, or quits.
     Back,
     Quit,
-    /// The terminal has another size.
+    /// The terminal changed its size.
     Redraw,
     Loaded(u64, Result<Page, String>),
 }
@@ -69,7 +69,7 @@ pub(crate) struct Page {
     pub(crate) next: Option<String>,
 }
 
-/// What has to be done outside.
+/// What the loop has to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
     Load { generation: u64, table: String, cursor: Option<String> },
@@ -77,8 +77,9 @@ pub(crate) enum Effect {
 }
 
 impl Model {
-    pub(crate) fn new(place: String, tables: Vec<String>) -> (Self, Vec<Effect>) {
-        let mut model = Self { place, tables, ..Self::default() };
+    /// The first state, and the request for the first table.
+    pub(crate) fn new(site: String, tables: Vec<String>) -> (Self, Vec<Effect>) {
+        let mut model = Self { site, tables, ..Self::default() };
         let effects = model.load(None);
         (model, effects)
     }
@@ -126,7 +127,7 @@ impl Model {
     }
 }
 
-/// The next state, and what has to be done outside.
+/// Changes the state, and returns what the loop has to do.
 pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
     match msg {
         Msg::Quit => return vec![Effect::Quit],
@@ -144,7 +145,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
         Msg::Back if model.help => model.help = false,
         Msg::Back if model.pane == Pane::Rows => model.pane = Pane::Tables,
         Msg::Back => return vec![Effect::Quit],
-        // What lies under the help does not move.
+        // Under the help, nothing moves.
         _ if model.help => {}
         Msg::Up => return model.go(|at, _| at.saturating_sub(1)),
         Msg::Down => return model.go(|at, _| at + 1),
@@ -171,7 +172,7 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
     Vec::new()
 }
 
-/// A page from the body of the API. `id` stands first, then what a record is called by.
+/// A page from a body of the API. The columns `id`, `title` and `name` come first.
 pub(crate) fn page(body: &Json) -> Page {
     let records: Vec<_> =
         body["data"].as_array().into_iter().flatten().filter_map(Json::as_object).collect();

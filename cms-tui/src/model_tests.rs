@@ -120,7 +120,8 @@ fn no_sequence_of_messages_panics() {
 
 #[test]
 fn a_body_becomes_a_page() {
-    let body = json!({"data": [{"b": null, "id": 1, "tags": ["x"], "title": "T"}], "meta": {"limit": 50, "next": "c"}});
+    let record = json!({"b": null, "id": 1, "tags": ["x"], "title": "T"});
+    let body = json!({"data": [record], "meta": {"limit": 50, "next": "c"}});
     let page = page(&body);
     assert_eq!(page.columns, ["id", "title", "b", "tags"]);
     assert_eq!(page.rows, [["1", "T", "", "[\"x\"]"]]);

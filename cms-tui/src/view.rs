@@ -1,4 +1,4 @@
-//! Drawing: from the model to cells. Nothing is awaited here, and only rows that are seen are made.
+//! Draws a model. Waits for nothing, and builds only the rows that are visible
 
 use ratatui::{
     Frame,
@@ -13,7 +13,9 @@ use crate::{
     model::{Link, Model, Pane},
 };
 
+/// The smallest screen, in columns and lines.
 const SMALLEST: (u16, u16) = (60, 16);
+/// Wider columns are cut, in cells.
 const WIDEST_COLUMN: usize = 28;
 
 /// The whole screen.
@@ -49,11 +51,11 @@ fn marked(text: String, selected: bool, active: bool) -> Line<'static> {
         (true, false) => Style::new().add_modifier(Modifier::BOLD),
         _ => Style::new(),
     };
-    // A sign beside the colour: without colours the place is still seen.
+    // A sign too: the selection must be visible without colours.
     Line::styled(format!("{}{text}", if selected { "▶ " } else { "  " }), style)
 }
 
-/// The part of a list that is seen when `selected` must be.
+/// The first visible line of a list, so that `selected` is visible.
 fn window(selected: usize, height: usize) -> usize {
     (selected + 1).saturating_sub(height)
 }
@@ -108,8 +110,12 @@ fn status_text(model: &Model) -> String {
         Link::Live => "● live".to_owned(),
         Link::Failed(why) => format!("✗ offline: {why}"),
     };
+    let rows = match model.rows.len() {
+        1 => "1 row".to_owned(),
+        rows => format!("{rows} rows"),
+    };
     let more = if model.has_next() { "n next page · " } else { "" };
-    format!(" {link} · {} · {} rows · {more}? help · q quit", model.place, model.rows.len())
+    format!(" {link} · {} · {rows} · {more}? help · q quit", model.site)
 }
 
 fn help(frame: &mut Frame<'_>, area: Rect) {
@@ -124,7 +130,7 @@ fn width(text: &str) -> usize {
     if text.is_ascii() { text.len() } else { Line::from(text).width() }
 }
 
-/// The text in exactly `to` cells, without control characters.
+/// The text cut or filled to `to` cells, without control characters.
 fn fitted(text: &str, to: usize) -> String {
     let clean = |c: char| if c.is_control() { ' ' } else { c };
     if width(text) <= to {
@@ -155,7 +161,7 @@ mod tests {
         let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("terminal");
         terminal.draw(|frame| draw(frame, model)).expect("drawn");
         let screen = terminal.backend().to_string();
-        // The backend adds which cells lie behind wide characters.
+        // The backend adds which cells wide characters cover.
         let cells = |line: &str| {
             line.split_once("\" Hidden")
                 .map_or(line, |(cells, _)| cells)
@@ -181,7 +187,7 @@ mod tests {
         model
     }
 
-    /// Compares with a file; `CMS_WRITE_GOLDEN=1 cargo test` writes it.
+    /// Compares with a golden file; `CMS_WRITE_GOLDEN=1 cargo test` writes it.
     fn golden(name: &str, screen: &str) {
         let path = format!("{}/src/screens/{name}.txt", env!("CARGO_MANIFEST_DIR"));
         if std::env::var_os("CMS_WRITE_GOLDEN").is_some() {

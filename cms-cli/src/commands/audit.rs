@@ -11,10 +11,10 @@ use crate::{
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AuditCommand {
-    /// What was done, newest first
+    /// Entries, newest first
     #[command(after_help = "Example: cms audit list --table blog,pages --limit 20")]
     List {
-        /// Only what was done to these tables
+        /// Only changes of these tables, separated by commas
         #[arg(long, value_name = "A,B")]
         table: Option<String>,
         #[command(flatten)]

@@ -1,4 +1,4 @@
-//! `cms auth`: wrong logins, and what was done about security
+//! `cms auth`: wrong logins, and the security part of the audit log
 
 use std::net::IpAddr;
 
@@ -14,21 +14,21 @@ use crate::{
 };
 
 const ATTEMPTS: &str = "/api/backend/loginattempts";
-/// The tables whose rows decide who may do what.
+/// The tables that decide who may do what.
 const SECURITY: &str = "users,user_groups,sessions,loginattempts,api_keys,origins";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AuthCommand {
-    /// Networks with wrong logins within the last hour
+    /// Networks with wrong logins in the last hour
     Attempts(Paging),
-    /// Let a network that is locked out log in again
+    /// Unlock a network that is locked out
     #[command(after_help = "Example: cms auth clear --address 203.0.113.7")]
     Clear {
         /// An address of the network
         #[arg(long, value_name = "IP")]
         address: IpAddr,
     },
-    /// Logins, users, groups, keys and origins: who did what, newest first
+    /// Who changed logins, users, groups, keys and origins, newest first
     Audit(Paging),
 }
 
@@ -46,7 +46,7 @@ async fn at(out: &Output, client: &Client, command: AuthCommand) -> Done {
             client.send(Ask::delete(ATTEMPTS).query("address", address)).await?;
             out.done(
                 &json!({"cleared": address.to_string()}),
-                &format!("The wrong logins from the network of {address} are forgotten."),
+                &format!("The network of {address} can log in again."),
             )
         }
         AuthCommand::Audit(paging) => acts::print(out, client, Some(SECURITY), &paging).await,

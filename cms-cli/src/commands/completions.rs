@@ -1,4 +1,4 @@
-//! `cms completions`
+//! `cms completions`: what a shell needs to complete commands
 
 use clap::{Args, Command};
 use clap_complete::Shell;
@@ -7,9 +7,9 @@ use serde_json::json;
 use crate::output::{Done, Output};
 
 #[derive(Args, Debug)]
-#[command(
-    after_help = "Examples:\n  cms completions bash > /etc/bash_completion.d/cms\n  cms completions zsh > ~/.zfunc/_cms"
-)]
+#[command(after_help = "Examples:
+  cms completions bash > /etc/bash_completion.d/cms
+  cms completions zsh > ~/.zfunc/_cms")]
 pub(crate) struct CompletionsArgs {
     /// bash, zsh, fish, elvish or powershell
     shell: Shell,

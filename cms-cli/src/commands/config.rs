@@ -1,5 +1,7 @@
 //! `cms config`: the settings in force, with secrets masked
 
+use std::path::{Path, PathBuf};
+
 use clap::Subcommand;
 use cms_core::settings::{Database, Entry};
 use serde_json::{Value as Json, json};
@@ -13,27 +15,30 @@ use crate::{
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// All settings
+    /// List all settings
     Show {
-        /// Also where each value comes from
+        /// Also tell where each value comes from
         #[arg(long)]
         origin: bool,
     },
-    /// One setting
+    /// Print one setting
     Get {
-        /// Such as listen or cache.ttl_s
+        /// Name of the setting, such as listen or cache.ttl_s
         key: String,
     },
-    /// The files and folders of the site
+    /// List the files and folders of the site
     Path,
-    /// Whether the settings can be used
+    /// Check the settings
     Validate,
 }
 
 pub(crate) fn run(flags: &Flags, out: &Output, command: &ConfigCommand) -> Done {
     let dir = Target::folder_only(flags, "cms config")?;
     let loaded = folder::settings(&dir, &[], out)?;
-    let shown = |entry: &Entry| json!({"key": entry.key, "value": entry.value, "origin": entry.origin.to_string()});
+    let shown = |entry: &Entry| {
+        let origin = entry.origin.to_string();
+        json!({"key": entry.key, "value": entry.value, "origin": origin})
+    };
     match command {
         ConfigCommand::Show { .. } if out.json => {
             Ok(out.data(&loaded.origins.iter().map(shown).collect::<Vec<_>>().into())?)
@@ -60,24 +65,27 @@ pub(crate) fn run(flags: &Flags, out: &Output, command: &ConfigCommand) -> Done 
         }
         ConfigCommand::Path => {
             let dirs = &loaded.settings.dirs;
-            let mut places = vec![
+            let mut paths = vec![
                 ("cms.toml", dir.join("cms.toml")),
                 ("cms.local.toml", dir.join("cms.local.toml")),
             ];
             if let Database::Sqlite { path } = loaded.settings.database()? {
-                places.push(("database", path));
+                paths.push(("database", path));
             }
-            places.extend([
+            paths.extend([
                 ("data", dirs.data.clone()),
                 ("plugins", dirs.plugins.clone()),
                 ("media", dirs.media.clone()),
             ]);
             if out.json {
-                let place = |(name, path): &(_, std::path::PathBuf)| json!({"name": name, "path": path.display().to_string(), "exists": path.exists()});
-                return Ok(out.data(&places.iter().map(place).collect::<Vec<Json>>().into())?);
+                let shown = |(name, path): &(_, PathBuf)| {
+                    let shown = path.display().to_string();
+                    json!({"name": name, "path": shown, "exists": path.exists()})
+                };
+                return Ok(out.data(&paths.iter().map(shown).collect::<Vec<Json>>().into())?);
             }
-            let state = |path: &std::path::Path| if path.exists() { "exists" } else { "missing" };
-            let rows: Vec<_> = places
+            let state = |path: &Path| if path.exists() { "exists" } else { "missing" };
+            let rows: Vec<_> = paths
                 .iter()
                 .map(|(name, path)| {
                     vec![(*name).to_owned(), path.display().to_string(), state(path).to_owned()]

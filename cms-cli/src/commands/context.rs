@@ -11,21 +11,34 @@ use crate::{
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ContextCommand {
-    /// All names
+    /// List all contexts
     List,
-    /// Name the address given with --url; the same name again moves it
+    /// Name the address of --url; an existing name gets the new address
     #[command(after_help = "Example: cms context add prod --url https://cms.example.org")]
-    Add { name: String },
-    /// Choose the site that commands are about outside of a site's folder
+    Add {
+        /// Its name: letters, digits, dashes, underscores and dots
+        name: String,
+    },
+    /// Choose the context for commands outside of a site's folder
     #[command(
-        after_help = "The first that is there counts: --url, --context or CMS_CONTEXT, CMS_URL, the folder of --dir or CMS_DIR,
-the present folder when it holds a site, the context chosen here. cms whoami tells which one it is."
+        after_help = "A command is about the first of these that is given: --url, --context or CMS_CONTEXT,
+CMS_URL, the folder of --dir or CMS_DIR, the present folder when it holds a site, the context chosen
+here. cms whoami tells which site it is."
     )]
-    Use { name: String },
-    /// One name, or the chosen one
-    Show { name: Option<String> },
-    /// Forget a name; a session at its address stays open
-    Remove { name: String },
+    Use {
+        /// Its name
+        name: String,
+    },
+    /// Show one context
+    Show {
+        /// Its name; without it, the chosen one
+        name: Option<String>,
+    },
+    /// Remove a name; a session at its address stays open
+    Remove {
+        /// Its name
+        name: String,
+    },
 }
 
 pub(crate) fn run(flags: &Flags, out: &Output, command: ContextCommand) -> Done {
@@ -37,7 +50,7 @@ pub(crate) fn run(flags: &Flags, out: &Output, command: ContextCommand) -> Done 
                 return Ok(out.data(&all.into())?);
             }
             if all.is_empty() {
-                out.note("No contexts. cms context add NAME --url U makes one.");
+                out.note("There are no contexts. cms context add NAME --url URL makes one.");
             }
             let columns = ["name", "url", "used", "username"];
             let row = |context: &Json| columns.map(|column| text(&context[column])).to_vec();
@@ -47,7 +60,7 @@ pub(crate) fn run(flags: &Flags, out: &Output, command: ContextCommand) -> Done 
             let url = flags
                 .url
                 .as_deref()
-                .ok_or_else(|| Failure::usage("--url is missing: the address of the site"))?;
+                .ok_or_else(|| Failure::usage("--url URL is missing: the address of the site"))?;
             let url = cms_http::client::address(url).map_err(|e| Failure::usage(e.to_string()))?;
             Contexts::change(|contexts| contexts.add(&name, url))?;
             one(out, &name)
@@ -66,7 +79,7 @@ pub(crate) fn run(flags: &Flags, out: &Output, command: ContextCommand) -> Done 
                 Some(name) => name,
                 None => chosen()?.ok_or_else(|| {
                     Failure::new(Exit::NotFound, "no context is chosen")
-                        .hint("cms context use NAME, or name one with --context")
+                        .hint("cms context use NAME, or --context NAME")
                 })?,
             };
             one(out, &name)
@@ -75,7 +88,7 @@ pub(crate) fn run(flags: &Flags, out: &Output, command: ContextCommand) -> Done 
             Contexts::change(
                 |contexts| if contexts.remove(&name) { Ok(()) } else { Err(unknown(&name)) },
             )?;
-            out.done(&json!({"deleted": [name]}), &format!("The context {name} is forgotten."))
+            out.done(&json!({"deleted": [name]}), &format!("The context {name} is removed."))
         }
     }
 }
@@ -91,14 +104,18 @@ fn one(out: &Output, name: &str) -> Done {
     Ok(table::pairs(out, &columns.map(|column| (column, text(&context[column]))))?)
 }
 
-/// A context with who is logged in there, as far as it is known here.
+/// A context with the session kept for its address.
 fn shown((name, url, used): (&str, &str, bool)) -> Done<Json> {
     let session = Sessions::at(url)?;
     let (username, expires_at) =
         session.map(|session| (session.username, session.expires_at)).unzip();
-    Ok(
-        json!({"name": name, "url": url, "used": used, "username": username, "expires_at": expires_at}),
-    )
+    Ok(json!({
+        "name": name,
+        "url": url,
+        "used": used,
+        "username": username,
+        "expires_at": expires_at,
+    }))
 }
 
 fn unknown(name: &str) -> Failure {

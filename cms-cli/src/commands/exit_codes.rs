@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::output::{Done, Exit, Output};
 
-/// The codes, a line each.
+/// The codes, one a line.
 pub(crate) fn table() -> String {
     let lines = Exit::ALL.iter().map(|(exit, meaning)| format!("{:>5}  {meaning}", *exit as u8));
     format!("Exit codes:\n{}", lines.collect::<Vec<_>>().join("\n"))

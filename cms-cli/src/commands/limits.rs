@@ -12,13 +12,13 @@ use crate::{
 
 const LIMITS: &str = "/api/backend/limits";
 
-/// Buckets in memory belong to the process that serves: ask it with --url. Buckets in Redis are
-/// seen from the folder too.
+/// Buckets in memory belong to the serving process: ask it with --url. Buckets in Redis can be read
+/// from the folder too.
 #[derive(Debug, Subcommand)]
 pub(crate) enum LimitsCommand {
-    /// The kinds of buckets, and how fast they fill
+    /// List the kinds of buckets, and how fast they fill
     List,
-    /// Buckets that are not full: of one owner, or of all
+    /// Show the buckets of an owner that are not full, or those of all owners
     #[command(after_help = "Examples:
   cms limits show key:7
   cms limits show ip:203.0.113.7 --url https://cms.example.org --key-file admin.key")]
@@ -56,9 +56,9 @@ async fn at(out: &Output, site: &Site, command: LimitsCommand) -> Done {
         return Ok(out.line(&answer.body)?);
     }
     let body = answer.json()?;
-    let found = body["data"][part]
-        .as_array()
-        .ok_or_else(|| Failure::new(Exit::Failed, "the reply holds no buckets"))?;
+    let found = body["data"][part].as_array().ok_or_else(|| {
+        Failure::new(Exit::Failed, "the reply does not come from a CMS: it holds no buckets")
+    })?;
     let rows: Vec<Vec<String>> = found
         .iter()
         .map(|row| columns.iter().map(|column| text(&row[*column])).collect())
@@ -67,7 +67,7 @@ async fn at(out: &Output, site: &Site, command: LimitsCommand) -> Done {
     // A command that opens the folder has buckets of its own, which nobody uses.
     let own = site.cms.is_some() && store != "redis" && store != "off";
     let hint = if own {
-        "; buckets in memory belong to the running service: ask it with --url"
+        "; the running service has its own buckets in memory: ask it with --url"
     } else {
         ""
     };

@@ -19,7 +19,7 @@ pub(crate) async fn run(flags: &Flags, out: &Output) -> Done {
             let client = site::client(&url, &Credential::Session(session.token.clone()))?;
             match client.send(Ask::post("/api/backend/auth/logout")).await {
                 Ok(_) => true,
-                // It had ended before.
+                // The session ended earlier.
                 Err(ClientError::Problem { code, .. }) if code == "login_required" => false,
                 Err(error) => return Err(error.into()),
             }
@@ -30,7 +30,7 @@ pub(crate) async fn run(flags: &Flags, out: &Output) -> Done {
     let text = if ended {
         format!("Logged out at {url}.")
     } else {
-        format!("Nobody was logged in at {url}.")
+        format!("You were not logged in at {url}.")
     };
     out.done(&json!({"url": url, "ended": ended}), &text)
 }

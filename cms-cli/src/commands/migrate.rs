@@ -13,9 +13,9 @@ use crate::{
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum MigrateCommand {
-    /// Which steps the database has
+    /// List the steps, and which are applied
     Status,
-    /// Apply the steps it lacks
+    /// Apply the pending steps
     Up,
 }
 
@@ -43,8 +43,10 @@ pub(crate) async fn run(flags: &Flags, out: &Output, command: &MigrateCommand) -
     let open = steps.iter().filter(|step| !step.applied).count();
     match (open, apply) {
         (0, _) => out.note("The database is up to date."),
+        (1, true) => out.note("1 step was applied."),
         (_, true) => out.note(&format!("{open} steps were applied.")),
-        (_, false) => out.note(&format!("{open} steps are pending: cms migrate up")),
+        (1, false) => out.note("1 step is pending. Next: cms migrate up"),
+        (_, false) => out.note(&format!("{open} steps are pending. Next: cms migrate up")),
     }
     Ok(())
 }

@@ -18,27 +18,30 @@ use crate::{
 };
 
 #[derive(Args, Debug)]
-#[command(after_help = "Example, every 30 s (cron knows minutes only):
+#[command(after_help = "Example, every 30 seconds (cron itself counts minutes):
   * * * * * cms process-webhooks --time-limit=25
   * * * * * sleep 30; cms process-webhooks --time-limit=25
 
-`cms serve` delivers by itself unless --no-worker; several workers at once are harmless.")]
+`cms serve` delivers by itself, unless it runs with --no-worker. Several workers may run at once.")]
 pub(crate) struct ProcessWebhooksArgs {
-    /// End after so many seconds; no attempt is begun that could take longer
-    #[arg(long, value_name = "SECONDS", default_value_t = 25, value_parser = clap::value_parser!(u64).range(12..=86_400))]
+    /// End after this time; no attempt begins that could take longer
+    #[arg(long, value_name = "SECONDS", default_value_t = 25, value_parser = time_limit())]
     time_limit: u64,
+}
+
+fn time_limit() -> clap::builder::RangedU64ValueParser {
+    clap::value_parser!(u64).range(12..=86_400)
 }
 
 pub(crate) async fn run(flags: &Flags, out: &Output, args: &ProcessWebhooksArgs) -> Done {
     let dir = Target::folder_only(flags, "cms process-webhooks")?;
     let cms = Cms::open(folder::existing(&dir, &[], out)?.settings).await?;
-    // An attempt that is begun late must still end in time.
+    // The last attempt must end in time too.
     let timeout = cms.settings().webhooks.timeout_s;
     let Some(last_claim) = args.time_limit.checked_sub(timeout + 1).filter(|seconds| *seconds > 0)
     else {
-        let failure = Failure::usage(format!(
-            "--time-limit leaves no time for an attempt, which may take {timeout} s"
-        ));
+        let failure =
+            Failure::usage(format!("--time-limit is too short: one attempt may take {timeout} s"));
         return Err(failure.hint(format!(
             "--time-limit={} or more, or a smaller webhooks.timeout_s",
             timeout + 2
@@ -56,17 +59,21 @@ pub(crate) async fn run(flags: &Flags, out: &Output, args: &ProcessWebhooksArgs)
     });
     let until = cms.webhooks().worker().run(stopped, true).await;
     let outcomes = cms.webhooks().outcomes();
-    // Whoever runs this from cron is to hear that the database was away.
+    // Cron should report that the database was away.
     let reached = cms.ready().await;
     cms.close().await;
     reached?;
     if out.json {
         let drained = until == Until::Drained;
-        return Ok(out.data(
-            &json!({"drained": drained, "delivered": outcomes.delivered, "retried": outcomes.retried, "failed": outcomes.failed}),
-        )?);
+        return Ok(out.data(&json!({
+            "drained": drained,
+            "delivered": outcomes.delivered,
+            "retried": outcomes.retried,
+            "failed": outcomes.failed,
+        }))?);
     }
-    let why = if until == Until::Drained { "nothing more is due" } else { "the time is over" };
+    let why =
+        if until == Until::Drained { "nothing more is due" } else { "the time limit is reached" };
     out.note(&format!(
         "{} delivered, {} to be tried again, {} given up; {why}.",
         outcomes.delivered, outcomes.retried, outcomes.failed

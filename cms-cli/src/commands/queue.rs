@@ -1,4 +1,4 @@
-//! `cms queue`: jobs of webhooks that wait, through `/api/backend/webhooks/queue`
+//! `cms queue`: jobs (deliveries in the queue), through `/api/backend/webhooks/queue`
 
 use clap::Subcommand;
 use cms_http::client::{Ask, Client};
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::{
     flags::Flags,
-    output::{Done, Output},
+    output::{Done, Output, counted},
     prompt,
     reply::{self, Paging},
     site,
@@ -16,26 +16,32 @@ const QUEUE: &str = "/api/backend/webhooks/queue";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum QueueCommand {
-    /// How full it is, and how late
+    /// Tell how many jobs wait, and for how long
     Stats,
-    /// Jobs
+    /// List jobs
     List {
-        /// pending, sending, retry, delivered, failed, held or cancelled
+        /// Only this status: pending, sending, retry, delivered, failed, held or cancelled
         #[arg(long)]
         status: Option<String>,
-        /// Of one webhook
+        /// Only jobs of this subscription
         #[arg(long, value_name = "ID")]
         webhook: Option<i64>,
         #[command(flatten)]
         paging: Paging,
     },
-    /// Make a job due that waits for its next attempt
-    Retry { id: i64 },
-    /// Take a job that waits out of the queue
-    Cancel { id: i64 },
-    /// Remove settled jobs now, instead of when their time is over
+    /// Try a waiting job now
+    Retry {
+        /// Id of the job
+        id: i64,
+    },
+    /// Cancel a waiting job
+    Cancel {
+        /// Id of the job
+        id: i64,
+    },
+    /// Remove settled jobs now, before their retention ends
     Purge {
-        /// delivered, failed or cancelled
+        /// Their status: delivered, failed or cancelled
         #[arg(long)]
         status: String,
     },
@@ -67,7 +73,7 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: QueueCommand)
         QueueCommand::Cancel { id } => {
             prompt::confirm(
                 flags,
-                &format!("Cancel the job {id}? Its receiver does not hear of the event."),
+                &format!("Cancel the job {id}? Its receiver will not get the event."),
             )?;
             act(out, client, "cancel", id, "is cancelled").await
         }
@@ -79,12 +85,13 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: QueueCommand)
                     client.send(Ask::delete(QUEUE).query("status", &status)).await?.json()?;
                 let batch = answer["data"]["removed"].as_u64().unwrap_or(0);
                 removed += batch;
-                // Batches are of 1,000; on a busy site there is always something new.
+                // A batch has up to 1,000 jobs. A smaller one is the last: on a busy site a later
+                // batch is never empty.
                 if batch < 1000 {
                     break;
                 }
             }
-            out.done(&json!({"removed": removed}), &format!("{removed} jobs are removed."))
+            out.done(&json!({"removed": removed}), &format!("{} removed.", counted(removed, "job")))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `cms` alone: what it is, and the next step.
+//! `cms` without a command: what it is, and what to type next
 
 use serde_json::json;
 
@@ -28,12 +28,12 @@ pub(crate) fn run(flags: &Flags, out: &Output) -> Done {
 
   cms init              make a site in this folder
   cms serve             serve it over HTTP
-  cms doctor            look for what is wrong with it
+  cms doctor            check it
   cms items list TABLE  rows of a content table
   cms keys create       an API key with limited rights
   cms users create      a person who may log in
-  cms tui               look at content in the terminal
-  cms help              everything else
+  cms tui               see its content in the terminal
+  cms help              all commands
 
 {state}.
 Next: {next}

@@ -13,7 +13,7 @@ use crate::{
 
 #[derive(Args, Debug)]
 pub(crate) struct TuiArgs {
-    /// Tables to show; without any, all that are known
+    /// Tables to show; without any, all known tables
     #[arg(value_name = "TABLE")]
     tables: Vec<String>,
 }
@@ -21,7 +21,7 @@ pub(crate) struct TuiArgs {
 pub(crate) async fn run(flags: &Flags, out: &Output, args: TuiArgs) -> Done {
     if out.json || !io::stdin().is_terminal() || !io::stdout().is_terminal() {
         return Err(Failure::usage("cms tui needs a terminal")
-            .hint("cms items list TABLE shows the same in a pipe"));
+            .hint("cms items list TABLE prints the same in a pipe"));
     }
     let target = Target::of(flags)?;
     let site = Site::open(flags, &target, out).await?;
@@ -31,7 +31,7 @@ pub(crate) async fn run(flags: &Flags, out: &Output, args: TuiArgs) -> Done {
     Ok(ended?)
 }
 
-/// The content tables, as far as they can be known: nothing tells those of a site elsewhere.
+/// The content tables. Over the network only those that every site has are known.
 fn known_tables(site: &Site) -> Vec<String> {
     let known =
         site.cms.as_ref().map(|cms| cms.tables().iter().map(|table| table.name.clone()).collect());

@@ -1,4 +1,4 @@
-//! `cms whoami`: who I am, and which site commands are about here
+//! `cms whoami`: which site commands are about, and as whom
 
 use cms_http::client::Ask;
 use serde_json::{Value as Json, json};
@@ -17,7 +17,7 @@ use crate::{
 pub(crate) async fn run(flags: &Flags, out: &Output) -> Done {
     let target = Target::of(flags)?;
     let mut me = match &target {
-        // Keys belong to programs: nothing tells them about a person.
+        // Keys belong to programs; the API knows no person behind them.
         Target::Address { .. } if site::api_key(flags)?.is_some() => {
             json!({"id": null, "username": null, "api_key": true})
         }

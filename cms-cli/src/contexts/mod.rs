@@ -1,4 +1,5 @@
-//! Names for running sites, and the sessions at them, in `$XDG_CONFIG_HOME/cms` (`~/.config/cms`).
+//! Names for running sites, and the sessions there, kept in `$XDG_CONFIG_HOME/cms`
+//! (`~/.config/cms`).
 
 mod sessions;
 mod store;
@@ -18,7 +19,7 @@ const FILE: &str = "contexts.toml";
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Contexts {
-    /// The one that a command uses outside of a site's folder.
+    /// The context for commands outside of a site's folder.
     #[serde(rename = "use", skip_serializing_if = "Option::is_none")]
     chosen: Option<String>,
     contexts: BTreeMap<String, Context>,
@@ -35,7 +36,7 @@ impl Contexts {
         Ok(Store::find()?.map(|store| store.read(FILE)).transpose()?.unwrap_or_default())
     }
 
-    /// Changes the file, while no other process does.
+    /// Changes the file under a lock.
     pub(crate) fn change<T>(change: impl FnOnce(&mut Self) -> Done<T>) -> Done<T> {
         Store::make()?.change(FILE, change)
     }
@@ -44,13 +45,13 @@ impl Contexts {
         self.contexts.get(name).map(|context| context.url.as_str())
     }
 
-    /// The chosen one and its address.
+    /// The chosen context: name and address.
     pub(crate) fn used(&self) -> Option<(&str, &str)> {
         let name = self.chosen.as_deref()?;
         Some((name, self.url(name)?))
     }
 
-    /// Names, addresses, and which one is chosen.
+    /// All contexts: name, address, and whether it is chosen.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &str, bool)> {
         let chosen = self.chosen.as_deref();
         self.contexts
@@ -58,21 +59,21 @@ impl Contexts {
             .map(move |(name, context)| (name.as_str(), context.url.as_str(), chosen == Some(name)))
     }
 
-    /// Names an address; the same name again moves it.
+    /// Names an address. An existing name gets the new address.
     pub(crate) fn add(&mut self, name: &str, url: String) -> Done {
         let fine = !name.is_empty()
             && name.len() <= 64
             && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
         if !fine {
             return Err(Failure::usage(
-                "a context's name is 1 to 64 letters, digits, dashes, underscores and dots",
+                "the name of a context has 1 to 64 letters, digits, dashes, underscores and dots",
             ));
         }
         self.contexts.insert(name.to_owned(), Context { url });
         Ok(())
     }
 
-    /// Whether there was one of that name.
+    /// Chooses a context; false when there is none of that name.
     pub(crate) fn choose(&mut self, name: &str) -> bool {
         let known = self.contexts.contains_key(name);
         if known {
@@ -81,7 +82,7 @@ impl Contexts {
         known
     }
 
-    /// Whether there was one of that name.
+    /// Removes a context; false when there is none of that name.
     pub(crate) fn remove(&mut self, name: &str) -> bool {
         if self.chosen.as_deref() == Some(name) {
             self.chosen = None;

@@ -26,7 +26,7 @@ pub(crate) struct Session {
     pub(crate) expires_at: String,
 }
 
-/// The file is the one place where tokens are kept.
+/// Writes the token in plain text: this file is where tokens are kept.
 fn exposed<S: Serializer>(token: &Secret, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(token.expose())
 }
@@ -38,7 +38,7 @@ impl Sessions {
         Ok(store.read::<Self>(FILE)?.sessions.remove(url))
     }
 
-    /// Keeps a session in place of the one before.
+    /// Keeps a session, in place of an earlier one at the same address.
     pub(crate) fn keep(url: &str, session: Session) -> Done {
         Store::make()?.change(FILE, |kept: &mut Self| {
             kept.sessions.insert(url.to_owned(), session);

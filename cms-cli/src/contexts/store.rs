@@ -1,5 +1,5 @@
-//! The folder of the command line's own files: only its owner reads them, and a reader never sees
-//! half a file.
+//! The folder of the command line's own files. Only their owner can read them, and a reader never
+//! sees half a file.
 
 use std::{
     env,
@@ -21,10 +21,10 @@ impl Store {
         Ok(folder().filter(|folder| folder.is_dir()).map(Self))
     }
 
-    /// The folder, made when it is missing.
+    /// The folder, created when it is missing.
     pub(super) fn make() -> Done<Self> {
         let folder = folder().ok_or_else(|| {
-            Failure::new(Exit::Failed, "there is no place for contexts and sessions")
+            Failure::new(Exit::Failed, "there is no folder for contexts and sessions")
                 .hint("set HOME, or XDG_CONFIG_HOME")
         })?;
         DirBuilder::new()
@@ -35,24 +35,24 @@ impl Store {
         Ok(Self(folder))
     }
 
-    /// What a file holds; nothing when there is none.
+    /// What a file holds; the default when there is no file.
     pub(super) fn read<T: DeserializeOwned + Default>(&self, name: &str) -> Done<T> {
         let path = self.0.join(name);
         let text = match fs::read_to_string(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(T::default()),
             other => other.map_err(|e| Failure::file(&path, &e))?,
         };
-        // The message alone: the rest of toml's error quotes the line, which may hold a token.
+        // Only the message: the rest of toml's error quotes the line, which may hold a token.
         toml::from_str(&text).map_err(|e| {
             Failure::new(
                 Exit::Failed,
                 format!("{} cannot be read: {}", path.display(), e.message()),
             )
-            .hint("mend or remove the file")
+            .hint("correct or remove the file")
         })
     }
 
-    /// Changes a file, while no other process does.
+    /// Changes a file under the lock.
     pub(super) fn change<T, R>(&self, name: &str, change: impl FnOnce(&mut T) -> Done<R>) -> Done<R>
     where
         T: DeserializeOwned + Serialize + Default,
@@ -63,7 +63,7 @@ impl Store {
         let text =
             toml::to_string(&content).map_err(|e| Failure::new(Exit::Failed, e.to_string()))?;
         let (path, beside) = (self.0.join(name), self.0.join(format!("{name}.new")));
-        // One that was left behind by a crash.
+        // A crash may have left one behind.
         let _ = fs::remove_file(&beside);
         let write = || {
             let mut file =
@@ -76,7 +76,7 @@ impl Store {
         Ok(outcome)
     }
 
-    /// Held until it is dropped.
+    /// Waits for the lock, and holds it until it is dropped.
     fn lock(&self) -> Done<File> {
         let path = self.0.join("lock");
         let open = || {
@@ -93,7 +93,7 @@ impl Store {
     }
 }
 
-/// XDG Base Directory Specification: a relative path is no path.
+/// The XDG Base Directory Specification ignores relative paths.
 fn folder() -> Option<PathBuf> {
     let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     absolute("XDG_CONFIG_HOME")

@@ -1,11 +1,11 @@
-//! Makes a site in a folder, or completes one. What exists is never overwritten.
+//! Makes a site in a folder, or completes one. Nothing is overwritten.
 
 use std::{fs, path::Path};
 
 use cms_core::{Cms, settings};
 
 use super::{new_file::write_new, report::Report, secrets, settings::settings as settings_of};
-use crate::output::{Done, Failure, Output};
+use crate::output::{Done, Failure, Output, counted};
 
 /// Writes what is missing: both files, the secrets, the folders, the schema.
 pub(crate) async fn make(dir: &Path, languages: &[&str], out: &Output) -> Done<Report> {
@@ -32,7 +32,9 @@ pub(crate) async fn make(dir: &Path, languages: &[&str], out: &Output) -> Done<R
     let steps = Cms::builder(loaded.settings).migrations(true).await?;
     match steps.iter().filter(|step| !step.applied).count() {
         0 => report.kept.push("the database".to_owned()),
-        new => report.made.push(format!("the database's schema ({new} steps)")),
+        new => report
+            .made
+            .push(format!("the schema of the database ({})", counted(new as u64, "step"))),
     }
     Ok(report)
 }

@@ -4,7 +4,7 @@ use std::{fs::OpenOptions, io::Write, os::unix::fs::OpenOptionsExt, path::Path};
 
 use crate::output::{Done, Failure};
 
-/// Writes a new file. Its mode holds from the first byte on, so that nobody else reads a secret.
+/// Creates a file with this mode from the first byte on, so that nobody else can read a secret.
 pub(crate) fn write_new(path: &Path, text: &str, mode: u32) -> Done {
     let mut file = OpenOptions::new()
         .write(true)

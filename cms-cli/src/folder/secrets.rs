@@ -1,18 +1,17 @@
-//! The two secrets of a site. One that was used is never replaced: what was hashed or encrypted
-//! with it would be lost.
+//! The two secrets of a site. A secret that was used is never replaced: everything hashed or
+//! encrypted with it would be lost.
 
 use std::{fs, path::Path};
 
 use cms_core::{
-    Cms, Random,
-    crypto::Vault,
+    Cms, Random, Vault,
     settings::{self, Database, Loaded},
 };
 
 use super::{new_file::write_new, report::Report};
 use crate::output::{Done, Exit, Failure};
 
-/// Makes the secrets that no layer gives, in `cms.local.toml`.
+/// Adds the secrets that no setting gives to `cms.local.toml`.
 pub(super) async fn complete(local: &Path, loaded: &Loaded, report: &mut Report) -> Done {
     let random = Random::system();
     let salt =
@@ -44,7 +43,7 @@ pub(super) async fn complete(local: &Path, loaded: &Loaded, report: &mut Report)
     let line = |name: &str, value: &Option<String>| {
         value.as_ref().map(|value| format!("{name} = \"{value}\"\n")).unwrap_or_default()
     };
-    // In front, above every table.
+    // In front: below a table they would belong to it.
     let missing = line("password_salt", &salt) + &line("encryption_key", &key);
     let old = fs::read_to_string(local).map_err(|e| Failure::file(local, &e))?;
     let beside = local.with_extension("toml.new");
@@ -54,7 +53,7 @@ pub(super) async fn complete(local: &Path, loaded: &Loaded, report: &mut Report)
     Ok(())
 }
 
-/// With users in the database, the secrets are not missing but lost.
+/// Fails when the database has users: then the secrets existed and are lost.
 async fn refuse_if_used(loaded: &Loaded, missing: &[&str]) -> Done {
     if matches!(loaded.settings.database()?, Database::Sqlite { path } if !path.exists()) {
         return Ok(());
@@ -67,11 +66,13 @@ async fn refuse_if_used(loaded: &Loaded, missing: &[&str]) -> Done {
         return Ok(());
     }
     let what = format!(
-        "users in the database need the {} that was used, and it is missing",
-        missing.join(" and the ")
+        "{} is missing, and users in the database depend on the lost value",
+        missing.join(" and ")
     );
-    Err(Failure::new(Exit::Refused, what)
-        .hint("put cms.local.toml back from a backup; a new password_salt, set by hand, needs a new password for everybody"))
+    Err(Failure::new(Exit::Refused, what).hint(
+        "put cms.local.toml back from a backup; \
+             if you set a new password_salt by hand, every user needs a new password",
+    ))
 }
 
 /// 256 random bits, as text.

@@ -6,7 +6,7 @@ use cms_core::settings::{Loaded, Origin, Settings, environment};
 
 use crate::output::{Done, Exit, Failure, Output};
 
-/// The settings of the folder; warnings are printed.
+/// The settings of a folder. Prints their warnings.
 pub(crate) fn settings(dir: &Path, overrides: &[(&str, String)], out: &Output) -> Done<Loaded> {
     let loaded = Settings::load(dir, environment(), overrides)?;
     for warning in &loaded.warnings {
@@ -15,8 +15,8 @@ pub(crate) fn settings(dir: &Path, overrides: &[(&str, String)], out: &Output) -
     Ok(loaded)
 }
 
-/// The settings of a folder that holds a site. Without this check a command in the wrong folder
-/// would make a database.
+/// The settings of a folder that holds a site. Without this check, a command in the wrong folder
+/// would create a database there.
 pub(crate) fn existing(dir: &Path, overrides: &[(&str, String)], out: &Output) -> Done<Loaded> {
     let loaded = settings(dir, overrides, out)?;
     if is_site(&loaded) {
@@ -24,7 +24,7 @@ pub(crate) fn existing(dir: &Path, overrides: &[(&str, String)], out: &Output) -
     }
     let shown = dir.display();
     Err(Failure::new(Exit::NotFound, format!("there is no site in {shown}: it has no cms.toml"))
-        .hint(format!("cms init --dir {shown}, or name the site's folder with --dir, or its address with --url")))
+        .hint(format!("cms init --dir {shown}, or name another site: --dir FOLDER or --url URL")))
 }
 
 /// Whether the folder holds a site, or the environment names its database.

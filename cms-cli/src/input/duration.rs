@@ -11,11 +11,11 @@ pub(crate) fn seconds(text: &str) -> Result<i64, String> {
         "m" => 60,
         "h" => 3600,
         "d" => 86400,
-        _ => return Err("write a time as 30s, 10m, 2h or 7d".to_owned()),
+        _ => return Err("write a time such as 30s, 10m, 2h or 7d".to_owned()),
     };
     let number: i64 =
-        number.parse().map_err(|_| "write a time as 30s, 10m, 2h or 7d".to_owned())?;
-    number.checked_mul(factor).ok_or_else(|| "that is too long".to_owned())
+        number.parse().map_err(|_| "write a time such as 30s, 10m, 2h or 7d".to_owned())?;
+    number.checked_mul(factor).ok_or_else(|| "the time is too long".to_owned())
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What a command reads: a file, or `-` for standard input.
+//! Reads a file, or standard input when the name is `-`.
 
 use std::{fs, io::Read, path::Path};
 
@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 
 use crate::output::{Done, Failure};
 
-/// The bytes as they are.
+/// All bytes.
 pub(crate) fn bytes(file: &Path) -> Done<Vec<u8>> {
     let read = if file.as_os_str() == "-" {
         let mut bytes = Vec::new();
@@ -17,16 +17,16 @@ pub(crate) fn bytes(file: &Path) -> Done<Vec<u8>> {
     read.map_err(|e| Failure::file(file, &e))
 }
 
-/// The text.
+/// All text, which must be UTF-8.
 pub(crate) fn text(file: &Path) -> Done<String> {
-    let no_text = |_| Failure::file(file, &std::io::Error::other("this is no UTF-8 text"));
+    let no_text = |_| Failure::file(file, &std::io::Error::other("the content is not UTF-8 text"));
     String::from_utf8(bytes(file)?).map_err(no_text)
 }
 
 /// A JSON object.
 pub(crate) fn object(file: &Path) -> Done<Json> {
     let wrong =
-        |why: String| Failure::usage(format!("{}: a JSON object is expected{why}", file.display()));
+        |why: String| Failure::usage(format!("{} must hold a JSON object{why}", file.display()));
     let json: Json = serde_json::from_str(&text(file)?).map_err(|e| wrong(format!(": {e}")))?;
     if json.is_object() { Ok(json) } else { Err(wrong(String::new())) }
 }

@@ -1,12 +1,12 @@
-//! CSV in which nothing and an empty text differ, as in PostgreSQL's COPY: `,,` is null, `,"",` is
-//! an empty text.
+//! CSV that tells null from an empty text, as PostgreSQL's COPY does: `,,` is null, `,"",` is an
+//! empty text.
 //!
-//! The csv crate reads the cells but cannot tell the two apart, so [`MarkEmpty`] marks quoted empty
-//! cells on the way in.
+//! The csv crate cannot tell them apart, so [`MarkEmpty`] marks quoted empty cells before it reads
+//! them.
 
 use std::io::{self, Read};
 
-/// Stands for a quoted empty cell: a code point that no text holds (Unicode, 23.7 Noncharacters).
+/// Stands for a quoted empty cell: a noncharacter, which no text holds (Unicode, section 23.7).
 pub(crate) const EMPTY_TEXT: &str = "\u{FDD0}";
 
 /// Appends a cell; None is null.
@@ -27,10 +27,10 @@ enum State {
     CellStart,
     /// After the opening quote.
     Opened,
-    /// After the opening quote and another one.
+    /// After the opening quote and a second one.
     OpenedTwice,
     Quoted,
-    /// After a quote inside a quoted cell: its end, or the first of two.
+    /// After a quote inside a quoted cell: the end of the cell, or the first of two quotes.
     QuoteInside,
     Plain,
 }

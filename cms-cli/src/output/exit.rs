@@ -1,4 +1,4 @@
-//! How the command ends. Scripts stand on these numbers: they never change their meaning.
+//! How a command ends. Scripts rely on these numbers, so their meaning never changes.
 
 use std::process::ExitCode;
 
@@ -21,17 +21,14 @@ pub(crate) enum Exit {
 impl Exit {
     pub(crate) const ALL: [(Exit, &'static str); 11] = [
         (Exit::Ok, "done"),
-        (Exit::Failed, "failed; a check that found errors too"),
-        (
-            Exit::Usage,
-            "the command line is wrong, or an answer is needed and nobody is there to give it",
-        ),
+        (Exit::Failed, "failed, or a check found errors"),
+        (Exit::Usage, "the command line is wrong, or a question could not be asked"),
         (Exit::Cancelled, "cancelled at a question"),
         (Exit::NoRight, "not logged in, or no right to do this"),
-        (Exit::NotFound, "there is no such thing"),
-        (Exit::Refused, "refused because of its present state"),
+        (Exit::NotFound, "not found"),
+        (Exit::Refused, "refused in the present state"),
         (Exit::Unreachable, "server or database cannot be reached"),
-        (Exit::Partly, "done in part; the message says how far"),
+        (Exit::Partly, "done in part; the message tells how far"),
         (Exit::RateLimited, "too many requests"),
         (Exit::Interrupted, "ended by Ctrl-C"),
     ];

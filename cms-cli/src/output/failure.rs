@@ -1,4 +1,4 @@
-//! Why a command did not do what it was asked to: what failed, why, and what to type next.
+//! Why a command failed, and what to type next.
 
 use std::io;
 
@@ -11,17 +11,17 @@ use super::exit::Exit;
 /// Result of a command.
 pub(crate) type Done<T = ()> = Result<T, Failure>;
 
-/// A command that did not succeed.
+/// A command that failed.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) exit: Exit,
-    /// One sentence; empty when everything was said already.
+    /// One sentence; empty when the command has printed everything already.
     pub(crate) what: String,
     /// What to type next.
     pub(crate) hint: Option<String>,
-    /// The problem document of the API, as it came.
+    /// The problem document of the API, unchanged.
     document: Option<Json>,
-    /// More for the document, such as the line of a file.
+    /// Further members of the document, such as the line of a file.
     facts: Vec<(&'static str, Json)>,
 }
 
@@ -34,7 +34,7 @@ impl Failure {
         Self::new(Exit::Usage, what)
     }
 
-    /// Ends with this code and says nothing more.
+    /// Ends with this code and prints nothing more.
     pub(crate) fn silent(exit: Exit) -> Self {
         Self::new(exit, "")
     }
@@ -44,27 +44,32 @@ impl Failure {
         self
     }
 
-    /// Adds something that the document of `--json` tells.
+    /// Adds a member to the document of `--json`.
     pub(crate) fn fact(mut self, name: &'static str, value: impl Into<Json>) -> Self {
         self.facts.push((name, value.into()));
         self
     }
 
-    /// Something that could not be done with a file.
+    /// A file that could not be read or written.
     pub(crate) fn file(path: &std::path::Path, error: &io::Error) -> Self {
         Self::new(Exit::Failed, format!("{}: {error}", path.display()))
     }
 
-    /// A body that is not what this service sends.
+    /// A reply that does not come from a CMS.
     pub(crate) fn unexpected(error: serde_json::Error) -> Self {
-        Self::new(Exit::Failed, format!("the reply is not what a CMS sends: {error}"))
+        Self::new(Exit::Failed, format!("the reply does not come from a CMS: {error}"))
     }
 
-    /// The document that `--json` prints: the API's own, or one of the same form.
+    /// The document that `--json` prints: that of the API, or one of the same form.
     pub(crate) fn document(&self) -> Json {
         let made = || {
             let code = format!("{:?}", self.exit).to_lowercase();
-            json!({"type": format!("urn:cms:cli:{code}"), "title": code, "detail": self.what, "error": code})
+            json!({
+                "type": format!("urn:cms:cli:{code}"),
+                "title": code,
+                "detail": self.what,
+                "error": code,
+            })
         };
         let mut document = self.document.clone().unwrap_or_else(made);
         document["exit"] = (self.exit as u8).into();
@@ -84,29 +89,32 @@ impl From<ClientError> for Failure {
             ClientError::Problem { status, code, detail, document } => {
                 let failure = Self {
                     document: Some(document.clone()),
-                    ..Self::new(Exit::of(status.as_u16(), &code), told(&detail, &document))
+                    ..Self::new(Exit::of(status.as_u16(), &code), sentences(&detail, &document))
                 };
                 match code.as_str() {
-                    "api_key_missing" => failure.hint("--key-file FILE, or CMS_API_KEY in the environment"),
-                    "login_required" => failure.hint("cms login, with the same --url or --context"),
-                    "api_key_invalid" | "api_key_disabled" | "api_key_expired" => failure.hint("cms keys list, on the server"),
-                    "api_key_forbidden" => {
-                        failure.hint("cms keys rights ID --grant 'METHOD PATH', by somebody who holds that right")
+                    "api_key_missing" => {
+                        failure.hint("--key-file FILE, or CMS_API_KEY in the environment")
                     }
+                    "login_required" => failure.hint("cms login, with the same --url or --context"),
+                    "api_key_invalid" | "api_key_disabled" | "api_key_expired" => {
+                        failure.hint("cms keys list, on the server")
+                    }
+                    "api_key_forbidden" => failure.hint(
+                        "cms keys rights ID --grant 'METHOD PATH', by somebody with that right",
+                    ),
                     "unavailable" => failure.hint("cms doctor"),
                     _ => failure,
                 }
             }
-            ClientError::Unreachable(what) => {
-                Self::new(Exit::Unreachable, what).hint("is `cms serve` running there? Check --url")
-            }
+            ClientError::Unreachable(what) => Self::new(Exit::Unreachable, what)
+                .hint("check --url, and that `cms serve` runs there"),
             other => Self::new(Exit::Failed, other.to_string()),
         }
     }
 }
 
-/// The detail, and what is wrong with each field.
-fn told(detail: &str, document: &Json) -> String {
+/// The detail, and a line for each wrong field.
+fn sentences(detail: &str, document: &Json) -> String {
     let fields = document["errors"].as_array().into_iter().flatten();
     let lines = fields.map(|f| format!("\n  {}: {}", text(&f["field"]), text(&f["message"])));
     format!("{detail}{}", lines.collect::<String>())
@@ -120,12 +128,14 @@ impl From<cms_core::Error> for Failure {
     fn from(error: cms_core::Error) -> Self {
         let (code, status) = (error.code(), cms_http::status_of(error.code()).as_u16());
         let document = json!({
-            "type": format!("urn:cms:error:{code}"), "title": code.as_str().replace('_', " "), "status": status,
-            "detail": error.detail(), "error": code.as_str(),
+            "type": format!("urn:cms:error:{code}"),
+            "title": code.as_str().replace('_', " "),
+            "status": status,
+            "detail": error.detail(),
+            "error": code.as_str(),
         });
         let mut what = error.detail().to_owned();
-        // On the own machine the cause helps and is no secret; the driver's text never holds the
-        // password.
+        // On the operator's own machine the cause is no secret. Drivers never print the password.
         if let Some(cause) = std::error::Error::source(&error) {
             what = format!("{what} ({cause})");
         }
@@ -135,12 +145,13 @@ impl From<cms_core::Error> for Failure {
 
 impl From<SettingsError> for Failure {
     fn from(error: SettingsError) -> Self {
-        Self::new(Exit::Failed, error.to_string()).hint("cms config validate, when it is mended")
+        Self::new(Exit::Failed, error.to_string())
+            .hint("correct the setting, then cms config validate")
     }
 }
 
 impl From<io::Error> for Failure {
-    /// Of standard output: who closed the pipe has seen enough.
+    /// Errors of standard output. A closed pipe is no failure: its reader has seen enough.
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::silent(Exit::Ok),

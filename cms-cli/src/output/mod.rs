@@ -7,11 +7,13 @@
 //! failure      why a command ended with another code than 0
 //! table        records as tables, or tab-separated in a pipe
 //! record       records as the API sent them, column by column
-//! csv_text     CSV in which null and an empty text differ
-//! progress     how far a long job is
+//! count        numbers of things, counted right
+//! csv_text     CSV that tells null from an empty text
+//! progress     how far a long task is
 //! secret_file  a new file for a secret that is shown once
 //! ```
 
+mod count;
 pub(crate) mod csv_text;
 mod exit;
 mod failure;
@@ -22,6 +24,7 @@ mod secret_file;
 mod style;
 pub(crate) mod table;
 
+pub(crate) use count::counted;
 pub(crate) use exit::Exit;
 pub(crate) use failure::{Done, Failure};
 pub(crate) use printer::{Output, PrintFlags};

@@ -16,21 +16,21 @@ pub(crate) struct PrintFlags {
     /// Print the body of the REST API
     #[arg(long, global = true)]
     json: bool,
-    /// Only data, no explanations
+    /// Print data only, no explanations
     #[arg(short, long, global = true)]
     quiet: bool,
-    /// Say more, requests included
+    /// Print more, requests included
     #[arg(short, long, global = true)]
     verbose: bool,
-    /// Colours (NO_COLOR turns them off too)
+    /// When to use colours; NO_COLOR turns them off too
     #[arg(long, global = true, value_enum, default_value = "auto", value_name = "WHEN")]
     color: Color,
 }
 
-/// What the command may print, and how.
+/// Prints what a command says, as its flags and its terminal allow.
 #[derive(Clone, Debug)]
 pub(crate) struct Output {
-    /// Print the REST body instead of tables.
+    /// Prints bodies of the REST API instead of tables.
     pub(crate) json: bool,
     pub(crate) quiet: bool,
     pub(crate) verbose: bool,
@@ -39,7 +39,7 @@ pub(crate) struct Output {
     /// Standard error is a terminal.
     pub(crate) live: bool,
     colored_data: bool,
-    /// Standard error takes colours.
+    /// Standard error shows colours.
     pub(crate) colored_notes: bool,
 }
 
@@ -57,29 +57,29 @@ impl Output {
         }
     }
 
-    /// Data, as it is.
+    /// Prints data unchanged.
     pub(crate) fn raw(&self, text: &str) -> io::Result<()> {
         let mut out = io::stdout().lock();
         out.write_all(text.as_bytes())?;
         out.flush()
     }
 
-    /// What stands between the columns of a line that is printed as soon as it is known.
+    /// Separates the columns of lines that are printed one at a time.
     pub(crate) fn gap(&self) -> &'static str {
         if self.table { "  " } else { "\t" }
     }
 
-    /// A line of data.
+    /// Prints a line of data.
     pub(crate) fn line(&self, text: &str) -> io::Result<()> {
         self.raw(&format!("{text}\n"))
     }
 
-    /// A value made here, in the envelope of the API.
+    /// Prints a value made here, in the envelope of the API.
     pub(crate) fn data(&self, value: &Json) -> io::Result<()> {
         self.line(&serde_json::json!({"data": value}).to_string())
     }
 
-    /// What a command without data did: the value with `--json`, else a sentence.
+    /// Reports what a command did: the value with `--json`, else a sentence.
     pub(crate) fn done(&self, value: &Json, text: &str) -> Done {
         if self.json {
             return Ok(self.data(value)?);
@@ -88,26 +88,27 @@ impl Output {
         Ok(())
     }
 
-    /// Something for the person in front.
+    /// Tells the person something, unless `--quiet` is given.
     pub(crate) fn note(&self, text: &str) {
         if !self.quiet {
             self.always(text);
         }
     }
 
-    /// Something that only matters when asked for.
+    /// Tells more, with `--verbose`.
     pub(crate) fn detail(&self, text: &str) {
         if self.verbose {
             self.always(text);
         }
     }
 
-    /// A line to standard error whatever the flags. There is nobody to tell when that fails.
+    /// Writes a line to standard error whatever the flags. A failure has no reader, so it is
+    /// dropped.
     pub(crate) fn always(&self, text: &str) {
         let _ = writeln!(io::stderr().lock(), "{text}");
     }
 
-    /// Says why the command failed.
+    /// Prints why the command failed.
     pub(crate) fn failure(&self, failure: &Failure) {
         if failure.what.is_empty() {
             return;
@@ -131,8 +132,8 @@ impl Output {
         paint(self.colored_notes, style, text)
     }
 
-    /// A line for standard error whose characters are light and whose blanks are dark, on every
-    /// theme.
+    /// A line for standard error in light characters on dark blanks, whatever the theme. QR codes
+    /// need that.
     pub(crate) fn white_on_black(&self, text: &str) -> String {
         if self.colored_notes { format!("\u{1b}[97;40m{text}\u{1b}[0m") } else { text.to_owned() }
     }

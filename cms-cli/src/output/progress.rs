@@ -1,4 +1,4 @@
-//! How far a long job is: a bar on a terminal, else a line every ten seconds.
+//! Progress of a long task: a bar on a terminal, else a line every ten seconds.
 
 use std::{
     io::IsTerminal,
@@ -11,7 +11,7 @@ use super::printer::Output;
 
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
-/// The progress of one job, counted in rows.
+/// The progress of one task, counted in rows.
 pub(crate) struct Progress {
     out: Output,
     bar: Option<ProgressBar>,
@@ -22,14 +22,14 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// `total` in the unit of [`Progress::at`]: bytes of a file, or rows.
+    /// Begins. `total` has the unit of [`Progress::at`]: bytes of a file, or rows.
     pub(crate) fn new(out: &Output, what: &'static str, total: Option<u64>) -> Self {
         let now = Instant::now();
         let bar = (std::io::stderr().is_terminal() && !out.quiet && !out.json).then(|| bar(total));
         Self { out: out.clone(), bar, started: now, told: now, rows: 0, what }
     }
 
-    /// So many rows are done; the job stands at `position` of its total.
+    /// Reports the rows done so far, and the position within the total.
     pub(crate) fn at(&mut self, rows: u64, position: u64) {
         self.rows = rows;
         if let Some(bar) = &self.bar {
@@ -41,7 +41,7 @@ impl Progress {
         }
     }
 
-    /// The bar goes; what was done stays.
+    /// Replaces the bar by a summary.
     pub(crate) fn end(&self, target: &str) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
@@ -55,7 +55,7 @@ impl Progress {
         ));
     }
 
-    /// The bar goes, because something else has to be said.
+    /// Removes the bar without a summary, before a failure is printed.
     pub(crate) fn clear(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

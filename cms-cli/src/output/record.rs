@@ -1,4 +1,4 @@
-//! Records as the API sent them: columns in their order, numbers with all their digits.
+//! Records as the API sent them: columns in order, numbers with all digits.
 
 use std::{borrow::Cow, fmt};
 
@@ -8,11 +8,11 @@ use serde::{
 };
 use serde_json::{Value as Json, value::RawValue};
 
-/// An object of the API that keeps its text: parsing numbers would lose digits, a map the order.
+/// An object of the API as text. Parsed numbers would lose digits, and a map the order.
 #[derive(Clone, Debug)]
 pub(crate) struct Record(Vec<(String, Box<RawValue>)>);
 
-/// How a column of a record is shown.
+/// Shows a column of a record.
 pub(crate) type Shown = fn(&Record, &str) -> String;
 
 impl Record {
@@ -29,18 +29,18 @@ impl Record {
         self.iter().find(|(known, _)| *known == name).map(|(_, raw)| raw)
     }
 
-    /// As [`Record::text`], on its own.
+    /// [`Record::text`] as a [`Shown`].
     pub(crate) fn shown(&self, name: &str) -> String {
         self.text(name).into_owned()
     }
 
-    /// A column as people read it; empty for null.
+    /// A column for people; empty for null.
     pub(crate) fn text(&self, name: &str) -> Cow<'_, str> {
         self.raw(name).map_or(Cow::Borrowed(""), readable)
     }
 }
 
-/// JSON text as people read it: texts without quotes, null as nothing.
+/// JSON text for people: strings without quotes, null as an empty text.
 pub(crate) fn readable(raw: &str) -> Cow<'_, str> {
     match raw {
         "null" => Cow::Borrowed(""),
@@ -51,7 +51,7 @@ pub(crate) fn readable(raw: &str) -> Cow<'_, str> {
     }
 }
 
-/// A value as people read it.
+/// A value for people; empty for null.
 pub(crate) fn text(value: &Json) -> String {
     match value {
         Json::Null => String::new(),
@@ -60,7 +60,7 @@ pub(crate) fn text(value: &Json) -> String {
     }
 }
 
-/// The names of a list of things, such as the groups of a user.
+/// The names in a list of objects, such as the groups of a user.
 pub(crate) fn names(list: &Json) -> String {
     list.as_array()
         .into_iter()

@@ -9,8 +9,8 @@ use std::{
 
 use super::failure::{Done, Failure};
 
-/// Made before the secret is: one that cannot be written down would be lost. Only its owner reads
-/// it.
+/// A file that only its owner can read. It is created before the secret is made: a secret that
+/// cannot be written down would be lost.
 pub(crate) struct SecretFile {
     path: PathBuf,
     file: File,
@@ -27,7 +27,7 @@ impl SecretFile {
         Ok(Self { path, file })
     }
 
-    /// Writes the secret, a line of its own for each part.
+    /// Writes the parts of the secret, one a line.
     pub(crate) fn write<T: AsRef<str>>(&mut self, lines: &[T]) -> Done {
         let text: String = lines.iter().map(|line| format!("{}\n", line.as_ref())).collect();
         self.file
@@ -40,7 +40,7 @@ impl SecretFile {
         &self.path
     }
 
-    /// There is no secret after all, because of `error`: the reserved file goes.
+    /// Removes the reserved file, because `error` left no secret to write.
     pub(crate) fn given_up(file: Option<Self>, error: impl Into<Failure>) -> Failure {
         if let Some(file) = file {
             let _ = fs::remove_file(&file.path);

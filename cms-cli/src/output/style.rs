@@ -5,7 +5,7 @@ use clap::ValueEnum;
 /// When to colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Color {
-    /// On a terminal, unless NO_COLOR is set or TERM is dumb.
+    /// On a terminal, unless NO_COLOR is set or TERM is dumb
     #[default]
     Auto,
     /// In pipes and files too

@@ -1,4 +1,4 @@
-//! Records for people (a table, on a terminal) and for other programs (tab-separated, in a pipe).
+//! Records: as a table on a terminal, tab-separated in a pipe.
 
 use std::io;
 
@@ -10,7 +10,7 @@ use super::{
     style::Style,
 };
 
-/// A longer cell is cut on a terminal.
+/// Longer cells are cut on a terminal, in characters.
 const WIDEST: usize = 44;
 
 /// Prints rows under their column names.
@@ -43,14 +43,14 @@ pub(crate) fn rows(out: &Output, columns: &[&str], rows: &[Vec<String>]) -> io::
     }
     if shown < columns.len() {
         out.note(&format!(
-            "Not shown, for lack of width: {} (--json shows all)",
+            "The terminal is too narrow for: {} (--json shows all columns)",
             columns[shown..].join(", ")
         ));
     }
     Ok(())
 }
 
-/// Prints some columns of records; all of them when none are named.
+/// Prints the named columns of records; all columns when none are named.
 pub(crate) fn records(
     out: &Output,
     columns: &[&str],
@@ -88,14 +88,15 @@ pub(crate) fn pairs(out: &Output, pairs: &[(&str, String)]) -> io::Result<()> {
     Ok(())
 }
 
-/// A text of several lines without what a terminal would obey: somebody else may have written it.
+/// A text of several lines without control characters, which a terminal would obey. The text may
+/// come from a stranger.
 pub(crate) fn harmless(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() && !['\n', '\t'].contains(&c) { '\u{fffd}' } else { c })
         .collect()
 }
 
-/// How many columns fit beside each other, at least one.
+/// How many columns fit side by side, at least one.
 fn fitting(columns: &[&str], rows: &[Vec<String>], width: usize) -> usize {
     let mut used = 0;
     for (index, name) in columns.iter().enumerate() {
@@ -118,7 +119,7 @@ fn cut(cell: &str) -> String {
     }
 }
 
-/// A line in which tabs and line ends of the values are written as `\t` and `\n`.
+/// A line of cells; tabs and line ends inside them become `\t` and `\n`.
 fn tab_separated<'a>(cells: impl Iterator<Item = &'a str>) -> String {
     let escaped = |cell: &str| {
         cell.replace('\\', "\\\\").replace('\t', "\\t").replace('\n', "\\n").replace('\r', "\\r")

@@ -9,7 +9,7 @@ use crate::output::{
     record::{Record, text},
 };
 
-/// Prints entries, newest first; all tables unless some are named, separated by commas.
+/// Prints entries, newest first. `tables` are names separated by commas; None means all.
 pub(crate) async fn print(
     out: &Output,
     client: &Client,
@@ -21,7 +21,7 @@ pub(crate) async fn print(
     list::print_as(out, client, ask, paging, &columns, cell).await
 }
 
-/// `user 3 (ana)` instead of JSON.
+/// Shows an actor as `user 3 (ana)`, and columns as a list of names.
 fn cell(act: &Record, column: &str) -> String {
     match act.raw(column).map(serde_json::from_str::<Json>) {
         Some(Ok(actor)) if column == "actor" => {

@@ -1,24 +1,24 @@
-//! The envelopes of the API.
+//! The envelopes of the API: `data` and `meta`.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::output::record::Record;
 
-/// One record in its envelope.
+/// The envelope of one record.
 #[derive(Deserialize)]
 pub(crate) struct One {
     pub(crate) data: Record,
 }
 
-/// A page in its envelope.
+/// The envelope of a page.
 #[derive(Deserialize)]
 pub(crate) struct Many {
     pub(crate) data: Vec<Record>,
     pub(crate) meta: Meta,
 }
 
-/// The page's text, not taken apart.
+/// The envelope of a page whose records stay text.
 #[derive(Deserialize)]
 pub(crate) struct RawMany<'a> {
     #[serde(borrow)]
@@ -26,7 +26,7 @@ pub(crate) struct RawMany<'a> {
     pub(crate) meta: Meta,
 }
 
-/// What stands beside a page.
+/// What the API says about a page.
 #[derive(Deserialize)]
 pub(crate) struct Meta {
     pub(crate) limit: u32,

@@ -1,25 +1,25 @@
-//! Lists, a page or all of them.
+//! Lists: one page, or all.
 
 use clap::Args;
 use cms_http::client::{Ask, Client};
 
 use super::envelope::{Many, RawMany};
 use crate::output::{
-    Done, Failure, Output,
+    Done, Failure, Output, counted,
     record::{Record, Shown},
     table,
 };
 
-/// The most rows that the service gives at a time.
+/// The most rows that the API puts on a page.
 pub(crate) const LARGEST_PAGE: u32 = 500;
 
-/// How much of a list.
+/// Which part of a list.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Paging {
-    /// Rows of a page, 1 to 500
+    /// Rows on a page, 1 to 500
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=500))]
     limit: Option<u32>,
-    /// Where the page starts: the cursor of the page before
+    /// Continue after a page: the cursor that it gave
     #[arg(long, value_name = "CURSOR", conflicts_with = "all")]
     cursor: Option<String>,
     /// All pages
@@ -27,7 +27,7 @@ pub(crate) struct Paging {
     all: bool,
 }
 
-/// Prints a list; on a terminal only `columns` of it, unless that is empty.
+/// Prints a list. Shows only `columns`, or all columns when that is empty.
 pub(crate) async fn print(
     out: &Output,
     client: &Client,
@@ -38,7 +38,7 @@ pub(crate) async fn print(
     print_as(out, client, ask, paging, columns, Record::shown).await
 }
 
-/// As [`print()`], with columns shown in another way.
+/// [`print()`] with another way to show columns.
 pub(crate) async fn print_as(
     out: &Output,
     client: &Client,
@@ -68,7 +68,7 @@ pub(crate) async fn print_as(
     }
 }
 
-/// Prints a page as a part of one large body, so that `--all` holds one page in memory only.
+/// Prints a page as a part of one large body, so that `--all` needs the memory of one page.
 fn raw(out: &Output, body: &str, pages: usize) -> Done<Option<String>> {
     let many: RawMany<'_> = serde_json::from_str(body).map_err(Failure::unexpected)?;
     let text = many.data.get().trim();
@@ -94,10 +94,10 @@ fn page(
         out.note("No rows.");
     }
     if let Some(total) = many.meta.total.filter(|_| pages == 0) {
-        out.note(&format!("{total} rows in all."));
+        out.note(&format!("{} in all.", counted(total.unsigned_abs(), "row")));
     }
     if let Some(next) = many.meta.next.as_ref().filter(|_| !paging.all) {
-        out.note(&format!("There are more: --cursor {next}, or --all"));
+        out.note(&format!("There are more rows: --cursor {next}, or --all"));
     }
     Ok(many.meta.next)
 }

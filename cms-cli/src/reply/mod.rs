@@ -1,11 +1,11 @@
-//! Asks the site and prints what it answers.
+//! Asks the site and prints the reply.
 //!
 //! ```text
 //! list      a page, or all pages
 //! single    one record
 //! search    the first match on any page
 //! acts      entries of the audit log
-//! envelope  what stands around data
+//! envelope  `data` and `meta` around the records
 //! ```
 
 pub(crate) mod acts;

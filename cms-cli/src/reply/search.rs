@@ -12,7 +12,7 @@ struct Page<T> {
     meta: Meta,
 }
 
-/// Reads page after page until `wanted` says yes.
+/// Reads page after page up to the first match of `wanted`.
 pub(crate) async fn first<T: DeserializeOwned>(
     client: &Client,
     ask: Ask,

@@ -9,17 +9,17 @@ use crate::output::{
     table,
 };
 
-/// Sends, and prints the record that comes back.
+/// Sends a request and prints the record in the reply.
 pub(crate) async fn record(out: &Output, client: &Client, ask: Ask) -> Done {
     record_as(out, client, ask, Record::shown).await
 }
 
-/// As [`record`], with columns shown in another way.
+/// [`record`] with another way to show columns.
 pub(crate) async fn record_as(out: &Output, client: &Client, ask: Ask, shown: Shown) -> Done {
     body(out, &client.send(ask).await?.body, shown)
 }
 
-/// Prints the record of a body.
+/// Prints the record in a body.
 pub(crate) fn body(out: &Output, body: &str, shown: Shown) -> Done {
     if out.json {
         return Ok(out.line(body)?);

@@ -1,4 +1,4 @@
-//! How the command line shows who it is at an address.
+//! Key or session: how the command line identifies itself at an address.
 
 use cms_core::settings::Secret;
 use cms_http::client::{Client, Credential};
@@ -10,12 +10,12 @@ use crate::{
     target::Target,
 };
 
-/// A client of an address.
+/// A client for an address.
 pub(crate) fn client(url: &str, credential: &Credential) -> Done<Client> {
     Client::remote(url, credential).map_err(|e| Failure::usage(e.to_string()))
 }
 
-/// What to show at an address: a key, else the session there.
+/// The credential for an address: a key, else the session there.
 pub(super) fn credential(flags: &Flags, target: &Target, url: &str) -> Done<Credential> {
     if let Some(key) = api_key(flags)? {
         return Ok(Credential::Key(key));
@@ -24,7 +24,7 @@ pub(super) fn credential(flags: &Flags, target: &Target, url: &str) -> Done<Cred
         Some(session) => Ok(Credential::Session(session.token)),
         None => Err(Failure::new(
             Exit::NoRight,
-            format!("nobody is logged in at {url}, and there is no API key"),
+            format!("you are not logged in at {url}, and no API key is given"),
         )
         .hint(format!(
             "cms login {}, or --key-file FILE, or CMS_API_KEY in the environment",
@@ -33,7 +33,8 @@ pub(super) fn credential(flags: &Flags, target: &Target, url: &str) -> Done<Cred
     }
 }
 
-/// The API key: from a file or the environment, never from the command line, which others can see.
+/// The API key, from a file or the environment. Other users can see the command line, so no flag
+/// takes a key.
 pub(crate) fn api_key(flags: &Flags) -> Done<Option<Secret>> {
     let text = match (&flags.key_file, std::env::var("CMS_API_KEY")) {
         (Some(path), _) => std::fs::read_to_string(path).map_err(|e| Failure::file(path, &e))?,

@@ -15,7 +15,7 @@ use crate::{
     target::Target,
 };
 
-/// An open site and the client to speak to it with.
+/// An open site and its client.
 pub(crate) struct Site {
     pub(crate) client: Client,
     /// The site itself, when it is open in this process.
@@ -23,7 +23,7 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// Opens the folder, or connects to the address as whoever has a key or a session there.
+    /// Opens the folder, or connects to the address with a key or a session.
     pub(crate) async fn open(flags: &Flags, target: &Target, out: &Output) -> Done<Self> {
         out.detail(&format!("site: {target}"));
         match target {
@@ -47,7 +47,7 @@ impl Site {
     }
 }
 
-/// Opens the site that the flags name, runs, and closes it however the run ended.
+/// Opens the site that the flags name, runs, and closes it even after a failure.
 pub(crate) async fn with(
     flags: &Flags,
     out: &Output,
@@ -56,7 +56,7 @@ pub(crate) async fn with(
     with_target(flags, out, &Target::of(flags)?, run).await
 }
 
-/// As [`with`], at a target that is known already.
+/// [`with`] for a target that is known already.
 pub(crate) async fn with_target(
     flags: &Flags,
     out: &Output,

@@ -138,7 +138,7 @@ fn a_broken_row_is_named_by_its_line() {
     );
     assert_eq!(count(), 2);
     for (text, line) in [
-        ("text,n\na\n", ":2: 1 cells"),
+        ("text,n\na\n", ":2: 1 cell, but"),
         ("text,\na,b\n", ":1: the first line"),
         ("text,nn\na,1\n", ":2: "),
     ] {
@@ -148,7 +148,7 @@ fn a_broken_row_is_named_by_its_line() {
     let run = import("{\"n\":1}\n\n{\"n\":\n", &["jsonl", "--json"]).fails(1);
     let document: serde_json::Value = serde_json::from_str(&run.err).expect("JSON");
     assert_eq!((&document["line"], &document["written"]), (&3.into(), &0.into()));
-    assert!(import("[1]\n", &["jsonl"]).fails(1).err.contains(":1: a JSON object"));
+    assert!(import("[1]\n", &["jsonl"]).fails(1).err.contains(":1: each line must hold"));
     cms_with(dir.path(), &["items", "import", "notes", "-"], "").fails(2);
     assert_eq!(count(), 2);
 }

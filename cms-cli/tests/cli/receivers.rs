@@ -105,14 +105,18 @@ fn deliveries_that_were_kept_are_verified() {
         (
             &[&body, "--header", "content-type: application/json", "--secret-file", &secret],
             2,
-            "no signature among the headers",
+            "the headers hold no signature",
         ),
         (&[&body, "--header", "webhook-id", "--secret-file", &secret], 2, "NAME: VALUE"),
-        (&[&body, "--header", "a b: c", "--secret-file", &secret], 2, "no header"),
-        (&[&body, "--headers", &body, "--secret-file", &secret], 2, "no header"),
+        (&[&body, "--header", "a b: c", "--secret-file", &secret], 2, "not a header"),
+        (&[&body, "--headers", &body, "--secret-file", &secret], 2, "not a header"),
         (&[&body, "--headers", &other, "--secret-file", &secret], 2, "line 1"),
         (&[&body, "--headers", &headers], 2, "CMS_WEBHOOK_SECRET"),
-        (&[&body, "--headers", &headers, "--secret-file", &headers], 2, "no secret of a webhook"),
+        (
+            &[&body, "--headers", &headers, "--secret-file", &headers],
+            2,
+            "no secret of a subscription",
+        ),
         (&[&body, "--headers", &headers, "--secret-file", "/no/such"], 1, "/no/such"),
         (&["/no/such", "--headers", &headers, "--secret-file", &secret], 1, "/no/such"),
     ];
@@ -179,7 +183,8 @@ impl Listening {
         let mut stream = TcpStream::connect(&self.address).expect("connected");
         let length = body.len();
         let head = format!(
-            "{method} /hook HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}\r\n"
+            "{method} /hook HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\
+             content-length: {length}\r\n{headers}\r\n"
         );
         stream.write_all(&[head.as_bytes(), body].concat()).expect("sent");
         stream
@@ -198,7 +203,8 @@ impl Listening {
         let (now, body) = (cms_core::Clock::system().now() / 1000, BODY.as_bytes());
         let standard = standard_signature(secret, id, now, body).expect("a signature");
         let headers = format!(
-            "x-webhook-event: item.notes.created\r\nx-delivery-id: 7\r\nwebhook-id: {id}\r\nwebhook-timestamp: {now}\r\n\
+            "x-webhook-event: item.notes.created\r\nx-delivery-id: 7\r\n\
+             webhook-id: {id}\r\nwebhook-timestamp: {now}\r\n\
              webhook-signature: {standard}\r\nx-webhook-signature: {}\r\n",
             hex_signature(secret, body)
         );
@@ -256,7 +262,7 @@ fn deliveries_are_checked_printed_and_answered() {
     );
     listening.line();
     assert_eq!(listening.send("POST", "", b"{}"), "401");
-    assert!(listening.line().contains("\t-\t-\t-\tsignature wrong: there is none\t"));
+    assert!(listening.line().contains("\t-\t-\t-\tsignature wrong: the delivery has none\t"));
     assert_eq!(listening.ended(), Some(0), "four were asked for");
 }
 

@@ -144,8 +144,10 @@ pub(crate) fn site() -> tempfile::TempDir {
     cms(dir.path(), &["init"]).ok();
     let plugin = dir.path().join("plugins/notes");
     std::fs::create_dir_all(&plugin).expect("a folder");
-    let manifest = r#"{"id": "notes", "name": "Notes", "version": "1", "tables": [{"name": "notes", "columns": [
-        {"name": "text", "type": "text"}, {"name": "n", "type": "integer"}, {"name": "data", "type": "json"},
+    let manifest = r#"{"id": "notes", "name": "Notes", "version": "1",
+        "tables": [{"name": "notes", "columns": [
+        {"name": "text", "type": "text"}, {"name": "n", "type": "integer"},
+        {"name": "data", "type": "json"},
         {"name": "done", "type": "boolean"}, {"name": "price", "type": "decimal"}]}]}"#;
     std::fs::write(plugin.join("plugin.json"), manifest).expect("a file");
     dir

@@ -225,7 +225,7 @@ fn a_changed_salt_is_named_and_a_used_one_not_replaced() {
     write(&good.replace("password_salt = \"", "password_salt = \"x"));
     let run = cms(at, &["doctor"]).fails(1);
     assert!(
-        run.out.contains("fail\tpassword_salt\tchanged: the passwords of 1 of 1 users"),
+        run.out.contains("fail\tpassword_salt\tchanged: 1 of 1 users cannot log in"),
         "{run:?}"
     );
 

@@ -3,14 +3,12 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use serde_json::json;
-use sqlx::{SqlSafeStr, SqlStr};
-
 use crate::{
-    Clock, Code, Error, Millis, Random, Result, args,
-    db::{Db, Dialect, Epochs, FromRow, Lock, Tx, Value},
+    Clock, Code, Error, Millis, Random, Result,
+    db::{Db, Dialect, Epochs, FromRow, Lock, Sql, Tx, Value, args},
     events::{self, Outbox},
 };
+use serde_json::json;
 
 pub(crate) mod sql {
     crate::db::statements! {
@@ -126,7 +124,7 @@ impl Change {
     /// From here on all statements search for few rows by their keys.
     pub(crate) async fn search_by_key(&mut self) -> Result<()> {
         match self.dialect.search_by_key() {
-            Some(settings) => self.script(settings.into_sql_str()).await,
+            Some(settings) => self.script(settings).await,
             None => Ok(()),
         }
     }
@@ -149,7 +147,7 @@ impl Change {
 
     pub(crate) async fn all<T: FromRow>(
         &mut self,
-        sql: impl SqlSafeStr,
+        sql: impl Into<Sql>,
         args: Vec<Value>,
     ) -> Result<Vec<T>> {
         self.tx.all(sql, args).await
@@ -157,7 +155,7 @@ impl Change {
 
     pub(crate) async fn optional<T: FromRow>(
         &mut self,
-        sql: impl SqlSafeStr,
+        sql: impl Into<Sql>,
         args: Vec<Value>,
     ) -> Result<Option<T>> {
         Ok(self.all(sql, args).await?.into_iter().next())
@@ -165,17 +163,31 @@ impl Change {
 
     pub(crate) async fn one<T: FromRow>(
         &mut self,
-        sql: impl SqlSafeStr,
+        sql: impl Into<Sql>,
         args: Vec<Value>,
     ) -> Result<T> {
         self.optional(sql, args).await?.ok_or_else(|| Error::internal(sqlx::Error::RowNotFound))
     }
 
-    pub(crate) async fn run(&mut self, sql: impl SqlSafeStr, args: Vec<Value>) -> Result<u64> {
+    pub(crate) async fn run(&mut self, sql: impl Into<Sql>, args: Vec<Value>) -> Result<u64> {
         self.tx.run(sql, args).await
     }
 
-    pub(crate) async fn script(&mut self, sql: SqlStr) -> Result<()> {
+    /// As [`Change::run`], for a statement that must change a row which this change has read or
+    /// locked.
+    ///
+    /// # Errors
+    /// `internal_error` when it changes none: the statement does not say what its caller means.
+    pub(crate) async fn hit(&mut self, sql: impl Into<Sql>, args: Vec<Value>) -> Result<()> {
+        let sql = sql.into();
+        let name = sql.name();
+        match self.run(sql, args).await? {
+            0 => Err(Error::internal(NoRow(name))),
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) async fn script(&mut self, sql: impl Into<Sql>) -> Result<()> {
         self.tx.script(sql).await
     }
 
@@ -237,7 +249,7 @@ impl Change {
             raised.push((table, epoch));
         }
         if let (true, Some(notify)) = (self.announced, self.dialect.notify()) {
-            self.script(notify.into_sql_str()).await?;
+            self.script(notify).await?;
         }
         self.tx.commit().await.map_err(deferred)?;
         for (table, epoch) in raised {
@@ -249,6 +261,11 @@ impl Change {
         Ok(())
     }
 }
+
+/// The statement changed nothing where it had to.
+#[derive(Debug, thiserror::Error)]
+#[error("{0} changed no row")]
+struct NoRow(&'static str);
 
 /// Deferred foreign keys of adopted tables are judged at the commit.
 fn deferred(error: Error) -> Error {

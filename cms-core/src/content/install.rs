@@ -2,16 +2,16 @@
 //! would lose data is refused.
 
 use serde_json::json;
-use sqlx::{AssertSqlSafe, SqlSafeStr};
+use sqlx::AssertSqlSafe;
 
 use super::{
     ColumnDeclaration, Declared, TableDeclaration, Tables, check, resolve::load_error, sql,
     table::Column,
 };
 use crate::{
-    AuditEntry, Change, Code, Error, Result, args,
+    AuditEntry, Change, Code, Error, Result,
     db::{
-        Db, Dialect, Lock,
+        Db, Dialect, Lock, args,
         dialect::{Col, Kind, quote},
     },
 };
@@ -361,5 +361,5 @@ fn index_name(table: &str, columns: &[&str]) -> String {
 }
 
 async fn run(change: &mut Change, sql: String) -> Result<()> {
-    change.script(AssertSqlSafe(sql).into_sql_str()).await
+    change.script(AssertSqlSafe(sql)).await
 }

@@ -64,7 +64,7 @@ impl<T: Clone> Known<T> {
         name: &str,
         source: Option<Source<'_>>,
         is_fresh: impl Fn(&T) -> bool,
-        read: impl AsyncFnOnce(&str) -> Result<Option<(T, i64)>>,
+        read: impl AsyncFnOnce(&str) -> Result<Option<(i64, T)>>,
     ) -> Result<Option<(T, Option<i64>)>> {
         // Taken first: what is read afterwards is at least as new.
         let mark = db.mark();
@@ -77,7 +77,7 @@ impl<T: Clone> Known<T> {
             }
         }
         let table = if let Some(Source::Counted(table)) = source { table } else { "" };
-        let Some((record, epoch)) = read(table).await? else { return Ok(None) };
+        let Some((epoch, record)) = read(table).await? else { return Ok(None) };
         if let Some(mark) = mark {
             self.keep(mark, name, record.clone());
         }

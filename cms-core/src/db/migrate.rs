@@ -3,10 +3,10 @@
 //!
 //! Ours instead of sqlx's migrator, which takes no lock on SQLite and would need the text twice.
 
-use sqlx::{AssertSqlSafe, SqlSafeStr};
+use sqlx::AssertSqlSafe;
 
 use super::{Db, Lock};
-use crate::{Clock, Code, Error, Result, args, ground::crypto};
+use crate::{Clock, Code, Error, Result, db::args, ground::crypto};
 
 pub(crate) mod sql {
     crate::db::statements! {
@@ -48,11 +48,11 @@ impl Db {
         }
         let mut tx = self.begin().await?;
         tx.lock(Lock::SCHEMA).await?;
-        tx.script(sql::TABLE.into_sql_str()).await?;
+        tx.script(sql::TABLE).await?;
         let steps = compared(&tx.all(sql::APPLIED, Vec::new()).await?)?;
         for (step, _) in cms_migrations::ALL.iter().zip(&steps).filter(|(_, known)| !known.applied)
         {
-            tx.script(AssertSqlSafe(self.dialect().fill(step.sql)).into_sql_str()).await?;
+            tx.script(AssertSqlSafe(self.dialect().fill(step.sql))).await?;
             tx.run(sql::RECORD, args![step.version, step.name, checksum(step.sql), clock.now()])
                 .await?;
         }

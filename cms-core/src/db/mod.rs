@@ -9,6 +9,7 @@ mod known;
 #[cfg_attr(not(all(feature = "sqlite", target_os = "linux")), path = "no_mark.rs")]
 mod mark;
 pub(crate) mod migrate;
+mod record;
 mod schema;
 #[cfg(feature = "sqlite")]
 mod sqlite;
@@ -20,18 +21,21 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use sqlx::SqlSafeStr;
+use tracing::Instrument;
 
 pub use dialect::{Dialect, Kind};
 pub use epochs::Epochs;
 pub(crate) use known::Known;
 pub use known::Source;
 pub use migrate::Migration;
+pub(crate) use record::{Columns, Record, field, read, record};
 pub use schema::{DbColumn, DbTable};
 pub(crate) use statements::statements;
+pub use statements::{Sql, Statement};
+pub(crate) use value::args;
 pub use value::{Field, FromRow, Row, Value};
 
-use crate::{Error, Result, args};
+use crate::{Error, Result};
 
 /// The number of a state of the database: it grows with every commit of anybody.
 pub(crate) type Mark = i64;
@@ -104,29 +108,27 @@ impl Db {
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached, `internal_error` otherwise.
-    pub async fn all<T: FromRow>(&self, sql: impl SqlSafeStr, args: Vec<Value>) -> Result<Vec<T>> {
+    pub async fn all<T: FromRow>(&self, sql: impl Into<Sql>, args: Vec<Value>) -> Result<Vec<T>> {
         self.count.fetch_add(1, Ordering::Relaxed);
         self.uncounted(sql, args).await
     }
 
-    async fn uncounted<T: FromRow>(
-        &self,
-        sql: impl SqlSafeStr,
-        args: Vec<Value>,
-    ) -> Result<Vec<T>> {
-        let sql = sql.into_sql_str();
-        let mut rows = self.fetch(sql.clone(), args.clone()).await;
+    async fn uncounted<T: FromRow>(&self, sql: impl Into<Sql>, args: Vec<Value>) -> Result<Vec<T>> {
+        let Sql { name, text } = sql.into();
+        let span = || tracing::trace_span!("statement", name);
+        let mut rows = self.fetch(text.clone(), args.clone()).instrument(span()).await;
         // A connection that the server closed while it lay in the pool shows only on use: one more
         // try for a read.
         if matches!(&rows, Err(e) if matches!(e.database(), Some(sqlx::Error::Io(_)))) {
-            rows = self.fetch(sql, args).await;
+            rows = self.fetch(text, args).instrument(span()).await;
         }
         rows?.iter().map(T::from_row).collect()
     }
 
     async fn fetch(&self, sql: sqlx::SqlStr, args: Vec<Value>) -> Result<Vec<Row>> {
         on!(&self.pool, Pool, pool => {
-            let rows = sqlx::query_with::<Engine, _>(sql, value::bind::<Engine>(args)?).fetch_all(pool).await?;
+            let query = sqlx::query_with::<Engine, _>(sql, value::bind::<Engine>(args)?);
+            let rows = query.fetch_all(pool).await?;
             Ok(rows.into_iter().map(ROW).collect())
         })
     }
@@ -137,7 +139,7 @@ impl Db {
     /// As [`Db::all`].
     pub async fn optional<T: FromRow>(
         &self,
-        sql: impl SqlSafeStr,
+        sql: impl Into<Sql>,
         args: Vec<Value>,
     ) -> Result<Option<T>> {
         Ok(self.all(sql, args).await?.into_iter().next())
@@ -147,7 +149,7 @@ impl Db {
     ///
     /// # Errors
     /// As [`Db::all`], and `internal_error` without a row.
-    pub async fn one<T: FromRow>(&self, sql: impl SqlSafeStr, args: Vec<Value>) -> Result<T> {
+    pub async fn one<T: FromRow>(&self, sql: impl Into<Sql>, args: Vec<Value>) -> Result<T> {
         self.optional(sql, args).await?.ok_or_else(|| Error::internal(sqlx::Error::RowNotFound))
     }
 
@@ -192,17 +194,18 @@ impl Db {
     /// `unavailable` when the database cannot be reached.
     pub(crate) async fn refused(
         &self,
-        statements: &[&'static str],
+        statements: &[Statement],
     ) -> Result<Vec<(&'static str, String)>> {
-        use sqlx::Executor;
+        use sqlx::{Executor, SqlSafeStr};
         let mut refused = Vec::new();
-        for sql in statements.iter().copied() {
+        for statement in statements {
             let outcome = on!(&self.pool, Pool, pool => {
                 let _: Option<Engine> = None;
                 let mut connection = pool.acquire().await?;
-                connection.prepare(sql.into_sql_str()).await.map(|_| ROW).err()
+                let sql = statement.sql().into_sql_str();
+                connection.prepare(sql).await.map(|_| ROW).err()
             });
-            refused.extend(outcome.map(|error| (sql, error.to_string())));
+            refused.extend(outcome.map(|error| (statement.name(), error.to_string())));
         }
         Ok(refused)
     }
@@ -272,29 +275,34 @@ impl Tx {
 
     pub(crate) async fn all<T: FromRow>(
         &mut self,
-        sql: impl SqlSafeStr,
+        sql: impl Into<Sql>,
         args: Vec<Value>,
     ) -> Result<Vec<T>> {
+        let Sql { name, text } = sql.into();
+        let span = tracing::trace_span!("statement", name);
         on!(self, Tx, tx => {
-            let rows = sqlx::query_with::<Engine, _>(sql.into_sql_str(), value::bind::<Engine>(args)?).fetch_all(&mut **tx).await?;
+            let query = sqlx::query_with::<Engine, _>(text, value::bind::<Engine>(args)?);
+            let rows = query.fetch_all(&mut **tx).instrument(span).await?;
             rows.into_iter().map(|row| T::from_row(&ROW(row))).collect()
         })
     }
 
-    pub(crate) async fn run(&mut self, sql: impl SqlSafeStr, args: Vec<Value>) -> Result<u64> {
+    pub(crate) async fn run(&mut self, sql: impl Into<Sql>, args: Vec<Value>) -> Result<u64> {
+        let Sql { name, text } = sql.into();
+        let span = tracing::trace_span!("statement", name);
         on!(self, Tx, tx => {
             let _ = ROW;
-            let done = sqlx::query_with::<Engine, _>(sql.into_sql_str(), value::bind::<Engine>(args)?).execute(&mut **tx).await?;
-            Ok(done.rows_affected())
+            let query = sqlx::query_with::<Engine, _>(text, value::bind::<Engine>(args)?);
+            Ok(query.execute(&mut **tx).instrument(span).await?.rows_affected())
         })
     }
 
     /// Several statements without arguments.
-    pub(crate) async fn script(&mut self, sql: impl SqlSafeStr) -> Result<()> {
+    pub(crate) async fn script(&mut self, sql: impl Into<Sql>) -> Result<()> {
         on!(self, Tx, tx => {
             let _: Option<Engine> = None;
             let _ = ROW;
-            sqlx::raw_sql(sql).execute(&mut **tx).await?;
+            sqlx::raw_sql(sql.into().text).execute(&mut **tx).await?;
             Ok(())
         })
     }

@@ -1,11 +1,67 @@
 //! Every fixed statement of the library is declared through [`statements!`], so that a test can
-//! prepare them all.
+//! prepare them all and traces can name them.
+
+use sqlx::{SqlSafeStr, SqlStr};
+
+/// A fixed statement, and the path of its constant.
+#[derive(Clone, Copy, Debug)]
+pub struct Statement {
+    name: &'static str,
+    sql: &'static str,
+}
+
+impl Statement {
+    pub(crate) const fn new(name: &'static str, sql: &'static str) -> Self {
+        Self { name, sql }
+    }
+
+    /// The path of the constant: what traces and errors say, never its values.
+    pub(crate) const fn name(self) -> &'static str {
+        self.name
+    }
+
+    /// Its text.
+    pub(crate) const fn sql(self) -> &'static str {
+        self.sql
+    }
+}
+
+/// What is sent to the database: a [`Statement`], or a text that sqlx takes to be safe.
+pub struct Sql {
+    pub(super) name: &'static str,
+    pub(super) text: SqlStr,
+}
+
+impl Sql {
+    /// The path of the constant, or `composed`.
+    pub(crate) fn name(&self) -> &'static str {
+        self.name
+    }
+}
+
+impl From<Statement> for Sql {
+    fn from(statement: Statement) -> Self {
+        Self { name: statement.name, text: statement.sql.into_sql_str() }
+    }
+}
+
+impl<S: SqlSafeStr> From<S> for Sql {
+    fn from(text: S) -> Self {
+        Self { name: "composed", text: text.into_sql_str() }
+    }
+}
 
 /// Declares `const` statements and a list of them named `ALL`.
 macro_rules! statements {
     ($($(#[$doc:meta])* $name:ident = $sql:expr;)*) => {
-        $($(#[$doc])* pub(crate) const $name: &str = $sql;)*
-        pub(crate) const ALL: &[&str] = &[$($name),*];
+        $(
+            $(#[$doc])*
+            pub(crate) const $name: $crate::db::Statement = $crate::db::Statement::new(
+                concat!(module_path!(), "::", stringify!($name)),
+                $sql,
+            );
+        )*
+        pub(crate) const ALL: &[$crate::db::Statement] = &[$($name),*];
     };
 }
 pub(crate) use statements;

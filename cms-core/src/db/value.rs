@@ -40,11 +40,10 @@ impl From<&String> for Value {
 }
 
 /// `args![id, "name", None::<i64>]`: the values of `$1`, `$2`, `$3`.
-#[macro_export]
-#[doc(hidden)]
 macro_rules! args {
     ($($value:expr),* $(,)?) => { vec![$($crate::db::Value::from($value)),*] };
 }
+pub(crate) use args;
 
 /// Binds `values` in order for the engine `D`.
 pub(super) fn bind<D: Database>(values: Vec<Value>) -> Result<D::Arguments>
@@ -78,6 +77,16 @@ pub enum Row {
 }
 
 impl Row {
+    /// How many columns it has.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            #[cfg(feature = "sqlite")]
+            Row::Sqlite(row) => row.len(),
+            #[cfg(feature = "postgres")]
+            Row::Postgres(row) => row.len(),
+        }
+    }
+
     /// The value of column `index`, counted from 0.
     ///
     /// # Errors

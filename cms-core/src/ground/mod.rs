@@ -7,6 +7,7 @@ mod network;
 pub(crate) mod paging;
 pub(crate) mod random;
 mod secret;
+mod vault;
 
 pub use clock::{Clock, Millis, parse_rfc3339, rfc3339};
 pub use error::{Code, Error, FieldError, Result};
@@ -14,3 +15,4 @@ pub use network::network;
 pub use paging::{DEFAULT_LIMIT, MAX_LIMIT, Page};
 pub use random::Random;
 pub use secret::Secret;
+pub use vault::Vault;

@@ -297,7 +297,7 @@ impl Items {
         let (key, before) = self.present(change, &table, id, language).await?;
         if_match.check(&table, &before)?;
         let Statement { sql, args } = write::delete(&table, &key);
-        change.run(AssertSqlSafe(sql), args).await.map_err(|e| write::refused(&table, e))?;
+        change.hit(AssertSqlSafe(sql), args).await.map_err(|e| write::refused(&table, e))?;
         self.record(change, &table, "deleted", &key, &parsed(&before)?, &[], None).await
     }
 

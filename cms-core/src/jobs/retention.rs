@@ -1,6 +1,10 @@
 //! Removing rows whose time is over, a batch at a time, so that no transaction is long.
 
-use crate::{Actor, Millis, Result, args, base::Base};
+use crate::{
+    Actor, Millis, Result,
+    base::Base,
+    db::{Statement, args},
+};
 
 /// Rows that a statement with `limit 1000` removes at most.
 const BATCH: u64 = 1000;
@@ -8,7 +12,7 @@ const BATCH: u64 = 1000;
 const MAX_BATCHES: usize = 1000;
 
 /// A statement that removes at most 1,000 rows from before `$1`, and that moment.
-type Expiring = (&'static str, Millis);
+type Expiring = (Statement, Millis);
 
 /// Runs each statement until it finds no full batch. Returns the number of rows removed.
 ///

@@ -154,7 +154,7 @@ impl Keys {
         let (db, now) = (self.0.base.db(), self.0.base.clock().now());
         let read = async |table: &str| {
             let found = sql::find(db, &hash, table).await?;
-            Ok(found.map(|(found, epoch)| (Arc::new(found), epoch)))
+            Ok(found.map(|found| (found.epoch, Arc::new(found))))
         };
         let (found, count) = self
             .0

@@ -11,8 +11,9 @@ use serde_json::value::RawValue;
 pub use menu::MenuItem;
 
 use crate::{
-    Code, Error, Result, args,
+    Code, Error, Result,
     base::Base,
+    db::args,
     items::{Filter, Items, List, Op, Query},
 };
 

@@ -4,7 +4,7 @@ use super::Cms;
 use crate::{Result, accounts, audit, change, content, db, events, keys, pages, traffic, webhooks};
 
 /// The statements of all modules.
-fn all() -> Vec<&'static str> {
+fn all() -> Vec<db::Statement> {
     let mut all = [
         db::migrate::sql::ALL,
         db::follow::sql::ALL,
@@ -13,11 +13,12 @@ fn all() -> Vec<&'static str> {
         content::sql::ALL,
         audit::sql::ALL,
         keys::sql::ALL,
-        accounts::sql::users::ALL,
-        accounts::sql::groups::ALL,
-        accounts::sql::logins::ALL,
-        accounts::sql::sessions::ALL,
-        accounts::sql::attempts::ALL,
+        accounts::admins::sql::ALL,
+        accounts::users::sql::ALL,
+        accounts::groups::sql::ALL,
+        accounts::login::sql::ALL,
+        accounts::sessions::sql::ALL,
+        accounts::attempts::sql::ALL,
         traffic::origins::sql::ALL,
         traffic::cache::sql::ALL,
         traffic::idempotency::sql::ALL,

@@ -37,7 +37,7 @@ pub use self::{
     },
 };
 pub use crate::outbound::AddressRule;
-use crate::{Result, base::Base, content::Registry, jobs, outbound::HttpClient};
+use crate::{Result, base::Base, content::Registry, db::Statement, jobs, outbound::HttpClient};
 
 /// The webhooks of a site: `cms.webhooks()`.
 #[derive(Clone)]
@@ -90,10 +90,10 @@ impl Webhooks {
 }
 
 /// The statements of this room.
-pub(crate) fn statements() -> [&'static [&'static str]; 7] {
+pub(crate) fn statements() -> [&'static [Statement]; 7] {
     [
         subscriptions::sql::ALL,
-        subscriptions::events::ALL,
+        subscriptions::catalogue::sql::ALL,
         deliver::sql::queue::ALL,
         deliver::sql::groups::ALL,
         deliver::sql::expire::ALL,

@@ -16,13 +16,13 @@ const CACHE: &str = "/api/backend/cache";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CacheCommand {
-    /// Settings and counters; counters are those of the process asked
+    /// Settings, and the counters of the process that answers
     Status,
-    /// Keep replies
+    /// Switch the cache on
     On,
-    /// Keep no replies
+    /// Switch the cache off
     Off,
-    /// How long a reply is kept
+    /// Set how long a reply is kept
     Ttl {
         /// Seconds
         seconds: i64,
@@ -30,12 +30,12 @@ pub(crate) enum CacheCommand {
     /// Paths that are never kept
     #[command(subcommand)]
     Exclude(ExcludeCommand),
-    /// Forget replies, in every process
+    /// Drop kept replies in every process
     #[command(after_help = "Examples:
   cms cache clear --path /api/pages
   cms cache clear --all")]
     Clear {
-        /// Only replies whose path begins so
+        /// Only replies for paths that begin with this
         #[arg(
             long,
             value_name = "PREFIX",
@@ -47,7 +47,7 @@ pub(crate) enum CacheCommand {
         #[arg(long)]
         all: bool,
     },
-    /// Whether replies for a path may be kept, and why not
+    /// Tell whether replies for a path are kept, and why
     Inspect {
         /// A path such as /api/pages
         path: String,
@@ -56,14 +56,14 @@ pub(crate) enum CacheCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ExcludeCommand {
-    /// The beginnings of paths
+    /// List the beginnings of these paths
     List,
-    /// Add one
+    /// Add the beginning of a path
     Add {
         /// The beginning of a path
         prefix: String,
     },
-    /// Take one away
+    /// Remove the beginning of a path
     Remove {
         /// The beginning of a path
         prefix: String,
@@ -89,7 +89,7 @@ async fn at(out: &Output, client: &Client, command: CacheCommand) -> Done {
             client.send(Ask::delete(CACHE).maybe("path", path.as_deref())).await?;
             return out.done(
                 &json!({"cleared": path.unwrap_or_default()}),
-                "Forgotten; running services follow within a second.",
+                "The kept replies are dropped; running services follow within a second.",
             );
         }
         CacheCommand::Inspect { path } => return rules::inspect(out, client, &path).await,
@@ -99,9 +99,9 @@ async fn at(out: &Output, client: &Client, command: CacheCommand) -> Done {
         return Ok(out.line(&answer.body)?);
     }
     let body = answer.json()?;
-    let members = body["data"]
-        .as_object()
-        .ok_or_else(|| Failure::new(Exit::Failed, "the reply is no object"))?;
+    let members = body["data"].as_object().ok_or_else(|| {
+        Failure::new(Exit::Failed, "the reply does not come from a CMS: its data is not an object")
+    })?;
     let rows: Vec<Vec<String>> =
         members.iter().map(|(name, value)| vec![name.clone(), text(value)]).collect();
     Ok(table::rows(out, &["setting", "value"], &rows)?)

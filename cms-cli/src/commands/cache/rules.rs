@@ -1,4 +1,4 @@
-//! `cms cache exclude` and `cms cache inspect`: which paths are kept
+//! `cms cache exclude` and `cms cache inspect`: for which paths replies are kept
 
 use cms_http::client::{Ask, Client};
 use serde_json::{Value as Json, json};
@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 use super::{CACHE, ExcludeCommand};
 use crate::output::{Done, Output};
 
-/// The list with the change; None to show it only.
+/// The changed list of excluded paths; None when it is only shown.
 pub(super) async fn excluded(
     client: &Client,
     command: ExcludeCommand,
@@ -23,8 +23,8 @@ pub(super) async fn excluded(
     Ok(Some(prefixes))
 }
 
-/// Judged by the rules, without asking for the path: an answer to this caller would not come from
-/// the cache anyway.
+/// Applies the rules without requesting the path. A request would not help: replies to this caller
+/// never come from the cache.
 pub(super) async fn inspect(out: &Output, client: &Client, path: &str) -> Done {
     let state = client.send(Ask::get(CACHE)).await?.json()?;
     let excluded = state["data"]["exclude"]
@@ -37,7 +37,7 @@ pub(super) async fn inspect(out: &Output, client: &Client, path: &str) -> Done {
     let reason = if state["data"]["enabled"] == json!(false) {
         "the cache is off"
     } else if !["/api/pages", "/api/menu", "/api/settings"].contains(&bare) {
-        "only replies of public reads are kept"
+        "only replies to public reads are kept"
     } else if excluded {
         "the path is excluded"
     } else {

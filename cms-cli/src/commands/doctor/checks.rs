@@ -1,11 +1,11 @@
-//! What was checked, and how it is told
+//! The checks, and how they are printed
 
 use serde_json::json;
 
 use crate::output::{Done, Output, Style};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+enum State {
     Ok,
     Warn,
     Fail,
@@ -28,22 +28,30 @@ impl Checks {
         self.0.push(Check { name, state: State::Ok, found: found.into(), remedy: "" });
     }
 
-    pub(super) fn not(
+    pub(super) fn warn(
         &mut self,
-        state: State,
         name: &'static str,
         found: impl Into<String>,
         remedy: &'static str,
     ) {
-        self.0.push(Check { name, state, found: found.into(), remedy });
+        self.0.push(Check { name, state: State::Warn, found: found.into(), remedy });
     }
 
-    /// Whether something is broken.
+    pub(super) fn fail(
+        &mut self,
+        name: &'static str,
+        found: impl Into<String>,
+        remedy: &'static str,
+    ) {
+        self.0.push(Check { name, state: State::Fail, found: found.into(), remedy });
+    }
+
+    /// Whether a check failed.
     pub(super) fn failed(&self) -> bool {
         self.0.iter().any(|check| check.state == State::Fail)
     }
 
-    /// Prints all checks; with `--quiet` only those that found something.
+    /// Prints all checks; with `--quiet` only warnings and failures.
     pub(super) fn print(&self, out: &Output) -> Done {
         let word = |state| match state {
             State::Ok => ("ok", Style::Good),
@@ -51,8 +59,14 @@ impl Checks {
             State::Fail => ("fail", Style::Bad),
         };
         if out.json {
-            let shown =
-                self.0.iter().map(|c| json!({"check": c.name, "state": word(c.state).0, "found": c.found, "remedy": c.remedy}));
+            let shown = self.0.iter().map(|check| {
+                json!({
+                    "check": check.name,
+                    "state": word(check.state).0,
+                    "found": check.found,
+                    "remedy": check.remedy,
+                })
+            });
             return Ok(out.data(&shown.collect::<Vec<_>>().into())?);
         }
         for check in self.0.iter().filter(|check| !out.quiet || check.state != State::Ok) {

@@ -1,11 +1,11 @@
-//! The database, and what is in it: schema, plugins, people
+//! Checks of the database and its content: schema, plugins, people
 
 use cms_core::{
     Actor, Cms,
     settings::{Database, Settings},
 };
 
-use super::checks::{Checks, State};
+use super::checks::Checks;
 
 pub(super) async fn check(checks: &mut Checks, settings: Settings) {
     let kind = match settings.database() {
@@ -18,28 +18,21 @@ pub(super) async fn check(checks: &mut Checks, settings: Settings) {
                 .map(|cause| format!(" ({cause})"))
                 .unwrap_or_default();
             let found = format!("{kind}: {}{cause}", error.detail());
-            return checks.not(
-                State::Fail,
-                "database",
-                found,
-                "check database_url or the four db_ settings",
-            );
+            return checks.fail("database", found, "check database_url or the four db_ settings");
         }
         Ok(steps) => {
             checks.ok("database", kind);
             match steps.iter().filter(|step| !step.applied).count() {
                 0 => checks.ok("migrations", format!("all {} applied", steps.len())),
                 open if settings.migrate => {
-                    checks.not(
-                        State::Warn,
+                    checks.warn(
                         "migrations",
                         format!("{open} pending"),
-                        "the next command applies them, or cms migrate up",
+                        "cms migrate up, or the next command applies them",
                     );
                 }
                 open => {
-                    return checks.not(
-                        State::Fail,
+                    return checks.fail(
                         "migrations",
                         format!("{open} pending and migrate = false"),
                         "cms migrate up",
@@ -49,7 +42,7 @@ pub(super) async fn check(checks: &mut Checks, settings: Settings) {
         }
     }
     match Cms::open(settings).await {
-        Err(error) => checks.not(State::Fail, "site", error.detail(), "correct what is named"),
+        Err(error) => checks.fail("site", error.detail(), "correct what the message names"),
         Ok(cms) => {
             site(checks, &cms).await;
             people(checks, &cms).await;
@@ -60,31 +53,27 @@ pub(super) async fn check(checks: &mut Checks, settings: Settings) {
 
 async fn site(checks: &mut Checks, cms: &Cms) {
     match cms.change(Actor::Operator).await {
-        // Dropped, so nothing is written.
+        // Dropped without a commit.
         Ok(_) => checks.ok("database writable", "yes"),
-        Err(error) => checks.not(
-            State::Fail,
-            "database writable",
-            error.detail(),
-            "give this user the right to write",
-        ),
+        Err(error) => {
+            checks.fail("database writable", error.detail(), "let the database user write")
+        }
     }
     for plugin in cms.plugins().states().iter() {
         if plugin.problems.is_empty() {
             checks.ok("plugin", plugin.id.clone());
         }
         for problem in &plugin.problems {
-            checks.not(
-                State::Fail,
+            checks.fail(
                 "plugin",
                 format!("{}: {problem}", plugin.id),
-                "correct plugin.json; the others are loaded",
+                "correct its plugin.json; the other plugins are loaded",
             );
         }
     }
 }
 
-/// Whether everybody can still log in, and somebody administer.
+/// Whether everybody can still log in, and an administrator is left.
 async fn people(checks: &mut Checks, cms: &Cms) {
     if cms.settings().password_salt.is_some() {
         match cms.accounts().salt_check().await {
@@ -93,30 +82,29 @@ async fn people(checks: &mut Checks, cms: &Cms) {
             }
             Ok((users, others)) => {
                 let found = format!(
-                    "changed: the passwords of {others} of {users} users were hashed with another one, so they cannot log in"
+                    "changed: {others} of {users} users cannot log in, because their passwords \
+                     were hashed with another salt"
                 );
-                checks.not(
-                    State::Fail,
+                checks.fail(
                     "password_salt",
                     found,
-                    "put the old password_salt back, or cms users passwd for each of them",
+                    "put the old password_salt back, or cms users passwd for each user",
                 );
             }
             Err(error) => {
-                checks.not(State::Fail, "password_salt", error.detail(), "correct what is named")
+                checks.fail("password_salt", error.detail(), "correct what the message names")
             }
         }
     }
     match cms.accounts().admins().await {
-        Ok(0) => checks.not(
-            State::Warn,
+        Ok(0) => checks.warn(
             "administrators",
             "nobody can log in as administrator",
             "cms init --admin NAME",
         ),
         Ok(admins) => checks.ok("administrators", admins.to_string()),
         Err(error) => {
-            checks.not(State::Fail, "administrators", error.detail(), "correct what is named")
+            checks.fail("administrators", error.detail(), "correct what the message names")
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `cms doctor`: what is wrong with a site, and how to mend it
+//! `cms doctor`: checks a site, and says how to mend what is wrong
 
 mod checks;
 mod database;
@@ -7,7 +7,7 @@ mod machine;
 use clap::Args;
 use cms_core::settings::{Settings, environment};
 
-use self::checks::{Checks, State};
+use self::checks::Checks;
 use crate::{
     flags::Flags,
     folder,
@@ -23,18 +23,14 @@ pub(crate) async fn run(flags: &Flags, out: &Output) -> Done {
     let mut checks = Checks::default();
     machine::clock(&mut checks);
     match Settings::load(&dir, environment(), &[]) {
-        Err(error) => checks.not(
-            State::Fail,
-            "settings",
-            error.to_string(),
-            "correct the place that is named",
-        ),
+        Err(error) => {
+            checks.fail("settings", error.to_string(), "correct the setting at the named place")
+        }
         Ok(loaded) if !folder::is_site(&loaded) => {
-            checks.not(
-                State::Fail,
+            checks.fail(
                 "settings",
                 format!("there is no cms.toml in {}", dir.display()),
-                "cms init",
+                "cms init makes a site here",
             );
         }
         Ok(loaded) => {

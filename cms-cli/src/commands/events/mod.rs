@@ -1,5 +1,5 @@
-//! `cms events`: what can happen and what has happened, through `/api/backend/webhooks/events`,
-//! `/emit` and `/messages`
+//! `cms events`: known and recorded events, through `/api/backend/webhooks/events`, `/emit` and
+//! `/messages`
 
 mod printed;
 mod tail;
@@ -21,31 +21,30 @@ use crate::{
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum EventsCommand {
-    /// Events that are raised, and by whom
+    /// List the known events, and who raises them
     List(Paging),
-    /// One event, and what its data looks like
+    /// Show an event, with an example of its data
     Show {
-        /// Its name
+        /// Name of the event
         name: String,
     },
-    /// Raise an event: of a plugin, or one of those that only others know of
-    #[command(
-        after_help = "Example: echo '{\"order\": {\"id\": 7}}' | cms events emit order.created --data -
+    /// Raise an event of a plugin or of another program
+    #[command(after_help = "Example:
+  echo '{\"order\": {\"id\": 7}}' | cms events emit order.created --data -
 
-What the service itself observes (items, pages, media, forms, logins) cannot be raised by hand."
-    )]
+Events that the service raises itself (items, pages, media, forms, logins) cannot be raised here.")]
     Emit {
-        /// Its name
+        /// Name of the event
         name: String,
-        /// Its data, a JSON object: a file, or - for standard input
+        /// File with its data, a JSON object; - for standard input
         #[arg(long, value_name = "FILE")]
         data: PathBuf,
     },
     /// Print events as they are recorded
     Tail(TailArgs),
-    /// What is sent of a recorded event
+    /// Print what is sent for a recorded event
     Payload {
-        /// Its id; receivers see it as webhook-id
+        /// Id of the event, which receivers see as webhook-id
         id: String,
     },
 }

@@ -1,4 +1,4 @@
-//! Recorded events that were printed: none is printed twice, none is missed
+//! Which events were printed, so that none is printed twice and none is missed
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::output::{Done, Exit, Failure, Output};
 
-/// A change that was begun earlier may be committed later: so far back is asked again.
+/// How far back every request reaches: a change that began earlier may commit later.
 const OVERLAP: Millis = 10_000;
 
 #[derive(Deserialize)]
@@ -19,17 +19,17 @@ struct Recorded {
     jobs: i64,
 }
 
-/// What was printed of late, so that it is not printed again.
+/// The events printed recently.
 #[derive(Default)]
 pub(super) struct Printed {
     newest: Option<Millis>,
     recent: BTreeSet<(Millis, String)>,
-    /// Nothing before this was asked for.
+    /// Earlier events are not printed.
     floor: Option<(Millis, String)>,
 }
 
 impl Printed {
-    /// Prints what was not printed before.
+    /// Prints the events that were not printed before.
     pub(super) fn print(&mut self, out: &Output, data: &[Box<RawValue>]) -> Done {
         for raw in data {
             let Recorded { id, event, created_at, jobs } = recorded(raw)?;
@@ -57,12 +57,12 @@ impl Printed {
         Ok(())
     }
 
-    /// The moment from which to ask again, if anything was seen.
+    /// Where the next request begins; None when no event is known.
     pub(super) fn ask_again_from(&self) -> Option<String> {
         self.newest.map(|newest| rfc3339(newest - OVERLAP))
     }
 
-    /// From here on only what is later than what was printed, or than `end` when nothing was.
+    /// From now on prints only later events than those printed, or than `end` when none were.
     pub(super) fn begin(&mut self, end: Option<&RawValue>) -> Done {
         let place = |raw| {
             let Recorded { id, created_at, .. } = recorded(raw)?;
@@ -81,6 +81,9 @@ fn recorded(raw: &RawValue) -> Done<Recorded> {
 
 fn moment(text: &str) -> Done<Millis> {
     parse_rfc3339(text).ok_or_else(|| {
-        Failure::new(Exit::Failed, format!("the reply holds no date-time but {text:?}"))
+        Failure::new(
+            Exit::Failed,
+            format!("the reply does not come from a CMS: {text:?} is no date-time"),
+        )
     })
 }

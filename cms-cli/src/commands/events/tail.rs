@@ -1,4 +1,4 @@
-//! `cms events tail`: recorded events, the last ones and then each as it comes
+//! `cms events tail`: the last recorded events, then each new one
 
 use std::time::Duration;
 
@@ -14,9 +14,9 @@ use crate::{
     reply::{LARGEST_PAGE, Meta},
 };
 
-/// How often is asked.
+/// Time between two requests for new events.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Without a moment to begin at, so many of the last.
+/// How many events are printed first, without `--since`.
 const LAST: u32 = 10;
 
 #[derive(Args, Debug)]
@@ -24,23 +24,24 @@ const LAST: u32 = 10;
   cms events tail --event 'item.orders.*'
   cms events tail --since 2026-11-21T00:00:00Z --no-follow --json
 
-Prints time, name, jobs in the queue and id; with --json an object a line. Ctrl-C ends it.")]
+Prints a line for each event: time, name, jobs in the queue, id. With --json, a JSON object a line.
+Ctrl-C ends it.")]
 pub(crate) struct TailArgs {
-    /// A name, or the beginning of names and *
+    /// Only events with this name; item.* fits all names that begin with item.
     #[arg(long, value_name = "PATTERN")]
     event: Option<String>,
-    /// Begin here instead of with the last 10: a date-time such as 2026-11-21T09:30:00Z
+    /// Begin at this date-time, such as 2026-11-21T09:30:00Z, instead of with the last 10
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
-    /// Wait for more (the default)
+    /// Wait for new events (the default)
     #[arg(long = "follow", id = "follow", overrides_with = "no_follow")]
     _follow: bool,
-    /// End after what is there
+    /// End after the events that are there
     #[arg(long, overrides_with = "follow")]
     no_follow: bool,
 }
 
-/// A page of recorded events, whose text is kept.
+/// A page of recorded events as text.
 #[derive(Deserialize)]
 struct Page {
     data: Vec<Box<RawValue>>,
@@ -69,7 +70,7 @@ async fn tail(out: &Output, client: &Client, args: &TailArgs) -> Done {
         let mut last = page(client, ask.query("limit", LAST)).await?.data;
         last.reverse();
         printed.print(out, &last)?;
-        // The place where the list ends now, though nothing of it was asked for.
+        // Where the list of all events ends now: a filter may have left its last ones out.
         let end = page(client, all.query("limit", 1)).await?.data;
         printed.begin(end.first().map(AsRef::as_ref))?;
     }
@@ -87,7 +88,7 @@ async fn page(client: &Client, ask: Ask) -> Done<Page> {
     serde_json::from_str(&client.send(ask).await?.body).map_err(Failure::unexpected)
 }
 
-/// Prints what is new of all pages.
+/// Reads all pages and prints the new events.
 async fn pages(out: &Output, client: &Client, ask: Ask, printed: &mut Printed) -> Done {
     let mut cursor = None;
     loop {

@@ -1,4 +1,4 @@
-//! A group as the API names and shows it
+//! Finds and prints groups
 
 use cms_http::client::{Ask, Client};
 use serde_json::Value as Json;
@@ -13,7 +13,7 @@ use crate::{
 
 pub(super) const GROUPS: &str = "/api/backend/user_groups";
 
-/// The group of that id or name; case does not count.
+/// The group with this id or name, in capitals or not.
 pub(super) async fn find(client: &Client, group: &str) -> Done<Json> {
     if let Ok(id) = group.parse::<i64>() {
         return Ok(client.send(Ask::get(GROUPS).query("id", id)).await?.json()?["data"].take());
@@ -21,16 +21,16 @@ pub(super) async fn find(client: &Client, group: &str) -> Done<Json> {
     let same = |found: &Json| text(&found["name"]).to_lowercase() == group.to_lowercase();
     reply::first(client, Ask::get(GROUPS), same).await?.ok_or_else(|| {
         Failure::new(Exit::NotFound, format!("there is no group named {group:?}"))
-            .hint("cms groups list shows them")
+            .hint("cms groups list")
     })
 }
 
-/// Sends, and prints the group that comes back.
+/// Sends a request and prints the group in the reply.
 pub(super) async fn print(out: &Output, client: &Client, ask: Ask) -> Done {
     reply::record_as(out, client, ask, cell).await
 }
 
-/// Rights as words.
+/// Shows rights as permission keys.
 pub(super) fn cell(group: &Record, column: &str) -> String {
     match group.raw(column) {
         Some(rights) if column == "rights" => serde_json::from_str(rights)
@@ -39,7 +39,7 @@ pub(super) fn cell(group: &Record, column: &str) -> String {
     }
 }
 
-/// Rights in a cell.
+/// Permission keys in a cell; `everything` for administrators.
 pub(super) fn spelled(rights: &Json) -> String {
     match rights {
         Json::Array(keys) => keys.iter().map(text).collect::<Vec<_>>().join(" "),

@@ -1,4 +1,4 @@
-//! `cms groups`: what people may do, through `/api/backend/user_groups`
+//! `cms groups`: groups of users and their rights, through `/api/backend/user_groups`
 
 mod group;
 mod rights;
@@ -18,18 +18,19 @@ use crate::{
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum GroupsCommand {
-    /// All groups
+    /// List all groups
     List(Paging),
-    /// One group
+    /// Show a group
     Show {
-        /// Name or id
+        /// Name or id of the group
         group: String,
     },
-    /// Make a group
+    /// Create a group
     #[command(after_help = "Examples:
   cms groups create editors --right pages_pages_view --right pages_pages_edit
   cms groups create admins --admin")]
     Create {
+        /// Name of the group
         name: String,
         /// A permission key, {plugin}_{button}_view or _edit; may be repeated
         #[arg(long = "right", value_name = "KEY", conflicts_with = "admin")]
@@ -38,27 +39,27 @@ pub(crate) enum GroupsCommand {
         #[arg(long)]
         admin: bool,
     },
-    /// Show or change what the members may do, as one step
+    /// Show the rights of a group, or change them in one step
     Rights {
-        /// Name or id
+        /// Name or id of the group
         group: String,
-        /// Add a permission key; may be repeated
+        /// Permission key to add; may be repeated
         #[arg(long, value_name = "KEY")]
         grant: Vec<String>,
-        /// Take a permission key away; may be repeated
+        /// Permission key to remove; may be repeated
         #[arg(long, value_name = "KEY")]
         revoke: Vec<String>,
     },
-    /// Give a group another name
+    /// Rename a group
     Rename {
-        /// Name or id
+        /// Name or id of the group
         group: String,
         /// The new name
         name: String,
     },
-    /// Remove a group that nobody belongs to
+    /// Delete a group without members
     Delete {
-        /// Name or id
+        /// Name or id of the group
         group: String,
     },
 }

@@ -1,4 +1,4 @@
-//! `cms groups rights`
+//! `cms groups rights`: what the members of a group may do
 
 use cms_http::client::{Ask, Client};
 use serde_json::{Value as Json, json};
@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 use super::group::{find, spelled};
 use crate::output::{Done, Output, record::text};
 
-/// Prints the rights of a group, after a change if one is asked for.
+/// Changes the rights of a group, if something is granted or revoked, and prints them.
 pub(super) async fn show_or_change(
     out: &Output,
     client: &Client,
@@ -30,7 +30,7 @@ pub(super) async fn show_or_change(
     print(out, &changed["data"])
 }
 
-/// A permission key on each line.
+/// Prints permission keys, one a line.
 fn print(out: &Output, rights: &Json) -> Done {
     if out.json {
         return Ok(out.data(rights)?);

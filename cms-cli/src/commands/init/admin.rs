@@ -15,7 +15,7 @@ use crate::{
 const GROUPS: &str = "/api/backend/user_groups";
 const USERS: &str = "/api/backend/users";
 
-/// Makes the user, in a group of administrators; one who is there stays as he is.
+/// Creates the user in a group of administrators, unless that administrator exists.
 pub(super) async fn ensure(
     flags: &Flags,
     site: &Site,
@@ -44,12 +44,15 @@ pub(super) async fn ensure(
             {
                 return Err(Failure::new(
                     Exit::Refused,
-                    format!("there is a user {name}, who is no administrator or is switched off"),
+                    format!("the user {name} is not an administrator, or is switched off"),
                 )
-                .hint(format!("cms users show {name}, cms users edit {name} --group admins, cms users enable {name}")));
+                .hint(format!(
+                    "cms users show {name}, then cms users edit {name} --group admins, or \
+                     cms users enable {name}"
+                )));
             }
             report.kept.push(format!(
-                "the administrator {}, with the password that he has",
+                "the administrator {}, with the present password",
                 text(&user["username"])
             ));
             return Ok(());

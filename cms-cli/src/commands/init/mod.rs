@@ -1,4 +1,4 @@
-//! `cms init`: makes a site in a folder, or completes one. What exists is never overwritten.
+//! `cms init`: makes a site in a folder, or completes one
 
 mod admin;
 
@@ -22,10 +22,10 @@ use crate::{
   cms init --admin ana
   pass show cms/ana | cms init --dir /srv/shop --admin ana --password-stdin")]
 pub(crate) struct InitArgs {
-    /// Also make this first administrator; one who is there is kept as he is
+    /// Also create this administrator, unless there is one of that name
     #[arg(long, value_name = "NAME")]
     admin: Option<String>,
-    /// Read the administrator's password from the first line of standard input instead of asking
+    /// Read the administrator's password from the first line of standard input
     #[arg(long, requires = "admin")]
     password_stdin: bool,
 }
@@ -33,7 +33,7 @@ pub(crate) struct InitArgs {
 pub(crate) async fn run(flags: &Flags, out: &Output, args: InitArgs) -> Done {
     let dir = Target::folder_only(flags, "cms init")?;
     if args.admin.is_some() && !args.password_stdin {
-        prompt::expect_somebody(flags, "the password of the administrator", "--password-stdin")?;
+        prompt::expect_terminal(flags, "the password of the administrator", "--password-stdin")?;
     }
     let mut report = folder::make(&dir, &[], out).await?;
     if let Some(name) = &args.admin {
@@ -65,10 +65,11 @@ pub(crate) async fn run(flags: &Flags, out: &Output, args: InitArgs) -> Done {
     let listen = folder::settings(&dir, &[], out)?.settings.listen;
     let people = match &args.admin {
         Some(name) => format!("cms login --url http://{listen} --username {name}"),
-        None => format!("cms init{at} --admin NAME, for people who log in"),
+        None => format!("cms init{at} --admin NAME"),
     };
     out.note(&format!(
-        "\nNext:\n  cms doctor{at}\n  cms serve{at}\n  {people}\n  cms keys create{at} --name shop --right 'GET /api/pages'"
+        "\nNext:\n  cms doctor{at}\n  cms serve{at}\n  {people}\n  \
+         cms keys create{at} --name shop --right 'GET /api/pages'"
     ));
     Ok(())
 }

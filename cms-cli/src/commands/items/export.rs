@@ -1,4 +1,4 @@
-//! `cms items export`: all rows that match, page by page, in constant memory
+//! `cms items export`: all matching rows, page by page, in constant memory
 
 use std::{
     ffi::OsString,
@@ -26,19 +26,19 @@ use crate::{
   cms items export blog --out blog.jsonl
   cms items export orders --where status=paid --sort id > paid.csv
 
-Without --format and --out: CSV. With --json and without --out: the REST body with all rows.
-In CSV an empty cell is null, \"\" an empty text; cells of JSON columns are JSON.")]
+Without --format and --out it writes CSV; with --json instead of both, one REST body with all rows.
+In CSV an empty cell is null, \"\" is an empty text, and cells of JSON columns hold JSON.")]
 pub(crate) struct ExportArgs {
     /// Content table
     table: String,
-    /// What to write, when the name of --out does not say
+    /// Format, if the name of --out does not tell it
     #[arg(long, value_enum)]
     format: Option<Format>,
     /// Write into this file
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// CSV: the cells of this column are JSON (known without it when the site is a folder); may be
-    /// repeated
+    /// CSV column that holds JSON; may be repeated. Only needed with an address: a folder knows its
+    /// columns
     #[arg(long = "json-column", value_name = "COLUMN")]
     json_columns: Vec<String>,
     #[command(flatten)]
@@ -55,7 +55,7 @@ pub(crate) async fn run(out: &Output, site: &Site, args: &ExportArgs) -> Done {
     let rows = match &args.out {
         None => pages(out, site, args, form, &mut BufWriter::new(io::stdout())).await?,
         Some(path) => {
-            // A file with the name asked for is complete.
+            // Written beside and renamed, so that the named file is always complete.
             let part = beside(path);
             let mut file =
                 BufWriter::new(File::create(&part).map_err(|e| Failure::file(&part, &e))?);
@@ -92,7 +92,7 @@ async fn pages(
     let (mut cursor, mut rows, mut progress): (Option<String>, u64, Option<Progress>) =
         (None, 0, None);
     loop {
-        // Counted once, for the bar.
+        // Only the first request counts, for the progress bar.
         let counted = (rows == 0 && out.live).then_some(true);
         let body = site
             .client

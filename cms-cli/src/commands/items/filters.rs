@@ -1,18 +1,18 @@
-//! Which rows of a table
+//! Flags that choose rows of a table
 
 use clap::Args;
 use cms_http::client::Ask;
 
 const ITEM: &str = "/api/backend/item";
 
-/// Which rows, and how much of them.
+/// Which rows, in which order, and which of their columns.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Filters {
-    /// column=value or column:op=value, op one of eq ne gt gte lt lte in nin contains starts_with
-    /// ends_with null
+    /// Only rows that fulfil column=value or column:op=value, op one of eq ne gt gte lt lte in nin
+    /// contains starts_with ends_with null; may be repeated
     #[arg(long = "where", value_name = "CONDITION", value_parser = condition)]
     conditions: Vec<(String, String)>,
-    /// Columns, - in front for descending: -created,title
+    /// Order by these columns, - in front for descending: -created,title
     #[arg(long, value_name = "COLUMNS", allow_hyphen_values = true)]
     sort: Option<String>,
     /// Only these columns
@@ -21,7 +21,7 @@ pub(crate) struct Filters {
     /// Only versions in this language
     #[arg(long, value_name = "LANGUAGE")]
     language: Option<String>,
-    /// Rows with this text in some column
+    /// Only rows with this text in one of their columns
     #[arg(long, value_name = "TEXT")]
     search: Option<String>,
 }
@@ -38,7 +38,7 @@ impl Filters {
     }
 }
 
-/// `col:op=value` as the query parameter `filter[col][op]`.
+/// Reads `column:op=value` as the query parameter `filter[column][op]`.
 fn condition(text: &str) -> Result<(String, String), String> {
     let form = "write column=value or column:op=value, such as total:gte=100";
     let (left, value) = text.split_once('=').ok_or(form)?;

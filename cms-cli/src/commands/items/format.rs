@@ -1,4 +1,4 @@
-//! Files of rows: CSV or JSON Lines
+//! Formats of files with rows
 
 use std::path::Path;
 
@@ -6,17 +6,17 @@ use clap::ValueEnum;
 
 use crate::site::Site;
 
-/// What a file holds.
+/// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// A line of column names, then a line for each row; an empty cell is null, "" an empty text
+    /// Column names on the first line, then rows; an empty cell is null, "" is an empty text
     Csv,
     /// A JSON object on each line
     Jsonl,
 }
 
 impl Format {
-    /// By the name of the file.
+    /// The format that a file's name tells.
     pub(crate) fn of(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
             "csv" => Some(Self::Csv),
@@ -26,17 +26,17 @@ impl Format {
     }
 }
 
-/// Which CSV cells are JSON.
+/// Which CSV columns hold JSON.
 #[derive(Clone, Debug)]
 pub(crate) enum JsonColumns {
-    /// These.
+    /// These columns.
     Known(Vec<String>),
-    /// Those that hold an object or an array, and these.
+    /// These columns, and every cell that holds an object or an array.
     Guessed(Vec<String>),
 }
 
 impl JsonColumns {
-    /// The site knows its columns when it is open here; over the network nothing tells them.
+    /// Asks the site when it is open here. Over the network the types of columns are unknown.
     pub(crate) fn of(site: &Site, table: &str, given: &[String]) -> Self {
         let known = site.cms.as_ref().and_then(|cms| cms.tables().find(table)).map(|table| {
             let json =

@@ -25,11 +25,12 @@ const ITEM: &str = "/api/backend/item";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ItemsCommand {
-    /// Rows of a table
+    /// List rows of a table
     #[command(after_help = "Examples:
   cms items list blog --where published=true --sort -published_at --limit 5
   cms items list orders --where 'total:gte=100' --where 'status:in=new,paid' --count")]
     List {
+        /// Content table
         table: String,
         #[command(flatten)]
         filters: Filters,
@@ -39,43 +40,50 @@ pub(crate) enum ItemsCommand {
         #[arg(long)]
         count: bool,
     },
-    /// One row
+    /// Show a row
     Get {
+        /// Content table
         table: String,
+        /// Id of the row
         id: String,
-        /// Its version in this language
+        /// The version in this language
         #[arg(long, value_name = "LANGUAGE")]
         lang: Option<String>,
     },
-    /// Add a row (a JSON object), or several (an array; all or none)
+    /// Add a row (a JSON object), or several (an array: all rows or none)
     #[command(after_help = "Example: echo '{\"name\":\"Ada\"}' | cms items create authors -")]
     Create {
+        /// Content table
         table: String,
-        /// File, or - for standard input
+        /// File with the JSON; - for standard input
         file: PathBuf,
     },
-    /// Change the columns that a JSON object names
+    /// Change the columns named in a JSON object
     Update {
+        /// Content table
         table: String,
+        /// Id of the row
         id: String,
-        /// File, or - for standard input
+        /// File with the JSON; - for standard input
         file: PathBuf,
-        /// Only if the row still has this entity tag (cms items get -v shows it)
+        /// Only if the row still has this entity tag, which cms items get -v prints
         #[arg(long, value_name = "ETAG")]
         if_match: Option<String>,
-        /// Its version in this language
+        /// The version in this language
         #[arg(long, value_name = "LANGUAGE")]
         lang: Option<String>,
     },
-    /// Remove rows
+    /// Delete rows
     Delete {
+        /// Content table
         table: String,
+        /// Ids of the rows
         #[arg(required = true)]
         ids: Vec<String>,
     },
     /// Add the rows of a CSV or JSON Lines file
     Import(ImportArgs),
-    /// Write rows as CSV or JSON Lines
+    /// Write rows into a CSV or JSON Lines file, or to standard output
     Export(ExportArgs),
 }
 

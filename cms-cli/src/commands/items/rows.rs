@@ -1,4 +1,4 @@
-//! One row or several: shown as they come back, removed one by one
+//! Prints the rows in a reply, and deletes rows
 
 use cms_http::client::{Ask, Client};
 use serde::Deserialize;
@@ -16,7 +16,7 @@ struct Several {
     data: Vec<Record>,
 }
 
-/// Sends, and prints what comes back: one record or several.
+/// Sends a request and prints the rows in the reply: one or several.
 pub(super) async fn print(out: &Output, client: &Client, ask: Ask) -> Done {
     let answer = client.send(ask).await?;
     if let Some(etag) = &answer.etag {
@@ -25,7 +25,7 @@ pub(super) async fn print(out: &Output, client: &Client, ask: Ask) -> Done {
     if out.json {
         return Ok(out.line(&answer.body)?);
     }
-    // Without paging there is no meta.
+    // The reply to several new rows has no meta.
     let several: Result<Several, _> = serde_json::from_str(&answer.body);
     match several {
         Ok(several) => Ok(table::records(out, &[], &several.data, Record::shown)?),
@@ -37,7 +37,7 @@ pub(super) async fn print(out: &Output, client: &Client, ask: Ask) -> Done {
     }
 }
 
-/// Removes rows after a question; stops at the first that cannot be removed.
+/// Deletes rows after a question. Stops at the first failure.
 pub(super) async fn delete(
     flags: &Flags,
     out: &Output,
@@ -58,7 +58,7 @@ pub(super) async fn delete(
             if done == 0 {
                 return Err(failure);
             }
-            out.note(&format!("Deleted before that: {}", ids[..done].join(", ")));
+            out.note(&format!("Deleted before the failure: {}", ids[..done].join(", ")));
             failure.exit = Exit::Partly;
             return Err(failure.fact("deleted", ids[..done].to_vec()));
         }

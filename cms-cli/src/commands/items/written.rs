@@ -1,4 +1,4 @@
-//! Rows as an export writes them
+//! How an export writes rows
 
 use std::{
     collections::BTreeSet,
@@ -18,8 +18,8 @@ pub(super) enum Form {
     Body,
 }
 
-/// What stands before the first row. Over the network, a column is JSON when the first page shows a
-/// structure in it.
+/// Writes what stands before the first row. Over the network, a column holds JSON when the first
+/// page shows an object or an array in it.
 pub(super) fn head(
     form: Form,
     page: &[Record],

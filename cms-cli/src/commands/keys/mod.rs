@@ -22,74 +22,95 @@ const KEYS: &str = "/api/backend/keys";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeysCommand {
-    /// All keys
+    /// List all keys
     List(Paging),
-    /// One key
-    Show { id: i64 },
-    /// Make a key; its value is shown once
+    /// Show a key
+    Show {
+        /// Id of the key
+        id: i64,
+    },
+    /// Create a key; its value is shown once
     #[command(after_help = "Examples:
   cms keys create --name orders --right 'GET /api/backend/item?table=orders'
   cms keys create --name admin --right '*' --expires 2027-01-01 --out admin.key
-  cms keys create -q --name ci --right 'GET,POST /api/backend/item?table=blog' | pass insert -e cms/ci")]
+  cms keys create -q --name ci --right 'GET /api/pages' | pass insert -e cms/ci")]
     Create {
-        /// Label for people
+        /// Name for people
         #[arg(long)]
         name: String,
-        /// METHODS PATH?QUERY, or * for everything; may be repeated
+        /// A right: METHODS PATH?QUERY, or * for everything; may be repeated
         #[arg(long = "right", value_name = "RIGHT")]
         rights: Vec<String>,
-        /// The day at whose start it stops working
+        /// The key stops working at the start of this day
         #[arg(long, value_name = "YYYY-MM-DD")]
         expires: Option<String>,
-        /// Refused until it is enabled
+        /// Create it switched off
         #[arg(long)]
         inactive: bool,
         /// Write the value into this new file (mode 0600) instead of printing it
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
-    /// Give a key a new value
+    /// Give a key a new value, shown once
     Rotate {
+        /// Id of the key
         id: i64,
-        /// How long the old value still works: 30s, 10m, 2h, 7d
+        /// How long the old value still works, such as 30s, 10m, 2h or 7d
         #[arg(long, value_name = "TIME", default_value = "0s", value_parser = input::seconds)]
         grace: i64,
         /// Write the value into this new file (mode 0600) instead of printing it
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
-    /// Let a key work again
-    Enable { id: i64 },
-    /// Refuse a key from the next request on
-    Disable { id: i64 },
+    /// Switch a key on
+    Enable {
+        /// Id of the key
+        id: i64,
+    },
+    /// Switch a key off, from the next request on
+    Disable {
+        /// Id of the key
+        id: i64,
+    },
     /// Set or remove the day of expiry
     Expire {
+        /// Id of the key
         id: i64,
-        /// The day at whose start it stops working
+        /// The key stops working at the start of this day
         #[arg(long, value_name = "YYYY-MM-DD", required_unless_present = "never")]
         on: Option<String>,
-        /// It does not expire
+        /// The key does not expire
         #[arg(long, conflicts_with = "on")]
         never: bool,
     },
-    /// Show or change what a key may call
-    #[command(
-        after_help = "Example: cms keys rights 3 --grant 'POST /api/backend/item?table=blog' --revoke 'GET /api/pages'"
-    )]
+    /// Show the rights of a key, or change them in one step
+    #[command(after_help = "Example:
+  cms keys rights 3 --grant 'POST /api/backend/item?table=blog' --revoke 'GET /api/pages'")]
     Rights {
+        /// Id of the key
         id: i64,
-        /// Add: METHODS PATH?QUERY, or *
+        /// Right to add: METHODS PATH?QUERY, or *; may be repeated
         #[arg(long, value_name = "RIGHT")]
         grant: Vec<String>,
-        /// Take away: METHODS PATH?QUERY, or *
+        /// Right to remove: METHODS PATH?QUERY, or *; may be repeated
         #[arg(long, value_name = "RIGHT")]
         revoke: Vec<String>,
     },
-    /// Whether a key may make a call; exit code 0 or 1
+    /// Tell whether a key may make a call; exit code 0 or 1
     #[command(after_help = "Example: cms keys check 3 POST '/api/backend/item?table=blog'")]
-    Check { id: i64, method: String, path: String },
-    /// Remove a key for good
-    Delete { id: i64 },
+    Check {
+        /// Id of the key
+        id: i64,
+        /// Method, such as GET
+        method: String,
+        /// Path and query
+        path: String,
+    },
+    /// Delete a key for good
+    Delete {
+        /// Id of the key
+        id: i64,
+    },
 }
 
 pub(crate) async fn run(flags: &Flags, out: &Output, command: KeysCommand) -> Done {
@@ -143,7 +164,7 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: KeysCommand) 
         KeysCommand::Delete { id } => {
             prompt::confirm(
                 flags,
-                &format!("Delete the API key {id}? What uses it stops working."),
+                &format!("Delete the API key {id}? Programs that use it stop working."),
             )?;
             client.send(Ask::delete(KEYS).query("id", id)).await?;
             out.done(&json!({"deleted": [id]}), &format!("The key {id} is deleted."))

@@ -10,12 +10,12 @@ use crate::{
     reply,
 };
 
-/// Reads rights as they are typed.
+/// Reads rights as people type them.
 pub(super) fn parse(texts: &[String]) -> Done<Vec<Right>> {
     texts.iter().map(|text| Right::parse(text).map_err(Failure::usage)).collect()
 }
 
-/// Prints the rights of a key, after a change if one is asked for.
+/// Changes the rights of a key, if something is granted or revoked, and prints the key.
 pub(super) async fn show_or_change(
     out: &Output,
     client: &Client,
@@ -36,7 +36,7 @@ pub(super) async fn show_or_change(
     reply::record(out, client, ask).await
 }
 
-/// Says whether a key may make a call; fails when it may not.
+/// Prints whether a key may make a call; fails when it may not.
 pub(super) async fn check(
     out: &Output,
     client: &Client,
@@ -58,16 +58,16 @@ pub(super) async fn check(
     if judged["data"]["allowed"] == true { Ok(()) } else { Err(Failure::silent(Exit::Failed)) }
 }
 
-/// The rows with some granted and some taken away.
+/// The rights `held`, plus `grant`, minus `revoke`.
 fn changed(mut held: Vec<Right>, grant: Vec<Right>, revoke: &[Right]) -> Done<Vec<Right>> {
     let same = |a: &Right, b: &Right| a.endpoint == b.endpoint && a.query == b.query;
     for gone in revoke {
         let row = held.iter_mut().find(|row| same(row, gone)).ok_or_else(|| {
             Failure::new(
                 Exit::Refused,
-                format!("the key has no row for {} with these parameters", gone.endpoint),
+                format!("the key has no right for {} with these parameters", gone.endpoint),
             )
-            .hint("cms keys rights ID shows the rows")
+            .hint("cms keys rights ID shows the rights of a key")
         })?;
         row.methods.retain(|method| !gone.methods.contains(method));
         held.retain(|row| !same(row, gone) || (!row.methods.is_empty() && row.endpoint != "*"));

@@ -9,9 +9,9 @@ use crate::{
     reply::One,
 };
 
-/// Sends a request that makes a value, and shows the value or writes it into `file`.
+/// Sends a request that makes a value, and prints the value or writes it into `file`.
 pub(super) async fn obtain(out: &Output, client: &Client, ask: Ask, file: Option<PathBuf>) -> Done {
-    // Reserved first: a value that cannot be written down would be lost.
+    // Created first: a value that cannot be written down would be lost.
     let file = file.map(SecretFile::reserve).transpose()?;
     match client.send(ask).await {
         Ok(answer) => show(out, &answer.body, file),

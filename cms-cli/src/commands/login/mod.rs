@@ -1,4 +1,4 @@
-//! `cms login`: password, then code; the session's token goes into a file that only its owner reads
+//! `cms login`: password, then code. The session's token goes into a file that only its owner reads
 
 mod setup;
 
@@ -23,9 +23,10 @@ use setup::Setup;
 #[command(after_help = "Examples:
   cms login --url https://cms.example.org
   cms login --context prod --username ana
-  { pass cms/ana; oathtool --totp -b \"$(pass cms/ana-totp)\"; } | cms login --context prod --username ana --password-stdin --code-stdin")]
+  { pass cms/ana; oathtool --totp -b \"$(pass cms/ana-totp)\"; } |
+    cms login --context prod --username ana --password-stdin --code-stdin")]
 pub(crate) struct LoginArgs {
-    /// The name to log in with
+    /// Name to log in with
     #[arg(long, value_name = "NAME")]
     username: Option<String>,
     /// Read the password from the first line of standard input
@@ -40,14 +41,14 @@ pub(crate) struct LoginArgs {
     codes_out: Option<PathBuf>,
 }
 
-/// What a right password is answered with.
+/// The reply to a correct password.
 #[derive(Deserialize)]
 struct Begun {
     pending_token: Secret,
     setup: Option<Setup>,
 }
 
-/// What a right code is answered with.
+/// The reply to a correct code.
 #[derive(Deserialize)]
 struct LoggedIn {
     token: Secret,
@@ -78,19 +79,19 @@ pub(crate) async fn run(flags: &Flags, out: &Output, args: LoginArgs) -> Done {
 }
 
 async fn login(flags: &Flags, out: &Output, args: LoginArgs, url: &str) -> Done {
-    // All that will be asked, before anything is.
+    // Before the first question: can all of them be asked?
     if args.username.is_none() {
-        prompt::expect_somebody(flags, "the name", "--username NAME")?;
+        prompt::expect_terminal(flags, "the name", "--username NAME")?;
     }
     if !args.password_stdin {
-        prompt::expect_somebody(flags, "the password", "--password-stdin")?;
+        prompt::expect_terminal(flags, "the password", "--password-stdin")?;
     }
     if !args.code_stdin {
-        prompt::expect_somebody(flags, "the code", "--code-stdin")?;
+        prompt::expect_terminal(flags, "the code", "--code-stdin")?;
     }
     if setup::is_readable_on_the_way(url) {
         out.always(
-            "warning: this address is not https, so others on the way can read the password",
+            "warning: this address is not https, so others can read the password on its way",
         );
     }
     let username =
@@ -119,7 +120,7 @@ async fn login(flags: &Flags, out: &Output, args: LoginArgs, url: &str) -> Done 
         Ok(login) => login,
         Err(failure) => return Err(SecretFile::given_up(file, failure)),
     };
-    // First: a session that cannot be kept is no reason to lose the codes.
+    // Codes first: they must not be lost if the session cannot be kept.
     let codes = login
         .recovery_codes
         .as_ref()
@@ -133,11 +134,13 @@ async fn login(flags: &Flags, out: &Output, args: LoginArgs, url: &str) -> Done 
     };
     Sessions::keep(url, session)?;
     if site::api_key(flags)?.is_some() {
-        out.note("An API key is given too: it goes before this session.");
+        out.note("An API key is given too. Commands use the key, not this session.");
     }
     if out.json {
         let mut data = json!({
-            "url": url, "user": {"id": login.user.id, "username": login.user.username}, "expires_at": login.expires_at,
+            "url": url,
+            "user": {"id": login.user.id, "username": login.user.username},
+            "expires_at": login.expires_at,
         });
         if let Some(codes) = codes {
             data["recovery_codes"] = codes;
@@ -151,7 +154,7 @@ async fn login(flags: &Flags, out: &Output, args: LoginArgs, url: &str) -> Done 
     Ok(())
 }
 
-/// Sends the code; on a terminal a wrong one can be corrected.
+/// Sends the code. On a terminal, a wrong code can be typed again.
 async fn verify(out: &Output, client: &Client, begun: &Begun, from_stdin: bool) -> Done<LoggedIn> {
     loop {
         let code = match (from_stdin, &begun.setup) {
@@ -172,7 +175,7 @@ async fn verify(out: &Output, client: &Client, begun: &Begun, from_stdin: bool) 
     }
 }
 
-/// Six digits are the authenticator's; recovery codes are longer.
+/// Digits alone are a code of the authenticator; recovery codes have letters.
 fn proof(pending: &Secret, code: &Secret) -> Json {
     let digits = code.expose().chars().filter(|c| !c.is_whitespace()).all(|c| c.is_ascii_digit());
     let name = if digits { "code" } else { "recovery_code" };

@@ -1,4 +1,4 @@
-//! A first login: the authenticator gets its secret, the user his recovery codes.
+//! The first login: a secret for the authenticator, recovery codes for the user
 
 use cms_core::{Millis, accounts::qr, settings::Secret};
 use serde::Deserialize;
@@ -6,8 +6,8 @@ use serde_json::Value as Json;
 
 use crate::output::{Done, Output, SecretFile};
 
-/// Clocks that differ by more make codes fail: each is good for its half minute and the ones beside
-/// it.
+/// The largest difference of two clocks without a warning. A code is valid for its half minute,
+/// the one before and the one after.
 const CLOCK_GAP_MS: Millis = 20_000;
 
 /// What an authenticator needs to know.
@@ -18,18 +18,20 @@ pub(super) struct Setup {
 }
 
 impl Setup {
-    /// Shows it to whoever sits there; it is no data, so it is not printed with the data.
+    /// Shows the secret on standard error: it is no data of the command.
     pub(super) fn show(&self, out: &Output) -> Done {
-        out.always("This is the first login: an authenticator app on a phone must make the codes from now on.");
+        out.always(
+            "This is the first login. From now on you need an authenticator app on a phone.",
+        );
         if out.live {
             let lines = qr::terminal(self.otpauth_url.expose())?;
             let wide = lines.lines().map(|line| line.chars().count()).max().unwrap_or(0);
             if wide > out.width() {
                 out.always(&format!(
-                    "A terminal of {wide} columns could show a QR code; type the secret instead."
+                    "A QR code needs a terminal of {wide} columns. Type the secret instead."
                 ));
             } else {
-                out.always("Scan this with it, or type the secret:\n");
+                out.always("Scan this with the app, or type the secret:\n");
                 lines.lines().for_each(|line| out.always(&out.white_on_black(line)));
                 out.always("");
             }
@@ -40,8 +42,8 @@ impl Setup {
     }
 }
 
-/// Hands the recovery codes out, this once: into the file, or printed. Returns them for the reply
-/// of `--json`.
+/// Writes the recovery codes into the file, or prints them. With `--json` returns them for the
+/// document. They are shown only this once.
 pub(super) fn keep_codes(
     out: &Output,
     codes: &[Secret],
@@ -56,7 +58,10 @@ pub(super) fn keep_codes(
         ));
         return Ok(None);
     }
-    out.note("Recovery codes, shown this once. Each replaces one code of the authenticator: keep them where the phone is not.");
+    out.note(
+        "Recovery codes, shown this once. Each replaces one code of the authenticator: keep them \
+         apart from the phone.",
+    );
     if out.json {
         return Ok(Some(codes.into()));
     }
@@ -64,18 +69,21 @@ pub(super) fn keep_codes(
     Ok(None)
 }
 
-/// A warning when the service's clock and this machine's are too far apart.
+/// Warns when the clocks of service and machine are too far apart.
 pub(super) fn clock_warning(service: Millis, here: Millis) -> Option<String> {
-    // The service tells full seconds.
+    // The service sends full seconds.
     let gap = here - service;
     let side = if gap > 0 { "ahead of" } else { "behind" };
     (gap.abs() > CLOCK_GAP_MS).then(|| {
         let seconds = gap.abs() / 1000;
-        format!("warning: this machine's clock is {seconds} s {side} the service's. Codes fail where the clock is wrong: set it first.")
+        format!(
+            "warning: this machine's clock is {seconds} s {side} the service's. Codes fail with a \
+             wrong clock: set it first."
+        )
     })
 }
 
-/// Without TLS, and not within this machine.
+/// Whether others can read what is sent there: no TLS, and another machine.
 pub(super) fn is_readable_on_the_way(url: &str) -> bool {
     let Some(rest) = url.strip_prefix("http://") else { return false };
     let host = rest.split(['/', ':']).next().unwrap_or_default();

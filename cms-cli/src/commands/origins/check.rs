@@ -1,4 +1,4 @@
-//! `cms origins check`: whether pages of a website may call
+//! `cms origins check`: whether the pages of a website may call
 
 use cms_core::traffic::origins::normalise;
 use cms_http::client::{Ask, Client};
@@ -29,7 +29,7 @@ pub(super) async fn run(out: &Output, client: &Client, text: &str) -> Done {
     if allowed { Ok(()) } else { Err(Failure::silent(Exit::Failed)) }
 }
 
-/// Whether an origin is let in, why as a code, and why in words.
+/// Whether an origin may call, and why: as a code and in words.
 async fn judge(client: &Client, text: &str) -> Done<(bool, &'static str, String)> {
     let Some(origin) = normalise(text) else {
         let words = format!("not allowed: {text} is not scheme://host[:port]");

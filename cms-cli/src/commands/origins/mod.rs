@@ -18,28 +18,39 @@ const ORIGINS: &str = "/api/backend/origins";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum OriginsCommand {
-    /// All origins
+    /// List all origins
     List(Paging),
-    /// Register a website; its pages may call from the next request on
+    /// Add a website; its pages may call from the next request on
     #[command(after_help = "Example: cms origins add https://shop.example.org")]
     Add {
-        /// Scheme, host, and the port if it is not the usual one
+        /// Scheme and host, and the port unless it is the default one
         #[arg(value_name = "URL")]
         origin: String,
-        /// Refused until it is activated
+        /// Add it switched off
         #[arg(long)]
         inactive: bool,
     },
-    /// Let the pages of an origin call
-    Activate { id: i64 },
-    /// Refuse the pages of an origin
-    Deactivate { id: i64 },
+    /// Switch an origin on
+    Activate {
+        /// Id of the origin
+        id: i64,
+    },
+    /// Switch an origin off: its pages can no longer call
+    Deactivate {
+        /// Id of the origin
+        id: i64,
+    },
     /// Remove an origin for good
-    Remove { id: i64 },
-    /// Whether pages of a website may call, by what is registered; exit code 0 or 1
-    #[command(after_help = "The site's own host is always allowed.")]
+    Remove {
+        /// Id of the origin
+        id: i64,
+    },
+    /// Tell whether the pages of a website may call; exit code 0 or 1
+    #[command(
+        after_help = "It reads the registered origins. The site's own host is always allowed."
+    )]
     Check {
-        /// Scheme, host, and the port if it is not the usual one
+        /// Scheme and host, and the port unless it is the default one
         #[arg(value_name = "URL")]
         origin: String,
     },

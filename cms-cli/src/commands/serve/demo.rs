@@ -14,7 +14,7 @@ use crate::{
 
 pub(crate) const LANGUAGES: [&str; 2] = ["en", "de"];
 const PLUGIN: &str = include_str!("../../../demo/plugin.json");
-/// In the order in which they refer to each other.
+/// A table refers only to those before it.
 const TABLES: [(&str, &str); 7] = [
     ("authors", include_str!("../../../demo/authors.jsonl")),
     ("blog_categories", include_str!("../../../demo/blog_categories.jsonl")),
@@ -26,14 +26,12 @@ const TABLES: [(&str, &str); 7] = [
 ];
 const BATCH: usize = 200;
 
-/// Refuses a site that has content, else gives it the plugin whose tables will be filled.
+/// Refuses a site with content. Gives other sites the plugin whose tables will be filled.
 pub(crate) async fn prepare(loaded: &Loaded, cms: &Cms, client: &Client) -> Done {
     let dir = loaded.dir.display();
     let refused = |why: String| {
         Failure::new(Exit::Refused, format!("--demo fills only an empty site, and {why}")).hint(
-            format!(
-                "cms serve --dir {dir}, to serve it as it is, or --demo with --dir of a new folder"
-            ),
+            format!("cms serve --dir {dir} serves it as it is; --demo --dir NEW makes another"),
         )
     };
     for (table, _) in TABLES.iter().filter(|(table, _)| cms.tables().find(table).is_some()) {
@@ -41,7 +39,7 @@ pub(crate) async fn prepare(loaded: &Loaded, cms: &Cms, client: &Client) -> Done
         let page: Many =
             serde_json::from_str(&client.send(ask).await?.body).map_err(Failure::unexpected)?;
         if !page.data.is_empty() {
-            return Err(refused(format!("{table} in {dir} has rows already")));
+            return Err(refused(format!("{table} in {dir} already has rows")));
         }
     }
     let folder = loaded.settings.dirs.plugins.join("blog");
@@ -56,7 +54,7 @@ pub(crate) async fn prepare(loaded: &Loaded, cms: &Cms, client: &Client) -> Done
     }
 }
 
-/// Writes the rows, and says how many.
+/// Writes the rows and returns their number.
 pub(crate) async fn fill(client: &Client, out: &Output) -> Done<u64> {
     let total = TABLES.iter().map(|(_, rows)| rows.lines().count() as u64).sum();
     let mut progress = Progress::new(out, "demo", Some(total));
@@ -79,7 +77,7 @@ pub(crate) async fn fill(client: &Client, out: &Output) -> Done<u64> {
     Ok(written)
 }
 
-/// A fresh key for content, and its value.
+/// Creates a key for the content and returns its value.
 pub(crate) async fn key(client: &Client) -> Done<String> {
     let read = |endpoint| json!({"endpoint": endpoint, "methods": ["GET"]});
     let item =
@@ -91,20 +89,23 @@ pub(crate) async fn key(client: &Client) -> Done<String> {
     Ok(one.data.text("key").into_owned())
 }
 
-/// Three calls to paste: a public page, a list with a key, a new comment. `-g`, because curl would
-/// expand the brackets.
+/// Three calls to paste: a public page, a list with a key, a new comment. `-g` keeps curl from
+/// expanding brackets.
 pub(crate) fn curl_lines(url: &str, key: &str) -> [String; 3] {
     let item = format!("{url}/api/backend/item?table");
+    let with_key = format!("curl -gsS -H 'X-Api-Key: {key}'");
     let comment = json!({
-        "post_id": 1, "name": "Ada", "text": "Measured it, changed it.", "created_at": rfc3339(Clock::system().now()), "approved": false,
+        "post_id": 1,
+        "name": "Ada",
+        "text": "Measured it, changed it.",
+        "created_at": rfc3339(Clock::system().now()),
+        "approved": false,
     });
     [
         format!("curl -gsS '{url}/api/pages?view=about&language=en'"),
+        format!("{with_key} '{item}=blog&filter[published][eq]=true&sort=-published_at&limit=3'"),
         format!(
-            "curl -gsS -H 'X-Api-Key: {key}' '{item}=blog&filter[published][eq]=true&sort=-published_at&limit=3'"
-        ),
-        format!(
-            "curl -gsS -H 'X-Api-Key: {key}' -H 'Content-Type: application/json' -d '{comment}' '{item}=blog_comments'"
+            "{with_key} -H 'Content-Type: application/json' -d '{comment}' '{item}=blog_comments'"
         ),
     ]
 }

@@ -1,4 +1,4 @@
-//! `cms serve`: the REST API over HTTP, until SIGTERM or Ctrl-C
+//! `cms serve`: serves the REST API over HTTP until SIGTERM or Ctrl-C
 
 mod demo;
 
@@ -24,19 +24,19 @@ use crate::{
   cms serve --listen 127.0.0.1:0 --demo --dir ./try
   CMS_LOG=info cms serve --log-format json
 
-One line `ready http://HOST:PORT` on standard error tells that requests are answered.")]
+The line `ready http://HOST:PORT` on standard error tells that it accepts requests.")]
 pub(crate) struct ServeArgs {
-    /// Where to listen; port 0 takes a free one (setting: listen)
+    /// Listen here instead of at the setting listen; port 0 takes a free one
     #[arg(long, value_name = "HOST:PORT")]
     listen: Option<String>,
-    /// Make the site if there is none, fill it with a bicycle shop, and print a key and three calls
+    /// Fill the site with a bicycle shop, and make it if there is none; print a key and three calls
     /// to try
     #[arg(long)]
     demo: bool,
-    /// Leave the delivery of webhooks to other processes
+    /// Leave background work, such as the delivery of webhooks, to other processes
     #[arg(long)]
     no_worker: bool,
-    /// How log lines are written
+    /// Format of log lines
     #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
     pub(crate) log_format: LogFormat,
 }
@@ -45,7 +45,7 @@ pub(crate) async fn run(flags: &Flags, out: &Output, args: &ServeArgs) -> Done {
     let dir = Target::folder_only(flags, "cms serve")?;
     let overrides: Vec<_> = args.listen.iter().map(|listen| ("listen", listen.clone())).collect();
     if args.demo {
-        // A mistyped flag must not leave half a site behind.
+        // Reads the settings first, so that a mistyped flag leaves no half-made site behind.
         let loaded = folder::settings(&dir, &overrides, out)?;
         if !folder::is_site(&loaded) {
             folder::make(&dir, &demo::LANGUAGES, out).await?;
@@ -88,7 +88,7 @@ async fn show_demo(out: &Output, client: &Client, address: SocketAddr, dir: &Pat
     Ok(out.raw(&text)?)
 }
 
-/// "All addresses" can be listened on, but not be called.
+/// An address that can be called: 0.0.0.0 and :: can only be listened on.
 fn reachable(mut address: SocketAddr) -> SocketAddr {
     if address.ip().is_unspecified() {
         address.set_ip(if address.is_ipv4() {
@@ -113,7 +113,7 @@ fn unbound(listen: &str, error: &io::Error) -> Failure {
     Failure::new(Exit::Failed, format!("cannot listen on {listen}: {error}")).hint(hint)
 }
 
-/// The first signal lets open requests and deliveries finish, the second does not wait for them.
+/// The first signal lets open requests and deliveries finish; the second ends them.
 async fn stop_on((mut terminate, mut interrupt): (Signal, Signal), stop: Stop) {
     for number in 1.. {
         tokio::select! {

@@ -71,7 +71,7 @@ async fn change(out: &Output, client: &Client, user: &str, body: &Json) -> Done 
     print(out, client, Ask::patch(USERS).query("id", id).json(body)).await
 }
 
-/// Groups as the API takes them: a number is an id.
+/// Groups for the API: a number is an id, anything else a name.
 fn group_names(groups: &[String]) -> Json {
     groups
         .iter()

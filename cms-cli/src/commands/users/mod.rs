@@ -20,88 +20,87 @@ use crate::{
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum UsersCommand {
-    /// All users
+    /// List all users
     List(Paging),
-    /// One user
+    /// Show a user
     Show {
-        /// Name or id
+        /// Name or id of the user
         user: String,
     },
-    /// Make a user; the authenticator is set up at the first login
-    #[command(
-        after_help = "Example: pass show cms/ana | cms users create ana --group editors --password-stdin"
-    )]
+    /// Create a user, who sets up an authenticator at the first login
+    #[command(after_help = "Example:
+  pass show cms/ana | cms users create ana --group editors --password-stdin")]
     Create {
-        /// The name to log in with
+        /// Name to log in with
         name: String,
         /// Name or id of a group; may be repeated
         #[arg(long = "group", value_name = "GROUP", required = true)]
         groups: Vec<String>,
-        /// Read the password from the first line of standard input instead of asking
+        /// Read the password from the first line of standard input
         #[arg(long)]
         password_stdin: bool,
-        /// Cannot log in until switched on
+        /// Create the user switched off
         #[arg(long)]
         inactive: bool,
     },
-    /// Change name or groups
+    /// Change the name or the groups of a user
     #[command(group = clap::ArgGroup::new("change").required(true).multiple(true))]
     Edit {
-        /// Name or id
+        /// Name or id of the user
         user: String,
         /// The new name
         #[arg(long, value_name = "NAME", group = "change")]
         rename: Option<String>,
-        /// All groups anew; may be repeated
+        /// Name or id of a group; replaces all groups; may be repeated
         #[arg(long = "group", value_name = "GROUP", group = "change")]
         groups: Vec<String>,
     },
     /// Switch a user off; ends all sessions
     Disable {
-        /// Name or id
+        /// Name or id of the user
         user: String,
     },
     /// Switch a user on
     Enable {
-        /// Name or id
+        /// Name or id of the user
         user: String,
     },
-    /// Remove a user for good
+    /// Delete a user for good
     Delete {
-        /// Name or id
+        /// Name or id of the user
         user: String,
     },
-    /// Give a new password; ends all sessions
+    /// Set a new password; ends all sessions
     Passwd {
-        /// Name or id
+        /// Name or id of the user
         user: String,
-        /// Read it from the first line of standard input instead of asking
+        /// Read the password from the first line of standard input
         #[arg(long)]
         password_stdin: bool,
     },
-    /// Open sessions; --revoke ends them
+    /// List the open sessions of a user, or end them with --revoke
     Sessions {
-        /// Name or id
+        /// Name or id of the user
         user: String,
-        /// End this session, or all
+        /// End this session; without an id, all sessions
         #[arg(long, value_name = "ID", num_args = 0..=1)]
         revoke: Option<Option<i64>>,
         #[command(flatten)]
         paging: Paging,
     },
-    /// Whether the authenticator is set up, and how many recovery codes are left
+    /// Tell whether the authenticator is set up, and how many recovery codes are left
     #[command(name = "2fa-status")]
     SecondFactorStatus {
-        /// Name or id
+        /// Name or id of the user
         user: String,
     },
-    /// Take the authenticator and the recovery codes away; only on the site's own machine
+    /// Remove the authenticator and the recovery codes; only on the site's own machine
     #[command(name = "2fa-reset")]
     SecondFactorReset {
-        /// Name or id
+        /// Name or id of the user
         user: String,
     },
-    /// Make eight new recovery codes in place of the old ones; only on the site's own machine
+    /// Replace the recovery codes by eight new ones; only on the site's own machine
     #[command(name = "2fa-codes")]
     RecoveryCodes(CodesArgs),
 }

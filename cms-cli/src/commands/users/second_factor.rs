@@ -1,4 +1,4 @@
-//! `cms users 2fa-status`, `2fa-reset` and `2fa-codes`: for who lost his authenticator
+//! `cms users 2fa-status`, `2fa-reset` and `2fa-codes`: help after the loss of an authenticator
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ use crate::{
 
 #[derive(Args, Debug)]
 pub(crate) struct CodesArgs {
-    /// Name or id
+    /// Name or id of the user
     user: String,
     /// Write the codes into this new file (mode 0600) instead of printing them
     #[arg(long, value_name = "FILE")]
@@ -27,7 +27,11 @@ pub(super) async fn status(out: &Output, client: &Client, user: &str) -> Done {
     let columns = ["username", "two_factor", "recovery_codes"];
     if out.json {
         let [username, two_factor, recovery_codes] = columns.map(|column| &found["data"][column]);
-        return Ok(out.data(&json!({"username": username, "two_factor": two_factor, "recovery_codes": recovery_codes}))?);
+        return Ok(out.data(&json!({
+            "username": username,
+            "two_factor": two_factor,
+            "recovery_codes": recovery_codes,
+        }))?);
     }
     Ok(table::pairs(out, &columns.map(|column| (column, text(&found["data"][column]))))?)
 }
@@ -37,13 +41,14 @@ pub(super) async fn reset(flags: &Flags, out: &Output, client: &Client, user: &s
     prompt::confirm(
         flags,
         &format!(
-            "Take authenticator and recovery codes of {user} away? The password alone sets up new ones."
+            "Remove the authenticator and the recovery codes of {user}? Then the password alone \
+             is enough to set up new ones."
         ),
     )?;
     client.send(Ask::post("/api/backend/users/2fa-reset").query("id", id)).await?;
     out.done(
         &json!({"reset": [id]}),
-        &format!("{user} sets up a new authenticator at the next login; all sessions have ended."),
+        &format!("{user} sets up a new authenticator at the next login. All sessions have ended."),
     )
 }
 

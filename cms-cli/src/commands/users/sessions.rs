@@ -1,4 +1,4 @@
-//! `cms users sessions`
+//! `cms users sessions`: where a user is logged in
 
 use cms_http::client::{Ask, Client};
 use serde_json::{Value as Json, json};

@@ -1,4 +1,4 @@
-//! `cms webhooks deliveries`
+//! `cms webhooks deliveries`: attempts to deliver, through `/api/backend/webhooks/deliveries`
 
 use clap::{Args, Subcommand};
 use cms_http::client::{Ask, Client};
@@ -13,46 +13,48 @@ const DELIVERIES: &str = "/api/backend/webhooks/deliveries";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum DeliveriesCommand {
-    /// Attempts, newest first
-    #[command(
-        after_help = "Example: cms webhooks deliveries list --webhook 3 --status failed --since 2026-11-20T00:00:00Z"
-    )]
+    /// List attempts, newest first
+    #[command(after_help = "Example:
+  cms webhooks deliveries list --webhook 3 --status failed --since 2026-11-20T00:00:00Z")]
     List {
         #[command(flatten)]
         which: Which,
         #[command(flatten)]
         paging: Paging,
     },
-    /// One attempt, with what was sent and answered
-    Show { id: i64 },
-    /// Send again: the same event and body, signed anew
+    /// Show an attempt with its request and response
+    Show {
+        /// Id of the delivery
+        id: i64,
+    },
+    /// Send deliveries again: same event and body, new signature
     #[command(after_help = "Examples:
   cms webhooks deliveries redeliver 4711 4712
   cms webhooks deliveries redeliver --webhook 3 --status failed --expect 12")]
     Redeliver {
-        /// Deliveries
+        /// Ids of the deliveries
         ids: Vec<i64>,
         #[command(flatten)]
         which: Which,
-        /// How many jobs fit; nothing is queued when there are more or fewer
+        /// How many deliveries the filter should match; with more or fewer, none is sent again
         #[arg(long, value_name = "N", conflicts_with = "ids", required_unless_present = "ids")]
         expect: Option<u64>,
     },
 }
 
-/// Which attempts.
+/// Flags that choose attempts.
 #[derive(Args, Debug, Default)]
 pub(crate) struct Which {
-    /// Of one webhook
+    /// Only of this subscription
     #[arg(long, value_name = "ID")]
     webhook: Option<i64>,
-    /// Of one event
+    /// Only of this event
     #[arg(long, value_name = "EVENT")]
     event: Option<String>,
-    /// delivered, failed (all others), or one fault: timeout, status, connect ...
+    /// Only these: delivered, failed (all others), or one fault such as timeout, status, connect
     #[arg(long)]
     status: Option<String>,
-    /// Not older: a date-time such as 2026-11-21T09:30:00Z
+    /// Only since this date-time, such as 2026-11-21T09:30:00Z
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
 }
@@ -84,13 +86,16 @@ pub(super) async fn run(out: &Output, client: &Client, command: DeliveriesComman
                 (false, _) => json!({"ids": ids}),
                 (true, Some(expected)) => {
                     let filter = json!({
-                        "subscription": which.webhook, "event": which.event, "status": which.status, "since": which.since,
+                        "subscription": which.webhook,
+                        "event": which.event,
+                        "status": which.status,
+                        "since": which.since,
                     });
                     json!({"filter": filter, "expected": expected})
                 }
                 (true, None) => {
                     return Err(Failure::usage(
-                        "which deliveries? Ids, or a filter with --expect N",
+                        "no deliveries are named: give their ids, or a filter with --expect N",
                     ));
                 }
             };

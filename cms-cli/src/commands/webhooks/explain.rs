@@ -1,5 +1,4 @@
-//! `cms webhooks explain`: who would be told of an event, and what; through
-//! `/api/backend/webhooks/explain`
+//! `cms webhooks explain`: who would get an event, through `/api/backend/webhooks/explain`
 
 use std::path::PathBuf;
 
@@ -14,15 +13,14 @@ use crate::{
 };
 
 #[derive(Args, Debug)]
-#[command(
-    after_help = "Example: echo '{\"order\": {\"id\": 7, \"token\": \"x\"}}' | cms webhooks explain order.created --data -
+#[command(after_help = "Example:
+  echo '{\"order\": {\"id\": 7}}' | cms webhooks explain order.created --data -
 
-Nothing is written, sent or signed."
-)]
+Nothing is written, sent or signed.")]
 pub(crate) struct ExplainArgs {
-    /// The event (cms events list)
+    /// Name of the event (cms events list)
     event: String,
-    /// Its data, a JSON object: a file, or - for standard input
+    /// File with its data, a JSON object; - for standard input
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
 }
@@ -67,7 +65,7 @@ fn show(out: &Output, explained: &Json) -> Done {
     table::pairs(out, &rows)?;
     let subscriptions = elements(&explained["subscriptions"]);
     if subscriptions.is_empty() {
-        out.note("There are no subscriptions: nobody would be told.");
+        out.note("There are no subscriptions, so nobody would get the event.");
         return Ok(());
     }
     out.line("")?;

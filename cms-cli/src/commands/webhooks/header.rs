@@ -6,8 +6,8 @@ pub(super) fn parse(text: &str) -> Result<(String, String), String> {
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
-/// `NAME: VALUE`, or `NAME: @FILE` for a value that other users of the machine must not see among
-/// the processes.
+/// Reads `NAME: VALUE`, or `NAME: @FILE`. Other users of the machine can see the command line, but
+/// not the file.
 pub(super) fn own(text: &str) -> Result<(String, String), String> {
     let (name, value) = parse(text).map_err(|form| format!("{form}, or NAME: @FILE"))?;
     let Some(file) = value.strip_prefix('@') else { return Ok((name, value)) };

@@ -1,4 +1,4 @@
-//! `cms webhooks`: subscriptions, what was delivered to them, and what helps to write a receiver
+//! `cms webhooks`: subscriptions, their deliveries, and help for writing a receiver
 
 mod deliveries;
 mod explain;
@@ -25,14 +25,14 @@ use crate::{
 pub(crate) enum WebhooksCommand {
     #[command(flatten)]
     Subscriptions(SubscriptionsCommand),
-    /// What was sent
+    /// Attempts to deliver
     #[command(subcommand)]
     Deliveries(DeliveriesCommand),
-    /// Who would be told of an event, and what: nothing is sent
+    /// Tell who would get an event, and with which content; sends nothing
     Explain(ExplainArgs),
-    /// Receive deliveries on this machine, check and print them; needs no site
+    /// Receive, check and print deliveries on this machine; needs no site
     Listen(ListenArgs),
-    /// Check the signatures of a delivery that was kept; needs no site
+    /// Check the signatures of a saved delivery; needs no site
     Verify(VerifyArgs),
 }
 

@@ -1,4 +1,4 @@
-//! Secrets of webhooks, from anywhere but the command line, which others can see.
+//! Secrets of subscriptions. They never stand on the command line, which others can see.
 
 use std::path::PathBuf;
 
@@ -12,17 +12,17 @@ use crate::{
 
 const VARIABLE: &str = "CMS_WEBHOOK_SECRET";
 
-/// Where the secrets are.
+/// Flags that tell where the secrets are.
 #[derive(Args, Debug)]
 pub(super) struct SecretArgs {
-    /// File with the secret, or several while one replaces another, a line each [else:
-    /// CMS_WEBHOOK_SECRET in the environment]
+    /// File with the secret; with several while one replaces another, one a line. Without it:
+    /// CMS_WEBHOOK_SECRET in the environment
     #[arg(long, value_name = "FILE")]
     secret_file: Option<PathBuf>,
 }
 
 impl SecretArgs {
-    /// The secrets that are given; none is no error.
+    /// The given secrets; empty when none are given.
     pub(super) fn given(&self) -> Done<Vec<Secret>> {
         let (text, place) = match (&self.secret_file, std::env::var(VARIABLE)) {
             (Some(file), _) => (input::text(file)?, file.display().to_string()),
@@ -39,7 +39,7 @@ impl SecretArgs {
     }
 }
 
-/// A secret that has the form of one.
+/// Returns the secret if its form is right.
 pub(super) fn checked(secret: Secret, place: &str) -> Done<Secret> {
     match standard_signature(secret.expose(), "", 0, b"") {
         Some(_) => Ok(secret),
@@ -47,8 +47,8 @@ pub(super) fn checked(secret: Secret, place: &str) -> Done<Secret> {
     }
 }
 
-/// The text is not repeated: it may be another secret.
+/// The text itself is not repeated: it may be another secret.
 fn no_secret(place: &str) -> Failure {
-    Failure::usage(format!("{place} holds no secret of a webhook"))
-        .hint("whsec_ and base64, as `cms webhooks create` or `rotate-secret` showed it once")
+    Failure::usage(format!("{place} holds no secret of a subscription"))
+        .hint("write it as cms webhooks create or rotate-secret printed it: whsec_ and base64")
 }

@@ -1,4 +1,4 @@
-//! What the two signatures of a delivery say, with the secrets at hand.
+//! Checks the two signatures of a delivery
 
 use cms_core::{
     Clock,
@@ -10,11 +10,11 @@ use http::HeaderMap;
 const STANDARD: &str = "webhook-signature";
 const SIMPLE: &str = "x-webhook-signature";
 
-/// One of the signatures.
+/// The check of one signature.
 pub(super) struct Check {
     /// The header that holds it.
     pub(super) header: &'static str,
-    /// None: it fits.
+    /// None when the signature is right.
     pub(super) fault: Option<Fault>,
 }
 
@@ -25,8 +25,8 @@ pub(super) struct Fault {
     pub(super) hint: &'static str,
 }
 
-/// Checks the signatures that are there; one of the secrets must fit. Empty: the delivery carries
-/// none.
+/// Checks each signature that is there: one of the secrets must fit. Empty when the delivery has no
+/// signature.
 pub(super) fn checks(
     secrets: &[Secret],
     headers: &HeaderMap,
@@ -71,19 +71,19 @@ fn simple(secrets: &[Secret], headers: &HeaderMap, body: &[u8]) -> Result<(), Fa
     if fits { Ok(()) } else { Err(VerifyError::Signature.into()) }
 }
 
-/// The value of a header that must be there once.
+/// The value of a header that must be there exactly once.
 fn single<'a>(headers: &'a HeaderMap, name: &str) -> Result<&'a str, Fault> {
     let fault = |code, what| Fault {
         code,
         message: format!("the header {name} {what}"),
-        hint: "all headers as they arrived",
+        hint: "give all headers as they arrived",
     };
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
         (Some(value), None) => {
-            value.to_str().map_err(|_| fault("format", "holds more than visible ASCII"))
+            value.to_str().map_err(|_| fault("format", "holds other characters than visible ASCII"))
         }
-        (Some(_), Some(_)) => Err(fault("repeated", "is there more than once")),
+        (Some(_), Some(_)) => Err(fault("repeated", "stands there more than once")),
         (None, _) => Err(fault("missing", "is missing")),
     }
 }
@@ -91,14 +91,18 @@ fn single<'a>(headers: &'a HeaderMap, name: &str) -> Result<&'a str, Fault> {
 impl From<VerifyError> for Fault {
     fn from(error: VerifyError) -> Self {
         let (code, hint) = match error {
-            VerifyError::Secret => ("secret", "the secret as it was shown once: whsec_ and base64"),
-            VerifyError::Timestamp => ("timestamp", "seconds since 1970, as they arrived"),
+            VerifyError::Secret => {
+                ("secret", "give the secret as it was printed: whsec_ and base64")
+            }
+            VerifyError::Timestamp => {
+                ("timestamp", "give the timestamp as it arrived: seconds since 1970")
+            }
             VerifyError::Time => {
-                ("time", "--no-tolerance for a delivery that was kept; else compare the clocks")
+                ("time", "add --no-tolerance for a saved delivery, else compare the clocks")
             }
             _ => (
                 "signature",
-                "the body byte for byte as it arrived, and the secret that was in force then",
+                "give the body byte for byte as it arrived, and the secret valid at that time",
             ),
         };
         Self { code, message: error.to_string(), hint }

@@ -1,4 +1,4 @@
-//! `cms webhooks verify`: whether a delivery that was kept is genuine
+//! `cms webhooks verify`: whether a saved delivery is genuine
 
 use std::path::{Path, PathBuf};
 
@@ -24,23 +24,23 @@ use crate::{
   cms webhooks verify body.json --headers headers.txt --secret-file secret.txt --no-tolerance
   cms webhooks verify - --header 'x-webhook-signature: 2444…' --secret-file secret.txt < body.json
 
-Of webhook-signature (with webhook-id and webhook-timestamp) and X-Webhook-Signature what is there is checked.
-Exit code 0: all of it is right; 1: something is wrong.")]
+It checks webhook-signature (with webhook-id and webhook-timestamp) and X-Webhook-Signature, if they
+are there. Exit code 0: all of them are right; 1: one is wrong.")]
 pub(crate) struct VerifyArgs {
-    /// The body byte for byte as it arrived: a file, or - for standard input
+    /// File with the body, byte for byte as it arrived; - for standard input
     file: PathBuf,
-    /// NAME: VALUE as it arrived; may be repeated
+    /// A header as it arrived, NAME: VALUE; may be repeated
     #[arg(long = "header", value_name = "HEADER", value_parser = parse)]
     headers: Vec<(String, String)>,
-    /// File with such headers, a line each; a request line at its top is skipped
+    /// File with such headers, one a line; a request line at its top is skipped
     #[arg(long = "headers", value_name = "FILE")]
     headers_file: Option<PathBuf>,
     #[command(flatten)]
     secrets: SecretArgs,
-    /// By how much the time of the delivery may differ from now
+    /// How much the time of the delivery may differ from now
     #[arg(long, value_name = "SECONDS", default_value_t = TOLERANCE_S)]
     tolerance: u64,
-    /// Take a delivery of any age
+    /// Accept a delivery of any age
     #[arg(long, conflicts_with = "tolerance")]
     no_tolerance: bool,
 }
@@ -52,8 +52,10 @@ pub(super) fn run(flags: &Flags, out: &Output, args: &VerifyArgs) -> Done {
     let tolerance_s = (!args.no_tolerance).then_some(args.tolerance);
     let checks = checks(&secrets, &headers, &body, tolerance_s);
     if checks.is_empty() {
-        return Err(Failure::usage("there is no signature among the headers")
-            .hint("webhook-id, webhook-timestamp and webhook-signature, or X-Webhook-Signature, with --header or --headers"));
+        return Err(Failure::usage("the headers hold no signature").hint(
+            "give webhook-id, webhook-timestamp and webhook-signature, or X-Webhook-Signature, \
+             with --header or --headers",
+        ));
     }
     show(out, &checks)?;
     let Some(fault) = checks.iter().find_map(|check| check.fault.as_ref()) else { return Ok(()) };
@@ -61,11 +63,11 @@ pub(super) fn run(flags: &Flags, out: &Output, args: &VerifyArgs) -> Done {
         return Err(Failure::silent(Exit::Failed));
     }
     let hint = if fits_without_line_end(&secrets, &headers, &body) {
-        "the body as it arrived: without the line end that the file has, the signature fits"
+        "give the body as it arrived: the signature is right without the line end of the file"
     } else {
         fault.hint
     };
-    Err(Failure::new(Exit::Failed, "this delivery is not to be trusted").hint(hint))
+    Err(Failure::new(Exit::Failed, "the delivery is not genuine").hint(hint))
 }
 
 fn show(out: &Output, checks: &[Check]) -> Done {
@@ -73,8 +75,15 @@ fn show(out: &Output, checks: &[Check]) -> Done {
         let checks: Vec<_> = checks
             .iter()
             .map(|Check { header, fault }| {
-                let (code, message) = fault.as_ref().map(|fault| (fault.code, fault.message.as_str())).unzip();
-                json!({"header": header, "valid": fault.is_none(), "code": code, "message": message})
+                let fault = fault.as_ref();
+                let (code, message) =
+                    fault.map(|fault| (fault.code, fault.message.as_str())).unzip();
+                json!({
+                    "header": header,
+                    "valid": fault.is_none(),
+                    "code": code,
+                    "message": message,
+                })
             })
             .collect();
         let valid = checks.iter().all(|check| check["valid"] == true);
@@ -89,7 +98,7 @@ fn show(out: &Output, checks: &[Check]) -> Done {
     Ok(table::pairs(out, &checks.iter().map(row).collect::<Vec<_>>())?)
 }
 
-/// Editors end a file with a line end that was never sent.
+/// Whether the signatures are right without the line end that editors add to a file.
 fn fits_without_line_end(secrets: &[Secret], headers: &HeaderMap, body: &[u8]) -> bool {
     let Some(body) = body.strip_suffix(b"\n").map(|body| body.strip_suffix(b"\r").unwrap_or(body))
     else {
@@ -105,8 +114,10 @@ fn headers(args: &VerifyArgs) -> Done<HeaderMap> {
     }
     let mut headers = HeaderMap::new();
     for (name, value) in given {
-        let no_header =
-            || Failure::usage(format!("{name:?} is no header")).hint("NAME: VALUE, as it arrived");
+        let no_header = || {
+            Failure::usage(format!("{name:?} is not a header"))
+                .hint("write it as NAME: VALUE, as it arrived")
+        };
         headers.append(
             HeaderName::from_bytes(name.as_bytes()).map_err(|_| no_header())?,
             HeaderValue::from_str(&value).map_err(|_| no_header())?,
@@ -134,11 +145,11 @@ fn secrets(flags: &Flags, args: &VerifyArgs) -> Done<Vec<Secret>> {
     if !given.is_empty() {
         return Ok(given);
     }
-    prompt::expect_somebody(
+    prompt::expect_terminal(
         flags,
         "the secret",
         "--secret-file FILE, or CMS_WEBHOOK_SECRET in the environment",
     )?;
     let typed = prompt::secret("Secret: ")?;
-    Ok(vec![checked(Secret::new(typed.expose().trim()), "what was typed")?])
+    Ok(vec![checked(Secret::new(typed.expose().trim()), "the typed text")?])
 }

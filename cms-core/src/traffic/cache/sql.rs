@@ -1,39 +1,42 @@
 //! The statements of the cache's rules and the functions that run them.
 
 use super::CacheSettings;
-use crate::{Change, Error, Result, args, db::Db};
+use crate::{
+    Change, Error, Result,
+    db::{Db, args, read, record, statements},
+};
 
-crate::db::statements! {
+record! { CacheSettings: settings_columns {
+    enabled: "enabled",
+    ttl_s: "ttl_s",
+    exclude: "exclude" => read::json,
+} }
+
+statements! {
     EXPIRE = "delete from cms_cache_clears where created_at <= $1 \
               and id < (select max(id) from cms_cache_clears)";
-    SETTINGS = "select enabled, ttl_s, exclude from cms_cache_settings where id = 1";
+    SETTINGS = concat!("select ", settings_columns!(), " from cms_cache_settings where id = 1");
     SAVE = "insert into cms_cache_settings (id, enabled, ttl_s, exclude) values (1, $1, $2, $3) \
-            on conflict (id) do update set enabled = excluded.enabled, ttl_s = excluded.ttl_s, exclude = excluded.exclude";
+            on conflict (id) do update set enabled = excluded.enabled, \
+            ttl_s = excluded.ttl_s, exclude = excluded.exclude";
     HOLD = "insert into cms_table_epochs (name, epoch) values ($1, 0) \
             on conflict (name) do update set epoch = cms_table_epochs.epoch";
     CLEARS = "select id, prefix from cms_cache_clears order by id desc limit 1000";
     CLEAR = "insert into cms_cache_clears (prefix, created_at) values ($1, $2)";
 }
 
-type Row = (bool, i64, String);
-
 pub(super) async fn settings(db: &Db) -> Result<Option<CacheSettings>> {
-    db.optional(SETTINGS, args![]).await?.map(read).transpose()
+    db.optional(SETTINGS, args![]).await
 }
 
 pub(super) async fn settings_in(change: &mut Change) -> Result<Option<CacheSettings>> {
-    change.optional(SETTINGS, args![]).await?.map(read).transpose()
+    change.optional(SETTINGS, args![]).await
 }
 
 /// Makes other changes of the rules wait for this one: its numbers are the next, and what it reads
 /// stays.
 pub(super) async fn hold(change: &mut Change) -> Result<()> {
     change.run(HOLD, args![super::TABLE]).await.map(drop)
-}
-
-fn read((enabled, ttl_s, exclude): Row) -> Result<CacheSettings> {
-    let exclude = serde_json::from_str(&exclude).map_err(Error::internal)?;
-    Ok(CacheSettings { enabled, ttl_s, exclude })
 }
 
 pub(super) async fn clears(db: &Db) -> Result<Vec<(i64, String)>> {

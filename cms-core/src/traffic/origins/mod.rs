@@ -127,7 +127,7 @@ impl Origins {
     /// # Errors
     /// As [`Origins::create`], and `not_found`.
     pub async fn update(&self, change: &mut Change, id: i64, patch: OriginPatch) -> Result<Origin> {
-        let mut origin = sql::get_in(change, id).await?.ok_or_else(|| not_found(id))?;
+        let mut origin = sql::lock(change, id).await?.ok_or_else(|| not_found(id))?;
         let mut columns = Vec::new();
         if let Some(text) = patch.origin {
             origin.origin = checked(&text)?;
@@ -147,7 +147,7 @@ impl Origins {
     /// # Errors
     /// `not_found`.
     pub async fn delete(&self, change: &mut Change, id: i64) -> Result<()> {
-        sql::get_in(change, id).await?.ok_or_else(|| not_found(id))?;
+        sql::lock(change, id).await?.ok_or_else(|| not_found(id))?;
         sql::delete(change, id).await?;
         record(change, "delete", id, &[]).await
     }

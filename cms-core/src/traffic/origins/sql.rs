@@ -2,30 +2,31 @@
 
 use super::Origin;
 use crate::{
-    Code, Error, Result, args,
+    Code, Error, Result,
     change::{Change, is_unique_violation},
-    db::{Db, FromRow, Row},
-    ground::clock,
+    db::{Db, args, read, record, statements},
 };
 
-crate::db::statements! {
-    INSERT = "insert into cms_origins (origin, active, created_at) values ($1, $2, $3) returning id";
+record! { Origin: origin_columns {
+    id: "id",
+    origin: "origin",
+    active: "active",
+    created_at: "created_at" => read::time,
+} }
+
+statements! {
+    INSERT = "insert into cms_origins (origin, active, created_at) values ($1, $2, $3) \
+              returning id";
     ACTIVE = "select origin from cms_origins where active";
-    LIST = "select id, origin, active, created_at from cms_origins where id > $1 order by id limit $2";
-    GET = "select id, origin, active, created_at from cms_origins where id = $1";
+    LIST = concat!(
+        "select ", origin_columns!(), " from cms_origins where id > $1 order by id limit $2"
+    );
+    GET = concat!("select ", origin_columns!(), " from cms_origins where id = $1");
+    LOCK = concat!(
+        "update cms_origins set active = active where id = $1 returning ", origin_columns!()
+    );
     UPDATE = "update cms_origins set origin = $2, active = $3 where id = $1";
     DELETE = "delete from cms_origins where id = $1";
-}
-
-impl FromRow for Origin {
-    fn from_row(row: &Row) -> Result<Self> {
-        Ok(Self {
-            id: row.get(0)?,
-            origin: row.get(1)?,
-            active: row.get(2)?,
-            created_at: clock::rfc3339(row.get(3)?),
-        })
-    }
 }
 
 pub(super) async fn active(db: &Db) -> Result<Vec<(String,)>> {
@@ -40,8 +41,9 @@ pub(super) async fn get(db: &Db, id: i64) -> Result<Option<Origin>> {
     db.optional(GET, args![id]).await
 }
 
-pub(super) async fn get_in(change: &mut Change, id: i64) -> Result<Option<Origin>> {
-    change.optional(GET, args![id]).await
+/// The origin, which nobody else changes before this change ends.
+pub(super) async fn lock(change: &mut Change, id: i64) -> Result<Option<Origin>> {
+    change.optional(LOCK, args![id]).await
 }
 
 pub(super) async fn insert(change: &mut Change, origin: &Origin) -> Result<i64> {
@@ -52,11 +54,11 @@ pub(super) async fn insert(change: &mut Change, origin: &Origin) -> Result<i64> 
 
 pub(super) async fn update(change: &mut Change, origin: &Origin) -> Result<()> {
     let args = args![origin.id, &origin.origin, origin.active];
-    change.run(UPDATE, args).await.map(drop).map_err(|e| taken(e, origin))
+    change.hit(UPDATE, args).await.map_err(|e| taken(e, origin))
 }
 
 pub(super) async fn delete(change: &mut Change, id: i64) -> Result<()> {
-    change.run(DELETE, args![id]).await.map(drop)
+    change.hit(DELETE, args![id]).await
 }
 
 fn taken(error: Error, origin: &Origin) -> Error {

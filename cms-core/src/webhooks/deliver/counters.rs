@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::Mutex;
 
 use super::{sql::queue, task::Settled};
-use crate::Result;
-use crate::webhooks::Webhooks;
+use crate::{Result, webhooks::Webhooks};
 
 /// Lanes whose lateness is told apart.
 const LATE_LANES: i64 = 5;
@@ -151,14 +150,14 @@ mod tests {
         let cms = Cms::builder(settings).open().await.expect("opened");
         let mut looked_at = 0;
         for sql in [queue::DUE, queue::WAITING, queue::OLDEST, queue::LATE] {
-            let explained = AssertSqlSafe(format!("explain query plan {sql}"));
+            let explained = AssertSqlSafe(format!("explain query plan {}", sql.sql()));
             let plan: Vec<(i64, i64, i64, String)> =
                 cms.db().all(explained, Vec::new()).await.expect("a plan");
             for (.., step) in plan
                 .iter()
                 .filter(|(.., step)| step.contains("cms_webhook_queue") || step.contains(" q "))
             {
-                assert!(step.contains("COVERING INDEX"), "{step}: {sql}");
+                assert!(step.contains("COVERING INDEX"), "{step}: {sql:?}");
                 looked_at += 1;
             }
         }

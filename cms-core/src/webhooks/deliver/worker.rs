@@ -10,7 +10,6 @@ use tokio::{
 };
 
 use super::{
-    CLAIMS,
     ahead::Ahead,
     claim::{claim, give_back},
     request,
@@ -23,7 +22,7 @@ use crate::{
     outbound::Attempt,
     webhooks::{
         State,
-        subscriptions::{TABLE, sql as subscriptions},
+        subscriptions::{CLAIMS, TABLE, sql as subscriptions},
     },
 };
 

@@ -5,13 +5,19 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
-use crate::webhooks::{
-    Webhooks,
-    deliver::request::{Marks, headers},
-    rules::matching::matches,
-    subscriptions::{Subscription, catalogue::unknown_event, events},
+use crate::{
+    Page, Result,
+    events::body,
+    webhooks::{
+        Webhooks,
+        deliver::request::{Marks, headers},
+        rules::matching::matches,
+        subscriptions::{
+            Subscription,
+            catalogue::{sql, unknown_event},
+        },
+    },
 };
-use crate::{Page, Result, events::body};
 
 /// What would be sent.
 #[derive(Clone, Debug, Serialize)]
@@ -54,7 +60,7 @@ impl Webhooks {
         limit: u32,
         cursor: Option<&str>,
     ) -> Result<(Explained, Page<Considered>)> {
-        if events::named(self.0.base.db(), event).await?.is_empty() {
+        if sql::named(self.0.base.db(), event).await?.is_empty() {
             return Err(unknown_event("event".to_owned(), event));
         }
         let subscriptions =

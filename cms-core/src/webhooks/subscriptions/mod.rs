@@ -1,9 +1,6 @@
 //! Subscriptions: who is told of what, and where.
 
 pub(super) mod catalogue;
-mod emit;
-pub(super) mod events;
-mod example;
 mod look_up;
 pub(super) mod sql;
 
@@ -11,17 +8,16 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use self::sql::Stored;
-use crate::{
-    AuditEntry, Change, Code, Error, FieldError, Page, Result, rfc3339,
-    webhooks::{
-        Webhooks,
-        deliver::CLAIMS,
-        rules::{headers, matching::is_pattern, retry::MAX_RETRIES, sign::WebhookSecret},
-    },
+use super::{
+    Webhooks,
+    rules::{headers, matching::is_pattern, retry::MAX_RETRIES, sign::WebhookSecret},
+    subscriptions::sql::Stored,
 };
+use crate::{AuditEntry, Change, Code, Error, FieldError, Page, Result, db::Lock, rfc3339};
 use catalogue::unknown_event;
 
+/// Held by claims, and by changes of many subscriptions at once: they lock rows in no order.
+pub(super) const CLAIMS: Lock = Lock::new(1);
 /// The table's name among the epochs and in the audit log.
 pub(super) const TABLE: &str = "webhook_subscriptions";
 /// A rotation's grace is at most seven days.
@@ -342,7 +338,7 @@ impl Webhooks {
             return Ok(());
         }
         for (index, event) in row.events.iter().enumerate() {
-            if !is_pattern(event) && events::named_in(change, event).await?.is_empty() {
+            if !is_pattern(event) && catalogue::sql::named_in(change, event).await?.is_empty() {
                 return Err(unknown_event(format!("events[{index}]"), event));
             }
         }

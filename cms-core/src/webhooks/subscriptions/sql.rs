@@ -1,30 +1,9 @@
 //! Subscriptions.
 
 use crate::{
-    Change, Error, Result, args,
-    db::{Db, FromRow, Row, statements},
+    Change, Error, Result,
+    db::{Db, args, read, record, statements},
 };
-
-statements! {
-    LIST = "select id, name, url, events, custom_headers, max_retries, failure_count, active, disabled_reason, created_at, secret \
-            from cms_webhook_subscriptions where id > $1 order by id limit $2";
-    LOCK = "update cms_webhook_subscriptions set active = active where id = $1 \
-            returning id, name, url, events, custom_headers, max_retries, failure_count, active, disabled_reason, created_at, secret";
-    INSERT = "insert into cms_webhook_subscriptions (name, url, events, secret, custom_headers, max_retries, active, created_at) \
-              values ($1, $2, $3, '', '{}', $4, $5, $6) returning id";
-    UPDATE = "update cms_webhook_subscriptions set name = $2, url = $3, events = $4, custom_headers = $5, max_retries = $6 where id = $1";
-    SET_SECRET = "update cms_webhook_subscriptions set secret = $2, old_secret = $3, old_secret_until = $4 where id = $1";
-    DELETE = "delete from cms_webhook_subscriptions where id = $1";
-    DELETE_JOBS = "delete from cms_webhook_queue where subscription_id = $1";
-    FORGET_INTERESTS = "delete from cms_webhook_interests where subscription_id = $1";
-    ADD_INTEREST = "insert into cms_webhook_interests (subscription_id, event) values ($1, $2) on conflict do nothing";
-    ACTIVATE = "update cms_webhook_subscriptions set active = $2, disabled_reason = null, failure_count = 0, not_before = 0 where id = $1";
-    DEACTIVATE = "update cms_webhook_subscriptions set active = $2, disabled_reason = $3 where id = $1";
-    RELEASE = "update cms_webhook_queue set status = case when retry_count > 0 then 'retry' else 'pending' end, next_retry_at = $2 \
-               where subscription_id = $1 and status = 'held'";
-    CANCEL_HELD = "update cms_webhook_queue set status = 'cancelled', settled_at = $2 where subscription_id = $1 and status = 'held'";
-    HOLD = "update cms_webhook_queue set status = 'held' where subscription_id = $1 and status in ('pending', 'retry')";
-}
 
 /// A subscription as it is stored: the secret and the values of headers are sealed.
 #[derive(Clone, Debug)]
@@ -42,31 +21,58 @@ pub(in crate::webhooks) struct Stored {
     pub(in crate::webhooks) secret: String,
 }
 
-impl FromRow for Stored {
-    fn from_row(row: &Row) -> Result<Self> {
-        Ok(Self {
-            id: row.get(0)?,
-            name: row.get(1)?,
-            url: row.get(2)?,
-            events: json(&row.get::<String>(3)?)?,
-            custom_headers: headers(&row.get::<String>(4)?)?,
-            max_retries: row.get(5)?,
-            failure_count: row.get(6)?,
-            active: row.get(7)?,
-            disabled_reason: row.get(8)?,
-            created_at: row.get(9)?,
-            secret: row.get(10)?,
-        })
-    }
-}
+record! { Stored: subscription_columns {
+    id: "id",
+    name: "name",
+    url: "url",
+    events: "events" => read::json,
+    custom_headers: "custom_headers" => |text: String| headers(&text),
+    max_retries: "max_retries",
+    failure_count: "failure_count",
+    active: "active",
+    disabled_reason: "disabled_reason",
+    created_at: "created_at",
+    secret: "secret",
+} }
 
-fn json<T: serde::de::DeserializeOwned>(text: &str) -> Result<T> {
-    serde_json::from_str(text).map_err(Error::internal)
+statements! {
+    LIST = concat!(
+        "select ", subscription_columns!(), " from cms_webhook_subscriptions where id > $1 \
+         order by id limit $2"
+    );
+    LOCK = concat!(
+        "update cms_webhook_subscriptions set active = active where id = $1 returning ",
+        subscription_columns!()
+    );
+    INSERT = "insert into cms_webhook_subscriptions \
+              (name, url, events, secret, custom_headers, max_retries, active, created_at) \
+              values ($1, $2, $3, '', '{}', $4, $5, $6) returning id";
+    UPDATE = "update cms_webhook_subscriptions set name = $2, url = $3, events = $4, \
+              custom_headers = $5, max_retries = $6 where id = $1";
+    SET_SECRET = "update cms_webhook_subscriptions \
+                  set secret = $2, old_secret = $3, old_secret_until = $4 where id = $1";
+    DELETE = "delete from cms_webhook_subscriptions where id = $1";
+    DELETE_JOBS = "delete from cms_webhook_queue where subscription_id = $1";
+    FORGET_INTERESTS = "delete from cms_webhook_interests where subscription_id = $1";
+    ADD_INTEREST = "insert into cms_webhook_interests (subscription_id, event) \
+                    values ($1, $2) on conflict do nothing";
+    ACTIVATE = "update cms_webhook_subscriptions set active = $2, disabled_reason = null, \
+                failure_count = 0, not_before = 0 where id = $1";
+    DEACTIVATE = "update cms_webhook_subscriptions set active = $2, disabled_reason = $3 \
+                  where id = $1";
+    RELEASE = "update cms_webhook_queue \
+               set status = case when retry_count > 0 then 'retry' else 'pending' end, \
+               next_retry_at = $2 where subscription_id = $1 and status = 'held'";
+    CANCEL_HELD = "update cms_webhook_queue set status = 'cancelled', settled_at = $2 \
+                   where subscription_id = $1 and status = 'held'";
+    HOLD = "update cms_webhook_queue set status = 'held' \
+            where subscription_id = $1 and status in ('pending', 'retry')";
 }
 
 /// Names and sealed values.
 pub(in crate::webhooks) fn headers(text: &str) -> Result<Vec<(String, String)>> {
-    let members: std::collections::BTreeMap<String, String> = json(text)?;
+    let members: std::collections::BTreeMap<String, String> =
+        serde_json::from_str(text).map_err(Error::internal)?;
     Ok(members.into_iter().collect())
 }
 
@@ -95,7 +101,7 @@ pub(in crate::webhooks) async fn update(change: &mut Change, row: &Stored) -> Re
         row.custom_headers.iter().map(|(name, value)| (name, value)).collect();
     let args =
         args![row.id, &row.name, &row.url, text(&row.events)?, text(&headers)?, row.max_retries];
-    change.run(UPDATE, args).await?;
+    change.hit(UPDATE, args).await?;
     change.run(FORGET_INTERESTS, args![row.id]).await?;
     for event in &row.events {
         change.run(ADD_INTEREST, args![row.id, event]).await?;
@@ -111,11 +117,11 @@ pub(in crate::webhooks) async fn set_secret(
     old: Option<(String, i64)>,
 ) -> Result<()> {
     let (old, until) = old.unzip();
-    change.run(SET_SECRET, args![id, sealed, old, until]).await.map(drop)
+    change.hit(SET_SECRET, args![id, sealed, old, until]).await
 }
 
 pub(in crate::webhooks) async fn delete(change: &mut Change, id: i64) -> Result<()> {
-    change.run(DELETE, args![id]).await?;
+    change.hit(DELETE, args![id]).await?;
     change.run(DELETE_JOBS, args![id]).await.map(drop)
 }
 
@@ -125,7 +131,7 @@ pub(in crate::webhooks) async fn activate(
     id: i64,
     replay: bool,
 ) -> Result<u64> {
-    change.run(ACTIVATE, args![id, true]).await?;
+    change.hit(ACTIVATE, args![id, true]).await?;
     if replay {
         release(change, id).await
     } else {
@@ -139,7 +145,7 @@ pub(in crate::webhooks) async fn switch_off(
     id: i64,
     reason: &str,
 ) -> Result<()> {
-    change.run(DEACTIVATE, args![id, false, reason]).await.map(drop)
+    change.hit(DEACTIVATE, args![id, false, reason]).await
 }
 
 /// What waits is held.

@@ -1,8 +1,8 @@
-//! Rows gathered into bodies that the service takes.
+//! Rows gathered into bodies for the service.
 
 use super::{broken::Broken, rows::Rows};
 
-/// The service takes 1 MiB; this leaves room.
+/// The service accepts 1 MiB; this leaves room.
 const MAX_BYTES: usize = 900_000;
 
 /// Rows that are written together.
@@ -12,7 +12,7 @@ pub(super) struct Batch {
     pub(super) json: String,
     /// The line on which each row begins.
     pub(super) lines: Vec<u64>,
-    /// Bytes of the file that were read.
+    /// Bytes of the file read so far.
     pub(super) position: u64,
 }
 
@@ -22,8 +22,8 @@ impl Batch {
     }
 }
 
-/// Cuts the rows into batches of at most `most`, until `give` wants no more. The batch with a
-/// broken row is not given.
+/// Cuts rows into batches of at most `most`, and hands them to `give` until it returns false. A
+/// broken row ends the work, and the rows gathered before it are dropped.
 pub(super) fn cut(
     mut rows: Rows,
     most: usize,

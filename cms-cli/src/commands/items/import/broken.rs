@@ -1,4 +1,4 @@
-//! A row that cannot be sent
+//! Rows that cannot be sent
 
 /// A row that cannot be sent.
 #[derive(Debug)]

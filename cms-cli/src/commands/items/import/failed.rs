@@ -1,18 +1,19 @@
-//! What a failed import says: the line of the file, and how many rows were written before
+//! Messages of a failed import: the line of the file, and the rows written before
 
 use cms_http::client::ClientError;
 
 use super::batch::Batch;
-use crate::output::{Exit, Failure};
+use crate::output::{Exit, Failure, counted};
 
-/// What a failure means when rows were written before it.
+/// Adds to a failure how many rows were written before it.
 pub(super) fn after(mut failure: Failure, written: u64, table: &str) -> Failure {
+    let rows = counted(written, "row");
     if written > 0 {
         failure.exit = Exit::Partly;
-        failure.hint =
-            Some(format!("import the rest: the first {written} rows are in {table} already"));
+        failure.hint = Some(format!("import the rest: {table} already has {rows} of this file"));
     }
-    failure.what = format!("{}\n  {written} rows were written to {table}", failure.what);
+    let were = if written == 1 { "was" } else { "were" };
+    failure.what = format!("{}\n  {rows} {were} written to {table}", failure.what);
     failure.fact("written", written)
 }
 
@@ -20,7 +21,7 @@ pub(super) fn at_line(file: &str, line: u64, why: &str) -> Failure {
     Failure::new(Exit::Failed, format!("{file}:{line}: {why}")).fact("line", line)
 }
 
-/// Translates "Entry 3: ..." of the API into the line of the file.
+/// Replaces "Entry 3: ..." of the API by the line of the file.
 pub(super) fn refused(file: &str, batch: &Batch, error: ClientError) -> Failure {
     let entry = match &error {
         ClientError::Problem { detail, .. } => {

@@ -1,4 +1,4 @@
-//! `cms items import`: rows of a file, batch by batch, each batch all or nothing
+//! `cms items import`: writes the rows of a file in batches, each of them whole or not at all
 
 mod batch;
 mod broken;
@@ -24,38 +24,46 @@ use crate::{
   cms items import blog posts.jsonl
   zcat authors.csv.gz | cms items import authors - --format csv
 
-A batch is written as a whole or not at all. Exit code 8: earlier batches were written.")]
+Each batch is written whole or not at all. Exit code 8: earlier batches were written.")]
 pub(crate) struct ImportArgs {
     /// Content table
     table: String,
-    /// File, or - for standard input
+    /// File with the rows; - for standard input
     file: PathBuf,
-    /// What the file holds, when its name does not say
+    /// Format, if the name of the file does not tell it
     #[arg(long, value_enum)]
     format: Option<Format>,
-    /// Rows written together
-    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=5000))]
+    /// Rows in a batch
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = batch_size())]
     batch: u32,
-    /// CSV: the cells of this column are JSON (known without it when the site is a folder); may be
-    /// repeated
+    /// CSV column that holds JSON; may be repeated. Only needed with an address: a folder knows its
+    /// columns
     #[arg(long = "json-column", value_name = "COLUMN")]
     json_columns: Vec<String>,
+}
+
+fn batch_size() -> clap::builder::RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(1..=5000)
+}
+
+fn interrupted() -> Failure {
+    Failure::new(Exit::Interrupted, "interrupted")
 }
 
 pub(crate) async fn run(out: &Output, site: &Site, args: ImportArgs) -> Done {
     let stdin = args.file.as_os_str() == "-";
     let format = args.format.or_else(|| Format::of(&args.file)).ok_or_else(|| {
         Failure::usage(format!(
-            "{} does not tell whether it is CSV or JSON Lines",
+            "the name {} does not tell whether the file is CSV or JSON Lines",
             args.file.display()
         ))
-        .hint("--format csv, or --format jsonl")
+        .hint("add --format csv or --format jsonl")
     })?;
     let json = JsonColumns::of(site, &args.table, &args.json_columns);
     let rows = rows::open(&args.file, stdin, format, json)?;
     let shown = if stdin { "standard input".to_owned() } else { args.file.display().to_string() };
     let mut progress = Progress::new(out, "import", rows.size);
-    // Two batches wait at most: the file is read while the site writes, in constant memory.
+    // Reads the file while the site writes. At most two batches wait, so memory is constant.
     let (sender, mut batches) = mpsc::channel(2);
     let most = args.batch as usize;
     std::thread::spawn(move || batch::cut(rows, most, |batch| sender.blocking_send(batch).is_ok()));
@@ -63,7 +71,7 @@ pub(crate) async fn run(out: &Output, site: &Site, args: ImportArgs) -> Done {
     let outcome = loop {
         let next = tokio::select! {
             biased;
-            _ = tokio::signal::ctrl_c() => break Err(Failure::new(Exit::Interrupted, "interrupted")),
+            _ = tokio::signal::ctrl_c() => break Err(interrupted()),
             next = batches.recv() => next,
         };
         let batch = match next {
@@ -76,8 +84,8 @@ pub(crate) async fn run(out: &Output, site: &Site, args: ImportArgs) -> Done {
             Ask::post("/api/backend/item").query("table", &args.table).text(batch.json.clone()),
         );
         tokio::pin!(send);
-        // Ctrl-C waits for the batch: otherwise nobody would know whether it was written.
-        let (answer, interrupted) = tokio::select! {
+        // Ctrl-C waits for the batch; otherwise its outcome would be unknown.
+        let (answer, stop) = tokio::select! {
             answer = &mut send => (answer, false),
             _ = tokio::signal::ctrl_c() => (send.await, true),
         };
@@ -86,8 +94,8 @@ pub(crate) async fn run(out: &Output, site: &Site, args: ImportArgs) -> Done {
         }
         written += rows;
         progress.at(written, batch.position);
-        if interrupted {
-            break Err(Failure::new(Exit::Interrupted, "interrupted"));
+        if stop {
+            break Err(interrupted());
         }
     };
     match outcome {

@@ -17,7 +17,7 @@ use super::{
     broken::Broken,
 };
 use crate::output::{
-    Done, Failure,
+    Done, Failure, counted,
     csv_text::{EMPTY_TEXT, MarkEmpty},
 };
 
@@ -27,7 +27,7 @@ type Source = Counted<Box<dyn Read + Send>>;
 pub(super) struct Rows {
     kind: Kind,
     read: Arc<AtomicU64>,
-    /// Bytes of the file, when it is one.
+    /// Size in bytes, if the source is a file.
     pub(super) size: Option<u64>,
 }
 
@@ -67,7 +67,7 @@ pub(super) fn open(file: &Path, stdin: bool, format: Format, json: JsonColumns) 
             let refused = |why: String| {
                 Failure::new(crate::output::Exit::Failed, format!("{}:1: {why}", file.display()))
             };
-            let names = reader.headers().map_err(|e| refused(told(&e)))?;
+            let names = reader.headers().map_err(|e| refused(reason(&e)))?;
             if names.is_empty()
                 || names.iter().any(|name| name.trim().is_empty() || name == EMPTY_TEXT)
             {
@@ -102,7 +102,7 @@ impl Rows {
                 let json: &RawValue =
                     serde_json::from_str(trimmed).map_err(|e| broken(format!("not JSON: {e}")))?;
                 if !trimmed.starts_with('{') {
-                    return Err(broken("a JSON object is expected on each line".to_owned()));
+                    return Err(broken("each line must hold a JSON object".to_owned()));
                 }
                 row.push_str(json.get());
                 return Ok(Some(*line));
@@ -110,7 +110,7 @@ impl Rows {
             Kind::Csv { reader, record, columns, guess } => {
                 let more = reader.read_record(record).map_err(|e| Broken {
                     line: e.position().map_or(1, csv::Position::line),
-                    why: told(&e),
+                    why: reason(&e),
                 })?;
                 if !more {
                     return Ok(None);
@@ -127,8 +127,7 @@ impl Rows {
     }
 }
 
-/// A CSV record as a JSON object. Texts that spell numbers or booleans are understood by the
-/// service.
+/// Turns a CSV record into a JSON object. The service reads numbers and booleans from text.
 fn object(row: &mut String, columns: &[(String, bool)], record: &csv::StringRecord, guess: bool) {
     for (number, ((name, json), cell)) in columns.iter().zip(record).enumerate() {
         row.push(if number == 0 { '{' } else { ',' });
@@ -151,18 +150,18 @@ fn text(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// What is wrong with a CSV file, without the position that stands in front already.
-fn told(error: &csv::Error) -> String {
+/// What is wrong with a CSV file. The caller adds the position.
+fn reason(error: &csv::Error) -> String {
     match error.kind() {
         csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
-            format!("{len} cells, but the first line names {expected_len} columns")
+            format!("{}, but the first line names {expected_len} columns", counted(*len, "cell"))
         }
         csv::ErrorKind::Utf8 { .. } => "not UTF-8".to_owned(),
         _ => error.to_string(),
     }
 }
 
-/// Counts the bytes that pass.
+/// Counts the bytes read.
 struct Counted<R> {
     inner: R,
     read: Arc<AtomicU64>,

@@ -1,4 +1,4 @@
-//! A delivery as it is printed.
+//! A received delivery, and how it is printed
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 
 use crate::output::{Done, Output, Style, table::harmless};
 
-/// What is thought of the signature.
+/// What the check of the signatures found.
 pub(super) enum Verdict {
     Ok,
     Wrong(String),
@@ -29,7 +29,7 @@ impl Arrival {
     }
 }
 
-/// One line; with `body`, the body after it.
+/// Prints a line; with `body`, the body below it.
 pub(super) fn print(out: &Output, arrival: &Arrival, body: bool) -> Done {
     if out.json {
         return Ok(out.line(&document(arrival, body).to_string())?);
@@ -63,12 +63,17 @@ fn document(arrival: &Arrival, body: bool) -> Json {
         Verdict::NotChecked => ("not_checked", None),
     };
     let mut document = json!({
-        "time": arrival.time, "event": arrival.header("x-webhook-event"), "delivery_id": arrival.header("x-delivery-id"),
-        "webhook_id": arrival.header("webhook-id"), "signature": signature, "why": why, "repeated": arrival.repeated,
+        "time": arrival.time,
+        "event": arrival.header("x-webhook-event"),
+        "delivery_id": arrival.header("x-delivery-id"),
+        "webhook_id": arrival.header("webhook-id"),
+        "signature": signature,
+        "why": why,
+        "repeated": arrival.repeated,
         "status": arrival.status.as_u16(),
     });
     if body {
-        // The text itself: what was signed is bytes, not values.
+        // As text: the signature covers bytes, not values.
         document["body"] = String::from_utf8_lossy(&arrival.body).into();
     }
     document

@@ -1,4 +1,4 @@
-//! A delivery sent on to the program that is being written.
+//! Forwards deliveries to the receiver that is being written
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use http::{HeaderMap, StatusCode, Uri};
 
 use crate::output::{Done, Exit, Failure, Output};
 
-/// As long as the service itself waits for an answer.
+/// The service itself waits as long for an answer.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Headers of one connection, not of the delivery (RFC 9110, 7.6.1).
 const OF_THE_CONNECTION: [&str; 9] = [
@@ -22,16 +22,17 @@ const OF_THE_CONNECTION: [&str; 9] = [
     "expect",
 ];
 
-/// Reads an address to send on to.
+/// Reads an address to forward to.
 pub(super) fn address(text: &str) -> Result<Uri, String> {
     let uri =
         text.parse::<Uri>().ok().filter(|uri| uri.host().is_some_and(|host| !host.is_empty()));
     let known =
         |uri: &Uri| uri.scheme_str().is_some_and(|scheme| ["http", "https"].contains(&scheme));
-    uri.filter(known).ok_or_else(|| "an address such as http://127.0.0.1:3000/hook".to_owned())
+    uri.filter(known)
+        .ok_or_else(|| "write an address such as http://127.0.0.1:3000/hook".to_owned())
 }
 
-/// Where deliveries go on to.
+/// The receiver that deliveries are forwarded to.
 pub(super) struct Forward {
     http: reqwest::Client,
     address: String,
@@ -45,8 +46,7 @@ impl Forward {
         Ok(Self { http, address: address.to_string() })
     }
 
-    /// Sends the same headers and body; returns the status of the answer, 502 or 504 when there is
-    /// none.
+    /// Sends the same headers and body. Returns the status of the answer, else 502 or 504.
     pub(super) async fn send(
         &self,
         out: &Output,
@@ -64,9 +64,9 @@ impl Forward {
                 } else {
                     StatusCode::BAD_GATEWAY
                 };
-                // Without the address, which may carry a password.
+                // The address may hold a password, so it is not printed.
                 out.note(&format!(
-                    "answered {status}: the program at --forward cannot be reached: {}",
+                    "answered {status}: the address of --forward cannot be reached: {}",
                     error.without_url()
                 ));
                 status

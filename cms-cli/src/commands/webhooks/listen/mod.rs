@@ -1,4 +1,4 @@
-//! `cms webhooks listen`: a receiver on this machine that checks and prints what arrives
+//! `cms webhooks listen`: receives, checks and prints deliveries on this machine
 
 mod arrival;
 mod forward;
@@ -26,9 +26,9 @@ use crate::{
     output::{Done, Exit, Failure, Output},
 };
 
-/// Connections at once.
+/// Connections at once, and deliveries that wait to be printed.
 const PLACES: usize = 64;
-/// Heads and bodies take no longer to arrive.
+/// Time limit for the head of a request, and for its body.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 #[derive(Args, Debug)]
@@ -37,10 +37,11 @@ const PATIENCE: Duration = Duration::from_secs(10);
   cms webhooks listen --port 0 --fail 503 --count 3
   cms webhooks listen --forward http://127.0.0.1:3000/hook
 
-It answers 204; 401 when a secret is given and the signature is wrong. The service delivers to this machine only with
-CMS_WEBHOOKS__ALLOW_HTTP=true and CMS_WEBHOOKS__ALLOW_CIDRS=127.0.0.1/32. One line `listening http://127.0.0.1:PORT`
-on standard error tells that deliveries are received; then one line a delivery: time, event, delivery, webhook-id, signature,
-first or repeated, status answered.")]
+It answers 204, or 401 when a secret is given and the signature is wrong. The service delivers to
+this machine only with CMS_WEBHOOKS__ALLOW_HTTP=true and CMS_WEBHOOKS__ALLOW_CIDRS=127.0.0.1/32.
+
+The line `listening http://127.0.0.1:PORT` on standard error tells that it receives. Then it prints
+a line for each delivery: time, event, delivery, webhook-id, signature, first or repeated, status")]
 pub(crate) struct ListenArgs {
     /// Port of 127.0.0.1; 0 takes a free one
     #[arg(long, default_value_t = 9000)]
@@ -50,13 +51,13 @@ pub(crate) struct ListenArgs {
     /// Answer with this status, 200 to 599
     #[arg(long, value_name = "STATUS", value_parser = status)]
     fail: Option<StatusCode>,
-    /// Wait before each answer: 12s, 2m
+    /// Wait before each answer, such as 12s or 2m
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = input::seconds)]
     delay: i64,
-    /// Send everything on to this address, and answer with its status
+    /// Forward deliveries to this address, and answer with its status
     #[arg(long, value_name = "ADDRESS", value_parser = forward::address, conflicts_with = "fail")]
     forward: Option<http::Uri>,
-    /// End after so many deliveries
+    /// End after this many deliveries
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
     /// Print the bodies too
@@ -67,7 +68,7 @@ pub(crate) struct ListenArgs {
 fn status(text: &str) -> Result<StatusCode, String> {
     let status =
         text.parse().ok().filter(|status: &StatusCode| (200..600).contains(&status.as_u16()));
-    status.ok_or_else(|| "a status from 200 to 599".to_owned())
+    status.ok_or_else(|| "write a status from 200 to 599".to_owned())
 }
 
 pub(super) async fn run(out: &Output, args: ListenArgs) -> Done {
@@ -90,7 +91,8 @@ pub(super) async fn run(out: &Output, args: ListenArgs) -> Done {
             (place, stream) = accept(&listener, &places) => {
                 let receiver = receiver.clone();
                 let service = service_fn(move |request| receiver.clone().receive(request));
-                let connection = connections.watch(server.serve_connection(TokioIo::new(stream), service));
+                let connection = server.serve_connection(TokioIo::new(stream), service);
+                let connection = connections.watch(connection);
                 tokio::spawn(async move {
                     let _ = connection.await;
                     drop(place);
@@ -104,7 +106,7 @@ pub(super) async fn run(out: &Output, args: ListenArgs) -> Done {
             _ = interrupt.recv() => return Ok(()),
         }
     }
-    // Who has been counted gets his answer.
+    // Deliveries that were counted are answered.
     tokio::select! {
         _ = tokio::time::timeout(delay + PATIENCE, connections.shutdown()) => {}
         _ = terminate.recv() => {}
@@ -113,7 +115,7 @@ pub(super) async fn run(out: &Output, args: ListenArgs) -> Done {
     Ok(())
 }
 
-/// The next connection, once there is a place for it.
+/// Waits for a free place, then for the next connection.
 async fn accept(
     listener: &TcpListener,
     places: &Arc<Semaphore>,
@@ -122,7 +124,7 @@ async fn accept(
     loop {
         match listener.accept().await {
             Ok((stream, _)) => return (place, stream),
-            // Out of file descriptors, for instance: wait instead of spinning.
+            // Such as no free file descriptors: wait instead of spinning.
             Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
         }
     }
@@ -130,5 +132,5 @@ async fn accept(
 
 fn unbound(port: u16, error: &io::Error) -> Failure {
     Failure::new(Exit::Failed, format!("cannot listen on 127.0.0.1:{port}: {error}"))
-        .hint("--port 0 takes a free port")
+        .hint("add --port 0 for a free port")
 }

@@ -1,4 +1,4 @@
-//! What becomes of a request: read within limits, checked, told of, answered.
+//! Handles a request: reads it within limits, checks it, reports it, answers it
 
 use std::{
     collections::HashSet,
@@ -22,12 +22,12 @@ use super::{
 };
 use crate::output::Output;
 
-/// Bodies are read up to here.
+/// The largest body that is kept, in bytes.
 const MAX_BODY_BYTES: usize = 5 << 20;
-/// Ids that are remembered; then it begins anew.
+/// How many ids are remembered before the memory is emptied.
 const MAX_SEEN: usize = 10_000;
 
-/// What all connections share.
+/// The state that all connections share.
 pub(super) struct Receiver {
     out: Output,
     secrets: Vec<Secret>,
@@ -54,8 +54,7 @@ impl Receiver {
         self: Arc<Self>,
         request: Request<Incoming>,
     ) -> Result<Response<Empty<Bytes>>, Infallible> {
-        // A task of its own: a sender that loses patience must not keep its delivery from being
-        // printed.
+        // In a task of its own, so that the delivery is printed even if the sender hangs up.
         let status = tokio::spawn(async move { self.status(request).await }).await;
         let mut response = Response::new(Empty::new());
         *response.status_mut() = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -73,7 +72,7 @@ impl Receiver {
                 return self
                     .refused(StatusCode::PAYLOAD_TOO_LARGE, "the body is larger than 5 MiB");
             }
-            Ok(Err(_)) => return self.refused(StatusCode::BAD_REQUEST, "the body broke off"),
+            Ok(Err(_)) => return self.refused(StatusCode::BAD_REQUEST, "the body ended early"),
             Err(_) => {
                 return self
                     .refused(StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time");
@@ -109,13 +108,13 @@ impl Receiver {
         }
         let checks = checks(&self.secrets, headers, body, Some(TOLERANCE_S));
         if checks.is_empty() {
-            return Verdict::Wrong("there is none".to_owned());
+            return Verdict::Wrong("the delivery has none".to_owned());
         }
         let fault = checks.into_iter().find_map(|check| check.fault);
         fault.map_or(Verdict::Ok, |fault| Verdict::Wrong(fault.message))
     }
 
-    /// Whether this `webhook-id` came before.
+    /// Whether a delivery with this `webhook-id` arrived before.
     fn repeated(&self, headers: &HeaderMap) -> bool {
         let Some(id) = headers.get("webhook-id").and_then(|id| id.to_str().ok()) else {
             return false;
@@ -128,8 +127,8 @@ impl Receiver {
     }
 }
 
-/// The body; None when it is too large. Then the rest is read and thrown away, for otherwise its
-/// sender would see the connection break instead of the answer.
+/// The body; None when it is too large. Then the rest is read and dropped: otherwise the sender
+/// would see a broken connection instead of the answer.
 async fn read(mut body: Incoming) -> hyper::Result<Option<Bytes>> {
     let (mut kept, mut fits) = (Vec::new(), true);
     while let Some(frame) = body.frame().await {

@@ -21,38 +21,44 @@ const WEBHOOKS: &str = "/api/backend/webhooks";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SubscriptionsCommand {
-    /// All subscriptions
+    /// List all subscriptions
     List(Paging),
-    /// One subscription
-    Show { id: i64 },
-    /// Make a subscription; its secret is shown once
+    /// Show a subscription
+    Show {
+        /// Id of the subscription
+        id: i64,
+    },
+    /// Create a subscription; its secret is shown once
     #[command(after_help = "Examples:
-  cms webhooks create --name shop --url https://shop.example.org/hook --event item.orders.created --event form.submitted
-  cms webhooks create --name mirror --url https://mirror.example.org/cms --event 'item.*' --header 'x-tenant: 7'")]
+  cms webhooks create --name shop --url https://shop.example.org/hook \\
+    --event item.orders.created --event form.submitted
+  cms webhooks create --name mirror --url https://mirror.example.org/cms --event 'item.*' \\
+    --header 'x-tenant: 7'")]
     Create {
-        /// For people
+        /// Name for people
         #[arg(long)]
         name: String,
-        /// Where deliveries go: https, a public address
+        /// Address that deliveries go to: public, with https
         #[arg(long = "url", id = "hook_url", value_name = "URL")]
         url: String,
         #[command(flatten)]
         service: Service,
-        /// An event, item.* or *; may be repeated (cms events list)
+        /// An event (cms events list), a pattern such as item.*, or * for all; may be repeated
         #[arg(long = "event", value_name = "EVENT", required = true)]
         events: Vec<String>,
-        /// NAME: VALUE, or NAME: @FILE, sent with every delivery; may be repeated
+        /// Header of every delivery, NAME: VALUE or NAME: @FILE; may be repeated
         #[arg(long = "header", value_name = "HEADER", value_parser = header::own)]
         headers: Vec<(String, String)>,
-        /// Attempts after the first
+        /// How often a failed delivery is tried again
         #[arg(long, value_name = "N", default_value_t = 5)]
         max_retries: i64,
-        /// Jobs are held until it is activated
+        /// Create it switched off: its jobs are held until it is activated
         #[arg(long)]
         inactive: bool,
     },
     /// Change a subscription
     Edit {
+        /// Id of the subscription
         id: i64,
         /// New name
         #[arg(long)]
@@ -62,40 +68,51 @@ pub(crate) enum SubscriptionsCommand {
         url: Option<String>,
         #[command(flatten)]
         service: Service,
-        /// All events anew; may be repeated
+        /// An event; replaces all events; may be repeated
         #[arg(long = "event", value_name = "EVENT")]
         events: Vec<String>,
-        /// All headers anew; NAME: @FILE takes the value from a file; may be repeated
+        /// A header, NAME: VALUE or NAME: @FILE; replaces all headers; may be repeated
         #[arg(long = "header", value_name = "HEADER", value_parser = header::own)]
         headers: Vec<(String, String)>,
-        /// Attempts after the first
+        /// How often a failed delivery is tried again
         #[arg(long, value_name = "N")]
         max_retries: Option<i64>,
     },
-    /// Send a test event at once; exit code 0 when it was delivered
-    Ping { id: i64 },
-    /// Switch a subscription on; what was held is sent now
-    Activate {
+    /// Send a test event at once; exit code 0 when it is delivered
+    Ping {
+        /// Id of the subscription
         id: i64,
-        /// Drop what was held
+    },
+    /// Switch a subscription on; its held jobs are sent now
+    Activate {
+        /// Id of the subscription
+        id: i64,
+        /// Drop the held jobs
         #[arg(long)]
         drop_held: bool,
     },
-    /// Hold what is queued until the subscription is activated
-    Pause { id: i64 },
+    /// Switch a subscription off; its jobs are held until it is activated
+    Pause {
+        /// Id of the subscription
+        id: i64,
+    },
     /// Give a subscription a new secret, shown once
     RotateSecret {
+        /// Id of the subscription
         id: i64,
-        /// How long the old secret signs too: 30s, 10m, 2h, 7d
+        /// How long the old secret signs too, such as 30s, 10m, 2h or 7d
         #[arg(long, value_name = "TIME", default_value = "0s", value_parser = input::seconds)]
         grace: i64,
     },
-    /// Remove a subscription for good, with its jobs; the log of what was sent stays for its time
-    Delete { id: i64 },
+    /// Delete a subscription for good, with its jobs; its past deliveries stay for a time
+    Delete {
+        /// Id of the subscription
+        id: i64,
+    },
 }
 
-/// Where `--url` is the webhook's, the address of the service has another name. The id is that of
-/// the global flag: its place is taken, and its value given.
+/// `--url` is the address of deliveries here, so the address of the service has another name. This
+/// flag has the id of the global flag, so it takes the place of that flag and gives its value.
 #[derive(Args, Debug)]
 pub(crate) struct Service {
     /// Address of a running site, instead of a folder; or --url before `webhooks`
@@ -168,17 +185,17 @@ pub(super) async fn run(
             prompt::confirm(
                 flags,
                 &format!(
-                    "Give the webhook {id} a new secret? The receiver must have it when the old \
-                     one stops."
+                    "Give the subscription {id} a new secret? The receiver needs it before the old \
+                     one ends."
                 ),
             )?;
             let ask = at("rotate-secret", id).json(&json!({"grace_s": grace}));
             saved::secret(out, &client.send(ask).await?.body)
         }
         SubscriptionsCommand::Delete { id } => {
-            prompt::confirm(flags, &format!("Delete the webhook {id} and its queued jobs?"))?;
+            prompt::confirm(flags, &format!("Delete the subscription {id} and its jobs?"))?;
             client.send(Ask::delete(WEBHOOKS).query("id", id)).await?;
-            out.done(&json!({"deleted": [id]}), &format!("The webhook {id} is deleted."))
+            out.done(&json!({"deleted": [id]}), &format!("The subscription {id} is deleted."))
         }
     }
 }

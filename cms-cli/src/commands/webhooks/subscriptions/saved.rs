@@ -1,4 +1,4 @@
-//! What is shown after a webhook was saved
+//! What is printed after a subscription was saved
 
 use cms_http::client::Answer;
 use serde_json::Value as Json;
@@ -11,7 +11,7 @@ use crate::{
     reply,
 };
 
-/// What the owner of a webhook should know of it.
+/// Prints the warnings about a subscription.
 pub(super) fn warn(out: &Output, answer: &Answer) -> Done {
     for warning in answer.json()?["meta"]["warnings"].as_array().into_iter().flatten() {
         out.note(&format!("warning: {}: {}", text(&warning["field"]), text(&warning["message"])));
@@ -19,11 +19,11 @@ pub(super) fn warn(out: &Output, answer: &Answer) -> Done {
     Ok(())
 }
 
-/// A record with a secret; `-q` prints the secret alone.
+/// Prints a subscription with its secret; with `-q` only the secret.
 pub(super) fn secret(out: &Output, body: &str) -> Done {
     if out.json || !out.quiet {
         reply::body(out, body, Record::shown)?;
-        out.note("The secret is shown this once. Receivers check deliveries with it.");
+        out.note("The secret is shown this once. The receiver checks deliveries with it.");
         return Ok(());
     }
     let one: Json = serde_json::from_str(body).map_err(Failure::unexpected)?;

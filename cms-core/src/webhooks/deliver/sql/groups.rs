@@ -8,10 +8,10 @@ use std::{
     sync::Arc,
 };
 
-use super::queue::{Claimed, Event};
+use super::queue::{Claimed, Event, event_columns};
 use crate::{
-    Change, Result, args,
-    db::{FromRow, Row, Value, statements},
+    Change, Result,
+    db::{Value, args, record, statements},
 };
 
 /// Rows or lanes of one statement.
@@ -38,6 +38,23 @@ macro_rules! due_of_all {
     };
 }
 
+/// A claimed row.
+struct Taken {
+    id: i64,
+    event_id: String,
+    retry_count: i64,
+    lease_token: i64,
+    lane: i64,
+}
+
+record! { Taken: taken_columns {
+    id: "id",
+    event_id: "event_id",
+    retry_count: "retry_count",
+    lease_token: "lease_token",
+    lane: "subscription_id",
+} }
+
 statements! {
     SERVED = "update cms_webhook_subscriptions set served_at = $1 \
               where id in ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)";
@@ -49,9 +66,13 @@ statements! {
             "$3" "$4", "$5" "$6", "$7" "$8", "$9" "$10", "$11" "$12", "$13" "$14", "$15" "$16", "$17" "$18",
             "$19" "$20", "$21" "$22", "$23" "$24", "$25" "$26", "$27" "$28", "$29" "$30", "$31" "$32", "$33" "$34"
         ),
-        ") and status || '' in ('pending', 'retry') returning id, event_id, retry_count, lease_token, subscription_id"
+        ") and status || '' in ('pending', 'retry') returning ",
+        taken_columns!()
     );
-    EVENTS = "select id, name, body from cms_events where id in ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)";
+    EVENTS = concat!(
+        "select ", event_columns!(), " from cms_events where id in \
+         ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)"
+    );
     FAILING = "select id from cms_webhook_subscriptions where failure_count > 0 \
                and id in ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)";
     /// Also when the lease is over, as long as nobody else has claimed the row: then it is
@@ -79,27 +100,6 @@ pub(in crate::webhooks) struct Arrived<'a> {
     pub(in crate::webhooks) status: Option<u16>,
     pub(in crate::webhooks) response: Option<&'a str>,
     pub(in crate::webhooks) duration_ms: i64,
-}
-
-/// A claimed row.
-struct Taken {
-    id: i64,
-    event_id: String,
-    retry_count: i64,
-    lease_token: i64,
-    lane: i64,
-}
-
-impl FromRow for Taken {
-    fn from_row(row: &Row) -> Result<Self> {
-        Ok(Self {
-            id: row.get(0)?,
-            event_id: row.get(1)?,
-            retry_count: row.get(2)?,
-            lease_token: row.get(3)?,
-            lane: row.get(4)?,
-        })
-    }
 }
 
 /// The values of each of a group's members, and of as many -1 as are missing.
@@ -249,13 +249,13 @@ mod tests {
             ],
         );
         for sql in [SERVED, CLAIM, EVENTS, FAILING, DELIVERED, LOG_DELIVERED] {
-            let explained = AssertSqlSafe(format!("explain query plan {sql}"));
+            let explained = AssertSqlSafe(format!("explain query plan {}", sql.sql()));
             let plan: Vec<(i64, i64, i64, String)> =
                 cms.db().all(explained, Vec::new()).await.expect("a plan");
             for (.., step) in
                 plan.iter().filter(|(.., step)| step.contains("cms_") || step.ends_with(" e"))
             {
-                assert!(keys.iter().any(|key| step.contains(key)), "{step}: {sql}");
+                assert!(keys.iter().any(|key| step.contains(key)), "{step}: {sql:?}");
                 found += 1;
             }
         }

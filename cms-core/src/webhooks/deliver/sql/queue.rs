@@ -5,13 +5,65 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::{
-    Change, Result, args,
-    db::{Db, FromRow, Row, statements},
+    Change, Result,
+    db::{Db, args, record, statements},
     webhooks::subscriptions::sql as subscriptions,
 };
 
 /// How long a claimed row belongs to its worker; longer than any attempt.
 pub(in crate::webhooks) const LEASE_MS: i64 = 30_000;
+
+/// A subscription whose turn it is.
+#[derive(Clone, Debug)]
+pub(in crate::webhooks) struct Lane {
+    pub(in crate::webhooks) id: i64,
+    pub(in crate::webhooks) url: String,
+    pub(in crate::webhooks) secret: String,
+    pub(in crate::webhooks) old_secret: Option<(String, i64)>,
+    /// A JSON object.
+    pub(in crate::webhooks) custom_headers: String,
+    /// Whether its last attempt failed.
+    pub(in crate::webhooks) failing: bool,
+    /// Its jobs that somebody holds.
+    pub(in crate::webhooks) sending: i64,
+}
+
+record! { Lane: lane_columns {
+    id: "l.id",
+    url: "l.url",
+    secret: "l.secret",
+    old_secret: "l.old_secret" + "l.old_secret_until" => old_secret,
+    custom_headers: "l.custom_headers",
+    failing: "l.failing",
+    sending: "l.sending",
+} }
+
+fn old_secret((secret, until): (Option<String>, Option<i64>)) -> Result<Option<(String, i64)>> {
+    Ok(secret.zip(until))
+}
+
+/// What is sent, to all who listen.
+#[derive(Debug)]
+pub(in crate::webhooks) struct Event {
+    pub(in crate::webhooks) id: String,
+    pub(in crate::webhooks) name: String,
+    pub(in crate::webhooks) body: Bytes,
+}
+
+impl Event {
+    /// Retention has removed it.
+    pub(in crate::webhooks) fn gone(id: String) -> Self {
+        Self { id, name: String::new(), body: Bytes::new() }
+    }
+}
+
+record! { Event: event_columns {
+    id: "id",
+    name: "name",
+    body: "body" => |text: String| Ok(text.into()),
+} }
+pub(super) use event_columns;
+
 statements! {
     /// In the order of the index, which so is read as far as the first row that is due. `exists`
     /// would let PostgreSQL search the table instead, where the rows that wait stand behind all
@@ -31,13 +83,23 @@ statements! {
               end order by s.id limit 1";
     /// Lanes that are due and have room: for one attempt after a failure, else for `$3`. The least
     /// is looked up, as `exists` leaves it to PostgreSQL to read the whole backlog and join it.
-    LANES = "select * from (select s.id, s.url, s.secret, s.old_secret, s.old_secret_until, s.custom_headers, s.failure_count > 0 as failing, \
-             (select count(*) from cms_webhook_queue f where f.subscription_id = s.id and f.status = 'sending') as sending, s.served_at \
-             from cms_webhook_subscriptions s where s.active and (s.not_before <= $1 or s.not_before > $4) \
-             and (select min(q.next_retry_at) from cms_webhook_queue q where q.subscription_id = s.id and q.status in ('pending', 'retry')) <= $1) l \
-             where l.sending < (case when l.failing then 1 else $3 end) order by l.served_at, l.id limit cast($2 as bigint)";
-    LANE = "select id, url, secret, old_secret, old_secret_until, custom_headers, failure_count > 0, cast(0 as bigint) \
-            from cms_webhook_subscriptions where id = $1";
+    LANES = concat!(
+        "select ", lane_columns!(), " from (select s.id, s.url, s.secret, s.old_secret, \
+         s.old_secret_until, s.custom_headers, s.failure_count > 0 as failing, \
+         (select count(*) from cms_webhook_queue f where f.subscription_id = s.id \
+         and f.status = 'sending') as sending, s.served_at \
+         from cms_webhook_subscriptions s where s.active \
+         and (s.not_before <= $1 or s.not_before > $4) \
+         and (select min(q.next_retry_at) from cms_webhook_queue q \
+         where q.subscription_id = s.id and q.status in ('pending', 'retry')) <= $1) l \
+         where l.sending < (case when l.failing then 1 else $3 end) \
+         order by l.served_at, l.id limit cast($2 as bigint)"
+    );
+    LANE = concat!(
+        "select ", lane_columns!(), " from (select id, url, secret, old_secret, old_secret_until, \
+         custom_headers, failure_count > 0 as failing, cast(0 as bigint) as sending \
+         from cms_webhook_subscriptions where id = $1) l"
+    );
     GIVE_BACK = "update cms_webhook_queue set status = $3, lease_until = null where id = $1 and status = 'sending' and lease_token = $2";
     AGAIN = "update cms_webhook_queue set status = $5, retry_count = retry_count + 1, next_retry_at = $4, lease_until = null, error_message = $3 \
              where id = $1 and status = 'sending' and lease_token = $2";
@@ -64,35 +126,6 @@ statements! {
             and exists (select 1 from cms_webhook_subscriptions s where s.id = l.id and s.active) order by l.due, l.id limit $2";
 }
 
-/// A subscription whose turn it is.
-#[derive(Clone, Debug)]
-pub(in crate::webhooks) struct Lane {
-    pub(in crate::webhooks) id: i64,
-    pub(in crate::webhooks) url: String,
-    pub(in crate::webhooks) secret: String,
-    pub(in crate::webhooks) old_secret: Option<(String, i64)>,
-    /// A JSON object.
-    pub(in crate::webhooks) custom_headers: String,
-    /// Whether its last attempt failed.
-    pub(in crate::webhooks) failing: bool,
-    /// Its jobs that somebody holds.
-    pub(in crate::webhooks) sending: i64,
-}
-
-impl FromRow for Lane {
-    fn from_row(row: &Row) -> Result<Self> {
-        Ok(Self {
-            id: row.get(0)?,
-            url: row.get(1)?,
-            secret: row.get(2)?,
-            old_secret: row.get::<Option<String>>(3)?.zip(row.get::<Option<i64>>(4)?),
-            custom_headers: row.get(5)?,
-            failing: row.get(6)?,
-            sending: row.get(7)?,
-        })
-    }
-}
-
 /// A row that is ours until its lease ends.
 #[derive(Clone, Debug)]
 pub(in crate::webhooks) struct Claimed {
@@ -106,27 +139,6 @@ impl Claimed {
     /// The row, and the claim of it.
     pub(in crate::webhooks) fn lease(&self) -> (i64, i64) {
         (self.id, self.lease_token)
-    }
-}
-
-/// What is sent, to all who listen.
-#[derive(Debug)]
-pub(in crate::webhooks) struct Event {
-    pub(in crate::webhooks) id: String,
-    pub(in crate::webhooks) name: String,
-    pub(in crate::webhooks) body: Bytes,
-}
-
-impl Event {
-    /// Retention has removed it.
-    pub(in crate::webhooks) fn gone(id: String) -> Self {
-        Self { id, name: String::new(), body: Bytes::new() }
-    }
-}
-
-impl FromRow for Event {
-    fn from_row(row: &Row) -> Result<Self> {
-        Ok(Self { id: row.get(0)?, name: row.get(1)?, body: row.get::<String>(2)?.into() })
     }
 }
 

@@ -1,89 +1,113 @@
 //! The log of attempts, and the queue as people see it.
 
+use super::{Delivery, DeliveryDetail, Job, JobFilter};
 use crate::{
-    Change, Error, Result, args,
-    db::{Db, FromRow, Row, statements},
-    ground::clock,
-    webhooks::history::deliveries::{Delivery, DeliveryDetail, Job, JobFilter},
+    Change, Result,
+    db::{Db, args, read, record, statements},
 };
 
+record! { Delivery: delivery_columns {
+    id: "d.id",
+    queue_id: "d.queue_id",
+    event_id: "d.event_id",
+    event: "d.event_name",
+    subscription: "d.subscription_id",
+    attempt: "d.attempt",
+    status: "d.outcome",
+    error_message: "d.error_message",
+    response_code: "d.status_code",
+    duration_ms: "d.duration_ms",
+    created_at: "d.created_at" => read::time,
+} }
+
+record! { DeliveryDetail: detail_columns {
+    delivery: (delivery_columns),
+    response: "d.response",
+    payload: "e.body" => read::optional_json,
+    removed: "e.removed" => removed,
+} }
+
+record! { Job: job_columns {
+    id: "q.id",
+    event_id: "q.event_id",
+    event: "e.name",
+    subscription: "q.subscription_id",
+    status: "q.status",
+    next_retry_at: "q.next_retry_at" => read::time,
+    retry_count: "q.retry_count",
+    error_message: "q.error_message",
+    created_at: "q.created_at" => read::time,
+    settled_at: "q.settled_at" => read::optional_time,
+    resend_of: "q.resend_of",
+} }
+
+/// Deliveries of one subscription or event, with one outcome (`failed`: all but `delivered`).
+macro_rules! fits {
+    ($subscription:literal, $event:literal, $outcome:literal) => {
+        concat!(
+            "(cast(",
+            $subscription,
+            " as bigint) is null or d.subscription_id = ",
+            $subscription,
+            ") and (cast(",
+            $event,
+            " as text) is null or d.event_name = ",
+            $event,
+            ") and (cast(",
+            $outcome,
+            " as text) is null or d.outcome = ",
+            $outcome,
+            " or (",
+            $outcome,
+            " = 'failed' and d.outcome <> 'delivered'))"
+        )
+    };
+}
+
 statements! {
-    LIST = "select d.id, d.queue_id, d.event_id, d.event_name, d.subscription_id, d.attempt, d.outcome, d.error_message, d.status_code, \
-            d.duration_ms, d.created_at from cms_webhook_deliveries d where d.id < $1 \
-            and (cast($3 as bigint) is null or d.subscription_id = $3) and (cast($4 as text) is null or d.event_name = $4) \
-            and (cast($5 as text) is null or d.outcome = $5 or ($5 = 'failed' and d.outcome <> 'delivered')) \
-            and d.created_at >= $6 order by d.id desc limit $2";
-    GET = "select d.id, d.queue_id, d.event_id, d.event_name, d.subscription_id, d.attempt, d.outcome, d.error_message, d.status_code, \
-           d.duration_ms, d.created_at, d.response, e.body, e.removed from cms_webhook_deliveries d left join cms_events e on e.id = d.event_id \
-           where d.id = $1";
-    JOBS = "select q.id, q.event_id, e.name, q.subscription_id, q.status, q.next_retry_at, q.retry_count, q.error_message, q.created_at, \
-            q.settled_at, q.resend_of from cms_webhook_queue q join cms_events e on e.id = q.event_id where q.id > $1 \
-            and (cast($3 as text) is null or q.status = $3) and (cast($4 as bigint) is null or q.subscription_id = $4) \
-            order by q.id limit $2";
-    JOB = "select q.id, q.event_id, e.name, q.subscription_id, q.status, q.next_retry_at, q.retry_count, q.error_message, q.created_at, \
-           q.settled_at, q.resend_of from cms_webhook_queue q join cms_events e on e.id = q.event_id where q.id = $1";
-    CANCEL = "update cms_webhook_queue set status = 'cancelled', settled_at = $2 where id = $1 and status in ('pending', 'retry', 'held')";
-    RETRY_NOW = "update cms_webhook_queue set next_retry_at = $2 where id = $1 and status in ('pending', 'retry')";
-    PURGE = "delete from cms_webhook_queue where id in (select id from cms_webhook_queue where status = $1 limit 1000)";
-    RESEND = "insert into cms_webhook_queue (event_id, subscription_id, status, next_retry_at, created_at, resend_of) \
-              select d.event_id, d.subscription_id, case when s.active then 'pending' else 'held' end, cast($2 as bigint), cast($2 as bigint), d.queue_id \
-              from cms_webhook_deliveries d join cms_webhook_subscriptions s on s.id = d.subscription_id \
+    LIST = concat!(
+        "select ", delivery_columns!(), " from cms_webhook_deliveries d where d.id < $1 and ",
+        fits!("$3", "$4", "$5"), " and d.created_at >= $6 order by d.id desc limit $2"
+    );
+    GET = concat!(
+        "select ", detail_columns!(), " from cms_webhook_deliveries d \
+         left join cms_events e on e.id = d.event_id where d.id = $1"
+    );
+    JOBS = concat!(
+        "select ", job_columns!(), " from cms_webhook_queue q \
+         join cms_events e on e.id = q.event_id where q.id > $1 \
+         and (cast($3 as text) is null or q.status = $3) \
+         and (cast($4 as bigint) is null or q.subscription_id = $4) order by q.id limit $2"
+    );
+    JOB = concat!(
+        "select ", job_columns!(), " from cms_webhook_queue q \
+         join cms_events e on e.id = q.event_id where q.id = $1"
+    );
+    CANCEL = "update cms_webhook_queue set status = 'cancelled', settled_at = $2 \
+              where id = $1 and status in ('pending', 'retry', 'held')";
+    RETRY_NOW = "update cms_webhook_queue set next_retry_at = $2 \
+                 where id = $1 and status in ('pending', 'retry')";
+    PURGE = "delete from cms_webhook_queue where id in \
+             (select id from cms_webhook_queue where status = $1 limit 1000)";
+    RESEND = "insert into cms_webhook_queue \
+              (event_id, subscription_id, status, next_retry_at, created_at, resend_of) \
+              select d.event_id, d.subscription_id, \
+              case when s.active then 'pending' else 'held' end, \
+              cast($2 as bigint), cast($2 as bigint), d.queue_id \
+              from cms_webhook_deliveries d \
+              join cms_webhook_subscriptions s on s.id = d.subscription_id \
               join cms_events e on e.id = d.event_id where d.id = $1";
-    MATCHING = "select d.id from cms_webhook_deliveries d where d.id > $1 and (cast($2 as bigint) is null or d.subscription_id = $2) \
-                and (cast($3 as text) is null or d.event_name = $3) \
-                and (cast($4 as text) is null or d.outcome = $4 or ($4 = 'failed' and d.outcome <> 'delivered')) \
-                and d.created_at >= $5 and d.id = (select max(l.id) from cms_webhook_deliveries l where l.queue_id = d.queue_id) \
-                order by d.id limit 10001";
+    MATCHING = concat!(
+        "select d.id from cms_webhook_deliveries d where d.id > $1 and ",
+        fits!("$2", "$3", "$4"), " and d.created_at >= $5 and d.id = \
+         (select max(l.id) from cms_webhook_deliveries l where l.queue_id = d.queue_id) \
+         order by d.id limit 10001"
+    );
 }
 
-impl FromRow for Delivery {
-    fn from_row(row: &Row) -> Result<Self> {
-        Ok(Self {
-            id: row.get(0)?,
-            queue_id: row.get(1)?,
-            event_id: row.get(2)?,
-            event: row.get(3)?,
-            subscription: row.get(4)?,
-            attempt: row.get(5)?,
-            status: row.get(6)?,
-            error_message: row.get(7)?,
-            response_code: row.get(8)?,
-            duration_ms: row.get(9)?,
-            created_at: clock::rfc3339(row.get(10)?),
-        })
-    }
-}
-
-impl FromRow for DeliveryDetail {
-    fn from_row(row: &Row) -> Result<Self> {
-        let json = |text: Option<String>| {
-            text.map(|text| serde_json::from_str(&text).map_err(Error::internal)).transpose()
-        };
-        Ok(Self {
-            delivery: Delivery::from_row(row)?,
-            response: row.get(11)?,
-            payload: json(row.get(12)?)?,
-            removed: json(row.get(13)?)?.unwrap_or_else(|| serde_json::json!([])),
-        })
-    }
-}
-
-impl FromRow for Job {
-    fn from_row(row: &Row) -> Result<Self> {
-        Ok(Self {
-            id: row.get(0)?,
-            event_id: row.get(1)?,
-            event: row.get(2)?,
-            subscription: row.get(3)?,
-            status: row.get(4)?,
-            next_retry_at: clock::rfc3339(row.get(5)?),
-            retry_count: row.get(6)?,
-            error_message: row.get(7)?,
-            created_at: clock::rfc3339(row.get(8)?),
-            settled_at: row.get::<Option<i64>>(9)?.map(clock::rfc3339),
-            resend_of: row.get(10)?,
-        })
-    }
+/// Members that the payload filter took out; an empty list when the event is gone.
+fn removed(text: Option<String>) -> Result<serde_json::Value> {
+    Ok(read::optional_json(text)?.unwrap_or_else(|| serde_json::json!([])))
 }
 
 /// Newest first.

@@ -1,46 +1,49 @@
 //! Recorded events as people see them.
 
+use super::{Message, MessageDetail, MessageFilter, Pattern, Place};
 use crate::{
-    Error, Result, args,
-    db::{Db, FromRow, Row, statements},
+    Result,
+    db::{Db, args, read, record, statements},
     ground::clock,
-    webhooks::history::messages::{Message, MessageDetail, MessageFilter, Pattern, Place},
 };
 
+record! { Message: message_columns {
+    id: "e.id",
+    event: "e.name",
+    at: "e.created_at",
+    jobs: "(select count(*) from cms_webhook_queue q where q.event_id = e.id)";
+    created_at: clock::rfc3339(at),
+} }
+
+record! { MessageDetail: detail_columns {
+    message: (message_columns),
+    payload: "e.body" => read::json,
+    removed: "e.removed" => removed,
+} }
+
+/// What `$4` to `$6` ask for: since when, which name, which beginning of it.
+macro_rules! fits {
+    () => {
+        "e.created_at >= $4 and (cast($5 as text) is null or e.name = $5) \
+         and (cast($6 as text) is null or substr(e.name, 1, length($6)) = $6)"
+    };
+}
+
 statements! {
-    NEWEST = "select e.id, e.name, e.created_at, (select count(*) from cms_webhook_queue q where q.event_id = e.id) from cms_events e \
-              where (e.created_at, e.id) < ($1, $2) and e.created_at >= $4 and (cast($5 as text) is null or e.name = $5) \
-              and (cast($6 as text) is null or substr(e.name, 1, length($6)) = $6) order by e.created_at desc, e.id desc limit $3";
-    OLDEST = "select e.id, e.name, e.created_at, (select count(*) from cms_webhook_queue q where q.event_id = e.id) from cms_events e \
-              where (e.created_at, e.id) > ($1, $2) and e.created_at >= $4 and (cast($5 as text) is null or e.name = $5) \
-              and (cast($6 as text) is null or substr(e.name, 1, length($6)) = $6) order by e.created_at, e.id limit $3";
-    GET = "select e.id, e.name, e.created_at, (select count(*) from cms_webhook_queue q where q.event_id = e.id), e.body, e.removed \
-           from cms_events e where e.id = $1";
+    NEWEST = concat!(
+        "select ", message_columns!(), " from cms_events e where (e.created_at, e.id) < ($1, $2) \
+         and ", fits!(), " order by e.created_at desc, e.id desc limit $3"
+    );
+    OLDEST = concat!(
+        "select ", message_columns!(), " from cms_events e where (e.created_at, e.id) > ($1, $2) \
+         and ", fits!(), " order by e.created_at, e.id limit $3"
+    );
+    GET = concat!("select ", detail_columns!(), " from cms_events e where e.id = $1");
 }
 
-impl FromRow for Message {
-    fn from_row(row: &Row) -> Result<Self> {
-        let at = row.get(2)?;
-        Ok(Self {
-            id: row.get(0)?,
-            event: row.get(1)?,
-            created_at: clock::rfc3339(at),
-            jobs: row.get(3)?,
-            at,
-        })
-    }
-}
-
-impl FromRow for MessageDetail {
-    fn from_row(row: &Row) -> Result<Self> {
-        let json = |text: &str| serde_json::from_str(text).map_err(Error::internal);
-        let removed: Option<String> = row.get(5)?;
-        Ok(Self {
-            message: Message::from_row(row)?,
-            payload: json(&row.get::<String>(4)?)?,
-            removed: json(removed.as_deref().unwrap_or("[]"))?,
-        })
-    }
+/// Members that the payload filter took out.
+fn removed(text: Option<String>) -> Result<serde_json::Value> {
+    read::json(text.unwrap_or_else(|| "[]".to_owned()))
 }
 
 /// Those after `place`, in the order that the filter asks for.

@@ -1,28 +1,9 @@
 //! Logins under way, and second factors.
 
 use crate::{
-    Change, Result, args,
-    db::{Db, FromRow, Row},
+    Change, Result,
+    db::{Db, args, record, statements},
 };
-
-crate::db::statements! {
-    EXPIRE = "delete from cms_pending_logins where hash in \
-              (select hash from cms_pending_logins where created_at <= $1 limit 1000)";
-    CREDENTIALS = "select id, password from cms_users where name_key = $1";
-    BEGIN = "insert into cms_pending_logins (hash, user_id, setup_secret, wrong_codes, created_at) values ($1, $2, $3, 0, $4)";
-    LOCK = "update cms_pending_logins set wrong_codes = wrong_codes where hash = $1 and created_at > $2 returning user_id, setup_secret, wrong_codes";
-    OWNER = "select user_id from cms_pending_logins where hash = $1";
-    LOCK_USER = "update cms_users set active = active where id = $1 returning username, active, totp_secret, password";
-    WRONG = "update cms_pending_logins set wrong_codes = wrong_codes + 1 where hash = $1";
-    DROP_PENDING = "delete from cms_pending_logins where hash = $1";
-    DROP_PENDING_OF = "delete from cms_pending_logins where user_id = $1";
-    USE_STEP = "update cms_users set totp_step = $2 where id = $1 and totp_step < $2";
-    SET_TOTP = "update cms_users set totp_secret = $2, totp_step = $3 where id = $1";
-    NOTE_LOGIN = "update cms_users set last_login_at = $2 where id = $1";
-    USE_RECOVERY = "update cms_recovery_codes set used_at = $3 where user_id = $1 and hash = $2 and used_at is null";
-    DROP_RECOVERY = "delete from cms_recovery_codes where user_id = $1";
-    ADD_RECOVERY = "insert into cms_recovery_codes (user_id, hash) values ($1, $2)";
-}
 
 /// What a password is judged by.
 pub(in crate::accounts) struct Credentials {
@@ -30,11 +11,10 @@ pub(in crate::accounts) struct Credentials {
     pub(in crate::accounts) password: String,
 }
 
-impl FromRow for Credentials {
-    fn from_row(row: &Row) -> Result<Self> {
-        Ok(Self { user: row.get(0)?, password: row.get(1)? })
-    }
-}
+record! { Credentials: credential_columns {
+    user: "id",
+    password: "password",
+} }
 
 /// A login that waits for its code.
 pub(in crate::accounts) struct Waiting {
@@ -43,11 +23,11 @@ pub(in crate::accounts) struct Waiting {
     pub(in crate::accounts) wrong_codes: i64,
 }
 
-impl FromRow for Waiting {
-    fn from_row(row: &Row) -> Result<Self> {
-        Ok(Self { user: row.get(0)?, setup_secret: row.get(1)?, wrong_codes: row.get(2)? })
-    }
-}
+record! { Waiting: waiting_columns {
+    user: "user_id",
+    setup_secret: "setup_secret",
+    wrong_codes: "wrong_codes",
+} }
 
 /// The user of a login that waits for its code.
 pub(in crate::accounts) struct Candidate {
@@ -57,15 +37,39 @@ pub(in crate::accounts) struct Candidate {
     pub(in crate::accounts) password: String,
 }
 
-impl FromRow for Candidate {
-    fn from_row(row: &Row) -> Result<Self> {
-        Ok(Self {
-            username: row.get(0)?,
-            active: row.get(1)?,
-            totp_secret: row.get(2)?,
-            password: row.get(3)?,
-        })
-    }
+record! { Candidate: candidate_columns {
+    username: "username",
+    active: "active",
+    totp_secret: "totp_secret",
+    password: "password",
+} }
+
+statements! {
+    EXPIRE = "delete from cms_pending_logins where hash in \
+              (select hash from cms_pending_logins where created_at <= $1 limit 1000)";
+    CREDENTIALS = concat!(
+        "select ", credential_columns!(), " from cms_users where name_key = $1"
+    );
+    BEGIN = "insert into cms_pending_logins \
+             (hash, user_id, setup_secret, wrong_codes, created_at) values ($1, $2, $3, 0, $4)";
+    LOCK = concat!(
+        "update cms_pending_logins set wrong_codes = wrong_codes \
+         where hash = $1 and created_at > $2 returning ", waiting_columns!()
+    );
+    OWNER = "select user_id from cms_pending_logins where hash = $1";
+    LOCK_USER = concat!(
+        "update cms_users set active = active where id = $1 returning ", candidate_columns!()
+    );
+    WRONG = "update cms_pending_logins set wrong_codes = wrong_codes + 1 where hash = $1";
+    DROP_PENDING = "delete from cms_pending_logins where hash = $1";
+    DROP_PENDING_OF = "delete from cms_pending_logins where user_id = $1";
+    USE_STEP = "update cms_users set totp_step = $2 where id = $1 and totp_step < $2";
+    SET_TOTP = "update cms_users set totp_secret = $2, totp_step = $3 where id = $1";
+    NOTE_LOGIN = "update cms_users set last_login_at = $2 where id = $1";
+    USE_RECOVERY = "update cms_recovery_codes set used_at = $3 \
+                    where user_id = $1 and hash = $2 and used_at is null";
+    DROP_RECOVERY = "delete from cms_recovery_codes where user_id = $1";
+    ADD_RECOVERY = "insert into cms_recovery_codes (user_id, hash) values ($1, $2)";
 }
 
 pub(in crate::accounts) async fn credentials(
@@ -106,11 +110,11 @@ pub(in crate::accounts) async fn lock_user(
 }
 
 pub(in crate::accounts) async fn note_wrong(change: &mut Change, hash: &str) -> Result<()> {
-    change.run(WRONG, args![hash]).await.map(drop)
+    change.hit(WRONG, args![hash]).await
 }
 
 pub(in crate::accounts) async fn drop_pending(change: &mut Change, hash: &str) -> Result<()> {
-    change.run(DROP_PENDING, args![hash]).await.map(drop)
+    change.hit(DROP_PENDING, args![hash]).await
 }
 
 pub(in crate::accounts) async fn drop_pending_of(change: &mut Change, user: i64) -> Result<()> {
@@ -132,11 +136,11 @@ pub(in crate::accounts) async fn set_totp(
     sealed: Option<String>,
     step: i64,
 ) -> Result<()> {
-    change.run(SET_TOTP, args![user, sealed, step]).await.map(drop)
+    change.hit(SET_TOTP, args![user, sealed, step]).await
 }
 
 pub(in crate::accounts) async fn note_login(change: &mut Change, user: i64) -> Result<()> {
-    change.run(NOTE_LOGIN, args![user, change.now()]).await.map(drop)
+    change.hit(NOTE_LOGIN, args![user, change.now()]).await
 }
 
 /// False when there is no such code, or it was used before.

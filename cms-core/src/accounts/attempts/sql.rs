@@ -2,26 +2,9 @@
 
 use crate::{
     Change, Result,
-    accounts::Attempts,
-    args,
-    db::{Db, FromRow, Row},
+    accounts::{ATTEMPTS, Attempts},
+    db::{Db, args, read, record, statements},
 };
-
-crate::db::statements! {
-    EXPIRE = "delete from cms_login_attempts where id in \
-              (select id from cms_login_attempts where created_at <= $1 limit 1000)";
-    EXPIRE_NETWORKS = "delete from cms_login_networks where id in \
-                       (select id from cms_login_networks where last_attempt_at <= $1 limit 1000) \
-                       and last_attempt_at <= $1";
-    LOCK = "insert into cms_login_networks (network, last_attempt_at) values ($1, $2) \
-            on conflict (network) do update set last_attempt_at = excluded.last_attempt_at";
-    COUNT = "select count(*), min(created_at) from cms_login_attempts where network = $1 and created_at > $2";
-    INSERT = "insert into cms_login_attempts (network, created_at) values ($1, $2)";
-    CLEAR = "delete from cms_login_attempts where network = $1";
-    LIST = "select n.id, n.network, count(*), max(a.created_at) from cms_login_networks n \
-            join cms_login_attempts a on a.network = n.network and a.created_at > $3 \
-            where n.id > $1 group by n.id, n.network order by n.id limit $2";
-}
 
 /// How many wrong logins there were, and when the oldest of them was.
 pub(in crate::accounts) struct Counted {
@@ -29,10 +12,42 @@ pub(in crate::accounts) struct Counted {
     pub(in crate::accounts) oldest: Option<i64>,
 }
 
-impl FromRow for Counted {
-    fn from_row(row: &Row) -> Result<Self> {
-        Ok(Self { count: row.get(0)?, oldest: row.get(1)? })
-    }
+record! { Counted: counted_columns {
+    count: "count(*)",
+    oldest: "min(created_at)",
+} }
+
+record! { Attempts: network_columns {
+    id: "n.id",
+    network: "n.network",
+    attempts: "count(*)",
+    last_attempt_at: "max(a.created_at)" => read::time;
+    locked: locked(attempts),
+} }
+
+fn locked(attempts: i64) -> bool {
+    attempts >= ATTEMPTS
+}
+
+statements! {
+    EXPIRE = "delete from cms_login_attempts where id in \
+              (select id from cms_login_attempts where created_at <= $1 limit 1000)";
+    EXPIRE_NETWORKS = "delete from cms_login_networks where id in \
+                       (select id from cms_login_networks where last_attempt_at <= $1 limit 1000) \
+                       and last_attempt_at <= $1";
+    LOCK = "insert into cms_login_networks (network, last_attempt_at) values ($1, $2) \
+            on conflict (network) do update set last_attempt_at = excluded.last_attempt_at";
+    COUNT = concat!(
+        "select ", counted_columns!(), " from cms_login_attempts \
+         where network = $1 and created_at > $2"
+    );
+    INSERT = "insert into cms_login_attempts (network, created_at) values ($1, $2)";
+    CLEAR = "delete from cms_login_attempts where network = $1";
+    LIST = concat!(
+        "select ", network_columns!(), " from cms_login_networks n \
+         join cms_login_attempts a on a.network = n.network and a.created_at > $3 \
+         where n.id > $1 group by n.id, n.network order by n.id limit $2"
+    );
 }
 
 pub(in crate::accounts) async fn lock(change: &mut Change, network: &str) -> Result<()> {

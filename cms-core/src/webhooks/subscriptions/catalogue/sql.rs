@@ -1,30 +1,31 @@
 //! The registry of events.
 
-use super::catalogue::RegisteredEvent;
+use super::RegisteredEvent;
 use crate::{
-    Change, Result, args,
-    db::{Db, FromRow, Row, statements},
+    Change, Result,
+    db::{Db, args, record, statements},
     events::is_name,
 };
 
-statements! {
-    REGISTER = "insert into cms_webhook_events (plugin_id, event_name, event_type, content_table, description) \
-                values ($1, $2, $3, $4, $5) on conflict (plugin_id, event_name) do nothing";
-    LIST = "select id, plugin_id, event_name, event_type, content_table, description from cms_webhook_events where id > $1 order by id limit $2";
-    NAMED = "select id, plugin_id, event_name, event_type, content_table, description from cms_webhook_events where event_name = $1 order by id";
-}
+record! { RegisteredEvent: event_columns {
+    id: "id",
+    plugin_id: "plugin_id",
+    event_name: "event_name",
+    event_type: "event_type",
+    content_table: "content_table",
+    description: "description",
+} }
 
-impl FromRow for RegisteredEvent {
-    fn from_row(row: &Row) -> Result<Self> {
-        Ok(Self {
-            id: row.get(0)?,
-            plugin_id: row.get(1)?,
-            event_name: row.get(2)?,
-            event_type: row.get(3)?,
-            content_table: row.get(4)?,
-            description: row.get(5)?,
-        })
-    }
+statements! {
+    REGISTER = "insert into cms_webhook_events \
+                (plugin_id, event_name, event_type, content_table, description) \
+                values ($1, $2, $3, $4, $5) on conflict (plugin_id, event_name) do nothing";
+    LIST = concat!(
+        "select ", event_columns!(), " from cms_webhook_events where id > $1 order by id limit $2"
+    );
+    NAMED = concat!(
+        "select ", event_columns!(), " from cms_webhook_events where event_name = $1 order by id"
+    );
 }
 
 pub(in crate::webhooks) async fn register(

@@ -1,12 +1,11 @@
 //! Logging in: the password, then a code. There is no way around either.
 
+pub(crate) mod sql;
+
+use self::sql::Candidate;
 use super::{
     Accounts, RecoveryCode, Token, TotpSecret, Visitor, attempts, name_key, name_problem, record,
-    sql::{
-        attempts as attempts_sql,
-        logins::{self, Candidate},
-        sessions,
-    },
+    sessions::sql as sessions,
 };
 use crate::{Actor, Change, Code, Error, Result, ground::Secret};
 
@@ -79,7 +78,7 @@ impl Accounts {
         } else {
             String::new()
         };
-        let known = logins::credentials(self.0.base.db(), &key).await?;
+        let known = sql::credentials(self.0.base.db(), &key).await?;
         let right = self
             .0
             .passwords
@@ -93,7 +92,7 @@ impl Accounts {
         let user = match known.filter(|_| right) {
             // While the password was hashed it may have been changed, or the user switched off.
             Some(known) => {
-                let now = logins::lock_user(&mut change, known.user).await?;
+                let now = sql::lock_user(&mut change, known.user).await?;
                 now.filter(|now| now.active && now.password == known.password)
                     .map(|now| (known.user, now))
             }
@@ -114,7 +113,7 @@ impl Accounts {
             Some(TotpSecret::new(self.0.base.random())?)
         };
         let sealed = setup.as_ref().map(|secret| self.seal_totp(id, secret)).transpose()?;
-        logins::begin(&mut change, token.hash(), id, sealed).await?;
+        sql::begin(&mut change, token.hash(), id, sealed).await?;
         change.commit().await?;
         Ok(Pending { token, setup: setup.map(|secret| Setup { secret, account: user.username }) })
     }
@@ -133,13 +132,13 @@ impl Accounts {
         let mut change = self.0.base.change(Actor::System).await?;
         attempts::admit(&mut change, &network).await?;
         // Users are locked before what is theirs, here as everywhere.
-        let owner = logins::owner(&mut change, &pending).await?.ok_or_else(over)?;
-        let candidate = logins::lock_user(&mut change, owner)
+        let owner = sql::owner(&mut change, &pending).await?.ok_or_else(over)?;
+        let candidate = sql::lock_user(&mut change, owner)
             .await?
             .filter(|user| user.active)
             .ok_or_else(over)?;
         let since = change.now() - PENDING_S * 1000;
-        let waiting = logins::lock(&mut change, &pending, since).await?.ok_or_else(over)?;
+        let waiting = sql::lock(&mut change, &pending, since).await?.ok_or_else(over)?;
         let account = attempts::account(owner);
         attempts::admit_account(&mut change, &account).await?;
         // Somebody else may have set the second factor up meanwhile: then this login has nothing to
@@ -152,11 +151,11 @@ impl Accounts {
             .await?
         {
             attempts::note(&mut change, &network).await?;
-            attempts_sql::insert(&mut change, &account).await?;
+            attempts::sql::insert(&mut change, &account).await?;
             if waiting.wrong_codes + 1 >= WRONG_CODES {
-                logins::drop_pending(&mut change, &pending).await?;
+                sql::drop_pending(&mut change, &pending).await?;
             } else {
-                logins::note_wrong(&mut change, &pending).await?;
+                sql::note_wrong(&mut change, &pending).await?;
             }
             change.commit().await?;
             return Err(Error::new(
@@ -165,10 +164,10 @@ impl Accounts {
             ));
         }
         change.act_as(Actor::User { id: waiting.user, name: candidate.username.clone() });
-        logins::drop_pending(&mut change, &pending).await?;
-        attempts_sql::clear(&mut change, &network).await?;
-        attempts_sql::clear(&mut change, &account).await?;
-        logins::note_login(&mut change, waiting.user).await?;
+        sql::drop_pending(&mut change, &pending).await?;
+        attempts::sql::clear(&mut change, &network).await?;
+        attempts::sql::clear(&mut change, &account).await?;
+        sql::note_login(&mut change, waiting.user).await?;
         let recovery_codes = match waiting.setup_secret {
             Some(_) => {
                 record(&mut change, "setup_2fa", "users", waiting.user, &[]).await?;
@@ -222,15 +221,15 @@ impl Accounts {
                     return Ok(false);
                 };
                 if setup.is_some() {
-                    logins::set_totp(change, user, Some(sealed.to_owned()), step).await?;
+                    sql::set_totp(change, user, Some(sealed.to_owned()), step).await?;
                     return Ok(true);
                 }
-                logins::use_step(change, user, step).await
+                sql::use_step(change, user, step).await
             }
             Proof::Recovery(_) if setup.is_some() => Ok(false),
             Proof::Recovery(code) => {
                 let hash = RecoveryCode::typed(code.expose()).hash(self.0.passwords.salt()?, user);
-                logins::use_recovery(change, user, &hash).await
+                sql::use_recovery(change, user, &hash).await
             }
         }
     }

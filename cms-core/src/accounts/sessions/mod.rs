@@ -1,11 +1,13 @@
 //! Sessions: who shows a token, and what he may do at this moment.
 
+pub(crate) mod sql;
+
 use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::{Accounts, Rights, Token, record, sql::sessions};
-use crate::{Actor, Change, Code, Error, Page, Result, db::Source, ground::clock};
+use super::{Accounts, Rights, Token, record};
+use crate::{Actor, Change, Code, Error, Page, Result, db::Source};
 
 /// A session's last use is written when it is this old, so that not every request writes.
 const SEEN_EVERY: i64 = 60_000;
@@ -82,8 +84,9 @@ impl Accounts {
             open.last_seen_at > seen.max(now - SEEN_EVERY) && open.created_at > begun
         };
         let read = async |table: &str| {
-            let rows = sessions::find(db, &hash, (seen, begun), table).await?;
-            Ok(self.joined(rows).map(|(open, epoch)| (Arc::new(open), epoch)))
+            let rows = sql::find(db, &hash, (seen, begun), table).await?;
+            let epoch = rows.first().map_or(0, |row| row.epoch);
+            Ok(self.joined(rows).map(|open| (epoch, Arc::new(open))))
         };
         let found = self.0.known.find(db, &hash, source, is_fresh, read).await?;
         let Some((open, count)) = found else { return Ok(None) };
@@ -94,7 +97,7 @@ impl Accounts {
     }
 
     /// One session out of its rows, one for each group of the user.
-    fn joined(&self, rows: Vec<sessions::Found>) -> Option<(Open, i64)> {
+    fn joined(&self, rows: Vec<sql::Found>) -> Option<Open> {
         let first = rows.first()?;
         let user = SessionUser {
             session: first.session,
@@ -103,16 +106,16 @@ impl Accounts {
             rights: Rights::default(),
             expires_at: first.created_at + self.session_length(),
         };
-        let (created_at, last_seen_at, epoch) = (first.created_at, first.last_seen_at, first.epoch);
+        let (created_at, last_seen_at) = (first.created_at, first.last_seen_at);
         let rights = rows.into_iter().fold(Rights::default(), |all, row| all.and(row.rights));
-        Some((Open { user: SessionUser { rights, ..user }, created_at, last_seen_at }, epoch))
+        Some(Open { user: SessionUser { rights, ..user }, created_at, last_seen_at })
     }
 
     /// A session that cannot be prolonged is good all the same.
     async fn note_seen(&self, session: i64) {
         let noted = async {
             let mut change = self.0.base.change(Actor::System).await?;
-            sessions::seen(&mut change, session).await?;
+            sql::seen(&mut change, session).await?;
             change.commit().await
         };
         if let Err(error) = noted.await {
@@ -132,7 +135,7 @@ impl Accounts {
     ) -> Result<Page<Session>> {
         let (seen, begun) = self.session_horizons();
         let read = async |after, limit| {
-            sessions::list(self.0.base.db(), user, after, limit, (seen, begun)).await
+            sql::list(self.0.base.db(), user, after, limit, (seen, begun)).await
         };
         Page::by_id(b's', limit, cursor, read, |session| session.id).await
     }
@@ -150,8 +153,8 @@ impl Accounts {
     ) -> Result<()> {
         self.changeable(change, held, user).await?;
         match session {
-            None => sessions::end_all(change, user).await?,
-            Some(session) if sessions::end(change, user, session).await? => {}
+            None => sql::end_all(change, user).await?,
+            Some(session) if sql::end(change, user, session).await? => {}
             Some(session) => {
                 return Err(Error::new(
                     Code::NotFound,
@@ -167,7 +170,7 @@ impl Accounts {
     /// # Errors
     /// As every write.
     pub async fn logout(&self, change: &mut Change, user: &SessionUser) -> Result<()> {
-        if sessions::end(change, user.id, user.session).await? {
+        if sql::end(change, user.id, user.session).await? {
             change
                 .emit(
                     "auth.logout",
@@ -180,25 +183,13 @@ impl Accounts {
     }
 
     /// A session must have been used after the first of these moments and begun after the second.
-    pub(super) fn session_horizons(&self) -> (i64, i64) {
+    pub(in crate::accounts) fn session_horizons(&self) -> (i64, i64) {
         let (now, idle) =
             (self.0.base.clock().now(), self.0.base.settings().session.idle_s as i64 * 1000);
         (now - idle, now - self.session_length())
     }
 
-    pub(super) fn session_length(&self) -> i64 {
+    pub(in crate::accounts) fn session_length(&self) -> i64 {
         self.0.base.settings().session.absolute_s as i64 * 1000
-    }
-}
-
-impl crate::db::FromRow for Session {
-    fn from_row(row: &crate::db::Row) -> Result<Self> {
-        Ok(Self {
-            id: row.get(0)?,
-            address: row.get(1)?,
-            user_agent: row.get(2)?,
-            created_at: clock::rfc3339(row.get(3)?),
-            last_seen_at: clock::rfc3339(row.get(4)?),
-        })
     }
 }

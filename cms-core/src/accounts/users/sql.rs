@@ -1,48 +1,30 @@
 //! Users.
 
-use super::groups::rights;
 use crate::{
     Change, Result,
     accounts::{Membership, Rights, User},
-    args,
-    db::{Db, FromRow, Row},
-    ground::clock,
+    db::{Db, args, read, record, statements},
 };
 
-crate::db::statements! {
-    LIST = "select u.id, u.username, u.active, u.totp_secret is not null, u.created_at, u.last_login_at, \
-            (select count(*) from cms_recovery_codes r where r.user_id = u.id and r.used_at is null), \
-            (select count(*) from cms_sessions s where s.user_id = u.id and s.last_seen_at > $3 and s.created_at > $4) \
-            from cms_users u where u.id > $1 order by u.id limit $2";
-    MEMBERSHIPS = "select m.user_id, g.id, g.name, g.rights from cms_user_group_members m \
-                   join cms_user_groups g on g.id = m.user_group_id where m.user_id between $1 and $2 order by m.user_id, g.id";
-    LOCK = "update cms_users set active = active where id = $1 returning username, active";
-    INSERT = "insert into cms_users (username, name_key, password, salt_id, active, created_at) values ($1, $2, $3, $4, $5, $6) returning id";
-    RENAME = "update cms_users set username = $2, name_key = $3, active = $4 where id = $1";
-    SET_PASSWORD = "update cms_users set password = $2, salt_id = $3 where id = $1";
-    DELETE = "delete from cms_users where id = $1";
-    JOIN = "insert into cms_user_group_members (user_id, user_group_id) values ($1, $2)";
-    LEAVE_ALL = "delete from cms_user_group_members where user_id = $1";
-    FIND = "select id from cms_users where name_key = $1";
-    OTHER_SALTS = "select count(*), sum(case when salt_id = $1 then 0 else 1 end) from cms_users";
-}
+// A user before his groups are known.
+record! { User: user_columns {
+    id: "u.id",
+    username: "u.username",
+    active: "u.active",
+    two_factor: "u.totp_secret is not null",
+    created_at: "u.created_at" => read::time,
+    last_login_at: "u.last_login_at" => read::optional_time,
+    recovery_codes:
+        "(select count(*) from cms_recovery_codes r where r.user_id = u.id and r.used_at is null)",
+    sessions: "(select count(*) from cms_sessions s where s.user_id = u.id \
+               and s.last_seen_at > $3 and s.created_at > $4)";
+    groups: Vec::new(),
+} }
 
-/// A user before his groups are known.
-impl FromRow for User {
-    fn from_row(row: &Row) -> Result<Self> {
-        Ok(Self {
-            id: row.get(0)?,
-            username: row.get(1)?,
-            active: row.get(2)?,
-            groups: Vec::new(),
-            two_factor: row.get(3)?,
-            created_at: clock::rfc3339(row.get(4)?),
-            last_login_at: row.get::<Option<i64>>(5)?.map(clock::rfc3339),
-            recovery_codes: row.get(6)?,
-            sessions: row.get(7)?,
-        })
-    }
-}
+record! { Membership: membership_columns {
+    id: "g.id",
+    name: "g.name",
+} }
 
 /// A group of a user.
 pub(in crate::accounts) struct Member {
@@ -51,12 +33,11 @@ pub(in crate::accounts) struct Member {
     rights: Rights,
 }
 
-impl FromRow for Member {
-    fn from_row(row: &Row) -> Result<Self> {
-        let group = Membership { id: row.get(1)?, name: row.get(2)? };
-        Ok(Self { user: row.get(0)?, group, rights: rights(&row.get::<String>(3)?)? })
-    }
-}
+record! { Member: member_columns {
+    user: "m.user_id",
+    group: (membership_columns),
+    rights: "g.rights" => read::json,
+} }
 
 /// What a user looks like to a change that holds his row.
 pub(in crate::accounts) struct Locked {
@@ -64,10 +45,34 @@ pub(in crate::accounts) struct Locked {
     pub(in crate::accounts) active: bool,
 }
 
-impl FromRow for Locked {
-    fn from_row(row: &Row) -> Result<Self> {
-        Ok(Self { username: row.get(0)?, active: row.get(1)? })
-    }
+record! { Locked: locked_columns {
+    username: "username",
+    active: "active",
+} }
+
+statements! {
+    LIST = concat!(
+        "select ", user_columns!(), " from cms_users u where u.id > $1 order by u.id limit $2"
+    );
+    MEMBERSHIPS = concat!(
+        "select ", member_columns!(), " from cms_user_group_members m \
+         join cms_user_groups g on g.id = m.user_group_id \
+         where m.user_id between $1 and $2 order by m.user_id, g.id"
+    );
+    LOCK = concat!(
+        "update cms_users set active = active where id = $1 returning ", locked_columns!()
+    );
+    INSERT = "insert into cms_users \
+              (username, name_key, password, salt_id, active, created_at) \
+              values ($1, $2, $3, $4, $5, $6) returning id";
+    RENAME = "update cms_users set username = $2, name_key = $3, active = $4 where id = $1";
+    SET_PASSWORD = "update cms_users set password = $2, salt_id = $3 where id = $1";
+    DELETE = "delete from cms_users where id = $1";
+    JOIN = "insert into cms_user_group_members (user_id, user_group_id) values ($1, $2)";
+    LEAVE_ALL = "delete from cms_user_group_members where user_id = $1";
+    FIND = "select id from cms_users where name_key = $1";
+    OTHER_SALTS = "select count(*), sum(case when salt_id = $1 then 0 else 1 end) \
+                   from cms_users";
 }
 
 /// Sessions count as open when they were used after `seen` and begun after `begun`.
@@ -136,7 +141,7 @@ pub(in crate::accounts) async fn rename(
     name: (&str, &str),
     active: bool,
 ) -> Result<()> {
-    change.run(RENAME, args![id, name.0, name.1, active]).await.map(drop)
+    change.hit(RENAME, args![id, name.0, name.1, active]).await
 }
 
 pub(in crate::accounts) async fn set_password(
@@ -145,11 +150,11 @@ pub(in crate::accounts) async fn set_password(
     password: &str,
     salt_id: &str,
 ) -> Result<()> {
-    change.run(SET_PASSWORD, args![id, password, salt_id]).await.map(drop)
+    change.hit(SET_PASSWORD, args![id, password, salt_id]).await
 }
 
 pub(in crate::accounts) async fn delete(change: &mut Change, id: i64) -> Result<()> {
-    change.run(DELETE, args![id]).await.map(drop)
+    change.hit(DELETE, args![id]).await
 }
 
 pub(in crate::accounts) async fn set_groups(

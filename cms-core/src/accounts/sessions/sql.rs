@@ -1,33 +1,10 @@
 //! Sessions.
 
-use super::groups::rights;
 use crate::{
     Change, Result,
     accounts::{Rights, Session},
-    args,
-    db::{Db, FromRow, Row},
+    db::{Db, args, read, record, statements},
 };
-
-crate::db::statements! {
-    EXPIRE = "delete from cms_sessions where id in \
-              (select id from cms_sessions where last_seen_at <= $1 limit 1000) \
-              and last_seen_at <= $1";
-    /// With the epoch of the table that is about to be read.
-    FIND = "select s.id, s.created_at, s.last_seen_at, u.id, u.username, g.rights, \
-            coalesce((select epoch from cms_table_epochs where name = $4), 0) from cms_sessions s \
-            join cms_users u on u.id = s.user_id join cms_user_group_members m on m.user_id = u.id \
-            join cms_user_groups g on g.id = m.user_group_id \
-            where s.hash = $1 and s.last_seen_at > $2 and s.created_at > $3 and u.active";
-    SEEN = "update cms_sessions set last_seen_at = $2 where id = $1 and last_seen_at < $2";
-    INSERT = "insert into cms_sessions \
-              (hash, user_id, address, user_agent, created_at, last_seen_at) \
-              values ($1, $2, $3, $4, $5, $5)";
-    LIST = "select id, address, user_agent, created_at, last_seen_at from cms_sessions \
-            where user_id = $1 and id > $2 and last_seen_at > $4 and created_at > $5 \
-            order by id limit $3";
-    END = "delete from cms_sessions where user_id = $1 and id = $2";
-    END_ALL = "delete from cms_sessions where user_id = $1";
-}
 
 /// A session, once for each group of its user.
 pub(in crate::accounts) struct Found {
@@ -37,21 +14,49 @@ pub(in crate::accounts) struct Found {
     pub(in crate::accounts) user: i64,
     pub(in crate::accounts) username: String,
     pub(in crate::accounts) rights: Rights,
+    /// Of the table that is about to be read.
     pub(in crate::accounts) epoch: i64,
 }
 
-impl FromRow for Found {
-    fn from_row(row: &Row) -> Result<Self> {
-        Ok(Self {
-            session: row.get(0)?,
-            created_at: row.get(1)?,
-            last_seen_at: row.get(2)?,
-            user: row.get(3)?,
-            username: row.get(4)?,
-            rights: rights(&row.get::<String>(5)?)?,
-            epoch: row.get(6)?,
-        })
-    }
+record! { Found: found_columns {
+    session: "s.id",
+    created_at: "s.created_at",
+    last_seen_at: "s.last_seen_at",
+    user: "u.id",
+    username: "u.username",
+    rights: "g.rights" => read::json,
+    epoch: "coalesce((select epoch from cms_table_epochs where name = $4), 0)",
+} }
+
+record! { Session: session_columns {
+    id: "id",
+    address: "address",
+    user_agent: "user_agent",
+    created_at: "created_at" => read::time,
+    last_seen_at: "last_seen_at" => read::time,
+} }
+
+statements! {
+    EXPIRE = "delete from cms_sessions where id in \
+              (select id from cms_sessions where last_seen_at <= $1 limit 1000) \
+              and last_seen_at <= $1";
+    FIND = concat!(
+        "select ", found_columns!(), " from cms_sessions s \
+         join cms_users u on u.id = s.user_id \
+         join cms_user_group_members m on m.user_id = u.id \
+         join cms_user_groups g on g.id = m.user_group_id \
+         where s.hash = $1 and s.last_seen_at > $2 and s.created_at > $3 and u.active"
+    );
+    SEEN = "update cms_sessions set last_seen_at = $2 where id = $1 and last_seen_at < $2";
+    INSERT = "insert into cms_sessions \
+              (hash, user_id, address, user_agent, created_at, last_seen_at) \
+              values ($1, $2, $3, $4, $5, $5)";
+    LIST = concat!(
+        "select ", session_columns!(), " from cms_sessions where user_id = $1 and id > $2 \
+         and last_seen_at > $4 and created_at > $5 order by id limit $3"
+    );
+    END = "delete from cms_sessions where user_id = $1 and id = $2";
+    END_ALL = "delete from cms_sessions where user_id = $1";
 }
 
 pub(in crate::accounts) async fn find(

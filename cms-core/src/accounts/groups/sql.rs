@@ -3,43 +3,33 @@
 use crate::{
     Change, Error, Result,
     accounts::{Group, Rights},
-    args,
-    db::{Db, FromRow, Row},
-    ground::clock,
+    db::{Db, args, read, record, statements},
 };
 
-crate::db::statements! {
-    LIST = "select g.id, g.name, g.rights, g.created_at, (select count(*) from cms_user_group_members m where m.user_group_id = g.id) \
-            from cms_user_groups g where g.id > $1 order by g.id limit $2";
-    GET = "select g.id, g.name, g.rights, g.created_at, (select count(*) from cms_user_group_members m where m.user_group_id = g.id) \
-           from cms_user_groups g where g.id = $1";
+record! { Group: group_columns {
+    id: "g.id",
+    name: "g.name",
+    rights: "g.rights" => read::json,
+    created_at: "g.created_at" => read::time,
+    members: "(select count(*) from cms_user_group_members m where m.user_group_id = g.id)",
+} }
+
+statements! {
+    LIST = concat!(
+        "select ", group_columns!(), " from cms_user_groups g where g.id > $1 \
+         order by g.id limit $2"
+    );
+    GET = concat!("select ", group_columns!(), " from cms_user_groups g where g.id = $1");
     FIND = "select id from cms_user_groups where name_key = $1";
-    INSERT = "insert into cms_user_groups (name, name_key, rights, created_at) values ($1, $2, $3, $4) returning id";
+    INSERT = "insert into cms_user_groups (name, name_key, rights, created_at) \
+              values ($1, $2, $3, $4) returning id";
     LOCK = "update cms_user_groups set name = name where id = $1 returning id";
     UPDATE = "update cms_user_groups set name = $2, name_key = $3, rights = $4 where id = $1";
     DELETE = "delete from cms_user_groups where id = $1";
-    COUNT_ADMINS = "select count(distinct m.user_id) from cms_user_group_members m join cms_user_groups g on g.id = m.user_group_id \
-                    join cms_users u on u.id = m.user_id where u.active and g.rights = '\"0\"'";
-}
-
-pub(in crate::accounts) fn rights(text: &str) -> Result<Rights> {
-    serde_json::from_str(text).map_err(Error::internal)
 }
 
 fn text(rights: &Rights) -> Result<String> {
     serde_json::to_string(rights).map_err(Error::internal)
-}
-
-impl FromRow for Group {
-    fn from_row(row: &Row) -> Result<Self> {
-        Ok(Self {
-            id: row.get(0)?,
-            name: row.get(1)?,
-            rights: rights(&row.get::<String>(2)?)?,
-            created_at: clock::rfc3339(row.get(3)?),
-            members: row.get(4)?,
-        })
-    }
 }
 
 pub(in crate::accounts) async fn list(db: &Db, after: i64, limit: i64) -> Result<Vec<Group>> {
@@ -78,19 +68,9 @@ pub(in crate::accounts) async fn update(
     group: &Group,
     name_key: &str,
 ) -> Result<()> {
-    change.run(UPDATE, args![group.id, &group.name, name_key, text(&group.rights)?]).await.map(drop)
+    change.hit(UPDATE, args![group.id, &group.name, name_key, text(&group.rights)?]).await
 }
 
 pub(in crate::accounts) async fn delete(change: &mut Change, id: i64) -> Result<()> {
-    change.run(DELETE, args![id]).await.map(drop)
-}
-
-pub(in crate::accounts) async fn admins(db: &Db) -> Result<i64> {
-    let (count,): (i64,) = db.one(COUNT_ADMINS, args![]).await?;
-    Ok(count)
-}
-
-pub(in crate::accounts) async fn count_admins(change: &mut Change) -> Result<i64> {
-    let (count,): (i64,) = change.one(COUNT_ADMINS, args![]).await?;
-    Ok(count)
+    change.hit(DELETE, args![id]).await
 }

@@ -1,0 +1,180 @@
+//! One declaration for the columns of a select list and for the struct that is read from them.
+//!
+//! ```text
+//! record! { Origin: origin_columns {
+//!     id: "id",
+//!     created_at: "created_at" => read::time,
+//! } }
+//! statements! { GET = concat!("select ", origin_columns!(), " from cms_origins where id = $1"); }
+//! ```
+//!
+//! `origin_columns!()` is the list as a literal, and the struct is read in the same order, so no
+//! column can be read from another's place. A field takes one column, or several joined by `+`, or
+//! the whole list of another record in parentheses. `=>` names what turns the values of the columns
+//! into the field. Fields after `;` come from no column; they may use the fields before.
+
+use super::{Field, Row};
+use crate::{Error, Result};
+
+/// Columns of one row that are read from left to right.
+pub(crate) struct Columns<'r> {
+    row: &'r Row,
+    next: usize,
+}
+
+impl Columns<'_> {
+    /// The next column.
+    pub(crate) fn next<T: Field>(&mut self) -> Result<T> {
+        self.next += 1;
+        self.row.get(self.next - 1)
+    }
+}
+
+/// A struct that [`record!`] has declared.
+pub(crate) trait Record: Sized {
+    /// Takes as many columns as its list has.
+    fn read(columns: &mut Columns<'_>) -> Result<Self>;
+
+    /// Reads a row that has these columns and no more: another list was selected otherwise.
+    fn of_row(row: &Row) -> Result<Self> {
+        let mut columns = Columns { row, next: 0 };
+        let record = Self::read(&mut columns)?;
+        if columns.next == row.len() {
+            Ok(record)
+        } else {
+            Err(Error::internal(sqlx::Error::ColumnIndexOutOfBounds {
+                index: columns.next,
+                len: row.len(),
+            }))
+        }
+    }
+}
+
+/// Calls `read`, so that the compiler learns its types from the field.
+pub(crate) fn field<V, T>(values: V, read: impl FnOnce(V) -> Result<T>) -> Result<T> {
+    read(values)
+}
+
+macro_rules! record {
+    // The text of one column, or of the columns of another record.
+    (@text ($list:ident)) => { $list!() };
+    (@text $column:literal) => { $column };
+    (@list $first:tt $($rest:tt)*) => {
+        concat!(
+            $crate::db::record!(@text $first)
+            $(, ", ", $crate::db::record!(@text $rest))*
+        )
+    };
+    // The value of one field.
+    (@read $columns:ident ($list:ident)) => { $crate::db::Record::read($columns)? };
+    (@read $columns:ident $column:literal) => { $columns.next()? };
+    (@read $columns:ident $column:literal => $read:expr) => {
+        $crate::db::field($columns.next()?, $read)?
+    };
+    (@read $columns:ident $first:literal $($more:literal)+ => $read:expr) => {
+        $crate::db::field(
+            ($crate::db::record!(@read $columns $first),
+             $($crate::db::record!(@read $columns $more)),+),
+            $read,
+        )?
+    };
+    ($name:ident: $list:ident {
+        $($field:ident: $column:tt $(+ $more:tt)* $(=> $read:expr)?),+
+        $(; $($other:ident: $value:expr),+)? $(,)?
+    }) => {
+        macro_rules! $list {
+            () => { $crate::db::record!(@list $($column $($more)*)+) };
+        }
+        impl $crate::db::Record for $name {
+            fn read(columns: &mut $crate::db::Columns<'_>) -> $crate::Result<Self> {
+                $(let $field = $crate::db::record!(@read columns $column $($more)* $(=> $read)?);)+
+                $($(let $other = $value;)+)?
+                Ok(Self { $($field,)+ $($($other,)+)? })
+            }
+        }
+        impl $crate::db::FromRow for $name {
+            fn from_row(row: &$crate::db::Row) -> $crate::Result<Self> {
+                $crate::db::Record::of_row(row)
+            }
+        }
+    };
+}
+pub(crate) use record;
+
+/// What turns the value of a column into a field.
+pub(crate) mod read {
+    use serde::de::DeserializeOwned;
+
+    use crate::{Error, Millis, Result, ground::clock};
+
+    /// Milliseconds, shown as RFC 3339.
+    pub(crate) fn time(at: Millis) -> Result<String> {
+        Ok(clock::rfc3339(at))
+    }
+
+    /// As [`time`], where there may be none.
+    pub(crate) fn optional_time(at: Option<Millis>) -> Result<Option<String>> {
+        at.map(time).transpose()
+    }
+
+    /// JSON in a text.
+    pub(crate) fn json<T: DeserializeOwned>(text: String) -> Result<T> {
+        serde_json::from_str(&text).map_err(Error::internal)
+    }
+
+    /// As [`json`], where there may be none.
+    pub(crate) fn optional_json<T: DeserializeOwned>(text: Option<String>) -> Result<Option<T>> {
+        text.map(json).transpose()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[derive(Debug)]
+    struct Inner {
+        a: i64,
+    }
+    record! { Inner: inner_columns { a: "t.a" } }
+
+    #[derive(Debug)]
+    struct Outer {
+        id: i64,
+        inner: Inner,
+        pair: Option<(i64, i64)>,
+        shown: String,
+        doubled: i64,
+    }
+    record! { Outer: outer_columns {
+        id: "t.id",
+        inner: (inner_columns),
+        pair: "t.b" + "t.c" => |(b, c): (Option<i64>, Option<i64>)| Ok(b.zip(c)),
+        shown: "t.at" => super::read::time;
+        doubled: double(id),
+    } }
+
+    fn double(id: i64) -> i64 {
+        id * 2
+    }
+
+    #[test]
+    fn the_list_has_the_order_of_the_fields() {
+        assert_eq!(outer_columns!(), "t.id, t.a, t.b, t.c, t.at");
+    }
+
+    #[cfg(feature = "sqlite")]
+    #[tokio::test]
+    async fn a_row_is_read_in_that_order_and_another_list_is_refused() {
+        use crate::{db::Db, settings::Database};
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("cms.db");
+        let db = Db::open(&Database::Sqlite { path }).await.expect("opened");
+        let columns = "select 1 as id, 2 as a, 3 as b, 4 as c, 0 as at";
+        let sql = format!("select {} from ({columns}) t", outer_columns!());
+        let outer: Outer = db.one(sqlx::AssertSqlSafe(sql), Vec::new()).await.expect("read");
+        assert_eq!((outer.id, outer.inner.a, outer.pair, outer.doubled), (1, 2, Some((3, 4)), 2));
+        assert_eq!(outer.shown, "1970-01-01T00:00:00Z");
+        for other in ["select 1", "select 1, 2, 3, 4, 5, 6"] {
+            assert!(db.one::<Outer>(other, Vec::new()).await.is_err(), "{other}");
+        }
+    }
+}
