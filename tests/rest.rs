@@ -59,7 +59,7 @@ async fn reads_of_unchanged_records_cost_no_query() {
     assert_eq!(cost(&site, site.ask(ONE).key(&key)).await, 1, "a key that is not known yet");
     // Another table changes: the record is still good.
     site.admin("POST /api/backend/item?table=menu_items")
-        .json(json!({"menu": "main", "title": "x", "url": "/x"}))
+        .json(json!({"menu": "m", "title": "x", "url": "/x", "language_short": "en"}))
         .expect(201)
         .await;
     assert_eq!(cost(&site, site.admin(ONE)).await, 1);
