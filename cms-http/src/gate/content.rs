@@ -32,7 +32,7 @@ pub(super) fn names_table(visit: &Visit) -> bool {
 fn takes_body(visit: &Visit) -> bool {
     let method = &visit.request.method;
     (method == Method::POST || method == Method::PATCH)
-        && visit.route.is_some_and(|route| route.handler(method.as_str()).is_some())
+        && visit.route.is_some_and(|route| route.method(method.as_str()).is_some())
 }
 
 /// The body as JSON, where one is expected. Actions without arguments may leave it out.

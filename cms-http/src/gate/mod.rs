@@ -29,7 +29,7 @@ use cms_core::{Cms, Code, Error, Result};
 pub(crate) use findings::Findings;
 pub(crate) use visit::Arrival;
 
-use crate::{call::Call, idempotency, kept::Kept, reply::Reply};
+use crate::{call::Call, idempotency, kept::Kept, reply::Reply, routes};
 
 /// Runs a request. `found` is filled on the way, so that a refusal tells it as well.
 pub(crate) async fn pass<B>(
@@ -81,13 +81,12 @@ where
         content::read(cms, &visit, body).await?
     };
 
-    let handler = match visit.handler()? {
-        Ok(handler) => handler,
-        Err(allow) => {
-            let detail = format!("{} takes {allow}.", visit.request.path);
-            found.allow = Some(allow);
-            return Err(Error::new(Code::MethodNotAllowed, detail));
-        }
+    let (route, operation) = visit.operation()?;
+    let Some(operation) = operation else {
+        let allow = route.allow();
+        let detail = format!("{} takes {allow}.", route.path);
+        found.allow = Some(allow);
+        return Err(Error::new(Code::MethodNotAllowed, detail));
     };
     let ticket = idempotency::ticket(cms, &visit.request, caller.repeats_as(), &content.raw)?;
     if let Some(ticket) = &ticket
@@ -102,12 +101,15 @@ where
         client: visit.client,
         request: &visit.request,
         caller,
-        body: content.json,
+        answers: operation.answers,
+        selects: route.action.is_some(),
+        path_parameters: route.parameters(&visit.request.path),
+        operations: routes::described(),
         repetition: ticket,
     };
     let reply = match &asked {
-        Some(asked) => kept.replies.get(cms, asked, || handler(&call)).await,
-        None => handler(&call).await,
+        Some(asked) => kept.replies.get(cms, asked, || (operation.handler)(&call, None)).await,
+        None => (operation.handler)(&call, content.json).await,
     };
     if matches!(&reply, Err(error) if error.code() == Code::MethodNotAllowed) {
         found.allow = Some("GET, HEAD".to_owned());

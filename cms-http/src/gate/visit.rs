@@ -8,7 +8,7 @@ use crate::{
     call::{Client, Peer},
     kept::Kept,
     request::Canonical,
-    routes::{self, Handler, Route},
+    routes::{self, Method as Operation, Route},
 };
 
 /// A request as it comes in.
@@ -48,8 +48,9 @@ impl Visit {
         asked_host(&uri, &mut headers);
         let client = sender::client(cms, &kept.proxy_header, peer, &headers);
         let (request, unreadable) = Canonical::read(method, &uri, headers);
-        let path = request.path.as_str();
-        let route = routes::find(path).filter(|route| operator || route.access != Access::Operator);
+        let (path, action) = (request.path.as_str(), request.parameter("action"));
+        let route =
+            routes::find(path, action).filter(|route| operator || route.access != Access::Operator);
         let open = route.map_or(!path.starts_with("/api/"), |route| route.access == Access::Open);
         let way = match (operator, open) {
             (true, _) => Way::Operator,
@@ -76,12 +77,12 @@ impl Visit {
         }
     }
 
-    /// What answers. Err with the value of `Allow`, when the route takes other methods only.
-    pub(super) fn handler(&self) -> Result<Result<Handler, String>> {
+    /// The route, and what answers this method; None: it takes other methods only.
+    pub(super) fn operation(&self) -> Result<(&'static Route, Option<&'static Operation>)> {
         let route = self
             .route
             .ok_or_else(|| Error::new(Code::NotFound, "There is nothing at this address."))?;
-        Ok(route.handler(self.request.method.as_str()).ok_or_else(|| route.allow()))
+        Ok((route, route.method(self.request.method.as_str())))
     }
 }
 

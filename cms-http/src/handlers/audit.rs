@@ -1,13 +1,15 @@
 //! `/api/backend/audit`
 
-use cms_core::Result;
+use cms_core::{AuditRow, Result};
 
-use crate::{call::Call, reply::Reply};
+use crate::{
+    call::Call,
+    wire::{Page, audit::Asked},
+};
 
-pub(crate) async fn list(call: &Call<'_>) -> Result<Reply> {
-    call.request.only(&["table", "limit", "cursor"])?;
-    let (limit, cursor) = call.request.paging()?;
+pub(crate) async fn list(call: &Call<'_>, asked: Asked) -> Result<Page<AuditRow>> {
     let tables: Vec<&str> =
-        call.request.parameter("table").map(|names| names.split(',').collect()).unwrap_or_default();
-    Reply::page(&call.cms.audit().list(limit, cursor, &tables).await?)
+        asked.table.as_ref().map(|names| names.split(',').collect()).unwrap_or_default();
+    let page = call.cms.audit().list(asked.limit.0, asked.cursor.as_deref(), &tables).await?;
+    Ok(page.into())
 }

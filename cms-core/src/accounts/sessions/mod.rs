@@ -4,7 +4,8 @@ pub(crate) mod sql;
 
 use std::sync::Arc;
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::{Accounts, Rights, Token, record};
 use crate::{Actor, Change, Code, Error, Page, Result, db::Source};
@@ -13,7 +14,7 @@ use crate::{Actor, Change, Code, Error, Page, Result, db::Source};
 const SEEN_EVERY: i64 = 60_000;
 
 /// An open session as it is shown. Times are RFC 3339 in UTC.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Session {
     /// Its id.
     pub id: i64,

@@ -7,6 +7,7 @@ pub(crate) mod sql;
 
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use active::Active;
@@ -15,7 +16,7 @@ pub use form::{normalise, of_url};
 use crate::{AuditEntry, Change, Code, Error, Page, Result, base::Base, ground::clock};
 
 /// A registered origin.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Origin {
     /// Its id.
     pub id: i64,
@@ -28,7 +29,7 @@ pub struct Origin {
 }
 
 /// What an origin is registered from.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewOrigin {
     /// `scheme://host[:port]`, http or https.
@@ -43,7 +44,7 @@ fn yes() -> bool {
 }
 
 /// What to change of an origin; what is None stays.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OriginPatch {
     /// Another origin.
