@@ -51,7 +51,7 @@ pub(crate) enum Command {
     /// Deliveries in the queue
     #[command(subcommand)]
     Queue(queue::QueueCommand),
-    /// Deliver what is due, then end; for cron
+    /// Deliver due jobs and remove old rows, then end; for cron
     ProcessWebhooks(process_webhooks::ProcessWebhooksArgs),
     /// Websites whose pages may call the API
     #[command(subcommand)]

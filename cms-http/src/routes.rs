@@ -87,7 +87,7 @@ macro_rules! maybe {
 macro_rules! routes {
     ($($path:literal $(action $action:literal)? $access:ident $(($area:literal))?
        $([$($table:literal),+])? $resource:ident
-       { $($method:ident $op:ident $handler:ident $status:literal $(as $type:literal)?),+ };)*) => {
+       { $($method:ident $op:ident $handler:ident $status:tt $(as $type:literal)?),+ };)*) => {
         static ROUTES: &[Route] = &[$(Route {
             path: $path,
             action: maybe!([$($action)?]),

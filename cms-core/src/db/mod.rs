@@ -5,7 +5,8 @@ mod connect;
 pub(crate) mod dialect;
 mod epochs;
 pub(crate) mod follow;
-#[cfg_attr(not(feature = "sqlite"), expect(dead_code, reason = "only SQLite has an index"))]
+mod known;
+#[cfg_attr(not(all(feature = "sqlite", target_os = "linux")), path = "no_mark.rs")]
 mod mark;
 pub(crate) mod migrate;
 mod record;
@@ -24,7 +25,8 @@ use tracing::Instrument;
 
 pub use dialect::{Dialect, Kind};
 pub use epochs::Epochs;
-pub(crate) use mark::Mark;
+pub(crate) use known::Known;
+pub use known::Source;
 pub use migrate::Migration;
 pub(crate) use record::{Columns, Record, field, read, record};
 pub use schema::{DbColumn, DbTable};
@@ -35,6 +37,9 @@ pub use value::{Field, FromRow, Row, Value};
 
 use crate::{Error, Result};
 
+/// The number of a state of the database: it grows with every commit of anybody.
+pub(crate) type Mark = i64;
+
 /// A pool of connections to one of the two engines. Clones share it.
 #[derive(Clone)]
 pub struct Db {
@@ -42,6 +47,8 @@ pub struct Db {
     count: Arc<AtomicU64>,
     epochs: Arc<Epochs>,
     index: Option<mark::Index>,
+    /// Epochs that were read while the file stood at one mark.
+    counted: Arc<Known<i64>>,
 }
 
 #[derive(Clone)]
@@ -168,8 +175,8 @@ impl Db {
         self.epochs.clone()
     }
 
-    /// A mark that changes with every commit of anybody, cheap to read; None: this engine has none.
-    /// What is read after it was taken is still true while it stays the same.
+    /// The number of the present state, cheap to read; None: this engine has none. What is read
+    /// after it was taken is still true while it stays the same.
     pub(crate) fn mark(&self) -> Option<Mark> {
         self.index.as_ref()?.mark()
     }
