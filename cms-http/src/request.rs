@@ -1,6 +1,6 @@
 //! A request in its one canonical form: limiter, rights, cache and handler all see the same.
 
-use cms_core::{Code, Error, Result};
+use cms_core::{Code, Direction, Error, Paging, Result};
 use http::{HeaderMap, HeaderName, Method, Uri};
 use percent_encoding::percent_decode_str;
 
@@ -61,14 +61,15 @@ impl Canonical {
     }
 
     /// `limit` and `cursor` of a list.
-    pub(crate) fn paging(&self) -> Result<(u32, Option<&str>)> {
+    pub(crate) fn paging(&self) -> Result<Paging> {
         let limit = self.parameter("limit").map_or(Ok(cms_core::DEFAULT_LIMIT), |text| {
             let number = text.parse().ok().filter(|n| (1..=cms_core::MAX_LIMIT).contains(n));
             number.ok_or_else(|| {
                 bad(format!("limit is a whole number from 1 to {}.", cms_core::MAX_LIMIT))
             })
         })?;
-        Ok((limit, self.parameter("cursor")))
+        let cursor = self.parameter("cursor").map(str::to_owned);
+        Ok(Paging { limit, cursor, direction: Direction::Forward })
     }
 }
 

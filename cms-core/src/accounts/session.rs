@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{Accounts, Rights, Token, record, sql::sessions};
-use crate::{Actor, Change, Code, Error, Page, Result};
+use crate::{Actor, Change, Code, Error, Page, Paging, Result, ground::ListName};
 
 /// A session's last use is written when it is this old, so that not every request writes.
 const SEEN_EVERY: i64 = 60_000;
@@ -83,17 +83,12 @@ impl Accounts {
     ///
     /// # Errors
     /// `bad_query` for a cursor that is not from here.
-    pub async fn sessions(
-        &self,
-        user: i64,
-        limit: u32,
-        cursor: Option<&str>,
-    ) -> Result<Page<Session>> {
+    pub async fn sessions(&self, user: i64, paging: &Paging) -> Result<Page<Session>> {
         let (seen, begun) = self.session_horizons();
         let read = async |after, limit| {
             sessions::list(self.0.base.db(), user, after, limit, (seen, begun)).await
         };
-        Page::by_id(b's', limit, cursor, read, |session| session.id).await
+        Page::by_id(ListName::Sessions, paging, read, |session| session.id).await
     }
 
     /// Ends sessions of a user: one, or all.

@@ -9,7 +9,9 @@ use super::{
     sql::{groups, logins, sessions, users},
 };
 use crate::{
-    Change, Code, Error, FieldError, Page, Result, change::is_unique_violation, ground::Secret,
+    Change, Code, Error, FieldError, Page, Paging, Result,
+    change::is_unique_violation,
+    ground::{ListName, Secret},
 };
 
 /// A user as he is shown. Times are RFC 3339 in UTC.
@@ -114,11 +116,10 @@ impl Accounts {
     ///
     /// # Errors
     /// `bad_query` for a cursor that is not from here.
-    pub async fn users(&self, limit: u32, cursor: Option<&str>) -> Result<Page<User>> {
+    pub async fn users(&self, paging: &Paging) -> Result<Page<User>> {
         Page::by_id(
-            b'u',
-            limit,
-            cursor,
+            ListName::Users,
+            paging,
             async |after, limit| self.users_after(after, limit).await,
             |user| user.id,
         )

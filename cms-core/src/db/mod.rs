@@ -5,6 +5,7 @@ mod connect;
 pub(crate) mod dialect;
 mod epochs;
 pub(crate) mod follow;
+mod guard;
 #[cfg_attr(not(feature = "sqlite"), expect(dead_code, reason = "only SQLite has an index"))]
 mod mark;
 pub(crate) mod migrate;
@@ -24,6 +25,8 @@ use tracing::Instrument;
 
 pub use dialect::{Dialect, Kind};
 pub use epochs::Epochs;
+pub(crate) use guard::Hold;
+pub use guard::watched;
 pub(crate) use mark::Mark;
 pub use migrate::Migration;
 pub(crate) use record::{Columns, Record, field, read, record};
@@ -101,6 +104,8 @@ impl Db {
     /// # Errors
     /// `unavailable` when the database cannot be reached, `internal_error` otherwise.
     pub async fn all<T: FromRow>(&self, sql: impl Into<Sql>, args: Vec<Value>) -> Result<Vec<T>> {
+        let sql = sql.into();
+        guard::reads_pool(sql.name);
         self.count.fetch_add(1, Ordering::Relaxed);
         self.uncounted(sql, args).await
     }

@@ -22,7 +22,11 @@ pub(crate) struct Columns<'r> {
     next: usize,
 }
 
-impl Columns<'_> {
+impl<'r> Columns<'r> {
+    pub(super) fn of(row: &'r Row) -> Self {
+        Self { row, next: 0 }
+    }
+
     /// The next column.
     pub(crate) fn next<T: Field>(&mut self) -> Result<T> {
         self.next += 1;
@@ -37,7 +41,7 @@ pub(crate) trait Record: Sized {
 
     /// Reads a row that has these columns and no more: another list was selected otherwise.
     fn of_row(row: &Row) -> Result<Self> {
-        let mut columns = Columns { row, next: 0 };
+        let mut columns = row.columns();
         let record = Self::read(&mut columns)?;
         if columns.next == row.len() {
             Ok(record)

@@ -6,6 +6,7 @@ use sqlx::postgres::{PgRow, Postgres};
 use sqlx::sqlite::{Sqlite, SqliteRow};
 use sqlx::{Arguments, Database, Decode, Encode, Row as _, Type};
 
+use super::Columns;
 use crate::{Error, Result};
 
 /// A value bound to `$n`. Nulls carry their type, because PostgreSQL asks for it.
@@ -78,6 +79,11 @@ pub enum Row {
 }
 
 impl Row {
+    /// Its columns from left to right.
+    pub(super) fn columns(&self) -> Columns<'_> {
+        Columns::of(self)
+    }
+
     /// How many columns it has.
     pub(super) fn len(&self) -> usize {
         match self {

@@ -11,6 +11,7 @@ mod secret;
 pub use clock::{Clock, Millis, parse_rfc3339, rfc3339};
 pub use error::{Code, Error, FieldError, Result};
 pub use network::network;
-pub use paging::{DEFAULT_LIMIT, MAX_LIMIT, Page};
+pub(crate) use paging::ListName;
+pub use paging::{DEFAULT_LIMIT, Direction, MAX_LIMIT, Page, Paging};
 pub use random::Random;
 pub use secret::Secret;

@@ -1,7 +1,7 @@
 //! `/api/backend/auth/...` and the wrong logins it counts
 
 use cms_core::{
-    Error, Result,
+    Actor, Error, Result,
     accounts::{PENDING_S, Proof, Rights, Visitor, qr},
     rfc3339,
     settings::Secret,
@@ -27,7 +27,10 @@ struct Credentials {
 pub(crate) async fn login(call: &Call<'_>) -> Result<Reply> {
     call.request.only(&[])?;
     let sent: Credentials = call.typed()?;
-    let pending = call.cms.accounts().login(&visitor(call), &sent.username, &sent.password).await?;
+    let accounts = call.cms.accounts();
+    let checked = accounts.check_password(&visitor(call), &sent.username, &sent.password).await?;
+    let mut change = call.cms.change(Actor::System).await?;
+    let pending = accounts.login(&mut change, checked).await?.commit(change).await?;
     let mut data = json!({"status": "totp_required", "pending_token": pending.token.expose(), "expires_in": PENDING_S});
     if let Some(setup) = pending.setup {
         let url = setup.secret.otpauth_url(&call.cms.settings().product, &setup.account)?;
@@ -55,8 +58,10 @@ pub(crate) async fn verify(call: &Call<'_>) -> Result<Reply> {
         (None, Some(code)) => Proof::Recovery(code),
         _ => return Err(Error::invalid_field("code", "required", "either code or recovery_code")),
     };
-    let login =
-        call.cms.accounts().verify(&visitor(call), sent.pending_token.expose(), &proof).await?;
+    let (accounts, pending) = (call.cms.accounts(), sent.pending_token.expose());
+    let mut change = call.cms.change(Actor::System).await?;
+    let login = accounts.verify(&mut change, &visitor(call), pending, &proof).await?;
+    let login = login.commit(change).await?;
     let mut data = json!({
         "token": login.token.expose(), "expires_at": rfc3339(login.expires_at),
         "user": {"id": login.user, "username": login.username},
@@ -98,8 +103,8 @@ pub(crate) async fn me(call: &Call<'_>) -> Result<Reply> {
 
 pub(crate) async fn attempts(call: &Call<'_>) -> Result<Reply> {
     call.request.only(&["limit", "cursor"])?;
-    let (limit, cursor) = call.request.paging()?;
-    Reply::page(&call.cms.accounts().attempts(limit, cursor).await?)
+    let paging = call.request.paging()?;
+    Reply::page(&call.cms.accounts().attempts(&paging).await?)
 }
 
 pub(crate) async fn clear_attempts(call: &Call<'_>) -> Result<Reply> {

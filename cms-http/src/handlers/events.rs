@@ -1,7 +1,7 @@
 //! `/api/backend/webhooks/events`, `/explain`, `/emit` and `/messages`: what can happen, what would
 //! be sent of it, what has happened
 
-use cms_core::{Error, Result, webhooks::MessageFilter};
+use cms_core::{Direction, Error, Paging, Result, webhooks::MessageFilter};
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json};
@@ -17,8 +17,8 @@ pub(crate) async fn list(call: &Call<'_>) -> Result<Reply> {
     if let Some(name) = call.request.parameter("name") {
         return Reply::of(StatusCode::OK, &call.cms.webhooks().event(name).await?);
     }
-    let (limit, cursor) = call.request.paging()?;
-    Reply::page(&call.cms.webhooks().events(limit, cursor).await?)
+    let paging = call.request.paging()?;
+    Reply::page(&call.cms.webhooks().events(&paging).await?)
 }
 
 #[derive(Deserialize)]
@@ -31,9 +31,9 @@ struct Event {
 
 pub(crate) async fn explain(call: &Call<'_>) -> Result<Reply> {
     call.request.only(&["limit", "cursor"])?;
-    let (limit, cursor) = call.request.paging()?;
+    let paging = call.request.paging()?;
     let Event { event, data } = call.typed()?;
-    let (explained, page) = call.cms.webhooks().explain(&event, data, limit, cursor).await?;
+    let (explained, page) = call.cms.webhooks().explain(&event, data, &paging).await?;
     let mut data = serde_json::to_value(&explained).map_err(Error::internal)?;
     data["subscriptions"] = serde_json::to_value(&page.data).map_err(Error::internal)?;
     Reply::with_meta(
@@ -61,15 +61,13 @@ pub(crate) async fn messages(call: &Call<'_>) -> Result<Reply> {
         }
         return Reply::of(StatusCode::OK, &message);
     }
-    let oldest_first = match call.request.parameter("oldest_first") {
-        None | Some("false") => false,
-        Some("true") => true,
+    let direction = match call.request.parameter("oldest_first") {
+        None | Some("false") => Direction::Forward,
+        Some("true") => Direction::Backward,
         Some(_) => return Err(bad("oldest_first is true or false.")),
     };
     let since = call.request.parameter("since").map_or(Ok(i64::MIN), moment)?;
     let event = call.request.parameter("event").map(str::to_owned);
-    let (limit, cursor) = call.request.paging()?;
-    Reply::page(
-        &webhooks.messages(&MessageFilter { event, since, oldest_first }, limit, cursor).await?,
-    )
+    let paging = Paging { direction, ..call.request.paging()? };
+    Reply::page(&webhooks.messages(&MessageFilter { event, since }, &paging).await?)
 }

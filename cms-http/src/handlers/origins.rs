@@ -10,8 +10,8 @@ pub(crate) async fn read(call: &Call<'_>) -> Result<Reply> {
     if call.request.parameter("id").is_some() {
         return Reply::of(StatusCode::OK, &call.cms.origins().get(call.id()?).await?);
     }
-    let (limit, cursor) = call.request.paging()?;
-    Reply::page(&call.cms.origins().list(limit, cursor).await?)
+    let paging = call.request.paging()?;
+    Reply::page(&call.cms.origins().list(&paging).await?)
 }
 
 pub(crate) async fn create(call: &Call<'_>) -> Result<Reply> {

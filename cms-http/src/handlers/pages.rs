@@ -18,8 +18,8 @@ pub(crate) async fn read(call: &Call<'_>) -> Result<Reply> {
         let json = pages.find(&wanted).await?;
         return Ok(Reply::data(StatusCode::OK, &json).with(header::ETAG, &etag(&json)));
     }
-    let (limit, cursor) = request.paging()?;
-    let list = pages.list(language, limit, cursor).await?;
+    let paging = request.paging()?;
+    let list = pages.list(language, &paging).await?;
     Ok(tagged(Reply::list(&list.records, list.limit, list.next.as_deref(), None)))
 }
 

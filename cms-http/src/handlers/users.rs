@@ -18,8 +18,8 @@ pub(crate) async fn read(call: &Call<'_>) -> Result<Reply> {
     if let Some(name) = call.request.parameter("username") {
         return Reply::of(StatusCode::OK, &accounts.user_named(name).await?);
     }
-    let (limit, cursor) = call.request.paging()?;
-    Reply::page(&accounts.users(limit, cursor).await?)
+    let paging = call.request.paging()?;
+    Reply::page(&accounts.users(&paging).await?)
 }
 
 pub(crate) async fn create(call: &Call<'_>) -> Result<Reply> {
@@ -63,8 +63,8 @@ pub(crate) async fn delete(call: &Call<'_>) -> Result<Reply> {
 pub(crate) async fn sessions(call: &Call<'_>) -> Result<Reply> {
     call.request.only(&["id", "limit", "cursor"])?;
     let user = call.cms.accounts().user(call.id()?).await?;
-    let (limit, cursor) = call.request.paging()?;
-    Reply::page(&call.cms.accounts().sessions(user.id, limit, cursor).await?)
+    let paging = call.request.paging()?;
+    Reply::page(&call.cms.accounts().sessions(user.id, &paging).await?)
 }
 
 /// Ends the sessions of the user `id`, or only `session`.

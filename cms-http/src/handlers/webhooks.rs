@@ -21,8 +21,8 @@ pub(crate) async fn read(call: &Call<'_>) -> Result<Reply> {
     if call.request.parameter("id").is_some() {
         return Reply::of(StatusCode::OK, &call.cms.webhooks().get(call.id()?).await?);
     }
-    let (limit, cursor) = call.request.paging()?;
-    Reply::page(&call.cms.webhooks().list(limit, cursor).await?)
+    let paging = call.request.paging()?;
+    Reply::page(&call.cms.webhooks().list(&paging).await?)
 }
 
 pub(crate) async fn create(call: &Call<'_>) -> Result<Reply> {
@@ -134,8 +134,8 @@ pub(crate) async fn queue(call: &Call<'_>) -> Result<Reply> {
     if call.request.parameter("id").is_some() {
         return Reply::of(StatusCode::OK, &webhooks.job(call.id()?).await?);
     }
-    let (limit, cursor) = call.request.paging()?;
-    Reply::page(&webhooks.jobs(&filter(call)?, limit, cursor).await?)
+    let paging = call.request.paging()?;
+    Reply::page(&webhooks.jobs(&filter(call)?, &paging).await?)
 }
 
 /// How full the queue is.
@@ -179,8 +179,8 @@ pub(crate) async fn deliveries(call: &Call<'_>) -> Result<Reply> {
         }
         return Reply::of(StatusCode::OK, &delivery);
     }
-    let (limit, cursor) = call.request.paging()?;
-    Reply::page(&webhooks.deliveries(&filter(call)?, limit, cursor).await?)
+    let paging = call.request.paging()?;
+    Reply::page(&webhooks.deliveries(&filter(call)?, &paging).await?)
 }
 
 #[derive(Deserialize)]
@@ -231,8 +231,9 @@ pub(crate) async fn redeliver(call: &Call<'_>) -> Result<Reply> {
             ));
         }
     };
+    let ids = call.cms.webhooks().chosen(&which).await?;
     let mut change = call.change().await?;
-    let queued = call.cms.webhooks().redeliver(&mut change, &which).await?;
+    let queued = call.cms.webhooks().redeliver(&mut change, &ids).await?;
     call.commit(change, Reply::of(StatusCode::OK, &json!({"queued": queued}))?, false).await
 }
 

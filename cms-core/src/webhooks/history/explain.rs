@@ -11,7 +11,7 @@ use crate::webhooks::{
     rules::matching::matches,
     subscriptions::{Subscription, catalogue::unknown_event, events},
 };
-use crate::{Page, Result, events::body};
+use crate::{Page, Paging, Result, events::body};
 
 /// What would be sent.
 #[derive(Clone, Debug, Serialize)]
@@ -51,14 +51,13 @@ impl Webhooks {
         &self,
         event: &str,
         data: Map<String, Json>,
-        limit: u32,
-        cursor: Option<&str>,
+        paging: &Paging,
     ) -> Result<(Explained, Page<Considered>)> {
         if events::named(self.0.base.db(), event).await?.is_empty() {
             return Err(unknown_event("event".to_owned(), event));
         }
         let subscriptions =
-            self.list(limit, cursor).await?.map(|subscription| considered(subscription, event));
+            self.list(paging).await?.map(|subscription| considered(subscription, event));
         let id = self.0.base.random().uuid_v7(self.0.base.clock())?;
         let (body, removed) = body(&id, event, self.0.base.clock().now(), Json::Object(data));
         let marks = Marks {

@@ -5,7 +5,9 @@ use serde_json::Value as Json;
 
 use super::{emit::by_hand, events, example::example};
 use crate::webhooks::{Webhooks, rules::matching::SYSTEM_EVENTS};
-use crate::{Actor, Code, Error, FieldError, Page, Result, plugins::Plugin};
+use crate::{
+    Actor, Code, Error, FieldError, Page, Paging, Result, ground::ListName, plugins::Plugin,
+};
 
 /// An event that somebody raises.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -30,11 +32,10 @@ impl Webhooks {
     ///
     /// # Errors
     /// `bad_query` for a cursor that is not from here.
-    pub async fn events(&self, limit: u32, cursor: Option<&str>) -> Result<Page<RegisteredEvent>> {
+    pub async fn events(&self, paging: &Paging) -> Result<Page<RegisteredEvent>> {
         Page::by_id(
-            b'e',
-            limit,
-            cursor,
+            ListName::Events,
+            paging,
             async |after, limit| events::list(self.0.base.db(), after, limit).await,
             |event| event.id,
         )
@@ -95,12 +96,12 @@ impl Webhooks {
             );
         }
         let mut known = std::collections::HashSet::new();
-        let mut cursor = None;
+        let mut paging = Paging::first(crate::MAX_LIMIT);
         loop {
-            let page = self.events(crate::MAX_LIMIT, cursor.as_deref()).await?;
+            let page = self.events(&paging).await?;
             known.extend(page.data.into_iter().map(|event| (event.plugin_id, event.event_name)));
-            cursor = page.next;
-            if cursor.is_none() {
+            paging.cursor = page.next;
+            if paging.cursor.is_none() {
                 break;
             }
         }

@@ -13,7 +13,9 @@ use serde::{Deserialize, Serialize};
 
 use self::sql::Stored;
 use crate::{
-    AuditEntry, Change, Code, Error, FieldError, Page, Result, rfc3339,
+    AuditEntry, Change, Code, Error, FieldError, Page, Paging, Result,
+    ground::ListName,
+    rfc3339,
     webhooks::{
         Webhooks,
         deliver::CLAIMS,
@@ -119,11 +121,10 @@ impl Webhooks {
     ///
     /// # Errors
     /// `bad_query` for a cursor that is not from here.
-    pub async fn list(&self, limit: u32, cursor: Option<&str>) -> Result<Page<Subscription>> {
+    pub async fn list(&self, paging: &Paging) -> Result<Page<Subscription>> {
         let page = Page::by_id(
-            b'w',
-            limit,
-            cursor,
+            ListName::Subscriptions,
+            paging,
             async |after, limit| sql::list(self.0.base.db(), after, limit).await,
             |s| s.id,
         );

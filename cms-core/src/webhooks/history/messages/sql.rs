@@ -1,7 +1,7 @@
 //! Recorded events as people see them.
 
 use crate::{
-    Result, args,
+    Direction, Result, args,
     db::{Db, read, record, statements},
     ground::clock,
     webhooks::history::messages::{Message, MessageDetail, MessageFilter, Pattern, Place},
@@ -51,10 +51,14 @@ pub(in crate::webhooks) async fn list(
     db: &Db,
     filter: &MessageFilter,
     pattern: &Pattern,
+    direction: Direction,
     (at, id): Place,
     limit: i64,
 ) -> Result<Vec<Message>> {
-    let sql = if filter.oldest_first { OLDEST } else { NEWEST };
+    let sql = match direction {
+        Direction::Forward => NEWEST,
+        Direction::Backward => OLDEST,
+    };
     db.all(sql, args![at, id, limit, filter.since, pattern.name.clone(), pattern.beginning.clone()])
         .await
 }
