@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use crate::{
-    Page, Paging, Result, args,
+    Page, Paging, Result,
     base::Base,
-    db::{read, record},
+    db::{args, read, record},
     ground::ListName,
     jobs,
 };

@@ -48,7 +48,7 @@ pub use audit::{AuditActor, AuditLog, AuditRow};
 pub use change::{Actor, AuditEntry, Change, Emitted};
 pub use ground::{
     Clock, Code, DEFAULT_LIMIT, Direction, Error, FieldError, MAX_LIMIT, Millis, Page, Paging,
-    Random, Result, Secret, crypto, parse_rfc3339, rfc3339,
+    Random, Result, Secret, Vault, crypto, parse_rfc3339, rfc3339,
 };
 pub use site::{Background, Builder, Cms, Work};
 

@@ -5,6 +5,7 @@ use cms_core::{
     access::{Access, Endpoint},
 };
 use futures_util::future::BoxFuture;
+use tracing::Instrument;
 
 use crate::{
     call::Call,
@@ -27,8 +28,14 @@ pub(crate) struct Route {
 
 macro_rules! routes {
     ($($path:literal $access:ident $(($area:literal))? $([$($table:literal),+])? $($method:ident $handler:path),+;)*) => {
-        &[$(Route { path: $path, access: Access::$access $(($area))?, tables: &[$($($table),+)?], methods: &[$((stringify!($method), |call| Box::pin($handler(call)))),+] }),*]
+        &[$(Route { path: $path, access: Access::$access $(($area))?, tables: &[$($($table),+)?], methods: &[$((stringify!($method), |call| Box::pin(handled(stringify!($handler), $handler(call))))),+] }),*]
     };
+}
+
+/// Runs a handler within its span; debug builds watch what it reads.
+async fn handled<T>(name: &'static str, handler: impl Future<Output = T>) -> T {
+    let span = tracing::debug_span!("handler", name);
+    cms_core::db::watched(handler).instrument(span).await
 }
 
 const ROUTES: &[Route] = routes! {

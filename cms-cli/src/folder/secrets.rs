@@ -4,8 +4,7 @@
 use std::{fs, path::Path};
 
 use cms_core::{
-    Cms, Paging, Random,
-    crypto::Vault,
+    Cms, Paging, Random, Vault,
     settings::{self, Database, Loaded},
 };
 

@@ -1,10 +1,15 @@
 //! There is always somebody who can administer the site.
 
-use super::{
-    Accounts,
-    sql::groups::{admins, count_admins},
-};
-use crate::{Change, Code, Error, Result};
+use super::Accounts;
+use crate::{Change, Code, Error, Result, db::args};
+
+pub(crate) mod sql {
+    crate::db::statements! {
+        COUNT = "select count(distinct m.user_id) from cms_user_group_members m \
+                 join cms_user_groups g on g.id = m.user_group_id \
+                 join cms_users u on u.id = m.user_id where u.active and g.rights = '\"0\"'";
+    }
+}
 
 impl Accounts {
     /// How many users can administer the site: active members of a group with all rights.
@@ -12,7 +17,8 @@ impl Accounts {
     /// # Errors
     /// `unavailable` when the database cannot be reached.
     pub async fn admins(&self) -> Result<i64> {
-        admins(self.0.base.db()).await
+        let (count,) = self.0.base.db().one(sql::COUNT, args![]).await?;
+        Ok(count)
     }
 }
 
@@ -25,12 +31,12 @@ pub(super) struct AdminGuard {
 impl AdminGuard {
     pub(super) async fn new(change: &mut Change) -> Result<Self> {
         change.lock(super::LOCK).await?;
-        Ok(Self { before: count_admins(change).await? })
+        Ok(Self { before: count(change).await? })
     }
 
     /// Refuses when the change took the last one.
     pub(super) async fn check(self, change: &mut Change) -> Result<()> {
-        if self.before > 0 && count_admins(change).await? == 0 {
+        if self.before > 0 && count(change).await? == 0 {
             return Err(Error::new(
                 Code::Conflict,
                 "This is the last administrator who can log in: make another one first. Nothing was changed.",
@@ -38,4 +44,9 @@ impl AdminGuard {
         }
         Ok(())
     }
+}
+
+async fn count(change: &mut Change) -> Result<i64> {
+    let (count,) = change.one(sql::COUNT, args![]).await?;
+    Ok(count)
 }

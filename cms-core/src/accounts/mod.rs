@@ -5,25 +5,24 @@
 //! groups     what they belong to
 //! admins     there is always one
 //! login      password, then code: the only way to a session
-//! session    who shows a token
+//! sessions   who shows a token
 //! second_factor  what helps who lost it, on the own machine only
 //! attempts   wrong logins by network
 //! password, totp, recovery, token, qr   the secrets, each with its own type
 //! ```
 
-mod admins;
-mod attempts;
-mod groups;
-mod login;
+pub(crate) mod admins;
+pub(crate) mod attempts;
+pub(crate) mod groups;
+pub(crate) mod login;
 mod password;
 pub mod qr;
 mod recovery;
 mod second_factor;
-mod session;
-pub(crate) mod sql;
+pub(crate) mod sessions;
 mod token;
 mod totp;
-mod users;
+pub(crate) mod users;
 
 pub use attempts::{ACCOUNT_ATTEMPTS, ATTEMPTS, Attempts, WINDOW_S};
 pub use groups::{Group, GroupPatch, NewGroup};
@@ -31,7 +30,7 @@ pub use login::{Checked, LoggedIn, Outcome, PENDING_S, Pending, Proof, Setup, WR
 use password::Passwords;
 pub use password::{MAX_PASSWORD_BYTES, MIN_PASSWORD_CHARS};
 pub use recovery::{RECOVERY_CODES, RecoveryCode};
-pub use session::{Session, SessionUser};
+pub use sessions::{Session, SessionUser};
 pub use token::Token;
 pub use totp::{STEP_S, TotpSecret};
 pub use users::{GroupName, Membership, NewUser, User, UserPatch};
@@ -64,10 +63,10 @@ impl Accounts {
         let (base, now) = (&self.0.base, self.0.base.clock().now());
         let window = jobs::seconds_before(now, WINDOW_S.unsigned_abs());
         let due = [
-            (sql::attempts::EXPIRE, window),
-            (sql::attempts::EXPIRE_NETWORKS, window),
-            (sql::logins::EXPIRE, jobs::seconds_before(now, PENDING_S.unsigned_abs())),
-            (sql::sessions::EXPIRE, jobs::seconds_before(now, base.settings().session.idle_s)),
+            (attempts::sql::EXPIRE, window),
+            (attempts::sql::EXPIRE_NETWORKS, window),
+            (login::sql::EXPIRE, jobs::seconds_before(now, PENDING_S.unsigned_abs())),
+            (sessions::sql::EXPIRE, jobs::seconds_before(now, base.settings().session.idle_s)),
         ];
         jobs::expire(base, &due).await
     }

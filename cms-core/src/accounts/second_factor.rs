@@ -1,9 +1,8 @@
 //! What helps a user who lost his authenticator: only on the site's own machine.
 
-use super::Rights;
 use super::{
-    Accounts, RecoveryCode, TotpSecret, record,
-    sql::{logins, sessions},
+    Accounts, RecoveryCode, Rights, TotpSecret, login::sql as logins, record,
+    sessions::sql as sessions,
 };
 use crate::{Change, Result};
 

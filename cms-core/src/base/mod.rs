@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::tz::TimeZone;
 
 use crate::{
-    Actor, Change, Clock, Random, Result, crypto::Vault, db::Db, events::Outbox, settings::Settings,
+    Actor, Change, Clock, Random, Result, Vault, db::Db, events::Outbox, settings::Settings,
 };
 
 /// Clones share everything.

@@ -4,8 +4,8 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use crate::{
-    Clock, Code, Error, Millis, Random, Result, args,
-    db::{Db, DbTable, Dialect, Epochs, FromRow, Hold, Lock, Sql, Tx, Value},
+    Clock, Code, Error, Millis, Random, Result,
+    db::{Db, DbTable, Dialect, Epochs, FromRow, Hold, Lock, Sql, Tx, Value, args},
     events::{self, Outbox},
 };
 use serde_json::json;

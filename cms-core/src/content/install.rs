@@ -9,9 +9,9 @@ use super::{
     table::Column,
 };
 use crate::{
-    AuditEntry, Change, Code, Error, Result, args,
+    AuditEntry, Change, Code, Error, Result,
     db::{
-        Dialect, Lock,
+        Dialect, Lock, args,
         dialect::{Col, Kind, quote},
     },
 };

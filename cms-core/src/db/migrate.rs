@@ -6,7 +6,7 @@
 use sqlx::AssertSqlSafe;
 
 use super::{Db, Lock};
-use crate::{Clock, Code, Error, Result, args, ground::crypto};
+use crate::{Clock, Code, Error, Result, db::args, ground::crypto};
 
 pub(crate) mod sql {
     crate::db::statements! {

@@ -33,9 +33,10 @@ pub(crate) use record::{Columns, Record, field, read, record};
 pub use schema::{DbColumn, DbTable};
 pub(crate) use statements::statements;
 pub use statements::{Sql, Statement};
+pub(crate) use value::args;
 pub use value::{Field, FromRow, Row, Value};
 
-use crate::{Error, Result, args};
+use crate::{Error, Result};
 
 /// A pool of connections to one of the two engines. Clones share it.
 #[derive(Clone)]

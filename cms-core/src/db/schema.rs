@@ -4,7 +4,7 @@ use super::{
     Db, FromRow, Row,
     dialect::{Dialect, Kind},
 };
-use crate::{Result, args};
+use crate::{Result, db::args};
 
 /// A table or view as it stands in the database.
 #[derive(Clone, Debug)]

@@ -41,11 +41,10 @@ impl From<&String> for Value {
 }
 
 /// `args![id, "name", None::<i64>]`: the values of `$1`, `$2`, `$3`.
-#[macro_export]
-#[doc(hidden)]
 macro_rules! args {
     ($($value:expr),* $(,)?) => { vec![$($crate::db::Value::from($value)),*] };
 }
+pub(crate) use args;
 
 /// Binds `values` in order for the engine `D`.
 pub(super) fn bind<D: Database>(values: Vec<Value>) -> Result<D::Arguments>

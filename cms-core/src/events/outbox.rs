@@ -7,7 +7,10 @@ use serde_json::json;
 use tokio::sync::{Notify, futures::Notified};
 
 use super::body;
-use crate::{Millis, Result, args, db::Tx};
+use crate::{
+    Millis, Result,
+    db::{Tx, args},
+};
 
 pub(crate) mod sql {
     crate::db::statements! {

@@ -7,6 +7,7 @@ mod network;
 pub(crate) mod paging;
 pub(crate) mod random;
 mod secret;
+mod vault;
 
 pub use clock::{Clock, Millis, parse_rfc3339, rfc3339};
 pub use error::{Code, Error, FieldError, Result};
@@ -15,3 +16,4 @@ pub(crate) use paging::ListName;
 pub use paging::{DEFAULT_LIMIT, Direction, MAX_LIMIT, Page, Paging};
 pub use random::Random;
 pub use secret::Secret;
+pub use vault::Vault;

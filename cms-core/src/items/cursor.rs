@@ -4,9 +4,9 @@ use data_encoding::BASE64URL_NOPAD;
 use serde_json::Value;
 
 use super::query::Query;
-use crate::content::Table;
 use crate::{
     Result,
+    content::Table,
     ground::{crypto, paging::foreign_cursor},
 };
 

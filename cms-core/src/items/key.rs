@@ -4,8 +4,11 @@
 use data_encoding::{BASE64, HEXLOWER};
 use serde_json::Value;
 
-use crate::content::{Column, Table, check};
-use crate::{Code, Error, Result, db::dialect::Kind};
+use crate::{
+    Code, Error, Result,
+    content::{Column, Table, check},
+    db::dialect::Kind,
+};
 
 /// Values of the key's columns in order, in canonical form.
 #[derive(Clone, Debug, PartialEq)]

@@ -9,9 +9,9 @@ use super::{
     key::Key,
     query::{Filter, Op, Query},
 };
-use crate::content::{Column, Table, Tables, check};
 use crate::{
     Code, Error, Result,
+    content::{Column, Table, Tables, check},
     db::{
         Value,
         dialect::{Kind, quote},

@@ -6,14 +6,14 @@ use super::{
     key::Key,
     select::{Conditions, Statement},
 };
-use crate::content::{Column, Table, check};
 use crate::{
     Code, Error, FieldError, Result,
+    content::{Column, Table, check},
     db::{
         self, Value,
         dialect::{Kind, quote},
     },
-    ground::crypto::Vault,
+    ground::Vault,
 };
 
 /// Checked columns with their stored values, in the table's order.

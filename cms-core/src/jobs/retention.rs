@@ -1,6 +1,10 @@
 //! Removing rows whose time is over, a batch at a time, so that no transaction is long.
 
-use crate::{Actor, Millis, Result, args, base::Base, db::Statement};
+use crate::{
+    Actor, Millis, Result,
+    base::Base,
+    db::{Statement, args},
+};
 
 /// Rows that a statement with `limit 1000` removes at most.
 const BATCH: u64 = 1000;

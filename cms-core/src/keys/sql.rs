@@ -2,8 +2,8 @@
 
 use super::{ApiKey, Right};
 use crate::{
-    Change, Error, Millis, Result, args,
-    db::{Db, read, record, statements},
+    Change, Error, Millis, Result,
+    db::{Db, args, read, record, statements},
 };
 
 /// A key as the gate needs it.

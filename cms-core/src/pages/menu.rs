@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use super::{Pages, sql};
-use crate::{Result, args};
+use crate::{Result, db::args};
 
 /// An entry of a menu.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

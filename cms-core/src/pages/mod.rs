@@ -11,8 +11,9 @@ use serde_json::value::RawValue;
 pub use menu::MenuItem;
 
 use crate::{
-    Code, Error, Paging, Result, args,
+    Code, Error, Paging, Result,
     base::Base,
+    db::args,
     items::{Filter, Items, List, Op, Query},
 };
 

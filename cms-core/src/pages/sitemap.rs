@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{Pages, sql};
-use crate::{Result, args};
+use crate::{Result, db::args};
 
 /// The protocol allows no more addresses in one file.
 const MAX_URLS: usize = 50_000;

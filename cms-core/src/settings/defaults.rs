@@ -2,9 +2,10 @@
 
 use std::sync::LazyLock;
 
-use toml::Value;
+use serde::Deserialize;
+use toml::{Table, Value};
 
-use super::{Settings, file, layers};
+use super::{Settings, file};
 
 const TEXT: &str = include_str!("settings.default.toml");
 /// Below this line of the defaults file stand the keys of `cms.local.toml`.
@@ -22,7 +23,7 @@ static DEFAULTS: LazyLock<Defaults> = LazyLock::new(|| {
     let Ok(values) = values else {
         unreachable!("settings.default.toml is part of the program and tested")
     };
-    match layers::typed_settings(values.iter().map(|(key, value)| (key.as_str(), value))) {
+    match typed_settings(values.iter().map(|(key, value)| (key.as_str(), value))) {
         Ok(settings) => Defaults { values, settings },
         Err(error) => {
             unreachable!("settings.default.toml is part of the program and tested: {error}")
@@ -38,6 +39,25 @@ impl Default for Settings {
     fn default() -> Self {
         defaults().settings.clone()
     }
+}
+
+/// Settings from a complete list of dotted keys.
+pub(super) fn typed_settings<'v>(
+    values: impl Iterator<Item = (&'v str, &'v Value)>,
+) -> Result<Settings, toml::de::Error> {
+    let mut table = Table::new();
+    for (key, value) in values {
+        match key.split_once('.') {
+            None => {
+                table.insert(key.to_owned(), value.clone());
+            }
+            Some((outer, inner)) => {
+                let outer = table.entry(outer).or_insert_with(|| Table::new().into());
+                outer.as_table_mut().map(|outer| outer.insert(inner.to_owned(), value.clone()));
+            }
+        }
+    }
+    Settings::deserialize(table)
 }
 
 /// The text of a new `cms.toml`: every key that may be under version control, explained and at its

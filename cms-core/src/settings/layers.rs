@@ -5,12 +5,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use serde::Deserialize;
 use toml::{Table, Value};
 
 use super::{
     Origin, Origins, Settings, SettingsError, database,
-    defaults::defaults,
+    defaults::{defaults, typed_settings},
     env::{self, NOT_SETTINGS},
     file::lines,
     suggest::nearest,
@@ -164,25 +163,6 @@ impl Layers {
             .map_err(|error| invalid(format!("is not accepted: {}", error.message())))?;
         Ok(())
     }
-}
-
-/// Settings from a complete list of dotted keys.
-pub(super) fn typed_settings<'v>(
-    values: impl Iterator<Item = (&'v str, &'v Value)>,
-) -> Result<Settings, toml::de::Error> {
-    let mut table = Table::new();
-    for (key, value) in values {
-        match key.split_once('.') {
-            None => {
-                table.insert(key.to_owned(), value.clone());
-            }
-            Some((outer, inner)) => {
-                let outer = table.entry(outer).or_insert_with(|| Table::new().into());
-                outer.as_table_mut().map(|outer| outer.insert(inner.to_owned(), value.clone()));
-            }
-        }
-    }
-    Settings::deserialize(table)
 }
 
 /// All lists are lists of texts, all numbers count something.

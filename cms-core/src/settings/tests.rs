@@ -218,7 +218,7 @@ fn every_secret_type_is_on_the_list_of_secret_keys() {
         let values: Vec<_> =
             values.map(|(k, v)| (k, if k == key { marked(v) } else { v.clone() })).collect();
         // Values that are refused (enums, networks) are no secrets.
-        let Ok(settings) = layers::typed_settings(values.iter().map(|(k, v)| (k.as_str(), v)))
+        let Ok(settings) = defaults::typed_settings(values.iter().map(|(k, v)| (k.as_str(), v)))
         else {
             continue;
         };

@@ -7,12 +7,11 @@ use jiff::tz::TimeZone;
 
 use super::{Cms, Rooms, follow::follow};
 use crate::{
-    AuditLog, Clock, Code, Error, Random, Result,
+    AuditLog, Clock, Code, Error, Random, Result, Vault,
     access::Endpoints,
     accounts::Accounts,
     base::{Base, Parts},
     content::Registry,
-    crypto::Vault,
     db::{Db, Migration},
     events::Outbox,
     items::Items,

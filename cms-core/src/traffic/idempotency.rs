@@ -1,7 +1,7 @@
 //! Replies kept for requests that are sent again with the same `Idempotency-Key`
 //! (draft-ietf-httpapi-idempotency-key-header-07). Written by [`Idempotency::remember`].
 
-use crate::{Change, Code, Error, Result, args, base::Base, crypto, jobs};
+use crate::{Change, Code, Error, Result, base::Base, crypto, db::args, jobs};
 
 pub(crate) mod sql {
     crate::db::statements! {

@@ -93,7 +93,7 @@ impl Webhooks {
 pub(crate) fn statements() -> [&'static [Statement]; 7] {
     [
         subscriptions::sql::ALL,
-        subscriptions::events::ALL,
+        subscriptions::catalogue::sql::ALL,
         deliver::sql::queue::ALL,
         deliver::sql::groups::ALL,
         deliver::sql::expire::ALL,

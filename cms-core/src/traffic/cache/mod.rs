@@ -9,9 +9,10 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use serde::{Deserialize, Serialize};
 
+use super::redis::Redis;
 use crate::{
     AuditEntry, Change, Code, Error, FieldError, Result, base::Base, db::Db, jobs,
-    settings::CacheStore, traffic::redis::Redis,
+    settings::CacheStore,
 };
 
 /// The table's name among the epochs.

@@ -2,8 +2,8 @@
 
 use super::CacheSettings;
 use crate::{
-    Change, Error, Result, args,
-    db::{Db, read, record, statements},
+    Change, Error, Result,
+    db::{Db, args, read, record, statements},
 };
 
 record! { CacheSettings: settings_columns {

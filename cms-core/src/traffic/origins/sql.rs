@@ -2,9 +2,9 @@
 
 use super::Origin;
 use crate::{
-    Code, Error, Result, args,
+    Code, Error, Result,
     change::{Change, is_unique_violation},
-    db::{Db, read, record, statements},
+    db::{Db, args, read, record, statements},
 };
 
 record! { Origin: origin_columns {

@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::Mutex;
 
 use super::{sql::queue, task::Settled};
-use crate::Result;
-use crate::webhooks::Webhooks;
+use crate::{Result, webhooks::Webhooks};
 
 /// Lanes whose lateness is told apart.
 const LATE_LANES: i64 = 5;

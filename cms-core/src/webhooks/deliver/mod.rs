@@ -11,8 +11,3 @@ pub(super) mod task;
 pub(super) mod worker;
 
 pub use ping::{PING, Pinged};
-
-use crate::db::Lock;
-
-/// Held by claims, and by changes of many subscriptions at once: they lock rows in no order.
-pub(super) const CLAIMS: Lock = Lock::new(1);

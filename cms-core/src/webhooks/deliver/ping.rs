@@ -6,8 +6,7 @@ use super::{
     claim, request,
     sql::queue::{self, Claimed, Event},
 };
-use crate::webhooks::Webhooks;
-use crate::{Code, Error, Result, ground::clock};
+use crate::{Code, Error, Result, ground::clock, webhooks::Webhooks};
 
 /// The event of a test delivery.
 pub const PING: &str = "webhook.ping";

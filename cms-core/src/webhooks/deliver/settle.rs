@@ -2,7 +2,6 @@
 //! many.
 
 use super::{
-    CLAIMS,
     sql::{
         groups::{self, Arrived},
         queue::{self, Claimed, LogRow},
@@ -14,7 +13,7 @@ use crate::{
     outbound::Attempt,
     webhooks::{
         rules::{breaker, retry},
-        subscriptions::{TABLE, sql as subscriptions},
+        subscriptions::{CLAIMS, TABLE, sql as subscriptions},
     },
 };
 

@@ -8,9 +8,9 @@ use tokio::{
     sync::watch,
     task::{JoinError, JoinSet},
 };
+use tracing::Instrument;
 
 use super::{
-    CLAIMS,
     ahead::Ahead,
     claim::{claim, give_back},
     request,
@@ -20,10 +20,11 @@ use super::{
 };
 use crate::{
     Actor, Result,
+    db::watched,
     outbound::Attempt,
     webhooks::{
         State,
-        subscriptions::{TABLE, sql as subscriptions},
+        subscriptions::{CLAIMS, TABLE, sql as subscriptions},
     },
 };
 

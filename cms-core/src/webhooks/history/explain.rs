@@ -5,13 +5,19 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
-use crate::webhooks::{
-    Webhooks,
-    deliver::request::{Marks, headers},
-    rules::matching::matches,
-    subscriptions::{Subscription, catalogue::unknown_event, events},
+use crate::{
+    Page, Paging, Result,
+    events::body,
+    webhooks::{
+        Webhooks,
+        deliver::request::{Marks, headers},
+        rules::matching::matches,
+        subscriptions::{
+            Subscription,
+            catalogue::{sql, unknown_event},
+        },
+    },
 };
-use crate::{Page, Paging, Result, events::body};
 
 /// What would be sent.
 #[derive(Clone, Debug, Serialize)]
@@ -53,7 +59,7 @@ impl Webhooks {
         data: Map<String, Json>,
         paging: &Paging,
     ) -> Result<(Explained, Page<Considered>)> {
-        if events::named(self.0.base.db(), event).await?.is_empty() {
+        if sql::named(self.0.base.db(), event).await?.is_empty() {
             return Err(unknown_event("event".to_owned(), event));
         }
         let subscriptions =

@@ -1,9 +1,6 @@
 //! Subscriptions: who is told of what, and where.
 
 pub(super) mod catalogue;
-mod emit;
-pub(super) mod events;
-mod example;
 mod look_up;
 pub(super) mod sql;
 
@@ -11,19 +8,19 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use self::sql::Stored;
+use super::{
+    Webhooks,
+    rules::{headers, matching::is_pattern, retry::MAX_RETRIES, sign::WebhookSecret},
+    subscriptions::sql::Stored,
+};
 use crate::{
-    AuditEntry, Change, Code, Error, FieldError, Page, Paging, Result,
-    ground::ListName,
+    AuditEntry, Change, Code, Error, FieldError, Page, Paging, Result, db::Lock, ground::ListName,
     rfc3339,
-    webhooks::{
-        Webhooks,
-        deliver::CLAIMS,
-        rules::{headers, matching::is_pattern, retry::MAX_RETRIES, sign::WebhookSecret},
-    },
 };
 use catalogue::unknown_event;
 
+/// Held by claims, and by changes of many subscriptions at once: they lock rows in no order.
+pub(super) const CLAIMS: Lock = Lock::new(1);
 /// The table's name among the epochs and in the audit log.
 pub(super) const TABLE: &str = "webhook_subscriptions";
 /// A rotation's grace is at most seven days.
@@ -343,7 +340,7 @@ impl Webhooks {
             return Ok(());
         }
         for (index, event) in row.events.iter().enumerate() {
-            if !is_pattern(event) && events::named_in(change, event).await?.is_empty() {
+            if !is_pattern(event) && catalogue::sql::named_in(change, event).await?.is_empty() {
                 return Err(unknown_event(format!("events[{index}]"), event));
             }
         }

@@ -1,8 +1,8 @@
 //! Subscriptions.
 
 use crate::{
-    Change, Error, Result, args,
-    db::{Db, read, record, statements},
+    Change, Error, Result,
+    db::{Db, args, read, record, statements},
 };
 
 /// A subscription as it is stored: the secret and the values of headers are sealed.

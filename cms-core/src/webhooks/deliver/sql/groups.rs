@@ -10,8 +10,8 @@ use std::{
 
 use super::queue::{Claimed, Event, event_columns};
 use crate::{
-    Change, Result, args,
-    db::{Value, record, statements},
+    Change, Result,
+    db::{Value, args, record, statements},
 };
 
 /// Rows or lanes of one statement.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::{
-    Change, Result, args,
-    db::{Db, record, statements},
+    Change, Result,
+    db::{Db, args, record, statements},
     webhooks::subscriptions::sql as subscriptions,
 };
 

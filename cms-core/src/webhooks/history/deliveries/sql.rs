@@ -1,9 +1,9 @@
 //! The log of attempts, and the queue as people see it.
 
+use super::{Delivery, DeliveryDetail, Job, JobFilter};
 use crate::{
-    Change, Result, args,
-    db::{Db, read, record, statements},
-    webhooks::history::deliveries::{Delivery, DeliveryDetail, Job, JobFilter},
+    Change, Result,
+    db::{Db, args, read, record, statements},
 };
 
 record! { Delivery: delivery_columns {

@@ -1,10 +1,10 @@
 //! Recorded events as people see them.
 
+use super::{Message, MessageDetail, MessageFilter, Pattern, Place};
 use crate::{
-    Direction, Result, args,
-    db::{Db, read, record, statements},
+    Direction, Result,
+    db::{Db, args, read, record, statements},
     ground::clock,
-    webhooks::history::messages::{Message, MessageDetail, MessageFilter, Pattern, Place},
 };
 
 record! { Message: message_columns {

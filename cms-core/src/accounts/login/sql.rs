@@ -1,8 +1,8 @@
 //! Logins under way, and second factors.
 
 use crate::{
-    Change, Result, args,
-    db::{Db, record, statements},
+    Change, Result,
+    db::{Db, args, record, statements},
 };
 
 /// What a password is judged by.

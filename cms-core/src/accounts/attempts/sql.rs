@@ -3,8 +3,7 @@
 use crate::{
     Change, Result,
     accounts::{ATTEMPTS, Attempts},
-    args,
-    db::{Db, read, record, statements},
+    db::{Db, args, read, record, statements},
 };
 
 /// How many wrong logins there were, and when the oldest of them was.

@@ -3,8 +3,7 @@
 use crate::{
     Change, Result,
     accounts::{Rights, Session},
-    args,
-    db::{Db, read, record, statements},
+    db::{Db, args, read, record, statements},
 };
 
 /// A session, once for each group of its user.

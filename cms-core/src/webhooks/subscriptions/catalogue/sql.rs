@@ -1,9 +1,9 @@
 //! The registry of events.
 
-use super::catalogue::RegisteredEvent;
+use super::RegisteredEvent;
 use crate::{
-    Change, Result, args,
-    db::{Db, record, statements},
+    Change, Result,
+    db::{Db, args, record, statements},
     events::is_name,
 };
 

@@ -1,12 +1,18 @@
 //! The events that can be subscribed to.
 
+mod emit;
+mod example;
+pub(in crate::webhooks) mod sql;
+
 use serde::Serialize;
 use serde_json::Value as Json;
 
-use super::{emit::by_hand, events, example::example};
-use crate::webhooks::{Webhooks, rules::matching::SYSTEM_EVENTS};
+use self::{emit::by_hand, example::example};
 use crate::{
-    Actor, Code, Error, FieldError, Page, Paging, Result, ground::ListName, plugins::Plugin,
+    Actor, Code, Error, FieldError, Page, Paging, Result,
+    ground::ListName,
+    plugins::Plugin,
+    webhooks::{Webhooks, rules::matching::SYSTEM_EVENTS},
 };
 
 /// An event that somebody raises.
@@ -36,7 +42,7 @@ impl Webhooks {
         Page::by_id(
             ListName::Events,
             paging,
-            async |after, limit| events::list(self.0.base.db(), after, limit).await,
+            async |after, limit| sql::list(self.0.base.db(), after, limit).await,
             |event| event.id,
         )
         .await
@@ -61,7 +67,7 @@ impl Webhooks {
     /// # Errors
     /// `not_found`.
     pub async fn event(&self, name: &str) -> Result<DescribedEvent> {
-        let entries = events::named(self.0.base.db(), name).await?;
+        let entries = sql::named(self.0.base.db(), name).await?;
         let emit = by_hand(&entries);
         let missing = || Error::new(Code::NotFound, format!("There is no event {name:?}."));
         let entry = entries.into_iter().next().ok_or_else(missing)?;
@@ -112,7 +118,7 @@ impl Webhooks {
         }
         let mut change = self.0.base.change(Actor::System).await?;
         for event in &wanted {
-            events::register(&mut change, event).await?;
+            sql::register(&mut change, event).await?;
         }
         change.commit().await
     }

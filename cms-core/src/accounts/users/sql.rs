@@ -3,8 +3,7 @@
 use crate::{
     Change, Result,
     accounts::{Membership, Rights, User},
-    args,
-    db::{Db, read, record, statements},
+    db::{Db, args, read, record, statements},
 };
 
 // A user before his groups are known.

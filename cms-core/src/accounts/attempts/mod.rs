@@ -1,13 +1,13 @@
 //! Wrong logins: passwords and codes share one counter for each network.
 
+pub(crate) mod sql;
+
 use std::net::{IpAddr, Ipv6Addr};
 
 use serde::Serialize;
 
-use super::{
-    Accounts,
-    sql::attempts::{self, Counted},
-};
+use self::sql::Counted;
+use super::Accounts;
 use crate::{
     AuditEntry, Change, Code, Error, Millis, Page, Paging, Result,
     base::Base,
@@ -46,7 +46,7 @@ impl Accounts {
         Page::by_id(
             ListName::LoginAttempts,
             paging,
-            async |after, limit| attempts::list(self.0.base.db(), after, limit, since).await,
+            async |after, limit| sql::list(self.0.base.db(), after, limit, since).await,
             |row| row.id,
         )
         .await
@@ -58,7 +58,7 @@ impl Accounts {
     /// As every write.
     pub async fn clear_attempts(&self, change: &mut Change, address: IpAddr) -> Result<()> {
         let network = network(address);
-        attempts::clear(change, &network).await?;
+        sql::clear(change, &network).await?;
         change
             .audit(AuditEntry {
                 action: "clear",
@@ -71,36 +71,36 @@ impl Accounts {
 }
 
 /// What is counted as one client, as text.
-pub(super) fn network(address: IpAddr) -> String {
+pub(in crate::accounts) fn network(address: IpAddr) -> String {
     IpAddr::V6(Ipv6Addr::from(ground::network(address))).to_canonical().to_string()
 }
 
 /// Lets an attempt in, unless there were too many. Attempts of one network wait here for each
 /// other, until their change ends.
-pub(super) async fn admit(change: &mut Change, network: &str) -> Result<()> {
-    attempts::lock(change, network).await?;
-    let counted = attempts::count(change, network, change.now() - WINDOW_S * 1000).await?;
+pub(in crate::accounts) async fn admit(change: &mut Change, network: &str) -> Result<()> {
+    sql::lock(change, network).await?;
+    let counted = sql::count(change, network, change.now() - WINDOW_S * 1000).await?;
     judge(&counted, change.now(), ATTEMPTS)
 }
 
 /// What wrong codes of one user are counted under, beside the network: who knows the password must
 /// not try codes from everywhere.
-pub(super) fn account(user: i64) -> String {
+pub(in crate::accounts) fn account(user: i64) -> String {
     format!("user:{user}")
 }
 
 /// Lets a code be tried, unless there were too many wrong ones for this user. Only who has the
 /// password can get here.
-pub(super) async fn admit_account(change: &mut Change, account: &str) -> Result<()> {
+pub(in crate::accounts) async fn admit_account(change: &mut Change, account: &str) -> Result<()> {
     let now = change.now();
-    let counted = attempts::count(change, account, now - WINDOW_S * 1000).await?;
+    let counted = sql::count(change, account, now - WINDOW_S * 1000).await?;
     judge(&counted, now, ACCOUNT_ATTEMPTS)
 }
 
 /// As [`admit`], at a glance.
-pub(super) async fn refuse_locked(base: &Base, network: &str) -> Result<()> {
+pub(in crate::accounts) async fn refuse_locked(base: &Base, network: &str) -> Result<()> {
     let now = base.clock().now();
-    judge(&attempts::glance(base.db(), network, now - WINDOW_S * 1000).await?, now, ATTEMPTS)
+    judge(&sql::glance(base.db(), network, now - WINDOW_S * 1000).await?, now, ATTEMPTS)
 }
 
 fn judge(counted: &Counted, now: Millis, allowed: i64) -> Result<()> {
@@ -113,9 +113,9 @@ fn judge(counted: &Counted, now: Millis, allowed: i64) -> Result<()> {
 }
 
 /// Counts a wrong login. The last one that is allowed is told to the log, once.
-pub(super) async fn note(change: &mut Change, network: &str) -> Result<()> {
-    attempts::insert(change, network).await?;
-    let counted = attempts::count(change, network, change.now() - WINDOW_S * 1000).await?;
+pub(in crate::accounts) async fn note(change: &mut Change, network: &str) -> Result<()> {
+    sql::insert(change, network).await?;
+    let counted = sql::count(change, network, change.now() - WINDOW_S * 1000).await?;
     if counted.count == ATTEMPTS {
         change
             .audit(AuditEntry { action: "lock", table: "loginattempts", id: network, columns: &[] })

@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-use super::catalogue::RegisteredEvent;
+use super::RegisteredEvent;
 use crate::{
     content::{Column, Table, Tables},
     db::Kind,

@@ -2,12 +2,8 @@
 
 use serde_json::{Map, Value as Json};
 
-use super::{
-    catalogue::{RegisteredEvent, unknown_event},
-    events,
-};
-use crate::webhooks::Webhooks;
-use crate::{AuditEntry, Change, Emitted, Error, Result};
+use super::{RegisteredEvent, sql, unknown_event};
+use crate::{AuditEntry, Change, Emitted, Error, Result, webhooks::Webhooks};
 
 /// Of the core's events those that only others can know of.
 const FROM_OUTSIDE: [&str; 4] =
@@ -25,7 +21,7 @@ impl Webhooks {
         event: &str,
         data: Map<String, Json>,
     ) -> Result<Emitted> {
-        let entries = events::named_in(change, event).await?;
+        let entries = sql::named_in(change, event).await?;
         if entries.is_empty() {
             return Err(unknown_event("event".to_owned(), event));
         }

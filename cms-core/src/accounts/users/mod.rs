@@ -1,12 +1,12 @@
 //! Users, and who may change them.
 
+pub(crate) mod sql;
+
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Accounts, Rights,
-    admins::AdminGuard,
-    check_held, name_key, name_problem, password, record,
-    sql::{groups, logins, sessions, users},
+    Accounts, Rights, admins::AdminGuard, check_held, groups::sql as groups, login::sql as logins,
+    name_key, name_problem, password, record, sessions::sql as sessions,
 };
 use crate::{
     Change, Code, Error, FieldError, Page, Paging, Result,
@@ -143,7 +143,7 @@ impl Accounts {
         let id = match name.parse() {
             Ok(id) => id,
             Err(_) if name_problem("username", name).is_some() => 0,
-            Err(_) => users::find(self.0.base.db(), &name_key(name)).await?.ok_or_else(|| {
+            Err(_) => sql::find(self.0.base.db(), &name_key(name)).await?.ok_or_else(|| {
                 Error::new(Code::NotFound, format!("There is no user named {name:?}."))
             })?,
         };
@@ -152,7 +152,7 @@ impl Accounts {
 
     async fn users_after(&self, after: i64, limit: i64) -> Result<Vec<User>> {
         let (seen, begun) = self.session_horizons();
-        users::list(self.0.base.db(), after, limit, seen, begun).await
+        sql::list(self.0.base.db(), after, limit, seen, begun).await
     }
 
     /// Checks and hashes a password, off the async threads.
@@ -188,10 +188,10 @@ impl Accounts {
         let groups = self.joinable(change, held, &new.groups).await?;
         let name = (new.username.as_str(), name_key(&new.username));
         let id =
-            users::insert(change, (name.0, &name.1), &password.hash, &password.salt_id, new.active)
+            sql::insert(change, (name.0, &name.1), &password.hash, &password.salt_id, new.active)
                 .await
                 .map_err(|e| taken(&new.username, e))?;
-        users::set_groups(change, id, &groups).await?;
+        sql::set_groups(change, id, &groups).await?;
         record(change, "create", "users", id, &["username", "password", "groups", "active"])
             .await?;
         self.read_back(change, id).await
@@ -211,7 +211,7 @@ impl Accounts {
         password: Option<HashedPassword>,
     ) -> Result<User> {
         let guard = AdminGuard::new(change).await?;
-        let (user, rights) = users::lock(change, id).await?.ok_or_else(|| not_found(id))?;
+        let (user, rights) = sql::lock(change, id).await?.ok_or_else(|| not_found(id))?;
         check_held(held, &rights)?;
         let mut columns = Vec::new();
         let (mut username, mut active) = (user.username, user.active);
@@ -224,16 +224,16 @@ impl Accounts {
             active = new;
             columns.push("active");
         }
-        users::rename(change, id, (&username, &name_key(&username)), active)
+        sql::rename(change, id, (&username, &name_key(&username)), active)
             .await
             .map_err(|e| taken(&username, e))?;
         if let Some(password) = password {
-            users::set_password(change, id, &password.hash, &password.salt_id).await?;
+            sql::set_password(change, id, &password.hash, &password.salt_id).await?;
             columns.push("password");
         }
         if let Some(groups) = &patch.groups {
             let groups = self.joinable(change, held, groups).await?;
-            users::set_groups(change, id, &groups).await?;
+            sql::set_groups(change, id, &groups).await?;
             columns.push("groups");
         }
         if !active || columns.contains(&"password") {
@@ -252,7 +252,7 @@ impl Accounts {
     pub async fn delete_user(&self, change: &mut Change, held: &Rights, id: i64) -> Result<()> {
         let guard = AdminGuard::new(change).await?;
         self.changeable(change, held, id).await?;
-        users::delete(change, id).await?;
+        sql::delete(change, id).await?;
         guard.check(change).await?;
         record(change, "delete", "users", id, &[]).await
     }
@@ -263,23 +263,23 @@ impl Accounts {
     /// # Errors
     /// `unavailable` without a salt or a database.
     pub async fn salt_check(&self) -> Result<(i64, i64)> {
-        users::other_salts(self.0.base.db(), &self.0.passwords.salt_id()?).await
+        sql::other_salts(self.0.base.db(), &self.0.passwords.salt_id()?).await
     }
 
     async fn read_back(&self, change: &mut Change, id: i64) -> Result<User> {
         let (seen, begun) = self.session_horizons();
-        users::read(change, id, seen, begun).await
+        sql::read(change, id, seen, begun).await
     }
 
     /// Locks the user, if the caller holds everything that the user may: else he could use him to
     /// gain rights.
-    pub(super) async fn changeable(
+    pub(in crate::accounts) async fn changeable(
         &self,
         change: &mut Change,
         held: &Rights,
         id: i64,
     ) -> Result<String> {
-        let (user, rights) = users::lock(change, id).await?.ok_or_else(|| not_found(id))?;
+        let (user, rights) = sql::lock(change, id).await?.ok_or_else(|| not_found(id))?;
         check_held(held, &rights)?;
         Ok(user.username)
     }

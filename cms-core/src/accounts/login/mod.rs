@@ -1,12 +1,11 @@
 //! Logging in: the password, then a code. There is no way around either.
 
+pub(crate) mod sql;
+
+use self::sql::{Candidate, Credentials};
 use super::{
     Accounts, RecoveryCode, Token, TotpSecret, Visitor, attempts, name_key, name_problem, record,
-    sql::{
-        attempts as attempts_sql,
-        logins::{self, Candidate, Credentials},
-        sessions,
-    },
+    sessions::sql as sessions,
 };
 use crate::{Actor, Change, Code, Error, Result, ground::Secret};
 
@@ -104,7 +103,7 @@ impl Accounts {
         } else {
             String::new()
         };
-        let known = logins::credentials(self.0.base.db(), &key).await?;
+        let known = sql::credentials(self.0.base.db(), &key).await?;
         let hash = known.as_ref().map(|known| known.password.clone());
         let right = self.0.passwords.verify(password, hash).await?;
         Ok(Checked { network, right: known.filter(|_| right) })
@@ -123,7 +122,7 @@ impl Accounts {
         let user = match right {
             // While the password was hashed it may have been changed, or the user switched off.
             Some(known) => {
-                let now = logins::lock_user(change, known.user).await?;
+                let now = sql::lock_user(change, known.user).await?;
                 now.filter(|now| now.active && now.password == known.password)
                     .map(|now| (known.user, now))
             }
@@ -143,7 +142,7 @@ impl Accounts {
             Some(TotpSecret::new(self.0.base.random())?)
         };
         let sealed = setup.as_ref().map(|secret| self.seal_totp(id, secret)).transpose()?;
-        logins::begin(change, token.hash(), id, sealed).await?;
+        sql::begin(change, token.hash(), id, sealed).await?;
         let setup = setup.map(|secret| Setup { secret, account: user.username });
         Ok(Outcome(Ok(Pending { token, setup })))
     }
@@ -163,11 +162,11 @@ impl Accounts {
         let (network, pending) = (attempts::network(visitor.address), Token::sent(pending).hash());
         attempts::admit(change, &network).await?;
         // Users are locked before what is theirs, here as everywhere.
-        let owner = logins::owner(change, &pending).await?.ok_or_else(over)?;
+        let owner = sql::owner(change, &pending).await?.ok_or_else(over)?;
         let candidate =
-            logins::lock_user(change, owner).await?.filter(|user| user.active).ok_or_else(over)?;
+            sql::lock_user(change, owner).await?.filter(|user| user.active).ok_or_else(over)?;
         let since = change.now() - PENDING_S * 1000;
-        let waiting = logins::lock(change, &pending, since).await?.ok_or_else(over)?;
+        let waiting = sql::lock(change, &pending, since).await?.ok_or_else(over)?;
         let account = attempts::account(owner);
         attempts::admit_account(change, &account).await?;
         // Somebody else may have set the second factor up meanwhile: then this login has nothing to
@@ -180,11 +179,11 @@ impl Accounts {
             .await?
         {
             attempts::note(change, &network).await?;
-            attempts_sql::insert(change, &account).await?;
+            attempts::sql::insert(change, &account).await?;
             if waiting.wrong_codes + 1 >= WRONG_CODES {
-                logins::drop_pending(change, &pending).await?;
+                sql::drop_pending(change, &pending).await?;
             } else {
-                logins::note_wrong(change, &pending).await?;
+                sql::note_wrong(change, &pending).await?;
             }
             return Ok(Outcome(Err(Error::new(
                 Code::InvalidCode,
@@ -192,10 +191,10 @@ impl Accounts {
             ))));
         }
         change.act_as(Actor::User { id: waiting.user, name: candidate.username.clone() });
-        logins::drop_pending(change, &pending).await?;
-        attempts_sql::clear(change, &network).await?;
-        attempts_sql::clear(change, &account).await?;
-        logins::note_login(change, waiting.user).await?;
+        sql::drop_pending(change, &pending).await?;
+        attempts::sql::clear(change, &network).await?;
+        attempts::sql::clear(change, &account).await?;
+        sql::note_login(change, waiting.user).await?;
         let recovery_codes = match waiting.setup_secret {
             Some(_) => {
                 record(change, "setup_2fa", "users", waiting.user, &[]).await?;
@@ -248,15 +247,15 @@ impl Accounts {
                     return Ok(false);
                 };
                 if setup.is_some() {
-                    logins::set_totp(change, user, Some(sealed.to_owned()), step).await?;
+                    sql::set_totp(change, user, Some(sealed.to_owned()), step).await?;
                     return Ok(true);
                 }
-                logins::use_step(change, user, step).await
+                sql::use_step(change, user, step).await
             }
             Proof::Recovery(_) if setup.is_some() => Ok(false),
             Proof::Recovery(code) => {
                 let hash = RecoveryCode::typed(code.expose()).hash(self.0.passwords.salt()?, user);
-                logins::use_recovery(change, user, &hash).await
+                sql::use_recovery(change, user, &hash).await
             }
         }
     }

@@ -3,8 +3,7 @@
 use crate::{
     Change, Error, Result,
     accounts::{Group, Rights},
-    args,
-    db::{Db, read, record, statements},
+    db::{Db, args, read, record, statements},
 };
 
 record! { Group: group_columns {
@@ -27,10 +26,6 @@ statements! {
     LOCK = "update cms_user_groups set name = name where id = $1 returning id";
     UPDATE = "update cms_user_groups set name = $2, name_key = $3, rights = $4 where id = $1";
     DELETE = "delete from cms_user_groups where id = $1";
-    COUNT_ADMINS = "select count(distinct m.user_id) from cms_user_group_members m \
-                    join cms_user_groups g on g.id = m.user_group_id \
-                    join cms_users u on u.id = m.user_id \
-                    where u.active and g.rights = '\"0\"'";
 }
 
 fn text(rights: &Rights) -> Result<String> {
@@ -78,14 +73,4 @@ pub(in crate::accounts) async fn update(
 
 pub(in crate::accounts) async fn delete(change: &mut Change, id: i64) -> Result<()> {
     change.hit(DELETE, args![id]).await
-}
-
-pub(in crate::accounts) async fn admins(db: &Db) -> Result<i64> {
-    let (count,): (i64,) = db.one(COUNT_ADMINS, args![]).await?;
-    Ok(count)
-}
-
-pub(in crate::accounts) async fn count_admins(change: &mut Change) -> Result<i64> {
-    let (count,): (i64,) = change.one(COUNT_ADMINS, args![]).await?;
-    Ok(count)
 }

@@ -1,8 +1,10 @@
 //! Sessions: who shows a token, and what he may do at this moment.
 
+pub(crate) mod sql;
+
 use serde::Serialize;
 
-use super::{Accounts, Rights, Token, record, sql::sessions};
+use super::{Accounts, Rights, Token, record};
 use crate::{Actor, Change, Code, Error, Page, Paging, Result, ground::ListName};
 
 /// A session's last use is written when it is this old, so that not every request writes.
@@ -54,7 +56,7 @@ impl Accounts {
     /// `unavailable` when the database cannot be reached.
     pub async fn identify(&self, token: &str) -> Result<Option<SessionUser>> {
         let (seen, begun) = self.session_horizons();
-        let rows = sessions::find(self.0.base.db(), Token::sent(token).hash(), seen, begun).await?;
+        let rows = sql::find(self.0.base.db(), Token::sent(token).hash(), seen, begun).await?;
         let Some(first) = rows.first() else { return Ok(None) };
         let now = self.0.base.clock().now();
         if first.last_seen_at < now - SEEN_EVERY {
@@ -71,7 +73,7 @@ impl Accounts {
     async fn note_seen(&self, session: i64) {
         let noted = async {
             let mut change = self.0.base.change(Actor::System).await?;
-            sessions::seen(&mut change, session).await?;
+            sql::seen(&mut change, session).await?;
             change.commit().await
         };
         if let Err(error) = noted.await {
@@ -86,7 +88,7 @@ impl Accounts {
     pub async fn sessions(&self, user: i64, paging: &Paging) -> Result<Page<Session>> {
         let (seen, begun) = self.session_horizons();
         let read = async |after, limit| {
-            sessions::list(self.0.base.db(), user, after, limit, (seen, begun)).await
+            sql::list(self.0.base.db(), user, after, limit, (seen, begun)).await
         };
         Page::by_id(ListName::Sessions, paging, read, |session| session.id).await
     }
@@ -104,8 +106,8 @@ impl Accounts {
     ) -> Result<()> {
         self.changeable(change, held, user).await?;
         match session {
-            None => sessions::end_all(change, user).await?,
-            Some(session) if sessions::end(change, user, session).await? => {}
+            None => sql::end_all(change, user).await?,
+            Some(session) if sql::end(change, user, session).await? => {}
             Some(session) => {
                 return Err(Error::new(
                     Code::NotFound,
@@ -121,7 +123,7 @@ impl Accounts {
     /// # Errors
     /// As every write.
     pub async fn logout(&self, change: &mut Change, user: &SessionUser) -> Result<()> {
-        if sessions::end(change, user.id, user.session).await? {
+        if sql::end(change, user.id, user.session).await? {
             change
                 .emit(
                     "auth.logout",
@@ -134,13 +136,13 @@ impl Accounts {
     }
 
     /// A session must have been used after the first of these moments and begun after the second.
-    pub(super) fn session_horizons(&self) -> (i64, i64) {
+    pub(in crate::accounts) fn session_horizons(&self) -> (i64, i64) {
         let (now, idle) =
             (self.0.base.clock().now(), self.0.base.settings().session.idle_s as i64 * 1000);
         (now - idle, now - self.session_length())
     }
 
-    pub(super) fn session_length(&self) -> i64 {
+    pub(in crate::accounts) fn session_length(&self) -> i64 {
         self.0.base.settings().session.absolute_s as i64 * 1000
     }
 }

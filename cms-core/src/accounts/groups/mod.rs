@@ -1,11 +1,11 @@
 //! Groups: what users get their rights from.
 
+pub(crate) mod sql;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use super::{
-    Accounts, Rights, admins::AdminGuard, check_held, name_key, name_problem, record, sql::groups,
-};
+use super::{Accounts, Rights, admins::AdminGuard, check_held, name_key, name_problem, record};
 use crate::{
     Change, Code, Error, Page, Paging, Result, change::is_unique_violation, ground::ListName,
     items::Checklist,
@@ -56,7 +56,7 @@ impl Accounts {
         Page::by_id(
             ListName::Groups,
             paging,
-            async |after, limit| groups::list(self.0.base.db(), after, limit).await,
+            async |after, limit| sql::list(self.0.base.db(), after, limit).await,
             |group| group.id,
         )
         .await
@@ -67,7 +67,7 @@ impl Accounts {
     /// # Errors
     /// `not_found`.
     pub async fn group(&self, id: i64) -> Result<Group> {
-        groups::get(self.0.base.db(), id).await?.ok_or_else(|| not_found(id))
+        sql::get(self.0.base.db(), id).await?.ok_or_else(|| not_found(id))
     }
 
     /// Makes a group. `held` are the rights of whoever does it.
@@ -84,7 +84,7 @@ impl Accounts {
         check(&new.name, &new.rights)?;
         check_held(held, &new.rights)?;
         let key = name_key(&new.name);
-        let id = groups::insert(change, &new.name, &key, &new.rights)
+        let id = sql::insert(change, &new.name, &key, &new.rights)
             .await
             .map_err(|e| taken(&new.name, e))?;
         record(change, "create", "user_groups", id, &["name", "rights"]).await?;
@@ -117,7 +117,7 @@ impl Accounts {
             columns.push("rights");
         }
         check(&group.name, &group.rights)?;
-        groups::update(change, &group, &name_key(&group.name))
+        sql::update(change, &group, &name_key(&group.name))
             .await
             .map_err(|e| taken(&group.name, e))?;
         guard.check(change).await?;
@@ -139,7 +139,7 @@ impl Accounts {
             );
             return Err(Error::new(Code::Conflict, detail));
         }
-        groups::delete(change, id).await?;
+        sql::delete(change, id).await?;
         record(change, "delete", "user_groups", id, &[]).await
     }
 
@@ -189,7 +189,7 @@ impl Accounts {
     /// The group, if the caller holds everything that it allows: else he could use it to take
     /// rights from those above him.
     async fn changeable_group(&self, change: &mut Change, held: &Rights, id: i64) -> Result<Group> {
-        let group = groups::lock(change, id).await?.ok_or_else(|| not_found(id))?;
+        let group = sql::lock(change, id).await?.ok_or_else(|| not_found(id))?;
         check_held(held, &group.rights)?;
         Ok(group)
     }

@@ -1,0 +1,124 @@
+//! Encryption of what must be read back.
+
+use chacha20poly1305::{
+    KeyInit, XChaCha20Poly1305, XNonce,
+    aead::{Aead, Payload},
+};
+use data_encoding::{BASE64, BASE64URL_NOPAD};
+
+use super::{Code, Error, Random, Result, Secret, crypto::sha256_hex};
+
+/// Encryption at rest: XChaCha20-Poly1305 with a random nonce, the place of the value as associated
+/// data.
+///
+/// A stored value reads `v1.<key id>.<base64url of nonce and ciphertext>`. The key id tells which
+/// key it needs, so keys can be replaced while old values stay readable.
+#[derive(Clone)]
+pub struct Vault {
+    keys: Vec<(String, XChaCha20Poly1305)>,
+    random: Random,
+}
+
+impl std::fmt::Debug for Vault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Vault({} keys)", self.keys.len())
+    }
+}
+
+impl Vault {
+    /// A vault from base64 keys of 32 bytes; the first encrypts, all decrypt. None at all is
+    /// allowed: then [`Vault::seal`] refuses.
+    ///
+    /// # Errors
+    /// `validation_failed` when a key is not base64 of 32 bytes.
+    pub fn new<'a>(keys: impl IntoIterator<Item = &'a Secret>, random: Random) -> Result<Self> {
+        let mut opened = Vec::new();
+        for key in keys {
+            let bytes = BASE64.decode(key.expose().trim().as_bytes()).unwrap_or_default();
+            let cipher = XChaCha20Poly1305::new_from_slice(&bytes).map_err(|_| {
+                Error::invalid_field(
+                    "encryption_key",
+                    "format",
+                    "base64 of 32 bytes; `cms init` makes one",
+                )
+            })?;
+            opened.push((sha256_hex(&bytes)[..8].to_owned(), cipher));
+        }
+        Ok(Self { keys: opened, random })
+    }
+
+    /// A fresh key for `encryption_key`.
+    ///
+    /// # Errors
+    /// As [`Random::fill`].
+    pub fn new_key(random: &Random) -> Result<String> {
+        Ok(BASE64.encode(&random.bytes::<32>()?))
+    }
+
+    /// Encrypts `plain` for `place`, which must be given again to read it, such as `blog.password`.
+    ///
+    /// # Errors
+    /// `unavailable` without an encryption key.
+    pub fn seal(&self, place: &str, plain: &[u8]) -> Result<String> {
+        let Some((id, cipher)) = self.keys.first() else {
+            return Err(Error::new(
+                Code::Unavailable,
+                "No encryption key is configured, so secrets cannot be stored: run `cms init`, or set encryption_key.",
+            ));
+        };
+        let nonce = self.random.bytes::<24>()?;
+        let payload = Payload { msg: plain, aad: place.as_bytes() };
+        let sealed = cipher
+            .encrypt(&XNonce::from(nonce), payload)
+            .map_err(|_| Error::internal("encryption failed"))?;
+        Ok(format!("v1.{id}.{}", BASE64URL_NOPAD.encode(&[&nonce[..], &sealed].concat())))
+    }
+
+    /// Decrypts what [`Vault::seal`] made for the same `place`.
+    ///
+    /// # Errors
+    /// `internal_error` when the key is gone, the place differs or the value was altered.
+    pub fn open(&self, place: &str, stored: &str) -> Result<Vec<u8>> {
+        let broken = || {
+            Error::internal(format!(
+                "a value sealed for {place} cannot be opened: key changed or value altered"
+            ))
+        };
+        let mut parts = stored.splitn(3, '.');
+        let (Some("v1"), Some(id), Some(body)) = (parts.next(), parts.next(), parts.next()) else {
+            return Err(broken());
+        };
+        let (_, cipher) = self.keys.iter().find(|(known, _)| known == id).ok_or_else(broken)?;
+        let bytes = BASE64URL_NOPAD.decode(body.as_bytes()).map_err(|_| broken())?;
+        let (nonce, sealed) = bytes.split_first_chunk::<24>().ok_or_else(broken)?;
+        cipher
+            .decrypt(&XNonce::from(*nonce), Payload { msg: sealed, aad: place.as_bytes() })
+            .map_err(|_| broken())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::crypto::sha256;
+
+    fn vault(keys: &[&str]) -> Vault {
+        let keys: Vec<_> =
+            keys.iter().map(|k| Secret::new(BASE64.encode(&sha256(k.as_bytes())))).collect();
+        Vault::new(&keys, Random::seeded(1)).expect("keys")
+    }
+
+    #[test]
+    fn a_value_opens_only_at_its_place_and_with_its_key() {
+        let sealed = vault(&["a"]).seal("blog.pin", b"1234").expect("sealed");
+        assert_eq!(vault(&["a"]).open("blog.pin", &sealed).expect("opened"), b"1234");
+        assert_eq!(vault(&["b", "a"]).open("blog.pin", &sealed).expect("old key"), b"1234");
+        for (vault, place) in
+            [(vault(&["a"]), "blog.pot"), (vault(&["b"]), "blog.pin"), (vault(&[]), "blog.pin")]
+        {
+            assert!(vault.open(place, &sealed).is_err());
+        }
+        assert!(vault(&["a"]).open("blog.pin", &format!("{sealed}A")).is_err());
+        assert!(vault(&[]).seal("blog.pin", b"1").is_err());
+    }
+}
