@@ -29,10 +29,11 @@ pub(crate) use guard::Hold;
 pub use guard::watched;
 pub(crate) use mark::Mark;
 pub use migrate::Migration;
-pub(crate) use record::{Columns, Record, field, read, record};
+pub(crate) use record::{Record, field, read, record};
 pub use schema::{DbColumn, DbTable};
 pub(crate) use statements::statements;
 pub use statements::{Sql, Statement};
+pub(crate) use value::Columns;
 pub(crate) use value::args;
 pub use value::{Field, FromRow, Row, Value};
 
