@@ -56,6 +56,8 @@ mod shared_replies;
 mod statements;
 /// Two databases made by others: adopted, read and written on both engines.
 mod third_party;
+/// Calls of the client by the types of an operation.
+mod typed_client;
 /// Faults of the delivery: workers stopped, racing; receivers dead, slow, down for a while; clocks
 /// that jump.
 mod webhook_faults;

@@ -57,7 +57,7 @@ async fn buckets_are_as_in_memory() {
     );
     let used = site.cms.limiter().used(None).await.unwrap();
     assert_eq!(
-        (used[0].owner.as_str(), used[0].bucket, used[0].remaining, used[0].limit),
+        (used[0].owner.as_str(), used[0].bucket.as_str(), used[0].remaining, used[0].limit),
         ("key:2", "key", 0, 60)
     );
     site.cms.limiter().reset("key:2").await.unwrap();

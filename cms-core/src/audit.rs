@@ -1,6 +1,7 @@
 //! The audit log: who did what to which row, when. Written by [`crate::Change::audit`], read here.
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::{
     Page, Paging, Result,
@@ -11,7 +12,7 @@ use crate::{
 };
 
 /// One act. Times are RFC 3339 in UTC.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct AuditRow {
     /// Counts up with time.
     pub id: i64,
@@ -30,7 +31,7 @@ pub struct AuditRow {
 }
 
 /// Who acted.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct AuditActor {
     /// `system`, `operator`, `key` or `user`.
     pub kind: String,

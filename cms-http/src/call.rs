@@ -3,20 +3,21 @@
 use std::net::{IpAddr, SocketAddr};
 
 use cms_core::{
-    Actor, Cms, Code, Error, Result,
+    Actor, Cms, Result,
     access::{self, Access, Right, Rights},
     accounts::SessionUser,
     keys::KeyHolder,
 };
 use http::HeaderName;
-use serde_json::{Map, Value as Json};
+use serde::Serialize;
 
 use crate::{
+    describe::Described,
     idempotency,
     metrics::Metrics,
     replies::Replies,
-    reply::Reply,
-    request::{Canonical, bad},
+    request::Canonical,
+    success::{Answers, Success},
 };
 
 pub(crate) const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
@@ -70,7 +71,13 @@ pub(crate) struct Call<'a> {
     pub(crate) client: Client,
     pub(crate) request: &'a Canonical,
     pub(crate) caller: &'a Caller,
-    pub(crate) body: Option<Json>,
+    /// How the operation answers.
+    pub(crate) answers: Answers,
+    /// Whether the parameter `action` has selected the operation.
+    pub(crate) selects: bool,
+    pub(crate) path_parameters: Vec<(String, String)>,
+    /// Every operation that is served.
+    pub(crate) operations: &'a [Described],
     pub(crate) repetition: Option<idempotency::Ticket>,
 }
 
@@ -142,48 +149,25 @@ impl Caller {
 }
 
 impl<'a> Call<'a> {
-    /// The body as a JSON object.
-    pub(crate) fn object(&self) -> Result<&Map<String, Json>> {
-        self.body
-            .as_ref()
-            .and_then(Json::as_object)
-            .ok_or_else(|| Error::new(Code::BadJson, "A JSON object is expected."))
-    }
-
-    /// The body as a type of its own.
-    pub(crate) fn typed<T: serde::de::DeserializeOwned>(&self) -> Result<T> {
-        // Only objects: serde would take an array for a struct as well, and then rights would not
-        // see the table in it.
-        let body = match &self.body {
-            None => Json::Object(Map::new()),
-            Some(object @ Json::Object(_)) => object.clone(),
-            Some(_) => return Err(Error::new(Code::BadJson, "A JSON object is expected.")),
-        };
-        T::deserialize(body)
-            .map_err(|e| Error::new(Code::ValidationFailed, format!("The body does not fit: {e}.")))
-    }
-
-    /// The number in `id`.
-    pub(crate) fn id(&self) -> Result<i64> {
-        self.request.required("id")?.parse().map_err(|_| bad("id is a whole number."))
-    }
-
     /// Begins a change on behalf of the caller.
     pub(crate) async fn change(&self) -> Result<cms_core::Change> {
         self.cms.change(self.caller.actor()).await
     }
 
     /// Ends a change, keeping the reply for a repetition. `secret`: the reply must not be kept.
-    pub(crate) async fn commit(
+    pub(crate) async fn commit<T: Serialize>(
         &self,
         mut change: cms_core::Change,
-        reply: Reply,
+        success: impl Into<Success<T>>,
         secret: bool,
-    ) -> Result<Reply> {
+    ) -> Result<Success<T>> {
+        let mut success = success.into();
         if let Some(ticket) = &self.repetition {
+            let reply = success.reply(self.answers)?;
             self.cms.idempotency().remember(&mut change, ticket.remember(&reply, secret)).await?;
+            success = Success::written(reply);
         }
         change.commit().await?;
-        Ok(reply)
+        Ok(success)
     }
 }

@@ -3,12 +3,13 @@
 use std::sync::LazyLock;
 
 use bytes::Bytes;
-use cms_core::{Code, Error, Page};
+use cms_core::{Code, Error};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
-use serde::Serialize;
-use serde_json::json;
 
-use crate::Body;
+use crate::{
+    Body,
+    wire::{Problem, problem::FieldProblem},
+};
 
 /// The status of each code.
 #[must_use]
@@ -81,7 +82,7 @@ pub(crate) fn number(number: u64) -> HeaderValue {
     small.cloned().unwrap_or_else(|| number.into())
 }
 
-const JSON: HeaderValue = HeaderValue::from_static("application/json");
+pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 impl Reply {
     pub(crate) fn new(
@@ -92,42 +93,6 @@ impl Reply {
         let mut headers = headers();
         headers.insert(header::CONTENT_TYPE, content_type);
         Self { status, headers, body: body.into() }
-    }
-
-    /// `{"data": ...}` around JSON that is there already.
-    pub(crate) fn data(status: StatusCode, json: &str) -> Self {
-        Self::new(status, JSON, ["{\"data\":", json, "}"].concat())
-    }
-
-    /// `{"data": ...}` around a value.
-    pub(crate) fn of(status: StatusCode, value: &impl Serialize) -> Result<Self, Error> {
-        Ok(Self::data(status, &serde_json::to_string(value).map_err(Error::internal)?))
-    }
-
-    /// `{"data": ..., "meta": ...}` around values.
-    pub(crate) fn with_meta(
-        status: StatusCode,
-        data: &impl Serialize,
-        meta: &impl Serialize,
-    ) -> Result<Self, Error> {
-        let text = |value: Result<String, serde_json::Error>| value.map_err(Error::internal);
-        let (data, meta) = (text(serde_json::to_string(data))?, text(serde_json::to_string(meta))?);
-        Ok(Self::new(status, JSON, format!("{{\"data\":{data},\"meta\":{meta}}}")))
-    }
-
-    /// `{"data": [...], "meta": {...}}`.
-    pub(crate) fn list(records: &str, limit: u32, next: Option<&str>, total: Option<i64>) -> Self {
-        let mut meta = json!({"limit": limit, "next": next});
-        if let Some(total) = total {
-            meta["total"] = total.into();
-        }
-        Self::new(StatusCode::OK, JSON, format!("{{\"data\":[{records}],\"meta\":{meta}}}"))
-    }
-
-    /// A list of values.
-    pub(crate) fn page<T: Serialize>(page: &Page<T>) -> Result<Self, Error> {
-        let data = serde_json::to_string(&page.data).map_err(Error::internal)?;
-        Ok(Self::list(&data[1..data.len() - 1], page.limit, page.next.as_deref(), None))
     }
 
     pub(crate) fn no_content() -> Self {
@@ -146,17 +111,19 @@ impl Reply {
         let (code, status) = (error.code(), status_of(error.code()));
         let mut title = code.as_str().replace('_', " ");
         title[..1].make_ascii_uppercase();
-        let mut problem = json!({
-            "type": format!("urn:cms:error:{code}"), "title": title, "status": status.as_u16(),
-            "detail": error.detail(), "error": code.as_str(), "request_id": request_id,
-        });
-        if !error.fields().is_empty() {
-            problem["errors"] = json!(error.fields());
-        }
+        let problem = Problem {
+            r#type: format!("urn:cms:error:{code}"),
+            title,
+            status: status.as_u16(),
+            detail: error.detail().to_owned(),
+            error: code.as_str().to_owned(),
+            request_id: request_id.to_owned(),
+            errors: error.fields().iter().map(FieldProblem::from).collect(),
+        };
         let mut reply = Self::new(
             status,
             HeaderValue::from_static("application/problem+json"),
-            problem.to_string(),
+            serde_json::to_vec(&problem).unwrap_or_default(),
         );
         if let Some(seconds) = error.retry_after_s() {
             reply.headers.insert(header::RETRY_AFTER, seconds.into());

@@ -1,6 +1,6 @@
 //! A request in its one canonical form: limiter, rights, cache and handler all see the same.
 
-use cms_core::{Code, Direction, Error, Paging, Result};
+use cms_core::{Code, Error, Result};
 use http::{HeaderMap, HeaderName, Method, Uri};
 use percent_encoding::percent_decode_str;
 
@@ -28,11 +28,6 @@ impl Canonical {
         self.query.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
     }
 
-    /// The value of a parameter that must be there.
-    pub(crate) fn required(&self, name: &str) -> Result<&str> {
-        self.parameter(name).ok_or_else(|| bad(format!("The parameter {name} is missing.")))
-    }
-
     /// A header that may occur once.
     pub(crate) fn header(&self, name: &HeaderName) -> Result<Option<&str>> {
         let mut values = self.headers.get_all(name).iter();
@@ -44,32 +39,6 @@ impl Canonical {
                 .map_err(|_| bad(format!("The header {name} holds more than visible ASCII."))),
             _ => Err(bad(format!("The header {name} is sent more than once."))),
         }
-    }
-
-    /// Refuses parameters that the endpoint does not know, so that a typing error is no silent
-    /// change of meaning.
-    pub(crate) fn only(&self, known: &[&str]) -> Result<()> {
-        match self.query.iter().find(|(name, _)| !known.contains(&name.as_str())) {
-            Some((name, _)) if known.is_empty() => {
-                Err(bad(format!("There is no parameter {name:?} here.")))
-            }
-            Some((name, _)) => {
-                Err(bad(format!("There is no parameter {name:?}; there are {}.", known.join(", "))))
-            }
-            None => Ok(()),
-        }
-    }
-
-    /// `limit` and `cursor` of a list.
-    pub(crate) fn paging(&self) -> Result<Paging> {
-        let limit = self.parameter("limit").map_or(Ok(cms_core::DEFAULT_LIMIT), |text| {
-            let number = text.parse().ok().filter(|n| (1..=cms_core::MAX_LIMIT).contains(n));
-            number.ok_or_else(|| {
-                bad(format!("limit is a whole number from 1 to {}.", cms_core::MAX_LIMIT))
-            })
-        })?;
-        let cursor = self.parameter("cursor").map(str::to_owned);
-        Ok(Paging { limit, cursor, direction: Direction::Forward })
     }
 }
 

@@ -1,35 +1,216 @@
-//! Every endpoint, one line each.
+//! Every endpoint, one line each: address, access, then method, types, handler and status of a
+//! success for each operation. Types lie in `wire/<resource>.rs`, handlers in
+//! `handlers/<resource>.rs`.
+
+use std::sync::LazyLock;
 
 use cms_core::{
     Result,
     access::{Access, Endpoint},
 };
 use futures_util::future::BoxFuture;
+use serde_json::Value as Json;
 use tracing::Instrument;
 
 use crate::{
     call::Call,
-    handlers::{
-        audit, auth, cache, checklist, events, health, item, keys, limits, origins, pages,
-        user_groups, users, webhooks,
-    },
+    describe::{Described, Types},
+    handlers,
     reply::Reply,
+    request::bad,
+    success::{Answers, Success},
+    wire::{self, Body as _, Operation, ReplyKind, Shape},
 };
 
-pub(crate) type Handler = for<'a> fn(&'a Call<'a>) -> BoxFuture<'a, Result<Reply>>;
+pub(crate) type Handler = for<'a> fn(&'a Call<'a>, Option<Json>) -> BoxFuture<'a, Result<Reply>>;
 
+/// What is served at one path, or with one `action` there.
 pub(crate) struct Route {
     pub(crate) path: &'static str,
+    pub(crate) action: Option<&'static str>,
     pub(crate) access: Access,
     /// The tables its replies are made from; none: they are not cached.
     pub(crate) tables: &'static [&'static str],
-    pub(crate) methods: &'static [(&'static str, Handler)],
+    resource: &'static str,
+    methods: &'static [Method],
+}
+
+/// One method of a route.
+pub(crate) struct Method {
+    name: &'static str,
+    pub(crate) answers: Answers,
+    pub(crate) handler: Handler,
+    types: Types,
+}
+
+/// How a method calls its handler: those with a body pass it on.
+macro_rules! handler {
+    (GET $op:ty, $handler:path) => {
+        |call, _| {
+            Box::pin(handled(stringify!($handler), async move {
+                finish::<$op>(call, $handler(call, query::<$op>(call)?).await?)
+            }))
+        }
+    };
+    (DELETE $op:ty, $handler:path) => { handler!(GET $op, $handler) };
+    (PATCH $op:ty, $handler:path) => { handler!(POST $op, $handler) };
+    (POST $op:ty, $handler:path) => {
+        |call, json| {
+            Box::pin(handled(stringify!($handler), async move {
+                let query = query::<$op>(call)?;
+                let body = <$op as Shape>::Body::read(json)?;
+                finish::<$op>(call, $handler(call, query, body).await?)
+            }))
+        }
+    };
+}
+
+/// How a success is written: JSON unless the line says otherwise.
+macro_rules! kind {
+    ([204]) => {
+        ReplyKind::Empty
+    };
+    ([$status:literal]) => {
+        ReplyKind::Json
+    };
+    ([$status:literal $type:literal]) => {
+        ReplyKind::Text($type)
+    };
+}
+
+macro_rules! maybe {
+    ([]) => {
+        None
+    };
+    ([$value:literal]) => {
+        Some($value)
+    };
 }
 
 macro_rules! routes {
-    ($($path:literal $access:ident $(($area:literal))? $([$($table:literal),+])? $($method:ident $handler:path),+;)*) => {
-        &[$(Route { path: $path, access: Access::$access $(($area))?, tables: &[$($($table),+)?], methods: &[$((stringify!($method), |call| Box::pin(handled(stringify!($handler), $handler(call))))),+] }),*]
+    ($($path:literal $(action $action:literal)? $access:ident $(($area:literal))?
+       $([$($table:literal),+])? $resource:ident
+       { $($method:ident $op:ident $handler:ident $status:literal $(as $type:literal)?),+ };)*) => {
+        static ROUTES: &[Route] = &[$(Route {
+            path: $path,
+            action: maybe!([$($action)?]),
+            access: Access::$access $(($area))?,
+            tables: &[$($($table),+)?],
+            resource: stringify!($resource),
+            methods: &[$(Method {
+                name: stringify!($method),
+                answers: Answers { status: $status, kind: kind!([$status $($type)?]) },
+                handler: handler!(
+                    $method wire::$resource::$op, handlers::$resource::$handler
+                ),
+                types: Types::of::<wire::$resource::$op>(),
+            }),+],
+        }),*];
+
+        $(operations! { $path [$($action)?] $resource $($method $op [$status $($type)?])+ })*
     };
+}
+
+macro_rules! operations {
+    ($path:literal $action:tt $resource:ident $($method:ident $op:ident $kind:tt)+) => {
+        $(impl Operation for wire::$resource::$op {
+            const METHOD: &'static str = stringify!($method);
+            const PATH: &'static str = $path;
+            const ACTION: Option<&'static str> = maybe!($action);
+            const REPLY: ReplyKind = kind!($kind);
+        })+
+    };
+}
+
+routes! {
+    "/healthz" Open health { GET Healthz alive 200 };
+    "/readyz" Open health { GET Readyz ready 200 };
+    "/metrics" Open health { GET Metrics metrics 200 as "text/plain; version=0.0.4" };
+    "/sitemap.xml" Open pages { GET Sitemap sitemap 200 as "application/xml" };
+    "/api/openapi.json" Public openapi { GET Read read 200 };
+    "/api/pages" Public ["pages"] pages { GET Read read 200 };
+    "/api/menu" Public ["menu_items"] pages { GET Menu menu 200 };
+    "/api/settings" Public ["settings"] pages { GET Settings settings 200 };
+    "/api/backend/item" Table item {
+        GET Read read 200, POST Create create 201, PATCH Update update 200, DELETE Delete delete 204
+    };
+    "/api/backend/actions/checklist" Table checklist { POST Apply apply 200 };
+    "/api/backend/keys" Area("keys_keys") keys {
+        GET Read read 200, POST Create create 201, PATCH Update update 200, DELETE Delete delete 204
+    };
+    "/api/backend/keys/rotate" Area("keys_keys") keys { POST Rotate rotate 200 };
+    "/api/backend/keys/check" Area("keys_keys") keys { GET Check check 200 };
+    "/api/backend/origins" Admin origins {
+        GET Read read 200, POST Create create 201, PATCH Update update 200, DELETE Delete delete 204
+    };
+    "/api/backend/audit" Admin audit { GET List list 200 };
+    "/api/backend/cache" Admin cache {
+        GET Read read 200, PATCH Update update 200, DELETE Clear clear 204
+    };
+    "/api/backend/limits" Admin limits { GET Read read 200, DELETE Reset reset 204 };
+    "/api/backend/users" Admin users {
+        GET Read read 200, POST Create create 201, PATCH Update update 200, DELETE Delete delete 204
+    };
+    "/api/backend/users/sessions" Admin users {
+        GET Sessions sessions 200, DELETE Revoke revoke 204
+    };
+    "/api/backend/users/2fa-reset" Operator users {
+        POST ResetSecondFactor reset_second_factor 204
+    };
+    "/api/backend/users/2fa-codes" Operator users { POST NewRecoveryCodes new_recovery_codes 200 };
+    "/api/backend/user_groups" Admin user_groups {
+        GET Read read 200, POST Create create 201, PATCH Update update 200, DELETE Delete delete 204
+    };
+    "/api/backend/loginattempts" Admin auth {
+        GET ListAttempts attempts 200, DELETE ClearAttempts clear_attempts 204
+    };
+    "/api/backend/webhooks" Area("webhooks_subscriptions") webhooks {
+        GET Read read 200, POST Create create 201, PATCH Update update 200, DELETE Delete delete 204
+    };
+    "/api/backend/webhooks/rotate-secret" Area("webhooks_subscriptions") webhooks {
+        POST Rotate rotate 200
+    };
+    "/api/backend/webhooks/activate" Area("webhooks_subscriptions") webhooks {
+        POST Activate activate 200
+    };
+    "/api/backend/webhooks/ping" Area("webhooks_subscriptions") webhooks { POST Ping ping 200 };
+    "/api/backend/webhooks/events" Area("webhooks_subscriptions") events { GET List list 200 };
+    "/api/backend/webhooks/explain" Area("webhooks_subscriptions") events {
+        POST Explain explain 200
+    };
+    "/api/backend/webhooks/emit" Area("webhooks_subscriptions") events { POST Emit emit 201 };
+    "/api/backend/webhooks/messages" Area("webhooks_subscriptions") events {
+        GET Messages messages 200
+    };
+    "/api/backend/webhooks/queue" Area("webhooks_subscriptions") webhooks {
+        GET Queue queue 200, DELETE Purge purge 200
+    };
+    "/api/backend/webhooks/queue/stats" Area("webhooks_subscriptions") webhooks {
+        GET Stats stats 200
+    };
+    "/api/backend/webhooks/queue/retry" Area("webhooks_subscriptions") webhooks {
+        POST Retry retry 200
+    };
+    "/api/backend/webhooks/queue/cancel" Area("webhooks_subscriptions") webhooks {
+        POST Cancel cancel 200
+    };
+    "/api/backend/webhooks/deliveries" Area("webhooks_subscriptions") webhooks {
+        GET Deliveries deliveries 200
+    };
+    "/api/backend/webhooks/redeliver" Area("webhooks_subscriptions") webhooks {
+        POST Redeliver redeliver 200
+    };
+    "/api/backend/auth/login" Login auth { POST Login login 200 };
+    "/api/backend/auth/verify" Login auth { POST Verify verify 200 };
+    "/api/backend/auth/logout" Session auth { POST Logout logout 204 };
+    "/api/backend/auth/me" Session auth { GET WhoAmI me 200 };
+}
+
+/// The parameters of a call as the type of its operation. Those in the path come beside the query.
+fn query<S: Shape>(call: &Call<'_>) -> Result<S::Query> {
+    let asked = call.request.query.iter().filter(|(name, _)| !call.selects || name != "action");
+    let parameters = asked.chain(&call.path_parameters);
+    wire::query::read(parameters.map(|(name, value)| (name.as_str(), value.as_str()))).map_err(bad)
 }
 
 /// Runs a handler within its span; debug builds watch what it reads.
@@ -38,66 +219,54 @@ async fn handled<T>(name: &'static str, handler: impl Future<Output = T>) -> T {
     cms_core::db::watched(handler).instrument(span).await
 }
 
-const ROUTES: &[Route] = routes! {
-    "/healthz" Open GET health::alive;
-    "/readyz" Open GET health::ready;
-    "/metrics" Open GET health::metrics;
-    "/sitemap.xml" Open GET pages::sitemap;
-    "/api/pages" Public ["pages"] GET pages::read;
-    "/api/menu" Public ["menu_items"] GET pages::menu;
-    "/api/settings" Public ["settings"] GET pages::settings;
-    "/api/backend/item" Table GET item::read, POST item::create, PATCH item::update, DELETE item::delete;
-    "/api/backend/actions/checklist" Table POST checklist::apply;
-    "/api/backend/keys" Area("keys_keys") GET keys::read, POST keys::create, PATCH keys::update, DELETE keys::delete;
-    "/api/backend/keys/rotate" Area("keys_keys") POST keys::rotate;
-    "/api/backend/keys/check" Area("keys_keys") GET keys::check;
-    "/api/backend/origins" Admin GET origins::read, POST origins::create, PATCH origins::update, DELETE origins::delete;
-    "/api/backend/audit" Admin GET audit::list;
-    "/api/backend/cache" Admin GET cache::read, PATCH cache::update, DELETE cache::clear;
-    "/api/backend/limits" Admin GET limits::read, DELETE limits::reset;
-    "/api/backend/users" Admin GET users::read, POST users::create, PATCH users::update, DELETE users::delete;
-    "/api/backend/users/sessions" Admin GET users::sessions, DELETE users::revoke;
-    "/api/backend/users/2fa-reset" Operator POST users::reset_second_factor;
-    "/api/backend/users/2fa-codes" Operator POST users::new_recovery_codes;
-    "/api/backend/user_groups" Admin GET user_groups::read, POST user_groups::create, PATCH user_groups::update, DELETE user_groups::delete;
-    "/api/backend/loginattempts" Admin GET auth::attempts, DELETE auth::clear_attempts;
-    "/api/backend/webhooks" Area("webhooks_subscriptions") GET webhooks::read, POST webhooks::create, PATCH webhooks::update, DELETE webhooks::delete;
-    "/api/backend/webhooks/rotate-secret" Area("webhooks_subscriptions") POST webhooks::rotate;
-    "/api/backend/webhooks/activate" Area("webhooks_subscriptions") POST webhooks::activate;
-    "/api/backend/webhooks/ping" Area("webhooks_subscriptions") POST webhooks::ping;
-    "/api/backend/webhooks/events" Area("webhooks_subscriptions") GET events::list;
-    "/api/backend/webhooks/explain" Area("webhooks_subscriptions") POST events::explain;
-    "/api/backend/webhooks/emit" Area("webhooks_subscriptions") POST events::emit;
-    "/api/backend/webhooks/messages" Area("webhooks_subscriptions") GET events::messages;
-    "/api/backend/webhooks/queue" Area("webhooks_subscriptions") GET webhooks::queue, DELETE webhooks::purge;
-    "/api/backend/webhooks/queue/stats" Area("webhooks_subscriptions") GET webhooks::stats;
-    "/api/backend/webhooks/queue/retry" Area("webhooks_subscriptions") POST webhooks::retry;
-    "/api/backend/webhooks/queue/cancel" Area("webhooks_subscriptions") POST webhooks::cancel;
-    "/api/backend/webhooks/deliveries" Area("webhooks_subscriptions") GET webhooks::deliveries;
-    "/api/backend/webhooks/redeliver" Area("webhooks_subscriptions") POST webhooks::redeliver;
-    "/api/backend/auth/login" Login POST auth::login;
-    "/api/backend/auth/verify" Login POST auth::verify;
-    "/api/backend/auth/logout" Session POST auth::logout;
-    "/api/backend/auth/me" Session GET auth::me;
-};
+fn finish<S: Shape>(call: &Call<'_>, success: impl Into<Success<S::Reply>>) -> Result<Reply> {
+    success.into().reply(call.answers)
+}
 
-/// The route of a canonical path.
-pub(crate) fn find(path: &str) -> Option<&'static Route> {
-    ROUTES.iter().find(|route| route.path == path)
+/// Routes by path. An invalid or doubled path is a mistake in the table above; a test finds it.
+static BY_PATH: LazyLock<matchit::Router<Vec<&'static Route>>> = LazyLock::new(|| {
+    let mut router = matchit::Router::new();
+    for route in ROUTES {
+        let same: Vec<_> = ROUTES.iter().filter(|other| other.path == route.path).collect();
+        if std::ptr::eq(same[0], route)
+            && let Err(error) = router.insert(route.path, same)
+        {
+            tracing::error!(path = route.path, %error, "no route");
+        }
+    }
+    router
+});
+
+/// The route of a canonical path; `action` selects among those that share it.
+pub(crate) fn find(path: &str, action: Option<&str>) -> Option<&'static Route> {
+    let routes = BY_PATH.at(path).ok()?.value;
+    let selected = routes.iter().find(|route| route.action.is_some() && route.action == action);
+    selected.or_else(|| routes.iter().find(|route| route.action.is_none())).copied()
 }
 
 impl Route {
-    pub(crate) fn handler(&self, method: &str) -> Option<Handler> {
-        let method = if method == "HEAD" { "GET" } else { method };
-        self.methods.iter().find(|(known, _)| *known == method).map(|(_, handler)| *handler)
+    pub(crate) fn method(&self, name: &str) -> Option<&'static Method> {
+        let name = if name == "HEAD" { "GET" } else { name };
+        self.methods.iter().find(|method| method.name == name)
     }
 
     /// The value of `Allow`.
     pub(crate) fn allow(&self) -> String {
-        let names = self.methods.iter().flat_map(|(method, _)| {
-            if *method == "GET" { vec!["GET", "HEAD"] } else { vec![*method] }
+        let names = self.methods.iter().flat_map(|method| {
+            if method.name == "GET" { vec!["GET", "HEAD"] } else { vec![method.name] }
         });
         names.collect::<Vec<_>>().join(", ")
+    }
+
+    /// The parameters in a path of this route.
+    pub(crate) fn parameters(&self, path: &str) -> Vec<(String, String)> {
+        if !self.path.contains('{') {
+            return Vec::new();
+        }
+        let found = BY_PATH.at(path).ok();
+        found.map_or_else(Vec::new, |found| {
+            found.params.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+        })
     }
 }
 
@@ -107,8 +276,42 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         .iter()
         .map(|route| Endpoint {
             path: route.path.to_owned(),
-            methods: route.methods.iter().map(|(method, _)| *method).collect(),
+            action: route.action,
+            methods: route.methods.iter().map(|method| method.name).collect(),
             access: route.access,
         })
         .collect()
+}
+
+/// Every operation, for the OpenAPI document.
+pub(crate) fn described() -> &'static [Described] {
+    static DESCRIBED: LazyLock<Vec<Described>> = LazyLock::new(|| {
+        let operations =
+            ROUTES.iter().flat_map(|route| route.methods.iter().map(move |method| (route, method)));
+        let described = operations.map(|(route, method)| Described {
+            path: route.path,
+            action: route.action,
+            method: method.name,
+            access: route.access,
+            resource: route.resource,
+            answers: method.answers,
+            types: method.types,
+        });
+        described.collect()
+    });
+    &DESCRIBED
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_route_is_found_by_its_path() {
+        for route in ROUTES {
+            let found = find(route.path, route.action).expect(route.path);
+            assert!(std::ptr::eq(found, route), "{}", route.path);
+        }
+        assert!(find("/api/nothing", None).is_none());
+    }
 }

@@ -18,6 +18,8 @@ mod limits;
 mod menu;
 /// What `/metrics` tells.
 mod metrics;
+/// `/api/openapi.json`: what it describes, and for whom.
+mod openapi;
 /// Origins are administered.
 mod origins;
 /// What visitors read.

@@ -35,6 +35,8 @@ impl Access {
 pub struct Endpoint {
     /// The canonical path, such as `/api/backend/item`.
     pub path: String,
+    /// The value of the parameter `action` that selects it among others at the same path.
+    pub action: Option<&'static str>,
     /// Some of `GET`, `POST`, `PATCH`, `DELETE`. HEAD counts as GET.
     pub methods: Vec<&'static str>,
     /// Who may call it.

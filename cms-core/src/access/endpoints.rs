@@ -33,8 +33,12 @@ impl Endpoints {
     /// use cms_core::access::{Access, Endpoint, Endpoints};
     /// let registry = Endpoints::default();
     /// assert!(registry.methods_of("/api/anything").is_some_and(|methods| methods.len() == 4));
-    /// let path = "/api/pages".to_owned();
-    /// registry.declare(vec![Endpoint { path, methods: vec!["GET"], access: Access::Public }]);
+    /// registry.declare(vec![Endpoint {
+    ///     path: "/api/pages".to_owned(),
+    ///     action: None,
+    ///     methods: vec!["GET"],
+    ///     access: Access::Public,
+    /// }]);
     /// assert_eq!(registry.methods_of("/api/anything"), None);
     /// assert_eq!(registry.methods_of("/api/pages"), Some(vec!["GET"]));
     /// ```
@@ -43,9 +47,10 @@ impl Endpoints {
         let Some(endpoints) = self.0.load_full() else {
             return path.starts_with("/api/").then(|| METHODS.to_vec());
         };
-        endpoints
-            .iter()
-            .find(|endpoint| endpoint.path == path && endpoint.access.is_for_keys())
-            .map(|endpoint| endpoint.methods.clone())
+        let at_path = endpoints.iter().filter(|one| one.path == path && one.access.is_for_keys());
+        let named: Vec<_> = at_path.flat_map(|one| one.methods.iter().copied()).collect();
+        // Several actions at one path may share a method.
+        let methods: Vec<_> = METHODS.into_iter().filter(|one| named.contains(one)).collect();
+        (!methods.is_empty()).then_some(methods)
     }
 }

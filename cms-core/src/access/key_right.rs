@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Endpoints;
 use crate::FieldError;
 
 /// One row of the rights matrix.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Right {
     /// An exact path such as `/api/backend/item`, or `*` for everything.
@@ -268,6 +269,7 @@ mod tests {
         let registry = Endpoints::default();
         let endpoint = |path: &str, methods: &[&'static str]| Endpoint {
             path: path.to_owned(),
+            action: None,
             methods: methods.to_vec(),
             access: Access::Public,
         };

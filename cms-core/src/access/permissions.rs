@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 use crate::FieldError;
@@ -101,6 +102,9 @@ impl Rights {
     }
 }
 
+/// The form of a permission key, as a regular expression.
+const PATTERN: &str = "^[A-Za-z0-9-]+_[A-Za-z0-9_-]+_(view|edit)$";
+
 fn is_permission(key: &str) -> bool {
     let stem = key.strip_suffix("_view").or_else(|| key.strip_suffix("_edit"));
     key.len() <= 200
@@ -117,6 +121,22 @@ impl Serialize for Rights {
             Self::Admin => serializer.serialize_str("0"),
             Self::Only(keys) => keys.serialize(serializer),
         }
+    }
+}
+
+impl JsonSchema for Rights {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Rights".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "Permission keys, or \"0\" for administrators.",
+            "oneOf": [
+                {"const": "0"},
+                {"type": "array", "items": {"type": "string", "pattern": PATTERN}, "uniqueItems": true},
+            ],
+        })
     }
 }
 

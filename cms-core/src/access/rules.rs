@@ -72,7 +72,8 @@ pub fn rows(rights: &Rights, endpoints: &[Endpoint], tables: &[Owner]) -> Vec<Ri
     }
     let mut rows = Vec::new();
     for endpoint in endpoints.iter().filter(|endpoint| endpoint.access.is_for_keys()) {
-        let row = |query: BTreeMap<String, String>, owner: Option<Owner>| {
+        let row = |mut query: BTreeMap<String, String>, owner: Option<Owner>| {
+            query.extend(endpoint.action.map(|name| ("action".to_owned(), name.to_owned())));
             let methods = endpoint.methods.iter().copied();
             let methods = methods
                 .filter(|method| allows(rights, endpoint.access, method, owner))
@@ -131,6 +132,7 @@ mod tests {
     fn a_user_may_pass_on_what_he_may_call() {
         let endpoint = |path: &str, methods: &[&'static str], access| Endpoint {
             path: path.to_owned(),
+            action: None,
             methods: methods.to_vec(),
             access,
         };

@@ -3,6 +3,9 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::{
     Clock, Code, Error, Millis, Random, Result,
     db::{Db, DbTable, Dialect, Epochs, FromRow, Hold, Lock, Sql, Tx, Value, args},
@@ -68,7 +71,7 @@ pub struct AuditEntry<'a> {
 }
 
 /// An event that was recorded.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Emitted {
     /// Its id; receivers see it as `webhook-id`.
     pub id: String,

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize, Serializer};
 use zeroize::Zeroizing;
 
 /// A secret text: prints as `***`, is wiped from memory when dropped.
@@ -13,9 +14,10 @@ use zeroize::Zeroizing;
 /// assert_eq!(format!("{secret} {secret:?}"), "*** ***");
 /// assert_eq!(secret.expose(), "open sesame");
 /// ```
-#[derive(Clone, Deserialize)]
+#[derive(Clone, Deserialize, JsonSchema)]
 #[serde(from = "String")]
-pub struct Secret(Zeroizing<String>);
+#[schemars(inline)]
+pub struct Secret(#[schemars(with = "String")] Zeroizing<String>);
 
 impl Secret {
     /// Takes over `text`.
@@ -28,6 +30,25 @@ impl Secret {
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
+    }
+
+    /// Writes the text itself: for members of bodies that a client sends.
+    ///
+    /// # Errors
+    /// As the serializer.
+    pub fn send<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.expose())
+    }
+
+    /// As [`Secret::send`], for members that may be absent.
+    ///
+    /// # Errors
+    /// As the serializer.
+    pub fn send_maybe<S: Serializer>(
+        secret: &Option<Self>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        secret.as_ref().map(Self::expose).serialize(serializer)
     }
 }
 

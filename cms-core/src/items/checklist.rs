@@ -1,6 +1,7 @@
 //! Adding to and taking from a JSON array of a record, as one step.
 
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 use sqlx::AssertSqlSafe;
 
@@ -8,7 +9,7 @@ use super::{IfMatch, Items, parsed, select::Statement, write};
 use crate::{Change, Code, Error, Result, db::dialect::Kind};
 
 /// A change of a checklist: either all values anew, or some to add and some to remove.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Checklist {
     /// The content table.

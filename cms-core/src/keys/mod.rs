@@ -8,6 +8,7 @@ mod value;
 
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use known::Known;
@@ -26,7 +27,7 @@ use crate::{
 pub const MAX_GRACE_S: i64 = 7 * 24 * 3600;
 
 /// A key as it is shown. Times are RFC 3339 in UTC.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ApiKey {
     /// Its id.
     pub id: i64,
@@ -51,7 +52,7 @@ pub struct ApiKey {
 }
 
 /// What a new key is made from.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewApiKey {
     /// Label, 1 to 100 characters.
@@ -72,13 +73,13 @@ fn yes() -> bool {
 }
 
 /// What to change of a key; what is None stays.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ApiKeyPatch {
     /// New label.
     pub name: Option<String>,
     /// New day of expiry; `Some(None)` removes it.
-    #[serde(default, deserialize_with = "present")]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub expires_on: Option<Option<String>>,
     /// Switch on or off.
     pub active: Option<bool>,

@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::{Pages, sql};
 use crate::{Result, db::args};
 
 /// An entry of a menu.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MenuItem {
     /// Its id.
     pub id: i64,

@@ -3,6 +3,7 @@
 
 mod credential;
 mod remote;
+mod typed;
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, StatusCode, header};
@@ -24,10 +25,12 @@ const MAX_WAIT_S: u64 = 60;
 ///
 /// ```no_run
 /// # async fn run(api: cms_http::Api) -> Result<(), cms_http::client::ClientError> {
-/// use cms_http::client::{Ask, Client};
+/// use cms_http::{client::Client, wire::{self, NoBody, OneOrPage, parameters::OneOrList}};
 /// let client = Client::local(api);
-/// let keys = client.send(Ask::get("/api/backend/keys")).await?;
-/// println!("{}", keys.json()?["data"]);
+/// let keys = client.call::<wire::keys::Read>(&OneOrList::default(), &NoBody).await?;
+/// if let OneOrPage::Page(page) = keys {
+///     page.data.iter().for_each(|key| println!("{}", key.name));
+/// }
 /// # Ok(()) }
 /// ```
 #[derive(Clone)]

@@ -78,7 +78,9 @@ impl Passage {
         let request = Canonical::new(method, &uri, headers);
         // A request that cannot be read is counted too.
         let path = request.as_ref().map_or_else(|_| uri.path(), |request| request.path.as_str());
-        let route = routes::find(path).filter(|route| operator || route.access != Access::Operator);
+        let action = request.as_ref().ok().and_then(|request| request.parameter("action"));
+        let route =
+            routes::find(path, action).filter(|route| operator || route.access != Access::Operator);
         let open = route.map_or(!path.starts_with("/api/"), |route| route.access == Access::Open);
         let identified = match &request {
             Ok(request) if !open && !operator => rights::identify(cms, request, route).await,
@@ -110,7 +112,7 @@ impl Passage {
         let (raw, json) = self.judged_body(cms, route, &request, open, body).await?;
         let route =
             route.ok_or_else(|| Error::new(Code::NotFound, "There is nothing at this address."))?;
-        let Some(handler) = route.handler(request.method.as_str()) else {
+        let Some(method) = route.method(request.method.as_str()) else {
             self.allow = Some(route.allow());
             return Err(Error::new(
                 Code::MethodNotAllowed,
@@ -131,7 +133,10 @@ impl Passage {
             client,
             request: &request,
             caller: &self.caller,
-            body: json,
+            answers: method.answers,
+            selects: route.action.is_some(),
+            path_parameters: route.parameters(&request.path),
+            operations: routes::described(),
             repetition,
         };
         let rules = match cache::key(&request, route, &self.caller, logged_in) {
@@ -142,13 +147,13 @@ impl Passage {
         let reply = match rules {
             Some((key, rules)) => {
                 let asked = Asked { key, path: &request.path, tables: route.tables, rules: &rules };
-                let found = kept.replies.get(cms, asked, || handler(&call)).await;
+                let found = kept.replies.get(cms, asked, || (method.handler)(&call, None)).await;
                 found.map(|(reply, entry)| {
                     self.found = entry.filter(|_| !open).map(|entry| (request.path.clone(), entry));
                     reply
                 })
             }
-            None => handler(&call).await,
+            None => (method.handler)(&call, json).await,
         };
         if matches!(&reply, Err(e) if e.code() == Code::MethodNotAllowed) {
             self.allow = Some("GET, HEAD".to_owned());
@@ -170,7 +175,7 @@ impl Passage {
         B: http_body::Body,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let handled = route.is_some_and(|route| route.handler(request.method.as_str()).is_some());
+        let handled = route.is_some_and(|route| route.method(request.method.as_str()).is_some());
         let expected = handled && content::takes_body(request);
         if expected
             && request.path.starts_with("/api/backend/actions/")

@@ -1,13 +1,15 @@
 //! `/api/backend/audit`
 
-use cms_core::Result;
+use cms_core::{AuditRow, Result};
 
-use crate::{call::Call, reply::Reply};
+use crate::{
+    call::Call,
+    wire::{Page, audit::Asked},
+};
 
-pub(crate) async fn list(call: &Call<'_>) -> Result<Reply> {
-    call.request.only(&["table", "limit", "cursor"])?;
-    let paging = call.request.paging()?;
+pub(crate) async fn list(call: &Call<'_>, asked: Asked) -> Result<Page<AuditRow>> {
     let tables: Vec<&str> =
-        call.request.parameter("table").map(|names| names.split(',').collect()).unwrap_or_default();
-    Reply::page(&call.cms.audit().list(&paging, &tables).await?)
+        asked.table.as_ref().map(|names| names.split(',').collect()).unwrap_or_default();
+    let page = call.cms.audit().list(&asked.limit.after(asked.cursor.as_deref()), &tables).await?;
+    Ok(page.into())
 }

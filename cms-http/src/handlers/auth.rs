@@ -2,57 +2,55 @@
 
 use cms_core::{
     Actor, Error, Result,
-    accounts::{PENDING_S, Proof, Rights, Visitor, qr},
+    accounts::{Attempts, PENDING_S, Proof, Rights, Visitor, qr},
     rfc3339,
-    settings::Secret,
 };
-use http::{StatusCode, header};
-use serde::Deserialize;
-use serde_json::json;
+use http::header;
 
 use super::users::shown_once;
 use crate::{
     call::{Call, Caller, SESSION_COOKIE},
-    reply::Reply,
     request::bad,
+    success::Success,
+    wire::{
+        Data, Done, NoBody, Page,
+        auth::{Credentials, LoggedIn, Me, Named, Pending, Setup, Verification, Whose},
+        parameters::{Listing, NoQuery},
+    },
 };
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Credentials {
-    username: String,
-    password: Secret,
-}
-
-pub(crate) async fn login(call: &Call<'_>) -> Result<Reply> {
-    call.request.only(&[])?;
-    let sent: Credentials = call.typed()?;
+pub(crate) async fn login(
+    call: &Call<'_>,
+    _: NoQuery,
+    sent: Credentials,
+) -> Result<Success<Data<Pending>>> {
     let accounts = call.cms.accounts();
     let checked = accounts.check_password(&visitor(call), &sent.username, &sent.password).await?;
     let mut change = call.cms.change(Actor::System).await?;
     let pending = accounts.login(&mut change, checked).await?.commit(change).await?;
-    let mut data = json!({"status": "totp_required", "pending_token": pending.token.expose(), "expires_in": PENDING_S});
-    if let Some(setup) = pending.setup {
-        let url = setup.secret.otpauth_url(&call.cms.settings().product, &setup.account)?;
-        data["status"] = "totp_setup_required".into();
-        data["setup"] = json!({"secret": *setup.secret.base32(), "otpauth_url": *url, "qr_svg": qr::svg(&url)?});
-    }
-    Ok(Reply::of(StatusCode::OK, &data)?.with(header::CACHE_CONTROL, "no-store"))
+    let setup = match pending.setup {
+        Some(setup) => {
+            let url = setup.secret.otpauth_url(&call.cms.settings().product, &setup.account)?;
+            let secret = setup.secret.base32().to_string();
+            Some(Setup { secret, otpauth_url: url.to_string(), qr_svg: qr::svg(&url)? })
+        }
+        None => None,
+    };
+    let status = if setup.is_some() { "totp_setup_required" } else { "totp_required" };
+    let data = Pending {
+        status: status.to_owned(),
+        pending_token: pending.token.expose().to_string(),
+        expires_in: PENDING_S,
+        setup,
+    };
+    Ok(Success::from(Data { data }).with(header::CACHE_CONTROL, "no-store"))
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Verification {
-    pending_token: Secret,
-    #[serde(default)]
-    code: Option<Secret>,
-    #[serde(default)]
-    recovery_code: Option<Secret>,
-}
-
-pub(crate) async fn verify(call: &Call<'_>) -> Result<Reply> {
-    call.request.only(&[])?;
-    let sent: Verification = call.typed()?;
+pub(crate) async fn verify(
+    call: &Call<'_>,
+    _: NoQuery,
+    sent: Verification,
+) -> Result<Success<Data<LoggedIn>>> {
     let proof = match (sent.code, sent.recovery_code) {
         (Some(code), None) => Proof::Code(code),
         (None, Some(code)) => Proof::Recovery(code),
@@ -62,58 +60,61 @@ pub(crate) async fn verify(call: &Call<'_>) -> Result<Reply> {
     let mut change = call.cms.change(Actor::System).await?;
     let login = accounts.verify(&mut change, &visitor(call), pending, &proof).await?;
     let login = login.commit(change).await?;
-    let mut data = json!({
-        "token": login.token.expose(), "expires_at": rfc3339(login.expires_at),
-        "user": {"id": login.user, "username": login.username},
-    });
-    if let Some(codes) = &login.recovery_codes {
-        data["recovery_codes"] = json!(shown_once(codes));
-    }
+    let data = LoggedIn {
+        token: login.token.expose().to_string(),
+        expires_at: rfc3339(login.expires_at),
+        user: Named { id: login.user, username: login.username },
+        recovery_codes: login.recovery_codes.as_deref().map(shown_once),
+    };
     let cookie = cookie(login.token.expose(), call.cms.settings().session.absolute_s);
-    Ok(Reply::of(StatusCode::OK, &data)?
+    Ok(Success::from(Data { data })
         .with(header::CACHE_CONTROL, "no-store")
-        .with(header::SET_COOKIE, &cookie))
+        .with(header::SET_COOKIE, cookie))
 }
 
-pub(crate) async fn logout(call: &Call<'_>) -> Result<Reply> {
-    call.request.only(&[])?;
+pub(crate) async fn logout(call: &Call<'_>, _: NoQuery, _: NoBody) -> Result<Success<Done>> {
     if let Caller::User { user, .. } = call.caller {
         let mut change = call.change().await?;
         call.cms.accounts().logout(&mut change, user).await?;
         change.commit().await?;
     }
-    Ok(Reply::no_content().with(header::SET_COOKIE, &cookie("", 0)))
+    Ok(Success::from(Done).with(header::SET_COOKIE, cookie("", 0)))
 }
 
-pub(crate) async fn me(call: &Call<'_>) -> Result<Reply> {
-    call.request.only(&[])?;
+pub(crate) async fn me(call: &Call<'_>, _: NoQuery) -> Result<Data<Me>> {
     let Caller::User { user, .. } = call.caller else {
-        return Reply::of(
-            StatusCode::OK,
-            &json!({"id": null, "username": "operator", "groups": [], "rights": Rights::Admin}),
-        );
+        let data = Me {
+            id: None,
+            username: "operator".to_owned(),
+            groups: Vec::new(),
+            rights: Rights::Admin,
+            recovery_codes: None,
+            expires_at: None,
+        };
+        return Ok(Data { data });
     };
     let known = call.cms.accounts().user(user.id).await?;
-    let data = json!({
-        "id": user.id, "username": user.username, "groups": known.groups, "rights": user.rights,
-        "recovery_codes": known.recovery_codes, "expires_at": rfc3339(user.expires_at),
-    });
-    Reply::of(StatusCode::OK, &data)
+    let data = Me {
+        id: Some(user.id),
+        username: user.username.clone(),
+        groups: known.groups,
+        rights: user.rights.clone(),
+        recovery_codes: Some(known.recovery_codes),
+        expires_at: Some(rfc3339(user.expires_at)),
+    };
+    Ok(Data { data })
 }
 
-pub(crate) async fn attempts(call: &Call<'_>) -> Result<Reply> {
-    call.request.only(&["limit", "cursor"])?;
-    let paging = call.request.paging()?;
-    Reply::page(&call.cms.accounts().attempts(&paging).await?)
+pub(crate) async fn attempts(call: &Call<'_>, asked: Listing) -> Result<Page<Attempts>> {
+    let page = call.cms.accounts().attempts(&asked.limit.after(asked.cursor.as_deref())).await?;
+    Ok(page.into())
 }
 
-pub(crate) async fn clear_attempts(call: &Call<'_>) -> Result<Reply> {
-    call.request.only(&["address"])?;
-    let address =
-        call.request.required("address")?.parse().map_err(|_| bad("address is an IP address."))?;
+pub(crate) async fn clear_attempts(call: &Call<'_>, whose: Whose) -> Result<Success<Done>> {
+    let address = whose.address.parse().map_err(|_| bad("address is an IP address."))?;
     let mut change = call.change().await?;
     call.cms.accounts().clear_attempts(&mut change, address).await?;
-    call.commit(change, Reply::no_content(), false).await
+    call.commit(change, Done, false).await
 }
 
 fn visitor(call: &Call<'_>) -> Visitor {

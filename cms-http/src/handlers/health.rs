@@ -1,29 +1,37 @@
 //! `/healthz`, `/readyz`, `/metrics`
 
 use cms_core::{Code, Error, Result};
-use http::{HeaderValue, StatusCode};
-use serde_json::json;
 
-use crate::{call::Call, reply::Reply};
+use crate::{
+    call::Call,
+    wire::{
+        Data, Text,
+        health::{Alive, Ready},
+        pages::Anything,
+    },
+};
 
-pub(crate) async fn alive(_: &Call<'_>) -> Result<Reply> {
-    Reply::of(StatusCode::OK, &json!({"status": "ok", "version": cms_core::VERSION}))
+pub(crate) async fn alive(_: &Call<'_>, _: Anything) -> Result<Data<Alive>> {
+    Ok(Data { data: Alive { status: "ok".to_owned(), version: cms_core::VERSION.to_owned() } })
 }
 
-pub(crate) async fn ready(call: &Call<'_>) -> Result<Reply> {
+pub(crate) async fn ready(call: &Call<'_>, _: Anything) -> Result<Data<Ready>> {
     call.cms.ready().await?;
-    let (limiter, cache) = (call.cms.limiter().state(), call.cms.cache().state());
     let webhooks = call.cms.webhooks();
-    let (queue_age_ms, worker) = (webhooks.oldest_due_ms().await.ok(), webhooks.worker_state());
-    let state = json!({
-        "status": "ready", "database": "ok", "migrations": "applied", "limiter": limiter, "cache": cache,
-        "queue_age_ms": queue_age_ms, "worker": worker,
-    });
-    Reply::of(StatusCode::OK, &state)
+    let data = Ready {
+        status: "ready".to_owned(),
+        database: "ok".to_owned(),
+        migrations: "applied".to_owned(),
+        limiter: call.cms.limiter().state().to_owned(),
+        cache: call.cms.cache().state().to_owned(),
+        queue_age_ms: webhooks.oldest_due_ms().await.ok(),
+        worker: webhooks.worker_state().to_owned(),
+    };
+    Ok(Data { data })
 }
 
 /// For loopback and `metrics_allow` only: how much a site is used is nobody else's business.
-pub(crate) async fn metrics(call: &Call<'_>) -> Result<Reply> {
+pub(crate) async fn metrics(call: &Call<'_>, _: Anything) -> Result<Text> {
     let (client, settings) = (call.client, call.cms.settings());
     let near = client.address.is_loopback() && !client.passed_on;
     if !near && !settings.metrics_allow.iter().any(|network| network.contains(client.address)) {
@@ -39,6 +47,5 @@ pub(crate) async fn metrics(call: &Call<'_>) -> Result<Reply> {
         .await
         .inspect_err(|error| tracing::warn!(%error, "metrics without the queue"))
         .ok();
-    let text = call.metrics.text(call.cms, backlog.as_ref());
-    Ok(Reply::new(StatusCode::OK, HeaderValue::from_static("text/plain; version=0.0.4"), text))
+    Ok(Text(call.metrics.text(call.cms, backlog.as_ref())))
 }

@@ -4,29 +4,34 @@ use cms_core::{
     Code, Error, Result,
     items::{IfMatch, Query, Written, etag},
 };
-use http::{StatusCode, header};
+use http::header;
 use serde_json::Value as Json;
 
 use crate::{
     call::{Call, Caller},
-    reply::Reply,
+    success::Success,
+    wire::{
+        Data, Done, OneOrPage, Record,
+        envelope::Meta,
+        item::{Asked, Columns, OneOrMany, Rows, Table, Which},
+    },
 };
 
-pub(crate) async fn read(call: &Call<'_>) -> Result<Reply> {
-    let (request, items) = (call.request, call.cms.items());
-    let table = request.required("table")?;
+pub(crate) async fn read(call: &Call<'_>, asked: Asked) -> Result<Success<OneOrPage<Record>>> {
+    let (request, items, table) = (call.request, call.cms.items(), asked.table.as_str());
     items.table(table)?;
     let query =
         Query::parse(request.query.iter().map(|(name, value)| (name.as_str(), value.as_str())))?;
     for column in &query.expand {
         may_see(call, &items.reference(table, column)?.name)?;
     }
-    if let Some(id) = request.parameter("id") {
+    if let Some(id) = &asked.id {
         let json = items.get(table, id, &query).await?;
-        return Ok(Reply::data(StatusCode::OK, &json).with(header::ETAG, &etag(&json)));
+        return Ok(Success::data(&json).with(header::ETAG, etag(&json)));
     }
     let list = items.list(table, &query).await?;
-    Ok(Reply::list(&list.records, list.limit, list.next.as_deref(), list.total))
+    let meta = Meta { limit: list.limit, next: list.next, total: list.total };
+    Success::page(&list.records, &meta)
 }
 
 /// Entries of a batch: more would keep the writer of SQLite from everybody else for too long.
@@ -45,11 +50,14 @@ fn may_see(call: &Call<'_>, table: &str) -> Result<()> {
     Err(Error::new(code, format!("You have no right to read {table}, so it cannot be expanded.")))
 }
 
-pub(crate) async fn create(call: &Call<'_>) -> Result<Reply> {
-    call.request.only(&["table"])?;
-    let (table, items) = (call.request.required("table")?, call.cms.items());
+pub(crate) async fn create(
+    call: &Call<'_>,
+    Table { table }: Table,
+    Rows(body): Rows,
+) -> Result<Success<Data<OneOrMany>>> {
+    let (table, items) = (table.as_str(), call.cms.items());
     items.table(table)?;
-    match &call.body {
+    match &body.0 {
         Some(Json::Array(rows)) if rows.len() > MAX_BATCH => Err(Error::new(
             Code::ValidationFailed,
             format!(
@@ -70,40 +78,41 @@ pub(crate) async fn create(call: &Call<'_>) -> Result<Reply> {
                     .map_err(|error| in_row(index, &error))?;
                 records.push(written.json);
             }
-            let reply = Reply::data(StatusCode::CREATED, &format!("[{}]", records.join(",")));
-            call.commit(change, reply, false).await
+            let batch = Success::data(&format!("[{}]", records.join(",")));
+            call.commit(change, batch, false).await
         }
         _ => {
-            let body = call.object()?;
             let mut change = call.change().await?;
-            let written = items.create(&mut change, table, body).await?;
-            call.commit(change, record(StatusCode::CREATED, &written), false).await
+            let written = items.create(&mut change, table, body.object()?).await?;
+            call.commit(change, record(&written), false).await
         }
     }
 }
 
-pub(crate) async fn update(call: &Call<'_>) -> Result<Reply> {
-    call.request.only(&["table", "id", "language"])?;
-    let (table, items) = (call.request.required("table")?, call.cms.items());
-    items.table(table)?;
-    let (id, body) = (call.request.required("id")?, call.object()?);
+pub(crate) async fn update(
+    call: &Call<'_>,
+    Which { table, id, language }: Which,
+    body: Columns,
+) -> Result<Success<Data<Record>>> {
+    let items = call.cms.items();
+    items.table(&table)?;
+    let (body, if_match) = (body.object()?, if_match(call)?);
     let mut change = call.change().await?;
-    let written = items
-        .update(&mut change, table, id, call.request.parameter("language"), &if_match(call)?, body)
-        .await?;
-    call.commit(change, record(StatusCode::OK, &written), false).await
+    let written =
+        items.update(&mut change, &table, &id, language.as_deref(), &if_match, body).await?;
+    call.commit(change, record(&written), false).await
 }
 
-pub(crate) async fn delete(call: &Call<'_>) -> Result<Reply> {
-    call.request.only(&["table", "id", "language"])?;
-    let (table, items) = (call.request.required("table")?, call.cms.items());
-    items.table(table)?;
-    let id = call.request.required("id")?;
+pub(crate) async fn delete(
+    call: &Call<'_>,
+    Which { table, id, language }: Which,
+) -> Result<Success<Done>> {
+    let items = call.cms.items();
+    items.table(&table)?;
+    let if_match = if_match(call)?;
     let mut change = call.change().await?;
-    items
-        .delete(&mut change, table, id, call.request.parameter("language"), &if_match(call)?)
-        .await?;
-    call.commit(change, Reply::no_content(), false).await
+    items.delete(&mut change, &table, &id, language.as_deref(), &if_match).await?;
+    call.commit(change, Done, false).await
 }
 
 /// What the caller demands of the record as it is.
@@ -111,8 +120,8 @@ pub(super) fn if_match(call: &Call<'_>) -> Result<IfMatch> {
     Ok(IfMatch::parse(call.request.header(&header::IF_MATCH)?))
 }
 
-fn record(status: StatusCode, written: &Written) -> Reply {
-    Reply::data(status, &written.json).with(header::ETAG, &etag(&written.json))
+fn record<T: serde::Serialize>(written: &Written) -> Success<T> {
+    Success::data(&written.json).with(header::ETAG, etag(&written.json))
 }
 
 /// Which entry of a batch is wrong; all others are not written either.

@@ -2,89 +2,85 @@
 
 use cms_core::{
     Result, access,
-    keys::{ApiKey, PlainKey},
+    keys::{ApiKey, ApiKeyPatch, NewApiKey, PlainKey},
 };
-use http::{HeaderMap, Method, StatusCode, Uri};
-use serde::Deserialize;
-use serde_json::json;
+use http::{HeaderMap, Method, Uri};
 
 use crate::{
     call::Call,
-    reply::Reply,
     request::{Canonical, bad},
+    success::Success,
+    wire::{
+        Data, Done, OneOrPage,
+        keys::{Answer, Asked, Grace, ShownKey},
+        parameters::{ById, NoQuery, OneOrList},
+    },
 };
 
-pub(crate) async fn read(call: &Call<'_>) -> Result<Reply> {
-    call.request.only(&["id", "limit", "cursor"])?;
-    if call.request.parameter("id").is_some() {
-        return Reply::of(StatusCode::OK, &call.cms.keys().get(call.id()?).await?);
+pub(crate) async fn read(call: &Call<'_>, asked: OneOrList) -> Result<OneOrPage<ApiKey>> {
+    let keys = call.cms.keys();
+    if let Some(id) = asked.id {
+        return Ok(OneOrPage::one(keys.get(id).await?));
     }
-    let paging = call.request.paging()?;
-    Reply::page(&call.cms.keys().list(&paging).await?)
+    Ok(OneOrPage::page(keys.list(&asked.limit.after(asked.cursor.as_deref())).await?))
 }
 
-pub(crate) async fn create(call: &Call<'_>) -> Result<Reply> {
-    call.request.only(&[])?;
-    let new = call.typed()?;
+pub(crate) async fn create(
+    call: &Call<'_>,
+    _: NoQuery,
+    new: NewApiKey,
+) -> Result<Success<Data<ShownKey>>> {
     let mut change = call.change().await?;
-    let (key, value) =
-        call.cms.keys().create(&mut change, &call.caller.rights(call.cms), new).await?;
-    call.commit(change, shown_once(StatusCode::CREATED, &key, &value)?, true).await
+    let held = call.caller.rights(call.cms);
+    let (key, value) = call.cms.keys().create(&mut change, &held, new).await?;
+    call.commit(change, shown_once(key, &value), true).await
 }
 
-pub(crate) async fn update(call: &Call<'_>) -> Result<Reply> {
-    call.request.only(&["id"])?;
-    let (id, patch) = (call.id()?, call.typed()?);
+pub(crate) async fn update(
+    call: &Call<'_>,
+    which: ById,
+    patch: ApiKeyPatch,
+) -> Result<Success<Data<ApiKey>>> {
     let mut change = call.change().await?;
-    let key = call.cms.keys().update(&mut change, &call.caller.rights(call.cms), id, patch).await?;
-    call.commit(change, Reply::of(StatusCode::OK, &key)?, false).await
+    let held = call.caller.rights(call.cms);
+    let data = call.cms.keys().update(&mut change, &held, which.id, patch).await?;
+    call.commit(change, Data { data }, false).await
 }
 
-pub(crate) async fn delete(call: &Call<'_>) -> Result<Reply> {
-    call.request.only(&["id"])?;
-    let id = call.id()?;
+pub(crate) async fn delete(call: &Call<'_>, which: ById) -> Result<Success<Done>> {
     let mut change = call.change().await?;
-    call.cms.keys().delete(&mut change, &call.caller.rights(call.cms), id).await?;
-    call.commit(change, Reply::no_content(), false).await
+    let held = call.caller.rights(call.cms);
+    call.cms.keys().delete(&mut change, &held, which.id).await?;
+    call.commit(change, Done, false).await
 }
 
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Rotation {
-    grace_s: i64,
-}
-
-pub(crate) async fn rotate(call: &Call<'_>) -> Result<Reply> {
-    call.request.only(&["id"])?;
-    let (id, rotation): (_, Rotation) = (call.id()?, call.typed()?);
+pub(crate) async fn rotate(
+    call: &Call<'_>,
+    which: ById,
+    grace: Grace,
+) -> Result<Success<Data<ShownKey>>> {
     let mut change = call.change().await?;
-    let (key, value) = call
-        .cms
-        .keys()
-        .rotate(&mut change, &call.caller.rights(call.cms), id, rotation.grace_s)
-        .await?;
-    call.commit(change, shown_once(StatusCode::OK, &key, &value)?, true).await
+    let held = call.caller.rights(call.cms);
+    let rotated = call.cms.keys().rotate(&mut change, &held, which.id, grace.grace_s).await?;
+    let (key, value) = rotated;
+    call.commit(change, shown_once(key, &value), true).await
 }
 
 /// The only replies that hold the value of a key.
-fn shown_once(status: StatusCode, key: &ApiKey, value: &PlainKey) -> Result<Reply> {
-    let mut record = serde_json::to_value(key).map_err(cms_core::Error::internal)?;
-    record["key"] = value.expose().into();
-    Reply::of(status, &record)
+fn shown_once(record: ApiKey, value: &PlainKey) -> Data<ShownKey> {
+    Data { data: ShownKey { record, key: value.expose().to_owned() } }
 }
 
-pub(crate) async fn check(call: &Call<'_>) -> Result<Reply> {
-    call.request.only(&["id", "method", "path"])?;
-    let (method, target) =
-        (call.request.required("method")?.to_ascii_uppercase(), call.request.required("path")?);
+pub(crate) async fn check(call: &Call<'_>, asked: Asked) -> Result<Data<Answer>> {
     // Judged in the form in which the gate would see it.
-    let uri: Uri = target.parse().map_err(|_| {
+    let uri: Uri = asked.path.parse().map_err(|_| {
         bad("path is a path such as /api/backend/item?table=blog, percent-encoded.")
     })?;
-    let asked = Canonical::new(Method::GET, &uri, HeaderMap::new())?;
-    let asked =
-        access::Call { method: &method, path: &asked.path, query: &asked.query, body_table: None };
-    let refused = call.cms.keys().check(call.id()?, &asked).await?;
-    let reason = refused.map_or("allowed", |code| code.as_str());
-    Reply::of(StatusCode::OK, &json!({"allowed": refused.is_none(), "reason": reason}))
+    let method = asked.method.to_ascii_uppercase();
+    let seen = Canonical::new(Method::GET, &uri, HeaderMap::new())?;
+    let judged =
+        access::Call { method: &method, path: &seen.path, query: &seen.query, body_table: None };
+    let refused = call.cms.keys().check(asked.id, &judged).await?;
+    let reason = refused.map_or("allowed", |code| code.as_str()).to_owned();
+    Ok(Data { data: Answer { allowed: refused.is_none(), reason } })
 }

@@ -1,28 +1,33 @@
 //! `/api/backend/limits`
 
 use cms_core::{AuditEntry, Result, traffic::limiter::bucket};
-use http::StatusCode;
-use serde_json::{Value as Json, json};
 
-use crate::{call::Call, reply::Reply};
+use crate::{
+    call::Call,
+    success::Success,
+    wire::{
+        Data, Done,
+        limits::{Bucket, Limits, Which, Whose},
+    },
+};
 
-/// The kinds of buckets, and those of them that are not full; `owner=` shows one owner's.
-pub(crate) async fn read(call: &Call<'_>) -> Result<Reply> {
-    call.request.only(&["owner"])?;
+/// The kinds of buckets, and those of them that are not full.
+pub(crate) async fn read(call: &Call<'_>, which: Which) -> Result<Data<Limits>> {
     let limiter = call.cms.limiter();
-    let used = limiter.used(call.request.parameter("owner")).await?;
-    let kinds: Vec<Json> = bucket::ALL
-        .iter()
-        .map(|bucket| json!({"bucket": bucket.name, "limit": bucket.capacity as u64, "per_second": bucket.per_second}))
-        .collect();
-    Reply::of(StatusCode::OK, &json!({"store": limiter.state(), "buckets": kinds, "used": used}))
+    let used = limiter.used(which.owner.as_deref()).await?;
+    let buckets = bucket::ALL.iter().map(|bucket| Bucket {
+        bucket: bucket.name.to_owned(),
+        limit: bucket.capacity as u64,
+        per_second: bucket.per_second,
+    });
+    let store = limiter.state().to_owned();
+    Ok(Data { data: Limits { store, buckets: buckets.collect(), used } })
 }
 
-pub(crate) async fn reset(call: &Call<'_>) -> Result<Reply> {
-    call.request.only(&["owner"])?;
-    let owner = call.request.required("owner")?;
+pub(crate) async fn reset(call: &Call<'_>, whose: Whose) -> Result<Success<Done>> {
+    let owner = whose.owner.as_str();
     call.cms.limiter().reset(owner).await?;
     let mut change = call.change().await?;
     change.audit(AuditEntry { action: "reset", table: "limits", id: owner, columns: &[] }).await?;
-    call.commit(change, Reply::no_content(), false).await
+    call.commit(change, Done, false).await
 }

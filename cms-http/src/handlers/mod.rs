@@ -9,6 +9,7 @@ pub(crate) mod health;
 pub(crate) mod item;
 pub(crate) mod keys;
 pub(crate) mod limits;
+pub(crate) mod openapi;
 pub(crate) mod origins;
 pub(crate) mod pages;
 pub(crate) mod user_groups;

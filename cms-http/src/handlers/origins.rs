@@ -1,39 +1,49 @@
 //! `/api/backend/origins`
 
-use cms_core::Result;
-use http::StatusCode;
+use cms_core::{
+    Result,
+    traffic::origins::{NewOrigin, Origin, OriginPatch},
+};
 
-use crate::{call::Call, reply::Reply};
+use crate::{
+    call::Call,
+    success::Success,
+    wire::{
+        Data, Done, OneOrPage,
+        parameters::{ById, NoQuery, OneOrList},
+    },
+};
 
-pub(crate) async fn read(call: &Call<'_>) -> Result<Reply> {
-    call.request.only(&["id", "limit", "cursor"])?;
-    if call.request.parameter("id").is_some() {
-        return Reply::of(StatusCode::OK, &call.cms.origins().get(call.id()?).await?);
+pub(crate) async fn read(call: &Call<'_>, asked: OneOrList) -> Result<OneOrPage<Origin>> {
+    let origins = call.cms.origins();
+    if let Some(id) = asked.id {
+        return Ok(OneOrPage::one(origins.get(id).await?));
     }
-    let paging = call.request.paging()?;
-    Reply::page(&call.cms.origins().list(&paging).await?)
+    Ok(OneOrPage::page(origins.list(&asked.limit.after(asked.cursor.as_deref())).await?))
 }
 
-pub(crate) async fn create(call: &Call<'_>) -> Result<Reply> {
-    call.request.only(&[])?;
-    let new = call.typed()?;
+pub(crate) async fn create(
+    call: &Call<'_>,
+    _: NoQuery,
+    new: NewOrigin,
+) -> Result<Success<Data<Origin>>> {
     let mut change = call.change().await?;
-    let origin = call.cms.origins().create(&mut change, new).await?;
-    call.commit(change, Reply::of(StatusCode::CREATED, &origin)?, false).await
+    let data = call.cms.origins().create(&mut change, new).await?;
+    call.commit(change, Data { data }, false).await
 }
 
-pub(crate) async fn update(call: &Call<'_>) -> Result<Reply> {
-    call.request.only(&["id"])?;
-    let (id, patch) = (call.id()?, call.typed()?);
+pub(crate) async fn update(
+    call: &Call<'_>,
+    which: ById,
+    patch: OriginPatch,
+) -> Result<Success<Data<Origin>>> {
     let mut change = call.change().await?;
-    let origin = call.cms.origins().update(&mut change, id, patch).await?;
-    call.commit(change, Reply::of(StatusCode::OK, &origin)?, false).await
+    let data = call.cms.origins().update(&mut change, which.id, patch).await?;
+    call.commit(change, Data { data }, false).await
 }
 
-pub(crate) async fn delete(call: &Call<'_>) -> Result<Reply> {
-    call.request.only(&["id"])?;
-    let id = call.id()?;
+pub(crate) async fn delete(call: &Call<'_>, which: ById) -> Result<Success<Done>> {
     let mut change = call.change().await?;
-    call.cms.origins().delete(&mut change, id).await?;
-    call.commit(change, Reply::no_content(), false).await
+    call.cms.origins().delete(&mut change, which.id).await?;
+    call.commit(change, Done, false).await
 }

@@ -1,41 +1,55 @@
 //! `/api/pages`, `/api/menu`, `/api/settings`, `/sitemap.xml`
 
-use cms_core::{Result, items::etag, pages::Wanted};
-use http::{HeaderValue, StatusCode, header};
+use cms_core::{
+    Result,
+    items::etag,
+    pages::{self, MenuItem},
+};
+use http::header;
 
-use crate::{call::Call, reply::Reply};
+use crate::{
+    call::Call,
+    success::Success,
+    wire::{
+        Data, OneOrPage, Record, Text,
+        envelope::Meta,
+        pages::{Anything, Wanted, WhichMenu},
+    },
+};
 
-pub(crate) async fn read(call: &Call<'_>) -> Result<Reply> {
-    let (request, pages) = (call.request, call.cms.pages());
-    let language = request.parameter("language");
-    let wanted = Wanted {
-        id: request.parameter("id"),
-        view: request.parameter("view"),
-        url: request.parameter("url"),
+pub(crate) async fn read(call: &Call<'_>, wanted: Wanted) -> Result<Success<OneOrPage<Record>>> {
+    let language = wanted.language.as_deref();
+    let one = pages::Wanted {
+        id: wanted.id.as_deref(),
+        view: wanted.view.as_deref(),
+        url: wanted.url.as_deref(),
         language,
     };
-    if wanted.id.or(wanted.view).or(wanted.url).is_some() {
-        let json = pages.find(&wanted).await?;
-        return Ok(Reply::data(StatusCode::OK, &json).with(header::ETAG, &etag(&json)));
+    let pages = call.cms.pages();
+    if one.id.or(one.view).or(one.url).is_some() {
+        let json = pages.find(&one).await?;
+        return Ok(Success::data(&json).with(header::ETAG, etag(&json)));
     }
-    let paging = request.paging()?;
-    let list = pages.list(language, &paging).await?;
-    Ok(tagged(Reply::list(&list.records, list.limit, list.next.as_deref(), None)))
+    let list = pages.list(language, &wanted.limit.after(wanted.cursor.as_deref())).await?;
+    let meta = Meta { limit: list.limit, next: list.next, total: None };
+    Success::page(&list.records, &meta)?.tagged()
 }
 
-pub(crate) async fn menu(call: &Call<'_>) -> Result<Reply> {
-    let name = call.request.parameter("name").unwrap_or("main");
-    let items = call.cms.pages().menu(name, call.request.parameter("language")).await?;
-    Ok(tagged(Reply::of(StatusCode::OK, &items)?))
+pub(crate) async fn menu(
+    call: &Call<'_>,
+    which: WhichMenu,
+) -> Result<Success<Data<Vec<MenuItem>>>> {
+    let name = which.name.as_deref().unwrap_or("main");
+    let data = call.cms.pages().menu(name, which.language.as_deref()).await?;
+    Success::from(Data { data }).tagged()
 }
 
-pub(crate) async fn settings(call: &Call<'_>) -> Result<Reply> {
-    Ok(tagged(Reply::data(StatusCode::OK, &call.cms.pages().settings().await?)))
+pub(crate) async fn settings(call: &Call<'_>, _: Anything) -> Result<Success<Data<Record>>> {
+    Success::data(&call.cms.pages().settings().await?).tagged()
 }
 
-pub(crate) async fn sitemap(call: &Call<'_>) -> Result<Reply> {
-    let xml = call.cms.pages().sitemap(&base(call)).await?;
-    Ok(Reply::new(StatusCode::OK, HeaderValue::from_static("application/xml"), xml))
+pub(crate) async fn sitemap(call: &Call<'_>, _: Anything) -> Result<Text> {
+    call.cms.pages().sitemap(&base(call)).await.map(Text)
 }
 
 /// Absolute links are always https, on the site's own address or the request's host.
@@ -48,9 +62,4 @@ fn base(call: &Call<'_>) -> String {
             .unwrap_or("localhost")
     };
     call.cms.settings().site_url.clone().unwrap_or_else(|| format!("https://{}", host()))
-}
-
-fn tagged(reply: Reply) -> Reply {
-    let tag = etag(&String::from_utf8_lossy(&reply.body));
-    reply.with(header::ETAG, &tag)
 }

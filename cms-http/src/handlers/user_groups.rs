@@ -1,44 +1,54 @@
 //! `/api/backend/user_groups`
 
-use cms_core::Result;
-use http::StatusCode;
+use cms_core::{
+    Result,
+    accounts::{Group, GroupPatch, NewGroup},
+};
 
-use crate::{call::Call, reply::Reply};
+use crate::{
+    call::Call,
+    success::Success,
+    wire::{
+        Data, Done, OneOrPage,
+        parameters::{ById, NoQuery, OneOrList},
+    },
+};
 
-pub(crate) async fn read(call: &Call<'_>) -> Result<Reply> {
-    call.request.only(&["id", "limit", "cursor"])?;
-    if call.request.parameter("id").is_some() {
-        return Reply::of(StatusCode::OK, &call.cms.accounts().group(call.id()?).await?);
+pub(crate) async fn read(call: &Call<'_>, asked: OneOrList) -> Result<OneOrPage<Group>> {
+    let accounts = call.cms.accounts();
+    if let Some(id) = asked.id {
+        return Ok(OneOrPage::one(accounts.group(id).await?));
     }
-    let paging = call.request.paging()?;
-    Reply::page(&call.cms.accounts().groups(&paging).await?)
+    Ok(OneOrPage::page(accounts.groups(&asked.limit.after(asked.cursor.as_deref())).await?))
 }
 
-pub(crate) async fn create(call: &Call<'_>) -> Result<Reply> {
-    call.request.only(&[])?;
-    let new = call.typed()?;
+pub(crate) async fn create(
+    call: &Call<'_>,
+    _: NoQuery,
+    new: NewGroup,
+) -> Result<Success<Data<Group>>> {
     let mut change = call.change().await?;
-    let group =
+    let data =
         call.cms.accounts().create_group(&mut change, &call.caller.permissions(), &new).await?;
-    call.commit(change, Reply::of(StatusCode::CREATED, &group)?, false).await
+    call.commit(change, Data { data }, false).await
 }
 
-pub(crate) async fn update(call: &Call<'_>) -> Result<Reply> {
-    call.request.only(&["id"])?;
-    let (id, patch) = (call.id()?, call.typed()?);
+pub(crate) async fn update(
+    call: &Call<'_>,
+    which: ById,
+    patch: GroupPatch,
+) -> Result<Success<Data<Group>>> {
     let mut change = call.change().await?;
-    let group = call
+    let data = call
         .cms
         .accounts()
-        .update_group(&mut change, &call.caller.permissions(), id, &patch)
+        .update_group(&mut change, &call.caller.permissions(), which.id, &patch)
         .await?;
-    call.commit(change, Reply::of(StatusCode::OK, &group)?, false).await
+    call.commit(change, Data { data }, false).await
 }
 
-pub(crate) async fn delete(call: &Call<'_>) -> Result<Reply> {
-    call.request.only(&["id"])?;
-    let id = call.id()?;
+pub(crate) async fn delete(call: &Call<'_>, which: ById) -> Result<Success<Done>> {
     let mut change = call.change().await?;
-    call.cms.accounts().delete_group(&mut change, &call.caller.permissions(), id).await?;
-    call.commit(change, Reply::no_content(), false).await
+    call.cms.accounts().delete_group(&mut change, &call.caller.permissions(), which.id).await?;
+    call.commit(change, Done, false).await
 }

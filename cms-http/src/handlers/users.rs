@@ -2,39 +2,50 @@
 
 use cms_core::{
     Result,
-    accounts::{NewUser, RecoveryCode, UserPatch},
+    accounts::{NewUser, RecoveryCode, Session, User, UserPatch},
 };
-use http::StatusCode;
-use serde_json::json;
 
-use crate::{call::Call, reply::Reply, request::bad};
+use crate::{
+    call::Call,
+    success::Success,
+    wire::{
+        Data, Done, NoBody, OneOrPage, Page,
+        parameters::{ById, NoQuery},
+        users::{Asked, OfUser, RecoveryCodes, Which},
+    },
+};
 
-pub(crate) async fn read(call: &Call<'_>) -> Result<Reply> {
-    call.request.only(&["id", "username", "limit", "cursor"])?;
+pub(crate) async fn read(call: &Call<'_>, asked: Asked) -> Result<OneOrPage<User>> {
     let accounts = call.cms.accounts();
-    if call.request.parameter("id").is_some() {
-        return Reply::of(StatusCode::OK, &accounts.user(call.id()?).await?);
+    match (asked.id, &asked.username) {
+        (Some(id), _) => Ok(OneOrPage::one(accounts.user(id).await?)),
+        (None, Some(name)) => Ok(OneOrPage::one(accounts.user_named(name).await?)),
+        (None, None) => {
+            let page = accounts.users(&asked.limit.after(asked.cursor.as_deref())).await?;
+            Ok(OneOrPage::page(page))
+        }
     }
-    if let Some(name) = call.request.parameter("username") {
-        return Reply::of(StatusCode::OK, &accounts.user_named(name).await?);
-    }
-    let paging = call.request.paging()?;
-    Reply::page(&accounts.users(&paging).await?)
 }
 
-pub(crate) async fn create(call: &Call<'_>) -> Result<Reply> {
-    call.request.only(&[])?;
-    let (new, accounts): (NewUser, _) = (call.typed()?, call.cms.accounts());
+pub(crate) async fn create(
+    call: &Call<'_>,
+    _: NoQuery,
+    new: NewUser,
+) -> Result<Success<Data<User>>> {
+    let accounts = call.cms.accounts();
     let password = accounts.hash_password(&new.username, &new.password).await?;
     let mut change = call.change().await?;
-    let user =
-        accounts.create_user(&mut change, &call.caller.permissions(), &new, password).await?;
-    call.commit(change, Reply::of(StatusCode::CREATED, &user)?, false).await
+    let held = call.caller.permissions();
+    let data = accounts.create_user(&mut change, &held, &new, password).await?;
+    call.commit(change, Data { data }, false).await
 }
 
-pub(crate) async fn update(call: &Call<'_>) -> Result<Reply> {
-    call.request.only(&["id"])?;
-    let (id, patch, accounts): (_, UserPatch, _) = (call.id()?, call.typed()?, call.cms.accounts());
+pub(crate) async fn update(
+    call: &Call<'_>,
+    which: ById,
+    patch: UserPatch,
+) -> Result<Success<Data<User>>> {
+    let (id, accounts) = (which.id, call.cms.accounts());
     let password = match &patch.password {
         Some(password) => {
             let username = match &patch.username {
@@ -46,62 +57,52 @@ pub(crate) async fn update(call: &Call<'_>) -> Result<Reply> {
         None => None,
     };
     let mut change = call.change().await?;
-    let user =
-        accounts.update_user(&mut change, &call.caller.permissions(), id, &patch, password).await?;
-    call.commit(change, Reply::of(StatusCode::OK, &user)?, false).await
+    let held = call.caller.permissions();
+    let data = accounts.update_user(&mut change, &held, id, &patch, password).await?;
+    call.commit(change, Data { data }, false).await
 }
 
-pub(crate) async fn delete(call: &Call<'_>) -> Result<Reply> {
-    call.request.only(&["id"])?;
-    let id = call.id()?;
+pub(crate) async fn delete(call: &Call<'_>, which: ById) -> Result<Success<Done>> {
     let mut change = call.change().await?;
-    call.cms.accounts().delete_user(&mut change, &call.caller.permissions(), id).await?;
-    call.commit(change, Reply::no_content(), false).await
+    let held = call.caller.permissions();
+    call.cms.accounts().delete_user(&mut change, &held, which.id).await?;
+    call.commit(change, Done, false).await
 }
 
 /// The open sessions of the user `id`.
-pub(crate) async fn sessions(call: &Call<'_>) -> Result<Reply> {
-    call.request.only(&["id", "limit", "cursor"])?;
-    let user = call.cms.accounts().user(call.id()?).await?;
-    let paging = call.request.paging()?;
-    Reply::page(&call.cms.accounts().sessions(user.id, &paging).await?)
+pub(crate) async fn sessions(call: &Call<'_>, of: OfUser) -> Result<Page<Session>> {
+    let accounts = call.cms.accounts();
+    let user = accounts.user(of.id).await?;
+    Ok(accounts.sessions(user.id, &of.limit.after(of.cursor.as_deref())).await?.into())
 }
 
 /// Ends the sessions of the user `id`, or only `session`.
-pub(crate) async fn revoke(call: &Call<'_>) -> Result<Reply> {
-    call.request.only(&["id", "session"])?;
-    let session = call
-        .request
-        .parameter("session")
-        .map(|id| id.parse().map_err(|_| bad("session is a whole number.")));
-    let (id, session) = (call.id()?, session.transpose()?);
+pub(crate) async fn revoke(call: &Call<'_>, which: Which) -> Result<Success<Done>> {
     let mut change = call.change().await?;
-    call.cms
-        .accounts()
-        .revoke_sessions(&mut change, &call.caller.permissions(), id, session)
-        .await?;
-    call.commit(change, Reply::no_content(), false).await
+    let (accounts, held) = (call.cms.accounts(), call.caller.permissions());
+    accounts.revoke_sessions(&mut change, &held, which.id, which.session).await?;
+    call.commit(change, Done, false).await
 }
 
-pub(crate) async fn reset_second_factor(call: &Call<'_>) -> Result<Reply> {
-    call.request.only(&["id"])?;
-    let id = call.id()?;
+pub(crate) async fn reset_second_factor(
+    call: &Call<'_>,
+    which: ById,
+    _: NoBody,
+) -> Result<Success<Done>> {
     let mut change = call.change().await?;
-    call.cms.accounts().reset_second_factor(&mut change, id).await?;
-    call.commit(change, Reply::no_content(), false).await
+    call.cms.accounts().reset_second_factor(&mut change, which.id).await?;
+    call.commit(change, Done, false).await
 }
 
-pub(crate) async fn new_recovery_codes(call: &Call<'_>) -> Result<Reply> {
-    call.request.only(&["id"])?;
-    let id = call.id()?;
+pub(crate) async fn new_recovery_codes(
+    call: &Call<'_>,
+    which: ById,
+    _: NoBody,
+) -> Result<Success<Data<RecoveryCodes>>> {
     let mut change = call.change().await?;
-    let codes = call.cms.accounts().new_recovery_codes(&mut change, id).await?;
-    call.commit(
-        change,
-        Reply::of(StatusCode::OK, &json!({"recovery_codes": shown_once(&codes)}))?,
-        true,
-    )
-    .await
+    let codes = call.cms.accounts().new_recovery_codes(&mut change, which.id).await?;
+    let data = RecoveryCodes { recovery_codes: shown_once(&codes) };
+    call.commit(change, Data { data }, true).await
 }
 
 /// The only place where recovery codes are written out.

@@ -3,219 +3,172 @@
 use cms_core::{
     Error, FieldError, Result,
     webhooks::{
-        JobFilter, NewSubscription, Redeliver, Subscription, SubscriptionPatch, WebhookSecret,
+        Delivery, DeliveryDetail, Depth, Job, JobFilter, NewSubscription, Pinged, Redeliver,
+        Subscription, SubscriptionPatch, WebhookSecret,
     },
 };
-use http::StatusCode;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value as Json, json};
 
 use crate::{
     call::Call,
-    reply::Reply,
     request::{bad, moment},
+    success::Success,
+    wire::{
+        Data, Done, NoBody, Noted, OneOrPage,
+        envelope::Notes,
+        keys::Grace,
+        parameters::{ById, NoQuery, OneOrList},
+        webhooks::{
+            Activated, Activation, Held, OfStatus, Queued, Redelivery, RedeliveryFilter, Removed,
+            ShownSubscription, WhichDeliveries, WhichJobs,
+        },
+    },
 };
 
-pub(crate) async fn read(call: &Call<'_>) -> Result<Reply> {
-    call.request.only(&["id", "limit", "cursor"])?;
-    if call.request.parameter("id").is_some() {
-        return Reply::of(StatusCode::OK, &call.cms.webhooks().get(call.id()?).await?);
+pub(crate) async fn read(call: &Call<'_>, asked: OneOrList) -> Result<OneOrPage<Subscription>> {
+    let webhooks = call.cms.webhooks();
+    if let Some(id) = asked.id {
+        return Ok(OneOrPage::one(webhooks.get(id).await?));
     }
-    let paging = call.request.paging()?;
-    Reply::page(&call.cms.webhooks().list(&paging).await?)
+    Ok(OneOrPage::page(webhooks.list(&asked.limit.after(asked.cursor.as_deref())).await?))
 }
 
-pub(crate) async fn create(call: &Call<'_>) -> Result<Reply> {
-    call.request.only(&[])?;
-    let new: NewSubscription = call.typed()?;
-    let warning = call.cms.webhooks().look_up(&new.url).await?;
+pub(crate) async fn create(
+    call: &Call<'_>,
+    _: NoQuery,
+    new: NewSubscription,
+) -> Result<Success<Noted<ShownSubscription>>> {
+    let webhooks = call.cms.webhooks();
+    let warning = webhooks.look_up(&new.url).await?;
     let mut change = call.change().await?;
-    let (subscription, secret) = call.cms.webhooks().create(&mut change, new).await?;
-    call.commit(
-        change,
-        warned(StatusCode::CREATED, &with_secret(&subscription, &secret)?, warning)?,
-        true,
-    )
-    .await
+    let (record, secret) = webhooks.create(&mut change, new).await?;
+    call.commit(change, noted(shown_once(record, &secret), warning), true).await
 }
 
-pub(crate) async fn update(call: &Call<'_>) -> Result<Reply> {
-    call.request.only(&["id"])?;
-    let (id, patch): (_, SubscriptionPatch) = (call.id()?, call.typed()?);
+pub(crate) async fn update(
+    call: &Call<'_>,
+    which: ById,
+    patch: SubscriptionPatch,
+) -> Result<Success<Noted<Subscription>>> {
+    let webhooks = call.cms.webhooks();
     let warning = match &patch.url {
-        Some(url) => call.cms.webhooks().look_up(url).await?,
+        Some(url) => webhooks.look_up(url).await?,
         None => None,
     };
     let mut change = call.change().await?;
-    let subscription = call.cms.webhooks().update(&mut change, id, patch).await?;
-    call.commit(change, warned(StatusCode::OK, &subscription, warning)?, false).await
+    let subscription = webhooks.update(&mut change, which.id, patch).await?;
+    call.commit(change, noted(subscription, warning), false).await
 }
 
 /// A record, beside it what its owner should know.
-fn warned(
-    status: StatusCode,
-    record: &impl Serialize,
-    warning: Option<FieldError>,
-) -> Result<Reply> {
-    match warning {
-        Some(warning) => Reply::with_meta(status, record, &json!({"warnings": [warning]})),
-        None => Reply::of(status, record),
-    }
+fn noted<T>(data: T, warning: Option<FieldError>) -> Noted<T> {
+    let meta = warning.map(|warning| Notes { warnings: vec![(&warning).into()] });
+    Noted { data, meta }
 }
 
-pub(crate) async fn delete(call: &Call<'_>) -> Result<Reply> {
-    call.request.only(&["id"])?;
-    let id = call.id()?;
+pub(crate) async fn delete(call: &Call<'_>, which: ById) -> Result<Success<Done>> {
     let mut change = call.change().await?;
-    call.cms.webhooks().delete(&mut change, id).await?;
-    call.commit(change, Reply::no_content(), false).await
+    call.cms.webhooks().delete(&mut change, which.id).await?;
+    call.commit(change, Done, false).await
 }
 
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Rotation {
-    grace_s: i64,
-}
-
-pub(crate) async fn rotate(call: &Call<'_>) -> Result<Reply> {
-    call.request.only(&["id"])?;
-    let (id, rotation): (_, Rotation) = (call.id()?, call.typed()?);
+pub(crate) async fn rotate(
+    call: &Call<'_>,
+    which: ById,
+    grace: Grace,
+) -> Result<Success<Data<ShownSubscription>>> {
     let mut change = call.change().await?;
-    let (subscription, secret) =
-        call.cms.webhooks().rotate_secret(&mut change, id, rotation.grace_s).await?;
-    call.commit(change, Reply::of(StatusCode::OK, &with_secret(&subscription, &secret)?)?, true)
-        .await
+    let (record, secret) =
+        call.cms.webhooks().rotate_secret(&mut change, which.id, grace.grace_s).await?;
+    call.commit(change, Data { data: shown_once(record, &secret) }, true).await
 }
 
 /// Only replies to creation and rotation hold the secret of a webhook.
-fn with_secret(subscription: &Subscription, secret: &WebhookSecret) -> Result<Json> {
-    let mut record = serde_json::to_value(subscription).map_err(Error::internal)?;
-    record["secret"] = secret.expose().into();
-    Ok(record)
+fn shown_once(record: Subscription, secret: &WebhookSecret) -> ShownSubscription {
+    ShownSubscription { record, secret: secret.expose().to_owned() }
 }
 
-/// What becomes of the jobs that were held.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Held {
-    #[default]
-    Replay,
-    Drop,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Activation {
-    held: Held,
-}
-
-pub(crate) async fn activate(call: &Call<'_>) -> Result<Reply> {
-    call.request.only(&["id"])?;
-    let (id, activation): (_, Activation) = (call.id()?, call.typed()?);
+pub(crate) async fn activate(
+    call: &Call<'_>,
+    which: ById,
+    activation: Activation,
+) -> Result<Success<Data<Activated>>> {
     let mut change = call.change().await?;
-    let (subscription, held) = call
-        .cms
-        .webhooks()
-        .activate(&mut change, id, matches!(activation.held, Held::Replay))
-        .await?;
-    let mut record = serde_json::to_value(&subscription).map_err(Error::internal)?;
-    record["held"] = held.into();
-    call.commit(change, Reply::of(StatusCode::OK, &record)?, false).await
+    let replay = activation.held == Held::Replay;
+    let (record, held) = call.cms.webhooks().activate(&mut change, which.id, replay).await?;
+    call.commit(change, Data { data: Activated { record, held } }, false).await
 }
 
-pub(crate) async fn ping(call: &Call<'_>) -> Result<Reply> {
-    call.request.only(&["id"])?;
-    Reply::of(StatusCode::OK, &call.cms.webhooks().ping(call.id()?).await?)
+pub(crate) async fn ping(call: &Call<'_>, which: ById, _: NoBody) -> Result<Data<Pinged>> {
+    call.cms.webhooks().ping(which.id).await.map(|data| Data { data })
 }
 
-pub(crate) async fn queue(call: &Call<'_>) -> Result<Reply> {
-    call.request.only(&["id", "status", "subscription", "limit", "cursor"])?;
+pub(crate) async fn queue(call: &Call<'_>, asked: WhichJobs) -> Result<OneOrPage<Job>> {
     let webhooks = call.cms.webhooks();
-    if call.request.parameter("id").is_some() {
-        return Reply::of(StatusCode::OK, &webhooks.job(call.id()?).await?);
+    if let Some(id) = asked.id {
+        return Ok(OneOrPage::one(webhooks.job(id).await?));
     }
-    let paging = call.request.paging()?;
-    Reply::page(&webhooks.jobs(&filter(call)?, &paging).await?)
+    let (status, subscription) = (plain("status", asked.status)?, asked.subscription);
+    let filter = JobFilter { subscription, event: None, status, since: 0 };
+    let page = webhooks.jobs(&filter, &asked.limit.after(asked.cursor.as_deref())).await?;
+    Ok(OneOrPage::page(page))
 }
 
 /// How full the queue is.
-pub(crate) async fn stats(call: &Call<'_>) -> Result<Reply> {
-    call.request.only(&[])?;
-    Reply::of(StatusCode::OK, &call.cms.webhooks().depth().await?)
+pub(crate) async fn stats(call: &Call<'_>, _: NoQuery) -> Result<Data<Depth>> {
+    call.cms.webhooks().depth().await.map(|data| Data { data })
 }
 
 /// Removes settled jobs, 1,000 at most.
-pub(crate) async fn purge(call: &Call<'_>) -> Result<Reply> {
-    call.request.only(&["status"])?;
+pub(crate) async fn purge(call: &Call<'_>, which: OfStatus) -> Result<Success<Data<Removed>>> {
     let mut change = call.change().await?;
-    let removed = call.cms.webhooks().purge(&mut change, call.request.required("status")?).await?;
-    call.commit(change, Reply::of(StatusCode::OK, &json!({"removed": removed}))?, false).await
+    let removed = call.cms.webhooks().purge(&mut change, &which.status).await?;
+    call.commit(change, Data { data: Removed { removed } }, false).await
 }
 
-pub(crate) async fn retry(call: &Call<'_>) -> Result<Reply> {
-    call.request.only(&["id"])?;
-    let id = call.id()?;
+pub(crate) async fn retry(call: &Call<'_>, which: ById, _: NoBody) -> Result<Success<Data<Job>>> {
     let mut change = call.change().await?;
-    let job = call.cms.webhooks().retry_now(&mut change, id).await?;
-    call.commit(change, Reply::of(StatusCode::OK, &job)?, false).await
+    let data = call.cms.webhooks().retry_now(&mut change, which.id).await?;
+    call.commit(change, Data { data }, false).await
 }
 
-pub(crate) async fn cancel(call: &Call<'_>) -> Result<Reply> {
-    call.request.only(&["id"])?;
-    let id = call.id()?;
+pub(crate) async fn cancel(call: &Call<'_>, which: ById, _: NoBody) -> Result<Success<Data<Job>>> {
     let mut change = call.change().await?;
-    let job = call.cms.webhooks().cancel(&mut change, id).await?;
-    call.commit(change, Reply::of(StatusCode::OK, &job)?, false).await
+    let data = call.cms.webhooks().cancel(&mut change, which.id).await?;
+    call.commit(change, Data { data }, false).await
 }
 
-pub(crate) async fn deliveries(call: &Call<'_>) -> Result<Reply> {
-    call.request.only(&["id", "subscription", "event", "status", "since", "limit", "cursor"])?;
+pub(crate) async fn deliveries(
+    call: &Call<'_>,
+    asked: WhichDeliveries,
+) -> Result<OneOrPage<Delivery, DeliveryDetail>> {
     let webhooks = call.cms.webhooks();
-    if call.request.parameter("id").is_some() {
-        let mut delivery = webhooks.delivery(call.id()?).await?;
+    if let Some(id) = asked.id {
+        let mut delivery = webhooks.delivery(id).await?;
         if !call.caller.may_see_payloads() {
             // The answer too: many receivers repeat what they were sent.
             (delivery.payload, delivery.response) = (None, None);
         }
-        return Reply::of(StatusCode::OK, &delivery);
+        return Ok(OneOrPage::one(delivery));
     }
-    let paging = call.request.paging()?;
-    Reply::page(&webhooks.deliveries(&filter(call)?, &paging).await?)
+    let filter = JobFilter {
+        subscription: asked.subscription,
+        event: plain("event", asked.event)?,
+        status: plain("status", asked.status)?,
+        since: asked.since.map_or(0, |since| since.0),
+    };
+    let page = webhooks.deliveries(&filter, &asked.limit.after(asked.cursor.as_deref())).await?;
+    Ok(OneOrPage::page(page))
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Redelivery {
-    #[serde(default)]
-    ids: Option<Vec<i64>>,
-    #[serde(default)]
-    filter: Option<FilterBody>,
-    #[serde(default)]
-    expected: Option<u64>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct FilterBody {
-    #[serde(default)]
-    subscription: Option<i64>,
-    #[serde(default)]
-    event: Option<String>,
-    #[serde(default)]
-    status: Option<String>,
-    #[serde(default)]
-    since: Option<String>,
-}
-
-pub(crate) async fn redeliver(call: &Call<'_>) -> Result<Reply> {
-    call.request.only(&[])?;
-    let which = match call.typed()? {
+pub(crate) async fn redeliver(
+    call: &Call<'_>,
+    _: NoQuery,
+    which: Redelivery,
+) -> Result<Success<Data<Queued>>> {
+    let which = match which {
         Redelivery { ids: Some(ids), filter: None, expected: None } => Redeliver::Ids(ids),
-        Redelivery {
-            ids: None,
-            filter: Some(FilterBody { subscription, event, status, since }),
-            expected: Some(expected),
-        } => {
+        Redelivery { ids: None, filter: Some(filter), expected: Some(expected) } => {
+            let RedeliveryFilter { subscription, event, status, since } = filter;
             let since = since.as_deref().map_or(Ok(0), moment);
             let since = since.map_err(|error| {
                 Error::invalid_field("filter.since", "format", error.detail().to_owned())
@@ -234,7 +187,7 @@ pub(crate) async fn redeliver(call: &Call<'_>) -> Result<Reply> {
     let ids = call.cms.webhooks().chosen(&which).await?;
     let mut change = call.change().await?;
     let queued = call.cms.webhooks().redeliver(&mut change, &ids).await?;
-    call.commit(change, Reply::of(StatusCode::OK, &json!({"queued": queued}))?, false).await
+    call.commit(change, Data { data: Queued { queued } }, false).await
 }
 
 /// No event and no status has control characters, and PostgreSQL takes no NUL.
@@ -245,15 +198,4 @@ fn plain(name: &str, text: Option<String>) -> Result<Option<String>> {
         }
         text => Ok(text),
     }
-}
-
-fn filter(call: &Call<'_>) -> Result<JobFilter> {
-    let text = |name: &str| plain(name, call.request.parameter(name).map(str::to_owned));
-    let subscription = call.request.parameter("subscription").map(str::parse).transpose();
-    Ok(JobFilter {
-        subscription: subscription.map_err(|_| bad("subscription is a whole number."))?,
-        event: text("event")?,
-        status: text("status")?,
-        since: call.request.parameter("since").map_or(Ok(0), moment)?,
-    })
 }

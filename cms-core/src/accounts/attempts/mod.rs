@@ -4,7 +4,8 @@ pub(crate) mod sql;
 
 use std::net::{IpAddr, Ipv6Addr};
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use self::sql::Counted;
 use super::Accounts;
@@ -22,7 +23,7 @@ pub const ACCOUNT_ATTEMPTS: i64 = 50;
 pub const WINDOW_S: i64 = 3600;
 
 /// The wrong logins of a network within the last hour. Times are RFC 3339 in UTC.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Attempts {
     /// Counts up with networks.
     pub id: i64,

@@ -2,6 +2,7 @@
 
 pub(crate) mod sql;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
@@ -12,7 +13,7 @@ use crate::{
 };
 
 /// A group as it is shown.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Group {
     /// Its id.
     pub id: i64,
@@ -27,7 +28,7 @@ pub struct Group {
 }
 
 /// What a new group is made from.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewGroup {
     /// 1 to 100 characters, not only digits, no colon.
@@ -38,7 +39,7 @@ pub struct NewGroup {
 }
 
 /// What to change of a group; what is None stays.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GroupPatch {
     /// New name.

@@ -2,7 +2,8 @@
 
 pub(crate) mod sql;
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::{Accounts, Rights, Token, record};
 use crate::{Actor, Change, Code, Error, Page, Paging, Result, ground::ListName};
@@ -11,7 +12,7 @@ use crate::{Actor, Change, Code, Error, Page, Paging, Result, ground::ListName};
 const SEEN_EVERY: i64 = 60_000;
 
 /// An open session as it is shown. Times are RFC 3339 in UTC.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Session {
     /// Its id.
     pub id: i64,

@@ -2,6 +2,7 @@
 
 pub(crate) mod sql;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -15,7 +16,7 @@ use crate::{
 };
 
 /// A user as he is shown. Times are RFC 3339 in UTC.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct User {
     /// His id.
     pub id: i64,
@@ -38,7 +39,7 @@ pub struct User {
 }
 
 /// A group of a user.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Membership {
     /// Id of the group.
     pub id: i64,
@@ -47,7 +48,7 @@ pub struct Membership {
 }
 
 /// A group, by id or by name.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum GroupName {
     /// Its id.
@@ -66,12 +67,13 @@ impl std::fmt::Display for GroupName {
 }
 
 /// What a new user is made from.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewUser {
     /// 1 to 100 characters, not only digits, no colon.
     pub username: String,
     /// [`MIN_PASSWORD_CHARS`](super::MIN_PASSWORD_CHARS) characters or more.
+    #[serde(serialize_with = "Secret::send")]
     pub password: Secret,
     /// At least one.
     pub groups: Vec<GroupName>,
@@ -85,12 +87,13 @@ fn yes() -> bool {
 }
 
 /// What to change of a user; what is None stays.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UserPatch {
     /// New name.
     pub username: Option<String>,
     /// New password; ends all his sessions.
+    #[serde(default, serialize_with = "Secret::send_maybe")]
     pub password: Option<Secret>,
     /// All groups anew.
     pub groups: Option<Vec<GroupName>>,

@@ -7,6 +7,7 @@ pub(crate) mod sql;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::redis::Redis;
@@ -21,7 +22,7 @@ const MAX_EXCLUDED: usize = 100;
 const MAX_TTL_S: i64 = 31_536_000;
 
 /// Settings in force: those changed while running, or else those configured.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CacheSettings {
     /// Whether replies are kept at all.
     pub enabled: bool,
@@ -32,7 +33,7 @@ pub struct CacheSettings {
 }
 
 /// What to change of the settings; what is None stays.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CachePatch {
     /// On or off.

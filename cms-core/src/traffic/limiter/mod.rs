@@ -7,7 +7,8 @@ mod redis;
 
 pub use bucket::{Bucket, Owner, Quota};
 pub use memory::Memory;
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::redis::Redis;
 use crate::{
@@ -29,12 +30,12 @@ enum Store {
 }
 
 /// A bucket that is not full.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Used {
     /// `key:7` or `ip:203.0.113.7`; an IPv6 network by its first address.
     pub owner: String,
     /// The kind of bucket.
-    pub bucket: &'static str,
+    pub bucket: String,
     /// Whole tokens left.
     pub remaining: u64,
     /// Tokens when full.
@@ -123,7 +124,7 @@ impl Limiter {
                 .map_or(0.0, |bucket| bucket.capacity);
             Used {
                 owner: owner.to_string(),
-                bucket: name,
+                bucket: name.to_owned(),
                 remaining: tokens as u64,
                 limit: limit as u64,
             }

@@ -7,6 +7,7 @@ pub(crate) mod sql;
 
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use active::Active;
@@ -19,7 +20,7 @@ use crate::{
 };
 
 /// A registered origin.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Origin {
     /// Its id.
     pub id: i64,
@@ -32,7 +33,7 @@ pub struct Origin {
 }
 
 /// What an origin is registered from.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewOrigin {
     /// `scheme://host[:port]`, http or https.
@@ -47,7 +48,7 @@ fn yes() -> bool {
 }
 
 /// What to change of an origin; what is None stays.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OriginPatch {
     /// Another origin.

@@ -1,6 +1,7 @@
 //! A test delivery: at once, outside the queue, with the same signatures and the same guard.
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::{
     claim, request,
@@ -12,7 +13,7 @@ use crate::{Code, Error, Result, ground::clock, webhooks::Webhooks};
 pub const PING: &str = "webhook.ping";
 
 /// How a test delivery went.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Pinged {
     /// `delivered`, or what went wrong.
     pub status: String,

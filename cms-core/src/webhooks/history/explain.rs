@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
 use crate::{
@@ -20,7 +21,7 @@ use crate::{
 };
 
 /// What would be sent.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Explained {
     /// The event.
     pub event: String,
@@ -34,13 +35,13 @@ pub struct Explained {
 }
 
 /// A subscription and what would become of the event there.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Considered {
     /// The subscription.
     #[serde(flatten)]
     pub subscription: Subscription,
     /// `sent`, `held` or `not_matched`.
-    pub outcome: &'static str,
+    pub outcome: String,
     /// Why, for people.
     pub reason: String,
 }
@@ -90,5 +91,5 @@ fn considered(subscription: Subscription, event: &str) -> Considered {
             ("held", format!("{entry} matches; not active ({why}): held until it is activated"))
         }
     };
-    Considered { subscription, outcome, reason }
+    Considered { subscription, outcome: outcome.to_owned(), reason }
 }

@@ -6,6 +6,7 @@ pub(super) mod sql;
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -35,7 +36,7 @@ const COLUMNS: &[&str] = &["name", "url", "events", "custom_headers", "max_retri
 const PAUSED: &str = "paused";
 
 /// A subscription as it is shown. Times are RFC 3339 in UTC.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Subscription {
     /// Its id.
     pub id: i64,
@@ -60,7 +61,7 @@ pub struct Subscription {
 }
 
 /// What a new subscription is made from. Values of headers may be secret, so it has no `Debug`.
-#[derive(Clone, Deserialize)]
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewSubscription {
     /// 1 to 100 characters.
@@ -96,7 +97,7 @@ fn yes() -> bool {
 }
 
 /// What to change of a subscription; what is None stays. No `Debug`, as for [`NewSubscription`].
-#[derive(Clone, Default, Deserialize)]
+#[derive(Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SubscriptionPatch {
     /// New name.

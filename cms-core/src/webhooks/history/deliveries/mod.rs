@@ -4,7 +4,8 @@ pub(in crate::webhooks) mod sql;
 
 use std::collections::BTreeSet;
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use crate::{
@@ -17,7 +18,7 @@ use crate::{
 pub const MAX_REDELIVER: usize = 10_000;
 
 /// One attempt. Times are RFC 3339 in UTC.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Delivery {
     /// Counts up with time.
     pub id: i64,
@@ -45,7 +46,7 @@ pub struct Delivery {
 }
 
 /// One attempt with all that is known of it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct DeliveryDetail {
     /// The attempt.
     #[serde(flatten)]
@@ -59,7 +60,7 @@ pub struct DeliveryDetail {
 }
 
 /// A job of the queue. Times are RFC 3339 in UTC.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Job {
     /// Its id.
     pub id: i64,
@@ -99,7 +100,7 @@ pub struct JobFilter {
 }
 
 /// How full the queue is.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Depth {
     /// Rows by status.
     pub by_status: std::collections::BTreeMap<String, i64>,

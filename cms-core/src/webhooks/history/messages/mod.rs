@@ -2,7 +2,8 @@
 
 pub(in crate::webhooks) mod sql;
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use crate::{
@@ -11,7 +12,7 @@ use crate::{
 };
 
 /// A recorded event.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Message {
     /// Its id; receivers see it as `webhook-id`.
     pub id: String,
@@ -26,7 +27,7 @@ pub struct Message {
 }
 
 /// A recorded event with what is sent of it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct MessageDetail {
     /// The event.
     #[serde(flatten)]

@@ -4,7 +4,8 @@ mod emit;
 mod example;
 pub(in crate::webhooks) mod sql;
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use self::{emit::by_hand, example::example};
@@ -16,7 +17,7 @@ use crate::{
 };
 
 /// An event that somebody raises.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RegisteredEvent {
     /// Counts up.
     #[serde(skip)]
@@ -50,7 +51,7 @@ impl Webhooks {
 }
 
 /// An event and what its data looks like.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct DescribedEvent {
     /// Its entry in the registry, the oldest when several plugins raise it.
     #[serde(flatten)]

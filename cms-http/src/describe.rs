@@ -1,0 +1,77 @@
+//! What is known of an operation besides its handler: the OpenAPI document is made of it.
+
+use cms_core::access::Access;
+use schemars::{Schema, SchemaGenerator, generate::SchemaSettings};
+
+use crate::{
+    success::Answers,
+    wire::{Body, BodyKind, Shape},
+};
+
+/// One operation of the API.
+pub(crate) struct Described {
+    pub(crate) path: &'static str,
+    pub(crate) action: Option<&'static str>,
+    pub(crate) method: &'static str,
+    pub(crate) access: Access,
+    /// The module of its types and its handler.
+    pub(crate) resource: &'static str,
+    pub(crate) answers: Answers,
+    pub(crate) types: Types,
+}
+
+/// The types of an operation.
+#[derive(Clone, Copy)]
+pub(crate) struct Types {
+    pub(crate) summary: &'static str,
+    pub(crate) body: BodyKind,
+    pub(crate) body_is_optional: bool,
+    pub(crate) schemas: fn(&mut Schemas) -> Schemata,
+}
+
+/// The schemas of an operation's query, body and reply.
+pub(crate) struct Schemata {
+    pub(crate) query: Schema,
+    pub(crate) body: Schema,
+    pub(crate) reply: Schema,
+}
+
+/// Makes schemas. What comes in is written out in place; replies share components.
+pub(crate) struct Schemas {
+    pub(crate) requests: SchemaGenerator,
+    pub(crate) replies: SchemaGenerator,
+}
+
+impl Default for Schemas {
+    fn default() -> Self {
+        let settings = || {
+            SchemaSettings::draft2020_12().with(|settings| {
+                settings.meta_schema = None;
+                settings.definitions_path = "/components/schemas".into();
+            })
+        };
+        let requests = settings().for_deserialize().with(|settings| {
+            settings.inline_subschemas = true;
+        });
+        Self {
+            requests: requests.into_generator(),
+            replies: settings().for_serialize().into_generator(),
+        }
+    }
+}
+
+impl Types {
+    /// The types of one operation.
+    pub(crate) const fn of<S: Shape>() -> Self {
+        Self {
+            summary: S::SUMMARY,
+            body: S::Body::KIND,
+            body_is_optional: S::Body::OPTIONAL,
+            schemas: |schemas| Schemata {
+                query: schemas.requests.subschema_for::<S::Query>(),
+                body: schemas.requests.subschema_for::<S::Body>(),
+                reply: schemas.replies.subschema_for::<S::Reply>(),
+            },
+        }
+    }
+}

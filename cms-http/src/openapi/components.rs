@@ -1,0 +1,97 @@
+//! What operations share: headers, parameters, refusals, security, and the schemas that are used.
+
+use std::collections::BTreeSet;
+
+use http::StatusCode;
+use serde_json::{Map, Value as Json, json};
+
+use crate::call::SESSION_COOKIE;
+
+/// Every status of a refusal, with what it means here.
+const REFUSALS: [(u16, &str); 16] = [
+    (400, "The request cannot be read, or asks for something that there is not."),
+    (401, "No credential, or none that is good for this."),
+    (403, "Not with these rights, or not from this page."),
+    (404, "It is not there."),
+    (405, "Not with this method."),
+    (408, "The body came too slowly."),
+    (409, "The present state does not allow it."),
+    (412, "The record has changed since it was read."),
+    (413, "The body is too large."),
+    (415, "The body is no JSON."),
+    (421, "The service does not answer for this host."),
+    (422, "The values do not fit."),
+    (428, "The table demands If-Match."),
+    (429, "Too many requests, or too many wrong logins."),
+    (500, "The service failed; its log says why, under the same request id."),
+    (503, "The service cannot work at this moment."),
+];
+
+/// Adds the components of a document, of the schemas only those that it uses.
+pub(super) fn add(document: &mut Json, schemas: Map<String, Json>) {
+    let text =
+        |description: &str, schema: Json| json!({"description": description, "schema": schema});
+    let responses: Map<String, Json> = REFUSALS.iter().map(refusal).collect();
+    let mut components = json!({
+        "headers": {
+            "RequestId": text("Names the request in the log.", json!({"type": "string"})),
+            "RetryAfter": text("Seconds to wait.", json!({"type": "integer"})),
+        },
+        "parameters": {
+            "IdempotencyKey": {
+                "name": "Idempotency-Key", "in": "header", "required": false,
+                "description": "A repetition with the same key gets the first reply.",
+                "schema": {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,255}$"},
+            },
+            "IfMatch": {
+                "name": "If-Match", "in": "header", "required": false,
+                "description": "Only if the record still has this entity tag.",
+                "schema": {"type": "string", "pattern": "^(\\*|\"[A-Za-z0-9_-]{22}\")$"},
+            },
+        },
+        "responses": responses,
+        "securitySchemes": {
+            "ApiKey": {"type": "apiKey", "in": "header", "name": "X-Api-Key"},
+            "Session": {"type": "http", "scheme": "bearer"},
+            "Cookie": {"type": "apiKey", "in": "cookie", "name": SESSION_COOKIE},
+        },
+    });
+    let mut used = BTreeSet::new();
+    let mut waiting = [names(&document["paths"]), names(&components)].concat();
+    while let Some(name) = waiting.pop() {
+        if let Some(schema) = schemas.get(&name)
+            && used.insert(name)
+        {
+            waiting.extend(names(schema));
+        }
+    }
+    let schemas = schemas.into_iter().filter(|(name, _)| used.contains(name));
+    components["schemas"] = Json::Object(schemas.collect());
+    document["components"] = components;
+}
+
+/// The component schemas that something refers to.
+fn names(json: &Json) -> Vec<String> {
+    match json {
+        Json::Object(members) => members.values().flat_map(names).collect(),
+        Json::Array(items) => items.iter().flat_map(names).collect(),
+        Json::String(text) => {
+            text.strip_prefix("#/components/schemas/").map(str::to_owned).into_iter().collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn refusal((status, meaning): &(u16, &str)) -> (String, Json) {
+    let mut headers = json!({"X-Request-Id": {"$ref": "#/components/headers/RequestId"}});
+    if *status == StatusCode::TOO_MANY_REQUESTS {
+        headers["Retry-After"] = json!({"$ref": "#/components/headers/RetryAfter"});
+    }
+    let problem = json!({"schema": {"$ref": "#/components/schemas/Problem"}});
+    let response = json!({
+        "description": meaning,
+        "headers": headers,
+        "content": {"application/problem+json": problem},
+    });
+    (format!("Problem{status}"), response)
+}

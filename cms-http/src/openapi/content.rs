@@ -1,0 +1,98 @@
+//! Schemas of the content tables: what their records are, and which tables there are.
+
+use std::sync::Arc;
+
+use cms_core::{
+    content::{Column, Table},
+    db::Kind,
+};
+use serde_json::{Map, Value as Json, json};
+
+const ITEM: &str = "/api/backend/item";
+
+/// Writes the tables into the item operations, and their records into the components.
+pub(super) fn describe(
+    tables: &[Arc<Table>],
+    paths: &mut Map<String, Json>,
+    schemas: &mut Map<String, Json>,
+) {
+    let mut records = Vec::new();
+    for table in tables {
+        let name = format!("item.{}", table.name);
+        records.push(json!({"$ref": format!("#/components/schemas/{name}")}));
+        schemas.insert(name, record(table));
+    }
+    // Public records have forms of their own: pages with their rows, settings by name.
+    let item = schemas.get("Record").cloned().unwrap_or_default();
+    schemas.insert(
+        "Item".to_owned(),
+        if records.is_empty() { item } else { json!({"anyOf": records}) },
+    );
+    let names: Vec<&str> = tables.iter().map(|table| table.name.as_str()).collect();
+    let Some(item) = paths.get_mut(ITEM).and_then(Json::as_object_mut) else { return };
+    for operation in item.values_mut() {
+        rename(&mut operation["responses"]);
+        let parameters = operation["parameters"].as_array_mut();
+        for parameter in parameters.into_iter().flatten().filter(|one| one["name"] == "table") {
+            parameter["schema"]["enum"] = json!(names);
+        }
+    }
+}
+
+/// Replies of items hold items.
+fn rename(schema: &mut Json) {
+    match schema {
+        Json::Object(members) => members.values_mut().for_each(rename),
+        Json::Array(items) => items.iter_mut().for_each(rename),
+        Json::String(text) if text == "#/components/schemas/Record" => {
+            *text = "#/components/schemas/Item".to_owned();
+        }
+        _ => {}
+    }
+}
+
+fn record(table: &Table) -> Json {
+    let columns = table.columns.iter().filter(|column| column.readable());
+    let properties: Map<String, Json> =
+        columns.map(|column| (column.name.clone(), value(table, column))).collect();
+    json!({
+        "type": "object",
+        "description": format!("A record of {}, declared by {}.", table.name, table.plugin),
+        "properties": properties,
+        "additionalProperties": false,
+    })
+}
+
+/// What a column holds. Adopted columns may hold what their type does not promise; a reference may
+/// be replaced by the record it names.
+fn value(table: &Table, column: &Column) -> Json {
+    let kind = match column.kind {
+        Kind::Integer => "integer",
+        Kind::Decimal | Kind::Double => "number",
+        Kind::Boolean => "boolean",
+        Kind::Json => return json!({"description": column.field_type}),
+        _ => "string",
+    };
+    let format = match column.kind {
+        Kind::Date => Some("date"),
+        Kind::Time => Some("time"),
+        Kind::DateTime => Some("date-time"),
+        _ => None,
+    };
+    if table.adopted {
+        return json!({"description": format!("{}, as a rule {kind}", column.field_type)});
+    }
+    let mut types = vec![kind, "null"];
+    if column.references.is_some() {
+        types.push("object");
+    }
+    let mut schema = json!({"type": types, "description": column.field_type});
+    // A time of day has no zone here, so it is none of RFC 3339.
+    if let Some(format) = format.filter(|format| *format != "time") {
+        schema["format"] = format.into();
+    }
+    if column.kind == Kind::Binary {
+        schema["contentEncoding"] = "base64".into();
+    }
+    schema
+}

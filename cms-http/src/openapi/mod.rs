@@ -1,0 +1,54 @@
+//! The OpenAPI 3.1 document: made from routes, wire types and the live content tables, as far as
+//! the caller may know them.
+//!
+//! ```text
+//! types       schemas of all operations, made once
+//! knowledge   which operations and tables a caller may know
+//! operation   parameters, body, replies and security of one operation
+//! content     schemas of the content tables
+//! components  what operations share
+//! ```
+
+mod components;
+mod content;
+mod knowledge;
+mod operation;
+mod types;
+
+use serde_json::{Map, Value as Json, json};
+
+use crate::call::Call;
+
+/// The document for the caller.
+pub(crate) fn document(call: &Call<'_>) -> Json {
+    let types = types::of(call.operations);
+    let mut paths: Map<String, Json> = Map::new();
+    for (described, schemata) in call.operations.iter().zip(&types.operations) {
+        if !knowledge::knows(call, described) {
+            continue;
+        }
+        // An action is no path of its own, and OpenAPI has one operation for a path and method:
+        // a fragment tells them apart.
+        let path = match described.action {
+            Some(action) => format!("{}#action={action}", described.path),
+            None => described.path.to_owned(),
+        };
+        let item = paths.entry(path).or_insert_with(|| json!({}));
+        item[described.method.to_ascii_lowercase()] = operation::of(described, schemata);
+    }
+    let tables = knowledge::tables(call);
+    let mut schemas = types.components.clone();
+    content::describe(&tables, &mut paths, &mut schemas);
+    let mut document = json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": call.cms.settings().product,
+            "version": cms_core::VERSION,
+            "description": "The REST API of this site, as far as the caller may know it.",
+        },
+        "servers": [{"url": "/"}],
+        "paths": paths,
+    });
+    components::add(&mut document, schemas);
+    document
+}

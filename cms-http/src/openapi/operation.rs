@@ -1,0 +1,157 @@
+//! One operation: parameters, body, replies, security.
+
+use cms_core::access::Access;
+use serde_json::{Map, Value as Json, json};
+
+use super::types::Shapes;
+use crate::{
+    describe::Described,
+    wire::{BodyKind, ReplyKind},
+};
+
+pub(super) fn of(described: &Described, shapes: &Shapes) -> Json {
+    let name = described.path.trim_start_matches("/api/").trim_matches('/');
+    let name = [name, described.action.unwrap_or_default()].join("_");
+    let name = name.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+    let mut operation = json!({
+        "operationId": format!("{}_{}", described.method.to_ascii_lowercase(), name.trim_matches('_')),
+        "tags": [described.resource],
+        "summary": described.types.summary.trim(),
+        "parameters": parameters(described, &shapes.query),
+        "responses": responses(described, &shapes.reply),
+        "security": security(described.access),
+    });
+    if described.types.body == BodyKind::Json {
+        operation["requestBody"] = json!({
+            "required": !described.types.body_is_optional,
+            "content": {"application/json": {"schema": shapes.body}},
+        });
+    }
+    operation
+}
+
+fn parameters(described: &Described, query: &Json) -> Vec<Json> {
+    let none = Map::new();
+    let required: Vec<&str> = query["required"]
+        .as_array()
+        .map(|names| names.iter().filter_map(Json::as_str).collect())
+        .unwrap_or_default();
+    let mut parameters: Vec<Json> = query["properties"]
+        .as_object()
+        .unwrap_or(&none)
+        .iter()
+        .map(|(name, schema)| {
+            let mut schema = without_null(schema.clone());
+            let text = schema.as_object_mut().and_then(|schema| schema.remove("description"));
+            let in_path = described.path.contains(&format!("{{{name}}}"));
+            json!({
+                "name": name,
+                "in": if in_path { "path" } else { "query" },
+                "required": in_path || required.contains(&name.as_str()),
+                "description": text.unwrap_or_default(),
+                "schema": schema,
+            })
+        })
+        .collect();
+    if let Some(action) = described.action {
+        let schema = json!({"const": action});
+        parameters
+            .push(json!({"name": "action", "in": "query", "required": true, "schema": schema}));
+    }
+    if described.method == "POST" && described.access.is_for_keys() {
+        parameters.push(json!({"$ref": "#/components/parameters/IdempotencyKey"}));
+    }
+    if conditional(described) {
+        parameters.push(json!({"$ref": "#/components/parameters/IfMatch"}));
+    }
+    parameters
+}
+
+/// A parameter that is left out is not sent as null.
+fn without_null(mut schema: Json) -> Json {
+    if let Some(types) = schema["type"].as_array() {
+        let types: Vec<_> = types.iter().filter(|one| *one != "null").cloned().collect();
+        if let [one] = types.as_slice() {
+            schema["type"] = one.clone();
+        }
+    }
+    if let Some(Json::Array(forms)) = schema.get("anyOf").cloned() {
+        let forms: Vec<_> = forms.into_iter().filter(|form| form["type"] != "null").collect();
+        if let ([Json::Object(only)], Some(members)) = (forms.as_slice(), schema.as_object_mut()) {
+            members.remove("anyOf");
+            members.extend(only.clone());
+        }
+    }
+    if let Some(members) = schema.as_object_mut() {
+        members.retain(|name, value| name != "default" || !value.is_null());
+    }
+    schema
+}
+
+/// Whether the operation changes a record that has an entity tag.
+fn conditional(described: &Described) -> bool {
+    described.access == Access::Table && described.method != "GET"
+}
+
+fn responses(described: &Described, reply: &Json) -> Json {
+    let headers = json!({"X-Request-Id": {"$ref": "#/components/headers/RequestId"}});
+    let success = match described.answers.kind {
+        ReplyKind::Empty => json!({"description": "Done.", "headers": headers}),
+        ReplyKind::Json => json!({
+            "description": "Success.",
+            "headers": headers,
+            "content": {"application/json": {"schema": reply}},
+        }),
+        ReplyKind::Text(kind) => json!({
+            "description": "Success.",
+            "headers": headers,
+            "content": {kind: {"schema": {"type": "string"}}},
+        }),
+    };
+    let mut responses = json!({described.answers.status.to_string(): success});
+    for status in refusals(described) {
+        let name = format!("#/components/responses/Problem{status}");
+        responses[status.to_string()] = json!({"$ref": name});
+    }
+    if described.method == "GET" {
+        responses["304"] = json!({"description": "The caller has this state already."});
+    }
+    responses
+}
+
+/// The statuses of refusals.
+fn refusals(described: &Described) -> Vec<u16> {
+    let (access, method) = (described.access, described.method);
+    let mut statuses = vec![400, 404, 408, 421, 500, 503];
+    if access == Access::Open {
+        statuses.push(403);
+        return statuses;
+    }
+    statuses.extend([401, 403, 422, 429]);
+    if method != "GET" {
+        statuses.push(409);
+    }
+    if access == Access::Table {
+        statuses.push(405);
+    }
+    if described.types.body == BodyKind::Json || method == "POST" || method == "PATCH" {
+        statuses.extend([413, 415]);
+    }
+    if conditional(described) {
+        statuses.extend([412, 428]);
+    }
+    statuses.sort_unstable();
+    statuses
+}
+
+/// What the caller can show, any one of them.
+fn security(access: Access) -> Json {
+    match access {
+        Access::Open | Access::Login | Access::Operator => json!([]),
+        Access::Public => json!([{}, {"ApiKey": []}, {"Session": []}, {"Cookie": []}]),
+        Access::Session => json!([{"Session": []}, {"Cookie": []}]),
+        Access::Area(_) | Access::Table | Access::Admin => {
+            json!([{"ApiKey": []}, {"Session": []}, {"Cookie": []}])
+        }
+    }
+}

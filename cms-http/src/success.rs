@@ -1,0 +1,98 @@
+//! What a handler returns: the reply of its operation, before it is written.
+
+use cms_core::{Error, Result, items::etag};
+use http::{HeaderName, HeaderValue, StatusCode, header};
+use serde::Serialize;
+
+use crate::{
+    reply::{JSON, Reply},
+    wire::{ReplyKind, envelope::Meta},
+};
+
+/// How an operation answers: the status of a success, and how it is written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Answers {
+    pub(crate) status: u16,
+    pub(crate) kind: ReplyKind,
+}
+
+/// What a handler returns: the reply as its type, and headers beside it.
+pub(crate) struct Success<T> {
+    content: Content<T>,
+    headers: Vec<(HeaderName, String)>,
+}
+
+enum Content<T> {
+    Value(T),
+    /// The JSON of a `T` that the database has made.
+    Json(String),
+    Written(Reply),
+}
+
+impl<T> From<T> for Success<T> {
+    fn from(value: T) -> Self {
+        Self { content: Content::Value(value), headers: Vec::new() }
+    }
+}
+
+impl<T: Serialize> Success<T> {
+    /// `{"data": ...}` around JSON that the database has made.
+    pub(crate) fn data(json: &str) -> Self {
+        Self::json(["{\"data\":", json, "}"].concat())
+    }
+
+    /// `{"data": [...], "meta": {...}}` around records that the database has joined.
+    pub(crate) fn page(records: &str, meta: &Meta) -> Result<Self> {
+        let meta = serde_json::to_string(meta).map_err(Error::internal)?;
+        Ok(Self::json(format!("{{\"data\":[{records}],\"meta\":{meta}}}")))
+    }
+
+    /// A reply that is written already.
+    pub(crate) fn written(reply: Reply) -> Self {
+        Self { content: Content::Written(reply), headers: Vec::new() }
+    }
+
+    fn json(text: String) -> Self {
+        Self { content: Content::Json(text), headers: Vec::new() }
+    }
+
+    pub(crate) fn with(mut self, name: HeaderName, value: impl Into<String>) -> Self {
+        self.headers.push((name, value.into()));
+        self
+    }
+
+    /// With a strong entity tag of the whole body.
+    pub(crate) fn tagged(self) -> Result<Self> {
+        let (text, headers) = (self.content.text()?, self.headers);
+        let tag = etag(&text);
+        Ok(Self { content: Content::Json(text), headers }.with(header::ETAG, tag))
+    }
+
+    pub(crate) fn reply(self, answers: Answers) -> Result<Reply> {
+        let status = StatusCode::from_u16(answers.status).map_err(Error::internal)?;
+        let mut reply = match (self.content, answers.kind) {
+            (Content::Written(reply), _) => reply,
+            (_, ReplyKind::Empty) => Reply::no_content(),
+            (content, ReplyKind::Json) => Reply::new(status, JSON, content.text()?),
+            (content, ReplyKind::Text(kind)) => {
+                let text: String =
+                    serde_json::from_str(&content.text()?).map_err(Error::internal)?;
+                Reply::new(status, HeaderValue::from_static(kind), text)
+            }
+        };
+        for (name, value) in self.headers {
+            reply = reply.with(name, &value);
+        }
+        Ok(reply)
+    }
+}
+
+impl<T: Serialize> Content<T> {
+    fn text(self) -> Result<String> {
+        match self {
+            Self::Value(value) => serde_json::to_string(&value).map_err(Error::internal),
+            Self::Json(text) => Ok(text),
+            Self::Written(reply) => Ok(String::from_utf8_lossy(&reply.body).into_owned()),
+        }
+    }
+}

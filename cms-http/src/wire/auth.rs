@@ -1,0 +1,133 @@
+//! `/api/backend/auth/...` and the wrong logins it counts
+
+use cms_core::{
+    accounts::{Attempts, Membership, Rights},
+    settings::Secret,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Body, Data, Done, NoBody, Page, operations,
+    parameters::{Listing, NoQuery},
+};
+
+operations! {
+    /// First step of a login: name and password.
+    Login: NoQuery, Credentials => Data<Pending>;
+    /// Second step: a one-time code or a recovery code.
+    Verify: NoQuery, Verification => Data<LoggedIn>;
+    /// Ends the session.
+    Logout: NoQuery, NoBody => Done;
+    /// Who the caller is.
+    WhoAmI: NoQuery, NoBody => Data<Me>;
+    /// Networks with wrong logins in the last hour.
+    ListAttempts: Listing, NoBody => Page<Attempts>;
+    /// Lets a network try again.
+    ClearAttempts: Whose, NoBody => Done;
+}
+
+impl Body for Credentials {}
+impl Body for Verification {}
+
+/// Name and password.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Credentials {
+    /// The name.
+    pub username: String,
+    /// The password.
+    #[serde(serialize_with = "Secret::send")]
+    pub password: Secret,
+}
+
+/// A login that waits for its second step.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct Pending {
+    /// `totp_required`, or `totp_setup_required` at the first login.
+    pub status: String,
+    /// To be sent with the second step.
+    pub pending_token: String,
+    /// Seconds that it is good for.
+    pub expires_in: i64,
+    /// What the authenticator needs, at the first login.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setup: Option<Setup>,
+}
+
+/// What an authenticator needs.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct Setup {
+    /// The secret, in base32.
+    pub secret: String,
+    /// The same with its parameters.
+    pub otpauth_url: String,
+    /// The same as a QR code.
+    pub qr_svg: String,
+}
+
+/// The second step: either code.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Verification {
+    /// From the first step.
+    #[serde(serialize_with = "Secret::send")]
+    pub pending_token: Secret,
+    /// Six digits of the authenticator.
+    #[serde(default, serialize_with = "Secret::send_maybe")]
+    pub code: Option<Secret>,
+    /// One of the recovery codes.
+    #[serde(default, serialize_with = "Secret::send_maybe")]
+    pub recovery_code: Option<Secret>,
+}
+
+/// A session that has begun.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct LoggedIn {
+    /// For `Authorization: Bearer`.
+    pub token: String,
+    /// When it ends at the latest.
+    pub expires_at: String,
+    /// Whose it is.
+    pub user: Named,
+    /// Shown once, at the first login.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recovery_codes: Option<Vec<String>>,
+}
+
+/// A user by id and name.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Named {
+    /// The id.
+    pub id: i64,
+    /// The name.
+    pub username: String,
+}
+
+/// Who the caller is.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Me {
+    /// The user's id; null for the local operator.
+    pub id: Option<i64>,
+    /// The user's name.
+    pub username: String,
+    /// The groups.
+    pub groups: Vec<Membership>,
+    /// What all groups together allow.
+    pub rights: Rights,
+    /// Recovery codes that are left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recovery_codes: Option<i64>,
+    /// When the session ends at the latest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<String>,
+}
+
+/// Whose wrong logins to forget.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "AttemptsOf")]
+pub struct Whose {
+    /// An IP address.
+    pub address: String,
+}

@@ -1,0 +1,132 @@
+//! What replies are wrapped in.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned, de::Error as _};
+use serde_json::value::RawValue;
+
+use super::problem::FieldProblem;
+
+/// How a reply is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReplyKind {
+    /// `application/json`.
+    Json,
+    /// Nothing: 204.
+    Empty,
+    /// Text of this media type.
+    Text(&'static str),
+}
+
+/// One thing.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub struct Data<T> {
+    /// The thing.
+    pub data: T,
+}
+
+/// A page of a list.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub struct Page<T> {
+    /// The rows.
+    pub data: Vec<T>,
+    /// Where the page stands in the list.
+    pub meta: Meta,
+}
+
+/// Where a page stands in its list.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Meta {
+    /// Rows that were asked for.
+    pub limit: u32,
+    /// The cursor of the next page; null at the end.
+    pub next: Option<String>,
+    /// Matching rows in all, when `count` was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total: Option<i64>,
+}
+
+/// One thing, and what its owner should know beside it.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub struct Noted<T> {
+    /// The thing.
+    pub data: T,
+    /// Left out when there is nothing to say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Notes>,
+}
+
+/// What the owner of a thing should know.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Notes {
+    /// Nothing is wrong yet.
+    pub warnings: Vec<FieldProblem>,
+}
+
+/// One thing when the query names it, else a page. Some lists show less of each row.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+pub enum OneOrPage<T, One = T> {
+    /// A page of a list.
+    Page(Page<T>),
+    /// One thing.
+    One(Data<One>),
+}
+
+/// Nothing: 204.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub struct Done;
+
+/// A reply that is no JSON.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+#[schemars(inline)]
+pub struct Text(pub String);
+
+impl<T> From<cms_core::Page<T>> for Page<T> {
+    fn from(page: cms_core::Page<T>) -> Self {
+        let meta = Meta { limit: page.limit, next: page.next, total: None };
+        Self { data: page.data, meta }
+    }
+}
+
+impl<T, One> OneOrPage<T, One> {
+    /// One thing.
+    #[must_use]
+    pub fn one(data: One) -> Self {
+        Self::One(Data { data })
+    }
+
+    /// A page of a list.
+    #[must_use]
+    pub fn page(page: cms_core::Page<T>) -> Self {
+        Self::Page(page.into())
+    }
+}
+
+/// Raw values can be read from text only, so the two forms are told apart by hand.
+impl<'de, T, One> Deserialize<'de> for OneOrPage<T, One>
+where
+    T: DeserializeOwned,
+    One: DeserializeOwned,
+{
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Either {
+            data: Box<RawValue>,
+            #[serde(default)]
+            meta: Option<Meta>,
+        }
+        let Either { data, meta } = Either::deserialize(deserializer)?;
+        let data = data.get();
+        match meta {
+            Some(meta) => serde_json::from_str(data).map(|data| Self::Page(Page { data, meta })),
+            None => serde_json::from_str(data).map(|data| Self::One(Data { data })),
+        }
+        .map_err(D::Error::custom)
+    }
+}

@@ -1,0 +1,92 @@
+//! `/api/backend/webhooks/events`, `/explain`, `/emit` and `/messages`
+
+use cms_core::{
+    Emitted,
+    webhooks::{Considered, DescribedEvent, Explained, Message, MessageDetail, RegisteredEvent},
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json};
+
+use super::{
+    Body, Data, NoBody, OneOrPage,
+    envelope::Meta,
+    operations,
+    parameters::{Limit, Listing, Moment, NoQuery},
+};
+
+operations! {
+    /// One event that can happen, or a page of them.
+    List: Named, NoBody => OneOrPage<RegisteredEvent, DescribedEvent>;
+    /// What would be sent of an event, and to whom.
+    Explain: Listing, Event => ExplainedTo;
+    /// Raises an event.
+    Emit: NoQuery, Event => Data<Emitted>;
+    /// One event that has happened, or a page of them.
+    Messages: Which, NoBody => OneOrPage<Message, MessageDetail>;
+}
+
+/// An event by name, else a page of the list.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Named {
+    /// The event to describe.
+    pub name: Option<String>,
+    /// Rows of a page.
+    #[serde(default)]
+    pub limit: Limit,
+    /// Where the page starts: `meta.next` of the page before.
+    pub cursor: Option<String>,
+}
+
+/// An event with its data.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Event {
+    /// Its name.
+    pub event: String,
+    /// Its data.
+    #[serde(default)]
+    pub data: Map<String, Json>,
+}
+
+impl Body for Event {}
+
+/// What would be sent of an event, and a page of those who would get it.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub struct ExplainedTo {
+    /// The delivery, and subscriptions.
+    pub data: ToSubscriptions,
+    /// Where the page of subscriptions stands.
+    pub meta: Meta,
+}
+
+/// What would be sent, and to whom.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ToSubscriptions {
+    /// What would be sent.
+    #[serde(flatten)]
+    pub explained: Explained,
+    /// To whom, and to whom not.
+    pub subscriptions: Vec<Considered>,
+}
+
+/// Which events that have happened.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Which {
+    /// The one to show.
+    pub id: Option<String>,
+    /// Only those of this name.
+    pub event: Option<String>,
+    /// Not before.
+    pub since: Option<Moment>,
+    /// The order; newest first without it.
+    pub oldest_first: Option<bool>,
+    /// Rows of a page.
+    #[serde(default)]
+    pub limit: Limit,
+    /// Where the page starts: `meta.next` of the page before.
+    pub cursor: Option<String>,
+}

@@ -1,0 +1,43 @@
+//! `/healthz`, `/readyz`, `/metrics`
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Data, NoBody, Text, operations, pages::Anything};
+
+operations! {
+    /// Whether the process is up.
+    Healthz: Anything, NoBody => Data<Alive>;
+    /// Whether the database answers and has every migration.
+    Readyz: Anything, NoBody => Data<Ready>;
+    /// Figures for Prometheus.
+    Metrics: Anything, NoBody => Text;
+}
+
+/// The process is up.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Alive {
+    /// `ok`.
+    pub status: String,
+    /// Of the system.
+    pub version: String,
+}
+
+/// The service can work.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Ready {
+    /// `ready`.
+    pub status: String,
+    /// `ok`.
+    pub database: String,
+    /// `applied`.
+    pub migrations: String,
+    /// `memory`, `redis`, `redis_away` or `off`.
+    pub limiter: String,
+    /// `memory`, `redis` or `redis_away`.
+    pub cache: String,
+    /// Milliseconds by which the oldest due delivery is late; null when that cannot be read.
+    pub queue_age_ms: Option<i64>,
+    /// `running` or `none`.
+    pub worker: String,
+}

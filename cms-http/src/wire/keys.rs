@@ -1,0 +1,73 @@
+//! `/api/backend/keys` and what hangs below it
+
+use cms_core::keys::{ApiKey, ApiKeyPatch, MAX_GRACE_S, NewApiKey};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Body, Data, Done, NoBody, OneOrPage, operations,
+    parameters::{ById, NoQuery, OneOrList},
+};
+
+operations! {
+    /// One key, or a page of them.
+    Read: OneOrList, NoBody => OneOrPage<ApiKey>;
+    /// Makes a key and shows its value, once.
+    Create: NoQuery, NewApiKey => Data<ShownKey>;
+    /// Changes a key.
+    Update: ById, ApiKeyPatch => Data<ApiKey>;
+    /// Removes a key for good.
+    Delete: ById, NoBody => Done;
+    /// Gives a key a new value and shows it, once.
+    Rotate: ById, Grace => Data<ShownKey>;
+    /// Whether a key would be allowed a call.
+    Check: Asked, NoBody => Data<Answer>;
+}
+
+impl Body for NewApiKey {}
+impl Body for ApiKeyPatch {}
+
+/// A key with its value, which is shown once.
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
+pub struct ShownKey {
+    /// The key.
+    #[serde(flatten)]
+    pub record: ApiKey,
+    /// Its value.
+    pub key: String,
+}
+
+/// How long the old value or secret stays good.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Grace {
+    /// Seconds, 0 to seven days; 0 stops it at once.
+    #[schemars(range(min = 0, max = MAX_GRACE_S))]
+    pub grace_s: i64,
+}
+
+impl Body for Grace {
+    const OPTIONAL: bool = true;
+}
+
+/// A call that a key might make.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Asked {
+    /// The key.
+    pub id: i64,
+    /// `GET`, `POST`, `PATCH` or `DELETE`.
+    pub method: String,
+    /// Path and query, such as `/api/backend/item?table=blog`.
+    pub path: String,
+}
+
+/// Whether a call would be allowed.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "KeyAnswer")]
+pub struct Answer {
+    /// Whether it would.
+    pub allowed: bool,
+    /// `allowed`, or the code that the call would get.
+    pub reason: String,
+}

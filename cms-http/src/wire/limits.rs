@@ -1,0 +1,52 @@
+//! `/api/backend/limits`
+
+use cms_core::traffic::limiter::Used;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Data, Done, NoBody, operations};
+
+operations! {
+    /// The kinds of buckets, and those that are not full.
+    Read: Which, NoBody => Data<Limits>;
+    /// Fills the buckets of one owner.
+    Reset: Whose, NoBody => Done;
+}
+
+/// Whose buckets to show.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Which {
+    /// `key:7`, `user:3` or `ip:203.0.113.7`; everybody without it.
+    pub owner: Option<String>,
+}
+
+/// Whose buckets to fill.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Whose {
+    /// `key:7`, `user:3` or `ip:203.0.113.7`.
+    pub owner: String,
+}
+
+/// The limiter at this moment.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Limits {
+    /// `memory`, `redis`, `redis_away` or `off`.
+    pub store: String,
+    /// The kinds of buckets.
+    pub buckets: Vec<Bucket>,
+    /// Buckets that are not full.
+    pub used: Vec<Used>,
+}
+
+/// A kind of bucket.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Bucket {
+    /// Its name.
+    pub bucket: String,
+    /// Tokens when full.
+    pub limit: u64,
+    /// Tokens that come back in a second.
+    pub per_second: f64,
+}

@@ -1,0 +1,87 @@
+//! What is said over HTTP: query, body and reply of every endpoint as types for both directions.
+//! Handlers, the client and the OpenAPI document all read these.
+//!
+//! ```text
+//! envelope    {"data": ...}, lists with their meta
+//! parameters  queries that many endpoints share
+//! query       parameters as text ↔ a query type
+//! body        a JSON body ↔ a body type
+//! record      rows of content tables, as the JSON that the database made
+//! problem     what every refusal says
+//! ```
+//!
+//! All other modules belong to one resource each. A type such as [`keys::Create`] marks one
+//! operation: `client.call::<wire::keys::Create>(&query, &body)`.
+
+pub mod audit;
+pub mod auth;
+pub mod body;
+pub mod cache;
+pub mod checklist;
+pub mod envelope;
+pub mod events;
+pub mod health;
+pub mod item;
+pub mod keys;
+pub mod limits;
+pub mod openapi;
+pub mod origins;
+pub mod pages;
+pub mod parameters;
+pub mod problem;
+pub mod query;
+pub mod record;
+pub mod user_groups;
+pub mod users;
+pub mod webhooks;
+
+pub use body::{Body, BodyKind, NoBody};
+pub use envelope::{Data, Done, Noted, OneOrPage, Page, ReplyKind, Text};
+pub use problem::Problem;
+pub use record::Record;
+
+use schemars::JsonSchema;
+use serde::{Serialize, de::DeserializeOwned};
+
+/// The types of one operation.
+pub trait Shape {
+    /// Parameters after the `?`.
+    type Query: Serialize + DeserializeOwned + JsonSchema;
+    /// The request's body; [`NoBody`] when there is none.
+    type Body: Body;
+    /// The body of a success.
+    type Reply: Serialize + DeserializeOwned + JsonSchema;
+    /// What it does, for people.
+    const SUMMARY: &'static str;
+}
+
+/// One operation of the API; its line in the routes gives it address and statuses.
+pub trait Operation: Shape {
+    /// `GET`, `POST`, `PATCH` or `DELETE`.
+    const METHOD: &'static str;
+    /// The path, with `{name}` for parameters.
+    const PATH: &'static str;
+    /// The value of `action` that selects it among others at the same path.
+    const ACTION: Option<&'static str>;
+    /// How the reply is written.
+    const REPLY: ReplyKind;
+}
+
+/// `/// What it does.` `Name: Query, Body => Reply;` for each operation of a resource.
+macro_rules! operations {
+    ($($(#[doc = $doc:literal])+ $name:ident: $query:ty, $body:ty => $reply:ty;)+) => {
+        $(
+            $(#[doc = $doc])+
+            #[derive(Clone, Copy, Debug)]
+            pub struct $name;
+
+            impl $crate::wire::Shape for $name {
+                type Query = $query;
+                type Body = $body;
+                type Reply = $reply;
+                const SUMMARY: &'static str = concat!($($doc),+);
+            }
+        )+
+    };
+}
+use operations;

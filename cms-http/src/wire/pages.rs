@@ -1,0 +1,50 @@
+//! `/api/pages`, `/api/menu`, `/api/settings`, `/sitemap.xml`. Other parameters are ignored: links
+//! of visitors carry those of other services.
+
+use cms_core::pages::MenuItem;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Data, NoBody, OneOrPage, Record, Text, operations, parameters::Limit};
+
+operations! {
+    /// One published page with its content, or a page of the list.
+    Read: Wanted, NoBody => OneOrPage<Record>;
+    /// A menu as a tree.
+    Menu: WhichMenu, NoBody => Data<Vec<MenuItem>>;
+    /// The public settings.
+    Settings: Anything, NoBody => Data<Record>;
+    /// The published pages, for search engines.
+    Sitemap: Anything, NoBody => Text;
+}
+
+/// Which page.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Wanted {
+    /// By its id.
+    pub id: Option<String>,
+    /// By its view.
+    pub view: Option<String>,
+    /// By its address.
+    pub url: Option<String>,
+    /// In this language.
+    pub language: Option<String>,
+    /// Rows of a page of the list.
+    #[serde(default)]
+    pub limit: Limit,
+    /// Where the page of the list starts: `meta.next` of the one before.
+    pub cursor: Option<String>,
+}
+
+/// Which menu.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct WhichMenu {
+    /// Its name; `main` without it.
+    pub name: Option<String>,
+    /// In this language.
+    pub language: Option<String>,
+}
+
+/// No parameters that matter.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Anything {}

@@ -1,0 +1,117 @@
+//! Queries that many endpoints share.
+
+use std::borrow::Cow;
+
+use cms_core::{DEFAULT_LIMIT, MAX_LIMIT, Millis, Paging, parse_rfc3339, rfc3339};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+
+/// No parameters.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NoQuery {}
+
+/// One thing by its id.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ById {
+    /// Its id.
+    pub id: i64,
+}
+
+/// One thing by its id, else a page of the list.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OneOrList {
+    /// The one to show.
+    pub id: Option<i64>,
+    /// Rows of a page.
+    #[serde(default)]
+    pub limit: Limit,
+    /// Where the page starts: `meta.next` of the page before.
+    pub cursor: Option<String>,
+}
+
+/// A page of a list.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Listing {
+    /// Rows of a page.
+    #[serde(default)]
+    pub limit: Limit,
+    /// Where the page starts: `meta.next` of the page before.
+    pub cursor: Option<String>,
+}
+
+/// Rows of a page, 1 to 500; 50 by default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Limit(pub u32);
+
+impl Limit {
+    /// So many rows after `cursor`, in the list's own order.
+    pub(crate) fn after(self, cursor: Option<&str>) -> Paging {
+        Paging { cursor: cursor.map(str::to_owned), ..Paging::first(self.0) }
+    }
+}
+
+impl Default for Limit {
+    fn default() -> Self {
+        Self(DEFAULT_LIMIT)
+    }
+}
+
+impl<'de> Deserialize<'de> for Limit {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let number = text.parse().ok().filter(|number| (1..=MAX_LIMIT).contains(number));
+        number.map(Self).ok_or_else(|| {
+            D::Error::custom(format!("limit is a whole number from 1 to {MAX_LIMIT}."))
+        })
+    }
+}
+
+impl JsonSchema for Limit {
+    fn schema_name() -> Cow<'static, str> {
+        "Limit".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "integer", "minimum": 1, "maximum": MAX_LIMIT})
+    }
+}
+
+/// A moment, as RFC 3339 in a query: `2026-11-21T09:30:00Z`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment(pub Millis);
+
+impl Serialize for Moment {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&rfc3339(self.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for Moment {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let expected = "since is a date-time such as 2026-11-21T09:30:00Z.";
+        parse_rfc3339(&text).map(Self).ok_or_else(|| D::Error::custom(expected))
+    }
+}
+
+impl JsonSchema for Moment {
+    fn schema_name() -> Cow<'static, str> {
+        "Moment".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "format": "date-time"})
+    }
+}

@@ -1,0 +1,185 @@
+//! `/api/backend/webhooks` and what hangs below it
+
+use cms_core::webhooks::{
+    Delivery, DeliveryDetail, Depth, Job, NewSubscription, Pinged, Subscription, SubscriptionPatch,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Body, Data, Done, NoBody, Noted, OneOrPage,
+    keys::Grace,
+    operations,
+    parameters::{ById, Limit, Moment, NoQuery, OneOrList},
+};
+
+operations! {
+    /// One subscription, or a page of them.
+    Read: OneOrList, NoBody => OneOrPage<Subscription>;
+    /// Makes a subscription and shows its secret, once.
+    Create: NoQuery, NewSubscription => Noted<ShownSubscription>;
+    /// Changes a subscription.
+    Update: ById, SubscriptionPatch => Noted<Subscription>;
+    /// Removes a subscription with its jobs.
+    Delete: ById, NoBody => Done;
+    /// Gives a subscription a new secret and shows it, once.
+    Rotate: ById, Grace => Data<ShownSubscription>;
+    /// Switches a subscription on again.
+    Activate: ById, Activation => Data<Activated>;
+    /// Sends a test delivery at once.
+    Ping: ById, NoBody => Data<Pinged>;
+    /// One job of the queue, or a page of them.
+    Queue: WhichJobs, NoBody => OneOrPage<Job>;
+    /// Removes settled jobs, 1,000 at most.
+    Purge: OfStatus, NoBody => Data<Removed>;
+    /// How full the queue is.
+    Stats: NoQuery, NoBody => Data<Depth>;
+    /// Makes a job due now.
+    Retry: ById, NoBody => Data<Job>;
+    /// Gives a job up.
+    Cancel: ById, NoBody => Data<Job>;
+    /// One attempt with what was sent, or a page of them.
+    Deliveries: WhichDeliveries, NoBody => OneOrPage<Delivery, DeliveryDetail>;
+    /// Sends deliveries once more.
+    Redeliver: NoQuery, Redelivery => Data<Queued>;
+}
+
+impl Body for NewSubscription {}
+impl Body for SubscriptionPatch {}
+impl Body for Redelivery {}
+impl Body for Activation {
+    const OPTIONAL: bool = true;
+}
+
+/// A subscription with its secret, which is shown once.
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
+pub struct ShownSubscription {
+    /// The subscription.
+    #[serde(flatten)]
+    pub record: Subscription,
+    /// Its secret.
+    pub secret: String,
+}
+
+/// What becomes of the jobs that were held.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Held {
+    /// They are sent.
+    #[default]
+    Replay,
+    /// They are cancelled.
+    Drop,
+}
+
+/// How to switch a subscription on.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Activation {
+    /// What becomes of the jobs that were held.
+    pub held: Held,
+}
+
+/// A subscription that was switched on.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Activated {
+    /// The subscription.
+    #[serde(flatten)]
+    pub record: Subscription,
+    /// Jobs that were held.
+    pub held: u64,
+}
+
+/// Which jobs of the queue.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WhichJobs {
+    /// The one to show.
+    pub id: Option<i64>,
+    /// Only those of this status.
+    pub status: Option<String>,
+    /// Only those of this subscription.
+    pub subscription: Option<i64>,
+    /// Rows of a page.
+    #[serde(default)]
+    pub limit: Limit,
+    /// Where the page starts: `meta.next` of the page before.
+    pub cursor: Option<String>,
+}
+
+/// Which settled jobs.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OfStatus {
+    /// `delivered`, `failed` or `cancelled`.
+    #[schemars(regex(pattern = "^(delivered|failed|cancelled)$"))]
+    pub status: String,
+}
+
+/// How many were removed.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Removed {
+    /// Jobs.
+    pub removed: u64,
+}
+
+/// Which attempts.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WhichDeliveries {
+    /// The one to show.
+    pub id: Option<i64>,
+    /// Only those of this subscription.
+    pub subscription: Option<i64>,
+    /// Only those of this event.
+    pub event: Option<String>,
+    /// Only those of this status.
+    pub status: Option<String>,
+    /// Not before.
+    pub since: Option<Moment>,
+    /// Rows of a page.
+    #[serde(default)]
+    pub limit: Limit,
+    /// Where the page starts: `meta.next` of the page before.
+    pub cursor: Option<String>,
+}
+
+/// What to send once more: either `ids`, or `filter` and `expected`.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Redelivery {
+    /// Jobs.
+    #[serde(default)]
+    pub ids: Option<Vec<i64>>,
+    /// All attempts that match.
+    #[serde(default)]
+    pub filter: Option<RedeliveryFilter>,
+    /// How many the caller expects to match.
+    #[serde(default)]
+    pub expected: Option<u64>,
+}
+
+/// Which deliveries to send once more.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RedeliveryFilter {
+    /// Only those of this subscription.
+    #[serde(default)]
+    pub subscription: Option<i64>,
+    /// Only those of this event.
+    #[serde(default)]
+    pub event: Option<String>,
+    /// Only those of this status.
+    #[serde(default)]
+    pub status: Option<String>,
+    /// Not before: RFC 3339.
+    #[serde(default)]
+    pub since: Option<String>,
+}
+
+/// How many will be sent.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Queued {
+    /// Jobs.
+    pub queued: u64,
+}

@@ -1,0 +1,94 @@
+//! `/api/openapi.json`: the document follows the routes, the types and the tables, and shows each
+//! caller what that caller may call.
+
+use serde_json::{Value as Json, json};
+
+use crate::support::Site;
+
+async fn site() -> Site {
+    let table = json!({"name": "dishes", "columns": [
+        {"name": "title", "type": "text", "required": true},
+        {"name": "price", "type": "decimal"},
+        {"name": "code", "type": "password"},
+    ]});
+    let plugin = json!({"id": "menu", "name": "Menu", "version": "1.0.0", "tables": [table]});
+    Site::builder().await.plugin(plugin).open().await
+}
+
+/// Every text that is a reference.
+fn references(json: &Json) -> Vec<&str> {
+    match json {
+        Json::Object(members) => {
+            let own = members.get("$ref").and_then(Json::as_str);
+            own.into_iter().chain(members.values().flat_map(references)).collect()
+        }
+        Json::Array(items) => items.iter().flat_map(references).collect(),
+        _ => Vec::new(),
+    }
+}
+
+#[tokio::test]
+async fn every_endpoint_is_described() {
+    let site = site().await;
+    let document = site.admin("GET /api/openapi.json").expect(200).await.json();
+    assert_eq!(document["openapi"], "3.1.0");
+    let mut ids = std::collections::BTreeSet::new();
+    for endpoint in site.cms.access().all().iter() {
+        if !endpoint.access.is_for_keys() {
+            continue;
+        }
+        for method in &endpoint.methods {
+            let operation = &document["paths"][&endpoint.path][method.to_ascii_lowercase()];
+            let line = format!("{method} {}", endpoint.path);
+            assert!(!operation["summary"].as_str().unwrap_or_default().is_empty(), "{line}");
+            let responses = operation["responses"].as_object().expect(&line);
+            assert!(responses.keys().all(|status| status.parse::<u16>().is_ok()), "{line}");
+            assert!(responses.keys().any(|status| status.starts_with('2')), "{line}");
+            assert!(ids.insert(operation["operationId"].to_string()), "{line}: id is taken");
+        }
+    }
+    for reference in references(&document) {
+        let pointer = reference.trim_start_matches('#');
+        assert!(document.pointer(pointer).is_some(), "{reference} leads nowhere");
+    }
+}
+
+#[tokio::test]
+async fn records_have_the_columns_of_their_table() {
+    let site = site().await;
+    let document = site.admin("GET /api/openapi.json").expect(200).await.json();
+    let dishes = &document["components"]["schemas"]["item.dishes"]["properties"];
+    assert_eq!(dishes["price"]["type"], json!(["number", "null"]));
+    assert!(dishes["title"].is_object() && dishes["id"].is_object());
+    assert!(dishes["code"].is_null(), "passwords never come out");
+}
+
+#[tokio::test]
+async fn callers_see_what_they_may_call() {
+    let site = site().await;
+    let paths = |document: &Json| -> Vec<String> {
+        let paths = document["paths"].as_object().expect("paths");
+        paths.keys().filter(|path| path.starts_with("/api/backend/")).cloned().collect()
+    };
+    let anonymous = site.ask("GET /api/openapi.json").expect(200).await;
+    assert!(!anonymous.text().contains("dishes"));
+    let login = ["/api/backend/auth/login", "/api/backend/auth/verify"];
+    assert_eq!(paths(&anonymous.json()), login);
+
+    let rights = ["GET /api/openapi.json", "GET /api/backend/item?table=settings"];
+    let key = site.key(&rights).await;
+    let known = site.ask("GET /api/openapi.json").key(&key).expect(200).await;
+    assert!(known.text().contains("item.settings") && !known.text().contains("dishes"));
+    let item = &known.json()["paths"]["/api/backend/item"];
+    assert!(item["get"].is_object() && item["post"].is_null());
+    assert_eq!(paths(&known.json()).len(), login.len() + 1);
+
+    let editor = site.person("editor", json!(["menu_list_view", "keys_keys_view"])).await;
+    let known = site.ask("GET /api/openapi.json").bearer(&editor.token).expect(200).await;
+    assert!(known.text().contains("item.dishes") && !known.text().contains("item.settings"));
+    let known = known.json();
+    assert!(known["paths"]["/api/backend/keys"]["get"].is_object());
+    assert!(known["paths"]["/api/backend/keys"]["post"].is_null());
+    assert!(known["paths"]["/api/backend/users"].is_null());
+    assert!(known["paths"]["/api/backend/auth/me"].is_object());
+}
