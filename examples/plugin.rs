@@ -2,7 +2,7 @@
 //!
 //! `cargo run -p cms-examples --example plugin`
 
-use cms_core::{Actor, Cms, Error, Result, items::Query, plugins::Plugin, settings::Settings};
+use cms_core::{Actor, Cms, Error, Result, items::Query, plugins::Manifest, settings::Settings};
 use serde_json::{Map, Value, json};
 
 #[tokio::main]
@@ -12,7 +12,7 @@ async fn main() -> Result<()> {
     Ok(())
 }
 
-fn shop() -> Result<Plugin> {
+fn shop() -> Result<Manifest> {
     let manifest = json!({
         "id": "shop",
         "name": "Shop",

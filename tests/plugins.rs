@@ -2,6 +2,8 @@
 
 use serde_json::{Value as Json, json};
 
+use cms_core::plugins::Manifest;
+
 use crate::support::{Site, TestDatabase};
 
 fn shop(columns: Json) -> Json {
@@ -47,7 +49,7 @@ async fn a_table_grows_and_never_shrinks() {
             "needs a default",
         ),
     ] {
-        let plugin = serde_json::from_value(shop(columns)).unwrap();
+        let plugin: Manifest = serde_json::from_value(shop(columns)).unwrap();
         let refused = cms_core::Cms::builder(settings.clone())
             .plugin(plugin)
             .open()
@@ -153,7 +155,7 @@ async fn a_column_becomes_unique_or_is_refused() {
         (json!({"references": "pages"}), "`references` stays null"),
     ] {
         for _ in 0..2 {
-            let plugin = serde_json::from_value(columns(change.clone())).unwrap();
+            let plugin: Manifest = serde_json::from_value(columns(change.clone())).unwrap();
             let refused = cms_core::Cms::builder(settings.clone())
                 .plugin(plugin)
                 .open()
@@ -199,10 +201,10 @@ async fn names_of_the_core_and_of_others_are_refused_before_anything_is_made() {
             {"name": "fresh", "columns": [{"name": "a", "type": "text"}]},
             {"name": name, "columns": [{"name": "a", "type": "text"}]},
         ]);
-        let clash = serde_json::from_value(json!({"id": "c", "tables": tables})).unwrap();
+        let clash: Manifest = serde_json::from_value(json!({"id": "c", "tables": tables})).unwrap();
         let settings = site.database.settings();
-        let builder =
-            cms_core::Cms::builder(settings).plugin(serde_json::from_value(first.clone()).unwrap());
+        let builder = cms_core::Cms::builder(settings)
+            .plugin(serde_json::from_value::<Manifest>(first.clone()).unwrap());
         let refused = builder.plugin(clash).open().await.err().expect(name);
         assert!(refused.detail().contains("is declared by"), "{refused}");
         site = Site::on(site.database).plugin(first.clone()).open().await;
@@ -266,7 +268,7 @@ async fn a_declaration_that_the_engine_refuses_is_told() {
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("plugin.json"), plugin.to_string()).unwrap();
     let site = Site::on(database).open().await;
-    let problems = site.cms.plugins().states()[0].problems.join("; ");
+    let problems = site.cms.plugins().states()[0].problems[0].to_string();
     assert!(
         problems.contains("shop: the database refuses") && problems.contains("orders_a"),
         "{problems}"
@@ -281,7 +283,7 @@ async fn processes_may_install_together() {
         json!([{"name": "a", "type": "text"}, {"name": "b", "type": "integer", "unique": true}]),
     );
     let open = || {
-        let plugin = serde_json::from_value(plugin.clone()).unwrap();
+        let plugin: Manifest = serde_json::from_value(plugin.clone()).unwrap();
         cms_core::Cms::builder(site.database.settings()).plugin(plugin).open()
     };
     for cms in futures_util::future::join_all((0..6).map(|_| open())).await {

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use cms_core::{
     Actor, Clock, Cms, Random,
     keys::{NewApiKey, Right},
-    plugins::Plugin,
+    plugins::Manifest,
     settings::Settings,
 };
 use cms_http::Api;
@@ -34,7 +34,7 @@ pub struct Site {
 pub struct SiteBuilder {
     database: TestDatabase,
     settings: Settings,
-    plugins: Vec<Plugin>,
+    plugins: Vec<Manifest>,
 }
 
 impl SiteBuilder {

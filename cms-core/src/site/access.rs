@@ -2,7 +2,11 @@
 //! plugins and endpoints.
 
 use super::Cms;
-use crate::access::{self, Access, Endpoints, Owner, Right, Rights};
+use crate::{
+    access::{self, Access, Endpoints, Owner, Right, Rights},
+    content::Table,
+    plugins::Index,
+};
 
 impl Cms {
     /// The endpoints that are served; an API declares its own.
@@ -24,27 +28,21 @@ impl Cms {
         let (Access::Table, Some(name)) = (access, table) else {
             return access::allows(rights, access, method, None);
         };
-        let (table, plugins) = (self.tables().find(name), self.plugin_ids());
-        let owner = table.as_ref().map(|table| Owner {
-            table: &table.name,
-            plugin: &table.plugin,
-            plugins: &plugins,
-        });
+        let (table, index) = (self.tables().find(name), self.plugins().index());
+        let owner = table.as_ref().map(|table| owner(table, &index));
         access::allows(rights, access, method, owner)
     }
 
     /// What a user with these rights may call, as rows of a key.
     #[must_use]
     pub fn rows_of(&self, rights: &Rights) -> Vec<Right> {
-        let (tables, plugins) = (self.tables(), self.plugin_ids());
-        let owners: Vec<_> = tables
-            .iter()
-            .map(|table| Owner { table: &table.name, plugin: &table.plugin, plugins: &plugins })
-            .collect();
+        let (tables, index) = (self.tables(), self.plugins().index());
+        let owners: Vec<_> = tables.iter().map(|table| owner(table, &index)).collect();
         access::rows(rights, &self.access().all(), &owners)
     }
+}
 
-    fn plugin_ids(&self) -> Vec<String> {
-        self.plugins().states().iter().map(|plugin| plugin.id.clone()).collect()
-    }
+fn owner<'a>(table: &'a Table, index: &'a Index) -> Owner<'a> {
+    let (plugin, permissions) = (&table.plugin, index.permissions_of(&table.plugin));
+    Owner { table: &table.name, plugin, permissions }
 }

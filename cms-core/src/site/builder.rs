@@ -30,7 +30,7 @@ pub struct Builder {
     settings: Settings,
     clock: Clock,
     random: Random,
-    plugins: Vec<Plugin>,
+    plugins: Vec<Arc<dyn Plugin>>,
 }
 
 impl Builder {
@@ -54,8 +54,8 @@ impl Builder {
 
     /// Adds a plugin of the embedding program.
     #[must_use]
-    pub fn plugin(mut self, plugin: Plugin) -> Self {
-        self.plugins.push(plugin);
+    pub fn plugin(mut self, plugin: impl Plugin) -> Self {
+        self.plugins.push(Arc::new(plugin));
         self
     }
 

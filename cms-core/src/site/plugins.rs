@@ -1,10 +1,12 @@
 //! Taking plugins into service: their tables, then their events.
 
+use std::sync::Arc;
+
 use super::Cms;
 use crate::{
     Actor, Code, Error, Result,
     content::{self, Declared, Tables, resolve},
-    plugins::{self, Plugin, PluginState},
+    plugins::{self, Manifest, Plugin, PluginState, Problem},
 };
 
 impl Cms {
@@ -13,46 +15,51 @@ impl Cms {
     /// # Errors
     /// `validation_failed` for a given plugin with errors. One of the folder is logged and left
     /// out.
-    pub(super) async fn load(&self, given: Vec<Plugin>) -> Result<()> {
+    pub(super) async fn load(&self, given: Vec<Arc<dyn Plugin>>) -> Result<()> {
         let (core, mut tables) = (content::core::tables(), Tables::default());
         let declared = Declared { plugin: content::core::ID, tables: &core };
         self.resolve(&mut tables, declared).await?;
-        let (mut states, mut loaded) = (Vec::new(), Vec::new());
+        let mut states = Vec::new();
         for plugin in given {
-            let problems = plugin.problems();
+            let manifest = plugin.manifest();
+            let problems = manifest.problems();
             if !problems.is_empty() {
-                let why = format!("plugin {}: {}", plugin.id, problems.join("; "));
+                let list: Vec<_> = problems.iter().map(Problem::to_string).collect();
+                let why = format!("plugin {}: {}", manifest.id, list.join("; "));
                 return Err(Error::new(Code::ValidationFailed, why));
             }
-            self.take_in(&mut tables, &plugin).await?;
-            states.push(PluginState { id: plugin.id.clone(), problems });
-            loaded.push(plugin);
+            self.take_in(&mut tables, &states, &manifest).await?;
+            states.push(PluginState::in_service(manifest));
         }
         for found in plugins::load_folder(&self.settings().dirs.plugins) {
-            let problems = match found.outcome {
-                Ok(plugin) => match self.take_in(&mut tables, &plugin).await {
-                    Ok(()) => {
-                        loaded.push(plugin);
-                        Vec::new()
-                    }
-                    Err(error) => vec![error.detail().to_owned()],
+            let state = match found.outcome {
+                Ok(manifest) => match self.take_in(&mut tables, &states, &manifest).await {
+                    Ok(()) => PluginState::in_service(manifest),
+                    Err(error) => PluginState::refused(found.id, vec![error.into()]),
                 },
-                Err(problems) => problems,
+                Err(problems) => PluginState::refused(found.id, problems),
             };
-            for problem in &problems {
-                tracing::error!(plugin = found.id, problem, "plugin not loaded");
+            for problem in &state.problems {
+                tracing::error!(plugin = state.id, %problem, "plugin not loaded");
             }
-            states.push(PluginState { id: found.id, problems });
+            states.push(state);
         }
         self.0.registry.set(tables);
         self.0.plugins.set(states);
-        self.webhooks().register(&loaded).await
+        self.webhooks().register(&self.plugins().index()).await
     }
 
-    async fn take_in(&self, tables: &mut Tables, plugin: &Plugin) -> Result<()> {
-        let declared = Declared { plugin: &plugin.id, tables: &plugin.tables };
+    /// Makes the tables of a plugin and adds them, unless one of its names is taken.
+    async fn take_in(
+        &self,
+        tables: &mut Tables,
+        before: &[PluginState],
+        manifest: &Manifest,
+    ) -> Result<()> {
+        let declared = Declared { plugin: &manifest.id, tables: &manifest.tables };
         tables.check_names(declared)?;
-        if plugin.tables.iter().any(|table| !table.adopt) {
+        plugins::check_permissions(before, manifest)?;
+        if manifest.tables.iter().any(|table| !table.adopt) {
             let mut change = self.change(Actor::System).await?;
             content::install::install(&mut change, tables, declared).await?;
             change.commit().await?;

@@ -12,7 +12,7 @@ use self::{emit::by_hand, example::example};
 use crate::{
     Actor, Code, Error, FieldError, Page, Paging, Result,
     ground::ListName,
-    plugins::Plugin,
+    plugins::Index,
     webhooks::{Webhooks, rules::matching::SYSTEM_EVENTS},
 };
 
@@ -80,7 +80,7 @@ impl Webhooks {
 /// Registers what the core and the plugins raise. What is known already keeps its description, so
 /// installing again changes nothing.
 impl Webhooks {
-    pub(crate) async fn register(&self, plugins: &[Plugin]) -> Result<()> {
+    pub(crate) async fn register(&self, plugins: &Index) -> Result<()> {
         let system =
             SYSTEM_EVENTS.iter().map(|(name, description)| manual("core", name, description));
         let mut wanted: Vec<RegisteredEvent> = system.collect();
@@ -94,14 +94,8 @@ impl Webhooks {
                 description: format!("A record of {} was {act}.", table.name),
             }));
         }
-        for plugin in plugins {
-            wanted.extend(
-                plugin
-                    .webhook_events
-                    .iter()
-                    .map(|event| manual(&plugin.id, &event.name, &event.description)),
-            );
-        }
+        let events = plugins.events();
+        wanted.extend(events.map(|(plugin, name, text)| manual(plugin, name, text)));
         let mut known = std::collections::HashSet::new();
         let mut paging = Paging::first(crate::MAX_LIMIT);
         loop {

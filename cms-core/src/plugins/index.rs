@@ -1,0 +1,119 @@
+//! What the plugins in service declare, to be looked up by name.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Manifest, PluginState};
+use crate::{Code, Error, Result};
+
+/// Tables, events and permission keys with the plugin that declares them.
+#[derive(Debug, Default)]
+pub struct Index {
+    tables: BTreeMap<String, String>,
+    events: BTreeMap<(String, String), String>,
+    permissions: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl Index {
+    pub(super) fn new<'a>(manifests: impl Iterator<Item = &'a Manifest>) -> Self {
+        let mut index = Self::default();
+        for manifest in manifests {
+            let id = &manifest.id;
+            for table in &manifest.tables {
+                index.tables.insert(table.name.clone(), id.clone());
+            }
+            for event in &manifest.webhook_events {
+                let name = (id.clone(), event.name.clone());
+                index.events.insert(name, event.description.clone());
+            }
+            index.permissions.insert(id.clone(), permission_keys(manifest).collect());
+        }
+        index
+    }
+
+    /// The plugin that declares a content table; None for the core's tables and unknown ones.
+    #[must_use]
+    pub fn plugin_of_table(&self, table: &str) -> Option<&str> {
+        self.tables.get(table).map(String::as_str)
+    }
+
+    /// Every event that a plugin raises: plugin, name, description.
+    pub fn events(&self) -> impl Iterator<Item = (&str, &str, &str)> {
+        self.events
+            .iter()
+            .map(|((plugin, name), text)| (plugin.as_str(), name.as_str(), text.as_str()))
+    }
+
+    /// The permission keys of a plugin's buttons; none for an unknown plugin.
+    #[must_use]
+    pub fn permissions_of(&self, plugin: &str) -> &BTreeSet<String> {
+        static NONE: BTreeSet<String> = BTreeSet::new();
+        self.permissions.get(plugin).unwrap_or(&NONE)
+    }
+
+    /// The plugin that a permission key belongs to.
+    #[must_use]
+    pub fn plugin_of_permission(&self, key: &str) -> Option<&str> {
+        let mut plugins = self.permissions.iter();
+        plugins.find(|(_, keys)| keys.contains(key)).map(|(plugin, _)| plugin.as_str())
+    }
+
+    /// The permission keys of all buttons.
+    pub fn permissions(&self) -> impl Iterator<Item = &str> {
+        self.permissions.values().flatten().map(String::as_str)
+    }
+}
+
+/// The permission keys of a plugin's buttons.
+fn permission_keys(manifest: &Manifest) -> impl Iterator<Item = String> {
+    let buttons = manifest.buttons().into_iter();
+    buttons.flat_map(|(_, button)| {
+        ["view", "edit"].map(|act| format!("{}_{}_{act}", manifest.id, button.button_id))
+    })
+}
+
+/// Refuses a plugin whose button would share a permission key with a button of another plugin:
+/// `shop` with `orders_list`, and `shop_orders` with `list`.
+pub(crate) fn check_permissions(before: &[PluginState], manifest: &Manifest) -> Result<()> {
+    let taken = Index::new(before.iter().filter_map(|state| state.manifest.as_deref()));
+    for key in permission_keys(manifest) {
+        if let Some(owner) = taken.plugin_of_permission(&key) {
+            let why = format!(
+                "The permission key {key} belongs to a button of {owner} already: \
+                 give the button of {} another button_id.",
+                manifest.id
+            );
+            return Err(Error::new(Code::ValidationFailed, why));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn permission_keys_are_looked_up_not_guessed() {
+        let manifest = |text: &str| serde_json::from_str::<Manifest>(text).expect("a manifest");
+        let shop =
+            manifest(r#"{"id": "shop", "content_button": "[{\"button_id\": \"orders_list\"}]"}"#);
+        let orders = manifest(
+            r#"{"id": "shop_orders", "header_buttons":
+                [{"button_id": "open", "buttons": [{"button_id": "nested"}]}]}"#,
+        );
+        let index = Index::new([&shop, &orders].into_iter());
+        for (key, plugin) in [
+            ("shop_orders_list_view", Some("shop")),
+            ("shop_orders_open_edit", Some("shop_orders")),
+            ("shop_orders_nested_view", Some("shop_orders")),
+            ("shop_orders_list_run", None),
+            ("shop_other_view", None),
+        ] {
+            assert_eq!(index.plugin_of_permission(key), plugin, "{key}");
+        }
+        let clash = manifest(r#"{"id": "shop_orders", "action_button": [{"button_id": "list"}]}"#);
+        let states = [PluginState::in_service(shop)];
+        assert!(check_permissions(&states, &clash).is_err());
+        assert!(check_permissions(&states, &orders).is_ok());
+    }
+}

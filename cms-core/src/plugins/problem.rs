@@ -1,0 +1,43 @@
+//! A fault of a manifest.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::Error;
+
+/// What is wrong, where, and how to mend it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Problem {
+    /// JSON pointer to the member (RFC 6901); empty: the whole document.
+    pub pointer: String,
+    /// The line of `plugin.json`, from 1; None for a plugin that is no file.
+    pub line: Option<usize>,
+    /// What is expected instead.
+    pub remedy: String,
+}
+
+impl Problem {
+    pub(super) fn new(pointer: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { pointer: pointer.into(), line: None, remedy: remedy.into() }
+    }
+}
+
+impl From<Error> for Problem {
+    /// The refusal of a whole plugin.
+    fn from(error: Error) -> Self {
+        Self::new("", error.detail())
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(line) = self.line {
+            write!(f, "line {line}: ")?;
+        }
+        if !self.pointer.is_empty() {
+            write!(f, "{}: ", self.pointer)?;
+        }
+        f.write_str(&self.remedy)
+    }
+}
