@@ -44,6 +44,8 @@ mod processes;
 mod redis;
 /// Repeated requests.
 mod repetition;
+/// Reads while tables rest cost no query, and never show an old value.
+mod rest;
 /// Every backend endpoint × who may call it.
 mod rights_matrix;
 /// What each endpoint does, alone.

@@ -35,6 +35,16 @@ async fn an_operation_is_called_by_its_types() {
     assert!(xml.0.starts_with("<?xml"), "{}", xml.0);
 }
 
+/// The remote client sees no body then, so it must not look for JSON.
+#[test]
+fn operations_that_answer_204_have_an_empty_reply() {
+    use wire::{Operation, ReplyKind};
+    assert_eq!(<wire::keys::Delete as Operation>::REPLY, ReplyKind::Empty);
+    assert_eq!(<wire::auth::Logout as Operation>::REPLY, ReplyKind::Empty);
+    assert_eq!(<wire::keys::Create as Operation>::REPLY, ReplyKind::Json);
+    assert_eq!(<wire::pages::Sitemap as Operation>::REPLY, ReplyKind::Text("application/xml"));
+}
+
 #[tokio::test]
 async fn records_keep_the_order_of_their_columns() {
     let site = Site::open().await;

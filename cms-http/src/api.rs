@@ -7,7 +7,7 @@ use std::{
         atomic::{AtomicU64, Ordering},
     },
     task::{Context, Poll},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use cms_core::{Cms, Code, Result};
@@ -19,18 +19,13 @@ use tracing::Instrument as _;
 use crate::{
     Body,
     call::{AsOperator, Caller, FrontendLogin, Peer},
-    gate::{self, Arrival, Passage},
+    gate::{self, Arrival, Findings},
     kept::Kept,
     reply::Reply,
     routes,
-    shortcuts::Plain,
 };
 
-pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-/// One request in so many goes the long way.
-const LONG_WAY: u64 = 64;
-/// One request in so many that does not is timed.
-const TIMED: u64 = 16;
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// The REST API of one site. Clones are cheap and share everything.
 ///
@@ -42,7 +37,8 @@ const TIMED: u64 = 16;
 /// use cms_http::Api;
 ///
 /// let cms = cms_core::Cms::open(settings).await?;
-/// let request = http::Request::get("/healthz").body(http_body_util::Empty::<bytes::Bytes>::new())?;
+/// let nothing = http_body_util::Empty::<bytes::Bytes>::new();
+/// let request = http::Request::get("/healthz").body(nothing)?;
 /// let reply = Api::new(cms)?.handle(request).await;
 /// assert_eq!(reply.status(), 200);
 /// # Ok::<(), Box<dyn std::error::Error>>(()) })?;
@@ -82,13 +78,10 @@ impl Api {
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let peer = request.extensions().get().copied();
-        match self.answer_at_once(peer, &request) {
-            Some(response) => response,
-            None => self.handle_from(peer, request).await,
-        }
+        self.handle_from(peer, request).await
     }
 
-    /// As [`Api::handle`] after [`Api::answer_at_once`], from whom is known without an extension.
+    /// As [`Api::handle`], from whom is known without an extension.
     pub(crate) async fn handle_from<B>(
         &self,
         peer: Option<Peer>,
@@ -99,103 +92,74 @@ impl Api {
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let id = self.0.ids.next();
-        let id = id.to_str().unwrap_or_default();
-        let span = tracing::info_span!("request", id);
+        let span = tracing::info_span!("request", id = id.to_str().unwrap_or_default());
         if span.is_disabled() {
             return self.answer(peer, request, id).await;
         }
         self.answer(peer, request, id).instrument(span).await
     }
 
-    /// The reply to a request that was answered a moment ago, if nothing has to be asked for it.
-    pub(crate) fn answer_at_once<B>(
+    async fn answer<B>(
         &self,
         peer: Option<Peer>,
-        request: &Request<B>,
-    ) -> Option<Response<Body>> {
-        // A request that is logged goes the long way, and now and then one: so the store learns
-        // which replies are in demand.
-        let count = self.0.ids.count.load(Ordering::Relaxed);
-        if tracing::enabled!(tracing::Level::INFO) || count.is_multiple_of(LONG_WAY) {
-            return None;
-        }
-        let started = (count % TIMED == 1).then(Instant::now);
-        let reply = self
-            .0
-            .kept
-            .shortcuts
-            .find(&self.0.cms, &self.0.kept, peer, request, || self.0.ids.next())?;
-        self.0.kept.metrics.note_at_once(reply.status, started.map(|started| started.elapsed()));
-        Some(reply.into_response(false))
-    }
-
-    async fn answer<B>(&self, peer: Option<Peer>, request: Request<B>, id: &str) -> Response<Body>
+        request: Request<B>,
+        id: HeaderValue,
+    ) -> Response<Body>
     where
         B: http_body::Body,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let started = Instant::now();
-        let plain = Plain::of(&request, &self.0.kept.proxy_header);
         let (parts, body) = request.into_parts();
-        let operator = parts.extensions.get::<AsOperator>().is_some();
         let is_head = parts.method == Method::HEAD;
         let backend = parts.uri.path().starts_with("/api/backend/");
         // Copied for the log only when it is written.
         let logged = tracing::enabled!(tracing::Level::INFO)
             .then(|| (parts.method.clone(), parts.uri.path().to_owned()));
-        let logged_in = parts.extensions.get::<FrontendLogin>().is_some();
         let arrival = Arrival {
+            operator: parts.extensions.get::<AsOperator>().is_some(),
+            logged_in: parts.extensions.get::<FrontendLogin>().is_some(),
             method: parts.method,
             uri: parts.uri,
             headers: parts.headers,
             peer,
-            operator,
-            logged_in,
         };
-        let Passage { caller, outcome, allow, quota, sharing, found } =
-            gate::pass(&self.0.cms, &self.0.kept, arrival, body).await;
-        let mut reply = outcome.unwrap_or_else(|error| {
+        let mut found = Findings::of(arrival.operator);
+        let outcome = gate::pass(&self.0.cms, &self.0.kept, arrival, body, &mut found).await;
+        let reply = outcome.unwrap_or_else(|error| {
             if matches!(error.code(), Code::Internal | Code::Unavailable) {
                 tracing::error!(error = ?error, "request failed");
             }
-            Reply::problem(&error, id)
+            Reply::problem(&error, id.to_str().unwrap_or_default())
         });
-        if let Some(quota) = quota {
-            gate::quota_headers(&quota, &mut reply.headers);
-        }
-        gate::sharing_headers(sharing, &mut reply.headers);
-        if let Some(allow) = allow {
-            reply = reply.with(header::ALLOW, &allow);
-        }
-        if backend || !matches!(caller, Caller::Anonymous) {
-            reply
-                .headers
+        let Reply { status, mut headers, body } = found.told(reply);
+        if backend || !matches!(found.caller, Caller::Anonymous) {
+            headers
                 .entry(header::CACHE_CONTROL)
                 .or_insert(HeaderValue::from_static("private, no-cache"));
         }
-        reply.headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        headers.insert(REQUEST_ID, id);
         let took = started.elapsed();
-        self.0.kept.metrics.note(reply.status, took);
+        self.0.kept.metrics.note(status, took);
         if let Some((method, path)) = logged {
-            let (status, duration_us) = (reply.status.as_u16(), took.as_micros());
-            match &caller {
-                Caller::Anonymous => {
-                    tracing::info!(%method, path, status, duration_us, "anonymous")
-                }
-                Caller::Operator => tracing::debug!(%method, path, status, duration_us, "operator"),
-                Caller::Key(key) => {
-                    tracing::info!(%method, path, status, duration_us, key = key.id, "key")
-                }
-                Caller::User { user, .. } => {
-                    tracing::info!(%method, path, status, duration_us, user = user.id, "user")
-                }
-            }
+            log(&found.caller, &method, &path, status, took);
         }
-        let reply = reply.with(REQUEST_ID, id);
-        if let (Some(plain), Some((path, entry)), StatusCode::OK) = (plain, found, reply.status) {
-            self.0.kept.shortcuts.remember(&plain, path, &entry, reply.headers.clone());
+        Reply { status, headers, body }.into_response(is_head)
+    }
+}
+
+fn log(caller: &Caller, method: &Method, path: &str, status: StatusCode, took: Duration) {
+    let (status, duration_us) = (status.as_u16(), took.as_micros());
+    match caller {
+        Caller::Anonymous => tracing::info!(%method, path, status, duration_us, "anonymous"),
+        Caller::Operator => tracing::debug!(%method, path, status, duration_us, "operator"),
+        Caller::Key(key) => {
+            tracing::info!(%method, path, status, duration_us, key = key.id, "key")
         }
-        reply.into_response(is_head)
+        Caller::User { user, .. } => {
+            tracing::info!(%method, path, status, duration_us, user = user.id, "user")
+        }
     }
 }
 

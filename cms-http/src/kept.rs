@@ -3,12 +3,11 @@
 use cms_core::{Code, Error, Result, settings::Settings};
 use http::HeaderName;
 
-use crate::{metrics::Metrics, replies::Replies, shortcuts::Shortcuts};
+use crate::{metrics::Metrics, replies::Replies};
 
 pub(crate) struct Kept {
     pub(crate) metrics: Metrics,
     pub(crate) replies: Replies,
-    pub(crate) shortcuts: Shortcuts,
     pub(crate) proxy_header: HeaderName,
 }
 
@@ -17,11 +16,6 @@ impl Kept {
         let proxy_header = settings.proxy_header.parse();
         let proxy_header = proxy_header
             .map_err(|e| Error::new(Code::ValidationFailed, format!("proxy_header: {e}")))?;
-        Ok(Self {
-            metrics: Metrics::default(),
-            replies: Replies::new(settings),
-            shortcuts: Shortcuts::default(),
-            proxy_header,
-        })
+        Ok(Self { metrics: Metrics::default(), replies: Replies::new(settings), proxy_header })
     }
 }

@@ -28,7 +28,6 @@ mod reply;
 mod request;
 mod routes;
 mod server;
-mod shortcuts;
 mod success;
 pub mod wire;
 

@@ -23,20 +23,10 @@ pub(crate) struct Metrics {
     limited: AtomicU64,
     durations: [AtomicU64; BOUNDS.len()],
     micros: AtomicU64,
-    /// Nanoseconds of the reply from memory that was timed last.
-    at_once: AtomicU64,
 }
 
 impl Metrics {
-    /// A reply from memory. Not each is timed, because that takes a visible part of its time; the
-    /// others count as the one before.
-    pub(crate) fn note_at_once(&self, status: StatusCode, took: Option<Duration>) {
-        if let Some(nanos) = took.and_then(|took| u64::try_from(took.as_nanos()).ok()) {
-            self.at_once.store(nanos, Ordering::Relaxed);
-        }
-        self.note(status, Duration::from_nanos(self.at_once.load(Ordering::Relaxed)));
-    }
-
+    /// Counts a reply.
     pub(crate) fn note(&self, status: StatusCode, took: Duration) {
         let class = usize::from(status.as_u16() / 100).clamp(1, 5) - 1;
         self.by_class[class].fetch_add(1, Ordering::Relaxed);
@@ -142,7 +132,8 @@ impl Metrics {
                 .iter()
                 .map(|(id, ms)| (label("subscription", &id.to_string()), seconds(*ms)))
                 .collect();
-            let help = "By how much the oldest due job of a subscription is late; the five that are most late.";
+            let help = "By how much the oldest due job of a subscription is late; \
+                        the five that are most late.";
             series("cms_webhook_lane_lag_seconds", "gauge", help, &lanes);
         }
         let name = "cms_request_duration_seconds";

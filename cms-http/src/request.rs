@@ -15,12 +15,19 @@ pub(crate) struct Canonical {
 
 impl Canonical {
     pub(crate) fn new(method: Method, uri: &Uri, headers: HeaderMap) -> Result<Self> {
-        Ok(Self {
-            method,
-            path: path(uri.path())?,
-            query: query(uri.query().unwrap_or_default())?,
-            headers,
-        })
+        let (request, unreadable) = Self::read(method, uri, headers);
+        unreadable.map_or(Ok(request), Err)
+    }
+
+    /// The request; one that cannot be read, as it is written and with the reason.
+    pub(crate) fn read(method: Method, uri: &Uri, headers: HeaderMap) -> (Self, Option<Error>) {
+        let read =
+            path(uri.path()).and_then(|path| Ok((path, query(uri.query().unwrap_or_default())?)));
+        let (address, unreadable) = match read {
+            Ok(address) => (address, None),
+            Err(reason) => ((uri.path().to_owned(), Vec::new()), Some(reason)),
+        };
+        (Self { method, path: address.0, query: address.1, headers }, unreadable)
     }
 
     /// The value of a query parameter.

@@ -90,7 +90,7 @@ macro_rules! maybe {
 macro_rules! routes {
     ($($path:literal $(action $action:literal)? $access:ident $(($area:literal))?
        $([$($table:literal),+])? $resource:ident
-       { $($method:ident $op:ident $handler:ident $status:literal $(as $type:literal)?),+ };)*) => {
+       { $($method:ident $op:ident $handler:ident $status:tt $(as $type:literal)?),+ };)*) => {
         static ROUTES: &[Route] = &[$(Route {
             path: $path,
             action: maybe!([$($action)?]),
@@ -134,6 +134,7 @@ routes! {
     "/api/backend/item" Table item {
         GET Read read 200, POST Create create 201, PATCH Update update 200, DELETE Delete delete 204
     };
+    "/api/backend/tables" User tables { GET Read read 200 };
     "/api/backend/actions/checklist" Table checklist { POST Apply apply 200 };
     "/api/backend/keys" Area("keys_keys") keys {
         GET Read read 200, POST Create create 201, PATCH Update update 200, DELETE Delete delete 204

@@ -5,7 +5,6 @@ use std::{
 };
 
 use cms_core::Work;
-use futures_util::future::Either;
 use http::Request;
 use hyper::{
     body::Incoming,
@@ -124,18 +123,14 @@ impl Server {
             let (api, headway) = (api.clone(), Arc::new(Headway::default()));
             let own = headway.clone();
             let service = service_fn(move |request: Request<Incoming>| {
-                let peer = Some(Peer(peer));
-                if let Some(response) = api.answer_at_once(peer, &request) {
-                    return Either::Left(std::future::ready(Ok::<_, Infallible>(response)));
-                }
                 let (api, own) = (api.clone(), own.clone());
                 own.set_answering(true);
                 // In a box, so that a connection does not carry the room of every handler.
-                Either::Right(Box::pin(async move {
-                    let response = api.handle_from(peer, request).await;
+                Box::pin(async move {
+                    let response = api.handle_from(Some(Peer(peer)), request).await;
                     own.set_answering(false);
-                    Ok(response)
-                }))
+                    Ok::<_, Infallible>(response)
+                })
             });
             let connection = builder
                 .serve_connection(TokioIo::new(Lingering::new(stream, headway.clone())), service);

@@ -13,10 +13,19 @@ mod view;
 
 use std::io;
 
-use cms_http::client::{Ask, Client};
+use cms_http::{
+    client::Client,
+    wire::{
+        NoBody, OneOrPage,
+        item::{Asked, Read},
+    },
+};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use model::{Effect, Model, Msg, Page, update};
+
+/// Rows of a page.
+const PAGE: u32 = 100;
 
 /// Shows the content of `tables` until the user quits. `site` is its name in the status line.
 ///
@@ -75,10 +84,14 @@ fn start(client: &Client, sender: &UnboundedSender<Msg>, effects: Vec<Effect>) {
 }
 
 async fn load(client: &Client, table: &str, cursor: Option<&str>) -> Result<Page, String> {
-    let ask = Ask::get("/api/backend/item")
-        .query("table", table)
-        .query("limit", 100)
-        .maybe("cursor", cursor);
-    let answer = client.send(ask).await.map_err(|e| e.to_string())?;
-    Ok(model::page(&answer.json().map_err(|e| e.to_string())?))
+    let asked = Asked {
+        table: table.to_owned(),
+        limit: Some(PAGE.to_string()),
+        cursor: cursor.map(str::to_owned),
+        ..Asked::default()
+    };
+    match client.call::<Read>(&asked, &NoBody).await.map_err(|e| e.to_string())? {
+        OneOrPage::Page(page) => model::page(&page).map_err(|e| e.to_string()),
+        OneOrPage::One(_) => Err("the reply holds no list".to_owned()),
+    }
 }

@@ -1,6 +1,7 @@
 //! What the screen knows, and how messages change it. Pure: no terminal, no network
 
-use serde_json::Value as Json;
+use cms_http::wire;
+use serde_json::{Map, Value as Json};
 
 /// The pane that has the focus.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -172,10 +173,14 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
     Vec::new()
 }
 
-/// A page from a body of the API. The columns `id`, `title` and `name` come first.
-pub(crate) fn page(body: &Json) -> Page {
-    let records: Vec<_> =
-        body["data"].as_array().into_iter().flatten().filter_map(Json::as_object).collect();
+/// A page of the API for the screen. The columns `id`, `title` and `name` come first.
+///
+/// # Errors
+/// When a record is not an object.
+pub(crate) fn page(page: &wire::Page<wire::Record>) -> serde_json::Result<Page> {
+    let record = |record: &wire::Record| serde_json::from_str(record.json());
+    let records: Vec<Map<String, Json>> =
+        page.data.iter().map(record).collect::<serde_json::Result<_>>()?;
     let mut columns: Vec<String> =
         records.first().map(|first| first.keys().cloned().collect()).unwrap_or_default();
     columns.sort_by_key(|name| match name.as_str() {
@@ -188,11 +193,11 @@ pub(crate) fn page(body: &Json) -> Page {
         Some(Json::String(text)) => text.clone(),
         Some(other) => other.to_string(),
     };
-    let rows = records
-        .iter()
-        .map(|record| columns.iter().map(|name| cell(record.get(name))).collect())
-        .collect();
-    Page { columns, rows, next: body["meta"]["next"].as_str().map(str::to_owned) }
+    let row = |record: &Map<String, Json>| {
+        columns.iter().map(|name| cell(record.get(name))).collect::<Vec<_>>()
+    };
+    let rows = records.iter().map(row).collect();
+    Ok(Page { columns, rows, next: page.meta.next.clone() })
 }
 
 #[cfg(test)]

@@ -13,9 +13,13 @@ use tokio::{
     task::LocalSet,
 };
 
+use crate::site::Running;
+
 #[derive(Clone)]
 pub struct Request {
     head: String,
+    /// Sent before each request, and not counted.
+    write: Option<Vec<u8>>,
     /// All from one address, instead of one for each.
     flood: bool,
 }
@@ -26,6 +30,8 @@ pub struct Sample {
 
 pub struct Outcome {
     pub rate: f64,
+    /// What the server computed for each.
+    pub cpu: Duration,
     pub sent: usize,
     pub refused: u64,
     pub p50: Duration,
@@ -40,8 +46,19 @@ impl Request {
             head: format!(
                 "GET {target} HTTP/1.1\r\nhost: cms.example\r\n{key}{etag}x-forwarded-for: "
             ),
+            write: None,
             flood: false,
         }
+    }
+
+    /// Each request follows a write of the same connection.
+    pub fn after_write(self, target: &str, key: &str, body: &str) -> Self {
+        let write = format!(
+            "PATCH {target} HTTP/1.1\r\nhost: cms.example\r\nx-api-key: {key}\r\n\
+             content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        Self { write: Some(write.into_bytes()), ..self }
     }
 
     pub fn flood(self) -> Self {
@@ -101,7 +118,8 @@ async fn read(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> usize {
 }
 
 /// As many requests as 64 connections can make in `time`, one at a time each.
-pub async fn run(address: SocketAddr, request: &Request, time: Duration) -> Outcome {
+pub async fn run(server: &Running, request: &Request, time: Duration) -> Outcome {
+    let (address, computed) = (server.address, server.cpu());
     let latencies: Rc<RefCell<Vec<Duration>>> = Rc::default();
     let (number, refused) = (Rc::new(RefCell::new(0_u32)), Rc::new(RefCell::new(0_u64)));
     let local = LocalSet::new();
@@ -116,6 +134,11 @@ pub async fn run(address: SocketAddr, request: &Request, time: Duration) -> Outc
                 (Vec::new(), Vec::with_capacity(64 << 10), Vec::new());
             while began.elapsed() < time {
                 *number.borrow_mut() += 1;
+                if let Some(write) = &request.write {
+                    stream.write_all(write).await.expect("sent");
+                    read(&mut stream, &mut reply).await;
+                    assert!(reply.starts_with(b"HTTP/1.1 200"), "written");
+                }
                 request.bytes(*number.borrow(), &mut sent);
                 let at = Instant::now();
                 stream.write_all(&sent).await.expect("sent");
@@ -141,7 +164,9 @@ pub async fn run(address: SocketAddr, request: &Request, time: Duration) -> Outc
     };
     let refused = *refused.borrow();
     let sent = latencies.len();
+    let cpu = (server.cpu() - computed) / u32::try_from(sent.max(1)).unwrap_or(u32::MAX);
     Outcome {
+        cpu,
         rate: sent as f64 / elapsed.as_secs_f64(),
         sent,
         refused,

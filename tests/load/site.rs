@@ -48,6 +48,17 @@ impl Running {
         Self { child, address }
     }
 
+    /// What all its threads have computed so far. Other work on the machine makes the rates of both
+    /// servers smaller, and this hardly larger.
+    pub fn cpu(&self) -> Duration {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id()));
+        let nanos = tasks.into_iter().flatten().flatten().filter_map(|task| {
+            let stat = std::fs::read_to_string(task.path().join("schedstat")).ok()?;
+            stat.split(' ').next()?.parse::<u64>().ok()
+        });
+        Duration::from_nanos(nanos.sum())
+    }
+
     pub fn resident_kib(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))
             .unwrap_or_default();
@@ -64,9 +75,8 @@ impl Drop for Running {
 }
 
 pub struct Bare {
-    _running: Running,
+    pub running: Running,
     _file: tempfile::NamedTempFile,
-    pub address: SocketAddr,
 }
 
 impl Bare {
@@ -83,7 +93,7 @@ impl Bare {
             .expect("started");
         let lines = child.stdout.take().expect("a pipe");
         let running = Running::new(child, lines);
-        Self { address: running.address, _running: running, _file: file }
+        Self { running, _file: file }
     }
 }
 
@@ -96,7 +106,11 @@ pub struct Site {
 impl Site {
     pub fn new() -> Self {
         let me = std::env::current_exe().expect("a path");
-        let binary = me.parent().and_then(|deps| deps.parent()).expect("a folder").join("cms");
+        Self::with(me.parent().and_then(|deps| deps.parent()).expect("a folder").join("cms"))
+    }
+
+    /// A site of another binary.
+    pub fn with(binary: PathBuf) -> Self {
         assert!(
             binary.is_file(),
             "{} is missing: cargo build --release -p cms-cli",
@@ -141,7 +155,8 @@ impl Site {
             &(1..=10_000).map(row).collect::<String>(),
         );
         let page = format!(
-            "{{\"title\":\"Home\",\"url_rewrite\":\"/\",\"view\":\"home\",\"published\":true,\"meta_description\":\"{}\"}}",
+            "{{\"title\":\"Home\",\"url_rewrite\":\"/\",\"view\":\"home\",\"published\":true,\
+             \"meta_description\":\"{}\"}}",
             "word ".repeat(150)
         );
         site.run(&["items", "create", "pages", "-"], &page);
@@ -156,6 +171,7 @@ impl Site {
         let mut command = Command::new(&self.binary);
         command
             .env_remove("CMS_SOAK_S")
+            .env_remove("CMS_LOAD_BESIDE")
             .arg("--dir")
             .arg(self.folder.path())
             .args(arguments)
@@ -170,11 +186,12 @@ impl Site {
 
     pub fn serve(&self, variables: &[(&str, &str)]) -> Running {
         let mut command = pinned(self.binary.to_str().expect("a path"));
-        command.env_remove("CMS_SOAK_S").arg("--dir").arg(self.folder.path()).args([
-            "serve",
-            "--listen",
-            "127.0.0.1:0",
-        ]);
+        command
+            .env_remove("CMS_SOAK_S")
+            .env_remove("CMS_LOAD_BESIDE")
+            .arg("--dir")
+            .arg(self.folder.path())
+            .args(["serve", "--listen", "127.0.0.1:0"]);
         let mut child = command
             .envs(variables.iter().copied())
             .stderr(Stdio::piped())

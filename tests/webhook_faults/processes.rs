@@ -72,6 +72,27 @@ async fn a_stop_under_load_leaves_nothing_half_way() {
     assert_eq!(receiver.count() as i64 + waiting, 100);
 }
 
+/// Cron is enough to keep the database small: a site without `cms serve` removes old rows too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cron_run_removes_what_retention_no_longer_keeps() {
+    let (database, receiver) = (TestDatabase::new().await, Receiver::start(200).await);
+    let (running, key) = served(&database, &receiver, &[]).await;
+    write(&running, &key, 0, 2).await;
+    running.terminate();
+    let run = || process::run(&database, &["process-webhooks", "--time-limit=25"]);
+    let events = async || database.count("select count(*) from cms_events").await;
+    run();
+    assert_eq!(events().await, 2, "young events stay");
+    database
+        .run(
+            "update cms_events set created_at = 0; update cms_webhook_queue set settled_at = 0"
+                .to_owned(),
+        )
+        .await;
+    run();
+    assert_eq!(events().await, 0);
+}
+
 /// 4, with processes: the resident worker and two cron runs at once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn cron_runs_beside_the_resident_worker_double_nothing() {

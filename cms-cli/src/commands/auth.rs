@@ -3,7 +3,14 @@
 use std::net::IpAddr;
 
 use clap::Subcommand;
-use cms_http::client::{Ask, Client};
+use cms_http::{
+    client::Client,
+    wire::{
+        NoBody,
+        auth::{ClearAttempts, ListAttempts, Whose},
+        parameters::Listing,
+    },
+};
 use serde_json::json;
 
 use crate::{
@@ -13,7 +20,6 @@ use crate::{
     site,
 };
 
-const ATTEMPTS: &str = "/api/backend/loginattempts";
 /// The tables that decide who may do what.
 const SECURITY: &str = "users,user_groups,sessions,loginattempts,api_keys,origins";
 
@@ -40,12 +46,14 @@ async fn at(out: &Output, client: &Client, command: AuthCommand) -> Done {
     match command {
         AuthCommand::Attempts(paging) => {
             let columns = ["id", "network", "attempts", "locked", "last_attempt_at"];
-            reply::print(out, client, Ask::get(ATTEMPTS), &paging, &columns).await
+            let query = |limit, cursor| Listing { limit, cursor };
+            reply::list::<ListAttempts>(out, client, &paging, &columns, query).await
         }
         AuthCommand::Clear { address } => {
-            client.send(Ask::delete(ATTEMPTS).query("address", address)).await?;
+            let whose = Whose { address: address.to_string() };
+            client.call::<ClearAttempts>(&whose, &NoBody).await?;
             out.done(
-                &json!({"cleared": address.to_string()}),
+                &json!({"cleared": whose.address}),
                 &format!("The network of {address} can log in again."),
             )
         }

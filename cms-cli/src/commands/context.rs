@@ -21,9 +21,9 @@ pub(crate) enum ContextCommand {
     },
     /// Choose the context for commands outside of a site's folder
     #[command(
-        after_help = "A command is about the first of these that is given: --url, --context or CMS_CONTEXT,
-CMS_URL, the folder of --dir or CMS_DIR, the present folder when it holds a site, the context chosen
-here. cms whoami tells which site it is."
+        after_help = "A command is about the first of these that is given: --url, --context or
+CMS_CONTEXT, CMS_URL, the folder of --dir or CMS_DIR, the present folder when it holds a site, the
+context chosen here. cms whoami tells which site it is."
     )]
     Use {
         /// Its name

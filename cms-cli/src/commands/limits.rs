@@ -1,16 +1,19 @@
 //! `cms limits`: the limiter's buckets, through `/api/backend/limits`
 
 use clap::Subcommand;
-use cms_http::client::Ask;
+use cms_http::wire::{
+    NoBody,
+    limits::{Read, Reset, Which, Whose},
+};
+use serde::Serialize;
 use serde_json::json;
 
 use crate::{
     flags::Flags,
-    output::{Done, Exit, Failure, Output, record::text, table},
+    output::{Done, Output, record::Record, table},
+    reply,
     site::{self, Site},
 };
-
-const LIMITS: &str = "/api/backend/limits";
 
 /// Buckets in memory belong to the serving process: ask it with --url. Buckets in Redis can be read
 /// from the folder too.
@@ -34,43 +37,47 @@ pub(crate) enum LimitsCommand {
 }
 
 pub(crate) async fn run(flags: &Flags, out: &Output, command: LimitsCommand) -> Done {
-    site::with(flags, out, async |site| at(out, site, command).await).await
+    site::with(flags, out, async |site| match command {
+        LimitsCommand::List => read(out, site, None).await,
+        LimitsCommand::Show { owner } => read(out, site, Some(Which { owner })).await,
+        LimitsCommand::Reset { owner } => {
+            let whose = Whose { owner };
+            site.client.call::<Reset>(&whose, &NoBody).await?;
+            out.done(
+                &json!({"reset": [whose.owner]}),
+                &format!("The buckets of {} are full.", whose.owner),
+            )
+        }
+    })
+    .await
 }
 
-async fn at(out: &Output, site: &Site, command: LimitsCommand) -> Done {
-    let (ask, part, columns): (_, _, &[&str]) = match command {
-        LimitsCommand::List => (Ask::get(LIMITS), "buckets", &["bucket", "limit", "per_second"]),
-        LimitsCommand::Show { owner } => (
-            Ask::get(LIMITS).maybe("owner", owner),
-            "used",
-            &["owner", "bucket", "remaining", "limit"],
-        ),
-        LimitsCommand::Reset { owner } => {
-            site.client.send(Ask::delete(LIMITS).query("owner", &owner)).await?;
-            return out
-                .done(&json!({"reset": [owner]}), &format!("The buckets of {owner} are full."));
-        }
-    };
-    let answer = site.client.send(ask).await?;
+/// Prints the kinds of buckets; with `which`, those that are not full.
+async fn read(out: &Output, site: &Site, which: Option<Which>) -> Done {
+    let shows_used = which.is_some();
+    let (answer, limits) =
+        reply::call::<Read>(&site.client, &which.unwrap_or_default(), &NoBody).await?;
     if out.json {
         return Ok(out.line(&answer.body)?);
     }
-    let body = answer.json()?;
-    let found = body["data"][part].as_array().ok_or_else(|| {
-        Failure::new(Exit::Failed, "the reply does not come from a CMS: it holds no buckets")
-    })?;
-    let rows: Vec<Vec<String>> = found
-        .iter()
-        .map(|row| columns.iter().map(|column| text(&row[*column])).collect())
-        .collect();
-    let store = text(&body["data"]["store"]);
+    let limits = limits.data;
     // A command that opens the folder has buckets of its own, which nobody uses.
-    let own = site.cms.is_some() && store != "redis" && store != "off";
+    let own = site.cms.is_some() && limits.store != "redis" && limits.store != "off";
     let hint = if own {
         "; the running service has its own buckets in memory: ask it with --url"
     } else {
         ""
     };
-    out.note(&format!("store: {store}{hint}"));
-    Ok(table::rows(out, columns, &rows)?)
+    out.note(&format!("store: {}{hint}", limits.store));
+    if shows_used {
+        print(out, &["owner", "bucket", "remaining", "limit"], &limits.used)
+    } else {
+        print(out, &["bucket", "limit", "per_second"], &limits.buckets)
+    }
+}
+
+fn print<T: Serialize>(out: &Output, columns: &[&str], buckets: &[T]) -> Done {
+    let records: Vec<Record> = buckets.iter().map(Record::of).collect::<Done<_>>()?;
+    let row = |record: &Record| columns.iter().map(|column| record.shown(column)).collect();
+    Ok(table::rows(out, columns, &records.iter().map(row).collect::<Vec<_>>())?)
 }

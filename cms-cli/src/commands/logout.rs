@@ -1,6 +1,9 @@
 //! `cms logout`: ends the session at a running site
 
-use cms_http::client::{Ask, ClientError, Credential};
+use cms_http::{
+    client::{ClientError, Credential},
+    wire::{NoBody, auth::Logout, parameters::NoQuery},
+};
 use serde_json::json;
 
 use crate::{
@@ -17,7 +20,7 @@ pub(crate) async fn run(flags: &Flags, out: &Output) -> Done {
     let ended = match &session {
         Some(session) => {
             let client = site::client(&url, &Credential::Session(session.token.clone()))?;
-            match client.send(Ask::post("/api/backend/auth/logout")).await {
+            match client.call::<Logout>(&NoQuery {}, &NoBody).await {
                 Ok(_) => true,
                 // The session ended earlier.
                 Err(ClientError::Problem { code, .. }) if code == "login_required" => false,

@@ -1,4 +1,4 @@
-//! `cms process-webhooks`: delivers what is due, then ends; for cron
+//! `cms process-webhooks`: one run of the background work, for cron
 
 use std::time::Duration;
 
@@ -22,7 +22,8 @@ use crate::{
   * * * * * cms process-webhooks --time-limit=25
   * * * * * sleep 30; cms process-webhooks --time-limit=25
 
-`cms serve` delivers by itself, unless it runs with --no-worker. Several workers may run at once.")]
+It also removes rows that the retention settings no longer keep. `cms serve` does both by itself,
+but delivers nothing with --no-worker. Several workers may run at once.")]
 pub(crate) struct ProcessWebhooksArgs {
     /// End after this time; no attempt begins that could take longer
     #[arg(long, value_name = "SECONDS", default_value_t = 25, value_parser = time_limit())]
@@ -57,7 +58,10 @@ pub(crate) async fn run(flags: &Flags, out: &Output, args: &ProcessWebhooksArgs)
         }
         let _ = stop.send(true);
     });
-    let until = cms.webhooks().worker().run(stopped, true).await;
+    let (until, ()) = tokio::join!(
+        cms.webhooks().worker().run(stopped.clone(), true),
+        remove_old_rows(&cms, stopped),
+    );
     let outcomes = cms.webhooks().outcomes();
     // Cron should report that the database was away.
     let reached = cms.ready().await;
@@ -79,4 +83,12 @@ pub(crate) async fn run(flags: &Flags, out: &Output, args: &ProcessWebhooksArgs)
         outcomes.delivered, outcomes.retried, outcomes.failed
     ));
     Ok(())
+}
+
+/// Removes what retention no longer keeps. Whatever is left at the stop waits for the next run.
+async fn remove_old_rows(cms: &Cms, mut stopped: watch::Receiver<bool>) {
+    tokio::select! {
+        () = cms.upkeep() => {}
+        _ = stopped.wait_for(|stopped| *stopped) => {}
+    }
 }

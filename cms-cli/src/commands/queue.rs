@@ -1,18 +1,26 @@
 //! `cms queue`: jobs (deliveries in the queue), through `/api/backend/webhooks/queue`
 
 use clap::Subcommand;
-use cms_http::client::{Ask, Client};
+use cms_http::{
+    client::Client,
+    wire::{
+        NoBody,
+        parameters::NoQuery,
+        webhooks::{Cancel, OfStatus, Purge, Queue, Retry, Stats, WhichJobs},
+    },
+};
 use serde_json::json;
 
 use crate::{
     flags::Flags,
     output::{Done, Output, counted},
     prompt,
-    reply::{self, Paging},
+    reply::{self, Paging, by_id},
     site,
 };
 
-const QUEUE: &str = "/api/backend/webhooks/queue";
+/// The most jobs that one request removes.
+const BATCH: u64 = 1000;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum QueueCommand {
@@ -53,11 +61,15 @@ pub(crate) async fn run(flags: &Flags, out: &Output, command: QueueCommand) -> D
 
 async fn at(flags: &Flags, out: &Output, client: &Client, command: QueueCommand) -> Done {
     match command {
-        QueueCommand::Stats => {
-            reply::record(out, client, Ask::get(&format!("{QUEUE}/stats"))).await
-        }
+        QueueCommand::Stats => reply::record::<Stats>(out, client, &NoQuery {}, &NoBody).await,
         QueueCommand::List { status, webhook, paging } => {
-            let ask = Ask::get(QUEUE).maybe("status", status).maybe("subscription", webhook);
+            let query = |limit, cursor| WhichJobs {
+                id: None,
+                status: status.clone(),
+                subscription: webhook,
+                limit,
+                cursor,
+            };
             let columns = [
                 "id",
                 "event",
@@ -67,36 +79,40 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: QueueCommand)
                 "next_retry_at",
                 "error_message",
             ];
-            reply::print(out, client, ask, &paging, &columns).await
+            reply::list::<Queue>(out, client, &paging, &columns, query).await
         }
-        QueueCommand::Retry { id } => act(out, client, "retry", id, "is due now").await,
+        QueueCommand::Retry { id } => {
+            client.call::<Retry>(&by_id(id), &NoBody).await?;
+            let text = format!("The job {id} is due now.");
+            out.done(&json!({"id": id, "action": "retry"}), &text)
+        }
         QueueCommand::Cancel { id } => {
             prompt::confirm(
                 flags,
                 &format!("Cancel the job {id}? Its receiver will not get the event."),
             )?;
-            act(out, client, "cancel", id, "is cancelled").await
+            client.call::<Cancel>(&by_id(id), &NoBody).await?;
+            let text = format!("The job {id} is cancelled.");
+            out.done(&json!({"id": id, "action": "cancel"}), &text)
         }
         QueueCommand::Purge { status } => {
             prompt::confirm(flags, &format!("Remove all jobs that are {status}?"))?;
-            let mut removed = 0;
-            loop {
-                let answer =
-                    client.send(Ask::delete(QUEUE).query("status", &status)).await?.json()?;
-                let batch = answer["data"]["removed"].as_u64().unwrap_or(0);
-                removed += batch;
-                // A batch has up to 1,000 jobs. A smaller one is the last: on a busy site a later
-                // batch is never empty.
-                if batch < 1000 {
-                    break;
-                }
-            }
-            out.done(&json!({"removed": removed}), &format!("{} removed.", counted(removed, "job")))
+            let removed = purge(client, status).await?;
+            let text = format!("{} removed.", counted(removed, "job"));
+            out.done(&json!({"removed": removed}), &text)
         }
     }
 }
 
-async fn act(out: &Output, client: &Client, action: &str, id: i64, done: &str) -> Done {
-    client.send(Ask::post(&format!("{QUEUE}/{action}")).query("id", id)).await?;
-    out.done(&json!({"id": id, "action": action}), &format!("The job {id} {done}."))
+/// Removes settled jobs batch by batch, and returns their number. A small batch is the last: on a
+/// busy site a later one is never empty.
+async fn purge(client: &Client, status: String) -> Done<u64> {
+    let (which, mut removed) = (OfStatus { status }, 0);
+    loop {
+        let batch = reply::data::<Purge>(client, &which, &NoBody).await?.removed;
+        removed += batch;
+        if batch < BATCH {
+            return Ok(removed);
+        }
+    }
 }

@@ -1,48 +1,60 @@
 //! `cms whoami`: which site commands are about, and as whom
 
-use cms_http::client::Ask;
-use serde_json::{Value as Json, json};
+use cms_core::accounts::Rights;
+use cms_http::wire::{
+    NoBody,
+    auth::{Me, WhoAmI},
+    parameters::NoQuery,
+};
+use serde_json::json;
 
 use crate::{
     flags::Flags,
-    output::{
-        Done, Output,
-        record::{names, text},
-        table,
-    },
+    output::{Done, Failure, Output, table},
+    reply,
     site::{self, Site},
     target::Target,
 };
 
 pub(crate) async fn run(flags: &Flags, out: &Output) -> Done {
     let target = Target::of(flags)?;
-    let mut me = match &target {
-        // Keys belong to programs; the API knows no person behind them.
-        Target::Address { .. } if site::api_key(flags)?.is_some() => {
-            json!({"id": null, "username": null, "api_key": true})
-        }
-        _ => {
-            let site = Site::open(flags, &target, out).await?;
-            let answer = site.client.send(Ask::get("/api/backend/auth/me")).await;
-            site.close().await;
-            answer?.json()?["data"].take()
-        }
-    };
-    me["site"] = target.to_string().into();
-    if out.json {
-        return Ok(out.data(&me)?);
+    // Keys belong to programs; the API knows no person behind them.
+    if matches!(target, Target::Address { .. }) && site::api_key(flags)?.is_some() {
+        return key(out, &target);
     }
-    let user = if me["api_key"] == true { "an API key".to_owned() } else { text(&me["username"]) };
-    let mut rows = vec![("site", target.to_string()), ("user", user)];
-    if me["id"].is_number() {
-        let rights = match &me["rights"] {
-            Json::Array(keys) => keys.iter().map(text).collect::<Vec<_>>().join(" "),
-            _ => "everything".to_owned(),
+    let site = Site::open(flags, &target, out).await?;
+    let me = reply::data::<WhoAmI>(&site.client, &NoQuery {}, &NoBody).await;
+    site.close().await;
+    person(out, &target, &me?)
+}
+
+fn key(out: &Output, target: &Target) -> Done {
+    let site = target.to_string();
+    if out.json {
+        let key = json!({"id": null, "username": null, "api_key": true, "site": site});
+        return Ok(out.data(&key)?);
+    }
+    Ok(table::pairs(out, &[("site", site), ("user", "an API key".to_owned())])?)
+}
+
+fn person(out: &Output, target: &Target, me: &Me) -> Done {
+    if out.json {
+        let mut document = serde_json::to_value(me).map_err(Failure::unexpected)?;
+        document["site"] = target.to_string().into();
+        return Ok(out.data(&document)?);
+    }
+    let mut rows = vec![("site", target.to_string()), ("user", me.username.clone())];
+    if me.id.is_some() {
+        let rights = match &me.rights {
+            Rights::Admin => "everything".to_owned(),
+            Rights::Only(keys) => keys.iter().cloned().collect::<Vec<_>>().join(" "),
         };
-        rows.push(("groups", names(&me["groups"])));
+        let groups: Vec<&str> = me.groups.iter().map(|group| group.name.as_str()).collect();
+        let codes = me.recovery_codes.map(|codes| codes.to_string());
+        rows.push(("groups", groups.join(", ")));
         rows.push(("rights", rights));
-        rows.push(("recovery codes left", text(&me["recovery_codes"])));
-        rows.push(("session ends", text(&me["expires_at"])));
+        rows.push(("recovery codes left", codes.unwrap_or_default()));
+        rows.push(("session ends", me.expires_at.clone().unwrap_or_default()));
     }
     Ok(table::pairs(out, &rows)?)
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cms_core::settings::Secret;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use super::store::Store;
 use crate::output::Done;
@@ -20,15 +20,11 @@ pub(crate) struct Sessions {
 /// A session at one address.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Session {
-    #[serde(serialize_with = "exposed")]
+    /// Kept in plain text: this file is where tokens are kept.
+    #[serde(serialize_with = "Secret::send")]
     pub(crate) token: Secret,
     pub(crate) username: String,
     pub(crate) expires_at: String,
-}
-
-/// Writes the token in plain text: this file is where tokens are kept.
-fn exposed<S: Serializer>(token: &Secret, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(token.expose())
 }
 
 impl Sessions {

@@ -2,7 +2,7 @@
 
 use std::{fs, io::Read, path::Path};
 
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json};
 
 use crate::output::{Done, Failure};
 
@@ -24,9 +24,12 @@ pub(crate) fn text(file: &Path) -> Done<String> {
 }
 
 /// A JSON object.
-pub(crate) fn object(file: &Path) -> Done<Json> {
+pub(crate) fn object(file: &Path) -> Done<Map<String, Json>> {
     let wrong =
         |why: String| Failure::usage(format!("{} must hold a JSON object{why}", file.display()));
     let json: Json = serde_json::from_str(&text(file)?).map_err(|e| wrong(format!(": {e}")))?;
-    if json.is_object() { Ok(json) } else { Err(wrong(String::new())) }
+    match json {
+        Json::Object(object) => Ok(object),
+        _ => Err(wrong(String::new())),
+    }
 }

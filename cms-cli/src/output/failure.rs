@@ -1,6 +1,6 @@
 //! Why a command failed, and what to type next.
 
-use std::io;
+use std::{fmt, io};
 
 use cms_core::settings::SettingsError;
 use cms_http::client::ClientError;
@@ -56,8 +56,8 @@ impl Failure {
     }
 
     /// A reply that does not come from a CMS.
-    pub(crate) fn unexpected(error: serde_json::Error) -> Self {
-        Self::new(Exit::Failed, format!("the reply does not come from a CMS: {error}"))
+    pub(crate) fn unexpected(why: impl fmt::Display) -> Self {
+        Self::new(Exit::Failed, format!("the reply does not come from a CMS: {why}"))
     }
 
     /// The document that `--json` prints: that of the API, or one of the same form.

@@ -3,10 +3,12 @@
 use std::{borrow::Cow, fmt};
 
 use serde::{
-    Deserialize, Deserializer,
+    Deserialize, Deserializer, Serialize,
     de::{MapAccess, Visitor},
 };
 use serde_json::{Value as Json, value::RawValue};
+
+use super::failure::{Done, Failure};
 
 /// An object of the API as text. Parsed numbers would lose digits, and a map the order.
 #[derive(Clone, Debug)]
@@ -16,6 +18,12 @@ pub(crate) struct Record(Vec<(String, Box<RawValue>)>);
 pub(crate) type Shown = fn(&Record, &str) -> String;
 
 impl Record {
+    /// A value of the API as a record, which must be an object.
+    pub(crate) fn of(value: &impl Serialize) -> Done<Self> {
+        let text = serde_json::to_string(value).map_err(Failure::unexpected)?;
+        serde_json::from_str(&text).map_err(Failure::unexpected)
+    }
+
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(name, _)| name.as_str())
     }
@@ -58,16 +66,6 @@ pub(crate) fn text(value: &Json) -> String {
         Json::String(text) => text.clone(),
         other => other.to_string(),
     }
-}
-
-/// The names in a list of objects, such as the groups of a user.
-pub(crate) fn names(list: &Json) -> String {
-    list.as_array()
-        .into_iter()
-        .flatten()
-        .map(|thing| text(&thing["name"]))
-        .collect::<Vec<_>>()
-        .join(", ")
 }
 
 impl<'de> Deserialize<'de> for Record {

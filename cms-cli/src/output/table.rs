@@ -66,11 +66,6 @@ pub(crate) fn records(
     rows(out, &columns, &lines)
 }
 
-/// Prints one record, a line for each column.
-pub(crate) fn record(out: &Output, record: &Record, shown: Shown) -> io::Result<()> {
-    pairs(out, &record.names().map(|name| (name, shown(record, name))).collect::<Vec<_>>())
-}
-
 /// Prints names with their values, a line for each.
 pub(crate) fn pairs(out: &Output, pairs: &[(&str, String)]) -> io::Result<()> {
     let width = pairs.iter().map(|(name, _)| name.len()).max().unwrap_or(0);

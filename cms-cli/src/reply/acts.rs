@@ -1,13 +1,13 @@
 //! Entries of the audit log, for `cms audit` and `cms auth audit`.
 
-use cms_http::client::{Ask, Client};
-use serde_json::Value as Json;
-
-use super::list::{self, Paging};
-use crate::output::{
-    Done, Output,
-    record::{Record, text},
+use cms_core::AuditRow;
+use cms_http::{
+    client::Client,
+    wire::audit::{Asked, List},
 };
+
+use super::list::{Paging, list_as};
+use crate::output::{Done, Output};
 
 /// Prints entries, newest first. `tables` are names separated by commas; None means all.
 pub(crate) async fn print(
@@ -16,26 +16,21 @@ pub(crate) async fn print(
     tables: Option<&str>,
     paging: &Paging,
 ) -> Done {
-    let ask = Ask::get("/api/backend/audit").maybe("table", tables);
     let columns = ["id", "created_at", "actor", "action", "table", "row_id", "columns"];
-    list::print_as(out, client, ask, paging, &columns, cell).await
+    let query = |limit, cursor| Asked { table: tables.map(str::to_owned), limit, cursor };
+    list_as::<List>(out, client, paging, (&columns, cell), query).await
 }
 
 /// Shows an actor as `user 3 (ana)`, and columns as a list of names.
-fn cell(act: &Record, column: &str) -> String {
-    match act.raw(column).map(serde_json::from_str::<Json>) {
-        Some(Ok(actor)) if column == "actor" => {
-            let (id, name) = (text(&actor["id"]), text(&actor["name"]));
-            let name = if name.is_empty() { name } else { format!("({name})") };
-            [text(&actor["kind"]), id, name]
-                .into_iter()
-                .filter(|part| !part.is_empty())
-                .collect::<Vec<_>>()
-                .join(" ")
+fn cell(act: &AuditRow, column: &str) -> Option<String> {
+    match column {
+        "actor" => {
+            let id = act.actor.id.map(|id| format!(" {id}")).unwrap_or_default();
+            let name = act.actor.name.as_deref().filter(|name| !name.is_empty());
+            let name = name.map(|name| format!(" ({name})")).unwrap_or_default();
+            Some(format!("{}{id}{name}", act.actor.kind))
         }
-        Some(Ok(Json::Array(columns))) if column == "columns" => {
-            columns.iter().map(text).collect::<Vec<_>>().join(" ")
-        }
-        _ => act.shown(column),
+        "columns" => Some(act.columns.join(" ")),
+        _ => None,
     }
 }

@@ -1,14 +1,17 @@
 //! Lists: one page, or all.
 
 use clap::Args;
-use cms_http::client::{Ask, Client};
-
-use super::envelope::{Many, RawMany};
-use crate::output::{
-    Done, Failure, Output, counted,
-    record::{Record, Shown},
-    table,
+use cms_http::{
+    client::{Answer, Ask, Client},
+    wire::{NoBody, Operation, Page, Record, parameters::Limit},
 };
+use serde::Serialize;
+
+use super::{
+    cells::{Cell, cells, plain},
+    shapes::Paged,
+};
+use crate::output::{Done, Failure, Output, counted, table};
 
 /// The most rows that the API puts on a page.
 pub(crate) const LARGEST_PAGE: u32 = 500;
@@ -28,40 +31,76 @@ pub(crate) struct Paging {
 }
 
 /// Prints a list. Shows only `columns`, or all columns when that is empty.
-pub(crate) async fn print(
+pub(crate) async fn list<O: Operation<Body = NoBody>>(
     out: &Output,
     client: &Client,
-    ask: Ask,
     paging: &Paging,
     columns: &[&str],
-) -> Done {
-    print_as(out, client, ask, paging, columns, Record::shown).await
+    query: impl Fn(Limit, Option<String>) -> O::Query,
+) -> Done
+where
+    O::Reply: Paged,
+    <O::Reply as Paged>::Row: Serialize,
+{
+    list_as::<O>(out, client, paging, (columns, plain), query).await
 }
 
-/// [`print()`] with another way to show columns.
-pub(crate) async fn print_as(
+/// [`list`] with another way to show columns.
+pub(crate) async fn list_as<O: Operation<Body = NoBody>>(
     out: &Output,
     client: &Client,
-    ask: Ask,
     paging: &Paging,
-    columns: &[&str],
-    shown: Shown,
+    (columns, cell): (&[&str], Cell<<O::Reply as Paged>::Row>),
+    query: impl Fn(Limit, Option<String>) -> O::Query,
+) -> Done
+where
+    O::Reply: Paged,
+    <O::Reply as Paged>::Row: Serialize,
+{
+    let ask = |limit, cursor| Ok(Ask::of::<O>(&query(limit, cursor), &NoBody)?);
+    let read = |answer: &Answer| {
+        let page = answer.read::<O>()?.page();
+        page.ok_or_else(|| Failure::unexpected("it holds no list"))
+    };
+    pages(out, client, paging, (columns, cell), ask, read).await
+}
+
+/// Prints rows of a content table.
+pub(crate) async fn records(out: &Output, client: &Client, paging: &Paging, ask: Ask) -> Done {
+    let page =
+        |limit: Limit, cursor| Ok(ask.clone().query("limit", limit.0).maybe("cursor", cursor));
+    let read = |answer: &Answer| serde_json::from_str(&answer.body).map_err(Failure::unexpected);
+    pages(out, client, paging, (&[], plain::<Record>), page, read).await
+}
+
+async fn pages<T: Serialize>(
+    out: &Output,
+    client: &Client,
+    paging: &Paging,
+    (columns, cell): (&[&str], Cell<T>),
+    ask: impl Fn(Limit, Option<String>) -> Done<Ask>,
+    read: impl Fn(&Answer) -> Done<Page<T>>,
 ) -> Done {
-    let limit = paging.limit.or(paging.all.then_some(LARGEST_PAGE));
-    let ask = ask.maybe("limit", limit);
+    let limit = match paging.limit {
+        Some(limit) => Limit(limit),
+        None if paging.all => Limit(LARGEST_PAGE),
+        None => Limit::default(),
+    };
     let mut cursor = paging.cursor.clone();
-    let mut pages = 0;
+    let mut is_first = true;
     loop {
-        let body = client.send(ask.clone().maybe("cursor", cursor.as_deref())).await?.body;
+        let answer = client.send(ask(limit, cursor)?).await?;
         if out.json && !paging.all {
-            return Ok(out.line(&body)?);
+            return Ok(out.line(&answer.body)?);
         }
         cursor = if out.json {
-            raw(out, &body, pages)?
+            part(out, &answer.body, is_first)?
         } else {
-            page(out, &body, paging, (columns, shown), pages)?
+            let page = read(&answer)?;
+            print(out, &page, paging, (columns, cell), is_first)?;
+            page.meta.next
         };
-        pages += 1;
+        is_first = false;
         if cursor.is_none() || !paging.all {
             return Ok(());
         }
@@ -69,35 +108,38 @@ pub(crate) async fn print_as(
 }
 
 /// Prints a page as a part of one large body, so that `--all` needs the memory of one page.
-fn raw(out: &Output, body: &str, pages: usize) -> Done<Option<String>> {
-    let many: RawMany<'_> = serde_json::from_str(body).map_err(Failure::unexpected)?;
-    let text = many.data.get().trim();
-    let rows = text[1..text.len() - 1].trim();
-    out.raw(if pages == 0 { "{\"data\":[" } else { "," })?;
-    out.raw(rows)?;
-    if many.meta.next.is_none() {
-        out.line(&format!("],\"meta\":{{\"limit\":{},\"next\":null}}}}", many.meta.limit))?;
+fn part(out: &Output, body: &str, is_first: bool) -> Done<Option<String>> {
+    let page: Page<Record> = serde_json::from_str(body).map_err(Failure::unexpected)?;
+    let rows: Vec<_> = page.data.iter().map(Record::json).collect();
+    out.raw(if is_first { "{\"data\":[" } else { "," })?;
+    out.raw(&rows.join(","))?;
+    if page.meta.next.is_none() {
+        out.line(&format!("],\"meta\":{{\"limit\":{},\"next\":null}}}}", page.meta.limit))?;
     }
-    Ok(many.meta.next)
+    Ok(page.meta.next)
 }
 
-fn page(
+fn print<T: Serialize>(
     out: &Output,
-    body: &str,
+    page: &Page<T>,
     paging: &Paging,
-    (columns, shown): (&[&str], Shown),
-    pages: usize,
-) -> Done<Option<String>> {
-    let many: Many = serde_json::from_str(body).map_err(Failure::unexpected)?;
-    table::records(out, columns, &many.data, shown)?;
-    if many.data.is_empty() && pages == 0 {
+    (columns, cell): (&[&str], Cell<T>),
+    is_first: bool,
+) -> Done {
+    let rows: Vec<_> =
+        page.data.iter().map(|row| cells(row, columns, cell)).collect::<Done<_>>()?;
+    if let Some(first) = rows.first() {
+        let names: Vec<&str> = first.iter().map(|(name, _)| name.as_str()).collect();
+        let text = |row: &Vec<(String, String)>| row.iter().map(|(_, text)| text.clone()).collect();
+        table::rows(out, &names, &rows.iter().map(text).collect::<Vec<_>>())?;
+    } else if is_first {
         out.note("No rows.");
     }
-    if let Some(total) = many.meta.total.filter(|_| pages == 0) {
+    if let Some(total) = page.meta.total.filter(|_| is_first) {
         out.note(&format!("{} in all.", counted(total.unsigned_abs(), "row")));
     }
-    if let Some(next) = many.meta.next.as_ref().filter(|_| !paging.all) {
+    if let Some(next) = page.meta.next.as_ref().filter(|_| !paging.all) {
         out.note(&format!("There are more rows: --cursor {next}, or --all"));
     }
-    Ok(many.meta.next)
+    Ok(())
 }

@@ -1,20 +1,27 @@
-//! Asks the site and prints the reply.
+//! Calls the site and prints the reply.
 //!
 //! ```text
-//! list      a page, or all pages
-//! single    one record
-//! search    the first match on any page
-//! acts      entries of the audit log
-//! envelope  `data` and `meta` around the records
+//! call    an operation: its reply as text and as its type
+//! cells   how a column of a row is shown
+//! shapes  replies that hold one thing, and those that hold a page
+//! query   parameters of most lists
+//! list    one page, or all pages
+//! single  one record
+//! search  the first match on any page
+//! acts    entries of the audit log
 //! ```
 
 pub(crate) mod acts;
-mod envelope;
+mod call;
+mod cells;
 mod list;
+mod query;
 mod search;
+mod shapes;
 mod single;
 
-pub(crate) use envelope::{Many, Meta, One};
-pub(crate) use list::{LARGEST_PAGE, Paging, print, print_as};
+pub(crate) use call::{call, data};
+pub(crate) use list::{LARGEST_PAGE, Paging, list, list_as, records};
+pub(crate) use query::{by_id, list_query, one};
 pub(crate) use search::first;
-pub(crate) use single::{body, record, record_as};
+pub(crate) use single::{record, record_as, show};

@@ -1,28 +1,26 @@
 //! The first match on any page of a list.
 
-use cms_http::client::{Ask, Client};
-use serde::{Deserialize, de::DeserializeOwned};
+use cms_http::{
+    client::Client,
+    wire::{NoBody, Operation, parameters::Limit},
+};
 
-use super::{envelope::Meta, list::LARGEST_PAGE};
+use super::{list::LARGEST_PAGE, shapes::Paged};
 use crate::output::{Done, Failure};
 
-#[derive(Deserialize)]
-struct Page<T> {
-    data: Vec<T>,
-    meta: Meta,
-}
-
 /// Reads page after page up to the first match of `wanted`.
-pub(crate) async fn first<T: DeserializeOwned>(
+pub(crate) async fn first<O: Operation<Body = NoBody>>(
     client: &Client,
-    ask: Ask,
-    wanted: impl Fn(&T) -> bool,
-) -> Done<Option<T>> {
-    let ask = ask.query("limit", LARGEST_PAGE);
-    let mut cursor: Option<String> = None;
+    query: impl Fn(Limit, Option<String>) -> O::Query,
+    wanted: impl Fn(&<O::Reply as Paged>::Row) -> bool,
+) -> Done<Option<<O::Reply as Paged>::Row>>
+where
+    O::Reply: Paged,
+{
+    let mut cursor = None;
     loop {
-        let body = client.send(ask.clone().maybe("cursor", cursor.as_deref())).await?.body;
-        let page: Page<T> = serde_json::from_str(&body).map_err(Failure::unexpected)?;
+        let reply = client.call::<O>(&query(Limit(LARGEST_PAGE), cursor), &NoBody).await?;
+        let page = reply.page().ok_or_else(|| Failure::unexpected("it holds no list"))?;
         let found = page.data.into_iter().find(&wanted);
         if found.is_some() || page.meta.next.is_none() {
             return Ok(found);

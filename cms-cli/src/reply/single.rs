@@ -1,29 +1,56 @@
 //! One record.
 
-use cms_http::client::{Ask, Client};
+use cms_http::{client::Client, wire::Operation};
+use serde::Serialize;
 
-use super::envelope::One;
-use crate::output::{
-    Done, Failure, Output,
-    record::{Record, Shown},
-    table,
+use super::{
+    call::call,
+    cells::{Cell, cells, plain},
+    shapes::Single,
 };
+use crate::output::{Done, Failure, Output, table};
 
-/// Sends a request and prints the record in the reply.
-pub(crate) async fn record(out: &Output, client: &Client, ask: Ask) -> Done {
-    record_as(out, client, ask, Record::shown).await
+/// Calls an operation and prints the record in the reply.
+pub(crate) async fn record<O: Operation>(
+    out: &Output,
+    client: &Client,
+    query: &O::Query,
+    body: &O::Body,
+) -> Done
+where
+    O::Reply: Single,
+    <O::Reply as Single>::One: Serialize,
+{
+    record_as::<O>(out, client, query, body, plain).await
 }
 
 /// [`record`] with another way to show columns.
-pub(crate) async fn record_as(out: &Output, client: &Client, ask: Ask, shown: Shown) -> Done {
-    body(out, &client.send(ask).await?.body, shown)
+pub(crate) async fn record_as<O: Operation>(
+    out: &Output,
+    client: &Client,
+    query: &O::Query,
+    body: &O::Body,
+    cell: Cell<<O::Reply as Single>::One>,
+) -> Done
+where
+    O::Reply: Single,
+    <O::Reply as Single>::One: Serialize,
+{
+    let (answer, reply) = call::<O>(client, query, body).await?;
+    let one = reply.one().ok_or_else(|| Failure::unexpected("it holds no single record"))?;
+    if out.json {
+        return Ok(out.line(&answer.body)?);
+    }
+    show_as(out, &one, cell)
 }
 
-/// Prints the record in a body.
-pub(crate) fn body(out: &Output, body: &str, shown: Shown) -> Done {
-    if out.json {
-        return Ok(out.line(body)?);
-    }
-    let one: One = serde_json::from_str(body).map_err(Failure::unexpected)?;
-    Ok(table::record(out, &one.data, shown)?)
+/// Prints a record: its body with `--json`, else a line for each column.
+pub(crate) fn show<T: Serialize>(out: &Output, body: &str, one: &T) -> Done {
+    if out.json { Ok(out.line(body)?) } else { show_as(out, one, plain) }
+}
+
+fn show_as<T: Serialize>(out: &Output, one: &T, cell: Cell<T>) -> Done {
+    let cells = cells(one, &[], cell)?;
+    let pairs: Vec<_> = cells.iter().map(|(name, text)| (name.as_str(), text.clone())).collect();
+    Ok(table::pairs(out, &pairs)?)
 }

@@ -38,7 +38,12 @@ pub use users::{GroupName, Membership, NewUser, User, UserPatch};
 pub use crate::access::{AREAS, Rights, area_of};
 use std::sync::Arc;
 
-use crate::{AuditEntry, Change, Code, Error, Result, base::Base, db::Lock, jobs};
+use crate::{
+    AuditEntry, Change, Code, Error, Result,
+    base::Base,
+    db::{Known, Lock},
+    jobs,
+};
 
 /// Held by every change of users and groups, so that there is always an administrator.
 const LOCK: Lock = Lock::new(2);
@@ -50,12 +55,14 @@ pub struct Accounts(Arc<State>);
 struct State {
     base: Base,
     passwords: Passwords,
+    /// Open sessions by the hash of their token.
+    known: Known<Arc<sessions::Open>>,
 }
 
 impl Accounts {
     pub(crate) fn new(base: &Base) -> Self {
         let passwords = Passwords::new(base.settings().password_salt.clone());
-        Self(Arc::new(State { base: base.clone(), passwords }))
+        Self(Arc::new(State { base: base.clone(), passwords, known: Known::default() }))
     }
 
     /// Removes wrong logins, unfinished logins and sessions whose time is over.

@@ -27,7 +27,8 @@ impl Db {
                 ));
             }
         };
-        Ok(Self { pool, count: Arc::default(), epochs: Arc::default(), index })
+        let (count, epochs, counted) = (Arc::default(), Arc::default(), Arc::default());
+        Ok(Self { pool, count, epochs, index, counted })
     }
 }
 

@@ -6,7 +6,8 @@ pub(crate) mod dialect;
 mod epochs;
 pub(crate) mod follow;
 mod guard;
-#[cfg_attr(not(feature = "sqlite"), expect(dead_code, reason = "only SQLite has an index"))]
+mod known;
+#[cfg_attr(not(all(feature = "sqlite", target_os = "linux")), path = "no_mark.rs")]
 mod mark;
 pub(crate) mod migrate;
 mod record;
@@ -27,7 +28,8 @@ pub use dialect::{Dialect, Kind};
 pub use epochs::Epochs;
 pub(crate) use guard::Hold;
 pub use guard::watched;
-pub(crate) use mark::Mark;
+pub(crate) use known::Known;
+pub use known::Source;
 pub use migrate::Migration;
 pub(crate) use record::{Record, field, read, record};
 pub use schema::{DbColumn, DbTable};
@@ -39,6 +41,9 @@ pub use value::{Field, FromRow, Row, Value};
 
 use crate::{Error, Result};
 
+/// The number of a state of the database: it grows with every commit of anybody.
+pub(crate) type Mark = i64;
+
 /// A pool of connections to one of the two engines. Clones share it.
 #[derive(Clone)]
 pub struct Db {
@@ -46,6 +51,8 @@ pub struct Db {
     count: Arc<AtomicU64>,
     epochs: Arc<Epochs>,
     index: Option<mark::Index>,
+    /// Epochs that were read while the file stood at one mark.
+    counted: Arc<Known<i64>>,
 }
 
 #[derive(Clone)]
@@ -174,8 +181,8 @@ impl Db {
         self.epochs.clone()
     }
 
-    /// A mark that changes with every commit of anybody, cheap to read; None: this engine has none.
-    /// What is read after it was taken is still true while it stays the same.
+    /// The number of the present state, cheap to read; None: this engine has none. What is read
+    /// after it was taken is still true while it stays the same.
     pub(crate) fn mark(&self) -> Option<Mark> {
         self.index.as_ref()?.mark()
     }

@@ -3,6 +3,7 @@
 
 mod checklist;
 mod cursor;
+mod estimate;
 mod key;
 mod query;
 mod select;
@@ -27,7 +28,7 @@ use crate::{
     base::Base,
     content::{Registry, Table},
     crypto,
-    db::Kind,
+    db::{Kind, Source},
 };
 
 /// The items of a site: `cms.items()`.
@@ -122,6 +123,16 @@ impl Items {
         self.0.registry.tables().find(name).ok_or_else(|| {
             Error::new(Code::UnknownTable, format!("There is no content table {name:?}."))
         })
+    }
+
+    /// What counts the changes of a content table; None: there is none of this name.
+    #[must_use]
+    pub fn source<'n>(&self, table: &'n str) -> Option<Source<'n>> {
+        let tables = self.0.registry.tables();
+        let found = tables.find(table)?;
+        // An adopted table may be one of the service's own under a second name.
+        let foreign = |other: &Arc<Table>| other.adopted && other.source == found.source;
+        Some(if tables.iter().any(foreign) { Source::File } else { Source::Counted(table) })
     }
 
     /// One record as JSON; with `query.language` its version in that language.

@@ -1,7 +1,6 @@
 //! API keys: who may call what, until when. The value is shown once; only its hash is stored.
 
 mod expiry;
-mod known;
 pub(crate) mod sql;
 mod usage;
 mod value;
@@ -11,7 +10,6 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use known::Known;
 use usage::Usage;
 pub use value::PlainKey;
 
@@ -20,6 +18,7 @@ use crate::{
     AuditEntry, Change, Code, Error, FieldError, Page, Paging, Result,
     access::{self, Endpoints},
     base::Base,
+    db::{Known, Source},
     ground::{ListName, clock},
 };
 
@@ -110,7 +109,8 @@ pub struct Keys(Arc<State>);
 struct State {
     base: Base,
     endpoints: Endpoints,
-    known: Known,
+    /// Keys by the hash of their value.
+    known: Known<Arc<sql::Found>>,
     usage: Usage,
 }
 
@@ -126,25 +126,44 @@ impl Keys {
         self.0.usage.flush(&self.0.base).await
     }
 
-    /// Who shows this key? At most one query; none when the key is mistyped, or when nobody has
-    /// committed anything since it was last asked for (SQLite).
+    /// Who shows this key? At most one query; none when the key is mistyped, or while nobody
+    /// commits anything (SQLite).
     ///
     /// # Errors
     /// `api_key_invalid`, `api_key_disabled`, `api_key_expired`, checked in this order.
     pub async fn identify(&self, sent: &str) -> Result<KeyHolder> {
+        Ok(self.identify_reader(sent, None).await?.0)
+    }
+
+    /// As [`Keys::identify`], with the count of changes of what the caller is about to read: equal
+    /// counts, equal rows. None: there is no `source`, or nothing counts its changes.
+    ///
+    /// # Errors
+    /// As [`Keys::identify`].
+    pub async fn identify_reader(
+        &self,
+        sent: &str,
+        source: Option<Source<'_>>,
+    ) -> Result<(KeyHolder, Option<i64>)> {
         let invalid = || {
             Error::new(
                 Code::ApiKeyInvalid,
                 "This API key is not known: it is mistyped, deleted or was rotated.",
             )
         };
-        let key = PlainKey::parse(sent).ok_or_else(invalid)?;
-        let now = self.0.base.clock().now();
-        let found = self
-            .find(key.hash())
+        let hash = PlainKey::parse(sent).ok_or_else(invalid)?.hash();
+        let (db, now) = (self.0.base.db(), self.0.base.clock().now());
+        let read = async |table: &str| {
+            let found = sql::find(db, &hash, table).await?;
+            Ok(found.map(|found| (found.epoch, Arc::new(found))))
+        };
+        let (found, count) = self
+            .0
+            .known
+            .find(db, &hash, source, |_| true, read)
             .await?
-            .filter(|found| found.valid_until.is_none_or(|until| until > now));
-        let found = found.ok_or_else(invalid)?;
+            .filter(|(found, _)| found.valid_until.is_none_or(|until| until > now))
+            .ok_or_else(invalid)?;
         if !found.active {
             return Err(Error::new(
                 Code::ApiKeyDisabled,
@@ -161,20 +180,8 @@ impl Keys {
                 "This API key has expired: ask for a new one or a later day of expiry.",
             ));
         }
-        Ok(KeyHolder { id: found.id, name: found.name.clone(), rights: found.rights.clone() })
-    }
-
-    async fn find(&self, hash: String) -> Result<Option<Arc<sql::Found>>> {
-        let (db, known) = (self.0.base.db(), &self.0.known);
-        let mark = db.mark();
-        if let Some(found) = mark.and_then(|mark| known.get(mark, &hash)) {
-            return Ok(Some(found));
-        }
-        let found = sql::find(db, &hash).await?.map(Arc::new);
-        if let (Some(mark), Some(found)) = (mark, &found) {
-            known.keep(mark, hash, found.clone());
-        }
-        Ok(found)
+        let (name, rights) = (found.name.clone(), found.rights.clone());
+        Ok((KeyHolder { id: found.id, name, rights }, count))
     }
 
     /// Counts a request made with the key.

@@ -15,6 +15,8 @@ pub(super) struct Found {
     pub(super) rights: Vec<Right>,
     /// When the value that was shown stops; None: it is the present one.
     pub(super) valid_until: Option<Millis>,
+    /// Of the table that is about to be read.
+    pub(super) epoch: i64,
 }
 
 record! { Found: found_columns {
@@ -24,6 +26,7 @@ record! { Found: found_columns {
     active: "k.active",
     rights: "k.rights" => read::json,
     valid_until: "v.valid_until",
+    epoch: "coalesce((select epoch from cms_table_epochs where name = $2), 0)",
 } }
 
 record! { ApiKey: key_columns {
@@ -40,7 +43,8 @@ record! { ApiKey: key_columns {
 } }
 
 statements! {
-    INSERT = "insert into cms_api_keys (name, prefix, expires_on, active, rights, created_at) values ($1, $2, $3, $4, $5, $6) returning id";
+    INSERT = "insert into cms_api_keys (name, prefix, expires_on, active, rights, created_at) \
+              values ($1, $2, $3, $4, $5, $6) returning id";
     INSERT_VALUE = "insert into cms_api_key_values (hash, api_key_id) values ($1, $2)";
     FIND = concat!(
         "select ", found_columns!(), " from cms_api_key_values v \
@@ -53,17 +57,21 @@ statements! {
         "update cms_api_keys set active = active where id = $1 returning ", key_columns!()
     );
     GET = concat!("select ", key_columns!(), " from cms_api_keys where id = $1");
-    UPDATE = "update cms_api_keys set name = $2, expires_on = $3, active = $4, rights = $5 where id = $1";
+    UPDATE = "update cms_api_keys set name = $2, expires_on = $3, active = $4, rights = $5 \
+              where id = $1";
     DELETE = "delete from cms_api_keys where id = $1";
-    END_VALUES = "update cms_api_key_values set valid_until = $2 where api_key_id = $1 and (valid_until is null or valid_until > $2)";
+    END_VALUES = "update cms_api_key_values set valid_until = $2 \
+                  where api_key_id = $1 and (valid_until is null or valid_until > $2)";
     DROP_VALUES = "delete from cms_api_key_values where api_key_id = $1 and valid_until <= $2";
     SET_PREFIX = "update cms_api_keys set prefix = $2 where id = $1";
     COUNT_USE = "update cms_api_keys set requests = requests + $2, denied = denied + $3, \
-                 last_used_at = case when last_used_at is null or last_used_at < $4 then $4 else last_used_at end where id = $1";
+                 last_used_at = case when last_used_at is null or last_used_at < $4 \
+                 then $4 else last_used_at end where id = $1";
 }
 
-pub(super) async fn find(db: &Db, hash: &str) -> Result<Option<Found>> {
-    db.optional(FIND, args![hash]).await
+/// A key by the hash of its value, with the epoch of `table`.
+pub(super) async fn find(db: &Db, hash: &str, table: &str) -> Result<Option<Found>> {
+    db.optional(FIND, args![hash, table]).await
 }
 
 pub(super) async fn list(db: &Db, after: i64, limit: i64) -> Result<Vec<ApiKey>> {

@@ -1,67 +1,91 @@
-//! The cache's place in the gate: after it is known that nobody in particular asks.
+//! Where a reply may lie, and what it depends on.
 
-use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use cms_core::{Cms, Result, db::Source};
+use http::{HeaderMap, HeaderValue, header};
 
+use super::visit::Visit;
 use crate::{
     call::{API_KEY, Caller, SESSION_COOKIE},
-    replies::Key,
-    request::Canonical,
-    routes::Route,
+    replies::{Asked, Key},
 };
 
-/// Longer queries are not worth a place.
-const MAX_QUERY: usize = 2048;
+/// Where callers read records.
+const ITEM: &str = "/api/backend/item";
+/// Longer keys are not worth a place.
+const MAX_KEY: usize = 2048;
 
-/// The key of a request that may be answered from the cache: host, path and sorted query are all
-/// that a reply depends on. `tables` of the route say what it is made from.
-pub(super) fn key(
-    request: &Canonical,
-    route: &Route,
-    caller: &Caller,
-    logged_in: bool,
-) -> Option<Key> {
-    let is_read = request.method == Method::GET || request.method == Method::HEAD;
-    if !is_read
-        || route.tables.is_empty()
-        || logged_in
-        || !matches!(caller, Caller::Anonymous)
-        || shows_somebody(&request.headers)
-    {
+/// What the reply to a caller would be made from, where it may be kept: the records of one table.
+/// Those of others, which `expand` adds, depend on the caller's rights.
+pub(super) fn source<'v>(cms: &Cms, visit: &'v Visit) -> Option<Source<'v>> {
+    let request = &visit.request;
+    if request.path != ITEM || !visit.is_read() || request.parameter("expand").is_some() {
         return None;
     }
-    let host =
-        request.headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
-    let length =
-        request.query.iter().map(|(name, value)| name.len() + value.len() + 8).sum::<usize>();
-    let mut key = Vec::with_capacity(host.len() + request.path.len() + length + 8);
+    cms.cache().known_rules().filter(|rules| rules.may_keep(ITEM))?;
+    cms.items().source(request.parameter("table")?)
+}
+
+/// The reply that is asked for, if it may be kept: one for visitors, or one for callers that is
+/// made from what counts its `changes`.
+pub(super) async fn asked<'v>(
+    cms: &Cms,
+    visit: &'v Visit,
+    caller: &Caller,
+    changes: Option<i64>,
+) -> Result<Option<Asked<'v>>> {
+    let request = &visit.request;
+    if let Some(changes) = changes {
+        let (key, rules) = (key("", visit), cms.cache().rules().await?);
+        return Ok(key.map(|key| Asked::by_caller(cms, key, &request.path, changes, rules)));
+    }
+    let tables = visit.route.map_or(&[][..], |route| route.tables);
+    let visitor = visit.is_read()
+        && matches!(caller, Caller::Anonymous)
+        && !visit.logged_in
+        && !shows_somebody(&request.headers);
+    if tables.is_empty() || !visitor {
+        return Ok(None);
+    }
+    let rules = cms.cache().rules().await?;
+    if !rules.may_keep(&request.path) {
+        return Ok(None);
+    }
+    let host = request.headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    let key = key(host.unwrap_or_default(), visit);
+    Ok(key.map(|key| Asked::by_visitor(cms, key, &request.path, tables, rules)))
+}
+
+/// Host, path and sorted query: all that a reply depends on.
+fn key(host: &str, visit: &Visit) -> Option<Key> {
+    let (path, query) = (&visit.request.path, &visit.request.query);
+    let length = query.iter().map(|(name, value)| name.len() + value.len() + 8).sum::<usize>();
+    let mut key = Vec::with_capacity(host.len() + path.len() + length + 8);
     let mut add = |part: &str| {
         // Lengths keep one part from looking like another.
         key.extend_from_slice(&(part.len() as u32).to_be_bytes());
         key.extend_from_slice(part.as_bytes());
     };
     add(host);
-    add(&request.path);
-    let mut query: Vec<&(String, String)> = request.query.iter().collect();
+    add(path);
+    let mut query: Vec<&(String, String)> = query.iter().collect();
     query.sort();
     for (name, value) in query {
         add(name);
         add(value);
     }
     key[4..4 + host.len()].make_ascii_lowercase();
-    (key.len() <= MAX_QUERY).then_some(key)
+    (key.len() <= MAX_KEY).then_some(key)
 }
 
 /// Whether the request carries a login of some kind, good or not.
 fn shows_somebody(headers: &HeaderMap) -> bool {
-    let session =
-        || headers.get_all(header::COOKIE).iter().any(|line| is_session(&header::COOKIE, line));
+    let session = || headers.get_all(header::COOKIE).iter().any(is_session);
     headers.contains_key(header::AUTHORIZATION) || headers.contains_key(API_KEY) || session()
 }
 
-/// Whether a header carries a session, good or not.
-pub(crate) fn is_session(name: &HeaderName, value: &HeaderValue) -> bool {
+fn is_session(cookies: &HeaderValue) -> bool {
     let named = |cookie: &str| {
         cookie.trim().split_once('=').is_some_and(|(name, _)| name == SESSION_COOKIE)
     };
-    *name == header::COOKIE && value.to_str().map_or(true, |line| line.split(';').any(named))
+    cookies.to_str().map_or(true, |line| line.split(';').any(named))
 }

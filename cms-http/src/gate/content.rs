@@ -7,31 +7,56 @@ use cms_core::{Cms, Code, Error, Result};
 use http::{Method, header};
 use serde_json::Value as Json;
 
-use crate::{body, request::Canonical};
+use super::visit::Visit;
+use crate::body;
 
-pub(super) fn takes_body(request: &Canonical) -> bool {
-    request.method == Method::POST || request.method == Method::PATCH
+/// A body that was read.
+#[derive(Default)]
+pub(super) struct Content {
+    pub(super) raw: Bytes,
+    pub(super) json: Option<Json>,
 }
 
-pub(super) type ReadBody = (Bytes, Option<Json>);
+impl Content {
+    /// The table that an action names.
+    pub(super) fn table(&self) -> Option<&str> {
+        self.json.as_ref()?.get("table")?.as_str()
+    }
+}
 
-/// The body as JSON. Actions without arguments may leave it out.
-pub(super) async fn expect_json<B>(cms: &Cms, request: &Canonical, body: B) -> Result<ReadBody>
+/// Whether the body names the table whose rights count.
+pub(super) fn names_table(visit: &Visit) -> bool {
+    visit.request.path.starts_with("/api/backend/actions/") && takes_body(visit)
+}
+
+fn takes_body(visit: &Visit) -> bool {
+    let method = &visit.request.method;
+    (method == Method::POST || method == Method::PATCH)
+        && visit.route.is_some_and(|route| route.method(method.as_str()).is_some())
+}
+
+/// The body as JSON, where one is expected. Actions without arguments may leave it out.
+pub(super) async fn read<B>(cms: &Cms, visit: &Visit, body: B) -> Result<Content>
 where
     B: http_body::Body,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
+    if !takes_body(visit) {
+        return Ok(Content::default());
+    }
     let limits = &cms.settings().http;
-    let bytes = Box::pin(body::read(
+    let raw = Box::pin(body::read(
         body,
         limits.body_limit_bytes,
         Duration::from_secs(limits.request_timeout_s),
     ))
     .await?;
-    if bytes.is_empty() {
-        return Ok((bytes, None));
-    }
-    let kind = request.header(&header::CONTENT_TYPE)?.unwrap_or_default();
+    let json = if raw.is_empty() { None } else { Some(json(visit, &raw)?) };
+    Ok(Content { raw, json })
+}
+
+fn json(visit: &Visit, raw: &Bytes) -> Result<Json> {
+    let kind = visit.request.header(&header::CONTENT_TYPE)?.unwrap_or_default();
     let essence = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     if essence != "application/json"
         && !(essence.starts_with("application/") && essence.ends_with("+json"))
@@ -41,13 +66,13 @@ where
             "Send JSON, with Content-Type: application/json.",
         ));
     }
-    let json = serde_json::from_slice(&bytes)
+    let json = serde_json::from_slice(raw)
         .map_err(|e| Error::new(Code::BadJson, format!("The body is not JSON: {e}.")))?;
-    if let Some(number) = rounded(&bytes) {
+    if let Some(number) = rounded(raw) {
         let message = format!("{number} has more digits than a number keeps: send it as text");
         return Err(Error::invalid_field("body", "range", message));
     }
-    Ok((bytes, Some(json)))
+    Ok(json)
 }
 
 /// The first number of a JSON text that would silently become another: more digits than a double

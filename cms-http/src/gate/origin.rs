@@ -7,7 +7,8 @@ use cms_core::{
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 
-use crate::{reply::Reply, request::Canonical};
+use super::visit::{Visit, Way};
+use crate::reply::Reply;
 
 /// What pages may read of a reply besides the headers that browsers always show.
 const EXPOSED: HeaderValue = HeaderValue::from_static(
@@ -18,7 +19,7 @@ const MAX_AGE_S: &str = "600";
 
 /// What replies under `/api` tell browsers and the caches before them.
 #[derive(Debug, Default)]
-pub(crate) enum Sharing {
+pub(super) enum Sharing {
     /// Nothing: the request is not subject to origins.
     #[default]
     None,
@@ -28,20 +29,60 @@ pub(crate) enum Sharing {
     With(HeaderValue),
 }
 
-/// The origin of the page that calls, if it may; None when no page is named.
-///
-/// # Errors
-/// `origin_not_allowed`, also for `null`, for what is no origin and for more than one.
-pub(super) async fn judge(cms: &Cms, headers: &HeaderMap) -> Result<Option<HeaderValue>> {
+/// The page that calls.
+#[derive(Debug)]
+pub(super) enum Page {
+    /// None is named.
+    Unnamed,
+    /// It may call. This is its origin, as it was sent.
+    Allowed(HeaderValue),
+    /// It may not, for this reason: `origin_not_allowed`, also for `null`, for what is no origin
+    /// and for more than one.
+    Refused(Error),
+}
+
+/// Finds out which page calls.
+pub(super) async fn page(cms: &Cms, visit: &Visit) -> Page {
+    if visit.way != Way::Judged {
+        return Page::Unnamed;
+    }
+    match named(cms, &visit.request.headers).await {
+        Ok(None) => Page::Unnamed,
+        Ok(Some(origin)) => Page::Allowed(origin),
+        Err(reason) => Page::Refused(reason),
+    }
+}
+
+async fn named(cms: &Cms, headers: &HeaderMap) -> Result<Option<HeaderValue>> {
     let Some(sent) = single(headers, &header::ORIGIN)? else { return Ok(None) };
     let origin = sent.to_str().ok().and_then(normalise).ok_or_else(refusal)?;
     allowed(cms, &origin, headers).await?;
     Ok(Some(sent.clone()))
 }
 
+impl Sharing {
+    pub(super) fn of(visit: &Visit, page: &Page) -> Self {
+        match page {
+            _ if visit.way != Way::Judged => Self::None,
+            Page::Allowed(origin) => Self::With(origin.clone()),
+            Page::Unnamed | Page::Refused(_) => Self::Varies,
+        }
+    }
+}
+
+/// Refuses pages that may not call.
+pub(super) fn admit(page: Page) -> Result<Page> {
+    match page {
+        Page::Refused(reason) => Err(reason),
+        other => Ok(other),
+    }
+}
+
 /// Public calls of funnels come from pages; a browser that names no origin may name the page.
-pub(super) async fn judge_referer(cms: &Cms, request: &Canonical) -> Result<()> {
-    if !request.path.starts_with("/api/formfunnel/") {
+pub(super) async fn admit_referer(cms: &Cms, visit: &Visit, page: &Page) -> Result<()> {
+    let request = &visit.request;
+    let asked = visit.way == Way::Judged && matches!(page, Page::Unnamed);
+    if !asked || !request.path.starts_with("/api/formfunnel/") {
         return Ok(());
     }
     let Some(sent) = single(&request.headers, &header::REFERER)?.filter(|sent| !sent.is_empty())
@@ -85,8 +126,10 @@ fn refusal() -> Error {
 }
 
 /// The reply to a browser that asks before it sends.
-pub(super) fn preflight(request: &Canonical) -> Option<Reply> {
-    let asks = request.method == Method::OPTIONS
+pub(super) fn preflight(visit: &Visit, page: &Page) -> Option<Reply> {
+    let request = &visit.request;
+    let asks = matches!(page, Page::Allowed(_))
+        && request.method == Method::OPTIONS
         && request.headers.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
     if !asks {
         return None;
@@ -114,13 +157,13 @@ fn is_token(name: &str) -> bool {
 }
 
 /// What every reply under `/api` says.
-pub(crate) fn headers(sharing: Sharing, headers: &mut HeaderMap) {
+pub(super) fn headers(sharing: &Sharing, headers: &mut HeaderMap) {
     if matches!(sharing, Sharing::None) {
         return;
     }
     headers.append(header::VARY, HeaderValue::from_static("Origin"));
     if let Sharing::With(origin) = sharing {
-        headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+        headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
         headers.insert(header::ACCESS_CONTROL_ALLOW_CREDENTIALS, HeaderValue::from_static("true"));
         headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
     }

@@ -1,35 +1,11 @@
 //! A kept reply, and what it is made from.
 
 use bytes::Bytes;
-use cms_core::{Cms, Code, Error, FieldError, Millis, Result, traffic::cache::CacheRules};
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use cms_core::{Code, Error, FieldError, Millis, Result};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 
+use super::asked::{Asked, Basis};
 use crate::reply::{self, Reply};
-
-const X_CACHE: HeaderName = HeaderName::from_static("x-cache");
-
-/// What is known when a reply is begun: it is as old as this.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Basis {
-    pub(super) tables: &'static [&'static str],
-    /// Of each table.
-    pub(super) epochs: Vec<i64>,
-    pub(super) last_clear: i64,
-    pub(super) at: i64,
-}
-
-impl Basis {
-    pub(super) fn now(cms: &Cms, tables: &'static [&'static str], rules: &CacheRules) -> Self {
-        let epochs = tables.iter().map(|table| cms.db().epochs().of(table)).collect();
-        Self { tables, epochs, last_clear: rules.last_clear(), at: cms.clock().now() }
-    }
-
-    /// Whether it is no older than another: who asked then may have the reply.
-    pub(super) fn covers(&self, asked: &Self) -> bool {
-        self.last_clear >= asked.last_clear
-            && self.epochs.iter().zip(&asked.epochs).all(|(mine, asked)| mine >= asked)
-    }
-}
 
 pub(crate) struct Entry {
     pub(super) basis: Basis,
@@ -46,17 +22,23 @@ pub(super) enum Answer {
 }
 
 impl Entry {
-    pub(crate) fn is_good(&self, cms: &Cms, path: &str, rules: &CacheRules, now: Millis) -> bool {
-        let Basis { tables, epochs, last_clear, at } = &self.basis;
+    /// Whether a kept reply is still what a handler would answer.
+    pub(super) fn is_good(&self, asked: &Asked<'_>) -> bool {
+        let Basis { epochs, last_clear, at } = &self.basis;
         matches!(self.answer, Answer::Reply(..))
-            && now - at < rules.settings.ttl_s * 1000
-            && tables.iter().zip(epochs).all(|(table, epoch)| cms.db().epochs().of(table) == *epoch)
+            && asked.basis.at - at < asked.rules.settings.ttl_s * 1000
+            && *epochs == asked.basis.epochs
             // From before a backup was restored, perhaps.
-            && *last_clear <= rules.last_clear()
-            && !rules.is_cleared(path, *last_clear)
+            && *last_clear <= asked.rules.last_clear()
+            && !asked.rules.is_cleared(asked.path, *last_clear)
     }
 
-    pub(super) fn reply(&self, now: Millis, hit: bool) -> Result<Reply> {
+    /// Whether the outcome of a fill is for somebody who waited for it.
+    pub(super) fn is_for(&self, asked: &Asked<'_>) -> bool {
+        self.is_good(asked) || self.basis.covers(&asked.basis)
+    }
+
+    pub(super) fn reply(&self) -> Result<Reply> {
         let (status, headers, body) = match &self.answer {
             Answer::Reply(headers, body) => (StatusCode::OK, headers, body),
             Answer::Once(status, headers, body) => (*status, headers, body),
@@ -66,23 +48,11 @@ impl Entry {
         };
         let mut reply = Reply { status, headers: reply::headers(), body: body.clone() };
         reply.headers.extend(headers.iter().map(|(name, value)| (name.clone(), value.clone())));
-        if hit {
-            reply.headers.insert(header::AGE, reply::number(self.age_s(now)));
-        }
-        reply.headers.insert(X_CACHE, HeaderValue::from_static(if hit { "HIT" } else { "MISS" }));
         Ok(reply)
     }
 
-    pub(crate) fn age_s(&self, now: Millis) -> u64 {
+    pub(super) fn age_s(&self, now: Millis) -> u64 {
         u64::try_from((now - self.basis.at) / 1000).unwrap_or(0)
-    }
-
-    /// None: it is not one to be given to others.
-    pub(crate) fn body(&self) -> Option<&Bytes> {
-        match &self.answer {
-            Answer::Reply(_, body) => Some(body),
-            Answer::Once(..) | Answer::Refusal(..) => None,
-        }
     }
 
     /// Bytes in memory; headers and bookkeeping are about half a kilobyte.

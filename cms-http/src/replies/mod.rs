@@ -1,9 +1,10 @@
-//! Replies kept for anonymous visitors: in this process, bounded by bytes, and for all processes in
-//! Redis when it is set.
+//! Replies kept in memory, bounded by bytes: those for anonymous visitors, which all processes
+//! share in Redis when it is set, and those for callers whose rights were judged.
 //!
 //! An entry is judged where it is used: by the epochs of its tables, the requests to forget and its
 //! age. So nobody has to be told to throw one away, and Redis may hold old ones until they expire.
 
+mod asked;
 mod entry;
 mod shared;
 #[cfg(test)]
@@ -14,37 +15,22 @@ use std::sync::{
     atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
-use cms_core::{Cms, Millis, Result, settings::Settings, traffic::cache::CacheRules};
-
+use cms_core::{Cms, Result, settings::Settings};
+use foldhash::quality::RandomState;
 use futures_util::future::BoxFuture;
+use http::{HeaderName, HeaderValue, header};
 
-use crate::reply::Reply;
-pub(crate) use entry::Entry;
-use entry::{Answer, Basis};
+use crate::reply::{self, Reply};
+pub(crate) use asked::{Asked, Key};
+use entry::{Answer, Entry};
 
-/// What a reply depends on, in one text.
-pub(crate) type Key = Vec<u8>;
+const X_CACHE: HeaderName = HeaderName::from_static("x-cache");
 
 /// The store of one API.
 pub(crate) struct Replies {
-    kept: moka::future::Cache<Key, Arc<Entry>>,
+    kept: moka::future::Cache<Key, Arc<Entry>, RandomState>,
     hits: AtomicU64,
     misses: AtomicU64,
-}
-
-/// What is asked for.
-pub(crate) struct Asked<'a> {
-    pub(crate) key: Key,
-    pub(crate) path: &'a str,
-    /// The tables it is made from.
-    pub(crate) tables: &'static [&'static str],
-    pub(crate) rules: &'a CacheRules,
-}
-
-impl Asked<'_> {
-    fn is_met_by(&self, entry: &Entry, cms: &Cms, now: Millis) -> bool {
-        entry.is_good(cms, self.path, self.rules, now)
-    }
 }
 
 impl Replies {
@@ -55,88 +41,97 @@ impl Replies {
         let kept = moka::future::Cache::builder()
             .weigher(weigh)
             .max_capacity(settings.cache.max_bytes)
-            .build();
+            .build_with_hasher(RandomState::default());
         Self { kept, hits: AtomicU64::new(0), misses: AtomicU64::new(0) }
     }
 
-    /// The kept reply with its entry, or the one that `fill` makes: once for all who ask the same
-    /// at the same moment.
+    /// The kept reply.
+    pub(crate) async fn find(&self, asked: &Asked<'_>) -> Option<Reply> {
+        let entry = self.kept.get(&asked.key).await.filter(|entry| entry.is_good(asked))?;
+        self.answer(asked, &entry, true).ok()
+    }
+
+    /// The kept reply, or the one that `fill` makes: once for all who ask the same at the same
+    /// moment.
     pub(crate) async fn get<'f>(
         &self,
         cms: &Cms,
-        asked: Asked<'_>,
+        asked: &Asked<'_>,
         fill: impl Fn() -> BoxFuture<'f, Result<Reply>> + Sync,
-    ) -> Result<(Reply, Option<Arc<Entry>>)> {
-        let now = cms.clock().now();
-        if let Some(entry) =
-            self.kept.get(&asked.key).await.filter(|entry| asked.is_met_by(entry, cms, now))
-        {
-            return Ok((self.answer(&entry, now, true)?, Some(entry)));
+    ) -> Result<Reply> {
+        match self.find(asked).await {
+            Some(reply) => Ok(reply),
+            // In a box, so that hits do not carry the room of a fill.
+            None => Box::pin(self.fill(cms, asked, fill)).await,
         }
-        // In a box, so that hits do not carry the room of a fill.
-        Ok((Box::pin(self.fill(cms, asked, fill)).await?, None))
-    }
-
-    /// Counts a reply that was found without [`Replies::get`].
-    pub(crate) fn count_hit(&self) {
-        self.hits.fetch_add(1, Ordering::Relaxed);
     }
 
     async fn fill<'f>(
         &self,
         cms: &Cms,
-        asked: Asked<'_>,
+        asked: &Asked<'_>,
         fill: impl Fn() -> BoxFuture<'f, Result<Reply>> + Sync,
     ) -> Result<Reply> {
-        let begun = Basis::now(cms, asked.tables, asked.rules);
-        let is_good = |entry: &Entry| asked.is_met_by(entry, cms, cms.clock().now());
         loop {
             let elsewhere = AtomicBool::new(false);
             let init = async {
-                // Read before the handler runs: a write meanwhile makes the entry old, not wrong.
-                let basis = Basis::now(cms, asked.tables, asked.rules);
-                if let Some(found) =
-                    shared::find(cms, &asked.key, asked.tables).await.filter(|found| is_good(found))
-                {
-                    elsewhere.store(true, Ordering::Relaxed);
-                    return Arc::new(found);
+                if let Some(tables) = asked.shared_tables() {
+                    let found = shared::find(cms, &asked.key, tables).await;
+                    if let Some(found) = found.filter(|found| found.is_good(asked)) {
+                        elsewhere.store(true, Ordering::Relaxed);
+                        return Arc::new(found);
+                    }
                 }
-                let entry = Entry { basis, answer: Answer::of(fill().await) };
-                shared::share(cms, &asked.key, &entry, asked.rules.settings.ttl_s).await;
+                // What was known before the handler runs counts: a write meanwhile makes the entry
+                // old, not wrong.
+                let answer = Answer::of(fill().await);
+                let entry = Entry { basis: asked.basis.clone(), answer };
+                if let Some(tables) = asked.shared_tables() {
+                    let ttl_s = asked.rules.settings.ttl_s;
+                    shared::share(cms, &asked.key, tables, &entry, ttl_s).await;
+                }
                 Arc::new(entry)
             };
             let outcome = self
                 .kept
-                .entry(asked.key.clone())
-                .or_insert_with_if(init, |entry| !is_good(entry))
+                .entry_by_ref(&asked.key)
+                .or_insert_with_if(init, |entry| !entry.is_good(asked))
                 .await;
             let (mine, entry) = (outcome.is_fresh(), outcome.into_value());
-            let now = cms.clock().now();
             if mine {
                 if !matches!(entry.answer, Answer::Reply(..)) {
                     self.kept.invalidate(&asked.key).await;
                 }
-                return self.answer(&entry, now, elsewhere.into_inner());
+                return self.answer(asked, &entry, elsewhere.into_inner());
             }
             // Somebody else's fill. One that began before a write that we may know of is not for
             // us: ask again, that fill is over.
-            if is_good(&entry) || entry.basis.covers(&begun) {
+            if entry.is_for(asked) {
                 return match entry.answer {
-                    Answer::Once(..) => self.answer(
-                        &Entry { basis: begun, answer: Answer::of(fill().await) },
-                        now,
-                        false,
-                    ),
-                    _ => self.answer(&entry, now, true),
+                    Answer::Once(..) => {
+                        let answer = Answer::of(fill().await);
+                        let own = Entry { basis: asked.basis.clone(), answer };
+                        self.answer(asked, &own, false)
+                    }
+                    _ => self.answer(asked, &entry, true),
                 };
             }
         }
     }
 
-    fn answer(&self, entry: &Entry, now: Millis, hit: bool) -> Result<Reply> {
+    /// The entry as a reply. Only visitors are told, and counted, whether it was kept.
+    fn answer(&self, asked: &Asked<'_>, entry: &Entry, hit: bool) -> Result<Reply> {
+        if asked.shared_tables().is_none() {
+            return entry.reply();
+        }
         let counter = if hit { &self.hits } else { &self.misses };
         counter.fetch_add(1, Ordering::Relaxed);
-        entry.reply(now, hit)
+        let mut reply = entry.reply()?;
+        if hit {
+            reply.headers.insert(header::AGE, reply::number(entry.age_s(asked.basis.at)));
+        }
+        reply.headers.insert(X_CACHE, HeaderValue::from_static(if hit { "HIT" } else { "MISS" }));
+        Ok(reply)
     }
 
     /// Number of replies in this process, their bytes, hits and misses.

@@ -5,7 +5,10 @@ use cms_core::{Cms, crypto};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde::{Deserialize, Serialize};
 
-use super::entry::{Answer, Basis, Entry};
+use super::{
+    asked::Basis,
+    entry::{Answer, Entry},
+};
 
 /// The form of an entry. It is part of the name, as the version of the service is: another version
 /// finds nothing to misread.
@@ -26,7 +29,7 @@ fn name(key: &[u8]) -> String {
 }
 
 /// The reply that some process has kept. It has still to be judged.
-pub(super) async fn find(cms: &Cms, key: &[u8], tables: &'static [&'static str]) -> Option<Entry> {
+pub(super) async fn find(cms: &Cms, key: &[u8], tables: &[&str]) -> Option<Entry> {
     if !cms.cache().shares_replies() {
         return None;
     }
@@ -34,18 +37,18 @@ pub(super) async fn find(cms: &Cms, key: &[u8], tables: &'static [&'static str])
 }
 
 /// Keeps a reply for other processes, if it is one to be kept.
-pub(super) async fn share(cms: &Cms, key: &[u8], entry: &Entry, ttl_s: i64) {
+pub(super) async fn share(cms: &Cms, key: &[u8], tables: &[&str], entry: &Entry, ttl_s: i64) {
     if !cms.cache().shares_replies() {
         return;
     }
-    if let Some(bytes) = encode(entry) {
+    if let Some(bytes) = encode(entry, tables) {
         cms.cache().share_reply(&name(key), &bytes, ttl_s).await;
     }
 }
 
-fn encode(entry: &Entry) -> Option<Vec<u8>> {
+fn encode(entry: &Entry, tables: &[&str]) -> Option<Vec<u8>> {
     let Answer::Reply(headers, body) = &entry.answer else { return None };
-    let Basis { tables, epochs, last_clear, at } = &entry.basis;
+    let Basis { epochs, last_clear, at } = &entry.basis;
     let text = |(name, value): (&HeaderName, &HeaderValue)| {
         Some((name.to_string(), value.to_str().ok()?.to_owned()))
     };
@@ -60,7 +63,7 @@ fn encode(entry: &Entry) -> Option<Vec<u8>> {
 }
 
 /// None for what we have not written ourselves.
-fn decode(bytes: Vec<u8>, tables: &'static [&'static str]) -> Option<Entry> {
+fn decode(bytes: Vec<u8>, tables: &[&str]) -> Option<Entry> {
     let end = bytes.iter().position(|byte| *byte == b'\n')?;
     let Head { at, last_clear, epochs, headers } = serde_json::from_slice(&bytes[..end]).ok()?;
     if !epochs.iter().map(|(table, _)| table).eq(tables) {
@@ -73,12 +76,8 @@ fn decode(bytes: Vec<u8>, tables: &'static [&'static str]) -> Option<Entry> {
             HeaderValue::from_str(&value).ok()?,
         );
     }
-    let basis = Basis {
-        tables,
-        epochs: epochs.into_iter().map(|(_, epoch)| epoch).collect(),
-        last_clear,
-        at,
-    };
+    let epochs = epochs.into_iter().map(|(_, epoch)| epoch).collect();
+    let basis = Basis { epochs, last_clear, at };
     Some(Entry { basis, answer: Answer::Reply(map, Bytes::from(bytes).slice(end + 1..)) })
 }
 
@@ -94,21 +93,21 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.append("vary", HeaderValue::from_static("a"));
         headers.append("vary", HeaderValue::from_static("b"));
-        let basis = Basis { tables: TABLES, epochs: vec![5, 0], last_clear: 3, at: 1_000 };
+        let basis = Basis { epochs: vec![5, 0], last_clear: 3, at: 1_000 };
         Entry { basis, answer: Answer::Reply(headers, body.into()) }
     }
 
     #[test]
     fn what_is_shared_is_read_again() {
         let kept = entry("line\n{\"data\":1}");
-        let found = decode(encode(&kept).expect("bytes"), TABLES).expect("an entry");
+        let found = decode(encode(&kept, TABLES).expect("bytes"), TABLES).expect("an entry");
         assert_eq!(found.basis, kept.basis);
         assert_eq!(format!("{:?}", found.answer), format!("{:?}", kept.answer));
     }
 
     #[test]
     fn nothing_foreign_is_read() {
-        let bytes = encode(&entry("x")).expect("bytes");
+        let bytes = encode(&entry("x"), TABLES).expect("bytes");
         assert!(decode(bytes.clone(), &["pages"]).is_none(), "made from other tables");
         for end in 0..bytes.len() - 2 {
             assert!(decode(bytes[..end].to_vec(), TABLES).is_none());
@@ -124,8 +123,8 @@ mod tests {
 
     #[test]
     fn what_is_too_large_or_special_is_not_shared() {
-        assert!(encode(&entry(vec![b'x'; MAX_BYTES])).is_none());
+        assert!(encode(&entry(vec![b'x'; MAX_BYTES]), TABLES).is_none());
         let answer = Answer::Once(StatusCode::OK, HeaderMap::new(), Bytes::new());
-        assert!(encode(&Entry { answer, ..entry("") }).is_none());
+        assert!(encode(&Entry { answer, ..entry("") }, TABLES).is_none());
     }
 }

@@ -3,16 +3,27 @@
 mod rules;
 
 use clap::Subcommand;
-use cms_http::client::{Ask, Client};
-use serde_json::{Value as Json, json};
+use cms_core::traffic::cache::CachePatch;
+use cms_http::{
+    client::Client,
+    wire::{
+        NoBody,
+        cache::{Clear, Read, Update, Which},
+        parameters::NoQuery,
+    },
+};
+use serde::Serialize;
+use serde_json::json;
 
 use crate::{
     flags::Flags,
-    output::{Done, Exit, Failure, Output, record::text, table},
-    site,
+    output::{
+        Done, Output,
+        record::{Record, readable},
+        table,
+    },
+    reply, site,
 };
-
-const CACHE: &str = "/api/backend/cache";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CacheCommand {
@@ -75,34 +86,42 @@ pub(crate) async fn run(flags: &Flags, out: &Output, command: CacheCommand) -> D
 }
 
 async fn at(out: &Output, client: &Client, command: CacheCommand) -> Done {
-    let change = |body: Json| Ask::patch(CACHE).json(&body);
-    let ask = match command {
-        CacheCommand::Status => Ask::get(CACHE),
-        CacheCommand::On => change(json!({"enabled": true})),
-        CacheCommand::Off => change(json!({"enabled": false})),
-        CacheCommand::Ttl { seconds } => change(json!({"ttl_s": seconds})),
-        CacheCommand::Exclude(command) => match rules::excluded(client, command).await? {
-            Some(prefixes) => change(json!({"exclude": prefixes})),
-            None => Ask::get(CACHE),
-        },
+    let patch = match command {
+        CacheCommand::Status | CacheCommand::Exclude(ExcludeCommand::List) => {
+            let (answer, state) = reply::call::<Read>(client, &NoQuery {}, &NoBody).await?;
+            return print(out, &answer.body, &state.data);
+        }
+        CacheCommand::On => CachePatch { enabled: Some(true), ..CachePatch::default() },
+        CacheCommand::Off => CachePatch { enabled: Some(false), ..CachePatch::default() },
+        CacheCommand::Ttl { seconds } => {
+            CachePatch { ttl_s: Some(seconds), ..CachePatch::default() }
+        }
+        CacheCommand::Exclude(ExcludeCommand::Add { prefix }) => {
+            rules::excluding(client, &prefix, true).await?
+        }
+        CacheCommand::Exclude(ExcludeCommand::Remove { prefix }) => {
+            rules::excluding(client, &prefix, false).await?
+        }
         CacheCommand::Clear { path, .. } => {
-            client.send(Ask::delete(CACHE).maybe("path", path.as_deref())).await?;
+            let which = Which { path };
+            client.call::<Clear>(&which, &NoBody).await?;
             return out.done(
-                &json!({"cleared": path.unwrap_or_default()}),
+                &json!({"cleared": which.path.unwrap_or_default()}),
                 "The kept replies are dropped; running services follow within a second.",
             );
         }
         CacheCommand::Inspect { path } => return rules::inspect(out, client, &path).await,
     };
-    let answer = client.send(ask).await?;
+    let (answer, settings) = reply::call::<Update>(client, &NoQuery {}, &patch).await?;
+    print(out, &answer.body, &settings.data)
+}
+
+/// Prints a setting or counter on each line.
+fn print(out: &Output, body: &str, state: &impl Serialize) -> Done {
     if out.json {
-        return Ok(out.line(&answer.body)?);
+        return Ok(out.line(body)?);
     }
-    let body = answer.json()?;
-    let members = body["data"].as_object().ok_or_else(|| {
-        Failure::new(Exit::Failed, "the reply does not come from a CMS: its data is not an object")
-    })?;
-    let rows: Vec<Vec<String>> =
-        members.iter().map(|(name, value)| vec![name.clone(), text(value)]).collect();
-    Ok(table::rows(out, &["setting", "value"], &rows)?)
+    let record = Record::of(state)?;
+    let row = |(name, raw): (&str, &str)| vec![name.to_owned(), readable(raw).into_owned()];
+    Ok(table::rows(out, &["setting", "value"], &record.iter().map(row).collect::<Vec<_>>())?)
 }

@@ -7,8 +7,14 @@ mod tail;
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use cms_http::client::{Ask, Client};
-use serde_json::json;
+use cms_http::{
+    client::Client,
+    wire::{
+        NoBody,
+        events::{Emit, Event, List, Messages, Named, Which},
+        parameters::NoQuery,
+    },
+};
 
 use self::tail::TailArgs;
 use crate::{
@@ -54,22 +60,24 @@ pub(crate) async fn run(flags: &Flags, out: &Output, command: EventsCommand) -> 
 }
 
 async fn at(out: &Output, client: &Client, command: EventsCommand) -> Done {
-    let at = |path: &str| format!("/api/backend/webhooks/{path}");
     match command {
         EventsCommand::List(paging) => {
             let columns = ["event_name", "plugin_id", "event_type", "content_table", "description"];
-            reply::print(out, client, Ask::get(&at("events")), &paging, &columns).await
+            let query = |limit, cursor| Named { name: None, limit, cursor };
+            reply::list::<List>(out, client, &paging, &columns, query).await
         }
         EventsCommand::Show { name } => {
-            reply::record(out, client, Ask::get(&at("events")).query("name", name)).await
+            let named = Named { name: Some(name), ..Named::default() };
+            reply::record::<List>(out, client, &named, &NoBody).await
         }
         EventsCommand::Emit { name, data } => {
-            let body = json!({"event": name, "data": input::object(&data)?});
-            reply::record(out, client, Ask::post(&at("emit")).json(&body)).await
+            let event = Event { event: name, data: input::object(&data)? };
+            reply::record::<Emit>(out, client, &NoQuery {}, &event).await
         }
         EventsCommand::Tail(args) => tail::run(out, client, args).await,
         EventsCommand::Payload { id } => {
-            reply::record(out, client, Ask::get(&at("messages")).query("id", id)).await
+            let which = Which { id: Some(id), ..Which::default() };
+            reply::record::<Messages>(out, client, &which, &NoBody).await
         }
     }
 }

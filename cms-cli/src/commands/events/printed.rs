@@ -2,50 +2,41 @@
 
 use std::collections::BTreeSet;
 
-use cms_core::{Millis, parse_rfc3339, rfc3339};
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use cms_core::{Millis, parse_rfc3339, webhooks::Message};
+use cms_http::wire::parameters::Moment;
 
-use crate::output::{Done, Exit, Failure, Output};
+use crate::output::{Done, Failure, Output};
 
 /// How far back every request reaches: a change that began earlier may commit later.
 const OVERLAP: Millis = 10_000;
-
-#[derive(Deserialize)]
-struct Recorded {
-    id: String,
-    event: String,
-    created_at: String,
-    jobs: i64,
-}
 
 /// The events printed recently.
 #[derive(Default)]
 pub(super) struct Printed {
     newest: Option<Millis>,
-    recent: BTreeSet<(Millis, String)>,
+    recent: BTreeSet<Place>,
     /// Earlier events are not printed.
-    floor: Option<(Millis, String)>,
+    floor: Option<Place>,
 }
+
+/// Where an event stands among all others: its moment and its id.
+type Place = (Millis, String);
 
 impl Printed {
     /// Prints the events that were not printed before.
-    pub(super) fn print(&mut self, out: &Output, data: &[Box<RawValue>]) -> Done {
-        for raw in data {
-            let Recorded { id, event, created_at, jobs } = recorded(raw)?;
-            let place = (moment(&created_at)?, id);
-            if self.floor.as_ref().is_some_and(|floor| place < *floor)
-                || self.recent.contains(&place)
-            {
+    pub(super) fn print(&mut self, out: &Output, events: &[Message]) -> Done {
+        for event in events {
+            let place = place(event)?;
+            let too_early = self.floor.as_ref().is_some_and(|floor| place < *floor);
+            if too_early || self.recent.contains(&place) {
                 continue;
             }
+            let Message { id, event: name, created_at, jobs, .. } = event;
             if out.json {
-                out.line(raw.get())?;
+                out.line(&serde_json::to_string(event).map_err(Failure::unexpected)?)?;
             } else {
                 out.line(
-                    &[&created_at, &event, &jobs.to_string(), &place.1]
-                        .map(String::as_str)
-                        .join(out.gap()),
+                    &[created_at, name, &jobs.to_string(), id].map(String::as_str).join(out.gap()),
                 )?;
             }
             self.newest = self.newest.max(Some(place.0));
@@ -58,16 +49,12 @@ impl Printed {
     }
 
     /// Where the next request begins; None when no event is known.
-    pub(super) fn ask_again_from(&self) -> Option<String> {
-        self.newest.map(|newest| rfc3339(newest - OVERLAP))
+    pub(super) fn ask_again_from(&self) -> Option<Moment> {
+        self.newest.map(|newest| Moment(newest - OVERLAP))
     }
 
     /// From now on prints only later events than those printed, or than `end` when none were.
-    pub(super) fn begin(&mut self, end: Option<&RawValue>) -> Done {
-        let place = |raw| {
-            let Recorded { id, created_at, .. } = recorded(raw)?;
-            Ok::<_, Failure>((moment(&created_at)?, id))
-        };
+    pub(super) fn begin(&mut self, end: Option<&Message>) -> Done {
         let end = end.map(place).transpose()?;
         self.newest = self.newest.max(end.as_ref().map(|(at, _)| *at));
         self.floor = self.recent.first().cloned().or(end);
@@ -75,15 +62,8 @@ impl Printed {
     }
 }
 
-fn recorded(raw: &RawValue) -> Done<Recorded> {
-    serde_json::from_str(raw.get()).map_err(Failure::unexpected)
-}
-
-fn moment(text: &str) -> Done<Millis> {
-    parse_rfc3339(text).ok_or_else(|| {
-        Failure::new(
-            Exit::Failed,
-            format!("the reply does not come from a CMS: {text:?} is no date-time"),
-        )
-    })
+fn place(event: &Message) -> Done<Place> {
+    let at = parse_rfc3339(&event.created_at);
+    let wrong = || Failure::unexpected(format!("{:?} is not a date-time", event.created_at));
+    Ok((at.ok_or_else(wrong)?, event.id.clone()))
 }

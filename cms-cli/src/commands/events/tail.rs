@@ -3,15 +3,22 @@
 use std::time::Duration;
 
 use clap::Args;
-use cms_http::client::{Ask, Client};
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use cms_core::webhooks::Message;
+use cms_http::{
+    client::Client,
+    wire::{
+        NoBody, OneOrPage, Page,
+        events::{Messages, Which},
+        parameters::Limit,
+    },
+};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::printed::Printed;
 use crate::{
+    input,
     output::{Done, Failure, Output},
-    reply::{LARGEST_PAGE, Meta},
+    reply::LARGEST_PAGE,
 };
 
 /// Time between two requests for new events.
@@ -41,13 +48,6 @@ pub(crate) struct TailArgs {
     no_follow: bool,
 }
 
-/// A page of recorded events as text.
-#[derive(Deserialize)]
-struct Page {
-    data: Vec<Box<RawValue>>,
-    meta: Meta,
-}
-
 pub(super) async fn run(out: &Output, client: &Client, args: TailArgs) -> Done {
     let (mut terminate, mut interrupt) =
         (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
@@ -59,44 +59,50 @@ pub(super) async fn run(out: &Output, client: &Client, args: TailArgs) -> Done {
 }
 
 async fn tail(out: &Output, client: &Client, args: &TailArgs) -> Done {
-    let all = Ask::get("/api/backend/webhooks/messages");
-    let ask = all.clone().maybe("event", args.event.as_deref());
-    let later = ask.clone().query("oldest_first", true).query("limit", LARGEST_PAGE);
+    let since = args.since.as_deref().map(input::moment).transpose()?;
+    let later = Which {
+        event: args.event.clone(),
+        oldest_first: Some(true),
+        limit: Limit(LARGEST_PAGE),
+        ..Which::default()
+    };
     let mut printed = Printed::default();
-    if args.since.is_some() {
-        pages(out, client, later.clone().maybe("since", args.since.as_deref()), &mut printed)
-            .await?;
+    if since.is_some() {
+        pages(out, client, &Which { since, ..later.clone() }, &mut printed).await?;
     } else {
-        let mut last = page(client, ask.query("limit", LAST)).await?.data;
+        let last = Which { event: args.event.clone(), limit: Limit(LAST), ..Which::default() };
+        let mut last = page(client, &last).await?.data;
         last.reverse();
         printed.print(out, &last)?;
         // Where the list of all events ends now: a filter may have left its last ones out.
-        let end = page(client, all.query("limit", 1)).await?.data;
-        printed.begin(end.first().map(AsRef::as_ref))?;
+        let end = Which { limit: Limit(1), ..Which::default() };
+        printed.begin(page(client, &end).await?.data.first())?;
     }
     if args.no_follow {
         return Ok(());
     }
     loop {
         tokio::time::sleep(PAUSE).await;
-        let since = printed.ask_again_from().or_else(|| args.since.clone());
-        pages(out, client, later.clone().maybe("since", since), &mut printed).await?;
+        let since = printed.ask_again_from().or(since);
+        pages(out, client, &Which { since, ..later.clone() }, &mut printed).await?;
     }
 }
 
-async fn page(client: &Client, ask: Ask) -> Done<Page> {
-    serde_json::from_str(&client.send(ask).await?.body).map_err(Failure::unexpected)
+async fn page(client: &Client, which: &Which) -> Done<Page<Message>> {
+    match client.call::<Messages>(which, &NoBody).await? {
+        OneOrPage::Page(page) => Ok(page),
+        OneOrPage::One(_) => Err(Failure::unexpected("it holds no list")),
+    }
 }
 
 /// Reads all pages and prints the new events.
-async fn pages(out: &Output, client: &Client, ask: Ask, printed: &mut Printed) -> Done {
-    let mut cursor = None;
+async fn pages(out: &Output, client: &Client, which: &Which, printed: &mut Printed) -> Done {
+    let mut which = which.clone();
     loop {
-        let Page { data, meta } =
-            page(client, ask.clone().maybe("cursor", cursor.as_deref())).await?;
+        let Page { data, meta } = page(client, &which).await?;
         printed.print(out, &data)?;
-        cursor = meta.next;
-        if cursor.is_none() {
+        which.cursor = meta.next;
+        if which.cursor.is_none() {
             return Ok(());
         }
     }

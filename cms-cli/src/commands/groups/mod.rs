@@ -4,15 +4,23 @@ mod group;
 mod rights;
 
 use clap::Subcommand;
-use cms_http::client::{Ask, Client};
-use serde_json::{Value as Json, json};
+use cms_core::accounts::{GroupPatch, NewGroup, Rights};
+use cms_http::{
+    client::Client,
+    wire::{
+        NoBody,
+        parameters::NoQuery,
+        user_groups::{Create, Delete, Read, Update},
+    },
+};
+use serde_json::json;
 
-use self::group::{GROUPS, find, print};
+use self::group::{cell, find};
 use crate::{
     flags::Flags,
-    output::{Done, Output, record::text},
+    output::{Done, Output},
     prompt,
-    reply::{self, Paging},
+    reply::{self, Paging, by_id},
     site,
 };
 
@@ -72,31 +80,34 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: GroupsCommand
     match command {
         GroupsCommand::List(paging) => {
             let columns = ["id", "name", "members", "rights"];
-            reply::print_as(out, client, Ask::get(GROUPS), &paging, &columns, group::cell).await
+            let query = reply::list_query;
+            reply::list_as::<Read>(out, client, &paging, (&columns, cell), query).await
         }
         GroupsCommand::Show { group } => {
-            let id = find(client, &group).await?["id"].take();
-            print(out, client, Ask::get(GROUPS).query("id", id)).await
+            let id = find(client, &group).await?.id;
+            reply::record_as::<Read>(out, client, &reply::one(id), &NoBody, cell).await
         }
         GroupsCommand::Create { name, rights, admin } => {
-            let rights = if admin { "0".into() } else { Json::from(rights) };
-            let body = json!({"name": name, "rights": rights});
-            print(out, client, Ask::post(GROUPS).json(&body)).await
+            let only = Rights::Only(rights.into_iter().collect());
+            let new = NewGroup { name, rights: if admin { Rights::Admin } else { only } };
+            reply::record_as::<Create>(out, client, &NoQuery {}, &new, cell).await
         }
         GroupsCommand::Rights { group, grant, revoke } => {
             rights::show_or_change(out, client, &group, &grant, &revoke).await
         }
         GroupsCommand::Rename { group, name } => {
-            let id = find(client, &group).await?["id"].take();
-            let ask = Ask::patch(GROUPS).query("id", id).json(&json!({"name": name}));
-            print(out, client, ask).await
+            let id = find(client, &group).await?.id;
+            let patch = GroupPatch { name: Some(name), rights: None };
+            reply::record_as::<Update>(out, client, &by_id(id), &patch, cell).await
         }
         GroupsCommand::Delete { group } => {
             let found = find(client, &group).await?;
-            let name = text(&found["name"]);
-            prompt::confirm(flags, &format!("Delete the group {name}?"))?;
-            client.send(Ask::delete(GROUPS).query("id", &found["id"])).await?;
-            out.done(&json!({"deleted": [found["id"]]}), &format!("The group {name} is deleted."))
+            prompt::confirm(flags, &format!("Delete the group {}?", found.name))?;
+            client.call::<Delete>(&by_id(found.id), &NoBody).await?;
+            out.done(
+                &json!({"deleted": [found.id]}),
+                &format!("The group {} is deleted.", found.name),
+            )
         }
     }
 }

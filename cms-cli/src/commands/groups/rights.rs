@@ -1,10 +1,19 @@
 //! `cms groups rights`: what the members of a group may do
 
-use cms_http::client::{Ask, Client};
-use serde_json::{Value as Json, json};
+use std::collections::BTreeSet;
 
-use super::group::{find, spelled};
-use crate::output::{Done, Output, record::text};
+use cms_core::{accounts::Rights, items::Checklist};
+use cms_http::{
+    client::Client,
+    wire::checklist::{Apply, Table},
+};
+use serde_json::Value as Json;
+
+use super::group::find;
+use crate::{
+    output::{Done, Failure, Output, record::text},
+    reply,
+};
 
 /// Changes the rights of a group, if something is granted or revoked, and prints them.
 pub(super) async fn show_or_change(
@@ -16,27 +25,30 @@ pub(super) async fn show_or_change(
 ) -> Done {
     let group = find(client, group).await?;
     if grant.is_empty() && revoke.is_empty() {
-        return print(out, &group["rights"]);
+        return print(out, &group.rights);
     }
-    let body = json!({
-        "table": "user_groups",
-        "column": "rights",
-        "id": group["id"],
-        "add": grant,
-        "remove": revoke,
-    });
-    let ask = Ask::post("/api/backend/actions/checklist").json(&body);
-    let changed = client.send(ask).await?.json()?;
-    print(out, &changed["data"])
+    let values = |keys: &[String]| keys.iter().map(|key| Json::from(key.as_str())).collect();
+    let change = Checklist {
+        table: "user_groups".to_owned(),
+        column: "rights".to_owned(),
+        id: group.id.into(),
+        add: values(grant),
+        remove: values(revoke),
+        value: None,
+    };
+    let keys = reply::data::<Apply>(client, &Table::default(), &change).await?;
+    print(out, &Rights::Only(keys.iter().map(text).collect::<BTreeSet<_>>()))
 }
 
 /// Prints permission keys, one a line.
-fn print(out: &Output, rights: &Json) -> Done {
+fn print(out: &Output, rights: &Rights) -> Done {
     if out.json {
-        return Ok(out.data(rights)?);
+        return Ok(out.data(&serde_json::to_value(rights).map_err(Failure::unexpected)?)?);
     }
-    match rights.as_array() {
-        Some(keys) => Ok(out.raw(&keys.iter().map(|key| text(key) + "\n").collect::<String>())?),
-        None => Ok(out.line(&spelled(rights))?),
+    match rights {
+        Rights::Admin => Ok(out.line("everything")?),
+        Rights::Only(keys) => {
+            Ok(out.raw(&keys.iter().map(|k| format!("{k}\n")).collect::<String>())?)
+        }
     }
 }

@@ -1,19 +1,18 @@
 //! The first administrator.
 
-use cms_core::accounts::Rights;
-use cms_http::client::{Ask, ClientError};
-use serde_json::{Value as Json, json};
+use cms_core::accounts::{Group, GroupName, NewGroup, NewUser, Rights, User};
+use cms_http::{
+    client::Client,
+    wire::{NoBody, parameters::NoQuery, user_groups, users},
+};
 
 use crate::{
     flags::Flags,
     folder::Report,
-    output::{Done, Exit, Failure, record::text},
+    output::{Done, Exit, Failure},
     prompt, reply,
     site::Site,
 };
-
-const GROUPS: &str = "/api/backend/user_groups";
-const USERS: &str = "/api/backend/users";
 
 /// Creates the user in a group of administrators, unless that administrator exists.
 pub(super) async fn ensure(
@@ -24,54 +23,54 @@ pub(super) async fn ensure(
     report: &mut Report,
 ) -> Done {
     let client = &site.client;
-    let everything = serde_json::to_value(Rights::Admin)
-        .map_err(|e| Failure::new(Exit::Failed, e.to_string()))?;
-    let is_admin = |group: &Json| group["rights"] == everything;
-    match client.send(Ask::get(USERS).query("username", name)).await {
-        Ok(answer) => {
-            let user = answer.json()?["data"].take();
-            let mine = |group: &Json| {
-                user["groups"]
-                    .as_array()
-                    .into_iter()
-                    .flatten()
-                    .any(|mine| mine["id"] == group["id"])
-            };
-            if user["active"] != true
-                || reply::first(client, Ask::get(GROUPS), |group| is_admin(group) && mine(group))
-                    .await?
-                    .is_none()
-            {
-                return Err(Failure::new(
-                    Exit::Refused,
-                    format!("the user {name} is not an administrator, or is switched off"),
-                )
-                .hint(format!(
-                    "cms users show {name}, then cms users edit {name} --group admins, or \
-                     cms users enable {name}"
-                )));
-            }
-            report.kept.push(format!(
-                "the administrator {}, with the present password",
-                text(&user["username"])
-            ));
-            return Ok(());
-        }
-        Err(ClientError::Problem { code, .. }) if code == "not_found" => {}
-        Err(error) => return Err(error.into()),
+    if let Some(user) = find(client, name).await? {
+        check(client, &user, name).await?;
+        let kept = format!("the administrator {}, with the present password", user.username);
+        report.kept.push(kept);
+        return Ok(());
     }
     let password = prompt::new_password(flags, from_stdin)?;
-    let group = match reply::first(client, Ask::get(GROUPS), is_admin).await? {
+    let group = match group(client, |_| true).await? {
         Some(group) => group,
         None => {
-            let new = json!({"name": "admins", "rights": everything});
-            let group = client.send(Ask::post(GROUPS).json(&new)).await?.json()?["data"].take();
+            let new = NewGroup { name: "admins".to_owned(), rights: Rights::Admin };
+            let made = client.call::<user_groups::Create>(&NoQuery {}, &new).await?;
             report.made.push("the group admins".to_owned());
-            group
+            made.data
         }
     };
-    let new = json!({"username": name, "password": password.expose(), "groups": [group["id"]]});
-    client.send(Ask::post(USERS).json(&new)).await?;
+    let groups = vec![GroupName::Id(group.id)];
+    let new = NewUser { username: name.to_owned(), password, groups, active: true };
+    client.call::<users::Create>(&NoQuery {}, &new).await?;
     report.made.push(format!("the administrator {name}"));
     Ok(())
+}
+
+async fn find(client: &Client, name: &str) -> Done<Option<User>> {
+    let asked = users::Asked { username: Some(name.to_owned()), ..users::Asked::default() };
+    let not_found = |failure: &Failure| failure.exit == Exit::NotFound;
+    match reply::data::<users::Read>(client, &asked, &NoBody).await {
+        Ok(user) => Ok(Some(user)),
+        Err(failure) if not_found(&failure) => Ok(None),
+        Err(failure) => Err(failure),
+    }
+}
+
+/// A group of administrators that is `wanted`.
+async fn group(client: &Client, wanted: impl Fn(&Group) -> bool) -> Done<Option<Group>> {
+    let fits = |group: &Group| group.rights == Rights::Admin && wanted(group);
+    reply::first::<user_groups::Read>(client, reply::list_query, fits).await
+}
+
+/// Fails unless the user is an active administrator.
+async fn check(client: &Client, user: &User, name: &str) -> Done {
+    let mine = |group: &Group| user.groups.iter().any(|mine| mine.id == group.id);
+    if user.active && group(client, mine).await?.is_some() {
+        return Ok(());
+    }
+    let why = format!("the user {name} is not an administrator, or is switched off");
+    Err(Failure::new(Exit::Refused, why).hint(format!(
+        "cms users show {name}, then cms users edit {name} --group admins, or cms users enable \
+         {name}"
+    )))
 }

@@ -8,6 +8,7 @@ use std::{
 };
 
 use clap::Args;
+use cms_http::wire::Page;
 use serde_json::json;
 
 use super::{
@@ -16,8 +17,8 @@ use super::{
     written::{Form, head, write},
 };
 use crate::{
-    output::{Done, Failure, Output, Progress},
-    reply::{LARGEST_PAGE, Many},
+    output::{Done, Failure, Output, Progress, record::Record},
+    reply::LARGEST_PAGE,
     site::Site,
 };
 
@@ -99,7 +100,7 @@ async fn pages(
             .send(first.clone().maybe("cursor", cursor.as_deref()).maybe("count", counted))
             .await?
             .body;
-        let page: Many = serde_json::from_str(&body).map_err(Failure::unexpected)?;
+        let page: Page<Record> = serde_json::from_str(&body).map_err(Failure::unexpected)?;
         let progress = progress.get_or_insert_with(|| {
             let total = page.meta.total.and_then(|total| u64::try_from(total).ok());
             Progress::new(out, "export", total)

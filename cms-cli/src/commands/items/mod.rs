@@ -96,7 +96,7 @@ async fn at(flags: &Flags, out: &Output, site: &Site, command: ItemsCommand) -> 
     match command {
         ItemsCommand::List { table, filters, paging, count } => {
             let ask = filters.ask(&table).maybe("count", count.then_some(true));
-            reply::print(out, client, ask, &paging, &[]).await
+            reply::records(out, client, &paging, ask).await
         }
         ItemsCommand::Get { table, id, lang } => {
             let ask = Ask::get(ITEM).query("table", table).query("id", id);

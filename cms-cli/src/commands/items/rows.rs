@@ -1,20 +1,19 @@
 //! Prints the rows in a reply, and deletes rows
 
-use cms_http::client::{Ask, Client};
-use serde::Deserialize;
+use cms_http::{
+    client::{Ask, Client},
+    wire::{
+        Data, NoBody,
+        item::{Delete, OneOrMany, Which},
+    },
+};
 use serde_json::json;
 
 use crate::{
     flags::Flags,
     output::{Done, Exit, Failure, Output, record::Record, table},
-    prompt,
-    reply::One,
+    prompt, reply,
 };
-
-#[derive(Deserialize)]
-struct Several {
-    data: Vec<Record>,
-}
 
 /// Sends a request and prints the rows in the reply: one or several.
 pub(super) async fn print(out: &Output, client: &Client, ask: Ask) -> Done {
@@ -25,15 +24,13 @@ pub(super) async fn print(out: &Output, client: &Client, ask: Ask) -> Done {
     if out.json {
         return Ok(out.line(&answer.body)?);
     }
-    // The reply to several new rows has no meta.
-    let several: Result<Several, _> = serde_json::from_str(&answer.body);
-    match several {
-        Ok(several) => Ok(table::records(out, &[], &several.data, Record::shown)?),
-        Err(_) => Ok(table::record(
-            out,
-            &serde_json::from_str::<One>(&answer.body).map_err(Failure::unexpected)?.data,
-            Record::shown,
-        )?),
+    let reply: Data<OneOrMany> = serde_json::from_str(&answer.body).map_err(Failure::unexpected)?;
+    match reply.data {
+        OneOrMany::One(row) => reply::show(out, &answer.body, &row),
+        OneOrMany::Many(rows) => {
+            let rows: Vec<Record> = rows.iter().map(Record::of).collect::<Done<_>>()?;
+            Ok(table::records(out, &[], &rows, Record::shown)?)
+        }
     }
 }
 
@@ -50,10 +47,8 @@ pub(super) async fn delete(
         &format!("Delete {} of {table}? This cannot be undone.", ids.join(", ")),
     )?;
     for (done, id) in ids.iter().enumerate() {
-        if let Err(error) = client
-            .send(Ask::delete("/api/backend/item").query("table", table).query("id", id))
-            .await
-        {
+        let which = Which { table: table.to_owned(), id: id.clone(), language: None };
+        if let Err(error) = client.call::<Delete>(&which, &NoBody).await {
             let mut failure = Failure::from(error);
             if done == 0 {
                 return Err(failure);

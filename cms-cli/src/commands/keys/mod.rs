@@ -6,7 +6,15 @@ mod value;
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use cms_http::client::{Ask, Client};
+use cms_core::keys::{ApiKeyPatch, NewApiKey};
+use cms_http::{
+    client::Client,
+    wire::{
+        NoBody,
+        keys::{Create, Delete, Grace, Read, Rotate, Update},
+        parameters::NoQuery,
+    },
+};
 use serde_json::json;
 
 use crate::{
@@ -14,11 +22,13 @@ use crate::{
     input,
     output::{Done, Output},
     prompt,
-    reply::{self, Paging},
+    reply::{self, Paging, by_id},
     site,
 };
 
-const KEYS: &str = "/api/backend/keys";
+/// The columns of a list.
+const COLUMNS: [&str; 8] =
+    ["id", "name", "prefix", "active", "expires_on", "last_used_at", "requests", "denied"];
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeysCommand {
@@ -118,56 +128,49 @@ pub(crate) async fn run(flags: &Flags, out: &Output, command: KeysCommand) -> Do
 }
 
 async fn at(flags: &Flags, out: &Output, client: &Client, command: KeysCommand) -> Done {
-    let patch = |id: i64| Ask::patch(KEYS).query("id", id);
+    let patch = ApiKeyPatch::default();
     match command {
         KeysCommand::List(paging) => {
-            let columns = [
-                "id",
-                "name",
-                "prefix",
-                "active",
-                "expires_on",
-                "last_used_at",
-                "requests",
-                "denied",
-            ];
-            reply::print(out, client, Ask::get(KEYS), &paging, &columns).await
+            reply::list::<Read>(out, client, &paging, &COLUMNS, reply::list_query).await
         }
         KeysCommand::Show { id } => {
-            reply::record(out, client, Ask::get(KEYS).query("id", id)).await
+            reply::record::<Read>(out, client, &reply::one(id), &NoBody).await
         }
         KeysCommand::Create { name, rights, expires, inactive, out: file } => {
             let rights = rights::parse(&rights)?;
-            let body =
-                json!({"name": name, "rights": rights, "expires_on": expires, "active": !inactive});
-            value::obtain(out, client, Ask::post(KEYS).json(&body), file).await
+            let new = NewApiKey { name, expires_on: expires, active: !inactive, rights };
+            value::obtain::<Create>(out, client, &NoQuery {}, &new, file).await
         }
         KeysCommand::Rotate { id, grace, out: file } => {
-            let ask = Ask::post("/api/backend/keys/rotate").query("id", id);
-            value::obtain(out, client, ask.json(&json!({"grace_s": grace})), file).await
+            let grace = Grace { grace_s: grace };
+            value::obtain::<Rotate>(out, client, &by_id(id), &grace, file).await
         }
         KeysCommand::Enable { id } => {
-            reply::record(out, client, patch(id).json(&json!({"active": true}))).await
+            update(out, client, id, ApiKeyPatch { active: Some(true), ..patch }).await
         }
         KeysCommand::Disable { id } => {
-            reply::record(out, client, patch(id).json(&json!({"active": false}))).await
+            update(out, client, id, ApiKeyPatch { active: Some(false), ..patch }).await
         }
         KeysCommand::Expire { id, on, .. } => {
-            reply::record(out, client, patch(id).json(&json!({"expires_on": on}))).await
+            update(out, client, id, ApiKeyPatch { expires_on: Some(on), ..patch }).await
         }
         KeysCommand::Rights { id, grant, revoke } => {
             rights::show_or_change(out, client, id, &grant, &revoke).await
         }
         KeysCommand::Check { id, method, path } => {
-            rights::check(out, client, id, &method, &path).await
+            rights::check(out, client, id, &method, path).await
         }
         KeysCommand::Delete { id } => {
             prompt::confirm(
                 flags,
                 &format!("Delete the API key {id}? Programs that use it stop working."),
             )?;
-            client.send(Ask::delete(KEYS).query("id", id)).await?;
+            client.call::<Delete>(&by_id(id), &NoBody).await?;
             out.done(&json!({"deleted": [id]}), &format!("The key {id} is deleted."))
         }
     }
+}
+
+async fn update(out: &Output, client: &Client, id: i64, patch: ApiKeyPatch) -> Done {
+    reply::record::<Update>(out, client, &by_id(id), &patch).await
 }

@@ -1,13 +1,17 @@
 //! `cms keys rights` and `cms keys check`: what a key may call
 
-use cms_core::keys::Right;
-use cms_http::client::{Ask, Client};
-use serde_json::json;
+use cms_core::keys::{ApiKeyPatch, Right};
+use cms_http::{
+    client::Client,
+    wire::{
+        NoBody,
+        keys::{Asked, Check, Read, Update},
+    },
+};
 
-use super::KEYS;
 use crate::{
     output::{Done, Exit, Failure, Output},
-    reply,
+    reply::{self, by_id},
 };
 
 /// Reads rights as people type them.
@@ -23,17 +27,15 @@ pub(super) async fn show_or_change(
     grant: &[String],
     revoke: &[String],
 ) -> Done {
-    let show = Ask::get(KEYS).query("id", id);
+    let show = reply::one(id);
     if grant.is_empty() && revoke.is_empty() {
-        return reply::record(out, client, show).await;
+        return reply::record::<Read>(out, client, &show, &NoBody).await;
     }
     let (grant, revoke) = (parse(grant)?, parse(revoke)?);
-    let before = client.send(show).await?.json()?;
-    let held =
-        serde_json::from_value(before["data"]["rights"].clone()).map_err(Failure::unexpected)?;
+    let held = reply::data::<Read>(client, &show, &NoBody).await?.rights;
     let rights = changed(held, grant, &revoke)?;
-    let ask = Ask::patch(KEYS).query("id", id).json(&json!({"rights": rights}));
-    reply::record(out, client, ask).await
+    let patch = ApiKeyPatch { rights: Some(rights), ..ApiKeyPatch::default() };
+    reply::record::<Update>(out, client, &by_id(id), &patch).await
 }
 
 /// Prints whether a key may make a call; fails when it may not.
@@ -42,20 +44,12 @@ pub(super) async fn check(
     client: &Client,
     id: i64,
     method: &str,
-    path: &str,
+    path: String,
 ) -> Done {
-    let ask = Ask::get("/api/backend/keys/check")
-        .query("id", id)
-        .query("method", method.to_uppercase())
-        .query("path", path);
-    let answer = client.send(ask).await?;
-    let judged = answer.json()?;
-    if out.json {
-        out.line(&answer.body)?;
-    } else {
-        out.line(judged["data"]["reason"].as_str().unwrap_or_default())?;
-    }
-    if judged["data"]["allowed"] == true { Ok(()) } else { Err(Failure::silent(Exit::Failed)) }
+    let asked = Asked { id, method: method.to_uppercase(), path };
+    let (answer, judged) = reply::call::<Check>(client, &asked, &NoBody).await?;
+    out.line(if out.json { &answer.body } else { &judged.data.reason })?;
+    if judged.data.allowed { Ok(()) } else { Err(Failure::silent(Exit::Failed)) }
 }
 
 /// The rights `held`, plus `grant`, minus `revoke`.

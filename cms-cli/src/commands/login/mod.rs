@@ -5,19 +5,23 @@ mod setup;
 use std::path::PathBuf;
 
 use clap::Args;
-use cms_core::{Clock, settings::Secret};
-use cms_http::client::{Answer, Ask, Client, ClientError, Credential};
-use serde::Deserialize;
-use serde_json::{Value as Json, json};
+use cms_core::{Clock, Secret};
+use cms_http::{
+    client::{Client, ClientError, Credential},
+    wire::{
+        auth::{Credentials, LoggedIn, Login, Pending, Verification, Verify},
+        parameters::NoQuery,
+    },
+};
+use serde_json::json;
 
 use crate::{
     contexts::{Session, Sessions},
     flags::Flags,
-    output::{Done, Failure, Output, SecretFile},
-    prompt, site,
+    output::{Done, Output, SecretFile},
+    prompt, reply, site,
     target::Target,
 };
-use setup::Setup;
 
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
@@ -39,38 +43,6 @@ pub(crate) struct LoginArgs {
     /// printing them
     #[arg(long, value_name = "FILE")]
     codes_out: Option<PathBuf>,
-}
-
-/// The reply to a correct password.
-#[derive(Deserialize)]
-struct Begun {
-    pending_token: Secret,
-    setup: Option<Setup>,
-}
-
-/// The reply to a correct code.
-#[derive(Deserialize)]
-struct LoggedIn {
-    token: Secret,
-    expires_at: String,
-    user: User,
-    #[serde(default)]
-    recovery_codes: Option<Vec<Secret>>,
-}
-
-#[derive(Deserialize)]
-struct User {
-    id: i64,
-    username: String,
-}
-
-#[derive(Deserialize)]
-struct Data<T> {
-    data: T,
-}
-
-fn read<T: serde::de::DeserializeOwned>(answer: &Answer) -> Done<T> {
-    serde_json::from_str::<Data<T>>(&answer.body).map(|body| body.data).map_err(Failure::unexpected)
 }
 
 pub(crate) async fn run(flags: &Flags, out: &Output, args: LoginArgs) -> Done {
@@ -103,18 +75,18 @@ async fn login(flags: &Flags, out: &Output, args: LoginArgs, url: &str) -> Done 
     };
 
     let client = site::client(url, &Credential::None)?;
-    let body = json!({"username": username, "password": password.expose()});
-    let answer = client.send(Ask::post("/api/backend/auth/login").json(&body)).await?;
+    let credentials = Credentials { username, password };
+    let (answer, begun) = reply::call::<Login>(&client, &NoQuery {}, &credentials).await?;
     if let Some(warning) =
         answer.date.and_then(|date| setup::clock_warning(date, Clock::system().now()))
     {
         out.always(&warning);
     }
-    let begun: Begun = read(&answer)?;
+    let begun = begun.data;
     let mut file = None;
     if let Some(setup) = &begun.setup {
         file = args.codes_out.map(SecretFile::reserve).transpose()?;
-        setup.show(out)?;
+        setup::show(out, setup)?;
     }
     let login = match verify(out, &client, &begun, args.code_stdin).await {
         Ok(login) => login,
@@ -128,7 +100,7 @@ async fn login(flags: &Flags, out: &Output, args: LoginArgs, url: &str) -> Done 
         .transpose()?
         .flatten();
     let session = Session {
-        token: login.token,
+        token: Secret::new(login.token),
         username: login.user.username.clone(),
         expires_at: login.expires_at.clone(),
     };
@@ -155,16 +127,21 @@ async fn login(flags: &Flags, out: &Output, args: LoginArgs, url: &str) -> Done 
 }
 
 /// Sends the code. On a terminal, a wrong code can be typed again.
-async fn verify(out: &Output, client: &Client, begun: &Begun, from_stdin: bool) -> Done<LoggedIn> {
+async fn verify(
+    out: &Output,
+    client: &Client,
+    begun: &Pending,
+    from_stdin: bool,
+) -> Done<LoggedIn> {
     loop {
         let code = match (from_stdin, &begun.setup) {
             (true, _) => prompt::line_of_stdin("the code")?,
             (false, Some(_)) => prompt::secret("Code of the authenticator: ")?,
             (false, None) => prompt::secret("Code of the authenticator, or a recovery code: ")?,
         };
-        let ask = Ask::post("/api/backend/auth/verify").json(&proof(&begun.pending_token, &code));
-        match client.send(ask).await {
-            Ok(answer) => return read(&answer),
+        let proof = proof(&begun.pending_token, code);
+        match client.call::<Verify>(&NoQuery {}, &proof).await {
+            Ok(login) => return Ok(login.data),
             Err(ClientError::Problem { code, detail, .. })
                 if code == "invalid_code" && !from_stdin =>
             {
@@ -176,8 +153,8 @@ async fn verify(out: &Output, client: &Client, begun: &Begun, from_stdin: bool) 
 }
 
 /// Digits alone are a code of the authenticator; recovery codes have letters.
-fn proof(pending: &Secret, code: &Secret) -> Json {
+fn proof(pending: &str, code: Secret) -> Verification {
     let digits = code.expose().chars().filter(|c| !c.is_whitespace()).all(|c| c.is_ascii_digit());
-    let name = if digits { "code" } else { "recovery_code" };
-    json!({"pending_token": pending.expose(), name: code.expose()})
+    let (code, recovery_code) = if digits { (Some(code), None) } else { (None, Some(code)) };
+    Verification { pending_token: Secret::new(pending), code, recovery_code }
 }

@@ -1,7 +1,7 @@
 //! The first login: a secret for the authenticator, recovery codes for the user
 
-use cms_core::{Millis, accounts::qr, settings::Secret};
-use serde::Deserialize;
+use cms_core::{Millis, accounts::qr};
+use cms_http::wire::auth::Setup;
 use serde_json::Value as Json;
 
 use crate::output::{Done, Output, SecretFile};
@@ -10,46 +10,35 @@ use crate::output::{Done, Output, SecretFile};
 /// the one before and the one after.
 const CLOCK_GAP_MS: Millis = 20_000;
 
-/// What an authenticator needs to know.
-#[derive(Deserialize)]
-pub(super) struct Setup {
-    secret: Secret,
-    otpauth_url: Secret,
-}
-
-impl Setup {
-    /// Shows the secret on standard error: it is no data of the command.
-    pub(super) fn show(&self, out: &Output) -> Done {
-        out.always(
-            "This is the first login. From now on you need an authenticator app on a phone.",
-        );
-        if out.live {
-            let lines = qr::terminal(self.otpauth_url.expose())?;
-            let wide = lines.lines().map(|line| line.chars().count()).max().unwrap_or(0);
-            if wide > out.width() {
-                out.always(&format!(
-                    "A QR code needs a terminal of {wide} columns. Type the secret instead."
-                ));
-            } else {
-                out.always("Scan this with the app, or type the secret:\n");
-                lines.lines().for_each(|line| out.always(&out.white_on_black(line)));
-                out.always("");
-            }
+/// Shows the secret on standard error: it is no data of the command.
+pub(super) fn show(out: &Output, setup: &Setup) -> Done {
+    out.always("This is the first login. From now on you need an authenticator app on a phone.");
+    if out.live {
+        let lines = qr::terminal(&setup.otpauth_url)?;
+        let wide = lines.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+        if wide > out.width() {
+            out.always(&format!(
+                "A QR code needs a terminal of {wide} columns. Type the secret instead."
+            ));
+        } else {
+            out.always("Scan this with the app, or type the secret:\n");
+            lines.lines().for_each(|line| out.always(&out.white_on_black(line)));
+            out.always("");
         }
-        out.always(&format!("secret   {}", self.secret.expose()));
-        out.always(&format!("address  {}", self.otpauth_url.expose()));
-        Ok(())
     }
+    out.always(&format!("secret   {}", setup.secret));
+    out.always(&format!("address  {}", setup.otpauth_url));
+    Ok(())
 }
 
 /// Writes the recovery codes into the file, or prints them. With `--json` returns them for the
 /// document. They are shown only this once.
 pub(super) fn keep_codes(
     out: &Output,
-    codes: &[Secret],
+    codes: &[String],
     file: Option<SecretFile>,
 ) -> Done<Option<Json>> {
-    let codes: Vec<&str> = codes.iter().map(Secret::expose).collect();
+    let codes: Vec<&str> = codes.iter().map(String::as_str).collect();
     if let Some(mut file) = file {
         file.write(&codes)?;
         out.note(&format!(

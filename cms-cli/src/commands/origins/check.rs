@@ -1,22 +1,13 @@
 //! `cms origins check`: whether the pages of a website may call
 
-use cms_core::traffic::origins::normalise;
-use cms_http::client::{Ask, Client};
-use serde::Deserialize;
+use cms_core::traffic::origins::{Origin, normalise};
+use cms_http::{client::Client, wire::origins::Read};
 use serde_json::json;
 
-use super::ORIGINS;
 use crate::{
     output::{Done, Exit, Failure, Output},
     reply,
 };
-
-#[derive(Deserialize)]
-struct Origin {
-    id: i64,
-    origin: String,
-    active: bool,
-}
 
 /// Prints the answer; fails when the pages may not call.
 pub(super) async fn run(out: &Output, client: &Client, text: &str) -> Done {
@@ -36,7 +27,7 @@ async fn judge(client: &Client, text: &str) -> Done<(bool, &'static str, String)
         return Ok((false, "not_an_origin", words));
     };
     let same = |known: &Origin| known.origin == origin;
-    Ok(match reply::first(client, Ask::get(ORIGINS), same).await? {
+    Ok(match reply::first::<Read>(client, reply::list_query, same).await? {
         Some(Origin { id, active: true, .. }) => {
             (true, "allowed", format!("allowed: registered as {id}"))
         }

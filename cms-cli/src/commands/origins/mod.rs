@@ -3,7 +3,15 @@
 mod check;
 
 use clap::Subcommand;
-use cms_http::client::{Ask, Client};
+use cms_core::traffic::origins::{NewOrigin, OriginPatch};
+use cms_http::{
+    client::Client,
+    wire::{
+        NoBody,
+        origins::{Create, Delete, Read, Update},
+        parameters::NoQuery,
+    },
+};
 use serde_json::json;
 
 use crate::{
@@ -13,8 +21,6 @@ use crate::{
     reply::{self, Paging},
     site,
 };
-
-const ORIGINS: &str = "/api/backend/origins";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum OriginsCommand {
@@ -61,28 +67,30 @@ pub(crate) async fn run(flags: &Flags, out: &Output, command: OriginsCommand) ->
 }
 
 async fn at(flags: &Flags, out: &Output, client: &Client, command: OriginsCommand) -> Done {
-    let switch = |id: i64, active: bool| {
-        Ask::patch(ORIGINS).query("id", id).json(&json!({"active": active}))
-    };
     match command {
         OriginsCommand::List(paging) => {
             let columns = ["id", "origin", "active", "created_at"];
-            reply::print(out, client, Ask::get(ORIGINS), &paging, &columns).await
+            reply::list::<Read>(out, client, &paging, &columns, reply::list_query).await
         }
         OriginsCommand::Add { origin, inactive } => {
-            let body = json!({"origin": origin, "active": !inactive});
-            reply::record(out, client, Ask::post(ORIGINS).json(&body)).await
+            let new = NewOrigin { origin, active: !inactive };
+            reply::record::<Create>(out, client, &NoQuery {}, &new).await
         }
-        OriginsCommand::Activate { id } => reply::record(out, client, switch(id, true)).await,
-        OriginsCommand::Deactivate { id } => reply::record(out, client, switch(id, false)).await,
+        OriginsCommand::Activate { id } => switch(out, client, id, true).await,
+        OriginsCommand::Deactivate { id } => switch(out, client, id, false).await,
         OriginsCommand::Remove { id } => {
             prompt::confirm(
                 flags,
                 &format!("Remove the origin {id}? Its pages can no longer call."),
             )?;
-            client.send(Ask::delete(ORIGINS).query("id", id)).await?;
+            client.call::<Delete>(&reply::by_id(id), &NoBody).await?;
             out.done(&json!({"deleted": [id]}), &format!("The origin {id} is removed."))
         }
         OriginsCommand::Check { origin } => check::run(out, client, &origin).await,
     }
+}
+
+async fn switch(out: &Output, client: &Client, id: i64, active: bool) -> Done {
+    let patch = OriginPatch { origin: None, active: Some(active) };
+    reply::record::<Update>(out, client, &reply::by_id(id), &patch).await
 }

@@ -3,14 +3,23 @@
 use std::fs;
 
 use cms_core::settings::Loaded;
-use cms_core::{Clock, Cms, rfc3339};
-use cms_http::client::{Ask, Client};
+use cms_core::{
+    Clock, Cms,
+    keys::{NewApiKey, Right},
+    rfc3339,
+};
+use cms_http::{
+    client::{Ask, Client},
+    wire::{
+        NoBody, OneOrPage,
+        item::{Asked, Read},
+        keys::Create,
+        parameters::NoQuery,
+    },
+};
 use serde_json::json;
 
-use crate::{
-    output::{Done, Exit, Failure, Output, Progress},
-    reply::{Many, One},
-};
+use crate::output::{Done, Exit, Failure, Output, Progress};
 
 pub(crate) const LANGUAGES: [&str; 2] = ["en", "de"];
 const PLUGIN: &str = include_str!("../../../demo/plugin.json");
@@ -25,6 +34,13 @@ const TABLES: [(&str, &str); 7] = [
     ("settings", include_str!("../../../demo/settings.jsonl")),
 ];
 const BATCH: usize = 200;
+/// What the demo's key may call.
+const RIGHTS: [&str; 4] = [
+    "GET /api/pages",
+    "GET /api/menu",
+    "GET /api/settings",
+    "GET,POST,PATCH,DELETE /api/backend/item",
+];
 
 /// Refuses a site with content. Gives other sites the plugin whose tables will be filled.
 pub(crate) async fn prepare(loaded: &Loaded, cms: &Cms, client: &Client) -> Done {
@@ -35,10 +51,10 @@ pub(crate) async fn prepare(loaded: &Loaded, cms: &Cms, client: &Client) -> Done
         )
     };
     for (table, _) in TABLES.iter().filter(|(table, _)| cms.tables().find(table).is_some()) {
-        let ask = Ask::get("/api/backend/item").query("table", table).query("limit", 1);
-        let page: Many =
-            serde_json::from_str(&client.send(ask).await?.body).map_err(Failure::unexpected)?;
-        if !page.data.is_empty() {
+        let one =
+            Asked { table: (*table).to_owned(), limit: Some("1".to_owned()), ..Asked::default() };
+        let rows = client.call::<Read>(&one, &NoBody).await?;
+        if matches!(rows, OneOrPage::Page(page) if !page.data.is_empty()) {
             return Err(refused(format!("{table} in {dir} already has rows")));
         }
     }
@@ -79,14 +95,14 @@ pub(crate) async fn fill(client: &Client, out: &Output) -> Done<u64> {
 
 /// Creates a key for the content and returns its value.
 pub(crate) async fn key(client: &Client) -> Done<String> {
-    let read = |endpoint| json!({"endpoint": endpoint, "methods": ["GET"]});
-    let item =
-        json!({"endpoint": "/api/backend/item", "methods": ["GET", "POST", "PATCH", "DELETE"]});
-    let rights = json!([read("/api/pages"), read("/api/menu"), read("/api/settings"), item]);
-    let ask = Ask::post("/api/backend/keys").json(&json!({"name": "demo", "rights": rights}));
-    let one: One =
-        serde_json::from_str(&client.send(ask).await?.body).map_err(Failure::unexpected)?;
-    Ok(one.data.text("key").into_owned())
+    let rights = RIGHTS.iter().map(|right| Right::parse(right).map_err(Failure::usage));
+    let new = NewApiKey {
+        name: "demo".to_owned(),
+        expires_on: None,
+        active: true,
+        rights: rights.collect::<Done<_>>()?,
+    };
+    Ok(client.call::<Create>(&NoQuery {}, &new).await?.data.key)
 }
 
 /// Three calls to paste: a public page, a list with a key, a new comment. `-g` keeps curl from

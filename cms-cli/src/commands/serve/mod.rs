@@ -33,7 +33,7 @@ pub(crate) struct ServeArgs {
     /// to try
     #[arg(long)]
     demo: bool,
-    /// Leave background work, such as the delivery of webhooks, to other processes
+    /// Leave the delivery of webhooks to other processes
     #[arg(long)]
     no_worker: bool,
     /// Format of log lines

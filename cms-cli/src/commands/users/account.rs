@@ -1,80 +1,80 @@
 //! `cms users create`, `edit`, `enable`, `disable`, `passwd` and `delete`
 
-use cms_core::settings::Secret;
-use cms_http::client::{Ask, Client};
-use serde_json::{Value as Json, json};
+use cms_core::{
+    Secret,
+    accounts::{GroupName, NewUser, UserPatch},
+};
+use cms_http::{
+    client::Client,
+    wire::{
+        NoBody,
+        parameters::NoQuery,
+        users::{Create, Delete, Update},
+    },
+};
+use serde_json::json;
 
-use super::user::{USERS, id, print};
+use super::user::{cell, find};
 use crate::{
     flags::Flags,
     output::{Done, Output},
     prompt,
+    reply::{self, by_id},
 };
 
 pub(super) async fn create(
     out: &Output,
     client: &Client,
-    name: &str,
-    password: &Secret,
-    groups: &[String],
+    username: String,
+    password: Secret,
+    groups: Vec<String>,
     active: bool,
 ) -> Done {
-    let body = json!({
-        "username": name,
-        "password": password.expose(),
-        "groups": group_names(groups),
-        "active": active,
-    });
-    print(out, client, Ask::post(USERS).json(&body)).await
+    let new = NewUser { username, password, groups: group_names(groups), active };
+    reply::record_as::<Create>(out, client, &NoQuery {}, &new, cell).await
 }
 
 pub(super) async fn edit(
     out: &Output,
     client: &Client,
     user: &str,
-    rename: Option<String>,
-    groups: &[String],
+    username: Option<String>,
+    groups: Vec<String>,
 ) -> Done {
-    let mut body = json!({});
-    if let Some(name) = rename {
-        body["username"] = name.into();
-    }
-    if !groups.is_empty() {
-        body["groups"] = group_names(groups);
-    }
-    change(out, client, user, &body).await
+    let groups = (!groups.is_empty()).then(|| group_names(groups));
+    change(out, client, user, UserPatch { username, groups, ..UserPatch::default() }).await
 }
 
 /// Switches a user on or off.
 pub(super) async fn switch(out: &Output, client: &Client, user: &str, active: bool) -> Done {
-    change(out, client, user, &json!({"active": active})).await
+    change(out, client, user, UserPatch { active: Some(active), ..UserPatch::default() }).await
 }
 
 pub(super) async fn set_password(
     out: &Output,
     client: &Client,
     user: &str,
-    password: &Secret,
+    password: Secret,
 ) -> Done {
-    change(out, client, user, &json!({"password": password.expose()})).await
+    change(out, client, user, UserPatch { password: Some(password), ..UserPatch::default() }).await
 }
 
 pub(super) async fn delete(flags: &Flags, out: &Output, client: &Client, user: &str) -> Done {
-    let id = id(client, user).await?;
+    let id = find(client, user).await?.id;
     prompt::confirm(flags, &format!("Delete the user {user}?"))?;
-    client.send(Ask::delete(USERS).query("id", id)).await?;
+    client.call::<Delete>(&by_id(id), &NoBody).await?;
     out.done(&json!({"deleted": [id]}), &format!("The user {user} is deleted."))
 }
 
-async fn change(out: &Output, client: &Client, user: &str, body: &Json) -> Done {
-    let id = id(client, user).await?;
-    print(out, client, Ask::patch(USERS).query("id", id).json(body)).await
+async fn change(out: &Output, client: &Client, user: &str, patch: UserPatch) -> Done {
+    let id = find(client, user).await?.id;
+    reply::record_as::<Update>(out, client, &by_id(id), &patch, cell).await
 }
 
 /// Groups for the API: a number is an id, anything else a name.
-fn group_names(groups: &[String]) -> Json {
+fn group_names(groups: Vec<String>) -> Vec<GroupName> {
     groups
-        .iter()
-        .map(|group| group.parse::<i64>().map_or_else(|_| Json::from(group.as_str()), Json::from))
+        .into_iter()
+        .map(|group| group.parse().map_or_else(|_| GroupName::Name(group), GroupName::Id))
         .collect()
 }

@@ -6,9 +6,15 @@ mod sessions;
 mod user;
 
 use clap::Subcommand;
-use cms_http::client::{Ask, Client};
+use cms_http::{
+    client::Client,
+    wire::{NoBody, users::Read},
+};
 
-use self::{second_factor::CodesArgs, user::USERS};
+use self::{
+    second_factor::CodesArgs,
+    user::{cell, named, page},
+};
 use crate::{
     flags::Flags,
     output::{Done, Output},
@@ -126,23 +132,23 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: UsersCommand)
         UsersCommand::List(paging) => {
             let columns =
                 ["id", "username", "active", "groups", "two_factor", "sessions", "last_login_at"];
-            reply::print_as(out, client, Ask::get(USERS), &paging, &columns, user::cell).await
+            reply::list_as::<Read>(out, client, &paging, (&columns, cell), page).await
         }
         UsersCommand::Show { user } => {
-            user::print(out, client, Ask::get(USERS).query("username", user)).await
+            reply::record_as::<Read>(out, client, &named(&user), &NoBody, cell).await
         }
         UsersCommand::Create { name, groups, password_stdin, inactive } => {
             let password = prompt::new_password(flags, password_stdin)?;
-            account::create(out, client, &name, &password, &groups, !inactive).await
+            account::create(out, client, name, password, groups, !inactive).await
         }
         UsersCommand::Edit { user, rename, groups } => {
-            account::edit(out, client, &user, rename, &groups).await
+            account::edit(out, client, &user, rename, groups).await
         }
         UsersCommand::Disable { user } => account::switch(out, client, &user, false).await,
         UsersCommand::Enable { user } => account::switch(out, client, &user, true).await,
         UsersCommand::Passwd { user, password_stdin } => {
             let password = prompt::new_password(flags, password_stdin)?;
-            account::set_password(out, client, &user, &password).await
+            account::set_password(out, client, &user, password).await
         }
         UsersCommand::Delete { user } => account::delete(flags, out, client, &user).await,
         UsersCommand::Sessions { user, revoke: None, paging } => {

@@ -3,14 +3,21 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use cms_http::client::{Ask, Client};
+use cms_http::{
+    client::Client,
+    wire::{
+        NoBody,
+        users::{NewRecoveryCodes, ResetSecondFactor},
+    },
+};
 use serde_json::json;
 
-use super::user::{USERS, id};
+use super::user::find;
 use crate::{
     flags::Flags,
-    output::{Done, Output, SecretFile, record::text, table},
+    output::{Done, Output, SecretFile, table},
     prompt,
+    reply::{self, by_id},
 };
 
 #[derive(Args, Debug)]
@@ -23,21 +30,24 @@ pub(crate) struct CodesArgs {
 }
 
 pub(super) async fn status(out: &Output, client: &Client, user: &str) -> Done {
-    let found = client.send(Ask::get(USERS).query("username", user)).await?.json()?;
-    let columns = ["username", "two_factor", "recovery_codes"];
+    let found = find(client, user).await?;
     if out.json {
-        let [username, two_factor, recovery_codes] = columns.map(|column| &found["data"][column]);
         return Ok(out.data(&json!({
-            "username": username,
-            "two_factor": two_factor,
-            "recovery_codes": recovery_codes,
+            "username": found.username,
+            "two_factor": found.two_factor,
+            "recovery_codes": found.recovery_codes,
         }))?);
     }
-    Ok(table::pairs(out, &columns.map(|column| (column, text(&found["data"][column]))))?)
+    let rows = [
+        ("username", found.username),
+        ("two_factor", found.two_factor.to_string()),
+        ("recovery_codes", found.recovery_codes.to_string()),
+    ];
+    Ok(table::pairs(out, &rows)?)
 }
 
 pub(super) async fn reset(flags: &Flags, out: &Output, client: &Client, user: &str) -> Done {
-    let id = id(client, user).await?;
+    let id = find(client, user).await?.id;
     prompt::confirm(
         flags,
         &format!(
@@ -45,7 +55,7 @@ pub(super) async fn reset(flags: &Flags, out: &Output, client: &Client, user: &s
              is enough to set up new ones."
         ),
     )?;
-    client.send(Ask::post("/api/backend/users/2fa-reset").query("id", id)).await?;
+    client.call::<ResetSecondFactor>(&by_id(id), &NoBody).await?;
     out.done(
         &json!({"reset": [id]}),
         &format!("{user} sets up a new authenticator at the next login. All sessions have ended."),
@@ -59,20 +69,17 @@ pub(super) async fn new_codes(
     args: CodesArgs,
 ) -> Done {
     let CodesArgs { user, out: file } = args;
-    let id = id(client, &user).await?;
+    let id = find(client, &user).await?.id;
     prompt::confirm(
         flags,
         &format!("Make new recovery codes for {user}? The old ones stop working."),
     )?;
     let file = file.map(SecretFile::reserve).transpose()?;
-    let answer = match client.send(Ask::post("/api/backend/users/2fa-codes").query("id", id)).await
-    {
-        Ok(answer) => answer,
-        Err(error) => return Err(SecretFile::given_up(file, error)),
+    let made = reply::call::<NewRecoveryCodes>(client, &by_id(id), &NoBody).await;
+    let (answer, codes) = match made {
+        Ok((answer, reply)) => (answer, reply.data.recovery_codes),
+        Err(failure) => return Err(SecretFile::given_up(file, failure)),
     };
-    let body = answer.json()?;
-    let codes: Vec<String> =
-        body["data"]["recovery_codes"].as_array().into_iter().flatten().map(text).collect();
     if let Some(mut file) = file {
         file.write(&codes)?;
         out.note(&format!(

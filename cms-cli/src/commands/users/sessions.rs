@@ -1,20 +1,25 @@
 //! `cms users sessions`: where a user is logged in
 
-use cms_http::client::{Ask, Client};
+use cms_http::{
+    client::Client,
+    wire::{
+        NoBody,
+        users::{OfUser, Revoke, Sessions, Which},
+    },
+};
 use serde_json::{Value as Json, json};
 
-use super::user::id;
+use super::user::find;
 use crate::{
     output::{Done, Output},
     reply::{self, Paging},
 };
 
-const SESSIONS: &str = "/api/backend/users/sessions";
-
 pub(super) async fn list(out: &Output, client: &Client, user: &str, paging: &Paging) -> Done {
-    let ask = Ask::get(SESSIONS).query("id", id(client, user).await?);
+    let id = find(client, user).await?.id;
     let columns = ["id", "address", "user_agent", "created_at", "last_seen_at"];
-    reply::print(out, client, ask, paging, &columns).await
+    let query = |limit, cursor| OfUser { id, limit, cursor };
+    reply::list::<Sessions>(out, client, paging, &columns, query).await
 }
 
 /// Ends one session, or all.
@@ -24,8 +29,8 @@ pub(super) async fn revoke(
     user: &str,
     session: Option<i64>,
 ) -> Done {
-    let ask = Ask::delete(SESSIONS).query("id", id(client, user).await?);
-    client.send(ask.maybe("session", session)).await?;
+    let id = find(client, user).await?.id;
+    client.call::<Revoke>(&Which { id, session }, &NoBody).await?;
     let text = match session {
         Some(session) => format!("The session {session} of {user} has ended."),
         None => format!("All sessions of {user} have ended."),

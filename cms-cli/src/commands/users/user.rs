@@ -1,36 +1,34 @@
-//! Finds and prints users
+//! Finds and shows users
 
-use cms_http::client::{Ask, Client};
-
-use crate::{
-    output::{
-        Done, Exit, Failure, Output,
-        record::{Record, names},
+use cms_core::accounts::User;
+use cms_http::{
+    client::Client,
+    wire::{
+        NoBody,
+        parameters::Limit,
+        users::{Asked, Read},
     },
-    reply,
 };
 
-pub(super) const USERS: &str = "/api/backend/users";
+use crate::{output::Done, reply};
 
-/// The id of a user, found by name or id.
-pub(super) async fn id(client: &Client, user: &str) -> Done<i64> {
-    let found = client.send(Ask::get(USERS).query("username", user)).await?.json()?;
-    found["data"]["id"].as_i64().ok_or_else(|| {
-        Failure::new(Exit::Failed, "the reply does not come from a CMS: it holds no user")
-    })
+/// A page of all users.
+pub(super) fn page(limit: Limit, cursor: Option<String>) -> Asked {
+    Asked { limit, cursor, ..Asked::default() }
 }
 
-/// Sends a request and prints the user in the reply.
-pub(super) async fn print(out: &Output, client: &Client, ask: Ask) -> Done {
-    reply::record_as(out, client, ask, cell).await
+/// One user, by name or id.
+pub(super) fn named(user: &str) -> Asked {
+    Asked { username: Some(user.to_owned()), ..Asked::default() }
+}
+
+/// The user with this name or id.
+pub(super) async fn find(client: &Client, user: &str) -> Done<User> {
+    reply::data::<Read>(client, &named(user), &NoBody).await
 }
 
 /// Shows groups by their names.
-pub(super) fn cell(user: &Record, column: &str) -> String {
-    match user.raw(column) {
-        Some(groups) if column == "groups" => {
-            serde_json::from_str(groups).map_or_else(|_| groups.to_owned(), |list| names(&list))
-        }
-        _ => user.shown(column),
-    }
+pub(super) fn cell(user: &User, column: &str) -> Option<String> {
+    let names = || user.groups.iter().map(|group| group.name.as_str()).collect::<Vec<_>>();
+    (column == "groups").then(|| names().join(", "))
 }

@@ -1,15 +1,20 @@
 //! `cms webhooks deliveries`: attempts to deliver, through `/api/backend/webhooks/deliveries`
 
 use clap::{Args, Subcommand};
-use cms_http::client::{Ask, Client};
-use serde_json::json;
+use cms_http::{
+    client::Client,
+    wire::{
+        NoBody,
+        parameters::NoQuery,
+        webhooks::{Deliveries, Redeliver, Redelivery, RedeliveryFilter, WhichDeliveries},
+    },
+};
 
 use crate::{
+    input,
     output::{Done, Failure, Output},
     reply::{self, Paging},
 };
-
-const DELIVERIES: &str = "/api/backend/webhooks/deliveries";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum DeliveriesCommand {
@@ -62,10 +67,16 @@ pub(crate) struct Which {
 pub(super) async fn run(out: &Output, client: &Client, command: DeliveriesCommand) -> Done {
     match command {
         DeliveriesCommand::List { which, paging } => {
-            let ask = Ask::get(DELIVERIES)
-                .maybe("subscription", which.webhook)
-                .maybe("event", which.event);
-            let ask = ask.maybe("status", which.status).maybe("since", which.since);
+            let since = which.since.as_deref().map(input::moment).transpose()?;
+            let query = |limit, cursor| WhichDeliveries {
+                id: None,
+                subscription: which.webhook,
+                event: which.event.clone(),
+                status: which.status.clone(),
+                since,
+                limit,
+                cursor,
+            };
             let columns = [
                 "id",
                 "subscription",
@@ -76,31 +87,30 @@ pub(super) async fn run(out: &Output, client: &Client, command: DeliveriesComman
                 "duration_ms",
                 "created_at",
             ];
-            reply::print(out, client, ask, &paging, &columns).await
+            reply::list::<Deliveries>(out, client, &paging, &columns, query).await
         }
         DeliveriesCommand::Show { id } => {
-            reply::record(out, client, Ask::get(DELIVERIES).query("id", id)).await
+            let which = WhichDeliveries { id: Some(id), ..WhichDeliveries::default() };
+            reply::record::<Deliveries>(out, client, &which, &NoBody).await
         }
         DeliveriesCommand::Redeliver { ids, which, expect } => {
-            let body = match (ids.is_empty(), expect) {
-                (false, _) => json!({"ids": ids}),
-                (true, Some(expected)) => {
-                    let filter = json!({
-                        "subscription": which.webhook,
-                        "event": which.event,
-                        "status": which.status,
-                        "since": which.since,
-                    });
-                    json!({"filter": filter, "expected": expected})
-                }
-                (true, None) => {
-                    return Err(Failure::usage(
-                        "no deliveries are named: give their ids, or a filter with --expect N",
-                    ));
-                }
-            };
-            reply::record(out, client, Ask::post("/api/backend/webhooks/redeliver").json(&body))
-                .await
+            let again = again(ids, which, expect)?;
+            reply::record::<Redeliver>(out, client, &NoQuery {}, &again).await
         }
     }
+}
+
+/// Deliveries to send again: by their ids, or by a filter and how many it should match.
+fn again(ids: Vec<i64>, which: Which, expected: Option<u64>) -> Done<Redelivery> {
+    if !ids.is_empty() {
+        return Ok(Redelivery { ids: Some(ids), ..Redelivery::default() });
+    }
+    if expected.is_none() {
+        return Err(Failure::usage(
+            "no deliveries are named: give their ids, or a filter with --expect N",
+        ));
+    }
+    let Which { webhook, event, status, since } = which;
+    let filter = RedeliveryFilter { subscription: webhook, event, status, since };
+    Ok(Redelivery { ids: None, filter: Some(filter), expected })
 }

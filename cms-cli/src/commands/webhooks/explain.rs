@@ -3,12 +3,17 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use cms_http::client::{Ask, Client};
-use serde_json::{Value as Json, json};
+use cms_http::{
+    client::Client,
+    wire::{
+        events::{Event, Explain, ExplainedTo, ToSubscriptions},
+        parameters::{Limit, Listing},
+    },
+};
 
 use crate::{
     input,
-    output::{Done, Output, record::text, table},
+    output::{Done, Failure, Output, table},
     reply::LARGEST_PAGE,
 };
 
@@ -26,51 +31,52 @@ pub(crate) struct ExplainArgs {
 }
 
 pub(super) async fn run(out: &Output, client: &Client, args: ExplainArgs) -> Done {
-    let data = args.data.as_deref().map_or(Ok(json!({})), input::object)?;
-    let ask = Ask::post("/api/backend/webhooks/explain")
-        .json(&json!({"event": args.event, "data": data}));
-    let mut whole = Json::Null;
-    let mut cursor = None;
-    loop {
-        let ask = ask.clone().query("limit", LARGEST_PAGE).maybe("cursor", cursor.as_ref());
-        let mut page = client.send(ask).await?.json()?;
-        cursor = page["meta"]["next"].as_str().map(str::to_owned);
-        match (
-            whole["data"]["subscriptions"].as_array_mut(),
-            page["data"]["subscriptions"].as_array_mut(),
-        ) {
-            (Some(all), Some(more)) => all.append(more),
-            _ => whole = page,
-        }
-        if cursor.is_none() {
-            break;
-        }
+    let data = args.data.as_deref().map(input::object).transpose()?.unwrap_or_default();
+    let event = Event { event: args.event, data };
+    let whole = explained(client, &event).await?;
+    if !out.json {
+        return show(out, &whole.data);
     }
-    whole["meta"]["next"] = Json::Null;
-    if out.json { Ok(out.line(&whole.to_string())?) } else { show(out, &whole["data"]) }
+    Ok(out.line(&serde_json::to_string(&whole).map_err(Failure::unexpected)?)?)
 }
 
-fn show(out: &Output, explained: &Json) -> Done {
-    let members = |value: &Json| value.as_object().cloned().unwrap_or_default();
-    let elements = |value: &Json| value.as_array().cloned().unwrap_or_default();
-    let removed = elements(&explained["removed"]).iter().map(text).collect::<Vec<_>>().join(", ");
-    let headers = members(&explained["headers"]);
+/// The explanation with the subscriptions of all pages.
+async fn explained(client: &Client, event: &Event) -> Done<ExplainedTo> {
+    let page = async |cursor| {
+        let listing = Listing { limit: Limit(LARGEST_PAGE), cursor };
+        client.call::<Explain>(&listing, event).await
+    };
+    let mut whole = page(None).await?;
+    while let Some(cursor) = whole.meta.next.take() {
+        let more = page(Some(cursor)).await?;
+        whole.data.subscriptions.extend(more.data.subscriptions);
+        whole.meta.next = more.meta.next;
+    }
+    Ok(whole)
+}
+
+fn show(out: &Output, explained: &ToSubscriptions) -> Done {
+    let delivery = &explained.explained;
     let mut rows: Vec<_> =
-        headers.iter().map(|(name, value)| (name.as_str(), text(value))).collect();
-    rows.push(("body", text(&explained["body"])));
-    rows.push((
-        "removed from data",
-        if removed.is_empty() { "nothing".to_owned() } else { removed },
-    ));
+        delivery.headers.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
+    rows.push(("body", delivery.body.clone()));
+    let removed = delivery.removed.join(", ");
+    let removed = if removed.is_empty() { "nothing".to_owned() } else { removed };
+    rows.push(("removed from data", removed));
     table::pairs(out, &rows)?;
-    let subscriptions = elements(&explained["subscriptions"]);
-    if subscriptions.is_empty() {
+    if explained.subscriptions.is_empty() {
         out.note("There are no subscriptions, so nobody would get the event.");
         return Ok(());
     }
     out.line("")?;
-    let columns = ["id", "name", "outcome", "reason"];
-    let rows: Vec<Vec<_>> =
-        subscriptions.iter().map(|one| columns.map(|column| text(&one[column])).into()).collect();
-    Ok(table::rows(out, &columns, &rows)?)
+    let rows: Vec<Vec<_>> = explained
+        .subscriptions
+        .iter()
+        .map(|one| {
+            let subscription = &one.subscription;
+            let name = subscription.name.clone();
+            vec![subscription.id.to_string(), name, one.outcome.clone(), one.reason.clone()]
+        })
+        .collect();
+    Ok(table::rows(out, &["id", "name", "outcome", "reason"], &rows)?)
 }

@@ -2,11 +2,13 @@
 
 pub(crate) mod sql;
 
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Accounts, Rights, Token, record};
-use crate::{Actor, Change, Code, Error, Page, Paging, Result, ground::ListName};
+use crate::{Actor, Change, Code, Error, Page, Paging, Result, db::Source, ground::ListName};
 
 /// A session's last use is written when it is this old, so that not every request writes.
 const SEEN_EVERY: i64 = 60_000;
@@ -41,6 +43,13 @@ pub struct SessionUser {
     pub expires_at: i64,
 }
 
+/// A session as it was read.
+pub(super) struct Open {
+    user: SessionUser,
+    created_at: i64,
+    last_seen_at: i64,
+}
+
 impl SessionUser {
     /// On whose behalf his changes are made.
     #[must_use]
@@ -50,24 +59,57 @@ impl SessionUser {
 }
 
 impl Accounts {
-    /// Who shows this token? One query. None: the session has ended, the user is switched off, or
-    /// there never was one.
+    /// Who shows this token? At most one query; none while nobody commits anything (SQLite). None:
+    /// the session has ended, the user is switched off, or there never was one.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached.
     pub async fn identify(&self, token: &str) -> Result<Option<SessionUser>> {
-        let (seen, begun) = self.session_horizons();
-        let rows = sql::find(self.0.base.db(), Token::sent(token).hash(), seen, begun).await?;
-        let Some(first) = rows.first() else { return Ok(None) };
-        let now = self.0.base.clock().now();
-        if first.last_seen_at < now - SEEN_EVERY {
-            self.note_seen(first.session).await;
+        Ok(self.identify_reader(token, None).await?.map(|(user, _)| user))
+    }
+
+    /// As [`Accounts::identify`], with the count of changes of what the user is about to read, as
+    /// [`Keys::identify_reader`](crate::keys::Keys::identify_reader) has it.
+    ///
+    /// # Errors
+    /// As [`Accounts::identify`].
+    pub async fn identify_reader(
+        &self,
+        token: &str,
+        source: Option<Source<'_>>,
+    ) -> Result<Option<(SessionUser, Option<i64>)>> {
+        let (db, hash) = (self.0.base.db(), Token::sent(token).hash());
+        let (now, (seen, begun)) = (self.0.base.clock().now(), self.session_horizons());
+        // An older note has to be written anew, perhaps by now it is.
+        let is_fresh = |open: &Arc<Open>| {
+            open.last_seen_at > seen.max(now - SEEN_EVERY) && open.created_at > begun
+        };
+        let read = async |table: &str| {
+            let rows = sql::find(db, &hash, (seen, begun), table).await?;
+            let epoch = rows.first().map_or(0, |row| row.epoch);
+            Ok(self.joined(rows).map(|open| (epoch, Arc::new(open))))
+        };
+        let found = self.0.known.find(db, &hash, source, is_fresh, read).await?;
+        let Some((open, count)) = found else { return Ok(None) };
+        if open.last_seen_at < now - SEEN_EVERY {
+            self.note_seen(open.user.session).await;
         }
-        let absolute = self.session_length();
-        let (session, id, username, expires_at) =
-            (first.session, first.user, first.username.clone(), first.created_at + absolute);
+        Ok(Some((open.user.clone(), count)))
+    }
+
+    /// One session out of its rows, one for each group of the user.
+    fn joined(&self, rows: Vec<sql::Found>) -> Option<Open> {
+        let first = rows.first()?;
+        let user = SessionUser {
+            session: first.session,
+            id: first.user,
+            username: first.username.clone(),
+            rights: Rights::default(),
+            expires_at: first.created_at + self.session_length(),
+        };
+        let (created_at, last_seen_at) = (first.created_at, first.last_seen_at);
         let rights = rows.into_iter().fold(Rights::default(), |all, row| all.and(row.rights));
-        Ok(Some(SessionUser { session, id, username, rights, expires_at }))
+        Some(Open { user: SessionUser { rights, ..user }, created_at, last_seen_at })
     }
 
     /// A session that cannot be prolonged is good all the same.

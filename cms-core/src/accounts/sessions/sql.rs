@@ -14,6 +14,8 @@ pub(in crate::accounts) struct Found {
     pub(in crate::accounts) user: i64,
     pub(in crate::accounts) username: String,
     pub(in crate::accounts) rights: Rights,
+    /// Of the table that is about to be read.
+    pub(in crate::accounts) epoch: i64,
 }
 
 record! { Found: found_columns {
@@ -23,6 +25,7 @@ record! { Found: found_columns {
     user: "u.id",
     username: "u.username",
     rights: "g.rights" => read::json,
+    epoch: "coalesce((select epoch from cms_table_epochs where name = $4), 0)",
 } }
 
 record! { Session: session_columns {
@@ -58,11 +61,11 @@ statements! {
 
 pub(in crate::accounts) async fn find(
     db: &Db,
-    hash: String,
-    seen: i64,
-    begun: i64,
+    hash: &str,
+    (seen, begun): (i64, i64),
+    table: &str,
 ) -> Result<Vec<Found>> {
-    db.all(FIND, args![hash, seen, begun]).await
+    db.all(FIND, args![hash, seen, begun, table]).await
 }
 
 pub(in crate::accounts) async fn seen(change: &mut Change, session: i64) -> Result<()> {

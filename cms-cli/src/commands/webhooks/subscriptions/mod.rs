@@ -2,22 +2,27 @@
 
 mod saved;
 
-use std::collections::BTreeMap;
-
 use clap::{Args, Subcommand};
-use cms_http::client::{Ask, Client};
-use serde_json::{Value as Json, json};
+use cms_core::webhooks::{NewSubscription, SubscriptionPatch};
+use cms_http::{
+    client::Client,
+    wire::{
+        NoBody,
+        keys::Grace,
+        parameters::NoQuery,
+        webhooks::{Activate, Activation, Create, Delete, Held, Ping, Read, Rotate, Update},
+    },
+};
+use serde_json::json;
 
 use super::header;
 use crate::{
     flags::Flags,
     input,
-    output::{Done, Exit, Failure, Output, record::Record},
+    output::{Done, Exit, Failure, Output},
     prompt,
-    reply::{self, Paging},
+    reply::{self, Paging, by_id},
 };
-
-const WEBHOOKS: &str = "/api/backend/webhooks";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SubscriptionsCommand {
@@ -126,60 +131,49 @@ pub(super) async fn run(
     client: &Client,
     command: SubscriptionsCommand,
 ) -> Done {
-    let at = |path: &str, id: i64| Ask::post(&format!("{WEBHOOKS}/{path}")).query("id", id);
-    let patch = |id: i64| Ask::patch(WEBHOOKS).query("id", id);
     match command {
         SubscriptionsCommand::List(paging) => {
             let columns =
                 ["id", "name", "url", "events", "active", "failure_count", "disabled_reason"];
-            reply::print(out, client, Ask::get(WEBHOOKS), &paging, &columns).await
+            reply::list::<Read>(out, client, &paging, &columns, reply::list_query).await
         }
         SubscriptionsCommand::Show { id } => {
-            reply::record(out, client, Ask::get(WEBHOOKS).query("id", id)).await
+            reply::record::<Read>(out, client, &reply::one(id), &NoBody).await
         }
         SubscriptionsCommand::Create {
             name, url, events, headers, max_retries, inactive, ..
         } => {
-            let headers: BTreeMap<_, _> = headers.into_iter().collect();
-            let body = json!({
-                "name": name,
-                "url": url,
-                "events": events,
-                "custom_headers": headers,
-                "max_retries": max_retries,
-                "active": !inactive,
-            });
-            let answer = client.send(Ask::post(WEBHOOKS).json(&body)).await?;
-            saved::secret(out, &answer.body)?;
-            saved::warn(out, &answer)
+            let custom_headers = headers.into_iter().collect();
+            let active = !inactive;
+            let new = NewSubscription { name, url, events, custom_headers, max_retries, active };
+            let (answer, made) = reply::call::<Create>(client, &NoQuery {}, &new).await?;
+            saved::secret(out, &answer.body, &made.data)?;
+            saved::warn(out, made.meta.as_ref());
+            Ok(())
         }
         SubscriptionsCommand::Edit { id, name, url, events, headers, max_retries, .. } => {
-            let mut body = serde_json::Map::new();
-            let mut set = |key: &str, value: Option<Json>| {
-                value.map(|value| body.insert(key.to_owned(), value))
-            };
-            set("name", name.map(Json::from));
-            set("url", url.map(Json::from));
-            set("events", (!events.is_empty()).then(|| json!(events)));
-            let headers = headers.into_iter().collect::<BTreeMap<_, _>>();
-            set("custom_headers", (!headers.is_empty()).then(|| json!(headers)));
-            set("max_retries", max_retries.map(Json::from));
-            let answer = client.send(patch(id).json(&Json::Object(body))).await?;
-            reply::body(out, &answer.body, Record::shown)?;
-            saved::warn(out, &answer)
+            let events = (!events.is_empty()).then_some(events);
+            let custom_headers = (!headers.is_empty()).then(|| headers.into_iter().collect());
+            let patch =
+                SubscriptionPatch { name, url, events, custom_headers, max_retries, active: None };
+            let (answer, changed) = reply::call::<Update>(client, &by_id(id), &patch).await?;
+            reply::show(out, &answer.body, &changed.data)?;
+            saved::warn(out, changed.meta.as_ref());
+            Ok(())
         }
         SubscriptionsCommand::Ping { id } => {
-            let answer = client.send(at("ping", id)).await?;
-            let delivered = answer.json()?["data"]["status"] == "delivered";
-            reply::body(out, &answer.body, Record::shown)?;
+            let (answer, pinged) = reply::call::<Ping>(client, &by_id(id), &NoBody).await?;
+            reply::show(out, &answer.body, &pinged.data)?;
+            let delivered = pinged.data.status == "delivered";
             if delivered { Ok(()) } else { Err(Failure::silent(Exit::Failed)) }
         }
         SubscriptionsCommand::Activate { id, drop_held } => {
-            let held = if drop_held { "drop" } else { "replay" };
-            reply::record(out, client, at("activate", id).json(&json!({"held": held}))).await
+            let held = if drop_held { Held::Drop } else { Held::Replay };
+            reply::record::<Activate>(out, client, &by_id(id), &Activation { held }).await
         }
         SubscriptionsCommand::Pause { id } => {
-            reply::record(out, client, patch(id).json(&json!({"active": false}))).await
+            let patch = SubscriptionPatch { active: Some(false), ..SubscriptionPatch::default() };
+            reply::record::<Update>(out, client, &by_id(id), &patch).await
         }
         SubscriptionsCommand::RotateSecret { id, grace } => {
             prompt::confirm(
@@ -189,12 +183,13 @@ pub(super) async fn run(
                      one ends."
                 ),
             )?;
-            let ask = at("rotate-secret", id).json(&json!({"grace_s": grace}));
-            saved::secret(out, &client.send(ask).await?.body)
+            let grace = Grace { grace_s: grace };
+            let (answer, made) = reply::call::<Rotate>(client, &by_id(id), &grace).await?;
+            saved::secret(out, &answer.body, &made.data)
         }
         SubscriptionsCommand::Delete { id } => {
             prompt::confirm(flags, &format!("Delete the subscription {id} and its jobs?"))?;
-            client.send(Ask::delete(WEBHOOKS).query("id", id)).await?;
+            client.call::<Delete>(&by_id(id), &NoBody).await?;
             out.done(&json!({"deleted": [id]}), &format!("The subscription {id} is deleted."))
         }
     }

@@ -1,31 +1,25 @@
 //! What is printed after a subscription was saved
 
-use cms_http::client::Answer;
-use serde_json::Value as Json;
+use cms_http::wire::{envelope::Notes, webhooks::ShownSubscription};
 
 use crate::{
-    output::{
-        Done, Failure, Output,
-        record::{Record, text},
-    },
+    output::{Done, Output},
     reply,
 };
 
 /// Prints the warnings about a subscription.
-pub(super) fn warn(out: &Output, answer: &Answer) -> Done {
-    for warning in answer.json()?["meta"]["warnings"].as_array().into_iter().flatten() {
-        out.note(&format!("warning: {}: {}", text(&warning["field"]), text(&warning["message"])));
+pub(super) fn warn(out: &Output, notes: Option<&Notes>) {
+    for warning in notes.into_iter().flat_map(|notes| &notes.warnings) {
+        out.note(&format!("warning: {}: {}", warning.field, warning.message));
     }
-    Ok(())
 }
 
 /// Prints a subscription with its secret; with `-q` only the secret.
-pub(super) fn secret(out: &Output, body: &str) -> Done {
+pub(super) fn secret(out: &Output, body: &str, made: &ShownSubscription) -> Done {
     if out.json || !out.quiet {
-        reply::body(out, body, Record::shown)?;
+        reply::show(out, body, made)?;
         out.note("The secret is shown this once. The receiver checks deliveries with it.");
         return Ok(());
     }
-    let one: Json = serde_json::from_str(body).map_err(Failure::unexpected)?;
-    Ok(out.line(one["data"]["secret"].as_str().unwrap_or_default())?)
+    Ok(out.line(&made.secret)?)
 }

@@ -1,0 +1,18 @@
+//! Parameters of most lists.
+
+use cms_http::wire::parameters::{ById, Limit, OneOrList};
+
+/// A page of a list.
+pub(crate) fn list_query(limit: Limit, cursor: Option<String>) -> OneOrList {
+    OneOrList { id: None, limit, cursor }
+}
+
+/// One row of a list.
+pub(crate) fn one(id: i64) -> OneOrList {
+    OneOrList { id: Some(id), ..OneOrList::default() }
+}
+
+/// The row to act on.
+pub(crate) fn by_id(id: i64) -> ById {
+    ById { id }
+}

@@ -1,0 +1,132 @@
+//! Records in memory, believed while nobody has committed anything since they were read: a key that
+//! another process revokes is refused at once.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
+};
+
+use super::{Db, Mark};
+use crate::Result;
+
+/// More records than this are rarely in use between two commits.
+const MOST: usize = 10_000;
+
+/// What counts the changes of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source<'a> {
+    /// Only the service writes the table: each change counts up its epoch.
+    Counted(&'a str),
+    /// Others write it too, who count nothing: any commit to the file may be a change.
+    File,
+}
+
+/// Records of one kind by name.
+pub(crate) struct Known<T>(Mutex<Records<T>>);
+
+struct Records<T> {
+    mark: Option<Mark>,
+    by_name: HashMap<String, T>,
+}
+
+impl<T> Default for Known<T> {
+    fn default() -> Self {
+        Self(Mutex::new(Records { mark: None, by_name: HashMap::new() }))
+    }
+}
+
+impl<T: Clone> Known<T> {
+    /// The record, if it was read while the file stood at `mark`.
+    pub(crate) fn get(&self, mark: Mark, name: &str) -> Option<T> {
+        let records = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        records.by_name.get(name).filter(|_| records.mark == Some(mark)).cloned()
+    }
+
+    /// Keeps a record. `mark` was taken before it was read: a commit in between makes the next
+    /// request read again.
+    pub(crate) fn keep(&self, mark: Mark, name: &str, record: T) {
+        let mut records = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if records.mark > Some(mark) {
+            return;
+        }
+        if records.mark != Some(mark) || records.by_name.len() >= MOST {
+            *records = Records { mark: Some(mark), by_name: HashMap::new() };
+        }
+        records.by_name.insert(name.to_owned(), record);
+    }
+
+    /// The record of a caller, and the count of changes of `source`, which the caller is about to
+    /// read. No query while the file rests and the record `is_fresh`, else one: `read` takes the
+    /// name of a table (empty: none) and returns the table's epoch with the record.
+    pub(crate) async fn find(
+        &self,
+        db: &Db,
+        name: &str,
+        source: Option<Source<'_>>,
+        is_fresh: impl Fn(&T) -> bool,
+        read: impl AsyncFnOnce(&str) -> Result<Option<(i64, T)>>,
+    ) -> Result<Option<(T, Option<i64>)>> {
+        // Taken first: what is read afterwards is at least as new.
+        let mark = db.mark();
+        if let Some(mark) = mark
+            && let Some(record) = self.get(mark, name).filter(is_fresh)
+        {
+            match source.map(|source| db.known_count(mark, source)) {
+                Some(None) => {}
+                known => return Ok(Some((record, known.flatten()))),
+            }
+        }
+        let table = if let Some(Source::Counted(table)) = source { table } else { "" };
+        let Some((epoch, record)) = read(table).await? else { return Ok(None) };
+        if let Some(mark) = mark {
+            self.keep(mark, name, record.clone());
+        }
+        let count = match source {
+            Some(Source::Counted(_)) => Some(epoch),
+            Some(Source::File) => mark,
+            None => None,
+        };
+        if let (Some(mark), Some(Source::Counted(_))) = (mark, source) {
+            db.counted.keep(mark, table, epoch);
+        }
+        Ok(Some((record, count)))
+    }
+}
+
+impl Db {
+    fn known_count(&self, mark: Mark, source: Source<'_>) -> Option<i64> {
+        match source {
+            Source::Counted(table) => self.counted.get(mark, table),
+            Source::File => Some(mark),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_good_for_one_state_of_the_file() {
+        let known = Known::default();
+        known.keep(1, "a", 'x');
+        assert_eq!(
+            (known.get(1, "a"), known.get(1, "b"), known.get(2, "a")),
+            (Some('x'), None, None)
+        );
+        known.keep(2, "b", 'y');
+        assert_eq!(
+            (known.get(2, "b"), known.get(2, "a"), known.get(1, "a")),
+            (Some('y'), None, None)
+        );
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let known = Known::default();
+        for n in 0..=MOST {
+            known.keep(1, &n.to_string(), ());
+        }
+        assert_eq!(known.0.lock().expect("no panic").by_name.len(), 1);
+    }
+}

@@ -1,0 +1,140 @@
+//! Who calls: a key, else a token, else a cookie.
+
+use cms_core::{Cms, Code, Error, Result, access::Access, db::Source};
+use http::{Method, header};
+
+use super::{
+    origin::Page,
+    visit::{Visit, Way},
+};
+use crate::{
+    call::{API_KEY, Caller, SESSION_COOKIE},
+    request::Canonical,
+};
+
+/// What a request shows of its caller.
+pub(super) enum Credential {
+    /// It is good, or nothing was shown that counts. With the count of changes of what the caller
+    /// is about to read, where something counts them.
+    Good(Caller, Option<i64>),
+    /// It is bad, for this reason.
+    Bad(Error),
+}
+
+/// Looks the credential up. `source`: what the caller is about to read.
+pub(super) async fn credential(cms: &Cms, visit: &Visit, source: Option<Source<'_>>) -> Credential {
+    if visit.way == Way::Operator {
+        return Credential::Good(Caller::Operator, None);
+    }
+    if !visit.shows_credential() {
+        return Credential::Good(Caller::Anonymous, None);
+    }
+    match look_up(cms, visit, source).await {
+        Ok((caller, changes)) => Credential::Good(caller, changes),
+        Err(reason) => Credential::Bad(reason),
+    }
+}
+
+async fn look_up(
+    cms: &Cms,
+    visit: &Visit,
+    source: Option<Source<'_>>,
+) -> Result<(Caller, Option<i64>)> {
+    let (request, access) = (&visit.request, visit.route.map(|route| route.access));
+    if let Some(sent) = request.header(&API_KEY)? {
+        if matches!(access, Some(Access::Login | Access::Session)) {
+            return Err(Error::new(
+                Code::ApiKeyForbidden,
+                "Logins are for users: no key is taken here.",
+            ));
+        }
+        let (key, changes) = Box::pin(cms.keys().identify_reader(sent, source)).await?;
+        return Ok((Caller::Key(key), changes));
+    }
+    let nobody = (Caller::Anonymous, None);
+    if access == Some(Access::Login) {
+        return Ok(nobody);
+    }
+    // Neither a cookie, which is sent by itself, nor a token, which may be the embedding server's
+    // own, is a reason to refuse what everybody may read.
+    let (token, by_cookie) = match (bearer(request)?, session_cookie(request)) {
+        (Some(token), _) => (token, false),
+        (None, Some(token)) => (token, true),
+        (None, None) => return Ok(nobody),
+    };
+    let found = Box::pin(cms.accounts().identify_reader(token, source)).await?;
+    Ok(found.map_or(nobody, |(user, changes)| (Caller::User { user, by_cookie }, changes)))
+}
+
+/// `Authorization: Bearer ...` (RFC 6750, 2.1); other schemes are somebody else's.
+fn bearer(request: &Canonical) -> Result<Option<&str>> {
+    let sent = request.header(&header::AUTHORIZATION)?;
+    Ok(sent
+        .and_then(|sent| sent.split_once(' '))
+        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
+        .map(|(_, token)| token.trim()))
+}
+
+/// The session's cookie. Two of them are nobody's: another website of the domain may have set the
+/// one.
+fn session_cookie(request: &Canonical) -> Option<&str> {
+    let lines = request.headers.get_all(header::COOKIE).iter();
+    // Cookies of others may hold bytes that are no text.
+    let pairs =
+        lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b';')).map(<[u8]>::trim_ascii);
+    let mut sessions =
+        pairs.filter_map(|pair| pair.strip_prefix(SESSION_COOKIE.as_bytes())?.strip_prefix(b"="));
+    match (sessions.next(), sessions.next()) {
+        (Some(token), None) => std::str::from_utf8(token).ok(),
+        _ => None,
+    }
+}
+
+/// Refuses bad credentials, and callers that are nobody where somebody is asked for.
+pub(super) fn admit(
+    visit: &Visit,
+    credential: Credential,
+    page: &Page,
+) -> Result<(Caller, Option<i64>)> {
+    let (caller, changes) = match credential {
+        Credential::Good(caller, changes) => (caller, changes),
+        Credential::Bad(reason) => return Err(reason),
+    };
+    if visit.way == Way::Judged {
+        known(visit, &caller)?;
+        forged(visit, &caller, page)?;
+    }
+    Ok((caller, changes))
+}
+
+/// Who is not known does not learn more than that.
+fn known(visit: &Visit, caller: &Caller) -> Result<()> {
+    let access = visit.route.map(|route| route.access);
+    let free = matches!(access, Some(Access::Public | Access::Login));
+    if !matches!(caller, Caller::Anonymous) || free {
+        return Ok(());
+    }
+    if visit.request.path.starts_with("/api/backend/") {
+        return Err(Error::new(
+            Code::LoginRequired,
+            "Log in (again, if your session has ended), or send an API key with a right for this \
+             endpoint in X-Api-Key.",
+        ));
+    }
+    Err(Error::new(Code::ApiKeyMissing, "Send an API key in the header X-Api-Key."))
+}
+
+/// A browser sends the cookie with every request: what changes something must come from a page that
+/// may call, and say so.
+fn forged(visit: &Visit, caller: &Caller, page: &Page) -> Result<()> {
+    let changes = !visit.is_read() && visit.request.method != Method::OPTIONS;
+    let by_cookie = matches!(caller, Caller::User { by_cookie: true, .. });
+    if changes && by_cookie && !matches!(page, Page::Allowed(_)) {
+        return Err(Error::new(
+            Code::Csrf,
+            "A session in a cookie changes things only with the Origin header of a page that may \
+             call; programs send the token as Authorization: Bearer.",
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,118 @@
+//! A request as it comes to the gate: in its one canonical form, with its route and its sender.
+
+use cms_core::{Cms, Code, Error, Result, access::Access};
+use http::{HeaderMap, HeaderValue, Method, Uri, header};
+
+use super::sender;
+use crate::{
+    call::{Client, Peer},
+    kept::Kept,
+    request::Canonical,
+    routes::{self, Method as Operation, Route},
+};
+
+/// A request as it comes in.
+pub(crate) struct Arrival {
+    pub(crate) method: Method,
+    pub(crate) uri: Uri,
+    pub(crate) headers: HeaderMap,
+    pub(crate) peer: Option<Peer>,
+    pub(crate) operator: bool,
+    pub(crate) logged_in: bool,
+}
+
+/// How much there is to judge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// Whoever can open the site's folder: no limiter, no origin, no credential.
+    Operator,
+    /// Outside of `/api`: the same, for everybody.
+    Open,
+    Judged,
+}
+
+pub(super) struct Visit {
+    pub(super) request: Canonical,
+    /// Why the address cannot be read. Such a request is counted like any other.
+    unreadable: Option<Error>,
+    pub(super) route: Option<&'static Route>,
+    pub(super) way: Way,
+    pub(super) client: Client,
+    /// At the embedding server's front end.
+    pub(super) logged_in: bool,
+}
+
+impl Visit {
+    pub(super) fn new(cms: &Cms, kept: &Kept, arrival: Arrival) -> Self {
+        let Arrival { method, uri, mut headers, peer, operator, logged_in } = arrival;
+        asked_host(&uri, &mut headers);
+        let client = sender::client(cms, &kept.proxy_header, peer, &headers);
+        let (request, unreadable) = Canonical::read(method, &uri, headers);
+        let (path, action) = (request.path.as_str(), request.parameter("action"));
+        let route =
+            routes::find(path, action).filter(|route| operator || route.access != Access::Operator);
+        let open = route.map_or(!path.starts_with("/api/"), |route| route.access == Access::Open);
+        let way = match (operator, open) {
+            (true, _) => Way::Operator,
+            (false, true) => Way::Open,
+            (false, false) => Way::Judged,
+        };
+        Self { request, unreadable, route, way, client, logged_in }
+    }
+
+    pub(super) fn is_read(&self) -> bool {
+        self.request.method == Method::GET || self.request.method == Method::HEAD
+    }
+
+    /// Whether a credential counts here.
+    pub(super) fn shows_credential(&self) -> bool {
+        self.way == Way::Judged && self.unreadable.is_none()
+    }
+
+    /// Refuses what cannot be read, and hosts that the service does not answer for.
+    pub(super) fn admit(&mut self, cms: &Cms) -> Result<()> {
+        match self.unreadable.take() {
+            Some(refusal) => Err(refusal),
+            None => check_host(cms, &self.request),
+        }
+    }
+
+    /// The route, and what answers this method; None: it takes other methods only.
+    pub(super) fn operation(&self) -> Result<(&'static Route, Option<&'static Operation>)> {
+        let route = self
+            .route
+            .ok_or_else(|| Error::new(Code::NotFound, "There is nothing at this address."))?;
+        Ok((route, route.method(self.request.method.as_str())))
+    }
+}
+
+/// The host that a request line names counts, whatever the header beside it says (RFC 9112, 3.2.2).
+fn asked_host(uri: &Uri, headers: &mut HeaderMap) {
+    if let Some(host) =
+        uri.authority().and_then(|authority| HeaderValue::from_str(authority.as_str()).ok())
+    {
+        headers.insert(header::HOST, host);
+    }
+}
+
+fn check_host(cms: &Cms, request: &Canonical) -> Result<()> {
+    let allowed = &cms.settings().allowed_hosts;
+    if allowed.is_empty() {
+        return Ok(());
+    }
+    let host = request.header(&header::HOST).ok().flatten().unwrap_or_default();
+    let bare = host
+        .rsplit_once(':')
+        .filter(|(_, port)| port.bytes().all(|b| b.is_ascii_digit()))
+        .map_or(host, |(name, _)| name);
+    if allowed
+        .iter()
+        .any(|known| known.eq_ignore_ascii_case(bare) || known.eq_ignore_ascii_case(host))
+    {
+        return Ok(());
+    }
+    Err(Error::new(
+        Code::UnknownHost,
+        "This service does not answer for that host: see allowed_hosts.",
+    ))
+}

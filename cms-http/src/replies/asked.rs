@@ -1,0 +1,77 @@
+//! What is asked for: where the reply lies, and how old it may be.
+
+use std::sync::Arc;
+
+use cms_core::{Cms, Millis, traffic::cache::CacheRules};
+
+/// What a reply depends on, in one text.
+pub(crate) type Key = Vec<u8>;
+
+/// What is known when a reply is asked for: one that is made then is as old as this.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Basis {
+    /// Of each table that it is made from.
+    pub(super) epochs: Vec<i64>,
+    pub(super) last_clear: i64,
+    pub(super) at: Millis,
+}
+
+impl Basis {
+    /// Whether it is no older than another: who asked then may have the reply.
+    pub(super) fn covers(&self, asked: &Self) -> bool {
+        self.last_clear >= asked.last_clear
+            && self.epochs.len() == asked.epochs.len()
+            && self.epochs.iter().zip(&asked.epochs).all(|(mine, asked)| mine >= asked)
+    }
+}
+
+/// A reply that is asked for.
+pub(crate) struct Asked<'a> {
+    pub(super) key: Key,
+    pub(super) path: &'a str,
+    pub(super) rules: Arc<CacheRules>,
+    pub(super) basis: Basis,
+    tables: Option<&'static [&'static str]>,
+}
+
+impl<'a> Asked<'a> {
+    /// By a visitor. Changes that other processes make count within a second.
+    pub(crate) fn by_visitor(
+        cms: &Cms,
+        key: Key,
+        path: &'a str,
+        tables: &'static [&'static str],
+        rules: Arc<CacheRules>,
+    ) -> Self {
+        let epochs = tables.iter().map(|table| cms.db().epochs().of(table)).collect();
+        let basis = basis(cms, epochs, &rules);
+        Self { key, path, rules, basis, tables: Some(tables) }
+    }
+
+    /// By somebody whose rights were judged. `changes` counts the changes of all that the reply is
+    /// made from, up to a moment since the request came: nothing older is given.
+    pub(crate) fn by_caller(
+        cms: &Cms,
+        key: Key,
+        path: &'a str,
+        changes: i64,
+        rules: Arc<CacheRules>,
+    ) -> Self {
+        let basis = basis(cms, vec![changes], &rules);
+        Self { key, path, rules, basis, tables: None }
+    }
+
+    /// Whether it may be given before rights are judged.
+    pub(crate) fn is_by_visitor(&self) -> bool {
+        self.tables.is_some()
+    }
+
+    /// The tables of a reply that all processes and visitors share.
+    pub(super) fn shared_tables(&self) -> Option<&'static [&'static str]> {
+        self.tables
+    }
+}
+
+fn basis(cms: &Cms, epochs: Vec<i64>, rules: &CacheRules) -> Basis {
+    Basis { epochs, last_clear: rules.last_clear(), at: cms.clock().now() }
+}
