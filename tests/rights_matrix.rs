@@ -16,6 +16,8 @@ enum For {
     Login,
     /// Every user who is logged in; no key.
     Users,
+    /// Every user who is logged in, and keys with a row.
+    UsersAndKeys,
     /// Nobody over the network.
     Nobody,
 }
@@ -75,6 +77,7 @@ fn rows(site: &Site) -> Vec<Row> {
             Access::Admin => add("", For::Admins),
             Access::Login => add("", For::Login),
             Access::Session => add("", For::Users),
+            Access::User => add("", For::UsersAndKeys),
             Access::Operator => add("", For::Nobody),
             Access::Table => {
                 let about: Vec<_> = TABLES.iter().filter(|(about, ..)| about == path).collect();
@@ -109,7 +112,7 @@ fn expected(caller: Caller, whom: For, method: &str) -> Option<(u16, &'static st
         (For::Login, _) => None,
         (_, Caller::Anonymous) => Some((401, "login_required")),
         (_, Caller::KeyWithout) => Some((401, "api_key_forbidden")),
-        (For::Users, _) => None,
+        (For::Users | For::UsersAndKeys, _) => None,
         (For::Nobody, _) => Some((404, "not_found")),
         (For::Admins, Caller::UserWithout | Caller::UserWith) => Some((403, "permission_denied")),
         (For::Area(_), Caller::UserWithout) => Some((403, "permission_denied")),

@@ -5,8 +5,8 @@ use clap::{Parser, Subcommand};
 use crate::{
     commands::{
         audit, auth, cache, completions, config, context, doctor, events, exit_codes, groups, init,
-        items, keys, limits, login, migrate, origins, process_webhooks, queue, serve, users,
-        webhooks,
+        items, keys, limits, login, migrate, origins, process_webhooks, queue, serve, tables,
+        users, webhooks,
     },
     flags::Flags,
 };
@@ -39,6 +39,9 @@ pub(crate) enum Command {
     /// Rows of content tables
     #[command(subcommand)]
     Items(items::ItemsCommand),
+    /// Content tables and their columns
+    #[command(subcommand)]
+    Tables(tables::TablesCommand),
     /// API keys and their rights
     #[command(subcommand)]
     Keys(keys::KeysCommand),

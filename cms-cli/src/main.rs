@@ -42,7 +42,7 @@ use crate::{
     commands::{
         audit, auth, cache, completions, config, context, doctor, events, exit_codes, groups, init,
         items, keys, limits, login, logout, migrate, origins, process_webhooks, queue, serve,
-        start, users, version, webhooks, whoami,
+        start, tables, users, version, webhooks, whoami,
     },
     log::LogFormat,
     output::{Done, Exit, Failure, Output},
@@ -109,6 +109,7 @@ async fn run(cli: Cli, out: &Output) -> Done {
         Command::Context(command) => context::run(flags, out, command),
         Command::Audit(command) => audit::run(flags, out, command).await,
         Command::Cache(command) => cache::run(flags, out, command).await,
+        Command::Tables(command) => tables::run(flags, out, command).await,
         Command::Limits(command) => limits::run(flags, out, command).await,
         Command::Config(command) => config::run(flags, out, &command),
         Command::Migrate(command) => migrate::run(flags, out, &command).await,

@@ -4,9 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Page, Result,
+    Page, Paging, Result,
     base::Base,
     db::{args, read, record},
+    ground::ListName,
     jobs,
 };
 
@@ -92,14 +93,8 @@ impl AuditLog {
     ///
     /// # Errors
     /// `bad_query` for a cursor that is not from here.
-    pub async fn list(
-        &self,
-        limit: u32,
-        cursor: Option<&str>,
-        tables: &[&str],
-    ) -> Result<Page<AuditRow>> {
-        let read = async |after: i64, limit: i64| {
-            let before = if after == i64::MIN { i64::MAX } else { after };
+    pub async fn list(&self, paging: &Paging, tables: &[&str]) -> Result<Page<AuditRow>> {
+        let read = async |before: i64, limit: i64| {
             if tables.is_empty() {
                 return self.0.db().all(sql::LIST, args![before, limit]).await;
             }
@@ -108,6 +103,6 @@ impl AuditLog {
                 .all(sql::LIST_OF, args![before, limit, format!(",{},", tables.join(",,"))])
                 .await
         };
-        Page::by_id(b'a', limit, cursor, read, |row: &AuditRow| row.id).await
+        Page::newest_first(ListName::Audit, paging, read, |row: &AuditRow| row.id).await
     }
 }

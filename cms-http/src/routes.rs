@@ -10,6 +10,7 @@ use cms_core::{
 };
 use futures_util::future::BoxFuture;
 use serde_json::Value as Json;
+use tracing::Instrument;
 
 use crate::{
     call::Call,
@@ -46,18 +47,20 @@ pub(crate) struct Method {
 macro_rules! handler {
     (GET $op:ty, $handler:path) => {
         |call, _| {
-            Box::pin(async move { finish::<$op>(call, $handler(call, query::<$op>(call)?).await?) })
+            Box::pin(handled(stringify!($handler), async move {
+                finish::<$op>(call, $handler(call, query::<$op>(call)?).await?)
+            }))
         }
     };
     (DELETE $op:ty, $handler:path) => { handler!(GET $op, $handler) };
     (PATCH $op:ty, $handler:path) => { handler!(POST $op, $handler) };
     (POST $op:ty, $handler:path) => {
         |call, json| {
-            Box::pin(async move {
+            Box::pin(handled(stringify!($handler), async move {
                 let query = query::<$op>(call)?;
                 let body = <$op as Shape>::Body::read(json)?;
                 finish::<$op>(call, $handler(call, query, body).await?)
-            })
+            }))
         }
     };
 }
@@ -131,6 +134,7 @@ routes! {
     "/api/backend/item" Table item {
         GET Read read 200, POST Create create 201, PATCH Update update 200, DELETE Delete delete 204
     };
+    "/api/backend/tables" User tables { GET Read read 200 };
     "/api/backend/actions/checklist" Table checklist { POST Apply apply 200 };
     "/api/backend/keys" Area("keys_keys") keys {
         GET Read read 200, POST Create create 201, PATCH Update update 200, DELETE Delete delete 204
@@ -208,6 +212,12 @@ fn query<S: Shape>(call: &Call<'_>) -> Result<S::Query> {
     let asked = call.request.query.iter().filter(|(name, _)| !call.selects || name != "action");
     let parameters = asked.chain(&call.path_parameters);
     wire::query::read(parameters.map(|(name, value)| (name.as_str(), value.as_str()))).map_err(bad)
+}
+
+/// Runs a handler within its span; debug builds watch what it reads.
+async fn handled<T>(name: &'static str, handler: impl Future<Output = T>) -> T {
+    let span = tracing::debug_span!("handler", name);
+    cms_core::db::watched(handler).instrument(span).await
 }
 
 fn finish<S: Shape>(call: &Call<'_>, success: impl Into<Success<S::Reply>>) -> Result<Reply> {

@@ -28,6 +28,8 @@ mod pages;
 mod settings;
 /// `/sitemap.xml`.
 mod sitemap;
+/// Content tables, as far as the caller may read them.
+mod tables;
 /// Users, their groups and their sessions.
 mod users;
 /// Subscriptions, their events and their queue.

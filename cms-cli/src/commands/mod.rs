@@ -22,6 +22,7 @@ pub(crate) mod process_webhooks;
 pub(crate) mod queue;
 pub(crate) mod serve;
 pub(crate) mod start;
+pub(crate) mod tables;
 #[cfg(feature = "tui")]
 pub(crate) mod tui;
 pub(crate) mod users;

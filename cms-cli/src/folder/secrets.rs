@@ -4,7 +4,7 @@
 use std::{fs, path::Path};
 
 use cms_core::{
-    Cms, Random, Vault,
+    Cms, Paging, Random, Vault,
     settings::{self, Database, Loaded},
 };
 
@@ -60,7 +60,7 @@ async fn refuse_if_used(loaded: &Loaded, missing: &[&str]) -> Done {
     }
     Cms::builder(loaded.settings.clone()).migrations(true).await?;
     let cms = Cms::open(loaded.settings.clone()).await?;
-    let users = cms.accounts().users(1, None).await;
+    let users = cms.accounts().users(&Paging::first(1)).await;
     cms.close().await;
     if users?.data.is_empty() {
         return Ok(());

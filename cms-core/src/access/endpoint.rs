@@ -10,6 +10,9 @@ pub enum Access {
     Area(&'static str),
     /// Keys with a row for it, and users as their permissions for the table say.
     Table,
+    /// Keys with a row for it, and every user who is logged in. The handler shows what they may
+    /// see.
+    User,
     /// Keys with a row for it, and administrators.
     Admin,
     /// Everybody who is about to log in; never a key.

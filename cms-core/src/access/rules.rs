@@ -20,7 +20,7 @@ pub struct Owner<'a> {
 #[must_use]
 pub fn allows(rights: &Rights, access: Access, method: &str, owner: Option<Owner>) -> bool {
     match access {
-        Access::Open | Access::Public | Access::Login | Access::Session => true,
+        Access::Open | Access::Public | Access::Login | Access::Session | Access::User => true,
         Access::Admin => *rights == Rights::Admin,
         Access::Area(area) => rights.may(&permission(area, method)),
         Access::Table => {
@@ -113,6 +113,7 @@ mod tests {
             (&["shop_orders_view"], Access::Table, "GET", Some(shop), false),
             (&[], Access::Operator, "GET", None, false),
             (&[], Access::Session, "POST", None, true),
+            (&[], Access::User, "GET", None, true),
         ] {
             let found = allows(&rights(keys), access, method, owner);
             assert_eq!(found, expected, "{keys:?} {access:?} {method} {owner:?}");

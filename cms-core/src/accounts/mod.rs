@@ -26,7 +26,7 @@ pub(crate) mod users;
 
 pub use attempts::{ACCOUNT_ATTEMPTS, ATTEMPTS, Attempts, WINDOW_S};
 pub use groups::{Group, GroupPatch, NewGroup};
-pub use login::{LoggedIn, PENDING_S, Pending, Proof, Setup, WRONG_CODES};
+pub use login::{Checked, LoggedIn, Outcome, PENDING_S, Pending, Proof, Setup, WRONG_CODES};
 use password::Passwords;
 pub use password::{MAX_PASSWORD_BYTES, MIN_PASSWORD_CHARS};
 pub use recovery::{RECOVERY_CODES, RecoveryCode};

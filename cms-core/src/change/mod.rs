@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Clock, Code, Error, Millis, Random, Result,
-    db::{Db, Dialect, Epochs, FromRow, Lock, Sql, Tx, Value, args},
+    db::{Db, DbTable, Dialect, Epochs, FromRow, Hold, Lock, Sql, Tx, Value, args},
     events::{self, Outbox},
 };
 use serde_json::json;
@@ -94,6 +94,7 @@ pub struct Change {
     /// Jobs were queued: the worker of this process is woken at the commit.
     queued: bool,
     outbox: Outbox,
+    _hold: Hold,
 }
 
 impl Change {
@@ -116,12 +117,24 @@ impl Change {
             dialect: db.dialect(),
             queued: false,
             outbox: outbox.clone(),
+            _hold: Hold::begin(),
         })
     }
 
     /// Waits until no other change holds `lock`, and holds it until this change ends.
     pub(crate) async fn lock(&mut self, lock: Lock) -> Result<()> {
         self.tx.lock(lock).await
+    }
+
+    /// Which SQL the engine speaks.
+    pub(crate) fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    /// Reads a table or view as this change has left it; None when there is none of that name.
+    pub(crate) async fn describe(&mut self, table: &str) -> Result<Option<DbTable>> {
+        let dialect = self.dialect;
+        Ok(DbTable::of(dialect, self.all(dialect.columns(), args![table]).await?))
     }
 
     /// From here on all statements search for few rows by their keys.

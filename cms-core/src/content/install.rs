@@ -11,7 +11,7 @@ use super::{
 use crate::{
     AuditEntry, Change, Code, Error, Result,
     db::{
-        Db, Dialect, Lock, args,
+        Dialect, Lock, args,
         dialect::{Col, Kind, quote},
     },
 };
@@ -19,12 +19,11 @@ use crate::{
 /// Brings the declared tables of a plugin to their declared form. `tables`: those of the plugins
 /// before it.
 pub(crate) async fn install(
-    db: &Db,
     change: &mut Change,
     tables: &Tables,
     declared: Declared<'_>,
 ) -> Result<()> {
-    apply(db, change, tables, declared).await.map_err(|error| told(declared, error))
+    apply(change, tables, declared).await.map_err(|error| told(declared, error))
 }
 
 /// What the engine says of a declaration is for the operator, who wrote it or can ask the one who
@@ -43,12 +42,7 @@ fn told(declared: Declared<'_>, error: Error) -> Error {
     }
 }
 
-async fn apply(
-    db: &Db,
-    change: &mut Change,
-    tables: &Tables,
-    declared: Declared<'_>,
-) -> Result<()> {
+async fn apply(change: &mut Change, tables: &Tables, declared: Declared<'_>) -> Result<()> {
     // Processes that start together install one after the other; what is read below is what the
     // last one left.
     change.lock(Lock::SCHEMA).await?;
@@ -58,7 +52,7 @@ async fn apply(
             change.optional(sql::DECLARATION, args![&table.name]).await?;
         let text = serde_json::to_string(table).map_err(Error::internal)?;
         match recorded {
-            None => create(db, change, tables, declared, table).await?,
+            None => create(change, tables, declared, table).await?,
             Some((owner, _)) if owner != declared.plugin => {
                 return Err(load_error(format!(
                     "{}: the table {} belongs to the plugin {owner}.",
@@ -66,7 +60,7 @@ async fn apply(
                 )));
             }
             Some((_, before)) if before == text => continue,
-            Some((_, before)) => extend(db, change, tables, declared, table, &before).await?,
+            Some((_, before)) => extend(change, tables, declared, table, &before).await?,
         }
         change
             .run(sql::RECORD_DECLARATION, args![&table.name, declared.plugin, text, change.now()])
@@ -101,14 +95,13 @@ fn in_order_of_reference<'a>(tables: &[&'a TableDeclaration]) -> Result<Vec<&'a 
 }
 
 async fn create(
-    db: &Db,
     change: &mut Change,
     tables: &Tables,
     declared: Declared<'_>,
     table: &TableDeclaration,
 ) -> Result<()> {
-    let dialect = db.dialect();
-    if db.describe(&table.name).await?.is_some() {
+    let dialect = change.dialect();
+    if change.describe(&table.name).await?.is_some() {
         return Err(load_error(format!(
             "{}: the database has a table {} that this service did not make: serve it with \"adopt\": true, or choose another name.",
             declared.plugin, table.name
@@ -120,7 +113,7 @@ async fn create(
         columns.push((own("language_short", Kind::Text), " not null".to_owned()));
     }
     for column in &table.columns {
-        let target = target(db, tables, declared, column).await?;
+        let target = target(change, tables, declared, column).await?;
         columns.push((
             own(&column.name, kind(column)?),
             definition(dialect, column, target.as_deref())?,
@@ -137,7 +130,6 @@ async fn create(
 }
 
 async fn extend(
-    db: &Db,
     change: &mut Change,
     tables: &Tables,
     declared: Declared<'_>,
@@ -172,7 +164,7 @@ async fn extend(
             declared.plugin, table.name
         )));
     }
-    let dialect = db.dialect();
+    let dialect = change.dialect();
     for column in &table.columns {
         if let Some(old) = before.columns.iter().find(|old| old.name == column.name) {
             alter(change, declared, table, old, column).await?;
@@ -185,7 +177,7 @@ async fn extend(
             )));
         }
         let kind = kind(column)?;
-        let target = target(db, tables, declared, column).await?;
+        let target = target(change, tables, declared, column).await?;
         let sql = format!(
             "alter table {} add column {} {}{}",
             quote(&table.name),
@@ -265,7 +257,7 @@ fn kind(column: &ColumnDeclaration) -> Result<Kind> {
 /// The database's name of the table that a column refers to, whose key must be `id` and hold what
 /// the column holds.
 async fn target(
-    db: &Db,
+    change: &mut Change,
     tables: &Tables,
     declared: Declared<'_>,
     column: &ColumnDeclaration,
@@ -279,7 +271,7 @@ async fn target(
         (Some(other), _) if !other.adopt => (name.clone(), vec![("id".to_owned(), Kind::Integer)]),
         (Some(other), _) => {
             let source = other.source.as_ref().unwrap_or(name);
-            let described = db.describe(source).await?;
+            let described = change.describe(source).await?;
             let columns = described
                 .iter()
                 .flat_map(|found| found.columns.iter().filter(|c| found.key.contains(&c.name)));

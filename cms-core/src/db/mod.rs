@@ -5,6 +5,7 @@ mod connect;
 pub(crate) mod dialect;
 mod epochs;
 pub(crate) mod follow;
+mod guard;
 mod known;
 #[cfg_attr(not(all(feature = "sqlite", target_os = "linux")), path = "no_mark.rs")]
 mod mark;
@@ -25,13 +26,16 @@ use tracing::Instrument;
 
 pub use dialect::{Dialect, Kind};
 pub use epochs::Epochs;
+pub(crate) use guard::Hold;
+pub use guard::watched;
 pub(crate) use known::Known;
 pub use known::Source;
 pub use migrate::Migration;
-pub(crate) use record::{Columns, Record, field, read, record};
+pub(crate) use record::{Record, field, read, record};
 pub use schema::{DbColumn, DbTable};
 pub(crate) use statements::statements;
 pub use statements::{Sql, Statement};
+pub(crate) use value::Columns;
 pub(crate) use value::args;
 pub use value::{Field, FromRow, Row, Value};
 
@@ -109,6 +113,8 @@ impl Db {
     /// # Errors
     /// `unavailable` when the database cannot be reached, `internal_error` otherwise.
     pub async fn all<T: FromRow>(&self, sql: impl Into<Sql>, args: Vec<Value>) -> Result<Vec<T>> {
+        let sql = sql.into();
+        guard::reads_pool(sql.name);
         self.count.fetch_add(1, Ordering::Relaxed);
         self.uncounted(sql, args).await
     }

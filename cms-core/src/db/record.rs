@@ -13,22 +13,8 @@
 //! the whole list of another record in parentheses. `=>` names what turns the values of the columns
 //! into the field. Fields after `;` come from no column; they may use the fields before.
 
-use super::{Field, Row};
+use super::{Columns, Row};
 use crate::{Error, Result};
-
-/// Columns of one row that are read from left to right.
-pub(crate) struct Columns<'r> {
-    row: &'r Row,
-    next: usize,
-}
-
-impl Columns<'_> {
-    /// The next column.
-    pub(crate) fn next<T: Field>(&mut self) -> Result<T> {
-        self.next += 1;
-        self.row.get(self.next - 1)
-    }
-}
 
 /// A struct that [`record!`] has declared.
 pub(crate) trait Record: Sized {
@@ -37,15 +23,12 @@ pub(crate) trait Record: Sized {
 
     /// Reads a row that has these columns and no more: another list was selected otherwise.
     fn of_row(row: &Row) -> Result<Self> {
-        let mut columns = Columns { row, next: 0 };
+        let mut columns = row.columns();
         let record = Self::read(&mut columns)?;
-        if columns.next == row.len() {
+        if columns.is_done() {
             Ok(record)
         } else {
-            Err(Error::internal(sqlx::Error::ColumnIndexOutOfBounds {
-                index: columns.next,
-                len: row.len(),
-            }))
+            Err(Error::internal("a row has other columns than its record"))
         }
     }
 }

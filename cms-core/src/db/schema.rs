@@ -40,62 +40,82 @@ pub struct DbColumn {
     pub length: Option<usize>,
 }
 
-type Raw = (String, String, bool, bool, bool, i64);
-
-struct Described(Raw, Option<String>, Option<usize>);
+/// A column as [`Dialect::columns`] selects it.
+pub(crate) struct Described {
+    name: String,
+    native: String,
+    not_null: bool,
+    has_default: bool,
+    generated: bool,
+    /// Its place in the primary key, from 1; 0 outside.
+    place: i64,
+    references: Option<String>,
+    length: Option<usize>,
+}
 
 impl FromRow for Described {
     fn from_row(row: &Row) -> Result<Self> {
-        let length: Option<i64> = row.get(7)?;
-        Ok(Self(Raw::from_row(row)?, row.get(6)?, length.and_then(|n| n.try_into().ok())))
+        let mut columns = row.columns();
+        Ok(Self {
+            name: columns.next()?,
+            native: columns.next()?,
+            not_null: columns.next()?,
+            has_default: columns.next()?,
+            generated: columns.next()?,
+            place: columns.next()?,
+            references: columns.next()?,
+            length: columns.next::<Option<i64>>()?.and_then(|n| n.try_into().ok()),
+        })
+    }
+}
+
+impl DbTable {
+    /// The table with these columns; None without any.
+    pub(crate) fn of(dialect: Dialect, rows: Vec<Described>) -> Option<Self> {
+        if rows.is_empty() {
+            return None;
+        }
+        let mut key: Vec<(i64, &str)> = rows
+            .iter()
+            .filter(|column| column.place > 0)
+            .map(|column| (column.place, column.name.as_str()))
+            .collect();
+        key.sort_unstable();
+        let single_key = key.len() == 1;
+        let key = key.into_iter().map(|(_, name)| name.to_owned()).collect();
+        let columns = rows.into_iter().map(|column| column.seen(dialect, single_key)).collect();
+        Some(Self { columns, key })
+    }
+}
+
+impl Described {
+    fn seen(self, dialect: Dialect, single_key: bool) -> DbColumn {
+        // SQLite numbers a single INTEGER PRIMARY KEY by itself.
+        let rowid = dialect == Dialect::Sqlite
+            && single_key
+            && self.place > 0
+            && self.native.eq_ignore_ascii_case("integer");
+        DbColumn {
+            kind: dialect.kind(&self.native),
+            cast: dialect.cast_type(&self.native),
+            native: self.native,
+            not_null: self.not_null || self.place > 0,
+            nullable: !self.not_null && !rowid,
+            has_default: self.has_default || rowid,
+            generated: self.generated,
+            references: self.references,
+            length: self.length,
+            name: self.name,
+        }
     }
 }
 
 impl Db {
-    /// Reads a table or view; None when there is none of that name.
+    /// Reads a table or view; None when there is none of that name. Within a change:
+    /// [`crate::Change::describe`].
     pub(crate) async fn describe(&self, table: &str) -> Result<Option<DbTable>> {
         let dialect = self.dialect();
-        let rows: Vec<Described> = self.all(dialect.columns(), args![table]).await?;
-        if rows.is_empty() {
-            return Ok(None);
-        }
-        let mut key: Vec<(i64, String)> = rows
-            .iter()
-            .filter(|Described(row, ..)| row.5 > 0)
-            .map(|Described(row, ..)| (row.5, row.0.clone()))
-            .collect();
-        key.sort();
-        let single_key = key.len() == 1;
-        let columns = rows.into_iter().map(
-            |Described(
-                (name, native, not_null, has_default, generated, place),
-                references,
-                length,
-            )| {
-                let kind = dialect.kind(&native);
-                // SQLite numbers a single INTEGER PRIMARY KEY by itself.
-                let rowid = dialect == Dialect::Sqlite
-                    && single_key
-                    && place > 0
-                    && native.eq_ignore_ascii_case("integer");
-                DbColumn {
-                    kind,
-                    cast: dialect.cast_type(&native),
-                    native,
-                    not_null: not_null || place > 0,
-                    nullable: !not_null && !rowid,
-                    has_default: has_default || rowid,
-                    generated,
-                    references,
-                    length,
-                    name,
-                }
-            },
-        );
-        Ok(Some(DbTable {
-            columns: columns.collect(),
-            key: key.into_iter().map(|(_, name)| name).collect(),
-        }))
+        Ok(DbTable::of(dialect, self.all(dialect.columns(), args![table]).await?))
     }
 
     /// Names of a table's columns in their order; empty when there is no such table.

@@ -77,6 +77,11 @@ pub enum Row {
 }
 
 impl Row {
+    /// Its columns from left to right.
+    pub(super) fn columns(&self) -> Columns<'_> {
+        Columns { row: self, next: 0 }
+    }
+
     /// How many columns it has.
     pub(super) fn len(&self) -> usize {
         match self {
@@ -99,6 +104,25 @@ impl Row {
             Row::Postgres(row) => T::from_postgres(row, index),
         }
         .map_err(Error::internal)
+    }
+}
+
+/// Columns of one row that are read from left to right.
+pub(crate) struct Columns<'r> {
+    row: &'r Row,
+    next: usize,
+}
+
+impl Columns<'_> {
+    /// The next column.
+    pub(crate) fn next<T: Field>(&mut self) -> Result<T> {
+        self.next += 1;
+        self.row.get(self.next - 1)
+    }
+
+    /// Whether every column was read, and none beyond.
+    pub(super) fn is_done(&self) -> bool {
+        self.next == self.row.len()
     }
 }
 

@@ -20,45 +20,140 @@ pub struct Page<T> {
     pub next: Option<String>,
 }
 
+/// Which part of a list is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Paging {
+    /// Rows of the page, 1 to [`MAX_LIMIT`].
+    pub limit: u32,
+    /// `next` of the page before; None for the first.
+    pub cursor: Option<String>,
+    /// The order.
+    pub direction: Direction,
+}
+
+impl Paging {
+    /// The first rows of a list in its own order.
+    #[must_use]
+    pub fn first(limit: u32) -> Self {
+        Self { limit, cursor: None, direction: Direction::default() }
+    }
+}
+
+impl Default for Paging {
+    fn default() -> Self {
+        Self::first(DEFAULT_LIMIT)
+    }
+}
+
+/// The order of a list.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Direction {
+    /// The list's own: by id, or newest first.
+    #[default]
+    Forward,
+    /// The other way round; few lists have it.
+    Backward,
+}
+
+/// The lists whose cursors are made here. A cursor begins with the letter of its list, so that
+/// every other list refuses it. The compiler refuses a letter that is used twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum ListName {
+    Audit = b'a',
+    Deliveries = b'd',
+    Events = b'e',
+    Groups = b'g',
+    Jobs = b'j',
+    Keys = b'k',
+    LoginAttempts = b't',
+    Messages = b'n',
+    Origins = b'o',
+    Sessions = b's',
+    Subscriptions = b'w',
+    Users = b'u',
+}
+
+impl ListName {
+    /// What its cursors begin with: a capital letter when the list is read backward.
+    fn letter(self, direction: Direction) -> u8 {
+        match direction {
+            Direction::Forward => self as u8,
+            Direction::Backward => (self as u8).to_ascii_uppercase(),
+        }
+    }
+}
+
 impl<T> Page<T> {
-    /// A page of something that is sorted by an id: `read(after, limit)` gives the rows. `list` is
-    /// a letter of its own, so that the cursor of another list is noticed.
+    /// A page of a list that is sorted by id, upward: `read(after, limit)` gives the rows.
+    ///
+    /// # Errors
+    /// `bad_query` for a cursor of another list, or when the list is asked for backward.
     pub(crate) async fn by_id(
-        list: u8,
-        limit: u32,
-        cursor: Option<&str>,
+        list: ListName,
+        paging: &Paging,
         read: impl AsyncFnOnce(i64, i64) -> Result<Vec<T>>,
         id: impl Fn(&T) -> i64,
     ) -> Result<Self> {
-        let parse = |bytes: &[u8]| bytes.try_into().ok().map(i64::from_be_bytes);
-        let read = async |after: Option<i64>, limit| read(after.unwrap_or(i64::MIN), limit).await;
-        Self::by_key(list, limit, cursor, parse, read, |row| id(row).to_be_bytes().to_vec()).await
+        Self::from_id(list, paging, i64::MIN, read, id).await
     }
 
-    /// As [`Page::by_id`], sorted by something else: `key` writes the place of a row down, `parse`
-    /// reads it again; `read` gets None for the first page.
+    /// As [`Page::by_id`], sorted downward: `read(before, limit)` gives the rows.
+    ///
+    /// # Errors
+    /// As [`Page::by_id`].
+    pub(crate) async fn newest_first(
+        list: ListName,
+        paging: &Paging,
+        read: impl AsyncFnOnce(i64, i64) -> Result<Vec<T>>,
+        id: impl Fn(&T) -> i64,
+    ) -> Result<Self> {
+        Self::from_id(list, paging, i64::MAX, read, id).await
+    }
+
+    async fn from_id(
+        list: ListName,
+        paging: &Paging,
+        start: i64,
+        read: impl AsyncFnOnce(i64, i64) -> Result<Vec<T>>,
+        id: impl Fn(&T) -> i64,
+    ) -> Result<Self> {
+        if paging.direction == Direction::Backward {
+            return Err(Error::new(Code::BadQuery, "This list has one order only."));
+        }
+        let parse = |bytes: &[u8]| bytes.try_into().ok().map(i64::from_be_bytes);
+        let read = async |last: Option<i64>, limit| read(last.unwrap_or(start), limit).await;
+        Self::by_key(list, paging, parse, read, |row| id(row).to_be_bytes().to_vec()).await
+    }
+
+    /// As [`Page::by_id`], sorted by something else, in both directions: `key` writes down where a
+    /// row stands, `parse` reads that again. `read` gets None for the first page.
+    ///
+    /// # Errors
+    /// `bad_query` for a cursor of another list or direction.
     pub(crate) async fn by_key<K>(
-        list: u8,
-        limit: u32,
-        cursor: Option<&str>,
+        list: ListName,
+        paging: &Paging,
         parse: impl FnOnce(&[u8]) -> Option<K>,
         read: impl AsyncFnOnce(Option<K>, i64) -> Result<Vec<T>>,
         key: impl Fn(&T) -> Vec<u8>,
     ) -> Result<Self> {
-        let place = |cursor: &str| {
+        let (letter, limit) = (list.letter(paging.direction), paging.limit);
+        let decode = |cursor: &String| {
             BASE64URL_NOPAD
                 .decode(cursor.as_bytes())
                 .ok()
-                .and_then(|bytes| parse(bytes.strip_prefix(&[list])?))
+                .and_then(|bytes| parse(bytes.strip_prefix(&[letter])?))
+                .ok_or_else(foreign_cursor)
         };
-        let after = cursor.map(|cursor| place(cursor).ok_or_else(foreign_cursor)).transpose()?;
-        let mut data = read(after, i64::from(limit) + 1).await?;
+        let last = paging.cursor.as_ref().map(decode).transpose()?;
+        let mut data = read(last, i64::from(limit) + 1).await?;
         let more = data.len() > limit as usize;
         data.truncate(limit as usize);
         let next = data
             .last()
             .filter(|_| more)
-            .map(|last| BASE64URL_NOPAD.encode(&[&[list], key(last).as_slice()].concat()));
+            .map(|last| BASE64URL_NOPAD.encode(&[&[letter], key(last).as_slice()].concat()));
         Ok(Self { data, limit, next })
     }
 
@@ -74,6 +169,48 @@ impl<T> Page<T> {
 pub(crate) fn foreign_cursor() -> Error {
     Error::new(
         Code::BadQuery,
-        "This cursor is not from this list: take `meta.next` of a reply with the same sort and filters.",
+        "This cursor is not from this list: take `meta.next` of a reply with the same sort and \
+         filters.",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn page(list: ListName, paging: &Paging) -> Result<Page<i64>> {
+        let read = async |after: i64, limit: i64| {
+            Ok((1..=5).filter(|id| *id > after).take(limit as usize).collect())
+        };
+        Page::by_id(list, paging, read, |id| *id).await
+    }
+
+    #[tokio::test]
+    async fn a_cursor_of_one_list_is_refused_by_another() {
+        let mut paging = Paging::first(2);
+        let first = page(ListName::Keys, &paging).await.expect("a page");
+        assert_eq!(first.data, [1, 2]);
+        paging.cursor = first.next;
+        let second = page(ListName::Keys, &paging).await.expect("a page");
+        assert_eq!(second.data, [3, 4]);
+        for list in [ListName::Origins, ListName::Messages, ListName::Users] {
+            let refused = page(list, &paging).await.expect_err("of another list");
+            assert_eq!(refused.code(), Code::BadQuery, "{list:?}");
+        }
+        paging.direction = Direction::Backward;
+        assert!(page(ListName::Keys, &paging).await.is_err(), "it has one order only");
+    }
+
+    #[tokio::test]
+    async fn a_cursor_of_one_direction_is_refused_by_the_other() {
+        let page = async |paging: &Paging| {
+            let read = async |_: Option<()>, _| Ok(vec![1, 2]);
+            Page::by_key(ListName::Messages, paging, |_| Some(()), read, |_| Vec::new()).await
+        };
+        let mut paging = Paging { direction: Direction::Backward, ..Paging::first(1) };
+        paging.cursor = page(&paging).await.expect("a page").next;
+        assert!(page(&paging).await.is_ok());
+        paging.direction = Direction::Forward;
+        assert!(page(&paging).await.is_err());
+    }
 }

@@ -3,6 +3,7 @@
 
 mod checklist;
 mod cursor;
+mod estimate;
 mod key;
 mod query;
 mod select;

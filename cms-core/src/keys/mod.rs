@@ -15,11 +15,11 @@ pub use value::PlainKey;
 
 pub use crate::access::{Call, Right, holds};
 use crate::{
-    AuditEntry, Change, Code, Error, FieldError, Page, Result,
+    AuditEntry, Change, Code, Error, FieldError, Page, Paging, Result,
     access::{self, Endpoints},
     base::Base,
     db::{Known, Source},
-    ground::clock,
+    ground::{ListName, clock},
 };
 
 /// A rotation's grace is at most seven days.
@@ -193,11 +193,10 @@ impl Keys {
     ///
     /// # Errors
     /// `bad_query` for a cursor that is not from here.
-    pub async fn list(&self, limit: u32, cursor: Option<&str>) -> Result<Page<ApiKey>> {
+    pub async fn list(&self, paging: &Paging) -> Result<Page<ApiKey>> {
         Page::by_id(
-            b'k',
-            limit,
-            cursor,
+            ListName::Keys,
+            paging,
             async |after, limit| sql::list(self.0.base.db(), after, limit).await,
             |key| key.id,
         )

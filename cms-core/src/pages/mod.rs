@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 pub use menu::MenuItem;
 
 use crate::{
-    Code, Error, Result,
+    Code, Error, Paging, Result,
     base::Base,
     db::args,
     items::{Filter, Items, List, Op, Query},
@@ -52,16 +52,11 @@ impl Pages {
     ///
     /// # Errors
     /// `bad_query` for a cursor that is not from here.
-    pub async fn list(
-        &self,
-        language: Option<&str>,
-        limit: u32,
-        cursor: Option<&str>,
-    ) -> Result<List> {
+    pub async fn list(&self, language: Option<&str>, paging: &Paging) -> Result<List> {
         let query = Query {
             language: language.map(str::to_owned),
-            limit,
-            cursor: cursor.map(str::to_owned),
+            limit: paging.limit,
+            cursor: paging.cursor.clone(),
             sort: vec![("sort_order".to_owned(), false)],
             fields: LISTED.map(str::to_owned).to_vec(),
             filters: vec![equals("published", "true")],

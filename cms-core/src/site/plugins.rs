@@ -61,7 +61,7 @@ impl Cms {
         plugins::check_permissions(before, manifest)?;
         if manifest.tables.iter().any(|table| !table.adopt) {
             let mut change = self.change(Actor::System).await?;
-            content::install::install(self.db(), &mut change, tables, declared).await?;
+            content::install::install(&mut change, tables, declared).await?;
             change.commit().await?;
         }
         self.resolve(tables, declared).await

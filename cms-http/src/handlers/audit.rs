@@ -10,6 +10,6 @@ use crate::{
 pub(crate) async fn list(call: &Call<'_>, asked: Asked) -> Result<Page<AuditRow>> {
     let tables: Vec<&str> =
         asked.table.as_ref().map(|names| names.split(',').collect()).unwrap_or_default();
-    let page = call.cms.audit().list(asked.limit.0, asked.cursor.as_deref(), &tables).await?;
+    let page = call.cms.audit().list(&asked.limit.after(asked.cursor.as_deref()), &tables).await?;
     Ok(page.into())
 }

@@ -1,7 +1,7 @@
 //! `/api/backend/auth/...` and the wrong logins it counts
 
 use cms_core::{
-    Error, Result,
+    Actor, Error, Result,
     accounts::{Attempts, PENDING_S, Proof, Rights, Visitor, qr},
     rfc3339,
 };
@@ -24,7 +24,10 @@ pub(crate) async fn login(
     _: NoQuery,
     sent: Credentials,
 ) -> Result<Success<Data<Pending>>> {
-    let pending = call.cms.accounts().login(&visitor(call), &sent.username, &sent.password).await?;
+    let accounts = call.cms.accounts();
+    let checked = accounts.check_password(&visitor(call), &sent.username, &sent.password).await?;
+    let mut change = call.cms.change(Actor::System).await?;
+    let pending = accounts.login(&mut change, checked).await?.commit(change).await?;
     let setup = match pending.setup {
         Some(setup) => {
             let url = setup.secret.otpauth_url(&call.cms.settings().product, &setup.account)?;
@@ -53,8 +56,10 @@ pub(crate) async fn verify(
         (None, Some(code)) => Proof::Recovery(code),
         _ => return Err(Error::invalid_field("code", "required", "either code or recovery_code")),
     };
-    let login =
-        call.cms.accounts().verify(&visitor(call), sent.pending_token.expose(), &proof).await?;
+    let (accounts, pending) = (call.cms.accounts(), sent.pending_token.expose());
+    let mut change = call.cms.change(Actor::System).await?;
+    let login = accounts.verify(&mut change, &visitor(call), pending, &proof).await?;
+    let login = login.commit(change).await?;
     let data = LoggedIn {
         token: login.token.expose().to_string(),
         expires_at: rfc3339(login.expires_at),
@@ -101,7 +106,7 @@ pub(crate) async fn me(call: &Call<'_>, _: NoQuery) -> Result<Data<Me>> {
 }
 
 pub(crate) async fn attempts(call: &Call<'_>, asked: Listing) -> Result<Page<Attempts>> {
-    let page = call.cms.accounts().attempts(asked.limit.0, asked.cursor.as_deref()).await?;
+    let page = call.cms.accounts().attempts(&asked.limit.after(asked.cursor.as_deref())).await?;
     Ok(page.into())
 }
 

@@ -2,7 +2,7 @@
 //! be sent of it, what has happened
 
 use cms_core::{
-    Emitted, Result,
+    Direction, Emitted, Result,
     webhooks::{DescribedEvent, Message, MessageDetail, MessageFilter, RegisteredEvent},
 };
 use serde_json::Value as Json;
@@ -26,7 +26,7 @@ pub(crate) async fn list(
     if let Some(name) = &asked.name {
         return Ok(OneOrPage::one(webhooks.event(name).await?));
     }
-    Ok(OneOrPage::page(webhooks.events(asked.limit.0, asked.cursor.as_deref()).await?))
+    Ok(OneOrPage::page(webhooks.events(&asked.limit.after(asked.cursor.as_deref())).await?))
 }
 
 pub(crate) async fn explain(
@@ -34,8 +34,8 @@ pub(crate) async fn explain(
     listing: Listing,
     Event { event, data }: Event,
 ) -> Result<ExplainedTo> {
-    let (limit, cursor) = (listing.limit.0, listing.cursor.as_deref());
-    let (explained, page) = call.cms.webhooks().explain(&event, data, limit, cursor).await?;
+    let paging = listing.limit.after(listing.cursor.as_deref());
+    let (explained, page) = call.cms.webhooks().explain(&event, data, &paging).await?;
     let meta = Meta { limit: page.limit, next: page.next, total: None };
     Ok(ExplainedTo { data: ToSubscriptions { explained, subscriptions: page.data }, meta })
 }
@@ -62,11 +62,11 @@ pub(crate) async fn messages(
         }
         return Ok(OneOrPage::one(message));
     }
-    let filter = MessageFilter {
-        event: asked.event,
-        since: asked.since.map_or(i64::MIN, |since| since.0),
-        oldest_first: asked.oldest_first.unwrap_or(false),
-    };
-    let page = webhooks.messages(&filter, asked.limit.0, asked.cursor.as_deref()).await?;
-    Ok(OneOrPage::page(page))
+    let filter =
+        MessageFilter { event: asked.event, since: asked.since.map_or(i64::MIN, |since| since.0) };
+    let mut paging = asked.limit.after(asked.cursor.as_deref());
+    if asked.oldest_first == Some(true) {
+        paging.direction = Direction::Backward;
+    }
+    Ok(OneOrPage::page(webhooks.messages(&filter, &paging).await?))
 }

@@ -22,7 +22,7 @@ pub(crate) async fn read(call: &Call<'_>, asked: OneOrList) -> Result<OneOrPage<
     if let Some(id) = asked.id {
         return Ok(OneOrPage::one(keys.get(id).await?));
     }
-    Ok(OneOrPage::page(keys.list(asked.limit.0, asked.cursor.as_deref()).await?))
+    Ok(OneOrPage::page(keys.list(&asked.limit.after(asked.cursor.as_deref())).await?))
 }
 
 pub(crate) async fn create(

@@ -12,6 +12,7 @@ pub(crate) mod limits;
 pub(crate) mod openapi;
 pub(crate) mod origins;
 pub(crate) mod pages;
+pub(crate) mod tables;
 pub(crate) mod user_groups;
 pub(crate) mod users;
 pub(crate) mod webhooks;

@@ -19,7 +19,7 @@ pub(crate) async fn read(call: &Call<'_>, asked: OneOrList) -> Result<OneOrPage<
     if let Some(id) = asked.id {
         return Ok(OneOrPage::one(origins.get(id).await?));
     }
-    Ok(OneOrPage::page(origins.list(asked.limit.0, asked.cursor.as_deref()).await?))
+    Ok(OneOrPage::page(origins.list(&asked.limit.after(asked.cursor.as_deref())).await?))
 }
 
 pub(crate) async fn create(

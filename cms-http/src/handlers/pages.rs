@@ -30,7 +30,7 @@ pub(crate) async fn read(call: &Call<'_>, wanted: Wanted) -> Result<Success<OneO
         let json = pages.find(&one).await?;
         return Ok(Success::data(&json).with(header::ETAG, etag(&json)));
     }
-    let list = pages.list(language, wanted.limit.0, wanted.cursor.as_deref()).await?;
+    let list = pages.list(language, &wanted.limit.after(wanted.cursor.as_deref())).await?;
     let meta = Meta { limit: list.limit, next: list.next, total: None };
     Success::page(&list.records, &meta)?.tagged()
 }

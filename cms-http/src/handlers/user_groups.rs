@@ -19,7 +19,7 @@ pub(crate) async fn read(call: &Call<'_>, asked: OneOrList) -> Result<OneOrPage<
     if let Some(id) = asked.id {
         return Ok(OneOrPage::one(accounts.group(id).await?));
     }
-    Ok(OneOrPage::page(accounts.groups(asked.limit.0, asked.cursor.as_deref()).await?))
+    Ok(OneOrPage::page(accounts.groups(&asked.limit.after(asked.cursor.as_deref())).await?))
 }
 
 pub(crate) async fn create(

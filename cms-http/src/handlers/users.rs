@@ -21,7 +21,7 @@ pub(crate) async fn read(call: &Call<'_>, asked: Asked) -> Result<OneOrPage<User
         (Some(id), _) => Ok(OneOrPage::one(accounts.user(id).await?)),
         (None, Some(name)) => Ok(OneOrPage::one(accounts.user_named(name).await?)),
         (None, None) => {
-            let page = accounts.users(asked.limit.0, asked.cursor.as_deref()).await?;
+            let page = accounts.users(&asked.limit.after(asked.cursor.as_deref())).await?;
             Ok(OneOrPage::page(page))
         }
     }
@@ -73,7 +73,7 @@ pub(crate) async fn delete(call: &Call<'_>, which: ById) -> Result<Success<Done>
 pub(crate) async fn sessions(call: &Call<'_>, of: OfUser) -> Result<Page<Session>> {
     let accounts = call.cms.accounts();
     let user = accounts.user(of.id).await?;
-    Ok(accounts.sessions(user.id, of.limit.0, of.cursor.as_deref()).await?.into())
+    Ok(accounts.sessions(user.id, &of.limit.after(of.cursor.as_deref())).await?.into())
 }
 
 /// Ends the sessions of the user `id`, or only `session`.

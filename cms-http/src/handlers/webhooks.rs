@@ -29,7 +29,7 @@ pub(crate) async fn read(call: &Call<'_>, asked: OneOrList) -> Result<OneOrPage<
     if let Some(id) = asked.id {
         return Ok(OneOrPage::one(webhooks.get(id).await?));
     }
-    Ok(OneOrPage::page(webhooks.list(asked.limit.0, asked.cursor.as_deref()).await?))
+    Ok(OneOrPage::page(webhooks.list(&asked.limit.after(asked.cursor.as_deref())).await?))
 }
 
 pub(crate) async fn create(
@@ -109,7 +109,7 @@ pub(crate) async fn queue(call: &Call<'_>, asked: WhichJobs) -> Result<OneOrPage
     }
     let (status, subscription) = (plain("status", asked.status)?, asked.subscription);
     let filter = JobFilter { subscription, event: None, status, since: 0 };
-    let page = webhooks.jobs(&filter, asked.limit.0, asked.cursor.as_deref()).await?;
+    let page = webhooks.jobs(&filter, &asked.limit.after(asked.cursor.as_deref())).await?;
     Ok(OneOrPage::page(page))
 }
 
@@ -156,7 +156,7 @@ pub(crate) async fn deliveries(
         status: plain("status", asked.status)?,
         since: asked.since.map_or(0, |since| since.0),
     };
-    let page = webhooks.deliveries(&filter, asked.limit.0, asked.cursor.as_deref()).await?;
+    let page = webhooks.deliveries(&filter, &asked.limit.after(asked.cursor.as_deref())).await?;
     Ok(OneOrPage::page(page))
 }
 
@@ -184,8 +184,9 @@ pub(crate) async fn redeliver(
             ));
         }
     };
+    let ids = call.cms.webhooks().chosen(&which).await?;
     let mut change = call.change().await?;
-    let queued = call.cms.webhooks().redeliver(&mut change, &which).await?;
+    let queued = call.cms.webhooks().redeliver(&mut change, &ids).await?;
     call.commit(change, Data { data: Queued { queued } }, false).await
 }
 

@@ -150,7 +150,7 @@ fn security(access: Access) -> Json {
         Access::Open | Access::Login | Access::Operator => json!([]),
         Access::Public => json!([{}, {"ApiKey": []}, {"Session": []}, {"Cookie": []}]),
         Access::Session => json!([{"Session": []}, {"Cookie": []}]),
-        Access::Area(_) | Access::Table | Access::Admin => {
+        Access::Area(_) | Access::Table | Access::User | Access::Admin => {
             json!([{"ApiKey": []}, {"Session": []}, {"Cookie": []}])
         }
     }

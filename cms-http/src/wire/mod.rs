@@ -31,6 +31,7 @@ pub mod parameters;
 pub mod problem;
 pub mod query;
 pub mod record;
+pub mod tables;
 pub mod user_groups;
 pub mod users;
 pub mod webhooks;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use cms_core::{DEFAULT_LIMIT, MAX_LIMIT, Millis, parse_rfc3339, rfc3339};
+use cms_core::{DEFAULT_LIMIT, MAX_LIMIT, Millis, Paging, parse_rfc3339, rfc3339};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
@@ -46,6 +46,13 @@ pub struct Listing {
 /// Rows of a page, 1 to 500; 50 by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Limit(pub u32);
+
+impl Limit {
+    /// So many rows after `cursor`, in the list's own order.
+    pub(crate) fn after(self, cursor: Option<&str>) -> Paging {
+        Paging { cursor: cursor.map(str::to_owned), ..Paging::first(self.0) }
+    }
+}
 
 impl Default for Limit {
     fn default() -> Self {

@@ -9,7 +9,11 @@ use serde::{Deserialize, Serialize};
 
 use self::sql::Counted;
 use super::Accounts;
-use crate::{AuditEntry, Change, Code, Error, Millis, Page, Result, base::Base, ground};
+use crate::{
+    AuditEntry, Change, Code, Error, Millis, Page, Paging, Result,
+    base::Base,
+    ground::{self, ListName},
+};
 
 /// Wrong logins from one network within [`WINDOW_S`]; the next is refused, right or wrong.
 pub const ATTEMPTS: i64 = 15;
@@ -38,12 +42,11 @@ impl Accounts {
     ///
     /// # Errors
     /// `bad_query` for a cursor that is not from here.
-    pub async fn attempts(&self, limit: u32, cursor: Option<&str>) -> Result<Page<Attempts>> {
+    pub async fn attempts(&self, paging: &Paging) -> Result<Page<Attempts>> {
         let since = self.0.base.clock().now() - WINDOW_S * 1000;
         Page::by_id(
-            b't',
-            limit,
-            cursor,
+            ListName::LoginAttempts,
+            paging,
             async |after, limit| sql::list(self.0.base.db(), after, limit, since).await,
             |row| row.id,
         )

@@ -7,7 +7,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::{Accounts, Rights, admins::AdminGuard, check_held, name_key, name_problem, record};
-use crate::{Change, Code, Error, Page, Result, change::is_unique_violation, items::Checklist};
+use crate::{
+    Change, Code, Error, Page, Paging, Result, change::is_unique_violation, ground::ListName,
+    items::Checklist,
+};
 
 /// A group as it is shown.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -50,11 +53,10 @@ impl Accounts {
     ///
     /// # Errors
     /// `bad_query` for a cursor that is not from here.
-    pub async fn groups(&self, limit: u32, cursor: Option<&str>) -> Result<Page<Group>> {
+    pub async fn groups(&self, paging: &Paging) -> Result<Page<Group>> {
         Page::by_id(
-            b'g',
-            limit,
-            cursor,
+            ListName::Groups,
+            paging,
             async |after, limit| sql::list(self.0.base.db(), after, limit).await,
             |group| group.id,
         )

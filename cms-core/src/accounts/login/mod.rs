@@ -2,7 +2,7 @@
 
 pub(crate) mod sql;
 
-use self::sql::Candidate;
+use self::sql::{Candidate, Credentials};
 use super::{
     Accounts, RecoveryCode, Token, TotpSecret, Visitor, attempts, name_key, name_problem, record,
     sessions::sql as sessions,
@@ -56,21 +56,46 @@ pub struct LoggedIn {
     pub recovery_codes: Option<Vec<RecoveryCode>>,
 }
 
-impl Accounts {
-    /// Judges name and password. An unknown user takes as long as a wrong password and is told the
-    /// same.
+/// Name and password as they were judged outside of a change, because hashing takes long.
+pub struct Checked {
+    network: String,
+    /// The user, and the hash his password was compared with; None: unknown, or wrong.
+    right: Option<Credentials>,
+}
+
+/// How an attempt ended. A wrong one is counted within the change too, so the change is committed
+/// in either case.
+#[derive(Debug)]
+#[must_use = "an attempt counts only when its change is committed"]
+pub struct Outcome<T>(Result<T>);
+
+impl<T> Outcome<T> {
+    /// Commits the change, then tells how the attempt ended.
     ///
     /// # Errors
-    /// `invalid_credentials`; `login_locked` after too many wrong logins from this network.
-    pub async fn login(
+    /// `invalid_credentials` or `invalid_code` for a wrong attempt; `unavailable` when the database
+    /// cannot write.
+    pub async fn commit(self, change: Change) -> Result<T> {
+        change.commit().await?;
+        self.0
+    }
+}
+
+impl Accounts {
+    /// Compares name and password, before the change of [`Accounts::login`] begins. An unknown user
+    /// takes as long as a wrong password.
+    ///
+    /// # Errors
+    /// `login_locked` after too many wrong logins from this network.
+    pub async fn check_password(
         &self,
         visitor: &Visitor,
         username: &str,
         password: &Secret,
-    ) -> Result<Pending> {
+    ) -> Result<Checked> {
         let network = attempts::network(visitor.address);
-        // Asked here only to save the work of hashing; what counts is asked below, where attempts
-        // wait for each other.
+        // Asked here only to save the work of hashing. The answer that counts is that of `login`,
+        // where attempts wait for each other.
         attempts::refuse_locked(&self.0.base, &network).await?;
         // A name that nobody can have is looked up like any other.
         let key = if name_problem("username", username).is_none() {
@@ -79,32 +104,36 @@ impl Accounts {
             String::new()
         };
         let known = sql::credentials(self.0.base.db(), &key).await?;
-        let right = self
-            .0
-            .passwords
-            .verify(password, known.as_ref().map(|known| known.password.clone()))
-            .await?;
+        let hash = known.as_ref().map(|known| known.password.clone());
+        let right = self.0.passwords.verify(password, hash).await?;
+        Ok(Checked { network, right: known.filter(|_| right) })
+    }
 
-        let mut change = self.0.base.change(Actor::System).await?;
+    /// Begins a login when the password was right, and counts the attempt when it was wrong. An
+    /// unknown user is told the same as a wrong password.
+    ///
+    /// # Errors
+    /// `login_locked` after too many wrong logins from this network; then the change is dropped.
+    pub async fn login(&self, change: &mut Change, checked: Checked) -> Result<Outcome<Pending>> {
+        let Checked { network, right } = checked;
         // However many guesses are judged at the same moment, no more than the allowed ones learn
         // their outcome.
-        attempts::admit(&mut change, &network).await?;
-        let user = match known.filter(|_| right) {
+        attempts::admit(change, &network).await?;
+        let user = match right {
             // While the password was hashed it may have been changed, or the user switched off.
             Some(known) => {
-                let now = sql::lock_user(&mut change, known.user).await?;
+                let now = sql::lock_user(change, known.user).await?;
                 now.filter(|now| now.active && now.password == known.password)
                     .map(|now| (known.user, now))
             }
             None => None,
         };
         let Some((id, user)) = user else {
-            attempts::note(&mut change, &network).await?;
-            change.commit().await?;
-            return Err(Error::new(
+            attempts::note(change, &network).await?;
+            return Ok(Outcome(Err(Error::new(
                 Code::InvalidCredentials,
                 "Name and password do not fit, or the user is switched off.",
-            ));
+            ))));
         };
         let token = Token::new(&self.0.base.settings().key_prefix, 'p', self.0.base.random())?;
         let setup = if user.totp_secret.is_some() {
@@ -113,72 +142,70 @@ impl Accounts {
             Some(TotpSecret::new(self.0.base.random())?)
         };
         let sealed = setup.as_ref().map(|secret| self.seal_totp(id, secret)).transpose()?;
-        sql::begin(&mut change, token.hash(), id, sealed).await?;
-        change.commit().await?;
-        Ok(Pending { token, setup: setup.map(|secret| Setup { secret, account: user.username }) })
+        sql::begin(change, token.hash(), id, sealed).await?;
+        let setup = setup.map(|secret| Setup { secret, account: user.username });
+        Ok(Outcome(Ok(Pending { token, setup })))
     }
 
-    /// Judges the code of a login that was begun, and opens a session, with the event `auth.login`.
+    /// Judges the code of a login that was begun. Opens a session with the event `auth.login` when
+    /// it is right, and counts the attempt when it is wrong.
     ///
     /// # Errors
-    /// `pending_expired` for a login that is over; `invalid_code`; `login_locked`.
+    /// `pending_expired` for a login that is over; `login_locked`; then the change is dropped.
     pub async fn verify(
         &self,
+        change: &mut Change,
         visitor: &Visitor,
         pending: &str,
         proof: &Proof,
-    ) -> Result<LoggedIn> {
+    ) -> Result<Outcome<LoggedIn>> {
         let (network, pending) = (attempts::network(visitor.address), Token::sent(pending).hash());
-        let mut change = self.0.base.change(Actor::System).await?;
-        attempts::admit(&mut change, &network).await?;
+        attempts::admit(change, &network).await?;
         // Users are locked before what is theirs, here as everywhere.
-        let owner = sql::owner(&mut change, &pending).await?.ok_or_else(over)?;
-        let candidate = sql::lock_user(&mut change, owner)
-            .await?
-            .filter(|user| user.active)
-            .ok_or_else(over)?;
+        let owner = sql::owner(change, &pending).await?.ok_or_else(over)?;
+        let candidate =
+            sql::lock_user(change, owner).await?.filter(|user| user.active).ok_or_else(over)?;
         let since = change.now() - PENDING_S * 1000;
-        let waiting = sql::lock(&mut change, &pending, since).await?.ok_or_else(over)?;
+        let waiting = sql::lock(change, &pending, since).await?.ok_or_else(over)?;
         let account = attempts::account(owner);
-        attempts::admit_account(&mut change, &account).await?;
+        attempts::admit_account(change, &account).await?;
         // Somebody else may have set the second factor up meanwhile: then this login has nothing to
         // prove itself with.
         if waiting.setup_secret.is_some() == candidate.totp_secret.is_some() {
             return Err(over());
         }
         if !self
-            .proves(&mut change, waiting.user, &candidate, waiting.setup_secret.as_deref(), proof)
+            .proves(change, waiting.user, &candidate, waiting.setup_secret.as_deref(), proof)
             .await?
         {
-            attempts::note(&mut change, &network).await?;
-            attempts::sql::insert(&mut change, &account).await?;
+            attempts::note(change, &network).await?;
+            attempts::sql::insert(change, &account).await?;
             if waiting.wrong_codes + 1 >= WRONG_CODES {
-                sql::drop_pending(&mut change, &pending).await?;
+                sql::drop_pending(change, &pending).await?;
             } else {
-                sql::note_wrong(&mut change, &pending).await?;
+                sql::note_wrong(change, &pending).await?;
             }
-            change.commit().await?;
-            return Err(Error::new(
+            return Ok(Outcome(Err(Error::new(
                 Code::InvalidCode,
                 "The code is wrong, was used before, or is of another time: check the clock.",
-            ));
+            ))));
         }
         change.act_as(Actor::User { id: waiting.user, name: candidate.username.clone() });
-        sql::drop_pending(&mut change, &pending).await?;
-        attempts::sql::clear(&mut change, &network).await?;
-        attempts::sql::clear(&mut change, &account).await?;
-        sql::note_login(&mut change, waiting.user).await?;
+        sql::drop_pending(change, &pending).await?;
+        attempts::sql::clear(change, &network).await?;
+        attempts::sql::clear(change, &account).await?;
+        sql::note_login(change, waiting.user).await?;
         let recovery_codes = match waiting.setup_secret {
             Some(_) => {
-                record(&mut change, "setup_2fa", "users", waiting.user, &[]).await?;
-                Some(self.store_recovery_codes(&mut change, waiting.user).await?)
+                record(change, "setup_2fa", "users", waiting.user, &[]).await?;
+                Some(self.store_recovery_codes(change, waiting.user).await?)
             }
             None => None,
         };
         let token = Token::new(&self.0.base.settings().key_prefix, 's', self.0.base.random())?;
         let address = visitor.address.to_string();
         sessions::insert(
-            &mut change,
+            change,
             token.hash(),
             waiting.user,
             address,
@@ -190,16 +217,15 @@ impl Accounts {
         change.emit("auth.login", user).await?;
         let action =
             if matches!(proof, Proof::Recovery(_)) { "login_with_recovery_code" } else { "login" };
-        record(&mut change, action, "users", waiting.user, &[]).await?;
+        record(change, action, "users", waiting.user, &[]).await?;
         let expires_at = change.now() + self.session_length();
-        change.commit().await?;
-        Ok(LoggedIn {
+        Ok(Outcome(Ok(LoggedIn {
             token,
             expires_at,
             user: waiting.user,
             username: candidate.username,
             recovery_codes,
-        })
+        })))
     }
 
     /// Whether the proof is right; then it is used up.
@@ -238,6 +264,7 @@ impl Accounts {
 fn over() -> Error {
     Error::new(
         Code::PendingExpired,
-        "This login is over: it took more than 5 minutes, had too many wrong codes, or is complete. Begin again.",
+        "This login is over: it took more than 5 minutes, had too many wrong codes, or is \
+         complete. Begin again.",
     )
 }

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Accounts, Rights, Token, record};
-use crate::{Actor, Change, Code, Error, Page, Result, db::Source};
+use crate::{Actor, Change, Code, Error, Page, Paging, Result, db::Source, ground::ListName};
 
 /// A session's last use is written when it is this old, so that not every request writes.
 const SEEN_EVERY: i64 = 60_000;
@@ -128,17 +128,12 @@ impl Accounts {
     ///
     /// # Errors
     /// `bad_query` for a cursor that is not from here.
-    pub async fn sessions(
-        &self,
-        user: i64,
-        limit: u32,
-        cursor: Option<&str>,
-    ) -> Result<Page<Session>> {
+    pub async fn sessions(&self, user: i64, paging: &Paging) -> Result<Page<Session>> {
         let (seen, begun) = self.session_horizons();
         let read = async |after, limit| {
             sql::list(self.0.base.db(), user, after, limit, (seen, begun)).await
         };
-        Page::by_id(b's', limit, cursor, read, |session| session.id).await
+        Page::by_id(ListName::Sessions, paging, read, |session| session.id).await
     }
 
     /// Ends sessions of a user: one, or all.

@@ -10,7 +10,9 @@ use super::{
     name_key, name_problem, password, record, sessions::sql as sessions,
 };
 use crate::{
-    Change, Code, Error, FieldError, Page, Result, change::is_unique_violation, ground::Secret,
+    Change, Code, Error, FieldError, Page, Paging, Result,
+    change::is_unique_violation,
+    ground::{ListName, Secret},
 };
 
 /// A user as he is shown. Times are RFC 3339 in UTC.
@@ -117,11 +119,10 @@ impl Accounts {
     ///
     /// # Errors
     /// `bad_query` for a cursor that is not from here.
-    pub async fn users(&self, limit: u32, cursor: Option<&str>) -> Result<Page<User>> {
+    pub async fn users(&self, paging: &Paging) -> Result<Page<User>> {
         Page::by_id(
-            b'u',
-            limit,
-            cursor,
+            ListName::Users,
+            paging,
             async |after, limit| self.users_after(after, limit).await,
             |user| user.id,
         )

@@ -6,7 +6,7 @@ impl Dialect {
     /// Columns of the table or view `$1`: name, type, not null, has a default, generated, place in
     /// the primary key (from 1; 0 = not in it), table whose primary key it refers to, characters
     /// that it holds at most.
-    pub(in crate::db) const fn columns(self) -> &'static str {
+    pub(crate) const fn columns(self) -> &'static str {
         match self {
             Self::Sqlite => {
                 "select c.name, c.type, c.\"notnull\" <> 0, c.dflt_value is not null, c.hidden in (2, 3), cast(c.pk as integer), \

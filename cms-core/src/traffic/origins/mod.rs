@@ -13,7 +13,11 @@ use serde::{Deserialize, Serialize};
 use active::Active;
 pub use form::{normalise, of_url};
 
-use crate::{AuditEntry, Change, Code, Error, Page, Result, base::Base, ground::clock};
+use crate::{
+    AuditEntry, Change, Code, Error, Page, Paging, Result,
+    base::Base,
+    ground::{ListName, clock},
+};
 
 /// A registered origin.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -91,11 +95,10 @@ impl Origins {
     ///
     /// # Errors
     /// `bad_query` for a cursor that is not from here.
-    pub async fn list(&self, limit: u32, cursor: Option<&str>) -> Result<Page<Origin>> {
+    pub async fn list(&self, paging: &Paging) -> Result<Page<Origin>> {
         Page::by_id(
-            b'o',
-            limit,
-            cursor,
+            ListName::Origins,
+            paging,
             async |after, limit| sql::list(self.0.base.db(), after, limit).await,
             |origin| origin.id,
         )

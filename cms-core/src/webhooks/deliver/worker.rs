@@ -8,6 +8,7 @@ use tokio::{
     sync::watch,
     task::{JoinError, JoinSet},
 };
+use tracing::Instrument;
 
 use super::{
     ahead::Ahead,
@@ -19,6 +20,7 @@ use super::{
 };
 use crate::{
     Actor, Result,
+    db::watched,
     outbound::Attempt,
     webhooks::{
         State,
@@ -85,8 +87,11 @@ impl Worker {
     /// # Errors
     /// `unavailable` when the database cannot be reached; what has ended is kept for the next call.
     pub async fn claim(&mut self) -> Result<usize> {
-        self.put_right().await?;
-        Ok(self.turn(true).await?.1)
+        watched(async {
+            self.put_right().await?;
+            Ok(self.turn(true).await?.1)
+        })
+        .await
     }
 
     /// Rows wait as their subscription says: held or not. An event that was queued while it changed
@@ -176,7 +181,9 @@ impl Worker {
 
     fn begin(&mut self, task: Task) {
         let (site, place) = (self.site.clone(), self.young.clone());
-        self.under_way.spawn(async move { attempt(&site, task, place).await });
+        let (job, subscription) = (task.row.id, task.subscription);
+        let span = tracing::debug_span!("delivery", job, subscription);
+        self.under_way.spawn(async move { attempt(&site, task, place).await }.instrument(span));
     }
 
     /// An attempt has ended; the next of its lane begins.

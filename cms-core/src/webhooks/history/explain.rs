@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
 use crate::{
-    Page, Result,
+    Page, Paging, Result,
     events::body,
     webhooks::{
         Webhooks,
@@ -58,14 +58,13 @@ impl Webhooks {
         &self,
         event: &str,
         data: Map<String, Json>,
-        limit: u32,
-        cursor: Option<&str>,
+        paging: &Paging,
     ) -> Result<(Explained, Page<Considered>)> {
         if sql::named(self.0.base.db(), event).await?.is_empty() {
             return Err(unknown_event("event".to_owned(), event));
         }
         let subscriptions =
-            self.list(limit, cursor).await?.map(|subscription| considered(subscription, event));
+            self.list(paging).await?.map(|subscription| considered(subscription, event));
         let id = self.0.base.random().uuid_v7(self.0.base.clock())?;
         let (body, removed) = body(&id, event, self.0.base.clock().now(), Json::Object(data));
         let marks = Marks {

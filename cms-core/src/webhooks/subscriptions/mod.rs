@@ -14,7 +14,10 @@ use super::{
     rules::{headers, matching::is_pattern, retry::MAX_RETRIES, sign::WebhookSecret},
     subscriptions::sql::Stored,
 };
-use crate::{AuditEntry, Change, Code, Error, FieldError, Page, Result, db::Lock, rfc3339};
+use crate::{
+    AuditEntry, Change, Code, Error, FieldError, Page, Paging, Result, db::Lock, ground::ListName,
+    rfc3339,
+};
 use catalogue::unknown_event;
 
 /// Held by claims, and by changes of many subscriptions at once: they lock rows in no order.
@@ -116,11 +119,10 @@ impl Webhooks {
     ///
     /// # Errors
     /// `bad_query` for a cursor that is not from here.
-    pub async fn list(&self, limit: u32, cursor: Option<&str>) -> Result<Page<Subscription>> {
+    pub async fn list(&self, paging: &Paging) -> Result<Page<Subscription>> {
         let page = Page::by_id(
-            b'w',
-            limit,
-            cursor,
+            ListName::Subscriptions,
+            paging,
             async |after, limit| sql::list(self.0.base.db(), after, limit).await,
             |s| s.id,
         );

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use crate::{
-    AuditEntry, Change, Code, Error, Page, Result,
+    AuditEntry, Change, Code, Error, Page, Paging, Result,
+    ground::ListName,
     webhooks::{Webhooks, deliver::sql::queue},
 };
 
@@ -112,17 +113,9 @@ impl Webhooks {
     ///
     /// # Errors
     /// `bad_query` for a cursor that is not from here.
-    pub async fn deliveries(
-        &self,
-        filter: &JobFilter,
-        limit: u32,
-        cursor: Option<&str>,
-    ) -> Result<Page<Delivery>> {
-        let read = async |after: i64, limit| {
-            let before = if after == i64::MIN { i64::MAX } else { after };
-            sql::list(self.0.base.db(), before, limit, filter).await
-        };
-        Page::by_id(b'd', limit, cursor, read, |delivery| delivery.id).await
+    pub async fn deliveries(&self, filter: &JobFilter, paging: &Paging) -> Result<Page<Delivery>> {
+        let read = async |before, limit| sql::list(self.0.base.db(), before, limit, filter).await;
+        Page::newest_first(ListName::Deliveries, paging, read, |delivery| delivery.id).await
     }
 
     /// One attempt with its payload.
@@ -138,14 +131,9 @@ impl Webhooks {
     ///
     /// # Errors
     /// `bad_query` for a cursor that is not from here.
-    pub async fn jobs(
-        &self,
-        filter: &JobFilter,
-        limit: u32,
-        cursor: Option<&str>,
-    ) -> Result<Page<Job>> {
+    pub async fn jobs(&self, filter: &JobFilter, paging: &Paging) -> Result<Page<Job>> {
         let read = async |after, limit| sql::jobs(self.0.base.db(), after, limit, filter).await;
-        Page::by_id(b'j', limit, cursor, read, |job| job.id).await
+        Page::by_id(ListName::Jobs, paging, read, |job| job.id).await
     }
 
     /// One job.
@@ -237,19 +225,18 @@ impl Webhooks {
         Ok(removed)
     }
 
-    /// Sends deliveries once more, with the same event id and body: those with these ids, or all
-    /// that fit, if they are `expected`.
+    /// The ids of deliveries to send once more: those named, or all that match the filter. Read
+    /// before the change begins, so that a long log keeps no writer waiting.
     ///
     /// # Errors
-    /// `not_found` for an id; `count_moved` when other than `expected` fit; `validation_failed` for
-    /// more than [`MAX_REDELIVER`].
-    pub async fn redeliver(&self, change: &mut Change, which: &Redeliver) -> Result<u64> {
-        let ids = match which {
+    /// `count_moved` when the filter matches a different number than `expected`;
+    /// `validation_failed` for more than [`MAX_REDELIVER`].
+    pub async fn chosen(&self, which: &Redeliver) -> Result<Vec<i64>> {
+        let ids: Vec<i64> = match which {
             Redeliver::Ids(ids) => {
                 ids.iter().copied().collect::<BTreeSet<_>>().into_iter().collect()
             }
             Redeliver::Filter { filter, expected } => {
-                // Read beside the change, so that a long log keeps no writer waiting.
                 let found = sql::matching(self.0.base.db(), filter).await?;
                 if found.len() as u64 != *expected && found.len() <= MAX_REDELIVER {
                     let detail = format!(
@@ -268,7 +255,15 @@ impl Webhooks {
                 format!("at most {MAX_REDELIVER} at once: narrow the filter"),
             ));
         }
-        for id in &ids {
+        Ok(ids)
+    }
+
+    /// Sends the [chosen](Webhooks::chosen) deliveries once more, with the same event id and body.
+    ///
+    /// # Errors
+    /// `not_found` for an id.
+    pub async fn redeliver(&self, change: &mut Change, ids: &[i64]) -> Result<u64> {
+        for id in ids {
             if !sql::resend(change, *id).await? {
                 return Err(Error::new(
                     Code::NotFound,

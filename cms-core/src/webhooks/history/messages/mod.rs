@@ -6,7 +6,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use crate::{Code, Error, Millis, Page, Result, events::is_name, webhooks::Webhooks};
+use crate::{
+    Code, Direction, Error, Millis, Page, Paging, Result, events::is_name, ground::ListName,
+    webhooks::Webhooks,
+};
 
 /// A recorded event.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -35,48 +38,39 @@ pub struct MessageDetail {
     pub removed: Json,
 }
 
-/// Which recorded events, and in which order.
+/// Which recorded events.
 #[derive(Clone, Debug, Default)]
 pub struct MessageFilter {
     /// A name, or the beginning of names and `*`.
     pub event: Option<String>,
     /// Not older, in milliseconds.
     pub since: Millis,
-    /// In the order in which they happened; else newest first.
-    pub oldest_first: bool,
 }
 
 /// The place of an event in a list: when it happened, then its id.
 pub(in crate::webhooks) type Place = (Millis, String);
 
 impl Webhooks {
-    /// Recorded events, a page at a time. They are kept for `retention.events_days`, longer while a
+    /// Recorded events, newest first (backward: oldest first), a page at a time. They are kept for `retention.events_days`, longer while a
     /// job waits.
     ///
     /// # Errors
     /// `bad_query` for a cursor that is not from here, or a pattern that has its `*` elsewhere than
     /// at the end.
-    pub async fn messages(
-        &self,
-        filter: &MessageFilter,
-        limit: u32,
-        cursor: Option<&str>,
-    ) -> Result<Page<Message>> {
-        let (list, first) = if filter.oldest_first { (b'o', i64::MIN) } else { (b'n', i64::MAX) };
+    pub async fn messages(&self, filter: &MessageFilter, paging: &Paging) -> Result<Page<Message>> {
+        let first = match paging.direction {
+            Direction::Forward => i64::MAX,
+            Direction::Backward => i64::MIN,
+        };
         let pattern = filter.event.as_deref().map(pattern).transpose()?.unwrap_or_default();
         let read = async |after: Option<Place>, limit| {
-            sql::list(
-                self.0.base.db(),
-                filter,
-                &pattern,
-                after.unwrap_or((first, String::new())),
-                limit,
-            )
-            .await
+            let place = after.unwrap_or((first, String::new()));
+            let (db, direction) = (self.0.base.db(), paging.direction);
+            sql::list(db, filter, &pattern, direction, place, limit).await
         };
         let key =
             |message: &Message| [&message.at.to_be_bytes()[..], message.id.as_bytes()].concat();
-        Page::by_key(list, limit, cursor, place, read, key).await
+        Page::by_key(ListName::Messages, paging, place, read, key).await
     }
 
     /// One recorded event with its payload.

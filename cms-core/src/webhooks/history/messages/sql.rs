@@ -2,7 +2,7 @@
 
 use super::{Message, MessageDetail, MessageFilter, Pattern, Place};
 use crate::{
-    Result,
+    Direction, Result,
     db::{Db, args, read, record, statements},
     ground::clock,
 };
@@ -51,10 +51,14 @@ pub(in crate::webhooks) async fn list(
     db: &Db,
     filter: &MessageFilter,
     pattern: &Pattern,
+    direction: Direction,
     (at, id): Place,
     limit: i64,
 ) -> Result<Vec<Message>> {
-    let sql = if filter.oldest_first { OLDEST } else { NEWEST };
+    let sql = match direction {
+        Direction::Forward => NEWEST,
+        Direction::Backward => OLDEST,
+    };
     db.all(sql, args![at, id, limit, filter.since, pattern.name.clone(), pattern.beginning.clone()])
         .await
 }

@@ -10,7 +10,8 @@ use serde_json::Value as Json;
 
 use self::{emit::by_hand, example::example};
 use crate::{
-    Actor, Code, Error, FieldError, Page, Result,
+    Actor, Code, Error, FieldError, Page, Paging, Result,
+    ground::ListName,
     plugins::Index,
     webhooks::{Webhooks, rules::matching::SYSTEM_EVENTS},
 };
@@ -38,11 +39,10 @@ impl Webhooks {
     ///
     /// # Errors
     /// `bad_query` for a cursor that is not from here.
-    pub async fn events(&self, limit: u32, cursor: Option<&str>) -> Result<Page<RegisteredEvent>> {
+    pub async fn events(&self, paging: &Paging) -> Result<Page<RegisteredEvent>> {
         Page::by_id(
-            b'e',
-            limit,
-            cursor,
+            ListName::Events,
+            paging,
             async |after, limit| sql::list(self.0.base.db(), after, limit).await,
             |event| event.id,
         )
@@ -97,12 +97,12 @@ impl Webhooks {
         let events = plugins.events();
         wanted.extend(events.map(|(plugin, name, text)| manual(plugin, name, text)));
         let mut known = std::collections::HashSet::new();
-        let mut cursor = None;
+        let mut paging = Paging::first(crate::MAX_LIMIT);
         loop {
-            let page = self.events(crate::MAX_LIMIT, cursor.as_deref()).await?;
+            let page = self.events(&paging).await?;
             known.extend(page.data.into_iter().map(|event| (event.plugin_id, event.event_name)));
-            cursor = page.next;
-            if cursor.is_none() {
+            paging.cursor = page.next;
+            if paging.cursor.is_none() {
                 break;
             }
         }

@@ -1,0 +1,60 @@
+//! `/api/backend/tables`: which content tables there are, as far as the caller may read them.
+
+use cms_http::{
+    client::Client,
+    wire::{
+        NoBody, OneOrPage,
+        tables::{Asked, Read},
+    },
+};
+use serde_json::json;
+
+use crate::support::Site;
+
+#[tokio::test]
+async fn tables_are_listed_a_page_at_a_time() {
+    let site = Site::open().await;
+    site.admin("POST /api/backend/item?table=settings")
+        .json(json!([{"name": "a", "value": "1"}, {"name": "b", "value": "2"}]))
+        .expect(201)
+        .await;
+    let client = Client::local(site.api.clone());
+    let (mut names, mut cursor) = (Vec::new(), None);
+    loop {
+        let asked = Asked { limit: cms_http::wire::parameters::Limit(2), cursor, name: None };
+        let page = client.call::<Read>(&asked, &NoBody).await.unwrap();
+        let OneOrPage::Page(page) = page else { panic!("{page:?}") };
+        names.extend(page.data.into_iter().map(|table| (table.name, table.plugin, table.rows)));
+        cursor = page.meta.next;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    assert!(names.is_sorted() && names.len() >= 3, "{names:?}");
+    assert!(names.contains(&("settings".to_owned(), "core".to_owned(), 2)), "{names:?}");
+
+    let pages = site.admin("GET /api/backend/tables?name=pages").expect(200).await.data();
+    assert_eq!(pages["multilanguage"], true);
+    let id = &pages["columns"][0];
+    assert_eq!((&id["name"], &id["key"]), (&json!("id"), &json!(true)));
+}
+
+#[tokio::test]
+async fn callers_see_the_tables_that_they_may_read() {
+    let site = Site::open().await;
+    let names = |json: serde_json::Value| -> Vec<String> {
+        let tables = json.as_array().unwrap();
+        tables.iter().map(|table| table["name"].as_str().unwrap().to_owned()).collect()
+    };
+    let editor = site.person("editor", json!(["settings_settings_view"])).await;
+    let shown = site.ask("GET /api/backend/tables").bearer(&editor.token).expect(200).await;
+    assert_eq!(names(shown.data()), ["settings"]);
+    let ask = site.ask("GET /api/backend/tables?name=pages").bearer(&editor.token);
+    ask.refused(404, "unknown_table").await;
+
+    let rights = ["GET /api/backend/tables", "GET /api/backend/item?table=pages"];
+    let key = site.key(&rights).await;
+    let shown = site.ask("GET /api/backend/tables").key(&key).expect(200).await;
+    assert_eq!(names(shown.data()), ["pages"]);
+    site.ask("GET /api/backend/tables?cursor=%21").key(&key).refused(400, "bad_query").await;
+}
