@@ -88,9 +88,7 @@ impl AddressRule {
             _ => return Err("https is expected".to_owned()),
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err("the URL must not contain a user or password: use a custom \
-                        header"
-                .to_owned());
+            return Err("the URL must hold no user and password: use a custom header".to_owned());
         }
         if url.fragment().is_some() {
             return Err("the URL must not contain a #fragment: receivers do not see it".to_owned());

@@ -99,7 +99,7 @@ impl Dialect {
         }
     }
 
-    /// The type for casts to a declared column, as [`Dialect::cast_type`] gives it for adopted
+    /// The type for casts to a declared column, as `cast_type` gives it for adopted
     /// ones.
     pub fn declared_cast(self, kind: Kind) -> String {
         self.cast_type(&self.declared_type(kind).to_ascii_lowercase())

@@ -88,12 +88,8 @@ pub(in crate::webhooks) fn open(base: &Base, lane: Lane) -> Result<Target> {
     };
     let secret = |sealed: &str| -> Result<WebhookSecret> {
         let text = open(&secret_context(lane.id), sealed)?;
-        WebhookSecret::parse(&Secret::new(text.as_str())).ok_or_else(|| {
-            crate::Error::internal(
-                "a stored webhook secret is not whsec_ and \
-                base64",
-            )
-        })
+        WebhookSecret::parse(&Secret::new(text.as_str()))
+            .ok_or_else(|| crate::Error::internal("a stored webhook secret is malformed"))
     };
     let headers = subscriptions::headers(&lane.custom_headers)?.into_iter();
     let headers = headers

@@ -256,8 +256,7 @@ impl Worker {
                     return Until::Stopped;
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "the webhook queue cannot be read or written; trying \
-                        again");
+                    tracing::warn!(%error, "cannot read or write the webhook queue; trying again");
                     tokio::time::sleep(POLL).await;
                     // Finished attempts are settled even while no job can be claimed.
                     if let Err(error) = self.turn(false).await {

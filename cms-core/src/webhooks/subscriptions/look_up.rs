@@ -17,7 +17,7 @@ impl Webhooks {
         match sender.look_up(&url).await {
             Ok(()) => Ok(None),
             Err(Refused::Unknown(why)) => {
-                let message = format!("{host} was not found ({why}): deliveries fail until it is");
+                let message = format!("{host} is not found ({why}): deliveries fail until it is");
                 Ok(Some(FieldError { field: "url".to_owned(), code: "unresolved", message }))
             }
             Err(Refused::Forbidden(why)) => Err(Error::invalid_field(
