@@ -1,4 +1,4 @@
-//! The fixed statements of items; all others are composed from registered tables.
+//! The fixed statements of content tables. Statements of items are composed from registered tables.
 
 crate::db::statements! {
     DECLARATION = "select plugin_id, declaration from cms_content_tables where name = $1";

@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 use super::{Pages, sql};
 use crate::{Result, db::args};
 
-/// The protocol allows no more addresses in one file.
+/// Most addresses that the protocol allows in one file.
 const MAX_URLS: usize = 50_000;
 
 impl Pages {
-    /// The published pages as XML; `base` is the site's address without a slash at the end.
+    /// The published pages as XML. `base` is the site's address without a trailing slash.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached.
