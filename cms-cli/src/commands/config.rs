@@ -47,7 +47,8 @@ pub(crate) fn run(flags: &Flags, out: &Output, command: &ConfigCommand) -> Done 
             let columns: &[&str] =
                 if *origin { &["key", "value", "origin"] } else { &["key", "value"] };
             let row = |setting: &Setting| {
-                [setting.key.clone(), setting.value.clone(), setting.origin.to_string()][..columns.len()]
+                [setting.key.clone(), setting.value.clone(), setting.origin.to_string()]
+                    [..columns.len()]
                     .to_vec()
             };
             Ok(table::rows(out, columns, &loaded.origins.iter().map(row).collect::<Vec<_>>())?)

@@ -39,7 +39,8 @@ impl AdminGuard {
         if self.before > 0 && count(change).await? == 0 {
             return Err(Error::new(
                 Code::Conflict,
-                "This is the last administrator who can log in: make another one first. Nothing was changed.",
+                "This is the last administrator who can log in: make another one first. Nothing \
+                 was changed.",
             ));
         }
         Ok(())

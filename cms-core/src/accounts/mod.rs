@@ -92,10 +92,7 @@ fn check_held(held: &Rights, asked: &Rights) -> Result<()> {
     if held.covers(asked) {
         return Ok(());
     }
-    Err(Error::new(
-        Code::PermissionDenied,
-        "You can only grant or change rights you hold.",
-    ))
+    Err(Error::new(Code::PermissionDenied, "You can only grant or change rights you hold."))
 }
 
 async fn record(

@@ -24,7 +24,8 @@ const MAX_WAITING: usize = 512;
 
 /// A hash that no password matches, with the cost of a real one, so that an unknown user takes as
 /// long as a wrong password.
-const NOBODY: &str = "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+const NOBODY: &str = "$argon2id$v=19$m=19456,t=2,p=1$\
+                      AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
 /// Hashes and checks passwords, a few at a time. Each takes 19 MiB and about 15 ms of a core, so a
 /// flood of logins must not take all cores from other requests.

@@ -136,7 +136,8 @@ mod tests {
         let url = rfc().otpauth_url("My: CMS", "ana@example.org").expect("url");
         assert_eq!(
             *url,
-            "otpauth://totp/My%20%20CMS:ana%40example.org?secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ&issuer=My%20%20CMS"
+            "otpauth://totp/My%20%20CMS:ana%40example.org\
+             ?secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ&issuer=My%20%20CMS"
         );
         assert_eq!(format!("{:?}", rfc()), "TotpSecret(***)");
     }

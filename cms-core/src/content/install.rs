@@ -102,7 +102,8 @@ async fn create(
     let dialect = change.dialect();
     if change.describe(&table.name).await?.is_some() {
         return Err(load_error(format!(
-            "{}: the database has a table {} that this service did not make: serve it with \"adopt\": true, or choose another name.",
+            "{}: the database has a table {} that this service did not make: serve it with \
+             \"adopt\": true, or choose another name.",
             declared.plugin, table.name
         )));
     }
@@ -211,7 +212,8 @@ async fn alter(
         fixed(old).into_iter().zip(fixed(new)).find(|(was, is)| was != is)
     {
         return Err(load_error(format!(
-            "{at} exists, so its `{what}` stays {was}: declare it so again, or declare another column and copy the values."
+            "{at} exists, so its `{what}` stays {was}: declare it so again, or declare another \
+             column and copy the values."
         )));
     }
     if old.unique == new.unique {
@@ -220,7 +222,8 @@ async fn alter(
     let (name, column) = (quote(&table.name), quote(&new.name));
     if new.unique {
         let sql = format!(
-            "select count(*) from {name} where {column} in (select {column} from {name} group by {column} having count(*) > 1)"
+            "select count(*) from {name} where {column} in (select {column} from {name} group by \
+             {column} having count(*) > 1)"
         );
         let (rows,): (i64,) = change.one(AssertSqlSafe(sql), Vec::new()).await?;
         if rows > 0 {

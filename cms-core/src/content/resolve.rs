@@ -63,7 +63,8 @@ pub(crate) async fn resolve(
     let index = |name: &str| columns.iter().position(|c| c.name == name);
     if declared.multilanguage && (index("base_id").is_none() || index("language_short").is_none()) {
         return Err(load_error(format!(
-            "{plugin}: {source} is multilanguage, which needs the columns base_id and language_short."
+            "{plugin}: {source} is multilanguage, which needs the columns base_id and \
+             language_short."
         )));
     }
     let key = actual.key.iter().filter_map(|name| index(name)).collect();

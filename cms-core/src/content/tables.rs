@@ -45,13 +45,13 @@ impl Tables {
         Ok(())
     }
 
-    /// Adds the tables of one plugin, whose names were checked.
+    /// Adds the tables of one plugin. Their names were checked before.
     pub(crate) fn add(&mut self, tables: Vec<Table>) {
         self.0.extend(tables.into_iter().map(|table| (table.name.clone(), Arc::new(table))));
     }
 
-    /// The engine's JSON of a record without white space: PostgreSQL keeps it inside JSON columns,
-    /// those of expanded records included.
+    /// Removes white space from the engine's JSON of a record. PostgreSQL keeps white space inside
+    /// JSON columns, also those of expanded records.
     pub(crate) fn compact(&self, table: &Table, expand: &[String], json: String) -> String {
         let has_json = |table: &Table| table.columns.iter().any(|c| c.kind == Kind::Json);
         let expanded = table

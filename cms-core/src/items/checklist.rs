@@ -80,7 +80,12 @@ impl Checklist {
     /// The values after the change; `present` are the values before.
     pub(crate) fn applied(&self, present: &Json) -> Result<Vec<Json>> {
         if self.value.is_some() && !(self.add.is_empty() && self.remove.is_empty()) {
-            return Err(Error::invalid_field("value", "format", "send either value, or add and remove"));
+            return Err(Error::invalid_field(
+                "value",
+                "format",
+                "send either value, or add and \
+                                             remove",
+            ));
         }
         if let Some(values) = &self.value {
             return Ok(values.clone());

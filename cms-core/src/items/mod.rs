@@ -178,7 +178,8 @@ impl Items {
         if more {
             records.truncate(records.rfind(select::SEPARATOR).unwrap_or(0));
         }
-        let mut next = positions.rsplit(select::SEPARATOR).nth(1).filter(|_| more).map(str::to_owned);
+        let mut next =
+            positions.rsplit(select::SEPARATOR).nth(1).filter(|_| more).map(str::to_owned);
         if let (Some(position), false) = (&mut next, table.writable()) {
             let before = query
                 .cursor

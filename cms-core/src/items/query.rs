@@ -12,7 +12,8 @@ const MAX_SEARCH: usize = 200;
 ///
 /// ```
 /// use cms_core::items::Query;
-/// let query = Query::parse([("sort", "-created,title"), ("filter[status][eq]", "new"), ("limit", "20")])?;
+/// let filter = ("filter[status][eq]", "new");
+/// let query = Query::parse([("sort", "-created,title"), filter, ("limit", "20")])?;
 /// assert_eq!(query.limit, 20);
 /// # Ok::<(), cms_core::Error>(())
 /// ```
@@ -178,7 +179,8 @@ fn truth(name: &str, value: &str) -> Result<bool> {
 
 /// `filter[column][op]=value` or `filter[column]=value`.
 fn filter(name: &str, value: &str) -> Result<Filter> {
-    let known = "table, id, language, limit, offset, cursor, sort, fields, expand, count, search, filter[column][op]";
+    let known = "table, id, language, limit, offset, cursor, sort, fields, expand, count, search, \
+                 filter[column][op]";
     let inside = name.strip_prefix("filter[").and_then(|rest| rest.strip_suffix(']'));
     let inside =
         inside.ok_or_else(|| bad(format!("There is no parameter {name:?}; there are {known}.")))?;

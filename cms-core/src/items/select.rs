@@ -98,7 +98,8 @@ fn no_reference(table: &Table, column: &str) -> Error {
     Error::new(
         Code::BadQuery,
         format!(
-            "{}.{column} does not refer to a content table with a single key, so it cannot be expanded.",
+            "{}.{column} does not refer to a content table with a single key, so it cannot be \
+             expanded.",
             table.name
         ),
     )
@@ -151,7 +152,8 @@ impl<'a> Conditions<'a> {
         let id = self.table.key_columns().next().map(|c| quote(&c.name)).unwrap_or_default();
         let source = self.table.quoted();
         let part = format!(
-            "coalesce(t.\"base_id\", t.{id}) = (select coalesce(t.\"base_id\", t.{id}) from {source} t{})",
+            "coalesce(t.\"base_id\", t.{id}) = (select coalesce(t.\"base_id\", t.{id}) from \
+             {source} t{})",
             base.sql()
         );
         self.args = base.into_args();
@@ -203,7 +205,12 @@ impl<'a> Conditions<'a> {
             let word = match first {
                 "true" | "1" => "is null",
                 "false" | "0" => "is not null",
-                _ => return Err(bad(format!("filter[{}][null] must be true or false.", column.name))),
+                _ => {
+                    return Err(bad(format!(
+                        "filter[{}][null] must be true or false.",
+                        column.name
+                    )));
+                }
             };
             self.parts.push(format!("{e} {word}"));
             return Ok(());
@@ -227,7 +234,8 @@ impl<'a> Conditions<'a> {
                     Op::Contains => self.table.dialect.contains(&e, n),
                     Op::StartsWith => format!("substr({e}, 1, length(${n})) = ${n}"),
                     _ => format!(
-                        "(length({e}) >= length(${n}) and substr({e}, length({e}) - length(${n}) + 1) = ${n})"
+                        "(length({e}) >= length(${n}) and substr({e}, length({e}) - length(${n}) \
+                         + 1) = ${n})"
                     ),
                 }
             }
@@ -238,8 +246,7 @@ impl<'a> Conditions<'a> {
                         .map_err(|e| bad(format!("filter[{}]: {}.", e.field, e.message)))?;
                     bound.push(self.bind(column, &value));
                 }
-                let (bound, first) =
-                    (bound.join(", "), bound.first().cloned().unwrap_or_default());
+                let (bound, first) = (bound.join(", "), bound.first().cloned().unwrap_or_default());
                 match op {
                     Op::Ne => format!("({e} <> {first} or {e} is null)"),
                     Op::Gt => format!("{e} > {first}"),
@@ -350,7 +357,8 @@ pub(super) fn page(tables: &Tables, table: &Table, query: &Query) -> Result<Stat
     };
     let sql = format!(
         "select string_agg(r.j, '{SEPARATOR}'), string_agg(r.k, '{SEPARATOR}'), count(*), {total} \
-         from (select {object} as j, {position} as k from (select t.* from {source} t{filtered}{order_by} limit {} offset {}) t) r",
+         from (select {object} as j, {position} as k from (select t.* from {source} \
+         t{filtered}{order_by} limit {} offset {}) t) r",
         limit + 1,
         offset,
     );

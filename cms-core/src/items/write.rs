@@ -207,7 +207,8 @@ pub(super) fn refused(table: &Table, error: Error) -> Error {
         ErrorKind::ForeignKeyViolation => (
             Code::Conflict,
             format!(
-                "A reference is broken{columns}: the row of {name} names a record that is missing, or is named by another record."
+                "A reference is broken{columns}: the row of {name} names a record that is \
+                 missing, or is named by another record."
             ),
         ),
         ErrorKind::ExclusionViolation => {
@@ -222,7 +223,8 @@ pub(super) fn refused(table: &Table, error: Error) -> Error {
         ErrorKind::Other if is_data_error(cause.code().as_deref()) => (
             Code::DatabaseError,
             format!(
-                "The database refuses a value for {name}{columns}: it does not match the column's type or length."
+                "The database refuses a value for {name}{columns}: it does not match the column's \
+                 type or length."
             ),
         ),
         ErrorKind::Other if cause.code().as_deref() == Some("42501") => (
@@ -232,7 +234,8 @@ pub(super) fn refused(table: &Table, error: Error) -> Error {
         ErrorKind::Other if lacks_column(cause.as_ref()) => (
             Code::DatabaseError,
             format!(
-                "{name} has lost a column since the service read its schema{columns}: start the service again."
+                "{name} has lost a column since the service read its schema{columns}: start the \
+                 service again."
             ),
         ),
         _ => return error,

@@ -146,10 +146,7 @@ impl Keys {
         source: Option<Source<'_>>,
     ) -> Result<(KeyHolder, Option<i64>)> {
         let invalid = || {
-            Error::new(
-                Code::ApiKeyInvalid,
-                "Unknown API key: it was mistyped, deleted or rotated.",
-            )
+            Error::new(Code::ApiKeyInvalid, "Unknown API key: it was mistyped, deleted or rotated.")
         };
         let hash = PlainKey::parse(sent).ok_or_else(invalid)?.hash();
         let (db, now) = (self.0.base.db(), self.0.base.clock().now());
@@ -377,10 +374,7 @@ fn check_held(held: &[Right], asked: &[Right]) -> Result<()> {
     if holds(held, asked) {
         return Ok(());
     }
-    Err(Error::new(
-        Code::PermissionDenied,
-        "You can only grant or change rights you hold.",
-    ))
+    Err(Error::new(Code::PermissionDenied, "You can only grant or change rights you hold."))
 }
 
 async fn record(

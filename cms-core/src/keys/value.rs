@@ -101,7 +101,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_input_panics_and_a_changed_character_is_noticed(text in "\\PC{0,60}", at in 0usize..41, to in "[0-9A-Za-z]") {
+        fn no_input_panics_and_a_changed_character_is_noticed(
+            text in "\\PC{0,60}",
+            at in 0usize..41,
+            to in "[0-9A-Za-z]",
+        ) {
             let _ = PlainKey::parse(&text);
             let key = PlainKey::new("cms", &Random::seeded(1)).expect("key").expose().to_owned();
             let changed = format!("{}{to}{}", &key[..at], &key[at + 1..]);

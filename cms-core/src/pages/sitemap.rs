@@ -15,7 +15,8 @@ impl Pages {
     /// `unavailable` when the database cannot be reached.
     pub async fn sitemap(&self, base: &str) -> Result<String> {
         let mut xml = String::from(
-            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\n",
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<urlset \
+             xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\n",
         );
         let (mut after, mut count) = (i64::MIN, 0);
         loop {

@@ -131,12 +131,14 @@ mod tests {
         let manifest: Manifest = serde_json::from_str(
             r#"{"id": "Shop", "tables": [
                 {"name": "cms_x", "columns": []},
-                {"name": "a", "source": "b", "columns": [{"name": "id", "type": "integer"}, {"name": "x", "type": "string"}, {"name": "x"}]},
+                {"name": "a", "source": "b",
+                 "columns": [{"name": "id", "type": "integer"}, {"name": "x", "type": "string"}, {"name": "x"}]},
                 {"name": "a", "columns": [{"name": "p", "type": "text", "default": [1]}]}
             ],
             "content_button": [{"button_id": "a", "buttons": [{"button_id": "a"}]}],
             "header_buttons": "[{\"button_id\": \"\"}]",
-            "webhookEvents": ["{\"name\": \"shop.paid\", \"type\": \"manual\"}", {"name": "item.x"}]}"#,
+            "webhookEvents": ["{\"name\": \"shop.paid\", \"type\": \"manual\"}",
+                              {"name": "item.x"}]}"#,
         )
         .expect("manifest");
         let pointers: Vec<_> =

@@ -69,8 +69,10 @@ mod tests {
 
     #[test]
     fn problems_name_their_lines() {
-        let text = "{\n  \"id\": \"shop\",\n  \"tables\": [\n    {\"name\": \"a\",\n     \"columns\": \
-                    [{\"name\": \"x\", \"type\": \"text\"},\n       {\"name\": \"y\", \"type\": \"string\"}]}\n  ]\n}";
+        let text = "{\n  \"id\": \"shop\",\n  \"tables\": [\n    {\"name\": \"a\",\n     \
+                    \"columns\": \
+                    [{\"name\": \"x\", \"type\": \"text\"},\n       {\"name\": \"y\", \"type\": \
+                    \"string\"}]}\n  ]\n}";
         let problems = parse(text, "shop").expect_err("a problem");
         let found: Vec<_> = problems.iter().map(|p| (p.pointer.as_str(), p.line)).collect();
         assert_eq!(found, [("/tables/0/columns/1/type", Some(6))]);

@@ -34,7 +34,8 @@ impl Settings {
         match &self.database_url {
             Some(_) if in_parts => Err(SettingsError::invalid(
                 "database_url",
-                "must not be set together with db_host, db_user, db_pw or db_db; set one of the two to \"\"",
+                "must not be set together with db_host, db_user, db_pw or db_db; set one of the \
+                 two to \"\"",
             )),
             Some(url) => from_url(url),
             None if in_parts => self.parts_url(),
@@ -74,9 +75,9 @@ fn from_url(url: &Secret) -> Result<Database, SettingsError> {
     if let Some(path) = sqlite_path(url.expose()) {
         return match path {
             "" => invalid("must name a file after sqlite://, such as sqlite://data/cms.db"),
-            ":memory:" => invalid(
-                "must name a file: a database in memory ends with its first connection",
-            ),
+            ":memory:" => {
+                invalid("must name a file: a database in memory ends with its first connection")
+            }
             _ if path.contains('?') => {
                 invalid("must be a plain path after sqlite://, without options after a ?")
             }

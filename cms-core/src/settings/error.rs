@@ -4,8 +4,8 @@ use std::{io, path::PathBuf};
 
 use super::Origin;
 
-/// Why settings were refused. The display is one sentence for whoever wrote them, without secrets.
-#[derive(Debug, thiserror::Error)]
+/// Why settings were refused. The display is one sentence for the author of the settings, without
+/// secrets.
 #[non_exhaustive]
 pub enum SettingsError {
     /// A file exists but cannot be read.
@@ -35,7 +35,10 @@ pub enum SettingsError {
         hint: String,
     },
     /// A value that cannot be used.
-    #[error("{}`{key}` {rule}", origin.as_ref().map(|origin| format!("{origin}: ")).unwrap_or_default())]
+    #[error(
+        "{}`{key}` {rule}",
+        origin.as_ref().map(|origin| format!("{origin}: ")).unwrap_or_default()
+    )]
     Invalid {
         /// The dotted key.
         key: String,

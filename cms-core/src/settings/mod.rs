@@ -30,7 +30,7 @@ pub use defaults::{starter_file, starter_local_file};
 pub use env::environment;
 pub use error::SettingsError;
 pub use layers::Loaded;
-pub use origin::{Setting, Origin, Origins};
+pub use origin::{Origin, Origins, Setting};
 pub use tables::{
     Cache, CacheStore, Dirs, Http, Limiter, LimiterStore, Mail, Media, Retention, Scripts, Session,
     Webhooks,

@@ -56,9 +56,8 @@ fn without_files_the_defaults_apply_to_the_folder() {
     let loaded =
         Settings::load(Path::new("/no/such/site"), std::iter::empty(), &[]).expect("defaults");
     assert_eq!(loaded.settings.dirs.plugins, Path::new("/no/such/site/plugins"));
-    assert!(
-        matches!(loaded.settings.database(), Ok(Database::Sqlite { path }) if path == Path::new("/no/such/site/data/cms.db"))
-    );
+    assert!(matches!(loaded.settings.database(), Ok(Database::Sqlite { path })
+            if path == Path::new("/no/such/site/data/cms.db")));
     assert!(loaded.origins.iter().all(|setting| setting.origin == Origin::Default));
     assert_eq!(loaded.origins.iter().next().map(|setting| setting.key.as_str()), Some("site_url"));
 }
@@ -75,9 +74,8 @@ fn variables_take_the_type_of_their_key() {
     ];
     let (dir, Loaded { settings, .. }) =
         load("site_url = \"https://a.org/\"", "", &env, &[]).expect("loads");
-    assert!(
-        matches!(settings.database(), Ok(Database::Sqlite { path }) if path == dir.path().join("x.db"))
-    );
+    assert!(matches!(settings.database(), Ok(Database::Sqlite { path })
+            if path == dir.path().join("x.db")));
     assert_eq!(settings.dirs.data, Path::new("/var/lib/cms"));
     assert_eq!(settings.languages, ["de", "en"]);
     assert_eq!(settings.site_url, None);
@@ -141,7 +139,8 @@ fn refusals_name_the_fault_its_origin_and_the_remedy() {
         (
             "limiter.store = \"disk\"",
             &[],
-            "cms.toml:1: `limiter.store` is not accepted: unknown variant `disk`, expected one of `memory`",
+            "cms.toml:1: `limiter.store` is not accepted: unknown variant `disk`, expected one of \
+             `memory`",
         ),
         (
             "metrics_allow = [\"x\"]",

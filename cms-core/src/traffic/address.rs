@@ -13,8 +13,9 @@ use crate::settings::Cidr;
 /// use cms_core::traffic::address::client;
 /// let trusted = ["10.0.0.0/8".parse()?];
 /// let header = [&b"6.6.6.6, 203.0.113.7, 10.0.0.2"[..]];
-/// assert_eq!(client("10.0.0.1".parse()?, &trusted, header), "203.0.113.7".parse::<std::net::IpAddr>()?);
-/// assert_eq!(client("9.9.9.9".parse()?, &trusted, header), "9.9.9.9".parse::<std::net::IpAddr>()?);
+/// let (proxy, direct) = ("10.0.0.1".parse()?, "9.9.9.9".parse()?);
+/// assert_eq!(client(proxy, &trusted, header).to_string(), "203.0.113.7");
+/// assert_eq!(client(direct, &trusted, header), direct);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn client<'a>(

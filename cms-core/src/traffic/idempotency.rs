@@ -8,11 +8,15 @@ pub(crate) mod sql {
         EXPIRE = "delete from cms_idempotency where (caller, idempotency_key) in \
                   (select caller, idempotency_key from cms_idempotency \
                   where created_at <= $1 order by created_at limit 1000)";
-        REMEMBER = "insert into cms_idempotency (caller, idempotency_key, fingerprint, status, body, etag, created_at) \
-                    values ($1, $2, $3, $4, $5, $6, $7) on conflict (caller, idempotency_key) do update set fingerprint = excluded.fingerprint, \
-                    status = excluded.status, body = excluded.body, etag = excluded.etag, created_at = excluded.created_at \
+        REMEMBER = "insert into cms_idempotency (caller, idempotency_key, fingerprint, status, \
+                    body, etag, created_at) \
+                    values ($1, $2, $3, $4, $5, $6, $7) on conflict (caller, idempotency_key) do \
+                    update set fingerprint = excluded.fingerprint, \
+                    status = excluded.status, body = excluded.body, etag = excluded.etag, \
+                    created_at = excluded.created_at \
                     where cms_idempotency.created_at <= $8";
-        FIND = "select fingerprint, status, body, etag from cms_idempotency where caller = $1 and idempotency_key = $2 and created_at > $3";
+        FIND = "select fingerprint, status, body, etag from cms_idempotency where caller = $1 and \
+                idempotency_key = $2 and created_at > $3";
     }
 }
 
@@ -102,7 +106,8 @@ impl Idempotency {
         match change.run(sql::REMEMBER, args).await? {
             0 => Err(Error::new(
                 Code::Conflict,
-                "Another request with this Idempotency-Key has just finished: repeat yours to get its reply.",
+                "Another request with this Idempotency-Key has just finished: repeat yours to get \
+                 its reply.",
             )),
             _ => Ok(()),
         }

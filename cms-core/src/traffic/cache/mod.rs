@@ -233,8 +233,7 @@ fn check(settings: &CacheSettings) -> Result<()> {
     if problems.is_empty() { Ok(()) } else { Err(Error::invalid(problems)) }
 }
 
-const PREFIX: &str =
-    "an unencoded path prefix such as /api/pages, of at most 200 bytes";
+const PREFIX: &str = "an unencoded path prefix such as /api/pages, of at most 200 bytes";
 
 fn is_prefix(text: &str) -> bool {
     text.starts_with('/') && text.len() <= 200 && !text.contains(['?', '#', '%'])

@@ -17,7 +17,8 @@ pub struct Bucket {
 
 macro_rules! buckets {
     ($($(#[$doc:meta])* $id:ident = $name:literal $capacity:literal / $rate:literal;)*) => {
-        $($(#[$doc])* pub const $id: Bucket = Bucket { name: $name, capacity: $capacity, per_second: $rate };)*
+        $($(#[$doc])* pub const $id: Bucket =
+            Bucket { name: $name, capacity: $capacity, per_second: $rate };)*
         /// All kinds.
         pub const ALL: &[Bucket] = &[$($id),*];
     };

@@ -25,7 +25,8 @@ for i, key in ipairs(KEYS) do
     local kept = redis.call('HMGET', key, 'tokens', 'at')
     tokens[i] = capacity
     if kept[1] then
-        tokens[i] = math.min(capacity, tonumber(kept[1]) + math.max(0, now - tonumber(kept[2])) * rate / 1000)
+        local passed = math.max(0, now - tonumber(kept[2]))
+        tokens[i] = math.min(capacity, tonumber(kept[1]) + passed * rate / 1000)
     end
     if tokens[i] < 1 then ok = 0 end
 end
