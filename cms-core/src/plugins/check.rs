@@ -132,7 +132,8 @@ mod tests {
             r#"{"id": "Shop", "tables": [
                 {"name": "cms_x", "columns": []},
                 {"name": "a", "source": "b",
-                 "columns": [{"name": "id", "type": "integer"}, {"name": "x", "type": "string"}, {"name": "x"}]},
+                 "columns": [{"name": "id", "type": "integer"}, {"name": "x", "type": "string"},
+                             {"name": "x"}]},
                 {"name": "a", "columns": [{"name": "p", "type": "text", "default": [1]}]}
             ],
             "content_button": [{"button_id": "a", "buttons": [{"button_id": "a"}]}],

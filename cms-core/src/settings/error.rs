@@ -6,6 +6,7 @@ use super::Origin;
 
 /// Why settings were refused. The display is one sentence for the author of the settings, without
 /// secrets.
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SettingsError {
     /// A file exists but cannot be read.
