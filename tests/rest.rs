@@ -189,7 +189,7 @@ async fn no_old_value_after_a_write_was_acknowledged() {
             for round in 1..=rounds() / WRITERS {
                 let ask = Ask::patch("/api/backend/item")
                     .query("table", "settings")
-                    .query("id", &format!("n{n}"))
+                    .query("id", format!("n{n}"))
                     .json(&json!({"value": round}));
                 client.send(ask).await.unwrap();
                 written.store(round, Ordering::SeqCst);

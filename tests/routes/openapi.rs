@@ -11,7 +11,10 @@ async fn site() -> Site {
         {"name": "price", "type": "decimal"},
         {"name": "code", "type": "password"},
     ]});
-    let plugin = json!({"id": "menu", "name": "Menu", "version": "1.0.0", "tables": [table]});
+    let plugin = json!({
+        "id": "menu", "name": "Menu", "version": "1.0.0", "tables": [table],
+        "content_button": [{"button_id": "list"}],
+    });
     Site::builder().await.plugin(plugin).open().await
 }
 

@@ -1,4 +1,4 @@
-//! Events by the real binary: described, raised, followed.
+//! Events with the real binary: described, raised, followed.
 
 use std::{
     io::{BufRead, BufReader},
@@ -10,7 +10,7 @@ use serde_json::Value as Json;
 
 use crate::support::{Served, cms, cms_with, command, finish, site};
 
-/// `cms events tail`, ended when it is dropped.
+/// A running `cms events tail`; dropping it ends the process.
 struct Tail {
     child: Child,
     lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
@@ -134,7 +134,7 @@ fn recorded_events_are_followed() {
     let rest = [all.event(), all.event(), all.event()];
     assert_eq!(rest, ["deployment.completed", "order.created", "emailmarketing.subscribed"]);
     assert_eq!([orders.event(), nothing_yet.event()], ["order.created", "deployment.completed"]);
-    // Nothing is printed twice, though the last seconds are asked for again and again.
+    // Every request asks for the last seconds again, yet nothing is printed twice.
     emit(at, "order.created");
     assert_eq!([all.event(), orders.event()], ["order.created", "order.created"]);
     assert_eq!((all.signalled("-TERM"), orders.signalled("-INT")), (Some(0), Some(0)));

@@ -1,4 +1,4 @@
-//! login, logout, whoami, contexts.
+//! `cms login`, `logout`, `whoami` and `context`.
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
@@ -93,7 +93,7 @@ fn a_code_a_recovery_code_and_nothing_else_completes_a_login() {
     let codes = fs::read_to_string(&file).expect("codes");
     let recovery = codes.lines().next().expect("a code");
 
-    // The step after this one is within the tolerance, and not used yet.
+    // The code of the next step is valid too, and not used yet.
     let again = login(at, &server.url, PASSWORD, &code(&secret, 1));
     assert_eq!((again.code, again.out.as_str()), (0, ""), "{again:?}");
     login(at, &server.url, PASSWORD, recovery).ok();
@@ -119,7 +119,7 @@ fn a_session_that_was_ended_elsewhere_is_said() {
         listed["data"][0]["user_agent"].as_str().is_some_and(|agent| agent.starts_with("cms/")),
         "{listed}"
     );
-    // A key goes before the session.
+    // A key takes precedence over the session.
     let key = cms(at, &["keys", "create", "-q", "--name", "k", "--right", "GET /api/pages"]).ok();
     let mut with_key = command(at);
     with_key.args(["users", "list", "--context", "shop"]).env("CMS_API_KEY", key.trim());
@@ -157,7 +157,7 @@ fn the_site_that_is_meant() {
         cms(at, &["context", "add", name, "--url", url]).ok();
     }
     cms(at, &["context", "use", "one"]).ok();
-    // Nobody is logged in anywhere, so the refusal names the address.
+    // Nobody is logged in, so the message names the address.
     let whoami = |folder: &Path, args: &[&str], url: Option<&str>| {
         let mut command = command(at);
         command.env_remove("CMS_DIR").current_dir(folder).arg("whoami").args(args);

@@ -1,5 +1,4 @@
-//! What helps to write a receiver: `webhooks verify` and `webhooks listen`, with the vectors of
-//! others.
+//! Help for writing a receiver: `webhooks verify` and `webhooks listen`, with foreign vectors.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -40,7 +39,7 @@ fn deliveries_that_were_kept_are_verified() {
     let (both, other) =
         (file(at, "both", &format!("{OTHER}\n{SECRET}\n")), file(at, "other", OTHER));
     let simple = format!("X-Webhook-Signature: {}", hex_signature(SECRET, BODY.as_bytes()));
-    // What arrived is no name of a file, whoever has written it.
+    // A header that arrived never names a file to read.
     let foreign =
         file(at, "foreign", &format!("{HEADERS}x-note: @{}\n", at.join("no-such").display()));
     let table: &[(&[&str], i32, &str)] = &[
@@ -149,7 +148,7 @@ fn deliveries_that_were_kept_are_verified() {
     assert_eq!(codes, [[&"time".into(), &Json::Null], [&false.into(), &true.into()]], "{run:?}");
 }
 
-/// `cms webhooks listen`, ended when it is dropped.
+/// A running `cms webhooks listen`; dropping it ends the process.
 struct Listening {
     child: Child,
     address: String,
@@ -178,7 +177,7 @@ impl Listening {
         self.lines.next().expect("a line").expect("UTF-8")
     }
 
-    /// Sends a request with these headers, a line each.
+    /// Sends a request with these headers, one a line.
     fn begin(&self, method: &str, headers: &str, body: &[u8]) -> TcpStream {
         let mut stream = TcpStream::connect(&self.address).expect("connected");
         let length = body.len();
@@ -281,7 +280,7 @@ fn answers_are_chosen_and_signals_end_it_well() {
         (&BODY.into(), &"msg_1".into(), &"7".into())
     );
 
-    // What is sent on is what came, and the answer is that of the other.
+    // The delivery is forwarded unchanged, and the answer is that of the receiver.
     let secret = file(dir.path(), "secret", SECRET);
     let mut target = Listening::start(dir.path(), &["--secret-file", &secret, "--fail", "418"]);
     let address = format!("http://{}/other?x=1", target.address);
@@ -294,7 +293,7 @@ fn answers_are_chosen_and_signals_end_it_well() {
     assert!(between.line().ends_with("\tsignature not checked\tfirst\t418"));
     assert_eq!(between.ended(), Some(0));
     assert_eq!((failing.signalled("-TERM"), target.signalled("-INT")), (Some(0), Some(0)));
-    // Printed when it comes, answered later; a signal does not wait.
+    // A delivery is printed at once and answered later; a signal does not wait for that.
     let mut slow = Listening::start(dir.path(), &["--delay", "1h"]);
     let _waiting = slow.begin("POST", "", b"{}");
     assert!(slow.line().ends_with("\t204"));

@@ -1,4 +1,4 @@
-//! Exit codes, and what is said.
+//! Exit codes and messages of failures.
 
 use std::process::Stdio;
 

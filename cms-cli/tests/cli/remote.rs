@@ -1,4 +1,4 @@
-//! A key made here, used against a server over HTTP.
+//! A key made in the folder, used over HTTP.
 
 use crate::support::{Run, Served, cms, command, finish, site};
 

@@ -1,4 +1,4 @@
-//! init, config, doctor, migrate, completions, help.
+//! `cms init`, `config`, `doctor`, `migrate`, `completions` and help.
 
 use std::{fs, os::unix::fs::PermissionsExt};
 

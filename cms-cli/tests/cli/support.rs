@@ -1,4 +1,4 @@
-//! Runs the binary, and a server of it.
+//! Runs the binary, as a command or as a server.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::Value as Json;
 
-/// What a run left behind.
+/// Exit code and output of a run.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) code: i32,
@@ -17,21 +17,21 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// The output of a run that must have ended well.
+    /// The output of a run that must succeed.
     #[track_caller]
     pub(crate) fn ok(self) -> String {
         assert_eq!(self.code, 0, "{self:?}");
         self.out
     }
 
-    /// The JSON of a run that must have ended well.
+    /// The JSON of a run that must succeed.
     #[track_caller]
     pub(crate) fn json(self) -> Json {
         let out = self.ok();
         serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {out}"))
     }
 
-    /// A run that must have ended with this code.
+    /// The run, which must end with this code.
     #[track_caller]
     pub(crate) fn fails(self, code: i32) -> Self {
         assert_eq!(self.code, code, "{self:?}");
@@ -39,7 +39,7 @@ impl Run {
     }
 }
 
-/// The command, with no settings of the machine that runs the tests.
+/// The command, without the settings of this machine.
 pub(crate) fn command(dir: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cms"));
     for (name, _) in
@@ -62,7 +62,7 @@ pub(crate) fn finish(mut command: Command, input: Option<&str>) -> Run {
     }
     let mut child = command.spawn().expect("cms starts");
     if let (Some(mut stdin), Some(input)) = (child.stdin.take(), input) {
-        // A command that does not read to the end closes the pipe.
+        // A command that does not read everything closes the pipe.
         let _ = stdin.write_all(input.as_bytes());
     }
     let output = child.wait_with_output().expect("cms ends");
@@ -98,8 +98,7 @@ pub(crate) fn site_of_ana() -> tempfile::TempDir {
 /// The password of `ana`.
 pub(crate) const PASSWORD: &str = "correct horse";
 
-/// A first login of `ana`; returns the secret that the authenticator got, and what the run left
-/// behind.
+/// The first login of `ana`; returns the secret of the authenticator, and the run.
 pub(crate) fn first_login(dir: &Path, args: &[&str]) -> (String, Run) {
     let mut command = command(dir);
     command
@@ -126,7 +125,7 @@ pub(crate) fn first_login(dir: &Path, args: &[&str]) -> (String, Run) {
     (secret, Run { code: output.status.code().unwrap_or(-1), out, err })
 }
 
-/// What an authenticator shows, so many steps from now.
+/// The code that an authenticator shows this many steps from now.
 pub(crate) fn code(secret: &str, steps: u64) -> String {
     let secret = totp_rs::Secret::try_from_base32(secret).expect("base32");
     let now = u64::try_from(cms_core::Clock::system().now() / 1000).expect("a time");
@@ -182,7 +181,7 @@ impl Served {
         Self { child, url, before_ready }
     }
 
-    /// Sends SIGTERM; returns the exit code and what stood on standard output.
+    /// Sends SIGTERM; returns the exit code and the standard output.
     pub(crate) fn stop(mut self) -> (Option<i32>, String) {
         let pid = self.child.id().to_string();
         assert!(Command::new("kill").arg(&pid).status().expect("kill").success());

@@ -1,4 +1,4 @@
-//! users, groups, auth, init --admin, and what doctor says about them.
+//! `cms users`, `groups`, `auth`, `init --admin`, and what `doctor` finds about them.
 
 use std::{fs, path::Path};
 
@@ -241,7 +241,7 @@ fn a_changed_salt_is_named_and_a_used_one_not_replaced() {
     fs::remove_file(at.join("cms.local.toml")).expect("removed");
     cms(at, &["init"]).fails(6);
     assert!(!at.join("cms.local.toml").exists());
-    // The salt may stand in the other file: then it is not shadowed by a new one.
+    // A salt in the other file counts too: init adds no second one.
     let salt = good.lines().find(|line| line.starts_with("password_salt")).expect("a salt");
     let key = good.lines().find(|line| line.starts_with("encryption_key")).expect("a key");
     fs::write(at.join("cms.toml"), format!("{salt}\n{key}\n")).expect("written");

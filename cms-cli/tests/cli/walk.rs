@@ -1,4 +1,4 @@
-//! Every command there is: it has a help text, and prints only JSON with `--json`.
+//! Every command has a help text, and prints only JSON with `--json`.
 
 use std::{collections::BTreeSet, path::Path};
 
@@ -11,7 +11,7 @@ fn below(dir: &Path, path: &[String]) -> Vec<(String, String)> {
     let help = cms(dir, &args).ok();
     let Some((_, commands)) = help.split_once("\nCommands:\n") else { return Vec::new() };
     let lines = commands.lines().take_while(|line| !line.is_empty());
-    // A line that is indented further continues the one before.
+    // A line with a deeper indent continues the line before.
     let lines = lines.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
     let split = |line: &str| {
         let (name, about) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
@@ -145,7 +145,7 @@ fn every_leaf_prints_json() {
     ];
     let mut found = BTreeSet::new();
     leaves(dir.path(), &[], &mut found);
-    // They do not end by themselves, or need a running site, a delivery or a secret.
+    // These run forever, or need a running site, a delivery or a secret.
     let elsewhere = [
         "serve",
         "tui",

@@ -1,4 +1,4 @@
-//! Webhooks by the real binary: made, queued, delivered by `process-webhooks`, sent again.
+//! Webhooks with the real binary: created, queued, delivered by `process-webhooks`, sent again.
 
 use std::{
     io::{Read, Write},
@@ -8,7 +8,7 @@ use std::{
 
 use crate::support::{command, finish, site};
 
-/// Answers every request with 200 and passes on what came.
+/// Answers every request with 200, and hands it over.
 fn receiver() -> (String, mpsc::Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("http://{}/hook", listener.local_addr().expect("an address"));
