@@ -97,7 +97,7 @@ fn masked_url(url: &str) -> String {
     }
     let Some((scheme, rest)) = url.split_once("://") else { return "***".to_owned() };
     let (user, server) =
-        rest.rsplit_once('@').map_or((None, rest), |(user, server)| (Some(user), place));
+        rest.rsplit_once('@').map_or((None, rest), |(user, server)| (Some(user), server));
     let user = match user.map(|user| (user, user.split_once(':'))) {
         // The password or an option contains an unencoded `@`, so the end of the secret is unknown.
         Some((user, _)) if user.contains(['/', '?', '#']) => return format!("{scheme}://***"),
