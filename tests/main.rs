@@ -25,6 +25,8 @@ mod floors;
 mod group_commit;
 /// Keys at every door: each refusal has its code.
 mod keys;
+/// ARCHITECTURE names what is there.
+mod map;
 /// The limiter: whose bucket, how much, what the reply says.
 mod limiter;
 /// The real listener over sockets: slow, large and broken requests.

@@ -1,6 +1,6 @@
 //! Who is at the other end, also behind trusted proxies.
 
-use std::net::Ipv4Addr;
+use std::{net::Ipv4Addr, sync::Once};
 
 use cms_core::{Cms, traffic::address};
 use http::{HeaderMap, HeaderName, HeaderValue, header};
@@ -25,10 +25,21 @@ pub(super) fn client(
         // Nobody is near.
         None => true,
     };
-    // An embedding server that does not say who is there speaks for everybody: all are one.
-    let address = peer.map_or(Ipv4Addr::LOCALHOST.into(), |Peer(socket)| {
-        let lines = headers.get_all(proxy_header).iter().map(HeaderValue::as_bytes);
-        address::client(socket.ip(), &cms.settings().trusted_proxies, lines)
-    });
+    let Some(Peer(socket)) = peer else {
+        return Client { address: Ipv4Addr::LOCALHOST.into(), passed_on };
+    };
+    let lines = headers.get_all(proxy_header).iter().map(HeaderValue::as_bytes);
+    let address = address::client(socket.ip(), &cms.settings().trusted_proxies, lines);
     Client { address, passed_on }
+}
+
+/// Tells the log, once, that the embedding server does not pass addresses on.
+pub(super) fn warn_of_strangers() {
+    static TOLD: Once = Once::new();
+    TOLD.call_once(|| {
+        tracing::warn!(
+            "requests come without the extension cms_http::Peer: all visitors count as one, and \
+             the limiter refuses them together"
+        );
+    });
 }

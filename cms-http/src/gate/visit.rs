@@ -46,6 +46,9 @@ impl Visit {
     pub(super) fn new(cms: &Cms, kept: &Kept, arrival: Arrival) -> Self {
         let Arrival { method, uri, mut headers, peer, operator, logged_in } = arrival;
         asked_host(&uri, &mut headers);
+        if peer.is_none() && !operator {
+            sender::warn_of_strangers();
+        }
         let client = sender::client(cms, &kept.proxy_header, peer, &headers);
         let (request, unreadable) = Canonical::read(method, &uri, headers);
         let (path, action) = (request.path.as_str(), request.parameter("action"));
