@@ -25,8 +25,6 @@ mod floors;
 mod group_commit;
 /// Keys at every door: each refusal has its code.
 mod keys;
-/// ARCHITECTURE names what is there.
-mod map;
 /// The limiter: whose bucket, how much, what the reply says.
 mod limiter;
 /// The real listener over sockets: slow, large and broken requests.
@@ -35,6 +33,8 @@ mod listener;
 mod login;
 /// Logins at real processes: no secret is left anywhere, wrong ones count in all of them.
 mod login_processes;
+/// ARCHITECTURE names what is there.
+mod map;
 /// Origins: which pages may call, what browsers are told, how soon a change is in force.
 mod origins;
 /// Plugins that declare tables: installed, extended, refused.
