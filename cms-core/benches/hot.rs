@@ -13,7 +13,7 @@ use std::{
 
 use cms_core::{
     Actor, Cms,
-    keys::{Call, NewApiKey, PlainKey, Right},
+    keys::{KeyCall, NewApiKey, PlainKey, Right},
     settings::Settings,
     traffic::limiter::{Memory, Owner, bucket},
 };
@@ -127,7 +127,8 @@ fn fresh_key() -> String {
 
 fn rights(bench: &mut Bench) {
     let query = [("table".to_owned(), "orders".to_owned()), ("id".to_owned(), "7".to_owned())];
-    let call = Call { method: "GET", path: "/api/backend/item", query: &query, body_table: None };
+    let call =
+        KeyCall { method: "GET", path: "/api/backend/item", query: &query, body_table: None };
     for rows in [1, 20, 200] {
         // The row that allows it is the last one.
         let row = |n: usize| {

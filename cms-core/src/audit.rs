@@ -11,26 +11,26 @@ use crate::{
     jobs,
 };
 
-/// One act. Times are RFC 3339 in UTC.
+/// One entry of the audit log. Times are RFC 3339 in UTC.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct AuditRow {
-    /// Counts up with time.
+    /// Ids grow with time.
     pub id: i64,
-    /// Who.
+    /// Who made the change.
     pub actor: AuditActor,
     /// `create`, `update`, `delete`, `rotate`...
     pub action: String,
     /// The table, by its outward name.
     pub table: String,
-    /// The row.
+    /// Id of the changed row.
     pub row_id: String,
     /// The columns written.
     pub columns: Vec<String>,
-    /// When.
+    /// When the change was made.
     pub created_at: String,
 }
 
-/// Who acted.
+/// Who made a change.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct AuditActor {
     /// `system`, `operator`, `key` or `user`.
@@ -64,7 +64,7 @@ pub(crate) mod sql {
         LIST = concat!(
             "select ", audit_columns!(), " from cms_audit where id < $1 order by id desc limit $2"
         );
-        // No name of a table holds a comma.
+        // Table names contain no comma.
         LIST_OF = concat!(
             "select ", audit_columns!(), " from cms_audit where id < $1 \
              and length(replace($3, ',' || table_name || ',', '')) < length($3) \
@@ -89,10 +89,11 @@ impl AuditLog {
         jobs::expire(&self.0, &[(sql::EXPIRE, horizon)]).await
     }
 
-    /// The audit log, newest first, a page at a time; with `tables`, only what was done to these.
+    /// The audit log, newest first, one page at a time. Non-empty `tables` limits it to these
+    /// tables.
     ///
     /// # Errors
-    /// `bad_query` for a cursor that is not from here.
+    /// `bad_query` for a foreign cursor.
     pub async fn list(&self, paging: &Paging, tables: &[&str]) -> Result<Page<AuditRow>> {
         let read = async |before: i64, limit: i64| {
             if tables.is_empty() {

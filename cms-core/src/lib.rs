@@ -1,16 +1,16 @@
 //! An embeddable content-management service.
 //!
 //! ```text
-//! settings   what a site is configured with, and where each value came from
+//! settings   configuration in layers, each value with its origin
 //! db         one SQL text for SQLite and PostgreSQL
-//! access     rights as data: endpoints, rows of keys, permissions of users
-//! content    content tables: how they are declared, made and checked
-//! items      rows of content tables, as JSON made by the database
+//! access     rights as data: endpoints, rights of keys, permissions of users
+//! content    content tables: declared, installed, their values checked
+//! items      records of content tables, as JSON written by the database
 //! keys       API keys
 //! accounts   backend users, their groups, logins and sessions
 //! traffic    limiter, origins, rules of the response cache
-//! plugins    what extends a site
-//! pages      what visitors read: pages, menus, public settings, sitemap
+//! plugins    manifests and what they declare
+//! pages      pages, menus, public settings and sitemap, as visitors read them
 //! webhooks   subscriptions to events, their deliveries and history
 //! ```
 //!
@@ -18,7 +18,7 @@
 //!
 //! Modules stand on floors and import only from floors below: `ground`, `settings`, `db`, `events`,
 //! `change`, `base`, `access`, `outbound`, `jobs`, `content`, `items`, then the rooms `audit`,
-//! `keys`, `accounts`, `traffic`, `plugins`, `pages`, `webhooks`, and `site` on top. A test reads
+//! `keys`, `accounts`, `traffic`, `plugins`, `pages`, `webhooks`, and `site` on top. A test checks
 //! the imports.
 
 #[cfg(not(any(feature = "sqlite", feature = "postgres")))]

@@ -105,7 +105,7 @@ impl Caller {
     pub(crate) fn may_read(&self, cms: &Cms, table: &str) -> bool {
         const ITEM: &str = "/api/backend/item";
         let query = [("table".to_owned(), table.to_owned())];
-        let call = access::Call { method: "GET", path: ITEM, query: &query, body_table: None };
+        let call = access::KeyCall { method: "GET", path: ITEM, query: &query, body_table: None };
         match self {
             Self::Anonymous => false,
             Self::Operator => true,
@@ -118,7 +118,7 @@ impl Caller {
     /// every table.
     pub(crate) fn may_see_payloads(&self) -> bool {
         const WEBHOOKS: &str = "/api/backend/webhooks";
-        let call = access::Call { method: "POST", path: WEBHOOKS, query: &[], body_table: None };
+        let call = access::KeyCall { method: "POST", path: WEBHOOKS, query: &[], body_table: None };
         match self {
             Self::Anonymous => false,
             Self::Operator => true,

@@ -105,7 +105,7 @@ async fn a_database_may_have_pages_and_users_of_its_own() {
     refused(
         database,
         json!([{"name": "pages", "adopt": true}]),
-        "The content table pages is declared by core already",
+        "The content table pages already belongs to core",
     )
     .await;
 

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 pub const MAX_RETRIES: [i64; 2] = [5, 1];
 const LEASE: i64 = 30_000;
 const SPACING: i64 = 1000;
-/// Attempts of a lane at once; jobs that a worker holds of a brisk one.
+/// Attempts of a lane at once; jobs that a worker holds of a fast one.
 const ROOM: usize = 4;
 const AHEAD: usize = 32;
-const BRISK: i64 = 100;
+const FAST: i64 = 100;
 const PATIENCE: i64 = 1000;
 const WAITS: [i64; 5] = [30_000, 120_000, 480_000, 1_920_000, 7_200_000];
 
@@ -109,12 +109,12 @@ impl Model {
             std::mem::take(&mut self.workers[worker]);
         let (now, epoch) = (self.now, self.epoch);
         let mut begun = Vec::new();
-        let mut brisk = [false; 2];
+        let mut fast = [false; 2];
         for held in &ended {
             if !was_good {
                 continue;
             }
-            brisk[held.lane] |= (0..=BRISK).contains(&(now - held.at));
+            fast[held.lane] |= (0..=FAST).contains(&(now - held.at));
             let next = waiting.iter().position(|other| other.lane == held.lane);
             if let Some(next) = next.filter(|next| waiting[*next].suits(now, epoch)) {
                 begun.push(Held { at: now, ..waiting.remove(next) });
@@ -130,10 +130,10 @@ impl Model {
         let back: Vec<_> = waiting.extract_if(.., |held| unfit.contains(&held.lane)).collect();
         self.settle(&ended, was_good);
         self.give_back(&back);
-        for (lane, brisk) in brisk.into_iter().enumerate() {
+        for (lane, fast) in fast.into_iter().enumerate() {
             let mine = begun.iter().chain(&waiting).filter(|held| held.lane == lane).count();
             let here = begun.iter().filter(|held| held.lane == lane).count();
-            let claimed = self.claim(lane, brisk, mine);
+            let claimed = self.claim(lane, fast, mine);
             let first = claimed.len().min(ROOM.saturating_sub(here));
             begun.extend(claimed[..first].iter().map(|held| Held { epoch, ..*held }));
             waiting.extend(claimed[first..].iter().map(|held| Held { epoch, ..*held }));
@@ -159,7 +159,7 @@ impl Model {
     }
 
     /// `mine`: what this worker holds of the lane already.
-    fn claim(&mut self, lane: usize, brisk: bool, mine: usize) -> Vec<Held> {
+    fn claim(&mut self, lane: usize, fast: bool, mine: usize) -> Vec<Held> {
         self.reclaim();
         let now = self.now;
         let Lane { off, failures, not_before } = self.lanes[lane];
@@ -169,7 +169,7 @@ impl Model {
         if off || busy >= most || (not_before > now && not_before <= now + 2 * LEASE) {
             return Vec::new();
         }
-        let most = if failures == 0 && brisk && mine == busy { AHEAD } else { most };
+        let most = if failures == 0 && fast && mine == busy { AHEAD } else { most };
         let waiting =
             |id: &i64| self.waits(*id) && self.jobs[id].lane == lane && self.jobs[id].due <= now;
         let mut due: Vec<_> = self.jobs.keys().copied().filter(waiting).collect();

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
-use cms_core::settings::{Database, Entry};
+use cms_core::settings::{Database, Setting};
 use serde_json::{Value as Json, json};
 
 use crate::{
@@ -35,9 +35,9 @@ pub(crate) enum ConfigCommand {
 pub(crate) fn run(flags: &Flags, out: &Output, command: &ConfigCommand) -> Done {
     let dir = Target::folder_only(flags, "cms config")?;
     let loaded = folder::settings(&dir, &[], out)?;
-    let shown = |entry: &Entry| {
-        let origin = entry.origin.to_string();
-        json!({"key": entry.key, "value": entry.value, "origin": origin})
+    let shown = |setting: &Setting| {
+        let origin = setting.origin.to_string();
+        json!({"key": setting.key, "value": setting.value, "origin": origin})
     };
     match command {
         ConfigCommand::Show { .. } if out.json => {
@@ -46,22 +46,23 @@ pub(crate) fn run(flags: &Flags, out: &Output, command: &ConfigCommand) -> Done 
         ConfigCommand::Show { origin } => {
             let columns: &[&str] =
                 if *origin { &["key", "value", "origin"] } else { &["key", "value"] };
-            let row = |entry: &Entry| {
-                [entry.key.clone(), entry.value.clone(), entry.origin.to_string()][..columns.len()]
+            let row = |setting: &Setting| {
+                [setting.key.clone(), setting.value.clone(), setting.origin.to_string()]
+                    [..columns.len()]
                     .to_vec()
             };
             Ok(table::rows(out, columns, &loaded.origins.iter().map(row).collect::<Vec<_>>())?)
         }
         ConfigCommand::Get { key } => {
-            let entry = loaded.origins.get(key).ok_or_else(|| {
+            let setting = loaded.origins.get(key).ok_or_else(|| {
                 Failure::new(Exit::NotFound, format!("there is no setting {key:?}"))
                     .hint("cms config show lists all of them")
             })?;
             if out.json {
-                return Ok(out.data(&shown(entry))?);
+                return Ok(out.data(&shown(setting))?);
             }
-            out.detail(&format!("from {}", entry.origin));
-            Ok(out.line(&entry.value)?)
+            out.detail(&format!("from {}", setting.origin));
+            Ok(out.line(&setting.value)?)
         }
         ConfigCommand::Path => {
             let dirs = &loaded.settings.dirs;

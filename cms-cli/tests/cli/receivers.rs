@@ -256,7 +256,7 @@ fn deliveries_are_checked_printed_and_answered() {
     assert_eq!(listening.deliver("whsec_AAAA", "msg_2"), "401");
     let line = listening.line();
     assert!(
-        line.contains("signature wrong: no signature fits") && line.ends_with("\tfirst\t401"),
+        line.contains("signature wrong: no signature matches") && line.ends_with("\tfirst\t401"),
         "{line}"
     );
     listening.line();

@@ -46,6 +46,8 @@ fn every_leaf_prints_json() {
         ("items import", &["notes", file], ""),
         ("items export", &["notes"], ""),
         ("items delete", &["notes", "1", "--yes"], ""),
+        ("tables list", &[], ""),
+        ("tables show", &["notes"], ""),
         ("keys create", &["--name", "k", "--right", "GET /api/pages"], ""),
         ("keys list", &[], ""),
         ("keys show", &["1"], ""),

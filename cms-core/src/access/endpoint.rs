@@ -1,32 +1,32 @@
 //! One address of an API: its methods, and who may call it.
 
-/// Who may call an endpoint before rights are judged.
+/// Who may call an endpoint, before rights are checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Everybody; a key that is sent is checked all the same.
+    /// Everyone. A key that is sent is still checked.
     Public,
-    /// Keys with a row for it, and users with the area's `_view` permission to read, with its
+    /// Keys with a row for the endpoint. Users need the area's `_view` permission to read and its
     /// `_edit` permission to change.
     Area(&'static str),
-    /// Keys with a row for it, and users as their permissions for the table say.
+    /// Keys with a row for the endpoint, and users whose permissions cover the table.
     Table,
-    /// Keys with a row for it, and every user who is logged in. The handler shows what they may
-    /// see.
+    /// Keys with a row for the endpoint, and every logged-in user. The handler limits what each
+    /// user sees.
     User,
-    /// Keys with a row for it, and administrators.
+    /// Keys with a row for the endpoint, and administrators.
     Admin,
-    /// Everybody who is about to log in; never a key.
+    /// Everyone who is logging in. Keys are refused.
     Login,
-    /// Every user who is logged in; never a key.
+    /// Every logged-in user. Keys are refused.
     Session,
-    /// Whoever can open the site's folder. Over the network there is nothing at this address.
+    /// Whoever can open the site's folder. Over the network the path does not exist.
     Operator,
-    /// Everybody, outside of `/api`: no keys, no rights.
+    /// Everyone, outside `/api`: no keys, no rights.
     Open,
 }
 
 impl Access {
-    /// Whether an API key can reach it.
+    /// Whether an API key can call the endpoint.
     #[must_use]
     pub fn is_for_keys(self) -> bool {
         !matches!(self, Self::Open | Self::Login | Self::Session | Self::Operator)
@@ -38,7 +38,8 @@ impl Access {
 pub struct Endpoint {
     /// The canonical path, such as `/api/backend/item`.
     pub path: String,
-    /// The value of the parameter `action` that selects it among others at the same path.
+    /// The value of the `action` parameter that selects this endpoint among others at the same
+    /// path.
     pub action: Option<&'static str>,
     /// Some of `GET`, `POST`, `PATCH`, `DELETE`. HEAD counts as GET.
     pub methods: Vec<&'static str>,

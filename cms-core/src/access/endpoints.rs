@@ -1,4 +1,4 @@
-//! Every endpoint that an API has declared: rights of keys can name these.
+//! Every endpoint that an API has declared. A key's rights can name only these.
 
 use std::sync::Arc;
 
@@ -14,20 +14,20 @@ const METHODS: [&str; 4] = ["GET", "POST", "PATCH", "DELETE"];
 pub struct Endpoints(Arc<ArcSwapOption<Vec<Endpoint>>>);
 
 impl Endpoints {
-    /// Declares everything that an API serves; a later declaration replaces an earlier one.
+    /// Declares all endpoints of an API. A later declaration replaces an earlier one.
     pub fn declare(&self, endpoints: Vec<Endpoint>) {
         self.0.store(Some(Arc::new(endpoints)));
     }
 
-    /// Every declared endpoint; none without an API.
+    /// Every declared endpoint; empty without an API.
     #[must_use]
     pub fn all(&self) -> Arc<Vec<Endpoint>> {
         self.0.load_full().unwrap_or_default()
     }
 
-    /// The methods that a key's right can name for this path; None when no key can reach it.
-    /// Without a declared API (a core that is embedded alone) every path under `/api/` takes all
-    /// methods: nobody knows yet what will be served there.
+    /// The methods that a key's right can name for this path; None when no key can call it. Without
+    /// a declared API (an embedded core alone) every path under `/api/` takes all methods, because
+    /// the embedding program may serve any path there.
     ///
     /// ```
     /// use cms_core::access::{Access, Endpoint, Endpoints};

@@ -8,30 +8,30 @@ use serde::{Deserialize, Serialize};
 use super::Endpoints;
 use crate::FieldError;
 
-/// One row of the rights matrix.
+/// One row of a key's rights.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Right {
     /// An exact path such as `/api/backend/item`, or `*` for everything.
     pub endpoint: String,
-    /// Query parameters that must occur exactly once with these values; others are free.
+    /// Query parameters that must occur exactly once with these values. Other parameters are free.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub query: BTreeMap<String, String>,
-    /// Some of `GET`, `POST`, `PATCH`, `DELETE`; empty for `*`, which grants all.
+    /// Some of `GET`, `POST`, `PATCH`, `DELETE`. Empty for `*`, which grants all methods.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub methods: Vec<String>,
 }
 
-/// The part of a request that rights are judged by.
+/// The part of a request that a key's rights are compared with.
 #[derive(Clone, Debug)]
-pub struct Call<'a> {
+pub struct KeyCall<'a> {
     /// Upper-case; HEAD counts as GET.
     pub method: &'a str,
     /// The canonical path.
     pub path: &'a str,
     /// Decoded query parameters.
     pub query: &'a [(String, String)],
-    /// The table named in the body of an action.
+    /// The table named in the body of an action, if any.
     pub body_table: Option<&'a str>,
 }
 
@@ -45,15 +45,17 @@ impl Right {
     /// Whether this row allows the call.
     ///
     /// ```
-    /// use cms_core::access::{Call, Right};
+    /// use cms_core::access::{KeyCall, Right};
     /// let right = Right::parse("GET /api/backend/item?table=orders")?;
     /// let query = [("table".to_owned(), "orders".to_owned())];
-    /// assert!(right.allows(&Call { method: "GET", path: "/api/backend/item", query: &query, body_table: None }));
-    /// assert!(!right.allows(&Call { method: "PATCH", path: "/api/backend/item", query: &query, body_table: None }));
+    /// let path = "/api/backend/item";
+    /// let read = KeyCall { method: "GET", path, query: &query, body_table: None };
+    /// assert!(right.allows(&read));
+    /// assert!(!right.allows(&KeyCall { method: "PATCH", ..read }));
     /// # Ok::<(), String>(())
     /// ```
     #[must_use]
-    pub fn allows(&self, call: &Call) -> bool {
+    pub fn allows(&self, call: &KeyCall) -> bool {
         if self.endpoint == "*" {
             return true;
         }
@@ -72,7 +74,7 @@ impl Right {
             })
     }
 
-    /// Whether everything that `other` allows is allowed by this row.
+    /// Whether this row allows every call that `other` allows.
     #[must_use]
     pub fn covers(&self, other: &Self) -> bool {
         self.endpoint == "*"
@@ -84,7 +86,7 @@ impl Right {
     /// Reads `GET,POST /api/backend/item?table=blog` or `*`.
     ///
     /// # Errors
-    /// A sentence that says what is wrong.
+    /// A sentence that names the fault.
     pub fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
         if text == "*" {
@@ -110,12 +112,12 @@ impl Right {
     }
 }
 
-/// Whether `held` allows everything that `asked` would.
+/// Whether `held` together allows every call that `asked` allows.
 #[must_use]
 pub fn holds(held: &[Right], asked: &[Right]) -> bool {
     asked.iter().all(|right| {
         held.iter().any(|h| h.covers(right)) || {
-            // Methods may be spread over several rows.
+            // One row may ask for methods that several held rows grant.
             right.endpoint != "*"
                 && !right.methods.is_empty()
                 && right.methods.iter().all(|m| {
@@ -126,7 +128,7 @@ pub fn holds(held: &[Right], asked: &[Right]) -> bool {
     })
 }
 
-/// What is wrong with rights that somebody wants to save.
+/// Faults of rights that are about to be saved, one for each field.
 #[must_use]
 pub(crate) fn problems(rights: &[Right], registry: &Endpoints) -> Vec<FieldError> {
     let mut problems = Vec::new();
@@ -186,7 +188,7 @@ mod tests {
             .filter_map(|p| p.split_once('='))
             .map(|(n, v)| (n.to_owned(), v.to_owned()))
             .collect();
-        right(rights).allows(&Call { method, path, query: &query, body_table: body })
+        right(rights).allows(&KeyCall { method, path, query: &query, body_table: body })
     }
 
     #[test]
@@ -245,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_grants_more_than_he_holds() {
+    fn only_held_rights_can_be_granted() {
         let held = [
             right("GET /api/backend/item"),
             right("PATCH /api/backend/item?table=blog"),

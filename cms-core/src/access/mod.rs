@@ -1,5 +1,5 @@
-//! Rights as data: what can be called, what a key or a user may call. Pure: no database, no request
-//! types.
+//! Rights as data: what exists to call, and what a key or a user may call. Pure: no database, no
+//! request types.
 //!
 //! ```text
 //! endpoint     one address with its methods, and who may call it
@@ -18,6 +18,6 @@ mod rules;
 pub use endpoint::{Access, Endpoint};
 pub use endpoints::Endpoints;
 pub(crate) use key_right::problems;
-pub use key_right::{Call, Right, holds};
+pub use key_right::{KeyCall, Right, holds};
 pub use permissions::{AREAS, Rights, area_of};
 pub use rules::{Owner, allows, rows};

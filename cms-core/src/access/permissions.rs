@@ -1,4 +1,4 @@
-//! What a backend user may do: permission keys, or everything. Pure.
+//! What a backend user may do: a set of permission keys, or everything. Pure.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 use crate::FieldError;
 
-/// The areas of the backend that are built in. `{area}_view` reads, `{area}_edit` changes.
+/// The built-in areas of the backend. `{area}_view` allows reading, `{area}_edit` changing.
 pub const AREAS: [&str; 8] = [
     "formfunnel_inbox",
     "formfunnel_funnels",
@@ -31,14 +31,15 @@ pub fn area_of(table: &str) -> Option<&'static str> {
     }
 }
 
-/// The rights of a group, or of a user through all his groups. As JSON: a list of permission keys,
-/// or the text `"0"`.
+/// The rights of a group, or of a user through all groups together. As JSON: a list of permission
+/// keys, or the text `"0"` for everything.
 ///
 /// ```
 /// use cms_core::access::Rights;
 /// let editor: Rights = serde_json::from_str(r#"["pages_pages_view", "pages_pages_edit"]"#)?;
 /// assert!(editor.may("pages_pages_edit") && !editor.may("keys_keys_view"));
-/// assert!(Rights::Admin.may("keys_keys_view") && Rights::Admin.covers(&editor) && !editor.covers(&Rights::Admin));
+/// assert!(Rights::Admin.may("keys_keys_view"));
+/// assert!(Rights::Admin.covers(&editor) && !editor.covers(&Rights::Admin));
 /// assert_eq!(serde_json::to_string(&Rights::Admin)?, r#""0""#);
 /// # Ok::<(), serde_json::Error>(())
 /// ```
@@ -57,7 +58,7 @@ impl Default for Rights {
 }
 
 impl Rights {
-    /// Whether they hold a permission key such as `pages_pages_view`.
+    /// Whether these rights include a permission key such as `pages_pages_view`.
     #[must_use]
     pub fn may(&self, permission: &str) -> bool {
         match self {
@@ -66,7 +67,7 @@ impl Rights {
         }
     }
 
-    /// Whether they allow everything that `other` allows.
+    /// Whether these rights allow everything that `other` allows.
     #[must_use]
     pub fn covers(&self, other: &Self) -> bool {
         match (self, other) {
@@ -76,7 +77,7 @@ impl Rights {
         }
     }
 
-    /// Both together.
+    /// The union of both.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         match (self, other) {
@@ -88,7 +89,7 @@ impl Rights {
         }
     }
 
-    /// What is wrong with rights that somebody wants to save.
+    /// Faults of rights that are about to be saved.
     pub(crate) fn problems(&self) -> Vec<FieldError> {
         let Self::Only(keys) = self else { return Vec::new() };
         let wrong = keys.iter().filter(|key| !is_permission(key));
@@ -96,7 +97,10 @@ impl Rights {
             .map(|key| FieldError {
                 field: "rights".to_owned(),
                 code: "format",
-                message: format!("{key:?} is no permission key: {{plugin}}_{{button}}_view or {{plugin}}_{{button}}_edit"),
+                message: format!(
+                    "{key:?} is no permission key: \
+                     {{plugin}}_{{button}}_view or {{plugin}}_{{button}}_edit"
+                ),
             })
             .collect()
     }
@@ -134,7 +138,11 @@ impl JsonSchema for Rights {
             "description": "Permission keys, or \"0\" for administrators.",
             "oneOf": [
                 {"const": "0"},
-                {"type": "array", "items": {"type": "string", "pattern": PATTERN}, "uniqueItems": true},
+                {
+                    "type": "array",
+                    "items": {"type": "string", "pattern": PATTERN},
+                    "uniqueItems": true,
+                },
             ],
         })
     }

@@ -1,22 +1,22 @@
-//! Whether a user's permissions open an endpoint, and which rows of a key they amount to.
+//! Whether a user's permissions open an endpoint, and the same rights as rows of a key.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Access, Endpoint, Right, Rights, area_of};
 
-/// A content table and the permissions of its plugin, which say who may read it.
+/// A content table and its plugin's permissions, which decide who may read it.
 #[derive(Clone, Copy, Debug)]
 pub struct Owner<'a> {
     /// Name of the table.
     pub table: &'a str,
-    /// The plugin that declares it; `core` for the core's.
+    /// The plugin that declares the table; `core` for the core's tables.
     pub plugin: &'a str,
     /// The permission keys of that plugin's buttons.
     pub permissions: &'a BTreeSet<String>,
 }
 
-/// Whether a user with these rights may call an endpoint. `owner`: the table that the call names in
-/// its query or its body; None when it names none that exists.
+/// Whether a user with these rights may call an endpoint. `owner` is the table named in the query
+/// or the body; None when the call names no existing table.
 #[must_use]
 pub fn allows(rights: &Rights, access: Access, method: &str, owner: Option<Owner>) -> bool {
     match access {
@@ -39,8 +39,8 @@ fn is_read(method: &str) -> bool {
     method == "GET" || method == "HEAD"
 }
 
-/// The core's tables belong to areas. A plugin's table is readable with any `_view` permission of
-/// that plugin.
+/// Access to the core's tables follows their areas. Any `_view` permission of a plugin allows
+/// reading that plugin's tables.
 fn allows_table(rights: &Rights, method: &str, owner: Owner) -> bool {
     let Rights::Only(keys) = rights else { return true };
     if owner.plugin == "core" {
@@ -50,7 +50,7 @@ fn allows_table(rights: &Rights, method: &str, owner: Owner) -> bool {
         && keys.iter().any(|key| key.ends_with("_view") && owner.permissions.contains(key))
 }
 
-/// What a user may call, as rows of a key: a key made of them can do no more than the user.
+/// What a user may call, as rows of a key. A key with these rows can do no more than the user.
 #[must_use]
 pub fn rows(rights: &Rights, endpoints: &[Endpoint], tables: &[Owner]) -> Vec<Right> {
     if *rights == Rights::Admin {
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn users_may_pass_on_what_they_may_call() {
+    fn rows_grant_exactly_what_the_user_may_call() {
         let endpoint = |path: &str, methods: &[&'static str], access| Endpoint {
             path: path.to_owned(),
             action: None,

@@ -1,4 +1,4 @@
-//! There is always somebody who can administer the site.
+//! Keeps at least one administrator on the site.
 
 use super::Accounts;
 use crate::{Change, Code, Error, Result, db::args};
@@ -12,7 +12,7 @@ pub(crate) mod sql {
 }
 
 impl Accounts {
-    /// How many users can administer the site: active members of a group with all rights.
+    /// Number of users who can administer the site: active members of a group with all rights.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached.
@@ -22,8 +22,8 @@ impl Accounts {
     }
 }
 
-/// Guards a change after which the last administrator might be gone. Taken before it: changes of
-/// this kind wait for each other.
+/// Guards a change that could remove the last administrator. Take it before the change: guarded
+/// changes run one at a time.
 pub(super) struct AdminGuard {
     before: i64,
 }
@@ -34,12 +34,13 @@ impl AdminGuard {
         Ok(Self { before: count(change).await? })
     }
 
-    /// Refuses when the change took the last one.
+    /// Refuses a change that removed the last administrator.
     pub(super) async fn check(self, change: &mut Change) -> Result<()> {
         if self.before > 0 && count(change).await? == 0 {
             return Err(Error::new(
                 Code::Conflict,
-                "This is the last administrator who can log in: make another one first. Nothing was changed.",
+                "This is the last administrator who can log in: make another one first. Nothing \
+                 was changed.",
             ));
         }
         Ok(())

@@ -1,12 +1,12 @@
 //! Backend users: groups and their rights, passwords, one-time codes, sessions.
 //!
 //! ```text
-//! users      the people, and who may change them
-//! groups     what they belong to
-//! admins     there is always one
+//! users      users, and who may change them
+//! groups     groups and their rights
+//! admins     at least one administrator remains
 //! login      password, then code: the only way to a session
-//! sessions   who shows a token
-//! second_factor  what helps who lost it, on the own machine only
+//! sessions   the user behind a token
+//! second_factor  recovery for users who lost theirs, on the site's own machine only
 //! attempts   wrong logins by network
 //! password, totp, recovery, token, qr   the secrets, each with its own type
 //! ```
@@ -45,7 +45,7 @@ use crate::{
     jobs,
 };
 
-/// Held by every change of users and groups, so that there is always an administrator.
+/// Every change of users and groups takes this lock, so that an administrator always remains.
 const LOCK: Lock = Lock::new(2);
 
 /// The users and groups of a site: `cms.accounts()`.
@@ -65,7 +65,7 @@ impl Accounts {
         Self(Arc::new(State { base: base.clone(), passwords, known: Known::default() }))
     }
 
-    /// Removes wrong logins, unfinished logins and sessions whose time is over.
+    /// Removes expired sessions, pending logins and wrong logins.
     pub(crate) async fn expire(&self) -> Result<u64> {
         let (base, now) = (&self.0.base, self.0.base.clock().now());
         let window = jobs::seconds_before(now, WINDOW_S.unsigned_abs());
@@ -84,7 +84,7 @@ impl Accounts {
 pub struct Visitor {
     /// The client's address.
     pub address: std::net::IpAddr,
-    /// What the client calls itself.
+    /// The client's user agent.
     pub user_agent: Option<String>,
 }
 
@@ -92,10 +92,7 @@ fn check_held(held: &Rights, asked: &Rights) -> Result<()> {
     if held.covers(asked) {
         return Ok(());
     }
-    Err(Error::new(
-        Code::PermissionDenied,
-        "Nobody grants or changes rights that he does not hold himself.",
-    ))
+    Err(Error::new(Code::PermissionDenied, "You can only grant or change rights you hold."))
 }
 
 async fn record(
@@ -109,7 +106,7 @@ async fn record(
     change.audit(AuditEntry { action, table, id: &id.to_string(), columns }).await
 }
 
-/// Names differ by more than case.
+/// Lower case: names that differ only by case are the same.
 fn name_key(name: &str) -> String {
     name.to_lowercase()
 }
@@ -119,7 +116,7 @@ fn name_problem(field: &str, name: &str) -> Option<crate::FieldError> {
         && name.chars().count() <= 100
         && name.trim() == name
         && !name.chars().any(|c| c.is_control() || c == ':')
-        // A number would be taken for an id.
+        // A number would be read as an id.
         && name.parse::<i64>().is_err();
     let message =
         "1 to 100 characters, not only digits, no colon, no blank at either end".to_owned();

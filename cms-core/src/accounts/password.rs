@@ -16,22 +16,23 @@ use crate::{
 
 /// Shortest password in characters (NIST SP 800-63B, 3.1.1.2, beside a second factor).
 pub const MIN_PASSWORD_CHARS: usize = 8;
-/// Longest password in bytes: hashing more would be work for an attacker's sake.
+/// Longest password in bytes. Hashing longer ones would only help an attacker to cause load.
 pub const MAX_PASSWORD_BYTES: usize = 1024;
 
-/// Hashes that wait for their turn; more would keep their connections for too long.
+/// Most hashes that wait for their turn. More would hold connections for too long.
 const MAX_WAITING: usize = 512;
 
-/// A hash of nothing, with the costs of a real one: an unknown user takes as long as a wrong
-/// password.
-const NOBODY: &str = "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+/// A hash that no password matches, with the cost of a real one, so that an unknown user takes as
+/// long as a wrong password.
+const NOBODY: &str = "$argon2id$v=19$m=19456,t=2,p=1$\
+                      AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
-/// Hashes and checks passwords, a few at a time: each takes 19 MiB and some 15 ms of a core, so a
-/// storm of logins must not take all cores from other requests.
+/// Hashes and checks passwords, a few at a time. Each takes 19 MiB and about 15 ms of a core, so a
+/// flood of logins must not take all cores from other requests.
 pub(crate) struct Passwords {
     salt: Option<Secret>,
     turns: Arc<Semaphore>,
-    places: Semaphore,
+    slots: Semaphore,
 }
 
 impl Passwords {
@@ -40,17 +41,17 @@ impl Passwords {
         Self {
             salt,
             turns: Arc::new(Semaphore::new((cores / 2).max(1))),
-            places: Semaphore::new(MAX_WAITING),
+            slots: Semaphore::new(MAX_WAITING),
         }
     }
 
-    /// Names the salt without telling it: users whose password was hashed with another one cannot
-    /// log in.
+    /// Identifies the salt without revealing it. Users whose password was hashed with another salt
+    /// cannot log in.
     pub(crate) fn salt_id(&self) -> Result<String> {
         Ok(HEXLOWER.encode(&crypto::hmac_sha256(self.salt()?.expose().as_bytes(), b"salt_id")[..4]))
     }
 
-    /// The salt, for other digests of secrets that are kept.
+    /// The salt. It also keys the digests of recovery codes.
     pub(super) fn salt(&self) -> Result<&Secret> {
         self.salt.as_ref().ok_or_else(|| {
             Error::new(
@@ -73,8 +74,8 @@ impl Passwords {
         .map_err(|e| Error::internal(e.to_string()))
     }
 
-    /// Whether `password` made `hash`; None stands for a user who does not exist, takes as long and
-    /// is never right.
+    /// Whether `hash` was made from `password`. None stands for an unknown user: it takes as long
+    /// and is never right.
     pub(crate) async fn verify(&self, password: &Secret, hash: Option<String>) -> Result<bool> {
         if password.expose().len() > MAX_PASSWORD_BYTES {
             return Ok(false);
@@ -91,18 +92,18 @@ impl Passwords {
         }
     }
 
-    /// Runs off the async threads when it is its turn. Who has stopped waiting does not hold the
-    /// others up: his turn ends with his work.
+    /// Runs `job` on a blocking thread when its turn comes. A caller that stops waiting delays
+    /// nobody: the turn ends with the work.
     async fn work<T: Send + 'static>(
         &self,
         job: impl FnOnce(Argon2<'_>) -> T + Send + 'static,
     ) -> Result<T> {
         let salt = self.salt()?.clone();
         let busy = || {
-            Error::new(Code::Unavailable, "Too many people log in at this moment: try again.")
+            Error::new(Code::Unavailable, "Too many logins at this moment: try again.")
                 .retry_after(5)
         };
-        let _place = self.places.try_acquire().map_err(|_| busy())?;
+        let _slot = self.slots.try_acquire().map_err(|_| busy())?;
         let turn = Arc::clone(&self.turns).acquire_owned().await.map_err(Error::internal)?;
         let run = move || {
             let _turn = turn;
@@ -121,17 +122,17 @@ impl Passwords {
     }
 }
 
-/// What is wrong with a password that somebody wants to have.
+/// The fault of a new password, if any.
 pub(super) fn problem(username: &str, password: &str) -> Option<String> {
     if password.chars().count() < MIN_PASSWORD_CHARS || password.len() > MAX_PASSWORD_BYTES {
         return Some(format!(
             "{MIN_PASSWORD_CHARS} characters or more, {MAX_PASSWORD_BYTES} bytes or less"
         ));
     }
-    // A name of one or two letters is in many passwords by chance.
+    // Many passwords contain a name of one or two letters by chance.
     let telling =
         username.chars().count() > 2 && password.to_lowercase().contains(&username.to_lowercase());
-    telling.then(|| "a password does not hold the user's name".to_owned())
+    telling.then(|| "a password must not contain the user's name".to_owned())
 }
 
 #[cfg(test)]
@@ -145,7 +146,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_password_fits_with_the_salt_it_was_hashed_with_only() {
+    async fn a_password_matches_only_with_the_salt_it_was_hashed_with() {
         let (ours, secret) = (passwords("salt"), Secret::new("correct horse"));
         let hash = ours.hash(&secret, &Random::seeded(1)).await.expect("hash");
         assert!(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{hash}");

@@ -7,7 +7,7 @@ use qrcode::{
 
 use crate::{Error, Result};
 
-/// An SVG picture, 200 units wide at least, dark on light with its quiet zone.
+/// An SVG picture, at least 200 units wide, dark on light with a quiet zone.
 ///
 /// # Errors
 /// `validation_failed` when the text is too long for a code (about 2,900 bytes).
@@ -15,9 +15,9 @@ pub fn svg(text: &str) -> Result<String> {
     Ok(code(text)?.render::<svg::Color<'_>>().min_dimensions(200, 200).build())
 }
 
-/// Lines of half blocks, quiet zone included. Dark modules are blank, light ones are drawn: to be
-/// written in white on black, whatever the terminal's theme; without colours it is right on dark
-/// themes.
+/// Lines of half blocks with a quiet zone. Dark modules are blank and light modules are drawn, so
+/// print it white on black whatever the terminal's theme. Without colours it is right on dark
+/// themes only.
 ///
 /// # Errors
 /// As [`svg()`].
@@ -31,6 +31,6 @@ pub fn terminal(text: &str) -> Result<String> {
 
 fn code(text: &str) -> Result<QrCode> {
     QrCode::new(text).map_err(|e| {
-        Error::invalid_field("text", "range", format!("no QR code can hold this: {e}"))
+        Error::invalid_field("text", "range", format!("the text does not fit in a QR code: {e}"))
     })
 }

@@ -1,4 +1,4 @@
-//! Recovery codes: what a user without his authenticator logs in with, each once.
+//! Recovery codes. Each logs in once a user who lost the authenticator.
 
 use std::fmt;
 
@@ -10,10 +10,10 @@ use crate::{
     ground::{Secret, crypto},
 };
 
-/// Codes of a set.
+/// Number of codes in a set.
 pub const RECOVERY_CODES: usize = 8;
 
-/// A code, to be shown once. 80 random bits, so its digest needs no slow hash.
+/// A recovery code, shown once. It has 80 random bits, so its digest needs no slow hash.
 pub struct RecoveryCode(Zeroizing<String>);
 
 impl RecoveryCode {
@@ -24,7 +24,7 @@ impl RecoveryCode {
             .collect()
     }
 
-    /// Reads what somebody typed: case, blanks and dashes do not count.
+    /// Reads typed text. Case, blanks and dashes do not count.
     pub(super) fn typed(text: &str) -> Self {
         let text: String = text
             .chars()
@@ -41,7 +41,7 @@ impl RecoveryCode {
         groups.join("-").into()
     }
 
-    /// What is stored: HMAC-SHA256, keyed with the password salt, bound to the user.
+    /// The stored digest: HMAC-SHA256, keyed with the password salt and bound to the user.
     pub(super) fn hash(&self, salt: &Secret, user: i64) -> String {
         let message: Zeroizing<String> = format!("recovery:{user}:{}", *self.0).into();
         HEXLOWER.encode(&crypto::hmac_sha256(salt.expose().as_bytes(), message.as_bytes()))

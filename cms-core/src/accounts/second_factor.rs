@@ -1,4 +1,4 @@
-//! What helps a user who lost his authenticator: only on the site's own machine.
+//! Recovery for users who lost their authenticator. Works only on the site's own machine.
 
 use super::{
     Accounts, RecoveryCode, Rights, TotpSecret, login::sql as logins, record,
@@ -7,8 +7,8 @@ use super::{
 use crate::{Change, Result};
 
 impl Accounts {
-    /// Takes the second factor and the recovery codes away: the next login sets them up anew. Ends
-    /// all sessions of the user.
+    /// Removes the second factor and the recovery codes, and ends all sessions of the user. The
+    /// next login sets up new ones.
     ///
     /// # Errors
     /// `not_found`.
@@ -22,7 +22,7 @@ impl Accounts {
         record(change, "reset_2fa", "users", user, &[]).await
     }
 
-    /// A new set of recovery codes in place of the old one.
+    /// Replaces the user's recovery codes by a new set.
     ///
     /// # Errors
     /// `not_found`.
@@ -49,15 +49,15 @@ impl Accounts {
     }
 
     pub(super) fn seal_totp(&self, user: i64, secret: &TotpSecret) -> Result<String> {
-        self.0.base.vault().seal(&place(user), secret.bytes())
+        self.0.base.vault().seal(&context(user), secret.bytes())
     }
 
     pub(super) fn open_totp(&self, user: i64, sealed: &str) -> Result<TotpSecret> {
-        self.0.base.vault().open(&place(user), sealed).map(TotpSecret::from_bytes)
+        self.0.base.vault().open(&context(user), sealed).map(TotpSecret::from_bytes)
     }
 }
 
-/// Where a secret belongs: that of one user opens for no other.
-fn place(user: i64) -> String {
+/// The vault's context of a secret: the secret of one user cannot be opened as that of another.
+fn context(user: i64) -> String {
     format!("users.totp_secret:{user}")
 }

@@ -1,4 +1,4 @@
-//! One-time codes by time (RFC 6238): SHA-1, 6 digits, 30 s, one step of tolerance. Pure.
+//! Time-based one-time codes (RFC 6238): SHA-1, 6 digits, 30 s steps, one step of tolerance. Pure.
 
 use data_encoding::BASE32_NOPAD;
 use totp_rs::{Builder, Totp};
@@ -6,10 +6,10 @@ use zeroize::Zeroizing;
 
 use crate::{Error, Millis, Random, Result};
 
-/// Seconds of a step.
+/// Length of a step, in seconds.
 pub const STEP_S: i64 = 30;
 
-/// The secret that a user's authenticator holds: 160 bits (RFC 4226, 4, R6).
+/// The secret shared with a user's authenticator: 160 bits (RFC 4226, section 4, R6).
 pub struct TotpSecret(Zeroizing<Vec<u8>>);
 
 impl TotpSecret {
@@ -25,18 +25,18 @@ impl TotpSecret {
         &self.0
     }
 
-    /// Base32, for who types it.
+    /// Base32, for typing.
     #[must_use]
     pub fn base32(&self) -> Zeroizing<String> {
         BASE32_NOPAD.encode(&self.0).into()
     }
 
-    /// The address that authenticators scan (Google's Key Uri Format).
+    /// The address to scan with an authenticator (Google's Key Uri Format).
     ///
     /// # Errors
-    /// `internal_error`; none is known.
+    /// `internal_error`; no cause is known.
     pub fn otpauth_url(&self, issuer: &str, account: &str) -> Result<Zeroizing<String>> {
-        // A colon parts issuer and account.
+        // A colon separates issuer and account.
         let (issuer, account) = (issuer.replace(':', " "), account.replace(':', " "));
         let totp = self.builder().with_issuer(Some(issuer)).with_account_name(account).build();
         totp.and_then(|totp| totp.to_url())
@@ -44,8 +44,8 @@ impl TotpSecret {
             .map_err(|e| Error::internal(e.to_string()))
     }
 
-    /// The step whose code this is, within one step of `now`. The comparison takes the same time
-    /// for every code.
+    /// The step that `code` belongs to, at most one step away from `now`. The comparison takes the
+    /// same time for every code.
     pub(super) fn step_of(&self, code: &str, now: Millis) -> Option<i64> {
         let digits: Zeroizing<String> =
             code.chars().filter(|c| *c != ' ').collect::<String>().into();
@@ -79,7 +79,7 @@ mod tests {
         TotpSecret::from_bytes(b"12345678901234567890".to_vec())
     }
 
-    /// RFC 4226, appendix D: the counter is the step.
+    /// RFC 4226, appendix D. The counter is the step.
     #[test]
     fn vectors_of_rfc_4226() {
         let codes = [
@@ -92,7 +92,7 @@ mod tests {
         }
     }
 
-    /// RFC 6238, appendix B: eight digits there, of which six are ours.
+    /// RFC 6238, appendix B. Its codes have eight digits; the last six are compared.
     #[test]
     fn vectors_of_rfc_6238() {
         for (seconds, code) in [
@@ -136,7 +136,8 @@ mod tests {
         let url = rfc().otpauth_url("My: CMS", "ana@example.org").expect("url");
         assert_eq!(
             *url,
-            "otpauth://totp/My%20%20CMS:ana%40example.org?secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ&issuer=My%20%20CMS"
+            "otpauth://totp/My%20%20CMS:ana%40example.org\
+             ?secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ&issuer=My%20%20CMS"
         );
         assert_eq!(format!("{:?}", rfc()), "TotpSecret(***)");
     }

@@ -1,4 +1,4 @@
-//! What every room of the service holds: the database, time, randomness, settings, the vault.
+//! What every room holds: database, clock, randomness, settings and vault.
 
 use std::sync::Arc;
 
@@ -8,11 +8,11 @@ use crate::{
     Actor, Change, Clock, Random, Result, Vault, db::Db, events::Outbox, settings::Settings,
 };
 
-/// Clones share everything.
+/// The base of every room. Clones share everything.
 #[derive(Clone)]
 pub(crate) struct Base(Arc<Parts>);
 
-/// What a [`Base`] is made of.
+/// The parts of a [`Base`].
 pub(crate) struct Parts {
     pub(crate) db: Db,
     pub(crate) clock: Clock,

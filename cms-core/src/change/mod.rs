@@ -1,4 +1,4 @@
-//! The one way to write: a transaction with an actor. Its commit brings the rows, their events, the
+//! The one way to write: a transaction with an actor. Its commit writes the rows, their events, the
 //! audit rows, the epochs of the tables and the idempotency record together, or nothing.
 
 use std::{collections::BTreeSet, sync::Arc};
@@ -22,13 +22,13 @@ pub(crate) mod sql {
     }
 }
 
-/// On whose behalf a change is made; the audit log keeps it.
+/// On whose behalf a change is made. The audit log records the actor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Actor {
-    /// The service itself: start, scheduled work.
+    /// The service itself, at its start and in background work.
     System,
-    /// Someone with access to the site's folder, through the command line or an embedding program.
+    /// A person with access to the site's folder, through the command line or an embedding program.
     Operator,
     /// The holder of an API key.
     Key {
@@ -39,9 +39,9 @@ pub enum Actor {
     },
     /// A backend user.
     User {
-        /// His id.
+        /// Id of the user.
         id: i64,
-        /// His name.
+        /// The user's name.
         name: String,
     },
 }
@@ -57,7 +57,7 @@ impl Actor {
     }
 }
 
-/// What a change did to a row, for the audit log.
+/// One write of a change, for the audit log.
 #[derive(Clone, Debug)]
 pub struct AuditEntry<'a> {
     /// `create`, `update`, `delete`, `rotate`...
@@ -70,16 +70,17 @@ pub struct AuditEntry<'a> {
     pub columns: &'a [&'a str],
 }
 
-/// An event that was recorded.
+/// A recorded event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Emitted {
     /// Its id; receivers see it as `webhook-id`.
     pub id: String,
-    /// Jobs that were made for it, those that are held included.
+    /// Number of jobs queued for it, held ones included.
     pub queued: u64,
 }
 
-/// A transaction on behalf of an [`Actor`]. Dropped without [`Change::commit`], it leaves no trace.
+/// A transaction on behalf of an [`Actor`]. Dropping it without [`Change::commit`] undoes
+/// everything.
 pub struct Change {
     tx: Tx,
     actor: Actor,
@@ -87,11 +88,11 @@ pub struct Change {
     random: Random,
     now: Millis,
     touched: BTreeSet<String>,
-    /// Other processes are woken at the commit.
+    /// Whether the commit wakes other processes.
     announced: bool,
     epochs: Arc<Epochs>,
     dialect: Dialect,
-    /// Jobs were queued: the worker of this process is woken at the commit.
+    /// Whether the commit wakes the worker of this process.
     queued: bool,
     outbox: Outbox,
     _hold: Hold,
@@ -126,18 +127,19 @@ impl Change {
         self.tx.lock(lock).await
     }
 
-    /// Which SQL the engine speaks.
+    /// The engine's dialect of SQL.
     pub(crate) fn dialect(&self) -> Dialect {
         self.dialect
     }
 
-    /// Reads a table or view as this change has left it; None when there is none of that name.
+    /// Describes a table or view as this change has left it; `None` when there is none of that
+    /// name.
     pub(crate) async fn describe(&mut self, table: &str) -> Result<Option<DbTable>> {
         let dialect = self.dialect;
         Ok(DbTable::of(dialect, self.all(dialect.columns(), args![table]).await?))
     }
 
-    /// From here on all statements search for few rows by their keys.
+    /// Tells the engine to plan all further statements as searches by key.
     pub(crate) async fn search_by_key(&mut self) -> Result<()> {
         match self.dialect.search_by_key() {
             Some(settings) => self.script(settings).await,
@@ -145,17 +147,17 @@ impl Change {
         }
     }
 
-    /// From here on the change is somebody else's: who he is turns out within it.
+    /// Changes the actor: a login learns its user only within the change.
     pub(crate) fn act_as(&mut self, actor: Actor) {
         self.actor = actor;
     }
 
-    /// The worker of this process has something to do when this commits.
+    /// Makes the commit wake the worker of this process.
     pub(crate) fn wake_worker(&mut self) {
         self.queued = true;
     }
 
-    /// The moment of this change: every row of it carries the same time.
+    /// The time of this change, in milliseconds. All its rows carry this time.
     #[must_use]
     pub fn now(&self) -> Millis {
         self.now
@@ -189,11 +191,11 @@ impl Change {
         self.tx.run(sql, args).await
     }
 
-    /// As [`Change::run`], for a statement that must change a row which this change has read or
+    /// As [`Change::run`], for a statement that must change a row that this change has read or
     /// locked.
     ///
     /// # Errors
-    /// `internal_error` when it changes none: the statement does not say what its caller means.
+    /// `internal_error` when no row changed: the statement is wrong.
     pub(crate) async fn hit(&mut self, sql: impl Into<Sql>, args: Vec<Value>) -> Result<()> {
         let sql = sql.into();
         let name = sql.name();
@@ -207,13 +209,13 @@ impl Change {
         self.tx.script(sql).await
     }
 
-    /// Records an event with its payload, and a job for every webhook that listens to it;
-    /// secret-looking members are taken out first. This is how plugins and embedding programs raise
-    /// events: nothing is sent before the commit, and nothing for a change that is dropped.
+    /// Records an event, and queues a job for every subscription that listens. The payload filter
+    /// removes members that look like secrets. Plugins and embedding programs raise their events
+    /// here. Nothing is sent before the commit, nor after a dropped change.
     ///
     /// # Errors
-    /// `validation_failed` for a name that no header can carry; as every write: `unavailable`,
-    /// `internal_error`.
+    /// `validation_failed` for a name with control characters or more than 300 bytes; as every
+    /// write: `unavailable`, `internal_error`.
     pub async fn emit(&mut self, event: &str, data: serde_json::Value) -> Result<Emitted> {
         if !events::is_name(event) {
             return Err(Error::invalid_field(
@@ -228,7 +230,7 @@ impl Change {
         Ok(Emitted { id, queued })
     }
 
-    /// Records who did what to which row.
+    /// Writes an audit row: the actor, the action, the row.
     ///
     /// # Errors
     /// As every write.
@@ -240,20 +242,22 @@ impl Change {
         Ok(())
     }
 
-    /// Notes that rows of `table` change, so that no cache serves their old state.
+    /// Notes that rows of `table` change. The commit raises the table's epoch, so that no cache
+    /// serves old rows.
     pub fn touch(&mut self, table: &str) {
         if !self.touched.contains(table) {
             self.touched.insert(table.to_owned());
         }
     }
 
-    /// As [`Change::touch`], for rows that every process keeps in memory: the commit wakes them.
+    /// As [`Change::touch`], for rows that every process keeps in memory: the commit wakes the
+    /// other processes.
     pub(crate) fn announce(&mut self, table: &str) {
         self.announced = true;
         self.touch(table);
     }
 
-    /// Writes everything, or nothing.
+    /// Commits everything, or nothing.
     ///
     /// # Errors
     /// `unavailable` when the database cannot write.
@@ -278,17 +282,17 @@ impl Change {
     }
 }
 
-/// The statement changed nothing where it had to.
+/// A statement that had to change a row changed none.
 #[derive(Debug, thiserror::Error)]
 #[error("{0} changed no row")]
 struct NoRow(&'static str);
 
-/// Deferred foreign keys of adopted tables are judged at the commit.
+/// Adopted tables may have deferred foreign keys, which the engine checks at the commit.
 fn deferred(error: Error) -> Error {
     match error.database() {
         Some(sqlx::Error::Database(e)) if e.is_foreign_key_violation() => Error::new(
             Code::Conflict,
-            "A reference does not fit: a row names a record that is missing. Nothing was changed.",
+            "A row refers to a record that does not exist. Nothing was changed.",
         )
         .caused_by(error),
         _ => error,

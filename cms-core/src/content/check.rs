@@ -1,8 +1,7 @@
-//! Values are checked against the type of their column before the database sees them, so both
+//! Checks values against the type of their column before the database sees them, so that both
 //! engines answer alike.
 //!
-//! Besides JSON's own types, text that spells the value is accepted for numbers and booleans: forms
-//! and CSV send text.
+//! Numbers and booleans may also be sent as text, because forms and CSV send only text.
 
 use data_encoding::{BASE64, HEXLOWER};
 use jiff::{Timestamp, civil};
@@ -17,13 +16,13 @@ use crate::{
 /// Digits that both engines keep exactly.
 const DECIMAL_DIGITS: usize = 15;
 
-/// Places after the point, where SQLite keeps a decimal as a double.
+/// Most digits after the point, where SQLite keeps a decimal as a double.
 const DECIMAL_PLACES: usize = 20;
 
-/// The longest spelling of a decimal, zeros included.
+/// Most characters of a decimal, zeros included.
 const DECIMAL_LENGTH: usize = 1000;
 
-/// The value in its one canonical form, or what is wrong with it.
+/// The value in its canonical form, or the fault.
 pub(crate) fn value(column: &Column, dialect: Dialect, sent: &Value) -> Result<Value, FieldError> {
     let wrong = |code: &'static str, message: &str| FieldError {
         field: column.name.clone(),
@@ -72,11 +71,11 @@ pub(crate) fn value(column: &Column, dialect: Dialect, sent: &Value) -> Result<V
     checked.map_err(|(code, message)| wrong(code, message))
 }
 
-/// A value of a query parameter.
+/// Checks a value of a query parameter.
 pub(crate) fn text(column: &Column, dialect: Dialect, sent: &str) -> Result<Value, FieldError> {
     match column.kind {
         Kind::Json if sent.contains('\0') => value(column, dialect, &sent.into()),
-        // As it is spelled: it is compared with what is stored.
+        // Kept as sent, because the database compares it with the stored text.
         Kind::Json => match serde_json::from_str(sent) {
             Ok(parsed) => value(column, dialect, &parsed).map(|_| sent.into()),
             Err(_) => Err(FieldError {
@@ -118,7 +117,7 @@ fn double(sent: &Value, spelled: &str) -> Checked<Value> {
         _ => None,
     };
     let number = number.ok_or(("type", "a number is expected"))?;
-    // Minus zero is zero, on both engines.
+    // Minus zero becomes zero on both engines.
     Number::from_f64(number + 0.0)
         .map(Value::Number)
         .ok_or(("range", "a finite number is expected"))
@@ -145,7 +144,7 @@ fn decimal(sent: &Value, spelled: &str, limited: bool) -> Checked<Value> {
     if limited && (digits > DECIMAL_DIGITS || fraction.len() > DECIMAL_PLACES) {
         return Err((
             "range",
-            "a decimal number of at most 15 digits, 20 of its places after the point, is expected",
+            "a decimal number of at most 15 digits, at most 20 after the point, is expected",
         ));
     }
     Ok(Value::String(text))
@@ -167,7 +166,7 @@ fn date(spelled: &str) -> Option<String> {
     (spelled.len() == 10 && date.year() > 0).then(|| date.to_string())
 }
 
-/// Microseconds, which is what PostgreSQL keeps; cut off, where it would round up to 24:00.
+/// Cut to microseconds, the precision of PostgreSQL, which would round up to 24:00.
 fn time(spelled: &str) -> Option<String> {
     let time: civil::Time = spelled.parse().ok()?;
     let kept =
@@ -175,11 +174,13 @@ fn time(spelled: &str) -> Option<String> {
     (spelled.as_bytes().get(2) == Some(&b':')).then(|| kept.to_string())
 }
 
-/// RFC 3339; without an offset it is UTC. Own columns keep milliseconds, others microseconds.
+/// Reads RFC 3339; without an offset the time is UTC. Own columns keep milliseconds, others
+/// microseconds.
 fn instant(spelled: &str, own: bool) -> Option<String> {
     let utc = match spelled.parse::<Timestamp>() {
         Ok(instant) => jiff::tz::TimeZone::UTC.to_datetime(instant),
-        // Timestamps end a day before the year 9999 does, which many databases use for "never".
+        // `Timestamp` ends one day before the end of the year 9999, which many databases use for
+        // "never".
         Err(_) => {
             let bare = spelled.strip_suffix(['Z', 'z']).unwrap_or(spelled);
             bare.parse()
@@ -226,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn values_take_one_form_or_are_refused() {
+    fn values_take_their_canonical_form_or_are_refused() {
         let ok = |v: Value| Ok::<Value, &str>(v);
         for (kind, sent, expected) in [
             (Kind::Integer, json!(5), ok(json!(5))),

@@ -1,25 +1,26 @@
-//! The content tables of the service itself. Their form is in the `migrations` crate; here is how
-//! they are served.
+//! The content tables of the service itself. The `migrations` crate creates them; this file
+//! declares how they are served.
 
 use super::{ColumnDeclaration, TableDeclaration};
 
-/// Names in the API and in the database, so that an adopted database may have a `pages` of its own.
+/// Names in the API and in the database. They differ, so that an adopted database may have its own
+/// `pages`.
 const SOURCES: &[(&str, &str)] =
     &[("pages", "cms_pages"), ("menu_items", "cms_menu_items"), ("settings", "cms_settings")];
 
-/// Names that are the core's, those of tables to come included.
+/// Names reserved for the core, including those of future tables.
 pub(super) const RESERVED: &[&str] =
     &["pages", "menu_items", "settings", "forms", "media", "user_groups"];
 
-/// The database's name of a core table.
+/// The name of a core table in the database.
 fn source_of(name: &str) -> Option<&'static str> {
     SOURCES.iter().find(|(known, _)| *known == name).map(|(_, source)| *source)
 }
 
-/// The owner of these tables in [`super::Table::plugin`].
+/// The value of [`super::Table::plugin`] for these tables.
 pub(crate) const ID: &str = "core";
 
-/// The core's tables, declared like those of a plugin.
+/// The core's tables, declared in the same form as a plugin's.
 pub(crate) fn tables() -> Vec<TableDeclaration> {
     let columns = |list: &[(&str, &str, Option<&str>)]| {
         let column =

@@ -1,4 +1,4 @@
-//! How a content table is declared.
+//! Declarations of content tables.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -11,16 +11,16 @@ use crate::db::Kind;
 pub struct TableDeclaration {
     /// Its name in the API.
     pub name: String,
-    /// True: the table is there already; it is served and never altered.
+    /// True: the table exists already. It is served and never altered.
     #[serde(default)]
     pub adopt: bool,
-    /// Its name in the database, when that differs (adopted tables only).
+    /// Name in the database, if different (adopted tables only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// Its columns; of an adopted table: those to serve, none for all.
+    /// Its columns. For an adopted table the columns to serve; none means all.
     #[serde(default)]
     pub columns: Vec<ColumnDeclaration>,
-    /// One row for each language: `base_id` and `language_short` are added.
+    /// Has one row for each language; `base_id` and `language_short` are added.
     #[serde(default)]
     pub multilanguage: bool,
     /// Changes must carry `If-Match`.
@@ -34,25 +34,25 @@ pub struct TableDeclaration {
 pub struct ColumnDeclaration {
     /// Its name.
     pub name: String,
-    /// One of [`ColumnDeclaration::TYPES`]; adopted columns may leave it out.
+    /// One of [`ColumnDeclaration::TYPES`]. Adopted columns may omit it.
     #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
     pub field_type: Option<String>,
     /// Refuses null.
     #[serde(default)]
     pub required: bool,
-    /// Value of rows that do not give one.
+    /// Value of rows that omit the column.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<Value>,
-    /// No two rows have the same.
+    /// No two rows may have the same value.
     #[serde(default)]
     pub unique: bool,
-    /// The content table whose id it holds.
+    /// The content table whose id the column holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub references: Option<String>,
 }
 
 impl ColumnDeclaration {
-    /// The field types and what they hold.
+    /// The field types and the kind of value of each.
     pub const TYPES: &[(&str, Kind)] = &[
         ("text", Kind::Text),
         ("textarea", Kind::Text),
@@ -73,7 +73,7 @@ impl ColumnDeclaration {
         ("password", Kind::Password),
     ];
 
-    /// What the column holds; None for an unknown or missing type.
+    /// The kind of value; None for an unknown or missing type.
     #[must_use]
     pub fn kind(&self) -> Option<Kind> {
         let wanted = self.field_type.as_deref()?;

@@ -1,5 +1,5 @@
-//! Making and extending the tables that plugins declare. Only additions happen by themselves; what
-//! would lose data is refused.
+//! Creates and extends the tables that plugins declare. Only additions happen automatically; a
+//! change that would lose data is refused.
 
 use serde_json::json;
 use sqlx::AssertSqlSafe;
@@ -16,8 +16,8 @@ use crate::{
     },
 };
 
-/// Brings the declared tables of a plugin to their declared form. `tables`: those of the plugins
-/// before it.
+/// Brings the declared tables of a plugin to their declared form. `tables` are those of earlier
+/// plugins.
 pub(crate) async fn install(
     change: &mut Change,
     tables: &Tables,
@@ -26,8 +26,7 @@ pub(crate) async fn install(
     apply(change, tables, declared).await.map_err(|error| told(declared, error))
 }
 
-/// What the engine says of a declaration is for the operator, who wrote it or can ask the one who
-/// did.
+/// Reports the engine's own message, because the operator wrote the declaration or knows who did.
 fn told(declared: Declared<'_>, error: Error) -> Error {
     match error.database() {
         Some(sqlx::Error::Database(cause)) if error.code() == Code::Internal => {
@@ -43,8 +42,8 @@ fn told(declared: Declared<'_>, error: Error) -> Error {
 }
 
 async fn apply(change: &mut Change, tables: &Tables, declared: Declared<'_>) -> Result<()> {
-    // Processes that start together install one after the other; what is read below is what the
-    // last one left.
+    // Processes that start together install one after the other. Each reads the state that the last
+    // one left.
     change.lock(Lock::SCHEMA).await?;
     let owned: Vec<&TableDeclaration> = declared.tables.iter().filter(|t| !t.adopt).collect();
     for table in in_order_of_reference(&owned)? {
@@ -73,7 +72,7 @@ async fn apply(change: &mut Change, tables: &Tables, declared: Declared<'_>) -> 
     Ok(())
 }
 
-/// Referenced tables first, because a foreign key needs them.
+/// Sorts referenced tables first, because a foreign key needs them.
 fn in_order_of_reference<'a>(tables: &[&'a TableDeclaration]) -> Result<Vec<&'a TableDeclaration>> {
     let mut waiting: Vec<&TableDeclaration> = tables.to_vec();
     let mut ordered = Vec::new();
@@ -103,7 +102,8 @@ async fn create(
     let dialect = change.dialect();
     if change.describe(&table.name).await?.is_some() {
         return Err(load_error(format!(
-            "{}: the database has a table {} that this service did not make: serve it with \"adopt\": true, or choose another name.",
+            "{}: the database has a table {} that this service did not make: serve it with \
+             \"adopt\": true, or choose another name.",
             declared.plugin, table.name
         )));
     }
@@ -191,8 +191,8 @@ async fn extend(
     Ok(())
 }
 
-/// What is declared anew of a column that exists. SQLite cannot alter columns, so what would need
-/// it is refused on both engines.
+/// Applies a changed declaration of an existing column. SQLite cannot alter columns, so changes
+/// that need this are refused on both engines.
 async fn alter(
     change: &mut Change,
     declared: Declared<'_>,
@@ -212,7 +212,8 @@ async fn alter(
         fixed(old).into_iter().zip(fixed(new)).find(|(was, is)| was != is)
     {
         return Err(load_error(format!(
-            "{at} exists, so its `{what}` stays {was}: declare it so again, or declare another column and copy the values."
+            "{at} exists, so its `{what}` stays {was}: declare it so again, or declare another \
+             column and copy the values."
         )));
     }
     if old.unique == new.unique {
@@ -221,7 +222,8 @@ async fn alter(
     let (name, column) = (quote(&table.name), quote(&new.name));
     if new.unique {
         let sql = format!(
-            "select count(*) from {name} where {column} in (select {column} from {name} group by {column} having count(*) > 1)"
+            "select count(*) from {name} where {column} in (select {column} from {name} group by \
+             {column} having count(*) > 1)"
         );
         let (rows,): (i64,) = change.one(AssertSqlSafe(sql), Vec::new()).await?;
         if rows > 0 {
@@ -230,7 +232,7 @@ async fn alter(
             )));
         }
     }
-    // The index of a reference has the same name.
+    // A reference has a plain index of the same name; the unique index replaces it.
     run(change, format!("drop index if exists {}", index_name(&table.name, &[&new.name]))).await?;
     index_column(change, table, new).await
 }
@@ -254,8 +256,8 @@ fn kind(column: &ColumnDeclaration) -> Result<Kind> {
     column.kind().ok_or_else(|| load_error(format!("column {} has no known type", column.name)))
 }
 
-/// The database's name of the table that a column refers to, whose key must be `id` and hold what
-/// the column holds.
+/// The database name of the table that a column refers to. Its key must be `id` and have the
+/// column's type.
 async fn target(
     change: &mut Change,
     tables: &Tables,
@@ -282,7 +284,7 @@ async fn target(
         }
         (None, None) => {
             return wrong(
-                "which is no content table of this plugin or of one before it".to_owned(),
+                "which is no content table of this plugin or of an earlier one".to_owned(),
             );
         }
     };

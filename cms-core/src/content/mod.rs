@@ -1,5 +1,5 @@
-//! Content tables: how plugins and the core declare them, how they are made, and which values their
-//! columns take.
+//! Content tables: how plugins and the core declare them, how they are created, and which values
+//! their columns accept.
 
 pub(crate) mod check;
 pub(crate) mod core;
@@ -18,7 +18,7 @@ pub use declaration::{ColumnDeclaration, TableDeclaration};
 pub use table::{Column, Table};
 pub use tables::Tables;
 
-/// The tables that one plugin declares, or the core.
+/// The tables declared by one plugin or by the core.
 #[derive(Clone, Copy)]
 pub(crate) struct Declared<'a> {
     /// The plugin's id; `core` for the service's own.
@@ -26,7 +26,7 @@ pub(crate) struct Declared<'a> {
     pub(crate) tables: &'a [TableDeclaration],
 }
 
-/// The content tables that are served at this moment. Clones share them.
+/// The content tables in service. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Registry(Arc<ArcSwap<Tables>>);
 

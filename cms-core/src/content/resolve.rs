@@ -1,4 +1,4 @@
-//! Joins a declaration with what the database has.
+//! Combines a declaration with the schema of the database.
 
 use std::sync::OnceLock;
 
@@ -15,7 +15,7 @@ pub(crate) fn load_error(detail: String) -> Error {
     Error::new(Code::ValidationFailed, detail)
 }
 
-/// A declaration joined with what the database has.
+/// Builds a content table from its declaration and the schema of the database.
 pub(crate) async fn resolve(
     db: &Db,
     Declared { plugin, tables }: Declared<'_>,
@@ -33,7 +33,7 @@ pub(crate) async fn resolve(
     for found in &actual.columns {
         let wanted = declared.columns.iter().find(|c| c.name == found.name);
         let standard = own && ["id", "base_id", "language_short"].contains(&found.name.as_str());
-        // Columns given narrow what is served; the key always is.
+        // Declared columns limit what is served; the key is always served.
         if wanted.is_none()
             && !declared.columns.is_empty()
             && !actual.key.contains(&found.name)
@@ -42,8 +42,8 @@ pub(crate) async fn resolve(
             continue;
         }
         let mut column = column(db, own, found, wanted);
-        // The database refers to its own name of a table, which another plugin may serve: only this
-        // one's declarations count.
+        // A foreign key names a table of the database, which another plugin may serve under another
+        // name. Only tables of this declaration count.
         let target = found.references.as_deref().and_then(|name| {
             tables.iter().find(|t| t.source.as_deref().unwrap_or(&t.name) == name)
         });
@@ -63,7 +63,8 @@ pub(crate) async fn resolve(
     let index = |name: &str| columns.iter().position(|c| c.name == name);
     if declared.multilanguage && (index("base_id").is_none() || index("language_short").is_none()) {
         return Err(load_error(format!(
-            "{plugin}: {source} is multilanguage, which needs the columns base_id and language_short."
+            "{plugin}: {source} is multilanguage, which needs the columns base_id and \
+             language_short."
         )));
     }
     let key = actual.key.iter().filter_map(|name| index(name)).collect();
@@ -84,8 +85,8 @@ pub(crate) async fn resolve(
 fn column(db: &Db, own: bool, found: &DbColumn, wanted: Option<&ColumnDeclaration>) -> Column {
     let declared = wanted.and_then(|c| c.kind());
     let kind = match declared {
-        // SQLite has few types: what the declaration says is finer. On PostgreSQL only text may be
-        // more than text.
+        // SQLite has few types, so the declared type is more precise. On PostgreSQL only a text
+        // column may be declared as another type.
         Some(kind) if own || db.dialect() == Dialect::Sqlite => kind,
         Some(kind @ (Kind::Json | Kind::Password)) if found.kind == Kind::Text => kind,
         _ => found.kind,
@@ -109,7 +110,7 @@ fn column(db: &Db, own: bool, found: &DbColumn, wanted: Option<&ColumnDeclaratio
     }
 }
 
-/// The field type that edits a column nobody declared.
+/// The field type that edits an undeclared column.
 fn field_type(kind: Kind) -> &'static str {
     match kind {
         Kind::Integer => "integer",

@@ -1,7 +1,9 @@
-//! The fixed statements of items; all others are composed from registered tables.
+//! The fixed statements of content tables. Statements of items are composed from registered tables.
 
 crate::db::statements! {
     DECLARATION = "select plugin_id, declaration from cms_content_tables where name = $1";
-    RECORD_DECLARATION = "insert into cms_content_tables (name, plugin_id, declaration, installed_at) values ($1, $2, $3, $4) \
-                          on conflict (name) do update set declaration = excluded.declaration, installed_at = excluded.installed_at";
+    RECORD_DECLARATION = "insert into cms_content_tables (name, plugin_id, declaration, \
+                          installed_at) values ($1, $2, $3, $4) \
+                          on conflict (name) do update set declaration = excluded.declaration, \
+                          installed_at = excluded.installed_at";
 }

@@ -1,4 +1,4 @@
-//! A content table: its columns, its key, and what may be done with it.
+//! A content table: its columns, its key, and how it may be used.
 
 use std::sync::OnceLock;
 
@@ -7,7 +7,7 @@ use crate::{
     db::dialect::{Col, Dialect, Kind, quote},
 };
 
-/// A table that is served as items.
+/// A table served as items.
 #[derive(Clone, Debug)]
 pub struct Table {
     /// Its name in the API, in rights and in events.
@@ -16,18 +16,18 @@ pub struct Table {
     pub source: String,
     /// The plugin that declared it; `core` for the service's own.
     pub plugin: String,
-    /// Its columns, in the order in which records show them.
+    /// Its columns, in the order of the members of a record.
     pub columns: Vec<Column>,
-    /// Indexes of the primary key's columns; empty: the table is read-only.
+    /// Indexes of the primary key's columns. Empty: the table is read-only.
     pub key: Vec<usize>,
     /// Has `base_id` and `language_short`: one row for each language version.
     pub multilanguage: bool,
-    /// Belongs to somebody else: served, never altered.
+    /// Owned by other software: served, never altered.
     pub adopted: bool,
     /// Changes must carry `If-Match`.
     pub require_if_match: bool,
     pub(crate) dialect: Dialect,
-    /// What reads select, composed once.
+    /// The select list of reads, composed once.
     pub(crate) object: OnceLock<String>,
 }
 
@@ -36,21 +36,21 @@ pub struct Table {
 pub struct Column {
     /// Its name.
     pub name: String,
-    /// How it behaves.
+    /// Kind of its values.
     pub kind: Kind,
-    /// The field type by which it was declared, for editors: `richtext_editor`, `select`...
+    /// Its declared field type, for editors: `richtext_editor`, `select`...
     pub field_type: String,
     /// Refuses null.
     pub required: bool,
-    /// May be left out of an insert.
+    /// An insert may omit it.
     pub has_default: bool,
-    /// Computed by the database: never written.
+    /// Computed by the database and never written.
     pub generated: bool,
-    /// The content table it refers to.
+    /// The content table that it refers to.
     pub references: Option<String>,
-    /// Characters that it holds at most, where the engine refuses more.
+    /// Most characters, where the engine refuses longer text.
     pub length: Option<usize>,
-    /// Rows may hold null, even where a new one is refused.
+    /// Stored rows may hold null, even if new rows may not.
     pub(crate) nullable: bool,
     pub(crate) cast: String,
     pub(crate) own: bool,
@@ -61,7 +61,7 @@ impl Column {
         Col { name: &self.name, kind: self.kind, native: &self.cast, own: self.own }
     }
 
-    /// Passwords go in and never come out.
+    /// Whether reads return the column. Passwords are written but never read.
     #[must_use]
     pub fn readable(&self) -> bool {
         self.kind != Kind::Password
@@ -69,7 +69,7 @@ impl Column {
 }
 
 impl Table {
-    /// The column of this name that can be read.
+    /// The readable column of this name.
     pub(crate) fn readable(&self, name: &str) -> Result<&Column> {
         self.columns.iter().find(|column| column.name == name && column.readable()).ok_or_else(
             || {

@@ -28,7 +28,7 @@ impl Tables {
         self.0.values()
     }
 
-    /// Whether the names of a plugin's tables are free. Asked before anything is made for it.
+    /// Checks that the names of a plugin's tables are free, before anything is created.
     pub(crate) fn check_names(&self, declared: Declared<'_>) -> Result<()> {
         for name in declared.tables.iter().map(|table| table.name.as_str()) {
             let owner = self.0.get(name).map(|table| table.plugin.as_str());
@@ -36,7 +36,8 @@ impl Tables {
                 return Err(Error::new(
                     Code::ValidationFailed,
                     format!(
-                        "The content table {name} is declared by {owner} already: give one of the two another name (and `source` for the name in the database)."
+                        "The content table {name} already belongs to {owner}: give one of the two \
+                         another name (and `source` for the name in the database)."
                     ),
                 ));
             }
@@ -44,13 +45,13 @@ impl Tables {
         Ok(())
     }
 
-    /// Adds the tables of one plugin, whose names were checked.
+    /// Adds the tables of one plugin. Their names were checked before.
     pub(crate) fn add(&mut self, tables: Vec<Table>) {
         self.0.extend(tables.into_iter().map(|table| (table.name.clone(), Arc::new(table))));
     }
 
-    /// The engine's JSON of a record without white space: PostgreSQL keeps it inside JSON columns,
-    /// those of expanded records included.
+    /// Removes white space from the engine's JSON of a record. PostgreSQL keeps white space inside
+    /// JSON columns, also those of expanded records.
     pub(crate) fn compact(&self, table: &Table, expand: &[String], json: String) -> String {
         let has_json = |table: &Table| table.columns.iter().any(|c| c.kind == Kind::Json);
         let expanded = table
@@ -83,7 +84,7 @@ fn without_white_space(json: &str) -> String {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn white_space_goes_only_between_values() {
+    fn white_space_is_removed_only_between_values() {
         assert_eq!(
             super::without_white_space(r#"{"a": "b \" c", "d" : [1, 2]}"#),
             r#"{"a":"b \" c","d":[1,2]}"#

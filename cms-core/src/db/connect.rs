@@ -1,4 +1,4 @@
-//! Opening the database that the settings name.
+//! Opens the database that the settings name.
 
 use std::sync::Arc;
 
@@ -6,10 +6,11 @@ use super::{Db, Pool};
 use crate::{Error, Result, settings::Database};
 
 impl Db {
-    /// Opens the database. SQLite's file and folder are made when missing.
+    /// Opens the database. Creates SQLite's file and folder when missing.
     ///
     /// # Errors
-    /// `unavailable` when it cannot be reached, with what was tried (never the password).
+    /// `unavailable` when the database cannot be reached. The error says what was tried, never the
+    /// password.
     pub async fn open(database: &Database) -> Result<Self> {
         let (pool, index) = match database {
             #[cfg(feature = "sqlite")]
@@ -23,7 +24,8 @@ impl Db {
             _ => {
                 return Err(Error::new(
                     crate::Code::Unavailable,
-                    "This build does not include that database: enable the feature `sqlite` or `postgres`.",
+                    "This build does not include that database: enable the feature `sqlite` or \
+                     `postgres`.",
                 ));
             }
         };
@@ -47,7 +49,7 @@ async fn postgres(url: &str) -> Result<sqlx::PgPool> {
         )
         .caused_by(cause)
     };
-    // Text of times and numbers must not depend on the server's configuration.
+    // The text of times and numbers must not depend on the server's configuration.
     let options = PgConnectOptions::from_str(url)
         .map_err(unreachable)?
         .options([
@@ -56,7 +58,7 @@ async fn postgres(url: &str) -> Result<sqlx::PgPool> {
             ("intervalstyle", "iso_8601"),
             ("extra_float_digits", "1"),
         ])
-        // A process that lost its network within a transaction must not hold its locks for hours.
+        // A process that loses its network during a transaction must not hold its locks for hours.
         .options([("idle_in_transaction_session_timeout", "60000")])
         .application_name("cms")
         .statement_cache_capacity(200)

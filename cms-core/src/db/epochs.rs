@@ -1,15 +1,15 @@
-//! How often each table has changed, as far as this process knows: what caches compare.
+//! How often each table has changed, as far as this process knows. Caches compare these counts.
 //!
-//! Each commit counts up the epochs of its tables in the database and here. Changes of other
-//! processes arrive through [`super::follow`], within a second.
+//! Each commit raises the epochs of its tables in the database and here. Commits of other processes
+//! arrive through [`super::follow`], within a second.
 
 use std::{
     collections::BTreeMap,
     sync::{PoisonError, RwLock},
 };
 
-/// The known epochs by table; 0 for a table that never changed. They are few, so a tree finds one
-/// faster than a hash.
+/// The known epochs by table; 0 for a table that never changed. A tree, because with few tables it
+/// is faster than a hash map.
 #[derive(Debug, Default)]
 pub struct Epochs(RwLock<BTreeMap<String, i64>>);
 
@@ -20,7 +20,7 @@ impl Epochs {
         self.0.read().unwrap_or_else(PoisonError::into_inner).get(table).copied().unwrap_or(0)
     }
 
-    /// Notes an epoch. News that come late do not turn it back. True: it was new.
+    /// Raises a table's epoch; never lowers it. True: the epoch was new.
     pub(crate) fn raise(&self, table: &str, epoch: i64) -> bool {
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
         match known.get_mut(table) {

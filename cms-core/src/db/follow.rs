@@ -1,4 +1,4 @@
-//! Noticing what other processes commit: a wake-up where the engine has one, polling as the truth.
+//! Notices commits of other processes. PostgreSQL and SQLite's file wake early; polling makes sure.
 
 use std::time::Duration;
 
@@ -9,28 +9,28 @@ pub(crate) mod sql {
     crate::db::statements! {
         EPOCHS = "select name, epoch from cms_table_epochs";
     }
-    /// Changes whenever another connection has committed; asks the file's header only.
+    /// Changes whenever another connection has committed; reads only the file's header.
     #[cfg(feature = "sqlite")]
     pub(super) const DATA_VERSION: &str = "pragma data_version";
-    /// Sent by a commit that changes what every process keeps in memory. Not by every commit:
-    /// PostgreSQL lets notifying commits pass one at a time.
+    /// Notified by commits that change what every process keeps in memory. Other commits do not
+    /// notify: PostgreSQL lets notifying commits pass one at a time.
     #[cfg(feature = "postgres")]
     pub(super) const CHANNEL: &str = "cms_followed";
-    /// The statement that sends it.
+    /// The statement that notifies the channel.
     pub(crate) const NOTIFY: &str = "notify cms_followed";
 }
 
-/// A connection that died unheard must not keep other processes' commits unnoticed.
+/// Timeout of [`Db::catch_up`]: a dead connection must not hide commits for longer.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How long other processes' commits may go unnoticed.
+/// How long a commit of another process may go unnoticed.
 #[cfg(feature = "postgres")]
 const POLL: Duration = Duration::from_millis(400);
 #[cfg(feature = "sqlite")]
 const POLL_FILE: Duration = Duration::from_millis(100);
 
-/// A connection that waits for news. It is given back as soon as the pool closes, which waits for
-/// it.
-pub(crate) enum Watch {
+/// A connection that waits for commits of other processes. It is returned as soon as the pool
+/// closes, because closing waits for it.
+pub(crate) enum Follower {
     #[cfg(feature = "sqlite")]
     Sqlite {
         pool: sqlx::SqlitePool,
@@ -41,7 +41,7 @@ pub(crate) enum Watch {
     Postgres { pool: sqlx::PgPool, listener: Box<sqlx::postgres::PgListener> },
 }
 
-impl Watch {
+impl Follower {
     pub(crate) async fn new(db: &Db) -> Result<Self> {
         Ok(match &db.pool {
             #[cfg(feature = "sqlite")]
@@ -59,10 +59,10 @@ impl Watch {
         })
     }
 
-    /// Waits until there may be news.
+    /// Waits until another process may have committed.
     ///
     /// # Errors
-    /// When the pool is closed, or the connection is lost.
+    /// An error when the pool is closed or the connection is lost.
     pub(crate) async fn news(&mut self) -> Result<()> {
         match self {
             #[cfg(feature = "sqlite")]
@@ -90,7 +90,7 @@ impl Watch {
 }
 
 impl Db {
-    /// Reads all epochs; returns the tables whose epoch was new here.
+    /// Reads all epochs. Returns the tables whose epoch was new here.
     pub(crate) async fn catch_up(&self) -> Result<Vec<String>> {
         let rows = tokio::time::timeout(
             PATIENCE,
@@ -98,7 +98,11 @@ impl Db {
         )
         .await;
         let rows = rows.map_err(|_| {
-            Error::new(Code::Unavailable, "The database does not say in time what has changed.")
+            Error::new(
+                Code::Unavailable,
+                "The database does not answer: which tables have \
+                changed is unknown.",
+            )
         })??;
         Ok(rows
             .into_iter()

@@ -1,7 +1,7 @@
-//! Debug builds notice who reads through the pool while he holds a change.
+//! Debug builds panic on a read through the pool while its task holds a change.
 //!
-//! Such a read does not see what the change has written. On PostgreSQL it also waits for a second
-//! connection, so changes that do it can wait for each other for ever.
+//! Such a read misses what the change has written. On PostgreSQL it also waits for a second
+//! connection, so such changes can wait for each other forever.
 
 use std::{cell::Cell, future::Future};
 
@@ -11,12 +11,12 @@ tokio::task_local! {
 }
 
 /// Runs one request, or one step of a worker. In debug builds a read through the pool panics while
-/// it holds a change; release builds run `future` as it is.
+/// `future` holds a change. Release builds only run `future`.
 pub async fn watched<F: Future>(future: F) -> F::Output {
     if cfg!(debug_assertions) { HELD.scope(Cell::new(0), future).await } else { future.await }
 }
 
-/// Part of every change, as long as it lasts.
+/// Counts a change of this request until dropped.
 pub(crate) struct Hold(bool);
 
 impl Hold {
@@ -28,13 +28,13 @@ impl Hold {
 impl Drop for Hold {
     fn drop(&mut self) {
         if self.0 {
-            // Dropped after its request: then nobody counts any more.
+            // A change may outlive its request; then the count is gone.
             let _ = HELD.try_with(|held| held.set(held.get().saturating_sub(1)));
         }
     }
 }
 
-/// Called by every read through the pool.
+/// Checks a read through the pool.
 pub(super) fn reads_pool(statement: &str) {
     debug_assert!(
         HELD.try_with(|held| held.get() == 0).unwrap_or(true),

@@ -1,4 +1,4 @@
-//! Records in memory, believed while nobody has committed anything since they were read: a key that
+//! Records in memory that count only while nobody has committed since they were read. A key that
 //! another process revokes is refused at once.
 
 use std::{
@@ -9,15 +9,16 @@ use std::{
 use super::{Db, Mark};
 use crate::Result;
 
-/// More records than this are rarely in use between two commits.
+/// Records in memory at most; more are rarely in use between two commits.
 const MOST: usize = 10_000;
 
-/// What counts the changes of a table.
+/// How changes of a table are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source<'a> {
-    /// Only the service writes the table: each change counts up its epoch.
+    /// By the table's epoch: only the service writes the table.
     Counted(&'a str),
-    /// Others write it too, who count nothing: any commit to the file may be a change.
+    /// By the mark of the file, because other programs write the table too: any commit may be a
+    /// change.
     File,
 }
 
@@ -36,13 +37,13 @@ impl<T> Default for Known<T> {
 }
 
 impl<T: Clone> Known<T> {
-    /// The record, if it was read while the file stood at `mark`.
+    /// The record, if it was read at this `mark`.
     pub(crate) fn get(&self, mark: Mark, name: &str) -> Option<T> {
         let records = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         records.by_name.get(name).filter(|_| records.mark == Some(mark)).cloned()
     }
 
-    /// Keeps a record. `mark` was taken before it was read: a commit in between makes the next
+    /// Keeps a record. `mark` was read before the record, so a commit in between makes the next
     /// request read again.
     pub(crate) fn keep(&self, mark: Mark, name: &str, record: T) {
         let mut records = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -55,9 +56,9 @@ impl<T: Clone> Known<T> {
         records.by_name.insert(name.to_owned(), record);
     }
 
-    /// The record of a caller, and the count of changes of `source`, which the caller is about to
-    /// read. No query while the file rests and the record `is_fresh`, else one: `read` takes the
-    /// name of a table (empty: none) and returns the table's epoch with the record.
+    /// The record of a caller, and the change count of `source`, which the caller is about to read.
+    /// Costs no query while the file rests and the record `is_fresh`, otherwise one. `read` takes
+    /// the name of a table (empty: none) and returns the table's epoch with the record.
     pub(crate) async fn find(
         &self,
         db: &Db,
@@ -66,7 +67,7 @@ impl<T: Clone> Known<T> {
         is_fresh: impl Fn(&T) -> bool,
         read: impl AsyncFnOnce(&str) -> Result<Option<(i64, T)>>,
     ) -> Result<Option<(T, Option<i64>)>> {
-        // Taken first: what is read afterwards is at least as new.
+        // The mark comes first: rows read later are at least as new.
         let mark = db.mark();
         if let Some(mark) = mark
             && let Some(record) = self.get(mark, name).filter(is_fresh)

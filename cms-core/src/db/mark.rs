@@ -1,14 +1,14 @@
-//! Numbers the states of a SQLite file: the number grows when anybody commits, in any process.
+//! Numbers the states of a SQLite file. The number grows with every commit of every process.
 //!
-//! In WAL mode a commit becomes visible when the header of the index beside the file (`-shm`) is
-//! written; all processes share that file in memory (sqlite.org/walformat.html, 2). SQLite compares
-//! the header itself to see whether it may go on with what it knows. Reading it costs a fraction of
-//! a microsecond, a query costs a turn of a worker thread.
+//! In WAL mode a commit becomes visible when it writes the header of the index file (`-shm`), which
+//! all processes share in memory (sqlite.org/walformat.html, 2). SQLite itself compares this header
+//! to see whether its cache is still valid. Reading the header costs a fraction of a microsecond; a
+//! query costs a turn of a worker thread.
 //!
-//! No header occurs twice for two states of the data: each commit counts up a field of it, a
-//! restart of the log changes its salts, and both survive while one process has the file open, as
-//! this one has. A checkpoint does not touch the header. A restart or a torn read gives another
-//! number to a state that had one: something is read again without need, nothing old is believed.
+//! Two states of the data never have the same header. Each commit raises a counter in the header
+//! and a restart of the log changes its salts; both survive while one process has the file open, as
+//! this process does. A checkpoint leaves the header alone. A restart or a torn read may give a
+//! known state a new number: then rows are read again without need, but no old row is believed.
 
 use std::{
     collections::HashMap,
@@ -20,14 +20,14 @@ use std::{
 
 use super::Mark;
 
-/// First copy of the header, which a commit writes last: a counter of commits, the number of
+/// The first copy of the header, which a commit writes last: a counter of commits, the number of
 /// frames, their check sum and salts.
 type Header = [u8; 48];
 
-/// The byte that says that the header is there.
+/// The byte that is 1 once the header is written.
 const INITIALISED: usize = 12;
 
-/// The index of a database file.
+/// The open index file of a database.
 #[derive(Clone)]
 pub(super) struct Index(Arc<Open>);
 
@@ -36,14 +36,13 @@ struct Open {
     last: Mutex<(Header, Mark)>,
 }
 
-/// Device and inode of each index that was opened. They stay open until the process ends: closing
-/// one would end the locks that SQLite holds on it in this process (sqlite.org/howtocorrupt.html,
-/// 2.2).
+/// Open index files by device and inode. They stay open until the process ends: closing one would
+/// end the locks that SQLite holds on it in this process (sqlite.org/howtocorrupt.html, 2.2).
 static OPEN: LazyLock<Mutex<HashMap<(u64, u64), Index>>> = LazyLock::new(Mutex::default);
 
 impl Index {
-    /// The index beside `database`, which must have been read or written by now. None: there is no
-    /// index.
+    /// The index file of `database`, which must have been read or written before. `None` when there
+    /// is no index file.
     pub(super) fn of(database: &Path) -> Option<Self> {
         let mut path = database.as_os_str().to_owned();
         path.push("-shm");
@@ -58,10 +57,10 @@ impl Index {
         index.mark().map(|_| index)
     }
 
-    /// The number of the present state. What is read after this call is true while the number stays
-    /// the same.
+    /// The number of the present state. Rows read after this call are current while the number
+    /// stays the same.
     pub(super) fn mark(&self) -> Option<Mark> {
-        // Read within the lock, so that no thread numbers an earlier header after a later one.
+        // Reads within the lock, so that no thread numbers an older header after a newer one.
         let mut last = self.0.last.lock().unwrap_or_else(PoisonError::into_inner);
         let mut header = [0; 48];
         self.0.file.read_exact_at(&mut header, 0).ok()?;
@@ -103,7 +102,7 @@ mod tests {
             two.execute("insert into t values (1)").await.expect("a row");
             assert!(index.mark() > before, "round {round}");
             if round % 7 == 0 {
-                // The log begins anew with the next commit.
+                // The next commit starts the log again.
                 one.execute("pragma wal_checkpoint(truncate)").await.expect("a checkpoint");
             }
         }

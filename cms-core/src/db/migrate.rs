@@ -1,7 +1,7 @@
-//! Applying the schema: all pending steps in one transaction, under a lock, so that processes may
-//! start together.
+//! Applies the schema: all pending steps in one transaction, under a lock, so that several
+//! processes may start at once.
 //!
-//! Ours instead of sqlx's migrator, which takes no lock on SQLite and would need the text twice.
+//! Our own runner, because sqlx's takes no lock on SQLite and would need the text twice.
 
 use sqlx::AssertSqlSafe;
 
@@ -12,24 +12,26 @@ pub(crate) mod sql {
     crate::db::statements! {
         APPLIED = "select version, name, checksum from cms_migrations order by version";
         COUNT = "select count(*) from cms_migrations";
-        RECORD = "insert into cms_migrations (version, name, checksum, applied_at) values ($1, $2, $3, $4)";
+        RECORD = "insert into cms_migrations (version, name, checksum, applied_at) values ($1, \
+                  $2, $3, $4)";
     }
-    pub(super) const TABLE: &str = "create table if not exists cms_migrations (version bigint primary key, name text not null, \
+    pub(super) const TABLE: &str = "create table if not exists cms_migrations (version bigint \
+                                    primary key, name text not null, \
                                     checksum text not null, applied_at bigint not null)";
 }
 
-/// One step of the schema and whether this database has it.
+/// A step of the schema, and whether this database has it.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Migration {
     /// Counts from 1 without gaps.
     pub version: i64,
-    /// What it brings.
+    /// The name of the step.
     pub name: String,
-    /// Applied to this database.
+    /// Whether the database has the step.
     pub applied: bool,
 }
 
-/// Line ends do not count, so a checkout on any system has the same sums.
+/// Ignores line ends, so that a checkout on any system has the same sums.
 fn checksum(sql: &str) -> String {
     crypto::sha256_hex(sql.replace("\r\n", "\n").as_bytes())
 }
@@ -39,8 +41,8 @@ impl Db {
         Ok(self.one::<(i64,)>(sql::COUNT, Vec::new()).await?.0)
     }
 
-    /// Applies what is pending (`apply`) or only looks. Returns every step, those just applied with
-    /// `applied: false`.
+    /// Applies pending steps (`apply`), or only lists them. Returns every step; steps applied just
+    /// now have `applied: false`.
     pub(crate) async fn migrate(&self, clock: &Clock, apply: bool) -> Result<Vec<Migration>> {
         let steps = compared(&self.steps_applied().await?)?;
         if !apply || steps.iter().all(|step| step.applied) {
@@ -60,7 +62,7 @@ impl Db {
         Ok(steps)
     }
 
-    /// Only reads: neither a lock nor the right to make tables is needed for looking.
+    /// Reads the applied steps. Needs neither a lock nor the right to create tables.
     async fn steps_applied(&self) -> Result<Vec<Applied>> {
         match self.describe("cms_migrations").await? {
             Some(_) => self.all(sql::APPLIED, Vec::new()).await,
@@ -72,14 +74,15 @@ impl Db {
 /// Version, name and checksum of a step that the database has.
 type Applied = (i64, String, String);
 
-/// The steps of this version, each with whether the database has it.
+/// The steps of this version, each with whether `applied` has it.
 fn compared(applied: &[Applied]) -> Result<Vec<Migration>> {
     let known = |version| cms_migrations::ALL.iter().any(|step| step.version == version);
     if let Some((version, name, _)) = applied.iter().find(|(version, ..)| !known(*version)) {
         return Err(Error::new(
             Code::Unavailable,
             format!(
-                "The database has step {version} ({name}), which this version does not know: run a newer cms."
+                "The database has step {version} ({name}), which this version does not know: run a \
+                 newer cms."
             ),
         ));
     }
@@ -101,7 +104,8 @@ fn edited(version: i64, name: &str) -> Error {
     Error::new(
         Code::Unavailable,
         format!(
-            "Step {version} ({name}) was applied with another text than this version carries: the files were edited."
+            "Step {version} ({name}) differs from the text that was applied: a migration file was \
+             edited."
         ),
     )
 }

@@ -41,17 +41,17 @@ pub use value::{Field, FromRow, Row, Value};
 
 use crate::{Error, Result};
 
-/// The number of a state of the database: it grows with every commit of anybody.
+/// The number of a state of the database. It grows with every commit of every process.
 pub(crate) type Mark = i64;
 
-/// A pool of connections to one of the two engines. Clones share it.
+/// A pool of connections to SQLite or PostgreSQL. Clones share the pool.
 #[derive(Clone)]
 pub struct Db {
     pool: Pool,
     count: Arc<AtomicU64>,
     epochs: Arc<Epochs>,
     index: Option<mark::Index>,
-    /// Epochs that were read while the file stood at one mark.
+    /// Epochs, by the mark at which they were read.
     counted: Arc<Known<i64>>,
 }
 
@@ -63,7 +63,7 @@ enum Pool {
     Postgres(sqlx::PgPool),
 }
 
-/// A transaction of either engine; only [`crate::Change`] and migrations hold one.
+/// A transaction on either engine. Only [`crate::Change`] and migrations hold one.
 pub(crate) enum Tx {
     #[cfg(feature = "sqlite")]
     Sqlite(sqlite::SqliteTx),
@@ -71,23 +71,23 @@ pub(crate) enum Tx {
     Postgres(sqlx::Transaction<'static, sqlx::Postgres>),
 }
 
-/// A lock with a name of its own: changes that take the same one pass one at a time.
+/// A named lock: changes that take the same lock pass one at a time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lock(i64);
 
 impl Lock {
-    /// Held by whoever alters the schema.
+    /// Taken by changes of the schema.
     pub(crate) const SCHEMA: Self = Self::new(0);
 
     /// Rooms number their locks; two rooms never share a number.
     pub(crate) const fn new(number: i64) -> Self {
-        // Far from what others in the same PostgreSQL are likely to use. Older versions used these
-        // very numbers, so both may run side by side.
+        // Other programs on the same PostgreSQL are unlikely to use these numbers. Older versions
+        // use exactly these, so both can run side by side.
         Self(7_165_306_127 + number)
     }
 }
 
-/// Runs the same expression against whichever engine is there.
+/// Runs an expression against the engine in use.
 macro_rules! on {
     ($target:expr, $kind:ident, $at:ident => $run:expr) => {
         match $target {
@@ -123,8 +123,8 @@ impl Db {
         let Sql { name, text } = sql.into();
         let span = || tracing::trace_span!("statement", name);
         let mut rows = self.fetch(text.clone(), args.clone()).instrument(span()).await;
-        // A connection that the server closed while it lay in the pool shows only on use: one more
-        // try for a read.
+        // The server may have closed a pooled connection, which shows only on use: a read gets one
+        // more try.
         if matches!(&rows, Err(e) if matches!(e.database(), Some(sqlx::Error::Io(_)))) {
             rows = self.fetch(text, args).instrument(span()).await;
         }
@@ -139,7 +139,7 @@ impl Db {
         })
     }
 
-    /// The first row, if there is one.
+    /// The first row of a query, if any.
     ///
     /// # Errors
     /// As [`Db::all`].
@@ -159,7 +159,7 @@ impl Db {
         self.optional(sql, args).await?.ok_or_else(|| Error::internal(sqlx::Error::RowNotFound))
     }
 
-    /// Which SQL this engine speaks.
+    /// The engine's dialect of SQL.
     #[must_use]
     pub fn dialect(&self) -> Dialect {
         match &self.pool {
@@ -176,25 +176,25 @@ impl Db {
         &self.epochs
     }
 
-    /// The same, to be kept beyond this handle.
+    /// As [`Db::epochs`], to keep beyond this handle.
     pub(crate) fn shared_epochs(&self) -> Arc<Epochs> {
         self.epochs.clone()
     }
 
-    /// The number of the present state, cheap to read; None: this engine has none. What is read
-    /// after it was taken is still true while it stays the same.
+    /// The number of the present state, cheap to read; `None` when the engine has none. Rows read
+    /// after this call are current while the number stays the same.
     pub(crate) fn mark(&self) -> Option<Mark> {
         self.index.as_ref()?.mark()
     }
 
-    /// How many statements were sent since the start, without what follows other processes: what a
-    /// test compares to see that a request costs what it should.
+    /// The number of statements sent since the start, without those that follow other processes.
+    /// Tests compare it to check the cost of a request.
     #[must_use]
     pub fn statements_sent(&self) -> u64 {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// Prepares the statements and returns those the engine refuses, with its reason.
+    /// Prepares the statements. Returns those that the engine refuses, with its reason.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached.
@@ -237,7 +237,7 @@ impl Db {
         }
     }
 
-    /// Closes the pool after the running statements; SQLite folds its log into the file.
+    /// Closes the pool once running statements have ended. SQLite moves its log into the file.
     pub async fn close(&self) {
         match &self.pool {
             #[cfg(feature = "sqlite")]
@@ -251,8 +251,8 @@ impl Db {
     }
 }
 
-/// The columns that a rule is about: PostgreSQL names them beside its message, as `Key (a, b)=(1,
-/// 2) already exists.`
+/// The columns of a violated rule. PostgreSQL names them beside its message, as `Key (a, b)=(1, 2)
+/// already exists.`
 pub(crate) fn violated_columns(cause: &dyn sqlx::error::DatabaseError) -> &str {
     #[cfg(feature = "postgres")]
     if let Some(cause) = cause.try_downcast_ref::<sqlx::postgres::PgDatabaseError>() {
@@ -265,7 +265,7 @@ pub(crate) fn violated_columns(cause: &dyn sqlx::error::DatabaseError) -> &str {
 
 impl Tx {
     /// Waits until no other transaction holds `lock`, and holds it until this one ends. SQLite has
-    /// one writer at a time, so there it is held already.
+    /// one writer at a time, who holds every lock.
     pub(crate) async fn lock(&mut self, lock: Lock) -> Result<()> {
         let dialect = match self {
             #[cfg(feature = "sqlite")]
@@ -303,7 +303,7 @@ impl Tx {
         })
     }
 
-    /// Several statements without arguments.
+    /// Runs several statements without arguments.
     pub(crate) async fn script(&mut self, sql: impl Into<Sql>) -> Result<()> {
         on!(self, Tx, tx => {
             let _: Option<Engine> = None;

@@ -1,10 +1,10 @@
-//! Where no file shows what was written to shared memory: states have no numbers.
+//! Systems where no file shows commits: states have no numbers.
 
 use std::path::Path;
 
 use super::Mark;
 
-/// There is none.
+/// No index file exists here.
 #[derive(Clone)]
 pub(super) enum Index {}
 

@@ -1,4 +1,4 @@
-//! One declaration for the columns of a select list and for the struct that is read from them.
+//! One declaration for a select list and for the struct that is read from it.
 //!
 //! ```text
 //! record! { Origin: origin_columns {
@@ -8,20 +8,20 @@
 //! statements! { GET = concat!("select ", origin_columns!(), " from cms_origins where id = $1"); }
 //! ```
 //!
-//! `origin_columns!()` is the list as a literal, and the struct is read in the same order, so no
-//! column can be read from another's place. A field takes one column, or several joined by `+`, or
-//! the whole list of another record in parentheses. `=>` names what turns the values of the columns
-//! into the field. Fields after `;` come from no column; they may use the fields before.
+//! `origin_columns!()` is the list as a literal. The struct is read in the same order, so no field
+//! can read another field's column. A field takes one column, several columns joined by `+`, or the
+//! whole list of another record in parentheses. `=>` names the function that turns the values into
+//! the field. Fields after `;` come from no column and may use the fields before them.
 
 use super::{Columns, Row};
 use crate::{Error, Result};
 
-/// A struct that [`record!`] has declared.
+/// A struct declared by [`record!`].
 pub(crate) trait Record: Sized {
-    /// Takes as many columns as its list has.
+    /// Reads the columns of its list.
     fn read(columns: &mut Columns<'_>) -> Result<Self>;
 
-    /// Reads a row that has these columns and no more: another list was selected otherwise.
+    /// Reads a row of exactly these columns. More columns mean that another list was selected.
     fn of_row(row: &Row) -> Result<Self> {
         let mut columns = row.columns();
         let record = Self::read(&mut columns)?;
@@ -33,7 +33,7 @@ pub(crate) trait Record: Sized {
     }
 }
 
-/// Calls `read`, so that the compiler learns its types from the field.
+/// Calls `read`: through this function the compiler infers its types from the field.
 pub(crate) fn field<V, T>(values: V, read: impl FnOnce(V) -> Result<T>) -> Result<T> {
     read(values)
 }
@@ -84,28 +84,28 @@ macro_rules! record {
 }
 pub(crate) use record;
 
-/// What turns the value of a column into a field.
+/// Functions that turn the value of a column into a field.
 pub(crate) mod read {
     use serde::de::DeserializeOwned;
 
     use crate::{Error, Millis, Result, ground::clock};
 
-    /// Milliseconds, shown as RFC 3339.
+    /// Milliseconds as RFC 3339.
     pub(crate) fn time(at: Millis) -> Result<String> {
         Ok(clock::rfc3339(at))
     }
 
-    /// As [`time`], where there may be none.
+    /// As [`time`], for a column that may be null.
     pub(crate) fn optional_time(at: Option<Millis>) -> Result<Option<String>> {
         at.map(time).transpose()
     }
 
-    /// JSON in a text.
+    /// JSON from a text column.
     pub(crate) fn json<T: DeserializeOwned>(text: String) -> Result<T> {
         serde_json::from_str(&text).map_err(Error::internal)
     }
 
-    /// As [`json`], where there may be none.
+    /// As [`json`], for a column that may be null.
     pub(crate) fn optional_json<T: DeserializeOwned>(text: Option<String>) -> Result<Option<T>> {
         text.map(json).transpose()
     }

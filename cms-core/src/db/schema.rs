@@ -1,4 +1,4 @@
-//! What the database says of its tables.
+//! Tables and columns, as the database describes them.
 
 use super::{
     Db, FromRow, Row,
@@ -6,37 +6,37 @@ use super::{
 };
 use crate::{Result, db::args};
 
-/// A table or view as it stands in the database.
+/// A table or view of the database.
 #[derive(Clone, Debug)]
 pub struct DbTable {
-    /// Columns in their order.
+    /// The columns, in their order.
     pub columns: Vec<DbColumn>,
-    /// Names of the primary key's columns in its order; empty without one.
+    /// Names of the primary key's columns, in the key's order; empty without a key.
     pub key: Vec<String>,
 }
 
-/// A column as it stands in the database.
+/// A column of the database.
 #[derive(Clone, Debug)]
 pub struct DbColumn {
-    /// Its name, in the database's own spelling.
+    /// Its name, spelled as in the database.
     pub name: String,
-    /// How it behaves.
+    /// Its behaviour.
     pub kind: Kind,
-    /// The engine's type.
+    /// The engine's name of its type.
     pub native: String,
-    /// Type for casts, empty where none is needed.
+    /// The type for casts; empty where none is needed.
     pub cast: String,
-    /// Refuses NULL.
+    /// Whether writes of null are refused.
     pub not_null: bool,
-    /// Rows may hold NULL all the same: SQLite lets it into keys, where nothing new should add it.
+    /// Whether rows may hold null. SQLite allows null even in keys, but new rows should not add it.
     pub nullable: bool,
-    /// Has a default, so it may be left out of an insert.
+    /// Whether it has a default, so that an insert may omit it.
     pub has_default: bool,
-    /// Computed by the engine, so it cannot be written.
+    /// Whether the engine computes it, so that it cannot be written.
     pub generated: bool,
-    /// The table whose primary key this column refers to, by the database's name.
+    /// The table whose primary key it refers to, spelled as in the database.
     pub references: Option<String>,
-    /// Characters that it holds at most, where the engine refuses more.
+    /// Characters that the engine accepts at most, if it has a limit.
     pub length: Option<usize>,
 }
 
@@ -47,8 +47,8 @@ pub(crate) struct Described {
     not_null: bool,
     has_default: bool,
     generated: bool,
-    /// Its place in the primary key, from 1; 0 outside.
-    place: i64,
+    /// Its position in the primary key, from 1; 0 outside the key.
+    key_position: i64,
     references: Option<String>,
     length: Option<usize>,
 }
@@ -62,7 +62,7 @@ impl FromRow for Described {
             not_null: columns.next()?,
             has_default: columns.next()?,
             generated: columns.next()?,
-            place: columns.next()?,
+            key_position: columns.next()?,
             references: columns.next()?,
             length: columns.next::<Option<i64>>()?.and_then(|n| n.try_into().ok()),
         })
@@ -70,15 +70,15 @@ impl FromRow for Described {
 }
 
 impl DbTable {
-    /// The table with these columns; None without any.
+    /// The table with these columns; `None` without columns.
     pub(crate) fn of(dialect: Dialect, rows: Vec<Described>) -> Option<Self> {
         if rows.is_empty() {
             return None;
         }
         let mut key: Vec<(i64, &str)> = rows
             .iter()
-            .filter(|column| column.place > 0)
-            .map(|column| (column.place, column.name.as_str()))
+            .filter(|column| column.key_position > 0)
+            .map(|column| (column.key_position, column.name.as_str()))
             .collect();
         key.sort_unstable();
         let single_key = key.len() == 1;
@@ -90,16 +90,16 @@ impl DbTable {
 
 impl Described {
     fn seen(self, dialect: Dialect, single_key: bool) -> DbColumn {
-        // SQLite numbers a single INTEGER PRIMARY KEY by itself.
+        // SQLite assigns ids for a single INTEGER PRIMARY KEY.
         let rowid = dialect == Dialect::Sqlite
             && single_key
-            && self.place > 0
+            && self.key_position > 0
             && self.native.eq_ignore_ascii_case("integer");
         DbColumn {
             kind: dialect.kind(&self.native),
             cast: dialect.cast_type(&self.native),
             native: self.native,
-            not_null: self.not_null || self.place > 0,
+            not_null: self.not_null || self.key_position > 0,
             nullable: !self.not_null && !rowid,
             has_default: self.has_default || rowid,
             generated: self.generated,
@@ -111,14 +111,14 @@ impl Described {
 }
 
 impl Db {
-    /// Reads a table or view; None when there is none of that name. Within a change:
+    /// Describes a table or view; `None` when there is none of that name. Within a change use
     /// [`crate::Change::describe`].
     pub(crate) async fn describe(&self, table: &str) -> Result<Option<DbTable>> {
         let dialect = self.dialect();
         Ok(DbTable::of(dialect, self.all(dialect.columns(), args![table]).await?))
     }
 
-    /// Names of a table's columns in their order; empty when there is no such table.
+    /// Names of a table's columns, in their order; empty when there is no such table.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached.

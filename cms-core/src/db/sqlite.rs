@@ -1,9 +1,8 @@
-//! SQLite: readers in a pool, one writer whose commits are grouped.
+//! SQLite: readers in a pool, and one writer that groups commits.
 //!
-//! `synchronous = FULL` waits for the disk at every commit. So changes that wait for the writer at
-//! the same time share one commit: each runs in a savepoint, and a flusher, which stands in the
-//! same queue behind them, commits once and then tells them all. Nobody hears of success before the
-//! disk has it.
+//! `synchronous = FULL` waits for the disk at every commit, so changes that wait for the writer at
+//! the same time share one commit. Each runs in a savepoint. A flusher queues behind them, commits
+//! once and tells them all. A change reports success only when the disk has it.
 
 use std::{
     ops::{Deref, DerefMut},
@@ -32,7 +31,7 @@ const HAS_DEFERRED: &str =
     "select exists (select 1 from sqlite_schema where sql like '%initially%deferred%')";
 const CHECKPOINT: &str = "PRAGMA wal_checkpoint(TRUNCATE)";
 
-/// Opens the file, making it and its folder when missing.
+/// Opens the file. Creates it and its folder when missing.
 pub(super) async fn open(path: &Path) -> Result<(SqlitePool, Writer)> {
     let unreachable = |cause: String| {
         Error::new(
@@ -52,8 +51,8 @@ pub(super) async fn open(path: &Path) -> Result<(SqlitePool, Writer)> {
         .busy_timeout(BUSY_TIMEOUT)
         .statement_cache_capacity(200)
         .disable_statement_logging();
-    // What a savepoint would undo stays in memory: as temporary files it is more than half of all
-    // that is written.
+    // The undo data of savepoints stays in memory: as temporary files it would be more than half of
+    // all writes.
     let writing = options.clone().pragma("temp_store", "memory");
     let mut connection = connect(&writing).await.map_err(|e| unreachable(e.to_string()))?;
     let alone = sqlx::query_scalar(HAS_DEFERRED)
@@ -78,8 +77,8 @@ pub(super) async fn open(path: &Path) -> Result<(SqlitePool, Writer)> {
     Ok((readers, Writer(Arc::new(Mutex::new(state)))))
 }
 
-/// Switching a new file to WAL fails at once, without the busy timeout, while another process does
-/// the same.
+/// Retries, because switching a new file to WAL fails at once, without the busy timeout, while
+/// another process does the same.
 async fn connect(options: &SqliteConnectOptions) -> Result<SqliteConnection, sqlx::Error> {
     let mut tries = 0;
     loop {
@@ -97,28 +96,28 @@ async fn connect(options: &SqliteConnectOptions) -> Result<SqliteConnection, sql
 
 type Outcome = Result<(), Arc<sqlx::Error>>;
 
-/// The one connection that writes; clones share it.
+/// The only connection that writes. Clones share it.
 #[derive(Clone)]
 pub(super) struct Writer(Arc<Mutex<State>>);
 
 struct State {
     connection: SqliteConnection,
-    /// BEGIN was sent.
+    /// Whether BEGIN was sent.
     open: bool,
-    /// A savepoint stands: its change runs, or was dropped without a commit.
+    /// Whether there is a savepoint: its change is running, or was dropped without a commit.
     savepoint: bool,
-    /// Finished changes that wait for the group's commit.
+    /// Finished changes that wait for the shared commit.
     finished: Vec<oneshot::Sender<Outcome>>,
-    /// A flusher stands in the queue.
+    /// Whether a flusher waits in the queue.
     flusher: bool,
-    /// Each change commits by itself: the file has deferred foreign keys, whose violation shows
-    /// only at the commit and must not fail the changes of others.
+    /// Whether each change commits alone: the file has deferred foreign keys. Their violation shows
+    /// only at the commit and must not fail other changes.
     alone: bool,
 }
 
 impl Writer {
-    /// Waits for its turn and opens a savepoint. It runs as a task of its own, so that a caller who
-    /// goes away half-way cannot leave the connection in an unknown state.
+    /// Waits for its turn and opens a savepoint. Runs as a task of its own, so that a caller that
+    /// is dropped half-way cannot leave the connection in an unknown state.
     pub(super) async fn begin(&self) -> Result<SqliteTx> {
         let writer = self.clone();
         let task = tokio::spawn(async move {
@@ -130,9 +129,9 @@ impl Writer {
         Ok(task.await.map_err(Error::internal)??)
     }
 
-    /// Stands in line behind the changes that wait now, then commits for all that have finished.
+    /// Queues behind the changes that wait now, then commits for all that have finished.
     fn flush_later(&self, state: &mut State) {
-        // Without a runtime the process is ending: SQLite rolls back what nobody committed.
+        // Without a runtime the process is ending; SQLite then rolls back uncommitted work.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         if !std::mem::replace(&mut state.flusher, true) {
             let writer = self.0.clone();
@@ -162,9 +161,9 @@ impl State {
         Ok(())
     }
 
-    /// Takes back the work of a change that was dropped without a commit. Some faults (a full disk,
-    /// `on conflict rollback`) make the engine end the whole transaction: then nothing of the group
-    /// is left to commit.
+    /// Undoes a change that was dropped without a commit. Some faults (a full disk, `on conflict
+    /// rollback`) make the engine end the whole transaction: then the group has nothing left to
+    /// commit.
     async fn undo_abandoned(&mut self) {
         if !std::mem::take(&mut self.savepoint) {
             return;
@@ -178,14 +177,14 @@ impl State {
         }
     }
 
-    /// Ends the transaction, however it stands, and tells the group.
+    /// Ends the transaction and tells the group the outcome.
     async fn end(&mut self, mut outcome: Result<(), sqlx::Error>) {
         if std::mem::take(&mut self.open) {
             if outcome.is_ok() && !self.finished.is_empty() {
                 outcome = self.send(COMMIT).await;
             }
             if outcome.is_err() || self.finished.is_empty() {
-                // Fails when the engine has rolled back by itself.
+                // Fails when the engine has already rolled back.
                 let _ = self.send(ROLLBACK).await;
             }
         }
@@ -202,14 +201,14 @@ impl State {
     }
 }
 
-/// The writer, held by one change.
+/// The writer while one change holds it.
 pub(crate) struct SqliteTx {
     state: OwnedMutexGuard<State>,
     writer: Writer,
 }
 
 impl SqliteTx {
-    /// Returns when the group's commit is on disk.
+    /// Returns when the shared commit is on disk.
     pub(super) async fn commit(mut self) -> Result<()> {
         let task = tokio::spawn(async move {
             self.state.send(RELEASE).await?;

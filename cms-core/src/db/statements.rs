@@ -1,5 +1,5 @@
-//! Every fixed statement of the library is declared through [`statements!`], so that a test can
-//! prepare them all and traces can name them.
+//! Fixed statements are declared through [`statements!`], so that a test can prepare them all and
+//! traces can name them.
 
 use sqlx::{SqlSafeStr, SqlStr};
 
@@ -15,7 +15,7 @@ impl Statement {
         Self { name, sql }
     }
 
-    /// The path of the constant: what traces and errors say, never its values.
+    /// The path of the constant, which traces and errors show instead of values.
     pub(crate) const fn name(self) -> &'static str {
         self.name
     }
@@ -26,7 +26,7 @@ impl Statement {
     }
 }
 
-/// What is sent to the database: a [`Statement`], or a text that sqlx takes to be safe.
+/// SQL to send: a [`Statement`], or a text that sqlx takes as safe.
 pub struct Sql {
     pub(super) name: &'static str,
     pub(super) text: SqlStr,

@@ -1,4 +1,4 @@
-//! What is bound to a statement and what is read from a row, the same for both engines.
+//! Values bound to statements and read from rows, the same for both engines.
 
 #[cfg(feature = "postgres")]
 use sqlx::postgres::{PgRow, Postgres};
@@ -8,7 +8,7 @@ use sqlx::{Arguments, Database, Decode, Encode, Row as _, Type};
 
 use crate::{Error, Result};
 
-/// A value bound to `$n`. Nulls carry their type, because PostgreSQL asks for it.
+/// A value bound to `$n`. Nulls have a type, because PostgreSQL needs it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// BIGINT.
@@ -31,7 +31,13 @@ macro_rules! from {
         }
     )*};
 }
-from! { Int: i64 => |v| v, Text: String => |v| v, Text: &str => |v: &str| v.to_owned(), Bool: bool => |v| v, Real: f64 => |v| v }
+from! {
+    Int: i64 => |v| v,
+    Text: String => |v| v,
+    Text: &str => |v: &str| v.to_owned(),
+    Bool: bool => |v| v,
+    Real: f64 => |v| v,
+}
 
 impl From<&String> for Value {
     fn from(value: &String) -> Self {
@@ -45,7 +51,7 @@ macro_rules! args {
 }
 pub(crate) use args;
 
-/// Binds `values` in order for the engine `D`.
+/// Binds `values` in their order for the engine `D`.
 pub(super) fn bind<D: Database>(values: Vec<Value>) -> Result<D::Arguments>
 where
     Option<i64>: for<'q> Encode<'q, D> + Type<D>,
@@ -66,7 +72,7 @@ where
     Ok(arguments)
 }
 
-/// One row of a result, of either engine.
+/// A row of a result on either engine.
 pub enum Row {
     #[cfg(feature = "sqlite")]
     #[doc(hidden)]
@@ -107,7 +113,7 @@ impl Row {
     }
 }
 
-/// Columns of one row that are read from left to right.
+/// The columns of a row, read from left to right.
 pub(crate) struct Columns<'r> {
     row: &'r Row,
     next: usize,
@@ -120,13 +126,13 @@ impl Columns<'_> {
         self.row.get(self.next - 1)
     }
 
-    /// Whether every column was read, and none beyond.
+    /// Whether exactly all columns were read.
     pub(super) fn is_done(&self) -> bool {
         self.next == self.row.len()
     }
 }
 
-/// A Rust type that both engines can deliver.
+/// A Rust type that both engines can return.
 pub trait Field: Sized {
     #[cfg(feature = "sqlite")]
     #[doc(hidden)]
@@ -150,15 +156,19 @@ macro_rules! fields {
     ($($t:ty),*) => {$(
         impl Field for $t {
             #[cfg(feature = "sqlite")]
-            fn from_sqlite(row: &SqliteRow, index: usize) -> Result<Self, sqlx::Error> { read::<Sqlite, $t>(row, index) }
+            fn from_sqlite(row: &SqliteRow, index: usize) -> Result<Self, sqlx::Error> {
+                read::<Sqlite, $t>(row, index)
+            }
             #[cfg(feature = "postgres")]
-            fn from_postgres(row: &PgRow, index: usize) -> Result<Self, sqlx::Error> { read::<Postgres, $t>(row, index) }
+            fn from_postgres(row: &PgRow, index: usize) -> Result<Self, sqlx::Error> {
+                read::<Postgres, $t>(row, index)
+            }
         }
     )*};
 }
 fields!(i64, String, bool, f64, Option<i64>, Option<String>, Option<bool>, Option<f64>);
 
-/// A value made of one row, columns in order.
+/// A value read from one row, columns in order.
 pub trait FromRow: Sized {
     /// Reads the row.
     ///
@@ -174,4 +184,11 @@ macro_rules! tuples {
         }
     )*};
 }
-tuples! { (A 0) (A 0, B 1) (A 0, B 1, C 2) (A 0, B 1, C 2, D 3) (A 0, B 1, C 2, D 3, E 4) (A 0, B 1, C 2, D 3, E 4, F 5) }
+tuples! {
+    (A 0)
+    (A 0, B 1)
+    (A 0, B 1, C 2)
+    (A 0, B 1, C 2, D 3)
+    (A 0, B 1, C 2, D 3, E 4)
+    (A 0, B 1, C 2, D 3, E 4, F 5)
+}

@@ -1,9 +1,9 @@
-//! The payload filter: members whose name looks like a secret never leave the service.
+//! The payload filter: removes members whose names look like secrets.
 
 use serde_json::Value;
 
-/// Names that contain one of these words, in any case, are removed; harmless ones such as
-/// `keywords` too.
+/// A name that contains one of these words, in any case, is removed; so are harmless names such as
+/// `keywords`.
 const WORDS: [&str; 6] = ["password", "secret", "hash", "key", "token", "salt"];
 
 /// Whether a member of this name is removed.
@@ -12,7 +12,7 @@ pub(crate) fn is_removed(name: &str) -> bool {
     WORDS.iter().any(|word| name.contains(word))
 }
 
-/// The payload without such members, at any depth, and the paths of those removed.
+/// Removes such members at any depth. Returns the payload and the removed paths.
 pub(crate) fn filter(mut data: Value) -> (Value, Vec<String>) {
     let mut removed = Vec::new();
     walk(&mut data, "", &mut removed);
@@ -49,7 +49,8 @@ mod tests {
     fn secrets_are_removed_at_any_depth() {
         let data = json!({
             "title": "a", "Password": 1, "api_KEY": 2, "keywords": ["x"],
-            "list": [{"token": 3, "ok": 4}, [{"saltiness": 5}]], "deep": {"sha_hash": 6, "mySecret": {"a": 7}},
+            "list": [{"token": 3, "ok": 4}, [{"saltiness": 5}]],
+            "deep": {"sha_hash": 6, "mySecret": {"a": 7}},
         });
         let (kept, mut removed) = super::filter(data);
         assert_eq!(kept, json!({"title": "a", "list": [{"ok": 4}, [{}]], "deep": {}}));

@@ -1,4 +1,4 @@
-//! What happened: names of events, what their payloads may show, and the rows that deliver them.
+//! Events: their names, the filter of their payloads, and the outbox that queues their jobs.
 
 mod filter;
 mod outbox;
@@ -10,8 +10,8 @@ pub(crate) use outbox::{Outbox, family, sql};
 
 use crate::ground::{Millis, clock};
 
-/// The body that deliveries of an event send, without members that look like secrets, and the
-/// paths of those.
+/// The body that deliveries of an event send, and the paths of the members that the payload filter
+/// removed.
 pub(crate) fn body(id: &str, event: &str, now: Millis, data: Json) -> (String, Vec<String>) {
     let (data, removed) = filter::filter(data);
     let created_at = clock::rfc3339(now);
@@ -19,7 +19,7 @@ pub(crate) fn body(id: &str, event: &str, now: Millis, data: Json) -> (String, V
     (body.to_string(), removed)
 }
 
-/// Whether a text can name an event. Event names contain names of adopted tables, so almost any
+/// Whether a text can be an event name. Event names contain names of adopted tables, so almost any
 /// text is allowed.
 pub(crate) fn is_name(name: &str) -> bool {
     (1..=300).contains(&name.len()) && !name.chars().any(char::is_control)

@@ -1,5 +1,5 @@
-//! Recording an event: its row, and one queue row for each subscription that listens. Both are part
-//! of the transaction that causes the event.
+//! Records an event and queues one job for each subscription that listens, both in the transaction
+//! that causes the event.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ pub(crate) mod sql {
     crate::db::statements! {
         EVENT = "insert into cms_events (id, name, body, removed, created_at) \
                  values ($1, $2, $3, $4, $5)";
-        /// `$4` is the event's family. Rows are inserted in the order of subscriptions, so that
-        /// each index grows at one place: for 10,000 subscriptions PostgreSQL takes a third less
-        /// time. The select does not join subscriptions: a join costs PostgreSQL a quarter more
-        /// time and saves SQLite a fifth.
+        /// `$4` is the event's family. Jobs are inserted in the order of subscriptions, so that
+        /// each index grows at one place: PostgreSQL then needs a third less time for 10,000
+        /// subscriptions. The select does not join subscriptions: a join costs PostgreSQL a quarter
+        /// more time and saves SQLite a fifth.
         ENQUEUE = "insert into cms_webhook_queue \
                    (event_id, subscription_id, status, next_retry_at, created_at) \
                    select cast($1 as text), l.id, \
@@ -38,12 +38,12 @@ pub(crate) fn family(event: &str) -> &str {
     if event.starts_with("item.") { "item.*" } else { event }
 }
 
-/// The queue rows of events. Clones share the bell that wakes the workers of this process.
+/// The queue of events. Clones share the bell that wakes the workers of this process.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outbox(Arc<Notify>);
 
 impl Outbox {
-    /// Writes an event and its queue rows. Returns the number of rows.
+    /// Writes an event and its jobs. Returns the number of jobs.
     pub(crate) async fn add(
         tx: &mut Tx,
         id: &str,
@@ -57,7 +57,7 @@ impl Outbox {
         tx.run(sql::ENQUEUE, args![id, now, event, family(event)]).await
     }
 
-    /// Wakes one worker: there may be rows to deliver.
+    /// Wakes one worker: jobs may be due.
     pub(crate) fn ring(&self) {
         self.0.notify_one();
     }

@@ -1,4 +1,4 @@
-//! Time is passed in: nothing else in this crate reads a clock, so tests can travel.
+//! The clock is passed in: nothing else in this crate reads the time, so tests can set it.
 
 use std::sync::{
     Arc,
@@ -26,13 +26,13 @@ impl Clock {
         Self(None)
     }
 
-    /// A clock that stands at `now` until it is moved; clones move together.
+    /// A clock that stands still at `now` until it is moved. Clones move together.
     #[must_use]
     pub fn fixed(now: Millis) -> Self {
         Self(Some(Arc::new(AtomicI64::new(now))))
     }
 
-    /// Now, in milliseconds since the epoch.
+    /// The current time, in milliseconds since 1970.
     #[must_use]
     pub fn now(&self) -> Millis {
         match &self.0 {
@@ -41,7 +41,7 @@ impl Clock {
         }
     }
 
-    /// Moves a fixed clock by `millis`; a system clock does not move.
+    /// Moves a fixed clock by `millis`; does nothing to a system clock.
     pub fn advance(&self, millis: Millis) {
         if let Some(fixed) = &self.0 {
             fixed.fetch_add(millis, Ordering::SeqCst);
@@ -62,7 +62,7 @@ pub fn rfc3339(millis: Millis) -> String {
     jiff::Timestamp::from_millisecond(millis).unwrap_or(jiff::Timestamp::UNIX_EPOCH).to_string()
 }
 
-/// The moment that an RFC 3339 text names; None when it names none.
+/// The time of an RFC 3339 text; `None` when the text is no time.
 #[must_use]
 pub fn parse_rfc3339(text: &str) -> Option<Millis> {
     text.parse::<jiff::Timestamp>().ok().map(jiff::Timestamp::as_millisecond)

@@ -19,7 +19,7 @@ pub fn sha256_hex(bytes: &[u8]) -> String {
 #[must_use]
 pub fn hmac_sha256(key: &[u8], message: &[u8]) -> [u8; 32] {
     use hmac::{Hmac, KeyInit as _, Mac};
-    // A key of any length fits.
+    // HMAC takes keys of any length, so this never fails.
     Hmac::<Sha256>::new_from_slice(key)
         .map(|mac| mac.chain_update(message).finalize().into_bytes().into())
         .unwrap_or_default()

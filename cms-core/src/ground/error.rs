@@ -1,4 +1,4 @@
-//! What can go wrong, with one stable code each. Codes know no HTTP status: `cms-http` maps them.
+//! Errors: one stable code each. Codes know no HTTP status: `cms-http` maps them.
 
 use std::{error, fmt};
 
@@ -29,71 +29,71 @@ macro_rules! codes {
 }
 
 codes! {
-    /// The body is not the JSON that was asked for.
+    /// The body is not the expected JSON.
     BadJson = "bad_json",
-    /// A query parameter, path or header that cannot be understood.
+    /// A query parameter, path or header is malformed.
     BadQuery = "bad_query",
-    /// The database has no such column or refuses the value.
+    /// The database has no such column, or refuses the value.
     DatabaseError = "database_error",
     /// A protected endpoint was called without a key.
     ApiKeyMissing = "api_key_missing",
-    /// The key is mistyped, deleted or was rotated away.
+    /// The key is mistyped, deleted or replaced by a rotation.
     ApiKeyInvalid = "api_key_invalid",
     /// The key exists but is switched off.
     ApiKeyDisabled = "api_key_disabled",
     /// The key's day of expiry has begun.
     ApiKeyExpired = "api_key_expired",
-    /// The key is good but holds no right for this call.
+    /// The key is valid but has no right for this call.
     ApiKeyForbidden = "api_key_forbidden",
-    /// An endpoint of the backend needs a login or a key with a row for it.
+    /// The endpoint needs a login, or a key with a right for it.
     LoginRequired = "login_required",
-    /// Name and password do not fit, or the user is switched off.
+    /// The name or password is wrong, or the user is switched off.
     InvalidCredentials = "invalid_credentials",
     /// The one-time or recovery code is wrong or was used before.
     InvalidCode = "invalid_code",
-    /// The login was begun too long ago, is complete, or had too many wrong codes.
+    /// The login is too old, is complete, or had too many wrong codes.
     PendingExpired = "pending_expired",
-    /// The page that calls is of a website that is not registered.
+    /// The calling page's origin is not registered.
     OriginNotAllowed = "origin_not_allowed",
     /// The caller is known but may not do this.
     PermissionDenied = "permission_denied",
-    /// A session in a cookie changes things only for pages that may call.
+    /// A session cookie may change data only from a registered origin.
     Csrf = "csrf",
-    /// Nothing is there.
+    /// The thing asked for does not exist.
     NotFound = "not_found",
-    /// No content table of that name.
+    /// There is no content table of that name.
     UnknownTable = "unknown_table",
-    /// The endpoint exists, the method does not.
+    /// The endpoint does not have this method.
     MethodNotAllowed = "method_not_allowed",
     /// The request did not arrive in time.
     Timeout = "timeout",
-    /// The write collides with a row that exists or is still referred to.
+    /// The write conflicts with an existing row, or the row is still referred to.
     Conflict = "conflict",
-    /// Other rows fit a filter than the caller expected.
+    /// The filter matches a different number of rows than the caller expected.
     CountMoved = "count_moved",
     /// The idempotency key was used for another request.
     IdempotencyMismatch = "idempotency_mismatch",
     /// The first reply carried a secret and cannot be repeated.
     IdempotencySpent = "idempotency_spent",
-    /// `If-Match` names a state that is gone.
+    /// `If-Match` names an old state of the record.
     Stale = "stale",
     /// The body is larger than allowed.
     PayloadTooLarge = "payload_too_large",
     /// The body is not declared as JSON.
     UnsupportedMediaType = "unsupported_media_type",
-    /// The `Host` is not one this service answers for.
+    /// The service does not answer for this `Host`.
     UnknownHost = "unknown_host",
-    /// Fields are missing or wrong; `errors` names them.
+    /// Fields are missing or wrong; `errors` lists them.
     ValidationFailed = "validation_failed",
-    /// Nobody raises an event of this name.
+    /// No plugin raises an event of this name.
     UnknownEvent = "unknown_event",
-    /// The table demands `If-Match` on changes.
+    /// The table requires `If-Match` for changes.
     PreconditionRequired = "precondition_required",
-    /// The caller's bucket is empty; `Retry-After` says for how long.
+    /// The caller sent too many requests; `Retry-After` says how many seconds to wait.
     RateLimited = "rate_limited",
-    /// Too many wrong logins from this address.
+    /// This address had too many wrong logins.
     LoginLocked = "login_locked",
-    /// A fault of ours; the cause is in the log.
+    /// The service failed; the log has the cause.
     Internal = "internal_error",
     /// The database cannot be reached, or is full or busy.
     Unavailable = "unavailable",
@@ -112,12 +112,11 @@ pub struct FieldError {
     pub field: String,
     /// `required`, `type`, `range`, `unknown`, `format`.
     pub code: &'static str,
-    /// What is expected, for a person.
+    /// What is expected, as a sentence.
     pub message: String,
 }
 
-/// A refusal or a fault: a [`Code`], a sentence that says how to mend it, and the cause for the
-/// log.
+/// A refusal or a fault: a [`Code`], a sentence that says how to fix it, and the cause for the log.
 ///
 /// ```
 /// use cms_core::{Code, Error};
@@ -146,7 +145,7 @@ impl Error {
         }))
     }
 
-    /// A fault of ours: the caller learns nothing, the log gets `cause`.
+    /// A fault of the service. The caller learns nothing; the log gets `cause`.
     pub fn internal(cause: impl Into<Box<dyn error::Error + Send + Sync>>) -> Self {
         Self::new(
             Code::Internal,
@@ -172,7 +171,7 @@ impl Error {
         Self::invalid(vec![FieldError { field: field.into(), code, message: message.into() }])
     }
 
-    /// Adds the fields concerned.
+    /// Adds the wrong fields.
     #[must_use]
     pub fn with_fields(mut self, fields: Vec<FieldError>) -> Self {
         self.0.fields = fields;
@@ -186,14 +185,14 @@ impl Error {
         self
     }
 
-    /// Adds how many seconds to wait before it makes sense to try again.
+    /// Adds how many seconds to wait before trying again.
     #[must_use]
     pub fn retry_after(mut self, seconds: u64) -> Self {
         self.0.retry_after_s = Some(seconds);
         self
     }
 
-    /// Seconds to wait before it makes sense to try again, when that is known.
+    /// Seconds to wait before trying again, when known.
     #[must_use]
     pub fn retry_after_s(&self) -> Option<u64> {
         self.0.retry_after_s
@@ -205,13 +204,13 @@ impl Error {
         self.0.code
     }
 
-    /// What happened and how to mend it; safe to show to the caller.
+    /// What happened and how to fix it; safe to show to the caller.
     #[must_use]
     pub fn detail(&self) -> &str {
         &self.0.detail
     }
 
-    /// The fields concerned, if any.
+    /// The wrong fields, if any.
     #[must_use]
     pub fn fields(&self) -> &[FieldError] {
         &self.0.fields
@@ -252,7 +251,7 @@ impl From<sqlx::Error> for Error {
             | sqlx::Error::PoolClosed
             | sqlx::Error::Io(_)
             | sqlx::Error::WorkerCrashed => true,
-            sqlx::Error::Database(e) => e.code().is_some_and(|code| is_passing(&code)),
+            sqlx::Error::Database(e) => e.code().is_some_and(|code| is_temporary(&code)),
             _ => false,
         };
         if away {
@@ -266,10 +265,10 @@ impl From<sqlx::Error> for Error {
     }
 }
 
-/// Faults of the database's surroundings. PostgreSQL: connection (08), resources (53), shutdown
-/// (57), deadlock and serialization (40), read-only for now, as a standby is (25006). SQLite: busy
-/// 5, locked 6, read-only 8, input/output 10, full 13, in the low byte of its extended codes.
-fn is_passing(code: &str) -> bool {
+/// Whether a database error is temporary. PostgreSQL: connection (08), resources (53), shutdown
+/// (57), deadlock and serialization (40), read-only, as a standby is (25006). SQLite: busy 5,
+/// locked 6, read-only 8, input/output 10, full 13, in the low byte of its extended codes.
+fn is_temporary(code: &str) -> bool {
     if code.len() == 5 {
         return ["08", "53", "57", "40", "25006"].iter().any(|class| code.starts_with(class));
     }

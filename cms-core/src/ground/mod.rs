@@ -1,4 +1,4 @@
-//! What everything stands on: time, randomness, cryptography, errors, secrets, pages of lists.
+//! The ground floor: clock, randomness, cryptography, errors, secrets, pages of lists.
 
 pub(crate) mod clock;
 pub mod crypto;

@@ -1,8 +1,8 @@
-//! What is counted as one client.
+//! Which addresses count as one client.
 
 use std::net::{IpAddr, Ipv6Addr};
 
-/// What is counted as one client: an IPv4 address, or the /64 that one IPv6 customer has.
+/// The network that counts as one client: an IPv4 address, or the /64 of an IPv6 customer.
 #[must_use]
 pub fn network(address: IpAddr) -> u128 {
     match address.to_canonical() {

@@ -1,38 +1,38 @@
-//! Lists are read in pages by key, never by counting rows.
+//! Pages of lists, read by key. Rows are never counted.
 
 use data_encoding::BASE64URL_NOPAD;
 
 use super::{Code, Error, Result};
 
-/// Rows of a list when the caller does not say.
+/// Rows of a page by default.
 pub const DEFAULT_LIMIT: u32 = 50;
-/// Rows of a list at most.
+/// Rows of a page at most.
 pub const MAX_LIMIT: u32 = 500;
 
-/// A part of a list and the cursor for the next one.
+/// One page of a list, and the cursor of the next.
 #[derive(Clone, Debug)]
 pub struct Page<T> {
     /// The rows.
     pub data: Vec<T>,
-    /// How many were asked for.
+    /// The number of rows asked for.
     pub limit: u32,
-    /// Opaque; None at the end.
+    /// The cursor of the next page, an opaque text; `None` at the end.
     pub next: Option<String>,
 }
 
-/// Which part of a list is asked for.
+/// Which page of a list is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Paging {
     /// Rows of the page, 1 to [`MAX_LIMIT`].
     pub limit: u32,
-    /// `next` of the page before; None for the first.
+    /// `next` of the previous page; `None` for the first page.
     pub cursor: Option<String>,
     /// The order.
     pub direction: Direction,
 }
 
 impl Paging {
-    /// The first rows of a list in its own order.
+    /// The first page, in the list's own order.
     #[must_use]
     pub fn first(limit: u32) -> Self {
         Self { limit, cursor: None, direction: Direction::default() }
@@ -48,15 +48,15 @@ impl Default for Paging {
 /// The order of a list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Direction {
-    /// The list's own: by id, or newest first.
+    /// The list's own order: by id, or newest first.
     #[default]
     Forward,
-    /// The other way round; few lists have it.
+    /// The reverse order, which few lists have.
     Backward,
 }
 
-/// The lists whose cursors are made here. A cursor begins with the letter of its list, so that
-/// every other list refuses it. The compiler refuses a letter that is used twice.
+/// The lists with cursors of this module. A cursor begins with the letter of its list, so every
+/// other list refuses it. The compiler refuses a repeated letter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum ListName {
@@ -75,7 +75,7 @@ pub(crate) enum ListName {
 }
 
 impl ListName {
-    /// What its cursors begin with: a capital letter when the list is read backward.
+    /// The first byte of the list's cursors: a capital letter when the list is read backward.
     fn letter(self, direction: Direction) -> u8 {
         match direction {
             Direction::Forward => self as u8,
@@ -85,10 +85,10 @@ impl ListName {
 }
 
 impl<T> Page<T> {
-    /// A page of a list that is sorted by id, upward: `read(after, limit)` gives the rows.
+    /// A page of a list sorted by id, ascending. `read(after, limit)` returns the rows.
     ///
     /// # Errors
-    /// `bad_query` for a cursor of another list, or when the list is asked for backward.
+    /// `bad_query` for a cursor of another list, or for backward order.
     pub(crate) async fn by_id(
         list: ListName,
         paging: &Paging,
@@ -98,7 +98,7 @@ impl<T> Page<T> {
         Self::from_id(list, paging, i64::MIN, read, id).await
     }
 
-    /// As [`Page::by_id`], sorted downward: `read(before, limit)` gives the rows.
+    /// As [`Page::by_id`], descending. `read(before, limit)` returns the rows.
     ///
     /// # Errors
     /// As [`Page::by_id`].
@@ -119,15 +119,15 @@ impl<T> Page<T> {
         id: impl Fn(&T) -> i64,
     ) -> Result<Self> {
         if paging.direction == Direction::Backward {
-            return Err(Error::new(Code::BadQuery, "This list has one order only."));
+            return Err(Error::new(Code::BadQuery, "This list has only one order."));
         }
         let parse = |bytes: &[u8]| bytes.try_into().ok().map(i64::from_be_bytes);
         let read = async |last: Option<i64>, limit| read(last.unwrap_or(start), limit).await;
         Self::by_key(list, paging, parse, read, |row| id(row).to_be_bytes().to_vec()).await
     }
 
-    /// As [`Page::by_id`], sorted by something else, in both directions: `key` writes down where a
-    /// row stands, `parse` reads that again. `read` gets None for the first page.
+    /// As [`Page::by_id`], sorted by another key, in both directions. `key` encodes where a row
+    /// stands and `parse` decodes it. `read` gets `None` for the first page.
     ///
     /// # Errors
     /// `bad_query` for a cursor of another list or direction.
@@ -198,7 +198,7 @@ mod tests {
             assert_eq!(refused.code(), Code::BadQuery, "{list:?}");
         }
         paging.direction = Direction::Backward;
-        assert!(page(ListName::Keys, &paging).await.is_err(), "it has one order only");
+        assert!(page(ListName::Keys, &paging).await.is_err(), "the list has only one order");
     }
 
     #[tokio::test]

@@ -1,4 +1,4 @@
-//! Randomness is passed in, like time: ids and secrets of a test are the same in every run.
+//! Randomness is passed in, like the clock: ids and secrets of a test are the same in every run.
 
 use std::sync::{
     Arc,
@@ -18,16 +18,16 @@ impl Random {
         Self(None)
     }
 
-    /// A predictable sequence for tests: never for real secrets.
+    /// A predictable sequence: for tests only, never for real secrets.
     #[must_use]
     pub fn seeded(seed: u64) -> Self {
         Self(Some(Arc::new(AtomicU64::new(seed))))
     }
 
-    /// Fills `bytes`.
+    /// Fills `bytes` with random bytes.
     ///
     /// # Errors
-    /// `internal_error` when the operating system has no randomness to give.
+    /// `internal_error` when the operating system provides no randomness.
     #[expect(clippy::disallowed_methods, reason = "the one place that asks the operating system")]
     pub fn fill(&self, bytes: &mut [u8]) -> Result<()> {
         let Some(counter) = &self.0 else {
@@ -50,7 +50,7 @@ impl Random {
         Ok(bytes)
     }
 
-    /// A UUID version 7 (RFC 9562, 5.7): sorts by time; for ids that are no secret.
+    /// A UUID version 7 (RFC 9562, 5.7), which sorts by time. Not for secrets.
     ///
     /// # Errors
     /// As [`Random::fill`].

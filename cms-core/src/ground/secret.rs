@@ -1,4 +1,4 @@
-//! A text that must not be seen by chance.
+//! A text that must not appear in logs by accident.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 use zeroize::Zeroizing;
 
-/// A secret text: prints as `***`, is wiped from memory when dropped.
+/// A secret text. Prints as `***`; its memory is wiped on drop.
 ///
 /// ```
 /// use cms_core::Secret;
@@ -20,19 +20,19 @@ use zeroize::Zeroizing;
 pub struct Secret(#[schemars(with = "String")] Zeroizing<String>);
 
 impl Secret {
-    /// Takes over `text`.
+    /// Wraps `text`.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
         Self(Zeroizing::new(text.into()))
     }
 
-    /// The text itself; every call of this is a place to look at when secrets leak.
+    /// The text itself. Every call is a place to check when a secret leaks.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// Writes the text itself: for members of bodies that a client sends.
+    /// Serializes the text itself: for bodies that a client sends.
     ///
     /// # Errors
     /// As the serializer.

@@ -1,4 +1,4 @@
-//! Encryption of what must be read back.
+//! Encryption at rest of values that must be read back.
 
 use chacha20poly1305::{
     KeyInit, XChaCha20Poly1305, XNonce,
@@ -8,11 +8,11 @@ use data_encoding::{BASE64, BASE64URL_NOPAD};
 
 use super::{Code, Error, Random, Result, Secret, crypto::sha256_hex};
 
-/// Encryption at rest: XChaCha20-Poly1305 with a random nonce, the place of the value as associated
-/// data.
+/// Encryption at rest: XChaCha20-Poly1305 with a random nonce. The context of a value is its
+/// associated data, so a value cannot be moved elsewhere.
 ///
-/// A stored value reads `v1.<key id>.<base64url of nonce and ciphertext>`. The key id tells which
-/// key it needs, so keys can be replaced while old values stay readable.
+/// A stored value is `v1.<key id>.<base64url of nonce and ciphertext>`. The key id names the key,
+/// so keys can be replaced while old values stay readable.
 #[derive(Clone)]
 pub struct Vault {
     keys: Vec<(String, XChaCha20Poly1305)>,
@@ -26,11 +26,11 @@ impl std::fmt::Debug for Vault {
 }
 
 impl Vault {
-    /// A vault from base64 keys of 32 bytes; the first encrypts, all decrypt. None at all is
-    /// allowed: then [`Vault::seal`] refuses.
+    /// Makes a vault from base64 keys of 32 bytes: the first encrypts, all decrypt. Without keys
+    /// [`Vault::seal`] refuses.
     ///
     /// # Errors
-    /// `validation_failed` when a key is not base64 of 32 bytes.
+    /// `validation_failed` when a key is not the base64 of 32 bytes.
     pub fn new<'a>(keys: impl IntoIterator<Item = &'a Secret>, random: Random) -> Result<Self> {
         let mut opened = Vec::new();
         for key in keys {
@@ -47,7 +47,7 @@ impl Vault {
         Ok(Self { keys: opened, random })
     }
 
-    /// A fresh key for `encryption_key`.
+    /// A new random key for `encryption_key`.
     ///
     /// # Errors
     /// As [`Random::fill`].
@@ -55,33 +55,36 @@ impl Vault {
         Ok(BASE64.encode(&random.bytes::<32>()?))
     }
 
-    /// Encrypts `plain` for `place`, which must be given again to read it, such as `blog.password`.
+    /// Encrypts `plain` for `context`, such as `blog.password`. [`Vault::open`] needs the same
+    /// context.
     ///
     /// # Errors
     /// `unavailable` without an encryption key.
-    pub fn seal(&self, place: &str, plain: &[u8]) -> Result<String> {
+    pub fn seal(&self, context: &str, plain: &[u8]) -> Result<String> {
         let Some((id, cipher)) = self.keys.first() else {
             return Err(Error::new(
                 Code::Unavailable,
-                "No encryption key is configured, so secrets cannot be stored: run `cms init`, or set encryption_key.",
+                "No encryption key is configured, so secrets cannot be stored: run `cms init`, or \
+                 set encryption_key.",
             ));
         };
         let nonce = self.random.bytes::<24>()?;
-        let payload = Payload { msg: plain, aad: place.as_bytes() };
+        let payload = Payload { msg: plain, aad: context.as_bytes() };
         let sealed = cipher
             .encrypt(&XNonce::from(nonce), payload)
             .map_err(|_| Error::internal("encryption failed"))?;
         Ok(format!("v1.{id}.{}", BASE64URL_NOPAD.encode(&[&nonce[..], &sealed].concat())))
     }
 
-    /// Decrypts what [`Vault::seal`] made for the same `place`.
+    /// Decrypts a value that [`Vault::seal`] encrypted for the same `context`.
     ///
     /// # Errors
-    /// `internal_error` when the key is gone, the place differs or the value was altered.
-    pub fn open(&self, place: &str, stored: &str) -> Result<Vec<u8>> {
+    /// `internal_error` when the key is missing, the context differs or the value was altered.
+    pub fn open(&self, context: &str, stored: &str) -> Result<Vec<u8>> {
         let broken = || {
             Error::internal(format!(
-                "a value sealed for {place} cannot be opened: key changed or value altered"
+                "a value sealed for {context} cannot be opened: the key changed or the value was \
+                 altered"
             ))
         };
         let mut parts = stored.splitn(3, '.');
@@ -92,7 +95,7 @@ impl Vault {
         let bytes = BASE64URL_NOPAD.decode(body.as_bytes()).map_err(|_| broken())?;
         let (nonce, sealed) = bytes.split_first_chunk::<24>().ok_or_else(broken)?;
         cipher
-            .decrypt(&XNonce::from(*nonce), Payload { msg: sealed, aad: place.as_bytes() })
+            .decrypt(&XNonce::from(*nonce), Payload { msg: sealed, aad: context.as_bytes() })
             .map_err(|_| broken())
     }
 }
@@ -109,14 +112,14 @@ mod tests {
     }
 
     #[test]
-    fn a_value_opens_only_at_its_place_and_with_its_key() {
+    fn a_value_opens_only_in_its_context_and_with_its_key() {
         let sealed = vault(&["a"]).seal("blog.pin", b"1234").expect("sealed");
         assert_eq!(vault(&["a"]).open("blog.pin", &sealed).expect("opened"), b"1234");
         assert_eq!(vault(&["b", "a"]).open("blog.pin", &sealed).expect("old key"), b"1234");
-        for (vault, place) in
+        for (vault, context) in
             [(vault(&["a"]), "blog.pot"), (vault(&["b"]), "blog.pin"), (vault(&[]), "blog.pin")]
         {
-            assert!(vault.open(place, &sealed).is_err());
+            assert!(vault.open(context, &sealed).is_err());
         }
         assert!(vault(&["a"]).open("blog.pin", &format!("{sealed}A")).is_err());
         assert!(vault(&[]).seal("blog.pin", b"1").is_err());

@@ -1,4 +1,4 @@
-//! Adding to and taking from a JSON array of a record, as one step.
+//! Adds to and removes from a JSON array of a record in one step.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,29 +8,29 @@ use sqlx::AssertSqlSafe;
 use super::{IfMatch, Items, parsed, select::Statement, write};
 use crate::{Change, Code, Error, Result, db::dialect::Kind};
 
-/// A change of a checklist: either all values anew, or some to add and some to remove.
+/// A change of a checklist: either all values, or values to add and to remove.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Checklist {
     /// The content table.
     pub table: String,
-    /// A JSON column of it.
+    /// A JSON column of the table.
     pub column: String,
-    /// The record.
+    /// Id of the record.
     pub id: Json,
-    /// Values to add at the end, unless they are there.
+    /// Values to append, unless present.
     #[serde(default)]
     pub add: Vec<Json>,
     /// Values to remove.
     #[serde(default)]
     pub remove: Vec<Json>,
-    /// All values; excludes `add` and `remove`.
+    /// All values. Excludes `add` and `remove`.
     #[serde(default)]
     pub value: Option<Vec<Json>>,
 }
 
 impl Items {
-    /// Applies the change under the row's lock and returns the values as they are now.
+    /// Applies the change under the row's lock and returns the resulting values.
     ///
     /// # Errors
     /// `unknown_table`, `not_found`, `stale`, `precondition_required`, `validation_failed` when the
@@ -77,10 +77,15 @@ impl Items {
 }
 
 impl Checklist {
-    /// The values after the change, when `present` are those before.
+    /// The values after the change; `present` are the values before.
     pub(crate) fn applied(&self, present: &Json) -> Result<Vec<Json>> {
         if self.value.is_some() && !(self.add.is_empty() && self.remove.is_empty()) {
-            return Err(Error::invalid_field("value", "format", "either value, or add and remove"));
+            return Err(Error::invalid_field(
+                "value",
+                "format",
+                "send either value, or add and \
+                                             remove",
+            ));
         }
         if let Some(values) = &self.value {
             return Ok(values.clone());

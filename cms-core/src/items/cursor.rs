@@ -1,4 +1,4 @@
-//! The place in a sorted list where the next page starts.
+//! The position in a sorted list where the next page starts.
 
 use data_encoding::BASE64URL_NOPAD;
 use serde_json::Value;
@@ -10,19 +10,19 @@ use crate::{
     ground::{crypto, paging::foreign_cursor},
 };
 
-/// What a cursor belongs to: the same table, order and conditions.
+/// A short digest of the table, order and conditions. A cursor is valid only for the same list.
 fn list_of(table: &Table, query: &Query) -> String {
     let parts =
         format!("{:?}", (&table.name, &query.sort, &query.filters, &query.search, &query.language));
     crypto::sha256_hex(parts.as_bytes())[..12].to_owned()
 }
 
-/// `place` is the JSON array of the last row's sort values.
-pub(super) fn encode(table: &Table, query: &Query, place: &str) -> String {
-    BASE64URL_NOPAD.encode(format!("{}{place}", list_of(table, query)).as_bytes())
+/// `position` is the JSON array of the last row's sort values.
+pub(super) fn encode(table: &Table, query: &Query, position: &str) -> String {
+    BASE64URL_NOPAD.encode(format!("{}{position}", list_of(table, query)).as_bytes())
 }
 
-/// The sort values of the row before the page.
+/// The sort values of the last row before the page.
 pub(super) fn decode(
     table: &Table,
     query: &Query,
@@ -40,7 +40,7 @@ pub(super) fn decode(
     }
 }
 
-/// The rows before the page, of a table without a key.
+/// Number of rows before the page, for a table without a key.
 pub(super) fn decode_offset(table: &Table, query: &Query, cursor: &str) -> Result<u32> {
     match parts(table, query, cursor)?.as_slice() {
         [offset] => offset.as_u64().and_then(|n| n.try_into().ok()).ok_or_else(foreign_cursor),
@@ -51,6 +51,6 @@ pub(super) fn decode_offset(table: &Table, query: &Query, cursor: &str) -> Resul
 fn parts(table: &Table, query: &Query, cursor: &str) -> Result<Vec<Value>> {
     let bytes = BASE64URL_NOPAD.decode(cursor.as_bytes()).map_err(|_| foreign_cursor())?;
     let text = String::from_utf8(bytes).map_err(|_| foreign_cursor())?;
-    let place = text.strip_prefix(&list_of(table, query)).ok_or_else(foreign_cursor)?;
-    serde_json::from_str(place).map_err(|_| foreign_cursor())
+    let position = text.strip_prefix(&list_of(table, query)).ok_or_else(foreign_cursor)?;
+    serde_json::from_str(position).map_err(|_| foreign_cursor())
 }

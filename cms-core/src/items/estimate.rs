@@ -1,4 +1,4 @@
-//! How many rows a content table has, roughly.
+//! The approximate number of rows of a content table.
 
 use sqlx::AssertSqlSafe;
 
@@ -9,12 +9,12 @@ use crate::{
     db::{Kind, dialect::quote},
 };
 
-/// Rows that are counted one by one; larger tables are estimated.
+/// Rows that are counted one by one. Larger tables are estimated.
 const COUNTED: i64 = 10_000;
 
 impl Items {
-    /// Rows of a table: counted up to 10,000, else estimated by the largest key, if that is a
-    /// number.
+    /// Number of rows of a table: exact up to 10,000, else estimated by the largest key if that is
+    /// a number.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be read.

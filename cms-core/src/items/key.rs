@@ -1,5 +1,5 @@
-//! The primary key of a record, as `id` names it: a bare value, or a JSON array for a composite
-//! key.
+//! The primary key of a record, as the parameter `id` writes it: a bare value, or a JSON array for
+//! a composite key.
 
 use data_encoding::{BASE64, HEXLOWER};
 use serde_json::Value;
@@ -15,7 +15,7 @@ use crate::{
 pub(crate) struct Key(pub(super) Vec<Value>);
 
 impl Key {
-    /// Reads `id`.
+    /// Reads the parameter `id`.
     pub(super) fn parse(table: &Table, id: &str) -> Result<Self> {
         if !table.writable() {
             return Err(Error::new(
@@ -39,12 +39,12 @@ impl Key {
         values.collect::<Result<_, _>>().map(Self).map_err(|e| {
             Error::new(
                 Code::BadQuery,
-                format!("id does not fit the key column {}: {}.", e.field, e.message),
+                format!("id does not match the key column {}: {}.", e.field, e.message),
             )
         })
     }
 
-    /// Reads the JSON array that the database gives for a key.
+    /// Reads the JSON array that the database returns for a key.
     pub(super) fn from_json(table: &Table, json: &str) -> Result<Self> {
         let parts: Vec<Value> = serde_json::from_str(json).map_err(Error::internal)?;
         let values = table.key_columns().zip(parts).map(|(column, part)| match column.kind {
@@ -65,7 +65,7 @@ impl Key {
         table.key_columns().zip(&self.0).map(shown).collect()
     }
 
-    /// As `id` spells it.
+    /// As the parameter `id` writes it.
     pub(super) fn spelled(&self, table: &Table) -> String {
         match self.shown(table).as_slice() {
             [Value::String(text)] => text.clone(),
@@ -74,7 +74,7 @@ impl Key {
         }
     }
 
-    /// As JSON: a value, or an array.
+    /// As JSON: one value, or an array.
     pub(super) fn json(&self, table: &Table) -> Value {
         match self.shown(table).as_slice() {
             [one] => one.clone(),

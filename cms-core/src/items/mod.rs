@@ -1,5 +1,5 @@
-//! Items: the rows of content tables, read and written as JSON that the database itself makes and
-//! takes apart.
+//! Items: the rows of content tables, read and written as JSON. The database makes this JSON and
+//! takes it apart.
 
 mod checklist;
 mod cursor;
@@ -45,24 +45,24 @@ struct State {
 pub struct List {
     /// The records as JSON objects, joined by commas.
     pub records: String,
-    /// Rows that were asked for.
+    /// The limit of the query.
     pub limit: u32,
     /// The cursor of the next page; None at the end.
     pub next: Option<String>,
-    /// Matching rows in all, when `count` was asked.
+    /// Number of all matching rows, if the query asked for `count`.
     pub total: Option<i64>,
 }
 
-/// A record that was written.
+/// A record after a write.
 #[derive(Clone, Debug)]
 pub struct Written {
-    /// Its id as `id=` takes it.
+    /// Its id, as the parameter `id` writes it.
     pub id: String,
     /// The record as JSON.
     pub json: String,
 }
 
-/// The strong entity tag of a record: it changes with every change of the JSON.
+/// The strong entity tag of a record. It changes whenever the JSON changes.
 ///
 /// ```
 /// assert_eq!(cms_core::items::etag("{}").len(), 24);
@@ -72,19 +72,19 @@ pub fn etag(json: &str) -> String {
     format!("\"{}\"", &BASE64URL_NOPAD.encode(&crypto::sha256(json.as_bytes()))[..22])
 }
 
-/// What a caller demands of the record's present state (RFC 9110, 13.1.1).
+/// Condition of a caller on the present record (RFC 9110, section 13.1.1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IfMatch {
-    /// Nothing.
+    /// No condition.
     Nothing,
-    /// It exists.
+    /// The record exists.
     Any,
-    /// It has one of these tags.
+    /// The record has one of these tags.
     Tags(Vec<String>),
 }
 
 impl IfMatch {
-    /// Reads the header.
+    /// Reads the header `If-Match`.
     #[must_use]
     pub fn parse(header: Option<&str>) -> Self {
         match header.map(str::trim) {
@@ -125,17 +125,17 @@ impl Items {
         })
     }
 
-    /// What counts the changes of a content table; None: there is none of this name.
+    /// The source whose epoch counts changes of a content table; None: no such table.
     #[must_use]
     pub fn source<'n>(&self, table: &'n str) -> Option<Source<'n>> {
         let tables = self.0.registry.tables();
         let found = tables.find(table)?;
-        // An adopted table may be one of the service's own under a second name.
+        // An adopted table may be one of the service's own under another name.
         let foreign = |other: &Arc<Table>| other.adopted && other.source == found.source;
         Some(if tables.iter().any(foreign) { Source::File } else { Source::Counted(table) })
     }
 
-    /// One record as JSON; with `query.language` its version in that language.
+    /// One record as JSON. With `query.language`, its version in that language.
     ///
     /// # Errors
     /// `not_found`, `unknown_table`, `bad_query`.
@@ -146,7 +146,7 @@ impl Items {
             Some(language) => version(&mut conditions, &table, id, language)?,
             None => conditions.key(&Key::parse(&table, id)?),
         }
-        // Rights may demand filters, so they hold for a single record too.
+        // Rights may require filters, so filters apply to a single record too.
         conditions.query(&Query { language: None, ..query.clone() })?;
         let Statement { sql, args } = select::one(&tables, &table, conditions, query, false)?;
         let found: Option<(String,)> = self.0.base.db().optional(AssertSqlSafe(sql), args).await?;
@@ -155,7 +155,7 @@ impl Items {
             .ok_or_else(|| not_found(&table, id, query.language.as_deref()))
     }
 
-    /// The first record that matches, in the query's order.
+    /// The first matching record in the query's order.
     ///
     /// # Errors
     /// `unknown_table`, `bad_query`.
@@ -171,31 +171,32 @@ impl Items {
     pub async fn list(&self, table: &str, query: &Query) -> Result<List> {
         let (table, tables) = (self.table(table)?, self.0.registry.tables());
         let Statement { sql, args } = select::page(&tables, &table, query)?;
-        let (records, places, found, total): (Option<String>, Option<String>, i64, Option<i64>) =
+        let (records, positions, found, total): (Option<String>, Option<String>, i64, Option<i64>) =
             self.0.base.db().one(AssertSqlSafe(sql), args).await?;
-        let (mut records, places) = (records.unwrap_or_default(), places.unwrap_or_default());
+        let (mut records, positions) = (records.unwrap_or_default(), positions.unwrap_or_default());
         let more = found > i64::from(query.limit);
         if more {
             records.truncate(records.rfind(select::SEPARATOR).unwrap_or(0));
         }
-        let mut next = places.rsplit(select::SEPARATOR).nth(1).filter(|_| more).map(str::to_owned);
-        if let (Some(place), false) = (&mut next, table.writable()) {
+        let mut next =
+            positions.rsplit(select::SEPARATOR).nth(1).filter(|_| more).map(str::to_owned);
+        if let (Some(position), false) = (&mut next, table.writable()) {
             let before = query
                 .cursor
                 .as_deref()
                 .map_or(Ok(query.offset), |cursor| cursor::decode_offset(&table, query, cursor))?;
-            *place = format!("[{}]", before + query.limit);
+            *position = format!("[{}]", before + query.limit);
         }
-        let next = next.map(|place| cursor::encode(&table, query, &place));
+        let next = next.map(|position| cursor::encode(&table, query, &position));
         let records =
             tables.compact(&table, &query.expand, records.replace(select::SEPARATOR, ","));
         Ok(List { records, limit: query.limit, next, total })
     }
 
-    /// The content table that `column` refers to, to judge whether a caller may see it.
+    /// The content table that `column` refers to. Callers check whether its records may be shown.
     ///
     /// # Errors
-    /// `bad_query` when the column is no reference.
+    /// `bad_query` when the column is not a reference.
     pub fn reference(&self, table: &str, column: &str) -> Result<Arc<Table>> {
         select::reference(&self.0.registry.tables(), &*self.table(table)?, column)
     }
@@ -203,7 +204,7 @@ impl Items {
     /// Adds a record.
     ///
     /// # Errors
-    /// `validation_failed`, `database_error`, `conflict`; nothing is written then, and the change
+    /// `validation_failed`, `database_error`, `conflict`. Then nothing is written and the change
     /// cannot be committed.
     pub async fn create(
         &self,
@@ -244,7 +245,7 @@ impl Items {
         Ok(Written { id: key.spelled(&table), json })
     }
 
-    /// Changes the columns in `body`.
+    /// Changes the columns named in `body`.
     ///
     /// # Errors
     /// `not_found`, `stale`, `precondition_required`, and as [`Items::create`].
@@ -282,7 +283,7 @@ impl Items {
         Ok(Written { id: moved.spelled(&table), json })
     }
 
-    /// Removes a record; the event carries it as it was.
+    /// Deletes a record. Its event carries the record as it was.
     ///
     /// # Errors
     /// `not_found`, `stale`, `precondition_required`, `conflict` when other rows refer to it.
@@ -313,7 +314,7 @@ impl Items {
         ))
     }
 
-    /// The key and the present record, locked until the change ends.
+    /// Reads the key and the present record, and locks the record until the change ends.
     async fn present(
         &self,
         change: &mut Change,
@@ -368,10 +369,10 @@ impl Items {
         Ok(found.map(|(json,)| tables.compact(table, &[], json)))
     }
 
-    /// Event, audit row and epoch of a written record.
+    /// Writes event, audit row and epoch of a changed record.
     #[expect(
         clippy::too_many_arguments,
-        reason = "one fact each, all of them needed for the three records"
+        reason = "one fact each, and event, audit row and epoch need all of them"
     )]
     async fn record(
         &self,
@@ -400,7 +401,7 @@ impl Items {
     }
 }
 
-/// The row in `language` of the record whose base, or any version of it, has this id.
+/// Selects the version in `language` of a record. `id` may be the base or any version.
 fn version(conditions: &mut Conditions, table: &Table, id: &str, language: &str) -> Result<()> {
     if !table.multilanguage {
         return Err(Error::new(
@@ -412,8 +413,9 @@ fn version(conditions: &mut Conditions, table: &Table, id: &str, language: &str)
     conditions.equals("language_short", language)
 }
 
-/// A record, to tell what of it changed. A value nested too deeply to be read, which only adopted
-/// tables hold, is replaced by a note with its hash: events cannot look for secrets inside it.
+/// Parses a record to compare its members. A value that is nested too deeply to parse becomes a
+/// note with its hash, because events cannot search it for secrets. Only adopted tables can hold
+/// such values.
 fn parsed(json: &str) -> Result<Json> {
     if let Ok(record) = serde_json::from_str(json) {
         return Ok(record);

@@ -1,18 +1,19 @@
-//! What a reader may ask of a table, read from query parameters.
+//! A query of a table, read from query parameters.
 
 use crate::{Code, DEFAULT_LIMIT, Error, MAX_LIMIT, Result};
 
-/// Filters of one request at most, and values of one `in` list.
+/// Most filters of one request, and most values of one `in` list.
 const MAX_FILTERS: usize = 50;
 const MAX_VALUES: usize = 500;
-/// Characters of a search.
+/// Most characters of a search.
 const MAX_SEARCH: usize = 200;
 
-/// Which rows of a table, which of their columns, in which order.
+/// Selects rows and columns of a table, and their order.
 ///
 /// ```
 /// use cms_core::items::Query;
-/// let query = Query::parse([("sort", "-created,title"), ("filter[status][eq]", "new"), ("limit", "20")])?;
+/// let filter = ("filter[status][eq]", "new");
+/// let query = Query::parse([("sort", "-created,title"), filter, ("limit", "20")])?;
 /// assert_eq!(query.limit, 20);
 /// # Ok::<(), cms_core::Error>(())
 /// ```
@@ -22,17 +23,17 @@ pub struct Query {
     pub language: Option<String>,
     /// Rows of a page, 1 to 500.
     pub limit: u32,
-    /// Where the page starts: `meta.next` of the page before.
+    /// Position where the page starts: `meta.next` of the page before.
     pub cursor: Option<String>,
-    /// Rows to skip; slow for large numbers, a cursor is not.
+    /// Rows to skip. Slow for large numbers; a cursor is not.
     pub offset: u32,
-    /// Columns, true = descending. The primary key always comes last.
+    /// Columns to sort by; true means descending. The primary key always follows as the last one.
     pub sort: Vec<(String, bool)>,
-    /// Columns to show; empty: all.
+    /// Columns to show; empty means all.
     pub fields: Vec<String>,
-    /// All must hold.
+    /// Conditions that must all hold.
     pub filters: Vec<Filter>,
-    /// Text that some text column must contain, ignoring ASCII case.
+    /// Text that at least one text column must contain, ignoring ASCII case.
     pub search: Option<String>,
     /// Also count all matching rows.
     pub count: bool,
@@ -45,15 +46,15 @@ pub struct Query {
 pub struct Filter {
     /// The column.
     pub column: String,
-    /// How it is compared.
+    /// How the column is compared.
     pub op: Op,
-    /// With what; several for `in` and `nin`.
+    /// Values to compare with; several only for `in` and `nin`.
     pub values: Vec<String>,
 }
 
 macro_rules! ops {
     ($($(#[$doc:meta])* $name:ident = $text:literal),* $(,)?) => {
-        /// A comparison. The negative ones hold for null, so that `ne` is the complement of `eq`,
+        /// A comparison. The negative ones also match null, so `ne` is the complement of `eq`, and
         /// `nin` of `in`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Op { $($(#[$doc])* $name),* }
@@ -79,13 +80,13 @@ ops! {
     In = "in",
     /// None of the list, or null.
     Nin = "nin",
-    /// Text that contains, ignoring ASCII case.
+    /// Contains the text, ignoring ASCII case.
     Contains = "contains",
-    /// Text that starts with.
+    /// Starts with the text.
     StartsWith = "starts_with",
-    /// Text that ends with.
+    /// Ends with the text.
     EndsWith = "ends_with",
-    /// `true`: is null; `false`: is not.
+    /// `true`: is null; `false`: is not null.
     Null = "null",
 }
 
@@ -107,11 +108,11 @@ impl Default for Query {
 }
 
 impl Query {
-    /// Reads decoded query parameters. `table` and `id` are skipped: they say which table and
-    /// record, not how.
+    /// Reads decoded query parameters. Skips `table` and `id`, because they select the table and
+    /// the record.
     ///
     /// # Errors
-    /// `bad_query` for parameters that are unknown or cannot be read.
+    /// `bad_query` for unknown or unreadable parameters.
     pub fn parse<'a>(parameters: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self> {
         let mut query = Self::default();
         for (name, value) in parameters {
@@ -143,7 +144,7 @@ impl Query {
             return Err(bad(format!("At most {MAX_FILTERS} filters.")));
         }
         if query.cursor.is_some() && query.offset > 0 {
-            return Err(bad("Either cursor or offset."));
+            return Err(bad("Send either cursor or offset."));
         }
         if query.search.as_ref().is_some_and(|text| text.contains('\0')) {
             return Err(bad("search cannot hold the character U+0000."));
@@ -165,20 +166,21 @@ fn number(name: &str, value: &str, from: u32, to: u32) -> Result<u32> {
         .parse()
         .ok()
         .filter(|n| (from..=to).contains(n))
-        .ok_or_else(|| bad(format!("{name} is a whole number from {from} to {to}.")))
+        .ok_or_else(|| bad(format!("{name} must be a whole number from {from} to {to}.")))
 }
 
 fn truth(name: &str, value: &str) -> Result<bool> {
     match value {
         "true" | "1" => Ok(true),
         "false" | "0" => Ok(false),
-        _ => Err(bad(format!("{name} is true or false."))),
+        _ => Err(bad(format!("{name} must be true or false."))),
     }
 }
 
 /// `filter[column][op]=value` or `filter[column]=value`.
 fn filter(name: &str, value: &str) -> Result<Filter> {
-    let known = "table, id, language, limit, offset, cursor, sort, fields, expand, count, search, filter[column][op]";
+    let known = "table, id, language, limit, offset, cursor, sort, fields, expand, count, search, \
+                 filter[column][op]";
     let inside = name.strip_prefix("filter[").and_then(|rest| rest.strip_suffix(']'));
     let inside =
         inside.ok_or_else(|| bad(format!("There is no parameter {name:?}; there are {known}.")))?;

@@ -1,4 +1,4 @@
-//! Builds the reads. Names are quoted and come from the registered tables, values are bound.
+//! Builds the reads. Names come from the registered tables and are quoted; values are bound.
 
 use std::borrow::Cow;
 
@@ -52,7 +52,7 @@ pub(super) fn object<'t>(
     Ok(table.dialect.object(&members.collect::<Result<Vec<_>>>()?).into())
 }
 
-/// The JSON object of a row `of` with all that may be read.
+/// The JSON object of a row `of` with all readable columns.
 fn whole(table: &Table, of: &str) -> String {
     let shown = table.columns.iter().filter(|column| column.readable());
     let members: Vec<_> = shown
@@ -61,7 +61,7 @@ fn whole(table: &Table, of: &str) -> String {
     table.dialect.object(&members)
 }
 
-/// The referenced record in the place of its id, without a query of its own.
+/// The referenced record in place of its id, inside the same statement.
 fn expanded(tables: &Tables, table: &Table, column: &Column, of: &str) -> Result<String> {
     let target = reference(tables, table, &column.name)?;
     let key = target
@@ -98,13 +98,14 @@ fn no_reference(table: &Table, column: &str) -> Error {
     Error::new(
         Code::BadQuery,
         format!(
-            "{}.{column} is no reference to a content table with a single key, so it cannot be expanded.",
+            "{}.{column} does not refer to a content table with a single key, so it cannot be \
+             expanded.",
             table.name
         ),
     )
 }
 
-/// Collects values while conditions are written.
+/// Collects conditions and their bound values.
 pub(super) struct Conditions<'a> {
     table: &'a Table,
     args: Vec<Value>,
@@ -116,7 +117,7 @@ impl<'a> Conditions<'a> {
         Self { table, args: Vec::new(), parts: Vec::new() }
     }
 
-    /// After values that are bound already.
+    /// Continues after values that are bound already.
     pub(super) fn after(table: &'a Table, args: Vec<Value>) -> Self {
         Self { table, args, parts: Vec::new() }
     }
@@ -138,20 +139,21 @@ impl<'a> Conditions<'a> {
     pub(super) fn key(&mut self, key: &Key) {
         let table = self.table;
         for (column, value) in table.key_columns().zip(&key.0) {
-            let place = self.bind(column, value);
-            self.parts.push(format!("{} = {place}", self.compared(column)));
+            let bound = self.bind(column, value);
+            self.parts.push(format!("{} = {bound}", self.compared(column)));
             self.parts.extend(table.dialect.indexed("t", column.col(), self.args.len(), value));
         }
     }
 
-    /// Rows that are versions of the same record as `key`.
+    /// Matches rows that are versions of the same record as `key`.
     pub(super) fn version_of(&mut self, key: &Key) {
         let mut base = Conditions::after(self.table, std::mem::take(&mut self.args));
         base.key(key);
         let id = self.table.key_columns().next().map(|c| quote(&c.name)).unwrap_or_default();
         let source = self.table.quoted();
         let part = format!(
-            "coalesce(t.\"base_id\", t.{id}) = (select coalesce(t.\"base_id\", t.{id}) from {source} t{})",
+            "coalesce(t.\"base_id\", t.{id}) = (select coalesce(t.\"base_id\", t.{id}) from \
+             {source} t{})",
             base.sql()
         );
         self.args = base.into_args();
@@ -203,7 +205,12 @@ impl<'a> Conditions<'a> {
             let word = match first {
                 "true" | "1" => "is null",
                 "false" | "0" => "is not null",
-                _ => return Err(bad(format!("filter[{}][null] is true or false.", column.name))),
+                _ => {
+                    return Err(bad(format!(
+                        "filter[{}][null] must be true or false.",
+                        column.name
+                    )));
+                }
             };
             self.parts.push(format!("{e} {word}"));
             return Ok(());
@@ -227,27 +234,27 @@ impl<'a> Conditions<'a> {
                     Op::Contains => self.table.dialect.contains(&e, n),
                     Op::StartsWith => format!("substr({e}, 1, length(${n})) = ${n}"),
                     _ => format!(
-                        "(length({e}) >= length(${n}) and substr({e}, length({e}) - length(${n}) + 1) = ${n})"
+                        "(length({e}) >= length(${n}) and substr({e}, length({e}) - length(${n}) \
+                         + 1) = ${n})"
                     ),
                 }
             }
             op => {
-                let mut places = Vec::new();
+                let mut bound = Vec::new();
                 for value in &filter.values {
                     let value = check::text(column, self.table.dialect, value)
                         .map_err(|e| bad(format!("filter[{}]: {}.", e.field, e.message)))?;
-                    places.push(self.bind(column, &value));
+                    bound.push(self.bind(column, &value));
                 }
-                let (places, first) =
-                    (places.join(", "), places.first().cloned().unwrap_or_default());
+                let (bound, first) = (bound.join(", "), bound.first().cloned().unwrap_or_default());
                 match op {
                     Op::Ne => format!("({e} <> {first} or {e} is null)"),
                     Op::Gt => format!("{e} > {first}"),
                     Op::Gte => format!("{e} >= {first}"),
                     Op::Lt => format!("{e} < {first}"),
                     Op::Lte => format!("{e} <= {first}"),
-                    Op::In => format!("{e} in ({places})"),
-                    Op::Nin => format!("({e} not in ({places}) or {e} is null)"),
+                    Op::In => format!("{e} in ({bound})"),
+                    Op::Nin => format!("({e} not in ({bound}) or {e} is null)"),
                     _ => format!("{e} = {first}"),
                 }
             }
@@ -256,24 +263,24 @@ impl<'a> Conditions<'a> {
         Ok(())
     }
 
-    /// Rows after the place `values` in the order `sort`; nulls come last either way.
-    fn after_place(&mut self, sort: &[(&Column, bool)], values: &[Json]) {
+    /// Matches rows after the position `values` in the order `sort`. Nulls always come last.
+    fn after_position(&mut self, sort: &[(&Column, bool)], values: &[Json]) {
         let mut same: Vec<String> = Vec::new();
         let mut ways = Vec::new();
         for ((column, descending), value) in sort.iter().zip(values) {
             let e = self.compared(column);
             if value.is_null() {
-                // Nothing comes after null but other nulls.
+                // Only other nulls come after null.
                 same.push(format!("{e} is null"));
                 continue;
             }
-            let place = self.bind(column, value);
+            let bound = self.bind(column, value);
             let order = if *descending { "<" } else { ">" };
             let nulls = if column.nullable { format!(" or {e} is null") } else { String::new() };
             let mut way = same.clone();
-            way.push(format!("({e} {order} {place}{nulls})"));
+            way.push(format!("({e} {order} {bound}{nulls})"));
             ways.push(way.join(" and "));
-            same.push(format!("{e} = {place}"));
+            same.push(format!("{e} = {bound}"));
         }
         self.parts.push(if ways.is_empty() {
             "1 = 0".to_owned()
@@ -295,7 +302,7 @@ impl<'a> Conditions<'a> {
     }
 }
 
-/// One record: one row with its JSON, or none.
+/// One record: a row with its JSON, or no row.
 pub(super) fn one(
     tables: &Tables,
     table: &Table,
@@ -309,15 +316,14 @@ pub(super) fn one(
     Ok(Statement { sql, args: conditions.into_args() })
 }
 
-/// Between the records of a page. JSON has no bare control characters.
+/// Separates the records of a page. JSON contains no bare control characters.
 pub(super) const SEPARATOR: char = '\u{1e}';
 
-/// A page: one row with the records, the place of each in the order, how many were found (at most
-/// one more than the limit) and, if asked, how many there are in all.
+/// A page: one row with the records, the position of each in the order, the number found (at most
+/// one more than the limit) and, on demand, the number of all matching rows.
 ///
-/// Both engines aggregate the rows of a sorted subquery in its order: PostgreSQL documents it, for
-/// SQLite tests show it. Numbers for the rows, to sort them by once more, would cost more than the
-/// records.
+/// Both engines aggregate the rows of a sorted subquery in its order: PostgreSQL documents it,
+/// tests show it for SQLite. Sorting again by row numbers would cost more than the records.
 pub(super) fn page(tables: &Tables, table: &Table, query: &Query) -> Result<Statement> {
     let sort = order(table, query)?;
     let mut conditions = Conditions::new(table);
@@ -326,7 +332,7 @@ pub(super) fn page(tables: &Tables, table: &Table, query: &Query) -> Result<Stat
     let mut offset = query.offset;
     if let Some(cursor) = &query.cursor {
         if table.writable() {
-            conditions.after_place(&sort, &cursor::decode(table, query, cursor, sort.len())?);
+            conditions.after_position(&sort, &cursor::decode(table, query, cursor, sort.len())?);
         } else {
             offset = cursor::decode_offset(table, query, cursor)?;
         }
@@ -334,7 +340,7 @@ pub(super) fn page(tables: &Tables, table: &Table, query: &Query) -> Result<Stat
     let dialect = table.dialect;
     let keys: Vec<String> =
         sort.iter().map(|(column, _)| dialect.compared("t", column.col())).collect();
-    let places: Vec<String> =
+    let positions: Vec<String> =
         sort.iter().map(|(column, _)| dialect.placed("t", column.col())).collect();
     let order = sort.iter().zip(&keys).map(|((_, descending), e)| {
         format!("{e} {} nulls last", if *descending { "desc" } else { "asc" })
@@ -343,7 +349,7 @@ pub(super) fn page(tables: &Tables, table: &Table, query: &Query) -> Result<Stat
     let order_by = if order.is_empty() { String::new() } else { format!(" order by {order}") };
     let (source, filtered, limit) = (table.quoted(), conditions.sql(), query.limit);
     let object = object(tables, table, &query.fields, &query.expand)?;
-    let place = dialect.array(&places);
+    let position = dialect.array(&positions);
     let total = if query.count {
         format!("(select count(*) from {source} t{matching})")
     } else {
@@ -351,15 +357,16 @@ pub(super) fn page(tables: &Tables, table: &Table, query: &Query) -> Result<Stat
     };
     let sql = format!(
         "select string_agg(r.j, '{SEPARATOR}'), string_agg(r.k, '{SEPARATOR}'), count(*), {total} \
-         from (select {object} as j, {place} as k from (select t.* from {source} t{filtered}{order_by} limit {} offset {}) t) r",
+         from (select {object} as j, {position} as k from (select t.* from {source} \
+         t{filtered}{order_by} limit {} offset {}) t) r",
         limit + 1,
         offset,
     );
     Ok(Statement { sql, args: conditions.into_args() })
 }
 
-/// The order asked for, made total by the key. Without a key all columns take its place; rows that
-/// are the same in all of them may still occur, so there a cursor counts rows.
+/// The requested order, made total by the key. Without a key all columns follow; equal rows may
+/// still occur, so there a cursor counts rows.
 pub(super) fn order<'t>(table: &'t Table, query: &Query) -> Result<Vec<(&'t Column, bool)>> {
     let mut sort: Vec<(&Column, bool)> = Vec::new();
     for (name, descending) in &query.sort {

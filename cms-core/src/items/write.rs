@@ -1,4 +1,4 @@
-//! Builds the writes: one JSON array of values is bound in, the key of the row comes out.
+//! Builds the writes. Each binds one JSON array of values and returns the key of the row.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -16,13 +16,13 @@ use crate::{
     ground::Vault,
 };
 
-/// Checked columns with their stored values, in the table's order.
+/// Checked columns with the values to store, in the table's order.
 pub(super) type Values<'t> = Vec<(&'t Column, Json)>;
 
-/// 2^53 - 1: exact in every JSON reader, and far from where the database's counter would run out.
+/// 2^53 - 1: exact in every JSON reader, and far below the end of the database's counter.
 const MAX_ID: i64 = 9_007_199_254_740_991;
 
-/// Checks a body against the columns. `new`: required columns must be there.
+/// Checks a body against the columns. `new` also requires the required columns.
 pub(super) fn values<'t>(
     table: &'t Table,
     vault: &Vault,
@@ -86,10 +86,10 @@ pub(super) fn values<'t>(
     Ok(values)
 }
 
-/// The database refuses text that is too long without saying which.
+/// Checks text lengths, because the database refuses long text without naming the column.
 fn fitting(table: &Table, values: &Values) -> Result<()> {
     let too_long = |(column, value): &&(&Column, Json)| {
-        // Blanks at the end are cut off.
+        // The database cuts off blanks at the end.
         let characters =
             value.as_str().map_or(0, |text| text.trim_end_matches(' ').chars().count());
         column.length.is_some_and(|length| characters > length)
@@ -135,7 +135,7 @@ pub(super) fn insert(table: &Table, values: Values) -> Statement {
     Statement { sql, args: vec![document(values)] }
 }
 
-/// A new row of a table with language versions is its own base unless it names another.
+/// Sets the base of a new row with language versions to itself, unless the body names another.
 pub(super) fn own_base(table: &Table, key: &Key) -> Statement {
     let mut conditions = Conditions::new(table);
     conditions.key(key);
@@ -179,7 +179,7 @@ pub(super) fn delete(table: &Table, key: &Key) -> Statement {
     }
 }
 
-/// Names of the columns whose value differs between two records.
+/// Names of the columns that differ between two records.
 pub(super) fn changed(before: &Json, after: &Json) -> Vec<String> {
     let empty = Map::new();
     let before = before.as_object().unwrap_or(&empty);
@@ -190,7 +190,7 @@ pub(super) fn changed(before: &Json, after: &Json) -> Vec<String> {
         .collect()
 }
 
-/// What the engine refused, told in terms of the table.
+/// Explains a refusal of the engine in terms of the table.
 pub(super) fn refused(table: &Table, error: Error) -> Error {
     use sqlx::error::ErrorKind;
     let Some(sqlx::Error::Database(cause)) = error.database() else { return error };
@@ -202,12 +202,13 @@ pub(super) fn refused(table: &Table, error: Error) -> Error {
     let name = &table.name;
     let (code, detail) = match cause.kind() {
         ErrorKind::UniqueViolation => {
-            (Code::Conflict, format!("Another row of {name} has this value already{columns}."))
+            (Code::Conflict, format!("Another row of {name} already has this value{columns}."))
         }
         ErrorKind::ForeignKeyViolation => (
             Code::Conflict,
             format!(
-                "A reference does not fit{columns}: the row of {name} names a record that is missing, or is named by another record."
+                "A reference is broken{columns}: the row of {name} names a record that is \
+                 missing, or is named by another record."
             ),
         ),
         ErrorKind::ExclusionViolation => {
@@ -217,12 +218,13 @@ pub(super) fn refused(table: &Table, error: Error) -> Error {
             (Code::DatabaseError, format!("A column of {name} may not be null{columns}."))
         }
         ErrorKind::CheckViolation => {
-            (Code::DatabaseError, format!("A rule of {name} is not met{columns}."))
+            (Code::DatabaseError, format!("The row breaks a rule of {name}{columns}."))
         }
         ErrorKind::Other if is_data_error(cause.code().as_deref()) => (
             Code::DatabaseError,
             format!(
-                "The database refuses a value for {name}{columns}: it does not fit the column's type or length."
+                "The database refuses a value for {name}{columns}: it does not match the column's \
+                 type or length."
             ),
         ),
         ErrorKind::Other if cause.code().as_deref() == Some("42501") => (
@@ -232,7 +234,8 @@ pub(super) fn refused(table: &Table, error: Error) -> Error {
         ErrorKind::Other if lacks_column(cause.as_ref()) => (
             Code::DatabaseError,
             format!(
-                "{name} has lost a column since the service read its schema{columns}: start the service again."
+                "{name} has lost a column since the service read its schema{columns}: start the \
+                 service again."
             ),
         ),
         _ => return error,
@@ -248,7 +251,7 @@ pub(super) fn refused(table: &Table, error: Error) -> Error {
     Error::new(code, detail).with_fields(fields).caused_by(error)
 }
 
-/// A column was dropped or renamed while the service runs. SQLite has no code of its own for it.
+/// Whether a column was dropped or renamed while the service runs. SQLite has no code for it.
 fn lacks_column(cause: &dyn sqlx::error::DatabaseError) -> bool {
     match cause.code().as_deref() {
         Some("42703") => true,
@@ -274,7 +277,7 @@ fn mentions(message: &str, name: &str) -> bool {
     })
 }
 
-/// The event and audit view of a row.
+/// Event data and audit columns of a row.
 pub(crate) fn event(table: &Table, id: &Json, language: Option<&str>, record: &Json) -> Json {
     json!({"table": table.name, "id": id, "language": language, "record": record})
 }

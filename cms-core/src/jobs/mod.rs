@@ -1,5 +1,4 @@
-//! Work that time makes due: tasks that run in the background and come back after a fault, and the
-//! removal of what is kept only for a time.
+//! Background work: tasks that restart after a fault, and removal of old rows.
 
 mod retention;
 mod supervise;

@@ -1,4 +1,4 @@
-//! Removing rows whose time is over, a batch at a time, so that no transaction is long.
+//! Removes old rows in batches, so that transactions stay short.
 
 use crate::{
     Actor, Millis, Result,
@@ -8,16 +8,16 @@ use crate::{
 
 /// Rows that a statement with `limit 1000` removes at most.
 const BATCH: u64 = 1000;
-/// One call ends after so many batches of each statement; the next call goes on.
+/// Batches of each statement in one call; the next call continues.
 const MAX_BATCHES: usize = 1000;
 
-/// A statement that removes at most 1,000 rows from before `$1`, and that moment.
+/// A statement that removes at most 1,000 rows from before `$1`, and the value of `$1`.
 type Expiring = (Statement, Millis);
 
-/// Runs each statement until it finds no full batch. Returns the number of rows removed.
+/// Runs each statement until a batch is not full. Returns the number of removed rows.
 ///
 /// # Errors
-/// As every write; batches that were committed stay removed.
+/// As every write. Committed batches stay removed.
 pub(crate) async fn expire(base: &Base, due: &[Expiring]) -> Result<u64> {
     let mut removed = 0;
     for (statement, horizon) in due {
@@ -34,12 +34,12 @@ pub(crate) async fn expire(base: &Base, due: &[Expiring]) -> Result<u64> {
     Ok(removed)
 }
 
-/// The moment so many days before `now`; the earliest moment when there is none.
+/// The moment `days` before `now`, or the earliest moment there is.
 pub(crate) fn days_before(now: Millis, days: u64) -> Millis {
     seconds_before(now, days.saturating_mul(24 * 3600))
 }
 
-/// The moment so many seconds before `now`; the earliest moment when there is none.
+/// The moment `seconds` before `now`, or the earliest moment there is.
 pub(crate) fn seconds_before(now: Millis, seconds: u64) -> Millis {
     let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
     now.saturating_sub(seconds.saturating_mul(1000))

@@ -1,16 +1,16 @@
-//! Tasks that live as long as the service does.
+//! Background tasks that restart after a panic.
 
 use std::time::Duration;
 
 use tokio::sync::watch;
 
-/// Pause after a fault, so that one that repeats costs little.
+/// Pause before a restart, so that a repeated fault costs little.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Turns true when the service stops.
 pub(crate) type Stop = watch::Receiver<bool>;
 
-/// Runs a task until it ends by itself. After a panic the task starts again.
+/// Runs a task until it ends by itself, and starts it again after a panic.
 pub(crate) async fn supervise<F>(
     name: &'static str,
     mut stop: Stop,
@@ -19,7 +19,7 @@ pub(crate) async fn supervise<F>(
     F: Future<Output = ()> + Send + 'static,
 {
     while let Err(error) = tokio::spawn(task(stop.clone())).await {
-        tracing::error!(task = name, %error, "a background task broke off; it starts again");
+        tracing::error!(task = name, %error, "a background task panicked; it starts again");
         if tokio::time::timeout(PAUSE, stop.wait_for(|stop| *stop)).await.is_ok() {
             return;
         }

@@ -1,18 +1,18 @@
-//! When a key stops: at the start of its day in the site's time zone.
+//! When a key expires: at the start of its day in the site's time zone.
 
 use jiff::{civil::Date, tz::TimeZone};
 
 use crate::{Error, Result, ground::Millis};
 
-/// Whether `expires_on` (`YYYY-MM-DD`) has begun in `zone` at `now`. A day that starts late,
-/// because the clocks change at midnight, starts at its first instant.
+/// Whether the day `expires_on` (`YYYY-MM-DD`) has begun in `zone` at `now`. A day without a
+/// midnight, because the clocks change, begins at its first instant.
 pub(crate) fn has_begun(expires_on: &str, zone: &TimeZone, now: Millis) -> bool {
     let start = expires_on.parse::<Date>().and_then(|day| day.to_zoned(zone.clone()));
-    // A day that cannot be read was never accepted: then the key is not usable.
+    // An unreadable day was never accepted, so the key counts as expired.
     !start.is_ok_and(|start| now < start.timestamp().as_millisecond())
 }
 
-/// The day in its one spelling.
+/// Normalises a day to its only accepted form.
 pub(crate) fn checked(day: &str) -> Result<String> {
     let form = || Error::invalid_field("expires_on", "format", "a day such as 2027-01-31");
     let date = day.parse::<Date>().map_err(|_| form())?;
@@ -24,19 +24,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_stops_at_local_midnight_also_when_the_clocks_change() {
+    fn a_key_expires_at_local_midnight_even_when_the_clocks_change() {
         for (zone, day, last_good) in [
             ("UTC", "2026-11-21", "2026-11-20T23:59:59.999Z"),
-            // Summer time ends on the 25th at 03:00; midnight of the 25th is still summer time, of
-            // the 26th winter time.
+            // Summer time ends on the 25th at 03:00. Midnight of the 25th is in summer time,
+            // midnight of the 26th in winter time.
             ("Europe/Berlin", "2026-10-25", "2026-10-24T21:59:59.999Z"),
             ("Europe/Berlin", "2026-10-26", "2026-10-25T22:59:59.999Z"),
             ("Europe/Berlin", "2026-03-29", "2026-03-28T22:59:59.999Z"),
             ("Europe/Berlin", "2026-03-30", "2026-03-29T21:59:59.999Z"),
-            // There is no midnight: at 00:00 the clocks jump to 01:00.
+            // Midnight does not exist: at 00:00 the clocks jump to 01:00.
             ("Africa/Cairo", "2026-04-24", "2026-04-23T21:59:59.999Z"),
             ("America/Santiago", "2026-09-06", "2026-09-06T03:59:59.999Z"),
-            // Midnight happens twice: the first one counts.
+            // Midnight happens twice; the first one counts.
             ("America/Havana", "2026-11-01", "2026-11-01T03:59:59.999Z"),
         ] {
             let tz = TimeZone::get(zone).expect("zone");

@@ -1,4 +1,4 @@
-//! API keys: who may call what, until when. The value is shown once; only its hash is stored.
+//! API keys: rights and expiry. The value is shown once; only its hash is stored.
 
 mod expiry;
 pub(crate) mod sql;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use usage::Usage;
 pub use value::PlainKey;
 
-pub use crate::access::{Call, Right, holds};
+pub use crate::access::{KeyCall, Right, holds};
 use crate::{
     AuditEntry, Change, Code, Error, FieldError, Page, Paging, Result,
     access::{self, Endpoints},
@@ -22,35 +22,35 @@ use crate::{
     ground::{ListName, clock},
 };
 
-/// A rotation's grace is at most seven days.
+/// Longest grace of a rotation: seven days, in seconds.
 pub const MAX_GRACE_S: i64 = 7 * 24 * 3600;
 
-/// A key as it is shown. Times are RFC 3339 in UTC.
+/// A key as the API shows it. Times are RFC 3339 in UTC.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ApiKey {
     /// Its id.
     pub id: i64,
     /// Label for people.
     pub name: String,
-    /// First part of the value, to recognise it by.
+    /// First part of the value, to recognise the key by.
     pub prefix: String,
-    /// The day at whose start (in the site's `timezone`) it stops working.
+    /// Day of expiry: the key stops at its start in the site's `timezone`.
     pub expires_on: Option<String>,
-    /// False: exists but is refused.
+    /// False: the key is refused.
     pub active: bool,
-    /// What it may call.
+    /// Calls that the key allows.
     pub rights: Vec<Right>,
-    /// Last request, up to a minute old.
+    /// Time of the last request, up to a minute old.
     pub last_used_at: Option<String>,
-    /// When it was made.
+    /// When the key was created.
     pub created_at: String,
-    /// Requests made with it.
+    /// Number of requests made with the key.
     pub requests: i64,
-    /// Requests refused for lack of a right.
+    /// Number of requests refused for lack of a right.
     pub denied: i64,
 }
 
-/// What a new key is made from.
+/// A key to create.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewApiKey {
@@ -59,10 +59,10 @@ pub struct NewApiKey {
     /// Day of expiry; None: never.
     #[serde(default)]
     pub expires_on: Option<String>,
-    /// False makes a key that is refused until it is switched on.
+    /// False creates a key that is refused until switched on.
     #[serde(default = "yes")]
     pub active: bool,
-    /// Rows of rights; none: the key may call nothing.
+    /// Rows of rights. Without a row the key allows no call.
     #[serde(default)]
     pub rights: Vec<Right>,
 }
@@ -71,7 +71,7 @@ fn yes() -> bool {
     true
 }
 
-/// What to change of a key; what is None stays.
+/// Changes to a key. None leaves a member as it is.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ApiKeyPatch {
@@ -80,25 +80,25 @@ pub struct ApiKeyPatch {
     /// New day of expiry; `Some(None)` removes it.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub expires_on: Option<Option<String>>,
-    /// Switch on or off.
+    /// Switches the key on or off.
     pub active: Option<bool>,
-    /// All rows anew.
+    /// Replaces all rows of rights.
     pub rights: Option<Vec<Right>>,
 }
 
-/// Tells `"expires_on": null` from its absence.
+/// Tells `"expires_on": null` from a missing member.
 fn present<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<Option<String>>, D::Error> {
     Option::deserialize(value).map(Some)
 }
 
-/// A caller who showed a good key.
+/// A caller with a valid key.
 #[derive(Clone, Debug)]
 pub struct KeyHolder {
     /// Id of the key.
     pub id: i64,
     /// Its label.
     pub name: String,
-    /// What it may call.
+    /// Calls that the key allows.
     pub rights: Vec<Right>,
 }
 
@@ -121,13 +121,13 @@ impl Keys {
         Self(Arc::new(State { base, endpoints, known, usage }))
     }
 
-    /// Writes the counted use of keys; what cannot be written is kept for the next time.
+    /// Writes the counted use of keys. Counts that cannot be written stay for the next time.
     pub(crate) async fn flush(&self) -> Result<()> {
         self.0.usage.flush(&self.0.base).await
     }
 
-    /// Who shows this key? At most one query; none when the key is mistyped, or while nobody
-    /// commits anything (SQLite).
+    /// Finds the key with this value. Takes at most one query; none for a mistyped key, and on
+    /// SQLite none while nothing is committed.
     ///
     /// # Errors
     /// `api_key_invalid`, `api_key_disabled`, `api_key_expired`, checked in this order.
@@ -135,8 +135,8 @@ impl Keys {
         Ok(self.identify_reader(sent, None).await?.0)
     }
 
-    /// As [`Keys::identify`], with the count of changes of what the caller is about to read: equal
-    /// counts, equal rows. None: there is no `source`, or nothing counts its changes.
+    /// As [`Keys::identify`], and also returns the epoch of `source`, the table that the caller is
+    /// about to read. Equal epochs mean equal rows. None: `source` is None or has no epoch.
     ///
     /// # Errors
     /// As [`Keys::identify`].
@@ -146,10 +146,7 @@ impl Keys {
         source: Option<Source<'_>>,
     ) -> Result<(KeyHolder, Option<i64>)> {
         let invalid = || {
-            Error::new(
-                Code::ApiKeyInvalid,
-                "This API key is not known: it is mistyped, deleted or was rotated.",
-            )
+            Error::new(Code::ApiKeyInvalid, "Unknown API key: it was mistyped, deleted or rotated.")
         };
         let hash = PlainKey::parse(sent).ok_or_else(invalid)?.hash();
         let (db, now) = (self.0.base.db(), self.0.base.clock().now());
@@ -189,10 +186,10 @@ impl Keys {
         self.0.usage.note(id, denied, self.0.base.clock().now());
     }
 
-    /// Keys by id, a page at a time.
+    /// Keys by id, one page at a time.
     ///
     /// # Errors
-    /// `bad_query` for a cursor that is not from here.
+    /// `bad_query` for a foreign cursor.
     pub async fn list(&self, paging: &Paging) -> Result<Page<ApiKey>> {
         Page::by_id(
             ListName::Keys,
@@ -225,7 +222,7 @@ impl Keys {
         key
     }
 
-    /// Makes a key for somebody who holds `held`. The value is shown here and never again.
+    /// Creates a key for a caller with the rights `held`. The value is returned only here.
     ///
     /// # Errors
     /// `validation_failed` with the fields; `permission_denied` for rights beyond `held`.
@@ -255,7 +252,7 @@ impl Keys {
         Ok((key, value))
     }
 
-    /// Changes a key. A disabled key is refused from the next request on.
+    /// Changes a key. A key that is switched off is refused from the next request on.
     ///
     /// # Errors
     /// As [`Keys::create`], and `not_found`.
@@ -291,7 +288,7 @@ impl Keys {
         Ok(key)
     }
 
-    /// Gives the key a new value. The old one stops after `grace_s` seconds; 0: at once.
+    /// Gives the key a new value. The old value stops after `grace_s` seconds; 0 stops it at once.
     ///
     /// # Errors
     /// `not_found`, `permission_denied`, `validation_failed` for a grace beyond [`MAX_GRACE_S`].
@@ -318,7 +315,7 @@ impl Keys {
         Ok((key, value))
     }
 
-    /// Removes the key for good.
+    /// Deletes the key.
     ///
     /// # Errors
     /// `not_found`.
@@ -328,11 +325,11 @@ impl Keys {
         record(change, "delete", id, &[]).await
     }
 
-    /// Would this key be allowed this call now? None: yes; else the code it would get.
+    /// The code that this call would be refused with now; None when the key allows it.
     ///
     /// # Errors
     /// `not_found`.
-    pub async fn check(&self, id: i64, call: &Call<'_>) -> Result<Option<Code>> {
+    pub async fn check(&self, id: i64, call: &KeyCall<'_>) -> Result<Option<Code>> {
         let key = self.get(id).await?;
         let expired = key.expires_on.as_deref().is_some_and(|day| {
             expiry::has_begun(day, self.0.base.zone(), self.0.base.clock().now())
@@ -345,7 +342,8 @@ impl Keys {
         })
     }
 
-    /// The key, if the caller holds everything it holds: else he could use it to gain rights.
+    /// The key, if the caller holds all of its rights. Otherwise the caller could gain rights
+    /// through it.
     async fn changeable(&self, change: &mut Change, held: &[Right], id: i64) -> Result<ApiKey> {
         let key = sql::lock(change, id).await?.ok_or_else(|| not_found(id))?;
         check_held(held, &key.rights)?;
@@ -376,10 +374,7 @@ fn check_held(held: &[Right], asked: &[Right]) -> Result<()> {
     if holds(held, asked) {
         return Ok(());
     }
-    Err(Error::new(
-        Code::PermissionDenied,
-        "Nobody grants or changes rights that he does not hold himself.",
-    ))
+    Err(Error::new(Code::PermissionDenied, "You can only grant or change rights you hold."))
 }
 
 async fn record(

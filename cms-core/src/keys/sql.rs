@@ -6,16 +6,16 @@ use crate::{
     db::{Db, args, read, record, statements},
 };
 
-/// A key as the gate needs it.
+/// A key with the columns that the gate needs.
 pub(super) struct Found {
     pub(super) id: i64,
     pub(super) name: String,
     pub(super) expires_on: Option<String>,
     pub(super) active: bool,
     pub(super) rights: Vec<Right>,
-    /// When the value that was shown stops; None: it is the present one.
+    /// When the value that was sent expires; None for the current value.
     pub(super) valid_until: Option<Millis>,
-    /// Of the table that is about to be read.
+    /// Epoch of the table that is about to be read.
     pub(super) epoch: i64,
 }
 
@@ -82,7 +82,7 @@ pub(super) async fn get(db: &Db, id: i64) -> Result<Option<ApiKey>> {
     db.optional(GET, args![id]).await
 }
 
-/// The key, which nobody else changes before this change ends.
+/// Reads and locks the key until this change ends.
 pub(super) async fn lock(change: &mut Change, id: i64) -> Result<Option<ApiKey>> {
     change.optional(LOCK, args![id]).await
 }
@@ -106,7 +106,7 @@ pub(super) async fn update(change: &mut Change, key: &ApiKey) -> Result<()> {
     change.hit(UPDATE, args).await
 }
 
-/// The current value stops at `until`; values that have already stopped are forgotten.
+/// Lets the current value expire at `until`, and deletes values that have expired.
 pub(super) async fn replace_value(
     change: &mut Change,
     id: i64,

@@ -1,4 +1,4 @@
-//! Counting the use of keys: gathered in memory, written in one batch at most once a minute and at
+//! Counts the use of keys in memory. One batch writes the counts, at most once a minute and at
 //! shutdown.
 
 use std::{
@@ -16,8 +16,7 @@ pub(super) struct Count {
     pub(super) last: i64,
 }
 
-/// Use of keys that is not yet written. At most one entry a key, so its size is bounded by the
-/// number of keys.
+/// Counts that are not yet written. One entry a key, so the number of keys bounds its size.
 #[derive(Default)]
 pub(crate) struct Usage(Mutex<HashMap<i64, Count>>);
 
@@ -39,7 +38,7 @@ impl Usage {
         self.with(|counts| counts.get(&key).copied().unwrap_or_default())
     }
 
-    /// Writes what was gathered; on failure it is kept for the next time.
+    /// Writes the gathered counts. After a failure they stay for the next time.
     pub(crate) async fn flush(&self, base: &Base) -> Result<()> {
         let counts = self.with(std::mem::take);
         if counts.is_empty() {

@@ -1,8 +1,7 @@
 //! The form of a key: `<prefix>_k1_<28 random characters><6 characters of check sum>`, base62.
 //!
-//! 28 characters hold 166 random bits. The check sum lets a mistyped key be refused without asking
-//! the database, and lets secret scanners tell a key from noise. The segment `k1` names this form
-//! and never changes for it.
+//! 28 characters hold 166 random bits. With the check sum a mistyped key is refused without a
+//! query, and secret scanners can tell a key from noise. The segment `k1` names this form for good.
 
 use std::fmt;
 
@@ -13,8 +12,7 @@ const RANDOM_CHARS: usize = 28;
 const SUM_CHARS: usize = 6;
 const SHOWN_CHARS: usize = 6;
 
-/// The full value of an API key. It can be shown once, on creation; what is stored is its
-/// [`PlainKey::hash`].
+/// The full value of an API key, shown once. Only its [`PlainKey::hash`] is stored.
 pub struct PlainKey(zeroize::Zeroizing<String>);
 
 impl PlainKey {
@@ -23,7 +21,7 @@ impl PlainKey {
         let mut value = format!("{key_prefix}_k1_");
         let start = value.len();
         while value.len() < start + RANDOM_CHARS {
-            // 248 = 4 * 62: bytes above it would favour some characters.
+            // 248 = 4 * 62. Larger bytes would favour some characters.
             let fair = random.bytes::<32>()?.into_iter().filter(|byte| *byte < 248);
             value.extend(
                 fair.take(start + RANDOM_CHARS - value.len())
@@ -35,7 +33,7 @@ impl PlainKey {
         Ok(Self(value.into()))
     }
 
-    /// Reads what a caller sent; None when it cannot be a key, whatever the database holds.
+    /// Reads a value that a caller sent. None when its form or check sum rules out a key.
     ///
     /// ```
     /// assert!(cms_core::keys::PlainKey::parse("cms_k1_mistyped").is_none());
@@ -56,13 +54,13 @@ impl PlainKey {
         &self.0
     }
 
-    /// What is stored and looked up: SHA-256 in hex.
+    /// The stored digest: SHA-256 in hex.
     #[must_use]
     pub fn hash(&self) -> String {
         crypto::sha256_hex(self.0.as_bytes())
     }
 
-    /// What lists show: everything up to the first six random characters.
+    /// The part that lists show: up to the first six random characters.
     #[must_use]
     pub fn prefix(&self) -> String {
         self.0[..self.0.len() - RANDOM_CHARS - SUM_CHARS + SHOWN_CHARS].to_owned()
@@ -103,7 +101,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_input_panics_and_a_changed_character_is_noticed(text in "\\PC{0,60}", at in 0usize..41, to in "[0-9A-Za-z]") {
+        fn no_input_panics_and_a_changed_character_is_noticed(
+            text in "\\PC{0,60}",
+            at in 0usize..41,
+            to in "[0-9A-Za-z]",
+        ) {
             let _ = PlainKey::parse(&text);
             let key = PlainKey::new("cms", &Random::seeded(1)).expect("key").expose().to_owned();
             let changed = format!("{}{to}{}", &key[..at], &key[at + 1..]);

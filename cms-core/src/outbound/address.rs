@@ -1,6 +1,7 @@
-//! Which addresses are delivered to: public ones, and what `webhooks.allow_cidrs` opens. Pure.
+//! Which addresses deliveries may reach: public ones, and those that `webhooks.allow_cidrs` opens.
+//! Pure.
 //!
-//! The rule is for the address that is dialled, at every attempt: a name that was fine when it was
+//! The rule applies to the dialled address, at every attempt: a name that was allowed when it was
 //! saved may point elsewhere later.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -11,15 +12,14 @@ use crate::settings::{Cidr, Webhooks};
 
 const MAX_URL_BYTES: usize = 2000;
 
-/// What is delivered to.
+/// The rule for addresses, from the settings.
 #[derive(Clone, Debug)]
 pub struct AddressRule {
     allow: Vec<Cidr>,
     allow_http: bool,
 }
 
-/// IPv4 networks that are nobody's public address (RFC 6890 and its updates), and the metadata
-/// services of clouds.
+/// IPv4 networks that are not public (RFC 6890 and its updates), and metadata services of clouds.
 const FORBIDDEN_V4: &[(&str, &str)] = &[
     ("0.0.0.0/8", "this network"),
     ("10.0.0.0/8", "private"),
@@ -39,7 +39,7 @@ const FORBIDDEN_V4: &[(&str, &str)] = &[
     ("240.0.0.0/4", "reserved, broadcast"),
 ];
 
-/// IPv6 networks that are nobody's public address, or that carry an IPv4 address that could be any.
+/// IPv6 networks that are not public, or that carry an IPv4 address, which may be any.
 const FORBIDDEN_V6: &[(&str, &str)] = &[
     ("::/8", "unspecified, loopback, IPv4 inside"),
     ("64:ff9b::/96", "NAT64"),
@@ -59,7 +59,7 @@ const FORBIDDEN_V6: &[(&str, &str)] = &[
     ("8000::/1", "not global unicast"),
 ];
 
-/// Metadata services of clouds: they tell a machine its secrets.
+/// Metadata services of clouds, which give a machine its secrets.
 const METADATA: [&str; 5] =
     ["100.100.100.200", "168.63.129.16", "169.254.169.254", "169.254.170.2", "fd00:ec2::254"];
 
@@ -68,15 +68,15 @@ impl AddressRule {
         Self { allow: settings.allow_cidrs.clone(), allow_http: settings.allow_http }
     }
 
-    /// Judges what can be judged of a URL before its host is looked up.
+    /// Checks a URL without looking its host up.
     ///
     /// # Errors
-    /// A sentence that says what is wrong; it does not repeat the URL.
+    /// The fault as a sentence, without the URL.
     pub fn check_url(&self, text: &str) -> Result<Url, String> {
         if text.len() > MAX_URL_BYTES {
             return Err(format!("{MAX_URL_BYTES} bytes at most"));
         }
-        let url = Url::parse(text).map_err(|e| format!("this is no address: {e}"))?;
+        let url = Url::parse(text).map_err(|e| format!("this is not a URL: {e}"))?;
         match url.scheme() {
             "https" => {}
             "http" if self.allow_http => {}
@@ -88,16 +88,16 @@ impl AddressRule {
             _ => return Err("https is expected".to_owned()),
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err("no user and password in the address: use a custom header".to_owned());
+            return Err("the URL must hold no user and password: use a custom header".to_owned());
         }
         if url.fragment().is_some() {
-            return Err("no #fragment: receivers do not see it".to_owned());
+            return Err("the URL must not contain a #fragment: receivers do not see it".to_owned());
         }
         if url.port() == Some(0) {
-            return Err("port 0 is none".to_owned());
+            return Err("port 0 does not exist".to_owned());
         }
-        let host = url.host_str().filter(|host| !host.is_empty()).ok_or("a host is missing")?;
-        // The parser has read decimal, octal and hexadecimal numbers as addresses by now.
+        let host = url.host_str().filter(|host| !host.is_empty()).ok_or("the URL has no host")?;
+        // The parser has already turned decimal, octal and hexadecimal numbers into addresses.
         let bare = host.trim_start_matches('[').trim_end_matches(']').trim_end_matches('.');
         if let Ok(address) = bare.parse() {
             self.check(address).map_err(|why| {
@@ -114,10 +114,10 @@ impl AddressRule {
         Ok(url)
     }
 
-    /// Judges an address that is about to be dialled.
+    /// Checks an address before it is dialled.
     ///
     /// # Errors
-    /// Why it is not dialled.
+    /// The reason why the address is forbidden.
     pub fn check(&self, address: IpAddr) -> Result<(), &'static str> {
         let address = address.to_canonical();
         if self.is_open(address) {
@@ -126,8 +126,8 @@ impl AddressRule {
         let (list, address) = match address {
             IpAddr::V4(_) => (FORBIDDEN_V4, address),
             IpAddr::V6(v6) => match v6_inside(v6) {
-                // Reached by translation: the address inside is the one that counts, and its
-                // network may be opened.
+                // NAT64 translates the address: the IPv4 address inside counts, and the settings
+                // may open its network.
                 Some(v4) if self.is_open(v4.into()) => return Ok(()),
                 _ => (FORBIDDEN_V6, address),
             },
@@ -138,8 +138,8 @@ impl AddressRule {
         hit.map_or(Ok(()), |(_, why)| Err(*why))
     }
 
-    /// Whether `allow_cidrs` opens it. Metadata is opened by its very address, never by a network
-    /// around it.
+    /// Whether `allow_cidrs` opens an address. Only its exact address opens a metadata service,
+    /// never a network around it.
     fn is_open(&self, address: IpAddr) -> bool {
         let is_metadata = METADATA.iter().any(|known| known.parse() == Ok(address));
         self.allow
@@ -147,17 +147,17 @@ impl AddressRule {
             .any(|network| network.contains(address) && (!is_metadata || network.is_single()))
     }
 
-    /// Judges all addresses of a name: one that is forbidden refuses the name, so that no answer in
-    /// turn can be tried until it fits.
+    /// Checks all addresses of a name. One forbidden address refuses the name, so that nobody can
+    /// repeat a mixed answer until the forbidden address is dialled.
     ///
     /// # Errors
-    /// The address that is forbidden, and why.
+    /// The forbidden address and the reason.
     pub fn check_all(&self, addresses: &[IpAddr]) -> Result<(), (IpAddr, &'static str)> {
         addresses.iter().try_for_each(|address| self.check(*address).map_err(|why| (*address, why)))
     }
 }
 
-/// The IPv4 address that NAT64 puts into an IPv6 one (RFC 6052, 2.1).
+/// The IPv4 address inside a NAT64 address (RFC 6052, 2.1).
 fn v6_inside(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let segments = address.segments();
     let [.., c, d] = segments;
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_that_are_not_delivered_to() {
+    fn forbidden_hosts_are_refused() {
         for host in [
             "127.0.0.1",
             "127.1",
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_that_are() {
+    fn public_hosts_are_allowed() {
         for host in [
             "example.org",
             "hooks.example.org.",
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn forms_that_are_refused() {
+    fn malformed_urls_are_refused() {
         for url in [
             "",
             "example.org",
@@ -372,7 +372,7 @@ mod tests {
         }
 
         #[test]
-        fn an_ipv4_address_is_judged_alike_in_every_notation(bits: u32) {
+        fn an_ipv4_address_is_judged_the_same_in_every_notation(bits: u32) {
             let address = Ipv4Addr::from(bits);
             let plain = rule(&[], false).check(address.into()).is_ok();
             let mapped = rule(&[], false).check(address.to_ipv6_mapped().into()).is_ok();

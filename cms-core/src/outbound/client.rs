@@ -1,4 +1,5 @@
-//! One attempt: a POST that cannot be led astray, with one deadline for everything.
+//! The HTTP client for deliveries: a POST without redirects, to allowed addresses, with one
+//! deadline.
 
 use std::{error::Error as _, sync::Arc, time::Duration};
 
@@ -14,14 +15,14 @@ use super::{
 };
 use crate::{Error, Result, settings::Webhooks};
 
-/// Of a reply so much is read; then the connection is dropped.
+/// Bytes read of a reply; then the connection is dropped.
 const MAX_READ_BYTES: usize = 64 << 10;
 /// DNS timeout while a webhook is being saved.
 const LOOK_UP: Duration = Duration::from_secs(5);
-/// Of a reply so much is kept.
+/// Bytes kept of a reply.
 const MAX_KEPT_BYTES: usize = 4 << 10;
 
-/// How an attempt went.
+/// The outcome of an attempt.
 #[derive(Clone, Debug)]
 pub(crate) struct Attempt {
     fault: Option<Fault>,
@@ -30,7 +31,7 @@ pub(crate) struct Attempt {
     pub(crate) duration_ms: i64,
 }
 
-/// Why an attempt failed: a stable code, and a sentence that holds no path or query of the address.
+/// Why an attempt failed: a stable code, and a sentence without path or query of the URL.
 #[derive(Clone, Debug)]
 struct Fault {
     code: &'static str,
@@ -38,7 +39,7 @@ struct Fault {
 }
 
 impl Attempt {
-    /// An attempt that could not be made, or that failed; `code` is stable, `message` for people.
+    /// A failed attempt; `code` is stable, `message` is a sentence.
     pub(crate) fn failed(code: &'static str, message: String) -> Self {
         Self { fault: Some(Fault { code, message }), status: None, response: None, duration_ms: 0 }
     }
@@ -47,18 +48,18 @@ impl Attempt {
         self.fault.is_none()
     }
 
-    /// `delivered`, or the code of what went wrong.
+    /// `delivered`, or the code of the failure.
     pub(crate) fn code(&self) -> &'static str {
         self.fault.as_ref().map_or("delivered", |fault| fault.code)
     }
 
-    /// What went wrong, for people.
+    /// The failure as a sentence; empty after a success.
     pub(crate) fn message(&self) -> String {
         self.fault.as_ref().map_or_else(String::new, |fault| fault.message.clone())
     }
 }
 
-/// Sends attempts; connections are kept and used again.
+/// Sends attempts over reused connections.
 pub(crate) struct HttpClient {
     http: reqwest::Client,
     guard: Guarded,
@@ -88,8 +89,8 @@ impl HttpClient {
             .no_proxy()
             .http1_only()
             .pool_max_idle_per_host(4)
-            // Receivers close idle connections after some seconds: a delivery must not run into
-            // that.
+            // Receivers close idle connections after some seconds, and a delivery on a closing
+            // connection fails.
             .pool_idle_timeout(Duration::from_secs(2))
             .retry(reqwest::retry::never())
             .dns_resolver(Arc::new(guard.clone()))
@@ -98,12 +99,12 @@ impl HttpClient {
         Ok(Self { http, guard, timeout: Duration::from_secs(settings.timeout_s) })
     }
 
-    /// Which addresses are delivered to.
+    /// The rule for addresses.
     pub(crate) fn rule(&self) -> &AddressRule {
         &self.guard.rule
     }
 
-    /// Looks the host of a URL up as an attempt would.
+    /// Looks up a URL's host as an attempt would, within 5 s.
     pub(crate) async fn look_up(&self, url: &Url) -> std::result::Result<(), Refused> {
         let Some(name) = url.domain() else { return Ok(()) };
         let late = |_| Refused::Unknown(format!("no answer within {} s", LOOK_UP.as_secs()));
@@ -151,7 +152,7 @@ impl HttpClient {
             match response.chunk().await {
                 Ok(Some(chunk)) if read.len() + chunk.len() > MAX_READ_BYTES => {
                     read.extend_from_slice(&chunk[..MAX_READ_BYTES - read.len()]);
-                    // What the receiver thinks of the delivery it has said; nobody needs the rest.
+                    // The status already decides the outcome; the rest of the body is not needed.
                     break None;
                 }
                 Ok(Some(chunk)) => read.extend_from_slice(&chunk),
@@ -173,7 +174,7 @@ impl HttpClient {
     }
 }
 
-/// Text, or base64 with a mark.
+/// The body as text, or as base64 after `base64:`.
 fn kept(bytes: Vec<u8>) -> String {
     match String::from_utf8(bytes) {
         // PostgreSQL's text holds no NUL.
@@ -182,7 +183,7 @@ fn kept(bytes: Vec<u8>) -> String {
         Err(error) => {
             let (valid, bytes) = (error.utf8_error(), error.into_bytes());
             match std::str::from_utf8(&bytes[..valid.valid_up_to()]) {
-                // Cut within the last character.
+                // The cut went through the last character.
                 Ok(text) if valid.error_len().is_none() && !text.contains('\0') => text.to_owned(),
                 _ => format!("base64:{}", BASE64.encode(&bytes)),
             }
@@ -190,9 +191,9 @@ fn kept(bytes: Vec<u8>) -> String {
     }
 }
 
-/// Finds the code in the chain of causes.
+/// The failure of an attempt, by the causes of an error.
 fn classified(error: reqwest::Error) -> Attempt {
-    // The address may hold a secret in its path.
+    // The URL may hold a secret in its path.
     let error = error.without_url();
     let mut innermost = error.to_string();
     let mut code = if error.is_connect() { "connect" } else { "protocol" };
@@ -209,7 +210,7 @@ fn classified(error: reqwest::Error) -> Attempt {
     Attempt::failed(code, innermost)
 }
 
-/// Errors of TLS come in errors of I/O, sometimes in several, which do not name them as their
+/// TLS errors are wrapped in I/O errors, sometimes in several, which do not name them as their
 /// source.
 fn is_tls(error: &(dyn std::error::Error + 'static)) -> bool {
     let inner = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);

@@ -1,4 +1,4 @@
-//! Names whose answers change or mix: no forbidden address is dialled. 127.0.0.2 stands for an
+//! Names with changing or mixed answers: no forbidden address is dialled. 127.0.0.2 stands for an
 //! allowed address, 127.0.0.1 for a forbidden one; both listen.
 
 use std::{
@@ -14,7 +14,7 @@ use tokio::{
 use super::*;
 use std::net::SocketAddr;
 
-/// Gives its answers in turn; the last one stays.
+/// Gives its answers in order; the last one repeats.
 struct Scripted(Vec<std::io::Result<Vec<&'static str>>>, AtomicUsize);
 
 impl Names for Scripted {
@@ -49,7 +49,7 @@ fn sender(answers: Vec<std::io::Result<Vec<&'static str>>>) -> HttpClient {
     .expect("a sender")
 }
 
-/// A receiver that says 200 and closes; counts its connections.
+/// A receiver that answers 200, closes the connection and counts connections.
 fn answering(listener: TcpListener) -> Arc<AtomicUsize> {
     let count = Arc::new(AtomicUsize::new(0));
     let accepted = count.clone();
@@ -66,7 +66,8 @@ fn answering(listener: TcpListener) -> Arc<AtomicUsize> {
     count
 }
 
-/// Both addresses, on one port; one that is free on the first may be taken on the second.
+/// Listeners on both addresses and one port. A port that is free on one address may be taken on the
+/// other.
 async fn both() -> (String, Arc<AtomicUsize>, Arc<AtomicUsize>) {
     loop {
         let allowed = TcpListener::bind("127.0.0.2:0").await.expect("a port");
@@ -127,7 +128,7 @@ async fn names_that_are_not_found_have_a_code_of_their_own() {
     }
 }
 
-/// As it is told to whoever saves a webhook.
+/// The look-up of a webhook that is being saved.
 #[tokio::test]
 async fn names_are_looked_up_before_anything_is_sent() {
     let unknown = || Err(std::io::Error::new(std::io::ErrorKind::NotFound, "no such name"));

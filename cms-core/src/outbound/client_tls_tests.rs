@@ -1,4 +1,4 @@
-//! Certificates are always verified; connections that break have codes of their own.
+//! Certificates are always verified; broken connections have codes of their own.
 
 use std::{
     io::{Read, Write},
@@ -13,7 +13,7 @@ use rustls::{
 use super::*;
 use std::net::SocketAddr;
 
-/// Every name is this machine.
+/// Resolves every name to this machine.
 struct Loopback;
 
 impl Names for Loopback {
@@ -35,7 +35,7 @@ fn sender(roots: RootCertStore) -> HttpClient {
     HttpClient::with(&settings, Arc::new(Loopback), roots).expect("a sender")
 }
 
-/// Gives each connection to `talk`; returns the port.
+/// Calls `talk` for each connection; returns the port.
 fn listen(talk: impl Fn(TcpStream) + Send + 'static) -> u16 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
     let port = listener.local_addr().expect("an address").port();
@@ -43,7 +43,7 @@ fn listen(talk: impl Fn(TcpStream) + Send + 'static) -> u16 {
     port
 }
 
-/// A receiver at the name `hooks.example`, and its certificate.
+/// A receiver named `hooks.example`, and its certificate.
 fn secure() -> (u16, CertificateDer<'static>) {
     let made =
         rcgen::generate_simple_self_signed(["hooks.example".to_owned()]).expect("a certificate");
@@ -60,7 +60,7 @@ fn secure() -> (u16, CertificateDer<'static>) {
     let port = listen(move |mut stream| {
         let mut tls = ServerConnection::new(config.clone()).expect("a connection");
         let mut stream = rustls::Stream::new(&mut tls, &mut stream);
-        // Whoever does not trust the certificate goes away here.
+        // A client that does not trust the certificate disconnects here.
         if stream.read(&mut [0; 1024]).is_ok() {
             let _ = stream
                 .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
@@ -70,7 +70,7 @@ fn secure() -> (u16, CertificateDer<'static>) {
 }
 
 #[tokio::test]
-async fn only_a_trusted_certificate_of_that_name_will_do() {
+async fn only_a_trusted_certificate_with_the_name_is_accepted() {
     let (port, certificate) = secure();
     let mut trusting = RootCertStore::empty();
     trusting.add(certificate).expect("a root");
@@ -89,8 +89,8 @@ async fn only_a_trusted_certificate_of_that_name_will_do() {
 }
 
 #[tokio::test]
-async fn a_server_of_another_time_is_told_apart() {
-    // An alert, protocol_version: what servers answer that know TLS 1.1 only.
+async fn a_server_with_old_tls_has_the_code_tls() {
+    // The alert protocol_version, as servers answer that know only TLS 1.1.
     let old = listen(|mut stream| {
         let _ = stream.read(&mut [0; 1024]);
         let _ = stream.write_all(&[0x15, 3, 2, 0, 2, 2, 70]);

@@ -1,4 +1,4 @@
-//! Looking names up so that only allowed addresses are dialled.
+//! Look-up of names: only allowed addresses are dialled.
 
 use std::{fmt, net::SocketAddr, sync::Arc};
 
@@ -20,8 +20,8 @@ impl Names for SystemNames {
     }
 }
 
-/// Looks a name up once and lets the connector dial those addresses only: there is no second
-/// look-up that could answer otherwise.
+/// Looks a name up once and lets the connector dial only those addresses. A second look-up could
+/// answer differently, so there is none.
 #[derive(Clone)]
 pub(super) struct Guarded {
     pub(super) rule: AddressRule,
@@ -29,7 +29,7 @@ pub(super) struct Guarded {
 }
 
 impl Guarded {
-    /// The addresses of a name, none of them forbidden.
+    /// The addresses of a name, if none is forbidden.
     pub(super) async fn addresses(&self, name: String) -> Result<Vec<SocketAddr>, Refused> {
         let addresses =
             self.names.look_up(name).await.map_err(|error| Refused::Unknown(error.to_string()))?;

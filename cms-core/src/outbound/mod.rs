@@ -1,4 +1,5 @@
-//! Requests that the service sends itself: only to allowed addresses, over TLS, with a deadline.
+//! Requests of the service itself: to allowed addresses only, with verified certificates and a
+//! deadline.
 
 mod address;
 mod client;

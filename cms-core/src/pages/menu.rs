@@ -8,25 +8,25 @@ use serde::{Deserialize, Serialize};
 use super::{Pages, sql};
 use crate::{Result, db::args};
 
-/// An entry of a menu.
+/// An item of a menu.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MenuItem {
     /// Its id.
     pub id: i64,
-    /// What is shown.
+    /// Text to show.
     pub title: String,
-    /// Where it leads.
+    /// Address that the item leads to.
     pub url: String,
     /// `_self` or `_blank`.
     pub target: String,
-    /// Entries below it.
+    /// Items below it.
     pub children: Vec<MenuItem>,
 }
 
 type Row = (i64, Option<i64>, String, String, String);
 
 impl Pages {
-    /// The menu of this name; empty when there is none. At most 1,000 entries.
+    /// The menu of this name; empty for an unknown name. At most 1,000 items.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached.
@@ -38,7 +38,7 @@ impl Pages {
     }
 }
 
-/// Entries whose parent is missing or below themselves are left out.
+/// Leaves out items whose parent is missing or lies below themselves.
 fn tree(rows: Vec<Row>) -> Vec<MenuItem> {
     let mut children: HashMap<Option<i64>, Vec<Row>> = HashMap::new();
     for row in rows {
@@ -48,7 +48,7 @@ fn tree(rows: Vec<Row>) -> Vec<MenuItem> {
 }
 
 fn below(parent: Option<i64>, children: &mut HashMap<Option<i64>, Vec<Row>>) -> Vec<MenuItem> {
-    // Each list is taken out once, so a circle ends.
+    // Each list is taken once, so a circle ends.
     let rows = children.remove(&parent).unwrap_or_default();
     rows.into_iter()
         .map(|(id, _, title, url, target)| MenuItem {
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entries_hang_below_their_parents_and_circles_end() {
+    fn items_stand_below_their_parents_and_circles_end() {
         let row = |id, parent| (id, parent, format!("t{id}"), format!("/{id}"), "_self".to_owned());
         let tree = tree(vec![
             row(1, None),

@@ -1,4 +1,4 @@
-//! What visitors read: published pages, menus, public settings, the sitemap.
+//! Public reads: published pages, menus, public settings, the sitemap.
 
 mod menu;
 mod sitemap;
@@ -17,20 +17,20 @@ use crate::{
     items::{Filter, Items, List, Op, Query},
 };
 
-/// The columns of the public list.
+/// The columns of the public list of pages.
 const LISTED: [&str; 8] =
     ["id", "base_id", "language_short", "parent_id", "url_rewrite", "title", "view", "sort_order"];
 
-/// Which page: the first that is given counts.
+/// Selects a page. The first given member counts.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted<'a> {
-    /// By its id.
+    /// Id of the page.
     pub id: Option<&'a str>,
-    /// By the name of its view.
+    /// Name of its view.
     pub view: Option<&'a str>,
-    /// By its address, such as `/about`.
+    /// Address, such as `/about`.
     pub url: Option<&'a str>,
-    /// In this language; without it, the site's first for `view`, any for the others.
+    /// Language. Without it `view` uses the site's first language, and the others use any.
     pub language: Option<&'a str>,
 }
 
@@ -48,10 +48,10 @@ impl Pages {
         Self(Arc::new(State { base: base.clone(), items: items.clone() }))
     }
 
-    /// Published pages in menu order, a page of the list at a time.
+    /// Published pages in menu order, one page of the list at a time.
     ///
     /// # Errors
-    /// `bad_query` for a cursor that is not from here.
+    /// `bad_query` for a foreign cursor.
     pub async fn list(&self, language: Option<&str>, paging: &Paging) -> Result<List> {
         let query = Query {
             language: language.map(str::to_owned),
@@ -68,7 +68,7 @@ impl Pages {
     /// One published page as JSON, with its rows.
     ///
     /// # Errors
-    /// `not_found`, also for a page that is not published.
+    /// `not_found`, also for an unpublished page.
     pub async fn find(&self, wanted: &Wanted<'_>) -> Result<String> {
         let mut filters = vec![equals("published", "true")];
         let mut language = wanted.language;
@@ -91,7 +91,7 @@ impl Pages {
         let page = self.0.items.first("pages", &query).await?;
         let page =
             page.ok_or_else(|| Error::new(Code::NotFound, "There is no such published page."))?;
-        // Rows are placed by the page builder; a page without any has none.
+        // The page builder adds rows. A page without rows has an empty list.
         Ok(format!("{},\"rows\":[]}}", page.strip_suffix('}').unwrap_or(&page)))
     }
 

@@ -5,17 +5,18 @@ use std::fmt::Write as _;
 use super::{Pages, sql};
 use crate::{Result, db::args};
 
-/// The protocol allows no more addresses in one file.
+/// Most addresses that the protocol allows in one file.
 const MAX_URLS: usize = 50_000;
 
 impl Pages {
-    /// The published pages as XML; `base` is the site's address without a slash at the end.
+    /// The published pages as XML. `base` is the site's address without a trailing slash.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached.
     pub async fn sitemap(&self, base: &str) -> Result<String> {
         let mut xml = String::from(
-            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\n",
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<urlset \
+             xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\n",
         );
         let (mut after, mut count) = (i64::MIN, 0);
         loop {

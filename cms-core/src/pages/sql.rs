@@ -1,7 +1,10 @@
 //! The statements of the public reads.
 
 crate::db::statements! {
-    PUBLIC_SETTINGS = "select name, cast(value as text) from cms_settings where public order by name limit 1000";
-    MENU = "select id, parent_id, title, url, target from cms_menu_items where menu = $1 and language_short = $2 order by sort_order, id limit 1000";
-    SITEMAP = "select id, url_rewrite from cms_pages where published and id > $1 order by id limit 1000";
+    PUBLIC_SETTINGS = "select name, cast(value as text) from cms_settings where public order by \
+                       name limit 1000";
+    MENU = "select id, parent_id, title, url, target from cms_menu_items where menu = $1 and \
+            language_short = $2 order by sort_order, id limit 1000";
+    SITEMAP = "select id, url_rewrite from cms_pages where published and id > $1 order by id \
+               limit 1000";
 }

@@ -1,10 +1,10 @@
-//! What is wrong with a manifest, each problem with its place and its remedy.
+//! Checks of a manifest. Each problem has a pointer and a remedy.
 
 use super::{EventDeclaration, Manifest, Problem};
 use crate::content::{ColumnDeclaration, TableDeclaration};
 
 impl Manifest {
-    /// Every problem, with JSON pointers (RFC 6901).
+    /// All problems, with JSON pointers (RFC 6901).
     #[must_use]
     pub fn problems(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
@@ -61,7 +61,7 @@ fn check_table(table: &TableDeclaration, at: &str, problems: &mut Vec<Problem>) 
         problems.push(Problem::new(format!("{at}/{member}"), remedy));
     };
     if table.adopt {
-        // SQLite finds a table whatever the case of its letters.
+        // SQLite ignores the case of table names.
         let source = table.source.as_deref().unwrap_or(&table.name).to_ascii_lowercase();
         if table.name.is_empty() || source.starts_with("cms_") {
             add("name", "a table of the service itself cannot be adopted");
@@ -127,16 +127,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_mistake_is_found_with_its_place() {
+    fn every_problem_has_its_pointer() {
         let manifest: Manifest = serde_json::from_str(
             r#"{"id": "Shop", "tables": [
                 {"name": "cms_x", "columns": []},
-                {"name": "a", "source": "b", "columns": [{"name": "id", "type": "integer"}, {"name": "x", "type": "string"}, {"name": "x"}]},
+                {"name": "a", "source": "b",
+                 "columns": [{"name": "id", "type": "integer"}, {"name": "x", "type": "string"},
+                             {"name": "x"}]},
                 {"name": "a", "columns": [{"name": "p", "type": "text", "default": [1]}]}
             ],
             "content_button": [{"button_id": "a", "buttons": [{"button_id": "a"}]}],
             "header_buttons": "[{\"button_id\": \"\"}]",
-            "webhookEvents": ["{\"name\": \"shop.paid\", \"type\": \"manual\"}", {"name": "item.x"}]}"#,
+            "webhookEvents": ["{\"name\": \"shop.paid\", \"type\": \"manual\"}",
+                              {"name": "item.x"}]}"#,
         )
         .expect("manifest");
         let pointers: Vec<_> =

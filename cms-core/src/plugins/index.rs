@@ -1,11 +1,11 @@
-//! What the plugins in service declare, to be looked up by name.
+//! Looks up by name what the plugins in service declare.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Manifest, PluginState};
 use crate::{Code, Error, Result};
 
-/// Tables, events and permission keys with the plugin that declares them.
+/// Tables, events and permission keys, each with the plugin that declares it.
 #[derive(Debug, Default)]
 pub struct Index {
     tables: BTreeMap<String, String>,
@@ -30,7 +30,7 @@ impl Index {
         index
     }
 
-    /// The plugin that declares a content table; None for the core's tables and unknown ones.
+    /// The plugin that declares a content table; None for the core's tables and for unknown ones.
     #[must_use]
     pub fn plugin_of_table(&self, table: &str) -> Option<&str> {
         self.tables.get(table).map(String::as_str)
@@ -43,14 +43,14 @@ impl Index {
             .map(|((plugin, name), text)| (plugin.as_str(), name.as_str(), text.as_str()))
     }
 
-    /// The permission keys of a plugin's buttons; none for an unknown plugin.
+    /// The permission keys of a plugin's buttons; empty for an unknown plugin.
     #[must_use]
     pub fn permissions_of(&self, plugin: &str) -> &BTreeSet<String> {
         static NONE: BTreeSet<String> = BTreeSet::new();
         self.permissions.get(plugin).unwrap_or(&NONE)
     }
 
-    /// The plugin that a permission key belongs to.
+    /// The plugin that declares a permission key.
     #[must_use]
     pub fn plugin_of_permission(&self, key: &str) -> Option<&str> {
         let mut plugins = self.permissions.iter();
@@ -71,8 +71,8 @@ fn permission_keys(manifest: &Manifest) -> impl Iterator<Item = String> {
     })
 }
 
-/// Refuses a plugin whose button would share a permission key with a button of another plugin:
-/// `shop` with `orders_list`, and `shop_orders` with `list`.
+/// Refuses a plugin whose button would share a permission key with a button of another plugin, such
+/// as `shop` with `orders_list` and `shop_orders` with `list`.
 pub(crate) fn check_permissions(before: &[PluginState], manifest: &Manifest) -> Result<()> {
     let taken = Index::new(before.iter().filter_map(|state| state.manifest.as_deref()));
     for key in permission_keys(manifest) {

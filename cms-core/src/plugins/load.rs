@@ -1,22 +1,22 @@
-//! Reading `plugins/<id>/plugin.json`. A plugin with errors is not loaded; the others are.
+//! Reads `plugins/<id>/plugin.json`. A plugin with problems is not loaded; the others are.
 
 use std::path::{Path, PathBuf};
 
 use super::{Manifest, Problem, locate::locate};
 
-/// A folder under `plugins/` and what became of it.
+/// A folder under `plugins/` and the result of loading it.
 #[derive(Clone, Debug)]
 pub struct LoadedPlugin {
     /// The folder's name.
     pub id: String,
-    /// The manifest, or all that is wrong with it.
+    /// The manifest, or all of its problems.
     pub outcome: Result<Manifest, Vec<Problem>>,
 }
 
-/// Manifests are small; a larger file is a mistake.
+/// Largest manifest in bytes. Manifests are small; a larger file is a mistake.
 const MAX_MANIFEST_BYTES: u64 = 1 << 20;
 
-/// All plugins of a folder, by name. A folder that is missing holds none.
+/// All plugins in a folder, by name. A missing folder has none.
 #[must_use]
 pub fn load_folder(folder: &Path) -> Vec<LoadedPlugin> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
@@ -46,7 +46,7 @@ fn read(path: &Path, id: &str) -> Result<Manifest, Vec<Problem>> {
     parse(&text, id)
 }
 
-/// The manifest of the plugin `id`, or every problem with the line it stands on.
+/// The manifest of the plugin `id`, or every problem with its line.
 fn parse(text: &str, id: &str) -> Result<Manifest, Vec<Problem>> {
     let manifest: Manifest = serde_json::from_str(text).map_err(|error| {
         vec![Problem { line: Some(error.line()), ..Problem::new("", error.to_string()) }]
@@ -69,8 +69,10 @@ mod tests {
 
     #[test]
     fn problems_name_their_lines() {
-        let text = "{\n  \"id\": \"shop\",\n  \"tables\": [\n    {\"name\": \"a\",\n     \"columns\": \
-                    [{\"name\": \"x\", \"type\": \"text\"},\n       {\"name\": \"y\", \"type\": \"string\"}]}\n  ]\n}";
+        let text = "{\n  \"id\": \"shop\",\n  \"tables\": [\n    {\"name\": \"a\",\n     \
+                    \"columns\": \
+                    [{\"name\": \"x\", \"type\": \"text\"},\n       {\"name\": \"y\", \"type\": \
+                    \"string\"}]}\n  ]\n}";
         let problems = parse(text, "shop").expect_err("a problem");
         let found: Vec<_> = problems.iter().map(|p| (p.pointer.as_str(), p.line)).collect();
         assert_eq!(found, [("/tables/0/columns/1/type", Some(6))]);

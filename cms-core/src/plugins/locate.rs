@@ -1,4 +1,4 @@
-//! The lines of a manifest on which its problems stand.
+//! Finds the lines of problems in a manifest.
 
 use jsonc_parser::{
     CollectOptions, ParseOptions,
@@ -9,19 +9,19 @@ use jsonc_parser::{
 
 use super::Problem;
 
-/// Fills in the lines. A member that is missing stands on the line of what should hold it.
+/// Fills in the lines. A missing member gets the line of the value that should contain it.
 pub(super) fn locate(text: &str, problems: &mut [Problem]) {
     let parsed = parse_to_ast(text, &CollectOptions::default(), &ParseOptions::default());
     let Some(document) = parsed.ok().and_then(|parsed| parsed.value) else { return };
     for problem in problems {
-        let start = place(&document, &problem.pointer).start;
+        let start = range_of(&document, &problem.pointer).start;
         let before = text.get(..start).unwrap_or_default();
         problem.line = Some(before.matches('\n').count() + 1);
     }
 }
 
-/// Where a pointer leads, as far as it leads.
-fn place(document: &Value<'_>, pointer: &str) -> Range {
+/// The range of the deepest existing value on the pointer's path.
+fn range_of(document: &Value<'_>, pointer: &str) -> Range {
     let mut at = document;
     for step in pointer.split('/').skip(1) {
         let name = step.replace("~1", "/").replace("~0", "~");

@@ -4,45 +4,46 @@ use serde::{Deserialize, Serialize};
 
 use crate::content::TableDeclaration;
 
-/// What a plugin declares: `plugins/<id>/plugin.json`, or a value made by the embedding program.
+/// The declarations of a plugin: `plugins/<id>/plugin.json`, or a value built by the embedding
+/// program.
 ///
 /// ```
 /// let manifest: cms_core::plugins::Manifest = serde_json::from_str(r#"{
 ///     "id": "shop", "name": "Shop",
-///     "tables": [{"name": "orders", "columns": [{"name": "total", "type": "decimal", "required": true}]}]
+///     "tables": [{"name": "orders", "columns": [{"name": "total", "type": "decimal"}]}]
 /// }"#)?;
 /// assert_eq!(manifest.tables[0].name, "orders");
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Manifest {
-    /// Unique: lower-case letters, digits and `_`; the folder's name.
+    /// Unique id: lower-case letters, digits and `_`. The plugin's folder has this name.
     pub id: String,
-    /// For people.
+    /// Name for people.
     #[serde(default)]
     pub name: String,
-    /// Its own version.
+    /// Version of the plugin.
     #[serde(default)]
     pub version: String,
-    /// Content tables that it brings or adopts.
+    /// Content tables that the plugin declares or adopts.
     #[serde(default)]
     pub tables: Vec<TableDeclaration>,
-    /// Events that it raises.
+    /// Events that the plugin raises.
     #[serde(default, alias = "webhookEvents")]
     pub webhook_events: Vec<EventDeclaration>,
-    /// Buttons of a list's rows.
+    /// Buttons on each row of a list.
     #[serde(default)]
     pub content_button: Buttons,
-    /// Buttons of a list's header.
+    /// Buttons in a list's header.
     #[serde(default)]
     pub action_button: Buttons,
-    /// More buttons of a list's header.
+    /// More buttons in a list's header.
     #[serde(default)]
     pub header_buttons: Buttons,
 }
 
 impl Manifest {
-    /// All buttons with their JSON pointers, nested ones included.
+    /// All buttons with their JSON pointers, including nested ones.
     pub(super) fn buttons(&self) -> Vec<(String, &Button)> {
         let lists = [
             ("content_button", &self.content_button),
@@ -57,18 +58,18 @@ impl Manifest {
     }
 }
 
-/// Buttons. In a manifest: an array, or such an array as text.
+/// Buttons. A manifest may give an array, or the same array as text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(try_from = "ButtonsForm")]
 pub struct Buttons(pub Vec<Button>);
 
-/// A button: its id is the stem of two permission keys, `{plugin}_{button}_view` and
+/// A button. Its id is part of two permission keys: `{plugin}_{button}_view` and
 /// `{plugin}_{button}_edit`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Button {
-    /// Unique within the plugin, nested buttons included.
+    /// Unique within the plugin, including nested buttons.
     pub button_id: String,
-    /// Buttons inside the list that this one opens.
+    /// Buttons in the list that this button opens.
     #[serde(default)]
     pub buttons: Buttons,
 }
@@ -103,13 +104,13 @@ impl TryFrom<ButtonsForm> for Buttons {
     }
 }
 
-/// An event that a plugin raises. In a manifest: an object, or such an object as text.
+/// An event that a plugin raises. A manifest may give an object, or the same object as text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(try_from = "EventForm")]
 pub struct EventDeclaration {
-    /// Its name, such as `shop.order_paid`.
+    /// Name, such as `shop.order_paid`.
     pub name: String,
-    /// When it is raised.
+    /// When the event is raised.
     pub description: String,
 }
 
@@ -123,7 +124,7 @@ enum EventForm {
 #[derive(Deserialize)]
 struct EventObject {
     name: String,
-    /// By convention `manual`; it says nothing more.
+    /// `manual` by convention; has no further meaning.
     #[serde(default, rename = "type")]
     _event_type: Option<String>,
     #[serde(default)]

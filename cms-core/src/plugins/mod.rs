@@ -1,11 +1,11 @@
-//! Plugins: what extends the service, declared as JSON or as a Rust value.
+//! Plugins extend the service. Each is declared as JSON or as a Rust value.
 //!
 //! ```text
-//! manifest  what a plugin declares
-//! check     what is wrong with a manifest (pure)
-//! problem   a fault with its place and remedy; locate finds the line
+//! manifest  a plugin's declarations
+//! check     checks of a manifest (pure)
+//! problem   a fault of a manifest, with pointer and remedy; locate finds its line
 //! load      reads plugins/<id>/plugin.json
-//! index     what the plugins in service declare: tables, events, permission keys
+//! index     declarations of the plugins in service: tables, events, permission keys
 //! ```
 
 mod check;
@@ -25,8 +25,8 @@ pub use load::{LoadedPlugin, load_folder};
 pub use manifest::{Button, Buttons, EventDeclaration, Manifest};
 pub use problem::Problem;
 
-/// A plugin of the embedding program. A [`Manifest`] is one by itself; a type of your own may carry
-/// state beside its manifest.
+/// A plugin of the embedding program. Every [`Manifest`] is one; your own type may hold state
+/// beside its manifest.
 ///
 /// ```
 /// use cms_core::plugins::{Manifest, Plugin};
@@ -40,7 +40,7 @@ pub use problem::Problem;
 /// }
 /// ```
 pub trait Plugin: Send + Sync + 'static {
-    /// What it declares. Read once, when the site opens.
+    /// Its declarations. Read once, when the site opens.
     fn manifest(&self) -> Manifest;
 }
 
@@ -60,14 +60,14 @@ struct Known {
     index: Arc<Index>,
 }
 
-/// A plugin that was found.
+/// A plugin that the site found.
 #[derive(Clone, Debug)]
 pub struct PluginState {
     /// Its id.
     pub id: String,
-    /// What is wrong with it; empty when it is in service.
+    /// Its problems; empty when it is in service.
     pub problems: Vec<Problem>,
-    /// What it declares, when it is in service.
+    /// Its declarations, when it is in service.
     pub manifest: Option<Arc<Manifest>>,
 }
 
@@ -83,13 +83,13 @@ impl PluginState {
 }
 
 impl Plugins {
-    /// All that were found, in the order in which they were loaded.
+    /// All plugins that were found, in load order.
     #[must_use]
     pub fn states(&self) -> Arc<Vec<PluginState>> {
         self.0.load().states.clone()
     }
 
-    /// What the plugins in service declare.
+    /// The declarations of the plugins in service.
     #[must_use]
     pub fn index(&self) -> Arc<Index> {
         self.0.load().index.clone()

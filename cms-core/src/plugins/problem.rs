@@ -6,14 +6,14 @@ use serde::Serialize;
 
 use crate::Error;
 
-/// What is wrong, where, and how to mend it.
+/// A fault, where it is, and how to fix it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Problem {
-    /// JSON pointer to the member (RFC 6901); empty: the whole document.
+    /// JSON pointer to the member (RFC 6901). Empty for the whole document.
     pub pointer: String,
-    /// The line of `plugin.json`, from 1; None for a plugin that is no file.
+    /// Line of `plugin.json`, from 1; None for a plugin without a file.
     pub line: Option<usize>,
-    /// What is expected instead.
+    /// What to write instead.
     pub remedy: String,
 }
 
@@ -24,7 +24,7 @@ impl Problem {
 }
 
 impl From<Error> for Problem {
-    /// The refusal of a whole plugin.
+    /// Refuses a whole plugin.
     fn from(error: Error) -> Self {
         Self::new("", error.detail())
     }

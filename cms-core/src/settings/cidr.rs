@@ -1,13 +1,13 @@
-//! Networks, as lists of trusted or allowed addresses need them.
+//! Networks, for lists of trusted or allowed addresses.
 
 use std::{fmt, net::IpAddr, str::FromStr};
 
 use serde::Deserialize;
 
-/// A network: an address and how many of its leading bits count.
+/// A network: an address and the number of leading bits that count.
 ///
-/// A v4 address written as v6 (`::ffff:10.0.0.1`) is judged as the v4 address it is, on both sides,
-/// so that a listener on `[::]` cannot be used to slip past a v4 rule.
+/// A v4 address written as v6 (`::ffff:10.0.0.1`) counts as that v4 address, in rules and in
+/// requests. So a listener on `[::]` cannot be used to evade a v4 rule.
 ///
 /// ```
 /// use cms_core::settings::Cidr;
@@ -29,7 +29,7 @@ pub struct Cidr {
 pub struct NotACidr(String);
 
 impl Cidr {
-    /// Whether it is one address only.
+    /// Whether the network is a single address.
     #[must_use]
     pub fn is_single(&self) -> bool {
         self.bits == if self.address.is_ipv4() { 32 } else { 128 }
@@ -62,7 +62,7 @@ impl FromStr for Cidr {
             let written: IpAddr = address.parse().ok()?;
             let address = written.to_canonical();
             let longest: u8 = if written.is_ipv4() { 32 } else { 128 };
-            // A mapped v4 address has 96 bits before it that say only that.
+            // The 96 bits in front only mark a mapped v4 address.
             let mapped = if written.is_ipv6() && address.is_ipv4() { 96 } else { 0 };
             let bits = bits
                 .map_or(Some(longest), |bits| bits.parse().ok().filter(|bits| *bits <= longest))?;
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn networks_hold_the_right_addresses() {
+    fn networks_contain_the_right_addresses() {
         let table = [
             ("10.0.0.0/8", "10.255.0.1", true),
             ("10.0.0.0/8", "11.0.0.1", false),
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_refused() {
+    fn other_texts_are_refused() {
         let table = [
             "",
             "/",

@@ -1,16 +1,16 @@
-//! Which database: one address, the four `db_` keys, or the SQLite file in the data folder.
+//! Chooses the database: one address, the four `db_` keys, or the SQLite file in the data folder.
 
 use std::path::{Path, PathBuf};
 
 use super::{Settings, SettingsError};
 use crate::ground::Secret;
 
-/// The database that the settings name.
+/// The configured database.
 #[derive(Clone, Debug)]
 pub enum Database {
-    /// A file of SQLite.
+    /// An SQLite file.
     Sqlite {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
     /// A PostgreSQL server.
@@ -23,18 +23,19 @@ pub enum Database {
 const SCHEMES: &str = "must begin with sqlite:// or postgres://, such as sqlite://data/cms.db";
 
 impl Settings {
-    /// The database these settings name; SQLite in `cms.db` of the data folder when they name none.
+    /// The configured database. The default is SQLite in `cms.db` of the data folder.
     ///
     /// # Errors
-    /// When both `database_url` and a `db_` key are set, when the address has another scheme or
-    /// names nothing, or when one of `db_host`, `db_user`, `db_db` is missing.
+    /// `database_url` and a `db_` key are both set, the address has another scheme or names no
+    /// database, or one of `db_host`, `db_user`, `db_db` is missing.
     pub fn database(&self) -> Result<Database, SettingsError> {
         let parts = [&self.db_host, &self.db_user, &self.db_db];
         let in_parts = self.db_pw.is_some() || parts.iter().any(|part| part.is_some());
         match &self.database_url {
             Some(_) if in_parts => Err(SettingsError::invalid(
                 "database_url",
-                "must not be set together with db_host, db_user, db_pw or db_db; set one of the two to \"\"",
+                "must not be set together with db_host, db_user, db_pw or db_db; set one of the \
+                 two to \"\"",
             )),
             Some(url) => from_url(url),
             None if in_parts => self.parts_url(),
@@ -74,9 +75,9 @@ fn from_url(url: &Secret) -> Result<Database, SettingsError> {
     if let Some(path) = sqlite_path(url.expose()) {
         return match path {
             "" => invalid("must name a file after sqlite://, such as sqlite://data/cms.db"),
-            ":memory:" => invalid(
-                "must name a file: a database in memory would be gone with its first connection",
-            ),
+            ":memory:" => {
+                invalid("must name a file: a database in memory ends with its first connection")
+            }
             _ if path.contains('?') => {
                 invalid("must be a plain path after sqlite://, without options after a ?")
             }
@@ -103,8 +104,8 @@ pub(super) fn rooted(url: &Secret, dir: &Path) -> Result<Secret, SettingsError> 
     }
 }
 
-/// The host part of an address: a socket's folder is percent-encoded, a bare v6 address gets its
-/// brackets.
+/// The host part of an address. Percent-encodes a socket's folder and puts brackets around a bare
+/// v6 address.
 fn host(host: &str) -> Result<String, SettingsError> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-._:[]%".contains(c);
     if host.starts_with('/') {
@@ -121,7 +122,7 @@ fn host(host: &str) -> Result<String, SettingsError> {
     }
 }
 
-/// `text` with everything but letters, digits and `-._~` percent-encoded (RFC 3986, unreserved).
+/// Percent-encodes everything but letters, digits and `-._~` (RFC 3986, unreserved).
 fn encoded(text: &str) -> String {
     let encode = |byte: u8| match byte {
         b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
@@ -136,7 +137,7 @@ fn encoded(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// What `database()` chooses, or why not, for `database_url` and the four parts.
+    /// The result or the error of `database()` for `database_url` and the four parts.
     fn chosen(url: &str, [host, user, pw, db]: [&str; 4]) -> String {
         let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         let settings = Settings {
@@ -175,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unclear_is_refused() {
+    fn ambiguous_settings_are_refused() {
         let none = ["", "", "", ""];
         let table = [
             ("mysql://h/d", none, "`database_url` must begin with sqlite:// or postgres://"),

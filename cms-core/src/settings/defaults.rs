@@ -1,4 +1,4 @@
-//! The defaults file: known keys, default values, and the two files that `cms init` writes from it.
+//! The defaults file: known keys, default values, and the two files that `cms init` makes from it.
 
 use std::sync::LazyLock;
 
@@ -8,7 +8,7 @@ use toml::{Table, Value};
 use super::{Settings, file};
 
 const TEXT: &str = include_str!("settings.default.toml");
-/// Below this line of the defaults file stand the keys of `cms.local.toml`.
+/// The keys below this line of the defaults file belong to `cms.local.toml`.
 const LOCAL: &str = "# === cms.local.toml";
 
 pub(super) struct Defaults {
@@ -60,16 +60,16 @@ pub(super) fn typed_settings<'v>(
     Settings::deserialize(table)
 }
 
-/// The text of a new `cms.toml`: every key that may be under version control, explained and at its
-/// default, as a comment. It has no table header, so that a line can be appended.
+/// The text of a new `cms.toml`: every key that may be under version control, explained, with its
+/// default as a comment. Has no table header, so that lines can be appended.
 #[must_use]
 pub fn starter_file() -> String {
     let versioned = TEXT.split_once(LOCAL).map_or(TEXT, |(versioned, _)| versioned);
     versioned.trim_end().lines().map(|line| commented(line) + "\n").collect()
 }
 
-/// The text of a new `cms.local.toml` with its two secrets, those that another layer has left out;
-/// the file belongs to the service alone (mode 0600). `encryption_key` is base64 of 32 bytes.
+/// The text of a new `cms.local.toml` with the two secrets, unless another layer has them. Only the
+/// service's user may read this file (mode 0600). `encryption_key` is base64 of 32 bytes.
 #[must_use]
 pub fn starter_local_file(salt: Option<&str>, encryption_key: Option<&str>) -> String {
     let local = TEXT.split_once(LOCAL).map_or("", |(_, local)| local);
@@ -87,7 +87,7 @@ pub fn starter_local_file(salt: Option<&str>, encryption_key: Option<&str>) -> S
     local.trim_start().lines().map(line).collect()
 }
 
-/// A setting becomes a comment without a space after `#`, which tells it from an explanation.
+/// Comments out a setting without a space after `#`. Explanations have a space.
 fn commented(line: &str) -> String {
     if line.is_empty() || line.starts_with('#') { line.to_owned() } else { format!("#{line}") }
 }
@@ -100,7 +100,7 @@ mod tests {
         file::lines(text).expect("toml").into_iter().map(|line| line.key).collect()
     }
 
-    /// The text with every commented setting switched on.
+    /// The text with every commented setting enabled.
     fn switched_on(text: &str) -> String {
         let on = |line: &str| match line.strip_prefix('#') {
             Some(rest) if rest.starts_with(|c: char| c.is_ascii_lowercase()) => format!("{rest}\n"),

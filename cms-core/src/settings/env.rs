@@ -1,8 +1,8 @@
-//! Environment variables and flags: names, and texts read as the type of the default.
+//! Environment variables and flags: their names, and texts read as the type of the default.
 
 use toml::Value;
 
-/// Variables that begin like settings and belong to the command line or the tests.
+/// Variables with the prefix of settings that belong to the command line or the tests.
 pub(super) const NOT_SETTINGS: [&str; 11] = [
     "CMS_API_KEY",
     "CMS_API_KEY_FILE",
@@ -17,8 +17,8 @@ pub(super) const NOT_SETTINGS: [&str; 11] = [
     "CMS_WEBHOOK_SECRET",
 ];
 
-/// The variables of this process for [`Settings::load`](super::Settings::load), without those that
-/// are not Unicode ([`std::env::vars`] would panic on them).
+/// The variables of this process for [`Settings::load`](super::Settings::load). Skips those that
+/// are not Unicode, because [`std::env::vars`] panics on them.
 pub fn environment() -> impl Iterator<Item = (String, String)> {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
@@ -34,7 +34,7 @@ pub(super) fn flag(key: &str) -> String {
     format!("--{}", key.replace('_', "-"))
 }
 
-/// `text` as a value of the type of `like`.
+/// Reads `text` as a value of the type of `like`.
 pub(super) fn typed(text: &str, like: &Value) -> Option<Value> {
     Some(match like {
         Value::Boolean(_) => Value::Boolean(match text.trim() {
@@ -54,7 +54,7 @@ pub(super) fn typed(text: &str, like: &Value) -> Option<Value> {
     })
 }
 
-/// The opposite of [`typed`]: `value` as it would be written in a variable.
+/// The opposite of [`typed`]: `value` as a variable would hold it.
 pub(super) fn untyped(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

@@ -1,11 +1,11 @@
-//! What can be wrong with settings: one sentence that says what, where and how to mend it.
+//! Faults of settings. Each display is one sentence: the fault, where it is, and how to fix it.
 
 use std::{io, path::PathBuf};
 
 use super::Origin;
 
-/// Why settings were refused. The display is one sentence for the person who wrote them; it holds
-/// no secret.
+/// Why settings were refused. The display is one sentence for the author of the settings, without
+/// secrets.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SettingsError {
@@ -14,7 +14,7 @@ pub enum SettingsError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The message of the system.
         source: io::Error,
     },
     /// A file is not TOML.
@@ -22,27 +22,30 @@ pub enum SettingsError {
     Syntax {
         /// File and line.
         origin: Origin,
-        /// What the parser says.
+        /// The message of the parser.
         message: String,
     },
-    /// A key that no setting has.
+    /// A key that is not a setting.
     #[error("{origin}: unknown key `{key}`; {hint}")]
     UnknownKey {
-        /// Where it stands.
+        /// Where the key stands.
         origin: Origin,
         /// The key as written.
         key: String,
-        /// What was probably meant, or where all keys are listed.
+        /// The key that was probably meant, or where all keys are listed.
         hint: String,
     },
     /// A value that cannot be used.
-    #[error("{}`{key}` {rule}", origin.as_ref().map(|origin| format!("{origin}: ")).unwrap_or_default())]
+    #[error(
+        "{}`{key}` {rule}",
+        origin.as_ref().map(|origin| format!("{origin}: ")).unwrap_or_default()
+    )]
     Invalid {
         /// The dotted key.
         key: String,
-        /// Where the value was given; none when the settings were made by code.
+        /// Where the value came from; None for settings made by code.
         origin: Option<Origin>,
-        /// What is expected: `must ...`.
+        /// The expected value: `must ...`.
         rule: String,
     },
 }
@@ -52,7 +55,7 @@ impl SettingsError {
         Self::Invalid { key: key.into(), origin: None, rule: rule.into() }
     }
 
-    /// Adds where the value was given.
+    /// Adds the origin of the value.
     pub(super) fn at(self, find: impl FnOnce(&str) -> Option<Origin>) -> Self {
         match self {
             Self::Invalid { key, rule, .. } => Self::Invalid { origin: find(&key), key, rule },

@@ -14,17 +14,17 @@ pub(super) struct Line {
     pub(super) line: usize,
 }
 
-/// A text that is not TOML: what the parser says, and the line.
+/// A parser error: its message and its line.
 #[derive(Debug)]
 pub(super) struct NotToml {
     pub(super) message: String,
     pub(super) line: usize,
 }
 
-/// The keys of `text` in the order they stand there, `[table]` and `table.key` alike; an empty
-/// table counts as a key so that a mistyped one is noticed.
+/// The keys of `text` in file order; `[table]` and `table.key` are alike. An empty table counts as
+/// a key, so that a mistyped one is noticed.
 pub(super) fn lines(text: &str) -> Result<Vec<Line>, NotToml> {
-    // The error's own display quotes the line, which may hold a secret.
+    // The error's own display quotes the line, which may contain a secret.
     let not_toml = |error: Error| NotToml {
         message: error.message().to_owned(),
         line: error.span().map_or(1, |span| line_of(text, span.start)),
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_toml_is_told_by_line_and_not_quoted() {
+    fn invalid_toml_is_reported_by_line_and_not_quoted() {
         for (text, line) in
             [("a = 1\npw = hunter2\n", 2), ("a = 1\na = 2\n", 2), ("a =\n", 1), ("\n\n[x\n", 3)]
         {

@@ -1,4 +1,4 @@
-//! The forms that texts must have: plain answers, yes or no.
+//! Form checks of texts, each answered with yes or no.
 
 use data_encoding::BASE64;
 

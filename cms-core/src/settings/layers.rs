@@ -1,4 +1,5 @@
-//! Defaults ← files ← environment ← flags: each layer replaces single values and leaves its mark.
+//! Defaults ← files ← environment ← flags: each layer replaces single values and records their
+//! origin.
 
 use std::{
     io::ErrorKind,
@@ -15,16 +16,16 @@ use super::{
     suggest::nearest,
 };
 
-/// Settings as read, and where from.
+/// Loaded settings and their origins.
 #[derive(Clone, Debug)]
 pub struct Loaded {
     /// The settings, valid and with absolute or joined paths.
     pub settings: Settings,
     /// The origin of every value.
     pub origins: Origins,
-    /// What is odd but no error, one sentence each: unknown `CMS_` variables.
+    /// Warnings, one sentence each: unknown `CMS_` variables.
     pub warnings: Vec<String>,
-    /// The site's folder as it was given.
+    /// The site's folder, as given.
     pub dir: PathBuf,
 }
 
@@ -33,7 +34,7 @@ struct Layered {
     origin: Origin,
 }
 
-/// Values in the order of the defaults file, and the settings they make.
+/// Values in the order of the defaults file, and the settings made from them.
 pub(super) struct Layers {
     values: Vec<(&'static str, Layered)>,
     settings: Settings,
@@ -114,7 +115,8 @@ impl Layers {
     pub(super) fn finish(self, dir: &Path) -> Result<Loaded, SettingsError> {
         let mut settings = self.settings.clone();
         let origin = |key: &str| self.find(key).map(|index| self.values[index].1.origin.clone());
-        // A default is refused only for the lack of something: "default:" in front would mislead.
+        // A default is refused only when another setting is missing. A leading "default:" would
+        // mislead.
         let given = |key: &str| origin(key).filter(|origin| *origin != Origin::Default);
         if let Some(url) = &mut settings.site_url {
             url.truncate(url.trim_end_matches('/').len());
@@ -143,8 +145,8 @@ impl Layers {
         self.values.iter().position(|(known, _)| *known == key)
     }
 
-    /// Puts a value in force, if it has the type of the default and the settings accept it; the
-    /// value before it was accepted, so a refusal is this one's fault and can name its origin.
+    /// Applies a value if its type is that of the default and the settings accept it. All earlier
+    /// values were accepted, so a refusal is due to this value and names its origin.
     fn set(
         &mut self,
         index: usize,
@@ -165,7 +167,7 @@ impl Layers {
     }
 }
 
-/// All lists are lists of texts, all numbers count something.
+/// All lists contain texts, and all numbers are counts.
 fn same_type(value: &Value, like: &Value) -> bool {
     match value {
         Value::Array(list) => like.is_array() && list.iter().all(Value::is_str),
@@ -194,7 +196,7 @@ fn is_empty_table(key: &str, value: &Value) -> bool {
     value.as_table().is_some_and(Table::is_empty) && is_table(key)
 }
 
-/// What the writer of an unknown key may have meant.
+/// A hint at what an unknown key may mean.
 fn hint(key: &str) -> String {
     let known = || defaults().values.iter().map(|(key, _)| key.as_str());
     if is_table(key) {

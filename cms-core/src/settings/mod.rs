@@ -1,9 +1,9 @@
 //! Settings: built-in defaults ← `cms.toml` ← `cms.local.toml` ← environment ← flags.
 //!
-//! `settings.default.toml` is the one list of keys and defaults. To add a setting: a line with a
-//! comment there, a field in [`Settings`] or one of its tables, a rule in `validate.rs` if the type
-//! does not say it all, and a line in [`SECRET_KEYS`] if it must not be seen. Tests find what was
-//! forgotten.
+//! `settings.default.toml` is the one list of keys and defaults. To add a setting, add a line with
+//! a comment there and a field in [`Settings`] or one of its tables. Add a rule in `validate.rs` if
+//! the type does not express it, and a line in [`SECRET_KEYS`] if it is secret. Tests find
+//! omissions.
 
 mod cidr;
 mod database;
@@ -30,13 +30,13 @@ pub use defaults::{starter_file, starter_local_file};
 pub use env::environment;
 pub use error::SettingsError;
 pub use layers::Loaded;
-pub use origin::{Entry, Origin, Origins};
+pub use origin::{Origin, Origins, Setting};
 pub use tables::{
     Cache, CacheStore, Dirs, Http, Limiter, LimiterStore, Mail, Media, Retention, Scripts, Session,
     Webhooks,
 };
 
-/// Keys whose values are masked wherever they are shown, and which belong into `cms.local.toml`.
+/// Keys that belong in `cms.local.toml` and whose values are masked wherever they are shown.
 pub const SECRET_KEYS: [&str; 8] = [
     "database_url",
     "db_pw",
@@ -48,7 +48,7 @@ pub const SECRET_KEYS: [&str; 8] = [
     "old_encryption_keys",
 ];
 
-/// Everything that can be set. Made from files by [`Settings::load`], or by code:
+/// All settings of a site. Load them from files with [`Settings::load`], or build them in code:
 ///
 /// ```
 /// use cms_core::settings::Settings;
@@ -58,13 +58,13 @@ pub const SECRET_KEYS: [&str; 8] = [
 /// # Ok::<(), cms_core::settings::SettingsError>(())
 /// ```
 ///
-/// The default is `settings.default.toml`; the debug output shows no secret. Deserializing needs
-/// every key: it is the last step of [`Settings::load`], not a way around it.
+/// The default is `settings.default.toml`. The debug output shows no secret. Deserializing needs
+/// every key: it is the last step of [`Settings::load`], not a replacement for it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// Address of the site in links and mails, without a slash at the end; without it, `https://`
-    /// and the request's host.
+    /// Address of the site in links and mails, without a trailing slash. Default: `https://` and
+    /// the request's host.
     #[serde(deserialize_with = "unless_empty")]
     pub site_url: Option<String>,
     /// Name of the product as people read it, 1 to 64 bytes.
@@ -77,9 +77,9 @@ pub struct Settings {
     pub key_prefix: String,
     /// `host:port` to listen on; port 0 takes a free one.
     pub listen: String,
-    /// Hosts answered for; empty: any.
+    /// Host names that the service answers for; empty means any.
     pub allowed_hosts: Vec<String>,
-    /// Networks of the proxies whose [`Settings::proxy_header`] is believed.
+    /// Networks of the proxies whose [`Settings::proxy_header`] is trusted.
     pub trusted_proxies: Vec<Cidr>,
     /// The one header that carries the client's address.
     pub proxy_header: String,
@@ -107,7 +107,7 @@ pub struct Settings {
     pub session: Session,
     /// How long things are kept.
     pub retention: Retention,
-    /// `sqlite://path` or `postgres://...`; stands for the four `db_` keys. See
+    /// `sqlite://path` or `postgres://...`. Excludes the four `db_` keys. See
     /// [`Settings::database`].
     #[serde(deserialize_with = "unless_empty")]
     pub database_url: Option<Secret>,
@@ -135,20 +135,20 @@ pub struct Settings {
     /// Password at the update server.
     #[serde(deserialize_with = "unless_empty")]
     pub update_password: Option<Secret>,
-    /// Part of every password hash: once changed, every login fails.
+    /// Keys every password hash: after a change every login fails.
     #[serde(deserialize_with = "unless_empty")]
     pub password_salt: Option<Secret>,
-    /// Base64 of the 32 bytes that encrypt what must be read back.
+    /// Base64 of 32 bytes: the key for secrets that must be read back.
     #[serde(deserialize_with = "unless_empty")]
     pub encryption_key: Option<Secret>,
-    /// Encryption keys used before; they still decrypt.
+    /// Earlier encryption keys; they still decrypt.
     pub old_encryption_keys: Vec<Secret>,
 }
 
 impl Settings {
-    /// Reads the settings of the site in the folder `dir`: `cms.toml` and `cms.local.toml` where
-    /// they exist, `env` (usually [`environment()`]), then `flags` as dotted key and text. Relative
-    /// paths are joined to `dir`. An empty text unsets a key.
+    /// Reads the settings of the site in the folder `dir`: `cms.toml` and `cms.local.toml` if they
+    /// exist, then `env` (usually [`environment()`]), then `flags` as dotted key and text. Joins
+    /// relative paths to `dir`. An empty text unsets a key.
     ///
     /// ```
     /// use cms_core::settings::{Origin, Settings};
@@ -156,13 +156,14 @@ impl Settings {
     /// let flags = [("listen", "127.0.0.1:0".to_owned())];
     /// let loaded = Settings::load("/no/such/site".as_ref(), env.into_iter(), &flags)?;
     /// assert!(loaded.settings.webhooks.allow_http);
-    /// assert_eq!(loaded.origins.get("listen").map(|entry| entry.origin.to_string()).as_deref(), Some("--listen"));
+    /// let origin = loaded.origins.get("listen").map(|setting| setting.origin.to_string());
+    /// assert_eq!(origin.as_deref(), Some("--listen"));
     /// # Ok::<(), cms_core::settings::SettingsError>(())
     /// ```
     ///
     /// # Errors
-    /// The first file that cannot be read or parsed, unknown key in a file or flag, or value of the
-    /// wrong type, form or range, with its origin. Unknown `CMS_` variables are only
+    /// The first unreadable or invalid file, unknown key of a file or flag, or value of the wrong
+    /// type, form or range, with its origin. Unknown `CMS_` variables only become
     /// [`Loaded::warnings`].
     pub fn load(
         dir: &Path,
@@ -178,7 +179,7 @@ impl Settings {
     }
 }
 
-/// TOML has no null: an empty text stands for "not set", in files as in variables.
+/// TOML has no null, so an empty text means "not set", in files and in variables.
 fn unless_empty<'de, D: Deserializer<'de>, T: From<String>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {

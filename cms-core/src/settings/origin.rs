@@ -1,11 +1,10 @@
-//! Where each value in force came from, with secrets masked.
+//! The origin of each value in force, with secrets masked.
 
 use std::fmt;
 
 use super::SECRET_KEYS;
 
-/// The place a value was read from; prints as people write it: `cms.toml:12`, `CMS_LISTEN`,
-/// `--listen`.
+/// Where a value was read from. Prints as `cms.toml:12`, `CMS_LISTEN` or `--listen`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// The built-in default.
@@ -35,52 +34,52 @@ impl fmt::Display for Origin {
 
 /// One setting as `cms config show --origin` prints it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct Setting {
     /// The dotted key.
     pub key: String,
-    /// The value as written in an environment variable, empty when not set; secrets and passwords
-    /// in addresses are `***`. Relative paths are as given.
+    /// The value in the form of an environment variable; empty when not set. Secrets and passwords
+    /// in addresses are `***`. Relative paths stay as given.
     pub value: String,
     /// Where the value came from.
     pub origin: Origin,
 }
 
-/// Every setting with its origin, in the order of the defaults file.
+/// Every setting in the order of the defaults file.
 #[derive(Clone, Debug, Default)]
-pub struct Origins(Vec<Entry>);
+pub struct Origins(Vec<Setting>);
 
 impl Origins {
     pub(super) fn new(values: impl Iterator<Item = (String, String, Origin)>) -> Self {
-        let entry = |(key, value, origin): (String, String, _)| Entry {
+        let setting = |(key, value, origin): (String, String, _)| Setting {
             value: masked(&key, &value),
             key,
             origin,
         };
-        Self(values.map(entry).collect())
+        Self(values.map(setting).collect())
     }
 
-    /// The entry of a dotted key.
+    /// The setting with this dotted key.
     #[must_use]
-    pub fn get(&self, key: &str) -> Option<&Entry> {
-        self.0.iter().find(|entry| entry.key == key)
+    pub fn get(&self, key: &str) -> Option<&Setting> {
+        self.0.iter().find(|setting| setting.key == key)
     }
 
-    /// All entries.
-    pub fn iter(&self) -> std::slice::Iter<'_, Entry> {
+    /// All settings.
+    pub fn iter(&self) -> std::slice::Iter<'_, Setting> {
         self.0.iter()
     }
 }
 
 impl<'o> IntoIterator for &'o Origins {
-    type Item = &'o Entry;
-    type IntoIter = std::slice::Iter<'o, Entry>;
+    type Item = &'o Setting;
+    type IntoIter = std::slice::Iter<'o, Setting>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.iter()
     }
 }
 
-/// `value` without what must not be seen.
+/// `value` with its secret parts masked.
 fn masked(key: &str, value: &str) -> String {
     if value.is_empty() || !SECRET_KEYS.contains(&key) {
         value.to_owned()
@@ -91,24 +90,24 @@ fn masked(key: &str, value: &str) -> String {
     }
 }
 
-/// An address without its password and its options.
+/// An address without its password and options.
 fn masked_url(url: &str) -> String {
     if url.starts_with("sqlite:") {
         return url.to_owned();
     }
     let Some((scheme, rest)) = url.split_once("://") else { return "***".to_owned() };
-    let (user, place) =
-        rest.rsplit_once('@').map_or((None, rest), |(user, place)| (Some(user), place));
+    let (user, server) =
+        rest.rsplit_once('@').map_or((None, rest), |(user, server)| (Some(user), server));
     let user = match user.map(|user| (user, user.split_once(':'))) {
-        // An unencoded password or an `@` in the options: no telling where the secret ends.
+        // The password or an option contains an unencoded `@`, so the end of the secret is unknown.
         Some((user, _)) if user.contains(['/', '?', '#']) => return format!("{scheme}://***"),
         Some((_, Some((name, _)))) => format!("{name}:***@"),
         Some((name, None)) => format!("{name}@"),
         None => String::new(),
     };
-    match place.split_once(['?', '#']) {
-        Some((place, _)) => format!("{scheme}://{user}{place}?***"),
-        None => format!("{scheme}://{user}{place}"),
+    match server.split_once(['?', '#']) {
+        Some((server, _)) => format!("{scheme}://{user}{server}?***"),
+        None => format!("{scheme}://{user}{server}"),
     }
 }
 
@@ -117,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_secret_is_masked() {
+    fn secrets_are_masked() {
         let table = [
             ("listen", "[::1]:80", "[::1]:80"),
             ("password_salt", "", ""),

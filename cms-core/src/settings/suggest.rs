@@ -1,7 +1,7 @@
 //! "Did you mean": the known word nearest to a mistyped one.
 
-/// The candidate that `word` was probably meant to be: one whose last part it is, or else the
-/// nearest by edits, if no more than a third of the word differs.
+/// The candidate that `word` probably means: one that differs only by the table before its dot, or
+/// else the nearest by edits, if at most a third of the letters differ.
 pub(super) fn nearest<'c>(
     word: &str,
     candidates: impl Iterator<Item = &'c str> + Clone,
@@ -19,7 +19,7 @@ pub(super) fn nearest<'c>(
     )
 }
 
-/// How many letters must be inserted, removed or replaced to get from `a` to `b` (Levenshtein).
+/// Number of letters to insert, remove or replace to get from `a` to `b` (Levenshtein distance).
 fn distance(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.chars().count()).collect();
     for (i, x) in a.chars().enumerate() {

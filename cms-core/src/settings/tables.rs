@@ -1,4 +1,5 @@
-//! The tables of settings: what stands behind the dot. Defaults are in `settings.default.toml`.
+//! The tables of settings, one for each prefix before a dot. Defaults are in
+//! `settings.default.toml`.
 
 use std::path::PathBuf;
 
@@ -50,21 +51,21 @@ pub struct Http {
     pub body_limit_bytes: usize,
     /// Largest block of headers in bytes, 8 KiB to 1 MiB.
     pub header_limit_bytes: usize,
-    /// Seconds for a request to arrive, 1 to 3600.
+    /// Seconds within which a request must arrive, 1 to 3600.
     pub request_timeout_s: u64,
-    /// Connections open at the same time, 1 to 1 000 000.
+    /// Most connections at the same time, 1 to 1 000 000.
     pub max_connections: usize,
 }
 
-/// Where the limiter keeps its buckets.
+/// Store of the limiter's buckets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LimiterStore {
-    /// In this process.
+    /// In each process.
     Memory,
     /// In Redis, shared by all processes.
     Redis,
-    /// Nowhere: every request is allowed.
+    /// None: every request is allowed.
     Off,
 }
 
@@ -72,17 +73,17 @@ pub enum LimiterStore {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limiter {
-    /// Where its buckets are.
+    /// Store of its buckets.
     pub store: LimiterStore,
 }
 
-/// Where cached replies are kept.
+/// Store of cached replies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CacheStore {
-    /// In this process.
+    /// In each process.
     Memory,
-    /// In this process, and in Redis for all processes.
+    /// In each process, and in Redis for all processes.
     Redis,
 }
 
@@ -92,13 +93,13 @@ pub enum CacheStore {
 pub struct Cache {
     /// Whether replies are cached at all.
     pub enabled: bool,
-    /// Seconds a reply is kept, 1 to 31 536 000 (a year).
+    /// How long a reply is kept, in seconds, 1 to 31 536 000 (a year).
     pub ttl_s: u64,
-    /// Beginnings of paths that are never cached; each starts with `/`.
+    /// Prefixes of paths that are never cached; each starts with `/`.
     pub exclude: Vec<String>,
-    /// Where replies are kept.
+    /// Store of the replies.
     pub store: CacheStore,
-    /// Most memory in bytes, 1 to 1 TiB.
+    /// Most memory of each process in bytes, 1 to 1 TiB.
     pub max_bytes: u64,
 }
 
@@ -106,14 +107,14 @@ pub struct Cache {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Webhooks {
-    /// Networks that are delivered to although they are not public.
+    /// Non-public networks that webhooks may reach.
     pub allow_cidrs: Vec<Cidr>,
-    /// Whether `http://` is delivered to as well.
+    /// Whether webhooks may use `http://`.
     pub allow_http: bool,
-    /// Seconds for one attempt, 1 to 25, so that it ends within the 30 s of a lease.
+    /// Longest attempt in seconds, 1 to 25, so that it ends within the lease of 30 s.
     pub timeout_s: u64,
-    /// Attempts under way at the same time, 1 to 1024; those that take longer than half a second
-    /// are not counted, up to four times as many in all.
+    /// Attempts at the same time, 1 to 1024. Attempts slower than half a second do not count, up to
+    /// four times as many in total.
     pub concurrency: usize,
 }
 
@@ -124,7 +125,7 @@ pub struct Mail {
     /// Sender of every mail: `shop@example.org` or `Shop <shop@example.org>`.
     #[serde(deserialize_with = "unless_empty")]
     pub from: Option<String>,
-    /// Automatic replies to one address per day, 0 to 1000.
+    /// Most automatic replies to one address a day, 0 to 1000.
     pub auto_reply_per_day: u64,
     /// Mail server: `smtp://user:password@host:587` or `smtps://...`.
     #[serde(deserialize_with = "unless_empty")]
@@ -143,9 +144,9 @@ pub struct Media {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scripts {
-    /// Program that runs them: a name in the path, or a path.
+    /// Program that runs them: a name in `PATH`, or a path.
     pub interpreter: String,
-    /// Seconds for one run, 1 to 3600.
+    /// Longest run in seconds, 1 to 3600.
     pub timeout_s: u64,
     /// Most output of one run in bytes, 1 to 1 GiB.
     pub max_output_bytes: usize,
@@ -155,26 +156,26 @@ pub struct Scripts {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Session {
-    /// Ends after so many seconds without a request, 1 to [`Session::absolute_s`].
+    /// Seconds without a request that end a session, 1 to [`Session::absolute_s`].
     pub idle_s: u64,
-    /// Ends after so many seconds in any case, 1 to 31 536 000 (a year).
+    /// Longest session in seconds, 1 to 31 536 000 (a year).
     pub absolute_s: u64,
 }
 
-/// How long things are kept.
+/// How long stored rows are kept.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Retention {
-    /// Days of the audit log, 1 to 36 500 as all days here.
+    /// Days of the audit log, 1 to 36 500 like all days here.
     pub audit_days: u64,
     /// Days of events.
     pub events_days: u64,
     /// Days of the log of webhook deliveries.
     pub deliveries_days: u64,
-    /// Hours of delivered jobs in the webhook queue, 1 to 8760 as all hours here.
+    /// Hours of delivered jobs in the webhook queue, 1 to 8760 like all hours here.
     pub queue_h: u64,
     /// Hours of replies stored under an idempotency key.
     pub idempotency_h: u64,
-    /// Days of submissions, for funnels that do not say themselves.
+    /// Days of submissions, unless a funnel says otherwise.
     pub submissions_days: u64,
 }

@@ -25,7 +25,7 @@ fn refused(shared: &str, env: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn each_layer_wins_over_the_one_below_and_says_so() {
+fn each_layer_overrides_the_one_below_and_is_named() {
     let shared = "listen = \"a:1\"\n\n[http]\nmax_connections = 5\nrequest_timeout_s = 6\n";
     let local = "# mine\nlisten = \"b:2\"\n";
     let env = [("CMS_LISTEN", "c:3"), ("CMS_HTTP__REQUEST_TIMEOUT_S", "7"), ("PATH", "/bin")];
@@ -37,9 +37,9 @@ fn each_layer_wins_over_the_one_below_and_says_so() {
     ];
     for (local, env, flags, value, origin) in table {
         let (_dir, loaded) = load(shared, local, env, flags).expect(origin);
-        let entry = loaded.origins.get("listen").expect("entry");
-        assert_eq!((loaded.settings.listen.as_str(), entry.value.as_str()), (value, value));
-        assert_eq!(entry.origin.to_string(), origin);
+        let setting = loaded.origins.get("listen").expect("setting");
+        assert_eq!((loaded.settings.listen.as_str(), setting.value.as_str()), (value, value));
+        assert_eq!(setting.origin.to_string(), origin);
         assert_eq!(loaded.settings.http.max_connections, 5);
         assert_eq!(loaded.settings.http.request_timeout_s, if env.is_empty() { 6 } else { 7 });
         assert_eq!(loaded.warnings, Vec::<String>::new());
@@ -52,15 +52,14 @@ fn each_layer_wins_over_the_one_below_and_says_so() {
 }
 
 #[test]
-fn without_files_the_defaults_are_in_force_under_the_folder() {
+fn without_files_the_defaults_apply_to_the_folder() {
     let loaded =
         Settings::load(Path::new("/no/such/site"), std::iter::empty(), &[]).expect("defaults");
     assert_eq!(loaded.settings.dirs.plugins, Path::new("/no/such/site/plugins"));
-    assert!(
-        matches!(loaded.settings.database(), Ok(Database::Sqlite { path }) if path == Path::new("/no/such/site/data/cms.db"))
-    );
-    assert!(loaded.origins.iter().all(|entry| entry.origin == Origin::Default));
-    assert_eq!(loaded.origins.iter().next().map(|entry| entry.key.as_str()), Some("site_url"));
+    assert!(matches!(loaded.settings.database(), Ok(Database::Sqlite { path })
+            if path == Path::new("/no/such/site/data/cms.db")));
+    assert!(loaded.origins.iter().all(|setting| setting.origin == Origin::Default));
+    assert_eq!(loaded.origins.iter().next().map(|setting| setting.key.as_str()), Some("site_url"));
 }
 
 #[test]
@@ -75,9 +74,8 @@ fn variables_take_the_type_of_their_key() {
     ];
     let (dir, Loaded { settings, .. }) =
         load("site_url = \"https://a.org/\"", "", &env, &[]).expect("loads");
-    assert!(
-        matches!(settings.database(), Ok(Database::Sqlite { path }) if path == dir.path().join("x.db"))
-    );
+    assert!(matches!(settings.database(), Ok(Database::Sqlite { path })
+            if path == dir.path().join("x.db")));
     assert_eq!(settings.dirs.data, Path::new("/var/lib/cms"));
     assert_eq!(settings.languages, ["de", "en"]);
     assert_eq!(settings.site_url, None);
@@ -107,7 +105,7 @@ fn unknown_variables_are_warnings() {
 }
 
 #[test]
-fn refusals_say_what_where_and_how_to_mend_it() {
+fn refusals_name_the_fault_its_origin_and_the_remedy() {
     let table: [(&str, &[_], &str); 18] = [
         ("db_user = \"u\"", &[], "`db_host` must be set too"),
         ("\nlisten = ", &[], "cms.toml:2: not valid TOML: "),
@@ -141,7 +139,8 @@ fn refusals_say_what_where_and_how_to_mend_it() {
         (
             "limiter.store = \"disk\"",
             &[],
-            "cms.toml:1: `limiter.store` is not accepted: unknown variant `disk`, expected one of `memory`",
+            "cms.toml:1: `limiter.store` is not accepted: unknown variant `disk`, expected one of \
+             `memory`",
         ),
         (
             "metrics_allow = [\"x\"]",
@@ -171,7 +170,7 @@ fn refusals_say_what_where_and_how_to_mend_it() {
 }
 
 #[test]
-fn an_unreadable_file_is_an_error_and_no_missing_one() {
+fn an_unreadable_file_does_not_count_as_missing() {
     let dir = tempfile::tempdir().expect("folder");
     fs::create_dir(dir.path().join("cms.toml")).expect("a folder in its place");
     let error =
@@ -190,7 +189,7 @@ fn no_secret_is_ever_shown() {
         "encryption_key" | "old_encryption_keys" => key.clone(),
         _ => "hunter2".to_owned(),
     };
-    // db_pw excludes database_url, so it goes alone.
+    // db_pw excludes database_url, so each is tested without the other.
     for without in ["db_pw", "database_url"] {
         let keys = SECRET_KEYS.into_iter().filter(|key| *key != without);
         let mut env: Vec<_> = keys.map(|name| (env::variable(name), value(name))).collect();
@@ -217,7 +216,7 @@ fn every_secret_type_is_on_the_list_of_secret_keys() {
         let values = defaults::defaults().values.iter();
         let values: Vec<_> =
             values.map(|(k, v)| (k, if k == key { marked(v) } else { v.clone() })).collect();
-        // Values that are refused (enums, networks) are no secrets.
+        // Values refused here (enums, networks) are no secrets.
         let Ok(settings) = defaults::typed_settings(values.iter().map(|(k, v)| (k.as_str(), v)))
         else {
             continue;

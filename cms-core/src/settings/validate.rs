@@ -1,4 +1,4 @@
-//! What the types cannot say: ranges, forms, and values that do not go together.
+//! Rules that types cannot express: ranges, forms, and combinations of values.
 
 use super::{
     CacheStore, LimiterStore, Settings, SettingsError,
@@ -14,10 +14,11 @@ const YEAR_H: u64 = 8_760;
 const GIB: u64 = 1 << 30;
 
 impl Settings {
-    /// Checks everything that needs neither network nor database; [`Settings::load`] has done it.
+    /// Checks everything that needs neither network nor database. [`Settings::load`] calls this
+    /// already.
     ///
     /// # Errors
-    /// The first rule that does not hold, with its key.
+    /// The first broken rule, with its key.
     pub fn validate(&self) -> Result<(), SettingsError> {
         for (key, holds, rule) in self.rules() {
             if !holds {
@@ -35,10 +36,10 @@ impl Settings {
         self.database().map(|_| ())
     }
 
-    /// Key, whether its rule holds, and the rule.
+    /// Each key with whether its rule holds, and the rule's text.
     fn rules(&self) -> [(&'static str, bool, &'static str); 22] {
         let redis = self.redis_url.is_some();
-        let need_redis = "must not be \"redis\" as long as redis_url is not set";
+        let need_redis = "must not be \"redis\" unless redis_url is set";
         let folder = "must name a folder";
         let key = "must be base64 of 32 bytes; `cms init` makes one";
         [
@@ -127,7 +128,7 @@ impl Settings {
         ]
     }
 
-    /// Key, number, least and most.
+    /// Each numeric key with its value, minimum and maximum.
     fn ranges(&self) -> [(&'static str, u64, u64, u64); 20] {
         let (http, scripts, keep) = (&self.http, &self.scripts, &self.retention);
         [
@@ -160,7 +161,7 @@ mod tests {
     use super::{super::Secret, *};
 
     #[test]
-    fn settings_made_by_code_are_judged_by_key() {
+    fn settings_made_by_code_are_validated_by_key() {
         type Spoil = fn(&mut Settings);
         let table: [(Spoil, &str); 7] = [
             (|s| s.timezone = "Mars/Base".into(), "`timezone` must be an IANA time zone"),

@@ -1,4 +1,4 @@
-//! Who may call what on this site: the pure rules of [`crate::access`] with the site's tables,
+//! Who may call what on this site: applies the rules of [`crate::access`] to the site's tables,
 //! plugins and endpoints.
 
 use super::Cms;
@@ -9,13 +9,13 @@ use crate::{
 };
 
 impl Cms {
-    /// The endpoints that are served; an API declares its own.
+    /// The endpoints of the site. An API declares its own.
     #[must_use]
     pub fn access(&self) -> &Endpoints {
         &self.0.endpoints
     }
 
-    /// Whether a user with these rights may call an endpoint; `table` is the one that the call
+    /// Whether a user with these rights may call an endpoint. `table` is the table that the call
     /// names.
     #[must_use]
     pub fn allows(
@@ -33,7 +33,7 @@ impl Cms {
         access::allows(rights, access, method, owner)
     }
 
-    /// What a user with these rights may call, as rows of a key.
+    /// The calls that a user with these rights may make, as rows of a key.
     #[must_use]
     pub fn rows_of(&self, rights: &Rights) -> Vec<Right> {
         let (tables, index) = (self.tables(), self.plugins().index());

@@ -1,4 +1,4 @@
-//! What a site does by itself: delivers webhooks, writes counters, removes what is old.
+//! Background work of a site: delivers webhooks, writes counters, removes old rows.
 
 use std::time::Duration;
 
@@ -16,12 +16,12 @@ const UPKEEP: Duration = Duration::from_secs(60);
 pub enum Work {
     /// Delivers webhooks.
     Deliveries,
-    /// Writes counters of keys and removes what `retention` no longer keeps, once a minute.
+    /// Writes counters of keys and removes rows older than `retention` says, once a minute.
     Upkeep,
 }
 
 impl Work {
-    /// All parts.
+    /// All parts of the background work.
     pub const ALL: &[Self] = &[Self::Deliveries, Self::Upkeep];
 }
 
@@ -35,7 +35,7 @@ pub struct Background {
 
 impl Cms {
     /// Starts all background work: deliveries, counters, retention. A program that embeds the site
-    /// starts it once and keeps the handle; several processes of one site may all run it. A task
+    /// starts it once and keeps the handle. Several processes of one site may all run it. A task
     /// that panics starts again.
     ///
     /// ```no_run
@@ -53,7 +53,7 @@ impl Cms {
         self.background_of(Work::ALL)
     }
 
-    /// Starts these parts of the background work: a process may leave deliveries to others.
+    /// Starts these parts of the background work. A process may leave deliveries to others.
     ///
     /// # Panics
     /// Outside of a tokio runtime.
@@ -72,8 +72,8 @@ impl Cms {
         Background { stop, tasks }
     }
 
-    /// One round of upkeep: writes counters, removes what `retention` no longer keeps. Faults are
-    /// logged; the next round tries again.
+    /// One round of upkeep: writes counters and removes rows older than `retention` says. Errors
+    /// are logged; the next round tries again.
     pub async fn upkeep(&self) {
         self.limiter().tidy();
         if let Err(error) = self.flush().await {
@@ -88,7 +88,7 @@ impl Cms {
 }
 
 impl Background {
-    /// Stops the work and waits for it: deliveries under way finish and are written down.
+    /// Stops the work and waits for it. Attempts under way finish and are settled.
     pub async fn stop(mut self) {
         self.stop.send_replace(true);
         while self.tasks.join_next().await.is_some() {}
@@ -98,7 +98,7 @@ impl Background {
 impl Drop for Background {
     fn drop(&mut self) {
         self.stop.send_replace(true);
-        // The tasks end by themselves; aborting them would break deliveries off.
+        // The tasks end by themselves; aborting them would break attempts off.
         self.tasks.detach_all();
     }
 }

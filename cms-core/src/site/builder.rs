@@ -1,5 +1,4 @@
-//! Opening a site: the database, its migrations, then the content tables of the core and of
-//! plugins.
+//! Opens a site: the database, its migrations, then the content tables of the core and of plugins.
 
 use std::sync::Arc;
 
@@ -25,7 +24,7 @@ use crate::{
     webhooks::Webhooks,
 };
 
-/// Opens a site with more than settings.
+/// Opens a site with more than settings: clock, randomness, plugins.
 pub struct Builder {
     settings: Settings,
     clock: Clock,
@@ -38,28 +37,28 @@ impl Builder {
         Self { settings, clock: Clock::system(), random: Random::system(), plugins: Vec::new() }
     }
 
-    /// Time from elsewhere: tests travel with a fixed clock.
+    /// Sets the clock. Tests set a fixed one.
     #[must_use]
     pub fn clock(mut self, clock: Clock) -> Self {
         self.clock = clock;
         self
     }
 
-    /// Randomness from elsewhere: only for tests.
+    /// Sets the randomness. For tests only.
     #[must_use]
     pub fn random(mut self, random: Random) -> Self {
         self.random = random;
         self
     }
 
-    /// Adds a plugin of the embedding program.
+    /// Adds a plugin that the embedding program contains.
     #[must_use]
     pub fn plugin(mut self, plugin: impl Plugin) -> Self {
         self.plugins.push(Arc::new(plugin));
         self
     }
 
-    /// The steps of the schema, without opening the site: `apply` brings the database up to date.
+    /// The steps of the schema, without opening the site. `apply` brings the database up to date.
     ///
     /// # Errors
     /// `validation_failed` for settings; `unavailable` when a step fails or the files were edited.
@@ -71,11 +70,11 @@ impl Builder {
         steps
     }
 
-    /// Connects, applies pending migrations (unless `migrate = false`), loads the plugins.
+    /// Connects, applies pending migrations (unless `migrate = false`) and loads the plugins.
     ///
     /// # Errors
-    /// `validation_failed` for settings or for a plugin given here; `unavailable` when the database
-    /// cannot be used. A plugin folder with errors is skipped and logged.
+    /// `validation_failed` for wrong settings or for a faulty plugin given here; `unavailable` when
+    /// the database cannot be used. A faulty plugin of the folder is logged and left out.
     pub async fn open(self) -> Result<Cms> {
         let Self { settings, clock, random, plugins } = self;
         settings.validate().map_err(invalid)?;
@@ -125,7 +124,7 @@ impl Builder {
         let cms = Cms(Arc::new(rooms));
         cms.load(plugins).await?;
         cms.catch_up().await?;
-        // Read here, so that no visitor waits for them.
+        // Reads the rules now, so that no visitor waits for them.
         cms.cache().rules().await?;
         tokio::spawn(follow(Arc::downgrade(&cms.0)));
         Ok(cms)

@@ -1,17 +1,16 @@
-//! Following what other processes commit.
+//! Follows what other processes commit.
 
 use std::{sync::Weak, time::Duration};
 
 use super::{Cms, Rooms};
-use crate::{Error, Result, db::follow::Watch};
+use crate::{Error, Result, db::follow::Follower};
 
-/// After the connection was lost.
+/// Pause after a lost connection.
 const PAUSE: Duration = Duration::from_millis(500);
 
 impl Cms {
-    /// Takes over what other processes have committed since: epochs, and what is kept in memory.
-    /// Runs by itself in the background, several times a second; a test calls it instead of
-    /// waiting.
+    /// Learns what other processes have committed: raises epochs and wakes the worker. Runs in the
+    /// background several times a second; a test calls it instead of waiting.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached.
@@ -26,9 +25,9 @@ impl Cms {
 pub(super) async fn follow(site: Weak<Rooms>) {
     while let Some(db) = site.upgrade().map(|rooms| rooms.base.db().clone()) {
         let outcome = async {
-            let mut watch = Watch::new(&db).await?;
+            let mut follower = Follower::new(&db).await?;
             loop {
-                watch.news().await?;
+                follower.news().await?;
                 let Some(rooms) = site.upgrade() else { return Ok(()) };
                 Cms(rooms).catch_up().await?;
             }
@@ -37,7 +36,7 @@ pub(super) async fn follow(site: Weak<Rooms>) {
             Ok(()) => return,
             Err(error) if db.is_closed() => return drop::<Error>(error),
             Err(error) => {
-                tracing::warn!(%error, "other processes cannot be followed; trying again");
+                tracing::warn!(%error, "cannot follow other processes; trying again");
                 drop(db);
                 tokio::time::sleep(PAUSE).await;
             }

@@ -84,7 +84,7 @@ impl Cms {
         Builder::new(settings)
     }
 
-    /// Begins a change on behalf of somebody.
+    /// Begins a change on behalf of `actor`.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached.
@@ -112,13 +112,13 @@ impl Cms {
         &self.0.accounts
     }
 
-    /// Subscriptions to events, and what was delivered.
+    /// Subscriptions to events, their deliveries and history.
     #[must_use]
     pub fn webhooks(&self) -> &Webhooks {
         &self.0.webhooks
     }
 
-    /// Websites whose pages may call.
+    /// Origins: websites whose pages may call.
     #[must_use]
     pub fn origins(&self) -> &Origins {
         &self.0.origins
@@ -130,38 +130,38 @@ impl Cms {
         &self.0.cache
     }
 
-    /// The limiter of requests.
+    /// The rate limiter.
     #[must_use]
     pub fn limiter(&self) -> &Limiter {
         &self.0.limiter
     }
 
-    /// Replies kept for requests that are sent again. Only servers need it.
+    /// Replies kept for repeated requests with an `Idempotency-Key`. Only servers need this.
     #[doc(hidden)]
     #[must_use]
     pub fn idempotency(&self) -> &Idempotency {
         &self.0.idempotency
     }
 
-    /// Who did what, and when.
+    /// The audit log: who changed what, and when.
     #[must_use]
     pub fn audit(&self) -> &AuditLog {
         &self.0.audit
     }
 
-    /// Rows of content tables.
+    /// Records of content tables.
     #[must_use]
     pub fn items(&self) -> &Items {
         &self.0.items
     }
 
-    /// What visitors read.
+    /// Pages, menus and sitemap, as visitors read them.
     #[must_use]
     pub fn pages(&self) -> &Pages {
         &self.0.pages
     }
 
-    /// The plugins that were found.
+    /// The plugins that were found, loaded or not.
     #[must_use]
     pub fn plugins(&self) -> &Plugins {
         &self.0.plugins
@@ -179,36 +179,35 @@ impl Cms {
         self.0.base.db()
     }
 
-    /// The settings it was opened with.
+    /// The settings that the site was opened with.
     #[must_use]
     pub fn settings(&self) -> &Settings {
         self.0.base.settings()
     }
 
-    /// The clock it was opened with.
+    /// The clock that the site was opened with.
     #[must_use]
     pub fn clock(&self) -> &Clock {
         self.0.base.clock()
     }
 
-    /// The randomness it was opened with.
+    /// The randomness that the site was opened with.
     #[must_use]
     pub fn random(&self) -> &Random {
         self.0.base.random()
     }
 
-    /// Writes what is gathered in memory: counters of keys. [`Cms::background`] does it once a
+    /// Writes counters of keys that are gathered in memory. [`Cms::background`] calls this once a
     /// minute, [`Cms::close`] at the end.
     ///
     /// # Errors
-    /// As every write; what could not be written is kept.
+    /// As every write. Unwritten counters are kept.
     pub async fn flush(&self) -> Result<()> {
         self.0.keys.flush().await
     }
 
-    /// Removes what is kept only for a time, as `retention` says: replies, audit rows, events,
-    /// deliveries, ended sessions. Returns the number of rows. [`Cms::background`] does it once a
-    /// minute.
+    /// Removes rows older than `retention` says: replies, audit rows, events, deliveries, ended
+    /// sessions. Returns the number of rows. [`Cms::background`] calls this once a minute.
     ///
     /// # Errors
     /// As every write.
@@ -233,7 +232,7 @@ impl Cms {
         Err(Error::new(Code::Unavailable, why))
     }
 
-    /// Flushes and closes the database.
+    /// Writes the counters and closes the database.
     pub async fn close(&self) {
         if let Err(error) = self.flush().await {
             tracing::error!(%error, "counters were not written");

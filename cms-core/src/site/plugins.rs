@@ -1,4 +1,4 @@
-//! Taking plugins into service: their tables, then their events.
+//! Takes plugins into service: their tables, then their events.
 
 use std::sync::Arc;
 
@@ -10,11 +10,12 @@ use crate::{
 };
 
 impl Cms {
-    /// The content tables: the core's, then those of `given` plugins, then those of the folder.
+    /// Loads the content tables: those of the core, then of `given` plugins, then of plugins in the
+    /// folder.
     ///
     /// # Errors
-    /// `validation_failed` for a given plugin with errors. One of the folder is logged and left
-    /// out.
+    /// `validation_failed` for a faulty `given` plugin. A faulty plugin of the folder is logged and
+    /// left out.
     pub(super) async fn load(&self, given: Vec<Arc<dyn Plugin>>) -> Result<()> {
         let (core, mut tables) = (content::core::tables(), Tables::default());
         let declared = Declared { plugin: content::core::ID, tables: &core };
@@ -49,7 +50,7 @@ impl Cms {
         self.webhooks().register(&self.plugins().index()).await
     }
 
-    /// Makes the tables of a plugin and adds them, unless one of its names is taken.
+    /// Creates the tables of a plugin and adds them, unless a name is already taken.
     async fn take_in(
         &self,
         tables: &mut Tables,

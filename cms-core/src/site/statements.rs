@@ -1,4 +1,4 @@
-//! Every fixed statement of the library, so that a test can prepare them all.
+//! All fixed statements of the library, so that a test can prepare them.
 
 use super::Cms;
 use crate::{Result, accounts, audit, change, content, db, events, keys, pages, traffic, webhooks};
@@ -30,7 +30,7 @@ fn all() -> Vec<db::Statement> {
 }
 
 impl Cms {
-    /// Prepares every statement of the library and returns those the engine refuses, with its
+    /// Prepares every statement of the library. Returns those that the engine refuses, with its
     /// reason.
     ///
     /// # Errors

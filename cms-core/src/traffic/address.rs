@@ -5,16 +5,17 @@ use std::net::{IpAddr, Ipv4Addr};
 pub use crate::ground::network;
 use crate::settings::Cidr;
 
-/// The address that counts: the socket's, unless that is a trusted proxy. Then the right-most entry
-/// of the proxy's header that is not a trusted proxy itself; entries further left can be forged by
-/// anybody.
+/// The address that counts as the client's: the socket's, unless that is a trusted proxy. Behind a
+/// trusted proxy it is the right-most entry of the proxy's header that is not itself a trusted
+/// proxy. Anybody can forge entries further left.
 ///
 /// ```
 /// use cms_core::traffic::address::client;
 /// let trusted = ["10.0.0.0/8".parse()?];
 /// let header = [&b"6.6.6.6, 203.0.113.7, 10.0.0.2"[..]];
-/// assert_eq!(client("10.0.0.1".parse()?, &trusted, header), "203.0.113.7".parse::<std::net::IpAddr>()?);
-/// assert_eq!(client("9.9.9.9".parse()?, &trusted, header), "9.9.9.9".parse::<std::net::IpAddr>()?);
+/// let (proxy, direct) = ("10.0.0.1".parse()?, "9.9.9.9".parse()?);
+/// assert_eq!(client(proxy, &trusted, header).to_string(), "203.0.113.7");
+/// assert_eq!(client(direct, &trusted, header), direct);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn client<'a>(
@@ -28,7 +29,7 @@ pub fn client<'a>(
         return address;
     }
     for entry in header.into_iter().rev().flat_map(|line| line.rsplit(|byte| *byte == b',')) {
-        // What is no address, or no text, was written by nobody we trust: the last good one counts.
+        // No trusted proxy wrote an entry that is not an address. The last good entry counts.
         let entry = entry.trim_ascii();
         let other = || std::str::from_utf8(entry).ok().and_then(parse);
         let Some(entry) = quad(entry).map(IpAddr::V4).or_else(other) else { return address };
@@ -56,7 +57,7 @@ fn quad(entry: &[u8]) -> Option<Ipv4Addr> {
     parts.next().is_none().then(|| octets.into())
 }
 
-/// An address, also with a port or in brackets.
+/// Reads an address, also with a port or in brackets.
 fn parse(entry: &str) -> Option<IpAddr> {
     let bare = entry.strip_prefix('[').and_then(|rest| rest.split(']').next()).unwrap_or(entry);
     let parsed = bare
@@ -71,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_trusted_proxies_say_counts() {
+    fn only_headers_of_trusted_proxies_count() {
         let trusted: Vec<Cidr> =
             ["10.0.0.0/8", "fd00::/8"].iter().map(|cidr| cidr.parse().expect("cidr")).collect();
         for (socket, header, expected) in [
@@ -98,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_quickly_is_what_the_standard_library_reads() {
+    fn the_fast_path_agrees_with_the_standard_library() {
         for text in [
             "0.0.0.0",
             "255.255.255.255",

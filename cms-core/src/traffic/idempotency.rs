@@ -1,5 +1,5 @@
-//! Replies kept for requests that are sent again with the same `Idempotency-Key`
-//! (draft-ietf-httpapi-idempotency-key-header-07). Written by [`Idempotency::remember`].
+//! Kept replies of requests that are repeated with the same `Idempotency-Key`
+//! (draft-ietf-httpapi-idempotency-key-header-07). [`Idempotency::remember`] writes them.
 
 use crate::{Change, Code, Error, Result, base::Base, crypto, db::args, jobs};
 
@@ -8,35 +8,39 @@ pub(crate) mod sql {
         EXPIRE = "delete from cms_idempotency where (caller, idempotency_key) in \
                   (select caller, idempotency_key from cms_idempotency \
                   where created_at <= $1 order by created_at limit 1000)";
-        REMEMBER = "insert into cms_idempotency (caller, idempotency_key, fingerprint, status, body, etag, created_at) \
-                    values ($1, $2, $3, $4, $5, $6, $7) on conflict (caller, idempotency_key) do update set fingerprint = excluded.fingerprint, \
-                    status = excluded.status, body = excluded.body, etag = excluded.etag, created_at = excluded.created_at \
+        REMEMBER = "insert into cms_idempotency (caller, idempotency_key, fingerprint, status, \
+                    body, etag, created_at) \
+                    values ($1, $2, $3, $4, $5, $6, $7) on conflict (caller, idempotency_key) do \
+                    update set fingerprint = excluded.fingerprint, \
+                    status = excluded.status, body = excluded.body, etag = excluded.etag, \
+                    created_at = excluded.created_at \
                     where cms_idempotency.created_at <= $8";
-        FIND = "select fingerprint, status, body, etag from cms_idempotency where caller = $1 and idempotency_key = $2 and created_at > $3";
+        FIND = "select fingerprint, status, body, etag from cms_idempotency where caller = $1 and \
+                idempotency_key = $2 and created_at > $3";
     }
 }
 
 /// A reply to keep for a repeated request with the same `Idempotency-Key`.
 #[derive(Clone, Debug)]
 pub struct Remember {
-    /// Who asked: keys of different callers never meet.
+    /// The caller. The same key of two callers means two requests.
     pub caller: String,
-    /// The header's value.
+    /// Value of the header.
     pub key: String,
     /// Hash of method, path, query and body.
     pub fingerprint: String,
     /// Status of the reply.
     pub status: u16,
-    /// Body of the reply; None when it carries a secret and must not be kept.
+    /// Body of the reply; None when it carries a secret and must not be stored.
     pub body: Option<String>,
     /// Entity tag of the reply.
     pub etag: Option<String>,
 }
 
-/// The reply to an earlier request.
+/// The kept reply to an earlier request.
 #[derive(Clone, Debug)]
 pub struct Remembered {
-    /// Hash of the request it answered.
+    /// Hash of the request.
     pub fingerprint: String,
     /// Its status.
     pub status: u16,
@@ -55,21 +59,20 @@ impl Idempotency {
         Self(base.clone())
     }
 
-    /// Removes replies whose time is over.
+    /// Removes expired replies.
     pub(crate) async fn expire(&self) -> Result<u64> {
         jobs::expire(&self.0, &[(sql::EXPIRE, self.horizon())]).await
     }
 
-    /// What is kept of a request, to tell it from another. Keyed: a body may hold a password, which
-    /// nobody who reads the database may guess at.
+    /// A digest that tells requests apart. It is keyed, because a body may hold a password that
+    /// readers of the database must not be able to guess.
     #[must_use]
     pub fn fingerprint(&self, request: &[u8]) -> String {
         let key = self.0.settings().encryption_key.as_ref().map_or("", |key| key.expose());
         data_encoding::HEXLOWER.encode(&crypto::hmac_sha256(key.as_bytes(), request))
     }
 
-    /// The reply that this caller got for this key, within the time that `retention.idempotency_h`
-    /// says.
+    /// The reply that this caller got for this key within the last `retention.idempotency_h` hours.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached.
@@ -84,10 +87,10 @@ impl Idempotency {
         }))
     }
 
-    /// Keeps the reply of a change for a repetition of its request.
+    /// Keeps the reply of a change for repetitions of its request.
     ///
     /// # Errors
-    /// `conflict` when the same request is being carried out at this moment.
+    /// `conflict` when the same request is running at this moment.
     pub async fn remember(&self, change: &mut Change, reply: Remember) -> Result<()> {
         let Remember { caller, key, fingerprint, status, body, etag } = reply;
         let args = args![
@@ -103,7 +106,8 @@ impl Idempotency {
         match change.run(sql::REMEMBER, args).await? {
             0 => Err(Error::new(
                 Code::Conflict,
-                "A request with this Idempotency-Key has just been carried out: repeat it for its reply.",
+                "Another request with this Idempotency-Key has just finished: repeat yours to get \
+                 its reply.",
             )),
             _ => Ok(()),
         }

@@ -1,4 +1,4 @@
-//! What stands between the network and the work: the limiter, origins, the cache of replies.
+//! Rules that apply before the work of a request: rate limits, origins, cached replies.
 
 pub mod address;
 pub mod cache;

@@ -1,4 +1,4 @@
-//! A build without the feature `redis`: there is never one.
+//! Stands in for Redis in a build without the feature `redis`. There is never a connection.
 
 use crate::{
     Error, Result,

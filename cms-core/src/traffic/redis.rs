@@ -1,7 +1,7 @@
-//! The connection to Redis that limiter and cache share.
+//! The connection to Redis, shared by limiter and cache.
 //!
-//! While Redis does not answer within [`PATIENCE`] each process goes by its own memory, says so,
-//! and returns by itself.
+//! When Redis does not answer within [`PATIENCE`], each process uses its own memory, logs that, and
+//! returns to Redis by itself.
 
 use std::{
     sync::{
@@ -23,12 +23,12 @@ use crate::{
     settings::{CacheStore, LimiterStore, Settings},
 };
 
-/// No request waits longer for Redis.
+/// Longest time that a request waits for Redis.
 const PATIENCE: Duration = Duration::from_millis(40);
-/// How often a Redis that was away is asked whether it is back.
+/// How often to ask whether a Redis that was away is back.
 const RETRY: Duration = Duration::from_millis(200);
 
-/// A connection; clones share it, and what is known of it.
+/// A connection. Clones share it and its state.
 #[derive(Clone)]
 pub(crate) struct Redis(Arc<Shared>);
 
@@ -40,15 +40,15 @@ struct Shared {
 }
 
 impl Redis {
-    /// The Redis that some store of the site is set to. It is not connected yet: a site starts
-    /// without Redis too.
+    /// The Redis of the site, if a store is set to `redis`. It connects later, because a site also
+    /// starts without Redis.
     pub(crate) fn of(settings: &Settings) -> Result<Option<Self>> {
         let wanted = settings.limiter.store == LimiterStore::Redis
             || settings.cache.store == CacheStore::Redis;
         let Some(url) = settings.redis_url.as_ref().filter(|_| wanted) else { return Ok(None) };
         let client = Client::open(url.expose()).map_err(invalid)?;
         let connection = ArcSwap::from_pointee(connect(&client).map_err(invalid)?);
-        // Sites that share a Redis have secrets of their own, whatever else they have in common.
+        // Sites that share a Redis may have the same settings, but not the same secrets.
         let secret = settings.encryption_key.as_ref().map_or("", |key| key.expose());
         let mark = crypto::sha256_hex(format!("redis {secret}").as_bytes());
         let prefix = format!("{}:{}", settings.key_prefix, &mark[..16]);
@@ -60,7 +60,7 @@ impl Redis {
         }))))
     }
 
-    /// What the names of all keys of this site begin with.
+    /// Prefix of all keys of this site.
     pub(crate) fn prefix(&self) -> &str {
         &self.0.prefix
     }
@@ -69,7 +69,7 @@ impl Redis {
         self.0.connection.load().as_ref().clone()
     }
 
-    /// Whether this process goes by its own memory at the moment.
+    /// Whether Redis is away, so that this process uses its own memory.
     pub(crate) fn is_away(&self) -> bool {
         self.0.away.load(Ordering::Relaxed)
     }
@@ -88,7 +88,7 @@ impl Redis {
         None
     }
 
-    /// A value, if there is one and Redis is not away.
+    /// The value of a key. None also while Redis is away.
     pub(crate) async fn get(&self, name: &str) -> Option<Vec<u8>> {
         let mut connection = self.connection();
         let mut get = redis::cmd("GET");
@@ -96,7 +96,7 @@ impl Redis {
         self.ask(get.query_async(&mut connection)).await?
     }
 
-    /// Keeps a value for `ttl_ms`, unless Redis is away.
+    /// Keeps a value for `ttl_ms` milliseconds. Does nothing while Redis is away.
     pub(crate) async fn set(&self, name: &str, value: &[u8], ttl_ms: i64) {
         let mut connection = self.connection();
         let mut set = redis::cmd("SET");
@@ -127,8 +127,8 @@ impl Redis {
 }
 
 impl Shared {
-    /// A new connection that can write: an old one may lead to a server that is now a replica, and
-    /// a full one reads only.
+    /// Opens a new connection and checks that it can write. An old connection may lead to a server
+    /// that is now a replica, and a full server only reads.
     async fn reach(&self) -> RedisResult<ConnectionManager> {
         let mut connection = connect(&self.client)?;
         let mut probe = redis::cmd("SET");

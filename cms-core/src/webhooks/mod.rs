@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! rules          retries, breaker, matching, headers, signatures (pure)
-//! subscriptions  who is told of what, and where; the catalogue of events
+//! subscriptions  which events go to which address; the catalogue of events
 //! deliver        claim (lane, lease) → ahead (waits) → request (sign) → send → settle (fenced)
-//! history        what was sent and what waits, for people; what an event would cause
+//! history        the log of attempts, the queue, recorded events, what an event would send
 //! ```
 
 mod deliver;
@@ -62,13 +62,14 @@ impl Webhooks {
         })))
     }
 
-    /// A worker that delivers what is queued.
+    /// A worker that delivers queued jobs.
     #[must_use]
     pub fn worker(&self) -> Worker {
         Worker::new(self.0.clone())
     }
 
-    /// Removes settled jobs, old deliveries and old events, and secrets whose grace is over.
+    /// Removes settled jobs, old deliveries, old events, and old secrets after their grace. Returns
+    /// the number of rows.
     pub(crate) async fn expire(&self) -> Result<u64> {
         let (base, now) = (&self.0.base, self.0.base.clock().now());
         let keep = &base.settings().retention;

@@ -29,7 +29,7 @@ pub(super) fn judge(
         Caller::Anonymous | Caller::Operator => Ok(()),
         Caller::Key(key) => {
             let call =
-                access::Call { method, path: &request.path, query: &request.query, body_table };
+                access::KeyCall { method, path: &request.path, query: &request.query, body_table };
             let allowed = key.rights.iter().any(|right| right.allows(&call));
             cms.keys().note_use(key.id, !allowed);
             let detail = || {

@@ -79,7 +79,7 @@ pub(crate) async fn check(call: &Call<'_>, asked: Asked) -> Result<Data<Answer>>
     let method = asked.method.to_ascii_uppercase();
     let seen = Canonical::new(Method::GET, &uri, HeaderMap::new())?;
     let judged =
-        access::Call { method: &method, path: &seen.path, query: &seen.query, body_table: None };
+        access::KeyCall { method: &method, path: &seen.path, query: &seen.query, body_table: None };
     let refused = call.cms.keys().check(asked.id, &judged).await?;
     let reason = refused.map_or("allowed", |code| code.as_str()).to_owned();
     Ok(Data { data: Answer { allowed: refused.is_none(), reason } })

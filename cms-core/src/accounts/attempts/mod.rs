@@ -1,4 +1,4 @@
-//! Wrong logins: passwords and codes share one counter for each network.
+//! Wrong logins. Wrong passwords and wrong codes share one counter for each network.
 
 pub(crate) mod sql;
 
@@ -15,33 +15,34 @@ use crate::{
     ground::{self, ListName},
 };
 
-/// Wrong logins from one network within [`WINDOW_S`]; the next is refused, right or wrong.
+/// Wrong logins allowed from one network within [`WINDOW_S`]. The next attempt is refused, right or
+/// wrong.
 pub const ATTEMPTS: i64 = 15;
-/// Wrong codes for one user within [`WINDOW_S`], wherever they come from.
+/// Wrong codes allowed for one user within [`WINDOW_S`], from all networks together.
 pub const ACCOUNT_ATTEMPTS: i64 = 50;
-/// Seconds of the sliding window.
+/// Length of the sliding window, in seconds.
 pub const WINDOW_S: i64 = 3600;
 
 /// The wrong logins of a network within the last hour. Times are RFC 3339 in UTC.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Attempts {
-    /// Counts up with networks.
+    /// Ids grow as networks are added.
     pub id: i64,
-    /// An IPv4 address, or the first address of an IPv6 /64.
+    /// An IPv4 address, or the first address of an IPv6 /64 network.
     pub network: String,
-    /// How many.
+    /// Number of wrong logins.
     pub attempts: i64,
-    /// Whether the next one is refused.
+    /// Whether the next attempt is refused.
     pub locked: bool,
-    /// When the last one was.
+    /// When the last wrong login happened.
     pub last_attempt_at: String,
 }
 
 impl Accounts {
-    /// Networks with wrong logins within the last hour, a page at a time.
+    /// Networks with wrong logins within the last hour, one page at a time.
     ///
     /// # Errors
-    /// `bad_query` for a cursor that is not from here.
+    /// `bad_query` for a foreign cursor.
     pub async fn attempts(&self, paging: &Paging) -> Result<Page<Attempts>> {
         let since = self.0.base.clock().now() - WINDOW_S * 1000;
         Page::by_id(
@@ -53,7 +54,7 @@ impl Accounts {
         .await
     }
 
-    /// Forgets the wrong logins of the network that an address is in.
+    /// Forgets the wrong logins of the network that contains `address`.
     ///
     /// # Errors
     /// As every write.
@@ -71,34 +72,34 @@ impl Accounts {
     }
 }
 
-/// What is counted as one client, as text.
+/// The network that counts as one client, as text.
 pub(in crate::accounts) fn network(address: IpAddr) -> String {
     IpAddr::V6(Ipv6Addr::from(ground::network(address))).to_canonical().to_string()
 }
 
-/// Lets an attempt in, unless there were too many. Attempts of one network wait here for each
-/// other, until their change ends.
+/// Admits an attempt unless its network had too many wrong logins. Attempts of one network pass one
+/// at a time until their change ends.
 pub(in crate::accounts) async fn admit(change: &mut Change, network: &str) -> Result<()> {
     sql::lock(change, network).await?;
     let counted = sql::count(change, network, change.now() - WINDOW_S * 1000).await?;
     judge(&counted, change.now(), ATTEMPTS)
 }
 
-/// What wrong codes of one user are counted under, beside the network: who knows the password must
-/// not try codes from everywhere.
+/// The counter name of a user's wrong codes. Codes count by user as well as by network, so that a
+/// stolen password does not allow guessing codes from many networks.
 pub(in crate::accounts) fn account(user: i64) -> String {
     format!("user:{user}")
 }
 
-/// Lets a code be tried, unless there were too many wrong ones for this user. Only who has the
-/// password can get here.
+/// Admits a code unless this user had too many wrong ones. Only a caller with the right password
+/// gets here.
 pub(in crate::accounts) async fn admit_account(change: &mut Change, account: &str) -> Result<()> {
     let now = change.now();
     let counted = sql::count(change, account, now - WINDOW_S * 1000).await?;
     judge(&counted, now, ACCOUNT_ATTEMPTS)
 }
 
-/// As [`admit`], at a glance.
+/// Like [`admit`], but takes no lock.
 pub(in crate::accounts) async fn refuse_locked(base: &Base, network: &str) -> Result<()> {
     let now = base.clock().now();
     judge(&sql::glance(base.db(), network, now - WINDOW_S * 1000).await?, now, ATTEMPTS)
@@ -113,7 +114,7 @@ fn judge(counted: &Counted, now: Millis, allowed: i64) -> Result<()> {
     Err(Error::new(Code::LoginLocked, detail).retry_after(u64::try_from(wait).unwrap_or(1).max(1)))
 }
 
-/// Counts a wrong login. The last one that is allowed is told to the log, once.
+/// Counts a wrong login. Logs and audits the last allowed one.
 pub(in crate::accounts) async fn note(change: &mut Change, network: &str) -> Result<()> {
     sql::insert(change, network).await?;
     let counted = sql::count(change, network, change.now() - WINDOW_S * 1000).await?;

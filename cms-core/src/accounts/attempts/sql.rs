@@ -1,4 +1,4 @@
-//! Wrong logins.
+//! The statements of wrong logins.
 
 use crate::{
     Change, Result,
@@ -6,7 +6,7 @@ use crate::{
     db::{Db, args, read, record, statements},
 };
 
-/// How many wrong logins there were, and when the oldest of them was.
+/// Number of wrong logins, and the time of the oldest.
 pub(in crate::accounts) struct Counted {
     pub(in crate::accounts) count: i64,
     pub(in crate::accounts) oldest: Option<i64>,

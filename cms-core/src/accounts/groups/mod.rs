@@ -1,4 +1,4 @@
-//! Groups: what users get their rights from.
+//! Groups. Users get their rights from groups.
 
 pub(crate) mod sql;
 
@@ -12,47 +12,47 @@ use crate::{
     items::Checklist,
 };
 
-/// A group as it is shown.
+/// A group as the API shows it.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Group {
     /// Its id.
     pub id: i64,
     /// Its name.
     pub name: String,
-    /// What its members may do.
+    /// Rights of its members.
     pub rights: Rights,
-    /// How many users belong to it.
+    /// Number of members.
     pub members: i64,
-    /// When it was made, RFC 3339 in UTC.
+    /// When it was created, RFC 3339 in UTC.
     pub created_at: String,
 }
 
-/// What a new group is made from.
+/// A group to create.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewGroup {
     /// 1 to 100 characters, not only digits, no colon.
     pub name: String,
-    /// What its members may do; nothing by default.
+    /// Rights of its members; none by default.
     #[serde(default)]
     pub rights: Rights,
 }
 
-/// What to change of a group; what is None stays.
+/// Changes to a group. None leaves a member as it is.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GroupPatch {
     /// New name.
     pub name: Option<String>,
-    /// All rights anew.
+    /// Replaces all rights.
     pub rights: Option<Rights>,
 }
 
 impl Accounts {
-    /// Groups by id, a page at a time.
+    /// Groups by id, one page at a time.
     ///
     /// # Errors
-    /// `bad_query` for a cursor that is not from here.
+    /// `bad_query` for a foreign cursor.
     pub async fn groups(&self, paging: &Paging) -> Result<Page<Group>> {
         Page::by_id(
             ListName::Groups,
@@ -71,7 +71,7 @@ impl Accounts {
         sql::get(self.0.base.db(), id).await?.ok_or_else(|| not_found(id))
     }
 
-    /// Makes a group. `held` are the rights of whoever does it.
+    /// Creates a group. `held` are the rights of the caller.
     ///
     /// # Errors
     /// `validation_failed` with the fields, `conflict` when the name is taken, `permission_denied`
@@ -93,11 +93,10 @@ impl Accounts {
         Ok(Group { id, name: new.name.clone(), rights: new.rights.clone(), members: 0, created_at })
     }
 
-    /// Changes a group; its members' rights follow from the next request on.
+    /// Changes a group. Its members have the new rights from their next request on.
     ///
     /// # Errors
-    /// As [`Accounts::create_group`]; `not_found`; `conflict` when nobody could administer the site
-    /// any more.
+    /// As [`Accounts::create_group`]; `not_found`; `conflict` when no administrator would remain.
     pub async fn update_group(
         &self,
         change: &mut Change,
@@ -144,12 +143,11 @@ impl Accounts {
         record(change, "delete", "user_groups", id, &[]).await
     }
 
-    /// Adds permission keys to a group and takes some away, as one step. Returns the keys as they
-    /// are then.
+    /// Adds and removes permission keys of a group in one step. Returns the resulting keys.
     ///
     /// # Errors
-    /// As [`Accounts::update_group`]; `validation_failed` for a group of administrators, which has
-    /// no list.
+    /// As [`Accounts::update_group`]; `validation_failed` for a group of administrators, because it
+    /// has no list of keys.
     pub async fn group_checklist(
         &self,
         change: &mut Change,
@@ -187,8 +185,8 @@ impl Accounts {
         }
     }
 
-    /// The group, if the caller holds everything that it allows: else he could use it to take
-    /// rights from those above him.
+    /// The group, if the caller holds all of its rights. Otherwise the caller could take rights
+    /// from users with more rights.
     async fn changeable_group(&self, change: &mut Change, held: &Rights, id: i64) -> Result<Group> {
         let group = sql::lock(change, id).await?.ok_or_else(|| not_found(id))?;
         check_held(held, &group.rights)?;

@@ -1,4 +1,4 @@
-//! Groups and who belongs to them.
+//! The statements of groups and memberships.
 
 use crate::{
     Change, Error, Result,
@@ -40,7 +40,7 @@ pub(in crate::accounts) async fn get(db: &Db, id: i64) -> Result<Option<Group>> 
     db.optional(GET, args![id]).await
 }
 
-/// The group, which nobody else changes before this change ends.
+/// Reads and locks the group until this change ends.
 pub(in crate::accounts) async fn lock(change: &mut Change, id: i64) -> Result<Option<Group>> {
     if change.optional::<(i64,)>(LOCK, args![id]).await?.is_none() {
         return Ok(None);

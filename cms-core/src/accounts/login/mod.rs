@@ -1,4 +1,4 @@
-//! Logging in: the password, then a code. There is no way around either.
+//! Logging in takes a password and then a code. There is no other way to a session.
 
 pub(crate) mod sql;
 
@@ -9,68 +9,69 @@ use super::{
 };
 use crate::{Actor, Change, Code, Error, Result, ground::Secret};
 
-/// Seconds in which a begun login must be completed.
+/// Seconds within which a login must be completed.
 pub const PENDING_S: i64 = 300;
-/// Wrong codes after which a begun login is over.
+/// Wrong codes that end a login.
 pub const WRONG_CODES: i64 = 5;
 
-/// A login whose password was right.
+/// A login whose password was right and whose code is due.
 #[derive(Debug)]
 pub struct Pending {
-    /// To be shown with the code.
+    /// Token to send with the code.
     pub token: Token,
-    /// What the user's authenticator must be given first; None when it has it.
+    /// The secret to enter into the authenticator first; None when the second factor is set up.
     pub setup: Option<Setup>,
 }
 
-/// A second factor to be set up.
+/// A second factor that is being set up.
 #[derive(Debug)]
 pub struct Setup {
-    /// The secret, for who types it.
+    /// The secret as text, for typing.
     pub secret: TotpSecret,
-    /// The user's name, as the authenticator shows it.
+    /// The account name that the authenticator shows.
     pub account: String,
 }
 
-/// What completes a login.
+/// Proof that completes a login.
 #[derive(Clone, Debug)]
 pub enum Proof {
-    /// Six digits of the authenticator.
+    /// Six digits from the authenticator.
     Code(Secret),
     /// One of the recovery codes.
     Recovery(Secret),
 }
 
-/// A login that is complete.
+/// A completed login.
 #[derive(Debug)]
 pub struct LoggedIn {
-    /// To be shown with every request.
+    /// Session token, to send with every request.
     pub token: Token,
-    /// When the session ends in any case, in milliseconds.
+    /// When the session ends at the latest, in milliseconds.
     pub expires_at: i64,
     /// The user.
     pub user: i64,
-    /// His name.
+    /// The user's name.
     pub username: String,
-    /// The recovery codes, after a first login.
+    /// New recovery codes, after the first login only.
     pub recovery_codes: Option<Vec<RecoveryCode>>,
 }
 
-/// Name and password as they were judged outside of a change, because hashing takes long.
+/// Result of checking name and password. Done outside of a change, because hashing takes long.
 pub struct Checked {
     network: String,
-    /// The user, and the hash his password was compared with; None: unknown, or wrong.
+    /// The user and the hash that the password matched; None when the name is unknown or the
+    /// password wrong.
     right: Option<Credentials>,
 }
 
-/// How an attempt ended. A wrong one is counted within the change too, so the change is committed
-/// in either case.
+/// Outcome of an attempt. A wrong attempt is counted in the change, so the change is committed in
+/// either case.
 #[derive(Debug)]
 #[must_use = "an attempt counts only when its change is committed"]
 pub struct Outcome<T>(Result<T>);
 
 impl<T> Outcome<T> {
-    /// Commits the change, then tells how the attempt ended.
+    /// Commits the change, then returns the outcome.
     ///
     /// # Errors
     /// `invalid_credentials` or `invalid_code` for a wrong attempt; `unavailable` when the database
@@ -82,7 +83,7 @@ impl<T> Outcome<T> {
 }
 
 impl Accounts {
-    /// Compares name and password, before the change of [`Accounts::login`] begins. An unknown user
+    /// Checks name and password, before the change of [`Accounts::login`] begins. An unknown user
     /// takes as long as a wrong password.
     ///
     /// # Errors
@@ -94,10 +95,10 @@ impl Accounts {
         password: &Secret,
     ) -> Result<Checked> {
         let network = attempts::network(visitor.address);
-        // Asked here only to save the work of hashing. The answer that counts is that of `login`,
-        // where attempts wait for each other.
+        // This early check only saves the work of hashing. `login` decides, where attempts pass one
+        // at a time.
         attempts::refuse_locked(&self.0.base, &network).await?;
-        // A name that nobody can have is looked up like any other.
+        // An impossible name takes the same lookup as any other.
         let key = if name_problem("username", username).is_none() {
             name_key(username)
         } else {
@@ -109,18 +110,17 @@ impl Accounts {
         Ok(Checked { network, right: known.filter(|_| right) })
     }
 
-    /// Begins a login when the password was right, and counts the attempt when it was wrong. An
-    /// unknown user is told the same as a wrong password.
+    /// Begins a login when the password was right, and counts the attempt when it was wrong. The
+    /// reply does not tell an unknown user from a wrong password.
     ///
     /// # Errors
-    /// `login_locked` after too many wrong logins from this network; then the change is dropped.
+    /// `login_locked` after too many wrong logins from this network; the change is dropped.
     pub async fn login(&self, change: &mut Change, checked: Checked) -> Result<Outcome<Pending>> {
         let Checked { network, right } = checked;
-        // However many guesses are judged at the same moment, no more than the allowed ones learn
-        // their outcome.
+        // However many guesses run at once, only the allowed number learn their outcome.
         attempts::admit(change, &network).await?;
         let user = match right {
-            // While the password was hashed it may have been changed, or the user switched off.
+            // The password may have changed or the user may have been switched off during hashing.
             Some(known) => {
                 let now = sql::lock_user(change, known.user).await?;
                 now.filter(|now| now.active && now.password == known.password)
@@ -132,7 +132,7 @@ impl Accounts {
             attempts::note(change, &network).await?;
             return Ok(Outcome(Err(Error::new(
                 Code::InvalidCredentials,
-                "Name and password do not fit, or the user is switched off.",
+                "The name and password do not match, or the user is switched off.",
             ))));
         };
         let token = Token::new(&self.0.base.settings().key_prefix, 'p', self.0.base.random())?;
@@ -147,11 +147,12 @@ impl Accounts {
         Ok(Outcome(Ok(Pending { token, setup })))
     }
 
-    /// Judges the code of a login that was begun. Opens a session with the event `auth.login` when
-    /// it is right, and counts the attempt when it is wrong.
+    /// Checks the code of a login. A right code opens a session with the event `auth.login`; a
+    /// wrong code is counted.
     ///
     /// # Errors
-    /// `pending_expired` for a login that is over; `login_locked`; then the change is dropped.
+    /// `pending_expired` for a login that is over; `login_locked`. In both cases the change is
+    /// dropped.
     pub async fn verify(
         &self,
         change: &mut Change,
@@ -161,7 +162,7 @@ impl Accounts {
     ) -> Result<Outcome<LoggedIn>> {
         let (network, pending) = (attempts::network(visitor.address), Token::sent(pending).hash());
         attempts::admit(change, &network).await?;
-        // Users are locked before what is theirs, here as everywhere.
+        // Lock order everywhere: the user first, then the user's rows.
         let owner = sql::owner(change, &pending).await?.ok_or_else(over)?;
         let candidate =
             sql::lock_user(change, owner).await?.filter(|user| user.active).ok_or_else(over)?;
@@ -169,8 +170,8 @@ impl Accounts {
         let waiting = sql::lock(change, &pending, since).await?.ok_or_else(over)?;
         let account = attempts::account(owner);
         attempts::admit_account(change, &account).await?;
-        // Somebody else may have set the second factor up meanwhile: then this login has nothing to
-        // prove itself with.
+        // Another login may have set up the second factor meanwhile. Then this login's own secret
+        // proves nothing.
         if waiting.setup_secret.is_some() == candidate.totp_secret.is_some() {
             return Err(over());
         }
@@ -187,7 +188,7 @@ impl Accounts {
             }
             return Ok(Outcome(Err(Error::new(
                 Code::InvalidCode,
-                "The code is wrong, was used before, or is of another time: check the clock.",
+                "The code is wrong, expired or already used: check the clock of your device.",
             ))));
         }
         change.act_as(Actor::User { id: waiting.user, name: candidate.username.clone() });
@@ -228,7 +229,7 @@ impl Accounts {
         })))
     }
 
-    /// Whether the proof is right; then it is used up.
+    /// Whether the proof is right. A right proof cannot be used again.
     async fn proves(
         &self,
         change: &mut Change,
@@ -265,6 +266,6 @@ fn over() -> Error {
     Error::new(
         Code::PendingExpired,
         "This login is over: it took more than 5 minutes, had too many wrong codes, or is \
-         complete. Begin again.",
+         complete. Log in again.",
     )
 }

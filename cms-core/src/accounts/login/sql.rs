@@ -1,11 +1,11 @@
-//! Logins under way, and second factors.
+//! The statements of pending logins and second factors.
 
 use crate::{
     Change, Result,
     db::{Db, args, record, statements},
 };
 
-/// What a password is judged by.
+/// The columns that a password is checked against.
 pub(in crate::accounts) struct Credentials {
     pub(in crate::accounts) user: i64,
     pub(in crate::accounts) password: String,
@@ -88,12 +88,12 @@ pub(in crate::accounts) async fn begin(
     change.run(BEGIN, args![hash, user, setup_secret, change.now()]).await.map(drop)
 }
 
-/// Whose login this is.
+/// The user of this login.
 pub(in crate::accounts) async fn owner(change: &mut Change, hash: &str) -> Result<Option<i64>> {
     Ok(change.optional::<(i64,)>(OWNER, args![hash]).await?.map(|(user,)| user))
 }
 
-/// The login, which nobody else completes before this change ends.
+/// Reads and locks the login until this change ends.
 pub(in crate::accounts) async fn lock(
     change: &mut Change,
     hash: &str,
@@ -121,7 +121,7 @@ pub(in crate::accounts) async fn drop_pending_of(change: &mut Change, user: i64)
     change.run(DROP_PENDING_OF, args![user]).await.map(drop)
 }
 
-/// False when this step or a later one was used before.
+/// False when this step or a later one was used already.
 pub(in crate::accounts) async fn use_step(
     change: &mut Change,
     user: i64,
@@ -143,7 +143,7 @@ pub(in crate::accounts) async fn note_login(change: &mut Change, user: i64) -> R
     change.hit(NOTE_LOGIN, args![user, change.now()]).await
 }
 
-/// False when there is no such code, or it was used before.
+/// False when the code does not exist or was used already.
 pub(in crate::accounts) async fn use_recovery(
     change: &mut Change,
     user: i64,
@@ -152,7 +152,7 @@ pub(in crate::accounts) async fn use_recovery(
     Ok(change.run(USE_RECOVERY, args![user, hash, change.now()]).await? > 0)
 }
 
-/// A new set in place of the old one.
+/// Replaces the user's recovery codes.
 pub(in crate::accounts) async fn set_recovery(
     change: &mut Change,
     user: i64,

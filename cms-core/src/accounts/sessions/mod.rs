@@ -1,4 +1,4 @@
-//! Sessions: who shows a token, and what he may do at this moment.
+//! Sessions: the user behind a token, and that user's present rights.
 
 pub(crate) mod sql;
 
@@ -10,40 +10,40 @@ use serde::{Deserialize, Serialize};
 use super::{Accounts, Rights, Token, record};
 use crate::{Actor, Change, Code, Error, Page, Paging, Result, db::Source, ground::ListName};
 
-/// A session's last use is written when it is this old, so that not every request writes.
+/// Age at which the noted last use is written again, so that not every request writes.
 const SEEN_EVERY: i64 = 60_000;
 
-/// An open session as it is shown. Times are RFC 3339 in UTC.
+/// An open session as the API shows it. Times are RFC 3339 in UTC.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Session {
     /// Its id.
     pub id: i64,
-    /// Where the login came from.
+    /// Address that the login came from.
     pub address: String,
-    /// What the client called itself.
+    /// The client's user agent.
     pub user_agent: Option<String>,
-    /// When the login was complete.
+    /// When the login was completed.
     pub created_at: String,
-    /// Last request, up to a minute old.
+    /// Time of the last request, up to a minute old.
     pub last_seen_at: String,
 }
 
-/// A caller who showed a good token.
+/// A caller with a valid session token.
 #[derive(Clone, Debug)]
 pub struct SessionUser {
     /// The session.
     pub session: i64,
     /// The user.
     pub id: i64,
-    /// His name.
+    /// The user's name.
     pub username: String,
-    /// What his groups allow now.
+    /// Present rights of the user's groups.
     pub rights: Rights,
-    /// When the session ends in any case, in milliseconds.
+    /// When the session ends at the latest, in milliseconds.
     pub expires_at: i64,
 }
 
-/// A session as it was read.
+/// A session as read from the database.
 pub(super) struct Open {
     user: SessionUser,
     created_at: i64,
@@ -51,7 +51,7 @@ pub(super) struct Open {
 }
 
 impl SessionUser {
-    /// On whose behalf his changes are made.
+    /// The actor of the caller's changes.
     #[must_use]
     pub fn actor(&self) -> Actor {
         Actor::User { id: self.id, name: self.username.clone() }
@@ -59,8 +59,8 @@ impl SessionUser {
 }
 
 impl Accounts {
-    /// Who shows this token? At most one query; none while nobody commits anything (SQLite). None:
-    /// the session has ended, the user is switched off, or there never was one.
+    /// Finds the session of a token. Takes at most one query; on SQLite none while nothing is
+    /// committed. None: the session has ended, its user is switched off, or it never existed.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached.
@@ -68,8 +68,8 @@ impl Accounts {
         Ok(self.identify_reader(token, None).await?.map(|(user, _)| user))
     }
 
-    /// As [`Accounts::identify`], with the count of changes of what the user is about to read, as
-    /// [`Keys::identify_reader`](crate::keys::Keys::identify_reader) has it.
+    /// As [`Accounts::identify`], and also returns the epoch of the table that the user is about to
+    /// read, like [`Keys::identify_reader`](crate::keys::Keys::identify_reader).
     ///
     /// # Errors
     /// As [`Accounts::identify`].
@@ -80,7 +80,8 @@ impl Accounts {
     ) -> Result<Option<(SessionUser, Option<i64>)>> {
         let (db, hash) = (self.0.base.db(), Token::sent(token).hash());
         let (now, (seen, begun)) = (self.0.base.clock().now(), self.session_horizons());
-        // An older note has to be written anew, perhaps by now it is.
+        // A last use older than this is due to be written, unless another request wrote it
+        // meanwhile.
         let is_fresh = |open: &Arc<Open>| {
             open.last_seen_at > seen.max(now - SEEN_EVERY) && open.created_at > begun
         };
@@ -97,7 +98,7 @@ impl Accounts {
         Ok(Some((open.user.clone(), count)))
     }
 
-    /// One session out of its rows, one for each group of the user.
+    /// Builds one session from its rows; there is one row for each group of the user.
     fn joined(&self, rows: Vec<sql::Found>) -> Option<Open> {
         let first = rows.first()?;
         let user = SessionUser {
@@ -112,7 +113,7 @@ impl Accounts {
         Some(Open { user: SessionUser { rights, ..user }, created_at, last_seen_at })
     }
 
-    /// A session that cannot be prolonged is good all the same.
+    /// A session stays valid when noting its last use fails.
     async fn note_seen(&self, session: i64) {
         let noted = async {
             let mut change = self.0.base.change(Actor::System).await?;
@@ -124,10 +125,10 @@ impl Accounts {
         }
     }
 
-    /// The open sessions of a user, a page at a time.
+    /// The open sessions of a user, one page at a time.
     ///
     /// # Errors
-    /// `bad_query` for a cursor that is not from here.
+    /// `bad_query` for a foreign cursor.
     pub async fn sessions(&self, user: i64, paging: &Paging) -> Result<Page<Session>> {
         let (seen, begun) = self.session_horizons();
         let read = async |after, limit| {
@@ -136,10 +137,10 @@ impl Accounts {
         Page::by_id(ListName::Sessions, paging, read, |session| session.id).await
     }
 
-    /// Ends sessions of a user: one, or all.
+    /// Ends one session or all sessions of a user.
     ///
     /// # Errors
-    /// `not_found`; `permission_denied` for a user who may do more than `held`.
+    /// `not_found`; `permission_denied` for a user with rights beyond `held`.
     pub async fn revoke_sessions(
         &self,
         change: &mut Change,
@@ -178,7 +179,7 @@ impl Accounts {
         Ok(())
     }
 
-    /// A session must have been used after the first of these moments and begun after the second.
+    /// An open session was last used after the first of these moments and begun after the second.
     pub(in crate::accounts) fn session_horizons(&self) -> (i64, i64) {
         let (now, idle) =
             (self.0.base.clock().now(), self.0.base.settings().session.idle_s as i64 * 1000);

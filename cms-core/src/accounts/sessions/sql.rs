@@ -1,4 +1,4 @@
-//! Sessions.
+//! The statements of sessions.
 
 use crate::{
     Change, Result,
@@ -6,7 +6,7 @@ use crate::{
     db::{Db, args, read, record, statements},
 };
 
-/// A session, once for each group of its user.
+/// A session joined with one group of its user.
 pub(in crate::accounts) struct Found {
     pub(in crate::accounts) session: i64,
     pub(in crate::accounts) created_at: i64,
@@ -14,7 +14,7 @@ pub(in crate::accounts) struct Found {
     pub(in crate::accounts) user: i64,
     pub(in crate::accounts) username: String,
     pub(in crate::accounts) rights: Rights,
-    /// Of the table that is about to be read.
+    /// Epoch of the table that is about to be read.
     pub(in crate::accounts) epoch: i64,
 }
 
@@ -93,7 +93,7 @@ pub(in crate::accounts) async fn list(
     db.all(LIST, args![user, after, limit, seen, begun]).await
 }
 
-/// Whether there was such a session.
+/// False when the session does not exist.
 pub(in crate::accounts) async fn end(change: &mut Change, user: i64, session: i64) -> Result<bool> {
     Ok(change.run(END, args![user, session]).await? > 0)
 }

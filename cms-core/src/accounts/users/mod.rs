@@ -15,26 +15,26 @@ use crate::{
     ground::{ListName, Secret},
 };
 
-/// A user as he is shown. Times are RFC 3339 in UTC.
+/// A user as the API shows it. Times are RFC 3339 in UTC.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct User {
-    /// His id.
+    /// Id of the user.
     pub id: i64,
-    /// The name he logs in with.
+    /// The login name.
     pub username: String,
-    /// False: cannot log in, and has no session.
+    /// False: the user cannot log in and has no session.
     pub active: bool,
-    /// What he belongs to, by id.
+    /// The user's groups, by id.
     pub groups: Vec<Membership>,
-    /// Whether his authenticator is set up: that happens at the first login.
+    /// Whether the authenticator is set up. The first login sets it up.
     pub two_factor: bool,
-    /// Recovery codes that are left.
+    /// Number of unused recovery codes.
     pub recovery_codes: i64,
-    /// Sessions that are open.
+    /// Number of open sessions.
     pub sessions: i64,
-    /// When his last login was complete.
+    /// When the last login was completed.
     pub last_login_at: Option<String>,
-    /// When he was made.
+    /// When the user was created.
     pub created_at: String,
 }
 
@@ -53,7 +53,7 @@ pub struct Membership {
 pub enum GroupName {
     /// Its id.
     Id(i64),
-    /// Its name; case does not count.
+    /// Its name; case does not matter.
     Name(String),
 }
 
@@ -66,7 +66,7 @@ impl std::fmt::Display for GroupName {
     }
 }
 
-/// What a new user is made from.
+/// A user to create.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewUser {
@@ -75,9 +75,9 @@ pub struct NewUser {
     /// [`MIN_PASSWORD_CHARS`](super::MIN_PASSWORD_CHARS) characters or more.
     #[serde(serialize_with = "Secret::send")]
     pub password: Secret,
-    /// At least one.
+    /// Groups of the user, at least one.
     pub groups: Vec<GroupName>,
-    /// False makes a user who cannot log in until he is switched on.
+    /// False creates a user who cannot log in until switched on.
     #[serde(default = "yes")]
     pub active: bool,
 }
@@ -86,22 +86,22 @@ fn yes() -> bool {
     true
 }
 
-/// What to change of a user; what is None stays.
+/// Changes to a user. None leaves a member as it is.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UserPatch {
     /// New name.
     pub username: Option<String>,
-    /// New password; ends all his sessions.
+    /// New password; ends all sessions of the user.
     #[serde(default, serialize_with = "Secret::send_maybe")]
     pub password: Option<Secret>,
-    /// All groups anew.
+    /// Replaces all groups.
     pub groups: Option<Vec<GroupName>>,
-    /// Switch on or off; off ends all his sessions.
+    /// Switches the user on or off. Off ends all sessions of the user.
     pub active: Option<bool>,
 }
 
-/// A password that is ready to be stored. Hashing takes time, so it is done before the change
+/// A hashed password, ready to be stored. Hashing takes time, so it happens before the change
 /// begins.
 pub struct HashedPassword {
     hash: String,
@@ -115,10 +115,10 @@ impl std::fmt::Debug for HashedPassword {
 }
 
 impl Accounts {
-    /// Users by id, a page at a time.
+    /// Users by id, one page at a time.
     ///
     /// # Errors
-    /// `bad_query` for a cursor that is not from here.
+    /// `bad_query` for a foreign cursor.
     pub async fn users(&self, paging: &Paging) -> Result<Page<User>> {
         Page::by_id(
             ListName::Users,
@@ -158,11 +158,11 @@ impl Accounts {
         sql::list(self.0.base.db(), after, limit, seen, begun).await
     }
 
-    /// Checks and hashes a password, off the async threads.
+    /// Checks and hashes a password on a blocking thread.
     ///
     /// # Errors
-    /// `validation_failed` when it is too short, too long or holds the name; `unavailable` without
-    /// a `password_salt`.
+    /// `validation_failed` when the password is too short, too long or contains the name;
+    /// `unavailable` without a `password_salt`.
     pub async fn hash_password(&self, username: &str, new: &Secret) -> Result<HashedPassword> {
         if let Some(problem) = password::problem(username, new.expose()) {
             return Err(Error::invalid_field("password", "range", problem));
@@ -174,11 +174,11 @@ impl Accounts {
         })
     }
 
-    /// Makes a user. `held` are the rights of whoever does it.
+    /// Creates a user. `held` are the rights of the caller.
     ///
     /// # Errors
     /// `validation_failed` with the fields, `conflict` when the name is taken, `permission_denied`
-    /// for groups that allow more than `held`.
+    /// for groups with rights beyond `held`.
     pub async fn create_user(
         &self,
         change: &mut Change,
@@ -203,8 +203,8 @@ impl Accounts {
     /// Changes a user. Rights and sessions follow from the next request on.
     ///
     /// # Errors
-    /// As [`Accounts::create_user`]; `not_found`; `permission_denied` for a user who may do more
-    /// than `held`; `conflict` when nobody could administer the site any more.
+    /// As [`Accounts::create_user`]; `not_found`; `permission_denied` for a user with rights beyond
+    /// `held`; `conflict` when no administrator would remain.
     pub async fn update_user(
         &self,
         change: &mut Change,
@@ -248,7 +248,7 @@ impl Accounts {
         self.read_back(change, id).await
     }
 
-    /// Removes a user for good, with his sessions.
+    /// Deletes a user and all sessions of the user.
     ///
     /// # Errors
     /// As [`Accounts::update_user`].
@@ -260,8 +260,8 @@ impl Accounts {
         record(change, "delete", "users", id, &[]).await
     }
 
-    /// How many users there are, and how many of them cannot log in because their password was
-    /// hashed with another `password_salt`.
+    /// Number of users, and number of users who cannot log in because their password was hashed
+    /// with another `password_salt`.
     ///
     /// # Errors
     /// `unavailable` without a salt or a database.
@@ -274,8 +274,8 @@ impl Accounts {
         sql::read(change, id, seen, begun).await
     }
 
-    /// Locks the user, if the caller holds everything that the user may: else he could use him to
-    /// gain rights.
+    /// Locks the user, if the caller holds all of the user's rights. Otherwise the caller could
+    /// gain rights through that user.
     pub(in crate::accounts) async fn changeable(
         &self,
         change: &mut Change,
@@ -287,7 +287,7 @@ impl Accounts {
         Ok(user.username)
     }
 
-    /// The ids of groups that somebody with `held` may put users into.
+    /// Ids of the named groups. A caller with `held` must hold the rights of each group.
     async fn joinable(
         &self,
         change: &mut Change,
@@ -298,7 +298,7 @@ impl Accounts {
             return Err(Error::invalid_field(
                 "groups",
                 "required",
-                "a user belongs to one group at least",
+                "a user needs at least one group",
             ));
         }
         let mut ids = Vec::new();
@@ -308,7 +308,7 @@ impl Accounts {
                 GroupName::Name(name) if name_problem("name", name).is_some() => None,
                 GroupName::Name(name) => groups::find(change, &name_key(name)).await?,
             };
-            // Locked, so that its rights are the ones that are judged when this commits.
+            // Locks the group, so that its rights stay as checked until this change commits.
             let group = match id {
                 Some(id) => groups::lock(change, id).await?,
                 None => None,
@@ -317,7 +317,7 @@ impl Accounts {
                 Error::invalid_field(
                     "groups",
                     "unknown",
-                    format!("there is no group {name}: a group is named by its id or its name"),
+                    format!("there is no group {name}: give a group's id or name"),
                 )
             })?;
             check_held(held, &group.rights)?;

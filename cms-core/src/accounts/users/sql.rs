@@ -1,4 +1,4 @@
-//! Users.
+//! The statements of users.
 
 use crate::{
     Change, Result,
@@ -6,7 +6,7 @@ use crate::{
     db::{Db, args, read, record, statements},
 };
 
-// A user before his groups are known.
+// A user without groups.
 record! { User: user_columns {
     id: "u.id",
     username: "u.username",
@@ -39,7 +39,7 @@ record! { Member: member_columns {
     rights: "g.rights" => read::json,
 } }
 
-/// What a user looks like to a change that holds his row.
+/// A user as read by a change that locks the row.
 pub(in crate::accounts) struct Locked {
     pub(in crate::accounts) username: String,
     pub(in crate::accounts) active: bool,
@@ -75,7 +75,7 @@ statements! {
                    from cms_users";
 }
 
-/// Sessions count as open when they were used after `seen` and begun after `begun`.
+/// A session counts as open when it was used after `seen` and begun after `begun`.
 pub(in crate::accounts) async fn list(
     db: &Db,
     after: i64,
@@ -97,7 +97,7 @@ pub(in crate::accounts) async fn list(
     Ok(users)
 }
 
-/// The user as this change has left him.
+/// The user as changed so far by this change.
 pub(in crate::accounts) async fn read(
     change: &mut Change,
     id: i64,
@@ -110,7 +110,7 @@ pub(in crate::accounts) async fn read(
     Ok(user)
 }
 
-/// The user, whom nobody else changes before this change ends, and all his rights.
+/// Locks the user until this change ends, and reads all of the user's rights.
 pub(in crate::accounts) async fn lock(
     change: &mut Change,
     id: i64,
@@ -173,7 +173,7 @@ pub(in crate::accounts) async fn find(db: &Db, name_key: &str) -> Result<Option<
     Ok(db.optional::<(i64,)>(FIND, args![name_key]).await?.map(|(id,)| id))
 }
 
-/// How many users there are, and how many of them have a password of another salt.
+/// Number of users, and number of passwords hashed with another salt.
 pub(in crate::accounts) async fn other_salts(db: &Db, salt_id: &str) -> Result<(i64, i64)> {
     let counted: Option<(i64, Option<i64>)> = db.optional(OTHER_SALTS, args![salt_id]).await?;
     Ok(counted.map_or((0, 0), |(all, other)| (all, other.unwrap_or(0))))

@@ -1,11 +1,11 @@
-//! Rows as JSON, made by the engine: the same bytes from both.
+//! Rows as JSON, written by the engine: the same bytes from both.
 
 use std::fmt::Write as _;
 
 use super::{Col, Dialect, Kind, PADDED, quote};
 
 impl Dialect {
-    /// The JSON object of a row `of`: each column with the expression that gives its value.
+    /// The JSON object of a row: each member's name with the expression of its value.
     pub fn object(self, members: &[(&str, String)]) -> String {
         match self {
             Self::Sqlite => {
@@ -16,7 +16,7 @@ impl Dialect {
             Self::Postgres => {
                 let members =
                     members.iter().map(|(name, value)| format!("{value} as {}", quote(name)));
-                // `o.*`, because a column may be named o too.
+                // `o.*` instead of `o`, because a column may be named o.
                 format!(
                     "(select cast(row_to_json(o.*) as text) from (select {}) o)",
                     members.collect::<Vec<_>>().join(", ")
@@ -25,7 +25,7 @@ impl Dialect {
         }
     }
 
-    /// An object nested as the value of a member: `query` yields the text of one object or no row.
+    /// A nested object as the value of a member. `query` returns the text of one object, or no row.
     pub fn nested(self, query: &str) -> String {
         match self {
             Self::Sqlite => format!("json(({query}))"),
@@ -33,26 +33,26 @@ impl Dialect {
         }
     }
 
-    /// A JSON array of expressions, as text: the place of a row in a sorted list.
+    /// A JSON array of expressions, as text: the position of a row in a sorted list.
     pub fn array(self, values: &[String]) -> String {
         match self {
             Self::Sqlite => format!("json_array({})", values.join(", ")),
             Self::Postgres => {
-                // Functions take 100 arguments at most, an array any number.
+                // Functions take at most 100 arguments, an array any number.
                 let values = values.iter().map(|v| format!("cast({v} as text)"));
                 format!("cast(to_json(array[{}]) as text)", values.collect::<Vec<_>>().join(", "))
             }
         }
     }
 
-    /// The value of a column as [`Dialect::array`] takes it; [`Dialect::comparable`] reads it back
+    /// The value of a column inside [`Dialect::array`]. [`Dialect::comparable`] reads it back
     /// without loss.
     pub fn placed(self, of: &str, col: Col) -> String {
         let e = self.compared(of, col);
         match (self, col.kind) {
             (Self::Sqlite, Kind::Binary) => format!("lower(hex({e}))"),
             (Self::Postgres, Kind::Binary) => format!("encode({e}, 'hex')"),
-            // SQLite's own JSON has 15 digits of a double.
+            // SQLite's JSON functions write only 15 digits of a double.
             (Self::Sqlite, _) => format!(
                 "case typeof({e}) when 'real' then json(format('%!.17g', {e})) else {e} end"
             ),
@@ -91,7 +91,7 @@ fn postgres_member(c: &str, col: Col) -> String {
         Kind::Json => format!("cast({c} as json)"),
         Kind::Binary => format!("translate(encode({c}, 'base64'), chr(10), '')"),
         Kind::Integer | Kind::Boolean => c.to_owned(),
-        // A cast would take the padding of `character(n)`.
+        // A cast would remove the padding of `character(n)`.
         Kind::Text if col.native == PADDED => c.to_owned(),
         Kind::Text | Kind::Date | Kind::Time | Kind::Password => format!("cast({c} as text)"),
     }
@@ -117,7 +117,7 @@ fn sqlite_member(c: &str, col: Col) -> String {
         Kind::Json => format!("json(case when json_valid({c}) then {c} else json_quote({c}) end)"),
         Kind::Binary => sqlite_base64(c),
         _ if col.own => c.to_owned(),
-        // An adopted column may hold any type of value, whatever it was declared as.
+        // An adopted column may hold a value of any type.
         _ => format!(
             "case typeof({c}) when 'blob' then {} when 'real' then {} else {c} end",
             sqlite_base64(c),
@@ -126,29 +126,34 @@ fn sqlite_member(c: &str, col: Col) -> String {
     }
 }
 
-/// The shortest text that reads back as the same double, through `format` with 15, 16 or 17 digits.
+/// The shortest text that reads back as the same double, from `format` with 15, 16 or 17 digits.
 fn shortest(c: &str, conversion: &str, digits: [u8; 3]) -> String {
     let [a, b, z] = digits.map(|d| format!("format('%!.{d}{conversion}', {c})"));
     format!(
-        "case when cast({a} as real) = {c} then {a} when cast({b} as real) = {c} then {b} else {z} end"
+        "case when cast({a} as real) = {c} then {a} when cast({b} as real) = {c} then {b} else \
+         {z} end"
     )
 }
 
-/// As PostgreSQL writes doubles: plain between 1e-4 and 1e15, `1.5e+300` outside.
+/// Writes doubles as PostgreSQL does: plain between 1e-4 and 1e15, `1.5e+300` outside.
 fn sqlite_double(c: &str) -> String {
     let mut sql = format!("json(case when {c} is null then null when {c} = 0 then '0' ");
     let _ = write!(
         sql,
-        "when {c} > 1.7976931348623157e308 then '\"Infinity\"' when {c} < -1.7976931348623157e308 then '\"-Infinity\"' "
+        "when {c} > 1.7976931348623157e308 then '\"Infinity\"' when {c} < -1.7976931348623157e308 \
+         then '\"-Infinity\"' "
     );
     let plain = shortest(c, "g", [15, 16, 17]);
     let _ = write!(
         sql,
-        "when abs({c}) >= 1e-4 and abs({c}) < 1e15 then (select case when s like '%.0' then substr(s, 1, length(s) - 2) else s end from (select {plain} as s)) "
+        "when abs({c}) >= 1e-4 and abs({c}) < 1e15 then (select case when s like '%.0' then \
+         substr(s, 1, length(s) - 2) else s end from (select {plain} as s)) "
     );
-    // Below the normal range doubles have fewer digits, down to the one of 5e-324.
+    // Below the normal range doubles have fewer digits; 5e-324 has one.
     let few = format!(
-        "(select format('%!.*e', p, {c}) from (with recursive d(p) as (select 0 union all select p + 1 from d where p < 15) select p from d) where cast(format('%!.*e', p, {c}) as real) = {c} order by p limit 1)"
+        "(select format('%!.*e', p, {c}) from (with recursive d(p) as (select 0 union all select \
+         p + 1 from d where p < 15) select p from d) where cast(format('%!.*e', p, {c}) as real) \
+         = {c} order by p limit 1)"
     );
     let scientific = format!(
         "case when abs({c}) < 2.2250738585072014e-308 then {few} else {} end",
@@ -156,60 +161,72 @@ fn sqlite_double(c: &str) -> String {
     );
     let _ = write!(
         sql,
-        "else (select rtrim(rtrim(substr(s, 1, instr(s, 'e') - 1), '0'), '.') || substr(s, instr(s, 'e')) from (select {scientific} as s)) end)"
+        "else (select rtrim(rtrim(substr(s, 1, instr(s, 'e') - 1), '0'), '.') || substr(s, \
+         instr(s, 'e')) from (select {scientific} as s)) end)"
     );
     sql
 }
 
-/// Decimals have no exponent and no trailing zeros.
+/// Writes decimals without exponent and trailing zeros.
 fn sqlite_decimal(c: &str) -> String {
     let mut sql = format!(
-        "json(case when typeof({c}) <> 'real' then case typeof({c}) when 'text' then json_quote({c}) else {c} end when {c} = 0 then '0' "
+        "json(case when typeof({c}) <> 'real' then case typeof({c}) when 'text' then \
+         json_quote({c}) else {c} end when {c} = 0 then '0' "
     );
     let _ = write!(sql, "when abs({c}) >= 1e15 then format('%.0f', {c}) ");
     let _ = write!(
         sql,
-        "when abs({c}) >= 1e-4 then (select case when s like '%.0' then substr(s, 1, length(s) - 2) else s end from (select format('%!.15g', {c}) as s)) "
+        "when abs({c}) >= 1e-4 then (select case when s like '%.0' then substr(s, 1, length(s) - \
+         2) else s end from (select format('%!.15g', {c}) as s)) "
     );
     let _ = write!(
         sql,
-        "else (select case when {c} < 0 then '-' else '' end || '0.' || substr('{zeros}', 1, -cast(substr(s, instr(s, 'e') + 1) as integer) - 1) || rtrim(replace(substr(s, 1, instr(s, 'e') - 1), '.', ''), '0') from (select format('%!.14e', abs({c})) as s)) end)",
+        "else (select case when {c} < 0 then '-' else '' end || '0.' || substr('{zeros}', 1, \
+         -cast(substr(s, instr(s, 'e') + 1) as integer) - 1) || rtrim(replace(substr(s, 1, \
+         instr(s, 'e') - 1), '.', ''), '0') from (select format('%!.14e', abs({c})) as s)) end)",
         zeros = "0".repeat(40)
     );
     sql
 }
 
-/// 1 or 0 from the forms in which SQLite databases keep booleans.
+/// 1 or 0 from any form in which SQLite databases keep booleans.
 pub(super) fn sqlite_boolean(c: &str) -> String {
     format!(
-        "case when {c} is null then null when {c} = 0 or lower({c}) in ('f', 'false', '0') then 0 else 1 end"
+        "case when {c} is null then null when {c} = 0 or lower({c}) in ('f', 'false', '0') then 0 \
+         else 1 end"
     )
 }
 
-/// `2026-11-21T09:30:00[.25]` from the forms in which SQLite databases keep instants; an offset is
-/// applied.
+/// `2026-11-21T09:30:00[.25]` from any form in which SQLite databases keep instants. Applies an
+/// offset.
 pub(super) fn sqlite_instant(c: &str) -> String {
     let tail = format!("substr({c}, 20)");
     format!(
         "case when length({c}) <= 10 then {c} || 'T00:00:00' \
-         when length({c}) > 19 and ({tail} like '%+%' or {tail} like '%-%') then strftime('%Y-%m-%dT%H:%M:%S', {c}) \
+         when length({c}) > 19 and ({tail} like '%+%' or {tail} like '%-%') then \
+         strftime('%Y-%m-%dT%H:%M:%S', {c}) \
          else substr({c}, 1, 10) || 'T' || substr({c} || ':00', 12, 8) || \
-         case when substr({c}, 20, 1) = '.' then rtrim(rtrim(rtrim({tail}, 'Zz'), '0'), '.') else '' end end"
+         case when substr({c}, 20, 1) = '.' then rtrim(rtrim(rtrim({tail}, 'Zz'), '0'), '.') else \
+         '' end end"
     )
 }
 
-/// RFC 4648 base64, three bytes at a time: SQLite has no function for it.
+/// RFC 4648 base64, three bytes at a time, because SQLite has no function for it.
 fn sqlite_base64(c: &str) -> String {
     let letter = |shift: &str| {
         format!(
-            "substr('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/', (({shift}) & 63) + 1, 1)"
+            "substr('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/', \
+             (({shift}) & 63) + 1, 1)"
         )
     };
     format!(
-        "case when {c} is null then null else coalesce((with recursive g(i) as (select 1 where octet_length({c}) > 0 union all \
-         select i + 3 from g where i + 3 <= octet_length({c})) select group_concat({} || {} || case when n > 1 then {} else '=' end || \
+        "case when {c} is null then null else coalesce((with recursive g(i) as (select 1 where \
+         octet_length({c}) > 0 union all \
+         select i + 3 from g where i + 3 <= octet_length({c})) select group_concat({} || {} || \
+         case when n > 1 then {} else '=' end || \
          case when n > 2 then {} else '=' end, '' order by i) from (select i, length(b) as n, \
-         ('0x' || substr(hex(b) || '0000', 1, 6)) ->> '$' as v from (select i, substr(cast({c} as blob), i, 3) as b from g))), '') end",
+         ('0x' || substr(hex(b) || '0000', 1, 6)) ->> '$' as v from (select i, substr(cast({c} as \
+         blob), i, 3) as b from g))), '') end",
         letter("v >> 18"),
         letter("v >> 12"),
         letter("v >> 6"),

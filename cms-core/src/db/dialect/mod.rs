@@ -1,4 +1,4 @@
-//! The only folder that knows how the engines differ. Everything else is one SQL text for both.
+//! How the engines differ. Everything outside this folder is one SQL text for both.
 
 mod json;
 mod schema;
@@ -15,7 +15,7 @@ pub enum Dialect {
     Postgres,
 }
 
-/// How a column behaves: what JSON it becomes, what it accepts, how it compares.
+/// The behaviour of a column: its JSON, the values it accepts, its order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A whole number of 64 bits.
@@ -42,32 +42,31 @@ pub enum Kind {
     Password,
 }
 
-/// What SQL needs to know of a column.
+/// A column, as far as SQL depends on it.
 #[derive(Clone, Copy, Debug)]
 pub struct Col<'a> {
     /// Its name, as in the database.
     pub name: &'a str,
     /// Its behaviour.
     pub kind: Kind,
-    /// The engine's own type, for casts; empty where none is needed.
+    /// The engine's name of its type, for casts; empty where none is needed.
     pub native: &'a str,
-    /// Whether the service made the table, so the stored form is known; adopted SQLite columns may
-    /// hold anything.
+    /// Whether the service created the table, so that the stored form is known. Adopted SQLite
+    /// columns may hold anything.
     pub own: bool,
 }
 
-/// PostgreSQL's `character(n)`: its values are padded with blanks, which count for nothing when
-/// they are compared.
+/// PostgreSQL's `character(n)`: values are padded with blanks, which comparisons ignore.
 const PADDED: &str = "bpchar";
 
-/// `"name"`, safe in any statement.
+/// A quoted name, safe in any statement.
 pub(crate) fn quote(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 impl Dialect {
-    /// Takes the lock `$1` until the transaction ends; None: a transaction that writes excludes
-    /// all others anyway.
+    /// Takes the lock `$1` until the transaction ends. `None`: a writing transaction excludes all
+    /// others anyway.
     pub(super) const fn lock(self) -> Option<&'static str> {
         match self {
             Self::Sqlite => None,
@@ -75,20 +74,22 @@ impl Dialect {
         }
     }
 
-    /// Plans until the transaction ends are such that search rows by keys. PostgreSQL would plan
-    /// statements of so many arguments anew each time, which takes longer than a few rows do; and
-    /// would keep a plan that reads all of a table which was small when it was made.
+    /// Makes the engine search by key until the transaction ends. PostgreSQL would plan statements
+    /// with this many arguments again each time, which takes longer than reading a few rows; and it
+    /// would keep a plan that scans a table which was small at that time.
     pub(crate) const fn search_by_key(self) -> Option<&'static str> {
         match self {
             Self::Sqlite => None,
             Self::Postgres => Some(
-                "select set_config('plan_cache_mode', 'force_generic_plan', true), set_config('enable_seqscan', 'off', true), \
-                 set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true), set_config('jit', 'off', true)",
+                "select set_config('plan_cache_mode', 'force_generic_plan', true), \
+                 set_config('enable_seqscan', 'off', true), \
+                 set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', \
+                 'off', true), set_config('jit', 'off', true)",
             ),
         }
     }
 
-    /// Wakes the other processes when the transaction commits; SQLite's are woken by the file.
+    /// Wakes other processes at the commit. SQLite's file wakes them.
     pub(crate) const fn notify(self) -> Option<&'static str> {
         match self {
             Self::Sqlite => None,
@@ -116,7 +117,7 @@ impl Dialect {
         };
         let sql = tokens.iter().fold(sql.to_owned(), |sql, (token, text)| sql.replace(token, text));
         match self {
-            // STRICT tables know INTEGER, REAL, TEXT and BLOB only.
+            // STRICT tables allow only INTEGER, REAL, TEXT and BLOB.
             Self::Sqlite => sql
                 .replace("BIGINT", "INTEGER")
                 .replace("BOOLEAN", "INTEGER")
@@ -125,7 +126,7 @@ impl Dialect {
         }
     }
 
-    /// Keeps a row that was read in a transaction from changing before it ends.
+    /// Locks the rows read, until the transaction ends.
     pub fn for_update(self) -> &'static str {
         match self {
             Self::Sqlite => "",
@@ -133,7 +134,7 @@ impl Dialect {
         }
     }
 
-    /// How `returning` names the row of `update {source} as t`.
+    /// The name of the updated row in `returning`, after `update {source} as t`.
     pub fn updated(self, source: &str) -> &str {
         match self {
             Self::Sqlite => source,
@@ -141,7 +142,7 @@ impl Dialect {
         }
     }
 
-    /// The expression a column is compared and sorted by.
+    /// The expression by which a column is compared and sorted.
     pub fn compared(self, of: &str, col: Col) -> String {
         let c = format!("{of}.{}", quote(col.name));
         match (self, col.kind) {
@@ -154,7 +155,7 @@ impl Dialect {
             (Self::Postgres, Kind::Json) if col.native.ends_with("[]") => {
                 format!("cast(to_json({c}) as text) collate \"C\"")
             }
-            // By the digits that are shown: 0.1 is not the same in four bytes and in eight.
+            // Compares the digits that are shown: 0.1 in four bytes differs from 0.1 in eight.
             (Self::Postgres, Kind::Double) if col.native == "real" => {
                 format!("cast(cast({c} as text) as double precision)")
             }
@@ -165,7 +166,7 @@ impl Dialect {
         }
     }
 
-    /// The place of parameter `n`, which is compared with `col`.
+    /// The expression of parameter `n` for a comparison with `col`.
     pub fn parameter(self, n: usize, col: Col) -> String {
         match (self, col.kind) {
             (Self::Sqlite, Kind::Binary) => format!("unhex(${n})"),
@@ -177,17 +178,17 @@ impl Dialect {
             (Self::Postgres, Kind::Text | Kind::Json | Kind::Password) | (Self::Sqlite, _) => {
                 format!("${n}")
             }
-            // The widest type: a number that a smallint cannot hold is not in the table, which is
-            // no error.
+            // The widest type: a number that does not fit into a smallint is not in the table, and
+            // that is no error.
             (Self::Postgres, Kind::Integer) => format!("cast(${n} as bigint)"),
             (Self::Postgres, Kind::Double) => format!("cast(${n} as double precision)"),
             (Self::Postgres, _) => format!("cast(${n} as {})", col.native),
         }
     }
 
-    /// What makes the key's index usable, beside the comparison of [`Dialect::compared`], with
-    /// which it says nothing more: the plain column against parameter `n`. Only PostgreSQL's texts
-    /// are compared as something other than their index holds.
+    /// A condition that lets the engine use the key's index: the plain column equals parameter `n`.
+    /// It stands beside the comparison of [`Dialect::compared`] and adds no meaning. Only
+    /// PostgreSQL's text columns need it, because their index does not hold the compared form.
     pub fn indexed(
         self,
         of: &str,
@@ -199,7 +200,7 @@ impl Dialect {
             (Self::Postgres, Kind::Text, "") => format!("${n}"),
             (Self::Postgres, Kind::Text, PADDED) => format!("cast(${n} as {PADDED})"),
             (Self::Postgres, Kind::Text, "uuid") => {
-                // Other spellings would not be found by their text either, and might not be cast.
+                // No row has another spelling as its text, and the cast might refuse it.
                 let canonical = value.as_str().is_some_and(|text| {
                     uuid::Uuid::try_parse(text).is_ok_and(|id| id.to_string() == text)
                 });
@@ -213,14 +214,14 @@ impl Dialect {
         Some(format!("{of}.{} = {cast}", quote(col.name)))
     }
 
-    /// Binds a checked value, as [`crate::items`] writes it, for comparison with `col`.
+    /// Binds a value, checked and written as [`crate::items`] does, for a comparison with `col`.
     pub fn comparable(self, col: Col, value: &serde_json::Value) -> Value {
         use serde_json::Value as Json;
         let text = match value {
             Json::Null => return Value::Text(None),
             Json::String(text) => text.clone(),
-            // A place in a list of an adopted table, whose columns may hold numbers whatever they
-            // were declared as.
+            // From a cursor of an adopted table, whose columns may hold numbers, whatever their
+            // type.
             Json::Number(n) if self == Self::Sqlite => {
                 return n.as_i64().map_or_else(|| Value::Real(n.as_f64()), |n| Value::Int(Some(n)));
             }
@@ -248,7 +249,7 @@ impl Dialect {
         }
     }
 
-    /// Whether `haystack` (an expression) contains `$n`, ignoring ASCII case.
+    /// Whether the expression `haystack` contains `$n`, ignoring ASCII case.
     pub fn contains(self, haystack: &str, n: usize) -> String {
         match self {
             Self::Sqlite => format!("instr(lower({haystack}), lower(${n})) > 0"),
@@ -256,7 +257,7 @@ impl Dialect {
         }
     }
 
-    /// Value `index` of the JSON array bound to `$1`, as the column stores it.
+    /// Value `index` of the JSON array in `$1`, as the column stores it.
     pub fn input(self, index: usize, col: Col) -> String {
         match (self, col.kind) {
             (Self::Sqlite, Kind::Binary) => format!("unhex($1 ->> {index})"),
@@ -265,7 +266,8 @@ impl Dialect {
                 format!("decode(cast($1 as json) ->> {index}, 'hex')")
             }
             (Self::Postgres, Kind::Json) if col.native.ends_with("[]") => format!(
-                "(select r.v from json_to_record(json_build_object('v', cast(cast($1 as json) ->> {index} as json))) as r(v {}))",
+                "(select r.v from json_to_record(json_build_object('v', cast(cast($1 as json) ->> \
+                 {index} as json))) as r(v {}))",
                 col.native
             ),
             (Self::Postgres, _) if col.native.is_empty() => format!("cast($1 as json) ->> {index}"),
@@ -273,7 +275,7 @@ impl Dialect {
         }
     }
 
-    /// A checked value in the form in which this engine stores it.
+    /// A checked value in the form that this engine stores.
     pub fn stored(self, col: Col, value: serde_json::Value) -> serde_json::Value {
         match (self, col.kind, value) {
             (Self::Sqlite, Kind::DateTime, serde_json::Value::String(text)) if col.own => {
@@ -287,7 +289,7 @@ impl Dialect {
     }
 }
 
-/// `2026-11-21T09:30:00.250Z`: one width, so that text order is time order.
+/// `2026-11-21T09:30:00.250Z`: of one width, so that text order is time order.
 fn with_millis(instant: &str) -> String {
     let bare = instant.trim_end_matches('Z');
     let (seconds, fraction) = bare.split_once('.').unwrap_or((bare, ""));

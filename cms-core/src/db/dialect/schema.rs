@@ -1,51 +1,67 @@
-//! Reading and making tables.
+//! Describing and creating tables.
 
 use super::{Col, Dialect, Kind, PADDED, quote};
 
 impl Dialect {
-    /// Columns of the table or view `$1`: name, type, not null, has a default, generated, place in
-    /// the primary key (from 1; 0 = not in it), table whose primary key it refers to, characters
-    /// that it holds at most.
+    /// Columns of the table or view `$1`: name, type, not null, has a default, generated, position
+    /// in the primary key (from 1; 0 outside), table whose primary key it refers to, characters at
+    /// most.
     pub(crate) const fn columns(self) -> &'static str {
         match self {
             Self::Sqlite => {
-                "select c.name, c.type, c.\"notnull\" <> 0, c.dflt_value is not null, c.hidden in (2, 3), cast(c.pk as integer), \
-                 (select r.name from pragma_foreign_key_list($1) f join sqlite_schema r on r.type = 'table' and lower(r.name) = lower(f.\"table\") \
-                 where lower(f.\"from\") = lower(c.name) and (select count(*) from pragma_foreign_key_list($1) g where g.id = f.id) = 1 \
-                 and (f.\"to\" is null or (select lower(p.name) from pragma_table_info(r.name) p where p.pk = 1) = lower(f.\"to\")) limit 1), \
+                "select c.name, c.type, c.\"notnull\" <> 0, c.dflt_value is not null, c.hidden in \
+                 (2, 3), cast(c.pk as integer), \
+                 (select r.name from pragma_foreign_key_list($1) f join sqlite_schema r on r.type \
+                 = 'table' and lower(r.name) = lower(f.\"table\") \
+                 where lower(f.\"from\") = lower(c.name) and (select count(*) from \
+                 pragma_foreign_key_list($1) g where g.id = f.id) = 1 \
+                 and (f.\"to\" is null or (select lower(p.name) from pragma_table_info(r.name) p \
+                 where p.pk = 1) = lower(f.\"to\")) limit 1), \
                  null from pragma_table_xinfo($1) c where c.hidden <> 1 order by c.cid"
             }
             Self::Postgres => {
-                "select cast(a.attname as text), format_type((with recursive d (id) as (select a.atttypid union all \
+                "select cast(a.attname as text), format_type((with recursive d (id) as (select \
+                 a.atttypid union all \
                  select b.typbasetype from d join pg_type b on b.oid = d.id and b.typtype = 'd') \
                  select d.id from d join pg_type b on b.oid = d.id and b.typtype <> 'd'), null), \
-                 a.attnotnull, a.atthasdef or a.attidentity <> '', a.attgenerated <> '' or a.attidentity = 'a', \
-                 cast(case when array_position(i.indkey, a.attnum) < i.indnkeyatts then array_position(i.indkey, a.attnum) + 1 else 0 end as bigint), \
-                 (select cast(r.relname as text) from pg_constraint f join pg_class r on r.oid = f.confrelid \
-                 join pg_index k on k.indrelid = r.oid and k.indisprimary and k.indkey[0] = f.confkey[1] \
-                 where f.conrelid = a.attrelid and f.contype = 'f' and f.conkey = array[a.attnum] limit 1), \
-                 case when a.atttypmod > 4 and a.atttypid in (cast('bpchar' as regtype), cast('varchar' as regtype)) \
+                 a.attnotnull, a.atthasdef or a.attidentity <> '', a.attgenerated <> '' or \
+                 a.attidentity = 'a', \
+                 cast(case when array_position(i.indkey, a.attnum) < i.indnkeyatts then \
+                 array_position(i.indkey, a.attnum) + 1 else 0 end as bigint), \
+                 (select cast(r.relname as text) from pg_constraint f join pg_class r on r.oid = \
+                 f.confrelid \
+                 join pg_index k on k.indrelid = r.oid and k.indisprimary and k.indkey[0] = \
+                 f.confkey[1] \
+                 where f.conrelid = a.attrelid and f.contype = 'f' and f.conkey = array[a.attnum] \
+                 limit 1), \
+                 case when a.atttypmod > 4 and a.atttypid in (cast('bpchar' as regtype), \
+                 cast('varchar' as regtype)) \
                  then cast(a.atttypmod - 4 as bigint) end \
-                 from pg_attribute a left join pg_index i on i.indrelid = a.attrelid and i.indisprimary \
-                 where a.attrelid = to_regclass(quote_ident($1)) and a.attnum > 0 and not a.attisdropped order by a.attnum"
+                 from pg_attribute a left join pg_index i on i.indrelid = a.attrelid and \
+                 i.indisprimary \
+                 where a.attrelid = to_regclass(quote_ident($1)) and a.attnum > 0 and not \
+                 a.attisdropped order by a.attnum"
             }
         }
     }
 
-    /// Names of the tables and views of the database, without the service's own.
+    /// Names of all tables and views, without the engine's own.
     pub(in crate::db) const fn tables(self) -> &'static str {
         match self {
             Self::Sqlite => {
-                "select name from sqlite_schema where type in ('table', 'view') and name not like 'sqlite!_%' escape '!' order by name"
+                "select name from sqlite_schema where type in ('table', 'view') and name not like \
+                 'sqlite!_%' escape '!' order by name"
             }
             Self::Postgres => {
-                "select cast(c.relname as text) from pg_class c join pg_namespace n on n.oid = c.relnamespace \
-                 where n.nspname = current_schema() and c.relkind in ('r', 'p', 'v', 'm', 'f') order by c.relname"
+                "select cast(c.relname as text) from pg_class c join pg_namespace n on n.oid = \
+                 c.relnamespace \
+                 where n.nspname = current_schema() and c.relkind in ('r', 'p', 'v', 'm', 'f') \
+                 order by c.relname"
             }
         }
     }
 
-    /// What a column of the engine's type `native` is to us.
+    /// The behaviour of a column whose type the engine calls `native`.
     pub(in crate::db) fn kind(self, native: &str) -> Kind {
         let lower = native.to_ascii_lowercase();
         match self {
@@ -54,8 +70,7 @@ impl Dialect {
         }
     }
 
-    /// The type by which values are cast before they are written or compared; empty for text, which
-    /// needs none.
+    /// The type for casts before values are written or compared; empty for text, which needs none.
     pub(in crate::db) fn cast_type(self, native: &str) -> String {
         match (self, native) {
             (Self::Sqlite, _) | (_, "text" | "character varying") => String::new(),
@@ -64,7 +79,7 @@ impl Dialect {
         }
     }
 
-    /// The type of a declared column.
+    /// The engine's type for a declared column.
     pub fn declared_type(self, kind: Kind) -> &'static str {
         match (self, kind) {
             (_, Kind::Text | Kind::Password) => "TEXT",
@@ -84,13 +99,14 @@ impl Dialect {
         }
     }
 
-    /// Types for casts to a declared column, as the schema gives them for adopted ones.
+    /// The type for casts to a declared column, as `cast_type` gives it for adopted
+    /// ones.
     pub fn declared_cast(self, kind: Kind) -> String {
         self.cast_type(&self.declared_type(kind).to_ascii_lowercase())
     }
 
-    /// `create table` for a declared table: an `id` that counts up, then `columns` as (column, rest
-    /// of its definition).
+    /// `create table` for a declared table: an `id` that counts up, then `columns`, each with the
+    /// rest of its definition.
     pub fn create_table(self, table: &str, columns: &[(Col, String)]) -> String {
         let mut lines = vec![format!("\"id\" {}", self.fill("{{id}}"))];
         lines.extend(columns.iter().map(|(col, rest)| {
@@ -99,7 +115,7 @@ impl Dialect {
         format!("create table {} ({}) {}", quote(table), lines.join(", "), self.fill("{{strict}}"))
     }
 
-    /// A value written into the definition of a column.
+    /// A value as a literal in the definition of a column.
     pub fn literal(self, value: &serde_json::Value) -> String {
         match (self, value) {
             (_, serde_json::Value::String(text)) => format!("'{}'", text.replace('\'', "''")),
@@ -108,8 +124,8 @@ impl Dialect {
         }
     }
 
-    /// After rows with ids of their own: the next id given is larger than all. SQLite looks by
-    /// itself.
+    /// Makes the next generated id larger than all present ones, after rows were inserted with ids.
+    /// SQLite does this by itself.
     pub fn advance_id(self, table: &str, key: &str) -> Option<String> {
         match self {
             Self::Sqlite => None,
@@ -117,10 +133,13 @@ impl Dialect {
                 let (t, k) = (quote(table), quote(key));
                 let name = |text: &str| text.replace('\'', "''");
                 Some(format!(
-                    "select cast(setval(s, greatest((select max({k}) from {t}), (select last_value from pg_sequences \
-                     where schemaname = current_schema() and format('%I.%I', schemaname, sequencename) = cast(s as text) \
+                    "select cast(setval(s, greatest((select max({k}) from {t}), (select \
+                     last_value from pg_sequences \
+                     where schemaname = current_schema() and format('%I.%I', schemaname, \
+                     sequencename) = cast(s as text) \
                      or format('%I', sequencename) = cast(s as text) limit 1), 1)) as text) \
-                     from (select cast(pg_get_serial_sequence('{}', '{}') as regclass) as s) q where s is not null",
+                     from (select cast(pg_get_serial_sequence('{}', '{}') as regclass) as s) q \
+                     where s is not null",
                     name(&t),
                     name(key)
                 ))

@@ -1,5 +1,5 @@
-//! The rules of the response cache: its settings, which every process follows, and requests to
-//! forget. The replies themselves are kept by `cms-http`.
+//! The rules of the response cache: its settings and its clears. A clear is a request to forget
+//! replies. Every process follows both. `cms-http` keeps the replies themselves.
 
 mod shared;
 pub(crate) mod sql;
@@ -21,51 +21,51 @@ const TABLE: &str = "cache";
 const MAX_EXCLUDED: usize = 100;
 const MAX_TTL_S: i64 = 31_536_000;
 
-/// Settings in force: those changed while running, or else those configured.
+/// Settings in force: those saved at run time, else those configured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CacheSettings {
-    /// Whether replies are kept at all.
+    /// Whether the cache keeps replies.
     pub enabled: bool,
-    /// Seconds a reply is kept.
+    /// How long a reply is kept, in seconds.
     pub ttl_s: i64,
-    /// Beginnings of paths that are never kept.
+    /// Prefixes of paths that are never kept.
     pub exclude: Vec<String>,
 }
 
-/// What to change of the settings; what is None stays.
+/// Changes to the settings. None leaves a member as it is.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CachePatch {
-    /// On or off.
+    /// Switches the cache on or off.
     pub enabled: Option<bool>,
-    /// 1 second to a year.
+    /// Seconds, from 1 to a year.
     pub ttl_s: Option<i64>,
-    /// At most 100 beginnings of paths, each starting with `/`.
+    /// At most 100 path prefixes, each starting with `/`.
     pub exclude: Option<Vec<String>>,
 }
 
-/// Settings and requests to forget, as one state of the site.
+/// Settings and clears, as one state of the site.
 #[derive(Debug)]
 pub struct CacheRules {
-    /// The table's epoch at which they were read; None: not read yet.
+    /// The table's epoch at which the rules were read; None: not read yet.
     epoch: Option<i64>,
     /// Settings in force.
     pub settings: CacheSettings,
-    /// Number and path prefix of each request to forget that is still known, in order.
+    /// Number and path prefix of each clear that is still stored, in order.
     clears: Vec<(i64, String)>,
 }
 
 impl CacheRules {
-    /// The number of the last request to forget: to be noted with a reply before it is made.
+    /// The number of the last clear. Note it before making a reply, and keep it with the reply.
     #[must_use]
     pub fn last_clear(&self) -> i64 {
         self.clears.last().map_or(0, |(number, _)| *number)
     }
 
-    /// Whether a reply for `path`, made after request `seen`, was asked to be forgotten since.
+    /// Whether a clear newer than `seen` covers a reply for `path`.
     #[must_use]
     pub fn is_cleared(&self, path: &str, seen: i64) -> bool {
-        // Requests that are no longer known may have meant it.
+        // A clear that is no longer stored may have covered the path.
         let forgotten = self.clears.first().is_some_and(|(oldest, _)| seen < oldest - 1);
         forgotten
             || self
@@ -84,10 +84,10 @@ impl CacheRules {
     }
 }
 
-/// The rules in memory, as old as the epoch they were read at.
+/// The rules in memory, as of the epoch they were read at.
 struct Followed {
     rules: ArcSwap<CacheRules>,
-    /// Of many requests after a change one reads, the others wait for it.
+    /// After a change one request reads the rules and the others wait for it.
     reading: tokio::sync::Mutex<()>,
 }
 
@@ -104,7 +104,7 @@ impl Followed {
     async fn rules(&self, db: &Db, configured: &crate::settings::Cache) -> Result<Arc<CacheRules>> {
         match self.known(db) {
             Some(known) => Ok(known),
-            // In a box, so that other requests do not carry the room of reading.
+            // Boxed, so that other requests do not carry the memory of a read.
             None => Box::pin(self.read(db, configured)).await,
         }
     }
@@ -116,7 +116,7 @@ impl Followed {
 
     async fn read(&self, db: &Db, configured: &crate::settings::Cache) -> Result<Arc<CacheRules>> {
         let _reading = self.reading.lock().await;
-        // Read before the rows: a commit in between makes the next request read again.
+        // Read the epoch before the rows: after a commit in between, the next request reads again.
         let epoch = Some(db.epochs().of(TABLE));
         let known = self.rules.load_full();
         if known.epoch == epoch {
@@ -153,21 +153,21 @@ impl Cache {
         Self(Arc::new(State { base: base.clone(), followed, redis }))
     }
 
-    /// Forgets which replies were asked to be forgotten a day ago or earlier.
+    /// Deletes clears that are older than a day.
     pub(crate) async fn expire(&self) -> Result<u64> {
         let base = &self.0.base;
         jobs::expire(base, &[(sql::EXPIRE, jobs::days_before(base.clock().now(), 1))]).await
     }
 
-    /// The rules of the response cache. Asks the database only after they have changed.
+    /// The rules of the response cache. Queries the database only after the rules have changed.
     ///
     /// # Errors
-    /// `unavailable` when they have changed and cannot be read.
+    /// `unavailable` when changed rules cannot be read.
     pub async fn rules(&self) -> Result<Arc<CacheRules>> {
         self.0.followed.rules(self.0.base.db(), &self.0.base.settings().cache).await
     }
 
-    /// The rules of the response cache if they are known; None: they have changed and have to be
+    /// The rules of the response cache, if memory has them; None: they have changed and must be
     /// read.
     #[must_use]
     pub fn known_rules(&self) -> Option<Arc<CacheRules>> {
@@ -202,10 +202,11 @@ impl Cache {
         Ok(settings)
     }
 
-    /// Makes every process forget the replies whose path begins with `prefix`; empty: all.
+    /// Makes every process forget replies whose path starts with `prefix`. An empty prefix covers
+    /// all.
     ///
     /// # Errors
-    /// `bad_query` for what begins no path.
+    /// `bad_query` for a text that is not a path prefix.
     pub async fn clear(&self, change: &mut Change, prefix: &str) -> Result<()> {
         if !prefix.is_empty() && !is_prefix(prefix) {
             return Err(Error::new(Code::BadQuery, format!("path must be {PREFIX}.")));
@@ -232,14 +233,13 @@ fn check(settings: &CacheSettings) -> Result<()> {
     if problems.is_empty() { Ok(()) } else { Err(Error::invalid(problems)) }
 }
 
-const PREFIX: &str =
-    "the beginning of a path as it is without encoding, such as /api/pages, of at most 200 bytes";
+const PREFIX: &str = "an unencoded path prefix such as /api/pages, of at most 200 bytes";
 
 fn is_prefix(text: &str) -> bool {
     text.starts_with('/') && text.len() <= 200 && !text.contains(['?', '#', '%'])
 }
 
-/// As requests are seen: dashes in the names of public endpoints are underscores.
+/// The canonical form of a request path: public endpoints have underscores instead of dashes.
 fn canonical(prefix: &str) -> String {
     match prefix.strip_prefix("/api/") {
         Some(rest) if !rest.starts_with("backend/") => format!("/api/{}", rest.replace('-', "_")),
@@ -257,7 +257,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clear_meets_what_was_made_before_it() {
+    fn a_clear_covers_replies_made_before_it() {
         let settings =
             CacheSettings { enabled: true, ttl_s: 1, exclude: vec!["/api/menu".to_owned()] };
         let rules = CacheRules {

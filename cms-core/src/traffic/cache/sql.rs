@@ -33,8 +33,8 @@ pub(super) async fn settings_in(change: &mut Change) -> Result<Option<CacheSetti
     change.optional(SETTINGS, args![]).await
 }
 
-/// Makes other changes of the rules wait for this one: its numbers are the next, and what it reads
-/// stays.
+/// Makes other changes of the rules wait until this change ends. Clears then get consecutive
+/// numbers, and the rules stay as read.
 pub(super) async fn hold(change: &mut Change) -> Result<()> {
     change.run(HOLD, args![super::TABLE]).await.map(drop)
 }

@@ -1,46 +1,47 @@
-//! Token buckets: the table of them, which apply to a request, and their arithmetic. Pure.
+//! Token buckets: the kinds, which kinds apply to a request, and the arithmetic. Pure.
 
 use std::{fmt, net::IpAddr, str::FromStr};
 
 use crate::{ground::Millis, traffic::address::network};
 
-/// A kind of bucket: how much it holds and how fast it fills.
+/// A kind of bucket: its capacity and its rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bucket {
-    /// Its name, as the command line shows it.
+    /// Its name, as the command line prints it.
     pub name: &'static str,
-    /// Tokens when full.
+    /// Tokens in a full bucket.
     pub capacity: f64,
-    /// Tokens that come back each second.
+    /// Tokens added each second.
     pub per_second: f64,
 }
 
 macro_rules! buckets {
     ($($(#[$doc:meta])* $id:ident = $name:literal $capacity:literal / $rate:literal;)*) => {
-        $($(#[$doc])* pub const $id: Bucket = Bucket { name: $name, capacity: $capacity, per_second: $rate };)*
+        $($(#[$doc])* pub const $id: Bucket =
+            Bucket { name: $name, capacity: $capacity, per_second: $rate };)*
         /// All kinds.
         pub const ALL: &[Bucket] = &[$($id),*];
     };
 }
 
 buckets! {
-    /// Everybody without a key, by address.
+    /// Callers without a key, by address.
     PUBLIC = "public" 100.0 / 1.67;
     /// An API key.
     KEY = "key" 60.0 / 1.0;
-    /// Logging in, by address.
+    /// Logins, by address.
     AUTH = "auth" 10.0 / 0.17;
     /// A logged-in backend user.
     BACKEND = "backend" 250.0 / 4.17;
-    /// Paths that begin with `checkout`.
+    /// Paths that start with `checkout`.
     CHECKOUT = "checkout" 10.0 / 0.17;
     /// Certificates of courses.
     CERTIFICATE = "elearning/certificate" 5.0 / 0.083;
-    /// Beginning a funnel.
+    /// Starts of a funnel.
     FUNNEL_START = "formfunnel/start" 30.0 / 0.5;
 }
 
-/// Who a bucket belongs to.
+/// The owner of a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Owner {
     /// A network, as [`crate::traffic::address::network`] gives it.
@@ -80,8 +81,8 @@ impl FromStr for Owner {
     }
 }
 
-/// The bucket of a route, if its path has one; `path` is canonical, so dashes are underscores
-/// already.
+/// The extra bucket of a route, if its path has one. `path` is canonical, so its dashes are
+/// underscores.
 #[must_use]
 pub fn of_route(path: &str) -> Option<Bucket> {
     let endpoint = path.strip_prefix("/api/")?;
@@ -97,9 +98,9 @@ pub fn of_route(path: &str) -> Option<Bucket> {
 /// The fill of one bucket at one moment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fill {
-    /// Tokens in it.
+    /// Tokens in the bucket.
     pub tokens: f64,
-    /// When that was.
+    /// The moment of this fill.
     pub at: Millis,
 }
 
@@ -110,34 +111,34 @@ impl Bucket {
         Fill { tokens: self.capacity, at: now }
     }
 
-    /// The fill at `now`. A clock that goes back takes nothing away, and tokens come back from
-    /// there on.
+    /// The fill at `now`. When the clock goes back no token is lost, and the bucket fills again
+    /// from that moment.
     #[must_use]
     pub fn refilled(&self, fill: Fill, now: Millis) -> Fill {
         let seconds = (now - fill.at).max(0) as f64 / 1000.0;
         Fill { tokens: (fill.tokens + seconds * self.per_second).min(self.capacity), at: now }
     }
 
-    /// Seconds until a token is there, at least 1, rounded up.
+    /// Whole seconds until a token is available, at least 1.
     #[must_use]
     pub fn wait_s(&self, tokens: f64) -> u64 {
         (((1.0 - tokens) / self.per_second).ceil() as u64).max(1)
     }
 }
 
-/// What a request gets to hear.
+/// The rate-limit headers of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quota {
     /// `X-RateLimit-Limit`: capacity of the bucket with the least left.
     pub limit: u64,
-    /// `X-RateLimit-Remaining`: whole requests left in it.
+    /// `X-RateLimit-Remaining`: whole requests left in that bucket.
     pub remaining: u64,
-    /// `Retry-After` in seconds when it was refused.
+    /// `Retry-After` in seconds, for a refused request.
     pub retry_after_s: Option<u64>,
 }
 
-/// Looks at all buckets, then takes one token from each or none from any. Fills are left as they
-/// must be stored.
+/// Checks all buckets, then takes one token from each or none from any. Leaves the fills ready to
+/// be stored.
 pub fn take(buckets: &[Bucket], fills: &mut [Fill], now: Millis) -> Quota {
     for (bucket, fill) in buckets.iter().zip(fills.iter_mut()) {
         *fill = bucket.refilled(*fill, now);
@@ -149,7 +150,7 @@ pub fn take(buckets: &[Bucket], fills: &mut [Fill], now: Millis) -> Quota {
     quota(buckets, fills, allowed)
 }
 
-/// What is said of fills after a token was taken from each (`allowed`) or from none.
+/// The headers for fills after a token was taken from each (`allowed`) or from none.
 pub fn quota(buckets: &[Bucket], fills: &[Fill], allowed: bool) -> Quota {
     let both = || buckets.iter().zip(fills);
     let least = both().min_by(|(_, a), (_, b)| a.tokens.total_cmp(&b.tokens));
@@ -197,7 +198,7 @@ mod tests {
             );
             assert!(
                 take(&[*bucket], &mut fills, wait as i64 * 1000).retry_after_s.is_none(),
-                "who waits as told passes"
+                "a caller who waits for Retry-After passes"
             );
         }
     }

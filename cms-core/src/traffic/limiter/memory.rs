@@ -1,7 +1,7 @@
 //! Buckets in memory, in shards with a lock each.
 //!
-//! A full bucket is no different from none, so it is dropped: what is kept is bounded by the
-//! clients of the last minutes, and by [`MAX_ENTRIES`] whatever happens.
+//! A full bucket equals no bucket, so full ones are dropped. The clients of the last minutes bound
+//! the memory, and [`MAX_ENTRIES`] bounds it in any case.
 
 use std::{
     collections::HashMap,
@@ -14,10 +14,10 @@ use super::bucket::{self, Bucket, Fill, Owner, Quota};
 use crate::ground::Millis;
 
 const SHARDS: usize = 64;
-/// 33 bytes each, and as much again for the room of the tables.
+/// 33 bytes each, and as much again for spare room in the tables.
 const MAX_ENTRIES: usize = 1_500_000;
 
-/// An [`Owner`] in nine bytes: of a network either half is zero.
+/// An [`Owner`] in nine bytes. One half of a network's address is always zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Packed(Of, u64);
 
@@ -53,8 +53,7 @@ impl From<Packed> for Owner {
     }
 }
 
-/// One bucket of one owner, in sixteen bytes: what a flood of addresses costs is mostly the memory
-/// that it touches.
+/// One bucket of one owner, in 16 bytes. A flood of addresses costs mostly the memory it touches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Slot {
     id: u64,
@@ -79,8 +78,8 @@ impl Slot {
     }
 }
 
-/// Keyed anew in each process, so that nobody can choose addresses that collide; far quicker than
-/// the standard hash.
+/// Keyed in each process, so that nobody can choose colliding addresses. Much faster than the
+/// standard hash.
 type Shard = HashMap<Slot, Fill, RandomState>;
 
 /// The buckets of this process.
@@ -92,7 +91,7 @@ pub struct Memory {
 #[derive(Default)]
 struct Sweeping {
     buckets: Shard,
-    /// Size at which full buckets are dropped.
+    /// Number of entries at which full buckets are dropped.
     sweep_at: usize,
 }
 
@@ -111,10 +110,10 @@ impl Memory {
         self.shards[index].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One token from each bucket of the owner, or none from any.
+    /// Takes one token from each bucket of the owner, or none from any.
     pub fn take(&self, owner: Owner, buckets: &[Bucket], now: Millis) -> Quota {
         let owner = Packed::from(owner);
-        // All buckets of a request have the same owner, so one lock holds them all still.
+        // All buckets of a request have the same owner, so one lock covers them.
         let mut shard = self.shard(owner);
         if let [only] = buckets {
             let fill =
@@ -141,13 +140,13 @@ impl Memory {
         quota
     }
 
-    /// Forgets all buckets of an owner, so that they are full again.
+    /// Forgets all buckets of an owner, which makes them full again.
     pub fn reset(&self, owner: Owner) {
         let owner = Packed::from(owner);
         self.shard(owner).buckets.retain(|slot, _| slot.owner() != owner);
     }
 
-    /// Buckets that are not full, of everybody: owner, kind, tokens.
+    /// All buckets that are not full: owner, kind, tokens.
     pub fn used(&self, now: Millis) -> Vec<(Owner, &'static str, f64)> {
         let mut used = Vec::new();
         for shard in &self.shards {
@@ -164,7 +163,7 @@ impl Memory {
         used
     }
 
-    /// Buckets that are kept.
+    /// Number of buckets in memory.
     pub fn len(&self) -> usize {
         self.shards
             .iter()
@@ -172,12 +171,12 @@ impl Memory {
             .sum()
     }
 
-    /// Whether none is kept.
+    /// Whether no bucket is in memory.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Drops full buckets now; a quiet process calls it once a minute.
+    /// Drops full buckets. Call it once a minute when the process is quiet.
     pub fn drop_full(&self, now: Millis) {
         for shard in &self.shards {
             shard.lock().unwrap_or_else(PoisonError::into_inner).drop_full(now);
@@ -186,7 +185,7 @@ impl Memory {
 }
 
 impl Sweeping {
-    /// Sweeps when the shard has doubled, so that the work is a constant for each request.
+    /// Sweeps when the shard has doubled, so that sweeping costs constant work for each request.
     fn sweep(&mut self, now: Millis) {
         if self.buckets.len() < self.sweep_at.max(1024) {
             return;
@@ -194,8 +193,8 @@ impl Sweeping {
         self.drop_full(now);
         let most = MAX_ENTRIES / SHARDS;
         if self.buckets.len() > most {
-            // A flood from more networks than we keep: the emptiest buckets stay, they belong to
-            // the busiest.
+            // A flood came from more networks than fit. Keep the emptiest buckets, because they
+            // belong to the busiest clients.
             let mut tokens: Vec<f64> = self
                 .buckets
                 .iter()

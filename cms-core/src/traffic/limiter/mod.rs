@@ -1,4 +1,4 @@
-//! The limiter: a token bucket for each caller, and for some routes one more.
+//! The rate limiter: one token bucket for each caller, and a second one for some routes.
 
 pub mod bucket;
 mod memory;
@@ -16,7 +16,7 @@ use crate::{
     settings::{LimiterStore, Settings},
 };
 
-/// The limiter of a site.
+/// The rate limiter of a site.
 pub struct Limiter {
     store: Store,
     clock: Clock,
@@ -36,9 +36,9 @@ pub struct Used {
     pub owner: String,
     /// The kind of bucket.
     pub bucket: String,
-    /// Whole tokens left.
+    /// Whole tokens in it.
     pub remaining: u64,
-    /// Tokens when full.
+    /// Tokens in a full bucket.
     pub limit: u64,
 }
 
@@ -53,21 +53,21 @@ impl Limiter {
         Self { store, clock }
     }
 
-    /// Takes one token from every bucket that applies to a request: the caller's own (`identity`)
-    /// and the route's. None: the limiter is off.
+    /// Takes one token from every bucket that applies to a request: the caller's (`identity`) and
+    /// the route's. None: the limiter is off.
     pub async fn take(&self, owner: Owner, identity: Bucket, path: &str) -> Option<Quota> {
         match &self.store {
             #[cfg(feature = "redis")]
             Store::Redis(redis) => {
                 let both = [identity, bucket::of_route(path).unwrap_or(identity)];
-                // In a box, so that requests without Redis do not carry its room.
+                // Boxed, so that requests without Redis do not carry its memory.
                 Some(Box::pin(redis.take(owner, applying(&both), self.clock.now())).await)
             }
             _ => self.take_at_once(owner, identity, path, self.clock.now()).flatten(),
         }
     }
 
-    /// As [`Limiter::take`], without waiting. None outside: that is not possible, nothing was
+    /// Like [`Limiter::take`], without waiting. Outer `None`: the store is Redis; nothing was
     /// taken.
     pub fn take_at_once(
         &self,
@@ -87,8 +87,8 @@ impl Limiter {
         }
     }
 
-    /// What `/readyz` says of it: `memory`, `redis`, `redis_away` (each process counts for itself),
-    /// `off`.
+    /// The state that `/readyz` reports: `memory`, `redis`, `redis_away` (each process counts for
+    /// itself) or `off`.
     #[must_use]
     pub fn state(&self) -> &'static str {
         match &self.store {
@@ -101,10 +101,11 @@ impl Limiter {
         }
     }
 
-    /// Buckets that are not full, the emptiest first, 1,000 at most: of one owner, or of all.
+    /// Buckets that are not full, the emptiest first, at most 1,000. With an owner only that
+    /// owner's.
     ///
     /// # Errors
-    /// `bad_query` for an owner that is none; `unavailable` when Redis cannot be reached.
+    /// `bad_query` for an invalid owner; `unavailable` when Redis cannot be reached.
     pub async fn used(&self, owner: Option<&str>) -> Result<Vec<Used>> {
         let owner = owner.map(parse).transpose()?;
         let mut used = match &self.store {
@@ -135,7 +136,7 @@ impl Limiter {
     /// Fills all buckets of an owner.
     ///
     /// # Errors
-    /// `bad_query` for an owner that is none; `unavailable` when Redis cannot be reached.
+    /// `bad_query` for an invalid owner; `unavailable` when Redis cannot be reached.
     pub async fn reset(&self, owner: &str) -> Result<()> {
         let owner = parse(owner)?;
         match &self.store {
@@ -147,7 +148,7 @@ impl Limiter {
         Ok(())
     }
 
-    /// Drops what is full again. To be called about once a minute.
+    /// Drops full buckets. Call it about once a minute.
     pub fn tidy(&self) {
         match &self.store {
             Store::Memory(memory) => memory.drop_full(self.clock.now()),
@@ -158,7 +159,7 @@ impl Limiter {
     }
 }
 
-/// The caller's bucket and the route's, or one of them when they are the same.
+/// The caller's bucket and the route's; only one when both are the same.
 fn applying(both: &[Bucket; 2]) -> &[Bucket] {
     if both[0].name == both[1].name { &both[..1] } else { both }
 }

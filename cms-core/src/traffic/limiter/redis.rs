@@ -1,5 +1,5 @@
-//! Buckets shared by several machines, in Redis: one script that looks at all and takes from all or
-//! none, by the server's clock. While Redis is away each process uses buckets of its own.
+//! Buckets in Redis, shared by several machines. One script checks all buckets and takes from all
+//! or none, by the server's clock. While Redis is away each process uses buckets of its own.
 
 use redis::Script;
 
@@ -13,7 +13,7 @@ use crate::{
     traffic::redis::{Redis, unreachable},
 };
 
-/// Buckets that a listing shows at most.
+/// Most buckets in a listing.
 const LISTED: usize = 1000;
 
 const TAKE: &str = r"
@@ -25,7 +25,8 @@ for i, key in ipairs(KEYS) do
     local kept = redis.call('HMGET', key, 'tokens', 'at')
     tokens[i] = capacity
     if kept[1] then
-        tokens[i] = math.min(capacity, tonumber(kept[1]) + math.max(0, now - tonumber(kept[2])) * rate / 1000)
+        local passed = math.max(0, now - tonumber(kept[2]))
+        tokens[i] = math.min(capacity, tonumber(kept[1]) + passed * rate / 1000)
     end
     if tokens[i] < 1 then ok = 0 end
 end
@@ -40,7 +41,7 @@ end
 return reply
 ";
 
-/// The shared buckets, and the process's own for the time without.
+/// The shared buckets, and this process's own for when Redis is away.
 pub(super) struct Shared {
     redis: Redis,
     script: Script,
@@ -90,7 +91,7 @@ impl Shared {
             .map_err(unreachable)
     }
 
-    /// Buckets that are not full: of one owner, or about a thousand of anybody's.
+    /// Buckets that are not full: those of one owner, or about a thousand of all owners.
     pub(super) async fn used(
         &self,
         owner: Option<Owner>,
@@ -119,7 +120,7 @@ impl Shared {
         }
     }
 
-    /// What is in these buckets now, by the server's clock.
+    /// The present fill of these buckets, by the server's clock.
     async fn fills(&self, keys: Vec<String>) -> Result<Vec<(Owner, &'static str, f64)>> {
         let mut ask = redis::pipe();
         ask.cmd("TIME");
@@ -141,7 +142,7 @@ impl Shared {
         Ok(keys.iter().zip(answers).filter_map(fill).collect())
     }
 
-    /// The braces make a cluster keep all buckets of an owner in one place.
+    /// The braces make a cluster keep all buckets of an owner on one node.
     fn key(&self, owner: Owner, bucket: &str) -> String {
         format!("{}:limit:{{{owner}}}:{bucket}", self.redis.prefix())
     }

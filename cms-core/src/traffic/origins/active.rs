@@ -1,4 +1,4 @@
-//! The active origins in memory, as old as the epoch they were read at.
+//! The active origins in memory, as of the epoch they were read at.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -21,11 +21,11 @@ struct Known {
 }
 
 impl Active {
-    /// Whether an origin is registered and active. Asks the database only after the table has
-    /// changed: a change of this process counts from its commit on, one of another process as soon
-    /// as its epoch is followed.
+    /// Whether an origin is registered and active. Queries the database only after the table has
+    /// changed. A change by this process counts from its commit on, a change by another process as
+    /// soon as its epoch is seen.
     pub(super) async fn holds(&self, db: &Db, origin: &str) -> Result<bool> {
-        // Read before the rows: a commit in between makes the next request read again.
+        // Read the epoch before the rows: after a commit in between, the next request reads again.
         let epoch = Some(db.epochs().of(TABLE));
         let known = self.0.load();
         if known.epoch == epoch {

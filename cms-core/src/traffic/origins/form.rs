@@ -1,10 +1,10 @@
-//! The one spelling of an origin, as browsers write it.
+//! The canonical form of an origin, as browsers write it.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// The one spelling of an origin, `scheme://host[:port]`: lower case, no default port. None for all
-/// that is no origin of a website: other schemes, a path, a user, wildcards, `null`, and names that
-/// are not ASCII (browsers send their punycode).
+/// The canonical form of an origin, `scheme://host[:port]`: lower case, no default port. None for
+/// everything that is no origin of a website: other schemes, a path, a user, wildcards, `null`, and
+/// non-ASCII names (browsers send punycode).
 ///
 /// ```
 /// use cms_core::traffic::origins::normalise;
@@ -46,7 +46,7 @@ fn port(text: &str) -> Option<u16> {
     text.parse().ok().filter(|_| canonical)
 }
 
-/// `[IPv6]`, compressed, in hexadecimal throughout.
+/// Brackets and a compressed IPv6 address, hexadecimal throughout.
 fn address_of_host(host: &str) -> Option<String> {
     let address: Ipv6Addr = host.strip_prefix('[')?.strip_suffix(']')?.parse().ok()?;
     let [.., high, low] = address.segments();
@@ -65,8 +65,8 @@ fn name(host: &str) -> Option<String> {
     if host.len() > 253 || !host.split('.').all(is_label) {
         return None;
     }
-    // Browsers read a name that ends in a number as an address, in many spellings; only the plain
-    // one is taken.
+    // Browsers read a name that ends in a number as an address, in many forms. Only the plain form
+    // is accepted.
     let last = host.rsplit('.').next().unwrap_or_default();
     let numeric = last.bytes().all(|b| b.is_ascii_digit())
         || last.starts_with("0x")
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_origin_has_one_spelling() {
+    fn an_origin_has_one_form() {
         for (text, expected) in [
             ("https://example.org", Some("https://example.org")),
             ("HTTPS://WWW.Example.ORG", Some("https://www.example.org")),
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_origin() {
+    fn other_texts_are_no_origin() {
         let long = format!("https://{}.org", "a".repeat(64));
         for text in [
             "",

@@ -1,4 +1,4 @@
-//! Origins: the websites whose pages may call the API from a browser. In force from the next
+//! Origins: the websites whose pages may call the API from a browser. A change counts from the next
 //! request on, in every process.
 
 mod active;
@@ -24,21 +24,21 @@ use crate::{
 pub struct Origin {
     /// Its id.
     pub id: i64,
-    /// `scheme://host[:port]`, in the spelling of [`normalise`].
+    /// `scheme://host[:port]`, in the form of [`normalise`].
     pub origin: String,
-    /// False: registered, and refused.
+    /// False: calls from this origin are refused.
     pub active: bool,
     /// When it was registered.
     pub created_at: String,
 }
 
-/// What an origin is registered from.
+/// An origin to register.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewOrigin {
     /// `scheme://host[:port]`, http or https.
     pub origin: String,
-    /// False registers it without letting it in.
+    /// False registers the origin but refuses its calls.
     #[serde(default = "yes")]
     pub active: bool,
 }
@@ -47,13 +47,13 @@ fn yes() -> bool {
     true
 }
 
-/// What to change of an origin; what is None stays.
+/// Changes to an origin. None leaves a member as it is.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OriginPatch {
     /// Another origin.
     pub origin: Option<String>,
-    /// Let in or refuse.
+    /// Accept or refuse its calls.
     pub active: Option<bool>,
 }
 
@@ -71,11 +71,11 @@ impl Origins {
         Self(Arc::new(State { base: base.clone(), active: Active::default() }))
     }
 
-    /// Whether pages of this origin may call: it is the site's own (`site_url`), or registered and
-    /// active. `origin` is in the spelling of [`normalise`].
+    /// Whether pages of this origin may call: the origin is the site's own (`site_url`), or it is
+    /// registered and active. `origin` is in the form of [`normalise`].
     ///
     /// # Errors
-    /// `unavailable` when the origins have changed and cannot be read.
+    /// `unavailable` when changed origins cannot be read.
     pub async fn allows(&self, origin: &str) -> Result<bool> {
         if self
             .0
@@ -91,10 +91,10 @@ impl Origins {
         self.0.active.holds(self.0.base.db(), origin).await
     }
 
-    /// Origins by id, a page at a time.
+    /// Origins by id, one page at a time.
     ///
     /// # Errors
-    /// `bad_query` for a cursor that is not from here.
+    /// `bad_query` for a foreign cursor.
     pub async fn list(&self, paging: &Paging) -> Result<Page<Origin>> {
         Page::by_id(
             ListName::Origins,
@@ -116,7 +116,8 @@ impl Origins {
     /// Registers an origin.
     ///
     /// # Errors
-    /// `validation_failed` for what is no origin, `conflict` when it is registered already.
+    /// `validation_failed` for a text that is no origin, `conflict` when the origin is registered
+    /// already.
     pub async fn create(&self, change: &mut Change, new: NewOrigin) -> Result<Origin> {
         let created_at = clock::rfc3339(change.now());
         let mut origin =
@@ -146,7 +147,7 @@ impl Origins {
         Ok(origin)
     }
 
-    /// Removes an origin.
+    /// Deletes an origin.
     ///
     /// # Errors
     /// `not_found`.
@@ -166,7 +167,7 @@ fn checked(text: &str) -> Result<String> {
         Error::invalid_field(
             "origin",
             "format",
-            "https://host or http://host, with a port if need be, and nothing behind it; names in ASCII",
+            "https://host or http://host, optionally with a port, and nothing else; names in ASCII",
         )
     })
 }

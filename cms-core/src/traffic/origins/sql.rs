@@ -41,7 +41,7 @@ pub(super) async fn get(db: &Db, id: i64) -> Result<Option<Origin>> {
     db.optional(GET, args![id]).await
 }
 
-/// The origin, which nobody else changes before this change ends.
+/// Reads and locks the origin until this change ends.
 pub(super) async fn lock(change: &mut Change, id: i64) -> Result<Option<Origin>> {
     change.optional(LOCK, args![id]).await
 }

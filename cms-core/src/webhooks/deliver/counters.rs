@@ -1,4 +1,4 @@
-//! What is watched: the attempts of this process, and how the queue stands.
+//! Counters of this process's attempts, and the state of the queue, for `/metrics` and `/readyz`.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,10 +7,10 @@ use tokio::sync::Mutex;
 use super::{sql::queue, task::Settled};
 use crate::{Result, webhooks::Webhooks};
 
-/// Lanes whose lateness is told apart.
+/// Lanes in [`Backlog::late_lanes`] at most.
 const LATE_LANES: i64 = 5;
-/// `/readyz` may be asked by anybody and as often as they like; the backlog is read once in this
-/// time.
+/// How long the age of the oldest job is kept, in milliseconds: anybody may call `/readyz` as often
+/// as they like.
 const KEPT_MS: i64 = 1000;
 
 /// Counters of this process.
@@ -22,11 +22,11 @@ pub(crate) struct Counters {
     lost: AtomicU64,
     under_way: AtomicU64,
     workers: AtomicU64,
-    /// When the queue was looked at, and since when its oldest row was due.
+    /// When the queue was read, and since when its oldest job was due.
     oldest: Mutex<Option<(i64, Option<i64>)>>,
 }
 
-/// An attempt or a worker of this process, as long as it lives.
+/// Counts one running attempt or worker until dropped.
 pub(in crate::webhooks) struct UnderWay<'a>(&'a AtomicU64);
 
 impl Drop for UnderWay<'_> {
@@ -35,26 +35,26 @@ impl Drop for UnderWay<'_> {
     }
 }
 
-/// How the queue stands, for all processes. What is settled is not counted: that is no load, and it
-/// may be much.
+/// The state of the queue, for all processes. Settled jobs are not counted: they are no load, and
+/// there may be many.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Backlog {
-    /// Never attempted yet.
+    /// Jobs not attempted yet.
     pub pending: i64,
-    /// Attempted without success, and due again some time.
+    /// Jobs that failed and wait for their next attempt.
     pub retry: i64,
-    /// Being sent by some process.
+    /// Jobs that a worker of any process holds.
     pub sending: i64,
-    /// Waiting for their subscription to be activated.
+    /// Jobs that wait for their subscription to be activated.
     pub held: i64,
-    /// Milliseconds by which the oldest due row is late; 0 when none is due.
+    /// Milliseconds by which the oldest due job is late; 0 when none is due.
     pub oldest_due_ms: i64,
-    /// The subscriptions that are most late, at most five, each with the milliseconds by which its
-    /// oldest due row is late.
+    /// The latest subscriptions, five at most: each with the milliseconds by which its oldest due
+    /// job is late.
     pub late_lanes: Vec<(i64, i64)>,
 }
 
-/// Attempts since the start of this process.
+/// Attempts of a process since its start, by outcome.
 pub type Outcomes = Settled;
 
 impl Counters {
@@ -66,7 +66,7 @@ impl Counters {
         add(&self.lost, settled.lost);
     }
 
-    /// A worker has begun to run.
+    /// Counts a running worker.
     pub(in crate::webhooks) fn work(&self) -> UnderWay<'_> {
         self.workers.fetch_add(1, Ordering::Relaxed);
         UnderWay(&self.workers)
@@ -83,7 +83,7 @@ impl Counters {
 }
 
 impl Webhooks {
-    /// Attempts of this process, by what became of them.
+    /// Attempts of this process since its start, by outcome.
     #[must_use]
     pub fn outcomes(&self) -> Outcomes {
         let counted = &self.0.counters;
@@ -96,14 +96,14 @@ impl Webhooks {
         }
     }
 
-    /// Attempts that this process is making now.
+    /// Attempts under way in this process.
     #[must_use]
     pub fn under_way(&self) -> u64 {
         self.0.counters.under_way.load(Ordering::Relaxed)
     }
 
-    /// Milliseconds by which the oldest due job is late, of the queue as it was a second ago at
-    /// most; 0 when none is due.
+    /// Milliseconds by which the oldest due job is late; 0 when none is due. The figure may be one
+    /// second old.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached.
@@ -117,8 +117,8 @@ impl Webhooks {
         Ok(oldest.map_or(0, |oldest| (now - oldest).max(0)))
     }
 
-    /// How the queue stands. It is read from indexes: 200,000 rows that wait take some 55 ms on
-    /// SQLite, 0.2 s on PostgreSQL.
+    /// Reads the state of the queue from indexes: 200,000 waiting jobs take some 55 ms on SQLite,
+    /// 0.2 s on PostgreSQL.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached.
@@ -141,7 +141,7 @@ mod tests {
 
     use crate::{Cms, settings::Settings, webhooks::deliver::sql::queue};
 
-    /// However much is settled, and however wide the rows are: what waits is read from indexes.
+    /// The cost must not depend on settled jobs or on the width of rows.
     #[tokio::test]
     async fn the_backlog_is_read_from_indexes() {
         let folder = tempfile::tempdir().expect("a folder");

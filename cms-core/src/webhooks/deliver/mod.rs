@@ -1,4 +1,4 @@
-//! From a queue row to a request: claim (lane, lease), sign, send, settle (fenced, breaker, log).
+//! From a job to a request: claim (lane, lease), sign, send, settle (fenced, breaker, log).
 
 mod ahead;
 mod claim;

@@ -1,5 +1,4 @@
-//! Writing down what became of attempts: the row, the breaker, the log, in one transaction for
-//! many.
+//! Settles finished attempts: job, breaker and log, in one transaction for many.
 
 use super::{
     sql::{
@@ -17,40 +16,40 @@ use crate::{
     },
 };
 
-/// After a failure the next attempt of a lane begins no earlier than this after the last one ended.
+/// Pause of a lane after a failed attempt, in milliseconds.
 const SPACING_MS: i64 = 1000;
 
 pub(in crate::webhooks) async fn settle(
     change: &mut Change,
     ended: &mut [Ended],
 ) -> Result<Settled> {
-    ended.sort_by_key(|ended| (ended.subscription, ended.row.id));
+    ended.sort_by_key(|ended| (ended.subscription, ended.job.id));
     let mut settled = Settled::default();
     settle_failing(change, ended, &mut settled).await?;
     let successes: Vec<_> = ended.iter().filter(|ended| ended.attempt.is_success()).collect();
     let arrived: Vec<_> = successes.iter().map(|ended| arrived(ended)).collect();
     let ours = groups::delivered(change, &arrived).await?;
     settled.delivered += ours.len() as u64;
-    for Ended { subscription, row, attempt, .. } in
-        successes.into_iter().filter(|ended| !ours.contains(&ended.row.lease()))
+    for Ended { subscription, job, attempt, .. } in
+        successes.into_iter().filter(|ended| !ours.contains(&ended.job.lease()))
     {
         settled.lost += 1;
-        log(change, *subscription, row, attempt, false).await?;
+        log(change, *subscription, job, attempt, false).await?;
     }
     Ok(settled)
 }
 
 fn arrived(ended: &Ended) -> Arrived<'_> {
-    let Ended { row, attempt, .. } = ended;
+    let Ended { job, attempt, .. } = ended;
     Arrived {
-        row,
+        job,
         status: attempt.status,
         response: attempt.response.as_deref(),
         duration_ms: attempt.duration_ms,
     }
 }
 
-/// Lanes whose counters change: those with failures, and those whose failures end.
+/// Settles lanes whose failure count changes: those with a failure, and those whose failures end.
 async fn settle_failing(change: &mut Change, ended: &[Ended], settled: &mut Settled) -> Result<()> {
     let mut subscriptions: Vec<_> = ended.iter().map(|ended| ended.subscription).collect();
     subscriptions.dedup();
@@ -61,7 +60,7 @@ async fn settle_failing(change: &mut Change, ended: &[Ended], settled: &mut Sett
     if failing.is_empty() {
         return Ok(());
     }
-    // Claims lock many subscriptions in no order.
+    // Claims lock many subscriptions in no fixed order.
     change.lock(CLAIMS).await?;
     let lanes = ended.chunk_by(|a, b| a.subscription == b.subscription);
     for lane in lanes.filter(|lane| failing.contains(&lane[0].subscription)) {
@@ -70,27 +69,27 @@ async fn settle_failing(change: &mut Change, ended: &[Ended], settled: &mut Sett
     Ok(())
 }
 
-/// What the subscription has to say of a failed attempt.
+/// A failed attempt, and how its subscription treats it.
 struct Failure {
     error: String,
     active: bool,
     max_retries: i64,
 }
 
-/// Counts the attempts at one subscription, and writes down those that failed. Everybody locks a
-/// subscription before its rows.
+/// Counts the attempts at one subscription and settles the failed ones. Lock order, as everywhere:
+/// the subscription, then its jobs.
 async fn settle_lane(change: &mut Change, lane: &[Ended], settled: &mut Settled) -> Result<()> {
     let mut failures = Vec::with_capacity(lane.len());
     let mut opened = false;
-    for Ended { subscription, row, attempt, .. } in lane {
+    for Ended { subscription, job, attempt, .. } in lane {
         if attempt.is_success() {
-            queue::succeeded(change, *subscription, row).await?;
+            queue::succeeded(change, *subscription, job).await?;
             failures.push(None);
             continue;
         }
         let error = attempt.message();
         let counted =
-            queue::count_failure(change, *subscription, row, change.now() + SPACING_MS).await?;
+            queue::count_failure(change, *subscription, job, change.now() + SPACING_MS).await?;
         if let Some((in_a_row, true, _)) = counted
             && breaker::opens(in_a_row)
         {
@@ -108,24 +107,24 @@ async fn settle_lane(change: &mut Change, lane: &[Ended], settled: &mut Settled)
             max_retries,
         }));
     }
-    for (Ended { subscription, row, attempt, .. }, failure) in
+    for (Ended { subscription, job, attempt, .. }, failure) in
         lane.iter().zip(failures).filter(|(ended, _)| !ended.attempt.is_success())
     {
         let ours = match failure
-            .map(|failure| (retry::wait_ms(row.retry_count, failure.max_retries), failure))
+            .map(|failure| (retry::wait_ms(job.retry_count, failure.max_retries), failure))
         {
             Some((Some(wait), Failure { error, active, .. })) => {
-                let ours = queue::again(change, row, &error, change.now() + wait, !active).await?;
+                let ours = queue::again(change, job, &error, change.now() + wait, !active).await?;
                 count(ours, &mut settled.retried, &mut settled.lost)
             }
             Some((None, Failure { error, .. })) => count(
-                queue::failed(change, row, &error).await?,
+                queue::failed(change, job, &error).await?,
                 &mut settled.failed,
                 &mut settled.lost,
             ),
             None => count(false, &mut settled.failed, &mut settled.lost),
         };
-        log(change, *subscription, row, attempt, ours).await?;
+        log(change, *subscription, job, attempt, ours).await?;
     }
     if opened && let Some(Ended { subscription, .. }) = lane.first() {
         subscriptions::hold(change, *subscription).await?;
@@ -133,7 +132,7 @@ async fn settle_lane(change: &mut Change, lane: &[Ended], settled: &mut Settled)
     Ok(())
 }
 
-/// The breaker opens: nothing is sent there until somebody activates it.
+/// Opens the breaker: the subscription is off until somebody activates it.
 async fn disable(change: &mut Change, subscription: i64, reason: &str) -> Result<()> {
     subscriptions::switch_off(change, subscription, reason).await?;
     change.announce(TABLE);
@@ -158,7 +157,7 @@ fn count(ours: bool, what: &mut u64, lost: &mut u64) -> bool {
 async fn log(
     change: &mut Change,
     subscription: i64,
-    row: &Claimed,
+    job: &Claimed,
     attempt: &Attempt,
     ours: bool,
 ) -> Result<()> {
@@ -170,5 +169,5 @@ async fn log(
         response: attempt.response.as_deref(),
         duration_ms: attempt.duration_ms,
     };
-    queue::log(change, subscription, row, &entry).await
+    queue::log(change, subscription, job, &entry).await
 }

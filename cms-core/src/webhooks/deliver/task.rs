@@ -1,4 +1,4 @@
-//! The words of delivery: a claimed job, when it was claimed, how its attempt ended.
+//! The types of delivery: a claimed job, the moment of its claim, the end of its attempt.
 
 use std::sync::Arc;
 
@@ -7,12 +7,12 @@ use zeroize::Zeroizing;
 use super::sql::queue::Claimed;
 use crate::{Millis, outbound::Attempt, webhooks::rules::sign::WebhookSecret};
 
-/// Attempts under way at one subscription. Few, because all of them may fail at once: with one more
-/// each second after that, the ten failures that switch a subscription off take six seconds at
-/// least.
-pub(in crate::webhooks) const ROOM: i64 = 4;
+/// Attempts at one subscription at a time. Four, because all of them may fail at once; after that a
+/// lane makes one attempt a second, so the ten failures that switch a subscription off take six
+/// seconds at least.
+pub(in crate::webhooks) const LANE_ATTEMPTS: i64 = 4;
 
-/// A subscription with its secrets opened.
+/// A subscription with its secrets decrypted.
 pub(in crate::webhooks) struct Target {
     pub(in crate::webhooks) url: String,
     pub(in crate::webhooks) secret: WebhookSecret,
@@ -20,25 +20,26 @@ pub(in crate::webhooks) struct Target {
     pub(in crate::webhooks) custom_headers: Vec<(String, Zeroizing<String>)>,
 }
 
-/// An attempt to be made.
+/// A claimed job to attempt.
 pub(in crate::webhooks) struct Task {
-    /// Err: the secret or a header cannot be opened, so nothing can be signed.
+    /// `Err` when the secret or a header cannot be decrypted, so nothing can be signed.
     pub(in crate::webhooks) target: Result<Arc<Target>, Arc<str>>,
     pub(in crate::webhooks) subscription: i64,
-    pub(in crate::webhooks) row: Claimed,
+    pub(in crate::webhooks) job: Claimed,
     pub(in crate::webhooks) claimed: Moment,
 }
 
-/// A job that has waited for longer is given back: it keeps a place from others, and an attempt may
-/// need 25 of the 30 s of its lease.
+/// A job that waits longer returns to the queue: it takes a slot, and an attempt may need 25 of the
+/// 30 s of its lease.
 const PATIENCE_MS: Millis = 1_000;
 
-/// What decides whether a job that waits may begin.
+/// The moment of a claim. A waiting job may begin only while this is recent and no subscription has
+/// changed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::webhooks) struct Moment {
     pub(in crate::webhooks) now: Millis,
-    /// How often subscriptions have changed: a job that was claimed before that may have another
-    /// address by now, or none.
+    /// The epoch of the subscriptions. After a change the job's address may differ, or its
+    /// subscription may be gone.
     pub(in crate::webhooks) epoch: i64,
 }
 
@@ -49,26 +50,26 @@ impl Moment {
     }
 }
 
-/// An attempt that has ended.
+/// A finished attempt that is not settled yet.
 pub(in crate::webhooks) struct Ended {
     pub(in crate::webhooks) subscription: i64,
-    pub(in crate::webhooks) row: Claimed,
+    pub(in crate::webhooks) job: Claimed,
     pub(in crate::webhooks) attempt: Attempt,
     pub(in crate::webhooks) begun: Millis,
-    /// The place of a quick attempt, which is free again when the attempt is written down: so few
-    /// are sent twice when the worker dies.
-    pub(in crate::webhooks) place: Option<Arc<()>>,
+    /// The slot of a quick attempt. Settling frees the slot, so that a worker that dies leaves few
+    /// deliveries to be sent twice.
+    pub(in crate::webhooks) slot: Option<Arc<()>>,
 }
 
-/// What became of the attempts of one transaction.
+/// Outcomes of the attempts that one transaction settled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settled {
-    /// Delivered.
+    /// Attempts that were delivered.
     pub delivered: u64,
-    /// Failed and due again later, or held.
+    /// Attempts that failed; their jobs are due again later, or held.
     pub retried: u64,
-    /// Failed for good.
+    /// Attempts that failed, after which their jobs were given up.
     pub failed: u64,
-    /// The lease was lost: somebody else has the row, or it was deleted.
+    /// Attempts whose lease was lost: another worker has the job, or the job was deleted.
     pub lost: u64,
 }

@@ -16,7 +16,7 @@ use super::{
     request,
     settle::settle,
     sql::queue,
-    task::{Ended, Moment, ROOM, Settled, Task},
+    task::{Ended, LANE_ATTEMPTS, Moment, Settled, Task},
 };
 use crate::{
     Actor, Result,
@@ -28,43 +28,44 @@ use crate::{
     },
 };
 
-/// Without news the queue is looked at this often: retries fall due by time alone.
+/// How often the queue is read without a wake-up: retries fall due by time alone.
 const POLL: Duration = Duration::from_millis(250);
-/// Ends of attempts that share one transaction.
+/// Finished attempts that share one transaction at most.
 const BATCH: usize = 256;
-/// So long the first end waits for others to share it, and an event while attempts are under way.
+/// How long a finished attempt, or an event while attempts are under way, waits for others to share
+/// its transaction.
 const GATHER: Duration = Duration::from_millis(2);
-/// The same when more is to be done than has a place; half a batch is enough.
+/// The same when all slots are taken or jobs wait; half a batch ends the wait.
 const GATHER_BUSY: Duration = Duration::from_millis(10);
-/// An attempt that takes longer gives its place to another: receivers that are slow or dead must
-/// not keep others waiting.
+/// An attempt that takes longer gives its slot to another job, so that slow or dead receivers do
+/// not delay others.
 const QUICK: Duration = Duration::from_millis(500);
-/// All attempts, quick and slow, per place.
+/// Attempts per slot at most, quick and slow together.
 const SLOW: usize = 4;
-/// How often rows are looked for that wait in the wrong state.
+/// How often jobs in the wrong state are looked for, in milliseconds.
 const ASTRAY_MS: i64 = 5_000;
 
-/// Delivers what is queued. Several at once, in one process or in many, are harmless.
+/// Delivers queued jobs. Several workers may run at once, in one process or in many.
 pub struct Worker {
     site: Arc<State>,
     under_way: JoinSet<Ended>,
-    /// A mark for each attempt that is younger than [`QUICK`], or was when it ended and is not
-    /// written down yet.
+    /// Cloned into each attempt that holds a slot: those younger than [`QUICK`], and those that
+    /// ended before that and are not settled yet.
     young: Arc<()>,
     looked_at: Option<i64>,
-    /// Attempts that have ended and are not written down yet.
+    /// Finished attempts that are not settled yet.
     ended: Vec<Ended>,
     ahead: Ahead,
-    /// All places were taken by the last claim.
+    /// Whether the last claim took all free slots.
     is_full: bool,
 }
 
-/// Why [`Worker::run`] came to its end.
+/// Why [`Worker::run`] ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
-    /// Nothing is due and nothing under way.
+    /// No job is due and no attempt is under way.
     Drained,
-    /// The stop was asked for.
+    /// The caller asked it to stop.
     Stopped,
 }
 
@@ -81,11 +82,12 @@ impl Worker {
         }
     }
 
-    /// Writes down what has ended, claims what is due as far as there is room, and begins attempts.
+    /// Settles finished attempts, claims due jobs for the free slots and begins their attempts.
     /// Returns how many began.
     ///
     /// # Errors
-    /// `unavailable` when the database cannot be reached; what has ended is kept for the next call.
+    /// `unavailable` when the database cannot be reached; finished attempts are kept for the next
+    /// call.
     pub async fn claim(&mut self) -> Result<usize> {
         watched(async {
             self.put_right().await?;
@@ -94,8 +96,8 @@ impl Worker {
         .await
     }
 
-    /// Rows wait as their subscription says: held or not. An event that was queued while it changed
-    /// may have missed that.
+    /// Corrects jobs whose state does not match their subscription: they are held while it is off.
+    /// An event committed during the switch can leave jobs in the wrong state.
     async fn put_right(&mut self) -> Result<()> {
         let now = self.site.base.clock().now();
         if self.looked_at.is_some_and(|at| (now - at).abs() < ASTRAY_MS) {
@@ -118,9 +120,9 @@ impl Worker {
         Ok(())
     }
 
-    /// What has ended is written down, what does not begin here is given back, what is due is
-    /// claimed: all in one change. Returns what became of attempts, and how many began. When it
-    /// fails, what has ended is kept for the next turn.
+    /// Settles finished attempts, returns jobs that do not begin here and claims due jobs, all in
+    /// one change. Returns the outcomes, and how many attempts began. After an error the finished
+    /// attempts are kept for the next turn.
     async fn turn(&mut self, claims: bool) -> Result<(Settled, usize)> {
         while self.ended.len() < BATCH
             && let Some(joined) = self.under_way.try_join_next()
@@ -129,7 +131,7 @@ impl Worker {
         }
         let moment = self.moment();
         self.ahead.withdraw(Some(moment));
-        let (free, most) = self.room();
+        let (free, most) = self.free_slots();
         let gives_back = !self.ahead.back().is_empty();
         let claims = claims
             && free > 0
@@ -147,7 +149,7 @@ impl Worker {
         let mut tasks = Vec::new();
         if claims {
             tasks = claim(&self.site.base, &mut change, free, moment.epoch, most, |lane| {
-                self.ahead.room(lane, most)
+                self.ahead.limit(lane, most)
             })
             .await?;
         }
@@ -166,27 +168,27 @@ impl Worker {
         Moment { now: self.site.base.clock().now(), epoch: self.site.base.db().epochs().of(TABLE) }
     }
 
-    /// How many jobs may be claimed once that has been written down what has ended, and how many of
-    /// a lane. Those that wait have a place already.
-    fn room(&self) -> (usize, i64) {
-        let places = self.site.base.settings().webhooks.concurrency;
+    /// Free slots after settling finished attempts, in total and per lane. A waiting job already
+    /// has a slot.
+    fn free_slots(&self) -> (usize, i64) {
+        let slots = self.site.base.settings().webhooks.concurrency;
         let waiting = self.ahead.waiting();
         let all = self.under_way.len() + waiting;
-        let settling = self.ended.iter().filter(|ended| ended.place.is_some()).count();
+        let settling = self.ended.iter().filter(|ended| ended.slot.is_some()).count();
         let young = Arc::strong_count(&self.young) - 1 - settling + waiting;
-        let free = places.saturating_sub(young).min((places * SLOW).saturating_sub(all));
-        // When it gets crowded, nobody has more than one.
-        (free, if all < places * SLOW / 2 { ROOM } else { 1 })
+        let free = slots.saturating_sub(young).min((slots * SLOW).saturating_sub(all));
+        // When half of all attempts are taken, each lane gets one.
+        (free, if all < slots * SLOW / 2 { LANE_ATTEMPTS } else { 1 })
     }
 
     fn begin(&mut self, task: Task) {
-        let (site, place) = (self.site.clone(), self.young.clone());
-        let (job, subscription) = (task.row.id, task.subscription);
+        let (site, slot) = (self.site.clone(), self.young.clone());
+        let (job, subscription) = (task.job.id, task.subscription);
         let span = tracing::debug_span!("delivery", job, subscription);
-        self.under_way.spawn(async move { attempt(&site, task, place).await }.instrument(span));
+        self.under_way.spawn(async move { attempt(&site, task, slot).await }.instrument(span));
     }
 
-    /// An attempt has ended; the next of its lane begins.
+    /// Notes a finished attempt and begins the next job of its lane.
     fn note(&mut self, joined: Result<Ended, JoinError>) {
         let Ok(ended) = joined else { return };
         let moment = self.moment();
@@ -197,8 +199,8 @@ impl Worker {
         self.ended.push(ended);
     }
 
-    /// Waits for an attempt to end, and a moment for others. Nothing is lost when this is given up
-    /// half-way.
+    /// Waits for an attempt to end, then briefly for others. Cancel-safe: no finished attempt is
+    /// lost.
     async fn wait(&mut self) {
         if let Some(joined) = self.under_way.join_next().await {
             self.note(joined);
@@ -218,12 +220,11 @@ impl Worker {
         let _ = tokio::time::timeout(patience, others).await;
     }
 
-    /// Claims and settles once, until nothing is under way: for tests and for those who drive it
-    /// themselves.
+    /// Claims once, then settles until nothing is under way: for tests, and for programs that drive
+    /// the worker themselves.
     ///
     /// # Errors
-    /// As [`Worker::claim`]; what has ended and could not be written down is kept for the next
-    /// call.
+    /// As [`Worker::claim`]; unsettled attempts are kept for the next call.
     pub async fn step(&mut self) -> Result<Settled> {
         self.put_right().await?;
         let mut all = self.turn(true).await?.0;
@@ -238,8 +239,8 @@ impl Worker {
         Ok(all)
     }
 
-    /// Works until `stop` turns true. With `drain`, also until nothing is due. Attempts under way
-    /// are finished and written down.
+    /// Works until `stop` turns true; with `drain`, also until no job is due. Attempts under way
+    /// finish and are settled.
     pub async fn run(mut self, mut stop: watch::Receiver<bool>, drain: bool) -> Until {
         let site = self.site.clone();
         let _working = site.counters.work();
@@ -255,16 +256,16 @@ impl Worker {
                     return Until::Stopped;
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "the webhook queue cannot be read or written; trying again");
+                    tracing::warn!(%error, "cannot read or write the webhook queue; trying again");
                     tokio::time::sleep(POLL).await;
-                    // What has ended does not wait until jobs can be claimed again.
+                    // Finished attempts are settled even while no job can be claimed.
                     if let Err(error) = self.turn(false).await {
-                        tracing::debug!(%error, "deliveries were not written down either");
+                        tracing::debug!(%error, "finished attempts were not settled either");
                     }
                     continue;
                 }
             };
-            // What is due may have to wait a moment after a failure.
+            // Due jobs of a lane may wait for its pause after a failure.
             if begun == 0
                 && self.is_idle()
                 && drain
@@ -276,8 +277,12 @@ impl Worker {
                 () = self.wait(), if !self.under_way.is_empty() => {}
                 () = site.base.outbox().rung() => self.gather().await,
                 () = tokio::time::sleep(POLL) => {}
-                // Whoever could stop it may be gone.
-                () = async { if stop.changed().await.is_err() { std::future::pending().await } } => {}
+                // A dropped sender never stops the worker.
+                () = async {
+                    if stop.changed().await.is_err() {
+                        std::future::pending().await
+                    }
+                } => {}
             }
         }
     }
@@ -289,14 +294,14 @@ impl Worker {
             && self.ahead.back().is_empty()
     }
 
-    /// Gives back what was not begun, and waits for what was. What cannot be written down in a few
-    /// tries is sent again when its lease ends.
+    /// Returns jobs that did not begin, and waits for attempts under way. After three failed writes
+    /// it gives up: unsettled jobs are sent again when their lease ends.
     async fn finish(&mut self) {
         self.ahead.withdraw(None);
         let mut tries = 3;
         loop {
             if let Err(error) = self.turn(false).await {
-                tracing::warn!(%error, "deliveries were not written down");
+                tracing::warn!(%error, "finished attempts were not settled");
                 tries -= 1;
                 tokio::time::sleep(POLL).await;
             }
@@ -308,34 +313,34 @@ impl Worker {
     }
 }
 
-async fn attempt(site: &State, task: Task, place: Arc<()>) -> Ended {
-    let mut place = Some(place);
-    let Task { target, subscription, row, .. } = task;
+async fn attempt(site: &State, task: Task, slot: Arc<()>) -> Ended {
+    let mut slot = Some(slot);
+    let Task { target, subscription, job, .. } = task;
     let begun = site.base.clock().now();
     let _under_way = site.counters.begin();
     let attempt = match target {
-        Ok(_) if row.event.body.is_empty() => Attempt::failed(
+        Ok(_) if job.event.body.is_empty() => Attempt::failed(
             "event",
             "the event is no longer kept: see retention.events_days".to_owned(),
         ),
         Ok(target) => {
             let sending = async {
-                let request = request::build(&site.base, &target, &row);
+                let request = request::build(&site.base, &target, &job);
                 site.http.post(&target.url, request.headers, request.body).await
             };
-            // A fault of ours is a failure like any other, or the row would come back for ever.
+            // A panic counts as a failed attempt; otherwise the job would come back forever.
             let mut sending = std::pin::pin!(AssertUnwindSafe(sending).catch_unwind());
             let sent = match tokio::time::timeout(QUICK, &mut sending).await {
                 Ok(sent) => sent,
                 Err(_) => {
-                    place = None;
+                    slot = None;
                     sending.await
                 }
             };
             sent.unwrap_or_else(|_| {
                 Attempt::failed(
                     "internal",
-                    "the attempt broke off: see the log of the service".to_owned(),
+                    "the service failed during the attempt: see its log".to_owned(),
                 )
             })
         }
@@ -343,5 +348,5 @@ async fn attempt(site: &State, task: Task, place: Arc<()>) -> Ended {
             Attempt::failed("secret", format!("the secret or a header cannot be opened: {why}"))
         }
     };
-    Ended { subscription, row, attempt, begun, place }
+    Ended { subscription, job, attempt, begun, slot }
 }

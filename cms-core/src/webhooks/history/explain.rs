@@ -1,4 +1,4 @@
-//! Who would be told of an event, and what: nothing is written or sent.
+//! Which subscriptions would get an event, and what they would get. Nothing is written or sent.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::{
     events::body,
     webhooks::{
         Webhooks,
-        deliver::request::{Marks, headers},
+        deliver::request::{AttemptHeaders, headers},
         rules::matching::matches,
         subscriptions::{
             Subscription,
@@ -20,21 +20,21 @@ use crate::{
     },
 };
 
-/// What would be sent.
+/// The delivery that would be sent.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Explained {
     /// The event.
     pub event: String,
-    /// The body to the byte, but for `id` and `created_at`, which each event has of its own.
+    /// The exact body, except `id` and `created_at`, which differ for each event.
     pub body: String,
-    /// The headers; what is different in each delivery is described in `<…>`. Custom headers come
-    /// after.
+    /// The headers; `<…>` describes values that differ for each delivery. Custom headers come after
+    /// these.
     pub headers: BTreeMap<String, String>,
-    /// Paths in `data` that the payload filter takes out.
+    /// Paths in `data` that the payload filter removes.
     pub removed: Vec<String>,
 }
 
-/// A subscription and what would become of the event there.
+/// A subscription, and what would happen to the event there.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Considered {
     /// The subscription.
@@ -42,15 +42,15 @@ pub struct Considered {
     pub subscription: Subscription,
     /// `sent`, `held` or `not_matched`.
     pub outcome: String,
-    /// Why, for people.
+    /// The reason as a sentence.
     pub reason: String,
 }
 
 impl Webhooks {
-    /// What deliveries of this event would send, and to whom: subscriptions by id, a page at a
-    /// time.
+    /// The delivery that this event would cause, and the subscriptions that would get it: by id, a
+    /// page at a time.
     ///
-    /// Nothing is signed: whoever may ask this must not get signatures for what never happened.
+    /// Signs nothing: the caller must not get signatures for events that never happened.
     ///
     /// # Errors
     /// `unknown_event`; `bad_query` for a cursor that is not from here.
@@ -67,14 +67,15 @@ impl Webhooks {
             self.list(paging).await?.map(|subscription| considered(subscription, event));
         let id = self.0.base.random().uuid_v7(self.0.base.clock())?;
         let (body, removed) = body(&id, event, self.0.base.clock().now(), Json::Object(data));
-        let marks = Marks {
+        let attempt = AttemptHeaders {
             delivery: "<id of the job>",
             id: &id,
             timestamp: "<seconds at the attempt>",
-            simple: "<lower-case hex HMAC-SHA256 of the body, keyed with the secret as it was shown>",
+            simple: "<lower-case hex HMAC-SHA256 of the body, keyed with the secret as it was \
+                     shown>",
             standard: "<v1,base64 HMAC-SHA256 of id.timestamp.body, keyed with the decoded secret>",
         };
-        let headers = headers(&self.0.base, event, &marks).into_iter().collect();
+        let headers = headers(&self.0.base, event, &attempt).into_iter().collect();
         Ok((Explained { event: event.to_owned(), body, headers, removed }, subscriptions))
     }
 }

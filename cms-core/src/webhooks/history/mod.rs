@@ -1,4 +1,4 @@
-//! What was sent and what waits, for people; and what an event would cause.
+//! The log of attempts, the queue, recorded events, and what an event would send.
 
 pub(super) mod deliveries;
 pub(super) mod explain;

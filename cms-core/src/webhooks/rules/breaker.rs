@@ -1,9 +1,9 @@
-//! When a subscription is switched off because its receiver does not work. Pure.
+//! The breaker: switches a subscription off after ten failures in a row. Pure.
 
-/// Failed attempts in a row.
+/// Failed attempts in a row that open the breaker.
 const FAILURES: i64 = 10;
 
-/// Whether so many failures in a row switch a subscription off. A success sets the count back to 0.
+/// Whether this many failures in a row switch a subscription off. A success resets the count.
 #[must_use]
 pub(in crate::webhooks) fn opens(failures: i64) -> bool {
     failures >= FAILURES

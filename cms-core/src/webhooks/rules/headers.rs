@@ -7,8 +7,8 @@ use crate::FieldError;
 const MAX_HEADERS: usize = 20;
 const MAX_VALUE_BYTES: usize = 4096;
 
-/// Ours, those of the connection, and those that receivers or proxies would take for something
-/// else.
+/// Headers of the service, headers of the connection, and headers that receivers or proxies would
+/// misread.
 const RESERVED: [&str; 26] = [
     "age",
     "cache-control",
@@ -40,7 +40,7 @@ const RESERVED: [&str; 26] = [
 const RESERVED_PREFIXES: [&str; 6] =
     ["content-", "x-webhook-", "webhook-", "svix-", "x-amz-", "x-goog-"];
 
-/// What is wrong with headers that somebody wants to save.
+/// The faults of custom headers.
 pub(in crate::webhooks) fn problems(headers: &BTreeMap<String, String>) -> Vec<FieldError> {
     let mut problems = Vec::new();
     let mut add =
@@ -54,7 +54,7 @@ pub(in crate::webhooks) fn problems(headers: &BTreeMap<String, String>) -> Vec<F
         add(
             "custom_headers".to_owned(),
             "format",
-            "a header occurs twice; case does not count".to_owned(),
+            "a header occurs twice (upper and lower case are the same)".to_owned(),
         );
     }
     for (name, value) in headers {
@@ -79,7 +79,7 @@ pub(in crate::webhooks) fn problems(headers: &BTreeMap<String, String>) -> Vec<F
     problems
 }
 
-/// RFC 9110, 5.6.2.
+/// A token of RFC 9110, 5.6.2.
 fn is_token(name: &str) -> bool {
     (1..=100).contains(&name.len())
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))

@@ -1,20 +1,20 @@
-//! What the entries of a subscription match, and the events of the service itself. Pure.
+//! Which events an entry of a subscription matches, and the service's own events. Pure.
 
 use crate::events::family;
 
-/// Whether an entry matches more than one name: `item.*` all events of items, `*` all.
+/// Whether an entry matches more than one name: `item.*` all events of items, `*` all events.
 #[must_use]
 pub(in crate::webhooks) fn is_pattern(entry: &str) -> bool {
     entry == "item.*" || entry == "*"
 }
 
-/// Whether an entry lets an event through. The queue asks the same of the database (`events::outbox`).
+/// Whether an entry matches an event. `events::outbox` has the same rule in SQL.
 #[must_use]
 pub(in crate::webhooks) fn matches(entry: &str, event: &str) -> bool {
     [event, family(event), "*"].contains(&entry)
 }
 
-/// The events that the core raises, or that embedding code raises through it.
+/// Events that the core raises, or that an embedding program raises through it.
 pub(in crate::webhooks) const SYSTEM_EVENTS: [(&str, &str); 11] = [
     ("page.published", "A page was published."),
     ("page.draft_discarded", "The draft of a page was discarded."),

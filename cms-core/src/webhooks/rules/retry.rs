@@ -1,11 +1,12 @@
 //! When a failed delivery is tried again. Pure.
 
-/// Waits after the first, second ... failure, in seconds; the last one repeats.
+/// Seconds to wait after the first, second ... failure; the last one repeats.
 const WAITS_S: [i64; 5] = [30, 120, 480, 1920, 7200];
-/// More retries than this would go on for weeks.
+/// Retries of a subscription at most; more would go on for weeks.
 pub const MAX_RETRIES: i64 = 100;
 
-/// Milliseconds until the next attempt after `retry_count + 1` failures; None: given up.
+/// Milliseconds until the next attempt after `retry_count + 1` failures; `None` when the job is
+/// given up.
 #[must_use]
 pub(in crate::webhooks) fn wait_ms(retry_count: i64, max_retries: i64) -> Option<i64> {
     if retry_count >= max_retries {

@@ -1,4 +1,5 @@
-//! Signatures: the service's own, and Standard Webhooks (standardwebhooks.com, symmetric `v1`).
+//! Signatures: the service's own, and those of Standard Webhooks (standardwebhooks.com, symmetric
+//! `v1`).
 
 use std::fmt;
 
@@ -10,10 +11,10 @@ use crate::{
     ground::{Secret, crypto::hmac_sha256},
 };
 
-/// How secrets begin.
+/// The prefix of secrets.
 const PREFIX: &str = "whsec_";
 
-/// The secret of a subscription: `whsec_` and the base64 of 32 random bytes. It is shown once, on
+/// The secret of a subscription: `whsec_` and the base64 of 32 random bytes. Shown once, at
 /// creation or rotation.
 pub struct WebhookSecret(Secret);
 
@@ -23,12 +24,12 @@ impl WebhookSecret {
         Ok(Self(Secret::new(format!("{PREFIX}{}", BASE64.encode(&*bytes)))))
     }
 
-    /// Reads what was stored; None when it has another form.
+    /// Reads a stored secret; `None` when it is not base64.
     pub(in crate::webhooks) fn parse(text: &Secret) -> Option<Self> {
         decoded(text.expose()).map(|_| Self(text.clone()))
     }
 
-    /// The value itself, to show it to its owner.
+    /// The text itself, to show it once.
     #[must_use]
     pub fn expose(&self) -> &str {
         self.0.expose()
@@ -41,7 +42,7 @@ impl fmt::Debug for WebhookSecret {
     }
 }
 
-/// The key that Standard Webhooks sign with: what follows the prefix, decoded. None: empty, or no
+/// The key of Standard Webhooks: the text after the prefix, decoded. `None` when it is empty or not
 /// base64.
 pub(in crate::webhooks) fn decoded(secret: &str) -> Option<Zeroizing<Vec<u8>>> {
     let encoded = secret.strip_prefix(PREFIX).unwrap_or(secret);
@@ -62,7 +63,7 @@ pub fn hex_signature(secret: &str, body: &[u8]) -> String {
 }
 
 /// `webhook-signature`: `v1,` and the base64 of the HMAC-SHA256 of `id.timestamp.body`, keyed with
-/// the decoded secret. None for a secret that is no base64.
+/// the decoded secret. `None` when the secret is not base64.
 #[must_use]
 pub fn standard_signature(secret: &str, id: &str, timestamp_s: i64, body: &[u8]) -> Option<String> {
     let key = decoded(secret)?;
@@ -74,7 +75,7 @@ pub fn standard_signature(secret: &str, id: &str, timestamp_s: i64, body: &[u8])
 mod tests {
     use super::*;
 
-    /// Vectors of GitHub's documentation, Convoy and RFC 4231.
+    /// Vectors from GitHub's documentation, Convoy and RFC 4231.
     #[test]
     fn hex_vectors() {
         for (secret, body, expected) in [
@@ -111,7 +112,9 @@ mod tests {
     #[test]
     fn rfc_4231() {
         let counting: Vec<u8> = (1..=25).collect();
-        let long = "This is a test using a larger than block-size key and a larger than block-size data. The key needs to be hashed before being used by the HMAC algorithm.";
+        let long = "This is a test using a larger than block-size key and a larger than \
+                    block-size data. The key needs to be hashed before being used by the HMAC \
+                    algorithm.";
         for (key, message, expected) in [
             (
                 vec![0x0b; 20],
@@ -143,7 +146,7 @@ mod tests {
         }
     }
 
-    /// Vectors of the Standard Webhooks libraries.
+    /// Vectors from the Standard Webhooks libraries.
     #[test]
     fn standard_vectors() {
         for (secret, id, time, body, expected) in [
@@ -179,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fresh_secret_is_read_back_and_not_shown_by_chance() {
+    fn a_new_secret_parses_and_does_not_print() {
         let secret = WebhookSecret::new(&Random::seeded(5)).expect("secret");
         assert_eq!(decoded(secret.expose()).expect("key").len(), 32);
         assert_eq!(

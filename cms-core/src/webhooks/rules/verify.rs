@@ -1,8 +1,8 @@
-//! What receivers check deliveries with.
+//! Verifies deliveries, for receivers.
 
 use super::sign::{decoded, hex_signature, standard_signature};
 
-/// Seconds by which the time of a delivery may differ from the receiver's.
+/// Seconds by which a delivery's time may differ from the receiver's clock.
 pub const TOLERANCE_S: u64 = 300;
 
 /// The headers that a signature covers, as they arrived.
@@ -16,28 +16,29 @@ pub struct Received<'a> {
     pub signature: &'a str,
 }
 
-/// Why a delivery is not to be trusted.
+/// Why a delivery was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum VerifyError {
-    /// It is empty, or no base64.
-    #[error("the secret has no form: it is whsec_ and base64")]
+    /// The secret is empty or not base64.
+    #[error("the secret is not whsec_ followed by base64")]
     Secret,
-    /// It is no number.
-    #[error("webhook-timestamp is no number")]
+    /// The timestamp is not a number.
+    #[error("webhook-timestamp is not a number")]
     Timestamp,
-    /// Further away than is tolerated.
+    /// The delivery's time differs by more than the tolerance.
     #[error(
-        "the delivery is too old, or of the future: is it repeated by somebody, or is a clock wrong?"
+        "the delivery is too old or from the future: somebody may be replaying it, or a clock is \
+         wrong"
     )]
     Time,
-    /// No signature fits.
-    #[error("no signature fits the body: it was altered, or signed with another secret")]
+    /// No signature matches the body.
+    #[error("no signature matches the body: it was altered, or signed with another secret")]
     Signature,
 }
 
-/// Checks a delivery by its Standard Webhooks headers. `body` is what arrived, byte for byte; its
-/// time may differ by [`TOLERANCE_S`].
+/// Verifies a delivery by its Standard Webhooks headers. `body` is the body as it arrived, byte for
+/// byte; `now_s` may differ from the delivery's time by [`TOLERANCE_S`].
 ///
 /// ```
 /// use cms_core::webhooks::{Received, verify};
@@ -63,8 +64,8 @@ pub fn verify(
     verify_within(secret, received, body, now_s, Some(TOLERANCE_S))
 }
 
-/// As [`verify`], with another tolerance in seconds. None takes a delivery of any age, which is for
-/// captures only: a receiver would take what somebody repeats years later.
+/// As [`verify`], with another tolerance in seconds. `None` accepts any age: for captured
+/// deliveries only, because a receiver would accept replays years later.
 ///
 /// # Errors
 /// [`VerifyError`].
@@ -85,19 +86,19 @@ pub fn verify_within(
     }
     let expected =
         standard_signature(secret, received.id, time, body).ok_or(VerifyError::Secret)?;
-    // Several while a secret is rotated; other versions are somebody else's.
-    let fits = received.signature.split(' ').fold(false, |fits, sent| fits | same(sent, &expected));
-    if fits { Ok(()) } else { Err(VerifyError::Signature) }
+    // A rotation sends several signatures; unknown versions are skipped.
+    let matches =
+        received.signature.split(' ').fold(false, |matches, sent| matches | same(sent, &expected));
+    if matches { Ok(()) } else { Err(VerifyError::Signature) }
 }
 
-/// Checks a delivery by `X-Webhook-Signature` alone, which carries no time: whoever repeats a
-/// delivery is not noticed.
+/// Verifies a delivery by `X-Webhook-Signature` alone. The header carries no time, so replays pass.
 #[must_use]
 pub fn verify_hex(secret: &str, signature: &str, body: &[u8]) -> bool {
     !secret.is_empty() && same(signature, &hex_signature(secret, body))
 }
 
-/// Compares in a time that does not tell how much is right.
+/// Compares in constant time.
 fn same(sent: &str, expected: &str) -> bool {
     sent.len() == expected.len()
         && sent.bytes().zip(expected.bytes()).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
@@ -129,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn signatures_that_fit_and_those_that_do_not() {
+    fn only_matching_signatures_pass() {
         let good = GOOD.signature;
         let (several, first, versions) = (
             format!("v1,AAAA {good}"),
@@ -204,7 +205,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_input_panics(secret in "\\PC{0,40}", id in "\\PC{0,20}", time in "[0-9+-]{0,22}", signature in "\\PC{0,60}", now: i64) {
+        fn no_input_panics(
+            secret in "\\PC{0,40}",
+            id in "\\PC{0,20}",
+            time in "[0-9+-]{0,22}",
+            signature in "\\PC{0,60}",
+            now: i64,
+        ) {
             let received = Received { id: &id, timestamp: &time, signature: &signature };
             prop_assert!(verify(&secret, &received, b"x", now).is_err());
         }

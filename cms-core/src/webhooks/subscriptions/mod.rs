@@ -1,4 +1,4 @@
-//! Subscriptions: who is told of what, and where.
+//! Subscriptions: which events go to which address.
 
 pub(super) mod catalogue;
 mod look_up;
@@ -20,68 +20,68 @@ use crate::{
 };
 use catalogue::unknown_event;
 
-/// Held by claims, and by changes of many subscriptions at once: they lock rows in no order.
+/// Taken by claims, and by changes that lock many subscriptions in no fixed order.
 pub(super) const CLAIMS: Lock = Lock::new(1);
 /// The table's name among the epochs and in the audit log.
 pub(super) const TABLE: &str = "webhook_subscriptions";
-/// A rotation's grace is at most seven days.
+/// Seconds of a rotation's grace at most: seven days.
 const MAX_GRACE_S: i64 = 7 * 24 * 3600;
-/// What the value of a custom header reads as.
+/// Stands for the value of a custom header.
 const MASK: &str = "***";
-/// Entries of `events`.
+/// Entries of `events` at most.
 const MAX_EVENTS: usize = 100;
-/// What a subscription is made of.
+/// The columns that a subscription is created with.
 const COLUMNS: &[&str] = &["name", "url", "events", "custom_headers", "max_retries", "active"];
-/// Why a subscription is off that somebody switched off.
+/// The reason when a user switched the subscription off.
 const PAUSED: &str = "paused";
 
-/// A subscription as it is shown. Times are RFC 3339 in UTC.
+/// A subscription as the API shows it. Times are RFC 3339 in UTC.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Subscription {
     /// Its id.
     pub id: i64,
     /// For people.
     pub name: String,
-    /// Where deliveries go.
+    /// The address of the receiver.
     pub url: String,
     /// Event names, `item.*` or `*`.
     pub events: Vec<String>,
-    /// Sent with every delivery; values are masked.
+    /// Headers sent with every delivery; their values are masked.
     pub custom_headers: BTreeMap<String, String>,
     /// Attempts after the first.
     pub max_retries: i64,
     /// Failed attempts in a row.
     pub failure_count: i64,
-    /// False: jobs are held until it is activated.
+    /// When false, jobs are held until the subscription is activated.
     pub active: bool,
-    /// Why it is not active.
+    /// Why the subscription is not active.
     pub disabled_reason: Option<String>,
-    /// When it was made.
+    /// When it was created.
     pub created_at: String,
 }
 
-/// What a new subscription is made from. Values of headers may be secret, so it has no `Debug`.
+/// A subscription to create. No `Debug`, because header values may be secret.
 #[derive(Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewSubscription {
     /// 1 to 100 characters.
     pub name: String,
-    /// An https address that is public.
+    /// A public https address.
     pub url: String,
     /// Event names, `item.*` or `*`; at least one.
     pub events: Vec<String>,
-    /// Further headers of every delivery.
+    /// Additional headers of every delivery.
     #[serde(default)]
     pub custom_headers: BTreeMap<String, String>,
     /// Attempts after the first, 5 by default.
     #[serde(default = "five")]
     pub max_retries: i64,
-    /// False: jobs are held until it is activated.
+    /// When false, jobs are held until the subscription is activated.
     #[serde(default = "yes")]
     pub active: bool,
 }
 
-/// Each entry once, in the order in which they came.
+/// Removes repeated entries and keeps the order.
 fn once(mut events: Vec<String>) -> Vec<String> {
     let mut seen = std::collections::HashSet::new();
     events.retain(|event| seen.insert(event.clone()));
@@ -96,7 +96,7 @@ fn yes() -> bool {
     true
 }
 
-/// What to change of a subscription; what is None stays. No `Debug`, as for [`NewSubscription`].
+/// Changes to a subscription; `None` keeps a value. No `Debug`, as for [`NewSubscription`].
 #[derive(Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SubscriptionPatch {
@@ -104,13 +104,14 @@ pub struct SubscriptionPatch {
     pub name: Option<String>,
     /// New address.
     pub url: Option<String>,
-    /// All entries anew.
+    /// The new entries, which replace all present ones.
     pub events: Option<Vec<String>>,
-    /// All headers anew; a value `***` keeps the one that is there.
+    /// The new headers, which replace all present ones; the value `***` keeps the present value.
     pub custom_headers: Option<BTreeMap<String, String>>,
     /// New number of retries.
     pub max_retries: Option<i64>,
-    /// False holds its jobs; true is what [`Webhooks::activate`] does with `replay`.
+    /// False switches it off and holds its jobs; true does the same as [`Webhooks::activate`] with
+    /// `replay`.
     pub active: Option<bool>,
 }
 
@@ -138,7 +139,7 @@ impl Webhooks {
         found.filter(|row| row.id == id).map(shown).ok_or_else(|| not_found(id))
     }
 
-    /// Makes a subscription. The secret is shown here and never again.
+    /// Creates a subscription. The secret is returned only here.
     ///
     /// # Errors
     /// `validation_failed` with the fields; `unknown_event`.
@@ -175,7 +176,7 @@ impl Webhooks {
         Ok((shown(row), secret))
     }
 
-    /// Changes a subscription; jobs that wait go to the new address.
+    /// Changes a subscription. Waiting jobs go to the new address.
     ///
     /// # Errors
     /// As [`Webhooks::create`], and `not_found`.
@@ -203,8 +204,8 @@ impl Webhooks {
             row.max_retries = max_retries;
             columns.push("max_retries");
         }
-        // What is there already is not judged again: a webhook whose address is no longer allowed
-        // can still be paused.
+        // Only given columns are checked: a webhook whose address is no longer allowed can still be
+        // paused.
         let headers = patch.custom_headers.as_ref();
         self.check(change, &row, headers, &columns).await?;
         if let Some(headers) = headers {
@@ -231,8 +232,8 @@ impl Webhooks {
         Ok(shown(row))
     }
 
-    /// Gives the subscription a new secret. The old one signs too for `grace_s` seconds; 0: it
-    /// stops at once.
+    /// Gives the subscription a new secret. The old secret also signs for `grace_s` seconds; 0 ends
+    /// it at once.
     ///
     /// # Errors
     /// `not_found`; `validation_failed` for a grace beyond seven days.
@@ -257,8 +258,8 @@ impl Webhooks {
         Ok((shown(row), secret))
     }
 
-    /// Switches a subscription on. What was held is sent now, oldest first, or dropped. Returns how
-    /// many jobs that were.
+    /// Switches a subscription on. Held jobs are sent now, oldest first, or cancelled. Returns
+    /// their number.
     ///
     /// # Errors
     /// `not_found`.
@@ -276,19 +277,20 @@ impl Webhooks {
         Ok((shown(row), held))
     }
 
-    /// Removes a subscription for good, with its jobs. The log stays for its time.
+    /// Deletes a subscription and its jobs. Its log stays for the usual time.
     ///
     /// # Errors
     /// `not_found`.
     pub async fn delete(&self, change: &mut Change, id: i64) -> Result<()> {
-        // It locks rows that are being settled, and a worker settles and claims in one change.
+        // Deleting locks jobs that a worker may be settling, and a worker settles and claims in one
+        // change.
         change.lock(CLAIMS).await?;
         sql::lock(change, id).await?.ok_or_else(|| not_found(id))?;
         sql::delete(change, id).await?;
         record(change, "delete", id, &[]).await
     }
 
-    /// Judges these columns of a record, and the headers that are to be saved with it.
+    /// Checks these columns of a subscription, and the headers to be saved with it.
     async fn check(
         &self,
         change: &mut Change,
@@ -307,9 +309,7 @@ impl Webhooks {
         problems.extend(masked.map(|(name, _)| FieldError {
             field: format!("custom_headers.{name}"),
             code: "masked",
-            message: format!(
-                "{MASK} stands for a value that is kept, and there is none: write the value"
-            ),
+            message: format!("{MASK} keeps a present value, and there is none: give the value"),
         }));
         let mut add = |field: &str, code, message: String| {
             problems.push(FieldError { field: field.to_owned(), code, message })
@@ -324,7 +324,7 @@ impl Webhooks {
             add("max_retries", "range", format!("0 to {MAX_RETRIES}"));
         }
         if row.events.is_empty() {
-            add("events", "required", "one event name at least, or item.*, or *".to_owned());
+            add("events", "required", "at least one event name, item.* or *".to_owned());
         }
         if row.events.len() > MAX_EVENTS {
             add("events", "range", format!("{MAX_EVENTS} at most; item.* and * stand for many"));
@@ -348,7 +348,7 @@ impl Webhooks {
         Ok(())
     }
 
-    /// Sealed values of headers; a masked one stays what it is.
+    /// Encrypts header values; a masked value keeps the present one.
     fn sealed(
         &self,
         id: i64,
@@ -360,7 +360,7 @@ impl Webhooks {
                 present.iter().find(|(known, _)| value == MASK && known.eq_ignore_ascii_case(name));
             let sealed = match kept {
                 Some((_, sealed)) => sealed.clone(),
-                None => self.0.base.vault().seal(&header_place(id), value.as_bytes())?,
+                None => self.0.base.vault().seal(&header_context(id), value.as_bytes())?,
             };
             Ok((name.to_ascii_lowercase(), sealed))
         };
@@ -368,16 +368,16 @@ impl Webhooks {
     }
 
     fn seal_secret(&self, id: i64, secret: &WebhookSecret) -> Result<String> {
-        self.0.base.vault().seal(&secret_place(id), secret.expose().as_bytes())
+        self.0.base.vault().seal(&secret_context(id), secret.expose().as_bytes())
     }
 }
 
-/// Where sealed values belong: those of one subscription open for no other.
-pub(in crate::webhooks) fn secret_place(id: i64) -> String {
+/// The vault's context for a secret: it can be decrypted for this subscription only.
+pub(in crate::webhooks) fn secret_context(id: i64) -> String {
     format!("webhook_subscriptions.secret:{id}")
 }
 
-pub(in crate::webhooks) fn header_place(id: i64) -> String {
+pub(in crate::webhooks) fn header_context(id: i64) -> String {
     format!("webhook_subscriptions.custom_headers:{id}")
 }
 

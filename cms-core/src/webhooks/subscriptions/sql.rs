@@ -1,11 +1,11 @@
-//! Subscriptions.
+//! Statements of subscriptions.
 
 use crate::{
     Change, Error, Result,
     db::{Db, args, read, record, statements},
 };
 
-/// A subscription as it is stored: the secret and the values of headers are sealed.
+/// A subscription as stored: its secret and its header values are encrypted.
 #[derive(Clone, Debug)]
 pub(in crate::webhooks) struct Stored {
     pub(in crate::webhooks) id: i64,
@@ -69,7 +69,7 @@ statements! {
             where subscription_id = $1 and status in ('pending', 'retry')";
 }
 
-/// Names and sealed values.
+/// Header names and encrypted values.
 pub(in crate::webhooks) fn headers(text: &str) -> Result<Vec<(String, String)>> {
     let members: std::collections::BTreeMap<String, String> =
         serde_json::from_str(text).map_err(Error::internal)?;
@@ -84,7 +84,7 @@ pub(in crate::webhooks) async fn list(db: &Db, after: i64, limit: i64) -> Result
     db.all(LIST, args![after, limit]).await
 }
 
-/// The subscription, which nobody else changes before this change ends.
+/// Reads a subscription and locks it until this change ends.
 pub(in crate::webhooks) async fn lock(change: &mut Change, id: i64) -> Result<Option<Stored>> {
     change.optional(LOCK, args![id]).await
 }
@@ -109,7 +109,7 @@ pub(in crate::webhooks) async fn update(change: &mut Change, row: &Stored) -> Re
     Ok(())
 }
 
-/// `old`: the secret before, and until when it signs too.
+/// Sets the secret. `old` is the previous one, and until when it also signs.
 pub(in crate::webhooks) async fn set_secret(
     change: &mut Change,
     id: i64,
@@ -125,7 +125,7 @@ pub(in crate::webhooks) async fn delete(change: &mut Change, id: i64) -> Result<
     change.run(DELETE_JOBS, args![id]).await.map(drop)
 }
 
-/// Switches it on; what was held is sent now (`replay`) or never.
+/// Switches a subscription on. Held jobs are sent (`replay`) or cancelled; returns their number.
 pub(in crate::webhooks) async fn activate(
     change: &mut Change,
     id: i64,
@@ -139,7 +139,7 @@ pub(in crate::webhooks) async fn activate(
     }
 }
 
-/// Switches it off; what waits has to be held then.
+/// Switches a subscription off. The caller holds its waiting jobs.
 pub(in crate::webhooks) async fn switch_off(
     change: &mut Change,
     id: i64,
@@ -148,12 +148,12 @@ pub(in crate::webhooks) async fn switch_off(
     change.hit(DEACTIVATE, args![id, false, reason]).await
 }
 
-/// What waits is held.
+/// Holds the waiting jobs.
 pub(in crate::webhooks) async fn hold(change: &mut Change, id: i64) -> Result<()> {
     change.run(HOLD, args![id]).await.map(drop)
 }
 
-/// What is held is sent.
+/// Makes held jobs due now. Returns their number.
 pub(in crate::webhooks) async fn release(change: &mut Change, id: i64) -> Result<u64> {
     change.run(RELEASE, args![id, change.now()]).await
 }

@@ -1,7 +1,7 @@
-//! The statements of every delivery, for sixteen rows or lanes at a time: a statement costs more
-//! than what it does.
+//! The statements of every delivery, for sixteen jobs or lanes at a time: the statement costs more
+//! than its work.
 //!
-//! A group that is not full is filled up with an id that nothing has: -1, or an empty one.
+//! A group with fewer members is filled up with an id that no row has: -1, or an empty text.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -14,31 +14,32 @@ use crate::{
     db::{Value, args, record, statements},
 };
 
-/// Rows or lanes of one statement.
+/// Jobs or lanes of one statement.
 const GROUP: usize = 16;
 
-/// The jobs of one lane that are due, oldest first. The limit is an expression, because SQLite
-/// prepares a statement anew each time that a limit which is a mere argument has another value.
+/// The due jobs of one lane, oldest first. The limit is an expression: SQLite prepares a statement
+/// again whenever a plain limit argument changes.
 macro_rules! due {
-    ($lane:literal, $room:literal) => {
+    ($lane:literal, $limit:literal) => {
         concat!(
             "select * from (select id from cms_webhook_queue where subscription_id = ",
             $lane,
-            " and status in ('pending', 'retry') and next_retry_at <= $1 order by next_retry_at, id limit cast(",
-            $room,
+            " and status in ('pending', 'retry') and next_retry_at <= $1 order by next_retry_at, \
+              id limit cast(",
+            $limit,
             " as bigint)) l"
         )
     };
 }
 
-/// The same for all lanes of a group.
+/// The due jobs of all lanes of a group.
 macro_rules! due_of_all {
-    ($lane:literal $room:literal $(, $lanes:literal $rooms:literal)*) => {
-        concat!(due!($lane, $room) $(, " union all ", due!($lanes, $rooms))*)
+    ($lane:literal $limit:literal $(, $lanes:literal $limits:literal)*) => {
+        concat!(due!($lane, $limit) $(, " union all ", due!($lanes, $limits))*)
     };
 }
 
-/// A claimed row.
+/// A claimed job without its event.
 struct Taken {
     id: i64,
     event_id: String,
@@ -58,13 +59,15 @@ record! { Taken: taken_columns {
 statements! {
     SERVED = "update cms_webhook_subscriptions set served_at = $1 \
               where id in ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)";
-    /// What was cancelled meanwhile is left. That is written so that no index is searched for it:
-    /// there may be many rows in such a state.
+    /// Skips jobs that were cancelled meanwhile. `status || ''` keeps the engine from searching an
+    /// index by status: many jobs may share one.
     CLAIM = concat!(
-        "update cms_webhook_queue set status = 'sending', lease_until = $2, lease_token = lease_token + 1 where id in (",
+        "update cms_webhook_queue set status = 'sending', lease_until = $2, lease_token = \
+         lease_token + 1 where id in (",
         due_of_all!(
-            "$3" "$4", "$5" "$6", "$7" "$8", "$9" "$10", "$11" "$12", "$13" "$14", "$15" "$16", "$17" "$18",
-            "$19" "$20", "$21" "$22", "$23" "$24", "$25" "$26", "$27" "$28", "$29" "$30", "$31" "$32", "$33" "$34"
+            "$3" "$4", "$5" "$6", "$7" "$8", "$9" "$10", "$11" "$12", "$13" "$14", "$15" "$16",
+            "$17" "$18", "$19" "$20", "$21" "$22", "$23" "$24", "$25" "$26", "$27" "$28",
+            "$29" "$30", "$31" "$32", "$33" "$34"
         ),
         ") and status || '' in ('pending', 'retry') returning ",
         taken_columns!()
@@ -75,34 +78,46 @@ statements! {
     );
     FAILING = "select id from cms_webhook_subscriptions where failure_count > 0 \
                and id in ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)";
-    /// Also when the lease is over, as long as nobody else has claimed the row: then it is
-    /// delivered all the same. A row may be there twice, if this worker stood still and claimed it
-    /// anew.
-    DELIVERED = "with d (id, token) as (values (cast($2 as bigint), cast($3 as bigint)), ($4, $5), ($6, $7), ($8, $9), ($10, $11), ($12, $13), \
-                 ($14, $15), ($16, $17), ($18, $19), ($20, $21), ($22, $23), ($24, $25), ($26, $27), ($28, $29), ($30, $31), ($32, $33)) \
-                 update cms_webhook_queue set status = 'delivered', lease_until = null, error_message = null, settled_at = $1 \
+    /// Applies after the lease has ended too, as long as no other worker has claimed the job: the
+    /// job was delivered all the same. A job may occur twice in a group, if this worker stood still
+    /// and claimed it again.
+    DELIVERED = "with d (id, token) as (values (cast($2 as bigint), cast($3 as bigint)), ($4, \
+                 $5), ($6, $7), ($8, $9), ($10, $11), ($12, $13), \
+                 ($14, $15), ($16, $17), ($18, $19), ($20, $21), ($22, $23), ($24, $25), ($26, \
+                 $27), ($28, $29), ($30, $31), ($32, $33)) \
+                 update cms_webhook_queue set status = 'delivered', lease_until = null, \
+                 error_message = null, settled_at = $1 \
                  where id in (select d.id from d) and status in ('sending', 'retry', 'held') \
-                 and exists (select 1 from d where d.id = cms_webhook_queue.id and d.token = cms_webhook_queue.lease_token)";
-    WAS_OURS = "select id from cms_webhook_queue where id = $1 and lease_token = $2 and status = 'delivered'";
-    LOG_DELIVERED = "with d (id, code, response, duration) as (values (cast($2 as bigint), cast($3 as bigint), cast($4 as text), cast($5 as bigint)), \
-                     ($6, $7, $8, $9), ($10, $11, $12, $13), ($14, $15, $16, $17), ($18, $19, $20, $21), ($22, $23, $24, $25), ($26, $27, $28, $29), \
-                     ($30, $31, $32, $33), ($34, $35, $36, $37), ($38, $39, $40, $41), ($42, $43, $44, $45), ($46, $47, $48, $49), \
-                     ($50, $51, $52, $53), ($54, $55, $56, $57), ($58, $59, $60, $61), ($62, $63, $64, $65)) \
-                     insert into cms_webhook_deliveries (queue_id, event_id, event_name, subscription_id, attempt, outcome, status_code, response, \
-                     duration_ms, created_at) select q.id, q.event_id, e.name, q.subscription_id, q.retry_count + 1, 'delivered', d.code, d.response, \
-                     d.duration, $1 from d join cms_webhook_queue q on q.id = d.id join cms_events e on e.id = q.event_id \
+                 and exists (select 1 from d where d.id = cms_webhook_queue.id and d.token = \
+                 cms_webhook_queue.lease_token)";
+    WAS_OURS = "select id from cms_webhook_queue where id = $1 and lease_token = $2 and status = \
+                'delivered'";
+    LOG_DELIVERED = "with d (id, code, response, duration) as (values (cast($2 as bigint), \
+                     cast($3 as bigint), cast($4 as text), cast($5 as bigint)), \
+                     ($6, $7, $8, $9), ($10, $11, $12, $13), ($14, $15, $16, $17), ($18, $19, \
+                     $20, $21), ($22, $23, $24, $25), ($26, $27, $28, $29), \
+                     ($30, $31, $32, $33), ($34, $35, $36, $37), ($38, $39, $40, $41), ($42, $43, \
+                     $44, $45), ($46, $47, $48, $49), \
+                     ($50, $51, $52, $53), ($54, $55, $56, $57), ($58, $59, $60, $61), ($62, $63, \
+                     $64, $65)) \
+                     insert into cms_webhook_deliveries (queue_id, event_id, event_name, \
+                     subscription_id, attempt, outcome, status_code, response, \
+                     duration_ms, created_at) select q.id, q.event_id, e.name, q.subscription_id, \
+                     q.retry_count + 1, 'delivered', d.code, d.response, \
+                     d.duration, $1 from d join cms_webhook_queue q on q.id = d.id join \
+                     cms_events e on e.id = q.event_id \
                      order by q.id";
 }
 
-/// A delivery that has arrived, for the log.
+/// A successful attempt, for the log.
 pub(in crate::webhooks) struct Arrived<'a> {
-    pub(in crate::webhooks) row: &'a Claimed,
+    pub(in crate::webhooks) job: &'a Claimed,
     pub(in crate::webhooks) status: Option<u16>,
     pub(in crate::webhooks) response: Option<&'a str>,
     pub(in crate::webhooks) duration_ms: i64,
 }
 
-/// The values of each of a group's members, and of as many -1 as are missing.
+/// `first`, the values of each member of a group, then `none` for each missing member.
 fn filled<T>(
     first: Vec<Value>,
     group: &[T],
@@ -115,9 +130,9 @@ fn filled<T>(
     values
 }
 
-/// The lanes had their turn.
-pub(in crate::webhooks) async fn serve(change: &mut Change, rooms: &[(i64, i64)]) -> Result<()> {
-    for group in rooms.chunks(GROUP) {
+/// Notes that the lanes were served now.
+pub(in crate::webhooks) async fn serve(change: &mut Change, limits: &[(i64, i64)]) -> Result<()> {
+    for group in limits.chunks(GROUP) {
         change
             .run(SERVED, filled(args![change.now()], group, |(lane, _)| args![*lane], args![-1]))
             .await?;
@@ -125,24 +140,24 @@ pub(in crate::webhooks) async fn serve(change: &mut Change, rooms: &[(i64, i64)]
     Ok(())
 }
 
-/// Takes the oldest jobs of each lane, at most so many. They are sorted by id in each lane.
+/// Claims the oldest due jobs of each lane, up to its limit, sorted by id within a lane.
 pub(in crate::webhooks) async fn claim(
     change: &mut Change,
-    rooms: &[(i64, i64)],
+    limits: &[(i64, i64)],
     lease_until: i64,
 ) -> Result<HashMap<i64, Vec<Claimed>>> {
     let mut taken: Vec<Taken> = Vec::new();
-    for group in rooms.chunks(GROUP) {
+    for group in limits.chunks(GROUP) {
         let args = filled(
             args![change.now(), lease_until],
             group,
-            |(lane, room)| args![*lane, *room],
+            |(lane, limit)| args![*lane, *limit],
             args![-1, 0],
         );
         taken.extend(change.all(CLAIM, args).await?);
     }
-    taken.sort_unstable_by_key(|row| row.id);
-    let events = events(change, taken.iter().map(|row| row.event_id.as_str()).collect()).await?;
+    taken.sort_unstable_by_key(|job| job.id);
+    let events = events(change, taken.iter().map(|job| job.event_id.as_str()).collect()).await?;
     let mut claimed: HashMap<i64, Vec<Claimed>> = HashMap::new();
     for Taken { id, event_id, retry_count, lease_token, lane } in taken {
         let event =
@@ -152,8 +167,8 @@ pub(in crate::webhooks) async fn claim(
     Ok(claimed)
 }
 
-/// Each event once, however many rows it has. Not as part of the claim: SQLite searches a whole
-/// table for what `returning` looks up.
+/// Reads each event once, however many jobs it has. Not part of the claim: SQLite scans a whole
+/// table for a look-up in `returning`.
 async fn events(change: &mut Change, ids: BTreeSet<&str>) -> Result<HashMap<String, Arc<Event>>> {
     let ids: Vec<_> = ids.into_iter().collect();
     let mut events = HashMap::with_capacity(ids.len());
@@ -165,7 +180,7 @@ async fn events(change: &mut Change, ids: BTreeSet<&str>) -> Result<HashMap<Stri
     Ok(events)
 }
 
-/// Which of these subscriptions have failed last.
+/// Those of the subscriptions whose last attempt failed.
 pub(in crate::webhooks) async fn failing(
     change: &mut Change,
     subscriptions: &[i64],
@@ -179,8 +194,7 @@ pub(in crate::webhooks) async fn failing(
     Ok(failing)
 }
 
-/// Ends leases with success, and logs it. Returns those that were not lost before, by row and
-/// token.
+/// Settles and logs successes. Returns the leases that were still ours.
 pub(in crate::webhooks) async fn delivered(
     change: &mut Change,
     arrived: &[Arrived<'_>],
@@ -190,19 +204,19 @@ pub(in crate::webhooks) async fn delivered(
         let args = filled(
             args![change.now()],
             group,
-            |one| args![one.row.id, one.row.lease_token],
+            |one| args![one.job.id, one.job.lease_token],
             args![-1, 0],
         );
-        // The number tells nearly always which: a row to read for each would cost as much as the
-        // update.
+        // The number of changed rows nearly always says which were ours. Reading a row for each
+        // would cost as much as the update.
         let found = match change.run(DELIVERED, args).await? {
-            all if all == group.len() as u64 => group.iter().map(|one| one.row.lease()).collect(),
+            all if all == group.len() as u64 => group.iter().map(|one| one.job.lease()).collect(),
             _ => still_ours(change, group).await?,
         };
-        let logged: Vec<_> = group.iter().filter(|one| found.contains(&one.row.lease())).collect();
+        let logged: Vec<_> = group.iter().filter(|one| found.contains(&one.job.lease())).collect();
         let values = |one: &&Arrived<'_>| {
             args![
-                one.row.id,
+                one.job.id,
                 one.status.map(i64::from),
                 one.response.map(str::to_owned),
                 one.duration_ms
@@ -219,8 +233,8 @@ async fn still_ours(change: &mut Change, group: &[Arrived<'_>]) -> Result<HashSe
     let mut ours = HashSet::new();
     for one in group {
         let found: Option<(i64,)> =
-            change.optional(WAS_OURS, args![one.row.id, one.row.lease_token]).await?;
-        ours.extend(found.map(|_| one.row.lease()));
+            change.optional(WAS_OURS, args![one.job.id, one.job.lease_token]).await?;
+        ours.extend(found.map(|_| one.job.lease()));
     }
     Ok(ours)
 }
@@ -232,10 +246,9 @@ mod tests {
     use super::*;
     use crate::{Cms, settings::Settings};
 
-    /// However long the queue and the log of events are: every table is searched by the key of the
-    /// row.
+    /// The cost must not depend on the length of the queue or of the log of events.
     #[tokio::test]
-    async fn rows_are_found_by_their_keys() {
+    async fn every_table_is_searched_by_key() {
         let folder = tempfile::tempdir().expect("a folder");
         let mut settings = Settings::default();
         settings.dirs.data = folder.path().to_owned();

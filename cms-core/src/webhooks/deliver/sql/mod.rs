@@ -1,4 +1,4 @@
-//! The statements of the queue: one row at a time, and many at once.
+//! The statements of the queue: for one job, and for sixteen at once.
 
 pub(in crate::webhooks) mod expire;
 pub(in crate::webhooks) mod groups;

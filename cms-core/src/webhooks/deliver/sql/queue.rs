@@ -10,10 +10,10 @@ use crate::{
     webhooks::subscriptions::sql as subscriptions,
 };
 
-/// How long a claimed row belongs to its worker; longer than any attempt.
+/// How long a worker owns a claimed job: longer than any attempt takes.
 pub(in crate::webhooks) const LEASE_MS: i64 = 30_000;
 
-/// A subscription whose turn it is.
+/// A subscription with due jobs.
 #[derive(Clone, Debug)]
 pub(in crate::webhooks) struct Lane {
     pub(in crate::webhooks) id: i64,
@@ -24,7 +24,7 @@ pub(in crate::webhooks) struct Lane {
     pub(in crate::webhooks) custom_headers: String,
     /// Whether its last attempt failed.
     pub(in crate::webhooks) failing: bool,
-    /// Its jobs that somebody holds.
+    /// Its jobs that workers hold.
     pub(in crate::webhooks) sending: i64,
 }
 
@@ -42,7 +42,7 @@ fn old_secret((secret, until): (Option<String>, Option<i64>)) -> Result<Option<(
     Ok(secret.zip(until))
 }
 
-/// What is sent, to all who listen.
+/// An event as its receivers get it.
 #[derive(Debug)]
 pub(in crate::webhooks) struct Event {
     pub(in crate::webhooks) id: String,
@@ -51,7 +51,7 @@ pub(in crate::webhooks) struct Event {
 }
 
 impl Event {
-    /// Retention has removed it.
+    /// An event that retention has removed.
     pub(in crate::webhooks) fn gone(id: String) -> Self {
         Self { id, name: String::new(), body: Bytes::new() }
     }
@@ -65,24 +65,30 @@ record! { Event: event_columns {
 pub(super) use event_columns;
 
 statements! {
-    /// In the order of the index, which so is read as far as the first row that is due. `exists`
-    /// would let PostgreSQL search the table instead, where the rows that wait stand behind all
-    /// that are settled.
-    DUE = "select (select q.subscription_id from cms_webhook_queue q where q.status in ('pending', 'retry') and q.next_retry_at <= $1 \
+    /// Scans the index in its order up to the first due job. With `exists` PostgreSQL may search
+    /// the table instead, where the waiting jobs stand behind all settled ones.
+    DUE = "select (select q.subscription_id from cms_webhook_queue q where q.status in \
+           ('pending', 'retry') and q.next_retry_at <= $1 \
            order by q.subscription_id limit 1) is not null \
-           or exists (select 1 from cms_webhook_queue where status = 'sending' and (lease_until <= $1 or lease_until > $2))";
-    /// A lease that ends later than any can was given before the clock was put back.
-    LOST = "select distinct q.subscription_id from cms_webhook_queue q where q.status = 'sending' and (q.lease_until <= $1 or q.lease_until > $2) \
+           or exists (select 1 from cms_webhook_queue where status = 'sending' and (lease_until \
+           <= $1 or lease_until > $2))";
+    /// Jobs whose lease is over, by subscription. A lease that ends later than any can was given
+    /// before the clock was set back.
+    LOST = "select distinct q.subscription_id from cms_webhook_queue q where q.status = 'sending' \
+            and (q.lease_until <= $1 or q.lease_until > $2) \
             order by q.subscription_id";
-    RECLAIM = "update cms_webhook_queue set status = $4, lease_until = null where subscription_id = $1 and status = 'sending' \
+    RECLAIM = "update cms_webhook_queue set status = $4, lease_until = null where subscription_id \
+               = $1 and status = 'sending' \
                and (lease_until <= $2 or lease_until > $3)";
-    /// A subscription that has rows which wait in the wrong state.
+    /// The next subscription with jobs in the wrong state.
     ASTRAY = "select s.id from cms_webhook_subscriptions s where s.id > $1 and case when s.active \
-              then exists (select 1 from cms_webhook_queue q where q.subscription_id = s.id and q.status = 'held') \
-              else exists (select 1 from cms_webhook_queue q where q.subscription_id = s.id and q.status in ('pending', 'retry')) \
+              then exists (select 1 from cms_webhook_queue q where q.subscription_id = s.id and \
+              q.status = 'held') \
+              else exists (select 1 from cms_webhook_queue q where q.subscription_id = s.id and \
+              q.status in ('pending', 'retry')) \
               end order by s.id limit 1";
-    /// Lanes that are due and have room: for one attempt after a failure, else for `$3`. The least
-    /// is looked up, as `exists` leaves it to PostgreSQL to read the whole backlog and join it.
+    /// Due lanes that may have another attempt: one after a failure, else up to `$3`. `min` instead
+    /// of `exists`, with which PostgreSQL reads and joins the whole backlog.
     LANES = concat!(
         "select ", lane_columns!(), " from (select s.id, s.url, s.secret, s.old_secret, \
          s.old_secret_until, s.custom_headers, s.failure_count > 0 as failing, \
@@ -100,33 +106,47 @@ statements! {
          custom_headers, failure_count > 0 as failing, cast(0 as bigint) as sending \
          from cms_webhook_subscriptions where id = $1) l"
     );
-    GIVE_BACK = "update cms_webhook_queue set status = $3, lease_until = null where id = $1 and status = 'sending' and lease_token = $2";
-    AGAIN = "update cms_webhook_queue set status = $5, retry_count = retry_count + 1, next_retry_at = $4, lease_until = null, error_message = $3 \
+    GIVE_BACK = "update cms_webhook_queue set status = $3, lease_until = null where id = $1 and \
+                 status = 'sending' and lease_token = $2";
+    AGAIN = "update cms_webhook_queue set status = $5, retry_count = retry_count + 1, \
+             next_retry_at = $4, lease_until = null, error_message = $3 \
              where id = $1 and status = 'sending' and lease_token = $2";
-    FAILED = "update cms_webhook_queue set status = 'failed', lease_until = null, error_message = $3, settled_at = $4 \
+    FAILED = "update cms_webhook_queue set status = 'failed', lease_until = null, error_message = \
+              $3, settled_at = $4 \
               where id = $1 and status = 'sending' and lease_token = $2";
-    /// Both count only for the worker that holds the row: what a worker hears that stood still says
-    /// nothing of the receiver.
-    SUCCEEDED = "update cms_webhook_subscriptions set failure_count = 0, not_before = 0 where id = $1 and failure_count > 0 \
-                 and exists (select 1 from cms_webhook_queue q where q.id = $2 and q.status in ('sending', 'retry', 'held') and q.lease_token = $3)";
-    COUNT_FAILURE = "update cms_webhook_subscriptions set failure_count = failure_count + 1, not_before = $4 where id = $1 \
-                     and exists (select 1 from cms_webhook_queue q where q.id = $2 and q.status = 'sending' and q.lease_token = $3) \
+    /// Both count only for the worker that owns the job: the result of a worker that stood still
+    /// says nothing about the receiver.
+    SUCCEEDED = "update cms_webhook_subscriptions set failure_count = 0, not_before = 0 where id \
+                 = $1 and failure_count > 0 \
+                 and exists (select 1 from cms_webhook_queue q where q.id = $2 and q.status in \
+                 ('sending', 'retry', 'held') and q.lease_token = $3)";
+    COUNT_FAILURE = "update cms_webhook_subscriptions set failure_count = failure_count + 1, \
+                     not_before = $4 where id = $1 \
+                     and exists (select 1 from cms_webhook_queue q where q.id = $2 and q.status = \
+                     'sending' and q.lease_token = $3) \
                      returning failure_count, active, max_retries";
-    LOG = "insert into cms_webhook_deliveries (queue_id, event_id, event_name, subscription_id, attempt, outcome, error_message, status_code, \
-           response, duration_ms, created_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
+    LOG = "insert into cms_webhook_deliveries (queue_id, event_id, event_name, subscription_id, \
+           attempt, outcome, error_message, status_code, \
+           response, duration_ms, created_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, \
+           $11)";
     DEPTH = "select status, count(*) from cms_webhook_queue group by status";
-    /// Each of these reads one partial index, and none the rows.
-    WAITING = "select w.pending, w.retry, (select count(*) from cms_webhook_queue where status = 'sending'), \
+    /// Each of these reads one partial index, never the table.
+    WAITING = "select w.pending, w.retry, (select count(*) from cms_webhook_queue where status = \
+               'sending'), \
                (select count(*) from cms_webhook_queue where status = 'held') \
-               from (select count(case when status = 'pending' then 1 end) as pending, count(case when status = 'retry' then 1 end) as retry \
+               from (select count(case when status = 'pending' then 1 end) as pending, count(case \
+               when status = 'retry' then 1 end) as retry \
                from cms_webhook_queue where status in ('pending', 'retry')) w";
-    OLDEST = "select min(next_retry_at) from cms_webhook_queue where status in ('pending', 'retry')";
-    LATE = "select l.id, l.due from (select q.subscription_id as id, min(q.next_retry_at) as due from cms_webhook_queue q \
+    OLDEST = "select min(next_retry_at) from cms_webhook_queue where status in ('pending', \
+              'retry')";
+    LATE = "select l.id, l.due from (select q.subscription_id as id, min(q.next_retry_at) as due \
+            from cms_webhook_queue q \
             where q.status in ('pending', 'retry') group by q.subscription_id) l where l.due <= $1 \
-            and exists (select 1 from cms_webhook_subscriptions s where s.id = l.id and s.active) order by l.due, l.id limit $2";
+            and exists (select 1 from cms_webhook_subscriptions s where s.id = l.id and s.active) \
+            order by l.due, l.id limit $2";
 }
 
-/// A row that is ours until its lease ends.
+/// A job that this worker owns until its lease ends.
 #[derive(Clone, Debug)]
 pub(in crate::webhooks) struct Claimed {
     pub(in crate::webhooks) id: i64,
@@ -136,20 +156,20 @@ pub(in crate::webhooks) struct Claimed {
 }
 
 impl Claimed {
-    /// The row, and the claim of it.
+    /// The job's id and the token of its lease.
     pub(in crate::webhooks) fn lease(&self) -> (i64, i64) {
         (self.id, self.lease_token)
     }
 }
 
-/// Whether there is anything to claim.
+/// Whether any job is due or any lease is over.
 pub(in crate::webhooks) async fn is_due(db: &Db, now: i64) -> Result<bool> {
     let (due,): (bool,) = db.one(DUE, args![now, latest(now)]).await?;
     Ok(due)
 }
 
-/// Gives rows back whose worker died: they wait as their subscription says. Subscriptions are
-/// locked before their rows.
+/// Returns jobs whose lease is over; they are due again, or held while their subscription is off.
+/// Lock order: the subscription, then its jobs.
 pub(in crate::webhooks) async fn reclaim(change: &mut Change) -> Result<u64> {
     let (now, latest) = (change.now(), latest(change.now()));
     let mut returned = 0;
@@ -163,85 +183,86 @@ pub(in crate::webhooks) async fn reclaim(change: &mut Change) -> Result<u64> {
     Ok(returned)
 }
 
-/// No lease and no pause after a failure lasts longer: what is later comes from before the clock
-/// was put back.
+/// The latest end that a lease or a pause can have now. A later one was set before the clock was
+/// set back.
 fn latest(now: i64) -> i64 {
     now + 2 * LEASE_MS
 }
 
-/// A subscription after `after` that has rows which wait in the wrong state.
+/// The next subscription after `after` with jobs in the wrong state.
 pub(in crate::webhooks) async fn astray(db: &Db, after: i64) -> Result<Option<i64>> {
     Ok(db.optional::<(i64,)>(ASTRAY, args![after]).await?.map(|(id,)| id))
 }
 
-/// Lanes that were served least recently.
+/// Due lanes, the least recently served first.
 pub(in crate::webhooks) async fn lanes(
     change: &mut Change,
     limit: i64,
-    room: i64,
+    most: i64,
 ) -> Result<Vec<Lane>> {
-    change.all(LANES, args![change.now(), limit, room, latest(change.now())]).await
+    change.all(LANES, args![change.now(), limit, most, latest(change.now())]).await
 }
 
-/// One lane, whether it is its turn or not.
+/// One lane, due or not.
 pub(in crate::webhooks) async fn lane(db: &Db, id: i64) -> Result<Option<Lane>> {
     db.optional(LANE, args![id]).await
 }
 
-/// A lease ends before anything was sent.
+/// Ends a lease before anything was sent.
 pub(in crate::webhooks) async fn give_back(
     change: &mut Change,
-    row: &Claimed,
+    job: &Claimed,
     active: bool,
 ) -> Result<()> {
-    let status = match row.retry_count {
+    let status = match job.retry_count {
         _ if !active => "held",
         0 => "pending",
         _ => "retry",
     };
-    change.run(GIVE_BACK, args![row.id, row.lease_token, status]).await.map(drop)
+    change.run(GIVE_BACK, args![job.id, job.lease_token, status]).await.map(drop)
 }
 
-/// The two ways in which a lease ends with a failure. False: it was lost before.
+/// Ends a lease with a failure; the job is due again at `at`, or held. False: the lease was lost
+/// before.
 pub(in crate::webhooks) async fn again(
     change: &mut Change,
-    row: &Claimed,
+    job: &Claimed,
     error: &str,
     at: i64,
     held: bool,
 ) -> Result<bool> {
     let status = if held { "held" } else { "retry" };
-    Ok(change.run(AGAIN, args![row.id, row.lease_token, error, at, status]).await? > 0)
+    Ok(change.run(AGAIN, args![job.id, job.lease_token, error, at, status]).await? > 0)
 }
 
 pub(in crate::webhooks) async fn failed(
     change: &mut Change,
-    row: &Claimed,
+    job: &Claimed,
     error: &str,
 ) -> Result<bool> {
-    Ok(change.run(FAILED, args![row.id, row.lease_token, error, change.now()]).await? > 0)
+    Ok(change.run(FAILED, args![job.id, job.lease_token, error, change.now()]).await? > 0)
 }
 
 pub(in crate::webhooks) async fn succeeded(
     change: &mut Change,
     lane: i64,
-    row: &Claimed,
+    job: &Claimed,
 ) -> Result<()> {
-    change.run(SUCCEEDED, args![lane, row.id, row.lease_token]).await.map(drop)
+    change.run(SUCCEEDED, args![lane, job.id, job.lease_token]).await.map(drop)
 }
 
-/// Failures in a row, whether the subscription is active, and its retries; None when the lease was
-/// lost, or the subscription deleted with its jobs.
+/// Counts a failure. Returns the failures in a row, whether the subscription is active, and its
+/// retries; `None` when the lease was lost, or the subscription was deleted with its jobs.
 pub(in crate::webhooks) async fn count_failure(
     change: &mut Change,
     lane: i64,
-    row: &Claimed,
+    job: &Claimed,
     not_before: i64,
 ) -> Result<Option<(i64, bool, i64)>> {
-    change.optional(COUNT_FAILURE, args![lane, row.id, row.lease_token, not_before]).await
+    change.optional(COUNT_FAILURE, args![lane, job.id, job.lease_token, not_before]).await
 }
 
-/// What the log keeps of an attempt.
+/// An attempt in the log.
 pub(in crate::webhooks) struct LogRow<'a> {
     pub(in crate::webhooks) outcome: &'a str,
     pub(in crate::webhooks) error: Option<&'a str>,
@@ -250,19 +271,19 @@ pub(in crate::webhooks) struct LogRow<'a> {
     pub(in crate::webhooks) duration_ms: i64,
 }
 
-/// An attempt, also one that came too late.
+/// Logs an attempt, also one whose lease was lost.
 pub(in crate::webhooks) async fn log(
     change: &mut Change,
     lane: i64,
-    row: &Claimed,
+    job: &Claimed,
     entry: &LogRow<'_>,
 ) -> Result<()> {
     let args = args![
-        row.id,
-        &row.event.id,
-        &row.event.name,
+        job.id,
+        &job.event.id,
+        &job.event.name,
         lane,
-        row.retry_count + 1,
+        job.retry_count + 1,
         entry.outcome,
         entry.error.map(str::to_owned),
         entry.status.map(i64::from),
@@ -273,22 +294,22 @@ pub(in crate::webhooks) async fn log(
     change.run(LOG, args).await.map(drop)
 }
 
-/// Rows by status.
+/// Number of jobs by status.
 pub(in crate::webhooks) async fn depth(db: &Db) -> Result<Vec<(String, i64)>> {
     db.all(DEPTH, args![]).await
 }
 
-/// How many rows are `pending`, `retry`, `sending` and `held`.
+/// Number of jobs that are `pending`, `retry`, `sending` and `held`.
 pub(in crate::webhooks) async fn waiting(db: &Db) -> Result<(i64, i64, i64, i64)> {
     db.one(WAITING, args![]).await
 }
 
-/// The lanes that are most late, and since when their oldest row is due.
+/// The latest lanes, each with the time since when its oldest job is due.
 pub(in crate::webhooks) async fn late(db: &Db, now: i64, limit: i64) -> Result<Vec<(i64, i64)>> {
     db.all(LATE, args![now, limit]).await
 }
 
-/// When the row is due that waits longest.
+/// When the oldest waiting job is due.
 pub(in crate::webhooks) async fn oldest(db: &Db) -> Result<Option<i64>> {
     let (oldest,): (Option<i64>,) = db.one(OLDEST, args![]).await?;
     Ok(oldest)

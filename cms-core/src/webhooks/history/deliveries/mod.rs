@@ -1,4 +1,4 @@
-//! What was sent and what waits, for people.
+//! The log of attempts and the queue, as the API shows them.
 
 pub(in crate::webhooks) mod sql;
 
@@ -14,48 +14,48 @@ use crate::{
     webhooks::{Webhooks, deliver::sql::queue},
 };
 
-/// Deliveries sent again in one call at most.
+/// Deliveries that one call sends again at most.
 pub const MAX_REDELIVER: usize = 10_000;
 
-/// One attempt. Times are RFC 3339 in UTC.
+/// An attempt in the log. Times are RFC 3339 in UTC.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Delivery {
-    /// Counts up with time.
+    /// Its id; later attempts have larger ones.
     pub id: i64,
-    /// The job it belongs to; receivers see it as `X-Delivery-ID`.
+    /// The job; receivers see its id as `X-Delivery-ID`.
     pub queue_id: i64,
-    /// The event; receivers see it as `webhook-id`.
+    /// The event's id; receivers see it as `webhook-id`.
     pub event_id: String,
     /// Its name.
     pub event: String,
-    /// Whom it was for.
+    /// The subscription's id.
     pub subscription: i64,
-    /// 1 for the first.
+    /// Number of the attempt, from 1.
     pub attempt: i64,
-    /// `delivered`, or what went wrong: `timeout`, `dns`, `refused_address`, `connect`, `tls`,
-    /// `status`, `redirect`, `protocol`, `secret`, `event`, `internal`, `lease_lost`.
+    /// `delivered`, or the code of the failure: `timeout`, `dns`, `refused_address`, `connect`,
+    /// `tls`, `status`, `redirect`, `protocol`, `secret`, `event`, `internal`, `lease_lost`.
     pub status: String,
-    /// What went wrong, for people.
+    /// The failure as a sentence.
     pub error_message: Option<String>,
-    /// Status of the reply.
+    /// Status code of the reply.
     pub response_code: Option<i64>,
-    /// How long it took.
+    /// Duration in milliseconds.
     pub duration_ms: i64,
-    /// When it ended.
+    /// When the attempt ended.
     pub created_at: String,
 }
 
-/// One attempt with all that is known of it.
+/// An attempt with payload and reply.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct DeliveryDetail {
     /// The attempt.
     #[serde(flatten)]
     pub delivery: Delivery,
-    /// The beginning of the reply's body.
+    /// The beginning of the reply's body, up to 4 KiB.
     pub response: Option<String>,
-    /// What was sent; null when `retention.events_days` is over.
+    /// The body that was sent; null once `retention.events_days` is over.
     pub payload: Option<Json>,
-    /// Paths of members that the payload filter took out.
+    /// Paths of the members that the payload filter removed.
     pub removed: Json,
 }
 
@@ -68,48 +68,48 @@ pub struct Job {
     pub event_id: String,
     /// Its name.
     pub event: String,
-    /// Whom it is for.
+    /// The subscription's id.
     pub subscription: i64,
     /// `pending`, `sending`, `retry`, `delivered`, `failed`, `held`, `cancelled`.
     pub status: String,
-    /// When it is due.
+    /// When the next attempt is due.
     pub next_retry_at: String,
-    /// Attempts that failed.
+    /// Number of failed attempts.
     pub retry_count: i64,
-    /// Why the last one failed.
+    /// The last failure as a sentence.
     pub error_message: Option<String>,
     /// When it was queued.
     pub created_at: String,
-    /// When it was delivered, given up or cancelled.
+    /// When the job was delivered, given up or cancelled.
     pub settled_at: Option<String>,
-    /// The job that it sends once more.
+    /// The job that this one sends again.
     pub resend_of: Option<i64>,
 }
 
-/// Which jobs or deliveries.
+/// Selects jobs or deliveries.
 #[derive(Clone, Debug, Default)]
 pub struct JobFilter {
-    /// Of one subscription.
+    /// Only those of this subscription.
     pub subscription: Option<i64>,
-    /// Of one event name.
+    /// Only those of events with this name.
     pub event: Option<String>,
-    /// In one state; for deliveries `failed` is everything but `delivered`.
+    /// Only those in this state; for deliveries `failed` means every state but `delivered`.
     pub status: Option<String>,
-    /// Not older, in milliseconds.
+    /// Only those created at this time or later, in milliseconds.
     pub since: i64,
 }
 
 /// How full the queue is.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Depth {
-    /// Rows by status.
+    /// Number of jobs by status.
     pub by_status: std::collections::BTreeMap<String, i64>,
-    /// Milliseconds by which the oldest due row is late; 0 when none is due.
+    /// Milliseconds by which the oldest due job is late; 0 when none is due.
     pub oldest_due_ms: i64,
 }
 
 impl Webhooks {
-    /// Attempts, newest first, a page at a time.
+    /// Logged attempts, newest first, a page at a time.
     ///
     /// # Errors
     /// `bad_query` for a cursor that is not from here.
@@ -153,22 +153,22 @@ impl Webhooks {
         Ok(Depth { by_status, oldest_due_ms: self.oldest_due_ms().await? })
     }
 
-    /// `running`: a worker of this process delivers; `none`: that is left to others.
+    /// `running` when a worker of this process delivers, `none` when other processes do.
     #[must_use]
     pub fn worker_state(&self) -> &'static str {
         if self.0.counters.is_working() { "running" } else { "none" }
     }
 
-    /// Takes a job that waits out of the queue.
+    /// Cancels a waiting job.
     ///
     /// # Errors
-    /// `not_found`; `conflict` when it is being sent or is settled.
+    /// `not_found`; `conflict` when the job is being sent or is settled.
     pub async fn cancel(&self, change: &mut Change, id: i64) -> Result<Job> {
         let done = sql::cancel(change, id).await?;
         self.acted(change, id, done, "cancel").await
     }
 
-    /// Makes a job due that waits for its next attempt.
+    /// Makes a waiting job due now.
     ///
     /// # Errors
     /// As [`Webhooks::cancel`].
@@ -189,7 +189,7 @@ impl Webhooks {
         if !done {
             return Err(Error::new(
                 Code::Conflict,
-                format!("The job {id} is {}: nothing was changed.", job.status),
+                format!("Job {id} is {}. Nothing was changed.", job.status),
             ));
         }
         change
@@ -198,8 +198,8 @@ impl Webhooks {
         Ok(job)
     }
 
-    /// Removes jobs that are settled: `delivered`, `failed` or `cancelled`. Returns how many went,
-    /// 1,000 at most.
+    /// Removes settled jobs of one status: `delivered`, `failed` or `cancelled`. Returns the number
+    /// removed, 1,000 at most.
     ///
     /// # Errors
     /// `validation_failed` for another status.
@@ -225,8 +225,8 @@ impl Webhooks {
         Ok(removed)
     }
 
-    /// The ids of deliveries to send once more: those named, or all that match the filter. Read
-    /// before the change begins, so that a long log keeps no writer waiting.
+    /// The ids of the deliveries to send again: the given ids, or all that match the filter. Reads
+    /// before the change begins, so that a long log does not delay other writers.
     ///
     /// # Errors
     /// `count_moved` when the filter matches a different number than `expected`;
@@ -240,7 +240,8 @@ impl Webhooks {
                 let found = sql::matching(self.0.base.db(), filter).await?;
                 if found.len() as u64 != *expected && found.len() <= MAX_REDELIVER {
                     let detail = format!(
-                        "{} deliveries fit now, not {expected}: look again. Nothing was queued.",
+                        "The filter matches {} deliveries now, not {expected}: check it. Nothing \
+                         was queued.",
                         found.len()
                     );
                     return Err(Error::new(Code::CountMoved, detail));
@@ -258,7 +259,7 @@ impl Webhooks {
         Ok(ids)
     }
 
-    /// Sends the [chosen](Webhooks::chosen) deliveries once more, with the same event id and body.
+    /// Sends the [chosen](Webhooks::chosen) deliveries again, with the same event id and body.
     ///
     /// # Errors
     /// `not_found` for an id.
@@ -285,16 +286,16 @@ impl Webhooks {
     }
 }
 
-/// What to send once more.
+/// The deliveries to send again.
 #[derive(Clone, Debug)]
 pub enum Redeliver {
     /// These deliveries.
     Ids(Vec<i64>),
-    /// The last deliveries of all jobs that fit.
+    /// The last delivery of every job that matches.
     Filter {
-        /// Which.
+        /// Selects the deliveries.
         filter: JobFilter,
-        /// How many the caller believes that are.
+        /// The number of matches that the caller expects.
         expected: u64,
     },
 }

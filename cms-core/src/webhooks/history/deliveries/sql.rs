@@ -1,4 +1,4 @@
-//! The log of attempts, and the queue as people see it.
+//! Statements of the log of attempts, and of the queue as the API shows it.
 
 use super::{Delivery, DeliveryDetail, Job, JobFilter};
 use crate::{
@@ -41,8 +41,9 @@ record! { Job: job_columns {
     resend_of: "q.resend_of",
 } }
 
-/// Deliveries of one subscription or event, with one outcome (`failed`: all but `delivered`).
-macro_rules! fits {
+/// Matches deliveries of one subscription, one event and one outcome; `failed` is every outcome but
+/// `delivered`.
+macro_rules! filtered {
     ($subscription:literal, $event:literal, $outcome:literal) => {
         concat!(
             "(cast(",
@@ -67,7 +68,7 @@ macro_rules! fits {
 statements! {
     LIST = concat!(
         "select ", delivery_columns!(), " from cms_webhook_deliveries d where d.id < $1 and ",
-        fits!("$3", "$4", "$5"), " and d.created_at >= $6 order by d.id desc limit $2"
+        filtered!("$3", "$4", "$5"), " and d.created_at >= $6 order by d.id desc limit $2"
     );
     GET = concat!(
         "select ", detail_columns!(), " from cms_webhook_deliveries d \
@@ -99,13 +100,13 @@ statements! {
               join cms_events e on e.id = d.event_id where d.id = $1";
     MATCHING = concat!(
         "select d.id from cms_webhook_deliveries d where d.id > $1 and ",
-        fits!("$2", "$3", "$4"), " and d.created_at >= $5 and d.id = \
+        filtered!("$2", "$3", "$4"), " and d.created_at >= $5 and d.id = \
          (select max(l.id) from cms_webhook_deliveries l where l.queue_id = d.queue_id) \
          order by d.id limit 10001"
     );
 }
 
-/// Members that the payload filter took out; an empty list when the event is gone.
+/// Paths that the payload filter removed; an empty list when the event is gone.
 fn removed(text: Option<String>) -> Result<serde_json::Value> {
     Ok(read::optional_json(text)?.unwrap_or_else(|| serde_json::json!([])))
 }
@@ -157,17 +158,17 @@ pub(in crate::webhooks) async fn retry_now(change: &mut Change, id: i64) -> Resu
     Ok(change.run(RETRY_NOW, args![id, change.now()]).await? > 0)
 }
 
-/// Up to 1,000 rows.
+/// Removes up to 1,000 jobs.
 pub(in crate::webhooks) async fn purge(change: &mut Change, status: &str) -> Result<u64> {
     change.run(PURGE, args![status]).await
 }
 
-/// False when the event is gone, or there was no such delivery.
+/// False when there is no such delivery, or its event is gone.
 pub(in crate::webhooks) async fn resend(change: &mut Change, delivery: i64) -> Result<bool> {
     Ok(change.run(RESEND, args![delivery, change.now()]).await? > 0)
 }
 
-/// The last attempts of the jobs that fit, at most one more than may be sent again at once.
+/// The last attempts of matching jobs: up to one more than a call may send again.
 pub(in crate::webhooks) async fn matching(db: &Db, filter: &JobFilter) -> Result<Vec<i64>> {
     let args = args![
         i64::MIN,

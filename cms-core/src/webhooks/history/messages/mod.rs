@@ -1,4 +1,4 @@
-//! Events that were recorded, whether anybody listens or not.
+//! Recorded events, with or without subscriptions.
 
 pub(in crate::webhooks) mod sql;
 
@@ -20,57 +20,57 @@ pub struct Message {
     pub event: String,
     /// When it happened: RFC 3339 in UTC.
     pub created_at: String,
-    /// Jobs that are in the queue for it now; delivered ones leave it after a day.
+    /// Jobs in the queue for it now; delivered jobs leave the queue after `retention.queue_h`.
     pub jobs: i64,
     #[serde(skip)]
     pub(in crate::webhooks) at: Millis,
 }
 
-/// A recorded event with what is sent of it.
+/// A recorded event with its payload.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct MessageDetail {
     /// The event.
     #[serde(flatten)]
     pub message: Message,
-    /// The body of its deliveries.
+    /// The body that deliveries send.
     pub payload: Json,
-    /// Paths of members that the payload filter took out.
+    /// Paths of the members that the payload filter removed.
     pub removed: Json,
 }
 
-/// Which recorded events.
+/// Selects recorded events.
 #[derive(Clone, Debug, Default)]
 pub struct MessageFilter {
-    /// A name, or the beginning of names and `*`.
+    /// A name, or the beginning of names followed by `*`.
     pub event: Option<String>,
-    /// Not older, in milliseconds.
+    /// Only events of this time or later, in milliseconds.
     pub since: Millis,
 }
 
-/// The place of an event in a list: when it happened, then its id.
-pub(in crate::webhooks) type Place = (Millis, String);
+/// Where an event stands in a list: its time, then its id.
+pub(in crate::webhooks) type Position = (Millis, String);
 
 impl Webhooks {
-    /// Recorded events, newest first (backward: oldest first), a page at a time. They are kept for `retention.events_days`, longer while a
-    /// job waits.
+    /// Recorded events, newest first (backward: oldest first), a page at a time. They are kept for
+    /// `retention.events_days`, longer while a job waits.
     ///
     /// # Errors
-    /// `bad_query` for a cursor that is not from here, or a pattern that has its `*` elsewhere than
-    /// at the end.
+    /// `bad_query` for a cursor that is not from here, or for a pattern with `*` anywhere but at
+    /// the end.
     pub async fn messages(&self, filter: &MessageFilter, paging: &Paging) -> Result<Page<Message>> {
         let first = match paging.direction {
             Direction::Forward => i64::MAX,
             Direction::Backward => i64::MIN,
         };
         let pattern = filter.event.as_deref().map(pattern).transpose()?.unwrap_or_default();
-        let read = async |after: Option<Place>, limit| {
-            let place = after.unwrap_or((first, String::new()));
+        let read = async |after: Option<Position>, limit| {
+            let position = after.unwrap_or((first, String::new()));
             let (db, direction) = (self.0.base.db(), paging.direction);
-            sql::list(db, filter, &pattern, direction, place, limit).await
+            sql::list(db, filter, &pattern, direction, position, limit).await
         };
         let key =
             |message: &Message| [&message.at.to_be_bytes()[..], message.id.as_bytes()].concat();
-        Page::by_key(ListName::Messages, paging, place, read, key).await
+        Page::by_key(ListName::Messages, paging, position, read, key).await
     }
 
     /// One recorded event with its payload.
@@ -81,7 +81,7 @@ impl Webhooks {
         let missing = || {
             Error::new(
                 Code::NotFound,
-                format!("There is no event with id {id:?}, or its time is over."),
+                format!("There is no event with id {id:?}, or retention has removed it."),
             )
         };
         if !is_name(id) {
@@ -91,12 +91,12 @@ impl Webhooks {
     }
 }
 
-/// What names of events must be.
+/// Which event names a filter matches.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(in crate::webhooks) struct Pattern {
-    /// Exactly this.
+    /// The exact name.
     pub(in crate::webhooks) name: Option<String>,
-    /// Or begin like this.
+    /// The beginning of the name.
     pub(in crate::webhooks) beginning: Option<String>,
 }
 
@@ -104,7 +104,8 @@ fn pattern(text: &str) -> Result<Pattern> {
     let (beginning, is_beginning) =
         text.strip_suffix('*').map_or((text, false), |beginning| (beginning, true));
     if !is_name(text) || beginning.contains('*') {
-        let detail = "event is a name such as order.created, or the beginning of names and *, such as item.blog.*";
+        let detail = "event is a name such as order.created, or the beginning of names and *, such \
+                      as item.blog.*";
         return Err(Error::new(Code::BadQuery, format!("{detail}.")));
     }
     let text = Some(beginning.to_owned());
@@ -115,7 +116,7 @@ fn pattern(text: &str) -> Result<Pattern> {
     })
 }
 
-fn place(bytes: &[u8]) -> Option<Place> {
+fn position(bytes: &[u8]) -> Option<Position> {
     let (at, id) = bytes.split_at_checked(8)?;
     let id = String::from_utf8(id.to_vec()).ok().filter(|id| is_name(id))?;
     Some((i64::from_be_bytes(at.try_into().ok()?), id))
@@ -123,7 +124,7 @@ fn place(bytes: &[u8]) -> Option<Place> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Pattern, pattern, place};
+    use super::{Pattern, pattern, position};
 
     #[test]
     fn patterns_are_names_and_beginnings() {
@@ -145,8 +146,8 @@ mod tests {
     #[test]
     fn no_cursor_panics() {
         for bytes in [&b""[..], b"1234567", b"12345678", b"12345678\xff", b"12345678\0"] {
-            assert_eq!(place(bytes), None, "{bytes:?}");
+            assert_eq!(position(bytes), None, "{bytes:?}");
         }
-        assert_eq!(place(b"\0\0\0\0\0\0\0\x07abc"), Some((7, "abc".to_owned())));
+        assert_eq!(position(b"\0\0\0\0\0\0\0\x07abc"), Some((7, "abc".to_owned())));
     }
 }

@@ -1,6 +1,6 @@
-//! Recorded events as people see them.
+//! Statements of recorded events.
 
-use super::{Message, MessageDetail, MessageFilter, Pattern, Place};
+use super::{Message, MessageDetail, MessageFilter, Pattern, Position};
 use crate::{
     Direction, Result,
     db::{Db, args, read, record, statements},
@@ -21,8 +21,8 @@ record! { MessageDetail: detail_columns {
     removed: "e.removed" => removed,
 } }
 
-/// What `$4` to `$6` ask for: since when, which name, which beginning of it.
-macro_rules! fits {
+/// Matches events since `$4`, with the name `$5`, or with a name that begins with `$6`.
+macro_rules! filtered {
     () => {
         "e.created_at >= $4 and (cast($5 as text) is null or e.name = $5) \
          and (cast($6 as text) is null or substr(e.name, 1, length($6)) = $6)"
@@ -32,27 +32,27 @@ macro_rules! fits {
 statements! {
     NEWEST = concat!(
         "select ", message_columns!(), " from cms_events e where (e.created_at, e.id) < ($1, $2) \
-         and ", fits!(), " order by e.created_at desc, e.id desc limit $3"
+         and ", filtered!(), " order by e.created_at desc, e.id desc limit $3"
     );
     OLDEST = concat!(
         "select ", message_columns!(), " from cms_events e where (e.created_at, e.id) > ($1, $2) \
-         and ", fits!(), " order by e.created_at, e.id limit $3"
+         and ", filtered!(), " order by e.created_at, e.id limit $3"
     );
     GET = concat!("select ", detail_columns!(), " from cms_events e where e.id = $1");
 }
 
-/// Members that the payload filter took out.
+/// Paths that the payload filter removed.
 fn removed(text: Option<String>) -> Result<serde_json::Value> {
     read::json(text.unwrap_or_else(|| "[]".to_owned()))
 }
 
-/// Those after `place`, in the order that the filter asks for.
+/// Events after the position, in the given direction.
 pub(in crate::webhooks) async fn list(
     db: &Db,
     filter: &MessageFilter,
     pattern: &Pattern,
     direction: Direction,
-    (at, id): Place,
+    (at, id): Position,
     limit: i64,
 ) -> Result<Vec<Message>> {
     let sql = match direction {

@@ -1,17 +1,17 @@
-//! Raising an event by hand, or from a program that has no plugin here.
+//! Raising an event through the API: by hand, or from a program without a plugin.
 
 use serde_json::{Map, Value as Json};
 
 use super::{RegisteredEvent, sql, unknown_event};
 use crate::{AuditEntry, Change, Emitted, Error, Result, webhooks::Webhooks};
 
-/// Of the core's events those that only others can know of.
+/// Events of the core that only other programs can know of.
 const FROM_OUTSIDE: [&str; 4] =
     ["order.created", "user.registered", "emailmarketing.subscribed", "deployment.completed"];
 
 impl Webhooks {
-    /// Raises a registered event. What the service itself observes cannot be claimed: events of
-    /// items, and those of pages, media, forms and logins.
+    /// Raises a registered event. Events that the service itself observes are refused: those of
+    /// items, pages, media, forms and logins.
     ///
     /// # Errors
     /// `unknown_event`; `validation_failed` for an event that the service raises itself.
@@ -27,7 +27,7 @@ impl Webhooks {
         }
         if !by_hand(&entries) {
             let message = format!(
-                "the service raises {event} itself, when it happens; by hand: events of plugins, and {}",
+                "the service raises {event} itself; you can raise events of plugins, and {}",
                 FROM_OUTSIDE.join(", ")
             );
             return Err(Error::invalid_field("event", "reserved", message));
@@ -40,7 +40,7 @@ impl Webhooks {
     }
 }
 
-/// Whether an event with these entries in the registry may be raised by hand.
+/// Whether [`Webhooks::emit`] raises an event with these entries in the registry.
 pub(in crate::webhooks) fn by_hand(entries: &[RegisteredEvent]) -> bool {
     let theirs = |entry: &RegisteredEvent| {
         entry.plugin_id != "core" || FROM_OUTSIDE.contains(&entry.event_name.as_str())

@@ -1,4 +1,4 @@
-//! What the data of an event may look like. Pure.
+//! Examples of an event's data. Pure.
 
 use serde_json::{Value as Json, json};
 
@@ -10,7 +10,7 @@ use crate::{
     items::event_data,
 };
 
-/// None when only whoever raises the event knows.
+/// `None` when only the program that raises the event knows its data.
 pub(in crate::webhooks) fn example(tables: &Tables, event: &RegisteredEvent) -> Option<Json> {
     if let Some(table) = &event.content_table {
         return tables

@@ -1,4 +1,4 @@
-//! The events that can be subscribed to.
+//! The catalogue: events that a subscription can name.
 
 mod emit;
 mod example;
@@ -16,13 +16,13 @@ use crate::{
     webhooks::{Webhooks, rules::matching::SYSTEM_EVENTS},
 };
 
-/// An event that somebody raises.
+/// An event of the catalogue, with the plugin that raises it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RegisteredEvent {
-    /// Counts up.
+    /// Its id in the catalogue.
     #[serde(skip)]
     pub id: i64,
-    /// Who raises it; `core` for the service itself.
+    /// The plugin that raises it; `core` for the service itself.
     pub plugin_id: String,
     /// Its name.
     pub event_name: String,
@@ -35,7 +35,7 @@ pub struct RegisteredEvent {
 }
 
 impl Webhooks {
-    /// The registry, a page at a time.
+    /// The catalogue, a page at a time.
     ///
     /// # Errors
     /// `bad_query` for a cursor that is not from here.
@@ -50,15 +50,15 @@ impl Webhooks {
     }
 }
 
-/// An event and what its data looks like.
+/// An event with an example of its data.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct DescribedEvent {
-    /// Its entry in the registry, the oldest when several plugins raise it.
+    /// Its entry in the catalogue: the oldest, when several plugins raise it.
     #[serde(flatten)]
     pub entry: RegisteredEvent,
     /// Whether [`Webhooks::emit`] raises it.
     pub emit: bool,
-    /// What its data may look like; null when only whoever raises it knows.
+    /// An example of its data; null when only the program that raises the event knows.
     pub example: Option<Json>,
 }
 
@@ -77,8 +77,8 @@ impl Webhooks {
     }
 }
 
-/// Registers what the core and the plugins raise. What is known already keeps its description, so
-/// installing again changes nothing.
+/// Adds the events of the core and of plugins to the catalogue. Present entries keep their
+/// description, so registering again changes nothing.
 impl Webhooks {
     pub(crate) async fn register(&self, plugins: &Index) -> Result<()> {
         let system =
@@ -119,10 +119,11 @@ impl Webhooks {
     }
 }
 
-/// Nobody raises an event of this name.
+/// The error for a name that is not in the catalogue.
 pub(in crate::webhooks) fn unknown_event(field: String, event: &str) -> Error {
     let message = format!(
-        "there is no event {event:?}: `cms events list` shows them; item.* is all events of items, * is all"
+        "there is no event {event:?}: `cms events list` shows all; item.* matches all events of \
+         items, * all events"
     );
     let field = FieldError { field, code: "unknown", message: message.clone() };
     Error::new(Code::UnknownEvent, format!("{message}.")).with_fields(vec![field])

@@ -1,4 +1,4 @@
-//! The registry of events.
+//! Statements of the catalogue of events.
 
 use super::RegisteredEvent;
 use crate::{
@@ -50,17 +50,17 @@ pub(in crate::webhooks) async fn list(
     db.all(LIST, args![after, limit]).await
 }
 
-/// The entries of this name: several plugins may raise the same event.
+/// Entries with this name: several plugins may raise the same event.
 pub(in crate::webhooks) async fn named(db: &Db, name: &str) -> Result<Vec<RegisteredEvent>> {
-    // No engine stores other names, and PostgreSQL does not even compare with them.
+    // No engine stores other names, and PostgreSQL refuses to compare with them.
     if !is_name(name) {
         return Ok(Vec::new());
     }
     db.all(NAMED, args![name]).await
 }
 
-/// The same within a change, whose connection is the one it has: changes that wait for a second one
-/// could wait for each other.
+/// As [`named`], on the connection of a change: changes that wait for a second connection could
+/// wait for each other.
 pub(in crate::webhooks) async fn named_in(
     change: &mut Change,
     name: &str,
