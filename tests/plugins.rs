@@ -206,7 +206,7 @@ async fn names_of_the_core_and_of_others_are_refused_before_anything_is_made() {
         let builder = cms_core::Cms::builder(settings)
             .plugin(serde_json::from_value::<Manifest>(first.clone()).unwrap());
         let refused = builder.plugin(clash).open().await.err().expect(name);
-        assert!(refused.detail().contains("is declared by"), "{refused}");
+        assert!(refused.detail().contains("already belongs to"), "{refused}");
         site = Site::on(site.database).plugin(first.clone()).open().await;
         let names = site.cms.db().table_names().await.unwrap();
         assert!(
