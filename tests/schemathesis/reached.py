@@ -18,6 +18,7 @@ for entry in entries:
     if operation in documented:
         statuses[operation][entry["response"]["status"]] += 1
 reached = [name for name, seen in statuses.items() if any(200 <= s < 300 for s in seen)]
-print(f"{len(entries)} calls; {len(reached)} of {len(statuses)} operations answered 2xx; the others:")
+print(f"{len(entries)} calls; {len(reached)} of {len(statuses)} operations answered 2xx;")
+print("the others:")
 for name in sorted(set(statuses) - set(reached)):
     print(f"  {name}: {dict(statuses[name])}")
