@@ -55,7 +55,8 @@ impl Ticket {
             ));
         }
         let Some(body) = earlier.body else {
-            let detail = "The request was carried out; its reply held a secret and is not kept. Read the record, or make a new one.";
+            let detail = "The request was carried out; its reply held a secret and is not kept. \
+                          Read the record, or make a new one.";
             return Err(Error::new(Code::IdempotencySpent, detail));
         };
         let status = StatusCode::from_u16(earlier.status).unwrap_or(StatusCode::OK);

@@ -110,7 +110,8 @@ fn decode(text: &str, plus_is_space: bool) -> Option<String> {
         return Some(text.to_owned());
     }
     let bytes = text.as_bytes();
-    let broken = |at: usize| !matches!(bytes.get(at + 1..at + 3), Some([a, b]) if a.is_ascii_hexdigit() && b.is_ascii_hexdigit());
+    let digits = |at: usize| bytes.get(at + 1..at + 3);
+    let broken = |at: usize| !digits(at).is_some_and(|two| two.iter().all(u8::is_ascii_hexdigit));
     if bytes.iter().enumerate().any(|(at, byte)| *byte == b'%' && broken(at)) {
         return None;
     }

@@ -16,7 +16,10 @@ use crate::{
     base::Base,
     webhooks::{
         rules::sign::WebhookSecret,
-        subscriptions::{header_context, secret_context, sql as subscriptions},
+        subscriptions::{
+            sealed::{header_context, secret_context},
+            sql as subscriptions,
+        },
     },
 };
 

@@ -1,7 +1,9 @@
 //! Subscriptions: which events go to which address.
 
 pub(super) mod catalogue;
+mod check;
 mod look_up;
+pub(super) mod sealed;
 pub(super) mod sql;
 
 use std::collections::BTreeMap;
@@ -9,16 +11,11 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    Webhooks,
-    rules::{headers, matching::is_pattern, retry::MAX_RETRIES, sign::WebhookSecret},
-    subscriptions::sql::Stored,
-};
+use self::sql::Stored;
+use super::{Webhooks, rules::sign::WebhookSecret};
 use crate::{
-    AuditEntry, Change, Code, Error, FieldError, Page, Paging, Result, db::Lock, ground::ListName,
-    rfc3339,
+    AuditEntry, Change, Code, Error, Page, Paging, Result, db::Lock, ground::ListName, rfc3339,
 };
-use catalogue::unknown_event;
 
 /// Taken by claims, and by changes that lock many subscriptions in no fixed order.
 pub(super) const CLAIMS: Lock = Lock::new(1);
@@ -289,96 +286,6 @@ impl Webhooks {
         sql::delete(change, id).await?;
         record(change, "delete", id, &[]).await
     }
-
-    /// Checks these columns of a subscription, and the headers to be saved with it.
-    async fn check(
-        &self,
-        change: &mut Change,
-        row: &Stored,
-        custom_headers: Option<&BTreeMap<String, String>>,
-        columns: &[&str],
-    ) -> Result<()> {
-        let mut problems = custom_headers.map(headers::problems).unwrap_or_default();
-        let is_kept = |name: &str| {
-            row.custom_headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name))
-        };
-        let masked = custom_headers
-            .into_iter()
-            .flatten()
-            .filter(|(name, value)| *value == MASK && !is_kept(name));
-        problems.extend(masked.map(|(name, _)| FieldError {
-            field: format!("custom_headers.{name}"),
-            code: "masked",
-            message: format!("{MASK} keeps a present value, and there is none: give the value"),
-        }));
-        let mut add = |field: &str, code, message: String| {
-            problems.push(FieldError { field: field.to_owned(), code, message })
-        };
-        if row.name.trim().is_empty()
-            || row.name.chars().count() > 100
-            || row.name.chars().any(char::is_control)
-        {
-            add("name", "range", "1 to 100 characters, no control characters".to_owned());
-        }
-        if !(0..=MAX_RETRIES).contains(&row.max_retries) {
-            add("max_retries", "range", format!("0 to {MAX_RETRIES}"));
-        }
-        if row.events.is_empty() {
-            add("events", "required", "at least one event name, item.* or *".to_owned());
-        }
-        if row.events.len() > MAX_EVENTS {
-            add("events", "range", format!("{MAX_EVENTS} at most; item.* and * stand for many"));
-        }
-        if columns.contains(&"url")
-            && let Err(message) = self.0.http.rule().check_url(&row.url)
-        {
-            add("url", "format", message);
-        }
-        if !problems.is_empty() {
-            return Err(Error::invalid(problems));
-        }
-        if !columns.contains(&"events") {
-            return Ok(());
-        }
-        for (index, event) in row.events.iter().enumerate() {
-            if !is_pattern(event) && catalogue::sql::named_in(change, event).await?.is_empty() {
-                return Err(unknown_event(format!("events[{index}]"), event));
-            }
-        }
-        Ok(())
-    }
-
-    /// Encrypts header values; a masked value keeps the present one.
-    fn sealed(
-        &self,
-        id: i64,
-        headers: &BTreeMap<String, String>,
-        present: &[(String, String)],
-    ) -> Result<Vec<(String, String)>> {
-        let seal = |(name, value): (&String, &String)| {
-            let kept =
-                present.iter().find(|(known, _)| value == MASK && known.eq_ignore_ascii_case(name));
-            let sealed = match kept {
-                Some((_, sealed)) => sealed.clone(),
-                None => self.0.base.vault().seal(&header_context(id), value.as_bytes())?,
-            };
-            Ok((name.to_ascii_lowercase(), sealed))
-        };
-        headers.iter().map(seal).collect()
-    }
-
-    fn seal_secret(&self, id: i64, secret: &WebhookSecret) -> Result<String> {
-        self.0.base.vault().seal(&secret_context(id), secret.expose().as_bytes())
-    }
-}
-
-/// The vault's context for a secret: it can be decrypted for this subscription only.
-pub(in crate::webhooks) fn secret_context(id: i64) -> String {
-    format!("webhook_subscriptions.secret:{id}")
-}
-
-pub(in crate::webhooks) fn header_context(id: i64) -> String {
-    format!("webhook_subscriptions.custom_headers:{id}")
 }
 
 fn shown(row: Stored) -> Subscription {

@@ -1,0 +1,43 @@
+//! Secrets and header values as the database keeps them.
+
+use std::collections::BTreeMap;
+
+use super::MASK;
+use crate::{
+    Result,
+    webhooks::{Webhooks, rules::sign::WebhookSecret},
+};
+
+impl Webhooks {
+    /// Encrypts header values; a masked value keeps the present one.
+    pub(super) fn sealed(
+        &self,
+        id: i64,
+        headers: &BTreeMap<String, String>,
+        present: &[(String, String)],
+    ) -> Result<Vec<(String, String)>> {
+        let seal = |(name, value): (&String, &String)| {
+            let kept =
+                present.iter().find(|(known, _)| value == MASK && known.eq_ignore_ascii_case(name));
+            let sealed = match kept {
+                Some((_, sealed)) => sealed.clone(),
+                None => self.0.base.vault().seal(&header_context(id), value.as_bytes())?,
+            };
+            Ok((name.to_ascii_lowercase(), sealed))
+        };
+        headers.iter().map(seal).collect()
+    }
+
+    pub(super) fn seal_secret(&self, id: i64, secret: &WebhookSecret) -> Result<String> {
+        self.0.base.vault().seal(&secret_context(id), secret.expose().as_bytes())
+    }
+}
+
+/// The vault's context for a secret: it can be decrypted for this subscription only.
+pub(in crate::webhooks) fn secret_context(id: i64) -> String {
+    format!("webhook_subscriptions.secret:{id}")
+}
+
+pub(in crate::webhooks) fn header_context(id: i64) -> String {
+    format!("webhook_subscriptions.custom_headers:{id}")
+}
