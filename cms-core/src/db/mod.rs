@@ -1,5 +1,5 @@
 //! The database: one SQL text for SQLite and PostgreSQL, reads through [`Db`], writes through
-//! [`Change`].
+//! [`crate::Change`].
 
 mod connect;
 pub(crate) mod dialect;
