@@ -5,6 +5,7 @@ use crate::{
     settings::{CacheStore, LimiterStore, Settings},
 };
 
+#[derive(Clone)]
 pub(crate) enum Redis {}
 
 impl Redis {
