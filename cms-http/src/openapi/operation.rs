@@ -13,8 +13,9 @@ pub(super) fn of(described: &Described, shapes: &Shapes) -> Json {
     let name = described.path.trim_start_matches("/api/").trim_matches('/');
     let name = [name, described.action.unwrap_or_default()].join("_");
     let name = name.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+    let (method, name) = (described.method.to_ascii_lowercase(), name.trim_matches('_'));
     let mut operation = json!({
-        "operationId": format!("{}_{}", described.method.to_ascii_lowercase(), name.trim_matches('_')),
+        "operationId": format!("{method}_{name}"),
         "tags": [described.resource],
         "summary": described.types.summary.trim(),
         "parameters": parameters(described, &shapes.query),
