@@ -41,6 +41,7 @@ const DOCUMENTED: &[(&str, Access)] = &[
     ("/api/backend/webhooks", Access::Area("webhooks_subscriptions")),
     ("/api/backend/users/2fa-", Access::Operator),
     ("/api/backend/user", Access::Admin),
+    ("/api/backend/permissions", Access::Admin),
     ("/api/backend/loginattempts", Access::Admin),
     ("/api/backend/origins", Access::Admin),
     ("/api/backend/cache", Access::Admin),

@@ -140,6 +140,7 @@ routes! {
         GET Read read 200, POST Create create 201, PATCH Update update 200, DELETE Delete delete 204
     };
     "/api/backend/keys/rotate" Area("keys_keys") keys { POST Rotate rotate 200 };
+    "/api/backend/keys/endpoints" Area("keys_keys") keys { GET Endpoints endpoints 200 };
     "/api/backend/keys/check" Area("keys_keys") keys { GET Check check 200 };
     "/api/backend/origins" Admin origins {
         GET Read read 200, POST Create create 201, PATCH Update update 200, DELETE Delete delete 204
@@ -162,6 +163,7 @@ routes! {
     "/api/backend/user_groups" Admin user_groups {
         GET Read read 200, POST Create create 201, PATCH Update update 200, DELETE Delete delete 204
     };
+    "/api/backend/permissions" Admin permissions { GET List list 200 };
     "/api/backend/loginattempts" Admin auth {
         GET ListAttempts attempts 200, DELETE ClearAttempts clear_attempts 204
     };

@@ -241,3 +241,35 @@ async fn rotation_with_and_without_grace() {
         site.ask(PAGES).key(key).refused(401, "api_key_invalid").await;
     }
 }
+
+#[tokio::test]
+async fn endpoints_are_listed_as_rights_that_a_key_can_hold() {
+    let site = Site::open().await;
+    let (mut rows, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let line = format!("GET /api/backend/keys/endpoints?limit=10{cursor}");
+        let page = site.admin(&line).expect(200).await.json();
+        rows.extend(page["data"].as_array().expect("endpoints").clone());
+        match page["meta"]["next"].as_str() {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => break,
+        }
+    }
+    let pages = json!({"endpoint": "/api/pages", "methods": ["GET"], "public": true});
+    assert!(rows.contains(&pages), "{rows:?}");
+    let item = rows.iter().find(|row| row["endpoint"] == "/api/backend/item").expect("items");
+    assert_eq!(item["methods"], json!(["GET", "POST", "PATCH", "DELETE"]));
+    assert_eq!(item["public"], false);
+    let unfit = ["/api/backend/auth/login", "/api/backend/auth/me", "/healthz"];
+    assert!(!rows.iter().any(|row| unfit.contains(&row["endpoint"].as_str().unwrap())));
+    let mut rights = rows;
+    for row in &mut rights {
+        row.as_object_mut().unwrap().remove("public");
+    }
+    let body = json!({"name": "all", "rights": rights});
+    site.admin("POST /api/backend/keys").json(body).expect(201).await;
+
+    let reader = site.person("reader", json!(["keys_keys_view"])).await;
+    let ask = site.ask("GET /api/backend/keys/endpoints?limit=1").bearer(&reader.token);
+    assert_eq!(ask.expect(200).await.data().as_array().unwrap().len(), 1);
+}

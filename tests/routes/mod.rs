@@ -24,6 +24,8 @@ mod openapi;
 mod origins;
 /// What visitors read.
 mod pages;
+/// Permission keys that groups can hold.
+mod permissions;
 /// Public settings.
 mod settings;
 /// `/sitemap.xml`.

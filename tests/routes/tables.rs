@@ -58,3 +58,27 @@ async fn callers_see_the_tables_that_they_may_read() {
     assert_eq!(names(shown.data()), ["pages"]);
     site.ask("GET /api/backend/tables?cursor=%21").key(&key).refused(400, "bad_query").await;
 }
+
+#[tokio::test]
+async fn indexes_are_those_of_the_database() {
+    let table = json!({"name": "dishes", "multilanguage": true, "columns": [
+        {"name": "code", "type": "text", "unique": true},
+        {"name": "price", "type": "decimal"},
+        {"name": "page_id", "type": "integer", "references": "pages"},
+    ]});
+    let plugin = json!({"id": "menu", "name": "Menu", "version": "1.0.0", "tables": [table]});
+    let site = Site::builder().await.plugin(plugin).open().await;
+    for sql in [
+        "create index dishes_order on dishes (language_short, price desc)",
+        "create index dishes_dear on dishes (price) where price > 100",
+        "create index dishes_upper on dishes (upper(code))",
+    ] {
+        site.database.run(sql.to_owned()).await;
+    }
+    let shown = site.admin("GET /api/backend/tables?name=dishes").expect(200).await.data();
+    let expected =
+        json!(
+            [["base_id", "language_short"], ["code"], ["language_short", "-price"], ["page_id"],]
+        );
+    assert_eq!(shown["indexes"], expected);
+}

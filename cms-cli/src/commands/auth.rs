@@ -8,7 +8,6 @@ use cms_http::{
     wire::{
         NoBody,
         auth::{ClearAttempts, ListAttempts, Whose},
-        parameters::Listing,
     },
 };
 use serde_json::json;
@@ -46,8 +45,7 @@ async fn at(out: &Output, client: &Client, command: AuthCommand) -> Done {
     match command {
         AuthCommand::Attempts(paging) => {
             let columns = ["id", "network", "attempts", "locked", "last_attempt_at"];
-            let query = |limit, cursor| Listing { limit, cursor };
-            reply::list::<ListAttempts>(out, client, &paging, &columns, query).await
+            reply::list::<ListAttempts>(out, client, &paging, &columns, reply::listing).await
         }
         AuthCommand::Clear { address } => {
             let whose = Whose { address: address.to_string() };

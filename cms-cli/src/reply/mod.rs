@@ -22,6 +22,6 @@ mod single;
 
 pub(crate) use call::{call, data};
 pub(crate) use list::{LARGEST_PAGE, Paging, list, list_as, records};
-pub(crate) use query::{by_id, list_query, one};
+pub(crate) use query::{by_id, list_query, listing, one};
 pub(crate) use search::first;
 pub(crate) use single::{record, record_as, show};

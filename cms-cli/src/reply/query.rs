@@ -1,10 +1,15 @@
 //! Parameters of most lists.
 
-use cms_http::wire::parameters::{ById, Limit, OneOrList};
+use cms_http::wire::parameters::{ById, Limit, Listing, OneOrList};
 
 /// A page of a list.
 pub(crate) fn list_query(limit: Limit, cursor: Option<String>) -> OneOrList {
     OneOrList { id: None, limit, cursor }
+}
+
+/// A page of a list whose rows have no id.
+pub(crate) fn listing(limit: Limit, cursor: Option<String>) -> Listing {
+    Listing { limit, cursor }
 }
 
 /// One row of a list.

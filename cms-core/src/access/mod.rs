@@ -19,5 +19,5 @@ pub use endpoint::{Access, Endpoint};
 pub use endpoints::Endpoints;
 pub(crate) use key_right::problems;
 pub use key_right::{KeyCall, Right, holds};
-pub use permissions::{AREAS, Rights, area_of};
+pub use permissions::{AREAS, Rights, area_of, keys_of};
 pub use rules::{Owner, allows, rows};

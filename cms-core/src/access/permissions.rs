@@ -19,6 +19,12 @@ pub const AREAS: [&str; 8] = [
     "settings_settings",
 ];
 
+/// The permission keys of an area, or of a button named `{plugin}_{button}`.
+#[must_use]
+pub fn keys_of(area: &str) -> [String; 2] {
+    ["view", "edit"].map(|act| format!("{area}_{act}"))
+}
+
 /// The area that a table of the core belongs to.
 #[must_use]
 pub fn area_of(table: &str) -> Option<&'static str> {

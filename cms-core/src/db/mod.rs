@@ -6,6 +6,7 @@ pub(crate) mod dialect;
 mod epochs;
 pub(crate) mod follow;
 mod guard;
+mod indexes;
 mod known;
 #[cfg_attr(not(all(feature = "sqlite", target_os = "linux")), path = "no_mark.rs")]
 mod mark;
@@ -28,6 +29,7 @@ pub use dialect::{Dialect, Kind};
 pub use epochs::Epochs;
 pub(crate) use guard::Hold;
 pub use guard::watched;
+pub(crate) use indexes::IndexColumn;
 pub(crate) use known::Known;
 pub use known::Source;
 pub use migrate::Migration;

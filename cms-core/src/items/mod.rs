@@ -5,6 +5,7 @@ mod checklist;
 mod cursor;
 mod estimate;
 mod if_match;
+mod indexes;
 mod key;
 mod query;
 mod select;

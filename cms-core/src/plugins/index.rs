@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Manifest, PluginState};
-use crate::{Code, Error, Result};
+use crate::{Code, Error, Result, access::keys_of};
 
 /// Tables, events and permission keys, each with the plugin that declares it.
 #[derive(Debug, Default)]
@@ -57,18 +57,17 @@ impl Index {
         plugins.find(|(_, keys)| keys.contains(key)).map(|(plugin, _)| plugin.as_str())
     }
 
-    /// The permission keys of all buttons.
-    pub fn permissions(&self) -> impl Iterator<Item = &str> {
-        self.permissions.values().flatten().map(String::as_str)
+    /// The permission keys of all buttons, each with its plugin.
+    pub fn permissions(&self) -> impl Iterator<Item = (&str, &str)> {
+        let plugins = self.permissions.iter();
+        plugins.flat_map(|(plugin, keys)| keys.iter().map(|key| (plugin.as_str(), key.as_str())))
     }
 }
 
 /// The permission keys of a plugin's buttons.
 fn permission_keys(manifest: &Manifest) -> impl Iterator<Item = String> {
     let buttons = manifest.buttons().into_iter();
-    buttons.flat_map(|(_, button)| {
-        ["view", "edit"].map(|act| format!("{}_{}_{act}", manifest.id, button.button_id))
-    })
+    buttons.flat_map(|(_, button)| keys_of(&format!("{}_{}", manifest.id, button.button_id)))
 }
 
 /// Refuses a plugin whose button would share a permission key with a button of another plugin, such

@@ -1,19 +1,21 @@
 //! `/api/backend/keys` and what hangs below it
 
 use cms_core::{
-    Result, access,
+    Result,
+    access::{self, Access, Endpoint},
     keys::{ApiKey, ApiKeyPatch, NewApiKey, PlainKey},
 };
 use http::{HeaderMap, Method, Uri};
 
+use super::by_name;
 use crate::{
     call::Call,
     request::{Canonical, bad},
     success::Success,
     wire::{
-        Data, Done, OneOrPage,
-        keys::{Answer, Asked, Grace, ShownKey},
-        parameters::{ById, NoQuery, OneOrList},
+        Data, Done, OneOrPage, Page,
+        keys::{Answer, Asked, Grace, Grantable, ShownKey},
+        parameters::{ById, Listing, NoQuery, OneOrList},
     },
 };
 
@@ -69,6 +71,21 @@ pub(crate) async fn rotate(
 /// The only replies that hold the value of a key.
 fn shown_once(record: ApiKey, value: &PlainKey) -> Data<ShownKey> {
     Data { data: ShownKey { record, key: value.expose().to_owned() } }
+}
+
+pub(crate) async fn endpoints(call: &Call<'_>, asked: Listing) -> Result<Page<Grantable>> {
+    let all = call.cms.access().all();
+    let mut grantable: Vec<_> = all.iter().filter(|one| one.access.is_for_keys()).collect();
+    grantable.sort_unstable_by_key(|one| (&one.path, one.action));
+    let name = |one: &&Endpoint| format!("{} {}", one.path, one.action.unwrap_or_default());
+    let page = by_name::page(grantable.into_iter(), name, asked.limit, asked.cursor.as_deref())?;
+    let row = |one: &Endpoint| Grantable {
+        endpoint: one.path.clone(),
+        query: one.action.map(|name| ("action".to_owned(), name.to_owned())).into_iter().collect(),
+        methods: one.methods.iter().map(|&method| method.to_owned()).collect(),
+        public: one.access == Access::Public,
+    };
+    Ok(Page { data: page.data.into_iter().map(row).collect(), meta: page.meta })
 }
 
 pub(crate) async fn check(call: &Call<'_>, asked: Asked) -> Result<Data<Answer>> {

@@ -2,6 +2,7 @@
 
 pub(crate) mod audit;
 pub(crate) mod auth;
+mod by_name;
 pub(crate) mod cache;
 pub(crate) mod checklist;
 pub(crate) mod events;
@@ -12,6 +13,7 @@ pub(crate) mod limits;
 pub(crate) mod openapi;
 pub(crate) mod origins;
 pub(crate) mod pages;
+pub(crate) mod permissions;
 pub(crate) mod tables;
 pub(crate) mod user_groups;
 pub(crate) mod users;

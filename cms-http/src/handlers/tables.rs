@@ -1,14 +1,12 @@
 //! `/api/backend/tables`
 
 use cms_core::{Code, Error, Result, content::Table};
-use data_encoding::BASE64URL_NOPAD;
 
+use super::by_name;
 use crate::{
     call::Call,
-    request::bad,
     wire::{
         Data, OneOrPage, Page,
-        envelope::Meta,
         tables::{Asked, ColumnInfo, TableInfo},
     },
 };
@@ -22,24 +20,13 @@ pub(crate) async fn read(call: &Call<'_>, asked: Asked) -> Result<OneOrPage<Tabl
         })?;
         return Ok(OneOrPage::One(Data { data: info(call, table).await? }));
     }
-    // The list is sorted by name, so a name is a place in it.
-    let after = asked.cursor.as_deref().map(place).transpose()?;
-    let limit = asked.limit.0 as usize;
-    let rest: Vec<_> =
-        known.filter(|table| after.as_ref().is_none_or(|after| table.name > *after)).collect();
-    let mut data = Vec::with_capacity(limit.min(rest.len()));
-    for table in rest.iter().take(limit) {
-        data.push(info(call, table).await?);
+    let Page { data, meta } =
+        by_name::page(known, |table| table.name.clone(), asked.limit, asked.cursor.as_deref())?;
+    let mut shown = Vec::with_capacity(data.len());
+    for table in data {
+        shown.push(info(call, table).await?);
     }
-    let last = rest.get(limit).and(data.last());
-    let next = last.map(|last| BASE64URL_NOPAD.encode(last.name.as_bytes()));
-    Ok(OneOrPage::Page(Page { data, meta: Meta { limit: asked.limit.0, next, total: None } }))
-}
-
-fn place(cursor: &str) -> Result<String> {
-    let name = BASE64URL_NOPAD.decode(cursor.as_bytes()).ok();
-    name.and_then(|name| String::from_utf8(name).ok())
-        .ok_or_else(|| bad("This cursor is not from this list: take `meta.next` of its reply."))
+    Ok(OneOrPage::Page(Page { data: shown, meta }))
 }
 
 async fn info(call: &Call<'_>, table: &Table) -> Result<TableInfo> {
@@ -60,8 +47,7 @@ async fn info(call: &Call<'_>, table: &Table) -> Result<TableInfo> {
         multilanguage: table.multilanguage,
         languages,
         columns: columns.collect(),
-        // The registry does not keep them.
-        indexes: Vec::new(),
+        indexes: call.cms.items().indexes(table).await?,
         rows: call.cms.items().estimate(table).await?,
     })
 }

@@ -1,12 +1,14 @@
 //! `/api/backend/keys` and what hangs below it
 
+use std::collections::BTreeMap;
+
 use cms_core::keys::{ApiKey, ApiKeyPatch, MAX_GRACE_S, NewApiKey};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Body, Data, Done, NoBody, OneOrPage, operations,
-    parameters::{ById, NoQuery, OneOrList},
+    Body, Data, Done, NoBody, OneOrPage, Page, operations,
+    parameters::{ById, Listing, NoQuery, OneOrList},
 };
 
 operations! {
@@ -20,6 +22,8 @@ operations! {
     Delete: ById, NoBody => Done;
     /// Gives a key a new value and shows it, once.
     Rotate: ById, Grace => Data<ShownKey>;
+    /// The endpoints that the rights of a key can name, as rows of rights.
+    Endpoints: Listing, NoBody => Page<Grantable>;
     /// Whether a key would be allowed a call.
     Check: Asked, NoBody => Data<Answer>;
 }
@@ -48,6 +52,21 @@ pub struct Grace {
 
 impl Body for Grace {
     const OPTIONAL: bool = true;
+}
+
+/// An endpoint with all its methods, as a row that rights can hold.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "GrantableEndpoint")]
+pub struct Grantable {
+    /// The path, such as `/api/backend/item`.
+    pub endpoint: String,
+    /// The `action` that selects the endpoint among others at the same path.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub query: BTreeMap<String, String>,
+    /// Some of `GET`, `POST`, `PATCH`, `DELETE`.
+    pub methods: Vec<String>,
+    /// Whether visitors without a key may call it too.
+    pub public: bool,
 }
 
 /// A call that a key might make.

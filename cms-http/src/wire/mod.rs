@@ -28,6 +28,7 @@ pub mod openapi;
 pub mod origins;
 pub mod pages;
 pub mod parameters;
+pub mod permissions;
 pub mod problem;
 pub mod query;
 pub mod record;

@@ -10,6 +10,7 @@ use cms_http::{
     wire::{
         NoBody,
         parameters::NoQuery,
+        permissions,
         user_groups::{Create, Delete, Read, Update},
     },
 };
@@ -58,6 +59,8 @@ pub(crate) enum GroupsCommand {
         #[arg(long, value_name = "KEY")]
         revoke: Vec<String>,
     },
+    /// List the permission keys that groups can hold
+    Permissions(Paging),
     /// Rename a group
     Rename {
         /// Name or id of the group
@@ -94,6 +97,10 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: GroupsCommand
         }
         GroupsCommand::Rights { group, grant, revoke } => {
             rights::show_or_change(out, client, &group, &grant, &revoke).await
+        }
+        GroupsCommand::Permissions(paging) => {
+            let columns = ["key", "plugin"];
+            reply::list::<permissions::List>(out, client, &paging, &columns, reply::listing).await
         }
         GroupsCommand::Rename { group, name } => {
             let id = find(client, &group).await?.id;

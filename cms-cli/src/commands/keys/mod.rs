@@ -11,7 +11,7 @@ use cms_http::{
     client::Client,
     wire::{
         NoBody,
-        keys::{Create, Delete, Grace, Read, Rotate, Update},
+        keys::{Create, Delete, Endpoints, Grace, Read, Rotate, Update},
         parameters::NoQuery,
     },
 };
@@ -106,6 +106,8 @@ pub(crate) enum KeysCommand {
         #[arg(long, value_name = "RIGHT")]
         revoke: Vec<String>,
     },
+    /// List the endpoints that a key's rights can name, with their methods
+    Endpoints(Paging),
     /// Tell whether a key may make a call; exit code 0 or 1
     #[command(after_help = "Example: cms keys check 3 POST '/api/backend/item?table=blog'")]
     Check {
@@ -156,6 +158,10 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: KeysCommand) 
         }
         KeysCommand::Rights { id, grant, revoke } => {
             rights::show_or_change(out, client, id, &grant, &revoke).await
+        }
+        KeysCommand::Endpoints(paging) => {
+            let columns = ["endpoint", "query", "methods", "public"];
+            reply::list::<Endpoints>(out, client, &paging, &columns, reply::listing).await
         }
         KeysCommand::Check { id, method, path } => {
             rights::check(out, client, id, &method, path).await

@@ -45,6 +45,29 @@ impl Dialect {
         }
     }
 
+    /// Columns of the indexes of table `$1`, beside its primary key and indexes of some rows only:
+    /// index, column (null for an expression), sorted downwards.
+    pub(in crate::db) const fn indexes(self) -> &'static str {
+        match self {
+            Self::Sqlite => {
+                "select l.name, x.name, x.\"desc\" <> 0 \
+                 from pragma_index_list($1) l, pragma_index_xinfo(l.name) x \
+                 where l.origin <> 'pk' and l.partial = 0 and x.key = 1 order by l.name, x.seqno"
+            }
+            Self::Postgres => {
+                "select cast(c.relname as text), cast(a.attname as text), \
+                 (i.indoption[cast(k.n - 1 as integer)] & 1) <> 0 \
+                 from pg_index i join pg_class c on c.oid = i.indexrelid \
+                 cross join lateral unnest(cast(i.indkey as smallint[])) with ordinality k (at, n) \
+                 left join pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.at \
+                 and k.at > 0 \
+                 where i.indrelid = to_regclass(quote_ident($1)) and not i.indisprimary \
+                 and i.indisvalid and i.indpred is null and k.n <= i.indnkeyatts \
+                 order by c.relname, k.n"
+            }
+        }
+    }
+
     /// Names of all tables and views, without the engine's own.
     pub(in crate::db) const fn tables(self) -> &'static str {
         match self {

@@ -1,0 +1,26 @@
+//! The indexes of a content table, for those who choose what to sort and filter by.
+
+use super::Items;
+use crate::{Result, content::Table, db::IndexColumn};
+
+impl Items {
+    /// Columns of each index of a table, `-` before those that are sorted downwards. The primary
+    /// key is not among them, nor are indexes of expressions, of some rows only, or of columns that
+    /// reads do not return.
+    ///
+    /// # Errors
+    /// `unavailable` when the database cannot be read.
+    pub async fn indexes(&self, table: &Table) -> Result<Vec<Vec<String>>> {
+        let found = self.0.base.db().indexes(&table.source).await?;
+        let shown = |column: &IndexColumn| {
+            let name = column.name.as_deref()?;
+            table.readable(name).ok()?;
+            Some(format!("{}{name}", if column.descending { "-" } else { "" }))
+        };
+        let mut indexes: Vec<Vec<String>> =
+            found.iter().filter_map(|columns| columns.iter().map(shown).collect()).collect();
+        indexes.sort_unstable();
+        indexes.dedup();
+        Ok(indexes)
+    }
+}

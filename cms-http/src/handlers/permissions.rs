@@ -1,0 +1,32 @@
+//! `/api/backend/permissions`
+
+use cms_core::{
+    Result,
+    access::{AREAS, keys_of},
+};
+
+use super::by_name;
+use crate::{
+    call::Call,
+    wire::{Page, parameters::Listing, permissions::Permission},
+};
+
+/// The owner of the built-in areas.
+const CORE: &str = "core";
+
+pub(crate) async fn list(call: &Call<'_>, asked: Listing) -> Result<Page<Permission>> {
+    let index = call.cms.plugins().index();
+    let areas = AREAS.iter().flat_map(|area| keys_of(area)).map(|key| (key, CORE));
+    let buttons = index.permissions().map(|(plugin, key)| (key.to_owned(), plugin));
+    let mut all: Vec<_> = areas
+        .chain(buttons)
+        .map(|(key, plugin)| Permission { key, plugin: plugin.to_owned() })
+        .collect();
+    all.sort_unstable_by(|one, other| one.key.cmp(&other.key));
+    by_name::page(
+        all.into_iter(),
+        |permission| permission.key.clone(),
+        asked.limit,
+        asked.cursor.as_deref(),
+    )
+}
