@@ -133,3 +133,54 @@ async fn large_slow_and_broken_requests_end() {
     assert_eq!(running.site.database.count("select count(*) from cms_api_keys").await, 1);
     running.end().await;
 }
+
+#[tokio::test]
+async fn a_silent_stream_is_kept_until_its_client_goes_or_the_service_stops() {
+    let builder =
+        Site::builder().await.settings(|s| (s.http.request_timeout_s, s.http.max_streams) = (1, 1));
+    let running = start(builder).await;
+    let head = format!(
+        "GET /api/backend/events/stream HTTP/1.1\r\nhost: x\r\nx-api-key: {}\r\n\r\n",
+        running.site.admin
+    );
+    let open = async || {
+        let mut stream = running.connect().await;
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let mut reply = String::new();
+        while !reply.contains("\r\n\r\n") {
+            let mut bytes = [0; 1024];
+            let read = stream.read(&mut bytes).await.unwrap();
+            assert!(read > 0, "{reply}");
+            reply.push_str(std::str::from_utf8(&bytes[..read]).unwrap());
+        }
+        (stream, reply)
+    };
+    let (first, reply) = open().await;
+    assert!(reply.starts_with("HTTP/1.1 200"), "{reply}");
+    drop(first);
+    // The place is free as soon as the service has noticed.
+    let (mut stream, reply) = loop {
+        let (stream, reply) = open().await;
+        if !reply.starts_with("HTTP/1.1 429") {
+            break (stream, reply);
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    };
+    assert!(reply.starts_with("HTTP/1.1 200"), "{reply}");
+    // Longer than a connection may stand still.
+    tokio::time::sleep(Duration::from_millis(2500)).await;
+    let (site, line) = (&running.site, "POST /api/backend/item?table=settings");
+    site.admin(line).json(serde_json::json!({"name": "a", "value": "b"})).expect(201).await;
+    site.clock.advance(1000);
+    let mut text = String::new();
+    while !text.contains("event: item.settings.created") {
+        let mut bytes = [0; 4096];
+        let read = stream.read(&mut bytes).await.unwrap();
+        assert!(read > 0, "the stream was ended: {text}");
+        text.push_str(std::str::from_utf8(&bytes[..read]).unwrap());
+    }
+    tokio::time::timeout(Duration::from_secs(5), running.end()).await.expect("an end at once");
+    text.clear();
+    stream.read_to_string(&mut text).await.unwrap();
+    assert!(text.ends_with("0\r\n\r\n"), "the reply is complete: {text:?}");
+}

@@ -71,6 +71,12 @@ impl Api {
         &self.0.cms
     }
 
+    /// Ends all event streams, also those that are opened later. A server that shuts down calls
+    /// this: it would wait for them otherwise. Their clients connect again and go on elsewhere.
+    pub fn end_streams(&self) {
+        self.0.kept.streams.end();
+    }
+
     /// Answers a request; a refusal is a reply like any other.
     pub async fn handle<B>(&self, request: Request<B>) -> Response<Body>
     where

@@ -17,6 +17,7 @@ use crate::{
     metrics::Metrics,
     replies::Replies,
     request::Canonical,
+    streams::Streams,
     success::{Answers, Success},
 };
 
@@ -68,6 +69,7 @@ pub(crate) struct Call<'a> {
     pub(crate) cms: &'a Cms,
     pub(crate) metrics: &'a Metrics,
     pub(crate) replies: &'a Replies,
+    pub(crate) streams: &'a Streams,
     pub(crate) client: Client,
     pub(crate) request: &'a Canonical,
     pub(crate) caller: &'a Caller,

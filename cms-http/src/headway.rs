@@ -12,7 +12,10 @@ use std::{
     time::Duration,
 };
 
+use futures_util::{StreamExt as _, stream};
 use tokio::{task::AbortHandle, time::Instant};
+
+use crate::body::Parts;
 
 /// What a connection tells of itself.
 #[derive(Debug, Default)]
@@ -31,6 +34,17 @@ impl Headway {
     pub(crate) fn set_answering(&self, answering: bool) {
         self.answering.store(answering, Ordering::Relaxed);
     }
+}
+
+/// A reply that is made part by part. While a part is being made the connection is not stuck; while
+/// its reader does not take what was made, it may be.
+pub(crate) fn made_by(headway: Arc<Headway>, mut parts: Parts) -> Parts {
+    let poll = move |context: &mut std::task::Context<'_>| {
+        let polled = parts.as_mut().poll_next(context);
+        headway.set_answering(polled.is_pending());
+        polled
+    };
+    stream::poll_fn(poll).boxed()
 }
 
 struct Watched {
@@ -81,6 +95,8 @@ impl Watched {
 
 #[cfg(test)]
 mod tests {
+    use cms_core::Error;
+
     use super::*;
 
     #[tokio::test]
@@ -105,5 +121,18 @@ mod tests {
         assert!(stays(47));
         assert!(!stays(48));
         assert!(connection.await.is_err_and(|error| error.is_cancelled()));
+    }
+
+    #[tokio::test]
+    async fn only_a_part_that_is_being_made_excuses_a_stream() {
+        let (headway, (sender, receiver)) =
+            (Arc::new(Headway::default()), tokio::sync::oneshot::channel::<()>());
+        let part = async { receiver.await.map(|()| bytes::Bytes::new()).map_err(Error::internal) };
+        let mut parts = made_by(headway.clone(), stream::once(part).boxed());
+        let is_answering = || headway.answering.load(Ordering::Relaxed);
+        assert!(futures_util::poll!(parts.next()).is_pending() && is_answering());
+        sender.send(()).expect("a receiver");
+        assert!(parts.next().await.is_some_and(|part| part.is_ok()) && !is_answering());
+        assert!(parts.next().await.is_none() && !is_answering());
     }
 }

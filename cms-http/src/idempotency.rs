@@ -76,7 +76,11 @@ impl Ticket {
             key: self.key.clone(),
             fingerprint: self.fingerprint.clone(),
             status: reply.status.as_u16(),
-            body: (!secret).then(|| String::from_utf8_lossy(&reply.body).into_owned()),
+            body: reply
+                .body
+                .whole()
+                .filter(|_| !secret)
+                .map(|body| String::from_utf8_lossy(body).into_owned()),
             etag: reply
                 .headers
                 .get(header::ETAG)

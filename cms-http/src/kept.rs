@@ -3,11 +3,12 @@
 use cms_core::{Code, Error, Result, settings::Settings};
 use http::HeaderName;
 
-use crate::{metrics::Metrics, replies::Replies};
+use crate::{metrics::Metrics, replies::Replies, streams::Streams};
 
 pub(crate) struct Kept {
     pub(crate) metrics: Metrics,
     pub(crate) replies: Replies,
+    pub(crate) streams: Streams,
     pub(crate) proxy_header: HeaderName,
 }
 
@@ -16,6 +17,11 @@ impl Kept {
         let proxy_header = settings.proxy_header.parse();
         let proxy_header = proxy_header
             .map_err(|e| Error::new(Code::ValidationFailed, format!("proxy_header: {e}")))?;
-        Ok(Self { metrics: Metrics::default(), replies: Replies::new(settings), proxy_header })
+        Ok(Self {
+            metrics: Metrics::default(),
+            replies: Replies::new(settings),
+            streams: Streams::new(settings.http.max_streams),
+            proxy_header,
+        })
     }
 }

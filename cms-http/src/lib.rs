@@ -28,6 +28,8 @@ mod reply;
 mod request;
 mod routes;
 mod server;
+mod shown;
+mod streams;
 mod success;
 pub mod wire;
 

@@ -41,7 +41,7 @@ impl Metrics {
     }
 
     /// Without a backlog, because the database does not answer, all other series are still there.
-    pub(crate) fn text(&self, cms: &Cms, backlog: Option<&Backlog>) -> String {
+    pub(crate) fn text(&self, cms: &Cms, streams: usize, backlog: Option<&Backlog>) -> String {
         let mut text = String::with_capacity(2048);
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let mut series = |name: &str, kind: &str, help: &str, lines: &[(String, String)]| {
@@ -69,6 +69,12 @@ impl Metrics {
             "counter",
             "Requests that the limiter refused.",
             &[(String::new(), get(&self.limited).to_string())],
+        );
+        series(
+            "cms_event_streams",
+            "gauge",
+            "Event streams that are open.",
+            &[(String::new(), streams.to_string())],
         );
         let stores = ["memory", "redis", "redis_away", "off"];
         let state = cms.limiter().state();

@@ -76,6 +76,9 @@ macro_rules! kind {
     ([$status:literal $type:literal]) => {
         ReplyKind::Text($type)
     };
+    ([$status:literal $kind:ident]) => {
+        ReplyKind::$kind
+    };
 }
 
 macro_rules! maybe {
@@ -90,7 +93,7 @@ macro_rules! maybe {
 macro_rules! routes {
     ($($path:literal $(action $action:literal)? $access:ident $(($area:literal))?
        $([$($table:literal),+])? $resource:ident
-       { $($method:ident $op:ident $handler:ident $status:tt $(as $type:literal)?),+ };)*) => {
+       { $($method:ident $op:ident $handler:ident $status:tt $(as $type:tt)?),+ };)*) => {
         static ROUTES: &[Route] = &[$(Route {
             path: $path,
             action: maybe!([$($action)?]),
@@ -203,6 +206,7 @@ routes! {
     "/api/backend/webhooks/redeliver" Area("webhooks_subscriptions") webhooks {
         POST Redeliver redeliver 200
     };
+    "/api/backend/events/stream" User stream { GET Follow follow 200 as Events };
     "/api/backend/auth/login" Login auth { POST Login login 200 };
     "/api/backend/auth/verify" Login auth { POST Verify verify 200 };
     "/api/backend/auth/logout" Session auth { POST Logout logout 204 };

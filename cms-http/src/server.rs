@@ -19,7 +19,7 @@ use tokio::{
 
 use crate::{
     Api, Body, Peer,
-    headway::{Headway, Watch},
+    headway::{self, Headway, Watch},
     lingering::Lingering,
 };
 
@@ -127,8 +127,9 @@ impl Server {
                 own.set_answering(true);
                 // In a box, so that a connection does not carry the room of every handler.
                 Box::pin(async move {
-                    let response = api.handle_from(Some(Peer(peer)), request).await;
+                    let mut response = api.handle_from(Some(Peer(peer)), request).await;
                     own.set_answering(false);
+                    response.body_mut().map_parts(|parts| headway::made_by(own, parts));
                     Ok::<_, Infallible>(response)
                 })
             });
@@ -144,6 +145,7 @@ impl Server {
             watch.add(headway, connection.abort_handle());
         }
         drop(listener);
+        api.end_streams();
         let all = u32::try_from(limits.max_connections).unwrap_or(u32::MAX);
         let answered = tokio::time::timeout(GRACE, places.acquire_many(all));
         let (answered, ()) = tokio::join!(answered, background.stop());

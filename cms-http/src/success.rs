@@ -1,10 +1,12 @@
 //! What a handler returns: the reply of its operation, before it is written.
 
+use bytes::Bytes;
 use cms_core::{Error, Result, items::etag};
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use serde::Serialize;
 
 use crate::{
+    body::{Body, Parts},
     reply::{JSON, Reply},
     wire::{ReplyKind, envelope::Meta},
 };
@@ -27,6 +29,7 @@ enum Content<T> {
     /// The JSON of a `T` that the database has made.
     Json(String),
     Written(Reply),
+    Streamed(Parts),
 }
 
 impl<T> From<T> for Success<T> {
@@ -52,6 +55,11 @@ impl<T: Serialize> Success<T> {
         Self { content: Content::Written(reply), headers: Vec::new() }
     }
 
+    /// A reply that is made part by part.
+    pub(crate) fn streamed(parts: Parts) -> Self {
+        Self { content: Content::Streamed(parts), headers: Vec::new() }
+    }
+
     fn json(text: String) -> Self {
         Self { content: Content::Json(text), headers: Vec::new() }
     }
@@ -73,6 +81,13 @@ impl<T: Serialize> Success<T> {
         let mut reply = match (self.content, answers.kind) {
             (Content::Written(reply), _) => reply,
             (_, ReplyKind::Empty) => Reply::no_content(),
+            (Content::Streamed(parts), kind) => {
+                let kind = HeaderValue::from_static(kind.media_type());
+                Reply { body: Body::streamed(parts), ..Reply::new(status, kind, Bytes::new()) }
+            }
+            (_, ReplyKind::Events) => {
+                return Err(Error::internal("a stream of events is not whole"));
+            }
             (content, ReplyKind::Json) => Reply::new(status, JSON, content.text()?),
             (content, ReplyKind::Text(kind)) => {
                 let text: String =
@@ -92,7 +107,11 @@ impl<T: Serialize> Content<T> {
         match self {
             Self::Value(value) => serde_json::to_string(&value).map_err(Error::internal),
             Self::Json(text) => Ok(text),
-            Self::Written(reply) => Ok(String::from_utf8_lossy(&reply.body).into_owned()),
+            Self::Written(reply) => match reply.body.whole() {
+                Some(body) => Ok(String::from_utf8_lossy(body).into_owned()),
+                None => Err(Error::internal("a streamed reply is no text")),
+            },
+            Self::Streamed(_) => Err(Error::internal("a streamed reply is no text")),
         }
     }
 }

@@ -30,6 +30,8 @@ mod permissions;
 mod settings;
 /// `/sitemap.xml`.
 mod sitemap;
+/// Events as they happen.
+mod stream;
 /// Content tables, as far as the caller may read them.
 mod tables;
 /// Users, their groups and their sessions.

@@ -22,6 +22,8 @@ static SEED: AtomicU64 = AtomicU64::new(1);
 /// 2026-11-21T09:30:00Z.
 pub const NOW: i64 = 1_795_253_400_000;
 
+const EVENTS: &str = "text/event-stream";
+
 pub struct Site {
     pub cms: Cms,
     pub api: Api,
@@ -214,13 +216,16 @@ impl Ask<'_> {
             self = self.header("host", "cms.test");
         }
         let request = self.request.body(Full::new(Bytes::from(self.body))).expect(&self.line);
-        let (parts, body) = self.site.api.handle(request).await.into_parts();
+        let (parts, mut body) = self.site.api.handle(request).await.into_parts();
         assert!(parts.headers.contains_key("x-request-id"));
-        Reply {
-            status: parts.status,
-            headers: parts.headers,
-            body: body.collect().await.unwrap().to_bytes(),
-        }
+        // A stream of events has no end: its beginning says that it is open.
+        let body = if parts.headers.get("content-type").is_some_and(|kind| kind == EVENTS) {
+            let first = body.frame().await.and_then(Result::ok);
+            first.and_then(|frame| frame.into_data().ok()).unwrap_or_default()
+        } else {
+            body.collect().await.unwrap().to_bytes()
+        };
+        Reply { status: parts.status, headers: parts.headers, body }
     }
 }
 
@@ -233,9 +238,10 @@ impl Reply {
         serde_json::from_slice(&self.body).unwrap_or_else(|e| panic!("{e}: {}", self.text()))
     }
 
-    /// As [`Reply::json`]; null for an empty body.
+    /// As [`Reply::json`]; null for an empty body and for a stream of events.
     pub fn json_or_null(&self) -> Json {
-        if self.body.is_empty() { Json::Null } else { self.json() }
+        let is_json = self.headers.get("content-type").is_none_or(|kind| kind != EVENTS);
+        if self.body.is_empty() || !is_json { Json::Null } else { self.json() }
     }
 
     pub fn data(&self) -> Json {

@@ -94,6 +94,8 @@ pub struct Change {
     dialect: Dialect,
     /// Whether the commit wakes the worker of this process.
     queued: bool,
+    /// Ids of the events.
+    emitted: Vec<String>,
     outbox: Outbox,
     _hold: Hold,
 }
@@ -117,6 +119,7 @@ impl Change {
             epochs: db.shared_epochs(),
             dialect: db.dialect(),
             queued: false,
+            emitted: Vec::new(),
             outbox: outbox.clone(),
             _hold: Hold::begin(),
         })
@@ -227,6 +230,7 @@ impl Change {
         let id = self.random.uuid_v7(&self.clock)?;
         let queued = Outbox::add(&mut self.tx, &id, event, self.now, data).await?;
         self.queued |= queued > 0;
+        self.emitted.push(id.clone());
         Ok(Emitted { id, queued })
     }
 
@@ -262,6 +266,7 @@ impl Change {
     /// # Errors
     /// `unavailable` when the database cannot write.
     pub async fn commit(mut self) -> Result<()> {
+        self.move_late_events().await?;
         // Sorted, so that two changes on PostgreSQL lock the epochs in the same order.
         let mut raised = Vec::new();
         for table in std::mem::take(&mut self.touched) {
@@ -277,6 +282,20 @@ impl Change {
         }
         if self.queued {
             self.outbox.ring();
+        }
+        Ok(())
+    }
+}
+
+impl Change {
+    /// Moves the events of a slow change to its end. Who follows events by time has read past its
+    /// beginning.
+    async fn move_late_events(&mut self) -> Result<()> {
+        let now = self.clock.now();
+        if now - self.now >= events::SETTLED_AFTER / 2 {
+            for id in std::mem::take(&mut self.emitted) {
+                self.hit(events::sql::LATER, args![id, now]).await?;
+            }
         }
         Ok(())
     }

@@ -10,6 +10,10 @@ pub(crate) use outbox::{Outbox, family, sql};
 
 use crate::ground::{Millis, clock};
 
+/// How old an event is when it can be followed: changes overlap, and none may commit an event that
+/// is older than one already seen. A change that takes half of it moves its events to its end.
+pub(crate) const SETTLED_AFTER: Millis = 1_000;
+
 /// The body that deliveries of an event send, and the paths of the members that the payload filter
 /// removed.
 pub(crate) fn body(id: &str, event: &str, now: Millis, data: Json) -> (String, Vec<String>) {

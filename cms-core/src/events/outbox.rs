@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use tokio::sync::{Notify, futures::Notified};
+use tokio::sync::{Notify, futures::Notified, watch};
 
 use super::body;
 use crate::{
@@ -28,6 +28,7 @@ pub(crate) mod sql {
                    cast($2 as bigint), cast($2 as bigint) from \
                    (select distinct i.subscription_id as id from cms_webhook_interests i \
                    where i.event in ($3, $4, '*')) l order by l.id";
+        LATER = "update cms_events set created_at = $2 where id = $1";
     }
 }
 
@@ -38,9 +39,16 @@ pub(crate) fn family(event: &str) -> &str {
     if event.starts_with("item.") { "item.*" } else { event }
 }
 
-/// The queue of events. Clones share the bell that wakes the workers of this process.
+/// The queue of events. Clones share the bell that wakes the workers of this process, and the news
+/// that somebody has committed something.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Outbox(Arc<Notify>);
+pub(crate) struct Outbox(Arc<Wakes>);
+
+#[derive(Debug, Default)]
+struct Wakes {
+    bell: Notify,
+    news: watch::Sender<()>,
+}
 
 impl Outbox {
     /// Writes an event and its jobs. Returns the number of jobs.
@@ -59,11 +67,21 @@ impl Outbox {
 
     /// Wakes one worker: jobs may be due.
     pub(crate) fn ring(&self) {
-        self.0.notify_one();
+        self.0.bell.notify_one();
+    }
+
+    /// Tells all who follow events that any process has committed.
+    pub(crate) fn tell(&self) {
+        self.0.news.send_replace(());
+    }
+
+    /// Changes with each [`Outbox::tell`].
+    pub(crate) fn news(&self) -> watch::Receiver<()> {
+        self.0.news.subscribe()
     }
 
     /// Waits for [`Outbox::ring`].
     pub(crate) fn rung(&self) -> Notified<'_> {
-        self.0.notified()
+        self.0.bell.notified()
     }
 }

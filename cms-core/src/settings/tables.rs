@@ -55,6 +55,8 @@ pub struct Http {
     pub request_timeout_s: u64,
     /// Most connections at the same time, 1 to 1 000 000.
     pub max_connections: usize,
+    /// Most open event streams at the same time, 1 to 100 000.
+    pub max_streams: usize,
 }
 
 /// Store of the limiter's buckets.

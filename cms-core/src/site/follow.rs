@@ -9,14 +9,16 @@ use crate::{Error, Result, db::follow::Follower};
 const PAUSE: Duration = Duration::from_millis(500);
 
 impl Cms {
-    /// Learns what other processes have committed: raises epochs and wakes the worker. Runs in the
-    /// background several times a second; a test calls it instead of waiting.
+    /// Learns what other processes have committed: raises epochs, wakes the worker and those who
+    /// follow events. Runs in the background several times a second; a test calls it instead of
+    /// waiting.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached.
     pub async fn catch_up(&self) -> Result<()> {
         let _changed = self.db().catch_up().await?;
         self.0.base.outbox().ring();
+        self.0.base.outbox().tell();
         Ok(())
     }
 }

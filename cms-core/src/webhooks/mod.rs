@@ -24,6 +24,7 @@ pub use self::{
     history::{
         deliveries::{Delivery, DeliveryDetail, Depth, Job, JobFilter, MAX_REDELIVER, Redeliver},
         explain::{Considered, Explained},
+        feed::{Feed, Happened},
         messages::{Message, MessageDetail, MessageFilter},
     },
     rules::{
@@ -91,7 +92,7 @@ impl Webhooks {
 }
 
 /// The statements of this room.
-pub(crate) fn statements() -> [&'static [Statement]; 7] {
+pub(crate) fn statements() -> [&'static [Statement]; 8] {
     [
         subscriptions::sql::ALL,
         subscriptions::catalogue::sql::ALL,
@@ -100,5 +101,6 @@ pub(crate) fn statements() -> [&'static [Statement]; 7] {
         deliver::sql::expire::ALL,
         history::deliveries::sql::ALL,
         history::messages::sql::ALL,
+        history::feed::sql::ALL,
     ]
 }

@@ -281,8 +281,20 @@ async fn local(api: &Api, ask: &Ask) -> Result<Outcome, ClientError> {
     }
     let request = request.body(body).map_err(|e| ClientError::Unexpected(e.to_string()))?;
     let (parts, body) = api.handle(request).await.into_parts();
+    finite(&parts.headers)?;
     let bytes = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
     Ok(outcome(parts.status, &parts.headers, String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+/// Refuses a reply that has no end.
+fn finite(headers: &http::HeaderMap) -> Result<(), ClientError> {
+    let kind = headers.get(header::CONTENT_TYPE).map_or(&b""[..], HeaderValue::as_bytes);
+    if kind.starts_with(b"text/event-stream") {
+        let why = "the reply is a stream without an end: read it with a client for server-sent \
+                   events, such as curl -N";
+        return Err(ClientError::Unexpected(why.to_owned()));
+    }
+    Ok(())
 }
 
 fn outcome(status: StatusCode, headers: &http::HeaderMap, body: String) -> Outcome {

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use http::{HeaderName, HeaderValue};
 
-use super::{Ask, ClientError, Credential, Outcome, outcome};
+use super::{Ask, ClientError, Credential, Outcome, finite, outcome};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -48,6 +48,7 @@ impl Remote {
         };
         let mut response = request.send().await.map_err(unreachable)?;
         let (status, headers) = (response.status(), response.headers().clone());
+        finite(&headers)?;
         let mut body = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(unreachable)? {
             if body.len() + chunk.len() > MAX_REPLY_BYTES {

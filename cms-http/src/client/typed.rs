@@ -39,7 +39,9 @@ impl Answer {
         let read = match O::REPLY {
             ReplyKind::Json => serde_json::from_str(&self.body),
             ReplyKind::Empty => serde_json::from_str("null"),
-            ReplyKind::Text(_) => serde_json::from_value(self.body.clone().into()),
+            ReplyKind::Text(_) | ReplyKind::Events => {
+                serde_json::from_value(self.body.clone().into())
+            }
         };
         read.map_err(|e| ClientError::Unexpected(format!("the reply has another form: {e}")))
     }

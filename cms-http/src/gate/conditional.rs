@@ -1,10 +1,9 @@
 //! `If-None-Match` (RFC 9110, 13.1.2): the caller has this state already.
 
-use bytes::Bytes;
 use http::{HeaderValue, StatusCode, header};
 
 use super::visit::Visit;
-use crate::reply::Reply;
+use crate::{body::Body, reply::Reply};
 
 /// The reply, without its body when the caller has it.
 pub(super) fn answer(visit: &Visit, mut reply: Reply) -> Reply {
@@ -16,7 +15,7 @@ pub(super) fn answer(visit: &Visit, mut reply: Reply) -> Reply {
         return reply;
     }
     reply.headers.remove(header::CONTENT_TYPE);
-    Reply { status: StatusCode::NOT_MODIFIED, headers: reply.headers, body: Bytes::new() }
+    Reply { status: StatusCode::NOT_MODIFIED, headers: reply.headers, body: Body::default() }
 }
 
 /// Whether a line names the state of this tag, or any.

@@ -1,15 +1,15 @@
 //! Who calls: a key, else a token, else a cookie.
 
 use cms_core::{Cms, Code, Error, Result, access::Access, db::Source};
-use http::{Method, header};
+use http::Method;
 
 use super::{
     origin::Page,
     visit::{Visit, Way},
 };
 use crate::{
-    call::{API_KEY, Caller, SESSION_COOKIE},
-    request::Canonical,
+    call::{API_KEY, Caller},
+    shown::{bearer, session_cookie},
 };
 
 /// What a request shows of its caller.
@@ -64,30 +64,6 @@ async fn look_up(
     };
     let found = Box::pin(cms.accounts().identify_reader(token, source)).await?;
     Ok(found.map_or(nobody, |(user, changes)| (Caller::User { user, by_cookie }, changes)))
-}
-
-/// `Authorization: Bearer ...` (RFC 6750, 2.1); other schemes are somebody else's.
-fn bearer(request: &Canonical) -> Result<Option<&str>> {
-    let sent = request.header(&header::AUTHORIZATION)?;
-    Ok(sent
-        .and_then(|sent| sent.split_once(' '))
-        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
-        .map(|(_, token)| token.trim()))
-}
-
-/// The session's cookie. Two of them are nobody's: another website of the domain may have set the
-/// one.
-fn session_cookie(request: &Canonical) -> Option<&str> {
-    let lines = request.headers.get_all(header::COOKIE).iter();
-    // Cookies of others may hold bytes that are no text.
-    let pairs =
-        lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b';')).map(<[u8]>::trim_ascii);
-    let mut sessions =
-        pairs.filter_map(|pair| pair.strip_prefix(SESSION_COOKIE.as_bytes())?.strip_prefix(b"="));
-    match (sessions.next(), sessions.next()) {
-        (Some(token), None) => std::str::from_utf8(token).ok(),
-        _ => None,
-    }
 }
 
 /// Refuses bad credentials, and callers that are nobody where somebody is asked for.

@@ -98,6 +98,7 @@ where
         cms,
         metrics: &kept.metrics,
         replies: &kept.replies,
+        streams: &kept.streams,
         client: visit.client,
         request: &visit.request,
         caller,

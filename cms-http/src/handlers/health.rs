@@ -47,5 +47,5 @@ pub(crate) async fn metrics(call: &Call<'_>, _: Anything) -> Result<Text> {
         .await
         .inspect_err(|error| tracing::warn!(%error, "metrics without the queue"))
         .ok();
-    Ok(Text(call.metrics.text(call.cms, backlog.as_ref())))
+    Ok(Text(call.metrics.text(call.cms, call.streams.count(), backlog.as_ref())))
 }

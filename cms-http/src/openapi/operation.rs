@@ -103,10 +103,10 @@ fn responses(described: &Described, reply: &Json) -> Json {
             "headers": headers,
             "content": {"application/json": {"schema": reply}},
         }),
-        ReplyKind::Text(kind) => json!({
+        kind @ (ReplyKind::Text(_) | ReplyKind::Events) => json!({
             "description": "Success.",
             "headers": headers,
-            "content": {kind: {"schema": {"type": "string"}}},
+            "content": {kind.media_type(): {"schema": {"type": "string"}}},
         }),
     };
     let mut responses = json!({described.answers.status.to_string(): success});

@@ -46,7 +46,7 @@ impl Entry {
                 return Err(Error::new(*code, detail.clone()).with_fields(fields.clone()));
             }
         };
-        let mut reply = Reply { status, headers: reply::headers(), body: body.clone() };
+        let mut reply = Reply { status, headers: reply::headers(), body: body.clone().into() };
         reply.headers.extend(headers.iter().map(|(name, value)| (name.clone(), value.clone())));
         Ok(reply)
     }
@@ -68,10 +68,16 @@ impl Entry {
 impl Answer {
     pub(super) fn of(outcome: Result<Reply>) -> Self {
         match outcome {
-            Ok(Reply { status: StatusCode::OK, headers, body }) if is_public(&headers) => {
-                Self::Reply(headers, body)
-            }
-            Ok(Reply { status, headers, body }) => Self::Once(status, headers, body),
+            Ok(Reply { status, headers, body }) => match body.whole().cloned() {
+                Some(body) if status == StatusCode::OK && is_public(&headers) => {
+                    Self::Reply(headers, body)
+                }
+                Some(body) => Self::Once(status, headers, body),
+                None => {
+                    tracing::error!("a route whose replies are kept streams one");
+                    Self::Refusal(Code::Internal, String::new(), Vec::new())
+                }
+            },
             Err(error) => {
                 if matches!(error.code(), Code::Internal | Code::Unavailable) {
                     tracing::error!(error = ?error, "a reply could not be made");

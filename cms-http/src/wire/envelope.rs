@@ -15,6 +15,20 @@ pub enum ReplyKind {
     Empty,
     /// Text of this media type.
     Text(&'static str),
+    /// `text/event-stream`: events as they happen, without an end.
+    Events,
+}
+
+impl ReplyKind {
+    /// The value of `Content-Type`.
+    #[must_use]
+    pub fn media_type(self) -> &'static str {
+        match self {
+            Self::Json | Self::Empty => "application/json",
+            Self::Text(kind) => kind,
+            Self::Events => "text/event-stream",
+        }
+    }
 }
 
 /// One thing.

@@ -78,6 +78,27 @@ impl Accounts {
         token: &str,
         source: Option<Source<'_>>,
     ) -> Result<Option<(SessionUser, Option<i64>)>> {
+        let Some((open, count)) = self.find(token, source).await? else { return Ok(None) };
+        if open.last_seen_at < self.0.base.clock().now() - SEEN_EVERY {
+            self.note_seen(open.user.session).await;
+        }
+        Ok(Some((open.user.clone(), count)))
+    }
+
+    /// As [`Accounts::identify`], for who reads on without asking again: this is no use of the
+    /// session, which ends as if it were idle.
+    ///
+    /// # Errors
+    /// As [`Accounts::identify`].
+    pub async fn identify_again(&self, token: &str) -> Result<Option<SessionUser>> {
+        Ok(self.find(token, None).await?.map(|(open, _)| open.user.clone()))
+    }
+
+    async fn find(
+        &self,
+        token: &str,
+        source: Option<Source<'_>>,
+    ) -> Result<Option<(Arc<Open>, Option<i64>)>> {
         let (db, hash) = (self.0.base.db(), Token::sent(token).hash());
         let (now, (seen, begun)) = (self.0.base.clock().now(), self.session_horizons());
         // A last use older than this is due to be written, unless another request wrote it
@@ -90,12 +111,7 @@ impl Accounts {
             let epoch = rows.first().map_or(0, |row| row.epoch);
             Ok(self.joined(rows).map(|open| (epoch, Arc::new(open))))
         };
-        let found = self.0.known.find(db, &hash, source, is_fresh, read).await?;
-        let Some((open, count)) = found else { return Ok(None) };
-        if open.last_seen_at < now - SEEN_EVERY {
-            self.note_seen(open.user.session).await;
-        }
-        Ok(Some((open.user.clone(), count)))
+        self.0.known.find(db, &hash, source, is_fresh, read).await
     }
 
     /// Builds one session from its rows; there is one row for each group of the user.

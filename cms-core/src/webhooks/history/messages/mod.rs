@@ -100,7 +100,7 @@ pub(in crate::webhooks) struct Pattern {
     pub(in crate::webhooks) beginning: Option<String>,
 }
 
-fn pattern(text: &str) -> Result<Pattern> {
+pub(in crate::webhooks) fn pattern(text: &str) -> Result<Pattern> {
     let (beginning, is_beginning) =
         text.strip_suffix('*').map_or((text, false), |beginning| (beginning, true));
     if !is_name(text) || beginning.contains('*') {

@@ -1,5 +1,7 @@
 //! What a handler answers, and the one table from error code to status.
 
+pub(crate) mod events;
+
 use std::sync::LazyLock;
 
 use bytes::Bytes;
@@ -49,7 +51,7 @@ pub fn status_of(code: Code) -> StatusCode {
 pub(crate) struct Reply {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
-    pub(crate) body: Bytes,
+    pub(crate) body: Body,
 }
 
 /// Room for the headers of most replies, those of the gate included.
@@ -92,11 +94,11 @@ impl Reply {
     ) -> Self {
         let mut headers = headers();
         headers.insert(header::CONTENT_TYPE, content_type);
-        Self { status, headers, body: body.into() }
+        Self { status, headers, body: body.into().into() }
     }
 
     pub(crate) fn no_content() -> Self {
-        Self { status: StatusCode::NO_CONTENT, headers: HeaderMap::new(), body: Bytes::new() }
+        Self { status: StatusCode::NO_CONTENT, headers: HeaderMap::new(), body: Body::default() }
     }
 
     pub(crate) fn with(mut self, name: HeaderName, value: &str) -> Self {
@@ -136,12 +138,11 @@ impl Reply {
     }
 
     pub(crate) fn into_response(self, without_body: bool) -> Response<Body> {
-        let length = self.body.len();
-        let mut response =
-            Response::new(if without_body { Body::default() } else { self.body.into() });
+        let length = self.body.whole().map(Bytes::len);
+        let mut response = Response::new(if without_body { Body::default() } else { self.body });
         *response.status_mut() = self.status;
         *response.headers_mut() = self.headers;
-        if without_body
+        if let (true, Some(length)) = (without_body, length)
             && self.status != StatusCode::NOT_MODIFIED
             && self.status != StatusCode::NO_CONTENT
         {

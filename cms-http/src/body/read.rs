@@ -1,45 +1,10 @@
-//! Bodies: replies that are whole or streamed, and requests read within limits.
+//! The body of a request, whole.
 
-use std::{
-    pin::Pin,
-    task::{Context, Poll},
-    time::Duration,
-};
+use std::time::Duration;
 
 use bytes::Bytes;
 use cms_core::{Code, Error, Result};
-use http_body::{Frame, SizeHint};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-
-/// The body of a reply.
-#[derive(Debug, Default)]
-pub struct Body(Option<Bytes>);
-
-impl From<Bytes> for Body {
-    fn from(bytes: Bytes) -> Self {
-        Self(Some(bytes).filter(|bytes| !bytes.is_empty()))
-    }
-}
-
-impl http_body::Body for Body {
-    type Data = Bytes;
-    type Error = std::convert::Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        Poll::Ready(self.0.take().map(|bytes| Ok(Frame::data(bytes))))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.0.is_none()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.0.as_ref().map_or(0, |bytes| bytes.len() as u64))
-    }
-}
 
 /// Reads a request's body: at most `limit` bytes within `time`.
 pub(crate) async fn read<B>(body: B, limit: usize, time: Duration) -> Result<Bytes>

@@ -1,0 +1,98 @@
+//! `/api/backend/events/stream`: events as they happen
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use cms_core::{Clock, Cms, Result, access::Access, webhooks::Feed};
+use futures_util::{StreamExt as _, stream};
+use http::{HeaderName, header};
+
+use crate::{
+    call::{Call, Caller},
+    reply::events::{self, BEGINNING, HEARTBEAT, HEARTBEAT_S},
+    shown::Lasting,
+    streams::Place,
+    success::Success,
+    wire::{Text, stream::Followed},
+};
+
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+/// Proxies such as nginx must not hold the reply back.
+const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+/// Time between two looks at the caller, the clock and new events.
+const PAUSE: Duration = Duration::from_millis(500);
+
+pub(crate) async fn follow(call: &Call<'_>, asked: Followed) -> Result<Success<Text>> {
+    let last = call.request.header(&LAST_EVENT_ID)?.filter(|id| !id.is_empty());
+    let place = call.streams.open()?;
+    let feed = call.cms.webhooks().feed(asked.event.as_deref(), last).await?;
+    let caller = Lasting::of(call, Access::User)?;
+    let (cms, clock) = (call.cms.clone(), call.cms.clock().clone());
+    let following = Following { spoke: clock.now(), cms, clock, feed, caller, place };
+    let beginning = stream::iter([Ok(Bytes::from_static(BEGINNING.as_bytes()))]);
+    let parts = stream::unfold(following, |mut following| async move {
+        Some((Ok(Bytes::from(following.next().await?)), following))
+    });
+    Ok(Success::streamed(beginning.chain(parts).boxed())
+        .with(header::CACHE_CONTROL, "no-store")
+        .with(BUFFERING, "no"))
+}
+
+/// One open stream. It reads only when its client takes more.
+struct Following {
+    cms: Cms,
+    clock: Clock,
+    feed: Feed,
+    caller: Lasting,
+    place: Place,
+    /// When it last sent something.
+    spoke: i64,
+}
+
+impl Following {
+    /// What to send next. None: it ends, and its client may come again and go on.
+    async fn next(&mut self) -> Option<String> {
+        loop {
+            let text = self.news().await.inspect_err(|why| tracing::debug!(%why, "a stream ends"));
+            let (read, text) = text.ok()?;
+            if !text.is_empty() {
+                return self.send(text);
+            }
+            if self.clock.now() - self.spoke >= HEARTBEAT_S * 1000 {
+                return self.send(HEARTBEAT.to_owned());
+            }
+            let pause = if read { Duration::ZERO } else { PAUSE };
+            tokio::select! {
+                () = self.place.ended() => return None,
+                () = tokio::time::sleep(pause) => {}
+            }
+        }
+    }
+
+    fn send(&mut self, text: String) -> Option<String> {
+        self.spoke = self.clock.now();
+        Some(text)
+    }
+
+    /// Whether events were read, and those that the caller may see. The caller is judged after
+    /// they were read, so that nothing is sent that happened after a revocation.
+    async fn news(&mut self) -> Result<(bool, String)> {
+        let happened = self.feed.next().await?;
+        let caller = self.caller.caller().await?;
+        let mut text = String::new();
+        for one in &happened {
+            if may_see(&self.cms, &caller, &one.event) {
+                events::write(&mut text, &one.id, &one.event, &one.data);
+            }
+        }
+        Ok((!happened.is_empty(), text))
+    }
+}
+
+/// Events of items are for those who may read the table, all others for those who may subscribe to
+/// everything.
+fn may_see(cms: &Cms, caller: &Caller, event: &str) -> bool {
+    let table = event.strip_prefix("item.").and_then(|rest| rest.rsplit_once('.'));
+    let readable = |table: &str| cms.tables().find(table).is_some() && caller.may_read(cms, table);
+    caller.may_see_payloads() || table.is_some_and(|(table, _)| readable(table))
+}

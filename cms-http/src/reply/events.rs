@@ -1,0 +1,35 @@
+//! Server-sent events (HTML standard, 9.2.6).
+
+/// Seconds of silence after which a comment shows that the connection lives.
+pub(crate) const HEARTBEAT_S: i64 = 15;
+/// A comment, which clients ignore.
+pub(crate) const HEARTBEAT: &str = ": \n\n";
+/// The first thing that clients get: how many milliseconds they wait before they connect again.
+pub(crate) const BEGINNING: &str = "retry: 2000\n\n";
+
+/// Writes an event. `id` and `event` hold no line ends; data of several lines are kept.
+pub(crate) fn write(text: &mut String, id: &str, event: &str, data: &str) {
+    for part in ["id: ", id, "\nevent: ", event, "\n"] {
+        text.push_str(part);
+    }
+    // Three line ends are known: all would end the field.
+    for line in data.split("\r\n").flat_map(|line| line.split(['\r', '\n'])) {
+        for part in ["data: ", line, "\n"] {
+            text.push_str(part);
+        }
+    }
+    text.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn data_of_several_lines_stay_one_event() {
+        let mut text = String::new();
+        super::write(&mut text, "7", "a.b", "one\r\ntwo\rthree\n\nfive");
+        assert_eq!(
+            text,
+            "id: 7\nevent: a.b\ndata: one\ndata: two\ndata: three\ndata: \ndata: five\n\n"
+        );
+    }
+}

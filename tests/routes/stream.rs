@@ -1,0 +1,246 @@
+//! `/api/backend/events/stream`: events as they happen, for whom, and until when.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use cms_core::Actor;
+use cms_http::Body;
+use http::{Request, StatusCode};
+use http_body_util::{BodyExt, Empty};
+use serde_json::{Value as Json, json};
+
+use crate::support::{Site, SiteBuilder};
+
+const STREAM: &str = "/api/backend/events/stream";
+
+async fn builder() -> SiteBuilder {
+    let columns = json!([{"name": "title", "type": "text"}, {"name": "api_key", "type": "text"}]);
+    let tables = json!([{"name": "orders", "columns": columns},
+                        {"name": "notes", "columns": [{"name": "title", "type": "text"}]}]);
+    let plugin = json!({"id": "shop", "name": "Shop", "version": "1.0.0", "tables": tables,
+        "webhook_events": [{"name": "shop.paid", "description": "Paid."}]});
+    Site::builder().await.plugin(plugin)
+}
+
+/// An open stream, read event by event.
+struct Stream {
+    body: Body,
+    text: String,
+}
+
+#[derive(Debug)]
+struct Event {
+    id: String,
+    event: String,
+    data: Json,
+}
+
+fn request(line: &str, key: &str, last: Option<&str>) -> Request<Empty<Bytes>> {
+    let mut request = Request::get(line).header("host", "cms.test").header("x-api-key", key);
+    if let Some(last) = last {
+        request = request.header("last-event-id", last);
+    }
+    request.body(Empty::new()).unwrap()
+}
+
+impl Stream {
+    async fn open(site: &Site, key: &str, query: &str, last: Option<&str>) -> Self {
+        let reply = site.api.handle(request(&format!("{STREAM}{query}"), key, last)).await;
+        assert_eq!(reply.status(), StatusCode::OK);
+        assert_eq!(reply.headers()["content-type"], "text/event-stream");
+        assert_eq!(reply.headers()["cache-control"], "no-store");
+        let mut stream = Self { body: reply.into_body(), text: String::new() };
+        assert_eq!(stream.part().await.as_deref(), Some("retry: 2000"));
+        stream
+    }
+
+    /// The next part up to an empty line; None: the stream has ended.
+    async fn part(&mut self) -> Option<String> {
+        loop {
+            if let Some((part, rest)) = self.text.split_once("\n\n") {
+                let part = part.to_owned();
+                self.text = rest.to_owned();
+                return Some(part);
+            }
+            let frame = tokio::time::timeout(Duration::from_secs(10), self.body.frame());
+            let frame = frame.await.expect("a part in time")?.unwrap();
+            self.text.push_str(std::str::from_utf8(frame.data_ref().unwrap()).unwrap());
+        }
+    }
+
+    async fn event(&mut self) -> Event {
+        let part = self.part().await.expect("an event");
+        let field = |name: &str| {
+            let line = part.lines().find_map(|line| line.strip_prefix(&format!("{name}: ")));
+            line.unwrap_or_else(|| panic!("no {name} in {part:?}")).to_owned()
+        };
+        let data = serde_json::from_str(&field("data")).unwrap();
+        Event { id: field("id"), event: field("event"), data }
+    }
+
+    /// Nothing comes in a second and a half, by the machine's clock.
+    async fn rests(&mut self) {
+        let next = tokio::time::timeout(Duration::from_millis(1500), self.part()).await;
+        assert!(next.is_err(), "{next:?}");
+    }
+}
+
+/// Creates a record and lets its event become old enough.
+async fn create(site: &Site, table: &str, title: &str) {
+    let line = format!("POST /api/backend/item?table={table}");
+    site.admin(&line).json(json!({"title": title})).expect(201).await;
+    site.clock.advance(1000);
+}
+
+#[tokio::test]
+async fn events_come_as_in_a_delivery_to_those_who_may_read_them() {
+    let site = builder().await.open().await;
+    create(&site, "orders", "before").await;
+    let reader =
+        site.key(&["GET /api/backend/events/stream", "GET /api/backend/item?table=orders"]);
+    let reader = reader.await;
+    let half = site.key(&[
+        "GET /api/backend/events/stream",
+        "GET /api/backend/item?table=orders&id=1",
+        "GET /api/backend/item?table=notes&fields=title",
+    ]);
+    let half = half.await;
+    let (mut all, mut orders, mut none, mut notes) = (
+        Stream::open(&site, &site.admin, "", None).await,
+        Stream::open(&site, &reader, "", None).await,
+        Stream::open(&site, &half, "", None).await,
+        Stream::open(&site, &site.admin, "?event=item.notes.*", None).await,
+    );
+    let emitted = {
+        let mut change = site.cms.change(Actor::System).await.unwrap();
+        let paid = json!({"order": 7, "token": "x"});
+        let emitted = change.emit("shop.paid", paid).await.unwrap();
+        change.commit().await.unwrap();
+        emitted
+    };
+    site.clock.advance(1000);
+    create(&site, "orders", "one").await;
+    create(&site, "notes", "two").await;
+
+    let paid = all.event().await;
+    assert_eq!((paid.id.as_str(), paid.event.as_str()), (emitted.id.as_str(), "shop.paid"));
+    assert_eq!(paid.data, json!({"order": 7}), "the payload filter has run");
+    let created = all.event().await;
+    assert_eq!(created.event, "item.orders.created");
+    assert_eq!(created.data["record"]["title"], "one");
+    assert!(created.data["record"].get("api_key").is_none());
+    assert_eq!(all.event().await.event, "item.notes.created");
+    let line = format!("GET /api/backend/webhooks/messages?id={}", created.id);
+    let message = site.admin(&line).expect(200).await.data();
+    assert_eq!(message["payload"]["data"], created.data);
+
+    assert_eq!(orders.event().await.id, created.id);
+    assert_eq!(notes.event().await.data["record"]["title"], "two");
+    tokio::join!(all.rests(), orders.rests(), none.rests(), notes.rests());
+}
+
+#[tokio::test]
+async fn a_stream_goes_on_after_the_last_event_id() {
+    let site = builder().await.open().await;
+    let mut stream = Stream::open(&site, &site.admin, "", None).await;
+    for title in ["one", "two", "three"] {
+        create(&site, "orders", title).await;
+    }
+    let first = stream.event().await;
+    drop(stream);
+    let mut stream = Stream::open(&site, &site.admin, "", Some(&first.id)).await;
+    assert_eq!(stream.event().await.data["record"]["title"], "two");
+    assert_eq!(stream.event().await.data["record"]["title"], "three");
+    stream.rests().await;
+    // More than one read of the same moment, none of them twice.
+    let many: Vec<Json> = (0..40).map(|n| json!({"title": n.to_string()})).collect();
+    site.admin("POST /api/backend/item?table=orders").json(json!(many)).expect(201).await;
+    site.clock.advance(1000);
+    let mut ids = std::collections::BTreeSet::new();
+    for _ in 0..40 {
+        ids.insert(stream.event().await.id);
+    }
+    assert_eq!(ids.len(), 40);
+    stream.rests().await;
+
+    for (query, last, status, code) in [
+        ("", Some("01930000-0000-7000-8000-000000000000"), 404, "not_found"),
+        ("?event=a*b", None, 400, "bad_query"),
+        ("?since=2026-11-21T09:30:00Z", None, 400, "bad_query"),
+    ] {
+        let ask = site.admin(&format!("GET {STREAM}{query}"));
+        let ask = last.map(|last| ask.header("last-event-id", last));
+        let ask = ask.unwrap_or_else(|| site.admin(&format!("GET {STREAM}{query}")));
+        ask.refused(status, code).await;
+    }
+}
+
+#[tokio::test]
+async fn an_event_of_a_slow_change_is_not_missed() {
+    let site = builder().await.open().await;
+    let mut stream = Stream::open(&site, &site.admin, "", None).await;
+    let mut change = site.cms.change(Actor::System).await.unwrap();
+    change.emit("shop.paid", json!({"slow": true})).await.unwrap();
+    // All that time the stream reads past the beginning of the change.
+    site.clock.advance(30_000);
+    assert_eq!(stream.part().await.as_deref(), Some(": "), "a heartbeat");
+    change.commit().await.unwrap();
+    site.clock.advance(1000);
+    assert_eq!(stream.event().await.data, json!({"slow": true}));
+}
+
+#[tokio::test]
+async fn a_stream_shows_that_it_lives_and_ends_with_its_caller() {
+    let site = builder().await.open().await;
+    let line = "GET /api/backend/events/stream";
+    let (id, key) = site.key_with(|_| {}, &[line, "GET /api/backend/item?table=orders"]).await;
+    let person = site.person("ana", json!("0")).await;
+    let mut stream = Stream::open(&site, &key, "", None).await;
+    site.clock.advance(15_000);
+    assert_eq!(stream.part().await.as_deref(), Some(": "));
+    // A session that only listens ends when it is idle.
+    let by_token = Request::get(STREAM)
+        .header("host", "cms.test")
+        .header("authorization", format!("Bearer {}", person.token))
+        .body(Empty::<Bytes>::new())
+        .unwrap();
+    let mut session =
+        Stream { body: site.api.handle(by_token).await.into_body(), text: String::new() };
+    assert_eq!(session.part().await.as_deref(), Some("retry: 2000"));
+    for _ in 0..7 {
+        site.clock.advance(3_600_000);
+        assert_eq!(session.part().await.as_deref(), Some(": "));
+    }
+    site.clock.advance(3_601_000);
+    assert_eq!(session.part().await, None);
+
+    // The last right goes, and with it the stream: what happens then is not sent.
+    let patch = format!("PATCH /api/backend/keys?id={id}");
+    let rights = json!({"rights": [{"endpoint": "/api/pages", "methods": ["GET"]}]});
+    site.admin(&patch).json(rights).expect(200).await;
+    create(&site, "orders", "secret").await;
+    while let Some(part) = stream.part().await {
+        assert_eq!(part, ": ");
+    }
+    site.ask(&format!("GET {STREAM}")).refused(401, "login_required").await;
+    site.ask(&format!("GET {STREAM}")).key(&key).refused(401, "api_key_forbidden").await;
+}
+
+#[tokio::test]
+async fn streams_are_few_and_end_together() {
+    let site = builder().await.settings(|s| s.http.max_streams = 2).open().await;
+    let mut first = Stream::open(&site, &site.admin, "", None).await;
+    let second = Stream::open(&site, &site.admin, "", None).await;
+    let refused = site.admin(&format!("GET {STREAM}")).refused(429, "rate_limited").await;
+    assert_eq!(refused.header("retry-after"), "10");
+    drop(second);
+    let _third = Stream::open(&site, &site.admin, "", None).await;
+    // A refusal and a HEAD give their place back.
+    drop(_third);
+    site.admin(&format!("GET {STREAM}?event=")).refused(400, "bad_query").await;
+    let head = site.admin(&format!("HEAD {STREAM}")).expect(200).await;
+    assert!(head.body.is_empty());
+    let mut third = Stream::open(&site, &site.admin, "", None).await;
+    site.api.end_streams();
+    assert_eq!((first.part().await, third.part().await), (None, None));
+}
