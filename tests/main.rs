@@ -19,6 +19,8 @@ mod embedding;
 mod errors;
 /// Nobody gains rights.
 mod escalation;
+/// Descriptors and the log are exhausted: work goes on by itself, no receiver is switched off.
+mod exhaustion;
 /// Imports go down the floors of each crate, never up and never in a circle.
 mod floors;
 /// SQLite's shared commits: refused means not written.

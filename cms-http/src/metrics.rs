@@ -94,6 +94,7 @@ impl Metrics {
             ("delivered", outcomes.delivered),
             ("retried", outcomes.retried),
             ("failed", outcomes.failed),
+            ("local", outcomes.put_back),
             ("lease_lost", outcomes.lost),
         ];
         let attempts =

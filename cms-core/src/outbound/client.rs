@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use super::{
     address::AddressRule,
     guard::{Guarded, Names, Refused, SystemNames},
+    local,
 };
 use crate::{Error, Result, settings::Webhooks};
 
@@ -48,6 +49,11 @@ impl Attempt {
         self.fault.is_none()
     }
 
+    /// Whether this machine failed, so that the attempt says nothing about the receiver.
+    pub(crate) fn is_local(&self) -> bool {
+        self.code() == local::CODE
+    }
+
     /// `delivered`, or the code of the failure.
     pub(crate) fn code(&self) -> &'static str {
         self.fault.as_ref().map_or("delivered", |fault| fault.code)
@@ -76,7 +82,10 @@ impl HttpClient {
     }
 
     fn with(settings: &Webhooks, names: Arc<dyn Names>, roots: RootCertStore) -> Result<Self> {
-        let guard = Guarded { rule: AddressRule::new(settings), names };
+        let timeout = Duration::from_secs(settings.timeout_s);
+        // A resolver that does not answer must be told apart from a receiver that does not.
+        let patience = timeout * 4 / 5;
+        let guard = Guarded { rule: AddressRule::new(settings), names, patience };
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let tls = rustls::ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
@@ -96,7 +105,7 @@ impl HttpClient {
             .dns_resolver(Arc::new(guard.clone()))
             .build()
             .map_err(Error::internal)?;
-        Ok(Self { http, guard, timeout: Duration::from_secs(settings.timeout_s) })
+        Ok(Self { http, guard, timeout })
     }
 
     /// The rule for addresses.
@@ -107,7 +116,7 @@ impl HttpClient {
     /// Looks up a URL's host as an attempt would, within 5 s.
     pub(crate) async fn look_up(&self, url: &Url) -> std::result::Result<(), Refused> {
         let Some(name) = url.domain() else { return Ok(()) };
-        let late = |_| Refused::Unknown(format!("no answer within {} s", LOOK_UP.as_secs()));
+        let late = |_| Refused::Unanswered(format!("no answer within {} s", LOOK_UP.as_secs()));
         tokio::time::timeout(LOOK_UP, self.guard.addresses(name.to_owned()))
             .await
             .map_err(late)?
@@ -204,6 +213,8 @@ fn classified(error: reqwest::Error) -> Attempt {
             code = refused.code();
         } else if is_tls(inner) {
             code = "tls";
+        } else if inner.downcast_ref().is_some_and(local::is_fault) {
+            code = local::CODE;
         }
         cause = inner.source();
     }

@@ -128,6 +128,30 @@ async fn names_that_are_not_found_have_a_code_of_their_own() {
     }
 }
 
+/// A resolver that is away says nothing about a receiver.
+#[tokio::test]
+async fn a_resolver_that_is_away_is_a_local_fault() {
+    struct Silent;
+    impl Names for Silent {
+        fn look_up(
+            &self,
+            _: String,
+        ) -> futures_util::future::BoxFuture<'static, std::io::Result<Vec<SocketAddr>>> {
+            Box::pin(std::future::pending())
+        }
+    }
+    let away = || {
+        let text = "failed to lookup address information: Temporary failure in name resolution";
+        Err(std::io::Error::other(text))
+    };
+    let settings = Webhooks { allow_http: true, timeout_s: 1, ..Webhooks::default() };
+    let silent = HttpClient::with(&settings, Arc::new(Silent), RootCertStore::empty());
+    for sender in [sender(vec![away()]), silent.expect("a sender")] {
+        let attempt = sender.post("http://hooks.example/", Vec::new(), Bytes::new()).await;
+        assert_eq!((attempt.code(), attempt.is_local()), ("local", true), "{attempt:?}");
+    }
+}
+
 /// The look-up of a webhook that is being saved.
 #[tokio::test]
 async fn names_are_looked_up_before_anything_is_sent() {

@@ -1,11 +1,11 @@
 //! Look-up of names: only allowed addresses are dialled.
 
-use std::{fmt, net::SocketAddr, sync::Arc};
+use std::{fmt, net::SocketAddr, sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-use super::address::AddressRule;
+use super::{address::AddressRule, local};
 
 /// Looks names up.
 pub(super) trait Names: Send + Sync {
@@ -26,13 +26,24 @@ impl Names for SystemNames {
 pub(super) struct Guarded {
     pub(super) rule: AddressRule,
     pub(super) names: Arc<dyn Names>,
+    /// How long a look-up may take.
+    pub(super) patience: Duration,
 }
 
 impl Guarded {
     /// The addresses of a name, if none is forbidden.
     pub(super) async fn addresses(&self, name: String) -> Result<Vec<SocketAddr>, Refused> {
-        let addresses =
-            self.names.look_up(name).await.map_err(|error| Refused::Unknown(error.to_string()))?;
+        let late = |_| {
+            let seconds = self.patience.as_secs_f32();
+            Refused::Unanswered(format!("no answer from DNS within {seconds} s"))
+        };
+        let addresses = tokio::time::timeout(self.patience, self.names.look_up(name))
+            .await
+            .map_err(late)?
+            .map_err(|error| match local::says_unknown(&error) {
+                true => Refused::Unknown(error.to_string()),
+                false => Refused::Unanswered(error.to_string()),
+            })?;
         if addresses.is_empty() {
             return Err(Refused::Unknown("the name has no address".to_owned()));
         }
@@ -56,7 +67,10 @@ impl Resolve for Guarded {
 /// Why a name is not dialled.
 #[derive(Debug)]
 pub(crate) enum Refused {
+    /// The name has no address.
     Unknown(String),
+    /// Nobody said whether the name has an address.
+    Unanswered(String),
     Forbidden(String),
 }
 
@@ -64,6 +78,7 @@ impl Refused {
     pub(super) fn code(&self) -> &'static str {
         match self {
             Self::Unknown(_) => "dns",
+            Self::Unanswered(_) => local::CODE,
             Self::Forbidden(_) => "refused_address",
         }
     }
@@ -71,7 +86,7 @@ impl Refused {
 
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Self::Unknown(why) | Self::Forbidden(why)) = self;
+        let (Self::Unknown(why) | Self::Unanswered(why) | Self::Forbidden(why)) = self;
         f.write_str(why)
     }
 }

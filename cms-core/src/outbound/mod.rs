@@ -4,6 +4,7 @@
 mod address;
 mod client;
 mod guard;
+mod local;
 
 pub use address::AddressRule;
 pub(crate) use client::{Attempt, HttpClient};

@@ -19,6 +19,7 @@ pub(crate) struct Counters {
     delivered: AtomicU64,
     retried: AtomicU64,
     failed: AtomicU64,
+    put_back: AtomicU64,
     lost: AtomicU64,
     under_way: AtomicU64,
     workers: AtomicU64,
@@ -63,6 +64,7 @@ impl Counters {
         add(&self.delivered, settled.delivered);
         add(&self.retried, settled.retried);
         add(&self.failed, settled.failed);
+        add(&self.put_back, settled.put_back);
         add(&self.lost, settled.lost);
     }
 
@@ -92,6 +94,7 @@ impl Webhooks {
             delivered: read(&counted.delivered),
             retried: read(&counted.retried),
             failed: read(&counted.failed),
+            put_back: read(&counted.put_back),
             lost: read(&counted.lost),
         }
     }

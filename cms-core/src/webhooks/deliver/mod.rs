@@ -3,6 +3,7 @@
 mod ahead;
 mod claim;
 pub(super) mod counters;
+mod local_faults;
 mod ping;
 pub(super) mod request;
 mod settle;

@@ -82,6 +82,10 @@ async fn settle_lane(change: &mut Change, lane: &[Ended], settled: &mut Settled)
     let mut failures = Vec::with_capacity(lane.len());
     let mut opened = false;
     for Ended { subscription, job, attempt, .. } in lane {
+        if attempt.is_local() {
+            failures.push(None);
+            continue;
+        }
         if attempt.is_success() {
             queue::succeeded(change, *subscription, job).await?;
             failures.push(None);
@@ -107,9 +111,14 @@ async fn settle_lane(change: &mut Change, lane: &[Ended], settled: &mut Settled)
             max_retries,
         }));
     }
-    for (Ended { subscription, job, attempt, .. }, failure) in
+    for (ended @ Ended { subscription, job, attempt, .. }, failure) in
         lane.iter().zip(failures).filter(|(ended, _)| !ended.attempt.is_success())
     {
+        if attempt.is_local() {
+            let ours = put_back(change, ended).await?;
+            count(ours, &mut settled.put_back, &mut settled.lost);
+            continue;
+        }
         let ours = match failure
             .map(|failure| (retry::wait_ms(job.retry_count, failure.max_retries), failure))
         {
@@ -130,6 +139,17 @@ async fn settle_lane(change: &mut Change, lane: &[Ended], settled: &mut Settled)
         subscriptions::hold(change, *subscription).await?;
     }
     Ok(())
+}
+
+/// Settles an attempt that failed on this machine: the lane rests, the job waits as before, and the
+/// log stays as it is, since a fault that lasts would fill it.
+async fn put_back(change: &mut Change, ended: &Ended) -> Result<bool> {
+    let Ended { subscription, job, attempt, rest, .. } = ended;
+    let at = change.now() + rest.unwrap_or_default();
+    match queue::rest(change, *subscription, at).await? {
+        Some(active) => queue::put_back(change, job, active, &attempt.message(), at).await,
+        None => Ok(false),
+    }
 }
 
 /// Opens the breaker: the subscription is off until somebody activates it.

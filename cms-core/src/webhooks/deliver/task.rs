@@ -59,6 +59,8 @@ pub(in crate::webhooks) struct Ended {
     /// The slot of a quick attempt. Settling frees the slot, so that a worker that dies leaves few
     /// deliveries to be sent twice.
     pub(in crate::webhooks) slot: Option<Arc<()>>,
+    /// After an attempt that failed on this machine: for how many milliseconds its lane rests.
+    pub(in crate::webhooks) rest: Option<i64>,
 }
 
 /// Outcomes of the attempts that one transaction settled.
@@ -70,6 +72,8 @@ pub struct Settled {
     pub retried: u64,
     /// Attempts that failed, after which their jobs were given up.
     pub failed: u64,
+    /// Attempts that failed on this machine; their jobs are due again soon, and nothing is counted.
+    pub put_back: u64,
     /// Attempts whose lease was lost: another worker has the job, or the job was deleted.
     pub lost: u64,
 }

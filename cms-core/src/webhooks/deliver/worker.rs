@@ -13,6 +13,7 @@ use tracing::Instrument;
 use super::{
     ahead::Ahead,
     claim::{claim, give_back},
+    local_faults::LocalFaults,
     request,
     settle::settle,
     sql::queue,
@@ -56,6 +57,7 @@ pub struct Worker {
     /// Finished attempts that are not settled yet.
     ended: Vec<Ended>,
     ahead: Ahead,
+    local_faults: LocalFaults,
     /// Whether the last claim took all free slots.
     is_full: bool,
 }
@@ -78,6 +80,7 @@ impl Worker {
             looked_at: None,
             ended: Vec::new(),
             ahead: Ahead::default(),
+            local_faults: LocalFaults::default(),
             is_full: false,
         }
     }
@@ -183,14 +186,24 @@ impl Worker {
 
     fn begin(&mut self, task: Task) {
         let (site, slot) = (self.site.clone(), self.young.clone());
-        let (job, subscription) = (task.job.id, task.subscription);
-        let span = tracing::debug_span!("delivery", job, subscription);
-        self.under_way.spawn(async move { attempt(&site, task, slot).await }.instrument(span));
+        let (job, subscription) = (task.job.clone(), task.subscription);
+        let begun = site.base.clock().now();
+        let span = tracing::debug_span!("delivery", job = job.id, subscription);
+        self.under_way.spawn(async move {
+            let made = AssertUnwindSafe(attempt(&site, task, slot).instrument(span)).catch_unwind();
+            // A panic counts as a failed attempt; otherwise the job would come back forever.
+            let (attempt, slot) = made.await.unwrap_or_else(|_| {
+                let why = "the service failed during the attempt: see its log";
+                (Attempt::failed("internal", why.to_owned()), None)
+            });
+            Ended { subscription, job, attempt, begun, slot, rest: None }
+        });
     }
 
     /// Notes a finished attempt and begins the next job of its lane.
     fn note(&mut self, joined: Result<Ended, JoinError>) {
-        let Ok(ended) = joined else { return };
+        let Ok(mut ended) = joined else { return };
+        ended.rest = self.local_faults.rest(ended.subscription, &ended.attempt);
         let moment = self.moment();
         self.ahead.end(&ended, moment.now);
         if let Some(task) = self.ahead.next(ended.subscription, moment) {
@@ -234,6 +247,7 @@ impl Worker {
             all.delivered += settled.delivered;
             all.retried += settled.retried;
             all.failed += settled.failed;
+            all.put_back += settled.put_back;
             all.lost += settled.lost;
         }
         Ok(all)
@@ -313,40 +327,28 @@ impl Worker {
     }
 }
 
-async fn attempt(site: &State, task: Task, slot: Arc<()>) -> Ended {
-    let mut slot = Some(slot);
-    let Task { target, subscription, job, .. } = task;
-    let begun = site.base.clock().now();
+/// Makes an attempt. Returns its slot too, unless the attempt was slow.
+async fn attempt(site: &State, task: Task, slot: Arc<()>) -> (Attempt, Option<Arc<()>>) {
+    let Task { target, job, .. } = task;
     let _under_way = site.counters.begin();
-    let attempt = match target {
-        Ok(_) if job.event.body.is_empty() => Attempt::failed(
-            "event",
-            "the event is no longer kept: see retention.events_days".to_owned(),
-        ),
-        Ok(target) => {
-            let sending = async {
-                let request = request::build(&site.base, &target, &job);
-                site.http.post(&target.url, request.headers, request.body).await
-            };
-            // A panic counts as a failed attempt; otherwise the job would come back forever.
-            let mut sending = std::pin::pin!(AssertUnwindSafe(sending).catch_unwind());
-            let sent = match tokio::time::timeout(QUICK, &mut sending).await {
-                Ok(sent) => sent,
-                Err(_) => {
-                    slot = None;
-                    sending.await
-                }
-            };
-            sent.unwrap_or_else(|_| {
-                Attempt::failed(
-                    "internal",
-                    "the service failed during the attempt: see its log".to_owned(),
-                )
-            })
+    let target = match target {
+        Ok(_) if job.event.body.is_empty() => {
+            let why = "the event is no longer kept: see retention.events_days";
+            return (Attempt::failed("event", why.to_owned()), Some(slot));
         }
+        Ok(target) => target,
         Err(why) => {
-            Attempt::failed("secret", format!("the secret or a header cannot be opened: {why}"))
+            let why = format!("the secret or a header cannot be opened: {why}");
+            return (Attempt::failed("secret", why), Some(slot));
         }
     };
-    Ended { subscription, job, attempt, begun, slot }
+    let request = request::build(&site.base, &target, &job);
+    let mut sending = std::pin::pin!(site.http.post(&target.url, request.headers, request.body));
+    match tokio::time::timeout(QUICK, &mut sending).await {
+        Ok(attempt) => (attempt, Some(slot)),
+        Err(_) => {
+            drop(slot);
+            (sending.await, None)
+        }
+    }
 }

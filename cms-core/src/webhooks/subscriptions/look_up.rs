@@ -16,7 +16,7 @@ impl Webhooks {
         let host = url.host_str().unwrap_or_default();
         match sender.look_up(&url).await {
             Ok(()) => Ok(None),
-            Err(Refused::Unknown(why)) => {
+            Err(Refused::Unknown(why) | Refused::Unanswered(why)) => {
                 let message = format!("{host} is not found ({why}): deliveries fail until it is");
                 Ok(Some(FieldError { field: "url".to_owned(), code: "unresolved", message }))
             }

@@ -108,6 +108,8 @@ statements! {
     );
     GIVE_BACK = "update cms_webhook_queue set status = $3, lease_until = null where id = $1 and \
                  status = 'sending' and lease_token = $2";
+    PUT_BACK = "update cms_webhook_queue set status = $3, lease_until = null, error_message = $4, \
+                next_retry_at = $5 where id = $1 and status = 'sending' and lease_token = $2";
     AGAIN = "update cms_webhook_queue set status = $5, retry_count = retry_count + 1, \
              next_retry_at = $4, lease_until = null, error_message = $3 \
              where id = $1 and status = 'sending' and lease_token = $2";
@@ -125,6 +127,8 @@ statements! {
                      and exists (select 1 from cms_webhook_queue q where q.id = $2 and q.status = \
                      'sending' and q.lease_token = $3) \
                      returning failure_count, active, max_retries";
+    REST = "update cms_webhook_subscriptions set not_before = case when not_before > $2 then \
+            not_before else $2 end where id = $1 returning active";
     LOG = "insert into cms_webhook_deliveries (queue_id, event_id, event_name, subscription_id, \
            attempt, outcome, error_message, status_code, \
            response, duration_ms, created_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, \
@@ -214,12 +218,29 @@ pub(in crate::webhooks) async fn give_back(
     job: &Claimed,
     active: bool,
 ) -> Result<()> {
-    let status = match job.retry_count {
+    change.run(GIVE_BACK, args![job.id, job.lease_token, waiting_as(job, active)]).await.map(drop)
+}
+
+/// Ends a lease after an attempt that says nothing about the receiver; the job is due again at
+/// `at`, or held, and no attempt is counted. False: the lease was lost before.
+pub(in crate::webhooks) async fn put_back(
+    change: &mut Change,
+    job: &Claimed,
+    active: bool,
+    error: &str,
+    at: i64,
+) -> Result<bool> {
+    let args = args![job.id, job.lease_token, waiting_as(job, active), error, at];
+    Ok(change.run(PUT_BACK, args).await? > 0)
+}
+
+/// The status of a job that waits as before its claim.
+fn waiting_as(job: &Claimed, active: bool) -> &'static str {
+    match job.retry_count {
         _ if !active => "held",
         0 => "pending",
         _ => "retry",
-    };
-    change.run(GIVE_BACK, args![job.id, job.lease_token, status]).await.map(drop)
+    }
 }
 
 /// Ends a lease with a failure; the job is due again at `at`, or held. False: the lease was lost
@@ -260,6 +281,17 @@ pub(in crate::webhooks) async fn count_failure(
     not_before: i64,
 ) -> Result<Option<(i64, bool, i64)>> {
     change.optional(COUNT_FAILURE, args![lane, job.id, job.lease_token, not_before]).await
+}
+
+/// Lets a lane rest until then. Returns whether the subscription is active; `None` when it was
+/// deleted with its jobs.
+pub(in crate::webhooks) async fn rest(
+    change: &mut Change,
+    lane: i64,
+    until: i64,
+) -> Result<Option<bool>> {
+    let found: Option<(bool,)> = change.optional(REST, args![lane, until]).await?;
+    Ok(found.map(|(active,)| active))
 }
 
 /// An attempt in the log.

@@ -1,0 +1,92 @@
+//! A served site that lacks something: descriptors, a reader of its log. Work goes on by itself,
+//! nothing acknowledged is lost, no receiver is switched off.
+
+mod starved;
+
+use std::{
+    process::Command,
+    time::{Duration, Instant},
+};
+
+use cms_http::client::{Ask, Client};
+use serde_json::{Value as Json, json};
+
+use crate::support::{
+    TestDatabase,
+    process::{self, Served},
+    receiver::Receiver,
+};
+
+const OPEN: [(&str, &str); 2] =
+    [("CMS_WEBHOOKS__ALLOW_HTTP", "true"), ("CMS_WEBHOOKS__ALLOW_CIDRS", "127.0.0.1/32")];
+
+/// A site with one webhook for new settings, served by a command that a test chooses.
+struct Story {
+    database: TestDatabase,
+    receiver: Receiver,
+    served: Served,
+    client: Client,
+    written: Vec<String>,
+}
+
+impl Story {
+    async fn begin(command: impl FnOnce(Command) -> Command) -> Self {
+        let (database, receiver) = (TestDatabase::new().await, Receiver::start(200).await);
+        process::run(&database, &["init"]);
+        let made = ["--json", "keys", "create", "--name", "test", "--right", "*"];
+        let made: Json = serde_json::from_str(&process::run(&database, &made)).unwrap();
+        let plain = process::command(&database, &["serve", "--listen", "127.0.0.1:0"]);
+        let served = Served::start_command(command(plain), "warn", &OPEN);
+        let client = served.client(made["data"]["key"].as_str().unwrap());
+        let body =
+            json!({"name": "test", "url": receiver.url, "events": ["item.settings.created"]});
+        client.send(Ask::post("/api/backend/webhooks").json(&body)).await.unwrap();
+        Self { database, receiver, served, client, written: Vec::new() }
+    }
+
+    /// Writes for so long, and notes what was acknowledged.
+    async fn write_for(&mut self, time: Duration) {
+        let began = Instant::now();
+        while began.elapsed() < time {
+            let name = format!("w{}", self.written.len());
+            let ask = Ask::post("/api/backend/item").query("table", "settings");
+            if self.client.send(ask.json(&json!({"name": name, "value": 1}))).await.is_ok() {
+                self.written.push(name);
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// The limit on open files of the running process.
+    fn limit_files(&self, soft: &str) {
+        let pid = self.served.child.id().to_string();
+        let set =
+            Command::new("prlimit").args(["--pid", &pid, &format!("--nofile={soft}:")]).status();
+        assert!(set.expect("prlimit of util-linux runs").success());
+    }
+
+    /// Every acknowledged write is there and delivered, and nothing counts against the receiver.
+    async fn ends_well(&self) {
+        let wanted = i64::try_from(self.written.len()).unwrap();
+        let (began, count) = (Instant::now(), |sql: &'static str| self.database.count(sql));
+        let delivered = "select count(*) from cms_webhook_queue where status = 'delivered'";
+        while count(delivered).await < wanted && began.elapsed() < Duration::from_secs(20) {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        assert_eq!(self.receiver.count() as i64, wanted, "deliveries go on by themselves");
+        assert!(count("select count(*) from cms_settings where name like 'w%'").await >= wanted);
+        self.nothing_counted().await;
+    }
+
+    async fn nothing_counted(&self) {
+        let count = |sql: &'static str| self.database.count(sql);
+        for sql in [
+            "select cast(coalesce(sum(failure_count), 0) as bigint) \
+             from cms_webhook_subscriptions",
+            "select cast(coalesce(sum(retry_count), 0) as bigint) from cms_webhook_queue",
+            "select count(*) from cms_webhook_subscriptions where not active",
+        ] {
+            assert_eq!(count(sql).await, 0, "{sql}");
+        }
+    }
+}
