@@ -1,6 +1,7 @@
 //! A served site that lacks something: descriptors, a reader of its log. Work goes on by itself,
 //! nothing acknowledged is lost, no receiver is switched off.
 
+mod silent;
 mod starved;
 
 use std::{
@@ -14,7 +15,7 @@ use serde_json::{Value as Json, json};
 use crate::support::{
     TestDatabase,
     process::{self, Served},
-    receiver::Receiver,
+    receiver::{Answer, Receiver},
 };
 
 const OPEN: [(&str, &str); 2] =
@@ -31,7 +32,10 @@ struct Story {
 
 impl Story {
     async fn begin(command: impl FnOnce(Command) -> Command) -> Self {
-        let (database, receiver) = (TestDatabase::new().await, Receiver::start(200).await);
+        // Each delivery needs a connection of its own.
+        let closing = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+        let receiver = Receiver::scripted(|_, _| Answer::Raw(closing.to_vec())).await;
+        let database = TestDatabase::new().await;
         process::run(&database, &["init"]);
         let made = ["--json", "keys", "create", "--name", "test", "--right", "*"];
         let made: Json = serde_json::from_str(&process::run(&database, &made)).unwrap();

@@ -68,6 +68,7 @@ fn main() -> ExitCode {
     let outcome = runtime.block_on(run(cli, &out));
     // A reader that still waits for standard input must not hold up the end.
     runtime.shutdown_background();
+    log::finish();
     match outcome {
         Ok(()) => Exit::Ok.into(),
         Err(failure) => {
@@ -83,11 +84,18 @@ async fn run(cli: Cli, out: &Output) -> Done {
     let flags = &flags;
     let Some(command) = command else { return start::run(flags, out) };
     match &command {
-        Command::Serve(args) => log::start(out, args.log_format, "warn")?,
+        Command::Serve(args) => {
+            log::start(out, args.log_format, "warn")?;
+            log::catch_panics(args.log_format);
+        }
         // They report by themselves what the log would say.
         Command::Doctor(_) => log::start(out, LogFormat::Text, "off")?,
         #[cfg(feature = "tui")]
         Command::Tui(_) => log::start(out, LogFormat::Text, "off")?,
+        Command::ProcessWebhooks(_) => {
+            log::start(out, LogFormat::Text, "warn,cms_http=off")?;
+            log::catch_panics(LogFormat::Text);
+        }
         _ => log::start(out, LogFormat::Text, "warn,cms_http=off")?,
     }
     match command {

@@ -13,7 +13,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use crate::{
     flags::Flags,
     folder,
-    log::LogFormat,
+    log::{self, LogFormat},
     output::{Done, Exit, Failure, Output},
     target::Target,
 };
@@ -66,7 +66,7 @@ pub(crate) async fn run(flags: &Flags, out: &Output, args: &ServeArgs) -> Done {
     }
     let server = if args.no_worker { server.without_worker() } else { server };
     tokio::spawn(stop_on(signals, server.stop()));
-    out.always(&format!("ready http://{}", server.address()));
+    log::line(&format!("ready http://{}", server.address()));
     server.run().await;
     Ok(())
 }

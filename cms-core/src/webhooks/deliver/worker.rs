@@ -203,8 +203,8 @@ impl Worker {
     /// Notes a finished attempt and begins the next job of its lane.
     fn note(&mut self, joined: Result<Ended, JoinError>) {
         let Ok(mut ended) = joined else { return };
-        ended.rest = self.local_faults.rest(ended.subscription, &ended.attempt);
         let moment = self.moment();
+        ended.rest = self.local_faults.rest(ended.subscription, &ended.attempt, moment.now);
         self.ahead.end(&ended, moment.now);
         if let Some(task) = self.ahead.next(ended.subscription, moment) {
             self.begin(task);

@@ -16,11 +16,11 @@ pub(in crate::webhooks) fn wait_ms(retry_count: i64, max_retries: i64) -> Option
     Some(WAITS_S[index] * 1000)
 }
 
-/// Milliseconds for which a lane rests after so many local faults in a row: 1 s, doubling up to
-/// 30 s.
+/// Milliseconds for which a lane rests after so many local faults in a row: 1 s twice, then
+/// doubling up to 30 s.
 #[must_use]
 pub(in crate::webhooks) fn local_wait_ms(in_a_row: u32) -> i64 {
-    (1000_i64 << in_a_row.saturating_sub(1).min(5)).min(30_000)
+    (1000_i64 << in_a_row.saturating_sub(2).min(5)).min(30_000)
 }
 
 #[cfg(test)]
@@ -30,7 +30,7 @@ mod tests {
     #[test]
     fn local_faults_are_tried_again_soon() {
         let waits = (0..9).map(local_wait_ms).collect::<Vec<_>>();
-        let seconds = [1, 1, 2, 4, 8, 16, 30, 30, 30];
+        let seconds = [1, 1, 1, 2, 4, 8, 16, 30, 30];
         assert_eq!(waits, seconds.map(|seconds| seconds * 1000));
     }
 

@@ -1,0 +1,97 @@
+//! The log of this process, on standard error. Nothing waits for its reader: see `lines`.
+
+mod lines;
+
+use std::{backtrace::Backtrace, sync::OnceLock, time::Duration};
+
+use clap::ValueEnum;
+use cms_core::{Clock, rfc3339};
+use serde_json::json;
+use tracing_subscriber::EnvFilter;
+
+use self::lines::Lines;
+use crate::output::{Done, Exit, Failure, Output};
+
+/// How long the end of the process waits for the reader of its last lines.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+static LINES: OnceLock<Lines> = OnceLock::new();
+
+/// How log lines are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// For people
+    #[default]
+    Text,
+    /// One JSON object a line
+    Json,
+}
+
+/// Starts the log. `CMS_LOG` selects what is written (`warn,cms_http=debug`); without it, `usual`,
+/// and with `-v` requests too.
+pub(crate) fn start(out: &Output, format: LogFormat, usual: &str) -> Done {
+    let given = std::env::var("CMS_LOG").ok().filter(|text| !text.trim().is_empty());
+    let usual = if out.verbose { "warn,cms_core=info,cms_http=info" } else { usual };
+    let filter = EnvFilter::try_new(given.as_deref().unwrap_or(usual)).map_err(|e| {
+        Failure::usage(format!("CMS_LOG is not a list of log levels: {e}"))
+            .hint("CMS_LOG=warn,cms_http=info")
+    })?;
+    let lines = Lines::start(move |lost| {
+        let why = "its reader is slow or away, or its disk is full";
+        format.error(&format!("{lost} lines of this log were lost: {why}"))
+    });
+    let lines = LINES.get_or_init(|| lines).clone();
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(lines)
+        // It would write to standard error, and panic when that fails.
+        .log_internal_errors(false)
+        .with_ansi(out.colored_notes);
+    let started = match format {
+        LogFormat::Text => log.try_init(),
+        LogFormat::Json => log.json().try_init(),
+    };
+    started.map_err(|e| Failure::new(Exit::Failed, e.to_string()))
+}
+
+/// Sends panics the way of the log: the usual way waits for the reader of standard error.
+pub(crate) fn catch_panics(format: LogFormat) {
+    std::panic::set_hook(Box::new(move |panic| {
+        line(&format.error(&format!("{panic}\n{}", Backtrace::capture())));
+        // Its panic ends the process.
+        if std::thread::current().name() == Some("main") {
+            finish();
+        }
+    }));
+}
+
+/// Writes a line as it is.
+pub(crate) fn line(text: &str) {
+    if let Some(lines) = LINES.get() {
+        lines.send(format!("{text}\n").into_bytes());
+    }
+}
+
+/// Waits a moment until everything is written.
+pub(crate) fn finish() {
+    if let Some(lines) = LINES.get() {
+        lines.wait(FAREWELL);
+    }
+}
+
+impl LogFormat {
+    /// A line that no subscriber has formatted.
+    fn error(self, message: &str) -> String {
+        let now = rfc3339(Clock::system().now());
+        match self {
+            Self::Text => format!("{now} ERROR cms: {}", message.trim_end()),
+            Self::Json => json!({
+                "timestamp": now,
+                "level": "ERROR",
+                "fields": {"message": message.trim_end()},
+                "target": "cms",
+            })
+            .to_string(),
+        }
+    }
+}
