@@ -50,6 +50,8 @@ mod redis;
 mod repetition;
 /// Reads while tables rest cost no query, and never show an old value.
 mod rest;
+/// Every call that changes something × its caller revoked while it is under way.
+mod revoked;
 /// Every backend endpoint × who may call it.
 mod rights_matrix;
 /// What each endpoint does, alone.

@@ -18,7 +18,8 @@ use tracing::Instrument as _;
 
 use crate::{
     Body,
-    call::{AsOperator, Caller, FrontendLogin, Peer},
+    call::{AsOperator, FrontendLogin, Peer},
+    caller::Caller,
     gate::{self, Arrival, Findings},
     kept::Kept,
     reply::Reply,

@@ -1,17 +1,17 @@
 //! A request as handlers see it, and who made it.
 
-use std::net::{IpAddr, SocketAddr};
-
-use cms_core::{
-    Actor, Cms, Result,
-    access::{self, Access, Right, Rights},
-    accounts::SessionUser,
-    keys::KeyHolder,
+use std::{
+    net::{IpAddr, SocketAddr},
+    sync::OnceLock,
 };
+
+use cms_core::{Cms, Result};
 use http::HeaderName;
 use serde::Serialize;
 
 use crate::{
+    caller::Caller,
+    demand::Demand,
     describe::Described,
     idempotency,
     metrics::Metrics,
@@ -50,20 +50,6 @@ pub(crate) struct Client {
     pub(crate) passed_on: bool,
 }
 
-/// Who calls.
-#[derive(Clone, Debug)]
-pub(crate) enum Caller {
-    Anonymous,
-    /// Through the in-process client: whoever can open the site's folder.
-    Operator,
-    Key(KeyHolder),
-    User {
-        user: SessionUser,
-        /// The session came in a cookie, which browsers send by themselves.
-        by_cookie: bool,
-    },
-}
-
 /// A request that has passed the gate, as handlers see it.
 pub(crate) struct Call<'a> {
     pub(crate) cms: &'a Cms,
@@ -72,7 +58,11 @@ pub(crate) struct Call<'a> {
     pub(crate) streams: &'a Streams,
     pub(crate) client: Client,
     pub(crate) request: &'a Canonical,
-    pub(crate) caller: &'a Caller,
+    /// The caller as the gate found it.
+    pub(crate) found: &'a Caller,
+    /// The caller as judged again, when a change has begun or the call acts without one.
+    pub(crate) again: OnceLock<Caller>,
+    pub(crate) demand: Demand,
     /// How the operation answers.
     pub(crate) answers: Answers,
     /// Whether the parameter `action` has selected the operation.
@@ -83,77 +73,30 @@ pub(crate) struct Call<'a> {
     pub(crate) repetition: Option<idempotency::Ticket>,
 }
 
-impl Caller {
-    pub(crate) fn actor(&self) -> Actor {
-        match self {
-            Self::Key(key) => Actor::Key { id: key.id, name: key.name.clone() },
-            Self::User { user, .. } => user.actor(),
-            _ => Actor::Operator,
-        }
-    }
-
-    /// The permissions that the caller may pass on to others. A key without the row `*` has none.
-    pub(crate) fn permissions(&self) -> Rights {
-        match self {
-            Self::Operator => Rights::Admin,
-            Self::Key(key) if key.rights.contains(&Right::everything()) => Rights::Admin,
-            Self::Anonymous | Self::Key(_) => Rights::default(),
-            Self::User { user, .. } => user.rights.clone(),
-        }
-    }
-
-    /// Whether the caller may read a content table; handlers ask this for tables that the address
-    /// does not name.
-    pub(crate) fn may_read(&self, cms: &Cms, table: &str) -> bool {
-        const ITEM: &str = "/api/backend/item";
-        let query = [("table".to_owned(), table.to_owned())];
-        let call = access::KeyCall { method: "GET", path: ITEM, query: &query, body_table: None };
-        match self {
-            Self::Anonymous => false,
-            Self::Operator => true,
-            Self::Key(key) => key.rights.iter().any(|right| right.allows(&call)),
-            Self::User { user, .. } => cms.allows(&user.rights, Access::Table, "GET", Some(table)),
-        }
-    }
-
-    /// Whether the caller may subscribe to everything, and so may see what is sent: records of
-    /// every table.
-    pub(crate) fn may_see_payloads(&self) -> bool {
-        const WEBHOOKS: &str = "/api/backend/webhooks";
-        let call = access::KeyCall { method: "POST", path: WEBHOOKS, query: &[], body_table: None };
-        match self {
-            Self::Anonymous => false,
-            Self::Operator => true,
-            Self::Key(key) => key.rights.iter().any(|right| right.allows(&call)),
-            Self::User { user, .. } => user.rights.may("webhooks_subscriptions_edit"),
-        }
-    }
-
-    /// The rows of a key's rights that the caller may pass on.
-    pub(crate) fn rights(&self, cms: &Cms) -> Vec<Right> {
-        match self {
-            Self::Anonymous => Vec::new(),
-            Self::Operator => vec![Right::everything()],
-            Self::Key(key) => key.rights.clone(),
-            Self::User { user, .. } => cms.rows_of(&user.rights),
-        }
-    }
-
-    /// Whose repetitions of a request are the same request; None: nobody is known.
-    pub(crate) fn repeats_as(&self) -> Option<String> {
-        match self {
-            Self::Anonymous => None,
-            Self::Operator => Some("operator".to_owned()),
-            Self::Key(key) => Some(format!("key:{}", key.id)),
-            Self::User { user, .. } => Some(format!("user:{}", user.id)),
-        }
-    }
-}
-
 impl<'a> Call<'a> {
-    /// Begins a change on behalf of the caller.
+    /// The caller, with rights as they were read last.
+    pub(crate) fn caller(&self) -> &Caller {
+        self.again.get().unwrap_or(self.found)
+    }
+
+    /// Begins a change on behalf of the caller, who is judged again under it: the body may have
+    /// taken its time, and the change may have waited for others.
     pub(crate) async fn change(&self) -> Result<cms_core::Change> {
-        self.cms.change(self.caller.actor()).await
+        let (change, caller) = self.found.change(self.cms).await?;
+        self.admit(caller)?;
+        Ok(change)
+    }
+
+    /// Judges the caller again. Whoever acts on a body without a change begins with this.
+    pub(crate) async fn judge_again(&self) -> Result<()> {
+        self.admit(self.found.again(self.cms).await?)
+    }
+
+    fn admit(&self, caller: Caller) -> Result<()> {
+        self.demand.judge(self.cms, self.request, &caller)?;
+        // Set already: an earlier change of this call found no less.
+        let _ = self.again.set(caller);
+        Ok(())
     }
 
     /// Ends a change, keeping the reply for a repetition. `secret`: the reply must not be kept.

@@ -13,7 +13,9 @@
 mod api;
 mod body;
 mod call;
+mod caller;
 pub mod client;
+mod demand;
 mod describe;
 mod gate;
 mod handlers;

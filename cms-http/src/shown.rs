@@ -1,13 +1,12 @@
 //! What a request shows of its caller: a key, else a token, else a cookie.
 
-use cms_core::{
-    Cms, Code, Error, Result,
-    access::{Access, KeyCall},
-};
-use http::header;
+use cms_core::{Cms, Result};
+use http::{HeaderMap, header};
 
 use crate::{
-    call::{API_KEY, Call, Caller, SESSION_COOKIE},
+    call::{Call, SESSION_COOKIE},
+    caller::Caller,
+    demand::Demand,
     request::Canonical,
 };
 
@@ -38,35 +37,23 @@ pub(crate) fn session_cookie(request: &Canonical) -> Option<&str> {
 /// A caller whose reply lasts: judged again as long as it does.
 pub(crate) struct Lasting {
     cms: Cms,
-    access: Access,
-    credential: Credential,
-    path: String,
-    query: Vec<(String, String)>,
-}
-
-enum Credential {
-    Operator,
-    Key(Box<str>),
-    Token { token: Box<str>, by_cookie: bool },
+    caller: Caller,
+    demand: Demand,
+    /// Without headers.
+    request: Canonical,
 }
 
 impl Lasting {
-    /// The caller of a GET that has passed the gate.
-    pub(crate) fn of(call: &Call<'_>, access: Access) -> Result<Self> {
-        let request = call.request;
-        let credential = match call.caller {
-            Caller::Operator => Some(Credential::Operator),
-            Caller::Anonymous => None,
-            Caller::Key(_) => request.header(&API_KEY)?.map(|key| Credential::Key(key.into())),
-            Caller::User { by_cookie, .. } => {
-                let token = if *by_cookie { session_cookie(request) } else { bearer(request)? };
-                let by_cookie = *by_cookie;
-                token.map(|token| Credential::Token { token: token.into(), by_cookie })
-            }
-        };
-        let credential = credential.ok_or_else(gone)?;
-        let (path, query) = (request.path.clone(), request.query.clone());
-        Ok(Self { cms: call.cms.clone(), access, credential, path, query })
+    /// The caller of a request that has passed the gate.
+    pub(crate) fn of(call: &Call<'_>) -> Self {
+        let Canonical { method, path, query, .. } = call.request;
+        let (method, path, query) = (method.clone(), path.clone(), query.clone());
+        Self {
+            cms: call.cms.clone(),
+            caller: call.caller().clone(),
+            demand: call.demand.clone(),
+            request: Canonical { method, path, query, headers: HeaderMap::new() },
+        }
     }
 
     /// The caller with present rights.
@@ -74,30 +61,8 @@ impl Lasting {
     /// # Errors
     /// The refusal that the same request would get now.
     pub(crate) async fn caller(&self) -> Result<Caller> {
-        match &self.credential {
-            Credential::Operator => Ok(Caller::Operator),
-            Credential::Key(key) => {
-                let key = self.cms.keys().identify(key).await?;
-                let (path, query) = (&self.path, &self.query);
-                let call = KeyCall { method: "GET", path, query, body_table: None };
-                if key.rights.iter().any(|right| right.allows(&call)) {
-                    Ok(Caller::Key(key))
-                } else {
-                    Err(Error::new(Code::ApiKeyForbidden, "The key has lost its right for this."))
-                }
-            }
-            Credential::Token { token, by_cookie } => {
-                let user = self.cms.accounts().identify_again(token).await?.ok_or_else(gone)?;
-                if self.cms.allows(&user.rights, self.access, "GET", None) {
-                    Ok(Caller::User { user, by_cookie: *by_cookie })
-                } else {
-                    Err(Error::new(Code::PermissionDenied, "You have lost the right for this."))
-                }
-            }
-        }
+        let caller = self.caller.again(&self.cms).await?;
+        self.demand.judge(&self.cms, &self.request, &caller)?;
+        Ok(caller)
     }
-}
-
-fn gone() -> Error {
-    Error::new(Code::LoginRequired, "Your session has ended: log in again.")
 }

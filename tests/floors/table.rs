@@ -38,6 +38,8 @@ const HTTP: Floors = &[
     &["metrics"],
     &["wire"],
     &["request", "body"],
+    &["caller"],
+    &["demand"],
     &["reply"],
     &["success"],
     &["describe"],

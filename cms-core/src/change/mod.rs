@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Clock, Code, Error, Millis, Random, Result,
-    db::{Db, DbTable, Dialect, Epochs, FromRow, Hold, Lock, Sql, Tx, Value, args},
+    db::{Db, DbTable, Dialect, Epochs, FromRow, Hold, Lock, Mark, Seen, Sql, Tx, Value, args},
     events::{self, Outbox},
 };
 use serde_json::json;
@@ -47,6 +47,11 @@ pub enum Actor {
 }
 
 impl Actor {
+    /// Whether somebody may take the actor's rights away.
+    fn is_caller(&self) -> bool {
+        matches!(self, Self::Key { .. } | Self::User { .. })
+    }
+
     fn columns(&self) -> (&'static str, Option<i64>, Option<&str>) {
         match self {
             Self::System => ("system", None, None),
@@ -84,6 +89,10 @@ pub struct Emitted {
 pub struct Change {
     tx: Tx,
     actor: Actor,
+    /// Whether the actor's rights are still to be read under this change.
+    unjudged: bool,
+    /// The state of the file that this change began in.
+    mark: Option<Mark>,
     clock: Clock,
     random: Random,
     now: Millis,
@@ -108,8 +117,11 @@ impl Change {
         outbox: &Outbox,
         actor: Actor,
     ) -> Result<Self> {
+        let tx = db.begin().await?;
         Ok(Self {
-            tx: db.begin().await?,
+            mark: tx.mark(db),
+            tx,
+            unjudged: actor.is_caller(),
             actor,
             clock: clock.clone(),
             random: random.clone(),
@@ -153,6 +165,17 @@ impl Change {
     /// Changes the actor: a login learns its user only within the change.
     pub(crate) fn act_as(&mut self, actor: Actor) {
         self.actor = actor;
+    }
+
+    /// The record of a caller, if nobody has committed anything since it was seen. Nor can anybody
+    /// until this change ends.
+    pub(crate) fn still<T: Clone>(&self, seen: &Seen<T>) -> Option<T> {
+        self.mark.filter(|mark| seen.is_of(*mark)).map(|_| seen.record.clone())
+    }
+
+    /// Notes that the caller's record was read under this change and is good.
+    pub(crate) fn judged(&mut self) {
+        self.unjudged = false;
     }
 
     /// Makes the commit wake the worker of this process.
@@ -264,8 +287,14 @@ impl Change {
     /// Commits everything, or nothing.
     ///
     /// # Errors
-    /// `unavailable` when the database cannot write.
+    /// `unavailable` when the database cannot write. `internal_error` for a change on behalf of a
+    /// key or a user who was not judged again under it: begin such a change with
+    /// [`Keys::change`](crate::keys::Keys::change) or
+    /// [`Accounts::change`](crate::accounts::Accounts::change).
     pub async fn commit(mut self) -> Result<()> {
+        if self.unjudged {
+            return Err(Error::internal("a change of a caller who was not judged again"));
+        }
         self.move_late_events().await?;
         // Sorted, so that two changes on PostgreSQL lock the epochs in the same order.
         let mut raised = Vec::new();

@@ -22,6 +22,32 @@ pub enum Source<'a> {
     File,
 }
 
+/// A record as it was found, and the state of the file in which it was found.
+#[derive(Clone)]
+pub(crate) struct Seen<T> {
+    pub(crate) record: T,
+    mark: Option<Mark>,
+}
+
+/// Records of callers hold hashes of secrets.
+impl<T> std::fmt::Debug for Seen<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Seen(..)")
+    }
+}
+
+impl<T> Seen<T> {
+    /// A record that a change has read.
+    pub(crate) fn in_change(record: T) -> Self {
+        Self { record, mark: None }
+    }
+
+    /// Whether it was found in this state.
+    pub(crate) fn is_of(&self, mark: Mark) -> bool {
+        self.mark == Some(mark)
+    }
+}
+
 /// Records of one kind by name.
 pub(crate) struct Known<T>(Mutex<Records<T>>);
 
@@ -66,7 +92,7 @@ impl<T: Clone> Known<T> {
         source: Option<Source<'_>>,
         is_fresh: impl Fn(&T) -> bool,
         read: impl AsyncFnOnce(&str) -> Result<Option<(i64, T)>>,
-    ) -> Result<Option<(T, Option<i64>)>> {
+    ) -> Result<Option<(Seen<T>, Option<i64>)>> {
         // The mark comes first: rows read later are at least as new.
         let mark = db.mark();
         if let Some(mark) = mark
@@ -74,7 +100,7 @@ impl<T: Clone> Known<T> {
         {
             match source.map(|source| db.known_count(mark, source)) {
                 Some(None) => {}
-                known => return Ok(Some((record, known.flatten()))),
+                known => return Ok(Some((Seen { record, mark: Some(mark) }, known.flatten()))),
             }
         }
         let table = if let Some(Source::Counted(table)) = source { table } else { "" };
@@ -90,7 +116,7 @@ impl<T: Clone> Known<T> {
         if let (Some(mark), Some(Source::Counted(_))) = (mark, source) {
             db.counted.keep(mark, table, epoch);
         }
-        Ok(Some((record, count)))
+        Ok(Some((Seen { record, mark }, count)))
     }
 }
 

@@ -30,8 +30,8 @@ pub use epochs::Epochs;
 pub(crate) use guard::Hold;
 pub use guard::watched;
 pub(crate) use indexes::IndexColumn;
-pub(crate) use known::Known;
 pub use known::Source;
+pub(crate) use known::{Known, Seen};
 pub use migrate::Migration;
 pub(crate) use record::{Record, field, read, record};
 pub use schema::{DbColumn, DbTable};
@@ -278,6 +278,16 @@ impl Tx {
         match dialect.lock() {
             Some(sql) => self.run(sql, args![lock.0]).await.map(drop),
             None => Ok(()),
+        }
+    }
+
+    /// The state of the file that this transaction sees, if nobody can have changed anything since.
+    /// None: the transaction shares its commit with changes that no number tells of.
+    pub(crate) fn mark(&self, db: &Db) -> Option<Mark> {
+        match self {
+            #[cfg(feature = "sqlite")]
+            Self::Sqlite(tx) if tx.is_first() => db.mark(),
+            _ => None,
         }
     }
 

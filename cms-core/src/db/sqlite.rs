@@ -208,6 +208,11 @@ pub(crate) struct SqliteTx {
 }
 
 impl SqliteTx {
+    /// Whether no finished change waits for the same commit.
+    pub(super) fn is_first(&self) -> bool {
+        self.state.finished.is_empty()
+    }
+
     /// Returns when the shared commit is on disk.
     pub(super) async fn commit(mut self) -> Result<()> {
         let task = tokio::spawn(async move {

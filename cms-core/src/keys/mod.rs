@@ -15,10 +15,10 @@ pub use value::PlainKey;
 
 pub use crate::access::{KeyCall, Right, holds};
 use crate::{
-    AuditEntry, Change, Code, Error, FieldError, Page, Paging, Result,
+    Actor, AuditEntry, Change, Code, Error, FieldError, Millis, Page, Paging, Result,
     access::{self, Endpoints},
     base::Base,
-    db::{Known, Source},
+    db::{Known, Seen, Source},
     ground::{ListName, clock},
 };
 
@@ -100,6 +100,15 @@ pub struct KeyHolder {
     pub name: String,
     /// Calls that the key allows.
     pub rights: Vec<Right>,
+    seen: Seen<Arc<sql::Found>>,
+}
+
+impl KeyHolder {
+    /// The actor of the caller's changes.
+    #[must_use]
+    pub fn actor(&self) -> Actor {
+        Actor::Key { id: self.id, name: self.name.clone() }
+    }
 }
 
 /// The keys of a site: `cms.keys()`.
@@ -145,22 +154,59 @@ impl Keys {
         sent: &str,
         source: Option<Source<'_>>,
     ) -> Result<(KeyHolder, Option<i64>)> {
-        let invalid = || {
-            Error::new(Code::ApiKeyInvalid, "Unknown API key: it was mistyped, deleted or rotated.")
-        };
         let hash = PlainKey::parse(sent).ok_or_else(invalid)?.hash();
-        let (db, now) = (self.0.base.db(), self.0.base.clock().now());
+        self.find(&hash, source).await
+    }
+
+    /// Judges the caller again: the key as it is now. For an act that needs no change; a change
+    /// judges its caller itself.
+    ///
+    /// # Errors
+    /// As [`Keys::identify`].
+    pub async fn identify_again(&self, holder: &KeyHolder) -> Result<KeyHolder> {
+        Ok(self.find(&holder.seen.record.hash, None).await?.0)
+    }
+
+    /// Begins a change on behalf of a caller, who is judged again under it. Returns the caller with
+    /// the key's present rights, which stay as they are until the change ends.
+    ///
+    /// # Errors
+    /// As [`Keys::identify`].
+    pub async fn change(&self, holder: &KeyHolder) -> Result<(Change, KeyHolder)> {
+        let mut change = self.0.base.change(holder.actor()).await?;
+        let found = match change.still(&holder.seen) {
+            Some(found) => found,
+            None => {
+                let found = sql::find_again(&mut change, &holder.seen.record.hash).await?;
+                found.map(Arc::new).ok_or_else(invalid)?
+            }
+        };
+        let holder = self.admit(Seen::in_change(found), change.now())?;
+        change.judged();
+        Ok((change, holder))
+    }
+
+    async fn find(
+        &self,
+        hash: &str,
+        source: Option<Source<'_>>,
+    ) -> Result<(KeyHolder, Option<i64>)> {
+        let db = self.0.base.db();
         let read = async |table: &str| {
-            let found = sql::find(db, &hash, table).await?;
+            let found = sql::find(db, hash, table).await?;
             Ok(found.map(|found| (found.epoch, Arc::new(found))))
         };
-        let (found, count) = self
-            .0
-            .known
-            .find(db, &hash, source, |_| true, read)
-            .await?
-            .filter(|(found, _)| found.valid_until.is_none_or(|until| until > now))
-            .ok_or_else(invalid)?;
+        let found = self.0.known.find(db, hash, source, |_| true, read).await?;
+        let (seen, count) = found.ok_or_else(invalid)?;
+        Ok((self.admit(seen, self.0.base.clock().now())?, count))
+    }
+
+    /// The holder of a key, if the key is good at this moment.
+    fn admit(&self, seen: Seen<Arc<sql::Found>>, now: Millis) -> Result<KeyHolder> {
+        let found = &seen.record;
+        if found.valid_until.is_some_and(|until| until <= now) {
+            return Err(invalid());
+        }
         if !found.active {
             return Err(Error::new(
                 Code::ApiKeyDisabled,
@@ -178,7 +224,7 @@ impl Keys {
             ));
         }
         let (name, rights) = (found.name.clone(), found.rights.clone());
-        Ok((KeyHolder { id: found.id, name, rights }, count))
+        Ok(KeyHolder { id: found.id, name, rights, seen })
     }
 
     /// Counts a request made with the key.
@@ -349,6 +395,10 @@ impl Keys {
         check_held(held, &key.rights)?;
         Ok(key)
     }
+}
+
+fn invalid() -> Error {
+    Error::new(Code::ApiKeyInvalid, "Unknown API key: it was mistyped, deleted or rotated.")
 }
 
 fn not_found(id: i64) -> Error {

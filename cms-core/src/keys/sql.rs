@@ -3,11 +3,13 @@
 use super::{ApiKey, Right};
 use crate::{
     Change, Error, Millis, Result,
-    db::{Db, args, read, record, statements},
+    db::{Db, Statement, args, read, record, statements},
 };
 
 /// A key with the columns that the gate needs.
 pub(super) struct Found {
+    /// The hash of the value that was sent.
+    pub(super) hash: String,
     pub(super) id: i64,
     pub(super) name: String,
     pub(super) expires_on: Option<String>,
@@ -20,6 +22,7 @@ pub(super) struct Found {
 }
 
 record! { Found: found_columns {
+    hash: "v.hash",
     id: "k.id",
     name: "k.name",
     expires_on: "k.expires_on",
@@ -28,6 +31,17 @@ record! { Found: found_columns {
     valid_until: "v.valid_until",
     epoch: "coalesce((select epoch from cms_table_epochs where name = $2), 0)",
 } }
+
+macro_rules! find {
+    () => {
+        concat!(
+            "select ",
+            found_columns!(),
+            " from cms_api_key_values v \
+             join cms_api_keys k on k.id = v.api_key_id where v.hash = $1"
+        )
+    };
+}
 
 record! { ApiKey: key_columns {
     id: "id",
@@ -42,14 +56,15 @@ record! { ApiKey: key_columns {
     denied: "denied",
 } }
 
+/// A change waits for one that revokes the key, and the other way round.
+const FIND_LOCKED: Statement =
+    Statement::new(concat!(module_path!(), "::FIND_LOCKED"), concat!(find!(), " for share"));
+
 statements! {
     INSERT = "insert into cms_api_keys (name, prefix, expires_on, active, rights, created_at) \
               values ($1, $2, $3, $4, $5, $6) returning id";
     INSERT_VALUE = "insert into cms_api_key_values (hash, api_key_id) values ($1, $2)";
-    FIND = concat!(
-        "select ", found_columns!(), " from cms_api_key_values v \
-         join cms_api_keys k on k.id = v.api_key_id where v.hash = $1"
-    );
+    FIND = find!();
     LIST = concat!(
         "select ", key_columns!(), " from cms_api_keys where id > $1 order by id limit $2"
     );
@@ -72,6 +87,12 @@ statements! {
 /// A key by the hash of its value, with the epoch of `table`.
 pub(super) async fn find(db: &Db, hash: &str, table: &str) -> Result<Option<Found>> {
     db.optional(FIND, args![hash, table]).await
+}
+
+/// As [`find`], under a change. The key stays as it is until the change ends.
+pub(super) async fn find_again(change: &mut Change, hash: &str) -> Result<Option<Found>> {
+    let statement = change.dialect().keeping(FIND, FIND_LOCKED);
+    change.optional(statement, args![hash, ""]).await
 }
 
 pub(super) async fn list(db: &Db, after: i64, limit: i64) -> Result<Vec<ApiKey>> {

@@ -5,7 +5,8 @@ use http::{HeaderMap, HeaderValue, header};
 
 use super::visit::Visit;
 use crate::{
-    call::{API_KEY, Caller, SESSION_COOKIE},
+    call::{API_KEY, SESSION_COOKIE},
+    caller::Caller,
     replies::{Asked, Key},
 };
 

@@ -4,7 +4,7 @@ use cms_core::traffic::limiter::Quota;
 use http::{HeaderValue, header};
 
 use super::{limit, origin, origin::Sharing};
-use crate::{call::Caller, reply::Reply};
+use crate::{caller::Caller, reply::Reply};
 
 pub(crate) struct Findings {
     pub(crate) caller: Caller,

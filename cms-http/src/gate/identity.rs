@@ -8,7 +8,8 @@ use super::{
     visit::{Visit, Way},
 };
 use crate::{
-    call::{API_KEY, Caller},
+    call::API_KEY,
+    caller::Caller,
     shown::{bearer, session_cookie},
 };
 

@@ -13,7 +13,7 @@ use super::{
     identity::Credential,
     visit::{Visit, Way},
 };
-use crate::{call::Caller, reply::number};
+use crate::{caller::Caller, reply::number};
 
 const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");

@@ -24,6 +24,8 @@ mod rights;
 mod sender;
 mod visit;
 
+use std::sync::OnceLock;
+
 use cms_core::{Cms, Code, Error, Result};
 
 pub(crate) use findings::Findings;
@@ -72,13 +74,13 @@ where
         return Ok(conditional::answer(&visit, reply));
     }
 
-    let content = if content::names_table(&visit) && rights::may_act(&visit, caller) {
+    let (content, demand) = if content::names_table(&visit) && rights::may_act(&visit, caller) {
         let content = content::read(cms, &visit, body).await?;
-        rights::judge(cms, &visit, caller, content.table())?;
-        content
+        let demand = rights::judge(cms, &visit, caller, content.table())?;
+        (content, demand)
     } else {
-        rights::judge(cms, &visit, caller, None)?;
-        content::read(cms, &visit, body).await?
+        let demand = rights::judge(cms, &visit, caller, None)?;
+        (content::read(cms, &visit, body).await?, demand)
     };
 
     let (route, operation) = visit.operation()?;
@@ -89,11 +91,6 @@ where
         return Err(Error::new(Code::MethodNotAllowed, detail));
     };
     let ticket = idempotency::ticket(cms, &visit.request, caller.repeats_as(), &content.raw)?;
-    if let Some(ticket) = &ticket
-        && let Some(reply) = Box::pin(ticket.earlier_reply(cms)).await?
-    {
-        return Ok(reply);
-    }
     let call = Call {
         cms,
         metrics: &kept.metrics,
@@ -101,13 +98,22 @@ where
         streams: &kept.streams,
         client: visit.client,
         request: &visit.request,
-        caller,
+        found: caller,
+        again: OnceLock::new(),
+        demand,
         answers: operation.answers,
         selects: route.action.is_some(),
         path_parameters: route.parameters(&visit.request.path),
         operations: routes::described(),
         repetition: ticket,
     };
+    if let Some(ticket) = &call.repetition
+        && let Some(reply) = Box::pin(ticket.earlier_reply(cms)).await?
+    {
+        // The body may have taken its time.
+        call.judge_again().await?;
+        return Ok(reply);
+    }
     let reply = match &asked {
         Some(asked) => kept.replies.get(cms, asked, || (operation.handler)(&call, None)).await,
         None => (operation.handler)(&call, content.json).await,

@@ -9,7 +9,8 @@ use http::header;
 
 use super::users::shown_once;
 use crate::{
-    call::{Call, Caller, SESSION_COOKIE},
+    call::{Call, SESSION_COOKIE},
+    caller::Caller,
     request::bad,
     success::Success,
     wire::{
@@ -73,7 +74,7 @@ pub(crate) async fn verify(
 }
 
 pub(crate) async fn logout(call: &Call<'_>, _: NoQuery, _: NoBody) -> Result<Success<Done>> {
-    if let Caller::User { user, .. } = call.caller {
+    if let Caller::User { user, .. } = call.caller() {
         let mut change = call.change().await?;
         call.cms.accounts().logout(&mut change, user).await?;
         change.commit().await?;
@@ -82,7 +83,7 @@ pub(crate) async fn logout(call: &Call<'_>, _: NoQuery, _: NoBody) -> Result<Suc
 }
 
 pub(crate) async fn me(call: &Call<'_>, _: NoQuery) -> Result<Data<Me>> {
-    let Caller::User { user, .. } = call.caller else {
+    let Caller::User { user, .. } = call.caller() else {
         let data = Me {
             id: None,
             username: "operator".to_owned(),

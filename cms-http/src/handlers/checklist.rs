@@ -18,7 +18,7 @@ pub(crate) async fn apply(
     let mut change = call.change().await?;
     // The one checklist that is no content: for those who hold the rights that they pass on.
     let data = if asked.table == "user_groups" {
-        let held = call.caller.permissions();
+        let held = call.caller().permissions();
         call.cms.accounts().group_checklist(&mut change, &held, &asked).await?
     } else {
         call.cms.items().checklist(&mut change, &asked, &if_match(call)?).await?

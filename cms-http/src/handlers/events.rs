@@ -34,6 +34,7 @@ pub(crate) async fn explain(
     listing: Listing,
     Event { event, data }: Event,
 ) -> Result<ExplainedTo> {
+    call.judge_again().await?;
     let paging = listing.limit.after(listing.cursor.as_deref());
     let (explained, page) = call.cms.webhooks().explain(&event, data, &paging).await?;
     let meta = Meta { limit: page.limit, next: page.next, total: None };
@@ -57,7 +58,7 @@ pub(crate) async fn messages(
     let webhooks = call.cms.webhooks();
     if let Some(id) = &asked.id {
         let mut message = webhooks.message(id).await?;
-        if !call.caller.may_see_payloads() {
+        if !call.caller().may_see_payloads() {
             message.payload = Json::Null;
         }
         return Ok(OneOrPage::one(message));

@@ -8,7 +8,8 @@ use http::header;
 use serde_json::Value as Json;
 
 use crate::{
-    call::{Call, Caller},
+    call::Call,
+    caller::Caller,
     success::Success,
     wire::{
         Data, Done, OneOrPage, Record,
@@ -39,10 +40,10 @@ const MAX_BATCH: usize = 1000;
 
 /// A reference is followed only into tables that the caller may read.
 fn may_see(call: &Call<'_>, table: &str) -> Result<()> {
-    if call.caller.may_read(call.cms, table) {
+    if call.caller().may_read(call.cms, table) {
         return Ok(());
     }
-    let code = if matches!(call.caller, Caller::User { .. }) {
+    let code = if matches!(call.caller(), Caller::User { .. }) {
         Code::PermissionDenied
     } else {
         Code::ApiKeyForbidden

@@ -33,7 +33,7 @@ pub(crate) async fn create(
     new: NewApiKey,
 ) -> Result<Success<Data<ShownKey>>> {
     let mut change = call.change().await?;
-    let held = call.caller.rights(call.cms);
+    let held = call.caller().rights(call.cms);
     let (key, value) = call.cms.keys().create(&mut change, &held, new).await?;
     call.commit(change, shown_once(key, &value), true).await
 }
@@ -44,14 +44,14 @@ pub(crate) async fn update(
     patch: ApiKeyPatch,
 ) -> Result<Success<Data<ApiKey>>> {
     let mut change = call.change().await?;
-    let held = call.caller.rights(call.cms);
+    let held = call.caller().rights(call.cms);
     let data = call.cms.keys().update(&mut change, &held, which.id, patch).await?;
     call.commit(change, Data { data }, false).await
 }
 
 pub(crate) async fn delete(call: &Call<'_>, which: ById) -> Result<Success<Done>> {
     let mut change = call.change().await?;
-    let held = call.caller.rights(call.cms);
+    let held = call.caller().rights(call.cms);
     call.cms.keys().delete(&mut change, &held, which.id).await?;
     call.commit(change, Done, false).await
 }
@@ -62,7 +62,7 @@ pub(crate) async fn rotate(
     grace: Grace,
 ) -> Result<Success<Data<ShownKey>>> {
     let mut change = call.change().await?;
-    let held = call.caller.rights(call.cms);
+    let held = call.caller().rights(call.cms);
     let rotated = call.cms.keys().rotate(&mut change, &held, which.id, grace.grace_s).await?;
     let (key, value) = rotated;
     call.commit(change, shown_once(key, &value), true).await

@@ -26,8 +26,8 @@ pub(crate) async fn read(call: &Call<'_>, which: Which) -> Result<Data<Limits>> 
 
 pub(crate) async fn reset(call: &Call<'_>, whose: Whose) -> Result<Success<Done>> {
     let owner = whose.owner.as_str();
-    call.cms.limiter().reset(owner).await?;
     let mut change = call.change().await?;
     change.audit(AuditEntry { action: "reset", table: "limits", id: owner, columns: &[] }).await?;
+    call.cms.limiter().reset(owner).await?;
     call.commit(change, Done, false).await
 }

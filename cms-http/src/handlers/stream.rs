@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use cms_core::{Clock, Cms, Result, access::Access, webhooks::Feed};
+use cms_core::{Clock, Cms, Result, webhooks::Feed};
 use futures_util::{StreamExt as _, stream};
 use http::{HeaderName, header};
 
 use crate::{
-    call::{Call, Caller},
+    call::Call,
+    caller::Caller,
     reply::events::{self, BEGINNING, HEARTBEAT, HEARTBEAT_S},
     shown::Lasting,
     streams::Place,
@@ -26,7 +27,7 @@ pub(crate) async fn follow(call: &Call<'_>, asked: Followed) -> Result<Success<T
     let last = call.request.header(&LAST_EVENT_ID)?.filter(|id| !id.is_empty());
     let place = call.streams.open()?;
     let feed = call.cms.webhooks().feed(asked.event.as_deref(), last).await?;
-    let caller = Lasting::of(call, Access::User)?;
+    let caller = Lasting::of(call);
     let (cms, clock) = (call.cms.clone(), call.cms.clock().clone());
     let following = Following { spoke: clock.now(), cms, clock, feed, caller, place };
     let beginning = stream::iter([Ok(Bytes::from_static(BEGINNING.as_bytes()))]);

@@ -13,7 +13,7 @@ use crate::{
 
 pub(crate) async fn read(call: &Call<'_>, asked: Asked) -> Result<OneOrPage<TableInfo>> {
     let tables = call.cms.tables();
-    let mut known = tables.iter().filter(|table| call.caller.may_read(call.cms, &table.name));
+    let mut known = tables.iter().filter(|table| call.caller().may_read(call.cms, &table.name));
     if let Some(name) = &asked.name {
         let table = known.find(|table| table.name == *name).ok_or_else(|| {
             Error::new(Code::UnknownTable, format!("There is no content table {name:?}."))

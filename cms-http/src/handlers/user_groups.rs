@@ -29,7 +29,7 @@ pub(crate) async fn create(
 ) -> Result<Success<Data<Group>>> {
     let mut change = call.change().await?;
     let data =
-        call.cms.accounts().create_group(&mut change, &call.caller.permissions(), &new).await?;
+        call.cms.accounts().create_group(&mut change, &call.caller().permissions(), &new).await?;
     call.commit(change, Data { data }, false).await
 }
 
@@ -42,13 +42,13 @@ pub(crate) async fn update(
     let data = call
         .cms
         .accounts()
-        .update_group(&mut change, &call.caller.permissions(), which.id, &patch)
+        .update_group(&mut change, &call.caller().permissions(), which.id, &patch)
         .await?;
     call.commit(change, Data { data }, false).await
 }
 
 pub(crate) async fn delete(call: &Call<'_>, which: ById) -> Result<Success<Done>> {
     let mut change = call.change().await?;
-    call.cms.accounts().delete_group(&mut change, &call.caller.permissions(), which.id).await?;
+    call.cms.accounts().delete_group(&mut change, &call.caller().permissions(), which.id).await?;
     call.commit(change, Done, false).await
 }

@@ -35,7 +35,7 @@ pub(crate) async fn create(
     let accounts = call.cms.accounts();
     let password = accounts.hash_password(&new.username, &new.password).await?;
     let mut change = call.change().await?;
-    let held = call.caller.permissions();
+    let held = call.caller().permissions();
     let data = accounts.create_user(&mut change, &held, &new, password).await?;
     call.commit(change, Data { data }, false).await
 }
@@ -57,14 +57,14 @@ pub(crate) async fn update(
         None => None,
     };
     let mut change = call.change().await?;
-    let held = call.caller.permissions();
+    let held = call.caller().permissions();
     let data = accounts.update_user(&mut change, &held, id, &patch, password).await?;
     call.commit(change, Data { data }, false).await
 }
 
 pub(crate) async fn delete(call: &Call<'_>, which: ById) -> Result<Success<Done>> {
     let mut change = call.change().await?;
-    let held = call.caller.permissions();
+    let held = call.caller().permissions();
     call.cms.accounts().delete_user(&mut change, &held, which.id).await?;
     call.commit(change, Done, false).await
 }
@@ -79,7 +79,7 @@ pub(crate) async fn sessions(call: &Call<'_>, of: OfUser) -> Result<Page<Session
 /// Ends the sessions of the user `id`, or only `session`.
 pub(crate) async fn revoke(call: &Call<'_>, which: Which) -> Result<Success<Done>> {
     let mut change = call.change().await?;
-    let (accounts, held) = (call.cms.accounts(), call.caller.permissions());
+    let (accounts, held) = (call.cms.accounts(), call.caller().permissions());
     accounts.revoke_sessions(&mut change, &held, which.id, which.session).await?;
     call.commit(change, Done, false).await
 }

@@ -7,13 +7,10 @@ use cms_core::{
     content::Table,
 };
 
-use crate::{
-    call::{Call, Caller},
-    describe::Described,
-};
+use crate::{call::Call, caller::Caller, describe::Described};
 
 pub(super) fn knows(call: &Call<'_>, operation: &Described) -> bool {
-    match (operation.access, call.caller) {
+    match (operation.access, call.caller()) {
         (Access::Open | Access::Public | Access::Login, _) | (_, Caller::Operator) => true,
         (_, Caller::Anonymous) | (Access::Session | Access::Operator, Caller::Key(_)) => false,
         (_, Caller::Key(key)) => key.rights.iter().any(|right| names(right, operation)),
@@ -38,5 +35,5 @@ fn names(right: &Right, operation: &Described) -> bool {
 /// The content tables that the caller may read.
 pub(super) fn tables(call: &Call<'_>) -> Vec<Arc<Table>> {
     let tables = call.cms.tables();
-    tables.iter().filter(|table| call.caller.may_read(call.cms, &table.name)).cloned().collect()
+    tables.iter().filter(|table| call.caller().may_read(call.cms, &table.name)).cloned().collect()
 }

@@ -3,7 +3,7 @@
 use crate::{
     Change, Error, Result,
     accounts::{Group, Rights},
-    db::{Db, args, read, record, statements},
+    db::{Db, Statement, args, read, record, statements},
 };
 
 record! { Group: group_columns {
@@ -14,12 +14,21 @@ record! { Group: group_columns {
     members: "(select count(*) from cms_user_group_members m where m.user_group_id = g.id)",
 } }
 
+macro_rules! get {
+    () => {
+        concat!("select ", group_columns!(), " from cms_user_groups g where g.id = $1")
+    };
+}
+
+const GET_LOCKED: Statement =
+    Statement::new(concat!(module_path!(), "::GET_LOCKED"), concat!(get!(), " for share"));
+
 statements! {
     LIST = concat!(
         "select ", group_columns!(), " from cms_user_groups g where g.id > $1 \
          order by g.id limit $2"
     );
-    GET = concat!("select ", group_columns!(), " from cms_user_groups g where g.id = $1");
+    GET = get!();
     FIND = "select id from cms_user_groups where name_key = $1";
     INSERT = "insert into cms_user_groups (name, name_key, rights, created_at) \
               values ($1, $2, $3, $4) returning id";
@@ -46,6 +55,13 @@ pub(in crate::accounts) async fn lock(change: &mut Change, id: i64) -> Result<Op
         return Ok(None);
     }
     change.optional(GET, args![id]).await
+}
+
+/// Reads the group, which stays as it is until this change ends. Changes may share that: two users
+/// may be put into one group at the same time.
+pub(in crate::accounts) async fn keep(change: &mut Change, id: i64) -> Result<Option<Group>> {
+    let statement = change.dialect().keeping(GET, GET_LOCKED);
+    change.optional(statement, args![id]).await
 }
 
 pub(in crate::accounts) async fn find(change: &mut Change, name_key: &str) -> Result<Option<i64>> {

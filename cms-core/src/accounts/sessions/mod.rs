@@ -8,7 +8,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Accounts, Rights, Token, record};
-use crate::{Actor, Change, Code, Error, Page, Paging, Result, db::Source, ground::ListName};
+use crate::{
+    Actor, Change, Code, Error, Page, Paging, Result,
+    db::{Seen, Source},
+    ground::ListName,
+};
 
 /// Age at which the noted last use is written again, so that not every request writes.
 const SEEN_EVERY: i64 = 60_000;
@@ -41,11 +45,16 @@ pub struct SessionUser {
     pub rights: Rights,
     /// When the session ends at the latest, in milliseconds.
     pub expires_at: i64,
+    seen: Seen<Arc<Open>>,
 }
 
 /// A session as read from the database.
 pub(super) struct Open {
-    user: SessionUser,
+    hash: String,
+    session: i64,
+    user: i64,
+    username: String,
+    rights: Rights,
     created_at: i64,
     last_seen_at: i64,
 }
@@ -56,6 +65,36 @@ impl SessionUser {
     pub fn actor(&self) -> Actor {
         Actor::User { id: self.id, name: self.username.clone() }
     }
+}
+
+impl Open {
+    /// Builds one session from its rows; there is one row for each group of the user.
+    fn joined(rows: Vec<sql::Found>) -> Option<Self> {
+        let first = rows.first()?;
+        let open = Self {
+            hash: first.hash.clone(),
+            session: first.session,
+            user: first.user,
+            username: first.username.clone(),
+            rights: Rights::default(),
+            created_at: first.created_at,
+            last_seen_at: first.last_seen_at,
+        };
+        let rights = rows.into_iter().fold(Rights::default(), |all, row| all.and(row.rights));
+        Some(Self { rights, ..open })
+    }
+
+    /// Whether the session was used after the first of these moments and begun after the second.
+    fn is_within(&self, (seen, begun): (i64, i64)) -> bool {
+        self.last_seen_at > seen && self.created_at > begun
+    }
+}
+
+fn ended() -> Error {
+    Error::new(
+        Code::LoginRequired,
+        "Your session has ended, or you were switched off: log in again. Nothing was changed.",
+    )
 }
 
 impl Accounts {
@@ -78,55 +117,73 @@ impl Accounts {
         token: &str,
         source: Option<Source<'_>>,
     ) -> Result<Option<(SessionUser, Option<i64>)>> {
-        let Some((open, count)) = self.find(token, source).await? else { return Ok(None) };
-        if open.last_seen_at < self.0.base.clock().now() - SEEN_EVERY {
-            self.note_seen(open.user.session).await;
+        let found = self.find(&Token::sent(token).hash(), source).await?;
+        let Some((open, count)) = found else { return Ok(None) };
+        if open.record.last_seen_at < self.0.base.clock().now() - SEEN_EVERY {
+            self.note_seen(open.record.session).await;
         }
-        Ok(Some((open.user.clone(), count)))
+        Ok(Some((self.user_of(open), count)))
     }
 
-    /// As [`Accounts::identify`], for who reads on without asking again: this is no use of the
-    /// session, which ends as if it were idle.
+    /// Judges the caller again: session, user and groups as they are now. For acts without a
+    /// change, and for who reads on without asking again. This is no use of the session, which ends
+    /// as if it were idle.
     ///
     /// # Errors
-    /// As [`Accounts::identify`].
-    pub async fn identify_again(&self, token: &str) -> Result<Option<SessionUser>> {
-        Ok(self.find(token, None).await?.map(|(open, _)| open.user.clone()))
+    /// `login_required` when the session has ended or the user is switched off.
+    pub async fn identify_again(&self, user: &SessionUser) -> Result<SessionUser> {
+        let found = self.find(&user.seen.record.hash, None).await?;
+        Ok(self.user_of(found.ok_or_else(ended)?.0))
+    }
+
+    /// Begins a change on behalf of a caller, who is judged again under it. Returns the caller with
+    /// the user's present rights, which stay as they are until the change ends.
+    ///
+    /// # Errors
+    /// As [`Accounts::identify_again`].
+    pub async fn change(&self, user: &SessionUser) -> Result<(Change, SessionUser)> {
+        let mut change = self.0.base.change(user.actor()).await?;
+        let (seen, begun) = self.session_horizons();
+        let open = match change.still(&user.seen) {
+            Some(open) => Some(open).filter(|open| open.is_within((seen, begun))),
+            None => {
+                let hash = &user.seen.record.hash;
+                Open::joined(sql::find_again(&mut change, hash, (seen, begun)).await?).map(Arc::new)
+            }
+        };
+        let user = self.user_of(Seen::in_change(open.ok_or_else(ended)?));
+        change.judged();
+        Ok((change, user))
     }
 
     async fn find(
         &self,
-        token: &str,
+        hash: &str,
         source: Option<Source<'_>>,
-    ) -> Result<Option<(Arc<Open>, Option<i64>)>> {
-        let (db, hash) = (self.0.base.db(), Token::sent(token).hash());
+    ) -> Result<Option<(Seen<Arc<Open>>, Option<i64>)>> {
+        let db = self.0.base.db();
         let (now, (seen, begun)) = (self.0.base.clock().now(), self.session_horizons());
         // A last use older than this is due to be written, unless another request wrote it
         // meanwhile.
-        let is_fresh = |open: &Arc<Open>| {
-            open.last_seen_at > seen.max(now - SEEN_EVERY) && open.created_at > begun
-        };
+        let is_fresh = |open: &Arc<Open>| open.is_within((seen.max(now - SEEN_EVERY), begun));
         let read = async |table: &str| {
-            let rows = sql::find(db, &hash, (seen, begun), table).await?;
+            let rows = sql::find(db, hash, (seen, begun), table).await?;
             let epoch = rows.first().map_or(0, |row| row.epoch);
-            Ok(self.joined(rows).map(|open| (epoch, Arc::new(open))))
+            Ok(Open::joined(rows).map(|open| (epoch, Arc::new(open))))
         };
-        self.0.known.find(db, &hash, source, is_fresh, read).await
+        self.0.known.find(db, hash, source, is_fresh, read).await
     }
 
-    /// Builds one session from its rows; there is one row for each group of the user.
-    fn joined(&self, rows: Vec<sql::Found>) -> Option<Open> {
-        let first = rows.first()?;
-        let user = SessionUser {
-            session: first.session,
-            id: first.user,
-            username: first.username.clone(),
-            rights: Rights::default(),
-            expires_at: first.created_at + self.session_length(),
-        };
-        let (created_at, last_seen_at) = (first.created_at, first.last_seen_at);
-        let rights = rows.into_iter().fold(Rights::default(), |all, row| all.and(row.rights));
-        Some(Open { user: SessionUser { rights, ..user }, created_at, last_seen_at })
+    fn user_of(&self, seen: Seen<Arc<Open>>) -> SessionUser {
+        let open = &seen.record;
+        SessionUser {
+            session: open.session,
+            id: open.user,
+            username: open.username.clone(),
+            rights: open.rights.clone(),
+            expires_at: open.created_at + self.session_length(),
+            seen,
+        }
     }
 
     /// A session stays valid when noting its last use fails.

@@ -3,11 +3,12 @@
 use crate::{
     Change, Result,
     accounts::{Rights, Session},
-    db::{Db, args, read, record, statements},
+    db::{Db, Statement, args, read, record, statements},
 };
 
 /// A session joined with one group of its user.
 pub(in crate::accounts) struct Found {
+    pub(in crate::accounts) hash: String,
     pub(in crate::accounts) session: i64,
     pub(in crate::accounts) created_at: i64,
     pub(in crate::accounts) last_seen_at: i64,
@@ -19,6 +20,7 @@ pub(in crate::accounts) struct Found {
 }
 
 record! { Found: found_columns {
+    hash: "s.hash",
     session: "s.id",
     created_at: "s.created_at",
     last_seen_at: "s.last_seen_at",
@@ -28,6 +30,20 @@ record! { Found: found_columns {
     epoch: "coalesce((select epoch from cms_table_epochs where name = $4), 0)",
 } }
 
+macro_rules! find {
+    () => {
+        concat!(
+            "select ",
+            found_columns!(),
+            " from cms_sessions s \
+             join cms_users u on u.id = s.user_id \
+             join cms_user_group_members m on m.user_id = u.id \
+             join cms_user_groups g on g.id = m.user_group_id \
+             where s.hash = $1 and s.last_seen_at > $2 and s.created_at > $3 and u.active"
+        )
+    };
+}
+
 record! { Session: session_columns {
     id: "id",
     address: "address",
@@ -36,17 +52,15 @@ record! { Session: session_columns {
     last_seen_at: "last_seen_at" => read::time,
 } }
 
+/// A change waits for one that takes rights from the user, and the other way round.
+const FIND_LOCKED: Statement =
+    Statement::new(concat!(module_path!(), "::FIND_LOCKED"), concat!(find!(), " for share"));
+
 statements! {
     EXPIRE = "delete from cms_sessions where id in \
               (select id from cms_sessions where last_seen_at <= $1 limit 1000) \
               and last_seen_at <= $1";
-    FIND = concat!(
-        "select ", found_columns!(), " from cms_sessions s \
-         join cms_users u on u.id = s.user_id \
-         join cms_user_group_members m on m.user_id = u.id \
-         join cms_user_groups g on g.id = m.user_group_id \
-         where s.hash = $1 and s.last_seen_at > $2 and s.created_at > $3 and u.active"
-    );
+    FIND = find!();
     SEEN = "update cms_sessions set last_seen_at = $2 where id = $1 and last_seen_at < $2";
     INSERT = "insert into cms_sessions \
               (hash, user_id, address, user_agent, created_at, last_seen_at) \
@@ -66,6 +80,16 @@ pub(in crate::accounts) async fn find(
     table: &str,
 ) -> Result<Vec<Found>> {
     db.all(FIND, args![hash, seen, begun, table]).await
+}
+
+/// As [`find`], under a change. Session, user and groups stay as they are until the change ends.
+pub(in crate::accounts) async fn find_again(
+    change: &mut Change,
+    hash: &str,
+    (seen, begun): (i64, i64),
+) -> Result<Vec<Found>> {
+    let statement = change.dialect().keeping(FIND, FIND_LOCKED);
+    change.all(statement, args![hash, seen, begun, ""]).await
 }
 
 pub(in crate::accounts) async fn seen(change: &mut Change, session: i64) -> Result<()> {

@@ -308,9 +308,8 @@ impl Accounts {
                 GroupName::Name(name) if name_problem("name", name).is_some() => None,
                 GroupName::Name(name) => groups::find(change, &name_key(name)).await?,
             };
-            // Locks the group, so that its rights stay as checked until this change commits.
             let group = match id {
-                Some(id) => groups::lock(change, id).await?,
+                Some(id) => groups::keep(change, id).await?,
                 None => None,
             };
             let group = group.ok_or_else(|| {

@@ -3,7 +3,7 @@
 mod json;
 mod schema;
 
-use super::Value;
+use super::{Statement, Value};
 
 /// The engine behind a [`super::Db`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +71,15 @@ impl Dialect {
         match self {
             Self::Sqlite => None,
             Self::Postgres => Some("select pg_advisory_xact_lock($1)"),
+        }
+    }
+
+    /// The one of two texts that keeps the rows it reads as they are until the transaction ends:
+    /// `locking` ends with `for share`, `plain` is the same text without.
+    pub(crate) const fn keeping(self, plain: Statement, locking: Statement) -> Statement {
+        match self {
+            Self::Sqlite => plain,
+            Self::Postgres => locking,
         }
     }
 

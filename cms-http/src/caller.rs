@@ -1,0 +1,111 @@
+//! Who calls, and what the caller may do.
+
+use cms_core::{
+    Actor, Change, Cms, Result,
+    access::{self, Access, Right, Rights},
+    accounts::SessionUser,
+    keys::KeyHolder,
+};
+
+/// Who calls.
+#[derive(Clone, Debug)]
+pub(crate) enum Caller {
+    Anonymous,
+    /// Through the in-process client: whoever can open the site's folder.
+    Operator,
+    Key(KeyHolder),
+    User {
+        user: SessionUser,
+        /// The session came in a cookie, which browsers send by themselves.
+        by_cookie: bool,
+    },
+}
+
+impl Caller {
+    /// Begins a change on behalf of the caller. Returns the caller as judged again under it: nobody
+    /// takes rights from that caller until the change ends.
+    pub(crate) async fn change(&self, cms: &Cms) -> Result<(Change, Self)> {
+        match self {
+            Self::Key(key) => {
+                let (change, key) = cms.keys().change(key).await?;
+                Ok((change, Self::Key(key)))
+            }
+            Self::User { user, by_cookie } => {
+                let (change, user) = cms.accounts().change(user).await?;
+                Ok((change, Self::User { user, by_cookie: *by_cookie }))
+            }
+            Self::Anonymous | Self::Operator => {
+                Ok((cms.change(Actor::Operator).await?, self.clone()))
+            }
+        }
+    }
+
+    /// The caller as judged again, without a change.
+    pub(crate) async fn again(&self, cms: &Cms) -> Result<Self> {
+        Ok(match self {
+            Self::Key(key) => Self::Key(cms.keys().identify_again(key).await?),
+            Self::User { user, by_cookie } => {
+                let user = cms.accounts().identify_again(user).await?;
+                Self::User { user, by_cookie: *by_cookie }
+            }
+            Self::Anonymous | Self::Operator => self.clone(),
+        })
+    }
+
+    /// The permissions that the caller may pass on to others. A key without the row `*` has none.
+    pub(crate) fn permissions(&self) -> Rights {
+        match self {
+            Self::Operator => Rights::Admin,
+            Self::Key(key) if key.rights.contains(&Right::everything()) => Rights::Admin,
+            Self::Anonymous | Self::Key(_) => Rights::default(),
+            Self::User { user, .. } => user.rights.clone(),
+        }
+    }
+
+    /// Whether the caller may read a content table; handlers ask this for tables that the address
+    /// does not name.
+    pub(crate) fn may_read(&self, cms: &Cms, table: &str) -> bool {
+        const ITEM: &str = "/api/backend/item";
+        let query = [("table".to_owned(), table.to_owned())];
+        let call = access::KeyCall { method: "GET", path: ITEM, query: &query, body_table: None };
+        match self {
+            Self::Anonymous => false,
+            Self::Operator => true,
+            Self::Key(key) => key.rights.iter().any(|right| right.allows(&call)),
+            Self::User { user, .. } => cms.allows(&user.rights, Access::Table, "GET", Some(table)),
+        }
+    }
+
+    /// Whether the caller may subscribe to everything, and so may see what is sent: records of
+    /// every table.
+    pub(crate) fn may_see_payloads(&self) -> bool {
+        const WEBHOOKS: &str = "/api/backend/webhooks";
+        let call = access::KeyCall { method: "POST", path: WEBHOOKS, query: &[], body_table: None };
+        match self {
+            Self::Anonymous => false,
+            Self::Operator => true,
+            Self::Key(key) => key.rights.iter().any(|right| right.allows(&call)),
+            Self::User { user, .. } => user.rights.may("webhooks_subscriptions_edit"),
+        }
+    }
+
+    /// The rows of a key's rights that the caller may pass on.
+    pub(crate) fn rights(&self, cms: &Cms) -> Vec<Right> {
+        match self {
+            Self::Anonymous => Vec::new(),
+            Self::Operator => vec![Right::everything()],
+            Self::Key(key) => key.rights.clone(),
+            Self::User { user, .. } => cms.rows_of(&user.rights),
+        }
+    }
+
+    /// Whose repetitions of a request are the same request; None: nobody is known.
+    pub(crate) fn repeats_as(&self) -> Option<String> {
+        match self {
+            Self::Anonymous => None,
+            Self::Operator => Some("operator".to_owned()),
+            Self::Key(key) => Some(format!("key:{}", key.id)),
+            Self::User { user, .. } => Some(format!("user:{}", user.id)),
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! What a request demands of its caller's rights.
+
+use cms_core::{
+    Cms, Code, Error, Result,
+    access::{Access, KeyCall},
+};
+
+use crate::{caller::Caller, request::Canonical};
+
+/// The part of a request, besides its address, that rights are compared with.
+#[derive(Clone)]
+pub(crate) struct Demand {
+    /// The path and the access of the route, if there is one.
+    pub(crate) route: Option<(&'static str, Access)>,
+    /// The table that an action names in its body.
+    pub(crate) body_table: Option<String>,
+}
+
+impl Demand {
+    /// Rights come before existence: only who may call learns whether something is there.
+    pub(crate) fn judge(&self, cms: &Cms, request: &Canonical, caller: &Caller) -> Result<()> {
+        let (method, at) =
+            (request.method.as_str(), self.route.map_or("this address", |(path, _)| path));
+        let body_table = self.body_table.as_deref();
+        match caller {
+            Caller::Anonymous | Caller::Operator => Ok(()),
+            Caller::Key(key) => {
+                let call =
+                    KeyCall { method, path: &request.path, query: &request.query, body_table };
+                if key.rights.iter().any(|right| right.allows(&call)) {
+                    return Ok(());
+                }
+                let detail = format!(
+                    "The key {:?} has no right for {method} on {at} with these parameters.",
+                    key.name
+                );
+                Err(Error::new(Code::ApiKeyForbidden, detail))
+            }
+            Caller::User { user, .. } => {
+                let Some((_, access)) = self.route else { return Ok(()) };
+                // A table named twice must be the same.
+                let table = match (request.parameter("table"), body_table) {
+                    (Some(asked), Some(body)) if asked != body => None,
+                    (asked, body) => body.or(asked),
+                };
+                if cms.allows(&user.rights, access, method, table) {
+                    return Ok(());
+                }
+                let detail = format!(
+                    "You have no permission for {method} on {at} with these parameters: an \
+                     administrator can give it to one of your groups."
+                );
+                Err(Error::new(Code::PermissionDenied, detail))
+            }
+        }
+    }
+}

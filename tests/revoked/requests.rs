@@ -1,0 +1,148 @@
+//! A valid request for every call of the backend that is no mere reading.
+
+use cms_core::access::Access;
+use serde_json::{Value as Json, json};
+
+use crate::support::{Site, receiver::Receiver};
+
+/// A call with all that it needs.
+pub struct Act {
+    pub method: &'static str,
+    pub target: String,
+    /// Empty: it takes none.
+    pub body: String,
+    pub access: Access,
+    /// Whether it leaves a row.
+    pub writes: bool,
+}
+
+/// One for each method of each endpoint that the API declares, except for those that read, that
+/// nobody reaches over the network and that come before a login. An endpoint that is not known here
+/// fails the test.
+pub async fn acts(site: &Site, receiver: &Receiver) -> Vec<Act> {
+    let targets = Targets::make(site, receiver).await;
+    let mut acts = Vec::new();
+    for endpoint in site.cms.access().all().iter() {
+        let access = endpoint.access;
+        if matches!(access, Access::Login | Access::Operator | Access::Open) {
+            continue;
+        }
+        for method in endpoint.methods.iter().filter(|method| **method != "GET") {
+            let path = endpoint.path.strip_prefix("/api/backend").expect(&endpoint.path);
+            let (query, body, writes) = targets.request(method, path);
+            let target = format!("/api/backend{path}{query}");
+            let body = if body.is_null() { String::new() } else { body.to_string() };
+            acts.push(Act { method, target, body, access, writes });
+        }
+    }
+    // Whoever deletes comes last, the whole after its parts: others need what is deleted.
+    let depth = |act: &Act| act.target.split('?').next().map_or(0, str::len);
+    acts.sort_by_key(|act| (act.method == "DELETE", std::cmp::Reverse(depth(act))));
+    assert!(acts.len() > 30, "the calls of the backend are missing");
+    acts
+}
+
+/// What the requests are about.
+struct Targets {
+    key: i64,
+    user: i64,
+    other: i64,
+    group: i64,
+    empty_group: i64,
+    origin: Json,
+    webhook: Json,
+    job: Json,
+    delivery: Json,
+}
+
+impl Targets {
+    async fn make(site: &Site, receiver: &Receiver) -> Self {
+        let group = site.group("editors", json!([])).await;
+        let empty_group = site.group("nobody", json!([])).await;
+        let (user, other) = (site.user("eve", "editors").await, site.user("ida", "editors").await);
+        let origin =
+            site.admin("POST /api/backend/origins").json(json!({"origin": "https://a.example"}));
+        let origin = origin.expect(201).await.data()["id"].clone();
+        let webhook = site.webhook(&receiver.url, &["shop.sold"]).await["id"].clone();
+        let body = json!({"tags": ["a"]});
+        site.admin("POST /api/backend/item?table=goods").json(body.clone()).expect(201).await;
+        site.admin("POST /api/backend/item?table=goods").json(body).expect(201).await;
+        let sold = json!({"event": "shop.sold", "data": {}});
+        let emit = "POST /api/backend/webhooks/emit";
+        site.admin(emit).json(sold.clone()).expect(201).await;
+        site.worker().step().await.unwrap();
+        let log = site.admin("GET /api/backend/webhooks/deliveries").expect(200).await.data();
+        site.admin(emit).json(sold).expect(201).await;
+        let queue = site.admin("GET /api/backend/webhooks/queue").expect(200).await.data();
+        let pending = queue.as_array().unwrap().iter().find(|job| job["status"] == "pending");
+        Self {
+            key: site.key_with(|_| {}, &[]).await.0,
+            user,
+            other,
+            group,
+            empty_group,
+            origin,
+            webhook,
+            job: pending.expect("a pending job")["id"].clone(),
+            delivery: log[0]["id"].clone(),
+        }
+    }
+
+    /// Query, body and whether it writes.
+    fn request(&self, method: &str, path: &str) -> (String, Json, bool) {
+        let id = |id: &dyn std::fmt::Display| format!("?id={id}");
+        let none = String::new();
+        let (query, body) = match (method, path) {
+            ("POST", "/item") => ("?table=settings".to_owned(), json!({"name": "a", "value": 1})),
+            ("PATCH", "/item") => ("?table=goods&id=1".to_owned(), json!({"tags": ["b"]})),
+            ("DELETE", "/item") => ("?table=goods&id=2".to_owned(), Json::Null),
+            ("POST", "/actions/checklist") => {
+                let body = json!({"table": "goods", "column": "tags", "id": 1, "add": ["c"]});
+                (none, body)
+            }
+            ("POST", "/keys") => (none, json!({"name": "mine", "rights": [{"endpoint": "*"}]})),
+            ("PATCH", "/keys") => (id(&self.key), json!({"name": "renamed"})),
+            ("DELETE", "/keys") => (id(&self.key), Json::Null),
+            ("POST", "/keys/rotate") => (id(&self.key), json!({"grace_s": 0})),
+            ("POST", "/origins") => (none, json!({"origin": "https://b.example"})),
+            ("PATCH", "/origins") => (id(&self.origin), json!({"active": false})),
+            ("DELETE", "/origins") => (id(&self.origin), Json::Null),
+            ("PATCH", "/cache") => (none, json!({"ttl_s": 7})),
+            ("DELETE", "/cache") => (none, Json::Null),
+            ("DELETE", "/limits") => ("?owner=ip:203.0.113.7".to_owned(), Json::Null),
+            ("POST", "/users") => {
+                let password = crate::support::people::PASSWORD;
+                (none, json!({"username": "zoe", "password": password, "groups": ["editors"]}))
+            }
+            ("PATCH", "/users") => (id(&self.user), json!({"username": "eva"})),
+            ("DELETE", "/users") => (id(&self.other), Json::Null),
+            ("DELETE", "/users/sessions") => (id(&self.user), Json::Null),
+            ("POST", "/user_groups") => (none, json!({"name": "new", "rights": "0"})),
+            ("PATCH", "/user_groups") => (id(&self.group), json!({"rights": "0"})),
+            ("DELETE", "/user_groups") => (id(&self.empty_group), Json::Null),
+            ("DELETE", "/loginattempts") => ("?address=203.0.113.7".to_owned(), Json::Null),
+            ("POST", "/webhooks") => {
+                let url = "http://127.0.0.1:9/";
+                (none, json!({"name": "mine", "url": url, "events": ["*"]}))
+            }
+            ("PATCH", "/webhooks") => (id(&self.webhook), json!({"name": "renamed"})),
+            ("DELETE", "/webhooks") => (id(&self.webhook), Json::Null),
+            ("POST", "/webhooks/rotate-secret") => (id(&self.webhook), json!({})),
+            ("POST", "/webhooks/activate") => (id(&self.webhook), json!({"held": "drop"})),
+            ("POST", "/webhooks/ping") => {
+                return (id(&self.webhook), json!({}), false);
+            }
+            ("POST", "/webhooks/explain") => {
+                return (none, json!({"event": "shop.sold", "data": {}}), false);
+            }
+            ("POST", "/webhooks/emit") => (none, json!({"event": "shop.sold", "data": {}})),
+            ("DELETE", "/webhooks/queue") => ("?status=cancelled".to_owned(), Json::Null),
+            ("POST", "/webhooks/queue/retry") => (id(&self.job), json!({})),
+            ("POST", "/webhooks/queue/cancel") => (id(&self.job), json!({})),
+            ("POST", "/webhooks/redeliver") => (none, json!({"ids": [self.delivery]})),
+            ("POST", "/auth/logout") => (none, json!({})),
+            _ => panic!("which request is {method} {path} to be tried with?"),
+        };
+        (query, body, true)
+    }
+}
