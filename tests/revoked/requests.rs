@@ -37,7 +37,7 @@ pub async fn acts(site: &Site, receiver: &Receiver) -> Vec<Act> {
     }
     // Whoever deletes comes last, the whole after its parts: others need what is deleted.
     let depth = |act: &Act| act.target.split('?').next().map_or(0, str::len);
-    acts.sort_by_key(|act| (act.method == "DELETE", std::cmp::Reverse(depth(act))));
+    acts.sort_by_key(|act| (act.method == "DELETE").then(|| std::cmp::Reverse(depth(act))));
     assert!(acts.len() > 30, "the calls of the backend are missing");
     acts
 }
