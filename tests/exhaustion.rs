@@ -3,8 +3,11 @@
 
 mod silent;
 mod starved;
+mod strangers;
 
 use std::{
+    io::{Read, Write},
+    net::TcpStream,
     process::Command,
     time::{Duration, Instant},
 };
@@ -46,6 +49,26 @@ impl Story {
             json!({"name": "test", "url": receiver.url, "events": ["item.settings.created"]});
         client.send(Ask::post("/api/backend/webhooks").json(&body)).await.unwrap();
         Self { database, receiver, served, client, written: Vec::new() }
+    }
+
+    /// The status line of a reply on a connection of its own.
+    async fn status_of(&self, path: &str) -> String {
+        let (address, path) = (self.address(), path.to_owned());
+        let asked = tokio::task::spawn_blocking(move || {
+            let address = address.parse().unwrap();
+            let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(5)).unwrap();
+            stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+            let head = "HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+            write!(stream, "GET {path} {head}").unwrap();
+            let mut reply = String::new();
+            let _ = stream.read_to_string(&mut reply);
+            reply.lines().next().unwrap_or("no answer").to_owned()
+        });
+        asked.await.unwrap()
+    }
+
+    fn address(&self) -> String {
+        self.served.url.trim_start_matches("http://").to_owned()
     }
 
     /// Writes for so long, and notes what was acknowledged.

@@ -125,11 +125,12 @@ async fn large_slow_and_broken_requests_end() {
     let reply = running.exchange(streamed.as_bytes()).await;
     assert!(reply.starts_with("HTTP/1.1 413"), "{reply}");
     assert!(running.exchange(b"nonsense\r\n\r\n").await.starts_with("HTTP/1.1 400"));
-    assert_eq!(
-        running.exchange(b"GET /healthz HTTP/1.1\r\nhost: x\r\n").await,
-        "",
-        "an unfinished head is dropped"
+    let reply = running.exchange(b"GET /healthz HTTP/1.1\r\nhost: x\r\n").await;
+    assert!(
+        reply.starts_with("HTTP/1.1 408") && reply.contains("\"error\":\"timeout\""),
+        "an unfinished head: {reply}"
     );
+    assert_eq!(running.exchange(b"").await, "", "who says nothing is told nothing");
     assert_eq!(running.site.database.count("select count(*) from cms_api_keys").await, 1);
     running.end().await;
 }
@@ -183,4 +184,104 @@ async fn a_silent_stream_is_kept_until_its_client_goes_or_the_service_stops() {
     text.clear();
     stream.read_to_string(&mut text).await.unwrap();
     assert!(text.ends_with("0\r\n\r\n"), "the reply is complete: {text:?}");
+}
+
+fn request_id(reply: &str) -> Option<&str> {
+    reply.lines().find_map(|line| line.strip_prefix("x-request-id: ")).filter(|id| id.len() == 24)
+}
+
+#[tokio::test]
+async fn a_request_has_one_host_and_every_refusal_an_id() {
+    let running = start(Site::builder().await).await;
+    for (head, status) in [
+        ("GET /healthz HTTP/1.1\r\nhost: x\r\n", "200"),
+        ("GET /healthz HTTP/1.0\r\n", "200"),
+        ("GET /healthz HTTP/1.1\r\n", "400"),
+        ("GET /healthz HTTP/1.1\r\nhost: x\r\nhost: x\r\n", "400"),
+        ("GET /healthz HTTP/1.0\r\nhost: x\r\nhost: y\r\n", "400"),
+        ("GET http://x/healthz HTTP/1.1\r\n", "400"),
+        // Hyper refuses these by itself.
+        ("nonsense\r\n", "400"),
+        ("GET /healthz HTTP/1.1\r\nhost: x\r\nx y: 1\r\n", "400"),
+        ("GET /healthz HTTP/3.7\r\nhost: x\r\n", "400"),
+    ] {
+        let reply = running.exchange(format!("{head}connection: close\r\n\r\n").as_bytes()).await;
+        let line = reply.lines().next().unwrap_or_default();
+        assert_eq!(line.split(' ').nth(1), Some(status), "{head}: {reply}");
+        assert!(request_id(&reply).is_some(), "{head}: {reply}");
+    }
+    let long = format!("GET /healthz HTTP/1.1\r\nhost: x\r\nx: {}\r\n\r\n", "a".repeat(40_000));
+    let reply = running.exchange(long.as_bytes()).await;
+    assert!(reply.starts_with("HTTP/1.1 431") && request_id(&reply).is_some(), "{reply}");
+    running.end().await;
+}
+
+#[tokio::test]
+async fn many_headers_are_taken_within_their_bytes() {
+    let running = start(Site::builder().await).await;
+    for count in [99, 101, 1500] {
+        let headers: String = (0..count).map(|n| format!("x-header-{n}: {n}\r\n")).collect();
+        let head =
+            format!("GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{headers}\r\n");
+        assert!(head.len() < 32_768);
+        let reply = running.exchange(head.as_bytes()).await;
+        assert!(reply.starts_with("HTTP/1.1 200"), "{count}: {reply}");
+    }
+    running.end().await;
+}
+
+#[tokio::test]
+async fn idle_connections_leave_when_others_come() {
+    let builder = Site::builder().await.settings(|s| s.http.max_connections = 8);
+    let running = start(builder).await;
+    let ask = b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n";
+    let mut idle = Vec::new();
+    for n in 0..40 {
+        let mut stream = running.connect().await;
+        match n % 3 {
+            0 => stream.write_all(ask).await.unwrap(),
+            1 => stream.write_all(b"GET /heal").await.unwrap(),
+            _ => {}
+        }
+        idle.push(stream);
+    }
+    let reply = tokio::time::timeout(
+        Duration::from_secs(5),
+        running.exchange(b"GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"),
+    );
+    assert!(reply.await.expect("in time").starts_with("HTTP/1.1 200"));
+    // The oldest have left, the newest are still there.
+    let mut rest = Vec::new();
+    tokio::time::timeout(Duration::from_secs(5), idle[0].read_to_end(&mut rest))
+        .await
+        .expect("an end")
+        .unwrap();
+    let newest = idle.last_mut().unwrap();
+    newest.write_all(ask).await.unwrap();
+    assert!(newest.read(&mut [0; 1024]).await.unwrap() > 0);
+    running.end().await;
+}
+
+#[tokio::test]
+async fn who_asks_too_much_loses_the_connection() {
+    let builder = Site::builder()
+        .await
+        .settings(|s| s.limiter.store = cms_core::settings::LimiterStore::Memory);
+    let running = start(builder).await;
+    let mut stream = running.connect().await;
+    let mut reply = String::new();
+    for _ in 0..1000 {
+        if stream.write_all(b"GET /api/settings HTTP/1.1\r\nhost: x\r\n\r\n").await.is_err() {
+            break;
+        }
+        let mut part = [0; 4096];
+        let count = stream.read(&mut part).await.unwrap();
+        reply = String::from_utf8_lossy(&part[..count]).into_owned();
+        if reply.starts_with("HTTP/1.1 429") {
+            break;
+        }
+    }
+    assert!(reply.starts_with("HTTP/1.1 429") && reply.contains("connection: close"), "{reply}");
+    assert_eq!(stream.read(&mut [0; 1024]).await.unwrap(), 0);
+    running.end().await;
 }

@@ -47,8 +47,8 @@ pub mod webhooks;
 pub use audit::{AuditActor, AuditLog, AuditRow};
 pub use change::{Actor, AuditEntry, Change, Emitted};
 pub use ground::{
-    Clock, Code, DEFAULT_LIMIT, Direction, Error, FieldError, MAX_LIMIT, Millis, Page, Paging,
-    Random, Result, Secret, Vault, crypto, parse_rfc3339, rfc3339,
+    Clock, Code, DEFAULT_LIMIT, Descriptors, Direction, Error, FieldError, MAX_LIMIT, Millis, Page,
+    Paging, Random, Result, Secret, Vault, crypto, parse_rfc3339, rfc3339,
 };
 pub use site::{Background, Builder, Cms, Work};
 

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cms_core::{Cms, Code, Result};
+use cms_core::{Cms, Code, Error, Result};
 use data_encoding::HEXLOWER;
 use futures_util::future::BoxFuture;
 use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
@@ -104,6 +104,24 @@ impl Api {
             return self.answer(peer, request, id).await;
         }
         self.answer(peer, request, id).instrument(span).await
+    }
+
+    /// The reply to what never became a request that can be judged.
+    pub(crate) fn refuse(&self, error: &Error) -> Response<Body> {
+        let id = self.0.ids.next();
+        let mut reply = Reply::problem(error, id.to_str().unwrap_or_default());
+        self.0.kept.metrics.note(reply.status, Duration::ZERO);
+        reply.headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        reply.headers.insert(REQUEST_ID, id);
+        reply.into_response(false)
+    }
+
+    /// Notes that the parser has refused a request with this status. Returns the request's id.
+    pub(crate) fn refused(&self, status: &[u8]) -> HeaderValue {
+        let (id, status) = (self.0.ids.next(), StatusCode::from_bytes(status));
+        self.0.kept.metrics.note(status.unwrap_or(StatusCode::BAD_REQUEST), Duration::ZERO);
+        tracing::info!(id = id.to_str().unwrap_or_default(), "a request could not be parsed");
+        id
     }
 
     async fn answer<B>(

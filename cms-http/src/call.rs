@@ -45,9 +45,8 @@ pub(crate) struct AsOperator;
 pub(crate) struct Client {
     /// The address that counts, also behind trusted proxies.
     pub(crate) address: IpAddr,
-    /// Somebody we do not trust says that they passed the request on: then the address is not the
-    /// client's.
-    pub(crate) passed_on: bool,
+    /// Whether the address is known; otherwise it is that of loopback.
+    pub(crate) is_known: bool,
 }
 
 /// A request that has passed the gate, as handlers see it.

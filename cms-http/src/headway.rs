@@ -1,5 +1,5 @@
 //! Connections without headway are ended: a request that does not become complete, a reply that is
-//! not taken, nothing asked for long.
+//! not taken, nothing asked for long. When places run out, the idlest connection is ended.
 //!
 //! One task looks at all of them once in a while. A timer that is set for each request, as hyper
 //! does it, costs a visible part of a reply from memory.
@@ -7,32 +7,108 @@
 use std::{
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering},
     },
+    task::Waker,
     time::Duration,
 };
 
-use futures_util::{StreamExt as _, stream};
+use futures_util::{StreamExt as _, stream, task::AtomicWaker};
 use tokio::{task::AbortHandle, time::Instant};
 
-use crate::body::Parts;
+use crate::{
+    body::Parts,
+    places::{Network, Place},
+};
 
-/// What a connection tells of itself.
+/// What a connection tells of itself, and what it is told.
 #[derive(Debug, Default)]
 pub(crate) struct Headway {
     written: AtomicU64,
     answering: AtomicBool,
+    /// Bytes were written that are not on their way yet.
+    unsent: AtomicBool,
+    /// A part of a head has come.
+    head: AtomicBool,
+    /// A request was complete.
+    served: AtomicBool,
+    order: AtomicU8,
+    task: AtomicWaker,
+}
+
+/// Why a connection must end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Order {
+    /// Somebody else needs its place. It may finish what it answers.
+    Leave = 1,
+    /// It made no headway.
+    Stuck = 2,
 }
 
 impl Headway {
     /// Bytes went out. Bytes that come in do not count: they may be a head that never ends.
     pub(crate) fn wrote(&self) {
         self.written.fetch_add(1, Ordering::Relaxed);
+        self.unsent.store(true, Ordering::Relaxed);
+    }
+
+    /// All that was written is on its way.
+    pub(crate) fn sent(&self) {
+        self.unsent.store(false, Ordering::Relaxed);
+    }
+
+    /// Bytes came in.
+    pub(crate) fn read(&self) {
+        if !self.answering.load(Ordering::Relaxed) {
+            self.head.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// A request is complete.
+    pub(crate) fn begin(&self) {
+        self.served.store(true, Ordering::Relaxed);
+        self.set_answering(true);
     }
 
     /// A request is being answered, which has its own limits of time, or no longer.
     pub(crate) fn set_answering(&self, answering: bool) {
         self.answering.store(answering, Ordering::Relaxed);
+        self.head.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether any request was complete.
+    pub(crate) fn has_served(&self) -> bool {
+        self.served.load(Ordering::Relaxed)
+    }
+
+    /// Whether a head has begun and is not complete.
+    pub(crate) fn is_in_head(&self) -> bool {
+        self.head.load(Ordering::Relaxed)
+    }
+
+    /// Nothing is being answered or sent.
+    fn is_idle(&self) -> bool {
+        !self.answering.load(Ordering::Relaxed) && !self.unsent.load(Ordering::Relaxed)
+    }
+
+    fn give(&self, order: Order) {
+        self.order.fetch_max(order as u8, Ordering::Relaxed);
+        self.task.wake();
+    }
+
+    /// The task that orders wake.
+    pub(crate) fn wakes(&self, task: &Waker) {
+        self.task.register(task);
+    }
+
+    /// The order that the connection must obey now.
+    pub(crate) fn order(&self) -> Option<Order> {
+        match self.order.load(Ordering::Relaxed) {
+            1 if self.is_idle() => Some(Order::Leave),
+            2 if !self.answering.load(Ordering::Relaxed) => Some(Order::Stuck),
+            _ => None,
+        }
     }
 }
 
@@ -50,17 +126,24 @@ pub(crate) fn made_by(headway: Arc<Headway>, mut parts: Parts) -> Parts {
 struct Watched {
     headway: Arc<Headway>,
     connection: AbortHandle,
+    place: Arc<Place>,
     written: u64,
+    in_head: bool,
     since: Instant,
+    /// When it was told to end because it is stuck.
+    told: Option<Instant>,
 }
 
 /// The connections of one server.
 #[derive(Clone, Default)]
 pub(crate) struct Watch(Arc<Mutex<Vec<Watched>>>);
 
+/// How long a connection that is stuck may take to end by itself.
+const FAREWELL: Duration = Duration::from_secs(3);
+
 impl Watch {
-    pub(crate) fn add(&self, headway: Arc<Headway>, connection: AbortHandle) {
-        let watched = Watched { headway, connection, written: 0, since: Instant::now() };
+    pub(crate) fn add(&self, headway: Arc<Headway>, connection: AbortHandle, place: Arc<Place>) {
+        let watched = Watched::new(headway, connection, place, Instant::now());
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(watched);
     }
 
@@ -72,24 +155,67 @@ impl Watch {
         loop {
             let now = ticks.tick().await;
             let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            all.retain_mut(|watched| !watched.connection.is_finished() && watched.look(now, limit));
+            all.retain_mut(|watched| {
+                watched.look(now, limit);
+                !watched.connection.is_finished()
+            });
         }
+    }
+
+    /// Ends the idlest connection, of this network if one is given. Its place is free at once.
+    /// False: none is idle.
+    pub(crate) fn dismiss(&self, network: Network) -> bool {
+        let now = Instant::now();
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.iter_mut().for_each(|watched| watched.note(now));
+        let wanted = |watched: &&Watched| network.is_none() || watched.place.network() == network;
+        let idlest = all
+            .iter()
+            .filter(|watched| watched.headway.is_idle() && !watched.place.is_given_back())
+            .filter(wanted)
+            .min_by_key(|watched| watched.since);
+        let Some(idlest) = idlest else { return false };
+        idlest.place.give_back();
+        idlest.headway.give(Order::Leave);
+        true
     }
 }
 
 impl Watched {
-    /// False: it was ended.
-    fn look(&mut self, now: Instant, limit: Duration) -> bool {
-        let written = self.headway.written.load(Ordering::Relaxed);
-        if written != self.written || self.headway.answering.load(Ordering::Relaxed) {
-            (self.written, self.since) = (written, now);
+    fn new(
+        headway: Arc<Headway>,
+        connection: AbortHandle,
+        place: Arc<Place>,
+        since: Instant,
+    ) -> Self {
+        Self { headway, connection, place, written: 0, in_head: false, since, told: None }
+    }
+
+    /// Notes headway since the last look: bytes that went out, or a head that has begun.
+    fn note(&mut self, now: Instant) {
+        let (written, in_head) =
+            (self.headway.written.load(Ordering::Relaxed), self.headway.is_in_head());
+        let is_answering = self.headway.answering.load(Ordering::Relaxed);
+        if written != self.written || is_answering || (in_head && !self.in_head) {
+            self.since = now;
         }
-        let is_stuck = now.saturating_duration_since(self.since) >= limit;
-        if is_stuck {
-            tracing::debug!("a connection without headway is ended");
-            self.connection.abort();
+        (self.written, self.in_head) = (written, in_head);
+    }
+
+    /// Tells the connection to end when it is stuck, and ends it when it does not obey.
+    fn look(&mut self, now: Instant, limit: Duration) {
+        self.note(now);
+        match self.told {
+            Some(told) if now.saturating_duration_since(told) >= FAREWELL => {
+                self.connection.abort();
+            }
+            None if now.saturating_duration_since(self.since) >= limit => {
+                tracing::debug!("a connection without headway is ended");
+                self.headway.give(Order::Stuck);
+                self.told = Some(now);
+            }
+            _ => {}
         }
-        !is_stuck
     }
 }
 
@@ -98,29 +224,64 @@ mod tests {
     use cms_core::Error;
 
     use super::*;
+    use crate::places::Places;
+
+    fn place() -> Arc<Place> {
+        let http = cms_core::settings::Settings::default().http;
+        let places = Places::new(&http, 8, &[]);
+        let network = places.network("192.0.2.1:9".parse().expect("an address"));
+        Arc::new(places.try_take(network).expect("a place"))
+    }
 
     #[tokio::test]
     async fn only_what_stands_still_is_ended() {
         let (headway, connection) =
             (Arc::new(Headway::default()), tokio::spawn(std::future::pending::<()>()));
         let start = Instant::now();
-        let mut watched = Watched {
-            headway: headway.clone(),
-            connection: connection.abort_handle(),
-            written: 0,
-            since: start,
+        let mut watched = Watched::new(headway.clone(), connection.abort_handle(), place(), start);
+        let mut stays = |second| {
+            watched.look(start + Duration::from_secs(second), Duration::from_secs(8));
+            watched.told.is_none()
         };
-        let mut stays =
-            |second| watched.look(start + Duration::from_secs(second), Duration::from_secs(8));
         assert!(stays(7), "nothing yet, in time");
         headway.wrote();
         assert!(stays(14), "a reply since");
-        headway.set_answering(true);
+        headway.begin();
         assert!(stays(40), "it is being answered, which ends by itself");
         headway.set_answering(false);
         assert!(stays(47));
-        assert!(!stays(48));
-        assert!(connection.await.is_err_and(|error| error.is_cancelled()));
+        headway.read();
+        assert!(stays(49), "a head has begun");
+        headway.read();
+        assert!(stays(56), "in time");
+        assert!(!stays(57), "the head grows and does not end");
+        assert_eq!(headway.order(), Some(Order::Stuck));
+        watched.look(start + Duration::from_secs(60), Duration::from_secs(8));
+        assert!(connection.await.is_err_and(|error| error.is_cancelled()), "it did not obey");
+    }
+
+    #[tokio::test]
+    async fn the_idlest_connection_leaves() {
+        let (watch, now) = (Watch::default(), Instant::now());
+        let task = tokio::spawn(std::future::pending::<()>());
+        let add = |age: u64| {
+            let headway = Arc::new(Headway::default());
+            let since = now.checked_sub(Duration::from_secs(age)).expect("a moment");
+            let watched = Watched::new(headway.clone(), task.abort_handle(), place(), since);
+            watch.0.lock().expect("not poisoned").push(watched);
+            headway
+        };
+        let (young, oldest, busy, old) = (add(1), add(9), add(10), add(5));
+        busy.begin();
+        let orders = || [&young, &oldest, &busy, &old].map(|headway| headway.order().is_some());
+        assert!(watch.dismiss(None) && orders() == [false, true, false, false]);
+        assert!(watch.dismiss(None) && orders() == [false, true, false, true]);
+        young.wrote();
+        assert!(!watch.dismiss(None), "one answers, one sends");
+        assert!(!watch.dismiss(Some(1)), "nobody of that network");
+        young.sent();
+        assert!(watch.dismiss(None) && orders() == [true, true, false, true]);
+        task.abort();
     }
 
     #[tokio::test]

@@ -2,7 +2,7 @@
 //! [client] that the command line and the terminal interface use.
 //!
 //! ```text
-//! server    accepts connections, limits headers and time
+//! server    accepts connections, limits headers and time; one connection: `connection`
 //! gate      the one order of every request
 //! routes    every endpoint, one line each
 //! call      a request as handlers see it, and who made it
@@ -15,6 +15,7 @@ mod body;
 mod call;
 mod caller;
 pub mod client;
+mod connection;
 mod demand;
 mod describe;
 mod gate;
@@ -25,6 +26,7 @@ mod kept;
 mod lingering;
 mod metrics;
 mod openapi;
+mod places;
 mod replies;
 mod reply;
 mod request;

@@ -3,12 +3,14 @@
 //! Closing a socket while unread bytes lie in it makes the kernel send a reset, which can destroy
 //! the reply on its way: the sender of a body that is too large would see "connection reset"
 //! instead of the 413. So what still comes is read and thrown away for a moment (RFC 9112, 9.6).
+//!
+//! Hyper itself refuses what it cannot parse. Such a reply gets its request id here.
 
 use std::{
     io,
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
     time::Duration,
 };
 
@@ -17,7 +19,7 @@ use tokio::{
     net::TcpStream,
 };
 
-use crate::headway::Headway;
+use crate::{Api, headway::Headway, places::Place};
 
 /// How long and how much is thrown away.
 const TIME: Duration = Duration::from_secs(2);
@@ -26,12 +28,47 @@ const BYTES: u64 = 16 << 20;
 pub(crate) struct Lingering {
     /// None only while it is dropped.
     stream: Option<TcpStream>,
+    api: Api,
     headway: Arc<Headway>,
+    /// Kept until the socket is closed.
+    place: Arc<Place>,
+    /// The rest of a refusal that counts as written.
+    refusal: Vec<u8>,
 }
 
 impl Lingering {
-    pub(crate) fn new(stream: TcpStream, headway: Arc<Headway>) -> Self {
-        Self { stream: Some(stream), headway }
+    pub(crate) fn new(
+        stream: TcpStream,
+        api: Api,
+        headway: Arc<Headway>,
+        place: Arc<Place>,
+    ) -> Self {
+        Self { stream: Some(stream), api, headway, place, refusal: Vec::new() }
+    }
+
+    /// Notes the beginning of hyper's own refusal: what is written before any request was complete.
+    fn is_refusal(&mut self, bytes: &[u8]) -> bool {
+        const LINE: &str = "HTTP/1.1 ";
+        if self.headway.has_served() || !bytes.starts_with(LINE.as_bytes()) {
+            return false;
+        }
+        let Some(end) = bytes.windows(2).position(|pair| pair == b"\r\n") else { return false };
+        let status = bytes.get(LINE.len()..LINE.len() + 3).unwrap_or_default();
+        let id = self.api.refused(status);
+        let (line, rest) = bytes.split_at(end);
+        self.refusal = [line, b"\r\nx-request-id: ", id.as_bytes(), rest].concat();
+        true
+    }
+
+    fn poll_refusal(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while !self.refusal.is_empty() {
+            let refusal = std::mem::take(&mut self.refusal);
+            let written = self.stream()?.poll_write(context, &refusal);
+            let count = if let Poll::Ready(Ok(count)) = written { count } else { 0 };
+            self.refusal = refusal[count..].to_vec();
+            ready!(written)?;
+        }
+        Poll::Ready(Ok(()))
     }
 
     fn count<T>(&self, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
@@ -49,6 +86,10 @@ impl Lingering {
 impl Drop for Lingering {
     fn drop(&mut self) {
         let Some(mut stream) = self.stream.take() else { return };
+        if self.place.is_given_back() {
+            return;
+        }
+        let place = self.place.clone();
         let nothing_waits = matches!(stream.try_read(&mut [0; 1024]), Err(_) | Ok(0));
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         if nothing_waits {
@@ -59,6 +100,7 @@ impl Drop for Lingering {
             let mut rest = stream.take(BYTES);
             let _ = tokio::time::timeout(TIME, tokio::io::copy(&mut rest, &mut tokio::io::sink()))
                 .await;
+            drop(place);
         });
     }
 }
@@ -69,7 +111,12 @@ impl AsyncRead for Lingering {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        self.stream()?.poll_read(context, buffer)
+        let before = buffer.filled().len();
+        let read = self.stream()?.poll_read(context, buffer);
+        if buffer.filled().len() > before {
+            self.headway.read();
+        }
+        read
     }
 }
 
@@ -79,6 +126,11 @@ impl AsyncWrite for Lingering {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
+        if self.refusal.is_empty() && self.is_refusal(bytes) {
+            self.headway.wrote();
+            return Poll::Ready(Ok(bytes.len()));
+        }
+        ready!(self.poll_refusal(context))?;
         let written = self.stream()?.poll_write(context, bytes);
         self.count(written)
     }
@@ -88,6 +140,10 @@ impl AsyncWrite for Lingering {
         context: &mut Context<'_>,
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        if !self.headway.has_served() {
+            let first = parts.iter().find(|part| !part.is_empty());
+            return self.poll_write(context, first.map_or(&[], |part| part));
+        }
         let written = self.stream()?.poll_write_vectored(context, parts);
         self.count(written)
     }
@@ -97,10 +153,14 @@ impl AsyncWrite for Lingering {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.stream()?.poll_flush(context)
+        ready!(self.poll_refusal(context))?;
+        let flushed = self.stream()?.poll_flush(context);
+        self.headway.sent();
+        flushed
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.poll_refusal(context))?;
         self.stream()?.poll_shutdown(context)
     }
 }

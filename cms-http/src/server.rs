@@ -1,30 +1,29 @@
 //! The listener: plain HTTP/1.1 on hyper, with limits on headers, time and connections.
 
-use std::{
-    convert::Infallible, future::poll_fn, net::SocketAddr, pin::pin, sync::Arc, time::Duration,
-};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use cms_core::Work;
-use http::Request;
-use hyper::{
-    body::Incoming,
-    server::conn::http1,
-    service::{HttpService, service_fn},
-};
-use hyper_util::rt::TokioIo;
+use cms_core::{Code, Descriptors, Error, Work};
+use hyper::server::conn::http1;
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::{OwnedSemaphorePermit, Semaphore, watch},
+    sync::watch,
+    time::Instant,
 };
 
 use crate::{
-    Api, Body, Peer,
-    headway::{self, Headway, Watch},
-    lingering::Lingering,
+    Api,
+    connection::{Connection, raw},
+    headway::{Headway, Watch},
+    places::{Place, Places},
 };
 
 /// Open requests get this long to finish after a stop.
 const GRACE: Duration = Duration::from_secs(10);
+/// Pause after an error of the listener, and how often such errors are logged.
+const PAUSE: Duration = Duration::from_millis(50);
+const COMPLAINT: Duration = Duration::from_secs(10);
+/// Bytes of a short header: a head of only these has the most headers.
+const SHORT_HEADER: usize = 16;
 
 /// A server that is bound to its address and not yet running.
 ///
@@ -90,106 +89,121 @@ impl Server {
     /// and closes the site.
     pub async fn run(self) {
         let Self { api, listener, stop, worker, .. } = self;
-        let limits = api.cms().settings().http.clone();
-        let places = Arc::new(Semaphore::new(limits.max_connections));
+        let settings = api.cms().settings();
+        let limits = settings.http.clone();
+        let shares = Descriptors::shares();
+        if shares.connections < limits.max_connections {
+            let (limit, connections) = (shares.limit, shares.connections);
+            tracing::warn!(limit, connections, "the limit on open files bounds connections");
+        }
+        let places = Places::new(&limits, shares.connections, &settings.trusted_proxies);
         let mut builder = http1::Builder::new();
         builder
             .max_header_size(limits.header_limit_bytes)
+            .max_headers(limits.header_limit_bytes / SHORT_HEADER)
             .max_buf_size(limits.header_limit_bytes.max(8192) * 2);
         let watch = Watch::default();
         let watching =
             tokio::spawn(watch.clone().run(Duration::from_secs(limits.request_timeout_s)));
         let work = if worker { Work::ALL } else { &[Work::Upkeep] };
         let background = api.cms().background_of(work);
+        let mut door = Door { listener, places, watch, api: api.clone(), complained: None };
         let mut stopped = stop.subscribe();
         // Has not seen the stop, so that nobody who begins beside it misses it.
         let untold = stop.subscribe();
         loop {
             // A full house must not keep a stop waiting.
-            let accepted = tokio::select! {
-                accepted = accept(&listener, &places) => accepted,
+            let (place, stream, peer) = tokio::select! {
+                accepted = door.accept() => accepted,
                 _ = stopped.wait_for(|stop| *stop) => break,
             };
-            let (place, stream, peer) = match accepted {
-                Ok(accepted) => accepted,
-                Err(error) => {
-                    // Out of file descriptors, for instance: wait instead of spinning.
-                    tracing::warn!(%error, "a connection could not be accepted");
-                    tokio::time::sleep(Duration::from_millis(50)).await;
-                    continue;
-                }
-            };
             let _ = stream.set_nodelay(true);
-            let (api, headway) = (api.clone(), Arc::new(Headway::default()));
-            let own = headway.clone();
-            let service = service_fn(move |request: Request<Incoming>| {
-                let (api, own) = (api.clone(), own.clone());
-                own.set_answering(true);
-                // In a box, so that a connection does not carry the room of every handler.
-                Box::pin(async move {
-                    let mut response = api.handle_from(Some(Peer(peer)), request).await;
-                    own.set_answering(false);
-                    response.body_mut().map_parts(|parts| headway::made_by(own, parts));
-                    Ok::<_, Infallible>(response)
-                })
-            });
-            let connection = builder
-                .serve_connection(TokioIo::new(Lingering::new(stream, headway.clone())), service);
-            let connection = until_stopped(connection, untold.clone());
-            let connection = tokio::spawn(async move {
-                if let Err(error) = connection.await {
-                    tracing::debug!(%error, "connection ended");
-                }
-                drop(place);
-            });
-            watch.add(headway, connection.abort_handle());
+            let (headway, place) = (Arc::new(Headway::default()), Arc::new(place));
+            let connection = Connection {
+                api: api.clone(),
+                peer,
+                headway: headway.clone(),
+                place: place.clone(),
+                stop: untold.clone(),
+            };
+            let connection = tokio::spawn(connection.serve(builder.clone(), stream));
+            door.watch.add(headway, connection.abort_handle(), place);
         }
+        let Door { listener, places, watch, .. } = door;
         drop(listener);
         api.end_streams();
-        let all = u32::try_from(limits.max_connections).unwrap_or(u32::MAX);
-        let answered = tokio::time::timeout(GRACE, places.acquire_many(all));
-        let (answered, ()) = tokio::join!(answered, background.stop());
-        if answered.is_err() {
-            tracing::warn!("some requests did not finish in time");
-        }
+        let answered = async {
+            let answered = tokio::time::timeout(GRACE, places.all_free()).await;
+            if answered.is_err() {
+                tracing::warn!("some requests did not finish in time");
+            }
+        };
+        tokio::join!(answered, background.stop());
         watching.abort();
+        drop(watch);
         api.cms().close().await;
     }
 }
 
-/// Serves a connection until it ends by itself, or has answered what is asked when the stop comes.
-async fn until_stopped<S>(
-    connection: http1::Connection<TokioIo<Lingering>, S>,
-    mut stop: watch::Receiver<bool>,
-) -> hyper::Result<()>
-where
-    S: HttpService<Incoming, Error = Infallible, ResBody = Body>,
-{
-    let (mut connection, stopped) = (pin!(connection), stop.clone());
-    let mut wakes = pin!(stop.changed());
-    let (mut waits, mut told) = (false, false);
-    poll_fn(|context| {
-        // Once: it is always the same task that is woken, and to wait anew for each request is
-        // dear.
-        if !waits {
-            waits = true;
-            let _ = wakes.as_mut().poll(context);
-        }
-        if !told && stopped.has_changed().unwrap_or(true) {
-            told = true;
-            connection.as_mut().graceful_shutdown();
-        }
-        connection.as_mut().poll(context)
-    })
-    .await
+/// Where connections come in.
+struct Door {
+    listener: TcpListener,
+    places: Places,
+    watch: Watch,
+    api: Api,
+    /// When the log was last told that nothing can be accepted.
+    complained: Option<Instant>,
 }
 
-/// A connection, once there is a place for it.
-async fn accept(
-    listener: &TcpListener,
-    places: &Arc<Semaphore>,
-) -> std::io::Result<(OwnedSemaphorePermit, TcpStream, SocketAddr)> {
-    let place = places.clone().acquire_owned().await.map_err(std::io::Error::other)?;
-    let (stream, peer) = listener.accept().await?;
-    Ok((place, stream, peer))
+impl Door {
+    /// The next connection that has a place. Cancel-safe.
+    async fn accept(&mut self) -> (Place, TcpStream, SocketAddr) {
+        loop {
+            let (stream, peer) = match self.listener.accept().await {
+                Ok(accepted) => accepted,
+                Err(error) => {
+                    self.pause(&error).await;
+                    continue;
+                }
+            };
+            if let Some(place) = self.place(&stream, peer).await {
+                return (place, stream, peer);
+            }
+        }
+    }
+
+    /// A place for a connection. When its network or the house is full, the idlest connection there
+    /// leaves. A network whose connections all answer gets no more; a full house is waited for.
+    async fn place(&self, stream: &TcpStream, peer: SocketAddr) -> Option<Place> {
+        let network = self.places.network(peer);
+        if self.places.is_full_for(network) && !self.watch.dismiss(network) {
+            let why = "Your network has too many connections that are being answered: wait, then \
+                       try again, or see http.max_connections_per_network.";
+            let refusal = Error::new(Code::Unavailable, why).retry_after(1);
+            let _ = stream.try_write(&raw(self.api.refuse(&refusal)));
+            return None;
+        }
+        if let Some(place) = self.places.try_take(network) {
+            return Some(place);
+        }
+        self.watch.dismiss(None);
+        self.places.take(network).await.ok()
+    }
+
+    /// After an error of the listener: out of descriptors or memory it must neither end nor spin.
+    async fn pause(&mut self, error: &std::io::Error) {
+        use std::io::ErrorKind;
+        if matches!(
+            error.kind(),
+            ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset | ErrorKind::Interrupted
+        ) {
+            return tokio::task::yield_now().await;
+        }
+        self.watch.dismiss(None);
+        if self.complained.is_none_or(|at| at.elapsed() >= COMPLAINT) {
+            self.complained = Some(Instant::now());
+            tracing::warn!(%error, "no connection can be accepted; trying again");
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
 }

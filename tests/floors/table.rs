@@ -53,8 +53,10 @@ const HTTP: Floors = &[
     &["routes"],
     &["gate"],
     &["api"],
+    &["places"],
     &["headway"],
     &["lingering"],
+    &["connection"],
     &["server", "client"],
 ];
 

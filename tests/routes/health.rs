@@ -17,10 +17,18 @@ async fn health_and_hosts() {
         ("evil.example", 421),
         ("good.example.evil", 421),
         ("", 421),
+        ("10.0.0.7", 200),
+        ("10.0.0.7:8080", 200),
+        ("[::1]:8080", 200),
     ] {
-        let reply = site.ask("GET /healthz").header("host", host).send().await;
-        assert_eq!(reply.status.as_u16(), status, "{host}");
+        for path in ["/healthz", "/readyz"] {
+            let reply = site.ask(&format!("GET {path}")).header("host", host).send().await;
+            assert_eq!(reply.status.as_u16(), status, "{host} {path}");
+        }
     }
+    site.ask("GET /api/settings").header("host", "10.0.0.7").refused(421, "unknown_host").await;
+    let local = cms_http::client::Client::local(site.api.clone());
+    local.send(cms_http::client::Ask::get("/api/settings")).await.expect("the operator");
     let ready = site.ask("GET /readyz").header("host", "good.example").expect(200).await;
     assert_eq!(ready.data()["status"], "ready");
     let none: Json = site.ask("GET /healthz").refused(421, "unknown_host").await.json();

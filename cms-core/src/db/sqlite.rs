@@ -59,13 +59,17 @@ pub(super) async fn open(path: &Path) -> Result<(SqlitePool, Writer)> {
         .fetch_one(&mut connection)
         .await
         .map_err(|e| unreachable(e.to_string()))?;
+    // All of them from the beginning: later no descriptor may be left.
     let readers = SqlitePoolOptions::new()
         .max_connections(READERS)
+        .min_connections(READERS)
         .test_before_acquire(false)
         .idle_timeout(None)
         .max_lifetime(None)
         .acquire_timeout(Duration::from_secs(10))
-        .connect_lazy_with(options.pragma("query_only", "on"));
+        .connect_with(options.pragma("query_only", "on"))
+        .await
+        .map_err(|e| unreachable(e.to_string()))?;
     let state = State {
         connection,
         open: false,

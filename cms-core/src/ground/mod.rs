@@ -2,6 +2,7 @@
 
 pub(crate) mod clock;
 pub mod crypto;
+mod descriptors;
 pub(crate) mod error;
 mod network;
 pub(crate) mod paging;
@@ -10,6 +11,7 @@ mod secret;
 mod vault;
 
 pub use clock::{Clock, Millis, parse_rfc3339, rfc3339};
+pub use descriptors::Descriptors;
 pub use error::{Code, Error, FieldError, Result};
 pub use network::network;
 pub(crate) use paging::ListName;

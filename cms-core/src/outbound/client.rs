@@ -14,7 +14,7 @@ use super::{
     guard::{Guarded, Names, Refused, SystemNames},
     local,
 };
-use crate::{Error, Result, settings::Webhooks};
+use crate::{Descriptors, Error, Result, settings::Webhooks};
 
 /// Bytes read of a reply; then the connection is dropped.
 const MAX_READ_BYTES: usize = 64 << 10;
@@ -92,12 +92,14 @@ impl HttpClient {
             .map_err(Error::internal)?
             .with_root_certificates(roots)
             .with_no_client_auth();
+        // Idle connections to many receivers would take what deliveries need.
+        let is_scarce = Descriptors::shares().deliveries < settings.most_attempts();
         let http = reqwest::Client::builder()
             .tls_backend_preconfigured(tls)
             .redirect(reqwest::redirect::Policy::none())
             .no_proxy()
             .http1_only()
-            .pool_max_idle_per_host(4)
+            .pool_max_idle_per_host(if is_scarce { 0 } else { 4 })
             // Receivers close idle connections after some seconds, and a delivery on a closing
             // connection fails.
             .pool_idle_timeout(Duration::from_secs(2))

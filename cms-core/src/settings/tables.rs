@@ -55,8 +55,19 @@ pub struct Http {
     pub request_timeout_s: u64,
     /// Most connections at the same time, 1 to 1 000 000.
     pub max_connections: usize,
+    /// Most connections of one IPv4 address or IPv6 /64 at the same time, 1 to 1 000 000. At most
+    /// half of all places; trusted proxies are exempt.
+    pub max_connections_per_network: usize,
     /// Most open event streams at the same time, 1 to 100 000.
     pub max_streams: usize,
+}
+
+impl Webhooks {
+    /// Attempts under way at most, quick and slow together: four for each slot.
+    #[must_use]
+    pub fn most_attempts(&self) -> usize {
+        4 * self.concurrency
+    }
 }
 
 /// Store of the limiter's buckets.

@@ -129,13 +129,19 @@ impl Settings {
     }
 
     /// Each numeric key with its value, minimum and maximum.
-    fn ranges(&self) -> [(&'static str, u64, u64, u64); 21] {
+    fn ranges(&self) -> [(&'static str, u64, u64, u64); 22] {
         let (http, scripts, keep) = (&self.http, &self.scripts, &self.retention);
         [
             ("http.body_limit_bytes", http.body_limit_bytes as u64, 1, GIB),
             ("http.header_limit_bytes", http.header_limit_bytes as u64, 8192, 1 << 20),
             ("http.request_timeout_s", http.request_timeout_s, 1, 3600),
             ("http.max_connections", http.max_connections as u64, 1, 1_000_000),
+            (
+                "http.max_connections_per_network",
+                http.max_connections_per_network as u64,
+                1,
+                1_000_000,
+            ),
             ("http.max_streams", http.max_streams as u64, 1, 100_000),
             ("cache.ttl_s", self.cache.ttl_s, 1, YEAR_S),
             ("cache.max_bytes", self.cache.max_bytes, 1, GIB << 10),

@@ -1,7 +1,9 @@
 //! A request as it comes to the gate: in its one canonical form, with its route and its sender.
 
+use std::{net::IpAddr, str::FromStr as _};
+
 use cms_core::{Cms, Code, Error, Result, access::Access};
-use http::{HeaderMap, HeaderValue, Method, Uri, header};
+use http::{HeaderMap, HeaderValue, Method, Uri, header, uri::Authority};
 
 use super::sender;
 use crate::{
@@ -76,8 +78,21 @@ impl Visit {
     pub(super) fn admit(&mut self, cms: &Cms) -> Result<()> {
         match self.unreadable.take() {
             Some(refusal) => Err(refusal),
+            // Checks come by address; the operator comes by no host at all.
+            None if self.way == Way::Operator || self.is_check_by_address() => Ok(()),
             None => check_host(cms, &self.request),
         }
+    }
+
+    /// Whether a machine asks by address how the service is. A name could be another website's that
+    /// points here.
+    fn is_check_by_address(&self) -> bool {
+        let host = self.request.header(&header::HOST).ok().flatten().unwrap_or_default();
+        matches!(self.request.path.as_str(), "/healthz" | "/readyz" | "/metrics")
+            && Authority::from_str(host).is_ok_and(|authority| {
+                let bare = authority.host().trim_start_matches('[').trim_end_matches(']');
+                bare.parse::<IpAddr>().is_ok()
+            })
     }
 
     /// The route, and what answers this method; None: it takes other methods only.

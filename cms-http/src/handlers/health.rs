@@ -33,7 +33,7 @@ pub(crate) async fn ready(call: &Call<'_>, _: Anything) -> Result<Data<Ready>> {
 /// For loopback and `metrics_allow` only: how much a site is used is nobody else's business.
 pub(crate) async fn metrics(call: &Call<'_>, _: Anything) -> Result<Text> {
     let (client, settings) = (call.client, call.cms.settings());
-    let near = client.address.is_loopback() && !client.passed_on;
+    let near = client.is_known && client.address.is_loopback() && !is_forwarded(call);
     if !near && !settings.metrics_allow.iter().any(|network| network.contains(client.address)) {
         return Err(Error::new(
             Code::PermissionDenied,
@@ -48,4 +48,17 @@ pub(crate) async fn metrics(call: &Call<'_>, _: Anything) -> Result<Text> {
         .inspect_err(|error| tracing::warn!(%error, "metrics without the queue"))
         .ok();
     Ok(Text(call.metrics.text(call.cms, call.streams.count(), backlog.as_ref())))
+}
+
+/// Whether any header says that somebody passed the request on, trusted or not: then whoever asks
+/// may be far away.
+fn is_forwarded(call: &Call<'_>) -> bool {
+    const NAMES: [&str; 6] =
+        ["forwarded", "via", "x-real-ip", "x-client-ip", "true-client-ip", "cf-connecting-ip"];
+    let proxy_header = &call.cms.settings().proxy_header;
+    call.request.headers.keys().map(http::HeaderName::as_str).any(|name| {
+        NAMES.contains(&name)
+            || name.starts_with("x-forwarded")
+            || name.eq_ignore_ascii_case(proxy_header)
+    })
 }

@@ -5,7 +5,7 @@ mod demo;
 use std::{io, net::SocketAddr, path::Path};
 
 use clap::Args;
-use cms_core::Cms;
+use cms_core::{Cms, Descriptors};
 use cms_http::{Api, Server, Stop, client::Client};
 use serde_json::json;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -58,6 +58,7 @@ pub(crate) async fn run(flags: &Flags, out: &Output, args: &ServeArgs) -> Done {
     }
     let settings = folder::existing(&dir, &overrides, out)?.settings;
     let listen = settings.listen.clone();
+    Descriptors::raise(settings.http.max_connections, settings.webhooks.most_attempts());
     let api = Api::new(Cms::open(settings).await?)?;
     let server = Server::bind(api.clone(), &listen).await.map_err(|e| unbound(&listen, &e))?;
     let signals = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);

@@ -20,7 +20,7 @@ use super::{
     task::{Ended, LANE_ATTEMPTS, Moment, Settled, Task},
 };
 use crate::{
-    Actor, Result,
+    Actor, Descriptors, Result,
     db::watched,
     outbound::Attempt,
     webhooks::{
@@ -41,8 +41,6 @@ const GATHER_BUSY: Duration = Duration::from_millis(10);
 /// An attempt that takes longer gives its slot to another job, so that slow or dead receivers do
 /// not delay others.
 const QUICK: Duration = Duration::from_millis(500);
-/// Attempts per slot at most, quick and slow together.
-const SLOW: usize = 4;
 /// How often jobs in the wrong state are looked for, in milliseconds.
 const ASTRAY_MS: i64 = 5_000;
 
@@ -58,6 +56,8 @@ pub struct Worker {
     ended: Vec<Ended>,
     ahead: Ahead,
     local_faults: LocalFaults,
+    /// Attempts under way at most.
+    most: usize,
     /// Whether the last claim took all free slots.
     is_full: bool,
 }
@@ -73,8 +73,10 @@ pub enum Until {
 
 impl Worker {
     pub(in crate::webhooks) fn new(site: Arc<State>) -> Self {
+        let most = site.base.settings().webhooks.most_attempts();
         Self {
             site,
+            most: most.min(Descriptors::shares().deliveries),
             under_way: JoinSet::new(),
             young: Arc::new(()),
             looked_at: None,
@@ -179,9 +181,9 @@ impl Worker {
         let all = self.under_way.len() + waiting;
         let settling = self.ended.iter().filter(|ended| ended.slot.is_some()).count();
         let young = Arc::strong_count(&self.young) - 1 - settling + waiting;
-        let free = slots.saturating_sub(young).min((slots * SLOW).saturating_sub(all));
+        let free = slots.saturating_sub(young).min(self.most.saturating_sub(all));
         // When half of all attempts are taken, each lane gets one.
-        (free, if all < slots * SLOW / 2 { LANE_ATTEMPTS } else { 1 })
+        (free, if all < self.most / 2 { LANE_ATTEMPTS } else { 1 })
     }
 
     fn begin(&mut self, task: Task) {

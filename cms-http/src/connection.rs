@@ -1,0 +1,117 @@
+//! One connection: its requests, until it ends by itself, a stop comes, or it is told to end.
+
+use std::{convert::Infallible, future::poll_fn, net::SocketAddr, pin::Pin, sync::Arc};
+
+use cms_core::{Code, Error};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Version, header};
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::TokioIo;
+use tokio::{io::AsyncWriteExt, net::TcpStream, sync::watch};
+
+use crate::{
+    Api, Body, Peer,
+    headway::{self, Headway, Order},
+    lingering::Lingering,
+    places::Place,
+};
+
+/// Who is at the other end, and what is known of the connection.
+pub(crate) struct Connection {
+    pub(crate) api: Api,
+    pub(crate) peer: SocketAddr,
+    pub(crate) headway: Arc<Headway>,
+    pub(crate) place: Arc<Place>,
+    pub(crate) stop: watch::Receiver<bool>,
+}
+
+impl Connection {
+    pub(crate) async fn serve(self, builder: http1::Builder, stream: TcpStream) {
+        let Self { api, peer, headway, place, mut stop } = self;
+        let (own, asked) = (headway.clone(), api.clone());
+        let service = service_fn(move |request: Request<Incoming>| {
+            let (api, own) = (asked.clone(), own.clone());
+            own.begin();
+            // In a box, so that a connection does not carry the room of every handler.
+            Box::pin(async move {
+                let mut response = answer(&api, peer, request).await;
+                own.set_answering(false);
+                response.body_mut().map_parts(|parts| headway::made_by(own, parts));
+                Ok::<_, Infallible>(response)
+            })
+        });
+        let stream = Lingering::new(stream, api.clone(), headway.clone(), place);
+        let mut connection = builder.serve_connection(TokioIo::new(stream), service);
+        let stopped = stop.clone();
+        let mut wakes = std::pin::pin!(stop.changed());
+        let (mut waits, mut told) = (false, false);
+        // The outer `None`: it was ordered to end.
+        let ended = poll_fn(|context| {
+            // Once: the waker is always this task's.
+            if !waits {
+                waits = true;
+                let _ = wakes.as_mut().poll(context);
+                headway.wakes(context.waker());
+            }
+            if !told && stopped.has_changed().unwrap_or(true) {
+                told = true;
+                Pin::new(&mut connection).graceful_shutdown();
+            }
+            let polled = Pin::new(&mut connection).poll(context).map(Some);
+            if polled.is_pending() && headway.order().is_some() {
+                return std::task::Poll::Ready(None);
+            }
+            polled
+        })
+        .await;
+        match ended {
+            Some(Ok(())) => {}
+            Some(Err(error)) => tracing::debug!(%error, "connection ended"),
+            None if headway.order() == Some(Order::Stuck) && headway.is_in_head() => {
+                let why = "The request did not arrive in time: send its head at once.";
+                let late = raw(api.refuse(&Error::new(Code::Timeout, why)));
+                // What is written now is no refusal of the parser.
+                headway.begin();
+                let mut stream = connection.into_parts().io.into_inner();
+                let _ = stream.write_all(&late).await;
+            }
+            None => {}
+        }
+    }
+}
+
+async fn answer(api: &Api, peer: SocketAddr, request: Request<Incoming>) -> Response<Body> {
+    if let Some(refusal) = without_host(request.version(), request.headers()) {
+        return api.refuse(&refusal);
+    }
+    let mut response = api.handle_from(Some(Peer(peer)), request).await;
+    if response.status() == StatusCode::TOO_MANY_REQUESTS {
+        // Its place is for others.
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
+}
+
+/// RFC 9112, 3.2: exactly one, except that HTTP/1.0 has no need of it.
+fn without_host(version: Version, headers: &HeaderMap) -> Option<Error> {
+    let hosts = headers.get_all(header::HOST).iter().count();
+    (hosts > 1 || (hosts == 0 && version == Version::HTTP_11)).then(|| {
+        let why = format!("A request has one Host header, this one has {hosts}.");
+        Error::new(Code::BadQuery, why)
+    })
+}
+
+/// A reply beside hyper, on a connection that ends with it.
+pub(crate) fn raw(response: Response<Body>) -> Vec<u8> {
+    let (parts, body) = response.into_parts();
+    let body = body.whole().cloned().unwrap_or_default();
+    let mut text = format!("HTTP/1.1 {}\r\nconnection: close\r\n", parts.status).into_bytes();
+    for (name, value) in &parts.headers {
+        text.extend_from_slice(name.as_str().as_bytes());
+        text.extend_from_slice(b": ");
+        text.extend_from_slice(value.as_bytes());
+        text.extend_from_slice(b"\r\n");
+    }
+    text.extend_from_slice(format!("content-length: {}\r\n\r\n", body.len()).as_bytes());
+    text.extend_from_slice(&body);
+    text
+}

@@ -1,0 +1,144 @@
+//! Who may have a connection: so many in all, and so many of one network.
+
+use std::{
+    collections::HashMap,
+    net::SocketAddr,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use cms_core::{
+    settings::{Cidr, Http},
+    traffic::address,
+};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// What counts as one client; `None`: a trusted proxy, whose number is not limited.
+pub(crate) type Network = Option<u128>;
+
+/// The places of one server.
+pub(crate) struct Places {
+    all: usize,
+    of_one: usize,
+    free: Arc<Semaphore>,
+    proxies: Vec<Cidr>,
+    taken: Arc<Mutex<HashMap<u128, usize>>>,
+}
+
+/// The place of one connection, until it is given back or dropped.
+pub(crate) struct Place {
+    network: Network,
+    held: Mutex<Option<Held>>,
+}
+
+struct Held {
+    network: Network,
+    taken: Arc<Mutex<HashMap<u128, usize>>>,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Places {
+    /// As many as the settings say, and at most `bound`.
+    pub(crate) fn new(settings: &Http, bound: usize, proxies: &[Cidr]) -> Self {
+        let all = settings.max_connections.min(bound).max(1);
+        Self {
+            all,
+            of_one: settings.max_connections_per_network.min(all / 2).max(1),
+            free: Arc::new(Semaphore::new(all)),
+            proxies: proxies.to_vec(),
+            taken: Arc::default(),
+        }
+    }
+
+    pub(crate) fn network(&self, peer: SocketAddr) -> Network {
+        let is_proxy = self.proxies.iter().any(|network| network.contains(peer.ip()));
+        (!is_proxy).then(|| address::network(peer.ip()))
+    }
+
+    /// Whether the network has all the places that one network may have.
+    pub(crate) fn is_full_for(&self, network: Network) -> bool {
+        let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        network.and_then(|network| taken.get(&network)).is_some_and(|taken| *taken >= self.of_one)
+    }
+
+    /// A place, if one is free.
+    pub(crate) fn try_take(&self, network: Network) -> Option<Place> {
+        let permit = self.free.clone().try_acquire_owned().ok()?;
+        Some(self.place(network, permit))
+    }
+
+    /// A place, once one is free.
+    pub(crate) async fn take(&self, network: Network) -> std::io::Result<Place> {
+        let permit = self.free.clone().acquire_owned().await.map_err(std::io::Error::other)?;
+        Ok(self.place(network, permit))
+    }
+
+    fn place(&self, network: Network, permit: OwnedSemaphorePermit) -> Place {
+        if let Some(network) = network {
+            let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+            *taken.entry(network).or_default() += 1;
+        }
+        let held = Held { network, taken: self.taken.clone(), _permit: permit };
+        Place { network, held: Mutex::new(Some(held)) }
+    }
+
+    /// Waits until every place is free.
+    pub(crate) async fn all_free(&self) {
+        let all = u32::try_from(self.all).unwrap_or(u32::MAX);
+        let _ = self.free.acquire_many(all).await;
+    }
+}
+
+impl Place {
+    pub(crate) fn network(&self) -> Network {
+        self.network
+    }
+
+    /// Frees the place for another connection while this one is being closed.
+    pub(crate) fn give_back(&self) {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+
+    pub(crate) fn is_given_back(&self) -> bool {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).is_none()
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let Some(network) = self.network else { return };
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = taken.get_mut(&network) {
+            *count -= 1;
+            if *count == 0 {
+                taken.remove(&network);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cms_core::settings::Settings;
+
+    use super::*;
+
+    #[test]
+    fn one_network_gets_half_at_most_and_a_proxy_all() {
+        let proxies: Vec<Cidr> = vec!["10.0.0.0/8".parse().expect("a network")];
+        let mut http = Settings::default().http;
+        http.max_connections = 1024;
+        let places = Places::new(&http, 8, &proxies);
+        let network = |text: &str| places.network(text.parse().expect("an address"));
+        let (one, same) = (network("[2001:db8::1]:9"), network("[2001:db8::2]:9"));
+        let mut held: Vec<_> = (0..4).filter_map(|_| places.try_take(one)).collect();
+        assert!(places.is_full_for(one) && places.is_full_for(same));
+        let proxy = network("10.1.2.3:9");
+        held.extend((0..4).filter_map(|_| places.try_take(proxy)));
+        assert!(!places.is_full_for(proxy) && !places.is_full_for(network("1.2.3.4:9")));
+        assert!(held.len() == 8 && places.try_take(proxy).is_none(), "all are taken");
+        held[0].give_back();
+        assert!(!places.is_full_for(one) && places.try_take(proxy).is_some());
+        drop(held);
+        assert!(places.taken.lock().expect("not poisoned").is_empty());
+    }
+}
