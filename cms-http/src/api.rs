@@ -89,21 +89,18 @@ impl Api {
     }
 
     /// As [`Api::handle`], from whom is known without an extension.
-    pub(crate) async fn handle_from<B>(
+    pub(crate) fn handle_from<B>(
         &self,
         peer: Option<Peer>,
         request: Request<B>,
-    ) -> Response<Body>
+    ) -> impl Future<Output = Response<Body>>
     where
         B: http_body::Body,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let id = self.0.ids.next();
         let span = tracing::info_span!("request", id = id.to_str().unwrap_or_default());
-        if span.is_disabled() {
-            return self.answer(peer, request, id).await;
-        }
-        self.answer(peer, request, id).instrument(span).await
+        self.answer(peer, request, id).instrument(span)
     }
 
     /// The reply to what never became a request that can be judged.

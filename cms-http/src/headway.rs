@@ -222,6 +222,7 @@ impl Watched {
 #[cfg(test)]
 mod tests {
     use cms_core::Error;
+    use futures_util::FutureExt as _;
 
     use super::*;
     use crate::places::Places;
@@ -291,7 +292,7 @@ mod tests {
         let part = async { receiver.await.map(|()| bytes::Bytes::new()).map_err(Error::internal) };
         let mut parts = made_by(headway.clone(), stream::once(part).boxed());
         let is_answering = || headway.answering.load(Ordering::Relaxed);
-        assert!(futures_util::poll!(parts.next()).is_pending() && is_answering());
+        assert!(parts.next().now_or_never().is_none() && is_answering());
         sender.send(()).expect("a receiver");
         assert!(parts.next().await.is_some_and(|part| part.is_ok()) && !is_answering());
         assert!(parts.next().await.is_none() && !is_answering());

@@ -19,7 +19,7 @@ impl Kept {
             .map_err(|e| Error::new(Code::ValidationFailed, format!("proxy_header: {e}")))?;
         Ok(Self {
             metrics: Metrics::default(),
-            replies: Replies::new(settings),
+            replies: Replies::new(settings)?,
             streams: Streams::new(settings.http.max_streams),
             proxy_header,
         })

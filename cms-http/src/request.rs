@@ -61,19 +61,9 @@ pub(crate) fn moment(text: &str) -> Result<cms_core::Millis> {
 
 /// The path, decoded. What could be read in two ways is refused.
 fn path(raw: &str) -> Result<String> {
-    let refused = || {
+    let decoded = decode(raw, false).filter(|decoded| is_plain(decoded, raw)).ok_or_else(|| {
         bad("The path has another spelling: no %2F, no empty or dot segments, no slash at the end.")
-    };
-    let decoded = decode(raw, false).ok_or_else(refused)?;
-    let slashes = |text: &str| text.bytes().filter(|byte| *byte == b'/').count();
-    let ambiguous = slashes(&decoded) != slashes(raw)
-        || decoded.bytes().any(|byte| byte == b'\0' || byte == b'\\')
-        || !decoded.starts_with('/')
-        || (decoded.len() > 1
-            && decoded[1..].split('/').any(|segment| ["", ".", ".."].contains(&segment)));
-    if ambiguous {
-        return Err(refused());
-    }
+    })?;
     // Names of public endpoints are written with dashes or underscores.
     match decoded.strip_prefix("/api/") {
         Some(rest) if !rest.starts_with("backend/") && rest.contains('-') => {
@@ -81,6 +71,15 @@ fn path(raw: &str) -> Result<String> {
         }
         _ => Ok(decoded),
     }
+}
+
+fn is_plain(decoded: &str, raw: &str) -> bool {
+    let slashes = |text: &str| text.bytes().filter(|byte| *byte == b'/').count();
+    let good = |segment: &[u8]| !matches!(segment, b"" | b"." | b"..");
+    let Some(rest) = decoded.strip_prefix('/') else { return false };
+    !rest.bytes().any(|byte| matches!(byte, b'\0' | b'\\'))
+        && (decoded.len() == raw.len() || slashes(decoded) == slashes(raw))
+        && (rest.is_empty() || rest.as_bytes().split(|byte| *byte == b'/').all(good))
 }
 
 /// Each is compared with all before it.

@@ -121,6 +121,17 @@ macro_rules! operations {
             const PATH: &'static str = $path;
             const ACTION: Option<&'static str> = maybe!($action);
             const REPLY: ReplyKind = kind!($kind);
+
+            fn write(
+                query: &Self::Query,
+                body: &Self::Body,
+            ) -> serde_json::Result<wire::Written> {
+                Ok((wire::query::write(query), serde_json::to_string(body)?))
+            }
+
+            fn read(reply: &str) -> serde_json::Result<Self::Reply> {
+                serde_json::from_str(reply)
+            }
         })+
     };
 }
@@ -217,7 +228,8 @@ routes! {
 fn query<S: Shape>(call: &Call<'_>) -> Result<S::Query> {
     let asked = call.request.query.iter().filter(|(name, _)| !call.selects || name != "action");
     let parameters = asked.chain(&call.path_parameters);
-    wire::query::read(parameters.map(|(name, value)| (name.as_str(), value.as_str()))).map_err(bad)
+    let pairs: Vec<_> = parameters.map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    wire::query::read(&pairs).map_err(bad)
 }
 
 /// Runs a handler within its span; debug builds watch what it reads.

@@ -1,9 +1,10 @@
 //! Calls by the types of an operation.
 
 use http::Method;
+use serde_json::Value as Json;
 
 use super::{Answer, Ask, Client, ClientError};
-use crate::wire::{self, Body as _, BodyKind, Operation, ReplyKind};
+use crate::wire::{Body as _, BodyKind, Operation, ReplyKind};
 
 impl Ask {
     /// Asks for an operation; parameters in the path are taken from the query.
@@ -14,7 +15,8 @@ impl Ask {
         let method = Method::from_bytes(O::METHOD.as_bytes())
             .map_err(|e| ClientError::Unexpected(e.to_string()))?;
         let mut ask = Self::new(method, O::PATH);
-        for (name, value) in wire::query::write(query) {
+        let (parameters, body) = O::write(query, body).map_err(unwritten)?;
+        for (name, value) in parameters {
             let hole = format!("{{{name}}}");
             if ask.path.contains(&hole) {
                 ask.path = ask.path.replace(&hole, &value);
@@ -24,7 +26,7 @@ impl Ask {
         }
         ask = ask.maybe("action", O::ACTION);
         if O::Body::KIND == BodyKind::Json {
-            ask.body = Some(serde_json::to_string(body).map_err(unwritten)?);
+            ask.body = Some(body);
         }
         Ok(ask)
     }
@@ -37,10 +39,10 @@ impl Answer {
     /// [`ClientError::Unexpected`] when it is something else.
     pub fn read<O: Operation>(&self) -> Result<O::Reply, ClientError> {
         let read = match O::REPLY {
-            ReplyKind::Json => serde_json::from_str(&self.body),
-            ReplyKind::Empty => serde_json::from_str("null"),
+            ReplyKind::Json => O::read(&self.body),
+            ReplyKind::Empty => O::read("null"),
             ReplyKind::Text(_) | ReplyKind::Events => {
-                serde_json::from_value(self.body.clone().into())
+                O::read(&Json::from(self.body.as_str()).to_string())
             }
         };
         read.map_err(|e| ClientError::Unexpected(format!("the reply has another form: {e}")))

@@ -30,8 +30,9 @@ use cms_core::{Cms, Code, Error, Result};
 
 pub(crate) use findings::Findings;
 pub(crate) use visit::Arrival;
+use visit::Visit;
 
-use crate::{call::Call, idempotency, kept::Kept, reply::Reply, routes};
+use crate::{call::Call, idempotency, kept::Kept, replies::Asked, reply::Reply, routes};
 
 /// Runs a request. `found` is filled on the way, so that a refusal tells it as well.
 pub(crate) async fn pass<B>(
@@ -45,7 +46,7 @@ where
     B: http_body::Body,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    let mut visit = visit::Visit::new(cms, kept, arrival);
+    let mut visit = Visit::new(cms, kept, arrival);
 
     // Nothing is refused before all of this is known: a page that may call reads every refusal.
     let page = origin::page(cms, &visit).await;
@@ -69,18 +70,35 @@ where
 
     let asked = cache::asked(cms, &visit, caller, changes).await?;
     if let Some(asked) = asked.as_ref().filter(|asked| asked.is_by_visitor())
-        && let Some(reply) = kept.replies.find(asked).await
+        && let Some(reply) = kept.replies.find(asked)
     {
         return Ok(conditional::answer(&visit, reply));
     }
+    // In a box, so that a kept reply does not carry the room of what follows.
+    Box::pin(act(cms, kept, &visit, asked, body, found)).await
+}
 
-    let (content, demand) = if content::names_table(&visit) && rights::may_act(&visit, caller) {
-        let content = content::read(cms, &visit, body).await?;
-        let demand = rights::judge(cms, &visit, caller, content.table())?;
+/// Judges the rights and runs the handler.
+async fn act<B>(
+    cms: &Cms,
+    kept: &Kept,
+    visit: &Visit,
+    asked: Option<Asked<'_>>,
+    body: B,
+    found: &mut Findings,
+) -> Result<Reply>
+where
+    B: http_body::Body,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let caller = &found.caller;
+    let (content, demand) = if content::names_table(visit) && rights::may_act(visit, caller) {
+        let content = content::read(cms, visit, body).await?;
+        let demand = rights::judge(cms, visit, caller, content.table())?;
         (content, demand)
     } else {
-        let demand = rights::judge(cms, &visit, caller, None)?;
-        (content::read(cms, &visit, body).await?, demand)
+        let demand = rights::judge(cms, visit, caller, None)?;
+        (content::read(cms, visit, body).await?, demand)
     };
 
     let (route, operation) = visit.operation()?;
@@ -121,5 +139,5 @@ where
     if matches!(&reply, Err(error) if error.code() == Code::MethodNotAllowed) {
         found.allow = Some("GET, HEAD".to_owned());
     }
-    Ok(conditional::answer(&visit, reply?))
+    Ok(conditional::answer(visit, reply?))
 }

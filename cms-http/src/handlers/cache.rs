@@ -18,7 +18,7 @@ use crate::{
 /// Settings and counters of this process.
 pub(crate) async fn read(call: &Call<'_>, _: NoQuery) -> Result<Data<State>> {
     let rules = call.cms.cache().rules().await?;
-    let (entries, bytes, hits, misses) = call.replies.figures().await;
+    let (entries, bytes, hits, misses) = call.replies.figures();
     let (settings, store) = (rules.settings.clone(), call.cms.cache().state().to_owned());
     Ok(Data { data: State { settings, store, entries, bytes, hits, misses } })
 }

@@ -22,6 +22,11 @@ pub(super) enum Answer {
 }
 
 impl Entry {
+    /// The answer to what is asked.
+    pub(super) fn new(asked: &Asked<'_>, answer: Answer) -> Self {
+        Self { basis: asked.basis.clone(), answer }
+    }
+
     /// Whether a kept reply is still what a handler would answer.
     pub(super) fn is_good(&self, asked: &Asked<'_>) -> bool {
         let Basis { epochs, last_clear, at } = &self.basis;

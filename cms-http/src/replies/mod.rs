@@ -12,13 +12,17 @@ mod tests;
 
 use std::sync::{
     Arc,
-    atomic::{AtomicBool, AtomicU64, Ordering},
+    atomic::{AtomicU64, Ordering},
 };
 
-use cms_core::{Cms, Result, settings::Settings};
+use cms_core::{Cms, Error, Result, settings::Settings};
 use foldhash::quality::RandomState;
 use futures_util::future::BoxFuture;
 use http::{HeaderName, HeaderValue, header};
+use quick_cache::{
+    OptionsBuilder, Weighter,
+    sync::{Cache, DefaultLifecycle},
+};
 
 use crate::reply::{self, Reply};
 pub(crate) use asked::{Asked, Key};
@@ -26,28 +30,46 @@ use entry::{Answer, Entry};
 
 const X_CACHE: HeaderName = HeaderName::from_static("x-cache");
 
+/// Kept replies are spread over as many locks; a reply larger than one share is not kept.
+const SHARES: usize = 8;
+
 /// The store of one API.
 pub(crate) struct Replies {
-    kept: moka::future::Cache<Key, Arc<Entry>, RandomState>,
+    kept: Cache<Key, Arc<Entry>, Weight, RandomState>,
     hits: AtomicU64,
     misses: AtomicU64,
 }
 
+/// Bytes in memory.
+#[derive(Clone)]
+struct Weight;
+
+impl Weighter<Key, Arc<Entry>> for Weight {
+    fn weight(&self, key: &Key, entry: &Arc<Entry>) -> u64 {
+        (key.len() + entry.weight()) as u64
+    }
+}
+
 impl Replies {
-    pub(crate) fn new(settings: &Settings) -> Self {
-        let weigh = |key: &Key, entry: &Arc<Entry>| {
-            u32::try_from(key.len() + entry.weight()).unwrap_or(u32::MAX)
-        };
-        let kept = moka::future::Cache::builder()
-            .weigher(weigh)
-            .max_capacity(settings.cache.max_bytes)
-            .build_with_hasher(RandomState::default());
-        Self { kept, hits: AtomicU64::new(0), misses: AtomicU64::new(0) }
+    pub(crate) fn new(settings: &Settings) -> Result<Self> {
+        let options = OptionsBuilder::new()
+            .weight_capacity(settings.cache.max_bytes)
+            .estimated_items_capacity(SHARES * 32)
+            .shards(SHARES)
+            .build()
+            .map_err(Error::internal)?;
+        let kept = Cache::with_options(
+            options,
+            Weight,
+            RandomState::default(),
+            DefaultLifecycle::default(),
+        );
+        Ok(Self { kept, hits: AtomicU64::new(0), misses: AtomicU64::new(0) })
     }
 
     /// The kept reply.
-    pub(crate) async fn find(&self, asked: &Asked<'_>) -> Option<Reply> {
-        let entry = self.kept.get(&asked.key).await.filter(|entry| entry.is_good(asked))?;
+    pub(crate) fn find(&self, asked: &Asked<'_>) -> Option<Reply> {
+        let entry = self.kept.get(&asked.key).filter(|entry| entry.is_good(asked))?;
         self.answer(asked, &entry, true).ok()
     }
 
@@ -59,7 +81,7 @@ impl Replies {
         asked: &Asked<'_>,
         fill: impl Fn() -> BoxFuture<'f, Result<Reply>> + Sync,
     ) -> Result<Reply> {
-        match self.find(asked).await {
+        match self.find(asked) {
             Some(reply) => Ok(reply),
             // In a box, so that hits do not carry the room of a fill.
             None => Box::pin(self.fill(cms, asked, fill)).await,
@@ -73,49 +95,34 @@ impl Replies {
         fill: impl Fn() -> BoxFuture<'f, Result<Reply>> + Sync,
     ) -> Result<Reply> {
         loop {
-            let elsewhere = AtomicBool::new(false);
-            let init = async {
-                if let Some(tables) = asked.shared_tables() {
-                    let found = shared::find(cms, &asked.key, tables).await;
-                    if let Some(found) = found.filter(|found| found.is_good(asked)) {
-                        elsewhere.store(true, Ordering::Relaxed);
-                        return Arc::new(found);
-                    }
+            // What is still found after this was made since the request came.
+            self.kept.remove_if(&asked.key, |entry| !entry.is_good(asked));
+            let guard = match self.kept.get_value_or_guard_async(&asked.key).await {
+                Err(guard) => guard,
+                // Somebody else's fill. One that began before a write that we may know of is not
+                // for us: ask again, that fill is over.
+                Ok(entry) if !entry.is_for(asked) => continue,
+                Ok(entry) if matches!(entry.answer, Answer::Once(..)) => {
+                    let answer = Answer::of(fill().await);
+                    return self.answer(asked, &Entry::new(asked, answer), false);
                 }
-                // What was known before the handler runs counts: a write meanwhile makes the entry
-                // old, not wrong.
-                let answer = Answer::of(fill().await);
-                let entry = Entry { basis: asked.basis.clone(), answer };
-                if let Some(tables) = asked.shared_tables() {
-                    let ttl_s = asked.rules.settings.ttl_s;
-                    shared::share(cms, &asked.key, tables, &entry, ttl_s).await;
-                }
-                Arc::new(entry)
+                Ok(entry) => return self.answer(asked, &entry, true),
             };
-            let outcome = self
-                .kept
-                .entry_by_ref(&asked.key)
-                .or_insert_with_if(init, |entry| !entry.is_good(asked))
-                .await;
-            let (mine, entry) = (outcome.is_fresh(), outcome.into_value());
-            if mine {
-                if !matches!(entry.answer, Answer::Reply(..)) {
-                    self.kept.invalidate(&asked.key).await;
-                }
-                return self.answer(asked, &entry, elsewhere.into_inner());
+            if let Some(found) = shared::find(cms, asked).await {
+                let found = Arc::new(found);
+                let _ = guard.insert(found.clone());
+                return self.answer(asked, &found, true);
             }
-            // Somebody else's fill. One that began before a write that we may know of is not for
-            // us: ask again, that fill is over.
-            if entry.is_for(asked) {
-                return match entry.answer {
-                    Answer::Once(..) => {
-                        let answer = Answer::of(fill().await);
-                        let own = Entry { basis: asked.basis.clone(), answer };
-                        self.answer(asked, &own, false)
-                    }
-                    _ => self.answer(asked, &entry, true),
-                };
+            // What was known before the handler runs counts: a write meanwhile makes the entry
+            // old, not wrong.
+            let entry = Arc::new(Entry::new(asked, Answer::of(fill().await)));
+            shared::share(cms, asked, &entry).await;
+            let _ = guard.insert(entry.clone());
+            if !matches!(entry.answer, Answer::Reply(..)) {
+                // Those who wait have it already.
+                self.kept.remove_if(&asked.key, |kept| Arc::ptr_eq(kept, &entry));
             }
+            return self.answer(asked, &entry, false);
         }
     }
 
@@ -135,9 +142,8 @@ impl Replies {
     }
 
     /// Number of replies in this process, their bytes, hits and misses.
-    pub(crate) async fn figures(&self) -> (u64, u64, u64, u64) {
-        self.kept.run_pending_tasks().await;
+    pub(crate) fn figures(&self) -> (u64, u64, u64, u64) {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        (self.kept.entry_count(), self.kept.weighted_size(), count(&self.hits), count(&self.misses))
+        (self.kept.len() as u64, self.kept.weight(), count(&self.hits), count(&self.misses))
     }
 }

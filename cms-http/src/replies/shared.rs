@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    asked::Basis,
+    asked::{Asked, Basis},
     entry::{Answer, Entry},
 };
 
@@ -28,21 +28,19 @@ fn name(key: &[u8]) -> String {
     format!("reply:{FORM}:{}:{}", cms_core::VERSION, crypto::sha256_hex(key))
 }
 
-/// The reply that some process has kept. It has still to be judged.
-pub(super) async fn find(cms: &Cms, key: &[u8], tables: &[&str]) -> Option<Entry> {
-    if !cms.cache().shares_replies() {
-        return None;
-    }
-    decode(cms.cache().shared_reply(&name(key)).await?, tables)
+/// The reply that some process has kept, if it is good still.
+pub(super) async fn find(cms: &Cms, asked: &Asked<'_>) -> Option<Entry> {
+    let tables = asked.shared_tables().filter(|_| cms.cache().shares_replies())?;
+    let found = decode(cms.cache().shared_reply(&name(&asked.key)).await?, tables)?;
+    found.is_good(asked).then_some(found)
 }
 
 /// Keeps a reply for other processes, if it is one to be kept.
-pub(super) async fn share(cms: &Cms, key: &[u8], tables: &[&str], entry: &Entry, ttl_s: i64) {
-    if !cms.cache().shares_replies() {
-        return;
-    }
-    if let Some(bytes) = encode(entry, tables) {
-        cms.cache().share_reply(&name(key), &bytes, ttl_s).await;
+pub(super) async fn share(cms: &Cms, asked: &Asked<'_>, entry: &Entry) {
+    let tables = asked.shared_tables().filter(|_| cms.cache().shares_replies());
+    if let Some(bytes) = tables.and_then(|tables| encode(entry, tables)) {
+        let ttl_s = asked.rules.settings.ttl_s;
+        cms.cache().share_reply(&name(&asked.key), &bytes, ttl_s).await;
     }
 }
 

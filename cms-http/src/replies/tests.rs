@@ -22,7 +22,7 @@ impl Site {
         let folder = tempfile::tempdir().expect("a folder");
         let mut settings = Settings::default();
         settings.dirs.data = folder.path().to_owned();
-        let replies = Replies::new(&settings);
+        let replies = Replies::new(&settings).expect("a store");
         let cms = Cms::open(settings).await.expect("a site");
         Self { _folder: folder, cms, replies }
     }

@@ -58,6 +58,9 @@ pub trait Shape {
     const SUMMARY: &'static str;
 }
 
+/// The parameters of a request, and its body as JSON.
+pub type Written = (Vec<(String, String)>, String);
+
 /// One operation of the API; its line in the routes gives it address and statuses.
 pub trait Operation: Shape {
     /// `GET`, `POST`, `PATCH` or `DELETE`.
@@ -68,6 +71,20 @@ pub trait Operation: Shape {
     const ACTION: Option<&'static str>;
     /// How the reply is written.
     const REPLY: ReplyKind;
+
+    // Bodies would be compiled again in every crate that calls; the routes give them.
+
+    /// The parameters, and the body as JSON.
+    ///
+    /// # Errors
+    /// For what JSON cannot hold.
+    fn write(query: &Self::Query, body: &Self::Body) -> serde_json::Result<Written>;
+
+    /// Reads the JSON of a reply.
+    ///
+    /// # Errors
+    /// For another form.
+    fn read(reply: &str) -> serde_json::Result<Self::Reply>;
 }
 
 /// `/// What it does.` `Name: Query, Body => Reply;` for each operation of a resource.

@@ -15,10 +15,8 @@ use serde_json::Value as Json;
 ///
 /// # Errors
 /// A sentence that names the parameter.
-pub fn read<'a, T: DeserializeOwned>(
-    pairs: impl Iterator<Item = (&'a str, &'a str)>,
-) -> Result<T, String> {
-    let values = pairs.map(|(name, value)| (name, Value { name, value }));
+pub fn read<T: DeserializeOwned>(pairs: &[(&str, &str)]) -> Result<T, String> {
+    let values = pairs.iter().map(|(name, value)| (*name, Value { name, value }));
     T::deserialize(MapDeserializer::new(values)).map_err(|Wrong(detail)| detail)
 }
 
@@ -161,7 +159,7 @@ mod tests {
     #[test]
     fn a_query_is_read_and_written() {
         let pairs = [("id", "7"), ("all", "true")];
-        let asked: Asked = read(pairs.into_iter()).expect("a query");
+        let asked: Asked = read(&pairs).expect("a query");
         assert_eq!(asked, Asked { id: 7, name: None, all: Some(true) });
         assert_eq!(
             write(&asked),
@@ -173,7 +171,7 @@ mod tests {
             (&[("id", "1"), ("all", "yes")], "all is true or false."),
             (&[("x", "1")], "There is no parameter \"x\"; there are id, name, all."),
         ] {
-            let refused = read::<Asked>(pairs.iter().copied()).expect_err("refused");
+            let refused = read::<Asked>(pairs).expect_err("refused");
             assert_eq!(refused, detail);
         }
     }
