@@ -36,6 +36,12 @@ async fn bodies() {
     ] {
         site.admin(CREATE).body(body).refused(status, code).await;
     }
+    for line in
+        ["PATCH /api/backend/cache", "PATCH /api/backend/keys?id=1", "POST /api/backend/keys"]
+    {
+        site.admin(line).body("").refused(400, "bad_json").await;
+        site.admin(line).refused(400, "bad_json").await;
+    }
     for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""] {
         site.admin(CREATE)
             .header("content-type", kind)

@@ -84,7 +84,7 @@ async fn callers_see_what_they_may_call() {
     assert!(known.text().contains("item.settings") && !known.text().contains("dishes"));
     let item = &known.json()["paths"]["/api/backend/item"];
     assert!(item["get"].is_object() && item["post"].is_null());
-    assert_eq!(paths(&known.json()).len(), login.len() + 1);
+    assert_eq!(paths(&known.json()), ["/api/backend/item"], "no key logs in");
 
     let editor = site.person("editor", json!(["menu_list_view", "keys_keys_view"])).await;
     let known = site.ask("GET /api/openapi.json").bearer(&editor.token).expect(200).await;
@@ -94,4 +94,64 @@ async fn callers_see_what_they_may_call() {
     assert!(known["paths"]["/api/backend/keys"]["post"].is_null());
     assert!(known["paths"]["/api/backend/users"].is_null());
     assert!(known["paths"]["/api/backend/auth/me"].is_object());
+}
+
+/// Each operation of a document with its method and path.
+fn operations(document: &Json) -> Vec<(String, String, &Json)> {
+    let paths = document["paths"].as_object().expect("paths");
+    let at = |(path, item): (&String, _)| {
+        let methods = Json::as_object(item).expect("operations").iter();
+        methods.map(|(method, one)| (method.to_uppercase(), path.clone(), one)).collect::<Vec<_>>()
+    };
+    paths.iter().flat_map(at).collect()
+}
+
+#[tokio::test]
+async fn examples_of_creations_can_be_sent_as_they_are() {
+    let site = site().await;
+    let document = site.admin("GET /api/openapi.json").expect(200).await.json();
+    let mut sent = 0;
+    for (method, path, operation) in operations(&document) {
+        let Some(body) = operation.pointer("/requestBody/content/application~1json") else {
+            continue;
+        };
+        let line = format!("{method} {path}");
+        assert!(body["example"].is_object(), "{line} has no example");
+        if operation["responses"]["201"].is_null() {
+            continue;
+        }
+        let table = operation["parameters"].as_array().expect(&line).iter();
+        let table = table.filter(|one| one["name"] == "table").map(|one| &one["schema"]);
+        let query =
+            table.map(|schema| format!("?table={}", schema["examples"][0].as_str().unwrap()));
+        let line = line + &query.collect::<String>();
+        site.admin(&line).json(body["example"].clone()).expect(201).await;
+        sent += 1;
+    }
+    assert!(sent >= 6, "{sent}");
+}
+
+#[tokio::test]
+async fn replies_link_to_the_operations_on_their_rows() {
+    let site = site().await;
+    let document = site.admin("GET /api/openapi.json").expect(200).await.json();
+    let ids: Vec<_> = operations(&document)
+        .iter()
+        .map(|(.., one)| one["operationId"].as_str().expect("an id").to_owned())
+        .collect();
+    let links = |pointer: &str| {
+        let links = document["paths"].pointer(pointer).and_then(Json::as_object).expect(pointer);
+        assert!(links.keys().all(|id| ids.contains(id)), "{pointer}: {links:?}");
+        links.clone()
+    };
+    let created = links("/~1api~1backend~1webhooks/post/responses/201/links");
+    assert_eq!(created["delete_backend_webhooks"]["parameters"]["id"], "$response.body#/data/id");
+    assert!(created.contains_key("post_backend_webhooks_ping"));
+    // Ids below that path that are none of a subscription.
+    assert!(!created.contains_key("post_backend_webhooks_queue_retry"), "{created:?}");
+    let listed = links("/~1api~1backend~1webhooks~1queue/get/responses/200/links");
+    let retry = &listed["post_backend_webhooks_queue_retry"]["parameters"];
+    assert_eq!(retry["id"], "$response.body#/data/0/id");
+    let item = links("/~1api~1backend~1item/post/responses/201/links");
+    assert_eq!(item["patch_backend_item"]["parameters"]["table"], "$request.query.table");
 }

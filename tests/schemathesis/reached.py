@@ -1,5 +1,5 @@
-"""Reads a HAR file of calls and the OpenAPI document they were made from: counts the documented
-operations that answered 2xx, and names the others."""
+"""Reads the OpenAPI document that calls were made from, and HAR files of the calls: fails when a
+documented operation never answered 2xx, and names it."""
 
 import collections
 import json
@@ -7,18 +7,24 @@ import sys
 import urllib.parse
 
 with open(sys.argv[1], encoding="utf-8") as file:
-    entries = json.load(file)["log"]["entries"]
-with open(sys.argv[2], encoding="utf-8") as file:
     paths = json.load(file)["paths"]
-documented = {f"{method.upper()} {path}" for path, item in paths.items() for method in item}
-statuses = collections.defaultdict(collections.Counter)
-for entry in entries:
-    path = urllib.parse.urlsplit(entry["request"]["url"]).path
-    operation = f'{entry["request"]["method"]} {path}'
-    if operation in documented:
-        statuses[operation][entry["response"]["status"]] += 1
-reached = [name for name, seen in statuses.items() if any(200 <= s < 300 for s in seen)]
-print(f"{len(entries)} calls; {len(reached)} of {len(statuses)} operations answered 2xx;")
-print("the others:")
-for name in sorted(set(statuses) - set(reached)):
-    print(f"  {name}: {dict(statuses[name])}")
+statuses = {f"{method.upper()} {path}": collections.Counter() for path in paths for method in paths[path]}
+calls = 0
+for name in sys.argv[2:]:
+    with open(name, encoding="utf-8") as file:
+        entries = json.load(file)["log"]["entries"]
+    calls += len(entries)
+    for entry in entries:
+        url = urllib.parse.urlsplit(entry["request"]["url"])
+        line = f'{entry["request"]["method"]} {url.path}'
+        # A path with actions has one operation for each of them.
+        action = urllib.parse.parse_qs(url.query).get("action", [""])[0]
+        for operation in (line, f"{line}#action={action}"):
+            if operation in statuses:
+                statuses[operation][entry["response"]["status"]] += 1
+
+missed = [name for name, seen in statuses.items() if not any(200 <= s < 300 for s in seen)]
+print(f"{calls} calls; {len(statuses) - len(missed)} of {len(statuses)} operations answered 2xx")
+for name in missed:
+    print(f"  never: {name} {dict(statuses[name])}")
+sys.exit(bool(missed))

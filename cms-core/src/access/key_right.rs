@@ -19,6 +19,7 @@ pub struct Right {
     pub query: BTreeMap<String, String>,
     /// Some of `GET`, `POST`, `PATCH`, `DELETE`. Empty for `*`, which grants all methods.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(inner(regex(pattern = "^(GET|POST|PATCH|DELETE)$")))]
     pub methods: Vec<String>,
 }
 

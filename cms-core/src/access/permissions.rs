@@ -144,11 +144,7 @@ impl JsonSchema for Rights {
             "description": "Permission keys, or \"0\" for administrators.",
             "oneOf": [
                 {"const": "0"},
-                {
-                    "type": "array",
-                    "items": {"type": "string", "pattern": PATTERN},
-                    "uniqueItems": true,
-                },
+                {"type": "array", "items": {"type": "string", "pattern": PATTERN}},
             ],
         })
     }

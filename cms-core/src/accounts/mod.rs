@@ -111,6 +111,12 @@ fn name_key(name: &str) -> String {
     name.to_lowercase()
 }
 
+/// Names that [`name_problem`] accepts.
+const NAME_PATTERN: &str = concat!(
+    r"^(?![+-]?[0-9]+$)[^\s:\x00-\x1F\x7F-\x9F]",
+    r"([^:\x00-\x1F\x7F-\x9F]{0,98}[^\s:\x00-\x1F\x7F-\x9F])?$",
+);
+
 fn name_problem(field: &str, name: &str) -> Option<crate::FieldError> {
     let fine = !name.is_empty()
         && name.chars().count() <= 100

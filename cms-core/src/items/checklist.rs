@@ -11,12 +11,24 @@ use crate::{Change, Code, Error, Result, db::dialect::Kind};
 /// A change of a checklist: either all values, or values to add and to remove.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{
+    "table": "user_groups",
+    "column": "rights",
+    "id": 2,
+    "add": ["pages_pages_view"],
+}], "oneOf" = [
+    {"required": ["value"], "properties": {
+        "value": {"type": "array"}, "add": {"maxItems": 0}, "remove": {"maxItems": 0},
+    }},
+    {"properties": {"value": {"type": "null"}}},
+]))]
 pub struct Checklist {
     /// The content table.
     pub table: String,
     /// A JSON column of the table.
     pub column: String,
     /// Id of the record.
+    #[schemars(extend("type" = ["integer", "string", "array"]))]
     pub id: Json,
     /// Values to append, unless present.
     #[serde(default)]

@@ -53,11 +53,18 @@ pub struct ApiKey {
 /// A key to create.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{
+    "name": "shop",
+    "expires_on": "2027-01-31",
+    "rights": [{"endpoint": "/api/pages", "methods": ["GET"]}],
+}]))]
 pub struct NewApiKey {
     /// Label, 1 to 100 characters.
+    #[schemars(length(min = 1, max = 100), regex(pattern = r"\S"))]
     pub name: String,
     /// Day of expiry; None: never.
     #[serde(default)]
+    #[schemars(extend("format" = "date"))]
     pub expires_on: Option<String>,
     /// False creates a key that is refused until switched on.
     #[serde(default = "yes")]
@@ -74,11 +81,14 @@ fn yes() -> bool {
 /// Changes to a key. None leaves a member as it is.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{"active": true}]))]
 pub struct ApiKeyPatch {
     /// New label.
+    #[schemars(length(min = 1, max = 100), regex(pattern = r"\S"))]
     pub name: Option<String>,
     /// New day of expiry; `Some(None)` removes it.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("format" = "date"))]
     pub expires_on: Option<Option<String>>,
     /// Switches the key on or off.
     pub active: Option<bool>,

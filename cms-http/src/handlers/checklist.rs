@@ -1,27 +1,38 @@
 //! `/api/backend/actions/checklist`
 
-use cms_core::{Result, items::Checklist};
+use cms_core::{
+    Code, Error, Result,
+    items::{Checklist, IfMatch},
+};
 use serde_json::Value as Json;
 
 use super::item::if_match;
 use crate::{
     call::Call,
+    request::bad,
     success::Success,
     wire::{Data, checklist::Table},
 };
 
 pub(crate) async fn apply(
     call: &Call<'_>,
-    _: Table,
+    Table { table }: Table,
     asked: Checklist,
 ) -> Result<Success<Data<Vec<Json>>>> {
+    if table.is_some_and(|table| table != asked.table) {
+        return Err(bad("The query and the body name different tables: leave the query's out."));
+    }
+    let if_match = if_match(call)?;
     let mut change = call.change().await?;
     // The one checklist that is no content: for those who hold the rights that they pass on.
     let data = if asked.table == "user_groups" {
+        if let IfMatch::Tags(_) = if_match {
+            return Err(Error::new(Code::Stale, "Groups have no entity tag: leave If-Match out."));
+        }
         let held = call.caller().permissions();
         call.cms.accounts().group_checklist(&mut change, &held, &asked).await?
     } else {
-        call.cms.items().checklist(&mut change, &asked, &if_match(call)?).await?
+        call.cms.items().checklist(&mut change, &asked, &if_match).await?
     };
     call.commit(change, Data { data }, false).await
 }

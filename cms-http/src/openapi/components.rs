@@ -41,7 +41,7 @@ pub(super) fn add(document: &mut Json, schemas: Map<String, Json>) {
             "IdempotencyKey": {
                 "name": "Idempotency-Key", "in": "header", "required": false,
                 "description": "A repetition with the same key gets the first reply.",
-                "schema": {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,255}$"},
+                "schema": {"type": "string", "pattern": "^[!-~]([ -~]{0,253}[!-~])?$"},
             },
             "IfMatch": {
                 "name": "If-Match", "in": "header", "required": false,

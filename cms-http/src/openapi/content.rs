@@ -8,6 +8,8 @@ use cms_core::{
 };
 use serde_json::{Map, Value as Json, json};
 
+use super::example;
+
 const ITEM: &str = "/api/backend/item";
 
 /// Writes the tables into the item operations, and their records into the components.
@@ -29,12 +31,20 @@ pub(super) fn describe(
         if records.is_empty() { item } else { json!({"anyOf": records}) },
     );
     let names: Vec<&str> = tables.iter().map(|table| table.name.as_str()).collect();
+    let shown = example::table(tables);
     let Some(item) = paths.get_mut(ITEM).and_then(Json::as_object_mut) else { return };
-    for operation in item.values_mut() {
+    for (method, operation) in item {
         rename(&mut operation["responses"]);
         let parameters = operation["parameters"].as_array_mut();
         for parameter in parameters.into_iter().flatten().filter(|one| one["name"] == "table") {
             parameter["schema"]["enum"] = json!(names);
+            if let Some(table) = shown {
+                parameter["schema"]["examples"] = json!([table.name]);
+            }
+        }
+        let body = operation.pointer_mut("/requestBody/content/application~1json");
+        if let (Some(body), Some(table)) = (body, shown) {
+            body["example"] = example::of(table, method == "post");
         }
     }
 }

@@ -11,8 +11,9 @@ use crate::{call::Call, caller::Caller, describe::Described};
 
 pub(super) fn knows(call: &Call<'_>, operation: &Described) -> bool {
     match (operation.access, call.caller()) {
+        (Access::Login | Access::Session | Access::Operator, Caller::Key(_)) => false,
         (Access::Open | Access::Public | Access::Login, _) | (_, Caller::Operator) => true,
-        (_, Caller::Anonymous) | (Access::Session | Access::Operator, Caller::Key(_)) => false,
+        (_, Caller::Anonymous) => false,
         (_, Caller::Key(key)) => key.rights.iter().any(|right| names(right, operation)),
         (Access::Table, Caller::User { user, .. }) => call.cms.tables().iter().any(|table| {
             call.cms.allows(&user.rights, Access::Table, operation.method, Some(&table.name))

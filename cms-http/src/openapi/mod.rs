@@ -6,12 +6,16 @@
 //! knowledge   which operations and tables a caller may know
 //! operation   parameters, body, replies and security of one operation
 //! content     schemas of the content tables
+//! example     a record of a content table
+//! links       from a reply to the operations on the rows it names
 //! components  what operations share
 //! ```
 
 mod components;
 mod content;
+mod example;
 mod knowledge;
+mod links;
 mod operation;
 mod types;
 
@@ -39,6 +43,7 @@ pub(crate) fn document(call: &Call<'_>) -> Json {
     let tables = knowledge::tables(call);
     let mut schemas = types.components.clone();
     content::describe(&tables, &mut paths, &mut schemas);
+    links::add(&mut paths);
     let mut document = json!({
         "openapi": "3.1.0",
         "info": {

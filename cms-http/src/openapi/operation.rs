@@ -1,6 +1,7 @@
 //! One operation: parameters, body, replies, security.
 
 use cms_core::access::Access;
+use http::StatusCode;
 use serde_json::{Map, Value as Json, json};
 
 use super::types::Shapes;
@@ -23,9 +24,13 @@ pub(super) fn of(described: &Described, shapes: &Shapes) -> Json {
         "security": security(described.access),
     });
     if described.types.body == BodyKind::Json {
+        let mut content = json!({"schema": shapes.body});
+        if let Some(example) = shapes.body.pointer("/examples/0") {
+            content["example"] = example.clone();
+        }
         operation["requestBody"] = json!({
             "required": !described.types.body_is_optional,
-            "content": {"application/json": {"schema": shapes.body}},
+            "content": {"application/json": content},
         });
     }
     operation
@@ -89,9 +94,11 @@ fn without_null(mut schema: Json) -> Json {
     schema
 }
 
-/// Whether the operation changes a record that has an entity tag.
+/// Whether the operation changes a record that has an entity tag: all but reads and creations.
 fn conditional(described: &Described) -> bool {
-    described.access == Access::Table && described.method != "GET"
+    described.access == Access::Table
+        && described.method != "GET"
+        && described.answers.status != StatusCode::CREATED
 }
 
 fn responses(described: &Described, reply: &Json) -> Json {

@@ -16,6 +16,7 @@ operations! {
 #[serde(deny_unknown_fields)]
 pub struct Asked {
     /// Only these tables, separated by commas.
+    #[schemars(example = &"users,user_groups")]
     pub table: Option<String>,
     /// Rows of a page.
     #[serde(default)]

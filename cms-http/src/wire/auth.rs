@@ -33,6 +33,10 @@ impl Body for Verification {}
 /// Name and password.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{
+    "username": "ana",
+    "password": "correct horse battery staple",
+}]))]
 pub struct Credentials {
     /// The name.
     pub username: String,
@@ -69,6 +73,14 @@ pub struct Setup {
 /// The second step: either code.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{"pending_token": "V9Xw1sFj5lGm", "code": "287082"}], "oneOf" = [
+    {"required": ["code"], "properties": {
+        "code": {"type": "string"}, "recovery_code": {"type": "null"},
+    }},
+    {"required": ["recovery_code"], "properties": {
+        "recovery_code": {"type": "string"}, "code": {"type": "null"},
+    }},
+]))]
 pub struct Verification {
     /// From the first step.
     #[serde(serialize_with = "Secret::send")]
@@ -129,5 +141,6 @@ pub struct Me {
 #[schemars(rename = "AttemptsOf")]
 pub struct Whose {
     /// An IP address.
+    #[schemars(example = &"203.0.113.7", extend("anyOf" = [{"format": "ipv4"}, {"format": "ipv6"}]))]
     pub address: String,
 }

@@ -29,9 +29,9 @@ pub trait Body: Serialize + DeserializeOwned + JsonSchema {
         // Only objects: serde would take an array for a struct as well, and then rights would not
         // see the table in it.
         let object = match json {
-            None => Json::Object(Map::new()),
+            None if Self::OPTIONAL => Json::Object(Map::new()),
             Some(object @ Json::Object(_)) => object,
-            Some(_) => return Err(no_object()),
+            _ => return Err(no_object()),
         };
         Self::deserialize(object)
             .map_err(|e| Error::new(Code::ValidationFailed, format!("The body does not fit: {e}.")))

@@ -41,5 +41,6 @@ pub struct State {
 #[serde(deny_unknown_fields)]
 pub struct Which {
     /// Only paths that begin so; all without it.
+    #[schemars(length(max = 200), regex(pattern = "^(/[^?#%]*)?$"), example = &"/api/menu")]
     pub path: Option<String>,
 }

@@ -42,8 +42,10 @@ pub struct Named {
 /// An event with its data.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{"event": "order.created", "data": {"order": 7}}]))]
 pub struct Event {
     /// Its name.
+    #[schemars(length(min = 1, max = 300))]
     pub event: String,
     /// Its data.
     #[serde(default)]
@@ -79,6 +81,7 @@ pub struct Which {
     /// The one to show.
     pub id: Option<String>,
     /// Only those of this name.
+    #[schemars(length(min = 1), example = &"order.created")]
     pub event: Option<String>,
     /// Not before.
     pub since: Option<Moment>,

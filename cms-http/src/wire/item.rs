@@ -77,6 +77,7 @@ pub struct Which {
     /// The content table.
     pub table: String,
     /// The record; a composite key is a JSON array.
+    #[schemars(example = &"1")]
     pub id: String,
     /// Its version in this language.
     pub language: Option<String>,

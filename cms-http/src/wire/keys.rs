@@ -44,6 +44,7 @@ pub struct ShownKey {
 /// How long the old value or secret stays good.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(extend("examples" = [{"grace_s": 3600}]))]
 pub struct Grace {
     /// Seconds, 0 to seven days; 0 stops it at once.
     #[schemars(range(min = 0, max = MAX_GRACE_S))]
@@ -74,10 +75,13 @@ pub struct Grantable {
 #[serde(deny_unknown_fields)]
 pub struct Asked {
     /// The key.
+    #[schemars(example = 1)]
     pub id: i64,
     /// `GET`, `POST`, `PATCH` or `DELETE`.
+    #[schemars(example = &"GET")]
     pub method: String,
     /// Path and query, such as `/api/backend/item?table=blog`.
+    #[schemars(example = &"/api/backend/item?table=blog", regex(pattern = "^/"))]
     pub path: String,
 }
 

@@ -13,11 +13,15 @@ operations! {
     Reset: Whose, NoBody => Done;
 }
 
+/// How an owner of buckets is written.
+const OWNER: &str = r"^((key|user):[0-9]{1,18}|ip:[0-9A-Fa-f.:]+)$";
+
 /// Whose buckets to show.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Which {
     /// `key:7`, `user:3` or `ip:203.0.113.7`; everybody without it.
+    #[schemars(example = &"key:7", regex(pattern = OWNER))]
     pub owner: Option<String>,
 }
 
@@ -26,6 +30,7 @@ pub struct Which {
 #[serde(deny_unknown_fields)]
 pub struct Whose {
     /// `key:7`, `user:3` or `ip:203.0.113.7`.
+    #[schemars(example = &"key:7", regex(pattern = OWNER))]
     pub owner: String,
 }
 

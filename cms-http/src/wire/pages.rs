@@ -22,8 +22,10 @@ operations! {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Wanted {
     /// By its id.
+    #[schemars(with = "Option<i64>")]
     pub id: Option<String>,
     /// By its view.
+    #[schemars(example = &"home")]
     pub view: Option<String>,
     /// By its address.
     pub url: Option<String>,
@@ -40,6 +42,7 @@ pub struct Wanted {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct WhichMenu {
     /// Its name; `main` without it.
+    #[schemars(example = &"main")]
     pub name: Option<String>,
     /// In this language.
     pub language: Option<String>,

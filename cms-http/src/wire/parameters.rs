@@ -16,6 +16,7 @@ pub struct NoQuery {}
 #[serde(deny_unknown_fields)]
 pub struct ById {
     /// Its id.
+    #[schemars(example = 1)]
     pub id: i64,
 }
 

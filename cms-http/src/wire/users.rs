@@ -52,6 +52,7 @@ pub struct Asked {
 #[serde(deny_unknown_fields)]
 pub struct OfUser {
     /// The user.
+    #[schemars(example = 1)]
     pub id: i64,
     /// Rows of a page.
     #[serde(default)]
@@ -65,6 +66,7 @@ pub struct OfUser {
 #[serde(deny_unknown_fields)]
 pub struct Which {
     /// The user.
+    #[schemars(example = 1)]
     pub id: i64,
     /// One session; all without it.
     pub session: Option<i64>,

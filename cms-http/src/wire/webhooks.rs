@@ -75,6 +75,7 @@ pub enum Held {
 /// How to switch a subscription on.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(extend("examples" = [{"held": "replay"}]))]
 pub struct Activation {
     /// What becomes of the jobs that were held.
     pub held: Held,
@@ -90,6 +91,9 @@ pub struct Activated {
     pub held: u64,
 }
 
+/// Text without control characters.
+const PLAIN: &str = r"^[^\x00-\x1F\x7F-\x9F]*$";
+
 /// Which jobs of the queue.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -97,6 +101,7 @@ pub struct WhichJobs {
     /// The one to show.
     pub id: Option<i64>,
     /// Only those of this status.
+    #[schemars(regex(pattern = PLAIN))]
     pub status: Option<String>,
     /// Only those of this subscription.
     pub subscription: Option<i64>,
@@ -113,6 +118,7 @@ pub struct WhichJobs {
 pub struct OfStatus {
     /// `delivered`, `failed` or `cancelled`.
     #[schemars(regex(pattern = "^(delivered|failed|cancelled)$"))]
+    #[schemars(example = &"delivered")]
     pub status: String,
 }
 
@@ -132,8 +138,10 @@ pub struct WhichDeliveries {
     /// Only those of this subscription.
     pub subscription: Option<i64>,
     /// Only those of this event.
+    #[schemars(regex(pattern = PLAIN))]
     pub event: Option<String>,
     /// Only those of this status.
+    #[schemars(regex(pattern = PLAIN))]
     pub status: Option<String>,
     /// Not before.
     pub since: Option<Moment>,
@@ -147,6 +155,14 @@ pub struct WhichDeliveries {
 /// What to send once more: either `ids`, or `filter` and `expected`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{"ids": [1]}], "oneOf" = [
+    {"required": ["ids"], "properties": {
+        "ids": {"type": "array"}, "filter": {"type": "null"}, "expected": {"type": "null"},
+    }},
+    {"required": ["filter", "expected"], "properties": {
+        "ids": {"type": "null"}, "filter": {"type": "object"}, "expected": {"type": "integer"},
+    }},
+]))]
 pub struct Redelivery {
     /// Jobs.
     #[serde(default)]
@@ -168,12 +184,15 @@ pub struct RedeliveryFilter {
     pub subscription: Option<i64>,
     /// Only those of this event.
     #[serde(default)]
+    #[schemars(regex(pattern = PLAIN))]
     pub event: Option<String>,
     /// Only those of this status.
     #[serde(default)]
+    #[schemars(regex(pattern = PLAIN))]
     pub status: Option<String>,
     /// Not before: RFC 3339.
     #[serde(default)]
+    #[schemars(extend("format" = "date-time"))]
     pub since: Option<String>,
 }
 

@@ -112,4 +112,9 @@ async fn the_rights_of_a_group_are_a_checklist() {
     ] {
         apply(body).expect(status).await;
     }
+    let none = json!({"table": "user_groups", "column": "rights", "id": group, "value": []});
+    let other = "POST /api/backend/actions/checklist?table=pages";
+    site.admin(other).json(none.clone()).refused(400, "bad_query").await;
+    apply(none.clone()).header("if-match", "\"x\"").refused(412, "stale").await;
+    apply(none).header("if-match", "*").expect(200).await;
 }

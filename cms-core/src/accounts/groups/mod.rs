@@ -6,7 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use super::{Accounts, Rights, admins::AdminGuard, check_held, name_key, name_problem, record};
+use super::{
+    Accounts, NAME_PATTERN, Rights, admins::AdminGuard, check_held, name_key, name_problem, record,
+};
 use crate::{
     Change, Code, Error, Page, Paging, Result, change::is_unique_violation, ground::ListName,
     items::Checklist,
@@ -30,8 +32,13 @@ pub struct Group {
 /// A group to create.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{
+    "name": "editors",
+    "rights": ["pages_pages_view", "pages_pages_edit"],
+}]))]
 pub struct NewGroup {
     /// 1 to 100 characters, not only digits, no colon.
+    #[schemars(regex(pattern = NAME_PATTERN))]
     pub name: String,
     /// Rights of its members; none by default.
     #[serde(default)]
@@ -41,8 +48,10 @@ pub struct NewGroup {
 /// Changes to a group. None leaves a member as it is.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{"rights": ["pages_pages_view"]}]))]
 pub struct GroupPatch {
     /// New name.
+    #[schemars(regex(pattern = NAME_PATTERN))]
     pub name: Option<String>,
     /// Replaces all rights.
     pub rights: Option<Rights>,

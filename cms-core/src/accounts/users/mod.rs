@@ -6,8 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Accounts, Rights, admins::AdminGuard, check_held, groups::sql as groups, login::sql as logins,
-    name_key, name_problem, password, record, sessions::sql as sessions,
+    Accounts, MAX_PASSWORD_BYTES, MIN_PASSWORD_CHARS, NAME_PATTERN, Rights, admins::AdminGuard,
+    check_held, groups::sql as groups, login::sql as logins, name_key, name_problem, password,
+    record, sessions::sql as sessions,
 };
 use crate::{
     Change, Code, Error, FieldError, Page, Paging, Result,
@@ -49,7 +50,7 @@ pub struct Membership {
 
 /// A group, by id or by name.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "a group is named by its id or its name")]
 pub enum GroupName {
     /// Its id.
     Id(i64),
@@ -69,13 +70,21 @@ impl std::fmt::Display for GroupName {
 /// A user to create.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{
+    "username": "ana",
+    "password": "correct horse battery staple",
+    "groups": ["editors"],
+}]))]
 pub struct NewUser {
     /// 1 to 100 characters, not only digits, no colon.
+    #[schemars(regex(pattern = NAME_PATTERN))]
     pub username: String,
     /// [`MIN_PASSWORD_CHARS`](super::MIN_PASSWORD_CHARS) characters or more.
     #[serde(serialize_with = "Secret::send")]
+    #[schemars(length(min = MIN_PASSWORD_CHARS, max = MAX_PASSWORD_BYTES))]
     pub password: Secret,
     /// Groups of the user, at least one.
+    #[schemars(length(min = 1))]
     pub groups: Vec<GroupName>,
     /// False creates a user who cannot log in until switched on.
     #[serde(default = "yes")]
@@ -89,13 +98,17 @@ fn yes() -> bool {
 /// Changes to a user. None leaves a member as it is.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{"active": true}]))]
 pub struct UserPatch {
     /// New name.
+    #[schemars(regex(pattern = NAME_PATTERN))]
     pub username: Option<String>,
     /// New password; ends all sessions of the user.
     #[serde(default, serialize_with = "Secret::send_maybe")]
+    #[schemars(length(min = MIN_PASSWORD_CHARS, max = MAX_PASSWORD_BYTES))]
     pub password: Option<Secret>,
     /// Replaces all groups.
+    #[schemars(length(min = 1))]
     pub groups: Option<Vec<GroupName>>,
     /// Switches the user on or off. Off ends all sessions of the user.
     pub active: Option<bool>,

@@ -35,12 +35,15 @@ pub struct CacheSettings {
 /// Changes to the settings. None leaves a member as it is.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{"ttl_s": 60, "exclude": ["/api/menu"]}]))]
 pub struct CachePatch {
     /// Switches the cache on or off.
     pub enabled: Option<bool>,
     /// Seconds, from 1 to a year.
+    #[schemars(range(min = 1, max = MAX_TTL_S))]
     pub ttl_s: Option<i64>,
     /// At most 100 path prefixes, each starting with `/`.
+    #[schemars(length(max = MAX_EXCLUDED), inner(length(max = 200), regex(pattern = "^/[^?#%]*$")))]
     pub exclude: Option<Vec<String>>,
 }
 

@@ -2,6 +2,13 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+/// What [`normalise`] accepts, as far as a regular expression can say.
+pub(super) const PATTERN: &str = concat!(
+    r"^[Hh][Tt][Tt][Pp][Ss]?://",
+    r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*)",
+    r"(:[1-9][0-9]{0,4})?$",
+);
+
 /// The canonical form of an origin, `scheme://host[:port]`: lower case, no default port. None for
 /// everything that is no origin of a website: other schemes, a path, a user, wildcards, `null`, and
 /// non-ASCII names (browsers send punycode).

@@ -35,8 +35,10 @@ pub struct Origin {
 /// An origin to register.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{"origin": "https://shop.example.org"}]))]
 pub struct NewOrigin {
     /// `scheme://host[:port]`, http or https.
+    #[schemars(regex(pattern = form::PATTERN))]
     pub origin: String,
     /// False registers the origin but refuses its calls.
     #[serde(default = "yes")]
@@ -50,8 +52,10 @@ fn yes() -> bool {
 /// Changes to an origin. None leaves a member as it is.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{"active": false}]))]
 pub struct OriginPatch {
     /// Another origin.
+    #[schemars(regex(pattern = form::PATTERN))]
     pub origin: Option<String>,
     /// Accept or refuse its calls.
     pub active: Option<bool>,

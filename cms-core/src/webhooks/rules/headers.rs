@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::FieldError;
 
-const MAX_HEADERS: usize = 20;
+pub(in crate::webhooks) const MAX_HEADERS: usize = 20;
 const MAX_VALUE_BYTES: usize = 4096;
 
 /// Headers of the service, headers of the connection, and headers that receivers or proxies would

@@ -12,7 +12,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::sql::Stored;
-use super::{Webhooks, rules::sign::WebhookSecret};
+use super::{
+    Webhooks,
+    rules::{headers::MAX_HEADERS, retry::MAX_RETRIES, sign::WebhookSecret},
+};
 use crate::{
     AuditEntry, Change, Code, Error, Page, Paging, Result, db::Lock, ground::ListName, rfc3339,
 };
@@ -23,6 +26,9 @@ pub(super) const CLAIMS: Lock = Lock::new(1);
 pub(super) const TABLE: &str = "webhook_subscriptions";
 /// Seconds of a rotation's grace at most: seven days.
 const MAX_GRACE_S: i64 = 7 * 24 * 3600;
+/// Text without control characters that is not blank.
+const NAME_PATTERN: &str =
+    concat!(r"^[^\x00-\x1F\x7F-\x9F]*[^\s\x00-\x1F\x7F-\x9F]", r"[^\x00-\x1F\x7F-\x9F]*$",);
 /// Stands for the value of a custom header.
 const MASK: &str = "***";
 /// Entries of `events` at most.
@@ -60,18 +66,31 @@ pub struct Subscription {
 /// A subscription to create. No `Debug`, because header values may be secret.
 #[derive(Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{
+    "name": "warehouse",
+    "url": "https://hooks.example.org/cms",
+    "events": ["item.*", "auth.login"],
+}]))]
 pub struct NewSubscription {
     /// 1 to 100 characters.
+    #[schemars(length(max = 100), regex(pattern = NAME_PATTERN))]
     pub name: String,
     /// A public https address.
+    #[schemars(regex(pattern = "^https?://"))]
     pub url: String,
     /// Event names, `item.*` or `*`; at least one.
+    #[schemars(length(min = 1, max = MAX_EVENTS), inner(length(min = 1, max = 300)))]
     pub events: Vec<String>,
     /// Additional headers of every delivery.
     #[serde(default)]
+    #[schemars(extend(
+        "maxProperties" = MAX_HEADERS,
+        "propertyNames" = {"pattern": "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"},
+    ))]
     pub custom_headers: BTreeMap<String, String>,
     /// Attempts after the first, 5 by default.
     #[serde(default = "five")]
+    #[schemars(range(min = 0, max = MAX_RETRIES))]
     pub max_retries: i64,
     /// When false, jobs are held until the subscription is activated.
     #[serde(default = "yes")]
@@ -96,16 +115,25 @@ fn yes() -> bool {
 /// Changes to a subscription; `None` keeps a value. No `Debug`, as for [`NewSubscription`].
 #[derive(Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{"max_retries": 3}]))]
 pub struct SubscriptionPatch {
     /// New name.
+    #[schemars(length(max = 100), regex(pattern = NAME_PATTERN))]
     pub name: Option<String>,
     /// New address.
+    #[schemars(regex(pattern = "^https?://"))]
     pub url: Option<String>,
     /// The new entries, which replace all present ones.
+    #[schemars(length(min = 1, max = MAX_EVENTS), inner(length(min = 1, max = 300)))]
     pub events: Option<Vec<String>>,
     /// The new headers, which replace all present ones; the value `***` keeps the present value.
+    #[schemars(extend(
+        "maxProperties" = MAX_HEADERS,
+        "propertyNames" = {"pattern": "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"},
+    ))]
     pub custom_headers: Option<BTreeMap<String, String>>,
     /// New number of retries.
+    #[schemars(range(min = 0, max = MAX_RETRIES))]
     pub max_retries: Option<i64>,
     /// False switches it off and holds its jobs; true does the same as [`Webhooks::activate`] with
     /// `replay`.
