@@ -42,7 +42,7 @@ ALLOWED = [
     ),
     (r"POST /api/backend/webhooks/emit", "validation_failed", r"", "some events are the service's own"),
     (
-        r"GET /api/backend/webhooks/messages", "bad_query", r"event",
+        r"GET /api/backend/(webhooks/messages|events/stream)", "bad_query", r"event",
         "a name of events, or the beginning of names",
     ),
     (r"\w+ /api/backend/cache", ".*", r"200 bytes", "JSON Schema counts characters, not bytes"),

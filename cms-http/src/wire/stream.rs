@@ -15,5 +15,6 @@ operations! {
 #[serde(deny_unknown_fields)]
 pub struct Followed {
     /// Only those of this name, or with a name that begins with the text before `*`.
+    #[schemars(length(min = 1), example = &"order.created")]
     pub event: Option<String>,
 }
