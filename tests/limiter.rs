@@ -54,8 +54,8 @@ async fn every_bucket_lets_pass_what_it_holds() {
     for (line, key, capacity, wait, status) in [
         ("GET /api/settings", None, 100, "1", 200),
         ("GET /api/settings", Some(key.as_str()), 60, "1", 200),
-        ("POST /api/backend/auth/login", None, 10, "6", 422),
-        ("POST /api/backend/auth/verify", None, 10, "6", 422),
+        ("POST /api/backend/auth/login", None, 10, "6", 400),
+        ("POST /api/backend/auth/verify", None, 10, "6", 400),
         ("POST /api/checkout/pay", None, 10, "6", 401),
         ("GET /api/elearning/certificate", None, 5, "13", 401),
         ("POST /api/formfunnel/start", None, 30, "2", 401),
