@@ -1,7 +1,7 @@
 //! Wrong input of every kind: its documented error, nothing written.
 
 use proptest::{prelude::*, prop_oneof};
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
 use crate::support::Site;
 
@@ -209,4 +209,43 @@ fn no_query_is_an_internal_error() {
         Ok(())
     });
     outcome.unwrap();
+}
+
+/// PostgreSQL has no text with U+0000. Both engines refuse it with the name of its place, wherever
+/// it is sent: each parameter and each text of a body that the OpenAPI document knows.
+#[tokio::test]
+async fn nul_is_refused_everywhere_with_its_place() {
+    let site = Site::open().await;
+    let document = site.admin("GET /api/openapi.json").expect(200).await.json();
+    let before = site.traces().await;
+    let (mut parameters, mut members) = (0, 0);
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        for (method, operation) in operations.as_object().unwrap() {
+            let line = format!("{} {path}", method.to_uppercase());
+            let named = operation["parameters"].as_array().into_iter().flatten();
+            for name in named.filter(|one| one["in"] == "query").map(|one| &one["name"]) {
+                parameters += 1;
+                let name = name.as_str().unwrap();
+                let asked = format!("{line}?{name}=a%00b");
+                let reply = site.admin(&asked).json(json!({})).refused(400, "bad_query").await;
+                let detail = reply.json()["detail"].as_str().unwrap().to_owned();
+                assert!(detail.contains(name), "{asked}: {detail}");
+            }
+            let schema = &operation["requestBody"]["content"]["application/json"]["schema"];
+            for name in schema["properties"].as_object().into_iter().flatten().map(|one| one.0) {
+                members += 1;
+                let mut body = serde_json::Map::new();
+                body.insert(name.clone(), json!([{"x": "a\0b"}]));
+                // The rights to an action depend on the table that the body names.
+                // Keys do not log in.
+                let login = path.starts_with("/api/backend/auth/");
+                let ask = if login { site.ask(&line) } else { site.admin(&line) };
+                let reply = ask.json(Json::Object(body)).send().await;
+                let reply = (reply.status.as_u16(), reply.json()["errors"][0]["field"].clone());
+                assert_eq!(reply, (422, json!(format!("{name}[0].x"))), "{line} {name}");
+            }
+        }
+    }
+    assert!(parameters > 60 && members > 40, "{parameters} {members}");
+    assert_eq!(site.traces().await, before);
 }

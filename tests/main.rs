@@ -25,6 +25,8 @@ mod exhaustion;
 mod floors;
 /// SQLite's shared commits: refused means not written.
 mod group_commit;
+/// Columns and records that a right hides: no parameter tells of them.
+mod hidden_columns;
 /// Keys at every door: each refusal has its code.
 mod keys;
 /// The limiter: whose bucket, how much, what the reply says.

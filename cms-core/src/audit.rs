@@ -104,6 +104,12 @@ impl AuditLog {
                 .all(sql::LIST_OF, args![before, limit, format!(",{},", tables.join(",,"))])
                 .await
         };
-        Page::newest_first(ListName::Audit, paging, read, |row: &AuditRow| row.id).await
+        Page::newest_first(
+            self.0.list(ListName::Audit).of(tables),
+            paging,
+            read,
+            |row: &AuditRow| row.id,
+        )
+        .await
     }
 }

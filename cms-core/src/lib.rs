@@ -46,6 +46,8 @@ pub mod webhooks;
 
 pub use audit::{AuditActor, AuditLog, AuditRow};
 pub use change::{Actor, AuditEntry, Change, Emitted};
+#[doc(hidden)]
+pub use ground::Cursors;
 pub use ground::{
     Clock, Code, DEFAULT_LIMIT, Descriptors, Direction, Error, FieldError, MAX_LIMIT, Millis, Page,
     Paging, Random, Result, Secret, Vault, crypto, parse_rfc3339, rfc3339,

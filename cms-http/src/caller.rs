@@ -76,6 +76,15 @@ impl Caller {
         }
     }
 
+    /// Whether the caller may read a record with all columns; replies to writes show it then.
+    pub(crate) fn may_read_record(&self, cms: &Cms, table: &str, id: &str) -> bool {
+        const ITEM: &str = "/api/backend/item";
+        let Self::Key(key) = self else { return self.may_read(cms, table) };
+        let query = [("table".to_owned(), table.to_owned()), ("id".to_owned(), id.to_owned())];
+        let call = access::KeyCall { method: "GET", path: ITEM, query: &query, body_table: None };
+        key.rights.iter().any(|right| right.allows(&call))
+    }
+
     /// Whether the caller may subscribe to everything, and so may see what is sent: records of
     /// every table.
     pub(crate) fn may_see_payloads(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use cms_core::{
     Cms, Code, Error, Result,
-    access::{Access, KeyCall},
+    access::{Access, Bounds, KeyCall},
 };
 
 use crate::{caller::Caller, request::Canonical};
@@ -17,6 +17,14 @@ pub(crate) struct Demand {
 }
 
 impl Demand {
+    /// What the rights that allow the request bind besides.
+    pub(crate) fn bounds(&self, request: &Canonical, caller: &Caller) -> Bounds {
+        let Caller::Key(key) = caller else { return Bounds::default() };
+        let (method, body_table) = (request.method.as_str(), self.body_table.as_deref());
+        let call = KeyCall { method, path: &request.path, query: &request.query, body_table };
+        Bounds::of(&key.rights, &call).unwrap_or_default()
+    }
+
     /// Rights come before existence: only who may call learns whether something is there.
     pub(crate) fn judge(&self, cms: &Cms, request: &Canonical, caller: &Caller) -> Result<()> {
         let (method, at) =

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Endpoints;
+use super::{Endpoints, binding};
 use crate::FieldError;
 
 /// One row of a key's rights.
@@ -73,6 +73,7 @@ impl Right {
                     _ => false,
                 }
             })
+            && binding::keep(&self.query, call.query.iter().map(|(n, v)| (n.as_str(), v.as_str())))
     }
 
     /// Whether this row allows every call that `other` allows.
@@ -81,7 +82,11 @@ impl Right {
         self.endpoint == "*"
             || (self.endpoint == other.endpoint
                 && other.methods.iter().all(|m| self.methods.contains(m))
-                && self.query.iter().all(|(name, value)| other.query.get(name) == Some(value)))
+                && self.query.iter().all(|(name, value)| other.query.get(name) == Some(value))
+                && binding::keep(
+                    &self.query,
+                    other.query.iter().map(|(n, v)| (n.as_str(), v.as_str())),
+                ))
     }
 
     /// Reads `GET,POST /api/backend/item?table=blog` or `*`.
@@ -161,6 +166,9 @@ pub(crate) fn problems(rights: &[Right], registry: &Endpoints) -> Vec<FieldError
                 "required",
                 format!("name at least one of {}", known.join(", ")),
             );
+        }
+        if let Some(problem) = binding::problem(&right.query) {
+            add(format!("rights[{i}].query"), "format", problem.to_owned());
         }
         for method in right.methods.iter().filter(|m| !known.contains(&m.as_str())) {
             add(

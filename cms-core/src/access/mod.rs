@@ -4,17 +4,22 @@
 //! ```text
 //! endpoint     one address with its methods, and who may call it
 //! endpoints    every endpoint that an API has declared
+//! binding      what a row that fixes `id` or `fields` binds besides
 //! key_right    rows of a key: endpoint, query, methods
+//! bounds       what a call may learn and change at most
 //! permissions  permission keys of users, or everything
 //! rules        whether a user's permissions open an endpoint
 //! ```
 
+mod binding;
+mod bounds;
 mod endpoint;
 mod endpoints;
 mod key_right;
 mod permissions;
 mod rules;
 
+pub use bounds::Bounds;
 pub use endpoint::{Access, Endpoint};
 pub use endpoints::Endpoints;
 pub(crate) use key_right::problems;

@@ -5,7 +5,11 @@ use std::sync::Arc;
 use jiff::tz::TimeZone;
 
 use crate::{
-    Actor, Change, Clock, Random, Result, Vault, db::Db, events::Outbox, settings::Settings,
+    Actor, Change, Clock, Random, Result, Vault,
+    db::Db,
+    events::Outbox,
+    ground::{Cursors, List, ListName},
+    settings::Settings,
 };
 
 /// The base of every room. Clones share everything.
@@ -21,6 +25,7 @@ pub(crate) struct Parts {
     /// The time zone that `settings.timezone` names.
     pub(crate) zone: TimeZone,
     pub(crate) vault: Vault,
+    pub(crate) cursors: Cursors,
     pub(crate) outbox: Outbox,
 }
 
@@ -60,6 +65,15 @@ impl Base {
 
     pub(crate) fn vault(&self) -> &Vault {
         &self.0.vault
+    }
+
+    pub(crate) fn cursors(&self) -> &Cursors {
+        &self.0.cursors
+    }
+
+    /// A list whose pages have cursors.
+    pub(crate) fn list(&self, name: ListName) -> List<'_> {
+        List::new(&self.0.cursors, name)
     }
 
     pub(crate) fn outbox(&self) -> &Outbox {

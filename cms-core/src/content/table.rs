@@ -89,6 +89,14 @@ impl Table {
         !self.key.is_empty()
     }
 
+    /// Whether this column says which record a row is: a part of its key, or the record that it is
+    /// a version of.
+    #[must_use]
+    pub fn identifies(&self, column: &str) -> bool {
+        self.key_columns().any(|key| key.name == column)
+            || (self.multilanguage && column == "base_id")
+    }
+
     pub(crate) fn key_columns(&self) -> impl ExactSizeIterator<Item = &Column> {
         self.key.iter().map(|index| &self.columns[*index])
     }

@@ -6,7 +6,7 @@ use sqlx::postgres::{PgRow, Postgres};
 use sqlx::sqlite::{Sqlite, SqliteRow};
 use sqlx::{Arguments, Database, Decode, Encode, Row as _, Type};
 
-use crate::{Error, Result};
+use crate::{Code, Error, Result};
 
 /// A value bound to `$n`. Nulls have a type, because PostgreSQL needs it.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,6 +61,12 @@ where
 {
     let mut arguments = D::Arguments::default();
     for value in values {
+        // PostgreSQL has no such text, and both engines answer alike. Callers who can name the
+        // field refuse it before.
+        if matches!(&value, Value::Text(Some(text)) if text.contains('\0')) {
+            let detail = "Text cannot hold the character U+0000. Nothing was changed.";
+            return Err(Error::new(Code::ValidationFailed, detail));
+        }
         match value {
             Value::Int(v) => arguments.add(v),
             Value::Text(v) => arguments.add(v),

@@ -2,6 +2,7 @@
 
 pub(crate) mod clock;
 pub mod crypto;
+pub(crate) mod cursor;
 mod descriptors;
 pub(crate) mod error;
 mod network;
@@ -11,11 +12,12 @@ mod secret;
 mod vault;
 
 pub use clock::{Clock, Millis, parse_rfc3339, rfc3339};
+pub use cursor::Cursors;
 pub use descriptors::Descriptors;
 pub use error::{Code, Error, FieldError, Result};
 pub use network::network;
-pub(crate) use paging::ListName;
 pub use paging::{DEFAULT_LIMIT, Direction, MAX_LIMIT, Page, Paging};
+pub(crate) use paging::{List, ListName};
 pub use random::Random;
 pub use secret::Secret;
 pub use vault::Vault;

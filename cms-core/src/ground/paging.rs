@@ -1,8 +1,9 @@
 //! Pages of lists, read by key. Rows are never counted.
 
-use data_encoding::BASE64URL_NOPAD;
-
-use super::{Code, Error, Result};
+use super::{
+    Code, Error, Result,
+    cursor::{Cursors, foreign},
+};
 
 /// Rows of a page by default.
 pub const DEFAULT_LIMIT: u32 = 50;
@@ -55,32 +56,42 @@ pub enum Direction {
     Backward,
 }
 
-/// The lists with cursors of this module. A cursor begins with the letter of its list, so every
-/// other list refuses it. The compiler refuses a repeated letter.
+/// The lists with cursors of this module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
 pub(crate) enum ListName {
-    Audit = b'a',
-    Deliveries = b'd',
-    Events = b'e',
-    Groups = b'g',
-    Jobs = b'j',
-    Keys = b'k',
-    LoginAttempts = b't',
-    Messages = b'n',
-    Origins = b'o',
-    Sessions = b's',
-    Subscriptions = b'w',
-    Users = b'u',
+    Audit,
+    Deliveries,
+    Events,
+    Groups,
+    Jobs,
+    Keys,
+    LoginAttempts,
+    Messages,
+    Origins,
+    Sessions,
+    Subscriptions,
+    Users,
 }
 
-impl ListName {
-    /// The first byte of the list's cursors: a capital letter when the list is read backward.
-    fn letter(self, direction: Direction) -> u8 {
-        match direction {
-            Direction::Forward => self as u8,
-            Direction::Backward => (self as u8).to_ascii_uppercase(),
-        }
+/// A list as its cursors name it.
+pub(crate) struct List<'a> {
+    cursors: &'a Cursors,
+    name: ListName,
+    of: String,
+}
+
+impl<'a> List<'a> {
+    pub(crate) fn new(cursors: &'a Cursors, name: ListName) -> Self {
+        Self { cursors, name, of: String::new() }
+    }
+
+    /// Only the rows that this selects: another selection refuses the cursors.
+    pub(crate) fn of(self, selection: impl std::fmt::Debug) -> Self {
+        Self { of: format!("{selection:?}"), ..self }
+    }
+
+    fn named(&self, direction: Direction) -> String {
+        format!("{:?} {direction:?} {}", self.name, self.of)
     }
 }
 
@@ -90,7 +101,7 @@ impl<T> Page<T> {
     /// # Errors
     /// `bad_query` for a cursor of another list, or for backward order.
     pub(crate) async fn by_id(
-        list: ListName,
+        list: List<'_>,
         paging: &Paging,
         read: impl AsyncFnOnce(i64, i64) -> Result<Vec<T>>,
         id: impl Fn(&T) -> i64,
@@ -103,7 +114,7 @@ impl<T> Page<T> {
     /// # Errors
     /// As [`Page::by_id`].
     pub(crate) async fn newest_first(
-        list: ListName,
+        list: List<'_>,
         paging: &Paging,
         read: impl AsyncFnOnce(i64, i64) -> Result<Vec<T>>,
         id: impl Fn(&T) -> i64,
@@ -112,7 +123,7 @@ impl<T> Page<T> {
     }
 
     async fn from_id(
-        list: ListName,
+        list: List<'_>,
         paging: &Paging,
         start: i64,
         read: impl AsyncFnOnce(i64, i64) -> Result<Vec<T>>,
@@ -132,28 +143,21 @@ impl<T> Page<T> {
     /// # Errors
     /// `bad_query` for a cursor of another list or direction.
     pub(crate) async fn by_key<K>(
-        list: ListName,
+        list: List<'_>,
         paging: &Paging,
         parse: impl FnOnce(&[u8]) -> Option<K>,
         read: impl AsyncFnOnce(Option<K>, i64) -> Result<Vec<T>>,
         key: impl Fn(&T) -> Vec<u8>,
     ) -> Result<Self> {
-        let (letter, limit) = (list.letter(paging.direction), paging.limit);
-        let decode = |cursor: &String| {
-            BASE64URL_NOPAD
-                .decode(cursor.as_bytes())
-                .ok()
-                .and_then(|bytes| parse(bytes.strip_prefix(&[letter])?))
-                .ok_or_else(foreign_cursor)
-        };
-        let last = paging.cursor.as_ref().map(decode).transpose()?;
+        let (named, limit) = (list.named(paging.direction), paging.limit);
+        let place =
+            |cursor: &String| parse(&list.cursors.open(&named, cursor)?).ok_or_else(foreign);
+        let last = paging.cursor.as_ref().map(place).transpose()?;
         let mut data = read(last, i64::from(limit) + 1).await?;
         let more = data.len() > limit as usize;
         data.truncate(limit as usize);
-        let next = data
-            .last()
-            .filter(|_| more)
-            .map(|last| BASE64URL_NOPAD.encode(&[&[letter], key(last).as_slice()].concat()));
+        let last = data.last().filter(|_| more);
+        let next = last.map(|last| list.cursors.seal(&named, &key(last))).transpose()?;
         Ok(Self { data, limit, next })
     }
 
@@ -166,23 +170,20 @@ impl<T> Page<T> {
     }
 }
 
-pub(crate) fn foreign_cursor() -> Error {
-    Error::new(
-        Code::BadQuery,
-        "This cursor is not from this list: take `meta.next` of a reply with the same sort and \
-         filters.",
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Random;
+
+    fn cursors() -> Cursors {
+        Cursors::new(["secret"], &Random::seeded(1)).expect("keys")
+    }
 
     async fn page(list: ListName, paging: &Paging) -> Result<Page<i64>> {
         let read = async |after: i64, limit: i64| {
             Ok((1..=5).filter(|id| *id > after).take(limit as usize).collect())
         };
-        Page::by_id(list, paging, read, |id| *id).await
+        Page::by_id(List::new(&cursors(), list), paging, read, |id| *id).await
     }
 
     #[tokio::test]
@@ -205,7 +206,9 @@ mod tests {
     async fn a_cursor_of_one_direction_is_refused_by_the_other() {
         let page = async |paging: &Paging| {
             let read = async |_: Option<()>, _| Ok(vec![1, 2]);
-            Page::by_key(ListName::Messages, paging, |_| Some(()), read, |_| Vec::new()).await
+            let cursors = cursors();
+            let list = List::new(&cursors, ListName::Messages).of("a");
+            Page::by_key(list, paging, |_| Some(()), read, |_| Vec::new()).await
         };
         let mut paging = Paging { direction: Direction::Backward, ..Paging::first(1) };
         paging.cursor = page(&paging).await.expect("a page").next;

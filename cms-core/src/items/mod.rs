@@ -7,6 +7,7 @@ mod estimate;
 mod if_match;
 mod indexes;
 mod key;
+mod order;
 mod query;
 mod select;
 mod write;
@@ -60,8 +61,12 @@ pub struct List {
 pub struct Written {
     /// Its id, as the parameter `id` writes it.
     pub id: String,
+    /// Its id, as events show it.
+    pub key: Json,
     /// The record as JSON.
     pub json: String,
+    /// Names of the columns whose values are others than before; all of a new record.
+    pub changed: Vec<String>,
 }
 
 impl Items {
@@ -124,7 +129,8 @@ impl Items {
     /// `unknown_table`, `bad_query`.
     pub async fn list(&self, table: &str, query: &Query) -> Result<List> {
         let (table, tables) = (self.table(table)?, self.0.registry.tables());
-        let Statement { sql, args } = select::page(&tables, &table, query)?;
+        let cursors = self.0.base.cursors();
+        let Statement { sql, args } = select::page(&tables, cursors, &table, query)?;
         let (records, positions, found, total): (Option<String>, Option<String>, i64, Option<i64>) =
             self.0.base.db().one(AssertSqlSafe(sql), args).await?;
         let (mut records, positions) = (records.unwrap_or_default(), positions.unwrap_or_default());
@@ -135,13 +141,12 @@ impl Items {
         let mut next =
             positions.rsplit(select::SEPARATOR).nth(1).filter(|_| more).map(str::to_owned);
         if let (Some(position), false) = (&mut next, table.writable()) {
-            let before = query
-                .cursor
-                .as_deref()
-                .map_or(Ok(query.offset), |cursor| cursor::decode_offset(&table, query, cursor))?;
+            let before = query.cursor.as_deref().map_or(Ok(query.offset), |cursor| {
+                cursor::decode_offset(cursors, &table, query, cursor)
+            })?;
             *position = format!("[{}]", before + query.limit);
         }
-        let next = next.map(|position| cursor::encode(&table, query, &position));
+        let next = next.map(|place| cursor::encode(cursors, &table, query, &place)).transpose()?;
         let records =
             tables.compact(&table, &query.expand, records.replace(select::SEPARATOR, ","));
         Ok(List { records, limit: query.limit, next, total })
@@ -196,7 +201,8 @@ impl Items {
             .ok_or_else(|| Error::internal("a new row cannot be read"))?;
         let record = parsed(&json)?;
         self.record(change, &table, "created", &key, &record, &columns, None).await?;
-        Ok(Written { id: key.spelled(&table), json })
+        let changed = columns.into_iter().map(str::to_owned).collect();
+        Ok(Written { id: key.spelled(&table), key: key.json(&table), json, changed })
     }
 
     /// Changes the columns named in `body`.
@@ -218,7 +224,8 @@ impl Items {
         let (key, before) = self.present(change, &table, id, language).await?;
         if_match.check(&table, &before)?;
         if columns.is_empty() {
-            return Ok(Written { id: key.spelled(&table), json: before });
+            let (id, key) = (key.spelled(&table), key.json(&table));
+            return Ok(Written { id, key, json: before, changed: Vec::new() });
         }
         let Statement { sql, args } = write::update(&table, &key, values.clone());
         let moved: Option<(String,)> = change
@@ -233,8 +240,9 @@ impl Items {
             .ok_or_else(|| Error::internal("a changed row cannot be read"))?;
         let (old, new) = (parsed(&before)?, parsed(&json)?);
         let changed = write::changed(&old, &new);
-        self.record(change, &table, "updated", &moved, &new, &columns, Some(changed)).await?;
-        Ok(Written { id: moved.spelled(&table), json })
+        let told = Some(changed.clone());
+        self.record(change, &table, "updated", &moved, &new, &columns, told).await?;
+        Ok(Written { id: moved.spelled(&table), key: moved.json(&table), json, changed })
     }
 
     /// Deletes a record. Its event carries the record as it was.

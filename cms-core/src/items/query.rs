@@ -35,6 +35,8 @@ pub struct Query {
     pub filters: Vec<Filter>,
     /// Text that at least one text column must contain, ignoring ASCII case.
     pub search: Option<String>,
+    /// Columns that `search` looks in; empty means all text columns.
+    pub search_in: Vec<String>,
     /// Also count all matching rows.
     pub count: bool,
     /// References to replace by the record they name.
@@ -101,6 +103,7 @@ impl Default for Query {
             fields: Vec::new(),
             filters: Vec::new(),
             search: None,
+            search_in: Vec::new(),
             count: false,
             expand: Vec::new(),
         }

@@ -7,6 +7,7 @@ use serde_json::Value as Json;
 use super::{
     cursor,
     key::Key,
+    order,
     query::{Filter, Op, Query},
 };
 use crate::{
@@ -16,6 +17,7 @@ use crate::{
         Value,
         dialect::{Kind, quote},
     },
+    ground::Cursors,
 };
 
 /// A statement and its values.
@@ -184,7 +186,9 @@ impl<'a> Conditions<'a> {
         if let Some(text) = &query.search {
             let n = self.bind_text(text);
             let table = self.table;
-            let columns = table.columns.iter().filter(|c| c.kind == Kind::Text);
+            let within = &query.search_in;
+            let searched = |c: &&Column| within.is_empty() || within.contains(&c.name);
+            let columns = table.columns.iter().filter(|c| c.kind == Kind::Text).filter(searched);
             let parts: Vec<_> =
                 columns.map(|c| table.dialect.contains(&self.compared(c), n)).collect();
             self.parts.push(if parts.is_empty() {
@@ -324,17 +328,23 @@ pub(super) const SEPARATOR: char = '\u{1e}';
 ///
 /// Both engines aggregate the rows of a sorted subquery in its order: PostgreSQL documents it,
 /// tests show it for SQLite. Sorting again by row numbers would cost more than the records.
-pub(super) fn page(tables: &Tables, table: &Table, query: &Query) -> Result<Statement> {
-    let sort = order(table, query)?;
+pub(super) fn page(
+    tables: &Tables,
+    cursors: &Cursors,
+    table: &Table,
+    query: &Query,
+) -> Result<Statement> {
+    let sort = order::of(table, query)?;
     let mut conditions = Conditions::new(table);
     conditions.query(query)?;
     let matching = conditions.sql();
     let mut offset = query.offset;
     if let Some(cursor) = &query.cursor {
         if table.writable() {
-            conditions.after_position(&sort, &cursor::decode(table, query, cursor, sort.len())?);
+            let position = cursor::decode(cursors, table, query, cursor, sort.len())?;
+            conditions.after_position(&sort, &position);
         } else {
-            offset = cursor::decode_offset(table, query, cursor)?;
+            offset = cursor::decode_offset(cursors, table, query, cursor)?;
         }
     }
     let dialect = table.dialect;
@@ -363,33 +373,4 @@ pub(super) fn page(tables: &Tables, table: &Table, query: &Query) -> Result<Stat
         offset,
     );
     Ok(Statement { sql, args: conditions.into_args() })
-}
-
-/// The requested order, made total by the key. Without a key all columns follow; equal rows may
-/// still occur, so there a cursor counts rows.
-pub(super) fn order<'t>(table: &'t Table, query: &Query) -> Result<Vec<(&'t Column, bool)>> {
-    let mut sort: Vec<(&Column, bool)> = Vec::new();
-    for (name, descending) in &query.sort {
-        let column = table.readable(name)?;
-        if column.kind == Kind::Binary {
-            return Err(Error::new(
-                Code::BadQuery,
-                format!("{name} holds bytes: rows cannot be sorted by it."),
-            ));
-        }
-        if !sort.iter().any(|(c, _)| c.name == column.name) {
-            sort.push((column, *descending));
-        }
-    }
-    let ties: Vec<&Column> = if table.writable() {
-        table.key_columns().collect()
-    } else {
-        table.columns.iter().filter(|c| c.readable()).collect()
-    };
-    for column in ties {
-        if !sort.iter().any(|(c, _)| c.name == column.name) {
-            sort.push((column, false));
-        }
-    }
-    Ok(sort)
 }

@@ -1,6 +1,7 @@
 //! API keys: rights and expiry. The value is shown once; only its hash is stored.
 
 mod expiry;
+mod identify;
 pub(crate) mod sql;
 mod usage;
 mod value;
@@ -10,15 +11,16 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use identify::KeyHolder;
 use usage::Usage;
 pub use value::PlainKey;
 
 pub use crate::access::{KeyCall, Right, holds};
 use crate::{
-    Actor, AuditEntry, Change, Code, Error, FieldError, Millis, Page, Paging, Result,
+    AuditEntry, Change, Code, Error, FieldError, Page, Paging, Result,
     access::{self, Endpoints},
     base::Base,
-    db::{Known, Seen, Source},
+    db::Known,
     ground::{ListName, clock},
 };
 
@@ -101,26 +103,6 @@ fn present<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<Option<S
     Option::deserialize(value).map(Some)
 }
 
-/// A caller with a valid key.
-#[derive(Clone, Debug)]
-pub struct KeyHolder {
-    /// Id of the key.
-    pub id: i64,
-    /// Its label.
-    pub name: String,
-    /// Calls that the key allows.
-    pub rights: Vec<Right>,
-    seen: Seen<Arc<sql::Found>>,
-}
-
-impl KeyHolder {
-    /// The actor of the caller's changes.
-    #[must_use]
-    pub fn actor(&self) -> Actor {
-        Actor::Key { id: self.id, name: self.name.clone() }
-    }
-}
-
 /// The keys of a site: `cms.keys()`.
 #[derive(Clone)]
 pub struct Keys(Arc<State>);
@@ -145,98 +127,6 @@ impl Keys {
         self.0.usage.flush(&self.0.base).await
     }
 
-    /// Finds the key with this value. Takes at most one query; none for a mistyped key, and on
-    /// SQLite none while nothing is committed.
-    ///
-    /// # Errors
-    /// `api_key_invalid`, `api_key_disabled`, `api_key_expired`, checked in this order.
-    pub async fn identify(&self, sent: &str) -> Result<KeyHolder> {
-        Ok(self.identify_reader(sent, None).await?.0)
-    }
-
-    /// As [`Keys::identify`], and also returns the epoch of `source`, the table that the caller is
-    /// about to read. Equal epochs mean equal rows. None: `source` is None or has no epoch.
-    ///
-    /// # Errors
-    /// As [`Keys::identify`].
-    pub async fn identify_reader(
-        &self,
-        sent: &str,
-        source: Option<Source<'_>>,
-    ) -> Result<(KeyHolder, Option<i64>)> {
-        let hash = PlainKey::parse(sent).ok_or_else(invalid)?.hash();
-        self.find(&hash, source).await
-    }
-
-    /// Judges the caller again: the key as it is now. For an act that needs no change; a change
-    /// judges its caller itself.
-    ///
-    /// # Errors
-    /// As [`Keys::identify`].
-    pub async fn identify_again(&self, holder: &KeyHolder) -> Result<KeyHolder> {
-        Ok(self.find(&holder.seen.record.hash, None).await?.0)
-    }
-
-    /// Begins a change on behalf of a caller, who is judged again under it. Returns the caller with
-    /// the key's present rights, which stay as they are until the change ends.
-    ///
-    /// # Errors
-    /// As [`Keys::identify`].
-    pub async fn change(&self, holder: &KeyHolder) -> Result<(Change, KeyHolder)> {
-        let mut change = self.0.base.change(holder.actor()).await?;
-        let found = match change.still(&holder.seen) {
-            Some(found) => found,
-            None => {
-                let found = sql::find_again(&mut change, &holder.seen.record.hash).await?;
-                found.map(Arc::new).ok_or_else(invalid)?
-            }
-        };
-        let holder = self.admit(Seen::in_change(found), change.now())?;
-        change.judged();
-        Ok((change, holder))
-    }
-
-    async fn find(
-        &self,
-        hash: &str,
-        source: Option<Source<'_>>,
-    ) -> Result<(KeyHolder, Option<i64>)> {
-        let db = self.0.base.db();
-        let read = async |table: &str| {
-            let found = sql::find(db, hash, table).await?;
-            Ok(found.map(|found| (found.epoch, Arc::new(found))))
-        };
-        let found = self.0.known.find(db, hash, source, |_| true, read).await?;
-        let (seen, count) = found.ok_or_else(invalid)?;
-        Ok((self.admit(seen, self.0.base.clock().now())?, count))
-    }
-
-    /// The holder of a key, if the key is good at this moment.
-    fn admit(&self, seen: Seen<Arc<sql::Found>>, now: Millis) -> Result<KeyHolder> {
-        let found = &seen.record;
-        if found.valid_until.is_some_and(|until| until <= now) {
-            return Err(invalid());
-        }
-        if !found.active {
-            return Err(Error::new(
-                Code::ApiKeyDisabled,
-                "This API key is switched off: an administrator can switch it on.",
-            ));
-        }
-        if found
-            .expires_on
-            .as_deref()
-            .is_some_and(|day| expiry::has_begun(day, self.0.base.zone(), now))
-        {
-            return Err(Error::new(
-                Code::ApiKeyExpired,
-                "This API key has expired: ask for a new one or a later day of expiry.",
-            ));
-        }
-        let (name, rights) = (found.name.clone(), found.rights.clone());
-        Ok(KeyHolder { id: found.id, name, rights, seen })
-    }
-
     /// Counts a request made with the key.
     pub fn note_use(&self, id: i64, denied: bool) {
         self.0.usage.note(id, denied, self.0.base.clock().now());
@@ -248,7 +138,7 @@ impl Keys {
     /// `bad_query` for a foreign cursor.
     pub async fn list(&self, paging: &Paging) -> Result<Page<ApiKey>> {
         Page::by_id(
-            ListName::Keys,
+            self.0.base.list(ListName::Keys),
             paging,
             async |after, limit| sql::list(self.0.base.db(), after, limit).await,
             |key| key.id,
@@ -405,10 +295,6 @@ impl Keys {
         check_held(held, &key.rights)?;
         Ok(key)
     }
-}
-
-fn invalid() -> Error {
-    Error::new(Code::ApiKeyInvalid, "Unknown API key: it was mistyped, deleted or rotated.")
 }
 
 fn not_found(id: i64) -> Error {

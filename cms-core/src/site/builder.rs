@@ -13,6 +13,7 @@ use crate::{
     content::Registry,
     db::{Db, Migration},
     events::Outbox,
+    ground::{Cursors, Secret},
     items::Items,
     keys::Keys,
     pages::Pages,
@@ -84,6 +85,10 @@ impl Builder {
             settings.encryption_key.iter().chain(&settings.old_encryption_keys),
             random.clone(),
         )?;
+        let keys = settings.encryption_key.iter().chain(&settings.old_encryption_keys);
+        // A site without encryption_key still has a salt, if anybody can log in.
+        let salt = settings.password_salt.iter().filter(|_| settings.encryption_key.is_none());
+        let cursors = Cursors::new(keys.chain(salt).map(Secret::expose), &random)?;
         let redis = Redis::of(&settings)?;
         let db = Db::open(&settings.database().map_err(invalid)?).await?;
         let steps = db.migrate(&clock, settings.migrate).await?;
@@ -100,6 +105,7 @@ impl Builder {
             settings,
             zone,
             vault,
+            cursors,
             outbox: Outbox::default(),
         });
         let settings = base.settings();

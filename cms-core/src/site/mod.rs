@@ -19,6 +19,7 @@ use crate::{
     base::Base,
     content::{Registry, Tables},
     db::{Db, Migration},
+    ground::Cursors,
     items::Items,
     keys::Keys,
     pages::Pages,
@@ -171,6 +172,13 @@ impl Cms {
     #[must_use]
     pub fn tables(&self) -> Arc<Tables> {
         self.0.registry.tables()
+    }
+
+    /// Seals the cursors of lists. Only servers with lists of their own need this.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn cursors(&self) -> &Cursors {
+        self.0.base.cursors()
     }
 
     /// The database.

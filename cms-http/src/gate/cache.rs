@@ -19,7 +19,10 @@ const MAX_KEY: usize = 2048;
 /// Those of others, which `expand` adds, depend on the caller's rights.
 pub(super) fn source<'v>(cms: &Cms, visit: &'v Visit) -> Option<Source<'v>> {
     let request = &visit.request;
-    if request.path != ITEM || !visit.is_read() || request.parameter("expand").is_some() {
+    let asks = |name| request.parameter(name).is_some();
+    // With `fields`, rights may limit the columns that are searched.
+    let by_rights = asks("expand") || (asks("search") && asks("fields"));
+    if request.path != ITEM || !visit.is_read() || by_rights {
         return None;
     }
     cms.cache().known_rules().filter(|rules| rules.may_keep(ITEM))?;

@@ -68,11 +68,42 @@ fn json(visit: &Visit, raw: &Bytes) -> Result<Json> {
     }
     let json = serde_json::from_slice(raw)
         .map_err(|e| Error::new(Code::BadJson, format!("The body is not JSON: {e}.")))?;
+    if let Some(field) = holds_nul(raw).then(|| with_nul(&json)).flatten() {
+        let message = "text cannot hold the character U+0000";
+        return Err(Error::invalid_field(field, "format", message));
+    }
     if let Some(number) = rounded(raw) {
         let message = format!("{number} has more digits than a number keeps: send it as text");
         return Err(Error::invalid_field("body", "range", message));
     }
     Ok(json)
+}
+
+/// Whether a JSON text may hold U+0000, which can only be written as an escape.
+fn holds_nul(json: &[u8]) -> bool {
+    json.windows(6).any(|six| six == b"\\u0000")
+}
+
+/// The first text with U+0000, which PostgreSQL cannot hold: `rights[0].endpoint`; `body` when the
+/// body is that text.
+fn with_nul(json: &Json) -> Option<String> {
+    let path = match json {
+        Json::String(text) => return text.contains('\0').then(|| "body".to_owned()),
+        Json::Array(entries) => {
+            let mut entries = entries.iter().enumerate();
+            entries.find_map(|(index, one)| Some((format!("[{index}]"), with_nul(one)?)))?
+        }
+        Json::Object(members) => members.iter().find_map(|(name, one)| {
+            let inner = if name.contains('\0') { "body".to_owned() } else { with_nul(one)? };
+            Some((name.replace('\0', "\\u0000"), inner))
+        })?,
+        _ => return None,
+    };
+    Some(match path {
+        (outer, inner) if inner == "body" => outer,
+        (outer, inner) if inner.starts_with('[') => format!("{outer}{inner}"),
+        (outer, inner) => format!("{outer}.{inner}"),
+    })
 }
 
 /// The first number of a JSON text that would silently become another: more digits than a double
@@ -112,4 +143,27 @@ fn is_kept(number: &str) -> bool {
     digits.trim_matches('0').len() <= 17
         || number.parse::<i64>().is_ok()
         || number.parse::<u64>().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{holds_nul, with_nul};
+
+    #[test]
+    fn nul_is_found_wherever_it_stands() {
+        for (text, expected) in [
+            (r#"{"a":"x\u0000"}"#, Some("a")),
+            (r#"{"a":[{"b":"\u0000"}]}"#, Some("a[0].b")),
+            (r#"[{"a":""},{"b":"\u0000"}]"#, Some("[1].b")),
+            (r#"{"a":{"x\u0000":1}}"#, Some("a.x\\u0000")),
+            (r#""\u0000""#, Some("body")),
+            (r#"{"a":"\\u0000"}"#, None),
+            (r#"{"a":"\u00000"}"#, Some("a")),
+            (r#"{"a":0}"#, None),
+        ] {
+            let json = serde_json::from_str(text).expect("JSON");
+            assert_eq!(with_nul(&json).as_deref(), expected, "{text}");
+            assert!(expected.is_none() || holds_nul(text.as_bytes()), "{text}");
+        }
+    }
 }

@@ -1,30 +1,29 @@
 //! Pages of lists that lie in memory, sorted by a name.
 
 use cms_core::Result;
-use data_encoding::BASE64URL_NOPAD;
 
 use crate::{
+    call::Call,
     request::bad,
     wire::{Page, envelope::Meta, parameters::Limit},
 };
 
-/// The page after `cursor`. A name is a place in the list, so the cursor is a name.
+/// The page after `cursor`. A name is a place in the list; the list is that of the request's path.
 pub(super) fn page<T>(
+    call: &Call<'_>,
     rows: impl Iterator<Item = T>,
     name: impl Fn(&T) -> String,
     limit: Limit,
     cursor: Option<&str>,
 ) -> Result<Page<T>> {
+    let (cursors, list) = (call.cms.cursors(), call.request.path.as_str());
+    let place = |cursor: &str| {
+        String::from_utf8(cursors.open(list, cursor)?).map_err(|_| bad("This cursor is no name."))
+    };
     let after = cursor.map(place).transpose()?;
     let mut rest = rows.filter(|row| after.as_ref().is_none_or(|after| name(row) > *after));
     let data: Vec<T> = rest.by_ref().take(limit.0 as usize).collect();
     let last = rest.next().and(data.last()).map(name);
-    let next = last.map(|last| BASE64URL_NOPAD.encode(last.as_bytes()));
+    let next = last.map(|last| cursors.seal(list, last.as_bytes())).transpose()?;
     Ok(Page { data, meta: Meta { limit: limit.0, next, total: None } })
-}
-
-fn place(cursor: &str) -> Result<String> {
-    let name = BASE64URL_NOPAD.decode(cursor.as_bytes()).ok();
-    name.and_then(|name| String::from_utf8(name).ok())
-        .ok_or_else(|| bad("This cursor is not from this list: take `meta.next` of its reply."))
 }

@@ -1,11 +1,11 @@
 //! `/api/backend/item`
 
 use cms_core::{
-    Code, Error, Result,
+    Code, Error, Result, content,
     items::{IfMatch, Query, Written, etag},
 };
 use http::header;
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use crate::{
     call::Call,
@@ -21,8 +21,11 @@ use crate::{
 pub(crate) async fn read(call: &Call<'_>, asked: Asked) -> Result<Success<OneOrPage<Record>>> {
     let (request, items, table) = (call.request, call.cms.items(), asked.table.as_str());
     items.table(table)?;
-    let query =
+    let mut query =
         Query::parse(request.query.iter().map(|(name, value)| (name.as_str(), value.as_str())))?;
+    if call.demand.bounds(request, call.caller()).fields {
+        query.search_in.clone_from(&query.fields);
+    }
     for column in &query.expand {
         may_see(call, &items.reference(table, column)?.name)?;
     }
@@ -77,7 +80,7 @@ pub(crate) async fn create(
                     .create(&mut change, table, row)
                     .await
                     .map_err(|error| in_row(index, &error))?;
-                records.push(written.json);
+                records.push(shown(call, table, &written).unwrap_or_else(|| id_of(&written)));
             }
             let batch = Success::data(&format!("[{}]", records.join(",")));
             call.commit(change, batch, false).await
@@ -85,7 +88,7 @@ pub(crate) async fn create(
         _ => {
             let mut change = call.change().await?;
             let written = items.create(&mut change, table, body.object()?).await?;
-            call.commit(change, record(&written), false).await
+            call.commit(change, record(call, table, &written), false).await
         }
     }
 }
@@ -101,7 +104,10 @@ pub(crate) async fn update(
     let mut change = call.change().await?;
     let written =
         items.update(&mut change, &table, &id, language.as_deref(), &if_match, body).await?;
-    call.commit(change, record(&written), false).await
+    if call.demand.bounds(call.request, call.caller()).record {
+        stays(&*items.table(&table)?, &written)?;
+    }
+    call.commit(change, record(call, &table, &written), false).await
 }
 
 pub(crate) async fn delete(
@@ -121,8 +127,36 @@ pub(super) fn if_match(call: &Call<'_>) -> Result<IfMatch> {
     Ok(IfMatch::parse(call.request.header(&header::IF_MATCH)?))
 }
 
-fn record<T: serde::Serialize>(written: &Written) -> Success<T> {
-    Success::data(&written.json).with(header::ETAG, etag(&written.json))
+/// The record, for who may read it; its id for all others.
+fn record<T: serde::Serialize>(call: &Call<'_>, table: &str, written: &Written) -> Success<T> {
+    match shown(call, table, written) {
+        Some(json) => Success::data(&json).with(header::ETAG, etag(&json)),
+        None => Success::data(&id_of(written)),
+    }
+}
+
+fn shown(call: &Call<'_>, table: &str, written: &Written) -> Option<String> {
+    let may_read = call.caller().may_read_record(call.cms, table, &written.id);
+    may_read.then(|| written.json.clone())
+}
+
+fn id_of(written: &Written) -> String {
+    json!({"id": written.key}).to_string()
+}
+
+/// A right to one record is no right to make another record of it, nor a version of another.
+fn stays(table: &content::Table, written: &Written) -> Result<()> {
+    let moved = written.changed.iter().find(|column| table.identifies(column));
+    match moved {
+        None => Ok(()),
+        Some(column) => {
+            let detail = format!(
+                "The key's right is for this record alone: it cannot change {column}. Nothing was \
+                 changed."
+            );
+            Err(Error::new(Code::ApiKeyForbidden, detail))
+        }
+    }
 }
 
 /// Which entry of a batch is wrong; all others are not written either.

@@ -24,6 +24,7 @@ pub(crate) async fn list(call: &Call<'_>, asked: Listing) -> Result<Page<Permiss
         .collect();
     all.sort_unstable_by(|one, other| one.key.cmp(&other.key));
     by_name::page(
+        call,
         all.into_iter(),
         |permission| permission.key.clone(),
         asked.limit,

@@ -20,8 +20,13 @@ pub(crate) async fn read(call: &Call<'_>, asked: Asked) -> Result<OneOrPage<Tabl
         })?;
         return Ok(OneOrPage::One(Data { data: info(call, table).await? }));
     }
-    let Page { data, meta } =
-        by_name::page(known, |table| table.name.clone(), asked.limit, asked.cursor.as_deref())?;
+    let Page { data, meta } = by_name::page(
+        call,
+        known,
+        |table| table.name.clone(),
+        asked.limit,
+        asked.cursor.as_deref(),
+    )?;
     let mut shown = Vec::with_capacity(data.len());
     for table in data {
         shown.push(info(call, table).await?);

@@ -61,14 +61,14 @@ async fn another_salt_fails_every_login() {
 #[tokio::test]
 async fn a_name_that_nobody_can_have_is_unknown() {
     let site = Site::open().await;
-    for name in ["\u{0}", "a\u{0}b", ":", "7", ""] {
+    for name in [":", "7", "", "a\u{7}b"] {
         assert_eq!(
             site.begin(name, PASSWORD).await.json()["error"],
             "invalid_credentials",
             "{name:?}"
         );
     }
-    site.admin("GET /api/backend/users?username=%00").refused(404, "not_found").await;
+    site.admin("GET /api/backend/users?username=%07").refused(404, "not_found").await;
 }
 
 #[tokio::test]

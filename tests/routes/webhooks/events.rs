@@ -53,7 +53,7 @@ async fn an_event_is_described_by_what_it_carries() {
     assert_eq!(event("item.pages.created").await["example"]["language"], "en");
     assert_eq!(event("auth.login").await["example"], json!({"user": {"id": 1, "username": "ana"}}));
     assert_eq!(event("order.created").await["example"], Json::Null);
-    for name in ["order.creatd", "", "a%00b", "item.*"] {
+    for name in ["order.creatd", "", "a%07b", "item.*"] {
         site.admin(&format!("GET /api/backend/webhooks/events?name={name}"))
             .refused(404, "not_found")
             .await;

@@ -83,7 +83,7 @@ async fn recorded_events_are_listed_either_way() {
             .refused(400, "bad_query")
             .await;
     }
-    for id in ["x", "%00", ""] {
+    for id in ["x", "%07", ""] {
         site.admin(&format!("GET /api/backend/webhooks/messages?id={id}"))
             .refused(404, "not_found")
             .await;
@@ -94,10 +94,10 @@ async fn recorded_events_are_listed_either_way() {
 #[tokio::test]
 async fn control_characters_reach_no_engine() {
     let site = shop().await;
-    for line in ["deliveries?event=%00", "deliveries?status=%00", "queue?status=%00"] {
+    for line in ["deliveries?event=%07", "deliveries?status=%07", "queue?status=%07"] {
         site.admin(&format!("GET /api/backend/webhooks/{line}")).refused(400, "bad_query").await;
     }
-    let filter = json!({"filter": {"event": "\u{0}"}, "expected": 0});
+    let filter = json!({"filter": {"event": "\u{7}"}, "expected": 0});
     site.admin("POST /api/backend/webhooks/redeliver").json(filter).refused(400, "bad_query").await;
     let body = |name: &str, event: &str| {
         json!({
@@ -105,11 +105,11 @@ async fn control_characters_reach_no_engine() {
         })
     };
     site.admin("POST /api/backend/webhooks")
-        .json(body("a\u{0}", "*"))
+        .json(body("a\u{7}", "*"))
         .refused(422, "validation_failed")
         .await;
     site.admin("POST /api/backend/webhooks")
-        .json(body("a", "\u{0}"))
+        .json(body("a", "\u{7}"))
         .refused(422, "unknown_event")
         .await;
 }

@@ -46,7 +46,7 @@ impl Accounts {
     pub async fn attempts(&self, paging: &Paging) -> Result<Page<Attempts>> {
         let since = self.0.base.clock().now() - WINDOW_S * 1000;
         Page::by_id(
-            ListName::LoginAttempts,
+            self.0.base.list(ListName::LoginAttempts),
             paging,
             async |after, limit| sql::list(self.0.base.db(), after, limit, since).await,
             |row| row.id,

@@ -64,7 +64,7 @@ impl Accounts {
     /// `bad_query` for a foreign cursor.
     pub async fn groups(&self, paging: &Paging) -> Result<Page<Group>> {
         Page::by_id(
-            ListName::Groups,
+            self.0.base.list(ListName::Groups),
             paging,
             async |after, limit| sql::list(self.0.base.db(), after, limit).await,
             |group| group.id,

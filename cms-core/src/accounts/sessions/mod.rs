@@ -207,7 +207,10 @@ impl Accounts {
         let read = async |after, limit| {
             sql::list(self.0.base.db(), user, after, limit, (seen, begun)).await
         };
-        Page::by_id(ListName::Sessions, paging, read, |session| session.id).await
+        Page::by_id(self.0.base.list(ListName::Sessions).of(user), paging, read, |session| {
+            session.id
+        })
+        .await
     }
 
     /// Ends one session or all sessions of a user.

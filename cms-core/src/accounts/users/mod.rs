@@ -134,7 +134,7 @@ impl Accounts {
     /// `bad_query` for a foreign cursor.
     pub async fn users(&self, paging: &Paging) -> Result<Page<User>> {
         Page::by_id(
-            ListName::Users,
+            self.0.base.list(ListName::Users),
             paging,
             async |after, limit| self.users_after(after, limit).await,
             |user| user.id,

@@ -101,7 +101,7 @@ impl Origins {
     /// `bad_query` for a foreign cursor.
     pub async fn list(&self, paging: &Paging) -> Result<Page<Origin>> {
         Page::by_id(
-            ListName::Origins,
+            self.0.base.list(ListName::Origins),
             paging,
             async |after, limit| sql::list(self.0.base.db(), after, limit).await,
             |origin| origin.id,

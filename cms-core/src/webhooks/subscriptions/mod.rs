@@ -147,7 +147,7 @@ impl Webhooks {
     /// `bad_query` for a cursor that is not from here.
     pub async fn list(&self, paging: &Paging) -> Result<Page<Subscription>> {
         let page = Page::by_id(
-            ListName::Subscriptions,
+            self.0.base.list(ListName::Subscriptions),
             paging,
             async |after, limit| sql::list(self.0.base.db(), after, limit).await,
             |s| s.id,

@@ -115,7 +115,17 @@ impl Webhooks {
     /// `bad_query` for a cursor that is not from here.
     pub async fn deliveries(&self, filter: &JobFilter, paging: &Paging) -> Result<Page<Delivery>> {
         let read = async |before, limit| sql::list(self.0.base.db(), before, limit, filter).await;
-        Page::newest_first(ListName::Deliveries, paging, read, |delivery| delivery.id).await
+        Page::newest_first(
+            self.0.base.list(ListName::Deliveries).of((
+                filter.subscription,
+                &filter.event,
+                &filter.status,
+            )),
+            paging,
+            read,
+            |delivery| delivery.id,
+        )
+        .await
     }
 
     /// One attempt with its payload.
@@ -133,7 +143,17 @@ impl Webhooks {
     /// `bad_query` for a cursor that is not from here.
     pub async fn jobs(&self, filter: &JobFilter, paging: &Paging) -> Result<Page<Job>> {
         let read = async |after, limit| sql::jobs(self.0.base.db(), after, limit, filter).await;
-        Page::by_id(ListName::Jobs, paging, read, |job| job.id).await
+        Page::by_id(
+            self.0.base.list(ListName::Jobs).of((
+                filter.subscription,
+                &filter.event,
+                &filter.status,
+            )),
+            paging,
+            read,
+            |job| job.id,
+        )
+        .await
     }
 
     /// One job.

@@ -70,7 +70,14 @@ impl Webhooks {
         };
         let key =
             |message: &Message| [&message.at.to_be_bytes()[..], message.id.as_bytes()].concat();
-        Page::by_key(ListName::Messages, paging, position, read, key).await
+        Page::by_key(
+            self.0.base.list(ListName::Messages).of(&filter.event),
+            paging,
+            position,
+            read,
+            key,
+        )
+        .await
     }
 
     /// One recorded event with its payload.

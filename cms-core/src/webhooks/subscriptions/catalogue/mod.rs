@@ -41,7 +41,7 @@ impl Webhooks {
     /// `bad_query` for a cursor that is not from here.
     pub async fn events(&self, paging: &Paging) -> Result<Page<RegisteredEvent>> {
         Page::by_id(
-            ListName::Events,
+            self.0.base.list(ListName::Events),
             paging,
             async |after, limit| sql::list(self.0.base.db(), after, limit).await,
             |event| event.id,
