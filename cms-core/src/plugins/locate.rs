@@ -20,6 +20,11 @@ pub(super) fn locate(text: &str, problems: &mut [Problem]) {
     }
 }
 
+/// The name that pointers use for a member: one has two.
+fn spelling(name: &str) -> &str {
+    if name == "webhookEvents" { "webhook_events" } else { name }
+}
+
 /// The range of the deepest existing value on the pointer's path.
 fn range_of(document: &Value<'_>, pointer: &str) -> Range {
     let mut at = document;
@@ -29,7 +34,7 @@ fn range_of(document: &Value<'_>, pointer: &str) -> Range {
             Value::Object(object) => object
                 .properties
                 .iter()
-                .find(|member| member.name.as_str() == name)
+                .find(|member| spelling(member.name.as_str()) == name)
                 .map(|member| &member.value),
             Value::Array(array) => {
                 step.parse::<usize>().ok().and_then(|index| array.elements.get(index))
@@ -40,4 +45,19 @@ fn range_of(document: &Value<'_>, pointer: &str) -> Range {
         at = inner;
     }
     at.range()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_member_is_found_however_it_is_spelled() {
+        for name in ["webhook_events", "webhookEvents"] {
+            let text = format!("{{\n\"id\": \"shop\",\n\"{name}\": [\n\"a\",\n\"b\"]}}");
+            let mut problems = [Problem::new("/webhook_events/1", "Name it.")];
+            locate(&text, &mut problems);
+            assert_eq!(problems[0].line, Some(5), "{name}");
+        }
+    }
 }

@@ -76,6 +76,8 @@ impl Idempotency {
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached.
+    // For cms-http: what is kept is a reply over HTTP.
+    #[doc(hidden)]
     pub async fn remembered(&self, caller: &str, key: &str) -> Result<Option<Remembered>> {
         let found: Option<(String, i64, Option<String>, Option<String>)> =
             self.0.db().optional(sql::FIND, args![caller, key, self.horizon()]).await?;
@@ -91,6 +93,8 @@ impl Idempotency {
     ///
     /// # Errors
     /// `conflict` when the same request is running at this moment.
+    // For cms-http, as above.
+    #[doc(hidden)]
     pub async fn remember(&self, change: &mut Change, reply: Remember) -> Result<()> {
         let Remember { caller, key, fingerprint, status, body, etag } = reply;
         let args = args![

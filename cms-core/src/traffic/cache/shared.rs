@@ -16,12 +16,16 @@ impl Cache {
 
     /// The value that some process of the site kept under this name. None also while Redis is away
     /// or not configured.
+    // For cms-http: the names and the form of replies are its own.
+    #[doc(hidden)]
     pub async fn shared_reply(&self, name: &str) -> Option<Vec<u8>> {
         self.0.redis.as_ref()?.get(name).await
     }
 
     /// Keeps a reply for all processes of the site for `ttl_s` seconds. Does nothing while Redis is
     /// away or not configured.
+    // For cms-http, as above.
+    #[doc(hidden)]
     pub async fn share_reply(&self, name: &str, reply: &[u8], ttl_s: i64) {
         if let Some(redis) = self.0.redis.as_ref() {
             redis.set(name, reply, ttl_s * 1000).await;

@@ -69,6 +69,8 @@ impl Limiter {
 
     /// Like [`Limiter::take`], without waiting. Outer `None`: the store is Redis; nothing was
     /// taken.
+    // For cms-http, whose quick way must not wait. Others call `take`.
+    #[doc(hidden)]
     pub fn take_at_once(
         &self,
         owner: Owner,
