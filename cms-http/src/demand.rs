@@ -1,5 +1,7 @@
 //! What a request demands of its caller's rights.
 
+use std::borrow::Cow;
+
 use cms_core::{
     Cms, Code, Error, Result,
     access::{Access, Bounds, KeyCall},
@@ -12,6 +14,8 @@ use crate::{caller::Caller, request::Canonical};
 pub(crate) struct Demand {
     /// The path and the access of the route, if there is one.
     pub(crate) route: Option<(&'static str, Access)>,
+    /// The parameters in the path.
+    pub(crate) in_path: Vec<(String, String)>,
     /// The table that an action names in its body.
     pub(crate) body_table: Option<String>,
 }
@@ -33,8 +37,14 @@ impl Demand {
         match caller {
             Caller::Anonymous | Caller::Operator => Ok(()),
             Caller::Key(key) => {
-                let call =
-                    KeyCall { method, path: &request.path, query: &request.query, body_table };
+                // A row names the path of the route; parameters in the path count as those behind it.
+                let path = self.route.map_or(request.path.as_str(), |(path, _)| path);
+                let query = if self.in_path.is_empty() {
+                    Cow::Borrowed(&request.query)
+                } else {
+                    Cow::Owned([self.in_path.as_slice(), &request.query].concat())
+                };
+                let call = KeyCall { method, path, query: &query, body_table };
                 if key.rights.iter().any(|right| right.allows(&call)) {
                     return Ok(());
                 }

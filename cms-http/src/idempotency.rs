@@ -25,7 +25,7 @@ pub(crate) fn ticket(
     cms: &Cms,
     request: &Canonical,
     caller: Option<String>,
-    body: &Bytes,
+    body: Option<&Bytes>,
 ) -> Result<Option<Ticket>> {
     if request.method != Method::POST {
         return Ok(None);
@@ -35,6 +35,9 @@ pub(crate) fn ticket(
     if key.is_empty() || key.len() > 255 {
         return Err(bad("Idempotency-Key has 1 to 255 characters."));
     }
+    let body = body.ok_or_else(|| {
+        bad("Idempotency-Key is not taken here: the body is not kept to compare it.")
+    })?;
     let mut query = request.query.clone();
     query.sort();
     let asked = format!("{:?}", (&request.path, &query));

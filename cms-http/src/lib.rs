@@ -38,7 +38,7 @@ mod success;
 pub mod wire;
 
 pub use api::Api;
-pub use body::Body;
+pub use body::{Body, Upload};
 pub use call::{FrontendLogin, Peer};
 pub use reply::status_of;
 pub use server::{Server, Stop};

@@ -85,6 +85,11 @@ fn is_plain(decoded: &str, raw: &str) -> bool {
 /// Each is compared with all before it.
 const MAX_PARAMETERS: usize = 200;
 
+/// The fields of a form in order; each name once.
+pub(crate) fn pairs(raw: &str) -> Result<Vec<(String, String)>> {
+    query(raw).map_err(|error| Error::new(Code::BadJson, format!("As in a query: {error}")))
+}
+
 /// The parameters in order; each name once.
 fn query(raw: &str) -> Result<Vec<(String, String)>> {
     let mut parameters: Vec<(String, String)> = Vec::new();

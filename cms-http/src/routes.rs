@@ -9,7 +9,6 @@ use cms_core::{
     access::{Access, Endpoint},
 };
 use futures_util::future::BoxFuture;
-use serde_json::Value as Json;
 use tracing::Instrument;
 
 use crate::{
@@ -19,10 +18,10 @@ use crate::{
     reply::Reply,
     request::bad,
     success::{Answers, Success},
-    wire::{self, Body as _, Operation, ReplyKind, Shape},
+    wire::{self, Body as _, BodyKind, Content, Operation, ReplyKind, Shape},
 };
 
-pub(crate) type Handler = for<'a> fn(&'a Call<'a>, Option<Json>) -> BoxFuture<'a, Result<Reply>>;
+pub(crate) type Handler = for<'a> fn(&'a Call<'a>, Content) -> BoxFuture<'a, Result<Reply>>;
 
 /// What is served at one path, or with one `action` there.
 pub(crate) struct Route {
@@ -55,10 +54,10 @@ macro_rules! handler {
     (DELETE $op:ty, $handler:path) => { handler!(GET $op, $handler) };
     (PATCH $op:ty, $handler:path) => { handler!(POST $op, $handler) };
     (POST $op:ty, $handler:path) => {
-        |call, json| {
+        |call, content| {
             Box::pin(handled(stringify!($handler), async move {
                 let query = query::<$op>(call)?;
-                let body = <$op as Shape>::Body::read(json)?;
+                let body = <$op as Shape>::Body::receive(content).await?;
                 finish::<$op>(call, $handler(call, query, body).await?)
             }))
         }
@@ -91,10 +90,10 @@ macro_rules! maybe {
 }
 
 macro_rules! routes {
-    ($($path:literal $(action $action:literal)? $access:ident $(($area:literal))?
+    ($($path:literal $(? action = $action:literal)? $access:ident $(($area:literal))?
        $([$($table:literal),+])? $resource:ident
        { $($method:ident $op:ident $handler:ident $status:tt $(as $type:tt)?),+ };)*) => {
-        static ROUTES: &[Route] = &[$(Route {
+        pub(super) static ROUTES: &[Route] = &[$(Route {
             path: $path,
             action: maybe!([$($action)?]),
             access: Access::$access $(($area))?,
@@ -125,8 +124,8 @@ macro_rules! operations {
             fn write(
                 query: &Self::Query,
                 body: &Self::Body,
-            ) -> serde_json::Result<wire::Written> {
-                Ok((wire::query::write(query), serde_json::to_string(body)?))
+            ) -> serde_json::Result<$crate::wire::Written> {
+                Ok(($crate::wire::query::write(query), serde_json::to_string(body)?))
             }
 
             fn read(reply: &str) -> serde_json::Result<Self::Reply> {
@@ -242,11 +241,19 @@ fn finish<S: Shape>(call: &Call<'_>, success: impl Into<Success<S::Reply>>) -> R
     success.into().reply(call.answers)
 }
 
+/// Every route; in tests also those that show each kind of body and reply.
+fn table() -> impl Iterator<Item = &'static Route> {
+    let routes = ROUTES.iter();
+    #[cfg(test)]
+    let routes = routes.chain(kinds::ROUTES);
+    routes
+}
+
 /// Routes by path. An invalid or doubled path is a mistake in the table above; a test finds it.
 static BY_PATH: LazyLock<matchit::Router<Vec<&'static Route>>> = LazyLock::new(|| {
     let mut router = matchit::Router::new();
-    for route in ROUTES {
-        let same: Vec<_> = ROUTES.iter().filter(|other| other.path == route.path).collect();
+    for route in table() {
+        let same: Vec<_> = table().filter(|other| other.path == route.path).collect();
         if std::ptr::eq(same[0], route)
             && let Err(error) = router.insert(route.path, same)
         {
@@ -261,6 +268,18 @@ pub(crate) fn find(path: &str, action: Option<&str>) -> Option<&'static Route> {
     let routes = BY_PATH.at(path).ok()?.value;
     let selected = routes.iter().find(|route| route.action.is_some() && route.action == action);
     selected.or_else(|| routes.iter().find(|route| route.action.is_none())).copied()
+}
+
+impl Method {
+    #[cfg(test)]
+    fn streams(&self) -> bool {
+        matches!(self.answers.kind, ReplyKind::Events | ReplyKind::Csv | ReplyKind::File)
+    }
+
+    /// The kind of body that it takes.
+    pub(crate) fn body(&self) -> BodyKind {
+        self.types.body
+    }
 }
 
 impl Route {
@@ -291,8 +310,7 @@ impl Route {
 
 /// Everything that is served.
 pub(crate) fn endpoints() -> Vec<Endpoint> {
-    ROUTES
-        .iter()
+    table()
         .map(|route| Endpoint {
             path: route.path.to_owned(),
             action: route.action,
@@ -306,7 +324,7 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
 pub(crate) fn described() -> &'static [Described] {
     static DESCRIBED: LazyLock<Vec<Described>> = LazyLock::new(|| {
         let operations =
-            ROUTES.iter().flat_map(|route| route.methods.iter().map(move |method| (route, method)));
+            table().flat_map(|route| route.methods.iter().map(move |method| (route, method)));
         let described = operations.map(|(route, method)| Described {
             path: route.path,
             action: route.action,
@@ -322,14 +340,19 @@ pub(crate) fn described() -> &'static [Described] {
 }
 
 #[cfg(test)]
+mod kinds;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn every_route_is_found_by_its_path() {
-        for route in ROUTES {
+        for route in table() {
             let found = find(route.path, route.action).expect(route.path);
             assert!(std::ptr::eq(found, route), "{}", route.path);
+            let kept = !route.tables.is_empty();
+            assert!(!(kept && route.methods.iter().any(Method::streams)), "{}", route.path);
         }
         assert!(find("/api/nothing", None).is_none());
     }

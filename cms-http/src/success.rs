@@ -85,8 +85,8 @@ impl<T: Serialize> Success<T> {
                 let kind = HeaderValue::from_static(kind.media_type());
                 Reply { body: Body::streamed(parts), ..Reply::new(status, kind, Bytes::new()) }
             }
-            (_, ReplyKind::Events) => {
-                return Err(Error::internal("a stream of events is not whole"));
+            (_, ReplyKind::Events | ReplyKind::Csv | ReplyKind::File) => {
+                return Err(Error::internal("a reply of this kind is streamed"));
             }
             (content, ReplyKind::Json) => Reply::new(status, JSON, content.text()?),
             (content, ReplyKind::Text(kind)) => {

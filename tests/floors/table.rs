@@ -36,8 +36,9 @@ const CORE: Floors = &[
 const HTTP: Floors = &[
     &["crate"],
     &["metrics"],
+    &["body"],
     &["wire"],
-    &["request", "body"],
+    &["request"],
     &["caller"],
     &["demand"],
     &["reply"],

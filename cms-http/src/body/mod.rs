@@ -1,6 +1,7 @@
 //! Bodies: replies that are whole or streamed, and requests read within limits.
 
 mod read;
+mod upload;
 
 use std::{
     fmt,
@@ -14,6 +15,8 @@ use futures_util::{StreamExt as _, stream::BoxStream};
 use http_body::{Frame, SizeHint};
 
 pub(crate) use read::read;
+pub use upload::Upload;
+pub(crate) use upload::{Limits, Source};
 
 /// What a streamed body is made of. Each part is asked for when the one before has gone out.
 pub(crate) type Parts = BoxStream<'static, Result<Bytes>>;

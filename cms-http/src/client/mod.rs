@@ -16,6 +16,8 @@ pub use remote::{address, transport};
 use crate::{Api, call::AsOperator};
 use remote::Remote;
 
+const JSON: &str = "application/json";
+
 /// How often a call is repeated when the service asks for patience.
 const MAX_WAITS: u32 = 5;
 /// A longer wait is told, not waited for: after too many wrong logins it is up to an hour.
@@ -48,6 +50,7 @@ pub struct Ask {
     path: String,
     query: Vec<(String, String)>,
     body: Option<String>,
+    content_type: &'static str,
     if_match: Option<String>,
     idempotency_key: Option<String>,
 }
@@ -59,6 +62,7 @@ impl Ask {
             path: path.to_owned(),
             query: Vec::new(),
             body: None,
+            content_type: JSON,
             if_match: None,
             idempotency_key: None,
         }
@@ -133,26 +137,17 @@ impl Ask {
     }
 
     fn target(&self) -> String {
-        let encode = |text: &str| {
-            percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC)
-                .to_string()
-        };
-        let pairs: Vec<_> = self
-            .query
-            .iter()
-            .map(|(name, value)| format!("{}={}", encode(name), encode(value)))
-            .collect();
-        if pairs.is_empty() {
+        if self.query.is_empty() {
             self.path.clone()
         } else {
-            format!("{}?{}", self.path, pairs.join("&"))
+            format!("{}?{}", self.path, encoded(&self.query))
         }
     }
 
     fn headers(&self) -> Vec<(header::HeaderName, String)> {
         let mut headers = vec![(header::ACCEPT, "application/json".to_owned())];
         if self.body.is_some() {
-            headers.push((header::CONTENT_TYPE, "application/json".to_owned()));
+            headers.push((header::CONTENT_TYPE, self.content_type.to_owned()));
         }
         headers.extend(self.if_match.clone().map(|tag| (header::IF_MATCH, tag)));
         headers.extend(
@@ -162,6 +157,14 @@ impl Ask {
         );
         headers
     }
+}
+
+/// Names and values as in a query or a form.
+fn encoded(pairs: &[(String, String)]) -> String {
+    let encode =
+        |text| percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC);
+    let pairs = pairs.iter().map(|(name, value)| format!("{}={}", encode(name), encode(value)));
+    pairs.collect::<Vec<_>>().join("&")
 }
 
 /// A good reply.

@@ -3,8 +3,8 @@
 use http::Method;
 use serde_json::Value as Json;
 
-use super::{Answer, Ask, Client, ClientError};
-use crate::wire::{Body as _, BodyKind, Operation, ReplyKind};
+use super::{Answer, Ask, Client, ClientError, JSON, encoded};
+use crate::wire::{self, Body as _, BodyKind, Operation, ReplyKind};
 
 impl Ask {
     /// Asks for an operation; parameters in the path are taken from the query.
@@ -25,9 +25,18 @@ impl Ask {
             }
         }
         ask = ask.maybe("action", O::ACTION);
-        if O::Body::KIND == BodyKind::Json {
-            ask.body = Some(body);
-        }
+        let value = |json: &str| serde_json::from_str::<Json>(json).map_err(unwritten);
+        ask.body = match O::Body::KIND {
+            BodyKind::None => None,
+            BodyKind::Json => Some(body),
+            BodyKind::Form => Some(encoded(&wire::query::write(&value(&body)?))),
+            BodyKind::Text => value(&body)?.as_str().map(str::to_owned),
+            BodyKind::Multipart | BodyKind::Octets => {
+                let why = "this client sends no files: send the request with another program";
+                return Err(ClientError::Unexpected(why.to_owned()));
+            }
+        };
+        ask.content_type = O::Body::KIND.media_type().unwrap_or(JSON);
         Ok(ask)
     }
 }
@@ -41,7 +50,11 @@ impl Answer {
         let read = match O::REPLY {
             ReplyKind::Json => O::read(&self.body),
             ReplyKind::Empty => O::read("null"),
-            ReplyKind::Text(_) | ReplyKind::Events => {
+            ReplyKind::File => {
+                let why = "this client takes no files: send the request with another program";
+                return Err(ClientError::Unexpected(why.to_owned()));
+            }
+            ReplyKind::Text(_) | ReplyKind::Events | ReplyKind::Csv => {
                 O::read(&Json::from(self.body.as_str()).to_string())
             }
         };

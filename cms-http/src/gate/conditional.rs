@@ -15,6 +15,7 @@ pub(super) fn answer(visit: &Visit, mut reply: Reply) -> Reply {
         return reply;
     }
     reply.headers.remove(header::CONTENT_TYPE);
+    reply.headers.remove(header::CONTENT_LENGTH);
     Reply { status: StatusCode::NOT_MODIFIED, headers: reply.headers, body: Body::default() }
 }
 

@@ -1,4 +1,4 @@
-//! The body of a request, as JSON.
+//! The body of a request, as the kind that its operation takes.
 
 use std::time::Duration;
 
@@ -8,19 +8,36 @@ use http::{Method, header};
 use serde_json::Value as Json;
 
 use super::visit::Visit;
-use crate::body;
+use crate::{
+    body::{self, Limits, Source, Upload},
+    request,
+    wire::{BodyKind, Content},
+};
 
-/// A body that was read.
-#[derive(Default)]
-pub(super) struct Content {
-    pub(super) raw: Bytes,
-    pub(super) json: Option<Json>,
+/// A body that was read, or that its handler will read.
+pub(super) struct Sent<B> {
+    raw: Bytes,
+    pub(super) content: Content,
+    /// Reads while the handler runs.
+    pub(super) source: Option<Box<Source<B>>>,
 }
 
-impl Content {
+impl<B> Sent<B> {
+    fn whole(raw: Bytes, content: Content) -> Self {
+        Self { raw, content, source: None }
+    }
+
     /// The table that an action names.
     pub(super) fn table(&self) -> Option<&str> {
-        self.json.as_ref()?.get("table")?.as_str()
+        match &self.content {
+            Content::Json(json) => json.get("table")?.as_str(),
+            _ => None,
+        }
+    }
+
+    /// The bytes, unless they are still to come.
+    pub(super) fn bytes(&self) -> Option<&Bytes> {
+        (!matches!(self.content, Content::Upload(_))).then_some(&self.raw)
     }
 }
 
@@ -30,42 +47,88 @@ pub(super) fn names_table(visit: &Visit) -> bool {
 }
 
 fn takes_body(visit: &Visit) -> bool {
-    let method = &visit.request.method;
-    (method == Method::POST || method == Method::PATCH)
-        && visit.route.is_some_and(|route| route.method(method.as_str()).is_some())
+    kind(visit).is_some()
 }
 
-/// The body as JSON, where one is expected. Actions without arguments may leave it out.
-pub(super) async fn read<B>(cms: &Cms, visit: &Visit, body: B) -> Result<Content>
+/// The kind of body that the operation takes, if its method takes one.
+fn kind(visit: &Visit) -> Option<BodyKind> {
+    let method = &visit.request.method;
+    if method != Method::POST && method != Method::PATCH {
+        return None;
+    }
+    Some(visit.route?.method(method.as_str())?.body())
+}
+
+/// The body, where one is expected. Actions without arguments may leave it out.
+pub(super) async fn read<B>(cms: &Cms, visit: &Visit, body: B) -> Result<Sent<B>>
 where
     B: http_body::Body,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    if !takes_body(visit) {
-        return Ok(Content::default());
-    }
+    let Some(kind) = kind(visit) else {
+        return Ok(Sent::whole(Bytes::new(), Content::Empty));
+    };
     let limits = &cms.settings().http;
-    let raw = Box::pin(body::read(
-        body,
-        limits.body_limit_bytes,
-        Duration::from_secs(limits.request_timeout_s),
-    ))
-    .await?;
-    let json = if raw.is_empty() { None } else { Some(json(visit, &raw)?) };
-    Ok(Content { raw, json })
+    let time = Duration::from_secs(limits.request_timeout_s);
+    if matches!(kind, BodyKind::Multipart | BodyKind::Octets) {
+        let sent = declared(visit, kind)?;
+        let (media, folder) = (cms.settings().media.max_bytes, &cms.settings().dirs.data);
+        // Beside the files there is room for fields.
+        let beside = if kind == BodyKind::Multipart { limits.body_limit_bytes as u64 } else { 0 };
+        let limits = Limits { bytes: media.saturating_add(beside), time };
+        let (upload, source) = Upload::new(body, limits, sent, folder)?;
+        let (content, source) = (Content::Upload(upload), Some(Box::new(source)));
+        return Ok(Sent { raw: Bytes::new(), content, source });
+    }
+    let raw = Box::pin(body::read(body, limits.body_limit_bytes, time)).await?;
+    if raw.is_empty() {
+        return Ok(Sent::whole(raw, Content::Empty));
+    }
+    declared(visit, kind)?;
+    let content = match kind {
+        BodyKind::Form => {
+            let wrong = || Error::new(Code::BadJson, "The form is not percent-encoded UTF-8.");
+            let text = std::str::from_utf8(&raw).map_err(|_| wrong())?;
+            Content::Pairs(request::pairs(text)?)
+        }
+        BodyKind::Text => {
+            let text = String::from_utf8(raw.to_vec());
+            let text = text.map_err(|_| Error::new(Code::BadJson, "The text is not UTF-8."))?;
+            if text.contains('\0') {
+                return Err(Error::new(Code::BadJson, "The text holds the character U+0000."));
+            }
+            Content::Text(text)
+        }
+        _ => Content::Json(json(&raw)?),
+    };
+    Ok(Sent::whole(raw, content))
 }
 
-fn json(visit: &Visit, raw: &Bytes) -> Result<Json> {
-    let kind = visit.request.header(&header::CONTENT_TYPE)?.unwrap_or_default();
-    let essence = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    if essence != "application/json"
-        && !(essence.starts_with("application/") && essence.ends_with("+json"))
-    {
-        return Err(Error::new(
-            Code::UnsupportedMediaType,
-            "Send JSON, with Content-Type: application/json.",
-        ));
+/// The declared kind of the body, which must be the one that is expected.
+fn declared(visit: &Visit, kind: BodyKind) -> Result<&str> {
+    let sent = visit.request.header(&header::CONTENT_TYPE)?.unwrap_or_default();
+    let essence = sent.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let fits = match kind {
+        BodyKind::None | BodyKind::Json => {
+            essence == "application/json"
+                || (essence.starts_with("application/") && essence.ends_with("+json"))
+        }
+        BodyKind::Octets => true,
+        _ => kind.media_type() == Some(&essence),
+    };
+    if fits {
+        return Ok(sent);
     }
+    let detail = match kind.media_type() {
+        None | Some("application/json") => {
+            "Send JSON, with Content-Type: application/json.".to_owned()
+        }
+        Some(expected) => format!("Send the body with Content-Type: {expected}."),
+    };
+    Err(Error::new(Code::UnsupportedMediaType, detail))
+}
+
+fn json(raw: &Bytes) -> Result<Json> {
     let json = serde_json::from_slice(raw)
         .map_err(|e| Error::new(Code::BadJson, format!("The body is not JSON: {e}.")))?;
     if let Some(field) = holds_nul(raw).then(|| with_nul(&json)).flatten() {

@@ -32,7 +32,9 @@ pub(crate) use findings::Findings;
 pub(crate) use visit::Arrival;
 use visit::Visit;
 
-use crate::{call::Call, idempotency, kept::Kept, replies::Asked, reply::Reply, routes};
+use crate::{
+    call::Call, idempotency, kept::Kept, replies::Asked, reply::Reply, routes, wire::Content,
+};
 
 /// Runs a request. `found` is filled on the way, so that a refusal tells it as well.
 pub(crate) async fn pass<B>(
@@ -92,10 +94,10 @@ where
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let caller = &found.caller;
-    let (content, demand) = if content::names_table(visit) && rights::may_act(visit, caller) {
-        let content = content::read(cms, visit, body).await?;
-        let demand = rights::judge(cms, visit, caller, content.table())?;
-        (content, demand)
+    let (sent, demand) = if content::names_table(visit) && rights::may_act(visit, caller) {
+        let sent = content::read(cms, visit, body).await?;
+        let demand = rights::judge(cms, visit, caller, sent.table())?;
+        (sent, demand)
     } else {
         let demand = rights::judge(cms, visit, caller, None)?;
         (content::read(cms, visit, body).await?, demand)
@@ -108,7 +110,7 @@ where
         found.allow = Some(allow);
         return Err(Error::new(Code::MethodNotAllowed, detail));
     };
-    let ticket = idempotency::ticket(cms, &visit.request, caller.repeats_as(), &content.raw)?;
+    let ticket = idempotency::ticket(cms, &visit.request, caller.repeats_as(), sent.bytes())?;
     let call = Call {
         cms,
         metrics: &kept.metrics,
@@ -133,8 +135,16 @@ where
         return Ok(reply);
     }
     let reply = match &asked {
-        Some(asked) => kept.replies.get(cms, asked, || (operation.handler)(&call, None)).await,
-        None => (operation.handler)(&call, content.json).await,
+        Some(asked) => {
+            kept.replies.get(cms, asked, || (operation.handler)(&call, Content::Empty)).await
+        }
+        None => {
+            let handled = (operation.handler)(&call, sent.content);
+            match sent.source {
+                Some(source) => Box::pin(source.feed(handled)).await,
+                None => handled.await,
+            }
+        }
     };
     if matches!(&reply, Err(error) if error.code() == Code::MethodNotAllowed) {
         found.allow = Some("GET, HEAD".to_owned());

@@ -24,6 +24,7 @@ pub(super) fn judge(
 ) -> Result<Demand> {
     let demand = Demand {
         route: visit.route.map(|route| (route.path, route.access)),
+        in_path: visit.route.map_or_else(Vec::new, |route| route.parameters(&visit.request.path)),
         body_table: body_table.map(str::to_owned),
     };
     if visit.way != Way::Judged {

@@ -18,7 +18,7 @@ const REFUSALS: [(u16, &str); 16] = [
     (409, "The present state does not allow it."),
     (412, "The record has changed since it was read."),
     (413, "The body is too large."),
-    (415, "The body is no JSON."),
+    (415, "The body is of another kind."),
     (421, "The service does not answer for this host."),
     (422, "The values do not fit."),
     (428, "The table demands If-Match."),

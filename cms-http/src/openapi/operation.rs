@@ -23,14 +23,14 @@ pub(super) fn of(described: &Described, shapes: &Shapes) -> Json {
         "responses": responses(described, &shapes.reply),
         "security": security(described.access),
     });
-    if described.types.body == BodyKind::Json {
+    if let Some(kind) = described.types.body.media_type() {
         let mut content = json!({"schema": shapes.body});
         if let Some(example) = shapes.body.pointer("/examples/0") {
             content["example"] = example.clone();
         }
         operation["requestBody"] = json!({
             "required": !described.types.body_is_optional,
-            "content": {"application/json": content},
+            "content": {kind: content},
         });
     }
     operation
@@ -110,13 +110,17 @@ fn responses(described: &Described, reply: &Json) -> Json {
             "headers": headers,
             "content": {"application/json": {"schema": reply}},
         }),
-        kind @ (ReplyKind::Text(_) | ReplyKind::Events) => json!({
+        kind => json!({
             "description": "Success.",
             "headers": headers,
             "content": {kind.media_type(): {"schema": {"type": "string"}}},
         }),
     };
     let mut responses = json!({described.answers.status.to_string(): success});
+    if described.answers.kind == ReplyKind::File {
+        responses["206"] = json!({"description": "The part that Range asks for."});
+        responses["416"] = json!({"description": "The file ends before the part begins."});
+    }
     for status in refusals(described) {
         let name = format!("#/components/responses/Problem{status}");
         responses[status.to_string()] = json!({"$ref": name});
@@ -142,7 +146,7 @@ fn refusals(described: &Described) -> Vec<u16> {
     if access == Access::Table {
         statuses.push(405);
     }
-    if described.types.body == BodyKind::Json || method == "POST" || method == "PATCH" {
+    if described.types.body != BodyKind::None || method == "POST" || method == "PATCH" {
         statuses.extend([413, 415]);
     }
     if conditional(described) {

@@ -17,16 +17,22 @@ pub enum ReplyKind {
     Text(&'static str),
     /// `text/event-stream`: events as they happen, without an end.
     Events,
+    /// `text/csv`, row by row.
+    Csv,
+    /// A file of its own media type, or a part of it.
+    File,
 }
 
 impl ReplyKind {
-    /// The value of `Content-Type`.
+    /// The value of `Content-Type`; files have their own.
     #[must_use]
     pub fn media_type(self) -> &'static str {
         match self {
             Self::Json | Self::Empty => "application/json",
             Self::Text(kind) => kind,
             Self::Events => "text/event-stream",
+            Self::Csv => "text/csv; charset=utf-8; header=present",
+            Self::File => "application/octet-stream",
         }
     }
 }

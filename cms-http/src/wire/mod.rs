@@ -38,7 +38,7 @@ pub mod user_groups;
 pub mod users;
 pub mod webhooks;
 
-pub use body::{Body, BodyKind, NoBody};
+pub use body::{Body, BodyKind, Content, Form, Multipart, NoBody, Octets};
 pub use envelope::{Data, Done, Noted, OneOrPage, Page, ReplyKind, Text};
 pub use problem::Problem;
 pub use record::Record;
@@ -104,4 +104,4 @@ macro_rules! operations {
         )+
     };
 }
-use operations;
+pub(crate) use operations;

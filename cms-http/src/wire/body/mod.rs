@@ -1,0 +1,153 @@
+//! The body of a request ↔ a body type.
+
+mod form;
+mod multipart;
+mod stream;
+mod text;
+
+use std::future::{Future, ready};
+
+use cms_core::{Code, Error, Result};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned, de::IgnoredAny};
+use serde_json::{Map, Value as Json};
+
+pub use form::Form;
+pub use multipart::{File, Multipart};
+pub use stream::Octets;
+
+use crate::body::Upload;
+
+/// What a request's body is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BodyKind {
+    /// None is read.
+    None,
+    /// A JSON document.
+    Json,
+    /// Fields: [`Form`].
+    Form,
+    /// Text: [`Text`](super::Text).
+    Text,
+    /// Fields and files: [`Multipart`].
+    Multipart,
+    /// Bytes of any kind: [`Octets`].
+    Octets,
+}
+
+impl BodyKind {
+    /// The value of `Content-Type`; None: there is no body.
+    #[must_use]
+    pub fn media_type(self) -> Option<&'static str> {
+        match self {
+            Self::None => None,
+            Self::Json => Some("application/json"),
+            Self::Form => Some("application/x-www-form-urlencoded"),
+            Self::Text => Some("text/plain"),
+            Self::Multipart => Some("multipart/form-data"),
+            Self::Octets => Some("application/octet-stream"),
+        }
+    }
+}
+
+/// A body as the gate passes it on.
+#[derive(Debug, Default)]
+pub enum Content {
+    /// None was sent.
+    #[default]
+    Empty,
+    /// A JSON document.
+    Json(Json),
+    /// The fields of a form; each name once.
+    Pairs(Vec<(String, String)>),
+    /// A text.
+    Text(String),
+    /// What comes in while the handler runs.
+    Upload(Upload),
+}
+
+impl Content {
+    fn json(self) -> Result<Option<Json>> {
+        match self {
+            Self::Empty => Ok(None),
+            Self::Json(json) => Ok(Some(json)),
+            _ => Err(other()),
+        }
+    }
+
+    fn pairs(self) -> Result<Vec<(String, String)>> {
+        match self {
+            Self::Empty => Ok(Vec::new()),
+            Self::Pairs(pairs) => Ok(pairs),
+            _ => Err(other()),
+        }
+    }
+
+    fn text(self) -> Result<String> {
+        match self {
+            Self::Empty => Ok(String::new()),
+            Self::Text(text) => Ok(text),
+            _ => Err(other()),
+        }
+    }
+}
+
+/// The gate reads a body by the kind of its type.
+fn other() -> Error {
+    Error::internal("the gate has read a body of another kind")
+}
+
+/// A body type. The default takes JSON objects.
+pub trait Body: Serialize + DeserializeOwned + JsonSchema + Send {
+    /// What the request carries.
+    const KIND: BodyKind = BodyKind::Json;
+    /// Whether a request without a body means an empty object.
+    const OPTIONAL: bool = false;
+
+    /// Reads the body of a request.
+    ///
+    /// # Errors
+    /// As [`Body::read`], and what is wrong with a body of another kind.
+    fn receive(content: Content) -> impl Future<Output = Result<Self>> + Send {
+        ready(content.json().and_then(Self::read))
+    }
+
+    /// Reads the JSON of a request.
+    ///
+    /// # Errors
+    /// `bad_json` for what is no object, `validation_failed` for members that do not fit.
+    fn read(json: Option<Json>) -> Result<Self> {
+        // Only objects: serde would take an array for a struct as well, and then rights would not
+        // see the table in it.
+        let object = match json {
+            None if Self::OPTIONAL => Json::Object(Map::new()),
+            Some(object @ Json::Object(_)) => object,
+            _ => return Err(no_object()),
+        };
+        Self::deserialize(object)
+            .map_err(|e| Error::new(Code::ValidationFailed, format!("The body does not fit: {e}.")))
+    }
+}
+
+pub(crate) fn no_object() -> Error {
+    Error::new(Code::BadJson, "A JSON object is expected.")
+}
+
+/// No body. What is sent all the same is ignored.
+#[derive(Clone, Copy, Debug, Default, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub struct NoBody;
+
+impl<'de> Deserialize<'de> for NoBody {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        IgnoredAny::deserialize(deserializer).map(|_| Self)
+    }
+}
+
+impl Body for NoBody {
+    const KIND: BodyKind = BodyKind::None;
+
+    fn read(_: Option<Json>) -> Result<Self> {
+        Ok(Self)
+    }
+}
