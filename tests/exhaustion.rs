@@ -1,6 +1,7 @@
 //! A served site that lacks something: descriptors, a reader of its log. Work goes on by itself,
 //! nothing acknowledged is lost, no receiver is switched off.
 
+mod away;
 mod silent;
 mod starved;
 mod strangers;

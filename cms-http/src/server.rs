@@ -43,6 +43,7 @@ pub struct Server {
     address: SocketAddr,
     stop: watch::Sender<bool>,
     worker: bool,
+    scheduler: bool,
 }
 
 /// Stops a server: no new connections, open requests may finish.
@@ -64,13 +65,26 @@ impl Server {
     pub async fn bind(api: Api, address: &str) -> std::io::Result<Self> {
         let listener = TcpListener::bind(address).await?;
         let address = listener.local_addr()?;
-        Ok(Self { api, listener, address, stop: watch::Sender::new(false), worker: true })
+        Ok(Self {
+            api,
+            listener,
+            address,
+            stop: watch::Sender::new(false),
+            worker: true,
+            scheduler: true,
+        })
     }
 
     /// Leaves the delivery of webhooks to other processes.
     #[must_use]
     pub fn without_worker(self) -> Self {
         Self { worker: false, ..self }
+    }
+
+    /// Leaves what is done at set times, such as the removal of old rows, to other processes.
+    #[must_use]
+    pub fn without_scheduler(self) -> Self {
+        Self { scheduler: false, ..self }
     }
 
     /// Where it listens.
@@ -88,7 +102,7 @@ impl Server {
     /// Serves and delivers webhooks until it is stopped, then finishes open requests and deliveries
     /// and closes the site.
     pub async fn run(self) {
-        let Self { api, listener, stop, worker, .. } = self;
+        let Self { api, listener, stop, worker, scheduler, .. } = self;
         let settings = api.cms().settings();
         let limits = settings.http.clone();
         let shares = Descriptors::shares();
@@ -103,10 +117,23 @@ impl Server {
             .max_headers(limits.header_limit_bytes / SHORT_HEADER)
             .max_buf_size(limits.header_limit_bytes.max(8192) * 2);
         let watch = Watch::default();
-        let watching =
-            tokio::spawn(watch.clone().run(Duration::from_secs(limits.request_timeout_s)));
-        let work = if worker { Work::ALL } else { &[Work::Upkeep] };
-        let background = api.cms().background_of(work);
+        let (ended, unended) = watch::channel(false);
+        let (watched, limit) = (watch.clone(), Duration::from_secs(limits.request_timeout_s));
+        tokio::spawn(api.cms().supervised("connections", unended, move |mut ended| {
+            let watched = watched.clone();
+            async move {
+                tokio::select! {
+                    () = watched.run(limit) => {}
+                    _ = ended.wait_for(|ended| *ended) => {}
+                }
+            }
+        }));
+        let work = Work::ALL.iter().copied().filter(|part| match part {
+            Work::Deliveries => worker,
+            Work::Upkeep => scheduler,
+            _ => true,
+        });
+        let background = api.cms().background_of(&work.collect::<Vec<_>>());
         let mut door = Door { listener, places, watch, api: api.clone(), complained: None };
         let mut stopped = stop.subscribe();
         // Has not seen the stop, so that nobody who begins beside it misses it.
@@ -129,7 +156,7 @@ impl Server {
             let connection = tokio::spawn(connection.serve(builder.clone(), stream));
             door.watch.add(headway, connection.abort_handle(), place);
         }
-        let Door { listener, places, watch, .. } = door;
+        let Door { listener, places, .. } = door;
         drop(listener);
         api.end_streams();
         let answered = async {
@@ -139,8 +166,7 @@ impl Server {
             }
         };
         tokio::join!(answered, background.stop());
-        watching.abort();
-        drop(watch);
+        ended.send_replace(true);
         api.cms().close().await;
     }
 }

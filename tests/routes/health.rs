@@ -31,6 +31,7 @@ async fn health_and_hosts() {
     local.send(cms_http::client::Ask::get("/api/settings")).await.expect("the operator");
     let ready = site.ask("GET /readyz").header("host", "good.example").expect(200).await;
     assert_eq!(ready.data()["status"], "ready");
+    assert_eq!(ready.data()["restarts"], serde_json::json!({}));
     let none: Json = site.ask("GET /healthz").refused(421, "unknown_host").await.json();
     assert_eq!(none["title"], "Unknown host");
 }

@@ -145,6 +145,9 @@ impl From<cms_core::Error> for Failure {
 
 impl From<SettingsError> for Failure {
     fn from(error: SettingsError) -> Self {
+        if error.is_of_flag() {
+            return Self::usage(error.to_string());
+        }
         Self::new(Exit::Failed, error.to_string())
             .hint("correct the setting, then cms config validate")
     }

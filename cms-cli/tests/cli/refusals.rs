@@ -25,6 +25,8 @@ fn every_refusal_has_its_exit_code() {
         (&["items", "delete", "notes", "1", "--no-input"], 2),
         (&["config", "get", "lisen"], 5),
         (&["tui"], 2),
+        (&["serve", "--listen", "nope"], 2),
+        (&["serve", "--no-scheduler", "--listen", "127.0.0.1"], 2),
         (&["init", "--url", "http://127.0.0.1:1"], 2),
         (&["keys", "list", "--url", "http://127.0.0.1:1"], 4),
         (&["keys", "list", "--url", "ftp://x", "--key-file", "/dev/null"], 2),

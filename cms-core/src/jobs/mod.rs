@@ -4,4 +4,4 @@ mod retention;
 mod supervise;
 
 pub(crate) use retention::{days_before, expire, seconds_before};
-pub(crate) use supervise::{Stop, supervise};
+pub(crate) use supervise::{Stop, Tasks};

@@ -1,6 +1,10 @@
-//! Background tasks that restart after a panic.
+//! Background tasks that restart after a panic, and how often each did.
 
-use std::time::Duration;
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use tokio::sync::watch;
 
@@ -10,40 +14,55 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// Turns true when the service stops.
 pub(crate) type Stop = watch::Receiver<bool>;
 
-/// Runs a task until it ends by itself, and starts it again after a panic.
-pub(crate) async fn supervise<F>(
-    name: &'static str,
-    mut stop: Stop,
-    mut task: impl FnMut(Stop) -> F,
-) where
-    F: Future<Output = ()> + Send + 'static,
-{
-    while let Err(error) = tokio::spawn(task(stop.clone())).await {
-        tracing::error!(task = name, %error, "a background task panicked; it starts again");
-        if tokio::time::timeout(PAUSE, stop.wait_for(|stop| *stop)).await.is_ok() {
-            return;
+/// The supervised tasks of a site. Clones share the counts.
+#[derive(Clone, Default)]
+pub(crate) struct Tasks(Arc<Mutex<BTreeMap<&'static str, u64>>>);
+
+impl Tasks {
+    /// How often each task that panicked was restarted.
+    pub(crate) fn restarts(&self) -> BTreeMap<&'static str, u64> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn note(&self, name: &'static str) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(name).or_default() += 1;
+    }
+
+    /// Runs a task until it ends by itself, and starts it again after a panic.
+    pub(crate) async fn supervise<F>(
+        self,
+        name: &'static str,
+        mut stop: Stop,
+        mut task: impl FnMut(Stop) -> F,
+    ) where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        while let Err(error) = tokio::spawn(task(stop.clone())).await {
+            self.note(name);
+            tracing::error!(task = name, %error, "a background task panicked; it starts again");
+            if tokio::time::timeout(PAUSE, stop.wait_for(|stop| *stop)).await.is_ok() {
+                return;
+            }
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{
-        Arc,
-        atomic::{AtomicU32, Ordering},
-    };
+    use std::sync::atomic::{AtomicU32, Ordering};
 
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_task_that_panics_starts_again() {
+    async fn a_task_that_panics_starts_again_and_is_counted() {
         let (runs, (_sender, stop)) = (Arc::new(AtomicU32::new(0)), watch::channel(false));
-        let counted = runs.clone();
-        supervise("test", stop, move |_| {
+        let (counted, tasks) = (runs.clone(), Tasks::default());
+        let supervised = tasks.clone().supervise("test", stop, move |_| {
             let run = counted.fetch_add(1, Ordering::Relaxed);
             async move { assert!(run == 2, "a fault of the test") }
-        })
-        .await;
+        });
+        supervised.await;
         assert_eq!(runs.load(Ordering::Relaxed), 3);
+        assert_eq!(tasks.restarts(), BTreeMap::from([("test", 2)]));
     }
 }

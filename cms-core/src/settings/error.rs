@@ -51,6 +51,17 @@ pub enum SettingsError {
 }
 
 impl SettingsError {
+    /// Whether a flag of the command line is at fault.
+    #[must_use]
+    pub fn is_of_flag(&self) -> bool {
+        let origin = match self {
+            Self::Unreadable { .. } => None,
+            Self::Syntax { origin, .. } | Self::UnknownKey { origin, .. } => Some(origin),
+            Self::Invalid { origin, .. } => origin.as_ref(),
+        };
+        matches!(origin, Some(Origin::Flag(_)))
+    }
+
     pub(super) fn invalid(key: impl Into<String>, rule: impl Into<String>) -> Self {
         Self::Invalid { key: key.into(), origin: None, rule: rule.into() }
     }

@@ -1,11 +1,11 @@
 //! Background work of a site: delivers webhooks, writes counters, removes old rows.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use tokio::{sync::watch, task::JoinSet};
 
 use super::Cms;
-use crate::jobs::{Stop, supervise};
+use crate::jobs::Stop;
 
 /// How often counters are written and old rows removed.
 const UPKEEP: Duration = Duration::from_secs(60);
@@ -16,13 +16,15 @@ const UPKEEP: Duration = Duration::from_secs(60);
 pub enum Work {
     /// Delivers webhooks.
     Deliveries,
-    /// Writes counters of keys and removes rows older than `retention` says, once a minute.
+    /// Writes what this process has counted, once a minute. Every process does this for itself.
+    Counters,
+    /// Removes rows older than `retention` says, once a minute.
     Upkeep,
 }
 
 impl Work {
     /// All parts of the background work.
-    pub const ALL: &[Self] = &[Self::Deliveries, Self::Upkeep];
+    pub const ALL: &[Self] = &[Self::Deliveries, Self::Counters, Self::Upkeep];
 }
 
 /// Running background work. Dropping it asks the work to stop; [`Background::stop`] also waits.
@@ -60,25 +62,53 @@ impl Cms {
     pub fn background_of(&self, work: &[Work]) -> Background {
         let (stop, mut tasks) = (watch::Sender::new(false), JoinSet::new());
         for part in work {
-            let (cms, stopped) = (self.clone(), stop.subscribe());
-            match part {
-                Work::Deliveries => tasks.spawn(supervise("deliveries", stopped, move |stop| {
-                    deliver(cms.clone(), stop)
-                })),
-                Work::Upkeep => tasks
-                    .spawn(supervise("upkeep", stopped, move |stop| keep_up(cms.clone(), stop))),
+            let (cms, part, stopped) = (self.clone(), *part, stop.subscribe());
+            let name = match part {
+                Work::Deliveries => "deliveries",
+                Work::Counters => "counters",
+                Work::Upkeep => "upkeep",
             };
+            tasks.spawn(self.supervised(name, stopped, move |stop| run(cms.clone(), part, stop)));
         }
         Background { stop, tasks }
     }
 
-    /// One round of upkeep: writes counters and removes rows older than `retention` says. Errors
-    /// are logged; the next round tries again.
+    /// Runs a task until it ends by itself. It starts again after a panic, which
+    /// [`Cms::restarts`] counts.
+    #[doc(hidden)]
+    pub fn supervised<F>(
+        &self,
+        name: &'static str,
+        stop: watch::Receiver<bool>,
+        task: impl FnMut(watch::Receiver<bool>) -> F + Send + 'static,
+    ) -> impl Future<Output = ()> + Send + 'static
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.0.tasks.clone().supervise(name, stop, task)
+    }
+
+    /// The background tasks of this process that panicked and were started again, with how often.
+    #[must_use]
+    pub fn restarts(&self) -> BTreeMap<&'static str, u64> {
+        self.0.tasks.restarts()
+    }
+
+    /// One round: writes counters and removes rows older than `retention` says. Errors are logged;
+    /// the next round tries again.
     pub async fn upkeep(&self) {
+        self.count().await;
+        self.remove_old_rows().await;
+    }
+
+    async fn count(&self) {
         self.limiter().tidy();
         if let Err(error) = self.flush().await {
             tracing::warn!(%error, "counters were not written; they are kept for the next minute");
         }
+    }
+
+    async fn remove_old_rows(&self) {
         match self.expire().await {
             Ok(0) => {}
             Ok(rows) => tracing::debug!(rows, "old rows were removed"),
@@ -103,12 +133,23 @@ impl Drop for Background {
     }
 }
 
-async fn deliver(cms: Cms, stop: Stop) {
-    cms.webhooks().worker().run(stop, false).await;
-}
-
-async fn keep_up(cms: Cms, mut stop: Stop) {
-    while tokio::time::timeout(UPKEEP, stop.wait_for(|stop| *stop)).await.is_err() {
-        cms.upkeep().await;
+async fn run(cms: Cms, part: Work, mut stop: Stop) {
+    if part == Work::Deliveries {
+        cms.webhooks().worker().run(stop, false).await;
+        return;
+    }
+    let rounds = async {
+        loop {
+            tokio::time::sleep(UPKEEP).await;
+            match part {
+                Work::Counters => cms.count().await,
+                _ => cms.remove_old_rows().await,
+            }
+        }
+    };
+    // What is left at the stop waits for the next run; a database that is away is not waited for.
+    tokio::select! {
+        () = rounds => {}
+        _ = stop.wait_for(|stop| *stop) => {}
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
+use tokio::sync::watch;
 
 use super::{Cms, Rooms, follow::follow};
 use crate::{
@@ -15,6 +16,7 @@ use crate::{
     events::Outbox,
     ground::{Cursors, Secret},
     items::Items,
+    jobs::Tasks,
     keys::Keys,
     pages::Pages,
     plugins::{Plugin, Plugins},
@@ -124,6 +126,7 @@ impl Builder {
             webhooks: Webhooks::new(&base, &registry)?,
             endpoints,
             items,
+            tasks: Tasks::default(),
             registry,
             base,
         };
@@ -132,7 +135,14 @@ impl Builder {
         cms.catch_up().await?;
         // Reads the rules now, so that no visitor waits for them.
         cms.cache().rules().await?;
-        tokio::spawn(follow(Arc::downgrade(&cms.0)));
+        let site = Arc::downgrade(&cms.0);
+        let (unstopped, stop) = watch::channel(false);
+        let following = cms.supervised("follower", stop, move |_| follow(site.clone()));
+        tokio::spawn(async move {
+            following.await;
+            // It ends with the site, and no stop comes before.
+            drop(unstopped);
+        });
         Ok(cms)
     }
 }

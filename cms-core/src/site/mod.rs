@@ -7,7 +7,7 @@ mod follow;
 mod plugins;
 mod statements;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 pub use background::{Background, Work};
 pub use builder::Builder;
@@ -21,6 +21,7 @@ use crate::{
     db::{Db, Migration},
     ground::Cursors,
     items::Items,
+    jobs::Tasks,
     keys::Keys,
     pages::Pages,
     plugins::Plugins,
@@ -28,6 +29,9 @@ use crate::{
     traffic::{cache::Cache, idempotency::Idempotency, limiter::Limiter, origins::Origins},
     webhooks::Webhooks,
 };
+
+/// How long the end waits for the database, twice.
+const FAREWELL: Duration = Duration::from_secs(2);
 
 /// An open site. Clones are cheap and share everything.
 ///
@@ -68,6 +72,7 @@ struct Rooms {
     plugins: Plugins,
     pages: Pages,
     webhooks: Webhooks,
+    tasks: Tasks,
 }
 
 impl Cms {
@@ -240,11 +245,15 @@ impl Cms {
         Err(Error::new(Code::Unavailable, why))
     }
 
-    /// Writes the counters and closes the database.
+    /// Writes the counters and closes the database, within seconds also when it does not answer.
     pub async fn close(&self) {
-        if let Err(error) = self.flush().await {
-            tracing::error!(%error, "counters were not written");
+        match tokio::time::timeout(FAREWELL, self.flush()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::error!(%error, "counters were not written"),
+            Err(_) => tracing::error!("counters were not written: the database does not answer"),
         }
-        self.db().close().await;
+        if tokio::time::timeout(FAREWELL, self.db().close()).await.is_err() {
+            tracing::warn!("the database was not closed in time");
+        }
     }
 }

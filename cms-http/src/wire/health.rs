@@ -1,5 +1,7 @@
 //! `/healthz`, `/readyz`, `/metrics`
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -40,4 +42,6 @@ pub struct Ready {
     pub queue_age_ms: Option<i64>,
     /// `running` or `none`.
     pub worker: String,
+    /// Background tasks that failed and were started again, with how often. Empty when all is well.
+    pub restarts: BTreeMap<String, u64>,
 }

@@ -36,6 +36,9 @@ pub(crate) struct ServeArgs {
     /// Leave the delivery of webhooks to other processes
     #[arg(long)]
     no_worker: bool,
+    /// Leave what is done at set times, such as the removal of old rows, to other processes
+    #[arg(long)]
+    no_scheduler: bool,
     /// Format of log lines
     #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
     pub(crate) log_format: LogFormat,
@@ -66,6 +69,7 @@ pub(crate) async fn run(flags: &Flags, out: &Output, args: &ServeArgs) -> Done {
         show_demo(out, &Client::local(api), server.address(), &dir).await?;
     }
     let server = if args.no_worker { server.without_worker() } else { server };
+    let server = if args.no_scheduler { server.without_scheduler() } else { server };
     tokio::spawn(stop_on(signals, server.stop()));
     log::line(&format!("ready http://{}", server.address()));
     server.run().await;

@@ -41,6 +41,8 @@ const GATHER_BUSY: Duration = Duration::from_millis(10);
 /// An attempt that takes longer gives its slot to another job, so that slow or dead receivers do
 /// not delay others.
 const QUICK: Duration = Duration::from_millis(500);
+/// How long the database may take for one change after a stop.
+const FAREWELL: Duration = Duration::from_secs(2);
 /// How often jobs in the wrong state are looked for, in milliseconds.
 const ASTRAY_MS: i64 = 5_000;
 
@@ -265,7 +267,12 @@ impl Worker {
                 self.finish().await;
                 return Until::Stopped;
             }
-            let begun = match self.claim().await {
+            let claimed = tokio::select! {
+                claimed = self.claim() => Some(claimed),
+                () = late(stop.clone()) => None,
+            };
+            let Some(claimed) = claimed else { continue };
+            let begun = match claimed {
                 Ok(begun) => begun,
                 Err(error) if site.base.db().is_closed() => {
                     tracing::debug!(%error, "the site is closed");
@@ -316,8 +323,13 @@ impl Worker {
         self.ahead.withdraw(None);
         let mut tries = 3;
         loop {
-            if let Err(error) = self.turn(false).await {
-                tracing::warn!(%error, "finished attempts were not settled");
+            let why = match tokio::time::timeout(FAREWELL, self.turn(false)).await {
+                Ok(Ok(_)) => None,
+                Ok(Err(error)) => Some(error.to_string()),
+                Err(_) => Some("the database does not answer".to_owned()),
+            };
+            if let Some(why) = why {
+                tracing::warn!(why, "finished attempts were not settled");
                 tries -= 1;
                 tokio::time::sleep(POLL).await;
             }
@@ -327,6 +339,15 @@ impl Worker {
             self.wait().await;
         }
     }
+}
+
+/// Ends when the database has had its time after a stop.
+async fn late(mut stop: watch::Receiver<bool>) {
+    // A dropped sender never stops the worker.
+    if stop.wait_for(|stop| *stop).await.is_err() {
+        std::future::pending().await
+    }
+    tokio::time::sleep(FAREWELL).await;
 }
 
 /// Makes an attempt. Returns its slot too, unless the attempt was slow.

@@ -1,0 +1,86 @@
+//! PostgreSQL stops answering: a stop is not held up.
+
+use std::{
+    io::{Read, Write},
+    net::{Shutdown, TcpListener, TcpStream},
+    process::Command,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use super::Story;
+use crate::support::database;
+
+/// Passes bytes on until it falls silent. Connections stay open then.
+fn pass_on(mut from: TcpStream, mut to: TcpStream, silent: &AtomicBool) {
+    let mut part = [0; 16 << 10];
+    while let Ok(count @ 1..) = from.read(&mut part) {
+        if silent.load(Ordering::SeqCst) || to.write_all(&part[..count]).is_err() {
+            break;
+        }
+    }
+    if !silent.load(Ordering::SeqCst) {
+        let _ = to.shutdown(Shutdown::Both);
+    }
+}
+
+/// A listener before the server; returns its port.
+fn proxy(server: &str, silent: Arc<AtomicBool>) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (port, server) = (listener.local_addr().unwrap().port(), server.to_owned());
+    std::thread::spawn(move || {
+        let mut held = Vec::new();
+        for stream in listener.incoming().flatten() {
+            held.push(stream.try_clone().unwrap());
+            if silent.load(Ordering::SeqCst) {
+                continue;
+            }
+            let server = TcpStream::connect(&server).unwrap();
+            let (back, forth) = (server.try_clone().unwrap(), stream.try_clone().unwrap());
+            let (one, other) = (silent.clone(), silent.clone());
+            std::thread::spawn(move || pass_on(stream, server, &one));
+            std::thread::spawn(move || pass_on(back, forth, &other));
+        }
+    });
+    port
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stop_does_not_wait_for_a_database_that_is_away() {
+    let Some(url) = database::server() else { return };
+    let authority = url.split('@').nth(1).unwrap().split('/').next().unwrap();
+    let silent = Arc::new(AtomicBool::new(false));
+    let port = proxy(authority, silent.clone());
+    let mut story = Story::begin(|mut command: Command| {
+        let given = command
+            .get_envs()
+            .find(|(name, _)| *name == "CMS_DATABASE_URL")
+            .and_then(|(_, url)| {
+                Some(url?.to_str()?.replace(authority, &format!("127.0.0.1:{port}")))
+            })
+            .unwrap();
+        command.env("CMS_DATABASE_URL", given);
+        command
+    })
+    .await;
+    story.write_for(Duration::from_millis(500)).await;
+    silent.store(true, Ordering::SeqCst);
+    // A request that waits for the database.
+    let (mut waiting, head) = (TcpStream::connect(story.address()).unwrap(), "HTTP/1.1\r\nhost: x");
+    write!(waiting, "GET /readyz {head}\r\n\r\n").unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let (began, pid) = (Instant::now(), story.served.child.id().to_string());
+    assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    let ended = loop {
+        match story.served.child.try_wait().unwrap() {
+            None if began.elapsed() < Duration::from_secs(20) => {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+            ended => break ended,
+        }
+    };
+    assert_eq!(ended.map(|status| status.code()), Some(Some(0)), "after {:?}", began.elapsed());
+}
