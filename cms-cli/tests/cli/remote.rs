@@ -67,5 +67,5 @@ fn a_taken_address_is_said() {
     let taken = server.url.strip_prefix("http://").expect("http").to_owned();
     let run = cms(dir.path(), &["serve", "--listen", &taken]).fails(1);
     assert!(run.err.contains("another process listens there"), "{run:?}");
-    cms(dir.path(), &["serve", "--listen", "nonsense"]).fails(1);
+    cms(dir.path(), &["serve", "--listen", "nonsense"]).fails(2);
 }
