@@ -60,8 +60,17 @@ const FORBIDDEN_V6: &[(&str, &str)] = &[
 ];
 
 /// Metadata services of clouds, which give a machine its secrets.
-const METADATA: [&str; 5] =
-    ["100.100.100.200", "168.63.129.16", "169.254.169.254", "169.254.170.2", "fd00:ec2::254"];
+const METADATA: [&str; 9] = [
+    "100.100.100.200",
+    "168.63.129.16",
+    "169.254.169.254",
+    "169.254.170.2",
+    "169.254.170.23",
+    "192.0.0.192",
+    "fd00:ec2::23",
+    "fd00:ec2::254",
+    "fd20:ce::254",
+];
 
 impl AddressRule {
     pub(crate) fn new(settings: &Webhooks) -> Self {
@@ -120,18 +129,20 @@ impl AddressRule {
     /// The reason why the address is forbidden.
     pub fn check(&self, address: IpAddr) -> Result<(), &'static str> {
         let address = address.to_canonical();
+        if let IpAddr::V6(v6) = address
+            && let Some((v4, by)) = v4_inside(v6)
+        {
+            // The packet may end at the IPv4 address, so that one counts, whatever opens the
+            // network around it.
+            self.check(v4.into())?;
+            if by == Carrier::Nat64 && self.is_open(v4.into()) {
+                return Ok(());
+            }
+        }
         if self.is_open(address) {
             return Ok(());
         }
-        let (list, address) = match address {
-            IpAddr::V4(_) => (FORBIDDEN_V4, address),
-            IpAddr::V6(v6) => match v6_inside(v6) {
-                // NAT64 translates the address: the IPv4 address inside counts, and the settings
-                // may open its network.
-                Some(v4) if self.is_open(v4.into()) => return Ok(()),
-                _ => (FORBIDDEN_V6, address),
-            },
-        };
+        let list = if address.is_ipv4() { FORBIDDEN_V4 } else { FORBIDDEN_V6 };
         let hit = list.iter().find(|(network, _)| {
             network.parse::<Cidr>().is_ok_and(|network| network.contains(address))
         });
@@ -157,12 +168,25 @@ impl AddressRule {
     }
 }
 
-/// The IPv4 address inside a NAT64 address (RFC 6052, 2.1).
-fn v6_inside(address: Ipv6Addr) -> Option<Ipv4Addr> {
-    let segments = address.segments();
-    let [.., c, d] = segments;
-    (segments[..6] == [0x64, 0xff9b, 0, 0, 0, 0])
-        .then(|| Ipv4Addr::from((u32::from(c) << 16) | u32::from(d)))
+/// What an IPv6 address carries an IPv4 address for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Carrier {
+    /// RFC 6052, 2.1.
+    Nat64,
+    /// 6to4 (RFC 3056, 2), IPv4-compatible (RFC 4291, 2.5.5.1), translated (RFC 2765, 2.1).
+    Other,
+}
+
+/// The IPv4 address inside an IPv6 address.
+fn v4_inside(address: Ipv6Addr) -> Option<(Ipv4Addr, Carrier)> {
+    let v4 = |high: u16, low: u16| Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
+    match address.segments() {
+        [0x64, 0xff9b, 0, 0, 0, 0, high, low] => Some((v4(high, low), Carrier::Nat64)),
+        [0x2002, high, low, ..] => Some((v4(high, low), Carrier::Other)),
+        // `::` and `::1` carry none.
+        [0, 0, 0, 0, 0 | 0xffff, 0, high, low] if high > 0 => Some((v4(high, low), Carrier::Other)),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -347,10 +371,27 @@ mod tests {
             ("10.0.0.1", true),
             ("100.100.100.200", true),
             ("169.254.169.254", false),
+            ("169.254.170.23", false),
+            ("192.0.0.192", false),
             ("[fd00:ec2::254]", false),
+            ("[fd00:ec2::23]", false),
+            ("[fd20:ce::254]", false),
+            ("[64:ff9b::a9fe:a9fe]", false),
+            ("[2002:a9fe:a9fe::1]", false),
+            ("[::a9fe:a9fe]", false),
+            ("[::ffff:0:a9fe:a9fe]", false),
             ("[fd00::1]", true),
+            ("[::1]", true),
         ] {
             assert_eq!(wide.check_url(&format!("http://{host}/")).is_ok(), opened, "{host}");
+        }
+        // A network that carries IPv4 addresses opens no address inside that is closed itself.
+        let carriers = rule(&["64:ff9b::/96", "2002::/16", "::/0"], true);
+        for (inside, opened) in [("7f00:1", false), ("a00:1", false), ("808:808", true)] {
+            for host in [format!("64:ff9b::{inside}"), format!("2002:{inside}::1")] {
+                let url = format!("http://[{host}]/");
+                assert_eq!(carriers.check_url(&url).is_ok(), opened, "{host}");
+            }
         }
         for host in ["127.0.0.2", "[::1]", "192.168.8.1", "[fe80::1]", "[64:ff9b::c0a8:801]"] {
             assert!(open.check_url(&format!("http://{host}/")).is_err(), "{host}");

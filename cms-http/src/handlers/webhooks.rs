@@ -55,14 +55,14 @@ pub(crate) async fn update(
         None => None,
     };
     let mut change = call.change().await?;
-    let subscription = webhooks.update(&mut change, which.id, patch).await?;
-    call.commit(change, noted(subscription, warning), false).await
+    let (subscription, left) = webhooks.update(&mut change, which.id, patch).await?;
+    call.commit(change, noted(subscription, warning.into_iter().chain(left)), false).await
 }
 
 /// A record, beside it what its owner should know.
-fn noted<T>(data: T, warning: Option<FieldError>) -> Noted<T> {
-    let meta = warning.map(|warning| Notes { warnings: vec![(&warning).into()] });
-    Noted { data, meta }
+fn noted<T>(data: T, warnings: impl IntoIterator<Item = FieldError>) -> Noted<T> {
+    let warnings: Vec<_> = warnings.into_iter().map(|warning| (&warning).into()).collect();
+    Noted { data, meta: (!warnings.is_empty()).then_some(Notes { warnings }) }
 }
 
 pub(crate) async fn delete(call: &Call<'_>, which: ById) -> Result<Success<Done>> {

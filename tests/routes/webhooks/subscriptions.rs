@@ -125,3 +125,37 @@ async fn a_patch_is_judged_by_what_it_brings() {
     let many: Vec<_> = (0..101).map(|n| format!("item.t{n}.created")).collect();
     closed.admin(&path).json(json!({"events": many})).refused(422, "validation_failed").await;
 }
+
+/// Credentials of one receiver are not for another.
+#[tokio::test]
+async fn headers_stay_behind_when_the_receiver_changes() {
+    let site = site().await;
+    let body = json!({
+        "name": "x", "url": "http://127.0.0.1:9/a", "events": ["*"],
+        "custom_headers": {"authorization": "Bearer x", "x-b": "y"},
+    });
+    let made = site.admin("POST /api/backend/webhooks").json(body).expect(201).await.data();
+    let path = format!("PATCH /api/backend/webhooks?id={}", made["id"]);
+    let patched = async |patch| site.admin(&path).json(patch).expect(200).await.json();
+
+    let same = patched(json!({"url": "http://127.0.0.1:9/b?c=1"})).await;
+    assert_eq!(same["data"]["custom_headers"], json!({"authorization": "***", "x-b": "***"}));
+    assert!(same["meta"].is_null());
+
+    let masked = json!({"url": "http://127.0.0.1:10/", "custom_headers": {"x-b": "***"}});
+    let refused = site.admin(&path).json(masked).refused(422, "validation_failed").await;
+    assert_eq!(refused.json()["errors"][0]["field"], "custom_headers.x-b");
+
+    let moved = patched(json!({"url": "http://127.0.0.1:10/b"})).await;
+    assert_eq!(moved["data"]["custom_headers"], json!({}));
+    let warning = &moved["meta"]["warnings"][0];
+    assert_eq!(
+        (&warning["field"], &warning["code"]),
+        (&json!("custom_headers"), &json!("removed"))
+    );
+
+    let again = json!({"url": "https://127.0.0.1:10/", "custom_headers": {"x-b": "z"}});
+    let moved = patched(again).await;
+    assert_eq!(moved["data"]["custom_headers"], json!({"x-b": "***"}));
+    assert!(moved["meta"].is_null());
+}

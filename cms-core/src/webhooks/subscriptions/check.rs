@@ -35,7 +35,9 @@ impl Webhooks {
         problems.extend(masked.map(|(name, _)| FieldError {
             field: format!("custom_headers.{name}"),
             code: "masked",
-            message: format!("{MASK} keeps a present value, and there is none: give the value"),
+            message: format!(
+                "{MASK} keeps a present value, and this address has none: give the value"
+            ),
         }));
         let mut add = |field: &str, code, message: String| {
             problems.push(FieldError { field: field.to_owned(), code, message })

@@ -11,13 +11,17 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use self::sql::Stored;
+use self::{
+    sealed::{is_elsewhere, left_behind},
+    sql::Stored,
+};
 use super::{
     Webhooks,
     rules::{headers::MAX_HEADERS, retry::MAX_RETRIES, sign::WebhookSecret},
 };
 use crate::{
-    AuditEntry, Change, Code, Error, Page, Paging, Result, db::Lock, ground::ListName, rfc3339,
+    AuditEntry, Change, Code, Error, FieldError, Page, Paging, Result, db::Lock, ground::ListName,
+    rfc3339,
 };
 
 /// Taken by claims, and by changes that lock many subscriptions in no fixed order.
@@ -201,7 +205,9 @@ impl Webhooks {
         Ok((shown(row), secret))
     }
 
-    /// Changes a subscription. Waiting jobs go to the new address.
+    /// Changes a subscription. Waiting jobs go to the new address. Custom headers, which may hold
+    /// credentials of the old receiver, stay behind when the origin of the address changes: the
+    /// warning says so.
     ///
     /// # Errors
     /// As [`Webhooks::create`], and `not_found`.
@@ -210,9 +216,11 @@ impl Webhooks {
         change: &mut Change,
         id: i64,
         patch: SubscriptionPatch,
-    ) -> Result<Subscription> {
+    ) -> Result<(Subscription, Option<FieldError>)> {
         let mut row = sql::lock(change, id).await?.ok_or_else(|| not_found(id))?;
         let mut columns = Vec::new();
+        let moves = patch.url.as_ref().is_some_and(|url| is_elsewhere(&row.url, url));
+        let left = if moves { std::mem::take(&mut row.custom_headers) } else { Vec::new() };
         if let Some(name) = patch.name {
             row.name = name;
             columns.push("name");
@@ -235,8 +243,11 @@ impl Webhooks {
         self.check(change, &row, headers, &columns).await?;
         if let Some(headers) = headers {
             row.custom_headers = self.sealed(id, headers, &row.custom_headers)?;
+        }
+        if headers.is_some() || !left.is_empty() {
             columns.push("custom_headers");
         }
+        let warning = headers.is_none().then(|| left_behind(&left)).flatten();
         sql::update(change, &row).await?;
         match patch.active {
             Some(false) if row.active => {
@@ -254,7 +265,7 @@ impl Webhooks {
             _ => {}
         }
         record(change, "update", id, &columns).await?;
-        Ok(shown(row))
+        Ok((shown(row), warning))
     }
 
     /// Gives the subscription a new secret. The old secret also signs for `grace_s` seconds; 0 ends

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use reqwest::Url;
+
 use super::MASK;
 use crate::{
-    Result,
+    FieldError, Result,
     webhooks::{Webhooks, rules::sign::WebhookSecret},
 };
 
@@ -31,6 +33,25 @@ impl Webhooks {
     pub(super) fn seal_secret(&self, id: i64, secret: &WebhookSecret) -> Result<String> {
         self.0.base.vault().seal(&secret_context(id), secret.expose().as_bytes())
     }
+}
+
+/// Whether the second address belongs to another receiver: its scheme, host or port differ.
+pub(super) fn is_elsewhere(old: &str, new: &str) -> bool {
+    let origin = |url: &str| Url::parse(url).ok().map(|url| url.origin());
+    origin(old) != origin(new)
+}
+
+/// What the owner should know of headers that another receiver must not get.
+pub(super) fn left_behind(headers: &[(String, String)]) -> Option<FieldError> {
+    let names: Vec<_> = headers.iter().map(|(name, _)| name.as_str()).collect();
+    (!names.is_empty()).then(|| FieldError {
+        field: "custom_headers".to_owned(),
+        code: "removed",
+        message: format!(
+            "the address has another origin: {} removed; send the values again for the new one",
+            names.join(", ")
+        ),
+    })
 }
 
 /// The vault's context for a secret: it can be decrypted for this subscription only.
