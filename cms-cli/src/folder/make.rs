@@ -1,6 +1,11 @@
 //! Makes a site in a folder, or completes one. Nothing is overwritten.
 
-use std::{fs, path::Path};
+use std::{
+    fs::{self, DirBuilder},
+    io,
+    os::unix::fs::DirBuilderExt,
+    path::Path,
+};
 
 use cms_core::{Cms, settings};
 
@@ -25,7 +30,7 @@ pub(crate) async fn make(dir: &Path, languages: &[&str], out: &Output) -> Done<R
         [("data", &loaded.settings.dirs.data), ("plugins", &loaded.settings.dirs.plugins)]
     {
         if !folder.is_dir() {
-            fs::create_dir_all(folder).map_err(|e| Failure::file(folder, &e))?;
+            owners_folder(folder).map_err(|e| Failure::file(folder, &e))?;
             report.made.push(format!("the folder {name}"));
         }
     }
@@ -37,6 +42,11 @@ pub(crate) async fn make(dir: &Path, languages: &[&str], out: &Output) -> Done<R
             .push(format!("the schema of the database ({})", counted(new as u64, "step"))),
     }
     Ok(report)
+}
+
+/// A folder that only its owner may read.
+fn owners_folder(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
 fn starter(languages: &[&str]) -> String {

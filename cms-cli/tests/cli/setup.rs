@@ -23,6 +23,29 @@ fn init_makes_a_site_and_changes_nothing_the_second_time() {
 }
 
 #[test]
+fn data_is_for_its_owner_and_doctor_names_what_is_not() {
+    let dir = tempfile::tempdir().expect("a folder");
+    cms(dir.path(), &["init"]).ok();
+    cms(dir.path(), &["items", "list", "pages"]).ok();
+    let mode = |name: &str| {
+        let path = dir.path().join(name);
+        fs::metadata(path).map(|meta| meta.permissions().mode() & 0o777).ok()
+    };
+    assert_eq!((mode("data"), mode("data/cms.db")), (Some(0o700), Some(0o600)));
+    for beside in ["data/cms.db-wal", "data/cms.db-shm"] {
+        assert!(mode(beside).is_none_or(|mode| mode == 0o600), "{beside}");
+    }
+    assert!(!cms(dir.path(), &["doctor"]).ok().contains("others can read"));
+
+    for (name, wider) in [("data", 0o755), ("data/cms.db", 0o644)] {
+        let path = dir.path().join(name);
+        fs::set_permissions(&path, fs::Permissions::from_mode(wider)).expect("a mode");
+        let named = format!("{} has mode {wider:04o}", path.display());
+        assert!(cms(dir.path(), &["doctor"]).ok().contains(&named), "{named}");
+    }
+}
+
+#[test]
 fn init_completes_a_local_file_without_touching_what_is_there() {
     let dir = tempfile::tempdir().expect("a folder");
     fs::write(

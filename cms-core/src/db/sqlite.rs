@@ -17,7 +17,7 @@ use sqlx::{
 };
 use tokio::sync::{Mutex, OwnedMutexGuard, oneshot};
 
-use crate::{Code, Error, Result};
+use crate::{Code, Error, Result, ground::private};
 
 const READERS: u32 = 4;
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -40,8 +40,10 @@ pub(super) async fn open(path: &Path) -> Result<(SqlitePool, Writer)> {
         )
     };
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        std::fs::create_dir_all(folder).map_err(|e| unreachable(e.to_string()))?;
+        private::create_folder(folder).map_err(|e| unreachable(e.to_string()))?;
     }
+    // SQLite gives the files beside it the same mode.
+    private::create_file(path).map_err(|e| unreachable(e.to_string()))?;
     let options = SqliteConnectOptions::new()
         .filename(path)
         .create_if_missing(true)

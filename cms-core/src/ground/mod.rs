@@ -7,6 +7,7 @@ mod descriptors;
 pub(crate) mod error;
 mod network;
 pub(crate) mod paging;
+pub(crate) mod private;
 pub(crate) mod random;
 mod secret;
 mod vault;

@@ -1,8 +1,15 @@
 //! Checks of the machine and the folder: clock, settings, files
 
-use std::{fs, os::unix::fs::PermissionsExt, path::Path};
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+};
 
-use cms_core::{Clock, rfc3339, settings::Loaded};
+use cms_core::{
+    Clock, rfc3339,
+    settings::{Database, Loaded, Settings},
+};
 
 use super::checks::Checks;
 
@@ -70,6 +77,22 @@ pub(super) fn folder(checks: &mut Checks, data: &Path) {
                 found,
                 "create it, and let the user that runs cms write there",
             );
+        }
+    }
+}
+
+/// The data folder and SQLite's files hold what people have written: they are for their owner.
+pub(super) fn modes(checks: &mut Checks, settings: &Settings) {
+    let mut paths = vec![settings.dirs.data.clone()];
+    if let Ok(Database::Sqlite { path }) = settings.database() {
+        let beside = |end: &str| PathBuf::from(format!("{}{end}", path.display()));
+        paths.extend(["", "-wal", "-shm"].map(beside));
+    }
+    for path in paths {
+        let mode = fs::metadata(&path).map_or(0, |meta| meta.permissions().mode() & 0o777);
+        if mode & 0o077 != 0 {
+            let found = format!("{} has mode {mode:04o}: others can read it", path.display());
+            checks.warn("files", found, "chmod go= the named path");
         }
     }
 }

@@ -37,6 +37,7 @@ pub(crate) async fn run(flags: &Flags, out: &Output) -> Done {
             machine::settings(&mut checks, &loaded);
             machine::local_file(&mut checks, &dir.join("cms.local.toml"));
             machine::folder(&mut checks, &loaded.settings.dirs.data);
+            machine::modes(&mut checks, &loaded.settings);
             database::check(&mut checks, loaded.settings).await;
         }
     }
