@@ -11,6 +11,7 @@
 mod backup;
 mod database_down;
 mod disk_full;
+mod exhausted;
 mod fan_out;
 mod hostile;
 mod in_process;
@@ -77,6 +78,9 @@ const FAULTS: &[(u8, &str, bool, Experiment)] = &[
     (19, "the secret is replaced while deliveries go out", false, |run| rotation::run(run).boxed()),
     (21, "SIGTERM under load", false, |run| terminate::run(run).boxed()),
     (23, "a backup from before is restored", false, |run| backup::run(run).boxed()),
+    (28, "descriptors and the log are exhausted in turn, among idle sockets", true, |run| {
+        exhausted::run(run).boxed()
+    }),
     (27, "random steps beside a model of the queue, with a clock that is moved", false, |run| {
         model::run(run).boxed()
     }),
