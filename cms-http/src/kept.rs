@@ -20,7 +20,10 @@ impl Kept {
         Ok(Self {
             metrics: Metrics::default(),
             replies: Replies::new(settings)?,
-            streams: Streams::new(settings.http.max_streams),
+            // They are never idle, so they leave half of the places to others.
+            streams: Streams::new(
+                settings.http.max_streams.min((settings.http.max_connections / 2).max(1)),
+            ),
             proxy_header,
         })
     }

@@ -212,8 +212,13 @@ impl Door {
         if let Some(place) = self.places.try_take(network) {
             return Some(place);
         }
-        self.watch.dismiss(None);
-        self.places.take(network).await.ok()
+        loop {
+            self.watch.dismiss(None);
+            // Connections that answer now may be idle a moment later.
+            if let Ok(place) = tokio::time::timeout(PAUSE, self.places.take(network)).await {
+                return place.ok();
+            }
+        }
     }
 
     /// After an error of the listener: out of descriptors or memory it must neither end nor spin.

@@ -37,12 +37,35 @@ pub(crate) struct Attempt {
 struct Fault {
     code: &'static str,
     message: String,
+    /// The code of a local fault, if the receiver turns out to be its cause.
+    suspect: Option<&'static str>,
+}
+
+impl Fault {
+    fn new(code: &'static str, message: String) -> Self {
+        Self { code, message, suspect: None }
+    }
 }
 
 impl Attempt {
     /// A failed attempt; `code` is stable, `message` is a sentence.
     pub(crate) fn failed(code: &'static str, message: String) -> Self {
-        Self { fault: Some(Fault { code, message }), status: None, response: None, duration_ms: 0 }
+        let fault = Some(Fault::new(code, message));
+        Self { fault, status: None, response: None, duration_ms: 0 }
+    }
+
+    /// A local fault that the receiver may have caused.
+    pub(crate) fn suspected(code: &'static str, message: String) -> Self {
+        let fault = Some(Fault { code: local::CODE, message, suspect: Some(code) });
+        Self { fault, status: None, response: None, duration_ms: 0 }
+    }
+
+    /// Counts a local fault against the receiver, if it may be the cause.
+    pub(crate) fn blame_receiver(&mut self) -> bool {
+        let Some(fault) = &mut self.fault else { return false };
+        let Some(code) = fault.suspect.take() else { return false };
+        fault.code = code;
+        true
     }
 
     pub(crate) fn is_success(&self) -> bool {
@@ -173,11 +196,10 @@ impl HttpClient {
         };
         let judged = match status.as_u16() {
             200..=299 => fault,
-            code @ 300..=399 => Some(Fault {
-                code: "redirect",
-                message: format!("answered {code}: redirects are not followed"),
-            }),
-            code => Some(Fault { code: "status", message: format!("answered {code}") }),
+            code @ 300..=399 => {
+                Some(Fault::new("redirect", format!("answered {code}: redirects are not followed")))
+            }
+            code => Some(Fault::new("status", format!("answered {code}"))),
         };
         read.truncate(MAX_KEPT_BYTES);
         let response = (!read.is_empty()).then(|| kept(read));
@@ -208,19 +230,24 @@ fn classified(error: reqwest::Error) -> Attempt {
     let error = error.without_url();
     let mut innermost = error.to_string();
     let mut code = if error.is_connect() { "connect" } else { "protocol" };
-    let mut cause = error.source();
+    let (mut cause, mut suspect) = (error.source(), None);
     while let Some(inner) = cause {
         innermost = inner.to_string();
         if let Some(refused) = inner.downcast_ref::<Refused>() {
             code = refused.code();
+            suspect = matches!(refused, Refused::Unanswered(_)).then_some("dns");
         } else if is_tls(inner) {
             code = "tls";
-        } else if inner.downcast_ref().is_some_and(local::is_fault) {
+        } else if let Some(fault) = inner.downcast_ref().filter(|error| local::is_fault(error)) {
             code = local::CODE;
+            suspect = local::has_no_route(fault).then_some("connect");
         }
         cause = inner.source();
     }
-    Attempt::failed(code, innermost)
+    match suspect {
+        Some(code) => Attempt::suspected(code, innermost),
+        None => Attempt::failed(code, innermost),
+    }
 }
 
 /// TLS errors are wrapped in I/O errors, sometimes in several, which do not name them as their

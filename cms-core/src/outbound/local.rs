@@ -20,7 +20,8 @@ const FAULTS: [Errno; 7] = [
 ];
 
 /// How resolvers say that a name has no address: glibc, musl, macOS. The standard library passes
-/// their text on without its number. Any other text means that nobody answered.
+/// their text on without its number. Any other text means that nobody answered, or that the servers
+/// of the name itself fail.
 const UNKNOWN: [&str; 6] = [
     "Name or service not known",
     "No address associated with",
@@ -34,6 +35,12 @@ const UNKNOWN: [&str; 6] = [
 pub(super) fn is_fault(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::OutOfMemory
         || Errno::from_io_error(error).is_some_and(|errno| FAULTS.contains(&errno))
+}
+
+/// Whether the kernel knows no way to the address: this machine is cut off, or the receiver has
+/// only addresses of a kind that it does not speak.
+pub(super) fn has_no_route(error: &io::Error) -> bool {
+    Errno::from_io_error(error) == Some(Errno::NETUNREACH)
 }
 
 /// Whether a failed look-up says that the name has no address.

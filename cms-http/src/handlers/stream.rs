@@ -25,7 +25,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 
 pub(crate) async fn follow(call: &Call<'_>, asked: Followed) -> Result<Success<Text>> {
     let last = call.request.header(&LAST_EVENT_ID)?.filter(|id| !id.is_empty());
-    let place = call.streams.open()?;
+    let place = call.streams.open(call.caller().repeats_as().unwrap_or_default())?;
     let feed = call.cms.webhooks().feed(asked.event.as_deref(), last).await?;
     let caller = Lasting::of(call);
     let (cms, clock) = (call.cms.clone(), call.cms.clock().clone());

@@ -4,34 +4,50 @@ use std::collections::HashMap;
 
 use crate::{Millis, outbound::Attempt, webhooks::rules::retry};
 
+/// Suspected faults in a row, about half a minute, after which a receiver counts as their cause, if
+/// others were reached meanwhile.
+const SUSPECTED: u32 = 5;
+
 /// The lanes that rest, or rested last.
 #[derive(Default)]
-pub(in crate::webhooks) struct LocalFaults(HashMap<i64, Rest>);
+pub(in crate::webhooks) struct LocalFaults {
+    lanes: HashMap<i64, Rest>,
+    /// When a receiver was last reached.
+    reached: Option<Millis>,
+}
 
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Rest {
+    since: Millis,
     in_a_row: u32,
     until: Millis,
 }
 
 impl LocalFaults {
     /// Notes the end of an attempt. After a local fault: for how many milliseconds the lane rests.
-    /// Attempts that ran beside each other count as one.
+    /// Attempts that ran beside each other count as one. A fault whose cause turns out to be the
+    /// receiver's is counted against it: its name never resolves, or no route leads to it, while
+    /// others are reached.
     pub(in crate::webhooks) fn rest(
         &mut self,
         lane: i64,
-        attempt: &Attempt,
+        attempt: &mut Attempt,
         now: Millis,
     ) -> Option<Millis> {
         if !attempt.is_local() {
-            self.0.remove(&lane);
+            self.lanes.remove(&lane);
+            self.reached = Some(now);
             return None;
         }
-        if self.0.is_empty() {
+        if self.lanes.is_empty() {
             let why = attempt.message();
             tracing::warn!(why, "this machine cannot deliver webhooks; their jobs come again");
         }
-        let rest = self.0.entry(lane).or_default();
+        let rest = self.lanes.entry(lane).or_insert(Rest { since: now, in_a_row: 0, until: now });
+        let others_are_reached = self.reached.is_some_and(|at| at >= rest.since);
+        if rest.in_a_row >= SUSPECTED && others_are_reached && attempt.blame_receiver() {
+            return None;
+        }
         let resting = now..now + retry::local_wait_ms(u32::MAX);
         if rest.in_a_row == 0 || !resting.contains(&rest.until) {
             rest.in_a_row = rest.in_a_row.saturating_add(1);
@@ -61,7 +77,37 @@ mod tests {
             // The clock was set back.
             (&local, -90_000, Some(1000)),
         ] {
-            assert_eq!(faults.rest(7, attempt, now), expected, "at {now}");
+            assert_eq!(faults.rest(7, &mut attempt.clone(), now), expected, "at {now}");
+        }
+    }
+
+    #[test]
+    fn a_receiver_is_blamed_only_while_others_are_reached() {
+        let other = Attempt::failed("status", "answered 500".to_owned());
+        for (reached, suspect, blamed) in
+            [(true, true, true), (false, true, false), (true, false, false)]
+        {
+            let mut faults = LocalFaults::default();
+            let mut now = 0;
+            let mut attempts = (0..8).map(|_| {
+                let why = "no answer from DNS".to_owned();
+                let mut attempt = match suspect {
+                    true => Attempt::suspected("dns", why),
+                    false => Attempt::failed("local", why),
+                };
+                if reached {
+                    faults.rest(8, &mut other.clone(), now);
+                }
+                now += faults.rest(7, &mut attempt, now).unwrap_or_default() + 1;
+                attempt.code()
+            });
+            let codes: Vec<_> = attempts.by_ref().collect();
+            assert_eq!(codes[..5], ["local"; 5]);
+            assert_eq!(
+                codes[5..],
+                [if blamed { "dns" } else { "local" }; 3],
+                "{reached} {suspect}"
+            );
         }
     }
 }

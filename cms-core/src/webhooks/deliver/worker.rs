@@ -208,7 +208,7 @@ impl Worker {
     fn note(&mut self, joined: Result<Ended, JoinError>) {
         let Ok(mut ended) = joined else { return };
         let moment = self.moment();
-        ended.rest = self.local_faults.rest(ended.subscription, &ended.attempt, moment.now);
+        ended.rest = self.local_faults.rest(ended.subscription, &mut ended.attempt, moment.now);
         self.ahead.end(&ended, moment.now);
         if let Some(task) = self.ahead.next(ended.subscription, moment) {
             self.begin(task);
