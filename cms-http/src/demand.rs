@@ -24,9 +24,21 @@ impl Demand {
     /// What the rights that allow the request bind besides.
     pub(crate) fn bounds(&self, request: &Canonical, caller: &Caller) -> Bounds {
         let Caller::Key(key) = caller else { return Bounds::default() };
+        let bounds = self.as_key_call(request, |call| Bounds::of(&key.rights, call));
+        bounds.unwrap_or(Bounds { record: true, fields: true })
+    }
+
+    /// The request as rows of keys see it: a row names the path of the route, and parameters in the
+    /// path count as those behind it.
+    fn as_key_call<T>(&self, request: &Canonical, judge: impl FnOnce(&KeyCall) -> T) -> T {
+        let path = self.route.map_or(request.path.as_str(), |(path, _)| path);
+        let query = if self.in_path.is_empty() {
+            Cow::Borrowed(&request.query)
+        } else {
+            Cow::Owned([self.in_path.as_slice(), &request.query].concat())
+        };
         let (method, body_table) = (request.method.as_str(), self.body_table.as_deref());
-        let call = KeyCall { method, path: &request.path, query: &request.query, body_table };
-        Bounds::of(&key.rights, &call).unwrap_or_default()
+        judge(&KeyCall { method, path, query: &query, body_table })
     }
 
     /// Rights come before existence: only who may call learns whether something is there.
@@ -37,15 +49,8 @@ impl Demand {
         match caller {
             Caller::Anonymous | Caller::Operator => Ok(()),
             Caller::Key(key) => {
-                // A row names the path of the route; parameters in the path count as those behind it.
-                let path = self.route.map_or(request.path.as_str(), |(path, _)| path);
-                let query = if self.in_path.is_empty() {
-                    Cow::Borrowed(&request.query)
-                } else {
-                    Cow::Owned([self.in_path.as_slice(), &request.query].concat())
-                };
-                let call = KeyCall { method, path, query: &query, body_table };
-                if key.rights.iter().any(|right| right.allows(&call)) {
+                let allows = |call: &KeyCall| key.rights.iter().any(|right| right.allows(call));
+                if self.as_key_call(request, allows) {
                     return Ok(());
                 }
                 let detail = format!(
