@@ -252,7 +252,7 @@ async fn cursors_are_sealed() {
     };
     let sorted = format!("{ITEM}?table=goods&sort=body&limit=1");
     let cursor = next(&sorted).await;
-    let bytes = data_encoding::BASE64URL_NOPAD.decode(cursor.as_bytes()).unwrap();
+    let bytes = data_encoding::BASE64URL_NOPAD.decode(&cursor.as_bytes()[1..]).unwrap();
     assert!(!bytes.windows(6).any(|part| part == b"copper"));
     assert!(cursor.len() < 64, "{cursor}");
     for (line, status) in [
@@ -284,8 +284,8 @@ async fn cursors_are_sealed() {
     // As they were made before: readable and guessable.
     for forged in [
         data_encoding::BASE64URL_NOPAD.encode(b"k\0\0\0\0\0\0\0\x01"),
-        data_encoding::BASE64URL_NOPAD.encode(b"0123456789ab[\"x\",1]"),
-        "x".repeat(60),
+        format!("c{}", data_encoding::BASE64URL_NOPAD.encode(b"0123456789ab[\"x\",1]")),
+        format!("c{}", "x".repeat(60)),
     ] {
         for list in ["/api/backend/keys?", &format!("{ITEM}?table=goods&")] {
             let line = format!("GET {list}cursor={forged}");

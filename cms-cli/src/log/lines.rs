@@ -1,7 +1,7 @@
 //! Lines for standard error that nobody waits for: a bounded queue, and one thread that empties it.
 //!
 //! A full disk, a reader that is gone or slow costs lines, never work. Lost lines are counted, and
-//! the count is written as soon as anything can be written again.
+//! the count is written with the next line that goes out.
 
 use std::{
     collections::VecDeque,

@@ -10,12 +10,14 @@ use data_encoding::BASE64URL_NOPAD;
 use super::{Code, Error, Random, Result, crypto::hmac_sha256};
 
 const NONCE: usize = 12;
+/// Begins every cursor, so that none begins with the `-` of an option on a command line.
+const BEGIN: char = 'c';
 
 /// Seals cursors with keys made from the site's secrets: all processes of a site understand each
 /// other's cursors, also after a restart.
 ///
-/// A cursor is the base64url of nonce, ciphertext and tag (ChaCha20-Poly1305): 38 characters longer
-/// than its place. The list is its associated data. The nonce is a digest of list and place, so a
+/// A cursor is `c` and the base64url of nonce, ciphertext and tag (ChaCha20-Poly1305): 39 characters
+/// longer than its place. The list is its associated data. The nonce is a digest of list and place, so a
 /// page always has the same cursor, and no nonce seals two texts.
 #[derive(Clone)]
 pub struct Cursors(Vec<Keys>);
@@ -58,7 +60,9 @@ impl Cursors {
         let payload = Payload { msg: place, aad: list.as_bytes() };
         let sealed = keys.cipher.encrypt(&Nonce::from(nonce), payload);
         let sealed = sealed.map_err(|_| Error::internal("a cursor cannot be sealed"))?;
-        Ok(BASE64URL_NOPAD.encode(&[&nonce[..], &sealed].concat()))
+        let mut cursor = String::from(BEGIN);
+        BASE64URL_NOPAD.encode_append(&[&nonce[..], &sealed].concat(), &mut cursor);
+        Ok(cursor)
     }
 
     /// The place that `cursor` was made of.
@@ -66,7 +70,8 @@ impl Cursors {
     /// # Errors
     /// `bad_query` for a cursor of another list, of another site or of nobody's making.
     pub fn open(&self, list: &str, cursor: &str) -> Result<Vec<u8>> {
-        let bytes = BASE64URL_NOPAD.decode(cursor.as_bytes()).map_err(|_| foreign())?;
+        let text = cursor.strip_prefix(BEGIN).ok_or_else(foreign)?;
+        let bytes = BASE64URL_NOPAD.decode(text.as_bytes()).map_err(|_| foreign())?;
         let (nonce, sealed) = bytes.split_first_chunk::<NONCE>().ok_or_else(foreign)?;
         let payload = || Payload { msg: sealed, aad: list.as_bytes() };
         let open = |keys: &Keys| keys.cipher.decrypt(&Nonce::from(*nonce), payload()).ok();
@@ -110,7 +115,8 @@ mod tests {
             assert!(cursors(secrets).open(list, &sealed).is_err(), "{secrets:?} {list}");
         }
         assert!(!sealed.contains(&BASE64URL_NOPAD.encode(b"[7]")));
-        assert_eq!(sealed.len(), 42);
+        assert_eq!(sealed.len(), 43);
+        assert!(sealed.starts_with('c'), "`-` would make it an option");
     }
 
     #[test]

@@ -8,12 +8,18 @@ use crate::{Millis, outbound::Attempt, webhooks::rules::retry};
 /// others were reached meanwhile.
 const SUSPECTED: u32 = 5;
 
+/// How often the log is told.
+const TELL_EVERY_MS: i64 = 600_000;
+/// Lanes that have rested longer ago are forgotten: their subscriptions may be gone.
+const KEPT_MS: i64 = 3_600_000;
+
 /// The lanes that rest, or rested last.
 #[derive(Default)]
 pub(in crate::webhooks) struct LocalFaults {
     lanes: HashMap<i64, Rest>,
     /// When a receiver was last reached.
     reached: Option<Millis>,
+    told: Option<Millis>,
 }
 
 #[derive(Clone, Copy)]
@@ -39,7 +45,9 @@ impl LocalFaults {
             self.reached = Some(now);
             return None;
         }
-        if self.lanes.is_empty() {
+        if self.told.is_none_or(|told| !(told..told + TELL_EVERY_MS).contains(&now)) {
+            self.told = Some(now);
+            self.lanes.retain(|_, rest| now - rest.until < KEPT_MS);
             let why = attempt.message();
             tracing::warn!(why, "this machine cannot deliver webhooks; their jobs come again");
         }
