@@ -142,6 +142,11 @@ impl Change {
         self.tx.lock(lock).await
     }
 
+    /// As [`Change::lock`], beside others who share it.
+    pub(crate) async fn share(&mut self, lock: Lock) -> Result<()> {
+        self.tx.share(lock).await
+    }
+
     /// The engine's dialect of SQL.
     pub(crate) fn dialect(&self) -> Dialect {
         self.dialect

@@ -87,6 +87,11 @@ impl Lock {
         // use exactly these, so both can run side by side.
         Self(7_165_306_127 + number)
     }
+
+    /// The lock of one row among those that this one names.
+    pub(crate) const fn of_row(self, id: i64) -> Self {
+        Self(self.0.wrapping_add(id.wrapping_shl(34)))
+    }
 }
 
 /// Runs an expression against the engine in use.
@@ -269,13 +274,27 @@ impl Tx {
     /// Waits until no other transaction holds `lock`, and holds it until this one ends. SQLite has
     /// one writer at a time, who holds every lock.
     pub(crate) async fn lock(&mut self, lock: Lock) -> Result<()> {
+        self.take(lock, Dialect::lock).await
+    }
+
+    /// As [`Tx::lock`], beside others who share it. Who waits for the whole lock comes before
+    /// those who ask for a share later.
+    pub(crate) async fn share(&mut self, lock: Lock) -> Result<()> {
+        self.take(lock, Dialect::share).await
+    }
+
+    async fn take(
+        &mut self,
+        lock: Lock,
+        text: impl Fn(Dialect) -> Option<&'static str>,
+    ) -> Result<()> {
         let dialect = match self {
             #[cfg(feature = "sqlite")]
             Self::Sqlite(_) => Dialect::Sqlite,
             #[cfg(feature = "postgres")]
             Self::Postgres(_) => Dialect::Postgres,
         };
-        match dialect.lock() {
+        match text(dialect) {
             Some(sql) => self.run(sql, args![lock.0]).await.map(drop),
             None => Ok(()),
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Keys, PlainKey, Right, expiry, sql};
+use super::{IN_USE, Keys, PlainKey, Right, expiry, sql};
 use crate::{
     Actor, Change, Code, Error, Millis, Result,
     db::{Seen, Source},
@@ -71,6 +71,8 @@ impl Keys {
         let found = match change.still(&holder.seen) {
             Some(found) => found,
             None => {
+                // Shares of rows alone would let a key in constant use outlast its revocation.
+                change.share(IN_USE.of_row(holder.id)).await?;
                 let found = sql::find_again(&mut change, &holder.seen.record.hash).await?;
                 found.map(Arc::new).ok_or_else(invalid)?
             }

@@ -20,10 +20,12 @@ use crate::{
     AuditEntry, Change, Code, Error, FieldError, Page, Paging, Result,
     access::{self, Endpoints},
     base::Base,
-    db::Known,
+    db::{Known, Lock},
     ground::{ListName, clock},
 };
 
+/// Shared by the changes of a key, held by a change to the key itself.
+const IN_USE: Lock = Lock::new(3);
 /// Longest grace of a rotation: seven days, in seconds.
 pub const MAX_GRACE_S: i64 = 7 * 24 * 3600;
 
@@ -291,6 +293,7 @@ impl Keys {
     /// The key, if the caller holds all of its rights. Otherwise the caller could gain rights
     /// through it.
     async fn changeable(&self, change: &mut Change, held: &[Right], id: i64) -> Result<ApiKey> {
+        change.lock(IN_USE.of_row(id)).await?;
         let key = sql::lock(change, id).await?.ok_or_else(|| not_found(id))?;
         check_held(held, &key.rights)?;
         Ok(key)

@@ -74,6 +74,14 @@ impl Dialect {
         }
     }
 
+    /// As [`Dialect::lock`], shared with others.
+    pub(super) const fn share(self) -> Option<&'static str> {
+        match self {
+            Self::Sqlite => None,
+            Self::Postgres => Some("select pg_advisory_xact_lock_shared($1)"),
+        }
+    }
+
     /// The one of two texts that keeps the rows it reads as they are until the transaction ends:
     /// `locking` ends with `for share`, `plain` is the same text without.
     pub(crate) const fn keeping(self, plain: Statement, locking: Statement) -> Statement {
