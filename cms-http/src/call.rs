@@ -86,6 +86,13 @@ impl<'a> Call<'a> {
         Ok(change)
     }
 
+    /// As [`Call::change`], for a change of users or groups.
+    pub(crate) async fn change_of_users(&self) -> Result<cms_core::Change> {
+        let (change, caller) = self.found.change_of_users(self.cms).await?;
+        self.admit(caller)?;
+        Ok(change)
+    }
+
     /// Judges the caller again. Whoever acts on a body without a change begins with this.
     pub(crate) async fn judge_again(&self) -> Result<()> {
         self.admit(self.found.again(self.cms).await?)

@@ -25,13 +25,27 @@ impl Caller {
     /// Begins a change on behalf of the caller. Returns the caller as judged again under it: nobody
     /// takes rights from that caller until the change ends.
     pub(crate) async fn change(&self, cms: &Cms) -> Result<(Change, Self)> {
+        self.begin(cms, false).await
+    }
+
+    /// As [`Caller::change`], for a change of users or groups.
+    pub(crate) async fn change_of_users(&self, cms: &Cms) -> Result<(Change, Self)> {
+        self.begin(cms, true).await
+    }
+
+    async fn begin(&self, cms: &Cms, of_users: bool) -> Result<(Change, Self)> {
         match self {
             Self::Key(key) => {
                 let (change, key) = cms.keys().change(key).await?;
                 Ok((change, Self::Key(key)))
             }
             Self::User { user, by_cookie } => {
-                let (change, user) = cms.accounts().change(user).await?;
+                let accounts = cms.accounts();
+                let (change, user) = if of_users {
+                    accounts.change_of_users(user).await?
+                } else {
+                    accounts.change(user).await?
+                };
                 Ok((change, Self::User { user, by_cookie: *by_cookie }))
             }
             Self::Anonymous | Self::Operator => {

@@ -27,7 +27,7 @@ pub(crate) async fn create(
     _: NoQuery,
     new: NewGroup,
 ) -> Result<Success<Data<Group>>> {
-    let mut change = call.change().await?;
+    let mut change = call.change_of_users().await?;
     let data =
         call.cms.accounts().create_group(&mut change, &call.caller().permissions(), &new).await?;
     call.commit(change, Data { data }, false).await
@@ -38,7 +38,7 @@ pub(crate) async fn update(
     which: ById,
     patch: GroupPatch,
 ) -> Result<Success<Data<Group>>> {
-    let mut change = call.change().await?;
+    let mut change = call.change_of_users().await?;
     let data = call
         .cms
         .accounts()
@@ -48,7 +48,7 @@ pub(crate) async fn update(
 }
 
 pub(crate) async fn delete(call: &Call<'_>, which: ById) -> Result<Success<Done>> {
-    let mut change = call.change().await?;
+    let mut change = call.change_of_users().await?;
     call.cms.accounts().delete_group(&mut change, &call.caller().permissions(), which.id).await?;
     call.commit(change, Done, false).await
 }

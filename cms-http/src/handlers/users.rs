@@ -34,7 +34,7 @@ pub(crate) async fn create(
 ) -> Result<Success<Data<User>>> {
     let accounts = call.cms.accounts();
     let password = accounts.hash_password(&new.username, &new.password).await?;
-    let mut change = call.change().await?;
+    let mut change = call.change_of_users().await?;
     let held = call.caller().permissions();
     let data = accounts.create_user(&mut change, &held, &new, password).await?;
     call.commit(change, Data { data }, false).await
@@ -56,14 +56,14 @@ pub(crate) async fn update(
         }
         None => None,
     };
-    let mut change = call.change().await?;
+    let mut change = call.change_of_users().await?;
     let held = call.caller().permissions();
     let data = accounts.update_user(&mut change, &held, id, &patch, password).await?;
     call.commit(change, Data { data }, false).await
 }
 
 pub(crate) async fn delete(call: &Call<'_>, which: ById) -> Result<Success<Done>> {
-    let mut change = call.change().await?;
+    let mut change = call.change_of_users().await?;
     let held = call.caller().permissions();
     call.cms.accounts().delete_user(&mut change, &held, which.id).await?;
     call.commit(change, Done, false).await
@@ -78,7 +78,7 @@ pub(crate) async fn sessions(call: &Call<'_>, of: OfUser) -> Result<Page<Session
 
 /// Ends the sessions of the user `id`, or only `session`.
 pub(crate) async fn revoke(call: &Call<'_>, which: Which) -> Result<Success<Done>> {
-    let mut change = call.change().await?;
+    let mut change = call.change_of_users().await?;
     let (accounts, held) = (call.cms.accounts(), call.caller().permissions());
     accounts.revoke_sessions(&mut change, &held, which.id, which.session).await?;
     call.commit(change, Done, false).await
@@ -89,7 +89,7 @@ pub(crate) async fn reset_second_factor(
     which: ById,
     _: NoBody,
 ) -> Result<Success<Done>> {
-    let mut change = call.change().await?;
+    let mut change = call.change_of_users().await?;
     call.cms.accounts().reset_second_factor(&mut change, which.id).await?;
     call.commit(change, Done, false).await
 }
@@ -99,7 +99,7 @@ pub(crate) async fn new_recovery_codes(
     which: ById,
     _: NoBody,
 ) -> Result<Success<Data<RecoveryCodes>>> {
-    let mut change = call.change().await?;
+    let mut change = call.change_of_users().await?;
     let codes = call.cms.accounts().new_recovery_codes(&mut change, which.id).await?;
     let data = RecoveryCodes { recovery_codes: shown_once(&codes) };
     call.commit(change, Data { data }, true).await

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Accounts, Rights, Token, record};
+use super::{Accounts, LOCK, Rights, Token, record};
 use crate::{
     Actor, Change, Code, Error, Page, Paging, Result,
     db::{Seen, Source},
@@ -142,7 +142,26 @@ impl Accounts {
     /// # Errors
     /// As [`Accounts::identify_again`].
     pub async fn change(&self, user: &SessionUser) -> Result<(Change, SessionUser)> {
+        let change = self.0.base.change(user.actor()).await?;
+        self.judged(change, user).await
+    }
+
+    /// As [`Accounts::change`], for a change of users or groups. Such changes run one at a time, and
+    /// each waits before its caller is judged: two who change each other would wait for ever.
+    ///
+    /// # Errors
+    /// As [`Accounts::identify_again`].
+    pub async fn change_of_users(&self, user: &SessionUser) -> Result<(Change, SessionUser)> {
         let mut change = self.0.base.change(user.actor()).await?;
+        change.lock(LOCK).await?;
+        self.judged(change, user).await
+    }
+
+    async fn judged(
+        &self,
+        mut change: Change,
+        user: &SessionUser,
+    ) -> Result<(Change, SessionUser)> {
         let (seen, begun) = self.session_horizons();
         let open = match change.still(&user.seen) {
             Some(open) => Some(open).filter(|open| open.is_within((seen, begun))),
