@@ -200,7 +200,10 @@ async fn a_right_to_one_record_does_not_reach_another() {
     assert_eq!(reply.data()["title"], "mine");
     // Nobody saves or passes on a row that reaches further.
     let keys = "POST /api/backend/keys";
-    let with = |query: Json| json!({"name": "x", "rights": [{"endpoint": ITEM, "query": query, "methods": ["GET"]}]});
+    let with = |query: Json| {
+        let row = json!({"endpoint": ITEM, "query": query, "methods": ["GET"]});
+        json!({"name": "x", "rights": [row]})
+    };
     let wrong = with(json!({"table": "goods", "id": "1", "language": "de"}));
     site.admin(keys).json(wrong).refused(422, "validation_failed").await;
     site.admin(keys).json(with(json!({"fields": ","}))).refused(422, "validation_failed").await;

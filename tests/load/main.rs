@@ -4,8 +4,8 @@
 //! `cargo build --release -p cms-cli && cargo bench -p cms-tests --bench load`. Servers are pinned
 //! to core 0, this program to core 1. `ratio` compares requests a second; `cpu` compares what each
 //! server computes for a request, and holds on a busy machine as well. Loopback only; ends by
-//! itself after about two minutes, and `CMS_SOAK_S` seconds of soak more. `CMS_LOAD_BESIDE` names an
-//! earlier `cms`, to be compared where no baseline says what is good.
+//! itself after about two minutes, and `CMS_SOAK_S` seconds of soak more. `CMS_LOAD_BESIDE` names
+//! an earlier `cms`, to be compared where no baseline says what is good.
 
 mod bare;
 mod client;

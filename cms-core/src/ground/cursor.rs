@@ -16,9 +16,9 @@ const BEGIN: char = 'c';
 /// Seals cursors with keys made from the site's secrets: all processes of a site understand each
 /// other's cursors, also after a restart.
 ///
-/// A cursor is `c` and the base64url of nonce, ciphertext and tag (ChaCha20-Poly1305): 39 characters
-/// longer than its place. The list is its associated data. The nonce is a digest of list and place, so a
-/// page always has the same cursor, and no nonce seals two texts.
+/// A cursor is `c` and the base64url of nonce, ciphertext and tag (ChaCha20-Poly1305). The list is
+/// its associated data. The nonce is a digest of list and place, so a page always has the same
+/// cursor, and no nonce seals two texts.
 #[derive(Clone)]
 pub struct Cursors(Vec<Keys>);
 

@@ -27,7 +27,7 @@ fn lines(rows: Vec<Result<Vec<String>>>) -> Result<Bytes> {
     writer.into_inner().map(Bytes::from).map_err(|error| Error::internal(error.into_error()))
 }
 
-/// A cell that no spreadsheet takes for a formula: those that could be one begin with an apostrophe.
+/// A cell that no spreadsheet takes for a formula: what could be one begins with an apostrophe.
 fn safe(cell: &str) -> String {
     let is_formula = cell.starts_with(['=', '+', '-', '@', '\t', '\r']);
     if is_formula { format!("'{cell}") } else { cell.to_owned() }

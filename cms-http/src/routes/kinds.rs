@@ -1,20 +1,17 @@
 //! Routes of each kind of body and reply, which no room has yet, from the line in the table to the
 //! reply: path parameters, `?action=`, rights for each action, limits, statuses.
 
-use bytes::Bytes;
-use cms_core::{
-    Actor, Cms,
-    keys::{NewApiKey, Right},
-    settings::Settings,
-};
-use futures_util::{StreamExt as _, stream};
-use http::{Request, Response, StatusCode};
-use http_body::Frame;
-use http_body_util::{BodyExt as _, Full, StreamBody};
-use serde_json::{Value as Json, json};
+mod site;
 
+use bytes::Bytes;
+use futures_util::{StreamExt as _, stream};
+use http::{Request, StatusCode};
+use http_body::Frame;
+use http_body_util::{Full, StreamBody};
+use serde_json::json;
+
+use self::site::{Answer, Site};
 use super::*;
-use crate::{Api, Body as ReplyBody};
 
 #[expect(unreachable_pub, reason = "wire types are public where they are no test's")]
 mod wire {
@@ -126,7 +123,9 @@ mod handlers {
 }
 
 routes! {
-    "/api/backend/kinds/{folder}" ? action = "form" Area("pages_pages") kinds { POST SendForm form 200 };
+    "/api/backend/kinds/{folder}" ? action = "form" Area("pages_pages") kinds {
+        POST SendForm form 200
+    };
     "/api/backend/kinds/{folder}" ? action = "text" User kinds { POST SendText text 200 };
     "/api/backend/kinds/{folder}" ? action = "files" User kinds { POST SendFiles files 200 };
     "/api/backend/kinds/{folder}" ? action = "octets" User kinds { POST SendOctets octets 200 };
@@ -136,97 +135,8 @@ routes! {
     "/api/backend/kinds/{folder}" ? action = "show" User kinds { GET Show show 200 as File };
 }
 
-struct Site {
-    api: Api,
-    key: String,
-    _folder: tempfile::TempDir,
-}
-
 const FORM: &str = "application/x-www-form-urlencoded";
 const FILES: &str = "multipart/form-data; boundary=XX";
-
-impl Site {
-    async fn open() -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
-        let mut settings = Settings::default();
-        settings.dirs.data = folder.path().to_owned();
-        settings.http.body_limit_bytes = 2000;
-        settings.http.request_timeout_s = 1;
-        settings.media.max_bytes = 400_000;
-        let api = Api::new(Cms::open(settings).await.expect("a site")).expect("an API");
-        let mut site = Self { api, key: String::new(), _folder: folder };
-        site.key = site.key(&["*"]).await;
-        site
-    }
-
-    async fn key(&self, rights: &[&str]) -> String {
-        let rights = rights.iter().map(|right| Right::parse(right).expect("a right")).collect();
-        let new = NewApiKey { name: "test".to_owned(), expires_on: None, active: true, rights };
-        let mut change = self.api.cms().change(Actor::Operator).await.expect("a change");
-        let all = [Right::everything()];
-        let (_, key) = self.api.cms().keys().create(&mut change, &all, new).await.expect("a key");
-        change.commit().await.expect("a commit");
-        key.expose().to_owned()
-    }
-
-    async fn ask<B>(&self, line: &str, key: &str, headers: &[(&str, &str)], body: B) -> Answer
-    where
-        B: http_body::Body + Send + 'static,
-        B::Data: Send,
-        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-    {
-        let (method, at) = line.split_once(' ').expect("method and address");
-        let at = format!("/api/backend/kinds/{at}");
-        let mut request = Request::builder().method(method).uri(at).header("x-api-key", key);
-        for (name, value) in headers {
-            request = request.header(*name, *value);
-        }
-        let request = request.body(body).expect("a request");
-        Answer::of(self.api.handle(request).await).await
-    }
-
-    async fn send(&self, line: &str, kind: &str, body: impl Into<Bytes>) -> Answer {
-        self.ask(line, &self.key, &[("content-type", kind)], Full::new(body.into())).await
-    }
-
-    async fn get(&self, line: &str, headers: &[(&str, &str)]) -> Answer {
-        self.ask(line, &self.key, headers, Full::new(Bytes::new())).await
-    }
-}
-
-struct Answer {
-    status: u16,
-    headers: http::HeaderMap,
-    body: Bytes,
-}
-
-impl Answer {
-    async fn of(response: Response<ReplyBody>) -> Self {
-        let (parts, body) = response.into_parts();
-        let body = body.collect().await.expect("a body").to_bytes();
-        Self { status: parts.status.as_u16(), headers: parts.headers, body }
-    }
-
-    fn header(&self, name: &str) -> &str {
-        self.headers.get(name).map_or("", |value| value.to_str().expect("text"))
-    }
-
-    fn json(&self) -> Json {
-        serde_json::from_slice(&self.body).expect("JSON")
-    }
-
-    fn data(&self) -> Json {
-        assert_eq!(self.status, 200, "{:?}", self.body);
-        self.json()["data"].clone()
-    }
-
-    #[track_caller]
-    fn is_refused(&self, status: u16, code: &str, detail: &str) {
-        let json = self.json();
-        assert_eq!((self.status, &json["error"]), (status, &json!(code)), "{json}");
-        assert!(json["detail"].as_str().is_some_and(|text| text.contains(detail)), "{json}");
-    }
-}
 
 #[tokio::test]
 async fn a_form_is_read_strictly() {

@@ -141,6 +141,7 @@ pub struct Me {
 #[schemars(rename = "AttemptsOf")]
 pub struct Whose {
     /// An IP address.
-    #[schemars(example = &"203.0.113.7", extend("anyOf" = [{"format": "ipv4"}, {"format": "ipv6"}]))]
+    #[schemars(example = &"203.0.113.7")]
+    #[schemars(extend("anyOf" = [{"format": "ipv4"}, {"format": "ipv6"}]))]
     pub address: String,
 }

@@ -146,8 +146,8 @@ impl Accounts {
         self.judged(change, user).await
     }
 
-    /// As [`Accounts::change`], for a change of users or groups. Such changes run one at a time, and
-    /// each waits before its caller is judged: two who change each other would wait for ever.
+    /// As [`Accounts::change`], for a change of users or groups. Such changes run one at a time,
+    /// and each waits before its caller is judged: two who change each other would deadlock.
     ///
     /// # Errors
     /// As [`Accounts::identify_again`].

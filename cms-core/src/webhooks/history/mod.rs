@@ -1,4 +1,5 @@
-//! The log of attempts, the queue, recorded events and who follows them, and what an event would send.
+//! The log of attempts, the queue, recorded events and who follows them, and what an event would
+//! send.
 
 pub(super) mod deliveries;
 pub(super) mod explain;
