@@ -1,6 +1,6 @@
 //! The schema is the same on both engines, and every statement fits it.
 
-use cms_core::{Clock, Cms, Random, settings::Secret};
+use cms_core::{Clock, Cms, Code, Random, settings::Secret};
 use serde_json::json;
 use sqlx::Executor;
 
@@ -44,7 +44,7 @@ async fn an_edited_or_newer_schema_is_noticed() {
     let database = &site.database;
     database.run("update cms_migrations set checksum = 'x' where version = 1".to_owned()).await;
     let refused = Cms::open(database.settings()).await.err().unwrap();
-    assert!(refused.detail().contains("edited"), "{refused}");
+    assert!(refused.is_outdated() && format!("{refused:?}").contains("edited"), "{refused:?}");
     database.run("delete from cms_migrations".to_owned()).await;
     database.run("insert into cms_migrations values (99, 'future', 'x', 0)".to_owned()).await;
     site.ask("GET /readyz").refused(503, "unavailable").await;
@@ -53,10 +53,37 @@ async fn an_edited_or_newer_schema_is_noticed() {
 #[tokio::test]
 async fn without_migrate_nothing_is_created() {
     let database = TestDatabase::new().await;
-    let refused =
-        Site::on(database).settings(|s| s.migrate = false).try_open().await.err().unwrap();
-    assert!(refused.detail().contains("cms migrate up"), "{refused}");
-    assert_eq!(json!(refused.code().as_str()), "unavailable");
+    let mut settings = database.settings();
+    settings.migrate = false;
+    let refused = async |outdated: bool| {
+        let refused = Cms::open(settings.clone()).await.err().unwrap();
+        assert!(refused.detail().contains("cms migrate up"), "{refused}");
+        assert_eq!((refused.code(), refused.is_outdated()), (Code::Unavailable, outdated));
+    };
+    refused(database.is_postgres()).await;
+    Cms::builder(database.settings()).migrations(true).await.unwrap();
+    Cms::open(settings.clone()).await.unwrap().close().await;
+
+    let plugin = |columns| {
+        let folder = settings.dirs.plugins.join("shop");
+        std::fs::create_dir_all(&folder).unwrap();
+        let text = json!({"id": "shop", "tables": [{"name": "orders", "columns": columns}]});
+        std::fs::write(folder.join("plugin.json"), text.to_string()).unwrap();
+    };
+    plugin(json!([{"name": "a", "type": "text"}]));
+    refused(true).await;
+    Cms::open(database.settings()).await.unwrap().close().await;
+    let cms = Cms::open(settings.clone()).await.unwrap();
+    assert!(cms.tables().find("orders").is_some());
+    cms.close().await;
+    plugin(json!([{"name": "a", "type": "text"}, {"name": "b", "type": "text"}]));
+    refused(true).await;
+
+    let cms = Cms::builder(settings.clone()).inspect().await.unwrap();
+    let states = cms.plugins().states();
+    assert!(states[0].problems[0].remedy.contains("cms migrate up"), "{states:?}");
+    assert!(cms.tables().find("orders").is_none());
+    cms.close().await;
 }
 
 /// Looking needs neither a lock nor the right to write, and nor does starting with every step
@@ -83,12 +110,13 @@ async fn looking_at_the_schema_does_not_write() {
     drop(held);
 
     let empty = TestDatabase::new().await;
-    let steps = Cms::builder(empty.settings()).migrations(false).await.unwrap();
-    assert!(!steps.is_empty() && steps.iter().all(|step| !step.applied));
-    let names = if empty.is_postgres() {
-        "pg_tables where schemaname = current_schema()"
+    let looked = Cms::builder(empty.settings()).migrations(false).await;
+    if empty.is_postgres() {
+        assert!(looked.unwrap().iter().all(|step| !step.applied));
+        let names = "pg_tables where schemaname = current_schema()";
+        assert_eq!(empty.count(&format!("select count(*) from {names}")).await, 0);
     } else {
-        "sqlite_schema"
-    };
-    assert_eq!(empty.count(&format!("select count(*) from {names}")).await, 0);
+        assert!(looked.unwrap_err().detail().contains("There is no database file"));
+        assert_eq!(std::fs::read_dir(empty.folder.path()).unwrap().count(), 0);
+    }
 }

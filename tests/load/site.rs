@@ -122,7 +122,6 @@ impl Site {
         );
         let folder = tempfile::tempdir().expect("a folder");
         let mut site = Self { folder, binary, key: String::new() };
-        site.run(&["init", "-q"], "");
         let columns: Vec<String> = (1..=9)
             .map(|n| {
                 format!(
@@ -138,6 +137,7 @@ impl Site {
         let plugins = site.folder.path().join("plugins/load");
         std::fs::create_dir_all(&plugins).expect("a folder");
         std::fs::write(plugins.join("plugin.json"), plugin).expect("written");
+        site.run(&["init", "-q"], "");
         let row = |n: u32| {
             let cells: Vec<String> = (1..=9)
                 .map(|c| {

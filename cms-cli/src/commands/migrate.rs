@@ -15,7 +15,7 @@ use crate::{
 pub(crate) enum MigrateCommand {
     /// List the steps, and which are applied
     Status,
-    /// Apply the pending steps
+    /// Apply the pending steps, and make the tables of plugins
     Up,
 }
 
@@ -23,7 +23,11 @@ pub(crate) async fn run(flags: &Flags, out: &Output, command: &MigrateCommand) -
     let dir = Target::folder_only(flags, "cms migrate")?;
     let loaded = folder::existing(&dir, &[], out)?;
     let apply = matches!(command, MigrateCommand::Up);
-    let steps = Cms::builder(loaded.settings).migrations(apply).await?;
+    let steps = if apply {
+        folder::bring_up_to_date(loaded.settings).await?
+    } else {
+        Cms::builder(loaded.settings).migrations(false).await?
+    };
     let state = |step: &Migration| match (step.applied, apply) {
         (true, _) => "applied",
         (false, true) => "just applied",

@@ -7,9 +7,12 @@ use std::{
     path::Path,
 };
 
-use cms_core::{Cms, settings};
+use cms_core::settings;
 
-use super::{new_file::write_new, report::Report, secrets, settings::settings as settings_of};
+use super::{
+    new_file::write_new, open::bring_up_to_date, report::Report, secrets,
+    settings::settings as settings_of,
+};
 use crate::output::{Done, Failure, Output, counted};
 
 /// Writes what is missing: both files, the secrets, the folders, the schema.
@@ -34,7 +37,7 @@ pub(crate) async fn make(dir: &Path, languages: &[&str], out: &Output) -> Done<R
             report.made.push(format!("the folder {name}"));
         }
     }
-    let steps = Cms::builder(loaded.settings).migrations(true).await?;
+    let steps = bring_up_to_date(loaded.settings).await?;
     match steps.iter().filter(|step| !step.applied).count() {
         0 => report.kept.push("the database".to_owned()),
         new => report

@@ -3,6 +3,7 @@
 //! ```text
 //! settings  what its files say, and whether it is a site
 //! make      makes a site, or completes one
+//! open      opens it as it is, or brought up to date
 //! secrets   the two secrets that a new site needs
 //! report    what was made and what was there
 //! new_file  files that must not exist yet
@@ -10,10 +11,12 @@
 
 mod make;
 mod new_file;
+mod open;
 mod report;
 mod secrets;
 mod settings;
 
 pub(crate) use make::make;
+pub(crate) use open::{as_is, bring_up_to_date};
 pub(crate) use report::Report;
 pub(crate) use settings::{existing, is_site, settings};

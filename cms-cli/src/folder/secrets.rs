@@ -4,11 +4,15 @@
 use std::{fs, path::Path};
 
 use cms_core::{
-    Cms, Paging, Random, Vault,
+    Paging, Random, Vault,
     settings::{self, Database, Loaded},
 };
 
-use super::{new_file::write_new, report::Report};
+use super::{
+    new_file::write_new,
+    open::{as_is, bring_up_to_date},
+    report::Report,
+};
 use crate::output::{Done, Exit, Failure};
 
 /// Adds the secrets that no setting gives to `cms.local.toml`.
@@ -58,8 +62,8 @@ async fn refuse_if_used(loaded: &Loaded, missing: &[&str]) -> Done {
     if matches!(loaded.settings.database()?, Database::Sqlite { path } if !path.exists()) {
         return Ok(());
     }
-    Cms::builder(loaded.settings.clone()).migrations(true).await?;
-    let cms = Cms::open(loaded.settings.clone()).await?;
+    bring_up_to_date(loaded.settings.clone()).await?;
+    let cms = as_is(loaded.settings.clone()).await?;
     let users = cms.accounts().users(&Paging::first(1)).await;
     cms.close().await;
     if users?.data.is_empty() {

@@ -139,7 +139,9 @@ impl From<cms_core::Error> for Failure {
         if let Some(cause) = std::error::Error::source(&error) {
             what = format!("{what} ({cause})");
         }
-        Self { document: Some(document), ..Self::new(Exit::of(status, code.as_str()), what) }
+        let exit =
+            if error.is_outdated() { Exit::Refused } else { Exit::of(status, code.as_str()) };
+        Self { document: Some(document), ..Self::new(exit, what) }
     }
 }
 

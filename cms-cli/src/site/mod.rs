@@ -32,8 +32,7 @@ impl Site {
                 Ok(Self { client, cms: None })
             }
             Target::Folder(dir) => {
-                let loaded = folder::existing(dir, &[], out)?;
-                let cms = Cms::open(loaded.settings).await?;
+                let cms = folder::as_is(folder::existing(dir, &[], out)?.settings).await?;
                 Ok(Self { client: Client::local(Api::new(cms.clone())?), cms: Some(cms) })
             }
         }

@@ -46,11 +46,11 @@ fn answer(call: &str) -> Json {
 /// Every kind of column of the demo: texts in two languages, JSON of every form, references, times.
 fn the_content_survives_a_round_trip(dir: &std::path::Path) {
     let copy = tempfile::tempdir().expect("a folder");
-    cms(copy.path(), &["init"]).ok();
     let plugins = copy.path().join("plugins/blog");
     std::fs::create_dir_all(&plugins).expect("a folder");
     std::fs::copy(dir.join("plugins/blog/plugin.json"), plugins.join("plugin.json"))
         .expect("copied");
+    cms(copy.path(), &["init"]).ok();
     for (table, format) in [
         ("authors", "csv"),
         ("blog_categories", "jsonl"),

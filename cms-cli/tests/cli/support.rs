@@ -140,7 +140,6 @@ pub(crate) fn code(secret: &str, steps: u64) -> String {
 /// A new site with one table `notes(text, n, data)`.
 pub(crate) fn site() -> tempfile::TempDir {
     let dir = tempfile::tempdir().expect("a folder");
-    cms(dir.path(), &["init"]).ok();
     let plugin = dir.path().join("plugins/notes");
     std::fs::create_dir_all(&plugin).expect("a folder");
     let manifest = r#"{"id": "notes", "name": "Notes", "version": "1",
@@ -149,6 +148,7 @@ pub(crate) fn site() -> tempfile::TempDir {
         {"name": "data", "type": "json"},
         {"name": "done", "type": "boolean"}, {"name": "price", "type": "decimal"}]}]}"#;
     std::fs::write(plugin.join("plugin.json"), manifest).expect("a file");
+    cms(dir.path(), &["init"]).ok();
     dir
 }
 

@@ -1,173 +1,19 @@
 //! Every command has a help text, and prints only JSON with `--json`.
 
-use std::{collections::BTreeSet, path::Path};
+use std::collections::BTreeSet;
 
-use crate::support::{cms, cms_with, site};
-
-/// Names and help texts of the commands below `path`.
-fn below(dir: &Path, path: &[String]) -> Vec<(String, String)> {
-    let mut args: Vec<&str> = path.iter().map(String::as_str).collect();
-    args.push("--help");
-    let help = cms(dir, &args).ok();
-    let Some((_, commands)) = help.split_once("\nCommands:\n") else { return Vec::new() };
-    let lines = commands.lines().take_while(|line| !line.is_empty());
-    // A line with a deeper indent continues the line before.
-    let lines = lines.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
-    let split = |line: &str| {
-        let (name, about) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
-        (name.to_owned(), about.trim().to_owned())
-    };
-    lines.map(split).filter(|(name, _)| name != "help").collect()
-}
-
-fn leaves(dir: &Path, path: &[String], found: &mut BTreeSet<String>) {
-    let commands = below(dir, path);
-    if commands.is_empty() {
-        found.insert(path.join(" "));
-    }
-    for (name, about) in commands {
-        assert!(!about.is_empty(), "{path:?} {name} has no help text");
-        leaves(dir, &[path, &[name]].concat(), found);
-    }
-}
+use crate::{
+    leaves::{ORDINARY, OTHERS, tree},
+    support::{cms_with, site},
+};
 
 #[test]
 fn every_leaf_prints_json() {
     let dir = site();
-    let file = dir.path().join("rows.jsonl");
-    std::fs::write(&file, "{\"text\":\"x\"}\n").expect("written");
-    let file = file.to_str().expect("a path");
-    let table: &[(&str, &[&str], &str)] = &[
-        ("init", &[], ""),
-        ("items create", &["notes", "-"], r#"{"text": "a"}"#),
-        ("items list", &["notes"], ""),
-        ("items get", &["notes", "1"], ""),
-        ("items update", &["notes", "1", "-"], r#"{"n": 1}"#),
-        ("items import", &["notes", file], ""),
-        ("items export", &["notes"], ""),
-        ("items delete", &["notes", "1", "--yes"], ""),
-        ("tables list", &[], ""),
-        ("tables show", &["notes"], ""),
-        ("keys create", &["--name", "k", "--right", "GET /api/pages"], ""),
-        ("keys list", &[], ""),
-        ("keys show", &["1"], ""),
-        ("keys rotate", &["1"], ""),
-        ("keys enable", &["1"], ""),
-        ("keys expire", &["1", "--never"], ""),
-        ("keys rights", &["1", "--grant", "GET /api/menu"], ""),
-        ("keys endpoints", &[], ""),
-        ("keys check", &["1", "GET", "/api/pages"], ""),
-        ("keys disable", &["1"], ""),
-        ("keys delete", &["1", "--yes"], ""),
-        ("audit list", &[], ""),
-        ("groups create", &["editors", "--right", "pages_pages_view"], ""),
-        ("groups list", &[], ""),
-        ("groups show", &["editors"], ""),
-        ("groups rights", &["editors", "--grant", "pages_pages_edit"], ""),
-        ("groups permissions", &[], ""),
-        ("groups rename", &["editors", "writers"], ""),
-        ("users create", &["ana", "--group", "writers", "--password-stdin"], "correct horse"),
-        ("users list", &[], ""),
-        ("users show", &["ana"], ""),
-        ("users edit", &["ana", "--rename", "anna"], ""),
-        ("users disable", &["anna"], ""),
-        ("users enable", &["anna"], ""),
-        ("users passwd", &["anna", "--password-stdin"], "another horse"),
-        ("users sessions", &["anna"], ""),
-        ("users 2fa-status", &["anna"], ""),
-        ("users 2fa-codes", &["anna", "--yes"], ""),
-        ("users 2fa-reset", &["anna", "--yes"], ""),
-        ("users delete", &["anna", "--yes"], ""),
-        ("groups delete", &["writers", "--yes"], ""),
-        ("auth attempts", &[], ""),
-        ("auth clear", &["--address", "203.0.113.7"], ""),
-        ("auth audit", &[], ""),
-        ("whoami", &[], ""),
-        ("context add", &["there", "--url", "http://127.0.0.1:1"], ""),
-        ("context list", &[], ""),
-        ("context use", &["there"], ""),
-        ("context show", &[], ""),
-        ("logout", &["--context", "there"], ""),
-        ("context remove", &["there"], ""),
-        ("events list", &[], ""),
-        ("events show", &["item.notes.created"], ""),
-        ("events emit", &["order.created", "--data", "-"], r#"{"order": 7}"#),
-        (
-            "webhooks create",
-            &[
-                "--name",
-                "w",
-                "--url",
-                "https://hooks.example.org/x",
-                "--event",
-                "item.*",
-                "--inactive",
-            ],
-            "",
-        ),
-        ("webhooks list", &[], ""),
-        ("webhooks show", &["1"], ""),
-        ("webhooks edit", &["1", "--name", "v"], ""),
-        ("webhooks rotate-secret", &["1", "--yes"], ""),
-        ("webhooks activate", &["1"], ""),
-        ("webhooks pause", &["1"], ""),
-        ("webhooks deliveries list", &[], ""),
-        ("webhooks explain", &["item.notes.created", "--data", "-"], r#"{"table": "notes"}"#),
-        ("queue stats", &[], ""),
-        ("queue list", &[], ""),
-        ("queue purge", &["--status", "failed", "--yes"], ""),
-        ("process-webhooks", &[], ""),
-        ("webhooks delete", &["1", "--yes"], ""),
-        ("origins add", &["https://app.example.org"], ""),
-        ("origins list", &[], ""),
-        ("origins deactivate", &["1"], ""),
-        ("origins activate", &["1"], ""),
-        ("origins check", &["https://app.example.org"], ""),
-        ("origins remove", &["1", "--yes"], ""),
-        ("cache status", &[], ""),
-        ("cache off", &[], ""),
-        ("cache on", &[], ""),
-        ("cache ttl", &["60"], ""),
-        ("cache exclude list", &[], ""),
-        ("cache exclude add", &["/api/menu"], ""),
-        ("cache exclude remove", &["/api/menu"], ""),
-        ("cache clear", &["--all"], ""),
-        ("cache inspect", &["/api/pages"], ""),
-        ("limits list", &[], ""),
-        ("limits show", &[], ""),
-        ("limits reset", &["key:1"], ""),
-        ("config show", &[], ""),
-        ("config get", &["listen"], ""),
-        ("config path", &[], ""),
-        ("config validate", &[], ""),
-        ("migrate status", &[], ""),
-        ("migrate up", &[], ""),
-        ("doctor", &[], ""),
-        ("version", &[], ""),
-        ("completions", &["bash"], ""),
-        ("exit-codes", &[], ""),
-    ];
-    let mut found = BTreeSet::new();
-    leaves(dir.path(), &[], &mut found);
-    // These run forever, or need a running site, a delivery or a secret.
-    let elsewhere = [
-        "serve",
-        "tui",
-        "login",
-        "webhooks ping",
-        "webhooks deliveries show",
-        "webhooks deliveries redeliver",
-        "events tail",
-        "events payload",
-        "webhooks listen",
-        "webhooks verify",
-        "queue retry",
-        "queue cancel",
-    ];
-    let walked: BTreeSet<String> =
-        table.iter().map(|(leaf, ..)| *leaf).chain(elsewhere).map(str::to_owned).collect();
-    assert_eq!(found, walked);
-    for (leaf, args, input) in table {
+    let known: BTreeSet<String> =
+        ORDINARY.iter().chain(OTHERS).map(|(leaf, ..)| (*leaf).to_owned()).collect();
+    assert_eq!(tree(dir.path()), known);
+    for (leaf, args, input) in ORDINARY {
         let args: Vec<&str> =
             leaf.split(' ').chain(args.iter().copied()).chain(["--json"]).collect();
         let json = cms_with(dir.path(), &args, input).json();

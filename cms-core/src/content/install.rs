@@ -11,10 +11,23 @@ use super::{
 use crate::{
     AuditEntry, Change, Code, Error, Result,
     db::{
-        Dialect, Lock, args,
+        Db, Dialect, Lock, args,
         dialect::{Col, Kind, quote},
     },
 };
+
+/// Whether the tables of a plugin have their declared form.
+pub(crate) async fn is_installed(db: &Db, declared: Declared<'_>) -> Result<bool> {
+    for table in declared.tables.iter().filter(|table| !table.adopt) {
+        let recorded: Option<(String, String)> =
+            db.optional(sql::DECLARATION, args![&table.name]).await?;
+        let text = serde_json::to_string(table).map_err(Error::internal)?;
+        if recorded.is_none_or(|(owner, before)| owner != declared.plugin || before != text) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
 
 /// Brings the declared tables of a plugin to their declared form. `tables` are those of earlier
 /// plugins.

@@ -12,6 +12,18 @@ impl Db {
     /// `unavailable` when the database cannot be reached. The error says what was tried, never the
     /// password.
     pub async fn open(database: &Database) -> Result<Self> {
+        #[cfg(feature = "sqlite")]
+        if let Database::Sqlite { path } = database {
+            super::sqlite::create(path).await?;
+        }
+        Self::existing(database).await
+    }
+
+    /// As [`Db::open`], without creating anything.
+    ///
+    /// # Errors
+    /// As [`Db::open`], and `unavailable` when SQLite's file does not exist.
+    pub async fn existing(database: &Database) -> Result<Self> {
         let (pool, index) = match database {
             #[cfg(feature = "sqlite")]
             Database::Sqlite { path } => {

@@ -6,7 +6,7 @@
 use sqlx::AssertSqlSafe;
 
 use super::{Db, Lock};
-use crate::{Clock, Code, Error, Result, db::args, ground::crypto};
+use crate::{Clock, Error, Result, db::args, ground::crypto};
 
 pub(crate) mod sql {
     crate::db::statements! {
@@ -39,6 +39,16 @@ fn checksum(sql: &str) -> String {
 impl Db {
     pub(crate) async fn migrations_applied(&self) -> Result<i64> {
         Ok(self.one::<(i64,)>(sql::COUNT, Vec::new()).await?.0)
+    }
+
+    /// Fails unless every step is applied.
+    pub(crate) async fn expect_migrated(&self) -> Result<()> {
+        let steps = compared(&self.steps_applied().await?)?;
+        match steps.iter().filter(|step| !step.applied).count() {
+            0 => Ok(()),
+            1 => Err(Error::outdated("1 step of the schema is missing")),
+            more => Err(Error::outdated(format!("{more} steps of the schema are missing"))),
+        }
     }
 
     /// Applies pending steps (`apply`), or only lists them. Returns every step; steps applied just
@@ -78,13 +88,9 @@ type Applied = (i64, String, String);
 fn compared(applied: &[Applied]) -> Result<Vec<Migration>> {
     let known = |version| cms_migrations::ALL.iter().any(|step| step.version == version);
     if let Some((version, name, _)) = applied.iter().find(|(version, ..)| !known(*version)) {
-        return Err(Error::new(
-            Code::Unavailable,
-            format!(
-                "The database has step {version} ({name}), which this version does not know: run a \
-                 newer cms."
-            ),
-        ));
+        return Err(Error::other_schema(format!(
+            "it has step {version}, {name}, which this version does not know: run a newer cms"
+        )));
     }
     let steps = cms_migrations::ALL.iter().map(|step| {
         let found = applied.iter().find(|(version, ..)| *version == step.version);
@@ -101,11 +107,7 @@ fn compared(applied: &[Applied]) -> Result<Vec<Migration>> {
 }
 
 fn edited(version: i64, name: &str) -> Error {
-    Error::new(
-        Code::Unavailable,
-        format!(
-            "Step {version} ({name}) differs from the text that was applied: a migration file was \
-             edited."
-        ),
-    )
+    Error::other_schema(format!(
+        "step {version}, {name}, differs from the text that was applied: a migration file was edited"
+    ))
 }

@@ -12,7 +12,7 @@ use std::{
 };
 
 use sqlx::{
-    ConnectOptions, Executor, SqliteConnection, SqlitePool,
+    ConnectOptions, Connection, Executor, SqliteConnection, SqlitePool,
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
 };
 use tokio::sync::{Mutex, OwnedMutexGuard, oneshot};
@@ -31,28 +31,46 @@ const HAS_DEFERRED: &str =
     "select exists (select 1 from sqlite_schema where sql like '%initially%deferred%')";
 const CHECKPOINT: &str = "PRAGMA wal_checkpoint(TRUNCATE)";
 
-/// Opens the file. Creates it and its folder when missing.
-pub(super) async fn open(path: &Path) -> Result<(SqlitePool, Writer)> {
-    let unreachable = |cause: String| {
-        Error::new(
-            Code::Unavailable,
-            format!("The database file {} cannot be opened: {cause}", path.display()),
-        )
-    };
+/// Creates the file and its folder when missing, and makes it keep a log of writes.
+pub(super) async fn create(path: &Path) -> Result<()> {
+    let unreachable = |cause: String| unreachable(path, &cause);
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         private::create_folder(folder).map_err(|e| unreachable(e.to_string()))?;
     }
     // SQLite gives the files beside it the same mode.
     private::create_file(path).map_err(|e| unreachable(e.to_string()))?;
-    let options = SqliteConnectOptions::new()
+    let logged = options(path).journal_mode(SqliteJournalMode::Wal);
+    let connection = connect(&logged).await.map_err(|e| unreachable(e.to_string()))?;
+    connection.close().await.map_err(|e| unreachable(e.to_string()))
+}
+
+fn unreachable(path: &Path, cause: &str) -> Error {
+    let what = format!("The database file {} cannot be opened: {cause}", path.display());
+    Error::new(Code::Unavailable, what)
+}
+
+fn options(path: &Path) -> SqliteConnectOptions {
+    SqliteConnectOptions::new()
         .filename(path)
-        .create_if_missing(true)
-        .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
         .foreign_keys(true)
         .busy_timeout(BUSY_TIMEOUT)
         .statement_cache_capacity(200)
-        .disable_statement_logging();
+        .disable_statement_logging()
+}
+
+/// Opens the file.
+pub(super) async fn open(path: &Path) -> Result<(SqlitePool, Writer)> {
+    let unreachable = |cause: String| unreachable(path, &cause);
+    if !path.exists() {
+        let what = format!(
+            "There is no database file {}: correct database_url or dirs.data, or make it with \
+             `cms migrate up`.",
+            path.display()
+        );
+        return Err(Error::new(Code::Unavailable, what));
+    }
+    let options = options(path);
     // The undo data of savepoints stays in memory: as temporary files it would be more than half of
     // all writes.
     let writing = options.clone().pragma("temp_store", "memory");

@@ -6,6 +6,7 @@ pub(crate) mod cursor;
 mod descriptors;
 pub(crate) mod error;
 mod network;
+mod outdated;
 pub(crate) mod paging;
 pub(crate) mod private;
 pub(crate) mod random;

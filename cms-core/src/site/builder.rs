@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::tz::TimeZone;
 use tokio::sync::watch;
 
-use super::{Cms, Rooms, follow::follow};
+use super::{Cms, Rooms, follow::follow, plugins::Opening};
 use crate::{
     AuditLog, Clock, Code, Error, Random, Result, Vault,
     access::Endpoints,
@@ -61,24 +61,41 @@ impl Builder {
         self
     }
 
-    /// The steps of the schema, without opening the site. `apply` brings the database up to date.
+    /// The steps of the schema, without opening the site. `apply` makes the database when missing
+    /// and brings it up to date.
     ///
     /// # Errors
-    /// `validation_failed` for settings; `unavailable` when a step fails or the files were edited.
+    /// `validation_failed` for settings; `unavailable` when a step fails, the files were edited or
+    /// there is no database to look at.
     pub async fn migrations(self, apply: bool) -> Result<Vec<Migration>> {
         let database = self.settings.database().map_err(invalid)?;
-        let db = Db::open(&database).await?;
+        let db = if apply { Db::open(&database).await? } else { Db::existing(&database).await? };
         let steps = db.migrate(&self.clock, apply).await;
         db.close().await;
         steps
     }
 
-    /// Connects, applies pending migrations (unless `migrate = false`) and loads the plugins.
+    /// Connects, applies pending migrations and loads the plugins, making their tables. With
+    /// `migrate = false` nothing is made: a database that is missing or not up to date is refused.
     ///
     /// # Errors
     /// `validation_failed` for wrong settings or for a faulty plugin given here; `unavailable` when
     /// the database cannot be used. A faulty plugin of the folder is logged and left out.
     pub async fn open(self) -> Result<Cms> {
+        let opening = if self.settings.migrate { Opening::Update } else { Opening::AsIs };
+        self.open_for(opening).await
+    }
+
+    /// Opens the site to look at it: writes nothing, and leaves out plugins whose tables are not up
+    /// to date.
+    ///
+    /// # Errors
+    /// As [`Builder::open`] with `migrate = false`.
+    pub async fn inspect(self) -> Result<Cms> {
+        self.open_for(Opening::Inspect).await
+    }
+
+    async fn open_for(self, opening: Opening) -> Result<Cms> {
         let Self { settings, clock, random, plugins } = self;
         settings.validate().map_err(invalid)?;
         let zone = TimeZone::get(&settings.timezone)
@@ -92,13 +109,18 @@ impl Builder {
         let salt = settings.password_salt.iter().filter(|_| settings.encryption_key.is_none());
         let cursors = Cursors::new(keys.chain(salt).map(Secret::expose), &random)?;
         let redis = Redis::of(&settings)?;
-        let db = Db::open(&settings.database().map_err(invalid)?).await?;
-        let steps = db.migrate(&clock, settings.migrate).await?;
-        if !settings.migrate && steps.iter().any(|step| !step.applied) {
-            return Err(Error::new(
-                Code::Unavailable,
-                "The database lacks migrations and migrate = false: run `cms migrate up`.",
-            ));
+        let database = settings.database().map_err(invalid)?;
+        let db = match opening {
+            Opening::Update => Db::open(&database).await?,
+            Opening::AsIs | Opening::Inspect => Db::existing(&database).await?,
+        };
+        let migrated = match opening {
+            Opening::Update => db.migrate(&clock, true).await.map(drop),
+            Opening::AsIs | Opening::Inspect => db.expect_migrated().await,
+        };
+        if let Err(error) = migrated {
+            db.close().await;
+            return Err(error);
         }
         let base = Base::new(Parts {
             db,
@@ -131,7 +153,10 @@ impl Builder {
             base,
         };
         let cms = Cms(Arc::new(rooms));
-        cms.load(plugins).await?;
+        if let Err(error) = cms.load(plugins, opening).await {
+            cms.db().close().await;
+            return Err(error);
+        }
         cms.catch_up().await?;
         // Reads the rules now, so that no visitor waits for them.
         cms.cache().rules().await?;

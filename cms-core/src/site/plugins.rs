@@ -9,6 +9,17 @@ use crate::{
     plugins::{self, Manifest, Plugin, PluginState, Problem},
 };
 
+/// What opening a site may do to its database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Opening {
+    /// Make it when missing, bring it up to date.
+    Update,
+    /// Refuse it when it is not up to date.
+    AsIs,
+    /// Write nothing at all, and leave out plugins that are not up to date.
+    Inspect,
+}
+
 impl Cms {
     /// Loads the content tables: those of the core, then of `given` plugins, then of plugins in the
     /// folder.
@@ -16,7 +27,7 @@ impl Cms {
     /// # Errors
     /// `validation_failed` for a faulty `given` plugin. A faulty plugin of the folder is logged and
     /// left out.
-    pub(super) async fn load(&self, given: Vec<Arc<dyn Plugin>>) -> Result<()> {
+    pub(super) async fn load(&self, given: Vec<Arc<dyn Plugin>>, opening: Opening) -> Result<()> {
         let (core, mut tables) = (content::core::tables(), Tables::default());
         let declared = Declared { plugin: content::core::ID, tables: &core };
         self.resolve(&mut tables, declared).await?;
@@ -29,15 +40,20 @@ impl Cms {
                 let why = format!("plugin {}: {}", manifest.id, list.join("; "));
                 return Err(Error::new(Code::ValidationFailed, why));
             }
-            self.take_in(&mut tables, &states, &manifest).await?;
+            self.take_in(&mut tables, &states, &manifest, opening).await?;
             states.push(PluginState::in_service(manifest));
         }
         for found in plugins::load_folder(&self.settings().dirs.plugins) {
             let state = match found.outcome {
-                Ok(manifest) => match self.take_in(&mut tables, &states, &manifest).await {
-                    Ok(()) => PluginState::in_service(manifest),
-                    Err(error) => PluginState::refused(found.id, vec![error.into()]),
-                },
+                Ok(manifest) => {
+                    match self.take_in(&mut tables, &states, &manifest, opening).await {
+                        Ok(()) => PluginState::in_service(manifest),
+                        Err(error) if error.is_outdated() && opening == Opening::AsIs => {
+                            return Err(error);
+                        }
+                        Err(error) => PluginState::refused(found.id, vec![error.into()]),
+                    }
+                }
                 Err(problems) => PluginState::refused(found.id, problems),
             };
             for problem in &state.problems {
@@ -47,22 +63,31 @@ impl Cms {
         }
         self.0.registry.set(tables);
         self.0.plugins.set(states);
+        if opening == Opening::Inspect {
+            return Ok(());
+        }
         self.webhooks().register(&self.plugins().index()).await
     }
 
-    /// Creates the tables of a plugin and adds them, unless a name is already taken.
+    /// Adds the tables of a plugin, unless a name is already taken. Creates them, or says that they
+    /// are not up to date.
     async fn take_in(
         &self,
         tables: &mut Tables,
         before: &[PluginState],
         manifest: &Manifest,
+        opening: Opening,
     ) -> Result<()> {
         let declared = Declared { plugin: &manifest.id, tables: &manifest.tables };
         tables.check_names(declared)?;
         plugins::check_permissions(before, manifest)?;
-        if manifest.tables.iter().any(|table| !table.adopt) {
+        if !content::install::is_installed(self.db(), declared).await? {
             let mut change = self.change(Actor::System).await?;
             content::install::install(&mut change, tables, declared).await?;
+            if opening != Opening::Update {
+                // Dropped: the try has shown that the plugin itself is good.
+                return Err(Error::outdated(format!("tables of the plugin {}", manifest.id)));
+            }
             change.commit().await?;
         }
         self.resolve(tables, declared).await

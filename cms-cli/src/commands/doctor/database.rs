@@ -24,24 +24,13 @@ pub(super) async fn check(checks: &mut Checks, settings: Settings) {
             checks.ok("database", kind);
             match steps.iter().filter(|step| !step.applied).count() {
                 0 => checks.ok("migrations", format!("all {} applied", steps.len())),
-                open if settings.migrate => {
-                    checks.warn(
-                        "migrations",
-                        format!("{open} pending"),
-                        "cms migrate up, or the next command applies them",
-                    );
-                }
                 open => {
-                    return checks.fail(
-                        "migrations",
-                        format!("{open} pending and migrate = false"),
-                        "cms migrate up",
-                    );
+                    return checks.fail("migrations", format!("{open} pending"), "cms migrate up");
                 }
             }
         }
     }
-    match Cms::open(settings).await {
+    match Cms::builder(settings).inspect().await {
         Err(error) => checks.fail("site", error.detail(), "correct what the message names"),
         Ok(cms) => {
             site(checks, &cms).await;

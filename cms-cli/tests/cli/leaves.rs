@@ -1,0 +1,162 @@
+//! Every command of the tree, with arguments.
+
+use std::{collections::BTreeSet, path::Path};
+
+use crate::support::cms;
+
+/// A command, its arguments, and its standard input.
+pub(crate) type Call = (&'static str, &'static [&'static str], &'static str);
+
+/// Names and help texts of the commands below `path`.
+fn below(dir: &Path, path: &[String]) -> Vec<(String, String)> {
+    let mut args: Vec<&str> = path.iter().map(String::as_str).collect();
+    args.push("--help");
+    let help = cms(dir, &args).ok();
+    let Some((_, commands)) = help.split_once("\nCommands:\n") else { return Vec::new() };
+    let lines = commands.lines().take_while(|line| !line.is_empty());
+    // A line with a deeper indent continues the line before.
+    let lines = lines.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    let split = |line: &str| {
+        let (name, about) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
+        (name.to_owned(), about.trim().to_owned())
+    };
+    lines.map(split).filter(|(name, _)| name != "help").collect()
+}
+
+fn collect(dir: &Path, path: &[String], found: &mut BTreeSet<String>) {
+    let commands = below(dir, path);
+    if commands.is_empty() {
+        found.insert(path.join(" "));
+    }
+    for (name, about) in commands {
+        assert!(!about.is_empty(), "{path:?} {name} has no help text");
+        collect(dir, &[path, &[name]].concat(), found);
+    }
+}
+
+/// The commands of the tree that `cms --help` shows.
+pub(crate) fn tree(dir: &Path) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    collect(dir, &[], &mut found);
+    found
+}
+
+/// Commands that end well on a site with the table `notes`, in this order.
+pub(crate) const ORDINARY: &[Call] = &[
+    ("init", &[], ""),
+    ("items create", &["notes", "-"], r#"{"text": "a"}"#),
+    ("items list", &["notes"], ""),
+    ("items get", &["notes", "1"], ""),
+    ("items update", &["notes", "1", "-"], r#"{"n": 1}"#),
+    ("items import", &["notes", "-", "--format", "jsonl"], "{\"text\":\"x\"}\n"),
+    ("items export", &["notes"], ""),
+    ("items delete", &["notes", "1", "--yes"], ""),
+    ("tables list", &[], ""),
+    ("tables show", &["notes"], ""),
+    ("keys create", &["--name", "k", "--right", "GET /api/pages"], ""),
+    ("keys list", &[], ""),
+    ("keys show", &["1"], ""),
+    ("keys rotate", &["1"], ""),
+    ("keys enable", &["1"], ""),
+    ("keys expire", &["1", "--never"], ""),
+    ("keys rights", &["1", "--grant", "GET /api/menu"], ""),
+    ("keys endpoints", &[], ""),
+    ("keys check", &["1", "GET", "/api/pages"], ""),
+    ("keys disable", &["1"], ""),
+    ("keys delete", &["1", "--yes"], ""),
+    ("audit list", &[], ""),
+    ("groups create", &["editors", "--right", "pages_pages_view"], ""),
+    ("groups list", &[], ""),
+    ("groups show", &["editors"], ""),
+    ("groups rights", &["editors", "--grant", "pages_pages_edit"], ""),
+    ("groups permissions", &[], ""),
+    ("groups rename", &["editors", "writers"], ""),
+    ("users create", &["ana", "--group", "writers", "--password-stdin"], "correct horse"),
+    ("users list", &[], ""),
+    ("users show", &["ana"], ""),
+    ("users edit", &["ana", "--rename", "anna"], ""),
+    ("users disable", &["anna"], ""),
+    ("users enable", &["anna"], ""),
+    ("users passwd", &["anna", "--password-stdin"], "another horse"),
+    ("users sessions", &["anna"], ""),
+    ("users 2fa-status", &["anna"], ""),
+    ("users 2fa-codes", &["anna", "--yes"], ""),
+    ("users 2fa-reset", &["anna", "--yes"], ""),
+    ("users delete", &["anna", "--yes"], ""),
+    ("groups delete", &["writers", "--yes"], ""),
+    ("auth attempts", &[], ""),
+    ("auth clear", &["--address", "203.0.113.7"], ""),
+    ("auth audit", &[], ""),
+    ("whoami", &[], ""),
+    ("context add", &["there", "--url", "http://127.0.0.1:1"], ""),
+    ("context list", &[], ""),
+    ("context use", &["there"], ""),
+    ("context show", &[], ""),
+    ("logout", &["--context", "there"], ""),
+    ("context remove", &["there"], ""),
+    ("events list", &[], ""),
+    ("events show", &["item.notes.created"], ""),
+    ("events emit", &["order.created", "--data", "-"], r#"{"order": 7}"#),
+    (
+        "webhooks create",
+        &["--name", "w", "--url", "https://hooks.example.org/x", "--event", "item.*", "--inactive"],
+        "",
+    ),
+    ("webhooks list", &[], ""),
+    ("webhooks show", &["1"], ""),
+    ("webhooks edit", &["1", "--name", "v"], ""),
+    ("webhooks rotate-secret", &["1", "--yes"], ""),
+    ("webhooks activate", &["1"], ""),
+    ("webhooks pause", &["1"], ""),
+    ("webhooks deliveries list", &[], ""),
+    ("webhooks explain", &["item.notes.created", "--data", "-"], r#"{"table": "notes"}"#),
+    ("queue stats", &[], ""),
+    ("queue list", &[], ""),
+    ("queue purge", &["--status", "failed", "--yes"], ""),
+    ("process-webhooks", &[], ""),
+    ("webhooks delete", &["1", "--yes"], ""),
+    ("origins add", &["https://app.example.org"], ""),
+    ("origins list", &[], ""),
+    ("origins deactivate", &["1"], ""),
+    ("origins activate", &["1"], ""),
+    ("origins check", &["https://app.example.org"], ""),
+    ("origins remove", &["1", "--yes"], ""),
+    ("cache status", &[], ""),
+    ("cache off", &[], ""),
+    ("cache on", &[], ""),
+    ("cache ttl", &["60"], ""),
+    ("cache exclude list", &[], ""),
+    ("cache exclude add", &["/api/menu"], ""),
+    ("cache exclude remove", &["/api/menu"], ""),
+    ("cache clear", &["--all"], ""),
+    ("cache inspect", &["/api/pages"], ""),
+    ("limits list", &[], ""),
+    ("limits show", &[], ""),
+    ("limits reset", &["key:1"], ""),
+    ("config show", &[], ""),
+    ("config get", &["listen"], ""),
+    ("config path", &[], ""),
+    ("config validate", &[], ""),
+    ("migrate status", &[], ""),
+    ("migrate up", &[], ""),
+    ("doctor", &[], ""),
+    ("version", &[], ""),
+    ("completions", &["bash"], ""),
+    ("exit-codes", &[], ""),
+];
+
+/// Commands that run forever, or need a running site, a terminal, a delivery or a secret.
+pub(crate) const OTHERS: &[Call] = &[
+    ("serve", &["--listen", "127.0.0.1:0"], ""),
+    ("tui", &[], ""),
+    ("login", &["--username", "ana", "--password-stdin"], "correct horse"),
+    ("webhooks ping", &["1"], ""),
+    ("webhooks deliveries show", &["1"], ""),
+    ("webhooks deliveries redeliver", &["1"], ""),
+    ("events tail", &[], ""),
+    ("events payload", &["1"], ""),
+    ("webhooks listen", &["--secret-file", "/no/such/file"], ""),
+    ("webhooks verify", &["-", "--secret-file", "/no/such/file"], "{}"),
+    ("queue retry", &["1"], ""),
+    ("queue cancel", &["1"], ""),
+];

@@ -1,0 +1,148 @@
+//! Only `init`, `migrate up` and `serve` make a database or change a schema.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use sqlx::{ConnectOptions, Executor, sqlite::SqliteConnectOptions};
+
+use crate::{
+    leaves::{ORDINARY, OTHERS, tree},
+    support::{cms, cms_with, site},
+};
+
+const MAY_CHANGE: [&str; 3] = ["init", "migrate up", "serve"];
+
+/// Commands that open no database, or whose answer is its state.
+const OPEN_NOTHING: &[&str] = &[
+    "completions",
+    "config get",
+    "config path",
+    "config show",
+    "config validate",
+    "context add",
+    "context list",
+    "context remove",
+    "context show",
+    "context use",
+    "doctor",
+    "exit-codes",
+    "login",
+    "logout",
+    "tui",
+    "version",
+    "webhooks listen",
+    "webhooks verify",
+    "whoami",
+];
+
+/// Every file with its content, every folder without. The command line's own files are no part of
+/// the site, and SQLite's memory of an open file says nothing; its log is empty when nothing was
+/// written.
+fn content(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut open = vec![dir.to_owned()];
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("entry")) {
+            let path = entry.path();
+            if path == dir.join("config") {
+                continue;
+            }
+            if path.is_dir() {
+                found.insert(path.clone(), Vec::new());
+                open.push(path);
+            } else {
+                let bytes = fs::read(&path).unwrap_or_default();
+                let name = path.to_string_lossy();
+                let empty_log = name.ends_with("-wal") && bytes.is_empty();
+                if !empty_log && !name.ends_with("-shm") {
+                    found.insert(path.clone(), bytes);
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Runs every command but those that may change the site. Each must end with `code` and name the
+/// command that helps, and none may change anything.
+fn nothing_changes(dir: &Path, code: i32, answers: &[&str]) {
+    let before = content(dir);
+    for leaf in tree(dir).iter().filter(|leaf| !MAY_CHANGE.contains(&leaf.as_str())) {
+        let (_, args, input) = ORDINARY
+            .iter()
+            .chain(OTHERS)
+            .find(|(name, ..)| name == leaf)
+            .unwrap_or_else(|| panic!("cms {leaf} has no arguments in leaves.rs"));
+        let args: Vec<&str> = leaf.split(' ').chain(args.iter().copied()).collect();
+        let run = cms_with(dir, &args, input);
+        assert!(content(dir) == before, "cms {leaf} changed the site: {run:?}");
+        if OPEN_NOTHING.contains(&leaf.as_str()) || answers.contains(&leaf.as_str()) {
+            continue;
+        }
+        let run = run.fails(code);
+        assert!(run.err.contains("cms migrate up"), "cms {leaf}: {run:?}");
+    }
+}
+
+fn sql(dir: &Path, statement: &'static str) {
+    let options = SqliteConnectOptions::new().filename(dir.join("data/cms.db"));
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    runtime.block_on(async {
+        let mut connection = options.connect().await.expect("a database");
+        connection.execute(statement).await.expect(statement);
+        sqlx::Connection::close(connection).await.expect("closed");
+    });
+}
+
+#[test]
+fn a_missing_file_is_not_made() {
+    let dir = site();
+    fs::write(dir.path().join("cms.toml"), "database_url = \"sqlite://data/mistyped.db\"\n")
+        .expect("written");
+    nothing_changes(dir.path(), 7, &[]);
+    let run = cms(dir.path(), &["keys", "list"]).fails(7);
+    assert!(run.err.contains("data/mistyped.db"), "{run:?}");
+}
+
+#[test]
+fn an_old_schema_is_not_changed() {
+    let dir = site();
+    sql(
+        dir.path(),
+        "delete from cms_migrations where version = (select max(version) from cms_migrations)",
+    );
+    nothing_changes(dir.path(), 6, &["migrate status"]);
+    let run = cms(dir.path(), &["keys", "list"]).fails(6);
+    assert!(run.err.contains("1 step of the schema is missing"), "{run:?}");
+}
+
+#[test]
+fn tables_of_a_plugin_are_not_made_by_the_way() {
+    let dir = site();
+    let plugin = dir.path().join("plugins/shop");
+    fs::create_dir_all(&plugin).expect("a folder");
+    let manifest = |columns: &str| {
+        let table = format!("{{\"name\": \"orders\", \"columns\": [{columns}]}}");
+        let text = format!("{{\"id\": \"shop\", \"tables\": [{table}]}}");
+        fs::write(plugin.join("plugin.json"), text).expect("written");
+    };
+    let (total, note) =
+        (r#"{"name": "total", "type": "decimal"}"#, r#"{"name": "note", "type": "text"}"#);
+    manifest(total);
+    nothing_changes(dir.path(), 6, &["migrate status"]);
+    let run = cms(dir.path(), &["keys", "list"]).fails(6);
+    assert!(run.err.contains("tables of the plugin shop"), "{run:?}");
+    cms(dir.path(), &["migrate", "up"]).ok();
+    cms(dir.path(), &["items", "list", "orders"]).ok();
+
+    manifest(&format!("{total}, {note}"));
+    cms(dir.path(), &["items", "list", "orders"]).fails(6);
+    cms(dir.path(), &["migrate", "up"]).ok();
+    // A plugin that would lose data is at fault itself, so the others stay in service.
+    manifest(note);
+    cms(dir.path(), &["items", "list", "notes"]).ok();
+    cms(dir.path(), &["items", "list", "orders"]).fails(5);
+}
