@@ -29,7 +29,7 @@ async fn a_delivery_is_what_the_documentation_says() {
         (&sent["event"], &sent["created_at"]),
         (&json!("item.settings.created"), &json!("2026-11-21T09:30:00Z"))
     );
-    assert_eq!(sent["data"]["record"], json!({"name": "claim", "value": 1, "public": false}));
+    assert_eq!(sent["data"]["record"], json!({"name": "claim", "public": false}));
     let header = |name: &str| delivery.headers[name].as_str();
     assert_eq!(header("content-type"), "application/json");
     assert_eq!(header("user-agent"), format!("{}-CMS/3.0 Webhook", site.cms.settings().product));
@@ -58,7 +58,7 @@ async fn a_delivery_is_what_the_documentation_says() {
         .data();
     assert_eq!(
         (&shown["payload"], &shown["response"], &shown["removed"]),
-        (&sent, &json!("ok"), &json!([]))
+        (&sent, &json!("ok"), &json!(["record.value"]))
     );
     let everything = site.admin("GET /api/backend/webhooks").expect(200).await.text();
     assert!(!everything.contains(secret) && !everything.contains("\"7\""));
@@ -185,4 +185,38 @@ async fn many_are_made_and_raised_at_once() {
         site.database.count("select count(*) from cms_events where name = 'order.created'").await,
         40
     );
+}
+
+/// A row of `settings` that is not public tells its value to nobody who follows events, whatever
+/// its name, nor does a public one whose name looks like a secret's.
+#[tokio::test]
+async fn the_value_of_a_secret_setting_reaches_no_receiver_and_no_log() {
+    let (site, receiver) = (site().await, Receiver::start(200).await);
+    site.webhook(&receiver.url, &["*"]).await;
+    let shown = json!({"claim": "ok", "smtp": "hunter2", "api_token": "hunter2"});
+    for (name, value) in shown.as_object().unwrap() {
+        let row = json!({"name": name, "value": {"a": value}, "public": name != "smtp"});
+        site.admin("POST /api/backend/item?table=settings").json(row).expect(201).await;
+        let one = format!("/api/backend/item?table=settings&id={name}");
+        let row = json!({"value": [value]});
+        site.admin(&format!("PATCH {one}")).json(row).expect(200).await;
+        site.admin(&format!("DELETE {one}")).expect(204).await;
+    }
+    while site.worker().step().await.unwrap().delivered > 0 {}
+    let mut bodies: Vec<_> = receiver.deliveries().iter().map(|one| one.json()).collect();
+    assert_eq!(bodies.len(), 9);
+    for line in ["messages?limit=50", "deliveries?limit=50"] {
+        let line = format!("/api/backend/webhooks/{line}");
+        for row in site.admin(&format!("GET {line}")).expect(200).await.data().as_array().unwrap() {
+            let id = row["id"].to_string().replace('"', "");
+            let one = line.replace("limit=50", &format!("id={id}"));
+            bodies.push(site.admin(&format!("GET {one}")).expect(200).await.data());
+        }
+    }
+    bodies.push(site.admin("GET /api/backend/audit").expect(200).await.json());
+    assert_eq!(bodies.len(), 28);
+    let text = json!(bodies).to_string();
+    assert!(text.contains("ok") && !text.contains("hunter2"), "{text}");
+    let removed = bodies.iter().filter(|body| body["removed"] == json!(["record.value"])).count();
+    assert_eq!(removed, 12, "each says that something was removed");
 }

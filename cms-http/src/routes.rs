@@ -139,7 +139,7 @@ routes! {
     "/healthz" Open health { GET Healthz alive 200 };
     "/readyz" Open health { GET Readyz ready 200 };
     "/metrics" Open health { GET Metrics metrics 200 as "text/plain; version=0.0.4" };
-    "/sitemap.xml" Open pages { GET Sitemap sitemap 200 as "application/xml" };
+    "/sitemap.xml" Open ["pages"] pages { GET Sitemap sitemap 200 as "application/xml" };
     "/api/openapi.json" Public openapi { GET Read read 200 };
     "/api/pages" Public ["pages"] pages { GET Read read 200 };
     "/api/menu" Public ["menu_items"] pages { GET Menu menu 200 };

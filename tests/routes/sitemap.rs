@@ -1,9 +1,10 @@
 //! `/sitemap.xml`.
 
+use cms_core::settings::{LimiterStore, Settings};
 use serde_json::json;
 
 use super::pages::filled;
-use crate::support::Site;
+use crate::support::{Reply, Site};
 
 #[tokio::test]
 async fn the_sitemap_lists_published_pages_with_https_links() {
@@ -38,4 +39,85 @@ async fn the_sitemap_lists_published_pages_with_https_links() {
     let absolute =
         site.ask("GET http://a.example/sitemap.xml").header("host", "b.example").expect(200).await;
     assert!(absolute.text().contains("<loc>https://a.example/about"), "{}", absolute.text());
+}
+
+/// The addresses in `<loc>`.
+fn addresses(reply: &Reply) -> Vec<String> {
+    let text = reply.text();
+    let found = text.split("<loc>").skip(1).filter_map(|rest| rest.split_once("</loc>"));
+    found.map(|(address, _)| address.to_owned()).collect()
+}
+
+/// Publishes pages with ids from 1 and addresses of that many more letters.
+async fn publish(site: &Site, count: i64, letters: usize) {
+    let url = format!("'/{}' || cast(i as text)", "x".repeat(letters));
+    let sql = format!(
+        "insert into cms_pages (id, language_short, url_rewrite, title, published) with recursive \
+         n(i) as (select 1 union all select i + 1 from n where i < {count}) select i, 'en', {url}, \
+         'a', true from n"
+    );
+    site.database.run(sql).await;
+}
+
+#[tokio::test]
+async fn many_pages_are_an_index_of_files_that_hold_each_of_them_once() {
+    let site = Site::builder().await.settings(|s| s.http.page_limit_bytes = 2000).open().await;
+    publish(&site, 60, 40).await;
+    let index = site.ask("GET /sitemap.xml").expect(200).await;
+    assert!(index.text().contains("<sitemapindex xmlns=\"http://www.sitemaps.org/"));
+    let files = addresses(&index);
+    assert!((2..=8).contains(&files.len()), "{files:?}");
+    let mut pages = Vec::new();
+    for file in files {
+        let file = file.strip_prefix("https://cms.test").expect("on this host");
+        let reply = site.ask(&format!("GET {file}")).expect(200).await;
+        assert!(reply.body.len() <= 2000 && reply.text().contains("<urlset"), "{file}");
+        pages.extend(addresses(&reply));
+    }
+    let letters = "x".repeat(40);
+    let expected: Vec<_> = (1..=60).map(|n| format!("https://cms.test/{letters}{n}")).collect();
+    assert_eq!(pages, expected);
+    let beyond = site.ask("GET /sitemap.xml?after=60").expect(200).await;
+    assert!(beyond.text().contains("<urlset") && addresses(&beyond).is_empty());
+    site.ask("GET /sitemap.xml?after=x").refused(400, "bad_query").await;
+}
+
+#[tokio::test]
+async fn a_file_has_50_000_addresses_at_most() {
+    let site = Site::open().await;
+    publish(&site, 50_000, 0).await;
+    assert_eq!(addresses(&site.ask("GET /sitemap.xml").expect(200).await).len(), 50_000);
+    let page = json!({"id": 50_001, "title": "a", "url_rewrite": "/a", "published": true});
+    site.admin("POST /api/backend/item?table=pages").json(page).expect(201).await;
+    let files = addresses(&site.ask("GET /sitemap.xml").expect(200).await);
+    let files: Vec<_> = files.iter().filter_map(|file| file.split_once("?after=")).collect();
+    assert_eq!(
+        files,
+        [("https://cms.test/sitemap.xml", "0"), ("https://cms.test/sitemap.xml", "50000")]
+    );
+    let second = site.ask("GET /sitemap.xml?after=50000").expect(200).await;
+    assert_eq!(addresses(&second), ["https://cms.test/a"]);
+}
+
+#[tokio::test]
+async fn the_sitemap_is_kept_and_counted() {
+    let counted = |s: &mut Settings| {
+        s.cache.enabled = true;
+        s.limiter.store = LimiterStore::Memory;
+    };
+    let site = Site::builder().await.settings(counted).open().await;
+    for (n, kept) in ["MISS", "HIT", "HIT"].into_iter().enumerate() {
+        let reply = site.ask("GET /sitemap.xml").expect(200).await;
+        assert_eq!(reply.header("x-cache"), kept);
+        assert_eq!(reply.header("x-ratelimit-remaining"), (99 - n).to_string());
+    }
+    let page = json!({"title": "a", "url_rewrite": "/new", "published": true});
+    site.admin("POST /api/backend/item?table=pages").json(page).expect(201).await;
+    let reply = site.ask("GET /sitemap.xml").expect(200).await;
+    assert!(reply.header("x-cache") == "MISS" && reply.text().contains("/new"));
+    for _ in 0..96 {
+        site.ask("GET /sitemap.xml").expect(200).await;
+    }
+    site.ask("GET /sitemap.xml").refused(429, "rate_limited").await;
+    site.ask("GET /healthz").expect(200).await;
 }

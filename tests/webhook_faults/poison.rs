@@ -29,6 +29,40 @@ async fn a_secret_that_cannot_be_opened_stops_only_its_lane() {
     assert_eq!(log[0]["status"], "secret");
 }
 
+/// 12: faults of the service count against no receiver, however many there are: its subscription
+/// stays on, and delivers when the secret opens again.
+#[tokio::test]
+async fn faults_of_the_service_switch_no_subscription_off() {
+    let (site, receiver) = (site().await, Receiver::start(200).await);
+    let id = subscribe(&site, &receiver.url).await;
+    let set = |column: &str, to: &str| {
+        site.database
+            .run(format!("update cms_webhook_subscriptions set {column} = {to} where id = {id}"))
+    };
+    set("custom_headers", "secret").await;
+    set("secret", "'v1.broken'").await;
+    raise(&site, 15).await;
+    let mut worker = site.cms.webhooks().worker();
+    let mut tried = 0;
+    for _ in 0..30 {
+        tried += worker.step().await.unwrap().retried;
+        site.clock.advance(2_000);
+    }
+    assert!(tried > 10, "{tried}");
+    let counted = "select failure_count from cms_webhook_subscriptions where active";
+    assert_eq!(site.database.count(counted).await, 0);
+    set("secret", "custom_headers").await;
+    set("custom_headers", "'{}'").await;
+    site.clock.advance(600_000);
+    // A worker that has not seen the broken secret.
+    let mut worker = site.cms.webhooks().worker();
+    for _ in 0..20 {
+        worker.step().await.unwrap();
+        site.clock.advance(2_000);
+    }
+    assert_eq!(receiver.count(), 15);
+}
+
 /// 12: an address that no longer parses fails its lane; names that no header can carry are never
 /// queued; others and large bodies arrive.
 #[tokio::test]

@@ -1,10 +1,13 @@
 //! The payload filter: removes members whose names look like secrets.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// A name that contains one of these words, in any case, is removed; so are harmless names such as
 /// `keywords`.
 const WORDS: [&str; 6] = ["password", "secret", "hash", "key", "token", "salt"];
+
+/// Where objects with a `name` have the value of that name.
+const VALUE: &str = "value";
 
 /// Whether a member of this name is removed.
 pub(crate) fn is_removed(name: &str) -> bool {
@@ -12,19 +15,28 @@ pub(crate) fn is_removed(name: &str) -> bool {
     WORDS.iter().any(|word| name.contains(word))
 }
 
-/// Removes such members at any depth. Returns the payload and the removed paths.
+/// Removes such members at any depth, and the values of such names. Returns the payload and the removed paths.
 pub(crate) fn filter(mut data: Value) -> (Value, Vec<String>) {
     let mut removed = Vec::new();
     walk(&mut data, "", &mut removed);
     (data, removed)
 }
 
+/// Whether an object is a name beside its secret value, such as a row of `settings`: its name looks
+/// like a secret's, or it says that it is not public.
+fn holds_secret(members: &Map<String, Value>) -> bool {
+    let named = members.get("name").and_then(Value::as_str).is_some_and(is_removed);
+    let public = members.get("public").is_none_or(|public| *public == true || *public == 1);
+    members.contains_key("name") && members.contains_key(VALUE) && (named || !public)
+}
+
 fn walk(value: &mut Value, path: &str, removed: &mut Vec<String>) {
     match value {
         Value::Object(members) => {
+            let is_secret = holds_secret(members);
             members.retain(|name, value| {
                 let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-                if is_removed(name) {
+                if is_removed(name) || (is_secret && name == VALUE) {
                     removed.push(path);
                     return false;
                 }
@@ -67,5 +79,30 @@ mod tests {
                 "list[1][0].saltiness"
             ]
         );
+    }
+
+    #[test]
+    fn a_value_is_as_secret_as_its_name_and_its_row() {
+        for (row, kept) in [
+            (json!({"name": "smtp", "value": "x", "public": false}), false),
+            (json!({"name": "smtp", "value": "x", "public": 0}), false),
+            (json!({"name": "smtp", "value": "x", "public": null}), false),
+            (json!({"name": "smtp_password", "value": "x", "public": true}), false),
+            (json!({"name": "smtp_password", "value": {"a": 1}}), false),
+            (json!({"name": "site_title", "value": "x", "public": true}), true),
+            (json!({"name": "site_title", "value": "x", "public": 1}), true),
+            (json!({"name": "colour", "value": "red"}), true),
+            (json!({"value": "x", "public": false}), true),
+        ] {
+            let (data, removed) = super::filter(json!({"record": row.clone(), "list": [row]}));
+            let has = |row: &serde_json::Value| row.get("value").is_some();
+            assert_eq!((has(&data["record"]), has(&data["list"][0])), (kept, kept), "{data}");
+            let paths = ["list[0].value".to_owned(), "record.value".to_owned()];
+            let mut expected = if kept { Vec::new() } else { paths.to_vec() };
+            expected.sort();
+            let mut removed = removed;
+            removed.sort();
+            assert_eq!(removed, expected);
+        }
     }
 }

@@ -24,7 +24,7 @@ pub(crate) use write::event as event_data;
 
 use self::{
     key::Key,
-    select::{Conditions, Statement},
+    select::{Bound, Conditions, Statement},
 };
 use crate::{
     AuditEntry, Change, Code, Error, Result,
@@ -55,6 +55,9 @@ pub struct List {
     /// Number of all matching rows, if the query asked for `count`.
     pub total: Option<i64>,
 }
+
+/// Records and positions, each joined; the number found, the number that fit, and that of all.
+type Found = (Option<String>, Option<String>, i64, i64, Option<i64>);
 
 /// A record after a write.
 #[derive(Clone, Debug)]
@@ -123,28 +126,37 @@ impl Items {
         Ok(Some(list.records).filter(|json| !json.is_empty()))
     }
 
-    /// A page of records.
+    /// A page of records. It ends early at `http.page_limit_bytes`, after one record at least.
     ///
     /// # Errors
     /// `unknown_table`, `bad_query`.
     pub async fn list(&self, table: &str, query: &Query) -> Result<List> {
         let (table, tables) = (self.table(table)?, self.0.registry.tables());
         let cursors = self.0.base.cursors();
-        let Statement { sql, args } = select::page(&tables, cursors, &table, query)?;
-        let (records, positions, found, total): (Option<String>, Option<String>, i64, Option<i64>) =
-            self.0.base.db().one(AssertSqlSafe(sql), args).await?;
+        let read = async |bound| -> Result<Found> {
+            let Statement { sql, args } = select::page(&tables, cursors, &table, query, bound)?;
+            self.0.base.db().one(AssertSqlSafe(sql), args).await
+        };
+        let most = self.0.base.settings().http.page_limit_bytes;
+        let mut page = read(Bound::Share(most)).await?;
+        if page.3 < page.2 {
+            page = read(Bound::Sum(most)).await?;
+        }
+        let (records, positions, found, fit, total) = page;
         let (mut records, positions) = (records.unwrap_or_default(), positions.unwrap_or_default());
-        let more = found > i64::from(query.limit);
-        if more {
+        let shown = fit.min(i64::from(query.limit));
+        if fit > shown {
             records.truncate(records.rfind(select::SEPARATOR).unwrap_or(0));
         }
+        let shown = u32::try_from(shown).map_err(Error::internal)?;
+        let last = (shown as usize).checked_sub(1).filter(|_| found > i64::from(shown));
         let mut next =
-            positions.rsplit(select::SEPARATOR).nth(1).filter(|_| more).map(str::to_owned);
+            last.and_then(|last| positions.split(select::SEPARATOR).nth(last)).map(str::to_owned);
         if let (Some(position), false) = (&mut next, table.writable()) {
             let before = query.cursor.as_deref().map_or(Ok(query.offset), |cursor| {
                 cursor::decode_offset(cursors, &table, query, cursor)
             })?;
-            *position = format!("[{}]", before + query.limit);
+            *position = format!("[{}]", before + shown);
         }
         let next = next.map(|place| cursor::encode(cursors, &table, query, &place)).transpose()?;
         let records =

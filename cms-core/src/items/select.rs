@@ -323,8 +323,39 @@ pub(super) fn one(
 /// Separates the records of a page. JSON contains no bare control characters.
 pub(super) const SEPARATOR: char = '\u{1e}';
 
-/// A page: one row with the records, the position of each in the order, the number found (at most
-/// one more than the limit) and, on demand, the number of all matching rows.
+/// What bounds the bytes of a page.
+#[derive(Clone, Copy)]
+pub(super) enum Bound {
+    /// Records that are larger than their share of the page are left out: the others fit, however
+    /// many they are. This costs one comparison a record.
+    Share(u64),
+    /// Records fit up to the one that passes the bound; the first always does. The engine adds
+    /// their sizes up, which costs more.
+    Sum(u64),
+}
+
+impl Bound {
+    /// The condition under which the record `r` is part of the page, and what it is read from.
+    fn applied(self, records: &str, limit: u32) -> (String, String) {
+        match self {
+            Self::Share(bytes) => {
+                let share = bytes / (u64::from(limit) + 1);
+                (format!("octet_length(r.j) <= {share}"), format!("({records}) r"))
+            }
+            Self::Sum(bytes) => (
+                format!("(r.upto <= {bytes} or r.upto = octet_length(r.j))"),
+                format!(
+                    "(select r.j, r.k, sum(octet_length(r.j)) over (rows unbounded preceding) as \
+                     upto from ({records}) r) r"
+                ),
+            ),
+        }
+    }
+}
+
+/// A page: one row with the records that fit, the position of each found in the order, the number
+/// found (at most one more than the limit), the number that fit and, on demand, the number of all
+/// matching rows.
 ///
 /// Both engines aggregate the rows of a sorted subquery in its order: PostgreSQL documents it,
 /// tests show it for SQLite. Sorting again by row numbers would cost more than the records.
@@ -333,6 +364,7 @@ pub(super) fn page(
     cursors: &Cursors,
     table: &Table,
     query: &Query,
+    bound: Bound,
 ) -> Result<Statement> {
     let sort = order::of(table, query)?;
     let mut conditions = Conditions::new(table);
@@ -357,7 +389,7 @@ pub(super) fn page(
     });
     let order = order.collect::<Vec<_>>().join(", ");
     let order_by = if order.is_empty() { String::new() } else { format!(" order by {order}") };
-    let (source, filtered, limit) = (table.quoted(), conditions.sql(), query.limit);
+    let (source, filtered) = (table.quoted(), conditions.sql());
     let object = object(tables, table, &query.fields, &query.expand)?;
     let position = dialect.array(&positions);
     let total = if query.count {
@@ -365,12 +397,17 @@ pub(super) fn page(
     } else {
         "cast(null as bigint)".to_owned()
     };
+    // The outer limit keeps the engines from writing the JSON of a record twice, for its size.
+    let found = query.limit + 1;
+    let records = format!(
+        "select {object} as j, {position} as k from (select t.* from {source} \
+         t{filtered}{order_by} limit {found} offset {offset}) t limit {found}"
+    );
+    let (fits, records) = bound.applied(&records, query.limit);
     let sql = format!(
-        "select string_agg(r.j, '{SEPARATOR}'), string_agg(r.k, '{SEPARATOR}'), count(*), {total} \
-         from (select {object} as j, {position} as k from (select t.* from {source} \
-         t{filtered}{order_by} limit {} offset {}) t) r",
-        limit + 1,
-        offset,
+        "select string_agg(case when {fits} then r.j end, '{SEPARATOR}'), \
+         string_agg(r.k, '{SEPARATOR}'), count(*), count(case when {fits} then 1 end), {total} \
+         from {records}"
     );
     Ok(Statement { sql, args: conditions.into_args() })
 }

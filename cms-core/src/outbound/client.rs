@@ -23,6 +23,10 @@ const LOOK_UP: Duration = Duration::from_secs(5);
 /// Bytes kept of a reply.
 const MAX_KEPT_BYTES: usize = 4 << 10;
 
+/// Codes of attempts that sent nothing because the service failed: its own fault, a secret that does
+/// not open, an event that is no longer kept.
+const OWN: [&str; 3] = ["internal", "secret", "event"];
+
 /// The outcome of an attempt.
 #[derive(Clone, Debug)]
 pub(crate) struct Attempt {
@@ -75,6 +79,11 @@ impl Attempt {
     /// Whether this machine failed, so that the attempt says nothing about the receiver.
     pub(crate) fn is_local(&self) -> bool {
         self.code() == local::CODE
+    }
+
+    /// Whether the service itself failed before it sent anything: the receiver has no part in it.
+    pub(crate) fn is_own(&self) -> bool {
+        OWN.contains(&self.code())
     }
 
     /// `delivered`, or the code of the failure.

@@ -49,6 +49,8 @@ pub struct Dirs {
 pub struct Http {
     /// Largest body in bytes, 1 to 1 GiB; uploads have [`Media::max_bytes`].
     pub body_limit_bytes: usize,
+    /// Largest page of records in bytes, 1 to 512 MiB; a longer page ends early.
+    pub page_limit_bytes: u64,
     /// Largest block of headers in bytes, 8 KiB to 1 MiB.
     pub header_limit_bytes: usize,
     /// Seconds within which a request must arrive, 1 to 3600.

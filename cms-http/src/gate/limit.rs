@@ -9,10 +9,7 @@ use cms_core::{
 };
 use http::{HeaderMap, HeaderName, header};
 
-use super::{
-    identity::Credential,
-    visit::{Visit, Way},
-};
+use super::{identity::Credential, visit::Visit};
 use crate::{caller::Caller, reply::number};
 
 const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
@@ -21,7 +18,7 @@ const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 /// Takes from the buckets of a key or session that is good, or else of the address: guesses count
 /// against the address. None: there is nothing to count, or the limiter is off.
 pub(super) async fn take(cms: &Cms, visit: &Visit, credential: &Credential) -> Option<Quota> {
-    if visit.way != Way::Judged {
+    if !visit.counts() {
         return None;
     }
     let (owner, identity) = match credential {

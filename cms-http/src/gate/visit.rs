@@ -69,6 +69,12 @@ impl Visit {
         self.request.method == Method::GET || self.request.method == Method::HEAD
     }
 
+    /// Whether the limiter counts it: what is judged, and what is made from tables for everybody.
+    pub(super) fn counts(&self) -> bool {
+        let from_tables = || self.route.is_some_and(|route| !route.tables.is_empty());
+        self.way == Way::Judged || (self.way == Way::Open && from_tables())
+    }
+
     /// Whether a credential counts here.
     pub(super) fn shows_credential(&self) -> bool {
         self.way == Way::Judged && self.unreadable.is_none()

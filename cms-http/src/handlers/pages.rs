@@ -13,7 +13,7 @@ use crate::{
     wire::{
         Data, OneOrPage, Record, Text,
         envelope::Meta,
-        pages::{Anything, Wanted, WhichMenu},
+        pages::{Anything, Wanted, WhichFile, WhichMenu},
     },
 };
 
@@ -48,8 +48,8 @@ pub(crate) async fn settings(call: &Call<'_>, _: Anything) -> Result<Success<Dat
     Success::data(&call.cms.pages().settings().await?).tagged()
 }
 
-pub(crate) async fn sitemap(call: &Call<'_>, _: Anything) -> Result<Text> {
-    call.cms.pages().sitemap(&base(call)).await.map(Text)
+pub(crate) async fn sitemap(call: &Call<'_>, which: WhichFile) -> Result<Text> {
+    call.cms.pages().sitemap(&base(call), which.after).await.map(Text)
 }
 
 /// Absolute links are always https, on the site's own address or the request's host.

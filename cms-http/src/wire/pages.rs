@@ -14,8 +14,8 @@ operations! {
     Menu: WhichMenu, NoBody => Data<Vec<MenuItem>>;
     /// The public settings.
     Settings: Anything, NoBody => Data<Record>;
-    /// The published pages, for search engines.
-    Sitemap: Anything, NoBody => Text;
+    /// The published pages, for search engines; an index of files when there are too many for one.
+    Sitemap: WhichFile, NoBody => Text;
 }
 
 /// Which page.
@@ -46,6 +46,13 @@ pub struct WhichMenu {
     pub name: Option<String>,
     /// In this language.
     pub language: Option<String>,
+}
+
+/// Which file of the sitemap.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct WhichFile {
+    /// The one that begins after the page with this id, as the index names it.
+    pub after: Option<i64>,
 }
 
 /// No parameters that matter.

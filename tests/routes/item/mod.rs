@@ -2,6 +2,8 @@
 
 /// Several records in one request, and ids given by the caller.
 mod batch;
+/// A page that ends early at its limit in bytes.
+mod bytes;
 /// `If-Match`: a stale change is refused.
 mod if_match;
 /// Filters, order, cursors.

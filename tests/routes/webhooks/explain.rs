@@ -16,7 +16,7 @@ async fn what_is_explained_is_what_is_sent() {
     let traces = site.traces().await;
     let data = json!({
         "table": "settings", "id": "a", "language": null,
-        "record": {"name": "a", "value": {"api_key": 1, "ok": 2}, "public": false},
+        "record": {"name": "a", "value": {"api_key": 1, "ok": 2}, "public": true},
     });
     let reply = site
         .admin(EXPLAIN)
@@ -46,7 +46,7 @@ async fn what_is_explained_is_what_is_sent() {
         ]
     );
 
-    let written = json!({"name": "a", "value": {"api_key": 1, "ok": 2}});
+    let written = json!({"name": "a", "value": {"api_key": 1, "ok": 2}, "public": true});
     site.admin("POST /api/backend/item?table=settings").json(written).expect(201).await;
     site.cms.webhooks().worker().step().await.unwrap();
     let delivery = receiver.deliveries().remove(0);

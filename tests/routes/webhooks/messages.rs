@@ -78,6 +78,8 @@ async fn recorded_events_are_listed_either_way() {
         "order=asc",
         // Of the list in the other order.
         &format!("oldest_first=true&cursor={cursor}"),
+        // Of the list of another time.
+        &format!("since=2026-11-21T09:30:00Z&cursor={cursor}"),
     ] {
         site.admin(&format!("GET /api/backend/webhooks/messages?{query}"))
             .refused(400, "bad_query")

@@ -40,6 +40,9 @@ impl LocalFaults {
         attempt: &mut Attempt,
         now: Millis,
     ) -> Option<Millis> {
+        if attempt.is_own() {
+            return None;
+        }
         if !attempt.is_local() {
             self.lanes.remove(&lane);
             self.reached = Some(now);

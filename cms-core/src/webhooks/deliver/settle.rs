@@ -91,10 +91,11 @@ async fn settle_lane(change: &mut Change, lane: &[Ended], settled: &mut Settled)
             failures.push(None);
             continue;
         }
-        let error = attempt.message();
-        let counted =
-            queue::count_failure(change, *subscription, job, change.now() + SPACING_MS).await?;
+        let (error, counts) = (attempt.message(), !attempt.is_own());
+        let next = change.now() + SPACING_MS;
+        let counted = queue::count_failure(change, *subscription, job, next, counts).await?;
         if let Some((in_a_row, true, _)) = counted
+            && counts
             && breaker::opens(in_a_row)
         {
             disable(

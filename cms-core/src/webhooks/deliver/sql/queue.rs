@@ -122,7 +122,7 @@ statements! {
                  = $1 and failure_count > 0 \
                  and exists (select 1 from cms_webhook_queue q where q.id = $2 and q.status in \
                  ('sending', 'retry', 'held') and q.lease_token = $3)";
-    COUNT_FAILURE = "update cms_webhook_subscriptions set failure_count = failure_count + 1, \
+    COUNT_FAILURE = "update cms_webhook_subscriptions set failure_count = failure_count + $5, \
                      not_before = $4 where id = $1 \
                      and exists (select 1 from cms_webhook_queue q where q.id = $2 and q.status = \
                      'sending' and q.lease_token = $3) \
@@ -272,15 +272,17 @@ pub(in crate::webhooks) async fn succeeded(
     change.run(SUCCEEDED, args![lane, job.id, job.lease_token]).await.map(drop)
 }
 
-/// Counts a failure. Returns the failures in a row, whether the subscription is active, and its
+/// Counts a failure, unless the service itself failed. Returns the failures in a row, whether the subscription is active, and its
 /// retries; `None` when the lease was lost, or the subscription was deleted with its jobs.
 pub(in crate::webhooks) async fn count_failure(
     change: &mut Change,
     lane: i64,
     job: &Claimed,
     not_before: i64,
+    counts: bool,
 ) -> Result<Option<(i64, bool, i64)>> {
-    change.optional(COUNT_FAILURE, args![lane, job.id, job.lease_token, not_before]).await
+    let args = args![lane, job.id, job.lease_token, not_before, i64::from(counts)];
+    change.optional(COUNT_FAILURE, args).await
 }
 
 /// Lets a lane rest until then. Returns whether the subscription is active; `None` when it was

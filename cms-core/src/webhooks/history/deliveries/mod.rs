@@ -120,6 +120,7 @@ impl Webhooks {
                 filter.subscription,
                 &filter.event,
                 &filter.status,
+                filter.since,
             )),
             paging,
             read,

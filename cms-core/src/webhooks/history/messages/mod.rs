@@ -71,7 +71,7 @@ impl Webhooks {
         let key =
             |message: &Message| [&message.at.to_be_bytes()[..], message.id.as_bytes()].concat();
         Page::by_key(
-            self.0.base.list(ListName::Messages).of(&filter.event),
+            self.0.base.list(ListName::Messages).of((&filter.event, filter.since)),
             paging,
             position,
             read,
