@@ -120,3 +120,37 @@ async fn looking_at_the_schema_does_not_write() {
         assert_eq!(std::fs::read_dir(empty.folder.path()).unwrap().count(), 0);
     }
 }
+
+/// The questions of `cms doctor` change nothing, and find what is wrong.
+#[tokio::test]
+async fn a_site_is_checked_without_writing() {
+    let site = Site::open().await;
+    site.cms.try_write().await.unwrap();
+    let tried = "select count(*) from cms_table_epochs where name = 'doctor'";
+    assert_eq!(site.database.count(tried).await, 0);
+    assert_eq!(site.cms.damage().await.unwrap(), None);
+    let there = site.cms.database_clock().await.unwrap();
+    assert_eq!(there.is_some(), site.database.is_postgres());
+    let apart = there.map_or(0, |there| there - Clock::system().now());
+    assert!(apart.abs() < 15_000, "{apart}");
+
+    if let Some(url) = &site.database.url {
+        let mut settings = site.database.settings();
+        let only_reads = format!("{url}&options[default_transaction_read_only]=on");
+        settings.database_url = Some(Secret::new(only_reads));
+        let cms = Cms::builder(settings).inspect().await.unwrap();
+        assert_eq!(cms.try_write().await.unwrap_err().code(), Code::Unavailable);
+        cms.close().await;
+    }
+}
+
+/// Nobody waits for a server that refuses.
+#[tokio::test]
+async fn a_server_that_refuses_is_told_at_once() {
+    let started = std::time::Instant::now();
+    let url = Secret::new("postgres://127.0.0.1:1/d");
+    let refused = cms_core::db::Db::open(&cms_core::settings::Database::Postgres { url }).await;
+    let refused = format!("{:?}", refused.err().unwrap());
+    assert!(refused.contains("onnection refused"), "{refused}");
+    assert!(started.elapsed().as_secs() < 5, "{:?}", started.elapsed());
+}

@@ -1,6 +1,7 @@
 //! The `cms` binary from outside, as a shell sees it.
 
 mod demo;
+mod doctor;
 mod events;
 mod items;
 mod keys;

@@ -84,7 +84,7 @@ fn no_secret_is_shown() {
     }
     let shown = cms(dir.path(), &["config", "show", "--origin"]).ok();
     assert!(shown.contains("encryption_key\t***\tcms.local.toml:"), "{shown}");
-    assert!(shown.contains("listen\t127.0.0.1:8080\tdefault"), "{shown}");
+    assert!(shown.contains("timezone\tUTC\tdefault"), "{shown}");
 }
 
 #[test]

@@ -50,6 +50,8 @@ pub(crate) fn command(dir: &Path) -> Command {
     command
         .env("CMS_DIR", dir)
         .env("XDG_CONFIG_HOME", dir.join("config"))
+        // The usual port may be taken on this machine.
+        .env("CMS_LISTEN", "127.0.0.1:0")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());

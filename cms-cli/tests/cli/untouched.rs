@@ -39,9 +39,9 @@ const OPEN_NOTHING: &[&str] = &[
 ];
 
 /// Every file with its content, every folder without. The command line's own files are no part of
-/// the site, and SQLite's memory of an open file says nothing; its log is empty when nothing was
-/// written.
-fn content(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+/// the site. SQLite's index of its log is not read: closing it would end locks on it. Its log is
+/// empty when nothing was written.
+pub(crate) fn content(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut open = vec![dir.to_owned()];
     while let Some(folder) = open.pop() {
@@ -53,12 +53,10 @@ fn content(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
             if path.is_dir() {
                 found.insert(path.clone(), Vec::new());
                 open.push(path);
-            } else {
+            } else if !path.to_string_lossy().ends_with("-shm") {
                 let bytes = fs::read(&path).unwrap_or_default();
-                let name = path.to_string_lossy();
-                let empty_log = name.ends_with("-wal") && bytes.is_empty();
-                if !empty_log && !name.ends_with("-shm") {
-                    found.insert(path.clone(), bytes);
+                if !(bytes.is_empty() && path.to_string_lossy().ends_with("-wal")) {
+                    found.insert(path, bytes);
                 }
             }
         }
@@ -87,7 +85,7 @@ fn nothing_changes(dir: &Path, code: i32, answers: &[&str]) {
     }
 }
 
-fn sql(dir: &Path, statement: &'static str) {
+pub(crate) fn sql(dir: &Path, statement: &'static str) {
     let options = SqliteConnectOptions::new().filename(dir.join("data/cms.db"));
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {

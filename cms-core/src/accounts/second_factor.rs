@@ -57,6 +57,14 @@ impl Accounts {
     }
 }
 
+impl Accounts {
+    /// Whether the secret of each authenticator opens.
+    pub(crate) async fn totp_open(&self) -> Result<Vec<bool>> {
+        let sealed = logins::all_totp(self.0.base.db()).await?;
+        Ok(sealed.iter().map(|(user, sealed)| self.open_totp(*user, sealed).is_ok()).collect())
+    }
+}
+
 /// The vault's context of a secret: the secret of one user cannot be opened as that of another.
 fn context(user: i64) -> String {
     format!("users.totp_secret:{user}")

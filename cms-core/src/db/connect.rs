@@ -46,12 +46,16 @@ impl Db {
     }
 }
 
+/// How long a connection to the server may take.
+#[cfg(feature = "postgres")]
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
+
 #[cfg(feature = "postgres")]
 async fn postgres(url: &str) -> Result<sqlx::PgPool> {
-    use std::{str::FromStr, time::Duration};
+    use std::{io, str::FromStr};
 
     use sqlx::{
-        ConnectOptions,
+        ConnectOptions, Connection,
         postgres::{PgConnectOptions, PgPoolOptions},
     };
     let unreachable = |cause: sqlx::Error| {
@@ -75,12 +79,16 @@ async fn postgres(url: &str) -> Result<sqlx::PgPool> {
         .application_name("cms")
         .statement_cache_capacity(200)
         .disable_statement_logging();
-    PgPoolOptions::new()
+    // The pool would ask a server that refuses again and again, and then tell of its own patience.
+    let first = tokio::time::timeout(PATIENCE, options.connect()).await;
+    let late = |_| io::Error::new(io::ErrorKind::TimedOut, "no answer within 10 s");
+    let first = first.map_err(late).map_err(|e| unreachable(e.into()))?.map_err(unreachable)?;
+    let pool = PgPoolOptions::new()
         .max_connections(16)
         .min_connections(1)
         .test_before_acquire(false)
-        .acquire_timeout(Duration::from_secs(10))
-        .connect_with(options)
-        .await
-        .map_err(unreachable)
+        .acquire_timeout(PATIENCE)
+        .connect_lazy_with(options);
+    first.close().await.map_err(unreachable)?;
+    Ok(pool)
 }

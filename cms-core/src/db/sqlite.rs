@@ -33,20 +33,20 @@ const CHECKPOINT: &str = "PRAGMA wal_checkpoint(TRUNCATE)";
 
 /// Creates the file and its folder when missing, and makes it keep a log of writes.
 pub(super) async fn create(path: &Path) -> Result<()> {
-    let unreachable = |cause: String| unreachable(path, &cause);
+    let unreachable = |cause| unreachable(path, cause);
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        private::create_folder(folder).map_err(|e| unreachable(e.to_string()))?;
+        private::create_folder(folder).map_err(|e| unreachable(e.into()))?;
     }
     // SQLite gives the files beside it the same mode.
-    private::create_file(path).map_err(|e| unreachable(e.to_string()))?;
+    private::create_file(path).map_err(|e| unreachable(e.into()))?;
     let logged = options(path).journal_mode(SqliteJournalMode::Wal);
-    let connection = connect(&logged).await.map_err(|e| unreachable(e.to_string()))?;
-    connection.close().await.map_err(|e| unreachable(e.to_string()))
+    let connection = connect(&logged).await.map_err(unreachable)?;
+    connection.close().await.map_err(unreachable)
 }
 
-fn unreachable(path: &Path, cause: &str) -> Error {
-    let what = format!("The database file {} cannot be opened: {cause}", path.display());
-    Error::new(Code::Unavailable, what)
+fn unreachable(path: &Path, cause: sqlx::Error) -> Error {
+    let what = format!("The database file {} cannot be opened.", path.display());
+    Error::new(Code::Unavailable, what).caused_by(cause)
 }
 
 fn options(path: &Path) -> SqliteConnectOptions {
@@ -61,7 +61,7 @@ fn options(path: &Path) -> SqliteConnectOptions {
 
 /// Opens the file.
 pub(super) async fn open(path: &Path) -> Result<(SqlitePool, Writer)> {
-    let unreachable = |cause: String| unreachable(path, &cause);
+    let unreachable = |cause| unreachable(path, cause);
     if !path.exists() {
         let what = format!(
             "There is no database file {}: correct database_url or dirs.data, or make it with \
@@ -74,11 +74,9 @@ pub(super) async fn open(path: &Path) -> Result<(SqlitePool, Writer)> {
     // The undo data of savepoints stays in memory: as temporary files it would be more than half of
     // all writes.
     let writing = options.clone().pragma("temp_store", "memory");
-    let mut connection = connect(&writing).await.map_err(|e| unreachable(e.to_string()))?;
-    let alone = sqlx::query_scalar(HAS_DEFERRED)
-        .fetch_one(&mut connection)
-        .await
-        .map_err(|e| unreachable(e.to_string()))?;
+    let mut connection = connect(&writing).await.map_err(unreachable)?;
+    let alone =
+        sqlx::query_scalar(HAS_DEFERRED).fetch_one(&mut connection).await.map_err(unreachable)?;
     // All of them from the beginning: later no descriptor may be left.
     let readers = SqlitePoolOptions::new()
         .max_connections(READERS)
@@ -89,7 +87,7 @@ pub(super) async fn open(path: &Path) -> Result<(SqlitePool, Writer)> {
         .acquire_timeout(Duration::from_secs(10))
         .connect_with(options.pragma("query_only", "on"))
         .await
-        .map_err(|e| unreachable(e.to_string()))?;
+        .map_err(unreachable)?;
     let state = State {
         connection,
         open: false,

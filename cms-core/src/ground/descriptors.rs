@@ -24,7 +24,7 @@ impl Descriptors {
     /// Raises the limit of this process, as far as the system lets it, to what these numbers of
     /// connections and deliveries need.
     pub fn raise(connections: usize, deliveries: usize) {
-        let wanted = OWN + (2 * connections as u64).max(4 * deliveries as u64);
+        let wanted = Self::wanted(connections, deliveries);
         let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
         let possible = maximum.map_or(wanted, |maximum| wanted.min(maximum));
         if current.is_none_or(|current| current >= possible) {
@@ -34,6 +34,12 @@ impl Descriptors {
         {
             tracing::warn!(%error, "the limit on open files stays as it is");
         }
+    }
+
+    /// The limit on open files that these numbers of connections and deliveries need.
+    #[must_use]
+    pub fn wanted(connections: usize, deliveries: usize) -> u64 {
+        OWN + (2 * connections as u64).max(4 * deliveries as u64)
     }
 
     /// The shares under the present limit.

@@ -265,6 +265,22 @@ impl From<sqlx::Error> for Error {
     }
 }
 
+impl Error {
+    /// Whether the database itself is damaged. PostgreSQL: XX001 data, XX002 an index. SQLite:
+    /// corrupt 11, not a database 26.
+    #[must_use]
+    pub fn is_damaged(&self) -> bool {
+        let code = match self.database() {
+            Some(sqlx::Error::Database(e)) => e.code(),
+            _ => None,
+        };
+        code.is_some_and(|code| match code.parse::<u32>() {
+            Ok(code) => [11, 26].contains(&(code & 0xff)),
+            Err(_) => ["XX001", "XX002"].contains(&&*code),
+        })
+    }
+}
+
 /// Whether a database error is temporary. PostgreSQL: connection (08), resources (53), shutdown
 /// (57), deadlock and serialization (40), read-only, as a standby is (25006). SQLite: busy 5,
 /// locked 6, out of memory 7, read-only 8, input/output 10, full 13, a file that cannot be opened 14,

@@ -1,6 +1,9 @@
 //! Reads `plugins/<id>/plugin.json`. A plugin with problems is not loaded; the others are.
 
-use std::path::{Path, PathBuf};
+use std::{
+    io::ErrorKind,
+    path::{Path, PathBuf},
+};
 
 use super::{Manifest, Problem, locate::locate};
 
@@ -16,22 +19,32 @@ pub struct LoadedPlugin {
 /// Largest manifest in bytes. Manifests are small; a larger file is a mistake.
 const MAX_MANIFEST_BYTES: u64 = 1 << 20;
 
-/// All plugins in a folder, by name. A missing folder has none.
+/// All plugins in a folder, by name. A missing folder has none; one that cannot be read counts as a
+/// plugin with that problem.
 #[must_use]
 pub fn load_folder(folder: &Path) -> Vec<LoadedPlugin> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut folders: Vec<PathBuf> = entries
-        .map(|entry| entry.path())
-        .filter(|path| path.join("plugin.json").is_file())
-        .collect();
+    let id = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let mut folders: Vec<PathBuf> = match std::fs::read_dir(folder) {
+        Ok(entries) => entries.flatten().map(|entry| entry.path()).collect(),
+        Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
+        Err(error) => {
+            let problem = Problem::new("", format!("the folder cannot be read: {error}"));
+            return vec![LoadedPlugin { id: id(folder), outcome: Err(vec![problem]) }];
+        }
+    };
+    folders.retain(|path| path.is_dir() && has_manifest(path));
     folders.sort();
-    folders
-        .into_iter()
-        .map(|path| {
-            let id = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            LoadedPlugin { outcome: read(&path.join("plugin.json"), &id), id }
-        })
-        .collect()
+    let load = |path: PathBuf| {
+        let id = id(&path);
+        LoadedPlugin { outcome: read(&path.join("plugin.json"), &id), id }
+    };
+    folders.into_iter().map(load).collect()
+}
+
+/// Whether a folder names a manifest, be it readable or not.
+fn has_manifest(folder: &Path) -> bool {
+    let found = std::fs::symlink_metadata(folder.join("plugin.json"));
+    !found.is_err_and(|error| error.kind() == ErrorKind::NotFound)
 }
 
 fn read(path: &Path, id: &str) -> Result<Manifest, Vec<Problem>> {

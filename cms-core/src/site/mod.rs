@@ -3,6 +3,7 @@
 mod access;
 mod background;
 mod builder;
+mod checks;
 mod follow;
 mod plugins;
 mod statements;
@@ -11,6 +12,7 @@ use std::{sync::Arc, time::Duration};
 
 pub use background::{Background, Work};
 pub use builder::Builder;
+pub use checks::{SealedValues, ping_redis};
 
 use crate::{
     Actor, AuditLog, Change, Clock, Code, Error, Random, Result,

@@ -1,6 +1,6 @@
 //! All fixed statements of the library, so that a test can prepare them.
 
-use super::Cms;
+use super::{Cms, checks};
 use crate::{Result, accounts, audit, change, content, db, events, keys, pages, traffic, webhooks};
 
 /// The statements of all modules.
@@ -23,6 +23,7 @@ fn all() -> Vec<db::Statement> {
         traffic::cache::sql::ALL,
         traffic::idempotency::sql::ALL,
         pages::sql::ALL,
+        checks::sql::ALL,
     ]
     .concat();
     all.extend(webhooks::statements().concat());

@@ -74,6 +74,13 @@ impl Redis {
         self.0.away.load(Ordering::Relaxed)
     }
 
+    /// Whether Redis answers at all.
+    pub(crate) async fn ping(&self) -> Result<()> {
+        let mut connection = self.connection();
+        let answer: RedisResult<String> = redis::cmd("PING").query_async(&mut connection).await;
+        answer.map(drop).map_err(unreachable)
+    }
+
     /// The answer, if it comes in time. None: Redis is away.
     pub(crate) async fn ask<T>(&self, asked: impl Future<Output = RedisResult<T>>) -> Option<T> {
         if self.is_away() {

@@ -16,7 +16,7 @@ struct Check {
     name: &'static str,
     state: State,
     found: String,
-    remedy: &'static str,
+    remedy: String,
 }
 
 /// The checks made so far.
@@ -25,25 +25,31 @@ pub(super) struct Checks(Vec<Check>);
 
 impl Checks {
     pub(super) fn ok(&mut self, name: &'static str, found: impl Into<String>) {
-        self.0.push(Check { name, state: State::Ok, found: found.into(), remedy: "" });
+        self.push(name, State::Ok, found.into(), String::new());
     }
 
     pub(super) fn warn(
         &mut self,
         name: &'static str,
         found: impl Into<String>,
-        remedy: &'static str,
+        remedy: impl Into<String>,
     ) {
-        self.0.push(Check { name, state: State::Warn, found: found.into(), remedy });
+        self.push(name, State::Warn, found.into(), remedy.into());
     }
 
     pub(super) fn fail(
         &mut self,
         name: &'static str,
         found: impl Into<String>,
-        remedy: &'static str,
+        remedy: impl Into<String>,
     ) {
-        self.0.push(Check { name, state: State::Fail, found: found.into(), remedy });
+        self.push(name, State::Fail, found.into(), remedy.into());
+    }
+
+    /// Messages of others may have several lines; a check has one.
+    fn push(&mut self, name: &'static str, state: State, found: String, remedy: String) {
+        let found = found.lines().map(str::trim).collect::<Vec<_>>().join(" ");
+        self.0.push(Check { name, state, found, remedy });
     }
 
     /// Whether a check failed.

@@ -1,53 +1,116 @@
-//! Checks of the database and its content: schema, plugins, people
+//! Checks of the database and its content: damage, schema, secrets, plugins, people
+
+use std::error::Error as _;
 
 use cms_core::{
-    Actor, Cms,
+    Clock, Cms, Error,
     settings::{Database, Settings},
 };
 
 use super::checks::Checks;
+
+const RESTORE: &str = "restore the database from a backup";
+/// Codes of authenticators are accepted for 30 seconds before and after.
+const CLOCKS_APART_MS: i64 = 15_000;
 
 pub(super) async fn check(checks: &mut Checks, settings: Settings) {
     let kind = match settings.database() {
         Ok(Database::Sqlite { path }) => format!("SQLite in {}", path.display()),
         _ => "PostgreSQL".to_owned(),
     };
-    match Cms::builder(settings.clone()).migrations(false).await {
+    let steps = match Cms::builder(settings.clone()).migrations(false).await {
+        Ok(steps) => steps,
         Err(error) => {
-            let cause = std::error::Error::source(&error)
-                .map(|cause| format!(" ({cause})"))
-                .unwrap_or_default();
-            let found = format!("{kind}: {}{cause}", error.detail());
-            return checks.fail("database", found, "check database_url or the four db_ settings");
+            let found = format!("{kind}: {}", told(&error));
+            let remedy = if error.is_damaged() {
+                RESTORE
+            } else if error.is_outdated() {
+                "run the version of cms that made this schema, or a newer one"
+            } else {
+                "check database_url or the four db_ settings, and that the database runs; cms \
+                 migrate up makes a new one"
+            };
+            return checks.fail("database", found, remedy);
         }
-        Ok(steps) => {
-            checks.ok("database", kind);
-            match steps.iter().filter(|step| !step.applied).count() {
-                0 => checks.ok("migrations", format!("all {} applied", steps.len())),
-                open => {
-                    return checks.fail("migrations", format!("{open} pending"), "cms migrate up");
-                }
-            }
-        }
+    };
+    checks.ok("database", kind);
+    match steps.iter().filter(|step| !step.applied).count() {
+        0 => checks.ok("migrations", format!("all {} applied", steps.len())),
+        open => return checks.fail("migrations", format!("{open} pending"), "cms migrate up"),
     }
     match Cms::builder(settings).inspect().await {
-        Err(error) => checks.fail("site", error.detail(), "correct what the message names"),
+        Err(error) => checks.fail("site", told(&error), mending(&error)),
         Ok(cms) => {
-            site(checks, &cms).await;
-            people(checks, &cms).await;
+            damage(checks, &cms).await;
+            writing(checks, &cms).await;
+            clocks(checks, &cms).await;
+            plugins(checks, &cms);
+            secrets(checks, &cms).await;
+            administrators(checks, &cms).await;
             cms.close().await;
         }
     }
 }
 
-async fn site(checks: &mut Checks, cms: &Cms) {
-    match cms.change(Actor::Operator).await {
-        // Dropped without a commit.
-        Ok(_) => checks.ok("database writable", "yes"),
-        Err(error) => {
-            checks.fail("database writable", error.detail(), "let the database user write")
-        }
+/// What happened and why.
+fn told(error: &Error) -> String {
+    match error.source() {
+        Some(cause) => format!("{} ({cause})", error.detail()),
+        None => error.detail().to_owned(),
     }
+}
+
+fn mending(error: &Error) -> &'static str {
+    if error.is_damaged() { RESTORE } else { "correct what the message names" }
+}
+
+async fn damage(checks: &mut Checks, cms: &Cms) {
+    match cms.damage().await {
+        Ok(None) => checks.ok("database intact", "yes"),
+        Ok(Some(found)) => checks.fail("database intact", found, RESTORE),
+        Err(error) => checks.fail("database intact", told(&error), mending(&error)),
+    }
+}
+
+async fn writing(checks: &mut Checks, cms: &Cms) {
+    match cms.try_write().await {
+        Ok(()) => checks.ok("database writable", "yes"),
+        Err(error) if error.is_damaged() => {
+            checks.fail("database writable", told(&error), RESTORE);
+        }
+        Err(error) => checks.fail(
+            "database writable",
+            told(&error),
+            "let the database user write, and end programs that keep it locked",
+        ),
+    }
+}
+
+/// The clock of the database, and the rows that were written by it.
+async fn clocks(checks: &mut Checks, cms: &Cms) {
+    let now = Clock::system().now();
+    let remedy = "set the clocks of both machines: codes, sessions and deliveries depend on them";
+    match cms.database_clock().await {
+        Ok(Some(there)) if (there - now).abs() > CLOCKS_APART_MS => {
+            let found =
+                format!("the database's clock is {} s ahead of this one", (there - now) / 1000);
+            checks.fail("database clock", found, remedy);
+        }
+        Ok(_) => {}
+        Err(error) => checks.fail("database clock", told(&error), mending(&error)),
+    }
+    match cms.last_written().await {
+        Ok(Some(newest)) if newest - now > CLOCKS_APART_MS => {
+            let found =
+                format!("the newest row is {} s younger than this clock", (newest - now) / 1000);
+            checks.fail("database clock", found, remedy);
+        }
+        Ok(_) => checks.ok("database clock", "agrees with this one"),
+        Err(error) => checks.fail("database clock", told(&error), mending(&error)),
+    }
+}
+
+fn plugins(checks: &mut Checks, cms: &Cms) {
     for plugin in cms.plugins().states().iter() {
         if plugin.problems.is_empty() {
             checks.ok("plugin", plugin.id.clone());
@@ -56,35 +119,54 @@ async fn site(checks: &mut Checks, cms: &Cms) {
             checks.fail(
                 "plugin",
                 format!("{}: {problem}", plugin.id),
-                "correct its plugin.json; the other plugins are loaded",
+                "do what the message says; the other plugins are loaded",
             );
         }
     }
 }
 
-/// Whether everybody can still log in, and an administrator is left.
-async fn people(checks: &mut Checks, cms: &Cms) {
-    if cms.settings().password_salt.is_some() {
-        match cms.accounts().salt_check().await {
-            Ok((users, 0)) => {
-                checks.ok("password_salt", format!("fits the passwords of all users ({users})"))
-            }
-            Ok((users, others)) => {
-                let found = format!(
-                    "changed: {others} of {users} users cannot log in, because their passwords \
-                     were hashed with another salt"
-                );
-                checks.fail(
-                    "password_salt",
-                    found,
-                    "put the old password_salt back, or cms users passwd for each user",
-                );
-            }
-            Err(error) => {
-                checks.fail("password_salt", error.detail(), "correct what the message names")
-            }
+/// Whether the two secrets are those that the content was made with.
+async fn secrets(checks: &mut Checks, cms: &Cms) {
+    match cms.sealed_values().await {
+        Ok(sealed) if sealed.lost > 0 => {
+            let found = format!(
+                "changed: it does not open {} of {} sealed values (secrets of webhooks and \
+                 authenticators)",
+                sealed.lost,
+                sealed.lost + sealed.opened
+            );
+            let remedy = "put the old encryption_key back, or add it to old_encryption_keys";
+            checks.fail("encryption_key", found, remedy);
         }
+        Ok(sealed) if cms.settings().encryption_key.is_some() => {
+            checks.ok("encryption_key", format!("opens all sealed values ({})", sealed.opened));
+        }
+        Ok(_) => {}
+        Err(error) => checks.fail("encryption_key", told(&error), mending(&error)),
     }
+    if cms.settings().password_salt.is_none() {
+        return;
+    }
+    match cms.accounts().salt_check().await {
+        Ok((users, 0)) => {
+            checks.ok("password_salt", format!("fits the passwords of all users ({users})"));
+        }
+        Ok((users, others)) => {
+            let found = format!(
+                "changed: {others} of {users} users cannot log in, because their passwords were \
+                 hashed with another salt"
+            );
+            checks.fail(
+                "password_salt",
+                found,
+                "put the old password_salt back, or cms users passwd for each user",
+            );
+        }
+        Err(error) => checks.fail("password_salt", told(&error), mending(&error)),
+    }
+}
+
+async fn administrators(checks: &mut Checks, cms: &Cms) {
     match cms.accounts().admins().await {
         Ok(0) => checks.warn(
             "administrators",
@@ -92,8 +174,6 @@ async fn people(checks: &mut Checks, cms: &Cms) {
             "cms init --admin NAME",
         ),
         Ok(admins) => checks.ok("administrators", admins.to_string()),
-        Err(error) => {
-            checks.fail("administrators", error.detail(), "correct what the message names")
-        }
+        Err(error) => checks.fail("administrators", told(&error), mending(&error)),
     }
 }

@@ -1,21 +1,23 @@
-//! Checks of the machine and the folder: clock, settings, files
+//! Checks of the machine: clock, open files, disk space
 
-use std::{
-    fs,
-    os::unix::fs::PermissionsExt,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use cms_core::{
-    Clock, rfc3339,
-    settings::{Database, Loaded, Settings},
+    Clock, Descriptors, rfc3339,
+    settings::{Database, Settings},
 };
+use rustix::fs::statvfs;
 
 use super::checks::Checks;
 
 /// 2026-01-01. An earlier clock is wrong: this program is younger.
 const WRITTEN_MS: i64 = 1_767_225_600_000;
 const CENTURY_MS: i64 = 100 * 365 * 86_400_000;
+const MIB: u64 = 1 << 20;
+/// With less, writes fail soon.
+const LITTLE: u64 = 100 * MIB;
+/// With less, it is time to look for more.
+const ENOUGH: u64 = 1024 * MIB;
 
 pub(super) fn clock(checks: &mut Checks) {
     let now = Clock::system().now();
@@ -30,69 +32,43 @@ pub(super) fn clock(checks: &mut Checks) {
     }
 }
 
-pub(super) fn settings(checks: &mut Checks, loaded: &Loaded) {
-    let settings = &loaded.settings;
-    checks.ok("settings", loaded.dir.display().to_string());
-    for warning in &loaded.warnings {
-        checks.warn("settings", warning.clone(), "correct or remove the variable");
+/// Whether `cms serve` gets as many open files as its settings need.
+pub(super) fn descriptors(checks: &mut Checks, settings: &Settings) {
+    let (connections, deliveries) =
+        (settings.http.max_connections, settings.webhooks.most_attempts());
+    Descriptors::raise(connections, deliveries);
+    let shares = Descriptors::shares();
+    let wanted = Descriptors::wanted(connections, deliveries);
+    if shares.limit >= wanted {
+        return checks.ok("open files", format!("{wanted} of {} are needed", shares.limit));
     }
-    checks.ok("time zone", settings.timezone.clone());
-    // `database::people` checks whether the salt is the right one.
-    for (name, there) in [
-        ("password_salt", settings.password_salt.is_some()),
-        ("encryption_key", settings.encryption_key.is_some()),
-    ] {
-        if !there {
-            checks.fail(name, "missing", "cms init adds one to cms.local.toml");
-        }
-    }
+    let found = format!(
+        "the limit of {} leaves {} connections, http.max_connections is {connections}",
+        shares.limit, shares.connections
+    );
+    let remedy = format!(
+        "raise the hard limit to {wanted}: LimitNOFILE={wanted} for systemd, ulimit -Hn in a shell"
+    );
+    checks.warn("open files", found, remedy);
 }
 
-pub(super) fn local_file(checks: &mut Checks, path: &Path) {
-    match fs::metadata(path).map(|meta| meta.permissions().mode() & 0o777) {
-        Ok(mode) if mode & 0o077 == 0 => checks.ok("cms.local.toml", format!("mode {mode:04o}")),
-        Ok(mode) => {
-            checks.fail(
-                "cms.local.toml",
-                format!("mode {mode:04o}: others can read the secrets"),
-                "chmod 600 cms.local.toml",
-            );
-        }
-        Err(_) => checks.warn(
-            "cms.local.toml",
-            "does not exist",
-            "cms init makes it; not needed if the environment has the secrets",
-        ),
-    }
-}
-
-pub(super) fn folder(checks: &mut Checks, data: &Path) {
-    let probe = data.join(".cms-doctor");
-    match fs::write(&probe, "").and_then(|()| fs::remove_file(&probe)) {
-        Ok(()) => checks.ok("data folder", data.display().to_string()),
-        Err(error) => {
-            let found = format!("{} cannot be written: {error}", data.display());
-            checks.fail(
-                "data folder",
-                found,
-                "create it, and let the user that runs cms write there",
-            );
-        }
-    }
-}
-
-/// The data folder and SQLite's files hold what people have written: they are for their owner.
-pub(super) fn modes(checks: &mut Checks, settings: &Settings) {
-    let mut paths = vec![settings.dirs.data.clone()];
+/// Whether there is room where the site writes.
+pub(super) fn space(checks: &mut Checks, settings: &Settings) {
+    let mut folders = vec![settings.dirs.data.clone(), settings.dirs.media.clone()];
     if let Ok(Database::Sqlite { path }) = settings.database() {
-        let beside = |end: &str| PathBuf::from(format!("{}{end}", path.display()));
-        paths.extend(["", "-wal", "-shm"].map(beside));
+        folders.extend(path.parent().map(Path::to_owned));
     }
-    for path in paths {
-        let mode = fs::metadata(&path).map_or(0, |meta| meta.permissions().mode() & 0o777);
-        if mode & 0o077 != 0 {
-            let found = format!("{} has mode {mode:04o}: others can read it", path.display());
-            checks.warn("files", found, "chmod go= the named path");
-        }
+    let free = |folder: &PathBuf| {
+        let found = statvfs(folder).ok()?;
+        Some((found.f_bavail.saturating_mul(found.f_frsize), folder.clone()))
+    };
+    // A folder that does not exist has its own check.
+    let Some((free, folder)) = folders.iter().filter_map(free).min() else { return };
+    let found = format!("{} MiB are free in {}", free / MIB, folder.display());
+    let remedy = "make room there: without it nothing can be written";
+    match free {
+        ..LITTLE => checks.fail("disk space", found, remedy),
+        LITTLE..ENOUGH => checks.warn("disk space", found, remedy),
+        _ => checks.ok("disk space", found),
     }
 }

@@ -1,8 +1,10 @@
-//! `cms doctor`: checks a site, and says how to mend what is wrong
+//! `cms doctor`: checks a site, and says how to mend what is wrong. It changes nothing
 
 mod checks;
 mod database;
+mod files;
 mod machine;
+mod network;
 
 use clap::Args;
 use cms_core::settings::{Settings, environment};
@@ -34,10 +36,16 @@ pub(crate) async fn run(flags: &Flags, out: &Output) -> Done {
             );
         }
         Ok(loaded) => {
-            machine::settings(&mut checks, &loaded);
-            machine::local_file(&mut checks, &dir.join("cms.local.toml"));
-            machine::folder(&mut checks, &loaded.settings.dirs.data);
-            machine::modes(&mut checks, &loaded.settings);
+            let settings = &loaded.settings;
+            files::settings(&mut checks, &loaded);
+            files::local_file(&mut checks, &dir.join("cms.local.toml"));
+            files::folder(&mut checks, &settings.dirs.data);
+            files::modes(&mut checks, settings);
+            files::plugins(&mut checks, &settings.dirs.plugins);
+            machine::space(&mut checks, settings);
+            machine::descriptors(&mut checks, settings);
+            network::listen(&mut checks, &settings.listen).await;
+            network::redis(&mut checks, settings).await;
             database::check(&mut checks, loaded.settings).await;
         }
     }

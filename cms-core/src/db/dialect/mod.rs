@@ -74,6 +74,23 @@ impl Dialect {
         }
     }
 
+    /// Reads the clock of the database's machine, in milliseconds. `None`: it is this machine.
+    pub(crate) const fn clock(self) -> Option<&'static str> {
+        match self {
+            Self::Sqlite => None,
+            Self::Postgres => Some("select (extract(epoch from clock_timestamp()) * 1000)::bigint"),
+        }
+    }
+
+    /// Searches the whole database for damage; `ok` when there is none. `None`: the server does
+    /// that by itself.
+    pub(crate) const fn damage(self) -> Option<&'static str> {
+        match self {
+            Self::Sqlite => Some("pragma quick_check(1)"),
+            Self::Postgres => None,
+        }
+    }
+
     /// As [`Dialect::lock`], shared with others.
     pub(super) const fn share(self) -> Option<&'static str> {
         match self {

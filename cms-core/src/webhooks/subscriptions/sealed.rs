@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use reqwest::Url;
 
-use super::MASK;
+use super::{MASK, sql};
 use crate::{
-    FieldError, Result,
+    FieldError, MAX_LIMIT, Result,
     webhooks::{Webhooks, rules::sign::WebhookSecret},
 };
 
@@ -32,6 +32,21 @@ impl Webhooks {
 
     pub(super) fn seal_secret(&self, id: i64, secret: &WebhookSecret) -> Result<String> {
         self.0.base.vault().seal(&secret_context(id), secret.expose().as_bytes())
+    }
+}
+
+impl Webhooks {
+    /// Whether the secret of each subscription opens.
+    pub(crate) async fn secrets_open(&self) -> Result<Vec<bool>> {
+        let (base, mut opens, mut after) = (&self.0.base, Vec::new(), 0);
+        loop {
+            let page = sql::list(base.db(), after, MAX_LIMIT.into()).await?;
+            let Some(last) = page.last() else { return Ok(opens) };
+            after = last.id;
+            opens.extend(page.iter().map(|stored| {
+                base.vault().open(&secret_context(stored.id), &stored.secret).is_ok()
+            }));
+        }
     }
 }
 

@@ -1,0 +1,63 @@
+//! Checks of what the site listens to and talks to: its port, Redis
+
+use std::{error::Error, io::ErrorKind, time::Duration};
+
+use cms_core::{ping_redis, settings::Settings};
+use cms_http::{
+    client::{Ask, Client, ClientError, Credential},
+    wire::health::Alive,
+};
+use tokio::net::TcpListener;
+
+use super::checks::Checks;
+
+/// How long a program that listens there may take to say what it is.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Whether `cms serve` could listen, or does so already.
+pub(super) async fn listen(checks: &mut Checks, listen: &str) {
+    let error = match TcpListener::bind(listen).await {
+        Ok(_) => return checks.ok("listen", format!("{listen} is free")),
+        Err(error) => error,
+    };
+    if error.kind() == ErrorKind::AddrInUse && is_cms(listen).await {
+        return checks.ok("listen", format!("a cms serves at {listen}"));
+    }
+    let remedy = match error.kind() {
+        ErrorKind::AddrInUse => "end the other program, or set listen to another port",
+        ErrorKind::PermissionDenied => "set listen to a port from 1024 on, behind a proxy",
+        _ => "set listen to HOST:PORT with an address of this machine",
+    };
+    checks.fail("listen", format!("{listen}: {error}"), remedy);
+}
+
+/// Whether a cms answers there.
+async fn is_cms(listen: &str) -> bool {
+    let Ok(client) = Client::remote(&format!("http://{listen}"), &Credential::None) else {
+        return false;
+    };
+    let asked = client.send(Ask::get("/healthz"));
+    let Ok(answer) = tokio::time::timeout(PATIENCE, asked).await else { return false };
+    match answer {
+        Ok(answer) => answer
+            .json()
+            .is_ok_and(|body| serde_json::from_value::<Alive>(body["data"].clone()).is_ok()),
+        // It refuses this name, as a cms does.
+        Err(error) => matches!(error, ClientError::Problem { .. }),
+    }
+}
+
+pub(super) async fn redis(checks: &mut Checks, settings: &Settings) {
+    match ping_redis(settings).await {
+        Ok(None) => {}
+        Ok(Some(())) => checks.ok("redis", "answers"),
+        Err(error) => {
+            let cause = error.source().map(|cause| format!(" ({cause})")).unwrap_or_default();
+            checks.fail(
+                "redis",
+                format!("{}{cause}", error.detail()),
+                "start Redis or correct redis_url; until then each process counts for itself",
+            );
+        }
+    }
+}

@@ -1,0 +1,348 @@
+//! `cms doctor` on broken sites: each is named with its remedy, and none is changed.
+
+use std::{
+    any::Any,
+    collections::BTreeSet,
+    fs,
+    net::TcpListener,
+    os::unix::fs::{PermissionsExt, symlink},
+    path::Path,
+    process::Command,
+};
+
+use crate::{
+    support::{PASSWORD, Run, Served, cms, cms_with, command, finish, site},
+    untouched::{content, sql},
+};
+
+/// What must stay while `cms doctor` runs: variables, a limit on open files, a lock, a listener.
+#[derive(Default)]
+struct Held {
+    variables: Vec<(&'static str, String)>,
+    open_files: Option<u32>,
+    _kept: Option<Box<dyn Any>>,
+}
+
+impl Held {
+    fn variable(name: &'static str, value: impl Into<String>) -> Self {
+        Self { variables: vec![(name, value.into())], ..Self::default() }
+    }
+
+    fn and(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.variables.push((name, value.into()));
+        self
+    }
+
+    fn keeping(mut self, kept: impl Any) -> Self {
+        self._kept = Some(Box::new(kept));
+        self
+    }
+}
+
+/// A way to break a site.
+struct Broken {
+    how: &'static str,
+    by: fn(&Path) -> Held,
+    /// State and name of the check that says so; all others are good.
+    says: (&'static str, &'static str),
+    /// Words of what is found.
+    found: &'static str,
+    /// Words of the remedy.
+    remedy: &'static str,
+}
+
+const RESTORE: &str = "restore the database from a backup";
+
+/// Breaks a file of the site, and nothing else.
+macro_rules! broken {
+    ($how:literal, |$dir:ident| $by:expr, $state:ident $check:literal, $found:expr, $remedy:expr) => {
+        Broken {
+            how: $how,
+            by: |$dir| $by,
+            says: (stringify!($state), $check),
+            found: $found,
+            remedy: $remedy,
+        }
+    };
+}
+
+fn write(path: &Path, text: &str) -> Held {
+    fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+    fs::write(path, text).expect("written");
+    Held::default()
+}
+
+fn change(path: &Path, old: &str, new: &str) -> Held {
+    let text = fs::read_to_string(path).expect("text");
+    assert!(text.contains(old), "{old} is not in {text}");
+    write(path, &text.replace(old, new))
+}
+
+fn mode(path: &Path, mode: u32) -> Held {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("a mode");
+    Held::default()
+}
+
+fn statement(dir: &Path, statement: &'static str) -> Held {
+    sql(dir, statement);
+    Held::default()
+}
+
+/// Gives the local file another value for a secret.
+fn secret(dir: &Path, name: &str, value: &str) -> Held {
+    let path = dir.join("cms.local.toml");
+    let text = fs::read_to_string(&path).expect("text");
+    let line = text.lines().find(|line| line.starts_with(name)).expect("the secret").to_owned();
+    let new = if value.is_empty() { String::new() } else { format!("{name} = \"{value}\"") };
+    change(&path, &line, &new)
+}
+
+fn plugin(dir: &Path, manifest: &str) -> Held {
+    write(&dir.join("plugins/shop/plugin.json"), manifest)
+}
+
+fn bytes(dir: &Path, change: impl Fn(&mut Vec<u8>)) -> Held {
+    let path = dir.join("data/cms.db");
+    let mut bytes = fs::read(&path).expect("a database");
+    change(&mut bytes);
+    fs::write(&path, bytes).expect("written");
+    Held::default()
+}
+
+/// A port that somebody listens at, who answers nothing.
+fn taken() -> (TcpListener, String) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address").to_string();
+    (listener, address)
+}
+
+const SITES: &[Broken] = &[
+    // settings
+    broken!("no cms.toml", |dir| {
+        for name in ["cms.toml", "cms.local.toml"] {
+            fs::remove_file(dir.join(name)).expect("removed");
+        }
+        Held::default()
+    }, fail "settings", "there is no cms.toml in", "cms init"),
+    broken!("a mistyped key", |dir| write(&dir.join("cms.toml"), "lisen = \"x\"\n"),
+        fail "settings", "did you mean `listen`", "correct the setting"),
+    broken!("no TOML", |dir| write(&dir.join("cms.toml"), "listen = \n"),
+        fail "settings", "cms.toml:1", "correct the setting"),
+    broken!("a time zone that is none", |_dir| Held::variable("CMS_TIMEZONE", "Europe/Nowhere"),
+        fail "settings", "timezone", "correct the setting"),
+    broken!("two databases", |_dir| Held::variable("CMS_DATABASE_URL", "sqlite://data/cms.db")
+        .and("CMS_DB_HOST", "db").and("CMS_DB_USER", "u").and("CMS_DB_DB", "d"),
+        fail "settings", "must not be set together", "correct the setting"),
+    broken!("a mistyped variable", |_dir| Held::variable("CMS_LISEN", "x"),
+        warn "settings", "CMS_LISEN", "correct or remove the variable"),
+    broken!("no salt", |dir| secret(dir, "password_salt", ""),
+        fail "password_salt", "missing", "cms init"),
+    broken!("another salt", |dir| secret(dir, "password_salt", "another"),
+        fail "password_salt", "changed: 1 of 1 users cannot log in", "put the old password_salt back"),
+    broken!("no encryption key", |dir| secret(dir, "encryption_key", ""),
+        fail "encryption_key", "missing", "cms init"),
+    broken!("another encryption key",
+        |dir| secret(dir, "encryption_key", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="),
+        fail "encryption_key", "does not open 1 of 1 sealed values", "put the old encryption_key back"),
+    broken!("an encryption key that is none", |dir| secret(dir, "encryption_key", "c2hvcnQ="),
+        fail "settings", "base64 of 32 bytes", "correct the setting"),
+    // files
+    broken!("secrets that others can read", |dir| mode(&dir.join("cms.local.toml"), 0o644),
+        fail "cms.local.toml", "mode 0644", "chmod 600"),
+    broken!("a data folder that others can read", |dir| mode(&dir.join("data"), 0o755),
+        warn "files", "data has mode 0755", "chmod go="),
+    broken!("a database that others can read", |dir| mode(&dir.join("data/cms.db"), 0o640),
+        warn "files", "cms.db has mode 0640", "chmod go="),
+    broken!("a data folder that is none", |dir| {
+        let database = Held::variable("CMS_DATABASE_URL", format!("sqlite://{}/data/cms.db", dir.display()));
+        database.and("CMS_DIRS__DATA", "cms.toml")
+    }, fail "data folder", "it is no folder", "create it"),
+    broken!("no data folder", |dir| {
+        let database = Held::variable("CMS_DATABASE_URL", format!("sqlite://{}/data/cms.db", dir.display()));
+        database.and("CMS_DIRS__DATA", "elsewhere")
+    }, fail "data folder", "No such file", "create it"),
+    broken!("no room", |_dir| Held::variable("CMS_DIRS__MEDIA", "/proc"),
+        fail "disk space", "0 MiB are free in /proc", "make room"),
+    // the machine
+    broken!("few open files", |_dir| Held { open_files: Some(64), ..Held::default() },
+        warn "open files", "the limit of 64 leaves 16 connections", "LimitNOFILE=4128"),
+    broken!("a port that another program has", |_dir| {
+        let (listener, address) = taken();
+        Held::variable("CMS_LISTEN", address).keeping(listener)
+    }, fail "listen", "in use", "end the other program"),
+    broken!("an address of another machine", |_dir| Held::variable("CMS_LISTEN", "192.0.2.1:8080"),
+        fail "listen", "192.0.2.1:8080", "an address of this machine"),
+    broken!("Redis away", |_dir| Held::variable("CMS_REDIS_URL", "redis://127.0.0.1:1/")
+        .and("CMS_LIMITER__STORE", "redis"),
+        fail "redis", "refused", "start Redis"),
+    broken!("a Redis that answers nothing", |_dir| {
+        let (listener, address) = taken();
+        Held::variable("CMS_REDIS_URL", format!("redis://{address}/"))
+            .and("CMS_CACHE__STORE", "redis").keeping(listener)
+    }, fail "redis", "cannot be reached", "start Redis"),
+    // the database
+    broken!("no database file", |dir| {
+        fs::remove_file(dir.join("data/cms.db")).expect("removed");
+        Held::default()
+    }, fail "database", "There is no database file", "cms migrate up makes a new one"),
+    broken!("a file that is no database", |dir| write(&dir.join("data/cms.db"), &"text ".repeat(9_999)),
+        fail "database", "file is not a database", RESTORE),
+    broken!("half a database", |dir| bytes(dir, |file| file.truncate(file.len() / 2)),
+        fail "database", "malformed", RESTORE),
+    broken!("a damaged page", |dir| bytes(dir, |file| {
+        let last = file.len() - 4096;
+        file[last..].fill(0xa5);
+    }), fail "database intact", "", RESTORE),
+    broken!("a server that is away", |_dir| Held::variable("CMS_DATABASE_URL", "postgres://127.0.0.1:1/d"),
+        fail "database", "onnection refused", "check database_url"),
+    broken!("an old schema", |dir| statement(dir,
+        "delete from cms_migrations where version = (select max(version) from cms_migrations)"),
+        fail "migrations", "1 pending", "cms migrate up"),
+    broken!("a newer schema", |dir| statement(dir,
+        "insert into cms_migrations values (99, 'future', 'x', 0)"),
+        fail "database", "step 99", "or a newer one"),
+    broken!("a migration that was edited", |dir| statement(dir,
+        "update cms_migrations set checksum = 'x' where version = 1"),
+        fail "database", "was edited", "the version of cms that made this schema"),
+    broken!("a database that another program locks", |dir| {
+        let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+        let path = dir.join("data/cms.db");
+        let locked = runtime.block_on(async {
+            use sqlx::{ConnectOptions, Executor, sqlite::SqliteConnectOptions};
+            let options = SqliteConnectOptions::new().filename(path);
+            let mut connection = options.connect().await.expect("a database");
+            connection.execute("begin immediate").await.expect("a lock");
+            connection
+        });
+        Held::default().keeping((locked, runtime))
+    }, fail "database writable", "locked", "end programs that keep it locked"),
+    broken!("a clock that was set back", |dir| statement(dir,
+        "update cms_audit set created_at = created_at + 90000000 where id = 1"),
+        fail "database clock", "younger than this clock", "set the clocks"),
+    // plugins
+    broken!("a manifest that is no JSON", |dir| plugin(dir, "{"),
+        fail "plugin", "shop: line 1", "do what the message says"),
+    broken!("a type that is none", |dir| plugin(dir,
+        r#"{"id": "shop", "tables": [{"name": "t", "columns": [{"name": "x", "type": "string"}]}]}"#),
+        fail "plugin", "/tables/0/columns/0/type", "do what the message says"),
+    broken!("a plugin in a folder of another name", |dir| plugin(dir, r#"{"id": "store"}"#),
+        fail "plugin", "the folder is named", "do what the message says"),
+    broken!("tables that are not made", |dir| plugin(dir,
+        r#"{"id": "shop", "tables": [{"name": "t", "columns": [{"name": "x", "type": "text"}]}]}"#),
+        fail "plugin", "cms migrate up", "do what the message says"),
+    broken!("a plugin that would lose data", |dir| change(&dir.join("plugins/notes/plugin.json"),
+        r#"{"name": "text", "type": "text"}, "#, ""),
+        fail "plugin", "data would be lost", "do what the message says"),
+    broken!("an adopted table that is not there", |dir| plugin(dir,
+        r#"{"id": "shop", "tables": [{"name": "t", "adopt": true}]}"#),
+        fail "plugin", "no table \"t\" to adopt", "do what the message says"),
+    broken!("a manifest that is a folder", |dir| {
+        fs::create_dir_all(dir.join("plugins/shop/plugin.json")).expect("a folder");
+        Held::default()
+    }, fail "plugin", "shop: Is a directory", "do what the message says"),
+    broken!("a manifest that leads nowhere", |dir| {
+        fs::create_dir_all(dir.join("plugins/shop")).expect("a folder");
+        symlink("nowhere", dir.join("plugins/shop/plugin.json")).expect("a link");
+        Held::default()
+    }, fail "plugin", "shop: No such file", "do what the message says"),
+    broken!("plugins that are no folder", |_dir| Held::variable("CMS_DIRS__PLUGINS", "cms.toml"),
+        fail "plugin", "the folder cannot be read", "do what the message says"),
+    broken!("a plugin without a manifest", |dir| {
+        fs::create_dir_all(dir.join("plugins/shop")).expect("a folder");
+        Held::default()
+    }, warn "plugins", "shop has no plugin.json", "add one"),
+    // people
+    broken!("nobody who may administer", |dir| statement(dir, "update cms_users set active = false"),
+        warn "administrators", "nobody can log in", "cms init --admin"),
+];
+
+/// A site with an administrator, a webhook and a plugin, and nothing wrong.
+fn sound() -> tempfile::TempDir {
+    let dir = site();
+    let at = dir.path();
+    cms_with(at, &["init", "--admin", "ana", "--password-stdin"], PASSWORD).ok();
+    let hook = ["--name", "w", "--url", "https://hooks.example.org/x", "--event", "item.*"];
+    cms(at, &[&["webhooks", "create"], &hook[..]].concat()).ok();
+    dir
+}
+
+fn doctor(dir: &Path, held: &Held) -> Run {
+    let mut plain = command(dir);
+    plain.arg("doctor").envs(held.variables.iter().cloned());
+    let Some(limit) = held.open_files else { return finish(plain, None) };
+    let mut limited = Command::new("bash");
+    limited
+        .args(["-c", &format!("ulimit -n {limit} && exec \"$0\" \"$@\"")])
+        .arg(plain.get_program())
+        .args(plain.get_args())
+        .env_clear()
+        .envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))))
+        .env("PATH", std::env::var_os("PATH").expect("a path"))
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped());
+    finish(limited, None)
+}
+
+/// State, name, finding and remedy of each check.
+fn checks(run: &Run) -> Vec<[&str; 4]> {
+    run.out
+        .lines()
+        .map(|line| {
+            let cells: Vec<_> = line.split('\t').collect();
+            cells.try_into().unwrap_or_else(|cells| panic!("{cells:?}"))
+        })
+        .collect()
+}
+
+#[test]
+fn a_sound_site_is_found_sound() {
+    let dir = sound();
+    let before = content(dir.path());
+    let run = doctor(dir.path(), &Held::default());
+    assert_eq!((run.code, run.err.as_str()), (0, ""), "{run:?}");
+    assert!(checks(&run).iter().all(|[state, ..]| *state == "ok"), "{run:?}");
+    assert!(content(dir.path()) == before);
+
+    // While it is served, its port is taken by itself.
+    let served = Served::start(dir.path(), &[]);
+    let address = served.url.trim_start_matches("http://");
+    let run = doctor(dir.path(), &Held::variable("CMS_LISTEN", address));
+    assert!(run.out.contains(&format!("ok\tlisten\ta cms serves at {address}")), "{run:?}");
+    assert_eq!(run.code, 0, "{run:?}");
+}
+
+#[test]
+fn every_broken_site_is_named_with_its_remedy() {
+    let sound = sound();
+    let wrong: Vec<_> = SITES.iter().filter_map(|broken| judged(sound.path(), broken)).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+    assert!(SITES.len() >= 30);
+}
+
+/// Breaks a copy of the sound site; returns what doctor gets wrong.
+fn judged(sound: &Path, broken: &Broken) -> Option<String> {
+    let dir = tempfile::tempdir().expect("a folder");
+    let copied = Command::new("cp").arg("-a").arg(sound.join(".")).arg(dir.path()).status();
+    assert!(copied.expect("cp").success());
+    let held = (broken.by)(dir.path());
+    let before = content(dir.path());
+    let run = doctor(dir.path(), &held);
+    drop(held);
+    let bad: Vec<_> = checks(&run).into_iter().filter(|[state, ..]| *state != "ok").collect();
+    let names: BTreeSet<_> = bad.iter().map(|[state, name, ..]| (*state, *name)).collect();
+    let said = |[_, _, found, remedy]: &[&str; 4]| {
+        found.contains(broken.found) && remedy.contains(broken.remedy)
+    };
+    let what = if content(dir.path()) != before {
+        "the site was changed"
+    } else if run.code != i32::from(broken.says.0 == "fail") {
+        "the exit code is wrong"
+    } else if names != BTreeSet::from([broken.says]) {
+        "another check says so"
+    } else if !bad.iter().any(said) {
+        "the words are wrong"
+    } else {
+        return None;
+    };
+    Some(format!("{}: {what}: code {} {bad:?} {}", broken.how, run.code, run.err))
+}

@@ -1,0 +1,83 @@
+//! Tells whether a site is sound. Nothing here changes anything.
+
+use super::Cms;
+use crate::{Actor, Millis, Result, db::args, settings::Settings, traffic::redis::Redis};
+
+pub(crate) mod sql {
+    crate::db::statements! {
+        TRY = "insert into cms_table_epochs (name, epoch) values ('doctor', 0)";
+        NEWEST = "select max(created_at) from cms_audit";
+    }
+}
+
+/// How many sealed values the encryption keys open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SealedValues {
+    /// Values that the present keys open.
+    pub opened: usize,
+    /// Values that were sealed with another key, or altered.
+    pub lost: usize,
+}
+
+impl Cms {
+    /// Writes a row and takes it back.
+    ///
+    /// # Errors
+    /// As every write.
+    pub async fn try_write(&self) -> Result<()> {
+        let mut change = self.change(Actor::Operator).await?;
+        // Dropped without a commit.
+        change.run(sql::TRY, args![]).await.map(drop)
+    }
+
+    /// Opens the secrets of webhooks and of authenticators.
+    ///
+    /// # Errors
+    /// `unavailable` when the database cannot be reached.
+    pub async fn sealed_values(&self) -> Result<SealedValues> {
+        let opens = [self.webhooks().secrets_open().await?, self.accounts().totp_open().await?];
+        let (opened, lost): (Vec<bool>, Vec<bool>) = opens.concat().into_iter().partition(|o| *o);
+        Ok(SealedValues { opened: opened.len(), lost: lost.len() })
+    }
+
+    /// The clock of the database's machine; None when that is this machine.
+    ///
+    /// # Errors
+    /// `unavailable` when the database cannot be reached.
+    pub async fn database_clock(&self) -> Result<Option<Millis>> {
+        let Some(clock) = self.db().dialect().clock() else { return Ok(None) };
+        let (now,): (i64,) = self.db().one(clock, args![]).await?;
+        Ok(Some(now))
+    }
+
+    /// When the audit log was written last.
+    ///
+    /// # Errors
+    /// `unavailable` when the database cannot be reached.
+    pub async fn last_written(&self) -> Result<Option<Millis>> {
+        let (newest,): (Option<i64>,) = self.db().one(sql::NEWEST, args![]).await?;
+        Ok(newest)
+    }
+
+    /// Reads the whole file of SQLite. Returns the first damage found.
+    ///
+    /// # Errors
+    /// As every read; [`Error::is_damaged`](crate::Error::is_damaged) for damage that stops the
+    /// search.
+    pub async fn damage(&self) -> Result<Option<String>> {
+        let Some(search) = self.db().dialect().damage() else { return Ok(None) };
+        let (found,): (String,) = self.db().one(search, args![]).await?;
+        Ok((found != "ok").then_some(found))
+    }
+}
+
+/// Asks the Redis of the settings for an answer. None: no store is set to `redis`.
+///
+/// # Errors
+/// `unavailable` without an answer, `validation_failed` for a wrong `redis_url`.
+pub async fn ping_redis(settings: &Settings) -> Result<Option<()>> {
+    match Redis::of(settings)? {
+        Some(redis) => redis.ping().await.map(Some),
+        None => Ok(None),
+    }
+}
