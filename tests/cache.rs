@@ -113,7 +113,9 @@ async fn the_short_way_and_the_long_way_say_the_same() {
     }
     assert_eq!((heads.len(), unchanged.len()), (1, 1), "{heads:?} {unchanged:?}");
     // What is for somebody, or asked in another way, takes the long way.
-    for ask in [site.ask(HOME).key(&site.admin), site.ask(HOME).header("cookie", "cms_session=x")] {
+    for ask in
+        [site.ask(HOME).key(&site.admin), site.ask(HOME).header("cookie", "__Host-cms_session=x")]
+    {
         assert_ne!(asked_any(ask).await, "HIT");
     }
     let page = site.ask(HOME).header("origin", "http://cms.test").expect(200).await;
@@ -209,7 +211,7 @@ async fn never_for_somebody_in_particular() {
     for (ask, expected) in [
         (site.ask(HOME).key(&key), "-"),
         (site.ask(HOME).header("authorization", "Bearer x"), "-"),
-        (site.ask(HOME).header("cookie", "a=b; cms_session=x"), "-"),
+        (site.ask(HOME).header("cookie", "a=b; __Host-cms_session=x"), "-"),
         (site.ask(HOME).extension(FrontendLogin), "-"),
         (site.ask(HOME).header("cookie", "theme=dark"), "HIT"),
         (site.admin("GET /api/backend/item?table=pages"), "-"),

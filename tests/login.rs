@@ -32,7 +32,7 @@ async fn a_first_login_sets_the_second_factor_up_and_later_ones_need_it() {
     assert_eq!(
         cookie,
         format!(
-            "cms_session={token}; Max-Age=604800; Path=/api; HttpOnly; Secure; SameSite=Strict"
+            "__Host-cms_session={token}; Max-Age=604800; Path=/; HttpOnly; Secure; SameSite=Strict"
         )
     );
     assert_eq!(

@@ -73,7 +73,7 @@ impl Accounts {
             (attempts::sql::EXPIRE, window),
             (attempts::sql::EXPIRE_NETWORKS, window),
             (login::sql::EXPIRE, jobs::seconds_before(now, PENDING_S.unsigned_abs())),
-            (sessions::sql::EXPIRE, jobs::seconds_before(now, base.settings().session.idle_s)),
+            (sessions::sql::EXPIRE, self.session_horizons().0),
         ];
         jobs::expire(base, &due).await
     }

@@ -130,7 +130,6 @@ fn visitor(call: &Call<'_>) -> Visitor {
 /// The session as a cookie (RFC 6265): no script reads it, no other website's page sends it.
 fn cookie(token: &str, max_age_s: u64) -> String {
     format!(
-        "{SESSION_COOKIE}={token}; Max-Age={max_age_s}; Path=/api; \
-         HttpOnly; Secure; SameSite=Strict"
+        "{SESSION_COOKIE}={token}; Max-Age={max_age_s}; Path=/; HttpOnly; Secure; SameSite=Strict"
     )
 }

@@ -12,10 +12,12 @@ use crate::{
     Actor, Change, Code, Error, Page, Paging, Result,
     db::{Seen, Source},
     ground::ListName,
+    jobs,
 };
 
-/// Age at which the noted last use is written again, so that not every request writes.
-const SEEN_EVERY: i64 = 60_000;
+/// Age at which the noted last use is written again, so that not every request writes. A session may
+/// be idle that much longer than set, and never less.
+pub(super) const SEEN_EVERY: i64 = 60_000;
 
 /// An open session as the API shows it. Times are RFC 3339 in UTC.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -276,9 +278,8 @@ impl Accounts {
 
     /// An open session was last used after the first of these moments and begun after the second.
     pub(in crate::accounts) fn session_horizons(&self) -> (i64, i64) {
-        let (now, idle) =
-            (self.0.base.clock().now(), self.0.base.settings().session.idle_s as i64 * 1000);
-        (now - idle, now - self.session_length())
+        let (now, idle_s) = (self.0.base.clock().now(), self.0.base.settings().session.idle_s);
+        (jobs::seconds_before(now - SEEN_EVERY, idle_s), now - self.session_length())
     }
 
     pub(in crate::accounts) fn session_length(&self) -> i64 {
