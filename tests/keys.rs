@@ -109,3 +109,25 @@ async fn whatever_is_committed_counts_from_the_next_request_on() {
     site.database.run(format!("delete from cms_api_keys where id = {id}")).await;
     site.ask(PAGES).key(&key).refused(401, "api_key_invalid").await;
 }
+
+#[tokio::test]
+async fn a_grace_that_has_ended_does_not_begin_again() {
+    let site = Site::open().await;
+    for seen in ["by a request", "by the removal of old rows"] {
+        let (id, old) = site.key_with(|_| {}, &[PAGES]).await;
+        site.admin(&format!("POST /api/backend/keys/rotate?id={id}"))
+            .json(serde_json::json!({"grace_s": 60}))
+            .expect(200)
+            .await;
+        site.ask(PAGES).key(&old).expect(200).await;
+        site.clock.advance(60_000);
+        if seen == "by a request" {
+            site.ask(PAGES).key(&old).refused(401, "api_key_invalid").await;
+        } else {
+            site.cms.expire().await.unwrap();
+        }
+        site.clock.advance(-30_000);
+        site.ask(PAGES).key(&old).refused(401, "api_key_invalid").await;
+        site.clock.advance(30_000);
+    }
+}

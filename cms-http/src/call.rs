@@ -23,8 +23,9 @@ use crate::{
 
 pub(crate) const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
-/// The cookie that holds a session's token.
-pub(crate) const SESSION_COOKIE: &str = "cms_session";
+/// The cookie that holds a session's token. Because of its prefix, browsers take it only from this
+/// host itself, over HTTPS (or from loopback), never from another host of the domain (RFC 6265bis).
+pub(crate) const SESSION_COOKIE: &str = "__Host-cms_session";
 
 /// The address of the peer, to be set as a request extension by whoever accepts connections.
 /// Without it the limiter counts all requests as one client's.
@@ -69,6 +70,8 @@ pub(crate) struct Call<'a> {
     pub(crate) path_parameters: Vec<(String, String)>,
     /// Every operation that is served.
     pub(crate) operations: &'a [Described],
+    /// What another request would demand.
+    pub(crate) demand_of: fn(&Canonical) -> Demand,
     pub(crate) repetition: Option<idempotency::Ticket>,
 }
 

@@ -30,7 +30,11 @@ impl Demand {
 
     /// The request as rows of keys see it: a row names the path of the route, and parameters in the
     /// path count as those behind it.
-    fn as_key_call<T>(&self, request: &Canonical, judge: impl FnOnce(&KeyCall) -> T) -> T {
+    pub(crate) fn as_key_call<T>(
+        &self,
+        request: &Canonical,
+        judge: impl FnOnce(&KeyCall) -> T,
+    ) -> T {
         let path = self.route.map_or(request.path.as_str(), |(path, _)| path);
         let query = if self.in_path.is_empty() {
             Cow::Borrowed(&request.query)

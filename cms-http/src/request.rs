@@ -1,6 +1,6 @@
 //! A request in its one canonical form: limiter, rights, cache and handler all see the same.
 
-use cms_core::{Code, Error, Result};
+use cms_core::{Code, Error, Result, access::Access};
 use http::{HeaderMap, HeaderName, Method, Uri};
 use percent_encoding::percent_decode_str;
 
@@ -28,6 +28,11 @@ impl Canonical {
             Err(reason) => ((uri.path().to_owned(), Vec::new()), Some(reason)),
         };
         (Self { method, path: address.0, query: address.1, headers }, unreadable)
+    }
+
+    /// Whether everybody may call, whatever credential is shown. `access`: that of the route.
+    pub(crate) fn is_open(&self, access: Option<Access>) -> bool {
+        access.map_or(!self.path.starts_with("/api/"), |access| access == Access::Open)
     }
 
     /// The value of a query parameter.

@@ -31,6 +31,12 @@ impl Access {
     pub fn is_for_keys(self) -> bool {
         !matches!(self, Self::Open | Self::Login | Self::Session | Self::Operator)
     }
+
+    /// Whether a request that shows an API key is refused, whatever the key's rights.
+    #[must_use]
+    pub fn refuses_keys(self) -> bool {
+        matches!(self, Self::Login | Self::Session)
+    }
 }
 
 /// What an API serves at one path.

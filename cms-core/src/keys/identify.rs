@@ -94,7 +94,24 @@ impl Keys {
         };
         let found = self.0.known.find(db, hash, source, |_| true, read).await?;
         let (seen, count) = found.ok_or_else(invalid)?;
-        Ok((self.admit(seen, self.0.base.clock().now())?, count))
+        let now = self.0.base.clock().now();
+        if seen.record.valid_until.is_some_and(|until| until <= now) {
+            self.end_grace(hash).await;
+        }
+        Ok((self.admit(seen, now)?, count))
+    }
+
+    /// Removes a value that is seen after its grace, so that it stays dead when the clock goes
+    /// back.
+    async fn end_grace(&self, hash: &str) {
+        let removed = async {
+            let mut change = self.0.base.change(Actor::System).await?;
+            sql::drop_value(&mut change, hash).await?;
+            change.commit().await
+        };
+        if let Err(error) = removed.await {
+            tracing::warn!(%error, "an expired value of an API key was not removed");
+        }
     }
 
     /// The holder of a key, if the key is good at this moment.

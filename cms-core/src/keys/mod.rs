@@ -22,6 +22,7 @@ use crate::{
     base::Base,
     db::{Known, Lock},
     ground::{ListName, clock},
+    jobs,
 };
 
 /// Shared by the changes of a key, held by a change to the key itself.
@@ -127,6 +128,12 @@ impl Keys {
     /// Writes the counted use of keys. Counts that cannot be written stay for the next time.
     pub(crate) async fn flush(&self) -> Result<()> {
         self.0.usage.flush(&self.0.base).await
+    }
+
+    /// Removes the values whose grace has ended.
+    pub(crate) async fn expire(&self) -> Result<u64> {
+        let base = &self.0.base;
+        jobs::expire(base, &[(sql::EXPIRE_VALUES, base.clock().now())]).await
     }
 
     /// Counts a request made with the key.
@@ -274,20 +281,17 @@ impl Keys {
     }
 
     /// The code that this call would be refused with now; None when the key allows it.
-    ///
-    /// # Errors
-    /// `not_found`.
-    pub async fn check(&self, id: i64, call: &KeyCall<'_>) -> Result<Option<Code>> {
-        let key = self.get(id).await?;
+    #[must_use]
+    pub fn check(&self, key: &ApiKey, call: &KeyCall<'_>) -> Option<Code> {
         let expired = key.expires_on.as_deref().is_some_and(|day| {
             expiry::has_begun(day, self.0.base.zone(), self.0.base.clock().now())
         });
-        Ok(match () {
+        match () {
             () if !key.active => Some(Code::ApiKeyDisabled),
             () if expired => Some(Code::ApiKeyExpired),
             () if !key.rights.iter().any(|right| right.allows(call)) => Some(Code::ApiKeyForbidden),
             () => None,
-        })
+        }
     }
 
     /// The key, if the caller holds all of its rights. Otherwise the caller could gain rights

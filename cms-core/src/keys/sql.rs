@@ -78,6 +78,9 @@ statements! {
     END_VALUES = "update cms_api_key_values set valid_until = $2 \
                   where api_key_id = $1 and (valid_until is null or valid_until > $2)";
     DROP_VALUES = "delete from cms_api_key_values where api_key_id = $1 and valid_until <= $2";
+    EXPIRE_VALUES = "delete from cms_api_key_values where hash in \
+                     (select hash from cms_api_key_values where valid_until <= $1 limit 1000)";
+    DROP_VALUE = "delete from cms_api_key_values where hash = $1 and valid_until <= $2";
     SET_PREFIX = "update cms_api_keys set prefix = $2 where id = $1";
     COUNT_USE = "update cms_api_keys set requests = requests + $2, denied = denied + $3, \
                  last_used_at = case when last_used_at is null or last_used_at < $4 \
@@ -139,6 +142,11 @@ pub(super) async fn replace_value(
     change.run(DROP_VALUES, args![id, change.now()]).await?;
     change.run(INSERT_VALUE, args![hash, id]).await?;
     change.hit(SET_PREFIX, args![id, prefix]).await
+}
+
+/// Deletes a value that has expired.
+pub(super) async fn drop_value(change: &mut Change, hash: &str) -> Result<()> {
+    change.run(DROP_VALUE, args![hash, change.now()]).await.map(drop)
 }
 
 pub(super) async fn delete(change: &mut Change, id: i64) -> Result<()> {

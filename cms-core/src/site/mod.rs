@@ -232,7 +232,8 @@ impl Cms {
             + rooms.audit.expire().await?
             + rooms.webhooks.expire().await?
             + rooms.cache.expire().await?
-            + rooms.accounts.expire().await?)
+            + rooms.accounts.expire().await?
+            + rooms.keys.expire().await?)
     }
 
     /// Whether the database answers and has every migration.

@@ -43,7 +43,7 @@ async fn look_up(
 ) -> Result<(Caller, Option<i64>)> {
     let (request, access) = (&visit.request, visit.route.map(|route| route.access));
     if let Some(sent) = request.header(&API_KEY)? {
-        if matches!(access, Some(Access::Login | Access::Session)) {
+        if access.is_some_and(Access::refuses_keys) {
             return Err(Error::new(
                 Code::ApiKeyForbidden,
                 "Logins are for users: no key is taken here.",

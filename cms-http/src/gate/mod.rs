@@ -125,6 +125,7 @@ where
         selects: route.action.is_some(),
         path_parameters: route.parameters(&visit.request.path),
         operations: routes::described(),
+        demand_of: rights::demand_of,
         repetition: ticket,
     };
     if let Some(ticket) = &call.repetition

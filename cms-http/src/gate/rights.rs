@@ -2,8 +2,8 @@
 
 use cms_core::{Cms, Result, access};
 
-use super::visit::{Visit, Way};
-use crate::{caller::Caller, demand::Demand};
+use super::visit::{self, Visit, Way};
+use crate::{caller::Caller, demand::Demand, request::Canonical, routes::Route};
 
 /// Whether the caller could act on some table: else there is no reason to read the body.
 pub(super) fn may_act(visit: &Visit, caller: &Caller) -> bool {
@@ -14,6 +14,19 @@ pub(super) fn may_act(visit: &Visit, caller: &Caller) -> bool {
     !matches!(caller, Caller::Key(key) if !key.rights.iter().any(names))
 }
 
+/// What a request demands that comes over the network.
+pub(super) fn demand_of(request: &Canonical) -> Demand {
+    demand(visit::route_of(request), request)
+}
+
+fn demand(route: Option<&'static Route>, request: &Canonical) -> Demand {
+    Demand {
+        route: route.map(|route| (route.path, route.access)),
+        in_path: route.map_or_else(Vec::new, |route| route.parameters(&request.path)),
+        body_table: None,
+    }
+}
+
 /// Judges the caller, and returns by what: a change judges again. `body_table`: the table that an
 /// action names in its body.
 pub(super) fn judge(
@@ -22,11 +35,8 @@ pub(super) fn judge(
     caller: &Caller,
     body_table: Option<&str>,
 ) -> Result<Demand> {
-    let demand = Demand {
-        route: visit.route.map(|route| (route.path, route.access)),
-        in_path: visit.route.map_or_else(Vec::new, |route| route.parameters(&visit.request.path)),
-        body_table: body_table.map(str::to_owned),
-    };
+    let mut demand = demand(visit.route, &visit.request);
+    demand.body_table = body_table.map(str::to_owned);
     if visit.way != Way::Judged {
         return Ok(demand);
     }

@@ -53,10 +53,8 @@ impl Visit {
         }
         let client = sender::client(cms, &kept.proxy_header, peer, &headers);
         let (request, unreadable) = Canonical::read(method, &uri, headers);
-        let (path, action) = (request.path.as_str(), request.parameter("action"));
-        let route =
-            routes::find(path, action).filter(|route| operator || route.access != Access::Operator);
-        let open = route.map_or(!path.starts_with("/api/"), |route| route.access == Access::Open);
+        let route = if operator { find(&request) } else { route_of(&request) };
+        let open = request.is_open(route.map(|route| route.access));
         let way = match (operator, open) {
             (true, _) => Way::Operator,
             (false, true) => Way::Open,
@@ -108,6 +106,15 @@ impl Visit {
             .ok_or_else(|| Error::new(Code::NotFound, "There is nothing at this address."))?;
         Ok((route, route.method(self.request.method.as_str())))
     }
+}
+
+/// The route of a request that comes over the network.
+pub(super) fn route_of(request: &Canonical) -> Option<&'static Route> {
+    find(request).filter(|route| route.access != Access::Operator)
+}
+
+fn find(request: &Canonical) -> Option<&'static Route> {
+    routes::find(&request.path, request.parameter("action"))
 }
 
 /// The host that a request line names counts, whatever the header beside it says (RFC 9112, 3.2.2).

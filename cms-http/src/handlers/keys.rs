@@ -1,8 +1,8 @@
 //! `/api/backend/keys` and what hangs below it
 
 use cms_core::{
-    Result,
-    access::{self, Access, Endpoint},
+    Code, Result,
+    access::{Access, Endpoint},
     keys::{ApiKey, ApiKeyPatch, NewApiKey, PlainKey},
 };
 use http::{HeaderMap, Method, Uri};
@@ -94,11 +94,17 @@ pub(crate) async fn check(call: &Call<'_>, asked: Asked) -> Result<Data<Answer>>
     let uri: Uri = asked.path.parse().map_err(|_| {
         bad("path is a path such as /api/backend/item?table=blog, percent-encoded.")
     })?;
-    let method = asked.method.to_ascii_uppercase();
-    let seen = Canonical::new(Method::GET, &uri, HeaderMap::new())?;
-    let judged =
-        access::KeyCall { method: &method, path: &seen.path, query: &seen.query, body_table: None };
-    let refused = call.cms.keys().check(asked.id, &judged).await?;
+    let method = Method::from_bytes(asked.method.to_ascii_uppercase().as_bytes());
+    let method = method.map_err(|_| bad("method is a method such as GET."))?;
+    let seen = Canonical::new(method, &uri, HeaderMap::new())?;
+    let (keys, demand) = (call.cms.keys(), (call.demand_of)(&seen));
+    let key = keys.get(asked.id).await?;
+    let access = demand.route.map(|(_, access)| access);
+    let refused = match access {
+        _ if seen.is_open(access) => None,
+        Some(access) if access.refuses_keys() => Some(Code::ApiKeyForbidden),
+        _ => demand.as_key_call(&seen, |judged| keys.check(&key, judged)),
+    };
     let reason = refused.map_or("allowed", |code| code.as_str()).to_owned();
     Ok(Data { data: Answer { allowed: refused.is_none(), reason } })
 }

@@ -293,6 +293,16 @@ async fn a_file_is_sent_whole_or_in_part() {
     assert_eq!((same.status, same.body.len(), same.header("content-length")), (304, 0, ""));
 }
 
+/// What `/api/backend/keys/check` says of a call with a key.
+async fn told(site: &Site, key: &str, line: &str) -> serde_json::Value {
+    let id = site.api.cms().keys().identify(key).await.expect("a key").id;
+    let (method, at) = line.split_once(' ').expect("method and address");
+    let at = format!("/api/backend/kinds/{at}").replace('?', "%3F").replace('&', "%26");
+    let asked = format!("/api/backend/keys/check?id={id}&method={method}&path={at}");
+    let request = Request::get(asked).header("x-api-key", &site.key).body(Full::<Bytes>::default());
+    Answer::of(site.api.handle(request.expect("a request")).await).await.data()
+}
+
 #[tokio::test]
 async fn each_action_has_rights_of_its_own() {
     let site = Site::open().await;
@@ -316,6 +326,8 @@ async fn each_action_has_rights_of_its_own() {
     ] {
         let reply = site.ask(line, key, &[("content-type", FORM)], Full::new(Bytes::new())).await;
         assert_eq!(reply.status, status, "{line}: {:?}", reply.body);
+        let told = told(&site, key, line).await;
+        assert_eq!(told["allowed"], reply.status != 401, "{line}: {told}");
     }
     let anonymous =
         Request::get("/api/backend/kinds/a?action=export").body(Full::<Bytes>::default());
