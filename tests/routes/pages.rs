@@ -65,6 +65,18 @@ async fn pages_are_listed_and_found_when_published() {
         ("url=/draft", None),
         ("view=nothing", None),
         ("view=about&language=de", None),
+        ("id=1&language=de", Some(2)),
+        ("id=2&language=en", Some(1)),
+        ("id=2&language=de", Some(2)),
+        ("id=3&language=de", None),
+        ("id=4&language=en", None),
+        ("id=9&language=en", None),
+        ("url=/&language=de", Some(2)),
+        ("url=/de&language=en", Some(1)),
+        ("url=/de&language=de", Some(2)),
+        ("url=/about%20us%20%26%20more&language=de", None),
+        ("url=/draft&language=en", None),
+        ("url=/nowhere&language=en", None),
     ] {
         let ask = site.ask(&format!("GET /api/pages?{query}"));
         match expected {
@@ -96,4 +108,5 @@ async fn pages_are_listed_and_found_when_published() {
     );
     site.ask("GET /api/pages?limit=0").refused(400, "bad_query").await;
     site.ask("GET /api/pages?id=x").refused(400, "bad_query").await;
+    site.ask("GET /api/pages?id=x&language=de").refused(400, "bad_query").await;
 }

@@ -21,7 +21,7 @@ use crate::{
 const LISTED: [&str; 8] =
     ["id", "base_id", "language_short", "parent_id", "url_rewrite", "title", "view", "sort_order"];
 
-/// Selects a page. The first given member counts.
+/// Selects a page. Of `id`, `view` and `url` the first given one counts.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted<'a> {
     /// Id of the page.
@@ -30,7 +30,8 @@ pub struct Wanted<'a> {
     pub view: Option<&'a str>,
     /// Address, such as `/about`.
     pub url: Option<&'a str>,
-    /// Language. Without it `view` uses the site's first language, and the others use any.
+    /// Language: the version in it, whichever version `id` or `url` names. Without it `view` uses
+    /// the site's first language, and the others the version they name.
     pub language: Option<&'a str>,
 }
 
@@ -70,29 +71,44 @@ impl Pages {
     /// # Errors
     /// `not_found`, also for an unpublished page.
     pub async fn find(&self, wanted: &Wanted<'_>) -> Result<String> {
-        let mut filters = vec![equals("published", "true")];
-        let mut language = wanted.language;
-        match wanted {
-            Wanted { id: Some(id), .. } => filters.push(equals("id", id)),
-            Wanted { view: Some(view), .. } => {
-                language = language
-                    .or_else(|| self.0.base.settings().languages.first().map(String::as_str));
-                filters.push(equals("view", view));
+        let language = wanted.language;
+        let page = match (wanted.id, wanted.view, wanted.url.unwrap_or("/")) {
+            (Some(id), ..) => self.by_id(id, language).await?,
+            (None, Some(view), _) => {
+                let first = || self.0.base.settings().languages.first().map(String::as_str);
+                self.first(equals("view", view), language.or_else(first)).await?
             }
-            Wanted { url, .. } => filters.push(equals("url_rewrite", url.unwrap_or("/"))),
-        }
-        let fields = LISTED
-            .iter()
-            .chain(&["meta_title", "meta_description"])
-            .map(|f| (*f).to_owned())
-            .collect();
-        let query =
-            Query { language: language.map(str::to_owned), filters, fields, ..Query::default() };
-        let page = self.0.items.first("pages", &query).await?;
+            (None, None, url) => self.by_url(url, language).await?,
+        };
         let page =
             page.ok_or_else(|| Error::new(Code::NotFound, "There is no such published page."))?;
         // The page builder adds rows. A page without rows has an empty list.
         Ok(format!("{},\"rows\":[]}}", page.strip_suffix('}').unwrap_or(&page)))
+    }
+
+    async fn by_id(&self, id: &str, language: Option<&str>) -> Result<Option<String>> {
+        let query = published(Vec::new(), language);
+        match self.0.items.get("pages", id, &query).await {
+            Err(error) if error.code() == Code::NotFound => Ok(None),
+            found => found.map(Some),
+        }
+    }
+
+    /// The page at this address. Otherwise the version in `language` of a page at this address.
+    async fn by_url(&self, url: &str, language: Option<&str>) -> Result<Option<String>> {
+        let page = self.first(equals("url_rewrite", url), language).await?;
+        if page.is_some() || language.is_none() {
+            return Ok(page);
+        }
+        let base: Option<(i64,)> = self.0.base.db().optional(sql::BASE_OF_URL, args![url]).await?;
+        match base {
+            Some((base,)) => self.first(equals("base_id", &base.to_string()), language).await,
+            None => Ok(None),
+        }
+    }
+
+    async fn first(&self, filter: Filter, language: Option<&str>) -> Result<Option<String>> {
+        self.0.items.first("pages", &published(vec![filter], language)).await
     }
 
     /// The public settings as one JSON object.
@@ -110,6 +126,14 @@ impl Pages {
         }
         serde_json::to_string(&members).map_err(Error::internal)
     }
+}
+
+/// A query for one page with the columns that visitors see.
+fn published(mut filters: Vec<Filter>, language: Option<&str>) -> Query {
+    filters.push(equals("published", "true"));
+    let fields = LISTED.iter().chain(&["meta_title", "meta_description"]);
+    let fields = fields.map(|name| (*name).to_owned()).collect();
+    Query { language: language.map(str::to_owned), filters, fields, ..Query::default() }
 }
 
 fn equals(column: &str, value: &str) -> Filter {
