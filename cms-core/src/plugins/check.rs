@@ -1,7 +1,10 @@
 //! Checks of a manifest. Each problem has a pointer and a remedy.
 
 use super::{EventDeclaration, Manifest, Problem};
-use crate::content::{ColumnDeclaration, TableDeclaration};
+use crate::{
+    access::AREAS,
+    content::{ColumnDeclaration, TableDeclaration, core},
+};
 
 impl Manifest {
     /// All problems, with JSON pointers (RFC 6901).
@@ -10,6 +13,10 @@ impl Manifest {
         let mut problems = Vec::new();
         if !is_identifier(&self.id) {
             let remedy = "lower-case letters, digits and _ are expected, such as \"shop\"";
+            problems.push(Problem::new("/id", remedy));
+        }
+        if is_built_in(&self.id) {
+            let remedy = format!("{:?} is a part of the service: choose another id", self.id);
             problems.push(Problem::new("/id", remedy));
         }
         for (i, table) in self.tables.iter().enumerate() {
@@ -47,6 +54,12 @@ impl Manifest {
             }
         }
     }
+}
+
+/// Whether the service itself has an area, or content tables, of this id.
+fn is_built_in(id: &str) -> bool {
+    let belongs = |area: &&str| area.split_once('_').is_some_and(|(owner, _)| owner == id);
+    id == core::ID || AREAS.iter().any(belongs)
 }
 
 fn is_event_name(event: &EventDeclaration) -> bool {
@@ -125,6 +138,22 @@ fn is_identifier(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ids_of_built_in_areas_are_reserved() {
+        let faulty = |id: &str| {
+            let manifest: Manifest =
+                serde_json::from_value(serde_json::json!({"id": id})).expect("manifest");
+            manifest.problems().iter().any(|problem| problem.pointer == "/id")
+        };
+        for id in ["core", "formfunnel", "webhooks", "keys", "pages", "media", "forms", "settings"]
+        {
+            assert!(faulty(id), "{id}");
+        }
+        for id in ["shop", "pages_shop", "key", "webhook"] {
+            assert!(!faulty(id), "{id}");
+        }
+    }
 
     #[test]
     fn every_problem_has_its_pointer() {
