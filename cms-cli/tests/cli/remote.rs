@@ -1,5 +1,7 @@
 //! A key made in the folder, used over HTTP.
 
+use std::{io::Read, net::TcpListener, time::Duration};
+
 use crate::support::{Run, Served, cms, command, finish, site};
 
 fn remote(dir: &std::path::Path, url: &str, key: &str, args: &[&str]) -> Run {
@@ -68,4 +70,45 @@ fn a_taken_address_is_said() {
     let run = cms(dir.path(), &["serve", "--listen", &taken]).fails(1);
     assert!(run.err.contains("another process listens there"), "{run:?}");
     cms(dir.path(), &["serve", "--listen", "nonsense"]).fails(2);
+}
+
+#[test]
+fn no_proxy_learns_of_calls_to_this_machine() {
+    let dir = site();
+    let key = cms(dir.path(), &["keys", "create", "-q", "--name", "r", "--right", "*"]).ok();
+    let server = Served::start(dir.path(), &[]);
+    let port = server.url.rsplit(':').next().expect("a port");
+    let proxy = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let through = format!("http://{}", proxy.local_addr().expect("an address"));
+    let run = |url: &str| {
+        let mut command = command(dir.path());
+        command.args(["keys", "list"]).env("CMS_URL", url).env("CMS_API_KEY", key.trim());
+        for name in ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "ALL_PROXY", "all_proxy"] {
+            command.env(name, &through);
+        }
+        for name in ["NO_PROXY", "no_proxy", "REQUEST_METHOD"] {
+            command.env_remove(name);
+        }
+        finish(command, None)
+    };
+    proxy.set_nonblocking(true).expect("a mode");
+    for url in [format!("http://127.0.0.1:{port}"), format!("http://localhost:{port}")] {
+        run(&url).ok();
+    }
+    for url in ["http://[::1]:1", "http://127.9.9.9:1", "http://LOCALHOST.:1"] {
+        run(url).fails(7);
+    }
+    assert!(proxy.accept().is_err(), "the proxy was asked");
+
+    // Other addresses go the way that the environment names.
+    proxy.set_nonblocking(false).expect("a mode");
+    let asked = std::thread::spawn(move || {
+        let (mut stream, _) = proxy.accept().expect("a request");
+        stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a limit");
+        let mut head = [0; 64];
+        let length = stream.read(&mut head).expect("its head");
+        String::from_utf8_lossy(&head[..length]).into_owned()
+    });
+    run("http://cms.test").fails(7);
+    assert!(asked.join().expect("no panic").starts_with("GET http://cms.test/"));
 }

@@ -1,6 +1,6 @@
 //! A site that runs elsewhere, over HTTPS.
 
-use std::{sync::Arc, time::Duration};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use http::{HeaderName, HeaderValue};
 
@@ -22,7 +22,8 @@ pub struct Remote {
 impl Remote {
     pub(super) fn new(url: &str, credential: &Credential) -> Result<Self, ClientError> {
         let (base, shown) = (address(url)?, credential.header()?);
-        let http = transport()?
+        let transport = if is_loopback(&base) { transport()?.no_proxy() } else { transport()? };
+        let http = transport
             .user_agent(concat!("cms/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(CONNECT_TIMEOUT)
             .timeout(TIMEOUT)
@@ -101,6 +102,20 @@ pub fn address(url: &str) -> Result<String, ClientError> {
         return Err(ClientError::Unexpected(why.to_owned()));
     }
     Ok(parsed.as_str().trim_end_matches('/').to_owned())
+}
+
+/// Whether an address is this machine itself. A proxy named in the environment could not reach it,
+/// and must not see what is sent there.
+fn is_loopback(base: &str) -> bool {
+    let url = reqwest::Url::parse(base);
+    let host = url.as_ref().ok().and_then(reqwest::Url::host_str).unwrap_or_default();
+    match host.trim_matches(['[', ']']).parse::<IpAddr>() {
+        Ok(ip) => ip.to_canonical().is_loopback(),
+        Err(_) => {
+            let name = host.trim_end_matches('.');
+            name == "localhost" || name.ends_with(".localhost")
+        }
+    }
 }
 
 /// The innermost reason: "connection refused" instead of "error sending request".
