@@ -1,8 +1,12 @@
 //! Real processes on one database.
 
-use std::sync::{
-    Arc, Mutex,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    io::Write as _,
+    process::Stdio,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use cms_http::client::{Ask, Client, ClientError};
@@ -176,4 +180,56 @@ async fn an_idle_site_closes() {
     tokio::time::timeout(std::time::Duration::from_secs(20), site.cms.close())
         .await
         .expect("closed");
+}
+
+/// The log names the request of a fault at every level, also where requests themselves are not
+/// logged.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_log_of_a_fault_names_its_request() {
+    for level in ["error", "warn", "info", "cms_http=debug"] {
+        let database = TestDatabase::new().await;
+        process::run(&database, &["init"]);
+        let served = Served::start(&database, level);
+        database.run("drop table cms_settings".to_owned()).await;
+        let reply = served.get("/api/settings");
+        assert!(reply.starts_with("HTTP/1.1 500"), "{reply}");
+        let id = reply.lines().find_map(|line| line.strip_prefix("x-request-id: ")).unwrap();
+        let (_, log) = served.terminate();
+        let line = log.lines().find(|line| line.contains("request failed")).expect("its line");
+        assert!(line.contains(id.trim()), "{level}: {id} in {log}");
+    }
+}
+
+/// Whoever comes second completes what the first has made.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_inits_at_once_leave_one_good_site() {
+    for _ in 0..3 {
+        let database = TestDatabase::new().await;
+        let inits: Vec<_> = (0..4)
+            .map(|_| {
+                let mut init =
+                    process::command(&database, &["init", "--admin", "ana", "--password-stdin"])
+                        .stdin(Stdio::piped())
+                        .stdout(Stdio::piped())
+                        .stderr(Stdio::piped())
+                        .spawn()
+                        .unwrap();
+                // Who finds the administrator reads no password.
+                let _ = init.stdin.take().unwrap().write_all(b"correct horse battery\n");
+                init
+            })
+            .collect();
+        for init in inits {
+            let output = init.wait_with_output().unwrap();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        }
+        let local = std::fs::read_to_string(database.folder.path().join("cms.local.toml")).unwrap();
+        for secret in ["\npassword_salt = ", "\nencryption_key = "] {
+            assert_eq!(format!("\n{local}").matches(secret).count(), 1, "{local}");
+        }
+        assert_eq!(database.count("select count(*) from cms_users").await, 1);
+        assert_eq!(database.count("select count(*) from cms_user_groups").await, 1);
+        // The one password hash was made with the salt that is in the file.
+        process::run(&database, &["doctor"]);
+    }
 }

@@ -150,7 +150,9 @@ impl Api {
         let outcome = gate::pass(&self.0.cms, &self.0.kept, arrival, body, &mut found).await;
         let reply = outcome.unwrap_or_else(|error| {
             if matches!(error.code(), Code::Internal | Code::Unavailable) {
-                tracing::error!(error = ?error, "request failed");
+                // The span with the id is left out where requests are not logged.
+                let id = id.to_str().unwrap_or_default();
+                tracing::error!(id, error = ?error, "request failed");
             }
             Reply::problem(&error, id.to_str().unwrap_or_default())
         });

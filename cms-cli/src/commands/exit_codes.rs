@@ -14,7 +14,9 @@ pub(crate) fn run(out: &Output) -> Done {
     if out.json {
         let codes: Vec<_> = Exit::ALL
             .iter()
-            .map(|(exit, meaning)| json!({"code": *exit as u8, "meaning": meaning}))
+            .map(|(exit, meaning)| {
+                json!({"code": *exit as u8, "error": exit.name(), "meaning": meaning})
+            })
             .collect();
         return Ok(out.data(&codes.into())?);
     }

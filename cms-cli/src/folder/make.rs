@@ -1,11 +1,6 @@
 //! Makes a site in a folder, or completes one. Nothing is overwritten.
 
-use std::{
-    fs::{self, DirBuilder},
-    io,
-    os::unix::fs::DirBuilderExt,
-    path::Path,
-};
+use std::{fs::DirBuilder, io, os::unix::fs::DirBuilderExt, path::Path};
 
 use cms_core::settings;
 
@@ -15,10 +10,10 @@ use super::{
 };
 use crate::output::{Done, Failure, Output, counted};
 
-/// Writes what is missing: both files, the secrets, the folders, the schema.
+/// Writes what is missing: both files, the secrets, the folders, the schema. The caller has the
+/// folder's turn.
 pub(crate) async fn make(dir: &Path, languages: &[&str], out: &Output) -> Done<Report> {
     let mut report = Report::default();
-    fs::create_dir_all(dir).map_err(|e| Failure::file(dir, &e))?;
     let shared = dir.join("cms.toml");
     if shared.exists() {
         report.kept.push("cms.toml".to_owned());

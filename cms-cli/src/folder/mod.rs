@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! settings  what its files say, and whether it is a site
+//! turn      one process at a time makes a site
 //! make      makes a site, or completes one
 //! open      opens it as it is, or brought up to date
 //! secrets   the two secrets that a new site needs
@@ -15,8 +16,10 @@ mod open;
 mod report;
 mod secrets;
 mod settings;
+mod turn;
 
 pub(crate) use make::make;
 pub(crate) use open::{as_is, bring_up_to_date};
 pub(crate) use report::Report;
 pub(crate) use settings::{existing, is_site, settings};
+pub(crate) use turn::take_turn;

@@ -33,13 +33,29 @@ impl Exit {
         (Exit::Interrupted, "ended by Ctrl-C"),
     ];
 
+    /// Its name in documents of errors.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Failed => "failed",
+            Self::Usage => "usage",
+            Self::Cancelled => "cancelled",
+            Self::NoRight => "no_right",
+            Self::NotFound => "not_found",
+            Self::Refused => "refused",
+            Self::Unreachable => "unreachable",
+            Self::Partly => "partly",
+            Self::RateLimited => "rate_limited",
+            Self::Interrupted => "interrupted",
+        }
+    }
+
     /// The exit code for a refusal of the API.
     pub(crate) fn of(status: u16, code: &str) -> Self {
         match (status, code) {
             (401 | 403, _) => Self::NoRight,
             (404, _) => Self::NotFound,
-            (409 | 410 | 412 | 428, _)
-            | (422, "not_publishable" | "incomplete" | "unknown_event") => Self::Refused,
+            (409 | 410 | 412 | 428, _) | (422, "not_publishable" | "incomplete") => Self::Refused,
             (429, _) => Self::RateLimited,
             (503, _) => Self::Unreachable,
             _ => Self::Failed,
@@ -68,6 +84,7 @@ mod tests {
             (428, "precondition_required", 6),
             (422, "validation_failed", 1),
             (422, "not_publishable", 6),
+            (422, "unknown_event", 1),
             (429, "rate_limited", 9),
             (500, "internal_error", 1),
             (503, "unavailable", 7),

@@ -63,10 +63,10 @@ impl Failure {
     /// The document that `--json` prints: that of the API, or one of the same form.
     pub(crate) fn document(&self) -> Json {
         let made = || {
-            let code = format!("{:?}", self.exit).to_lowercase();
+            let code = self.exit.name();
             json!({
                 "type": format!("urn:cms:cli:{code}"),
-                "title": code,
+                "title": code.replace('_', " "),
                 "detail": self.what,
                 "error": code,
             })

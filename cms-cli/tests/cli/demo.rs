@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::Value as Json;
 
-use crate::support::{Served, cms};
+use crate::support::{Served, cms, cms_with, site};
 
 #[test]
 fn the_demo_prints_calls_that_work_and_fills_only_once() {
@@ -35,6 +35,32 @@ fn the_demo_prints_calls_that_work_and_fills_only_once() {
         assert!(rows["meta"]["total"].as_i64() > Some(5), "{table}: {rows}");
     }
     the_content_survives_a_round_trip(&dir);
+}
+
+#[test]
+fn the_demo_fills_only_a_site_that_has_nothing_of_its_own() {
+    let refuses = |dir: &std::path::Path, why: &str| {
+        let run = cms(dir, &["serve", "--listen", "127.0.0.1:0", "--demo"]).fails(6);
+        assert!(run.err.contains(why), "{run:?}");
+        assert!(!dir.join("plugins/blog").exists(), "nothing is written");
+        assert_eq!(cms(dir, &["items", "list", "pages"]).ok(), "");
+    };
+    let made = |args: &[&str], input: &str| {
+        let dir = site();
+        cms_with(dir.path(), args, input).ok();
+        dir
+    };
+    let password = "correct horse battery\n";
+    for (args, input, why) in [
+        (&["keys", "create", "--name", "shop"][..], "", "an API key"),
+        (&["init", "--admin", "ana", "--password-stdin"], password, "a user"),
+        (&["groups", "create", "editors"], "", "a group"),
+        (&["origins", "add", "https://shop.example.org"], "", "an origin"),
+        (&["items", "create", "notes", "-"], r#"{"text": "x"}"#, "notes"),
+        (&["items", "create", "settings", "-"], r#"{"name": "a", "value": 1}"#, "settings"),
+    ] {
+        refuses(made(args, input).path(), why);
+    }
 }
 
 fn answer(call: &str) -> Json {

@@ -7,6 +7,7 @@ mod items;
 mod keys;
 mod leaves;
 mod login;
+mod origins;
 mod receivers;
 mod refusals;
 mod remote;

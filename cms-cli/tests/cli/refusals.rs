@@ -24,6 +24,10 @@ fn every_refusal_has_its_exit_code() {
         (&["items", "delete", "notes", "1"], 2),
         (&["items", "delete", "notes", "1", "--no-input"], 2),
         (&["config", "get", "lisen"], 5),
+        (
+            &["webhooks", "create", "--name", "x", "--url", "https://example.org", "--event", "no"],
+            1,
+        ),
         (&["tui"], 2),
         (&["serve", "--listen", "nope"], 2),
         (&["serve", "--no-scheduler", "--listen", "127.0.0.1"], 2),

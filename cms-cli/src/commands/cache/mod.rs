@@ -43,18 +43,13 @@ pub(crate) enum CacheCommand {
     Exclude(ExcludeCommand),
     /// Drop kept replies in every process
     #[command(after_help = "Examples:
-  cms cache clear --path /api/pages
-  cms cache clear --all")]
+  cms cache clear
+  cms cache clear --path /api/pages")]
     Clear {
         /// Only replies for paths that begin with this
-        #[arg(
-            long,
-            value_name = "PREFIX",
-            required_unless_present = "all",
-            conflicts_with = "all"
-        )]
+        #[arg(long, value_name = "PREFIX", conflicts_with = "all")]
         path: Option<String>,
-        /// All replies
+        /// All replies, as without --path
         #[arg(long)]
         all: bool,
     },

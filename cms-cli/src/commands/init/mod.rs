@@ -35,6 +35,7 @@ pub(crate) async fn run(flags: &Flags, out: &Output, args: InitArgs) -> Done {
     if args.admin.is_some() && !args.password_stdin {
         prompt::expect_terminal(flags, "the password of the administrator", "--password-stdin")?;
     }
+    let turn = folder::take_turn(&dir, out)?;
     let mut report = folder::make(&dir, &[], out).await?;
     if let Some(name) = &args.admin {
         let site = Site::open(flags, &Target::Folder(dir.clone()), out).await?;
@@ -49,6 +50,7 @@ pub(crate) async fn run(flags: &Flags, out: &Output, args: InitArgs) -> Done {
         site.close().await;
         outcome?;
     }
+    drop(turn);
     if out.json {
         return Ok(out.data(
             &json!({"dir": dir.display().to_string(), "made": report.made, "kept": report.kept}),

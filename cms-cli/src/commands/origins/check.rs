@@ -32,7 +32,7 @@ async fn judge(client: &Client, text: &str) -> Done<(bool, &'static str, String)
             (true, "allowed", format!("allowed: registered as {id}"))
         }
         Some(Origin { id, .. }) => {
-            let next = format!("cms origins activate {id}");
+            let next = format!("cms origins activate {origin}");
             (false, "inactive", format!("not allowed: registered as {id}, not active ({next})"))
         }
         None => {

@@ -1,6 +1,7 @@
 //! `cms origins`: websites whose pages may call, through `/api/backend/origins`
 
 mod check;
+mod which;
 
 use clap::Subcommand;
 use cms_core::traffic::origins::{NewOrigin, OriginPatch};
@@ -14,6 +15,7 @@ use cms_http::{
 };
 use serde_json::json;
 
+use self::which::Which;
 use crate::{
     flags::Flags,
     output::{Done, Output},
@@ -38,18 +40,21 @@ pub(crate) enum OriginsCommand {
     },
     /// Switch an origin on
     Activate {
-        /// Id of the origin
-        id: i64,
+        /// Its address or its id
+        #[arg(value_name = "URL|ID")]
+        origin: Which,
     },
     /// Switch an origin off: its pages can no longer call
     Deactivate {
-        /// Id of the origin
-        id: i64,
+        /// Its address or its id
+        #[arg(value_name = "URL|ID")]
+        origin: Which,
     },
     /// Remove an origin for good
     Remove {
-        /// Id of the origin
-        id: i64,
+        /// Its address or its id
+        #[arg(value_name = "URL|ID")]
+        origin: Which,
     },
     /// Tell whether the pages of a website may call; exit code 0 or 1
     #[command(
@@ -76,21 +81,23 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: OriginsComman
             let new = NewOrigin { origin, active: !inactive };
             reply::record::<Create>(out, client, &NoQuery {}, &new).await
         }
-        OriginsCommand::Activate { id } => switch(out, client, id, true).await,
-        OriginsCommand::Deactivate { id } => switch(out, client, id, false).await,
-        OriginsCommand::Remove { id } => {
+        OriginsCommand::Activate { origin } => switch(out, client, &origin, true).await,
+        OriginsCommand::Deactivate { origin } => switch(out, client, &origin, false).await,
+        OriginsCommand::Remove { origin } => {
+            let id = origin.id(client).await?;
             prompt::confirm(
                 flags,
-                &format!("Remove the origin {id}? Its pages can no longer call."),
+                &format!("Remove the origin {origin}? Its pages can no longer call."),
             )?;
             client.call::<Delete>(&reply::by_id(id), &NoBody).await?;
-            out.done(&json!({"deleted": [id]}), &format!("The origin {id} is removed."))
+            out.done(&json!({"deleted": [id]}), &format!("The origin {origin} is removed."))
         }
         OriginsCommand::Check { origin } => check::run(out, client, &origin).await,
     }
 }
 
-async fn switch(out: &Output, client: &Client, id: i64, active: bool) -> Done {
+async fn switch(out: &Output, client: &Client, origin: &Which, active: bool) -> Done {
     let patch = OriginPatch { origin: None, active: Some(active) };
+    let id = origin.id(client).await?;
     reply::record::<Update>(out, client, &reply::by_id(id), &patch).await
 }

@@ -13,13 +13,18 @@ use cms_http::{
     wire::{
         NoBody, OneOrPage,
         item::{Asked, Read},
-        keys::Create,
+        keys::{self, Create},
+        origins,
         parameters::NoQuery,
+        user_groups, users, webhooks,
     },
 };
 use serde_json::json;
 
-use crate::output::{Done, Exit, Failure, Output, Progress};
+use crate::{
+    output::{Done, Exit, Failure, Output, Progress},
+    reply,
+};
 
 pub(crate) const LANGUAGES: [&str; 2] = ["en", "de"];
 const PLUGIN: &str = include_str!("../../../demo/plugin.json");
@@ -42,7 +47,8 @@ const RIGHTS: [&str; 4] = [
     "GET,POST,PATCH,DELETE /api/backend/item",
 ];
 
-/// Refuses a site with content. Gives other sites the plugin whose tables will be filled.
+/// Refuses a site that has anything of its own. Gives other sites the plugin whose tables will be
+/// filled.
 pub(crate) async fn prepare(loaded: &Loaded, cms: &Cms, client: &Client) -> Done {
     let dir = loaded.dir.display();
     let refused = |why: String| {
@@ -50,13 +56,8 @@ pub(crate) async fn prepare(loaded: &Loaded, cms: &Cms, client: &Client) -> Done
             format!("cms serve --dir {dir} serves it as it is; --demo --dir NEW makes another"),
         )
     };
-    for (table, _) in TABLES.iter().filter(|(table, _)| cms.tables().find(table).is_some()) {
-        let one =
-            Asked { table: (*table).to_owned(), limit: Some("1".to_owned()), ..Asked::default() };
-        let rows = client.call::<Read>(&one, &NoBody).await?;
-        if matches!(rows, OneOrPage::Page(page) if !page.data.is_empty()) {
-            return Err(refused(format!("{table} in {dir} already has rows")));
-        }
+    if let Some(own) = first_of_its_own(cms, client).await? {
+        return Err(refused(format!("{dir} already has {own}")));
     }
     let folder = loaded.settings.dirs.plugins.join("blog");
     let file = folder.join("plugin.json");
@@ -68,6 +69,28 @@ pub(crate) async fn prepare(loaded: &Loaded, cms: &Cms, client: &Client) -> Done
             fs::write(&file, PLUGIN).map_err(|e| Failure::file(&file, &e))
         }
     }
+}
+
+/// Something that the site has already.
+async fn first_of_its_own(cms: &Cms, client: &Client) -> Done<Option<String>> {
+    for table in cms.tables().iter() {
+        let (name, limit) = (table.name.clone(), Some("1".to_owned()));
+        let one = Asked { table: name, limit, ..Asked::default() };
+        let rows = client.call::<Read>(&one, &NoBody).await?;
+        if matches!(rows, OneOrPage::Page(page) if !page.data.is_empty()) {
+            return Ok(Some(format!("rows in {}", table.name)));
+        }
+    }
+    let user = |limit, cursor| users::Asked { limit, cursor, ..users::Asked::default() };
+    let list = reply::list_query;
+    let found = [
+        ("an API key", reply::first::<keys::Read>(client, list, |_| true).await?.is_some()),
+        ("a user", reply::first::<users::Read>(client, user, |_| true).await?.is_some()),
+        ("a group", reply::first::<user_groups::Read>(client, list, |_| true).await?.is_some()),
+        ("an origin", reply::first::<origins::Read>(client, list, |_| true).await?.is_some()),
+        ("a webhook", reply::first::<webhooks::Read>(client, list, |_| true).await?.is_some()),
+    ];
+    Ok(found.into_iter().find(|(_, is_there)| *is_there).map(|(what, _)| what.to_owned()))
 }
 
 /// Writes the rows and returns their number.

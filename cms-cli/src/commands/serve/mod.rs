@@ -47,9 +47,11 @@ pub(crate) struct ServeArgs {
 pub(crate) async fn run(flags: &Flags, out: &Output, args: &ServeArgs) -> Done {
     let dir = Target::folder_only(flags, "cms serve")?;
     let overrides: Vec<_> = args.listen.iter().map(|listen| ("listen", listen.clone())).collect();
+    let mut turn = None;
     if args.demo {
         // Reads the settings first, so that a mistyped flag leaves no half-made site behind.
         let loaded = folder::settings(&dir, &overrides, out)?;
+        turn = Some(folder::take_turn(&dir, out)?);
         if !folder::is_site(&loaded) {
             folder::make(&dir, &demo::LANGUAGES, out).await?;
         }
@@ -68,6 +70,7 @@ pub(crate) async fn run(flags: &Flags, out: &Output, args: &ServeArgs) -> Done {
     if args.demo {
         show_demo(out, &Client::local(api), server.address(), &dir).await?;
     }
+    drop(turn);
     let server = if args.no_worker { server.without_worker() } else { server };
     let server = if args.no_scheduler { server.without_scheduler() } else { server };
     tokio::spawn(stop_on(signals, server.stop()));
