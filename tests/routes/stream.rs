@@ -211,7 +211,7 @@ async fn a_stream_shows_that_it_lives_and_ends_with_its_caller() {
         site.clock.advance(3_600_000);
         assert_eq!(session.part().await.as_deref(), Some(": "));
     }
-    site.clock.advance(3_601_000);
+    site.clock.advance(3_661_000);
     assert_eq!(session.part().await, None);
 
     // The last right goes, and with it the stream: what happens then is not sent.

@@ -83,7 +83,7 @@ fn events_are_described_and_raised() {
         (&["show", "order.creatd"], "", 5),
         (&["payload", "x"], "", 5),
         (&["emit", "order.created"], "", 2),
-        (&["emit", "order.creatd", "--data", "-"], "{}", 6),
+        (&["emit", "order.creatd", "--data", "-"], "{}", 1),
         (&["emit", "auth.login", "--data", "-"], "{}", 1),
         (&["emit", "item.notes.created", "--data", "-"], "{}", 1),
         (&["emit", "order.created", "--data", "-"], "[]", 2),
