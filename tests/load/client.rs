@@ -18,6 +18,7 @@ use crate::site::Running;
 #[derive(Clone)]
 pub struct Request {
     head: String,
+    body: String,
     /// Sent before each request, and not counted.
     write: Option<Vec<u8>>,
     /// All from one address, instead of one for each.
@@ -46,9 +47,20 @@ impl Request {
             head: format!(
                 "GET {target} HTTP/1.1\r\nhost: cms.example\r\n{key}{etag}x-forwarded-for: "
             ),
+            body: String::new(),
             write: None,
             flood: false,
         }
+    }
+
+    /// A write that each request repeats.
+    pub fn sending(method: &str, target: &str, key: &str, body: &str) -> Self {
+        let head = format!(
+            "{method} {target} HTTP/1.1\r\nhost: cms.example\r\nx-api-key: {key}\r\n\
+             content-type: application/json\r\ncontent-length: {}\r\nx-forwarded-for: ",
+            body.len()
+        );
+        Self { head, body: body.to_owned(), write: None, flood: false }
     }
 
     /// Each request follows a write of the same connection.
@@ -70,11 +82,11 @@ impl Request {
         use std::io::Write;
         into.clear();
         let [_, b, c, d] = if self.flood { [0; 4] } else { n.to_be_bytes() };
-        let _ = write!(into, "{}20.{b}.{c}.{d}\r\n\r\n", self.head);
+        let _ = write!(into, "{}20.{b}.{c}.{d}\r\n\r\n{}", self.head, self.body);
     }
 
     pub async fn once(&self, address: SocketAddr) -> Sample {
-        let mut stream = TcpStream::connect(address).await.expect("a connection");
+        let mut stream = connect(address).await;
         let (mut request, mut reply) = (Vec::new(), Vec::new());
         self.bytes(1, &mut request);
         stream.write_all(&request).await.expect("sent");
@@ -91,12 +103,25 @@ impl Sample {
     }
 }
 
+async fn connect(address: SocketAddr) -> TcpStream {
+    let stream = TcpStream::connect(address).await.expect("a connection");
+    let _ = stream.set_nodelay(true);
+    stream
+}
+
+/// Sends a request and reads its reply; false when the server has closed the connection instead, as
+/// it does after it refused one.
+async fn exchange(stream: &mut TcpStream, request: &[u8], reply: &mut Vec<u8>) -> bool {
+    reply.clear();
+    stream.write_all(request).await.is_ok() && read(stream, reply).await > 0
+}
+
 /// Reads one reply to the start of the buffer; returns its length.
 async fn read(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> usize {
     buffer.clear();
     loop {
         let before = buffer.len();
-        if stream.read_buf(buffer).await.expect("a reply") == 0 {
+        if !stream.read_buf(buffer).await.is_ok_and(|read| read > 0) {
             return before;
         }
         let Some(head) = buffer.windows(4).position(|part| part == b"\r\n\r\n") else { continue };
@@ -117,19 +142,27 @@ async fn read(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> usize {
     }
 }
 
-/// As many requests as 64 connections can make in `time`, one at a time each.
 pub async fn run(server: &Running, request: &Request, time: Duration) -> Outcome {
+    run_with(server, request, time, super::CONNECTIONS).await
+}
+
+/// As many requests as the connections can make in `time`, one at a time each.
+pub async fn run_with(
+    server: &Running,
+    request: &Request,
+    time: Duration,
+    connections: usize,
+) -> Outcome {
     let (address, computed) = (server.address, server.cpu());
     let latencies: Rc<RefCell<Vec<Duration>>> = Rc::default();
     let (number, refused) = (Rc::new(RefCell::new(0_u32)), Rc::new(RefCell::new(0_u64)));
     let local = LocalSet::new();
     let began = Instant::now();
-    for _ in 0..super::CONNECTIONS {
+    for _ in 0..connections {
         let (request, latencies, number, refused) =
             (request.clone(), latencies.clone(), number.clone(), refused.clone());
         local.spawn_local(async move {
-            let mut stream = TcpStream::connect(address).await.expect("a connection");
-            let _ = stream.set_nodelay(true);
+            let mut stream = connect(address).await;
             let (mut sent, mut reply, mut status) =
                 (Vec::new(), Vec::with_capacity(64 << 10), Vec::new());
             while began.elapsed() < time {
@@ -141,8 +174,10 @@ pub async fn run(server: &Running, request: &Request, time: Duration) -> Outcome
                 }
                 request.bytes(*number.borrow(), &mut sent);
                 let at = Instant::now();
-                stream.write_all(&sent).await.expect("sent");
-                read(&mut stream, &mut reply).await;
+                while !exchange(&mut stream, &sent, &mut reply).await {
+                    assert!(request.flood, "only a flood loses its connections");
+                    stream = connect(address).await;
+                }
                 latencies.borrow_mut().push(at.elapsed());
                 if status.is_empty() {
                     status = reply[..12].to_vec();

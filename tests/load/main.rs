@@ -4,7 +4,7 @@
 //! `cargo build --release -p cms-cli && cargo bench -p cms-tests --bench load`. Servers are pinned
 //! to core 0, this program to core 1. `ratio` compares requests a second; `cpu` compares what each
 //! server computes for a request, and holds on a busy machine as well. Loopback only; ends by
-//! itself after about two minutes, and `CMS_SOAK_S` seconds of soak more. `CMS_LOAD_BESIDE` names
+//! itself after about three minutes (`-- writes`: one, writes alone), and `CMS_SOAK_S` seconds of soak more. `CMS_LOAD_BESIDE` names
 //! an earlier `cms`, to be compared where no baseline says what is good.
 
 mod bare;
@@ -30,7 +30,7 @@ fn main() {
         return;
     }
     site::pin(std::process::id(), 1);
-    runtime.block_on(measure());
+    runtime.block_on(measure(arguments.iter().any(|argument| argument == "writes")));
 }
 
 const ITEM: &str = "/api/backend/item?table=things&id=777";
@@ -75,8 +75,11 @@ const CASES: &[Case] = &[
     },
 ];
 
-async fn measure() {
+async fn measure(only_writes: bool) {
     let site = site::Site::new();
+    if only_writes {
+        return writes(&site, &site.serve(&[("CMS_LIMITER__STORE", "off")])).await;
+    }
     println!("ready after {:?} on a file of 10,000 rows (median of 5)", site.time_to_ready());
     let open =
         site.serve(&[("CMS_LIMITER__STORE", "memory"), ("CMS_TRUSTED_PROXIES", "127.0.0.0/8")]);
@@ -118,6 +121,7 @@ async fn measure() {
         );
     }
     after_writes(&site, &keyed).await;
+    writes(&site, &keyed).await;
     println!(
         "after load: {} KiB resident (anonymous), {} KiB (keyed)",
         open.resident_kib(),
@@ -166,6 +170,35 @@ async fn after_writes(site: &site::Site, server: &site::Running) {
     );
     if let Some(ratio) = ratios.get(ROUNDS / 2) {
         println!("  {ratio:.3} times as many a second of CPU as the earlier one");
+    }
+}
+
+/// Writes of 64 clients and of one, each on the disk before its reply.
+async fn writes(site: &site::Site, server: &site::Running) {
+    let target = "/api/backend/item?table=things";
+    let body = format!("{{\"c1\":\"{}\",\"c3\":3}}", "some words of a text ".repeat(33));
+    let cases = [
+        ("POST", client::Request::sending("POST", target, &site.key, &body)),
+        ("PATCH", client::Request::sending("PATCH", ITEM, &site.key, &body)),
+    ];
+    for (name, request) in cases {
+        let bare = site::Bare::start(&request.once(server.address).await.bytes);
+        for connections in [CONNECTIONS, 1] {
+            let mut rounds = Vec::new();
+            for _ in 0..ROUNDS {
+                let base = client::run_with(&bare.running, &request, TIME, connections).await;
+                let ours = client::run_with(server, &request, TIME, connections).await;
+                assert_eq!(ours.refused, 0, "every reply has the status of the first");
+                rounds.push((base.cpu.as_secs_f64() / ours.cpu.as_secs_f64(), ours));
+            }
+            rounds.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let (ratio, ours) = &rounds[ROUNDS / 2];
+            println!(
+                "{name} of {connections:>2} clients: {:.0}/s, {:.0?} of CPU ({ratio:.3} of bare), \
+                 p50 {:.0?}, p99 {:.0?}",
+                ours.rate, ours.cpu, ours.p50, ours.p99
+            );
+        }
     }
 }
 

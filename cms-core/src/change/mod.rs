@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Clock, Code, Error, Millis, Random, Result,
-    db::{Db, DbTable, Dialect, Epochs, FromRow, Hold, Lock, Mark, Seen, Sql, Tx, Value, args},
+    db::{
+        Db, DbTable, Dialect, Epochs, FromRow, Hold, Lock, Mark, Seen, Sql, Step, Tx, Value, args,
+    },
     events::{self, Outbox},
 };
 use serde_json::json;
@@ -17,8 +19,6 @@ pub(crate) mod sql {
     crate::db::statements! {
         AUDIT = "insert into cms_audit (actor_kind, actor_id, actor_name, action, table_name, \
                  row_id, columns, created_at) values ($1, $2, $3, $4, $5, $6, $7, $8)";
-        TOUCH = "insert into cms_table_epochs (name, epoch) values ($1, 1) on conflict (name) \
-                 do update set epoch = cms_table_epochs.epoch + 1 returning epoch";
     }
 }
 
@@ -142,11 +142,6 @@ impl Change {
         self.tx.lock(lock).await
     }
 
-    /// As [`Change::lock`], beside others who share it.
-    pub(crate) async fn share(&mut self, lock: Lock) -> Result<()> {
-        self.tx.share(lock).await
-    }
-
     /// The engine's dialect of SQL.
     pub(crate) fn dialect(&self) -> Dialect {
         self.dialect
@@ -248,6 +243,26 @@ impl Change {
     /// `validation_failed` for a name with control characters or more than 300 bytes; as every
     /// write: `unavailable`, `internal_error`.
     pub async fn emit(&mut self, event: &str, data: serde_json::Value) -> Result<Emitted> {
+        self.emit_beside(event, data, None).await
+    }
+
+    /// As [`Change::emit`] and [`Change::audit`], in one trip to the database.
+    pub(crate) async fn emit_audited(
+        &mut self,
+        event: &str,
+        data: serde_json::Value,
+        entry: AuditEntry<'_>,
+    ) -> Result<Emitted> {
+        let audit = self.audit_step(entry);
+        self.emit_beside(event, data, Some(audit)).await
+    }
+
+    async fn emit_beside(
+        &mut self,
+        event: &str,
+        data: serde_json::Value,
+        beside: Option<Step>,
+    ) -> Result<Emitted> {
         if !events::is_name(event) {
             return Err(Error::invalid_field(
                 "event",
@@ -256,7 +271,9 @@ impl Change {
             ));
         }
         let id = self.random.uuid_v7(&self.clock)?;
-        let queued = Outbox::add(&mut self.tx, &id, event, self.now, data).await?;
+        let [event, jobs] = Outbox::add(&id, event, self.now, data);
+        let steps = [Some(event), beside, Some(jobs)].into_iter().flatten().collect();
+        let queued = self.tx.steps(steps).await?;
         self.queued |= queued > 0;
         self.emitted.push(id.clone());
         Ok(Emitted { id, queued })
@@ -267,11 +284,15 @@ impl Change {
     /// # Errors
     /// As every write.
     pub async fn audit(&mut self, entry: AuditEntry<'_>) -> Result<()> {
+        let Step(sql, args) = self.audit_step(entry);
+        self.run(sql, args).await.map(drop)
+    }
+
+    fn audit_step(&self, entry: AuditEntry<'_>) -> Step {
         let (kind, id, name) = self.actor.columns();
         let columns = json!(entry.columns).to_string();
         let args = args![kind, id, name, entry.action, entry.table, entry.id, columns, self.now];
-        self.run(sql::AUDIT, args).await?;
-        Ok(())
+        Step(sql::AUDIT, args)
     }
 
     /// Notes that rows of `table` change. The commit raises the table's epoch, so that no cache
@@ -301,18 +322,12 @@ impl Change {
             return Err(Error::internal("a change of a caller who was not judged again"));
         }
         self.move_late_events().await?;
-        // Sorted, so that two changes on PostgreSQL lock the epochs in the same order.
-        let mut raised = Vec::new();
-        for table in std::mem::take(&mut self.touched) {
-            let (epoch,): (i64,) = self.one(sql::TOUCH, args![&table]).await?;
-            raised.push((table, epoch));
-        }
         if let (true, Some(notify)) = (self.announced, self.dialect.notify()) {
             self.script(notify).await?;
         }
-        self.tx.commit().await.map_err(deferred)?;
-        for (table, epoch) in raised {
-            self.epochs.raise(&table, epoch);
+        let raised = self.tx.commit(self.touched).await.map_err(deferred)?;
+        for (table, epoch) in &*raised {
+            self.epochs.raise(table, *epoch);
         }
         if self.queued {
             self.outbox.ring();

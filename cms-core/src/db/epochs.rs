@@ -8,6 +8,16 @@ use std::{
     sync::{PoisonError, RwLock},
 };
 
+pub(crate) mod sql {
+    crate::db::statements! {
+        RAISE = "insert into cms_table_epochs (name, epoch) values ($1, 1) on conflict (name) \
+                 do update set epoch = cms_table_epochs.epoch + 1 returning epoch";
+    }
+}
+
+/// Tables that a commit changed, with their new epochs.
+pub(crate) type Raised = Vec<(String, i64)>;
+
 /// The known epochs by table; 0 for a table that never changed. A tree, because with few tables it
 /// is faster than a hash map.
 #[derive(Debug, Default)]

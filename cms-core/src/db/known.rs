@@ -49,7 +49,12 @@ impl<T> Seen<T> {
 }
 
 /// Records of one kind by name.
-pub(crate) struct Known<T>(Mutex<Records<T>>);
+pub(crate) struct Known<T> {
+    records: Mutex<Records<T>>,
+    /// Held while a record is read. After a commit everybody misses at once: who waits here finds
+    /// what the first has read.
+    reading: [tokio::sync::Mutex<()>; 8],
+}
 
 struct Records<T> {
     mark: Option<Mark>,
@@ -58,21 +63,22 @@ struct Records<T> {
 
 impl<T> Default for Known<T> {
     fn default() -> Self {
-        Self(Mutex::new(Records { mark: None, by_name: HashMap::new() }))
+        let records = Mutex::new(Records { mark: None, by_name: HashMap::new() });
+        Self { records, reading: Default::default() }
     }
 }
 
 impl<T: Clone> Known<T> {
     /// The record, if it was read at this `mark`.
     pub(crate) fn get(&self, mark: Mark, name: &str) -> Option<T> {
-        let records = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
         records.by_name.get(name).filter(|_| records.mark == Some(mark)).cloned()
     }
 
     /// Keeps a record. `mark` was read before the record, so a commit in between makes the next
     /// request read again.
     pub(crate) fn keep(&self, mark: Mark, name: &str, record: T) {
-        let mut records = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
         if records.mark > Some(mark) {
             return;
         }
@@ -80,6 +86,23 @@ impl<T: Clone> Known<T> {
             *records = Records { mark: Some(mark), by_name: HashMap::new() };
         }
         records.by_name.insert(name.to_owned(), record);
+    }
+
+    /// What is known at this mark of a record and of the change count of `source`.
+    fn present(
+        &self,
+        db: &Db,
+        mark: Option<Mark>,
+        name: &str,
+        source: Option<Source<'_>>,
+        is_fresh: impl Fn(&T) -> bool,
+    ) -> Option<(Seen<T>, Option<i64>)> {
+        let mark = mark?;
+        let record = self.get(mark, name).filter(is_fresh)?;
+        match source.map(|source| db.known_count(mark, source)) {
+            Some(None) => None,
+            known => Some((Seen { record, mark: Some(mark) }, known.flatten())),
+        }
     }
 
     /// The record of a caller, and the change count of `source`, which the caller is about to read.
@@ -95,13 +118,16 @@ impl<T: Clone> Known<T> {
     ) -> Result<Option<(Seen<T>, Option<i64>)>> {
         // The mark comes first: rows read later are at least as new.
         let mark = db.mark();
-        if let Some(mark) = mark
-            && let Some(record) = self.get(mark, name).filter(is_fresh)
-        {
-            match source.map(|source| db.known_count(mark, source)) {
-                Some(None) => {}
-                known => return Ok(Some((Seen { record, mark: Some(mark) }, known.flatten()))),
-            }
+        if let Some(found) = self.present(db, mark, name, source, &is_fresh) {
+            return Ok(Some(found));
+        }
+        let _reading = match mark {
+            Some(_) => Some(self.reading[slot(name)].lock().await),
+            None => None,
+        };
+        let mark = db.mark();
+        if let Some(found) = self.present(db, mark, name, source, &is_fresh) {
+            return Ok(Some(found));
         }
         let table = if let Some(Source::Counted(table)) = source { table } else { "" };
         let Some((epoch, record)) = read(table).await? else { return Ok(None) };
@@ -118,6 +144,11 @@ impl<T: Clone> Known<T> {
         }
         Ok(Some((Seen { record, mark }, count)))
     }
+}
+
+/// Which readers wait for each other: those of one name, and few others.
+fn slot(name: &str) -> usize {
+    name.bytes().fold(0_usize, |sum, byte| sum.wrapping_add(usize::from(byte))) % 8
 }
 
 impl Db {
@@ -154,6 +185,6 @@ mod tests {
         for n in 0..=MOST {
             known.keep(1, &n.to_string(), ());
         }
-        assert_eq!(known.0.lock().expect("no panic").by_name.len(), 1);
+        assert_eq!(known.records.lock().expect("no panic").by_name.len(), 1);
     }
 }

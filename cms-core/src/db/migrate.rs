@@ -3,6 +3,8 @@
 //!
 //! Our own runner, because sqlx's takes no lock on SQLite and would need the text twice.
 
+use std::collections::BTreeSet;
+
 use sqlx::AssertSqlSafe;
 
 use super::{Db, Lock};
@@ -68,7 +70,7 @@ impl Db {
             tx.run(sql::RECORD, args![step.version, step.name, checksum(step.sql), clock.now()])
                 .await?;
         }
-        tx.commit().await?;
+        tx.commit(BTreeSet::new()).await?;
         Ok(steps)
     }
 

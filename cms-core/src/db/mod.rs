@@ -3,7 +3,7 @@
 
 mod connect;
 pub(crate) mod dialect;
-mod epochs;
+pub(crate) mod epochs;
 pub(crate) mod follow;
 mod guard;
 mod indexes;
@@ -18,15 +18,19 @@ mod sqlite;
 mod statements;
 mod value;
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use tracing::Instrument;
 
 pub use dialect::{Dialect, Kind};
 pub use epochs::Epochs;
+use epochs::Raised;
 pub(crate) use guard::Hold;
 pub use guard::watched;
 pub(crate) use indexes::IndexColumn;
@@ -35,6 +39,7 @@ pub(crate) use known::{Known, Seen};
 pub use migrate::Migration;
 pub(crate) use record::{Record, field, read, record};
 pub use schema::{DbColumn, DbTable};
+pub(crate) use statements::Step;
 pub(crate) use statements::statements;
 pub use statements::{Sql, Statement};
 pub(crate) use value::Columns;
@@ -86,6 +91,11 @@ impl Lock {
         // Other programs on the same PostgreSQL are unlikely to use these numbers. Older versions
         // use exactly these, so both can run side by side.
         Self(7_165_306_127 + number)
+    }
+
+    /// Its number on PostgreSQL.
+    pub(crate) const fn number(self) -> i64 {
+        self.0
     }
 
     /// The lock of one row among those that this one names.
@@ -274,27 +284,7 @@ impl Tx {
     /// Waits until no other transaction holds `lock`, and holds it until this one ends. SQLite has
     /// one writer at a time, who holds every lock.
     pub(crate) async fn lock(&mut self, lock: Lock) -> Result<()> {
-        self.take(lock, Dialect::lock).await
-    }
-
-    /// As [`Tx::lock`], beside others who share it. Who waits for the whole lock comes before
-    /// those who ask for a share later.
-    pub(crate) async fn share(&mut self, lock: Lock) -> Result<()> {
-        self.take(lock, Dialect::share).await
-    }
-
-    async fn take(
-        &mut self,
-        lock: Lock,
-        text: impl Fn(Dialect) -> Option<&'static str>,
-    ) -> Result<()> {
-        let dialect = match self {
-            #[cfg(feature = "sqlite")]
-            Self::Sqlite(_) => Dialect::Sqlite,
-            #[cfg(feature = "postgres")]
-            Self::Postgres(_) => Dialect::Postgres,
-        };
-        match text(dialect) {
+        match self.dialect().lock() {
             Some(sql) => self.run(sql, args![lock.0]).await.map(drop),
             None => Ok(()),
         }
@@ -344,12 +334,55 @@ impl Tx {
         })
     }
 
-    pub(crate) async fn commit(self) -> Result<()> {
+    /// Runs the steps in one trip. Returns the number of rows that the last one changed.
+    ///
+    /// A step must not need rows that another writes: PostgreSQL shows all of them the rows from
+    /// before the first.
+    pub(crate) async fn steps(&mut self, steps: Vec<Step>) -> Result<u64> {
+        let text = self.dialect().steps(&steps);
+        let span = tracing::trace_span!("statement", name = "steps");
+        let args = steps.into_iter().flat_map(|Step(_, args)| args).collect();
+        on!(self, Tx, tx => {
+            use futures_util::TryStreamExt;
+            let _ = ROW;
+            let text = sqlx::AssertSqlSafe(text);
+            let query = sqlx::query_with::<Engine, _>(text, value::bind::<Engine>(args)?);
+            let done = sqlx::Executor::fetch_many(&mut **tx, query).try_fold(0, async |last, done| {
+                Ok(done.left().map_or(last, |done| done.rows_affected()))
+            });
+            Ok(done.instrument(span).await?)
+        })
+    }
+
+    /// Raises the epochs of the `touched` tables and commits.
+    pub(crate) async fn commit(self, touched: BTreeSet<String>) -> Result<Arc<Raised>> {
         match self {
             #[cfg(feature = "sqlite")]
-            Tx::Sqlite(tx) => tx.commit().await,
+            Self::Sqlite(tx) => tx.commit(touched).await,
             #[cfg(feature = "postgres")]
-            Tx::Postgres(tx) => Ok(tx.commit().await?),
+            Self::Postgres(tx) => {
+                let (mut tx, mut raised) = (Self::Postgres(tx), Raised::new());
+                // Sorted, so that two changes lock the epochs in the same order.
+                for table in touched {
+                    let epochs: Vec<(i64,)> = tx.all(epochs::sql::RAISE, args![&table]).await?;
+                    raised.extend(epochs.into_iter().map(|(epoch,)| (table.clone(), epoch)));
+                }
+                match tx {
+                    Self::Postgres(tx) => tx.commit().await?,
+                    #[cfg(feature = "sqlite")]
+                    Self::Sqlite(_) => {}
+                }
+                Ok(Arc::new(raised))
+            }
+        }
+    }
+
+    fn dialect(&self) -> Dialect {
+        match self {
+            #[cfg(feature = "sqlite")]
+            Self::Sqlite(_) => Dialect::Sqlite,
+            #[cfg(feature = "postgres")]
+            Self::Postgres(_) => Dialect::Postgres,
         }
     }
 }

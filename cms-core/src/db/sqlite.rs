@@ -5,6 +5,7 @@
 //! once and tells them all. A change reports success only when the disk has it.
 
 use std::{
+    collections::BTreeSet,
     ops::{Deref, DerefMut},
     path::Path,
     sync::Arc,
@@ -12,20 +13,20 @@ use std::{
 };
 
 use sqlx::{
-    ConnectOptions, Connection, Executor, SqliteConnection, SqlitePool,
+    ConnectOptions, Connection, SqliteConnection, SqlitePool,
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
 };
 use tokio::sync::{Mutex, OwnedMutexGuard, oneshot};
 
+use super::epochs::{self, Raised};
 use crate::{Code, Error, Result, ground::private};
 
 const READERS: u32 = 4;
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
-const BEGIN: &str = "BEGIN IMMEDIATE";
+const BEGIN: &str = "BEGIN IMMEDIATE; SAVEPOINT change";
 const COMMIT: &str = "COMMIT";
 const ROLLBACK: &str = "ROLLBACK";
-const SAVEPOINT: &str = "SAVEPOINT change";
-const RELEASE: &str = "RELEASE change";
+const NEXT: &str = "RELEASE change; SAVEPOINT change";
 const UNDO: &str = "ROLLBACK TO change";
 const HAS_DEFERRED: &str =
     "select exists (select 1 from sqlite_schema where sql like '%initially%deferred%')";
@@ -91,8 +92,9 @@ pub(super) async fn open(path: &Path) -> Result<(SqlitePool, Writer)> {
     let state = State {
         connection,
         open: false,
-        savepoint: false,
+        running: false,
         finished: Vec::new(),
+        touched: BTreeSet::new(),
         flusher: false,
         alone,
     };
@@ -116,7 +118,7 @@ async fn connect(options: &SqliteConnectOptions) -> Result<SqliteConnection, sql
     }
 }
 
-type Outcome = Result<(), Arc<sqlx::Error>>;
+type Outcome = Result<Arc<Raised>, Arc<sqlx::Error>>;
 
 /// The only connection that writes. Clones share it.
 #[derive(Clone)]
@@ -124,12 +126,14 @@ pub(super) struct Writer(Arc<Mutex<State>>);
 
 struct State {
     connection: SqliteConnection,
-    /// Whether BEGIN was sent.
+    /// Whether there is a transaction, and in it the savepoint of its last change.
     open: bool,
-    /// Whether there is a savepoint: its change is running, or was dropped without a commit.
-    savepoint: bool,
+    /// Whether that change is running, or was dropped without a commit.
+    running: bool,
     /// Finished changes that wait for the shared commit.
     finished: Vec<oneshot::Sender<Outcome>>,
+    /// Tables that they changed: the shared commit raises the epoch of each once.
+    touched: BTreeSet<String>,
     /// Whether a flusher waits in the queue.
     flusher: bool,
     /// Whether each change commits alone: the file has deferred foreign keys. Their violation shows
@@ -169,17 +173,25 @@ impl Writer {
 
 impl State {
     async fn send(&mut self, sql: &'static str) -> Result<(), sqlx::Error> {
-        self.connection.execute(sqlx::raw_sql(sql)).await.map(drop)
+        sqlx::query(sql).execute(&mut self.connection).await.map(drop)
     }
 
     async fn start(&mut self) -> Result<(), sqlx::Error> {
         self.undo_abandoned().await;
+        if self.open
+            && let Err(error) = self.send(NEXT).await
+        {
+            self.end(Err(error)).await;
+        }
         if !self.open {
-            self.send(BEGIN).await?;
+            if let Err(error) = self.send(BEGIN).await {
+                // Fails when there is no transaction, which is the rule.
+                let _ = self.send(ROLLBACK).await;
+                return Err(error);
+            }
             self.open = true;
         }
-        self.send(SAVEPOINT).await?;
-        self.savepoint = true;
+        self.running = true;
         Ok(())
     }
 
@@ -187,33 +199,42 @@ impl State {
     /// rollback`) make the engine end the whole transaction: then the group has nothing left to
     /// commit.
     async fn undo_abandoned(&mut self) {
-        if !std::mem::take(&mut self.savepoint) {
-            return;
-        }
-        let undone = match self.send(UNDO).await {
-            Ok(()) => self.send(RELEASE).await,
-            failed => failed,
-        };
-        if let Err(error) = undone {
+        if std::mem::take(&mut self.running)
+            && let Err(error) = self.send(UNDO).await
+        {
             self.end(Err(error)).await;
         }
     }
 
     /// Ends the transaction and tells the group the outcome.
     async fn end(&mut self, mut outcome: Result<(), sqlx::Error>) {
+        let (touched, mut raised) = (std::mem::take(&mut self.touched), Raised::new());
         if std::mem::take(&mut self.open) {
             if outcome.is_ok() && !self.finished.is_empty() {
-                outcome = self.send(COMMIT).await;
+                outcome = self.commit(touched, &mut raised).await;
             }
             if outcome.is_err() || self.finished.is_empty() {
                 // Fails when the engine has already rolled back.
                 let _ = self.send(ROLLBACK).await;
             }
         }
-        let told = outcome.map_err(Arc::new);
+        let told = outcome.map(|()| Arc::new(raised)).map_err(Arc::new);
         for waiting in self.finished.drain(..) {
             let _ = waiting.send(told.clone());
         }
+    }
+
+    async fn commit(
+        &mut self,
+        touched: BTreeSet<String>,
+        raised: &mut Raised,
+    ) -> Result<(), sqlx::Error> {
+        for table in touched {
+            let raise = sqlx::query_scalar(epochs::sql::RAISE.sql()).bind(&table);
+            let epoch = raise.fetch_one(&mut self.connection).await?;
+            raised.push((table, epoch));
+        }
+        self.send(COMMIT).await
     }
 
     async fn flush(&mut self) {
@@ -235,19 +256,18 @@ impl SqliteTx {
         self.state.finished.is_empty()
     }
 
-    /// Returns when the shared commit is on disk.
-    pub(super) async fn commit(mut self) -> Result<()> {
-        let task = tokio::spawn(async move {
-            self.state.send(RELEASE).await?;
-            self.state.savepoint = false;
-            let (tell, told) = oneshot::channel();
-            self.state.finished.push(tell);
-            if self.state.alone {
-                self.state.end(Ok(())).await;
-            }
-            Ok::<_, sqlx::Error>(told)
-        });
-        let told = task.await.map_err(Error::internal)??;
+    /// Returns when the shared commit is on disk, with the epochs of all tables that it changed.
+    pub(super) async fn commit(mut self, touched: BTreeSet<String>) -> Result<Arc<Raised>> {
+        let (tell, told) = oneshot::channel();
+        self.state.running = false;
+        self.state.touched.extend(touched);
+        self.state.finished.push(tell);
+        if self.state.alone {
+            // A task, for the same reason as in [`Writer::begin`].
+            tokio::spawn(async move { self.state.end(Ok(())).await });
+        } else {
+            drop(self);
+        }
         told.await.map_err(Error::internal)?.map_err(|cause| match Arc::try_unwrap(cause) {
             Ok(cause) => cause.into(),
             Err(shared) => Error::new(

@@ -3,6 +3,8 @@
 
 use sqlx::{SqlSafeStr, SqlStr};
 
+use super::Value;
+
 /// A fixed statement, and the path of its constant.
 #[derive(Clone, Copy, Debug)]
 pub struct Statement {
@@ -25,6 +27,9 @@ impl Statement {
         self.sql
     }
 }
+
+/// A statement with its values, to be sent with others in one trip.
+pub(crate) struct Step(pub(crate) Statement, pub(crate) Vec<Value>);
 
 /// SQL to send: a [`Statement`], or a text that sqlx takes as safe.
 pub struct Sql {

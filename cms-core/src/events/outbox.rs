@@ -8,8 +8,8 @@ use tokio::sync::{Notify, futures::Notified, watch};
 
 use super::body;
 use crate::{
-    Millis, Result,
-    db::{Tx, args},
+    Millis,
+    db::{Step, args},
 };
 
 pub(crate) mod sql {
@@ -51,18 +51,14 @@ struct Wakes {
 }
 
 impl Outbox {
-    /// Writes an event and its jobs. Returns the number of jobs.
-    pub(crate) async fn add(
-        tx: &mut Tx,
-        id: &str,
-        event: &str,
-        now: Millis,
-        data: serde_json::Value,
-    ) -> Result<u64> {
+    /// The steps that write an event and then its jobs.
+    pub(crate) fn add(id: &str, event: &str, now: Millis, data: serde_json::Value) -> [Step; 2] {
         let (body, removed) = body(id, event, now, data);
         let removed = (!removed.is_empty()).then(|| json!(removed).to_string());
-        tx.run(sql::EVENT, args![id, event, body, removed, now]).await?;
-        tx.run(sql::ENQUEUE, args![id, now, event, family(event)]).await
+        [
+            Step(sql::EVENT, args![id, event, body, removed, now]),
+            Step(sql::ENQUEUE, args![id, now, event, family(event)]),
+        ]
     }
 
     /// Wakes one worker: jobs may be due.

@@ -8,6 +8,7 @@ mod if_match;
 mod indexes;
 mod key;
 mod order;
+mod present;
 mod query;
 mod select;
 mod write;
@@ -193,12 +194,13 @@ impl Items {
         let columns: Vec<&str> = values.iter().map(|(column, _)| column.name.as_str()).collect();
         let key_given = table.key_columns().any(|key| columns.contains(&key.name.as_str()));
         let Statement { sql, args } = write::insert(&table, values.clone());
-        let (key,): (String,) =
+        let (key, mut json): (String, Option<String>) =
             change.one(AssertSqlSafe(sql), args).await.map_err(|e| write::refused(&table, e))?;
         let key = Key::from_json(&table, &key)?;
         if table.multilanguage && !columns.contains(&"base_id") {
             let Statement { sql, args } = write::own_base(&table, &key);
             change.run(AssertSqlSafe(sql), args).await.map_err(|e| write::refused(&table, e))?;
+            json = None;
         }
         let counted =
             table.key_columns().next().filter(|key| key.kind == Kind::Integer && key.has_default);
@@ -207,10 +209,7 @@ impl Items {
         {
             change.all::<(Option<String>,)>(AssertSqlSafe(sql), Vec::new()).await?;
         }
-        let json = self
-            .locked(change, &table, &key)
-            .await?
-            .ok_or_else(|| Error::internal("a new row cannot be read"))?;
+        let json = self.written(change, &table, &key, json).await?;
         let record = parsed(&json)?;
         self.record(change, &table, "created", &key, &record, &columns, None).await?;
         let changed = columns.into_iter().map(str::to_owned).collect();
@@ -240,16 +239,13 @@ impl Items {
             return Ok(Written { id, key, json: before, changed: Vec::new() });
         }
         let Statement { sql, args } = write::update(&table, &key, values.clone());
-        let moved: Option<(String,)> = change
+        let moved: Option<(String, Option<String>)> = change
             .optional(AssertSqlSafe(sql), args)
             .await
             .map_err(|e| write::refused(&table, e))?;
-        let (moved,) = moved.ok_or_else(|| Error::internal("a locked row is gone"))?;
+        let (moved, json) = moved.ok_or_else(|| Error::internal("a locked row is gone"))?;
         let moved = Key::from_json(&table, &moved)?;
-        let json = self
-            .locked(change, &table, &moved)
-            .await?
-            .ok_or_else(|| Error::internal("a changed row cannot be read"))?;
+        let json = self.written(change, &table, &moved, json).await?;
         let (old, new) = (parsed(&before)?, parsed(&json)?);
         let changed = write::changed(&old, &new);
         let told = Some(changed.clone());
@@ -288,61 +284,6 @@ impl Items {
         ))
     }
 
-    /// Reads the key and the present record, and locks the record until the change ends.
-    async fn present(
-        &self,
-        change: &mut Change,
-        table: &Table,
-        id: &str,
-        language: Option<&str>,
-    ) -> Result<(Key, String)> {
-        let key = match language {
-            Some(language) => self.version_key(change, table, id, language).await?,
-            None => Key::parse(table, id)?,
-        };
-        let json = self.locked(change, table, &key).await?;
-        json.map(|json| (key, json)).ok_or_else(|| not_found(table, id, language))
-    }
-
-    async fn version_key(
-        &self,
-        change: &mut Change,
-        table: &Table,
-        id: &str,
-        language: &str,
-    ) -> Result<Key> {
-        let mut conditions = Conditions::new(table);
-        version(&mut conditions, table, id, language)?;
-        let sql = format!(
-            "select {} from {} t{}",
-            write::key_of(table, "t"),
-            table.quoted(),
-            conditions.sql()
-        );
-        let found: Option<(String,)> =
-            change.optional(AssertSqlSafe(sql), conditions.into_args()).await?;
-        let (key,) = found.ok_or_else(|| not_found(table, id, Some(language)))?;
-        Key::from_json(table, &key)
-    }
-
-    async fn locked(
-        &self,
-        change: &mut Change,
-        table: &Table,
-        key: &Key,
-    ) -> Result<Option<String>> {
-        let mut conditions = Conditions::new(table);
-        conditions.key(key);
-        let tables = self.0.registry.tables();
-        let Statement { sql, args } =
-            select::one(&tables, table, conditions, &Query::default(), true)?;
-        let found: Option<(String,)> = change
-            .optional(AssertSqlSafe(sql), args)
-            .await
-            .map_err(|e| write::refused(table, e))?;
-        Ok(found.map(|(json,)| tables.compact(table, &[], json)))
-    }
-
     /// Writes event, audit row and epoch of a changed record.
     #[expect(
         clippy::too_many_arguments,
@@ -366,10 +307,9 @@ impl Items {
             data["changed"] = named.into();
         }
         let action = what.trim_end_matches('d');
-        change.emit(&format!("item.{}.{what}", table.name), data).await?;
-        change
-            .audit(AuditEntry { action, table: &table.name, id: &key.spelled(table), columns })
-            .await?;
+        let id = &key.spelled(table);
+        let entry = AuditEntry { action, table: &table.name, id, columns };
+        change.emit_audited(&format!("item.{}.{what}", table.name), data, entry).await?;
         change.touch(&table.name);
         Ok(())
     }

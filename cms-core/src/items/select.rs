@@ -55,7 +55,7 @@ pub(super) fn object<'t>(
 }
 
 /// The JSON object of a row `of` with all readable columns.
-fn whole(table: &Table, of: &str) -> String {
+pub(super) fn whole(table: &Table, of: &str) -> String {
     let shown = table.columns.iter().filter(|column| column.readable());
     let members: Vec<_> = shown
         .map(|column| (column.name.as_str(), table.dialect.member(of, column.col())))

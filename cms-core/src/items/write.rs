@@ -4,7 +4,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{
     key::Key,
-    select::{Conditions, Statement},
+    select::{self, Conditions, Statement},
 };
 use crate::{
     Code, Error, FieldError, Result,
@@ -112,6 +112,16 @@ pub(super) fn key_of(table: &Table, of: &str) -> String {
     table.dialect.array(&key)
 }
 
+/// The key of a written row `of`, and the row as JSON. Triggers of an adopted table may still change
+/// the row, so there the JSON is null.
+fn written(table: &Table, of: &str) -> String {
+    let key = key_of(table, of);
+    if table.adopted {
+        return format!("{key}, cast(null as text)");
+    }
+    format!("{key}, {}", select::whole(table, of))
+}
+
 pub(super) fn insert(table: &Table, values: Values) -> Statement {
     let source = table.quoted();
     let columns: Vec<_> = values.iter().map(|(column, _)| quote(&column.name)).collect();
@@ -120,15 +130,15 @@ pub(super) fn insert(table: &Table, values: Values) -> Statement {
         .enumerate()
         .map(|(i, (column, _))| table.dialect.input(i, column.col()))
         .collect();
-    let key = key_of(table, &source);
+    let written = written(table, &source);
     if columns.is_empty() {
         return Statement {
-            sql: format!("insert into {source} default values returning {key}"),
+            sql: format!("insert into {source} default values returning {written}"),
             args: Vec::new(),
         };
     }
     let sql = format!(
-        "insert into {source} ({}) values ({}) returning {key}",
+        "insert into {source} ({}) values ({}) returning {written}",
         columns.join(", "),
         inputs.join(", ")
     );
@@ -159,10 +169,10 @@ pub(super) fn update(table: &Table, key: &Key, values: Values) -> Statement {
     let mut conditions = Conditions::after(table, vec![document(values)]);
     conditions.key(key);
     let source = table.quoted();
-    let key = key_of(table, table.dialect.updated(&source));
+    let written = written(table, table.dialect.updated(&source));
     Statement {
         sql: format!(
-            "update {source} as t set {}{} returning {key}",
+            "update {source} as t set {}{} returning {written}",
             set.join(", "),
             conditions.sql()
         ),

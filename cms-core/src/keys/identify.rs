@@ -71,9 +71,8 @@ impl Keys {
         let found = match change.still(&holder.seen) {
             Some(found) => found,
             None => {
-                // Shares of rows alone would let a key in constant use outlast its revocation.
-                change.share(IN_USE.of_row(holder.id)).await?;
-                let found = sql::find_again(&mut change, &holder.seen.record.hash).await?;
+                let (hash, in_use) = (&holder.seen.record.hash, IN_USE.of_row(holder.id));
+                let found = sql::find_again(&mut change, hash, in_use).await?;
                 found.map(Arc::new).ok_or_else(invalid)?
             }
         };

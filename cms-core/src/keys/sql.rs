@@ -3,7 +3,7 @@
 use super::{ApiKey, Right};
 use crate::{
     Change, Error, Millis, Result,
-    db::{Db, Statement, args, read, record, statements},
+    db::{Db, Lock, Statement, args, read, record, statements},
 };
 
 /// A key with the columns that the gate needs.
@@ -33,12 +33,14 @@ record! { Found: found_columns {
 } }
 
 macro_rules! find {
-    () => {
+    ($beside:literal, $end:literal) => {
         concat!(
             "select ",
             found_columns!(),
-            " from cms_api_key_values v \
-             join cms_api_keys k on k.id = v.api_key_id where v.hash = $1"
+            " from cms_api_key_values v join cms_api_keys k on k.id = v.api_key_id",
+            $beside,
+            " where v.hash = $1",
+            $end
         )
     };
 }
@@ -56,15 +58,18 @@ record! { ApiKey: key_columns {
     denied: "denied",
 } }
 
-/// A change waits for one that revokes the key, and the other way round.
-const FIND_LOCKED: Statement =
-    Statement::new(concat!(module_path!(), "::FIND_LOCKED"), concat!(find!(), " for share"));
+/// A change waits for one that revokes the key, and the other way round. Shares of the rows alone
+/// would let a key in constant use outlast its revocation, so it also shares the lock `$3`.
+const FIND_LOCKED: Statement = Statement::new(
+    concat!(module_path!(), "::FIND_LOCKED"),
+    find!(" cross join (select pg_advisory_xact_lock_shared($3)) l", " for share of v, k"),
+);
 
 statements! {
     INSERT = "insert into cms_api_keys (name, prefix, expires_on, active, rights, created_at) \
               values ($1, $2, $3, $4, $5, $6) returning id";
     INSERT_VALUE = "insert into cms_api_key_values (hash, api_key_id) values ($1, $2)";
-    FIND = find!();
+    FIND = find!("", "");
     LIST = concat!(
         "select ", key_columns!(), " from cms_api_keys where id > $1 order by id limit $2"
     );
@@ -93,9 +98,13 @@ pub(super) async fn find(db: &Db, hash: &str, table: &str) -> Result<Option<Foun
 }
 
 /// As [`find`], under a change. The key stays as it is until the change ends.
-pub(super) async fn find_again(change: &mut Change, hash: &str) -> Result<Option<Found>> {
+pub(super) async fn find_again(
+    change: &mut Change,
+    hash: &str,
+    in_use: Lock,
+) -> Result<Option<Found>> {
     let statement = change.dialect().keeping(FIND, FIND_LOCKED);
-    change.optional(statement, args![hash, ""]).await
+    change.optional(statement, args![hash, "", in_use.number()]).await
 }
 
 pub(super) async fn list(db: &Db, after: i64, limit: i64) -> Result<Vec<ApiKey>> {

@@ -8,6 +8,7 @@ fn all() -> Vec<db::Statement> {
     let mut all = [
         db::migrate::sql::ALL,
         db::follow::sql::ALL,
+        db::epochs::sql::ALL,
         change::sql::ALL,
         events::sql::ALL,
         content::sql::ALL,
