@@ -70,7 +70,7 @@ pub(crate) fn run(flags: &Flags, out: &Output, command: &ConfigCommand) -> Done 
                 ("cms.toml", dir.join("cms.toml")),
                 ("cms.local.toml", dir.join("cms.local.toml")),
             ];
-            if let Database::Sqlite { path } = loaded.settings.database()? {
+            if let Database::Sqlite { path, .. } = loaded.settings.database()? {
                 paths.push(("database", path));
             }
             paths.extend([

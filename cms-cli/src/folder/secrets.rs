@@ -59,7 +59,7 @@ pub(super) async fn complete(local: &Path, loaded: &Loaded, report: &mut Report)
 
 /// Fails when the database has users: then the secrets existed and are lost.
 async fn refuse_if_used(loaded: &Loaded, missing: &[&str]) -> Done {
-    if matches!(loaded.settings.database()?, Database::Sqlite { path } if !path.exists()) {
+    if matches!(loaded.settings.database()?, Database::Sqlite { path, .. } if !path.exists()) {
         return Ok(());
     }
     bring_up_to_date(loaded.settings.clone()).await?;

@@ -13,7 +13,7 @@ impl Db {
     /// password.
     pub async fn open(database: &Database) -> Result<Self> {
         #[cfg(feature = "sqlite")]
-        if let Database::Sqlite { path } = database {
+        if let Database::Sqlite { path, .. } = database {
             super::sqlite::create(path).await?;
         }
         Self::existing(database).await
@@ -26,8 +26,8 @@ impl Db {
     pub async fn existing(database: &Database) -> Result<Self> {
         let (pool, index) = match database {
             #[cfg(feature = "sqlite")]
-            Database::Sqlite { path } => {
-                let (readers, writer) = super::sqlite::open(path).await?;
+            Database::Sqlite { path, synchronous } => {
+                let (readers, writer) = super::sqlite::open(path, *synchronous).await?;
                 (Pool::Sqlite(readers, writer), super::mark::Index::of(path))
             }
             #[cfg(feature = "postgres")]

@@ -147,10 +147,14 @@ mod tests {
     #[cfg(feature = "sqlite")]
     #[tokio::test]
     async fn a_row_is_read_in_that_order_and_another_list_is_refused() {
-        use crate::{db::Db, settings::Database};
+        use crate::{
+            db::Db,
+            settings::{Database, Synchronous},
+        };
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("cms.db");
-        let db = Db::open(&Database::Sqlite { path }).await.expect("opened");
+        let file = Database::Sqlite { path, synchronous: Synchronous::Full };
+        let db = Db::open(&file).await.expect("opened");
         let columns = "select 1 as id, 2 as a, 3 as b, 4 as c, 0 as at";
         let sql = format!("select {} from ({columns}) t", outer_columns!());
         let outer: Outer = db.one(sqlx::AssertSqlSafe(sql), Vec::new()).await.expect("read");

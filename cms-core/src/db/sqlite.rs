@@ -19,7 +19,7 @@ use sqlx::{
 use tokio::sync::{Mutex, OwnedMutexGuard, oneshot};
 
 use super::epochs::{self, Raised};
-use crate::{Code, Error, Result, ground::private};
+use crate::{Code, Error, Result, ground::private, settings::Synchronous};
 
 const READERS: u32 = 4;
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -53,7 +53,6 @@ fn unreachable(path: &Path, cause: sqlx::Error) -> Error {
 fn options(path: &Path) -> SqliteConnectOptions {
     SqliteConnectOptions::new()
         .filename(path)
-        .synchronous(SqliteSynchronous::Full)
         .foreign_keys(true)
         .busy_timeout(BUSY_TIMEOUT)
         .statement_cache_capacity(200)
@@ -61,7 +60,7 @@ fn options(path: &Path) -> SqliteConnectOptions {
 }
 
 /// Opens the file.
-pub(super) async fn open(path: &Path) -> Result<(SqlitePool, Writer)> {
+pub(super) async fn open(path: &Path, synchronous: Synchronous) -> Result<(SqlitePool, Writer)> {
     let unreachable = |cause| unreachable(path, cause);
     if !path.exists() {
         let what = format!(
@@ -71,7 +70,10 @@ pub(super) async fn open(path: &Path) -> Result<(SqlitePool, Writer)> {
         );
         return Err(Error::new(Code::Unavailable, what));
     }
-    let options = options(path);
+    let options = options(path).synchronous(match synchronous {
+        Synchronous::Full => SqliteSynchronous::Full,
+        Synchronous::Normal => SqliteSynchronous::Normal,
+    });
     // The undo data of savepoints stays in memory: as temporary files it would be more than half of
     // all writes.
     let writing = options.clone().pragma("temp_store", "memory");
@@ -295,5 +297,26 @@ impl Deref for SqliteTx {
 impl DerefMut for SqliteTx {
     fn deref_mut(&mut self) -> &mut SqliteConnection {
         &mut self.state.connection
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn commits_are_flushed_as_configured() {
+        for (synchronous, expected) in [(Synchronous::Full, 2), (Synchronous::Normal, 1)] {
+            let folder = tempfile::tempdir().expect("a folder");
+            let path = folder.path().join("cms.db");
+            create(&path).await.expect("a file");
+            let (_, writer) = open(&path, synchronous).await.expect("opened");
+            let mut tx = writer.begin().await.expect("a turn");
+            let told: i64 = sqlx::query_scalar("pragma synchronous")
+                .fetch_one(&mut *tx)
+                .await
+                .expect("a number");
+            assert_eq!(told, expected, "{synchronous:?}");
+        }
     }
 }

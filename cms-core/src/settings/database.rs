@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Settings, SettingsError};
+use super::{Settings, SettingsError, Synchronous};
 use crate::ground::Secret;
 
 /// The configured database.
@@ -12,6 +12,8 @@ pub enum Database {
     Sqlite {
         /// Path of the file.
         path: PathBuf,
+        /// When a commit is reported.
+        synchronous: Synchronous,
     },
     /// A PostgreSQL server.
     Postgres {
@@ -37,9 +39,35 @@ impl Settings {
                 "must not be set together with db_host, db_user, db_pw or db_db; set one of the \
                  two to \"\"",
             )),
-            Some(url) => from_url(url),
+            Some(url) => self.from_url(url),
             None if in_parts => self.parts_url(),
-            None => Ok(Database::Sqlite { path: self.dirs.data.join("cms.db") }),
+            None => Ok(self.sqlite(self.dirs.data.join("cms.db"))),
+        }
+    }
+
+    fn sqlite(&self, path: PathBuf) -> Database {
+        Database::Sqlite { path, synchronous: self.database.synchronous }
+    }
+
+    fn from_url(&self, url: &Secret) -> Result<Database, SettingsError> {
+        let invalid = |rule| Err(SettingsError::invalid("database_url", rule));
+        if let Some(path) = sqlite_path(url.expose()) {
+            return match path {
+                "" => invalid("must name a file after sqlite://, such as sqlite://data/cms.db"),
+                ":memory:" => {
+                    invalid("must name a file: a database in memory ends with its first connection")
+                }
+                _ if path.contains('?') => {
+                    invalid("must be a plain path after sqlite://, without options after a ?")
+                }
+                _ => Ok(self.sqlite(path.into())),
+            };
+        }
+        match url.expose().split_once("://") {
+            Some(("postgres" | "postgresql", rest)) if !rest.is_empty() => {
+                Ok(Database::Postgres { url: url.clone() })
+            }
+            _ => invalid(SCHEMES),
         }
     }
 
@@ -68,28 +96,6 @@ impl Settings {
 fn sqlite_path(url: &str) -> Option<&str> {
     let path = url.strip_prefix("sqlite:")?;
     Some(path.strip_prefix("//").unwrap_or(path))
-}
-
-fn from_url(url: &Secret) -> Result<Database, SettingsError> {
-    let invalid = |rule| Err(SettingsError::invalid("database_url", rule));
-    if let Some(path) = sqlite_path(url.expose()) {
-        return match path {
-            "" => invalid("must name a file after sqlite://, such as sqlite://data/cms.db"),
-            ":memory:" => {
-                invalid("must name a file: a database in memory ends with its first connection")
-            }
-            _ if path.contains('?') => {
-                invalid("must be a plain path after sqlite://, without options after a ?")
-            }
-            _ => Ok(Database::Sqlite { path: path.into() }),
-        };
-    }
-    match url.expose().split_once("://") {
-        Some(("postgres" | "postgresql", rest)) if !rest.is_empty() => {
-            Ok(Database::Postgres { url: url.clone() })
-        }
-        _ => invalid(SCHEMES),
-    }
 }
 
 /// `url` with a relative SQLite path joined to `dir`.
@@ -149,7 +155,7 @@ mod tests {
             ..Settings::default()
         };
         match settings.database() {
-            Ok(Database::Sqlite { path }) => path.display().to_string(),
+            Ok(Database::Sqlite { path, .. }) => path.display().to_string(),
             Ok(Database::Postgres { url }) => url.expose().to_owned(),
             Err(error) => error.to_string(),
         }

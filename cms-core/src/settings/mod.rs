@@ -32,8 +32,8 @@ pub use error::SettingsError;
 pub use layers::Loaded;
 pub use origin::{Origin, Origins, Setting};
 pub use tables::{
-    Cache, CacheStore, Dirs, Http, Limiter, LimiterStore, Mail, Media, Retention, Scripts, Session,
-    Webhooks,
+    Cache, CacheStore, Commits, Dirs, Http, Limiter, LimiterStore, Mail, Media, Retention, Scripts,
+    Session, Synchronous, Webhooks,
 };
 
 /// Keys that belong in `cms.local.toml` and whose values are masked wherever they are shown.
@@ -91,6 +91,8 @@ pub struct Settings {
     pub dirs: Dirs,
     /// Limits of every request.
     pub http: Http,
+    /// How commits are written.
+    pub database: Commits,
     /// The rate limiter.
     pub limiter: Limiter,
     /// The cache of replies.

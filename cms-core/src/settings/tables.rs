@@ -19,6 +19,7 @@ macro_rules! defaults {
 }
 
 defaults!(
+    Commits = database,
     Dirs = dirs,
     Http = http,
     Limiter = limiter,
@@ -30,6 +31,25 @@ defaults!(
     Session = session,
     Retention = retention
 );
+
+/// When SQLite reports a commit (sqlite.org/pragma.html, `synchronous`). PostgreSQL has a setting of
+/// its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Synchronous {
+    /// Once it is on the disk.
+    Full,
+    /// Once the system has it: a power cut can undo the last commits, a crash of the process cannot.
+    Normal,
+}
+
+/// How commits are written.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Commits {
+    /// When SQLite reports a commit.
+    pub synchronous: Synchronous,
+}
 
 /// Folders. [`Settings::load`](super::Settings::load) joins relative ones to the site's folder.
 #[derive(Clone, Debug, Deserialize)]

@@ -56,7 +56,7 @@ fn without_files_the_defaults_apply_to_the_folder() {
     let loaded =
         Settings::load(Path::new("/no/such/site"), std::iter::empty(), &[]).expect("defaults");
     assert_eq!(loaded.settings.dirs.plugins, Path::new("/no/such/site/plugins"));
-    assert!(matches!(loaded.settings.database(), Ok(Database::Sqlite { path })
+    assert!(matches!(loaded.settings.database(), Ok(Database::Sqlite { path, .. })
             if path == Path::new("/no/such/site/data/cms.db")));
     assert!(loaded.origins.iter().all(|setting| setting.origin == Origin::Default));
     assert_eq!(loaded.origins.iter().next().map(|setting| setting.key.as_str()), Some("site_url"));
@@ -74,7 +74,7 @@ fn variables_take_the_type_of_their_key() {
     ];
     let (dir, Loaded { settings, .. }) =
         load("site_url = \"https://a.org/\"", "", &env, &[]).expect("loads");
-    assert!(matches!(settings.database(), Ok(Database::Sqlite { path })
+    assert!(matches!(settings.database(), Ok(Database::Sqlite { path, .. })
             if path == dir.path().join("x.db")));
     assert_eq!(settings.dirs.data, Path::new("/var/lib/cms"));
     assert_eq!(settings.languages, ["de", "en"]);

@@ -15,7 +15,7 @@ const CLOCKS_APART_MS: i64 = 15_000;
 
 pub(super) async fn check(checks: &mut Checks, settings: Settings) {
     let kind = match settings.database() {
-        Ok(Database::Sqlite { path }) => format!("SQLite in {}", path.display()),
+        Ok(Database::Sqlite { path, .. }) => format!("SQLite in {}", path.display()),
         _ => "PostgreSQL".to_owned(),
     };
     let steps = match Cms::builder(settings.clone()).migrations(false).await {

@@ -68,7 +68,7 @@ pub(super) fn folder(checks: &mut Checks, data: &Path) {
 pub(super) fn modes(checks: &mut Checks, settings: &Settings) {
     let mut paths = vec![settings.dirs.data.clone()];
     paths.retain(|data| data.is_dir());
-    if let Ok(Database::Sqlite { path }) = settings.database() {
+    if let Ok(Database::Sqlite { path, .. }) = settings.database() {
         let beside = |end: &str| PathBuf::from(format!("{}{end}", path.display()));
         paths.extend(["", "-wal", "-shm"].map(beside));
     }

@@ -55,7 +55,7 @@ pub(super) fn descriptors(checks: &mut Checks, settings: &Settings) {
 /// Whether there is room where the site writes.
 pub(super) fn space(checks: &mut Checks, settings: &Settings) {
     let mut folders = vec![settings.dirs.data.clone(), settings.dirs.media.clone()];
-    if let Ok(Database::Sqlite { path }) = settings.database() {
+    if let Ok(Database::Sqlite { path, .. }) = settings.database() {
         folders.extend(path.parent().map(Path::to_owned));
     }
     let free = |folder: &PathBuf| {
