@@ -249,3 +249,41 @@ async fn nul_is_refused_everywhere_with_its_place() {
     assert!(parameters > 60 && members > 40, "{parameters} {members}");
     assert_eq!(site.traces().await, before);
 }
+
+/// Names and addresses hold nothing that a terminal would obey or that turns the direction of text:
+/// the field is named, and nothing is written.
+#[tokio::test]
+async fn hidden_characters_are_refused_in_names_and_addresses() {
+    let site = Site::open().await;
+    let hook = json!({"name": "a", "url": "https://hooks.example.org/x", "events": ["*"]});
+    let user = json!({"username": "a", "password": "correct horse battery", "groups": []});
+    let page = json!({"title": "a", "url_rewrite": "/a", "view": "a"});
+    let menu = json!({"menu": "main", "title": "a", "url": "/a", "language_short": "en"});
+    for (line, body, fields) in [
+        ("keys", json!({"name": "a", "rights": []}), &["name"][..]),
+        ("user_groups", json!({"name": "a", "rights": ["pages_pages_view"]}), &["name"]),
+        ("users", user, &["username"]),
+        ("webhooks", hook, &["name", "url"]),
+        ("origins", json!({"origin": "https://a.example"}), &["origin"]),
+        ("item?table=settings", json!({"name": "a", "value": 1}), &["name"]),
+        ("item?table=pages", page, &["url_rewrite", "view"]),
+        ("item?table=menu_items", menu, &["menu", "url"]),
+    ] {
+        for field in fields {
+            for hidden in ["\u{7f}", "\u{9b}", "\u{202e}", "\u{2066}", "\u{200f}", "\u{1b}", "\n"] {
+                let mut body = body.clone();
+                body[*field] = format!("{}{hidden}x", body[*field].as_str().unwrap()).into();
+                let traces = site.traces().await;
+                let ask = site.admin(&format!("POST /api/backend/{line}")).json(body);
+                let reply = ask.refused(422, "validation_failed").await;
+                let error = &reply.json()["errors"][0];
+                assert!(error.is_object(), "{line} {}", reply.text());
+                assert_eq!((&error["field"], &error["code"]), (&json!(field), &json!("format")));
+                assert_eq!(site.traces().await, traces, "{line} {field} {hidden:?}");
+            }
+        }
+    }
+    // Texts may hold them.
+    let title = json!({"title": "שלום\u{200f}", "url_rewrite": "/a"});
+    site.admin("POST /api/backend/item?table=pages").json(title).expect(201).await;
+}

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, IsTerminal, Read, Write};
 
-use cms_core::settings::Secret;
+use cms_core::{plain::shown, settings::Secret};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::{
@@ -45,7 +45,7 @@ pub(crate) fn expect_terminal(flags: &Flags, what: &str, flag: &str) -> Done {
 /// Asks for a line.
 pub(crate) fn ask(question: &str) -> Done<String> {
     let mut err = io::stderr();
-    write!(err, "{question}").and_then(|()| err.flush())?;
+    write!(err, "{}", shown(question)).and_then(|()| err.flush())?;
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer)?;
     Ok(answer.trim().to_owned())
@@ -53,7 +53,7 @@ pub(crate) fn ask(question: &str) -> Done<String> {
 
 /// Asks for a line without showing it.
 pub(crate) fn secret(question: &str) -> Done<Secret> {
-    match rpassword::prompt_password(question) {
+    match rpassword::prompt_password(shown(question)) {
         Ok(text) => Ok(Secret::new(text)),
         Err(error) if error.kind() == io::ErrorKind::Interrupted => {
             Err(Failure::silent(Exit::Interrupted))

@@ -50,7 +50,7 @@ pub use change::{Actor, AuditEntry, Change, Emitted};
 pub use ground::Cursors;
 pub use ground::{
     Clock, Code, DEFAULT_LIMIT, Descriptors, Direction, Error, FieldError, MAX_LIMIT, Millis, Page,
-    Paging, Random, Result, Secret, Vault, crypto, parse_rfc3339, rfc3339,
+    Paging, Random, Result, Secret, Vault, crypto, parse_rfc3339, plain, rfc3339,
 };
 pub use site::{Background, Builder, Cms, SealedValues, Work, ping_redis};
 

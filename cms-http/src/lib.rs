@@ -40,5 +40,6 @@ pub mod wire;
 pub use api::Api;
 pub use body::{Body, Upload};
 pub use call::{FrontendLogin, Peer};
+pub use cms_core::plain;
 pub use reply::status_of;
 pub use server::{Server, Stop};

@@ -1,5 +1,6 @@
 //! Draws a model. Waits for nothing, and builds only the rows that are visible
 
+use cms_http::plain::shown;
 use ratatui::{
     Frame,
     layout::{Constraint, Layout, Rect},
@@ -34,7 +35,7 @@ pub(crate) fn draw(frame: &mut Frame<'_>, model: &Model) {
         Layout::horizontal([Constraint::Length(22), Constraint::Min(0)]).areas(body);
     tables(frame, model, left);
     rows(frame, model, right);
-    frame.render_widget(Line::from(status_text(model)).reversed(), status);
+    frame.render_widget(Line::from(visible(&status_text(model))).reversed(), status);
     if model.help {
         help(frame, area);
     }
@@ -67,24 +68,25 @@ fn tables(frame: &mut Frame<'_>, model: &Model, area: Rect) {
     let from = window(model.table, height);
     let names = model.tables.iter().enumerate().skip(from).take(height);
     let lines: Vec<_> =
-        names.map(|(n, name)| marked(name.clone(), n == model.table, active)).collect();
+        names.map(|(n, name)| marked(visible(name), n == model.table, active)).collect();
     frame.render_widget(Paragraph::new(lines).block(block), area);
 }
 
 fn rows(frame: &mut Frame<'_>, model: &Model, area: Rect) {
     let active = model.pane == Pane::Rows;
     let name = model.tables.get(model.table).map_or("no table", String::as_str);
-    let block = pane(format!(" {name} · page {} ", model.page()), active);
+    let block = pane(format!(" {} · page {} ", visible(name), model.page()), active);
     let inner = block.inner(area);
     let height = usize::from(inner.height).saturating_sub(1);
     let from = window(model.row, height);
-    let seen: Vec<_> = model.rows.iter().enumerate().skip(from).take(height).collect();
-    let widths: Vec<usize> = (0..model.columns.len())
+    let cells = |row: &Vec<String>| row.iter().map(|cell| visible(cell)).collect::<Vec<_>>();
+    let rows = model.rows.iter().map(cells).enumerate();
+    let (columns, seen): (_, Vec<_>) =
+        (cells(&model.columns), rows.skip(from).take(height).collect());
+    let widths: Vec<usize> = (0..columns.len())
         .map(|column| {
-            let cells = seen
-                .iter()
-                .map(|(_, row)| width(&row[column]))
-                .chain([width(&model.columns[column])]);
+            let cells =
+                seen.iter().map(|(_, row)| width(&row[column])).chain([width(&columns[column])]);
             cells.max().unwrap_or(0).min(WIDEST_COLUMN)
         })
         .collect();
@@ -96,7 +98,7 @@ fn rows(frame: &mut Frame<'_>, model: &Model, area: Rect) {
             .collect::<Vec<_>>()
             .join("  ")
     };
-    let mut lines = vec![Line::from(format!("  {}", line(&model.columns))).bold()];
+    let mut lines = vec![Line::from(format!("  {}", line(&columns))).bold()];
     lines.extend(seen.iter().map(|(n, row)| marked(line(row), *n == model.row, active)));
     if model.rows.is_empty() {
         lines = vec![Line::from(if model.link == Link::Live { "  No rows." } else { "" })];
@@ -130,14 +132,18 @@ fn width(text: &str) -> usize {
     if text.is_ascii() { text.len() } else { Line::from(text).width() }
 }
 
-/// The text cut or filled to `to` cells, without control characters.
+/// The text in one line, without anything that a terminal would obey.
+fn visible(text: &str) -> String {
+    shown(text).replace(['\n', '\t'], " ")
+}
+
+/// The text cut or filled to `to` cells.
 fn fitted(text: &str, to: usize) -> String {
-    let clean = |c: char| if c.is_control() { ' ' } else { c };
     if width(text) <= to {
-        return text.chars().map(clean).chain(std::iter::repeat_n(' ', to - width(text))).collect();
+        return text.chars().chain(std::iter::repeat_n(' ', to - width(text))).collect();
     }
     let mut cut = String::new();
-    for c in text.chars().map(clean) {
+    for c in text.chars() {
         cut.push(c);
         if width(&cut) + 1 > to {
             cut.pop();
@@ -157,7 +163,7 @@ mod tests {
     use super::*;
     use crate::model::{Msg, Page, update};
 
-    fn shown(model: &Model, width: u16, height: u16) -> String {
+    fn drawn(model: &Model, width: u16, height: u16) -> String {
         let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("terminal");
         terminal.draw(|frame| draw(frame, model)).expect("drawn");
         let screen = terminal.backend().to_string();
@@ -199,14 +205,28 @@ mod tests {
     #[test]
     fn screens() {
         let mut model = model();
-        golden("tables", &shown(&model, 80, 24));
+        golden("tables", &drawn(&model, 80, 24));
         update(&mut model, Msg::Switch);
         update(&mut model, Msg::Down);
-        golden("rows", &shown(&model, 80, 24));
+        golden("rows", &drawn(&model, 80, 24));
         update(&mut model, Msg::Help);
-        golden("help", &shown(&model, 80, 24));
-        golden("smallest", &shown(&model, 60, 16));
-        golden("too_small", &shown(&model, 59, 16));
+        golden("help", &drawn(&model, 80, 24));
+        golden("smallest", &drawn(&model, 60, 16));
+        golden("too_small", &drawn(&model, 59, 16));
+    }
+
+    #[test]
+    fn a_terminal_obeys_no_text() {
+        let (mut model, _) = Model::new("a\u{202e}b".to_owned(), vec!["t\u{9b}2J".to_owned()]);
+        let columns = vec!["id".to_owned()];
+        let rows = vec![vec!["x\u{1b}[2J\u{2066}\ny".to_owned()]];
+        update(&mut model, Msg::Loaded(1, Ok(Page { columns, rows, next: None })));
+        let screen = drawn(&model, 80, 24);
+        for text in [r"a\u202eb", r"t\u009b2J", r"x\u001b[2J\u2066 y"] {
+            assert!(screen.contains(text), "{screen}");
+        }
+        model.link = Link::Failed("\u{202e}gone".to_owned());
+        assert!(drawn(&model, 80, 24).contains(r"\u202egone"));
     }
 
     #[test]
@@ -215,7 +235,7 @@ mod tests {
         for help in [false, true] {
             model.help = help;
             for (width, height) in [(1, 1), (10, 3), (60, 16), (200, 60), (60, 200)] {
-                shown(&model, width, height);
+                drawn(&model, width, height);
             }
         }
     }

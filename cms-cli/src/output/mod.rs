@@ -10,6 +10,7 @@
 //! count        numbers of things, counted right
 //! csv_text     CSV that tells null from an empty text
 //! progress     how far a long task is
+//! visible      long texts, in a file as they are, on a terminal without what it would obey
 //! secret_file  a new file for a secret that is shown once
 //! ```
 
@@ -23,11 +24,13 @@ pub(crate) mod record;
 mod secret_file;
 mod style;
 pub(crate) mod table;
+mod visible;
 
 pub(crate) use count::counted;
 pub(crate) use exit::Exit;
 pub(crate) use failure::{Done, Failure};
-pub(crate) use printer::{Output, PrintFlags};
+pub(crate) use printer::{Output, Part, PrintFlags};
 pub(crate) use progress::Progress;
 pub(crate) use secret_file::SecretFile;
 pub(crate) use style::Style;
+pub(crate) use visible::Visible;

@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 
 use clap::Args;
+use cms_core::plain::shown;
 use serde_json::Value as Json;
 
 use super::{
@@ -25,6 +26,23 @@ pub(crate) struct PrintFlags {
     /// When to use colours; NO_COLOR turns them off too
     #[arg(long, global = true, value_enum, default_value = "auto", value_name = "WHEN")]
     color: Color,
+}
+
+/// A piece of what is printed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Part<'a> {
+    Plain(&'a str),
+    In(Style, &'a str),
+}
+
+/// The parts with colours and without anything else that a terminal would obey: texts may come from
+/// strangers.
+fn written(colored: bool, parts: &[Part<'_>]) -> String {
+    let write = |part: &Part<'_>| match part {
+        Part::Plain(text) => shown(text).into_owned(),
+        Part::In(style, text) => paint(colored, *style, &shown(text)),
+    };
+    parts.iter().map(write).collect()
 }
 
 /// Prints what a command says, as its flags and its terminal allow.
@@ -57,10 +75,15 @@ impl Output {
         }
     }
 
-    /// Prints data unchanged.
+    /// Prints data; of what a terminal would obey, only line ends and tabs stay as they are.
     pub(crate) fn raw(&self, text: &str) -> io::Result<()> {
+        self.parts(&[Part::Plain(text)])
+    }
+
+    /// Prints data with coloured parts.
+    pub(crate) fn parts(&self, parts: &[Part<'_>]) -> io::Result<()> {
         let mut out = io::stdout().lock();
-        out.write_all(text.as_bytes())?;
+        out.write_all(written(self.colored_data, parts).as_bytes())?;
         out.flush()
     }
 
@@ -105,7 +128,11 @@ impl Output {
     /// Writes a line to standard error whatever the flags. A failure has no reader, so it is
     /// dropped.
     pub(crate) fn always(&self, text: &str) {
-        let _ = writeln!(io::stderr().lock(), "{text}");
+        self.always_in(&[Part::Plain(text)]);
+    }
+
+    fn always_in(&self, parts: &[Part<'_>]) {
+        let _ = writeln!(io::stderr().lock(), "{}", written(self.colored_notes, parts));
     }
 
     /// Prints why the command failed.
@@ -116,26 +143,17 @@ impl Output {
         if self.json {
             return self.always(&failure.document().to_string());
         }
-        self.always(&format!("{} {}", self.styled_note(Style::Bad, "error:"), failure.what));
+        let what = format!(" {}", failure.what);
+        self.always_in(&[Part::In(Style::Bad, "error:"), Part::Plain(&what)]);
         if let Some(hint) = &failure.hint {
-            self.always(&format!("{} {hint}", self.styled_note(Style::Bold, " next:")));
+            self.always_in(&[Part::In(Style::Bold, " next:"), Part::Plain(&format!(" {hint}"))]);
         }
     }
 
-    /// Coloured text for standard output.
-    pub(crate) fn styled(&self, style: Style, text: &str) -> String {
-        paint(self.colored_data, style, text)
-    }
-
-    /// Coloured text for standard error.
-    pub(crate) fn styled_note(&self, style: Style, text: &str) -> String {
-        paint(self.colored_notes, style, text)
-    }
-
-    /// A line for standard error in light characters on dark blanks, whatever the theme. QR codes
-    /// need that.
-    pub(crate) fn white_on_black(&self, text: &str) -> String {
-        if self.colored_notes { format!("\u{1b}[97;40m{text}\u{1b}[0m") } else { text.to_owned() }
+    /// Writes a line to standard error in light characters on dark blanks, whatever the theme. QR
+    /// codes need that.
+    pub(crate) fn white_on_black(&self, text: &str) {
+        self.always_in(&[Part::In(Style::WhiteOnBlack, text)]);
     }
 
     /// Columns of the terminal.

@@ -34,16 +34,19 @@ pub(crate) enum Style {
     Bad,
     Warn,
     Bold,
+    /// Whatever the theme.
+    WhiteOnBlack,
 }
 
 /// The text in the colour of `style`, or as it is.
 pub(super) fn paint(colored: bool, style: Style, text: &str) -> String {
     let code = match style {
         _ if !colored => return text.to_owned(),
-        Style::Good => 32,
-        Style::Bad => 31,
-        Style::Warn => 33,
-        Style::Bold => 1,
+        Style::Good => "32",
+        Style::Bad => "31",
+        Style::Warn => "33",
+        Style::Bold => "1",
+        Style::WhiteOnBlack => "97;40",
     };
     format!("\u{1b}[{code}m{text}\u{1b}[0m")
 }

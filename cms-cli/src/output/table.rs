@@ -2,10 +2,11 @@
 
 use std::io;
 
+use cms_core::plain::shown;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 
 use super::{
-    printer::Output,
+    printer::{Output, Part},
     record::{Record, Shown},
     style::Style,
 };
@@ -39,7 +40,8 @@ pub(crate) fn rows(out: &Output, columns: &[&str], rows: &[Vec<String>]) -> io::
     }
     let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
     for (number, line) in lines.iter().enumerate() {
-        out.line(&if number == 0 { out.styled(Style::Bold, line) } else { line.clone() })?;
+        let line = if number == 0 { Part::In(Style::Bold, line) } else { Part::Plain(line) };
+        out.parts(&[line, Part::Plain("\n")])?;
     }
     if shown < columns.len() {
         out.note(&format!(
@@ -55,13 +57,13 @@ pub(crate) fn records(
     out: &Output,
     columns: &[&str],
     records: &[Record],
-    shown: Shown,
+    text: Shown,
 ) -> io::Result<()> {
     let Some(first) = records.first() else { return Ok(()) };
     let columns = if columns.is_empty() { first.names().collect() } else { columns.to_vec() };
     let lines: Vec<Vec<String>> = records
         .iter()
-        .map(|record| columns.iter().map(|name| shown(record, name)).collect())
+        .map(|record| columns.iter().map(|name| text(record, name)).collect())
         .collect();
     rows(out, &columns, &lines)
 }
@@ -71,24 +73,13 @@ pub(crate) fn pairs(out: &Output, pairs: &[(&str, String)]) -> io::Result<()> {
     let width = pairs.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     for (name, value) in pairs {
         if out.table {
-            out.line(&format!(
-                "{}  {}",
-                out.styled(Style::Bold, &format!("{name:width$}")),
-                harmless(value)
-            ))?;
+            let (name, value) = (format!("{name:width$}"), format!("  {value}\n"));
+            out.parts(&[Part::In(Style::Bold, &name), Part::Plain(&value)])?;
         } else {
             out.raw(&tab_separated([*name, value.as_str()].into_iter()))?;
         }
     }
     Ok(())
-}
-
-/// A text of several lines without control characters, which a terminal would obey. The text may
-/// come from a stranger.
-pub(crate) fn harmless(text: &str) -> String {
-    text.chars()
-        .map(|c| if c.is_control() && !['\n', '\t'].contains(&c) { '\u{fffd}' } else { c })
-        .collect()
 }
 
 /// How many columns fit side by side, at least one.
@@ -105,8 +96,8 @@ fn fitting(columns: &[&str], rows: &[Vec<String>], width: usize) -> usize {
 }
 
 fn cut(cell: &str) -> String {
-    let line: String =
-        cell.chars().map(|c| if c.is_control() { ' ' } else { c }).take(WIDEST + 1).collect();
+    let blank = |c: char| if matches!(c, '\n' | '\t') { ' ' } else { c };
+    let line: String = shown(cell).chars().map(blank).take(WIDEST + 1).collect();
     if line.chars().count() > WIDEST {
         line.chars().take(WIDEST - 1).chain(['…']).collect()
     } else {
@@ -132,17 +123,6 @@ mod tests {
         assert_eq!(fitting(&["id", "title", "z"], &rows, 200), 3);
         assert_eq!(fitting(&["id", "title", "z"], &rows, 50), 2);
         assert_eq!(fitting(&["id", "title", "z"], &rows, 1), 1);
-    }
-
-    #[test]
-    fn a_terminal_obeys_no_value() {
-        for (text, expected) in [
-            (r#"{"a": "\u001b[2J"}"#, r#"{"a": "\u001b[2J"}"#),
-            ("\x1b[2Jtext\nline\x07\ttab", "\u{fffd}[2Jtext\nline\u{fffd}\ttab"),
-            ("\r\u{9b}2J", "\u{fffd}\u{fffd}2J"),
-        ] {
-            assert_eq!(harmless(text), expected);
-        }
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod receivers;
 mod refusals;
 mod remote;
 mod setup;
+mod shown;
 mod support;
 mod untouched;
 mod users;

@@ -113,18 +113,24 @@ fn name_key(name: &str) -> String {
 
 /// Names that [`name_problem`] accepts.
 const NAME_PATTERN: &str = concat!(
-    r"^(?![+-]?[0-9]+$)[^\s:\x00-\x1F\x7F-\x9F]",
-    r"([^:\x00-\x1F\x7F-\x9F]{0,98}[^\s:\x00-\x1F\x7F-\x9F])?$",
+    r"^(?![+-]?[0-9]+$)[^\s:",
+    crate::plain::hidden!(),
+    "]([^:",
+    crate::plain::hidden!(),
+    r"]{0,98}[^\s:",
+    crate::plain::hidden!(),
+    "])?$",
 );
 
 fn name_problem(field: &str, name: &str) -> Option<crate::FieldError> {
     let fine = !name.is_empty()
         && name.chars().count() <= 100
         && name.trim() == name
-        && !name.chars().any(|c| c.is_control() || c == ':')
+        && !name.contains(':')
         // A number would be read as an id.
         && name.parse::<i64>().is_err();
     let message =
         "1 to 100 characters, not only digits, no colon, no blank at either end".to_owned();
-    (!fine).then(|| crate::FieldError { field: field.to_owned(), code: "format", message })
+    let format = || crate::FieldError { field: field.to_owned(), code: "format", message };
+    crate::plain::problem(field, name).or_else(|| (!fine).then(format))
 }

@@ -20,6 +20,9 @@ fn source_of(name: &str) -> Option<&'static str> {
 /// The value of [`super::Table::plugin`] for these tables.
 pub(crate) const ID: &str = "core";
 
+/// Columns of these tables that hold names and addresses.
+pub(crate) const NAMES: [&str; 6] = ["name", "menu", "view", "url", "url_rewrite", "target"];
+
 /// The core's tables, declared in the same form as a plugin's.
 pub(crate) fn tables() -> Vec<TableDeclaration> {
     let columns = |list: &[(&str, &str, Option<&str>)]| {

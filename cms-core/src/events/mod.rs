@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 pub(crate) use filter::is_removed;
 pub(crate) use outbox::{Outbox, family, sql};
 
-use crate::ground::{Millis, clock};
+use crate::ground::{Millis, clock, plain};
 
 /// How old an event is when it can be followed: changes overlap, and none may commit an event that
 /// is older than one already seen. A change that takes half of it moves its events to its end.
@@ -26,5 +26,5 @@ pub(crate) fn body(id: &str, event: &str, now: Millis, data: Json) -> (String, V
 /// Whether a text can be an event name. Event names contain names of adopted tables, so almost any
 /// text is allowed.
 pub(crate) fn is_name(name: &str) -> bool {
-    (1..=300).contains(&name.len()) && !name.chars().any(char::is_control)
+    (1..=300).contains(&name.len()) && !name.contains(plain::is_hidden)
 }

@@ -8,6 +8,7 @@ pub(crate) mod error;
 mod network;
 mod outdated;
 pub(crate) mod paging;
+pub mod plain;
 pub(crate) mod private;
 pub(crate) mod random;
 mod secret;

@@ -8,12 +8,12 @@ use super::{
 };
 use crate::{
     Code, Error, FieldError, Result,
-    content::{Column, Table, check},
+    content::{Column, Table, check, core},
     db::{
         self, Value,
         dialect::{Kind, quote},
     },
-    ground::Vault,
+    ground::{Vault, plain},
 };
 
 /// Checked columns with the values to store, in the table's order.
@@ -58,6 +58,12 @@ pub(super) fn values<'t>(
             });
             continue;
         }
+        if is_name(table, column)
+            && let Some(problem) = sent.as_str().and_then(|text| plain::problem(&column.name, text))
+        {
+            problems.push(problem);
+            continue;
+        }
         match check::value(column, table.dialect, sent) {
             Ok(Json::String(plain)) if column.kind == Kind::Password => {
                 values.push((
@@ -84,6 +90,11 @@ pub(super) fn values<'t>(
     }
     fitting(table, &values)?;
     Ok(values)
+}
+
+/// Whether a column of the core's own tables holds a name or an address.
+fn is_name(table: &Table, column: &Column) -> bool {
+    table.plugin == core::ID && core::NAMES.contains(&column.name.as_str())
 }
 
 /// Checks text lengths, because the database refuses long text without naming the column.

@@ -21,7 +21,7 @@ use crate::{
     access::{self, Endpoints},
     base::Base,
     db::{Known, Lock},
-    ground::{ListName, clock},
+    ground::{ListName, clock, plain},
     jobs,
 };
 
@@ -65,7 +65,7 @@ pub struct ApiKey {
 }]))]
 pub struct NewApiKey {
     /// Label, 1 to 100 characters.
-    #[schemars(length(min = 1, max = 100), regex(pattern = r"\S"))]
+    #[schemars(length(min = 1, max = 100), regex(pattern = plain::NAME_PATTERN))]
     pub name: String,
     /// Day of expiry; None: never.
     #[serde(default)]
@@ -89,7 +89,7 @@ fn yes() -> bool {
 #[schemars(extend("examples" = [{"active": true}]))]
 pub struct ApiKeyPatch {
     /// New label.
-    #[schemars(length(min = 1, max = 100), regex(pattern = r"\S"))]
+    #[schemars(length(min = 1, max = 100), regex(pattern = plain::NAME_PATTERN))]
     pub name: Option<String>,
     /// New day of expiry; `Some(None)` removes it.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -317,6 +317,7 @@ fn check(key: &ApiKey, endpoints: &Endpoints) -> Result<()> {
             message: "1 to 100 characters".to_owned(),
         });
     }
+    problems.extend(plain::problem("name", &key.name));
     if let Some(Err(error)) = key.expires_on.as_deref().map(expiry::checked) {
         problems.extend_from_slice(error.fields());
     }

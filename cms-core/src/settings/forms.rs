@@ -2,14 +2,14 @@
 
 use data_encoding::BASE64;
 
-use crate::ground::Secret;
+use crate::ground::{Secret, plain};
 
 pub(super) fn none_or(value: &Option<String>, rule: impl Fn(&str) -> bool) -> bool {
     value.as_deref().is_none_or(rule)
 }
 
 pub(super) fn is_line(text: &str) -> bool {
-    !text.trim().is_empty() && !text.contains(char::is_control)
+    !text.trim().is_empty() && !text.contains(plain::is_hidden)
 }
 
 pub(super) fn is_host(text: &str) -> bool {

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::output::{Done, Output, Style};
+use crate::output::{Done, Output, Part, Style};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -78,19 +78,12 @@ impl Checks {
         for check in self.0.iter().filter(|check| !out.quiet || check.state != State::Ok) {
             let (word, style) = word(check.state);
             if out.table {
-                out.line(&format!(
-                    "{}  {:17}  {}",
-                    out.styled(style, &format!("{word:4}")),
-                    check.name,
-                    check.found
-                ))?;
+                let found = format!("  {:17}  {}\n", check.name, check.found);
+                out.parts(&[Part::In(style, &format!("{word:4}")), Part::Plain(&found)])?;
                 if !check.remedy.is_empty() {
-                    out.line(&format!(
-                        "{:25}{} {}",
-                        "",
-                        out.styled(Style::Bold, "→"),
-                        check.remedy
-                    ))?;
+                    let (indent, remedy) = (" ".repeat(25), format!(" {}\n", check.remedy));
+                    let arrow = Part::In(Style::Bold, "→");
+                    out.parts(&[Part::Plain(&indent), arrow, Part::Plain(&remedy)])?;
                 }
             } else {
                 out.line(&format!("{word}\t{}\t{}\t{}", check.name, check.found, check.remedy))?;

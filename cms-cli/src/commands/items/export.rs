@@ -3,7 +3,7 @@
 use std::{
     ffi::OsString,
     fs::{self, File},
-    io::{self, BufWriter, Write},
+    io::{BufWriter, Write},
     path::{Path, PathBuf},
 };
 
@@ -17,7 +17,7 @@ use super::{
     written::{Form, head, write},
 };
 use crate::{
-    output::{Done, Failure, Output, Progress, record::Record},
+    output::{Done, Failure, Output, Progress, Visible, record::Record},
     reply::LARGEST_PAGE,
     site::Site,
 };
@@ -54,7 +54,7 @@ pub(crate) async fn run(out: &Output, site: &Site, args: &ExportArgs) -> Done {
         None => Form::Csv,
     };
     let rows = match &args.out {
-        None => pages(out, site, args, form, &mut BufWriter::new(io::stdout())).await?,
+        None => pages(out, site, args, form, &mut Visible::stdout(out)).await?,
         Some(path) => {
             // Written beside and renamed, so that the named file is always complete.
             let part = beside(path);

@@ -5,6 +5,8 @@ use std::{
     io::{self, Write},
 };
 
+use cms_core::plain::shown;
+
 use super::format::JsonColumns;
 use crate::output::{
     csv_text,
@@ -76,5 +78,5 @@ fn line<'a>(cells: impl Iterator<Item = Option<&'a str>>, to: &mut impl Write) -
 fn object(record: &Record) -> String {
     let fields =
         record.iter().map(|(name, raw)| format!("{}:{raw}", serde_json::Value::from(name)));
-    format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
+    shown(&format!("{{{}}}", fields.collect::<Vec<_>>().join(","))).into_owned()
 }

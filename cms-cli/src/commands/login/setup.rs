@@ -22,7 +22,7 @@ pub(super) fn show(out: &Output, setup: &Setup) -> Done {
             ));
         } else {
             out.always("Scan this with the app, or type the secret:\n");
-            lines.lines().for_each(|line| out.always(&out.white_on_black(line)));
+            lines.lines().for_each(|line| out.white_on_black(line));
             out.always("");
         }
     }

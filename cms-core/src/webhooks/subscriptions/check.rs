@@ -9,6 +9,7 @@ use super::{
 };
 use crate::{
     Change, Error, FieldError, Result,
+    ground::plain,
     webhooks::{
         Webhooks,
         rules::{headers, matching::is_pattern, retry::MAX_RETRIES},
@@ -42,11 +43,8 @@ impl Webhooks {
         let mut add = |field: &str, code, message: String| {
             problems.push(FieldError { field: field.to_owned(), code, message })
         };
-        if row.name.trim().is_empty()
-            || row.name.chars().count() > 100
-            || row.name.chars().any(char::is_control)
-        {
-            add("name", "range", "1 to 100 characters, no control characters".to_owned());
+        if row.name.trim().is_empty() || row.name.chars().count() > 100 {
+            add("name", "range", "1 to 100 characters".to_owned());
         }
         if !(0..=MAX_RETRIES).contains(&row.max_retries) {
             add("max_retries", "range", format!("0 to {MAX_RETRIES}"));
@@ -58,10 +56,13 @@ impl Webhooks {
             add("events", "range", format!("{MAX_EVENTS} at most; item.* and * stand for many"));
         }
         if columns.contains(&"url")
+            && plain::problem("url", &row.url).is_none()
             && let Err(message) = self.0.http.rule().check_url(&row.url)
         {
             add("url", "format", message);
         }
+        problems.extend(plain::problem("name", &row.name));
+        problems.extend(plain::problem("url", &row.url).filter(|_| columns.contains(&"url")));
         if !problems.is_empty() {
             return Err(Error::invalid(problems));
         }

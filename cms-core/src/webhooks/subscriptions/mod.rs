@@ -20,7 +20,9 @@ use super::{
     rules::{headers::MAX_HEADERS, retry::MAX_RETRIES, sign::WebhookSecret},
 };
 use crate::{
-    AuditEntry, Change, Code, Error, FieldError, Page, Paging, Result, db::Lock, ground::ListName,
+    AuditEntry, Change, Code, Error, FieldError, Page, Paging, Result,
+    db::Lock,
+    ground::{ListName, plain},
     rfc3339,
 };
 
@@ -30,9 +32,8 @@ pub(super) const CLAIMS: Lock = Lock::new(1);
 pub(super) const TABLE: &str = "webhook_subscriptions";
 /// Seconds of a rotation's grace at most: seven days.
 const MAX_GRACE_S: i64 = 7 * 24 * 3600;
-/// Text without control characters that is not blank.
-const NAME_PATTERN: &str =
-    concat!(r"^[^\x00-\x1F\x7F-\x9F]*[^\s\x00-\x1F\x7F-\x9F]", r"[^\x00-\x1F\x7F-\x9F]*$",);
+/// Addresses that are accepted, as far as a regular expression can say.
+const URL_PATTERN: &str = concat!("^https?://[^", plain::hidden!(), "]*$");
 /// Stands for the value of a custom header.
 const MASK: &str = "***";
 /// Entries of `events` at most.
@@ -77,10 +78,10 @@ pub struct Subscription {
 }]))]
 pub struct NewSubscription {
     /// 1 to 100 characters.
-    #[schemars(length(max = 100), regex(pattern = NAME_PATTERN))]
+    #[schemars(length(max = 100), regex(pattern = plain::NAME_PATTERN))]
     pub name: String,
     /// A public https address.
-    #[schemars(regex(pattern = "^https?://"))]
+    #[schemars(regex(pattern = URL_PATTERN))]
     pub url: String,
     /// Event names, `item.*` or `*`; at least one.
     #[schemars(length(min = 1, max = MAX_EVENTS), inner(length(min = 1, max = 300)))]
@@ -122,10 +123,10 @@ fn yes() -> bool {
 #[schemars(extend("examples" = [{"max_retries": 3}]))]
 pub struct SubscriptionPatch {
     /// New name.
-    #[schemars(length(max = 100), regex(pattern = NAME_PATTERN))]
+    #[schemars(length(max = 100), regex(pattern = plain::NAME_PATTERN))]
     pub name: Option<String>,
     /// New address.
-    #[schemars(regex(pattern = "^https?://"))]
+    #[schemars(regex(pattern = URL_PATTERN))]
     pub url: Option<String>,
     /// The new entries, which replace all present ones.
     #[schemars(length(min = 1, max = MAX_EVENTS), inner(length(min = 1, max = 300)))]

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use serde_json::{Value as Json, json};
 
-use crate::output::{Done, Output, Style, table::harmless};
+use crate::output::{Done, Output, Part, Style};
 
 /// What the check of the signatures found.
 pub(super) enum Verdict {
@@ -34,10 +34,10 @@ pub(super) fn print(out: &Output, arrival: &Arrival, body: bool) -> Done {
     if out.json {
         return Ok(out.line(&document(arrival, body).to_string())?);
     }
-    let signature = match &arrival.signature {
-        Verdict::Ok => out.styled(Style::Good, "signature ok"),
-        Verdict::Wrong(why) => format!("{}: {why}", out.styled(Style::Bad, "signature wrong")),
-        Verdict::NotChecked => "signature not checked".to_owned(),
+    let (signature, why) = match &arrival.signature {
+        Verdict::Ok => (Part::In(Style::Good, "signature ok"), String::new()),
+        Verdict::Wrong(why) => (Part::In(Style::Bad, "signature wrong"), format!(": {why}")),
+        Verdict::NotChecked => (Part::Plain("signature not checked"), String::new()),
     };
     let header = |name| arrival.header(name).unwrap_or("-").to_owned();
     let cells = [
@@ -45,13 +45,17 @@ pub(super) fn print(out: &Output, arrival: &Arrival, body: bool) -> Done {
         header("x-webhook-event"),
         header("x-delivery-id"),
         header("webhook-id"),
-        signature,
+    ];
+    let outcome = [
+        why,
         if arrival.repeated { "repeated" } else { "first" }.to_owned(),
         arrival.status.as_u16().to_string(),
     ];
-    out.line(&cells.join(out.gap()))?;
+    let gap = out.gap();
+    let (cells, outcome) = (cells.join(gap) + gap, outcome.join(gap) + "\n");
+    out.parts(&[Part::Plain(&cells), signature, Part::Plain(&outcome)])?;
     if body {
-        out.line(&harmless(&String::from_utf8_lossy(&arrival.body)))?;
+        out.line(&String::from_utf8_lossy(&arrival.body))?;
     }
     Ok(())
 }
