@@ -5,6 +5,7 @@ mod away;
 mod silent;
 mod starved;
 mod strangers;
+mod unread;
 
 use std::{
     io::{Read, Write},

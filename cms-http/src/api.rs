@@ -121,6 +121,13 @@ impl Api {
         id
     }
 
+    /// The reply, if its reader may have it beside what was not read yet.
+    fn admitted(&self, peer: Option<Peer>, is_write: bool, reply: Reply) -> Result<Reply> {
+        let Some(Peer(peer)) = peer else { return Ok(reply) };
+        let Reply { status, headers, body } = reply;
+        Ok(Reply { status, headers, body: self.0.kept.unread.admit(peer, body, is_write)? })
+    }
+
     async fn answer<B>(
         &self,
         peer: Option<Peer>,
@@ -134,6 +141,7 @@ impl Api {
         let started = Instant::now();
         let (parts, body) = request.into_parts();
         let is_head = parts.method == Method::HEAD;
+        let is_write = !matches!(parts.method, Method::GET | Method::HEAD);
         let backend = parts.uri.path().starts_with("/api/backend/");
         // Copied for the log only when it is written.
         let logged = tracing::enabled!(tracing::Level::INFO)
@@ -156,6 +164,9 @@ impl Api {
             }
             Reply::problem(&error, id.to_str().unwrap_or_default())
         });
+        let reply = self
+            .admitted(peer, is_write, reply)
+            .unwrap_or_else(|error| Reply::problem(&error, id.to_str().unwrap_or_default()));
         let Reply { status, mut headers, body } = found.told(reply);
         if backend || !matches!(found.caller, Caller::Anonymous) {
             headers

@@ -3,12 +3,13 @@
 use cms_core::{Code, Error, Result, settings::Settings};
 use http::HeaderName;
 
-use crate::{metrics::Metrics, replies::Replies, streams::Streams};
+use crate::{metrics::Metrics, replies::Replies, streams::Streams, unread::Unread};
 
 pub(crate) struct Kept {
     pub(crate) metrics: Metrics,
     pub(crate) replies: Replies,
     pub(crate) streams: Streams,
+    pub(crate) unread: Unread,
     pub(crate) proxy_header: HeaderName,
 }
 
@@ -20,6 +21,7 @@ impl Kept {
         Ok(Self {
             metrics: Metrics::default(),
             replies: Replies::new(settings)?,
+            unread: Unread::new(settings),
             // They are never idle, so they leave half of the places to others.
             streams: Streams::new(
                 settings.http.max_streams.min((settings.http.max_connections / 2).max(1)),

@@ -35,6 +35,7 @@ mod server;
 mod shown;
 mod streams;
 mod success;
+mod unread;
 pub mod wire;
 
 pub use api::Api;

@@ -44,7 +44,7 @@ const HTTP: Floors = &[
     &["reply"],
     &["success"],
     &["describe"],
-    &["replies", "streams"],
+    &["replies", "streams", "unread"],
     &["kept"],
     &["idempotency"],
     &["call"],

@@ -129,11 +129,12 @@ impl Settings {
     }
 
     /// Each numeric key with its value, minimum and maximum.
-    fn ranges(&self) -> [(&'static str, u64, u64, u64); 23] {
+    fn ranges(&self) -> [(&'static str, u64, u64, u64); 24] {
         let (http, scripts, keep) = (&self.http, &self.scripts, &self.retention);
         [
             ("http.body_limit_bytes", http.body_limit_bytes as u64, 1, GIB),
             ("http.page_limit_bytes", http.page_limit_bytes, 1, GIB / 2),
+            ("http.unread_limit_bytes", http.unread_limit_bytes, 1 << 20, GIB << 10),
             ("http.header_limit_bytes", http.header_limit_bytes as u64, 8192, 1 << 20),
             ("http.request_timeout_s", http.request_timeout_s, 1, 3600),
             ("http.max_connections", http.max_connections as u64, 1, 1_000_000),
