@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, IsTerminal, Read, Write};
 
-use cms_core::{plain::shown, settings::Secret};
+use cms_core::{accounts::password_problem, plain::shown, settings::Secret};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::{
@@ -67,13 +67,17 @@ pub(crate) fn secret(question: &str) -> Done<Secret> {
     }
 }
 
-/// A new password: the first line of standard input, or typed twice.
-pub(crate) fn new_password(flags: &Flags, from_stdin: bool) -> Done<Secret> {
+/// A new password for a user: the first line of standard input, or typed twice.
+pub(crate) fn new_password(flags: &Flags, user: &str, from_stdin: bool) -> Done<Secret> {
     if from_stdin {
         return line_of_stdin("the password");
     }
     expect_terminal(flags, "the password", "--password-stdin")?;
     let password = secret("New password: ")?;
+    if let Some(problem) = password_problem(user, password.expose()) {
+        return Err(Failure::new(Exit::Failed, format!("the password is refused: {problem}"))
+            .hint("the same again, with another password"));
+    }
     if secret("Again: ")?.expose() != password.expose() {
         return Err(Failure::new(Exit::Cancelled, "the two passwords differ; nothing was changed"));
     }

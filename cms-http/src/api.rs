@@ -18,7 +18,7 @@ use tracing::Instrument as _;
 
 use crate::{
     Body,
-    call::{AsOperator, FrontendLogin, Peer},
+    call::{AsOperator, Cause, FrontendLogin, Peer},
     caller::Caller,
     gate::{self, Arrival, Findings},
     kept::Kept,
@@ -154,13 +154,17 @@ impl Api {
             headers: parts.headers,
             peer,
         };
-        let mut found = Findings::of(arrival.operator);
+        let operator = arrival.operator;
+        let mut found = Findings::of(operator);
+        let mut cause = None;
         let outcome = gate::pass(&self.0.cms, &self.0.kept, arrival, body, &mut found).await;
         let reply = outcome.unwrap_or_else(|error| {
             if matches!(error.code(), Code::Internal | Code::Unavailable) {
                 // The span with the id is left out where requests are not logged.
                 let id = id.to_str().unwrap_or_default();
                 tracing::error!(id, error = ?error, "request failed");
+                let why = std::error::Error::source(&error).filter(|_| operator);
+                cause = why.map(|why| Cause(why.to_string()));
             }
             Reply::problem(&error, id.to_str().unwrap_or_default())
         });
@@ -180,7 +184,11 @@ impl Api {
         if let Some((method, path)) = logged {
             log(&found.caller, &method, &path, status, took);
         }
-        Reply { status, headers, body }.into_response(is_head)
+        let mut response = Reply { status, headers, body }.into_response(is_head);
+        if let Some(cause) = cause {
+            response.extensions_mut().insert(cause);
+        }
+        response
     }
 }
 

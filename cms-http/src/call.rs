@@ -41,6 +41,11 @@ pub struct FrontendLogin;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AsOperator;
 
+/// Why a request of the in-process client failed: an extension of its response. Callers over the
+/// network find the cause nowhere but in the log.
+#[derive(Clone, Debug)]
+pub(crate) struct Cause(pub(crate) String);
+
 /// Who is at the other end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Client {

@@ -2,7 +2,7 @@
 
 use std::{fmt, io};
 
-use cms_core::settings::SettingsError;
+use cms_core::{Code, settings::SettingsError};
 use cms_http::client::ClientError;
 use serde_json::{Value as Json, json};
 
@@ -87,10 +87,12 @@ impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Self {
         match error {
             ClientError::Problem { status, code, detail, document } => {
-                let failure = Self {
-                    document: Some(document.clone()),
-                    ..Self::new(Exit::of(status.as_u16(), &code), sentences(&detail, &document))
-                };
+                let mut what = sentences(&detail, &document);
+                if status.is_server_error() {
+                    what += &fault(&document);
+                }
+                let exit = Exit::of(status.as_u16(), &code);
+                let failure = Self { document: Some(document), ..Self::new(exit, what) };
                 match code.as_str() {
                     "api_key_missing" => {
                         failure.hint("--key-file FILE, or CMS_API_KEY in the environment")
@@ -120,6 +122,13 @@ fn sentences(detail: &str, document: &Json) -> String {
     format!("{detail}{}", lines.collect::<String>())
 }
 
+/// The cause, which only a site in this process tells, and the id under which the log has it.
+fn fault(document: &Json) -> String {
+    let cause = document["cause"].as_str().map(|cause| format!(" ({cause})"));
+    let id = document["request_id"].as_str().map(|id| format!("\n  request {id}"));
+    cause.unwrap_or_default() + &id.unwrap_or_default()
+}
+
 fn text(value: &Json) -> &str {
     value.as_str().unwrap_or_default()
 }
@@ -141,7 +150,12 @@ impl From<cms_core::Error> for Failure {
         }
         let exit =
             if error.is_outdated() { Exit::Refused } else { Exit::of(status, code.as_str()) };
-        Self { document: Some(document), ..Self::new(exit, what) }
+        let failure = Self { document: Some(document), ..Self::new(exit, what) };
+        match code {
+            _ if error.is_damaged() => failure.hint("restore the database from a backup"),
+            Code::Unavailable if exit == Exit::Unreachable => failure.hint("cms doctor"),
+            _ => failure,
+        }
     }
 }
 

@@ -1,10 +1,13 @@
 //! Exit codes and messages of failures.
 
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use serde_json::Value as Json;
 
-use crate::support::{cms, cms_with, command, site};
+use crate::{
+    support::{cms, cms_with, command, finish, site},
+    untouched::sql,
+};
 
 #[test]
 fn every_refusal_has_its_exit_code() {
@@ -43,7 +46,7 @@ fn every_refusal_has_its_exit_code() {
     }
     let mut away = command(at);
     away.args(["keys", "list", "--url", "http://127.0.0.1:1"]).env("CMS_API_KEY", "cms_k1_x");
-    crate::support::finish(away, None).fails(7);
+    finish(away, None).fails(7);
     cms_with(at, &["items", "create", "notes", "-"], r#"{"id": 1}"#).fails(6);
     cms_with(
         at,
@@ -103,4 +106,45 @@ fn no_colour_in_pipes_unless_it_is_asked_for() {
     let dir = tempfile::tempdir().expect("a folder");
     assert!(!cms(dir.path(), &["keys", "list"]).err.contains('\u{1b}'));
     assert!(cms(dir.path(), &["keys", "list", "--color", "always"]).err.contains('\u{1b}'));
+}
+
+#[test]
+fn a_fault_of_the_own_site_is_told_with_its_cause_and_request() {
+    let dir = site();
+    sql(dir.path(), "alter table cms_audit rename to elsewhere");
+    let run = cms(dir.path(), &["audit", "list"]).fails(1);
+    assert!(run.err.contains("no such table: cms_audit"), "{run:?}");
+    assert!(run.err.lines().any(|line| line.trim().starts_with("request ")), "{run:?}");
+    let run = cms(dir.path(), &["audit", "list", "--json"]).fails(1);
+    let document: Json = serde_json::from_str(&run.err).expect("JSON");
+    assert!(document["cause"].as_str().is_some_and(|c| c.contains("cms_audit")), "{document}");
+    assert_eq!(document["request_id"].as_str().map(str::len), Some(24), "{document}");
+}
+
+#[test]
+fn a_database_that_refuses_is_told_at_once() {
+    let dir = site();
+    let started = std::time::Instant::now();
+    let mut away = command(dir.path());
+    away.args(["keys", "list"]).env("CMS_DATABASE_URL", "postgres://127.0.0.1:1/d");
+    let run = finish(away, None).fails(7);
+    assert!(run.err.contains("onnection refused") && run.err.contains("cms doctor"), "{run:?}");
+    assert!(started.elapsed().as_secs() < 5, "{:?}", started.elapsed());
+}
+
+/// `script` gives the command a terminal.
+#[test]
+fn a_password_is_refused_before_it_is_asked_for_again() {
+    let dir = site();
+    let plain = command(dir.path());
+    for (typed, said) in [("short", "8 characters or more"), ("it is ana!", "the user's name")] {
+        let mut terminal = Command::new("script");
+        terminal
+            .args(["-qec", &format!("{} init --admin ana", env!("CARGO_BIN_EXE_cms")), "/dev/null"])
+            .envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let run = finish(terminal, Some(&format!("{typed}\n{typed}\n"))).fails(1);
+        assert!(run.out.contains(said) && !run.out.contains("Again"), "{run:?}");
+    }
 }

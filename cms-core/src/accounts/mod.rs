@@ -28,7 +28,7 @@ pub use attempts::{ACCOUNT_ATTEMPTS, ATTEMPTS, Attempts, WINDOW_S};
 pub use groups::{Group, GroupPatch, NewGroup};
 pub use login::{Checked, LoggedIn, Outcome, PENDING_S, Pending, Proof, Setup, WRONG_CODES};
 use password::Passwords;
-pub use password::{MAX_PASSWORD_BYTES, MIN_PASSWORD_CHARS};
+pub use password::{MAX_PASSWORD_BYTES, MIN_PASSWORD_CHARS, problem as password_problem};
 pub use recovery::{RECOVERY_CODES, RecoveryCode};
 pub use sessions::{Session, SessionUser};
 pub use token::Token;

@@ -123,7 +123,8 @@ impl Passwords {
 }
 
 /// The fault of a new password, if any.
-pub(super) fn problem(username: &str, password: &str) -> Option<String> {
+#[must_use]
+pub fn problem(username: &str, password: &str) -> Option<String> {
     if password.chars().count() < MIN_PASSWORD_CHARS || password.len() > MAX_PASSWORD_BYTES {
         return Some(format!(
             "{MIN_PASSWORD_CHARS} characters or more, {MAX_PASSWORD_BYTES} bytes or less"

@@ -13,7 +13,10 @@ use serde_json::Value as Json;
 pub use credential::Credential;
 pub use remote::{address, transport};
 
-use crate::{Api, call::AsOperator};
+use crate::{
+    Api,
+    call::{AsOperator, Cause},
+};
 use remote::Remote;
 
 const JSON: &str = "application/json";
@@ -204,7 +207,7 @@ pub enum ClientError {
         code: String,
         /// How to mend it.
         detail: String,
-        /// The whole document.
+        /// The whole document. From a site in this process, `cause` is the cause of a fault.
         document: Json,
     },
     /// Nobody answered.
@@ -286,7 +289,13 @@ async fn local(api: &Api, ask: &Ask) -> Result<Outcome, ClientError> {
     let (parts, body) = api.handle(request).await.into_parts();
     finite(&parts.headers)?;
     let bytes = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
-    Ok(outcome(parts.status, &parts.headers, String::from_utf8_lossy(&bytes).into_owned()))
+    let mut body = String::from_utf8_lossy(&bytes).into_owned();
+    if let Some(Cause(cause)) = parts.extensions.get() {
+        let mut document: Json = serde_json::from_str(&body).unwrap_or_default();
+        document["cause"] = cause.as_str().into();
+        body = document.to_string();
+    }
+    Ok(outcome(parts.status, &parts.headers, body))
 }
 
 /// Refuses a reply that has no end.

@@ -29,7 +29,7 @@ pub(super) async fn ensure(
         report.kept.push(kept);
         return Ok(());
     }
-    let password = prompt::new_password(flags, from_stdin)?;
+    let password = prompt::new_password(flags, name, from_stdin)?;
     let group = match group(client, |_| true).await? {
         Some(group) => group,
         None => {

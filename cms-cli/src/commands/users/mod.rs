@@ -138,7 +138,7 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: UsersCommand)
             reply::record_as::<Read>(out, client, &named(&user), &NoBody, cell).await
         }
         UsersCommand::Create { name, groups, password_stdin, inactive } => {
-            let password = prompt::new_password(flags, password_stdin)?;
+            let password = prompt::new_password(flags, &name, password_stdin)?;
             account::create(out, client, name, password, groups, !inactive).await
         }
         UsersCommand::Edit { user, rename, groups } => {
@@ -147,7 +147,7 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: UsersCommand)
         UsersCommand::Disable { user } => account::switch(out, client, &user, false).await,
         UsersCommand::Enable { user } => account::switch(out, client, &user, true).await,
         UsersCommand::Passwd { user, password_stdin } => {
-            let password = prompt::new_password(flags, password_stdin)?;
+            let password = prompt::new_password(flags, &user, password_stdin)?;
             account::set_password(out, client, &user, password).await
         }
         UsersCommand::Delete { user } => account::delete(flags, out, client, &user).await,
