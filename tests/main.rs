@@ -13,6 +13,8 @@ mod bad_input;
 mod browser;
 /// The cache of replies to anonymous visitors: what is kept, and for whom.
 mod cache;
+/// README and docs run as printed.
+mod documents;
 /// Programs that embed a site: an axum application, and the core alone.
 mod embedding;
 /// Codes, statuses and their documentation.

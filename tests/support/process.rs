@@ -25,12 +25,18 @@ fn binary() -> PathBuf {
     path
 }
 
-pub fn command(database: &TestDatabase, arguments: &[&str]) -> Command {
+/// The program without the settings of this machine.
+pub fn program() -> Command {
     let mut command = Command::new(binary());
-    command.arg("--dir").arg(database.folder.path()).args(arguments).stdin(Stdio::null());
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("CMS_")) {
         command.env_remove(name);
     }
+    command
+}
+
+pub fn command(database: &TestDatabase, arguments: &[&str]) -> Command {
+    let mut command = program();
+    command.arg("--dir").arg(database.folder.path()).args(arguments).stdin(Stdio::null());
     command.env("CMS_LIMITER__STORE", "off");
     if let Some(url) = &database.url {
         command.env("CMS_DATABASE_URL", url);
