@@ -23,6 +23,8 @@ async fn both_schemas_are_alike() {
             lines.push(format!("{table}.{column}"));
         }
     }
+    // SQLite has this column by itself.
+    lines.retain(|line| line != "cms_events.rowid");
     insta::assert_snapshot!(lines.join("\n"));
 }
 

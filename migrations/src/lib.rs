@@ -2,7 +2,8 @@
 //!
 //! Tokens are filled by `cms-core`, which also applies the steps: `{{id}}` a primary key that
 //! counts up, `{{json}}` a JSON column, `{{bytes}}` bytes, `{{false}}` the boolean, `{{strict}}`
-//! the mark of SQLite's STRICT tables.
+//! the mark of SQLite's STRICT tables, `{{event_order}}` the column `rowid` of events, which SQLite
+//! has by itself.
 //!
 //! A published step is never edited: a database that has it would refuse to start. New needs are
 //! new steps.
@@ -29,6 +30,7 @@ pub const ALL: &[Step] = &[
     Step { version: 3, name: "traffic", sql: include_str!("../sql/0003_traffic.sql") },
     Step { version: 4, name: "accounts", sql: include_str!("../sql/0004_accounts.sql") },
     Step { version: 5, name: "webhooks", sql: include_str!("../sql/0005_webhooks.sql") },
+    Step { version: 6, name: "event_order", sql: include_str!("../sql/0006_event_order.sql") },
 ];
 
 #[cfg(test)]

@@ -73,6 +73,11 @@ impl Webhooks {
     /// the number of rows.
     pub(crate) async fn expire(&self) -> Result<u64> {
         let (base, now) = (&self.0.base, self.0.base.clock().now());
+        if let Some(sql) = base.db().dialect().restored_events() {
+            let mut change = base.change(crate::Actor::System).await?;
+            change.run(sql, Vec::new()).await?;
+            change.commit().await?;
+        }
         let keep = &base.settings().retention;
         let deliveries = jobs::days_before(now, keep.deliveries_days);
         let due = [

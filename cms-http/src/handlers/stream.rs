@@ -27,10 +27,12 @@ pub(crate) async fn follow(call: &Call<'_>, asked: Followed) -> Result<Success<T
     let last = call.request.header(&LAST_EVENT_ID)?.filter(|id| !id.is_empty());
     let place = call.streams.open(call.caller().repeats_as().unwrap_or_default())?;
     let feed = call.cms.webhooks().feed(asked.event.as_deref(), last).await?;
-    let caller = Lasting::of(call);
+    let (caller, has_gap) = (Lasting::of(call), feed.has_gap());
     let (cms, clock) = (call.cms.clone(), call.cms.clock().clone());
     let following = Following { spoke: clock.now(), cms, clock, feed, caller, place };
-    let beginning = stream::iter([Ok(Bytes::from_static(BEGINNING.as_bytes()))]);
+    let gap = last.filter(|_| has_gap).map(|last| Ok(Bytes::from(events::gap(last))));
+    let beginning = [Ok(Bytes::from_static(BEGINNING.as_bytes()))];
+    let beginning = stream::iter(beginning.into_iter().chain(gap));
     let parts = stream::unfold(following, |mut following| async move {
         Some((Ok(Bytes::from(following.next().await?)), following))
     });
@@ -59,7 +61,9 @@ impl Following {
             if !text.is_empty() {
                 return self.send(text);
             }
-            if self.clock.now() - self.spoke >= HEARTBEAT_S * 1000 {
+            // A clock may be set back.
+            let quiet = self.spoke..self.spoke + HEARTBEAT_S * 1000;
+            if !quiet.contains(&self.clock.now()) {
                 return self.send(HEARTBEAT.to_owned());
             }
             let pause = if read { Duration::ZERO } else { PAUSE };

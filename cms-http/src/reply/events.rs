@@ -7,6 +7,13 @@ pub(crate) const HEARTBEAT: &str = ": \n\n";
 /// The first thing that clients get: how many milliseconds they wait before they connect again.
 pub(crate) const BEGINNING: &str = "retry: 2000\n\n";
 
+/// Tells that events may be missing: the one to go on after was not there. It has no id, so that a
+/// client that breaks off here asks the same again.
+pub(crate) fn gap(last: &str) -> String {
+    let data = serde_json::json!({"last_event_id": last});
+    format!("event: stream.gap\ndata: {data}\n\n")
+}
+
 /// Writes an event. `id` and `event` hold no line ends; data of several lines are kept.
 pub(crate) fn write(text: &mut String, id: &str, event: &str, data: &str) {
     for part in ["id: ", id, "\nevent: ", event, "\n"] {

@@ -1,18 +1,21 @@
-//! Recorded events in one order, as they are committed.
+//! Recorded events in the order in which they become visible. No clock has a part in it.
 
 pub(in crate::webhooks) mod sql;
+
+use std::collections::BTreeSet;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
 
-use super::messages::{Pattern, Position, pattern};
-use crate::{Code, Error, Millis, Result, events::SETTLED_AFTER, webhooks::Webhooks};
+use super::messages::{Pattern, pattern};
+use crate::{Error, Result, webhooks::Webhooks};
 
 /// Events that are read at once: each may be as large as a body.
 const STEP: i64 = 16;
-/// How far back a search without a find begins again. Clocks of processes may differ.
-const OVERLAP: Millis = 10_000;
+
+/// Where an event stands: its row, which events of one transaction share on PostgreSQL, and its id.
+type Place = (i64, String);
 
 /// An event as those who follow events get it.
 #[derive(Clone, Debug)]
@@ -23,77 +26,86 @@ pub struct Happened {
     pub event: String,
     /// The JSON of its data, as deliveries send it.
     pub data: String,
-    at: Millis,
+    row: i64,
 }
 
-/// Follows recorded events by time, each once.
+/// Follows recorded events, each once.
 pub struct Feed {
     webhooks: Webhooks,
     pattern: Pattern,
-    after: Position,
+    after: Place,
+    /// Events after that place which are known already.
+    known: BTreeSet<String>,
     news: watch::Receiver<()>,
-    /// When the last commit was noticed.
-    heard: Millis,
-    /// There may be more than was read: too young then, or too many for one step.
+    /// There may be more than was read: not final then, or too many for one step.
     unread: bool,
+    gap: bool,
 }
 
 impl Webhooks {
     /// Follows events with this name, or with a name that begins with the text before `*`: those
-    /// after the event with the id `after`, else those that happen from now on.
+    /// after the event with the id `after`, else those that happen from now on. When retention has
+    /// removed that event, all that are kept follow: see [`Feed::has_gap`].
     ///
     /// # Errors
-    /// `bad_query` for a pattern with `*` anywhere but at the end; `not_found` for an event that
-    /// is no longer there.
+    /// `bad_query` for a pattern with `*` anywhere but at the end.
     pub async fn feed(&self, event: Option<&str>, after: Option<&str>) -> Result<Feed> {
         let pattern = event.map(pattern).transpose()?.unwrap_or_default();
-        let now = self.0.base.clock().now();
-        let news = self.0.base.outbox().news();
-        let after = match after {
-            None => (now, String::new()),
-            Some(id) => {
-                let at = sql::moment(self.0.base.db(), id).await?.ok_or_else(missing)?;
-                (at, id.to_owned())
+        let (db, news) = (self.0.base.db(), self.0.base.outbox().news());
+        let settled = sql::settled(db).await?;
+        let row = match after {
+            Some(id) => sql::row(db, id).await?,
+            None => None,
+        };
+        let gap = after.is_some() && row.is_none();
+        let (after, known) = match (row, after) {
+            (None, Some(_)) => ((i64::MIN, String::new()), Vec::new()),
+            (Some(row), Some(id)) if row <= settled => ((row, id.to_owned()), Vec::new()),
+            _ => {
+                // What is there and not final: a change that is under way may still come before it.
+                let end = (row.unwrap_or(i64::MAX), after.unwrap_or_default().to_owned());
+                let known = sql::between(db, settled, &end).await?;
+                ((settled + 1, String::new()), known)
             }
         };
-        Ok(Feed { webhooks: self.clone(), pattern, after, news, heard: now, unread: true })
+        let known = known.into_iter().collect();
+        Ok(Feed { webhooks: self.clone(), pattern, after, known, news, unread: true, gap })
     }
 }
 
 impl Feed {
+    /// Whether the event to go on after was not there, so that some may be missing.
+    #[must_use]
+    pub fn has_gap(&self) -> bool {
+        self.gap
+    }
+
     /// The next events; none when there are no new ones. Reads only after a commit of any process.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached.
     pub async fn next(&mut self) -> Result<Vec<Happened>> {
-        let base = &self.webhooks.0.base;
-        let now = base.clock().now();
+        let db = self.webhooks.0.base.db();
         if self.news.has_changed().unwrap_or(true) {
             self.news.mark_unchanged();
-            (self.heard, self.unread) = (now, true);
+            self.unread = true;
         }
         if !self.unread {
             return Ok(Vec::new());
         }
-        let until = now - SETTLED_AFTER;
-        let found = sql::next(base.db(), &self.pattern, &self.after, until, STEP).await?;
+        let settled = sql::settled(db).await?;
+        let mut found = sql::next(db, &self.pattern, &self.after, settled, STEP).await?;
         if let Some(last) = found.last() {
-            self.after = (last.at, last.id.clone());
+            self.after = (last.row, last.id.clone());
         } else {
-            self.unread = until < self.heard;
-            // So that a rare name is not searched among all others again and again.
-            self.after = std::mem::take(&mut self.after).max((until - OVERLAP, String::new()));
+            self.unread = sql::beyond(db, settled).await?;
+            // So that a rare name is not searched among all others again and again. Less than
+            // before: retention has emptied the table, and SQLite counts from one again.
+            self.after = (settled + 1, String::new());
         }
+        found.retain(|one| !self.known.remove(&one.id));
         Ok(found)
     }
-}
-
-fn missing() -> Error {
-    Error::new(
-        Code::NotFound,
-        "The event that Last-Event-ID names is not there, or retention has removed it: begin \
-         without it.",
-    )
 }
 
 /// The data within the body of a delivery, as it is written there.

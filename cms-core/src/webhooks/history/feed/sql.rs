@@ -1,8 +1,8 @@
 //! Statements that follow events.
 
-use super::{Happened, Pattern, Position, data};
+use super::{Happened, Pattern, Place, data};
 use crate::{
-    Millis, Result,
+    Result,
     db::{Db, args, record, statements},
 };
 
@@ -10,34 +10,56 @@ record! { Happened: happened_columns {
     id: "e.id",
     event: "e.name",
     data: "e.body" => data,
-    at: "e.created_at",
+    row: "e.rowid",
 } }
 
 statements! {
-    /// After the position `$1`, `$2` and not later than `$3`.
+    /// After the place `$1`, `$2` and not later than the row `$3`.
     NEXT = concat!(
         "select ", happened_columns!(), " from cms_events e \
-         where (e.created_at, e.id) > ($1, $2) and e.created_at <= $3 \
+         where (e.rowid, e.id) > ($1, $2) and e.rowid <= $3 \
          and (cast($5 as text) is null or e.name = $5) \
          and (cast($6 as text) is null or substr(e.name, 1, length($6)) = $6) \
-         order by e.created_at, e.id limit $4"
+         order by e.rowid, e.id limit $4"
     );
-    MOMENT = "select e.created_at from cms_events e where e.id = $1";
+    ROW = "select e.rowid from cms_events e where e.id = $1";
+    /// After the row `$1`, up to the place `$2`, `$3`.
+    BETWEEN = "select e.id from cms_events e where e.rowid > $1 and (e.rowid, e.id) <= ($2, $3) \
+               order by e.rowid limit 10000";
+    BEYOND = "select count(*) from (select 1 as one from cms_events e where e.rowid > $1 limit 1) b";
+}
+
+/// The last row up to which no further event can appear.
+pub(super) async fn settled(db: &Db) -> Result<i64> {
+    let (row,): (i64,) = db.one(db.dialect().settled_events(), args![]).await?;
+    Ok(row)
 }
 
 pub(super) async fn next(
     db: &Db,
     pattern: &Pattern,
-    (at, id): &Position,
-    until: Millis,
+    (row, id): &Place,
+    until: i64,
     limit: i64,
 ) -> Result<Vec<Happened>> {
     let (name, beginning) = (pattern.name.clone(), pattern.beginning.clone());
-    db.all(NEXT, args![*at, id, until, limit, name, beginning]).await
+    db.all(NEXT, args![*row, id, until, limit, name, beginning]).await
 }
 
-/// When an event happened; None: it is not there.
-pub(super) async fn moment(db: &Db, id: &str) -> Result<Option<Millis>> {
-    let found: Option<(Millis,)> = db.optional(MOMENT, args![id]).await?;
-    Ok(found.map(|(at,)| at))
+/// The row of an event; None: it is not there.
+pub(super) async fn row(db: &Db, id: &str) -> Result<Option<i64>> {
+    let found: Option<(i64,)> = db.optional(ROW, args![id]).await?;
+    Ok(found.map(|(row,)| row))
+}
+
+/// The events after a row, up to a place.
+pub(super) async fn between(db: &Db, after: i64, (row, id): &Place) -> Result<Vec<String>> {
+    let found: Vec<(String,)> = db.all(BETWEEN, args![after, *row, id]).await?;
+    Ok(found.into_iter().map(|(id,)| id).collect())
+}
+
+/// Whether there are events after a row.
+pub(super) async fn beyond(db: &Db, row: i64) -> Result<bool> {
+    let (found,): (i64,) = db.one(BEYOND, args![row]).await?;
+    Ok(found > 0)
 }
