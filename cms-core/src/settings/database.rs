@@ -39,7 +39,7 @@ impl Settings {
                 "must not be set together with db_host, db_user, db_pw or db_db; set one of the \
                  two to \"\"",
             )),
-            Some(url) => self.from_url(url),
+            Some(url) => self.of_url(url),
             None if in_parts => self.parts_url(),
             None => Ok(self.sqlite(self.dirs.data.join("cms.db"))),
         }
@@ -49,7 +49,7 @@ impl Settings {
         Database::Sqlite { path, synchronous: self.database.synchronous }
     }
 
-    fn from_url(&self, url: &Secret) -> Result<Database, SettingsError> {
+    fn of_url(&self, url: &Secret) -> Result<Database, SettingsError> {
         let invalid = |rule| Err(SettingsError::invalid("database_url", rule));
         if let Some(path) = sqlite_path(url.expose()) {
             return match path {
