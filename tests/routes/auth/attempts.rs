@@ -118,3 +118,56 @@ async fn wrong_codes_for_one_user_are_bounded_wherever_they_come_from() {
     site.clock.advance(3_600_000);
     assert_eq!(site.log_in_again(&ana).await.status, 200);
 }
+
+#[tokio::test]
+async fn wrong_passwords_for_one_name_slow_each_network_and_lock_nobody_out() {
+    let site = Site::open().await;
+    let ana = site.person("ana", json!([])).await;
+    for name in ["ana", "nobody"] {
+        let attempt = async |from: usize, password: &str| {
+            let peer =
+                cms_http::Peer(format!("203.0.{}.{}:1", from / 200, from % 200).parse().unwrap());
+            let body = json!({"username": name, "password": password});
+            let ask = site.ask("POST /api/backend/auth/login").peer(peer).json(body);
+            let reply = ask.send().await;
+            let wait = reply
+                .headers
+                .get("retry-after")
+                .map_or(0, |seconds| seconds.to_str().unwrap().parse::<i64>().unwrap());
+            (reply.status.as_u16(), wait)
+        };
+        for from in 0..20 {
+            assert_eq!(attempt(from, "wrong password").await, (401, 0), "{name} {from}");
+        }
+        // Each further network waits before it is judged, and the pauses grow.
+        let mut pauses = Vec::new();
+        for from in 20..60 {
+            let (status, wait) = attempt(from, "wrong password").await;
+            assert_eq!(status, 429, "{name} {from}");
+            assert_eq!(attempt(from, "wrong password").await, (429, wait), "no way round");
+            site.clock.advance(wait * 1000);
+            assert_eq!(attempt(from, "wrong password").await, (401, 0), "{name} {from}");
+            pauses.push(wait);
+        }
+        assert!(pauses.is_sorted() && pauses[0] == 1 && pauses[39] == 60, "{pauses:?}");
+
+        // The right password waits as well, from a network that others do not count for.
+        let expected = if name == "ana" { 200 } else { 401 };
+        let home = 1000;
+        assert_eq!(attempt(home, PASSWORD).await, (429, 60));
+        for from in 2000..2010 {
+            assert_eq!(attempt(from, "wrong password").await, (429, 60), "strangers go on");
+        }
+        site.clock.advance(59_000);
+        assert_eq!(attempt(home, PASSWORD).await, (429, 1));
+        site.clock.advance(1000);
+        assert_eq!(attempt(home, PASSWORD).await, (expected, 0), "{name}");
+    }
+    // A complete login clears the counter.
+    let begun = site.begin("ana", PASSWORD).await;
+    let wait = begun.header("retry-after").parse::<i64>().unwrap();
+    site.clock.advance(wait * 1000);
+    assert_eq!(site.log_in_again(&ana).await.status, 200);
+    assert_eq!(site.begin("ana", "wrong password").await.status, 401);
+    assert_eq!(site.begin("ana", PASSWORD).await.status, 200);
+}

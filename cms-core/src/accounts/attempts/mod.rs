@@ -1,5 +1,7 @@
-//! Wrong logins. Wrong passwords and wrong codes share one counter for each network.
+//! Wrong logins. Wrong passwords and wrong codes share one counter for each network, which locks it.
+//! Wrong passwords also count by account, wherever they come from: `pause` slows further tries.
 
+mod pause;
 pub(crate) mod sql;
 
 use std::net::{IpAddr, Ipv6Addr};
@@ -7,6 +9,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub(in crate::accounts) use self::pause::{account_of_name, pause};
 use self::sql::Counted;
 use super::Accounts;
 use crate::{

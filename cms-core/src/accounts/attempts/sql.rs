@@ -41,6 +41,8 @@ statements! {
         "select ", counted_columns!(), " from cms_login_attempts \
          where network = $1 and created_at > $2"
     );
+    LATEST = "select max(created_at) from cms_login_attempts \
+              where network = $1 and created_at > $2";
     INSERT = "insert into cms_login_attempts (network, created_at) values ($1, $2)";
     CLEAR = "delete from cms_login_attempts where network = $1";
     LIST = concat!(
@@ -67,6 +69,16 @@ pub(in crate::accounts) async fn glance(db: &Db, network: &str, since: i64) -> R
         .optional(COUNT, args![network, since])
         .await?
         .unwrap_or(Counted { count: 0, oldest: None }))
+}
+
+/// The time of the latest.
+pub(in crate::accounts) async fn latest(
+    change: &mut Change,
+    network: &str,
+    since: i64,
+) -> Result<Option<i64>> {
+    let (latest,): (Option<i64>,) = change.one(LATEST, args![network, since]).await?;
+    Ok(latest)
 }
 
 pub(in crate::accounts) async fn insert(change: &mut Change, network: &str) -> Result<()> {

@@ -59,6 +59,8 @@ pub struct LoggedIn {
 /// Result of checking name and password. Done outside of a change, because hashing takes long.
 pub struct Checked {
     network: String,
+    /// The counter of wrong passwords for this name.
+    account: String,
     /// The user and the hash that the password matched; None when the name is unknown or the
     /// password wrong.
     right: Option<Credentials>,
@@ -107,18 +109,23 @@ impl Accounts {
         let known = sql::credentials(self.0.base.db(), &key).await?;
         let hash = known.as_ref().map(|known| known.password.clone());
         let right = self.0.passwords.verify(password, hash).await?;
-        Ok(Checked { network, right: known.filter(|_| right) })
+        let account = attempts::account_of_name(&key);
+        Ok(Checked { network, account, right: known.filter(|_| right) })
     }
 
     /// Begins a login when the password was right, and counts the attempt when it was wrong. The
     /// reply does not tell an unknown user from a wrong password.
     ///
     /// # Errors
-    /// `login_locked` after too many wrong logins from this network; the change is dropped.
+    /// `login_locked` after too many wrong logins from this network; the change is dropped. Also
+    /// while this network has to wait because of many wrong passwords for this name.
     pub async fn login(&self, change: &mut Change, checked: Checked) -> Result<Outcome<Pending>> {
-        let Checked { network, right } = checked;
+        let Checked { network, account, right } = checked;
         // However many guesses run at once, only the allowed number learn their outcome.
         attempts::admit(change, &network).await?;
+        if let Some(refusal) = attempts::pause(change, &account, &network).await? {
+            return Ok(Outcome(Err(refusal)));
+        }
         let user = match right {
             // The password may have changed or the user may have been switched off during hashing.
             Some(known) => {
@@ -130,6 +137,7 @@ impl Accounts {
         };
         let Some((id, user)) = user else {
             attempts::note(change, &network).await?;
+            attempts::sql::insert(change, &account).await?;
             return Ok(Outcome(Err(Error::new(
                 Code::InvalidCredentials,
                 "The name and password do not match, or the user is switched off.",
@@ -195,6 +203,8 @@ impl Accounts {
         sql::drop_pending(change, &pending).await?;
         attempts::sql::clear(change, &network).await?;
         attempts::sql::clear(change, &account).await?;
+        let name = attempts::account_of_name(&name_key(&candidate.username));
+        attempts::sql::clear(change, &name).await?;
         sql::note_login(change, waiting.user).await?;
         let recovery_codes = match waiting.setup_secret {
             Some(_) => {
