@@ -357,14 +357,11 @@ struct NoRow(&'static str);
 
 /// Adopted tables may have deferred foreign keys, which the engine checks at the commit.
 fn deferred(error: Error) -> Error {
-    match error.database() {
-        Some(sqlx::Error::Database(e)) if e.is_foreign_key_violation() => Error::new(
-            Code::Conflict,
-            "A row refers to a record that does not exist. Nothing was changed.",
-        )
-        .caused_by(error),
-        _ => error,
+    if !error.is_broken_reference() {
+        return error;
     }
+    let detail = "A row refers to a record that does not exist. Nothing was changed.";
+    Error::new(Code::Conflict, detail).caused_by(error)
 }
 
 pub(crate) fn is_unique_violation(error: &Error) -> bool {

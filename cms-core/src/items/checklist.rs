@@ -78,7 +78,7 @@ impl Items {
         change
             .all::<(String,)>(AssertSqlSafe(sql), args)
             .await
-            .map_err(|e| write::refused(&table, e))?;
+            .map_err(|e| write::refused(&table, e, &[]))?;
         let mut new = old.clone();
         new[&request.column] = Json::Array(values.clone());
         let changed = write::changed(&old, &new);

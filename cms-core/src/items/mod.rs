@@ -10,6 +10,7 @@ mod key;
 mod order;
 mod present;
 mod query;
+mod references;
 mod select;
 mod write;
 
@@ -194,12 +195,14 @@ impl Items {
         let columns: Vec<&str> = values.iter().map(|(column, _)| column.name.as_str()).collect();
         let key_given = table.key_columns().any(|key| columns.contains(&key.name.as_str()));
         let Statement { sql, args } = write::insert(&table, values.clone());
+        let inserted = change.one(AssertSqlSafe(sql), args).await;
         let (key, mut json): (String, Option<String>) =
-            change.one(AssertSqlSafe(sql), args).await.map_err(|e| write::refused(&table, e))?;
+            references::explained(change, &table, &values, inserted).await?;
         let key = Key::from_json(&table, &key)?;
         if table.multilanguage && !columns.contains(&"base_id") {
             let Statement { sql, args } = write::own_base(&table, &key);
-            change.run(AssertSqlSafe(sql), args).await.map_err(|e| write::refused(&table, e))?;
+            let based = change.run(AssertSqlSafe(sql), args).await;
+            based.map_err(|e| write::refused(&table, e, &[]))?;
             json = None;
         }
         let counted =
@@ -239,10 +242,9 @@ impl Items {
             return Ok(Written { id, key, json: before, changed: Vec::new() });
         }
         let Statement { sql, args } = write::update(&table, &key, values.clone());
-        let moved: Option<(String, Option<String>)> = change
-            .optional(AssertSqlSafe(sql), args)
-            .await
-            .map_err(|e| write::refused(&table, e))?;
+        let moved = change.optional(AssertSqlSafe(sql), args).await;
+        let moved: Option<(String, Option<String>)> =
+            references::explained(change, &table, &values, moved).await?;
         let (moved, json) = moved.ok_or_else(|| Error::internal("a locked row is gone"))?;
         let moved = Key::from_json(&table, &moved)?;
         let json = self.written(change, &table, &moved, json).await?;
@@ -269,7 +271,8 @@ impl Items {
         let (key, before) = self.present(change, &table, id, language).await?;
         if_match.check(&table, &before)?;
         let Statement { sql, args } = write::delete(&table, &key);
-        change.hit(AssertSqlSafe(sql), args).await.map_err(|e| write::refused(&table, e))?;
+        let deleted = change.hit(AssertSqlSafe(sql), args).await;
+        references::explained(change, &table, &Vec::new(), deleted).await?;
         self.record(change, &table, "deleted", &key, &parsed(&before)?, &[], None).await
     }
 

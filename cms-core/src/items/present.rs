@@ -81,7 +81,7 @@ impl Items {
         let found: Option<(String,)> = change
             .optional(AssertSqlSafe(sql), args)
             .await
-            .map_err(|e| write::refused(table, e))?;
+            .map_err(|e| write::refused(table, e, &[]))?;
         Ok(found.map(|(json,)| tables.compact(table, &[], json)))
     }
 }

@@ -112,7 +112,7 @@ fn fitting(table: &Table, values: &Values) -> Result<()> {
     Err(error.with_fields(vec![FieldError { field: column.name.clone(), code: "length", message }]))
 }
 
-fn document(values: Values) -> Value {
+pub(super) fn document(values: Values) -> Value {
     Json::Array(values.into_iter().map(|(_, value)| value).collect()).to_string().into()
 }
 
@@ -211,12 +211,15 @@ pub(super) fn changed(before: &Json, after: &Json) -> Vec<String> {
         .collect()
 }
 
-/// Explains a refusal of the engine in terms of the table.
-pub(super) fn refused(table: &Table, error: Error) -> Error {
+/// Explains a refusal of the engine in terms of the table. `broken`: the columns of a broken
+/// reference, where the engine does not name them.
+pub(super) fn refused(table: &Table, error: Error, broken: &[String]) -> Error {
     use sqlx::error::ErrorKind;
     let Some(sqlx::Error::Database(cause)) = error.database() else { return error };
     let told = [cause.message(), db::violated_columns(cause.as_ref())];
-    let mentioned = |name: &&str| told.iter().any(|text| mentions(text, name));
+    let mentioned = |name: &&str| {
+        told.iter().any(|text| mentions(text, name)) || broken.iter().any(|one| one == name)
+    };
     let named: Vec<&str> =
         table.columns.iter().map(|c| c.name.as_str()).filter(mentioned).collect();
     let columns = if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) };

@@ -8,6 +8,8 @@ mod bytes;
 mod if_match;
 /// Filters, order, cursors.
 mod list;
+/// Broken references.
+mod references;
 /// Values in and out: each type, both engines, the same bytes.
 mod values;
 

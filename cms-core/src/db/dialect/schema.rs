@@ -3,6 +3,19 @@
 use super::{Col, Dialect, Kind, PADDED, quote};
 
 impl Dialect {
+    /// Foreign keys of the table `$1`: column, table and column referred to. None: the engine's
+    /// errors name the column.
+    pub(crate) const fn foreign_keys(self) -> Option<&'static str> {
+        match self {
+            Self::Sqlite => Some(
+                "select f.\"from\", f.\"table\", coalesce(f.\"to\", (select c.name from \
+                 pragma_table_info(f.\"table\") c where c.pk = 1)) \
+                 from pragma_foreign_key_list($1) f order by f.id, f.seq",
+            ),
+            Self::Postgres => None,
+        }
+    }
+
     /// Columns of the table or view `$1`: name, type, not null, has a default, generated, position
     /// in the primary key (from 1; 0 outside), table whose primary key it refers to, characters at
     /// most.

@@ -1,0 +1,51 @@
+//! Broken references: both engines name the column.
+
+use serde_json::{Value as Json, json};
+
+use crate::support::{Reply, Site};
+
+fn plugin() -> Json {
+    let reference = |name: &str| json!({"name": name, "type": "integer", "references": "writers"});
+    json!({"id": "press", "tables": [
+        {"name": "writers", "columns": [{"name": "name", "type": "text"}]},
+        {"name": "articles", "columns": [
+            {"name": "title", "type": "text"}, reference("writer"), reference("editor"),
+        ]},
+    ]})
+}
+
+fn named(refused: &Reply) -> Vec<String> {
+    let json = refused.json();
+    let errors = json["errors"].as_array().unwrap().iter();
+    errors.map(|one| one["field"].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn a_broken_reference_is_named() {
+    let site = Site::builder().await.plugin(plugin()).open().await;
+    let writers = "/api/backend/item?table=writers";
+    let articles = "/api/backend/item?table=articles";
+    site.admin(&format!("POST {writers}")).json(json!({"name": "Ana"})).expect(201).await;
+    let article = |writer: i64, editor: i64| json!({"writer": writer, "editor": editor});
+    site.admin(&format!("POST {articles}")).json(article(1, 1)).expect(201).await;
+    let before = site.traces().await;
+    let post = format!("POST {articles}");
+    let patch = format!("PATCH {articles}&id=1");
+    for (line, body, column) in [
+        (&post, article(7, 1), "writer"),
+        (&post, article(1, 7), "editor"),
+        (&post, json!([article(1, 1), article(1, 8)]), "[1].editor"),
+        (&patch, json!({"title": "x", "editor": 9}), "editor"),
+        (&patch, json!({"writer": 9}), "writer"),
+    ] {
+        let refused = site.admin(line).json(body).refused(409, "conflict").await;
+        assert_eq!(named(&refused), [column], "{}", refused.text());
+        let detail = refused.json()["detail"].as_str().unwrap().to_owned();
+        let bare = column.trim_start_matches("[1].");
+        assert!(detail.contains(&format!("({bare})")), "{detail}");
+    }
+    let refused = site.admin(&format!("DELETE {writers}&id=1")).refused(409, "conflict").await;
+    assert_eq!(named(&refused), ["id"]);
+    assert_eq!(site.traces().await, before);
+    site.admin(&post).json(json!({"writer": null, "editor": 1})).expect(201).await;
+}
