@@ -233,3 +233,25 @@ async fn two_inits_at_once_leave_one_good_site() {
         process::run(&database, &["doctor"]);
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_request_repeated_at_another_process_gets_the_first_reply() {
+    let database = TestDatabase::new().await;
+    process::run(&database, &["init"]);
+    let (_, key) = new_key(&database, &["*"]);
+    let served = [Served::start(&database, "warn"), Served::start(&database, "warn")];
+    let clients = served.each_ref().map(|one| one.client(&key));
+    for round in 0..25 {
+        let replies = futures_util::future::join_all((0..6).map(|n| {
+            let ask = Ask::post("/api/backend/item")
+                .query("table", "settings")
+                .json(&json!({"name": format!("n{round}"), "value": 1}))
+                .idempotency_key(format!("k{round}"));
+            clients[n % 2].send(ask)
+        }))
+        .await;
+        let bodies: Vec<_> = replies.into_iter().map(|reply| reply.unwrap().body).collect();
+        assert!(bodies.iter().all(|body| *body == bodies[0]), "{bodies:?}");
+    }
+    assert_eq!(database.count("select count(*) from cms_settings").await, 25);
+}

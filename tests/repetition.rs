@@ -101,7 +101,8 @@ async fn at_once_the_work_is_done_once() {
     });
     let replies = futures_util::future::join_all(requests).await;
     assert_eq!(replies.iter().filter(|reply| reply.status == 201).count(), 1);
-    assert!(replies.iter().all(|reply| [201, 409].contains(&reply.status.as_u16())));
+    let others = replies.iter().filter(|reply| reply.status != 201);
+    assert!(others.into_iter().all(|reply| reply.json()["error"] == "idempotency_spent"));
     assert_eq!(site.database.count("select count(*) from cms_api_keys where name = 'n'").await, 1);
 }
 
@@ -121,4 +122,43 @@ async fn old_rows_are_removed_and_young_ones_stay() {
             "{days}"
         );
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn at_once_all_get_the_first_reply() {
+    let site = Site::open().await;
+    let ana = site.person("ana", json!("0")).await;
+    for round in 0..10 {
+        let send = |body: Json| {
+            let ask = site.ask(CREATE).header("idempotency-key", format!("k{round}"));
+            // A session and a key judge their callers in different ways.
+            let ask = if round % 2 == 0 { ask.key(&site.admin) } else { ask.bearer(&ana.token) };
+            ask.json(body).send()
+        };
+        let name = format!("x{round}");
+        // The name is unique: whoever does the work again is refused for that.
+        let same = futures_util::future::join_all((0..8).map(|_| send(setting(&name))));
+        let (same, other) = tokio::join!(same, send(setting("other")));
+        if other.status == 409 {
+            assert_eq!(other.json()["error"], "idempotency_mismatch");
+            let bodies: Vec<_> = same.iter().map(|reply| (reply.status, &reply.body)).collect();
+            assert!(bodies.iter().all(|one| one.0 == 201 && *one == bodies[0]), "{bodies:?}");
+            let replayed =
+                |reply: &&crate::support::Reply| reply.headers.contains_key("idempotency-replayed");
+            assert_eq!(same.iter().filter(replayed).count(), 7);
+        } else {
+            let refused = |reply: &crate::support::Reply| {
+                reply.status == 409 && reply.json()["error"] == "idempotency_mismatch"
+            };
+            assert!(other.status == 201 && same.iter().all(refused));
+            site.admin("DELETE /api/backend/item?table=settings&id=other").expect(204).await;
+        }
+    }
+    // So does who must wait for others as well.
+    let user = json!({"username": "eve", "password": "correct horse battery", "groups": [1]});
+    let made = futures_util::future::join_all((0..4).map(|_| {
+        let ask = site.ask("POST /api/backend/users").bearer(&ana.token);
+        ask.header("idempotency-key", "user").json(user.clone()).send()
+    }));
+    assert!(made.await.iter().all(|reply| reply.status == 201));
 }

@@ -5,12 +5,12 @@ use std::{
     sync::OnceLock,
 };
 
-use cms_core::{Cms, Result};
+use cms_core::{Cms, Result, traffic::idempotency::in_progress};
 use http::HeaderName;
 use serde::Serialize;
 
 use crate::{
-    caller::Caller,
+    caller::{Caller, Waits},
     demand::Demand,
     describe::Described,
     idempotency,
@@ -89,15 +89,26 @@ impl<'a> Call<'a> {
     /// Begins a change on behalf of the caller, who is judged again under it: the body may have
     /// taken its time, and the change may have waited for others.
     pub(crate) async fn change(&self) -> Result<cms_core::Change> {
-        let (change, caller) = self.found.change(self.cms).await?;
-        self.admit(caller)?;
-        Ok(change)
+        self.begin(false).await
     }
 
     /// As [`Call::change`], for a change of users or groups.
     pub(crate) async fn change_of_users(&self) -> Result<cms_core::Change> {
-        let (change, caller) = self.found.change_of_users(self.cms).await?;
+        self.begin(true).await
+    }
+
+    async fn begin(&self, of_users: bool) -> Result<cms_core::Change> {
+        let ticket = self.repetition.as_ref();
+        let waits = Waits { of_users, repeats: ticket.map(idempotency::Ticket::names) };
+        let (mut change, caller) = self.found.change(self.cms, waits).await?;
         self.admit(caller)?;
+        if let Some(ticket) = ticket
+            && ticket.is_answered(self.cms, &mut change).await?
+        {
+            // The first reply counts from its commit on, which this one waits for.
+            change.commit().await?;
+            return Err(in_progress());
+        }
         Ok(change)
     }
 

@@ -21,36 +21,43 @@ pub(crate) enum Caller {
     },
 }
 
+/// Which others a change waits for before its caller is judged.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Waits<'a> {
+    /// Changes of users and groups.
+    pub(crate) of_users: bool,
+    /// Requests of this caller with this `Idempotency-Key`.
+    pub(crate) repeats: Option<(&'a str, &'a str)>,
+}
+
 impl Caller {
     /// Begins a change on behalf of the caller. Returns the caller as judged again under it: nobody
-    /// takes rights from that caller until the change ends.
-    pub(crate) async fn change(&self, cms: &Cms) -> Result<(Change, Self)> {
-        self.begin(cms, false).await
-    }
-
-    /// As [`Caller::change`], for a change of users or groups.
-    pub(crate) async fn change_of_users(&self, cms: &Cms) -> Result<(Change, Self)> {
-        self.begin(cms, true).await
-    }
-
-    async fn begin(&self, cms: &Cms, of_users: bool) -> Result<(Change, Self)> {
+    /// takes rights from that caller until the change ends. Whatever else the change waits for
+    /// comes before that, so that no two wait for each other.
+    pub(crate) async fn change(&self, cms: &Cms, waits: Waits<'_>) -> Result<(Change, Self)> {
+        let actor = match self {
+            Self::Key(key) => key.actor(),
+            Self::User { user, .. } => user.actor(),
+            Self::Anonymous | Self::Operator => Actor::Operator,
+        };
+        let mut change = cms.change(actor).await?;
+        if let Some((caller, key)) = waits.repeats {
+            cms.idempotency().take_turn(&mut change, caller, key).await?;
+        }
         match self {
             Self::Key(key) => {
-                let (change, key) = cms.keys().change(key).await?;
+                let (change, key) = cms.keys().judge(change, key).await?;
                 Ok((change, Self::Key(key)))
             }
             Self::User { user, by_cookie } => {
                 let accounts = cms.accounts();
-                let (change, user) = if of_users {
-                    accounts.change_of_users(user).await?
-                } else {
-                    accounts.change(user).await?
-                };
+                if waits.of_users {
+                    accounts.take_turn(&mut change).await?;
+                }
+                let (change, user) = accounts.judge(change, user).await?;
                 Ok((change, Self::User { user, by_cookie: *by_cookie }))
             }
-            Self::Anonymous | Self::Operator => {
-                Ok((cms.change(Actor::Operator).await?, self.clone()))
-            }
+            Self::Anonymous | Self::Operator => Ok((change, self.clone())),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Requests that are sent again: the first reply again, not the work.
 
 use bytes::Bytes;
-use cms_core::{Cms, Code, Error, Result, traffic::idempotency::Remember};
+use cms_core::{Change, Cms, Code, Error, Result, traffic::idempotency::Remember};
 use http::{HeaderName, Method, StatusCode, header};
 
 use crate::{
@@ -70,6 +70,16 @@ impl Ticket {
             reply = reply.with(header::ETAG, &etag);
         }
         Ok(Some(reply))
+    }
+
+    /// Caller and key: requests with the same ones pass one at a time.
+    pub(crate) fn names(&self) -> (&str, &str) {
+        (&self.caller, &self.key)
+    }
+
+    /// Whether such a request was answered before this change.
+    pub(crate) async fn is_answered(&self, cms: &Cms, change: &mut Change) -> Result<bool> {
+        cms.idempotency().is_kept(change, &self.caller, &self.key).await
     }
 
     /// What to keep of the first reply.

@@ -69,6 +69,8 @@ codes! {
     Timeout = "timeout",
     /// The write conflicts with an existing row, or the row is still referred to.
     Conflict = "conflict",
+    /// The same request is being worked on at this moment, and did not end in time.
+    InProgress = "in_progress",
     /// The filter matches a different number of rows than the caller expected.
     CountMoved = "count_moved",
     /// The idempotency key was used for another request.
@@ -214,6 +216,12 @@ impl Error {
     #[must_use]
     pub fn fields(&self) -> &[FieldError] {
         &self.0.fields
+    }
+
+    /// Whether the database refused a reference to a record, or the end of a record that is
+    /// referred to.
+    pub(crate) fn is_broken_reference(&self) -> bool {
+        matches!(self.database(), Some(sqlx::Error::Database(e)) if e.is_foreign_key_violation())
     }
 
     /// The database's own error behind this one.

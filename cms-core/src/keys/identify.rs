@@ -67,7 +67,18 @@ impl Keys {
     /// # Errors
     /// As [`Keys::identify`].
     pub async fn change(&self, holder: &KeyHolder) -> Result<(Change, KeyHolder)> {
-        let mut change = self.0.base.change(holder.actor()).await?;
+        self.judge(self.0.base.change(holder.actor()).await?, holder).await
+    }
+
+    /// As [`Keys::change`], for a change of the caller that has begun.
+    ///
+    /// # Errors
+    /// As [`Keys::identify`].
+    pub async fn judge(
+        &self,
+        mut change: Change,
+        holder: &KeyHolder,
+    ) -> Result<(Change, KeyHolder)> {
         let found = match change.still(&holder.seen) {
             Some(found) => found,
             None => {

@@ -1,7 +1,16 @@
 //! Kept replies of requests that are repeated with the same `Idempotency-Key`
 //! (draft-ietf-httpapi-idempotency-key-header-07). [`Idempotency::remember`] writes them.
 
-use crate::{Change, Code, Error, Result, base::Base, crypto, db::args, jobs};
+use crate::{
+    Change, Code, Error, Result,
+    base::Base,
+    crypto,
+    db::{Lock, args},
+    jobs,
+};
+
+/// Requests with the same caller and `Idempotency-Key` pass one at a time.
+const TURN: Lock = Lock::new(4);
 
 pub(crate) mod sql {
     crate::db::statements! {
@@ -50,6 +59,18 @@ pub struct Remembered {
     pub etag: Option<String>,
 }
 
+/// Fingerprint, status, body, entity tag.
+type Kept = (String, i64, Option<String>, Option<String>);
+
+/// The refusal of a request that another one with its `Idempotency-Key` came before.
+#[doc(hidden)]
+#[must_use]
+pub fn in_progress() -> Error {
+    let detail = "Another request with this Idempotency-Key is being worked on, or has just ended: \
+                  repeat yours to get its reply.";
+    Error::new(Code::InProgress, detail)
+}
+
 /// The kept replies of a site: `cms.idempotency()`.
 #[derive(Clone)]
 pub struct Idempotency(Base);
@@ -79,7 +100,7 @@ impl Idempotency {
     // For cms-http: what is kept is a reply over HTTP.
     #[doc(hidden)]
     pub async fn remembered(&self, caller: &str, key: &str) -> Result<Option<Remembered>> {
-        let found: Option<(String, i64, Option<String>, Option<String>)> =
+        let found: Option<Kept> =
             self.0.db().optional(sql::FIND, args![caller, key, self.horizon()]).await?;
         Ok(found.map(|(fingerprint, status, body, etag)| Remembered {
             fingerprint,
@@ -89,10 +110,36 @@ impl Idempotency {
         }))
     }
 
+    /// Waits until no other change of this caller works under this key. Comes first in a change.
+    ///
+    /// # Errors
+    /// `in_progress` when the database does not let it wait that long.
+    // For cms-http, as above.
+    #[doc(hidden)]
+    pub async fn take_turn(&self, change: &mut Change, caller: &str, key: &str) -> Result<()> {
+        let name = crypto::sha256_hex(format!("{caller} {key}").as_bytes());
+        let number = i64::from_str_radix(&name[..8], 16).map_err(Error::internal)?;
+        let waited = change.lock(TURN.of_row(number)).await;
+        waited.map_err(|error| match error.code() {
+            Code::Unavailable => in_progress().caused_by(error),
+            _ => error,
+        })
+    }
+
+    /// Whether a reply is kept already, as this change sees it.
+    ///
+    /// # Errors
+    /// `unavailable` when the database cannot be reached.
+    // For cms-http, as above.
+    #[doc(hidden)]
+    pub async fn is_kept(&self, change: &mut Change, caller: &str, key: &str) -> Result<bool> {
+        Ok(change.optional::<Kept>(sql::FIND, args![caller, key, self.horizon()]).await?.is_some())
+    }
+
     /// Keeps the reply of a change for repetitions of its request.
     ///
     /// # Errors
-    /// `conflict` when the same request is running at this moment.
+    /// `in_progress` when the same request has been answered meanwhile.
     // For cms-http, as above.
     #[doc(hidden)]
     pub async fn remember(&self, change: &mut Change, reply: Remember) -> Result<()> {
@@ -108,11 +155,7 @@ impl Idempotency {
             self.horizon()
         ];
         match change.run(sql::REMEMBER, args).await? {
-            0 => Err(Error::new(
-                Code::Conflict,
-                "Another request with this Idempotency-Key has just finished: repeat yours to get \
-                 its reply.",
-            )),
+            0 => Err(in_progress()),
             _ => Ok(()),
         }
     }

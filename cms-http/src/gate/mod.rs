@@ -147,7 +147,14 @@ where
             }
         }
     };
-    if matches!(&reply, Err(error) if error.code() == Code::MethodNotAllowed) {
+    let refused_as = reply.as_ref().err().map(Error::code);
+    if refused_as == Some(Code::InProgress)
+        && let Some(ticket) = &call.repetition
+        && let Some(first) = Box::pin(ticket.earlier_reply(cms)).await?
+    {
+        return Ok(first);
+    }
+    if refused_as == Some(Code::MethodNotAllowed) {
         found.allow = Some("GET, HEAD".to_owned());
     }
     Ok(conditional::answer(visit, reply?))

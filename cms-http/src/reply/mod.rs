@@ -37,9 +37,11 @@ pub fn status_of(code: Code) -> StatusCode {
         Code::NotFound | Code::UnknownTable => StatusCode::NOT_FOUND,
         Code::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
         Code::Timeout => StatusCode::REQUEST_TIMEOUT,
-        Code::Conflict | Code::CountMoved | Code::IdempotencyMismatch | Code::IdempotencySpent => {
-            StatusCode::CONFLICT
-        }
+        Code::Conflict
+        | Code::InProgress
+        | Code::CountMoved
+        | Code::IdempotencyMismatch
+        | Code::IdempotencySpent => StatusCode::CONFLICT,
         Code::Stale => StatusCode::PRECONDITION_FAILED,
         Code::PayloadTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         Code::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,

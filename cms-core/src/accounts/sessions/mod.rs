@@ -145,7 +145,7 @@ impl Accounts {
     /// As [`Accounts::identify_again`].
     pub async fn change(&self, user: &SessionUser) -> Result<(Change, SessionUser)> {
         let change = self.0.base.change(user.actor()).await?;
-        self.judged(change, user).await
+        self.judge(change, user).await
     }
 
     /// As [`Accounts::change`], for a change of users or groups. Such changes run one at a time,
@@ -155,11 +155,23 @@ impl Accounts {
     /// As [`Accounts::identify_again`].
     pub async fn change_of_users(&self, user: &SessionUser) -> Result<(Change, SessionUser)> {
         let mut change = self.0.base.change(user.actor()).await?;
-        change.lock(LOCK).await?;
-        self.judged(change, user).await
+        self.take_turn(&mut change).await?;
+        self.judge(change, user).await
     }
 
-    async fn judged(
+    /// Waits until no other change of users or groups runs. Comes before the caller is judged.
+    ///
+    /// # Errors
+    /// `unavailable` when the database cannot be reached.
+    pub async fn take_turn(&self, change: &mut Change) -> Result<()> {
+        change.lock(LOCK).await
+    }
+
+    /// As [`Accounts::change`], for a change of the caller that has begun.
+    ///
+    /// # Errors
+    /// As [`Accounts::identify_again`].
+    pub async fn judge(
         &self,
         mut change: Change,
         user: &SessionUser,
