@@ -2,6 +2,7 @@
 //! why it cannot (`<!-- not run: REASON -->`).
 
 mod blocks;
+mod settings;
 mod shell;
 
 use std::path::{Path, PathBuf};

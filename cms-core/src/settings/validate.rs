@@ -169,6 +169,38 @@ impl Settings {
 mod tests {
     use super::{super::Secret, *};
 
+    /// Each key of the defaults file with the comment above it.
+    fn comments() -> Vec<(&'static str, String)> {
+        let (mut found, mut comment) = (Vec::new(), String::new());
+        for line in include_str!("settings.default.toml").lines() {
+            match (line.strip_prefix("# "), line.split_once(" = ")) {
+                (Some(text), _) => comment = format!("{comment} {text}").trim().to_owned(),
+                (None, Some((key, _))) => found.push((key, std::mem::take(&mut comment))),
+                (None, None) => comment.clear(),
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn every_key_is_explained_with_its_limits() {
+        let comments = comments();
+        let of = |key: &str| {
+            let found = comments.iter().find(|(known, _)| *known == key);
+            found.map_or("", |(_, comment)| comment)
+        };
+        for (key, comment) in &comments {
+            assert!(!comment.is_empty(), "{key} has no comment");
+        }
+        for (key, _, least, most) in Settings::default().ranges() {
+            let limits = format!("{least} to {most}");
+            assert!(of(key).contains(&limits), "{key} takes {limits}: {}", of(key));
+            for (end, unit) in [("_s", "seconds"), ("_h", "hours"), ("bytes", "bytes")] {
+                assert!(!key.ends_with(end) || of(key).contains(unit), "{key} counts {unit}");
+            }
+        }
+    }
+
     #[test]
     fn settings_made_by_code_are_validated_by_key() {
         type Spoil = fn(&mut Settings);
