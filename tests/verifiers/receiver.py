@@ -104,9 +104,9 @@ def main():
 
     second = call(rotate, {"grace_s": 60})["secret"]
     item("grace", {"ä": []})
-    delivery = verified("after a rotation with grace, the new secret", second)
-    expect("after a rotation with grace, the old secret", STANDARD, first, delivery)
-    expect("X-Webhook-Signature has one secret, the new one", {"openssl": openssl}, first, delivery, fits=False)
+    delivery = verified("after a rotation with grace, the old secret", first)
+    expect("after a rotation with grace, the new secret", STANDARD, second, delivery)
+    expect("X-Webhook-Signature has one secret, the old one", {"openssl": openssl}, second, delivery, fits=False)
 
     third = call(rotate, {"grace_s": 0})["secret"]
     item("no grace", 0)

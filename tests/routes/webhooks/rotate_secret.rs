@@ -1,6 +1,6 @@
 //! `/api/backend/webhooks/rotate-secret`: with and without a grace.
 
-use cms_core::webhooks::{Received, verify};
+use cms_core::webhooks::{Received, hex_signature, verify};
 use serde_json::json;
 
 use crate::support::{receiver::Receiver, webhooks::site};
@@ -30,16 +30,25 @@ async fn rotation_stops_the_old_secret_at_once_or_after_a_grace() {
         };
         verify(secret, &received, &delivery.body, site.clock.now() / 1000).is_ok()
     };
+    // It holds one signature: the one that a receiver has checked so far.
+    let simple = |secret: &str, delivery: &crate::support::receiver::Delivery| {
+        delivery.headers["x-webhook-signature"] == hex_signature(secret, &delivery.body)
+    };
     let first = made["secret"].as_str().unwrap();
     let second = rotate(0).await;
     let delivery = deliver("a").await;
     assert_eq!((fits(first, &delivery), fits(&second, &delivery)), (false, true));
+    assert!(simple(&second, &delivery), "without a grace the new secret signs at once");
     let third = rotate(60).await;
     let delivery = deliver("b").await;
     assert_eq!((fits(&second, &delivery), fits(&third, &delivery)), (true, true));
-    site.clock.advance(60_000);
+    assert!(simple(&second, &delivery), "the old secret signs during the grace");
+    site.clock.advance(59_999);
+    assert!(simple(&second, &deliver("b2").await), "until its last moment");
+    site.clock.advance(1);
     let delivery = deliver("c").await;
     assert_eq!((fits(&second, &delivery), fits(&third, &delivery)), (false, true));
+    assert!(simple(&third, &delivery), "then the new one signs");
     let path = format!("POST /api/backend/webhooks/rotate-secret?id={}", made["id"]);
     site.admin(&path).json(json!({"grace_s": 604_801})).refused(422, "validation_failed").await;
 }

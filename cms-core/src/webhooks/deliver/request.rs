@@ -19,7 +19,8 @@ pub(in crate::webhooks) fn build(base: &Base, target: &Target, job: &Claimed) ->
     let (seconds, body) = (now / 1000, &job.event.body);
     let old =
         target.old_secret.as_ref().filter(|(_, until)| *until > now).map(|(secret, _)| secret);
-    // The receiver may have either secret during the grace after a rotation.
+    // During the grace after a rotation the receiver may have either secret. `webhook-signature`
+    // carries both, `X-Webhook-Signature` only one: the one that the receiver knows already.
     let standard: Vec<_> = [Some(&target.secret), old]
         .into_iter()
         .flatten()
@@ -29,7 +30,7 @@ pub(in crate::webhooks) fn build(base: &Base, target: &Target, job: &Claimed) ->
         delivery: &job.id.to_string(),
         id: &job.event.id,
         timestamp: &seconds.to_string(),
-        simple: &hex_signature(target.secret.expose(), body),
+        simple: &hex_signature(old.unwrap_or(&target.secret).expose(), body),
         standard: &standard.join(" "),
     };
     let mut headers = headers(base, &job.event.name, &attempt);

@@ -270,7 +270,7 @@ impl Webhooks {
     }
 
     /// Gives the subscription a new secret. The old secret also signs for `grace_s` seconds; 0 ends
-    /// it at once.
+    /// it at once. `X-Webhook-Signature` holds one signature: that of the old secret until then.
     ///
     /// # Errors
     /// `not_found`; `validation_failed` for a grace beyond seven days.
