@@ -4,14 +4,20 @@
 //! `cargo build --release -p cms-cli && cargo bench -p cms-tests --bench load`. Servers are pinned
 //! to core 0, this program to core 1. `ratio` compares requests a second; `cpu` compares what each
 //! server computes for a request, and holds on a busy machine as well. Loopback only; ends by
-//! itself after about three minutes (`-- writes`: one, writes alone), and `CMS_SOAK_S` seconds of soak more. `CMS_LOAD_BESIDE` names
-//! an earlier `cms`, to be compared where no baseline says what is good.
+//! itself after about three minutes, and `CMS_SOAK_S` seconds of soak more. `CMS_LOAD_BESIDE` names
+//! an earlier `cms`, to be compared where no baseline says what is good. `-- writes` measures writes
+//! alone, with `.ci/postgres --durable` in front of it on PostgreSQL as well.
 
 mod bare;
 mod client;
+#[path = "../support/database.rs"]
+#[expect(dead_code, reason = "tests use more of it")]
+mod database;
 mod site;
 
 use std::time::Duration;
+
+use database::TestDatabase;
 
 /// Rounds of each pair, many and short, because machines are shared; the median ratio is printed.
 const ROUNDS: usize = 21;
@@ -76,9 +82,16 @@ const CASES: &[Case] = &[
 ];
 
 async fn measure(only_writes: bool) {
-    let site = site::Site::new();
+    let site = site::Site::new(site::binary(), TestDatabase::sqlite().await);
     if only_writes {
-        return writes(&site, &site.serve(&[("CMS_LIMITER__STORE", "off")])).await;
+        writes(&site, &site.serve(&[("CMS_LIMITER__STORE", "off")])).await;
+        let database = TestDatabase::new().await;
+        if database.is_postgres() {
+            println!("PostgreSQL, CPU of the service alone:");
+            let site = site::Site::new(site::binary(), database);
+            writes(&site, &site.serve(&[("CMS_LIMITER__STORE", "off")])).await;
+        }
+        return;
     }
     println!("ready after {:?} on a file of 10,000 rows (median of 5)", site.time_to_ready());
     let open =
@@ -142,11 +155,14 @@ async fn measure(only_writes: bool) {
 
 /// Reads that each follow a write: nothing that was kept is good.
 async fn after_writes(site: &site::Site, server: &site::Running) {
-    let earlier = std::env::var_os("CMS_LOAD_BESIDE").map(|binary| {
-        let site = site::Site::with(binary.into());
-        let server = site.serve(&[("CMS_LIMITER__STORE", "off")]);
-        (site, server)
-    });
+    let earlier = match std::env::var_os("CMS_LOAD_BESIDE") {
+        Some(binary) => {
+            let site = site::Site::new(binary.into(), TestDatabase::sqlite().await);
+            let server = site.serve(&[("CMS_LIMITER__STORE", "off")]);
+            Some((site, server))
+        }
+        None => None,
+    };
     let request = |site: &site::Site| {
         let body = "{\"c3\":1}";
         client::Request::new(ITEM, Some(&site.key), None).after_write(ITEM, &site.key, body)

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tempfile::TempDir;
+use crate::database::TestDatabase;
 
 /// Ties a process to a core; without `taskset` both sides share all cores, and the figures mean
 /// less.
@@ -98,19 +98,19 @@ impl Bare {
 }
 
 pub struct Site {
-    folder: TempDir,
+    database: TestDatabase,
     binary: PathBuf,
     pub key: String,
 }
 
-impl Site {
-    pub fn new() -> Self {
-        let me = std::env::current_exe().expect("a path");
-        Self::with(me.parent().and_then(|deps| deps.parent()).expect("a folder").join("cms"))
-    }
+/// The release binary of this build.
+pub fn binary() -> PathBuf {
+    let me = std::env::current_exe().expect("a path");
+    me.parent().and_then(|deps| deps.parent()).expect("a folder").join("cms")
+}
 
-    /// A site of another binary.
-    pub fn with(binary: PathBuf) -> Self {
+impl Site {
+    pub fn new(binary: PathBuf, database: TestDatabase) -> Self {
         assert!(
             binary.is_file(),
             "{} is missing: cargo build --release -p cms-cli",
@@ -120,8 +120,7 @@ impl Site {
             "binary: {:.1} MiB",
             std::fs::metadata(&binary).expect("a file").len() as f64 / 1_048_576.0
         );
-        let folder = tempfile::tempdir().expect("a folder");
-        let mut site = Self { folder, binary, key: String::new() };
+        let mut site = Self { database, binary, key: String::new() };
         let columns: Vec<String> = (1..=9)
             .map(|n| {
                 format!(
@@ -134,7 +133,7 @@ impl Site {
             "{{\"id\":\"load\",\"tables\":[{{\"name\":\"things\",\"columns\":[{}]}}]}}",
             columns.join(",")
         );
-        let plugins = site.folder.path().join("plugins/load");
+        let plugins = site.database.folder.path().join("plugins/load");
         std::fs::create_dir_all(&plugins).expect("a folder");
         std::fs::write(plugins.join("plugin.json"), plugin).expect("written");
         site.run(&["init", "-q"], "");
@@ -167,16 +166,19 @@ impl Site {
         site
     }
 
-    fn run(&self, arguments: &[&str], input: &str) -> String {
-        let mut command = Command::new(&self.binary);
+    /// The command on this site.
+    fn of_site(&self, mut command: Command) -> Command {
+        for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("CMS_")) {
+            command.env_remove(name);
+        }
+        command.envs(self.database.url.as_ref().map(|url| ("CMS_DATABASE_URL", url)));
+        command.arg("--dir").arg(self.database.folder.path());
         command
-            .env_remove("CMS_SOAK_S")
-            .env_remove("CMS_LOAD_BESIDE")
-            .arg("--dir")
-            .arg(self.folder.path())
-            .args(arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped());
+    }
+
+    fn run(&self, arguments: &[&str], input: &str) -> String {
+        let mut command = self.of_site(Command::new(&self.binary));
+        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("started");
         child.stdin.take().expect("a pipe").write_all(input.as_bytes()).expect("written");
         let output = child.wait_with_output().expect("ended");
@@ -185,13 +187,8 @@ impl Site {
     }
 
     pub fn serve(&self, variables: &[(&str, &str)]) -> Running {
-        let mut command = pinned(self.binary.to_str().expect("a path"));
-        command
-            .env_remove("CMS_SOAK_S")
-            .env_remove("CMS_LOAD_BESIDE")
-            .arg("--dir")
-            .arg(self.folder.path())
-            .args(["serve", "--listen", "127.0.0.1:0"]);
+        let mut command = self.of_site(pinned(self.binary.to_str().expect("a path")));
+        command.args(["serve", "--listen", "127.0.0.1:0"]);
         let mut child = command
             .envs(variables.iter().copied())
             .stderr(Stdio::piped())
