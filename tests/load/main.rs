@@ -5,8 +5,8 @@
 //! to core 0, this program to core 1. `ratio` compares requests a second; `cpu` compares what each
 //! server computes for a request, and holds on a busy machine as well. Loopback only; ends by
 //! itself after about three minutes, and `CMS_SOAK_S` seconds of soak more. `CMS_LOAD_BESIDE` names
-//! an earlier `cms`, to be compared where no baseline says what is good. `-- writes` measures writes
-//! alone, with `.ci/postgres --durable` in front of it on PostgreSQL as well.
+//! an earlier `cms`, to be compared where no baseline says what is good. `-- writes` measures
+//! writes alone, with `.ci/postgres --durable` in front of it on PostgreSQL as well.
 
 mod bare;
 mod client;

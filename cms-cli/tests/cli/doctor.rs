@@ -55,7 +55,9 @@ const RESTORE: &str = "restore the database from a backup";
 
 /// Breaks a file of the site, and nothing else.
 macro_rules! broken {
-    ($how:literal, |$dir:ident| $by:expr, $state:ident $check:literal, $found:expr, $remedy:expr) => {
+    (
+        $how:literal, |$dir:ident| $by:expr, $state:ident $check:literal, $found:expr, $remedy:expr
+    ) => {
         Broken {
             how: $how,
             by: |$dir| $by,
@@ -138,12 +140,14 @@ const SITES: &[Broken] = &[
     broken!("no salt", |dir| secret(dir, "password_salt", ""),
         fail "password_salt", "missing", "cms init"),
     broken!("another salt", |dir| secret(dir, "password_salt", "another"),
-        fail "password_salt", "changed: 1 of 1 users cannot log in", "put the old password_salt back"),
+        fail "password_salt", "changed: 1 of 1 users cannot log in",
+        "put the old password_salt back"),
     broken!("no encryption key", |dir| secret(dir, "encryption_key", ""),
         fail "encryption_key", "missing", "cms init"),
     broken!("another encryption key",
         |dir| secret(dir, "encryption_key", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="),
-        fail "encryption_key", "does not open 1 of 1 sealed values", "put the old encryption_key back"),
+        fail "encryption_key", "does not open 1 of 1 sealed values",
+        "put the old encryption_key back"),
     broken!("an encryption key that is none", |dir| secret(dir, "encryption_key", "c2hvcnQ="),
         fail "settings", "base64 of 32 bytes", "correct the setting"),
     // files
@@ -154,11 +158,13 @@ const SITES: &[Broken] = &[
     broken!("a database that others can read", |dir| mode(&dir.join("data/cms.db"), 0o640),
         warn "files", "cms.db has mode 0640", "chmod go="),
     broken!("a data folder that is none", |dir| {
-        let database = Held::variable("CMS_DATABASE_URL", format!("sqlite://{}/data/cms.db", dir.display()));
+        let url = format!("sqlite://{}/data/cms.db", dir.display());
+        let database = Held::variable("CMS_DATABASE_URL", url);
         database.and("CMS_DIRS__DATA", "cms.toml")
     }, fail "data folder", "it is no folder", "create it"),
     broken!("no data folder", |dir| {
-        let database = Held::variable("CMS_DATABASE_URL", format!("sqlite://{}/data/cms.db", dir.display()));
+        let url = format!("sqlite://{}/data/cms.db", dir.display());
+        let database = Held::variable("CMS_DATABASE_URL", url);
         database.and("CMS_DIRS__DATA", "elsewhere")
     }, fail "data folder", "No such file", "create it"),
     broken!("no room", |_dir| Held::variable("CMS_DIRS__MEDIA", "/proc"),
@@ -185,7 +191,8 @@ const SITES: &[Broken] = &[
         fs::remove_file(dir.join("data/cms.db")).expect("removed");
         Held::default()
     }, fail "database", "There is no database file", "cms migrate up makes a new one"),
-    broken!("a file that is no database", |dir| write(&dir.join("data/cms.db"), &"text ".repeat(9_999)),
+    broken!("a file that is no database",
+        |dir| write(&dir.join("data/cms.db"), &"text ".repeat(9_999)),
         fail "database", "file is not a database", RESTORE),
     broken!("half a database", |dir| bytes(dir, |file| file.truncate(file.len() / 2)),
         fail "database", "malformed", RESTORE),
@@ -193,7 +200,8 @@ const SITES: &[Broken] = &[
         let last = file.len() - 4096;
         file[last..].fill(0xa5);
     }), fail "database intact", "", RESTORE),
-    broken!("a server that is away", |_dir| Held::variable("CMS_DATABASE_URL", "postgres://127.0.0.1:1/d"),
+    broken!("a server that is away",
+        |_dir| Held::variable("CMS_DATABASE_URL", "postgres://127.0.0.1:1/d"),
         fail "database", "onnection refused", "check database_url"),
     broken!("an old schema", |dir| statement(dir,
         "delete from cms_migrations where version = (select max(version) from cms_migrations)"),
@@ -223,7 +231,8 @@ const SITES: &[Broken] = &[
     broken!("a manifest that is no JSON", |dir| plugin(dir, "{"),
         fail "plugin", "shop: line 1", "do what the message says"),
     broken!("a type that is none", |dir| plugin(dir,
-        r#"{"id": "shop", "tables": [{"name": "t", "columns": [{"name": "x", "type": "string"}]}]}"#),
+        r#"{"id": "shop", "tables": [{"name": "t",
+            "columns": [{"name": "x", "type": "string"}]}]}"#),
         fail "plugin", "/tables/0/columns/0/type", "do what the message says"),
     broken!("a plugin in a folder of another name", |dir| plugin(dir, r#"{"id": "store"}"#),
         fail "plugin", "the folder is named", "do what the message says"),
@@ -252,7 +261,8 @@ const SITES: &[Broken] = &[
         Held::default()
     }, warn "plugins", "shop has no plugin.json", "add one"),
     // people
-    broken!("nobody who may administer", |dir| statement(dir, "update cms_users set active = false"),
+    broken!("nobody who may administer",
+        |dir| statement(dir, "update cms_users set active = false"),
         warn "administrators", "nobody can log in", "cms init --admin"),
 ];
 

@@ -110,6 +110,7 @@ fn compared(applied: &[Applied]) -> Result<Vec<Migration>> {
 
 fn edited(version: i64, name: &str) -> Error {
     Error::other_schema(format!(
-        "step {version}, {name}, differs from the text that was applied: a migration file was edited"
+        "step {version}, {name}, differs from the text that was applied: a migration file was \
+         edited"
     ))
 }

@@ -15,7 +15,8 @@ pub(crate) fn is_removed(name: &str) -> bool {
     WORDS.iter().any(|word| name.contains(word))
 }
 
-/// Removes such members at any depth, and the values of such names. Returns the payload and the removed paths.
+/// Removes such members at any depth, and the values of such names. Returns the payload and the
+/// removed paths.
 pub(crate) fn filter(mut data: Value) -> (Value, Vec<String>) {
     let mut removed = Vec::new();
     walk(&mut data, "", &mut removed);

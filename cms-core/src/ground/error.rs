@@ -291,8 +291,8 @@ impl Error {
 
 /// Whether a database error is temporary. PostgreSQL: connection (08), resources (53), shutdown
 /// (57), deadlock and serialization (40), read-only, as a standby is (25006). SQLite: busy 5,
-/// locked 6, out of memory 7, read-only 8, input/output 10, full 13, a file that cannot be opened 14,
-/// in the low byte of its extended codes.
+/// locked 6, out of memory 7, read-only 8, input/output 10, full 13, a file that cannot be opened
+/// 14, in the low byte of its extended codes.
 fn is_temporary(code: &str) -> bool {
     if code.len() == 5 {
         return ["08", "53", "57", "40", "25006"].iter().any(|class| code.starts_with(class));

@@ -29,8 +29,8 @@ pub fn is_hidden(c: char) -> bool {
         )
 }
 
-/// The text with hidden characters as `\u001b`, but for line ends and tabs. JSON text stays the same
-/// value, because JSON writes such characters only within strings.
+/// The text with hidden characters as `\u001b`, but for line ends and tabs. JSON text stays the
+/// same value, because JSON writes such characters only within strings.
 ///
 /// ```
 /// assert_eq!(cms_core::plain::shown("a\u{9b}2J\u{202e}\n"), "a\\u009b2J\\u202e\n");

@@ -1,6 +1,7 @@
 //! Items: the rows of content tables, read and written as JSON. The database makes this JSON and
 //! takes it apart.
 
+mod bound;
 mod checklist;
 mod cursor;
 mod estimate;
@@ -25,8 +26,9 @@ pub use query::{Filter, Op, Query};
 pub(crate) use write::event as event_data;
 
 use self::{
+    bound::Bound,
     key::Key,
-    select::{Bound, Conditions, Statement},
+    select::{Conditions, Statement},
 };
 use crate::{
     AuditEntry, Change, Code, Error, Result,

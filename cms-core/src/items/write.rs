@@ -123,8 +123,8 @@ pub(super) fn key_of(table: &Table, of: &str) -> String {
     table.dialect.array(&key)
 }
 
-/// The key of a written row `of`, and the row as JSON. Triggers of an adopted table may still change
-/// the row, so there the JSON is null.
+/// The key of a written row `of`, and the row as JSON. Triggers of an adopted table may still
+/// change the row, so there the JSON is null.
 fn written(table: &Table, of: &str) -> String {
     let key = key_of(table, of);
     if table.adopted {

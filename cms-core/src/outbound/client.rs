@@ -23,8 +23,8 @@ const LOOK_UP: Duration = Duration::from_secs(5);
 /// Bytes kept of a reply.
 const MAX_KEPT_BYTES: usize = 4 << 10;
 
-/// Codes of attempts that sent nothing because the service failed: its own fault, a secret that does
-/// not open, an event that is no longer kept.
+/// Codes of attempts that sent nothing because the service failed: its own fault, a secret that
+/// does not open, an event that is no longer kept.
 const OWN: [&str; 3] = ["internal", "secret", "event"];
 
 /// The outcome of an attempt.

@@ -32,14 +32,15 @@ defaults!(
     Retention = retention
 );
 
-/// When SQLite reports a commit (sqlite.org/pragma.html, `synchronous`). PostgreSQL has a setting of
-/// its own.
+/// When SQLite reports a commit (sqlite.org/pragma.html, `synchronous`). PostgreSQL has a setting
+/// of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Synchronous {
     /// Once it is on the disk.
     Full,
-    /// Once the system has it: a power cut can undo the last commits, a crash of the process cannot.
+    /// Once the system has it: a power cut can undo the last commits, a crash of the process
+    /// cannot.
     Normal,
 }
 

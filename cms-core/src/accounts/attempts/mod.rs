@@ -1,5 +1,5 @@
-//! Wrong logins. Wrong passwords and wrong codes share one counter for each network, which locks it.
-//! Wrong passwords also count by account, wherever they come from: `pause` slows further tries.
+//! Wrong logins. Wrong passwords and wrong codes share one counter for each network, which locks
+//! it. Wrong passwords also count by account, wherever they come from: `pause` slows further tries.
 
 mod pause;
 pub(crate) mod sql;

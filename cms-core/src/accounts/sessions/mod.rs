@@ -15,8 +15,8 @@ use crate::{
     jobs,
 };
 
-/// Age at which the noted last use is written again, so that not every request writes. A session may
-/// be idle that much longer than set, and never less.
+/// Age at which the noted last use is written again, so that not every request writes. A session
+/// may be idle that much longer than set, and never less.
 pub(super) const SEEN_EVERY: i64 = 60_000;
 
 /// An open session as the API shows it. Times are RFC 3339 in UTC.

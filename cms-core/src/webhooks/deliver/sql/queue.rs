@@ -272,8 +272,9 @@ pub(in crate::webhooks) async fn succeeded(
     change.run(SUCCEEDED, args![lane, job.id, job.lease_token]).await.map(drop)
 }
 
-/// Counts a failure, unless the service itself failed. Returns the failures in a row, whether the subscription is active, and its
-/// retries; `None` when the lease was lost, or the subscription was deleted with its jobs.
+/// Counts a failure, unless the service itself failed. Returns the failures in a row, whether the
+/// subscription is active, and its retries; `None` when the lease was lost, or the subscription was
+/// deleted with its jobs.
 pub(in crate::webhooks) async fn count_failure(
     change: &mut Change,
     lane: i64,

@@ -26,7 +26,8 @@ statements! {
     /// After the row `$1`, up to the place `$2`, `$3`.
     BETWEEN = "select e.id from cms_events e where e.rowid > $1 and (e.rowid, e.id) <= ($2, $3) \
                order by e.rowid limit 10000";
-    BEYOND = "select count(*) from (select 1 as one from cms_events e where e.rowid > $1 limit 1) b";
+    BEYOND = "select count(*) from \
+              (select 1 as one from cms_events e where e.rowid > $1 limit 1) b";
 }
 
 /// The last row up to which no further event can appear.
