@@ -77,12 +77,20 @@ async fn readers_who_do_not_read_fill_no_memory() {
             assert!(head.starts_with("http/1.1 200"), "{head}");
         }
     }
-    assert!((CLIENTS - 10..CLIENTS).contains(&refused), "{refused} were refused");
+    // A share holds one, and so much more as sockets have taken.
+    assert!((CLIENTS / 2..CLIENTS).contains(&refused), "{refused} were refused");
     // Small replies and writes go on; when the readers are gone, large ones too.
     client.send(cms_http::client::Ask::get("/api/settings")).await.unwrap();
     client.send(write(9)).await.unwrap();
     drop(unread);
-    tokio::time::sleep(Duration::from_millis(500)).await;
-    let list = cms_http::client::Ask::get("/api/backend/item").query("table", "settings");
-    assert!(client.send(list).await.unwrap().body.len() > 4_000_000);
+    let list = || cms_http::client::Ask::get("/api/backend/item").query("table", "settings");
+    let began = Instant::now();
+    let reply = loop {
+        match client.send(list()).await {
+            Ok(reply) => break reply,
+            Err(error) => assert!(began.elapsed() < Duration::from_secs(30), "{error}"),
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    };
+    assert!(reply.body.len() > 4_000_000);
 }

@@ -142,6 +142,12 @@ impl Change {
         self.tx.lock(lock).await
     }
 
+    /// As [`Change::lock`]; refuses when that, or anything else this change waits for, takes longer
+    /// than `patience`.
+    pub(crate) async fn lock_within(&mut self, lock: Lock, patience: Millis) -> Result<()> {
+        self.tx.lock_within(lock, patience).await
+    }
+
     /// The engine's dialect of SQL.
     pub(crate) fn dialect(&self) -> Dialect {
         self.dialect
@@ -154,8 +160,9 @@ impl Change {
         Ok(DbTable::of(dialect, self.all(dialect.columns(), args![table]).await?))
     }
 
-    /// Tells the engine that a worker claims and settles: it searches by key, and PostgreSQL
-    /// commits without a wait for the disk. What a crash of the server undoes is attempted again.
+    /// Tells the engine that a worker claims and settles: it searches by key, and PostgreSQL commits
+    /// without a wait for the disk, unless the change is announced. What a crash of the server
+    /// undoes is attempted again.
     pub(crate) async fn for_worker(&mut self) -> Result<()> {
         match self.dialect.for_worker() {
             Some(settings) => self.script(settings).await,

@@ -4,13 +4,18 @@
 use std::{
     collections::HashMap,
     sync::{Mutex, PoisonError},
+    time::Duration,
 };
+
+use tokio::time::timeout;
 
 use super::{Db, Mark};
 use crate::Result;
 
 /// Records in memory at most; more are rarely in use between two commits.
 const MOST: usize = 10_000;
+/// How long a reader waits for another one.
+const PATIENCE: Duration = Duration::from_millis(100);
 
 /// How changes of a table are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,7 +127,8 @@ impl<T: Clone> Known<T> {
             return Ok(Some(found));
         }
         let _reading = match mark {
-            Some(_) => Some(self.reading[slot(name)].lock().await),
+            // Where reading is slow, everybody reads: waits must not add up.
+            Some(_) => timeout(PATIENCE, self.reading[slot(name)].lock()).await.ok(),
             None => None,
         };
         let mark = db.mark();
@@ -146,7 +152,7 @@ impl<T: Clone> Known<T> {
     }
 }
 
-/// Which readers wait for each other: those of one name, and few others.
+/// Which readers wait for each other: those of one name, and one in eight of the others.
 fn slot(name: &str) -> usize {
     name.bytes().fold(0_usize, |sum, byte| sum.wrapping_add(usize::from(byte))) % 8
 }

@@ -46,7 +46,7 @@ pub(crate) use value::Columns;
 pub(crate) use value::args;
 pub use value::{Field, FromRow, Row, Value};
 
-use crate::{Error, Result};
+use crate::{Error, Millis, Result};
 
 /// The number of a state of the database. It grows with every commit of every process.
 pub(crate) type Mark = i64;
@@ -286,6 +286,15 @@ impl Tx {
     pub(crate) async fn lock(&mut self, lock: Lock) -> Result<()> {
         match self.dialect().lock() {
             Some(sql) => self.run(sql, args![lock.0]).await.map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// As [`Tx::lock`]; refuses when that, or anything else this transaction waits for, takes
+    /// longer than `patience`.
+    pub(crate) async fn lock_within(&mut self, lock: Lock, patience: Millis) -> Result<()> {
+        match self.dialect().lock_within() {
+            Some(sql) => self.run(sql, args![lock.0, patience]).await.map(drop),
             None => Ok(()),
         }
     }

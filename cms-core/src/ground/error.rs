@@ -290,12 +290,14 @@ impl Error {
 }
 
 /// Whether a database error is temporary. PostgreSQL: connection (08), resources (53), shutdown
-/// (57), deadlock and serialization (40), read-only, as a standby is (25006). SQLite: busy 5,
-/// locked 6, out of memory 7, read-only 8, input/output 10, full 13, a file that cannot be opened
-/// 14, in the low byte of its extended codes.
+/// (57), deadlock and serialization (40), a lock that others held for too long (55P03), read-only,
+/// as a standby is (25006). SQLite: busy 5, locked 6, out of memory 7, read-only 8, input/output
+/// 10, full 13, a file that cannot be opened 14, in the low byte of its extended codes.
 fn is_temporary(code: &str) -> bool {
     if code.len() == 5 {
-        return ["08", "53", "57", "40", "25006"].iter().any(|class| code.starts_with(class));
+        return ["08", "53", "57", "40", "55P03", "25006"]
+            .iter()
+            .any(|class| code.starts_with(class));
     }
     code.parse::<u32>().is_ok_and(|code| [5, 6, 7, 8, 10, 13, 14].contains(&(code & 0xff)))
 }

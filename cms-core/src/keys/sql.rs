@@ -60,7 +60,7 @@ record! { ApiKey: key_columns {
 
 /// A change waits for one that revokes the key, and the other way round. Shares of the rows alone
 /// would let a key in constant use outlast its revocation, so it also shares the lock `$3`.
-const FIND_LOCKED: Statement = Statement::new(
+pub(crate) const FIND_LOCKED: Statement = Statement::new(
     concat!(module_path!(), "::FIND_LOCKED"),
     find!(" cross join (select pg_advisory_xact_lock_shared($3)) l", " for share of v, k"),
 );

@@ -1,10 +1,14 @@
 //! All fixed statements of the library, so that a test can prepare them.
 
 use super::{Cms, checks};
-use crate::{Result, accounts, audit, change, content, db, events, keys, pages, traffic, webhooks};
+use crate::{
+    Result, accounts, audit, change, content,
+    db::{self, Dialect},
+    events, keys, pages, traffic, webhooks,
+};
 
 /// The statements of all modules.
-fn all() -> Vec<db::Statement> {
+fn all(dialect: Dialect) -> Vec<db::Statement> {
     let mut all = [
         db::migrate::sql::ALL,
         db::follow::sql::ALL,
@@ -28,6 +32,9 @@ fn all() -> Vec<db::Statement> {
     ]
     .concat();
     all.extend(webhooks::statements().concat());
+    if dialect == Dialect::Postgres {
+        all.extend([keys::sql::FIND_LOCKED, accounts::sessions::sql::FIND_LOCKED]);
+    }
     all
 }
 
@@ -39,6 +46,6 @@ impl Cms {
     /// `unavailable` when the database cannot be reached.
     #[doc(hidden)]
     pub async fn refused_statements(&self) -> Result<Vec<(&'static str, String)>> {
-        self.db().refused(&all()).await
+        self.db().refused(&all(self.db().dialect())).await
     }
 }

@@ -2,7 +2,7 @@
 //! (draft-ietf-httpapi-idempotency-key-header-07). [`Idempotency::remember`] writes them.
 
 use crate::{
-    Change, Code, Error, Result,
+    Change, Code, Error, Millis, Result,
     base::Base,
     crypto,
     db::{Lock, args},
@@ -11,6 +11,8 @@ use crate::{
 
 /// Requests with the same caller and `Idempotency-Key` pass one at a time.
 const TURN: Lock = Lock::new(4);
+/// How long a repetition waits for its turn, in milliseconds.
+const PATIENCE: Millis = 5_000;
 
 pub(crate) mod sql {
     crate::db::statements! {
@@ -110,18 +112,21 @@ impl Idempotency {
         }))
     }
 
-    /// Waits until no other change of this caller works under this key. Comes first in a change.
+    /// Waits until no other change of this caller works under this key, 5 s at most: meanwhile it
+    /// holds one of PostgreSQL's connections. Comes first in a change.
     ///
     /// # Errors
-    /// `in_progress` when the database does not let it wait that long.
+    /// `in_progress` when it takes longer.
     // For cms-http, as above.
     #[doc(hidden)]
     pub async fn take_turn(&self, change: &mut Change, caller: &str, key: &str) -> Result<()> {
         let name = crypto::sha256_hex(format!("{caller} {key}").as_bytes());
         let number = i64::from_str_radix(&name[..8], 16).map_err(Error::internal)?;
-        let waited = change.lock(TURN.of_row(number)).await;
-        waited.map_err(|error| match error.code() {
-            Code::Unavailable => in_progress().caused_by(error),
+        let waited = change.lock_within(TURN.of_row(number), PATIENCE).await;
+        waited.map_err(|error| match error.database() {
+            Some(sqlx::Error::Database(e)) if e.code().is_some_and(|code| code == "55P03") => {
+                in_progress().caused_by(error)
+            }
             _ => error,
         })
     }

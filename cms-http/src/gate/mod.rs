@@ -152,6 +152,7 @@ where
         && let Some(ticket) = &call.repetition
         && let Some(first) = Box::pin(ticket.earlier_reply(cms)).await?
     {
+        call.judge_again().await?;
         return Ok(first);
     }
     if refused_as == Some(Code::MethodNotAllowed) {

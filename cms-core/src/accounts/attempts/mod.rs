@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub(in crate::accounts) use self::pause::{account_of_name, pause};
+pub(in crate::accounts) use self::pause::{account_of_name, pause, refuse_paused};
 use self::sql::Counted;
 use super::Accounts;
 use crate::{

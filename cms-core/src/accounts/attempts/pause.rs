@@ -4,7 +4,7 @@
 //! So strangers cannot lock an account, but each of their networks gets one try in a pause.
 
 use super::{WINDOW_S, sql};
-use crate::{Change, Code, Error, Millis, Result, ground::crypto};
+use crate::{Change, Code, Error, Millis, Result, base::Base, ground::crypto};
 
 /// Wrong passwords for one account within [`WINDOW_S`] before tries are slowed.
 const FREE: i64 = 20;
@@ -52,6 +52,23 @@ pub(in crate::accounts) async fn pause(
         sql::insert(change, &tries).await?;
     }
     Ok((left > 0).then(|| refusal(left)))
+}
+
+/// Refuses a try within a pause before its password is hashed. [`pause`] decides.
+pub(in crate::accounts) async fn refuse_paused(
+    base: &Base,
+    account: &str,
+    network: &str,
+) -> Result<()> {
+    let (db, now) = (base.db(), base.clock().now());
+    let since = now - WINDOW_S * 1000;
+    let length = length_s(sql::glance(db, account, since).await?.count) * 1000;
+    if length == 0 {
+        return Ok(());
+    }
+    let last = sql::glance_latest(db, &format!("{account} {network}"), since).await?;
+    let left = last.map_or(0, |last| (last + length - now).min(length));
+    if left > 0 { Err(refusal(left)) } else { Ok(()) }
 }
 
 fn refusal(left: Millis) -> Error {

@@ -81,6 +81,16 @@ pub(in crate::accounts) async fn latest(
     Ok(latest)
 }
 
+/// As [`latest`], outside a change.
+pub(in crate::accounts) async fn glance_latest(
+    db: &Db,
+    network: &str,
+    since: i64,
+) -> Result<Option<i64>> {
+    let (latest,): (Option<i64>,) = db.one(LATEST, args![network, since]).await?;
+    Ok(latest)
+}
+
 pub(in crate::accounts) async fn insert(change: &mut Change, network: &str) -> Result<()> {
     change.run(INSERT, args![network, change.now()]).await.map(drop)
 }

@@ -89,7 +89,8 @@ impl Accounts {
     /// takes as long as a wrong password.
     ///
     /// # Errors
-    /// `login_locked` after too many wrong logins from this network.
+    /// `login_locked` after too many wrong logins from this network, and while it has to wait
+    /// because of many wrong passwords for this name.
     pub async fn check_password(
         &self,
         visitor: &Visitor,
@@ -106,10 +107,11 @@ impl Accounts {
         } else {
             String::new()
         };
+        let account = attempts::account_of_name(&key);
+        attempts::refuse_paused(&self.0.base, &account, &network).await?;
         let known = sql::credentials(self.0.base.db(), &key).await?;
         let hash = known.as_ref().map(|known| known.password.clone());
         let right = self.0.passwords.verify(password, hash).await?;
-        let account = attempts::account_of_name(&key);
         Ok(Checked { network, account, right: known.filter(|_| right) })
     }
 
@@ -117,8 +119,9 @@ impl Accounts {
     /// reply does not tell an unknown user from a wrong password.
     ///
     /// # Errors
-    /// `login_locked` after too many wrong logins from this network; the change is dropped. Also
-    /// while this network has to wait because of many wrong passwords for this name.
+    /// `login_locked` after too many wrong logins from this network; the change is dropped. The
+    /// outcome is `login_locked` when the network has to wait because of many wrong passwords for
+    /// this name.
     pub async fn login(&self, change: &mut Change, checked: Checked) -> Result<Outcome<Pending>> {
         let Checked { network, account, right } = checked;
         // However many guesses run at once, only the allowed number learn their outcome.

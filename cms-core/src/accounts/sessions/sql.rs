@@ -53,7 +53,7 @@ record! { Session: session_columns {
 } }
 
 /// A change waits for one that takes rights from the user, and the other way round.
-const FIND_LOCKED: Statement =
+pub(crate) const FIND_LOCKED: Statement =
     Statement::new(concat!(module_path!(), "::FIND_LOCKED"), concat!(find!(), " for share"));
 
 statements! {

@@ -92,8 +92,20 @@ impl Dialect {
         }
     }
 
+    /// As [`Dialect::lock`], but refuses after `$2` milliseconds, as every further wait of the
+    /// transaction does.
+    pub(super) const fn lock_within(self) -> Option<&'static str> {
+        match self {
+            Self::Sqlite => None,
+            Self::Postgres => Some(
+                "select set_config('lock_timeout', cast(cast($2 as bigint) as text), true), \
+                 pg_advisory_xact_lock($1)",
+            ),
+        }
+    }
+
     /// The one of two texts that keeps the rows it reads as they are until the transaction ends:
-    /// `locking` ends with `for share`, `plain` is the same text without.
+    /// `locking` reads the same and shares locks, `plain` does not.
     pub(crate) const fn keeping(self, plain: Statement, locking: Statement) -> Statement {
         match self {
             Self::Sqlite => plain,
