@@ -72,6 +72,8 @@ mod statements;
 mod third_party;
 /// Calls of the client by the types of an operation.
 mod typed_client;
+/// The removal of old rows, and who does it.
+mod upkeep;
 /// Faults of the delivery: workers stopped, racing; receivers dead, slow, down for a while; clocks
 /// that jump.
 mod webhook_faults;

@@ -133,7 +133,9 @@ impl Server {
             Work::Upkeep => scheduler,
             _ => true,
         });
-        let background = api.cms().background_of(&work.collect::<Vec<_>>());
+        let work: Vec<_> = work.collect();
+        tracing::debug!(?work, "background work begins");
+        let background = api.cms().background_of(&work);
         let mut door = Door { listener, places, watch, api: api.clone(), complained: None };
         let mut stopped = stop.subscribe();
         // Has not seen the stop, so that nobody who begins beside it misses it.

@@ -1,0 +1,68 @@
+//! The removal of old rows: by each process that serves, unless it leaves that to others.
+
+use std::{process::Stdio, time::Duration};
+
+use cms_http::Server;
+
+use crate::support::{
+    Site, TestDatabase,
+    process::{self, Served},
+    webhooks::site,
+};
+
+const EVENTS: &str = "select count(*) from cms_events";
+
+/// Lets minutes pass until a count is 0.
+async fn gone(site: &Site, count: &str) {
+    let gone = async {
+        while site.database.count(count).await > 0 {
+            site.clock.advance(60_000);
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), gone).await.expect(count);
+}
+
+#[tokio::test]
+async fn a_server_removes_old_rows_unless_others_do() {
+    for scheduler in [true, false] {
+        let site = site().await;
+        site.write("a").await;
+        site.clock.advance(31 * 24 * 3_600_000);
+        let server = Server::bind(site.api.clone(), "127.0.0.1:0").await.unwrap();
+        let server = if scheduler { server } else { server.without_scheduler() };
+        let (stop, served) = (server.stop(), tokio::spawn(server.run()));
+        // Each process writes its own counters in the same minute.
+        gone(&site, "select count(*) from cms_api_keys where last_used_at is null").await;
+        if scheduler {
+            gone(&site, EVENTS).await;
+        } else {
+            tokio::time::sleep(Duration::from_millis(1500)).await;
+            assert_eq!(site.database.count(EVENTS).await, 1, "left to others");
+            site.cms.upkeep().await;
+            assert_eq!(site.database.count(EVENTS).await, 0, "it was old enough");
+        }
+        stop.now();
+        served.await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn serve_leaves_to_others_what_its_flags_say() {
+    let database = TestDatabase::new().await;
+    process::run(&database, &["init"]);
+    for (flags, work) in [
+        (&[][..], "[Deliveries, Counters, Upkeep]"),
+        (&["--no-scheduler"], "[Deliveries, Counters]"),
+        (&["--no-worker"], "[Counters, Upkeep]"),
+        (&["--no-worker", "--no-scheduler"], "[Counters]"),
+    ] {
+        let mut command = process::command(&database, &["serve", "--listen", "127.0.0.1:0"]);
+        command.args(flags).stdin(Stdio::null());
+        let served = Served::start_command(command, "cms_http=debug", &[]);
+        served.get("/healthz");
+        let (code, log) = served.terminate();
+        assert_eq!(code, Some(0), "{log}");
+        assert!(log.contains(&format!("work={work}")), "{flags:?}: {log}");
+    }
+}
