@@ -168,6 +168,40 @@ async fn a_stream_goes_on_after_the_last_event_id() {
     }
 }
 
+/// A row of `settings` that is not public keeps its value, live and when the stream goes on.
+#[tokio::test]
+async fn the_value_of_a_setting_that_is_not_public_is_never_sent() {
+    let site = builder().await.open().await;
+    let line = "/api/backend/item?table=settings";
+    let mut stream = Stream::open(&site, &site.admin, "", None).await;
+    let before = site.admin(&format!("POST {line}"));
+    before.json(json!({"name": "seen", "value": "shown", "public": true})).expect(201).await;
+    for (name, public) in [("smtp", Some(false)), ("quiet", None)] {
+        let mut row = json!({"name": name, "value": {"a": ["hunter2"]}});
+        if let Some(public) = public {
+            row["public"] = json!(public);
+        }
+        site.admin(&format!("POST {line}")).json(json!([row])).expect(201).await;
+        let patch = site.admin(&format!("PATCH {line}&id={name}"));
+        patch.json(json!({"value": "hunter2"})).expect(200).await;
+        site.admin(&format!("DELETE {line}&id={name}")).expect(204).await;
+    }
+    // It is no longer public: from then on its value stays.
+    let hide = site.admin(&format!("PATCH {line}&id=seen"));
+    hide.json(json!({"value": "hunter2", "public": false})).expect(200).await;
+    let first = stream.event().await;
+    assert_eq!(first.data["record"]["value"], "shown", "a public one is sent");
+    let mut resumed = Stream::open(&site, &site.admin, "", Some(&first.id)).await;
+    for stream in [&mut stream, &mut resumed] {
+        for event in ["created", "updated", "deleted", "created", "updated", "deleted", "updated"] {
+            let found = stream.event().await;
+            assert_eq!(found.event, format!("item.settings.{event}"));
+            assert!(!found.data.to_string().contains("hunter2"), "{found:?}");
+        }
+        stream.rests().await;
+    }
+}
+
 #[tokio::test]
 async fn a_stream_whose_event_is_gone_says_so_and_begins_with_the_oldest() {
     let site = builder().await.open().await;
