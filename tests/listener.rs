@@ -130,6 +130,23 @@ async fn large_slow_and_broken_requests_end() {
         reply.starts_with("HTTP/1.1 408") && reply.contains("\"error\":\"timeout\""),
         "an unfinished head: {reply}"
     );
+    assert!(request_id(&reply).is_some(), "{reply}");
+    // Each byte comes soon, the head does not.
+    let (mut read, mut write) = running.connect().await.into_split();
+    let dripping = tokio::spawn(async move {
+        for byte in b"GET /healthz HTTP/1.1\r\nhost: x\r\nx: ".iter().chain([b'a'; 40].iter()) {
+            if write.write_all(&[*byte]).await.is_err() {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    });
+    let mut reply = Vec::new();
+    let _ = read.read_to_end(&mut reply).await;
+    let reply = String::from_utf8_lossy(&reply).into_owned();
+    assert!(!dripping.is_finished(), "it was refused while it came");
+    dripping.abort();
+    assert!(reply.starts_with("HTTP/1.1 408") && request_id(&reply).is_some(), "{reply}");
     assert_eq!(running.exchange(b"").await, "", "who says nothing is told nothing");
     assert_eq!(running.site.database.count("select count(*) from cms_api_keys").await, 1);
     running.end().await;

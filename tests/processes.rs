@@ -255,3 +255,20 @@ async fn a_request_repeated_at_another_process_gets_the_first_reply() {
     }
     assert_eq!(database.count("select count(*) from cms_settings").await, 25);
 }
+
+/// Whoever has the folder needs no name to reach the site.
+#[tokio::test]
+async fn allowed_hosts_refuses_strangers_and_not_the_operator() {
+    let database = TestDatabase::new().await;
+    process::run(&database, &["init"]);
+    let hosts = [("CMS_ALLOWED_HOSTS", "good.example")];
+    for arguments in [&["tables", "list"][..], &["keys", "list"], &["whoami"]] {
+        let output = process::command(&database, arguments).envs(hosts).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+    }
+    let served = Served::start_with(&database, "warn", &hosts);
+    for (host, status) in [("good.example", "200"), ("evil.example", "421"), ("127.0.0.1", "421")] {
+        let reply = served.get_as(host, "/api/settings");
+        assert!(reply.starts_with(&format!("HTTP/1.1 {status}")), "{host}: {reply}");
+    }
+}

@@ -110,7 +110,10 @@ async fn lanes_are_told_apart_only_when_they_are_most_late() {
 async fn metrics_are_for_those_nearby() {
     let site = Site::builder()
         .await
-        .settings(|s| s.metrics_allow = vec!["192.0.2.0/24".parse().unwrap()])
+        .settings(|s| {
+            s.metrics_allow = vec!["192.0.2.0/24".parse().unwrap()];
+            s.proxy_header = "X-From-Proxy".to_owned();
+        })
         .open()
         .await;
     site.ask("GET /api/settings").expect(200).await;
@@ -129,13 +132,24 @@ async fn metrics_are_for_those_nearby() {
     metrics("192.0.2.9:1").expect(200).await;
     metrics("[::1]:1").expect(200).await;
     metrics("198.51.100.1:1").refused(403, "permission_denied").await;
-    metrics("127.0.0.1:1")
-        .header("x-forwarded-for", "198.51.100.1")
-        .refused(403, "permission_denied")
-        .await;
-    metrics("127.0.0.1:1")
-        .header("forwarded", "for=198.51.100.1")
-        .refused(403, "permission_denied")
-        .await;
+    // Somebody passed these on: who asks may be far away, whatever the header says.
+    for name in [
+        "x-forwarded-for",
+        "x-forwarded-host",
+        "x-forwarded-proto",
+        "forwarded",
+        "via",
+        "x-real-ip",
+        "x-client-ip",
+        "true-client-ip",
+        "cf-connecting-ip",
+        "x-from-proxy",
+    ] {
+        for value in ["198.51.100.1", "127.0.0.1", ""] {
+            let asked = metrics("127.0.0.1:1").header(name, value);
+            asked.refused(403, "permission_denied").await;
+        }
+    }
+    metrics("127.0.0.1:1").header("x-other", "198.51.100.1").expect(200).await;
     site.ask("GET /metrics").refused(403, "permission_denied").await;
 }
