@@ -345,11 +345,11 @@ impl Change {
 }
 
 impl Change {
-    /// Moves the events of a slow change to its end. Who follows events by time has read past its
+    /// Moves the events of a slow change to its end. Who asks for events by time has read past its
     /// beginning.
     async fn move_late_events(&mut self) -> Result<()> {
         let now = self.clock.now();
-        if now - self.now >= events::SETTLED_AFTER / 2 {
+        if now - self.now >= events::LATE_AFTER {
             for id in std::mem::take(&mut self.emitted) {
                 self.hit(events::sql::LATER, args![id, now]).await?;
             }

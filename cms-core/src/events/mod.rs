@@ -10,9 +10,9 @@ pub(crate) use outbox::{Outbox, family, sql};
 
 use crate::ground::{Millis, clock, plain};
 
-/// How old an event is when it can be followed: changes overlap, and none may commit an event that
-/// is older than one already seen. A change that takes half of it moves its events to its end.
-pub(crate) const SETTLED_AFTER: Millis = 1_000;
+/// A change that takes this long moves its events to its end. `cms events tail` and others who ask
+/// for messages `since` a moment look back a few seconds only; streams follow rows and need no time.
+pub(crate) const LATE_AFTER: Millis = 500;
 
 /// The body that deliveries of an event send, and the paths of the members that the payload filter
 /// removed.

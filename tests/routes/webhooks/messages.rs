@@ -115,3 +115,20 @@ async fn control_characters_reach_no_engine() {
         .refused(422, "unknown_event")
         .await;
 }
+
+/// Who asks for the last seconds again and again would have read past its beginning.
+#[tokio::test]
+async fn an_event_of_a_slow_change_counts_from_its_end() {
+    let site = shop().await;
+    let mut change = site.cms.change(cms_core::Actor::System).await.unwrap();
+    let slow = change.emit("order.created", json!({"slow": true})).await.unwrap();
+    site.clock.advance(30_000);
+    change.commit().await.unwrap();
+    let since = async |time: &str| {
+        let line = format!("GET /api/backend/webhooks/messages?since={time}");
+        site.admin(&line).expect(200).await.data()
+    };
+    let found = since("2026-11-21T09:30:30Z").await;
+    assert_eq!((&found[0]["id"], &found[1]), (&json!(slow.id), &json!(null)), "{found}");
+    assert_eq!(since("2026-11-21T09:30:31Z").await, json!([]));
+}
