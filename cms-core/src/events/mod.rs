@@ -11,7 +11,7 @@ pub(crate) use outbox::{Outbox, family, sql};
 use crate::ground::{Millis, clock, plain};
 
 /// A change that takes this long moves its events to its end. `cms events tail` and others who ask
-/// for messages `since` a moment look back a few seconds only; streams follow rows and need no time.
+/// for messages `since` a moment look back a few seconds only. Streams follow rows, not time.
 pub(crate) const LATE_AFTER: Millis = 500;
 
 /// The body that deliveries of an event send, and the paths of the members that the payload filter
