@@ -9,6 +9,7 @@ mod if_match;
 mod indexes;
 mod key;
 mod order;
+mod passwords;
 mod present;
 mod query;
 mod references;

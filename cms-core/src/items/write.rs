@@ -4,6 +4,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{
     key::Key,
+    passwords,
     select::{self, Conditions, Statement},
 };
 use crate::{
@@ -69,7 +70,7 @@ pub(super) fn values<'t>(
                 values.push((
                     column,
                     vault
-                        .seal(&format!("{}.{}", table.name, column.name), plain.as_bytes())?
+                        .seal(&passwords::context(&table.name, &column.name), plain.as_bytes())?
                         .into(),
                 ));
             }

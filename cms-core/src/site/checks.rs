@@ -20,7 +20,8 @@ pub struct SealedValues {
 }
 
 impl Cms {
-    /// Writes a row and takes it back.
+    /// Writes a row and takes it back: whether writing is allowed and nobody keeps the database
+    /// locked. A full disk may not show, because SQLite writes rows at the commit.
     ///
     /// # Errors
     /// As every write.
@@ -30,12 +31,17 @@ impl Cms {
         change.run(sql::TRY, args![]).await.map(drop)
     }
 
-    /// Opens the secrets of webhooks and of authenticators.
+    /// Opens the secrets and headers of webhooks, the secrets of authenticators and some values
+    /// of each password column.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached.
     pub async fn sealed_values(&self) -> Result<SealedValues> {
-        let opens = [self.webhooks().secrets_open().await?, self.accounts().totp_open().await?];
+        let opens = [
+            self.webhooks().secrets_open().await?,
+            self.accounts().totp_open().await?,
+            self.items().passwords_open().await?,
+        ];
         let (opened, lost): (Vec<bool>, Vec<bool>) = opens.concat().into_iter().partition(|o| *o);
         Ok(SealedValues { opened: opened.len(), lost: lost.len() })
     }

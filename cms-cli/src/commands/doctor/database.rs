@@ -10,6 +10,9 @@ use cms_core::{
 use super::checks::Checks;
 
 const RESTORE: &str = "restore the database from a backup";
+/// Which sealed values are opened.
+const TRIED: &str = "secrets and headers of webhooks, authenticators, 100 values of each \
+                     password column";
 /// Codes of authenticators are accepted for 30 seconds before and after.
 const CLOCKS_APART_MS: i64 = 15_000;
 
@@ -90,14 +93,12 @@ async fn writing(checks: &mut Checks, cms: &Cms) {
 async fn clocks(checks: &mut Checks, cms: &Cms) {
     let now = Clock::system().now();
     let remedy = "set the clocks of both machines: codes, sessions and deliveries depend on them";
-    match cms.database_clock().await {
-        Ok(Some(there)) if (there - now).abs() > CLOCKS_APART_MS => {
-            let found =
-                format!("the database's clock is {} s ahead of this one", (there - now) / 1000);
-            checks.fail("database clock", found, remedy);
-        }
-        Ok(_) => {}
-        Err(error) => checks.fail("database clock", told(&error), mending(&error)),
+    let found = match cms.database_clock().await {
+        Ok(there) => there.and_then(|there| apart(there - now)),
+        Err(error) => return checks.fail("database clock", told(&error), mending(&error)),
+    };
+    if let Some(found) = found {
+        return checks.fail("database clock", found, remedy);
     }
     match cms.last_written().await {
         Ok(Some(newest)) if newest - now > CLOCKS_APART_MS => {
@@ -108,6 +109,14 @@ async fn clocks(checks: &mut Checks, cms: &Cms) {
         Ok(_) => checks.ok("database clock", "agrees with this one"),
         Err(error) => checks.fail("database clock", told(&error), mending(&error)),
     }
+}
+
+/// Says so when the database's clock is too far ahead of this one, or behind it.
+fn apart(ahead_ms: i64) -> Option<String> {
+    let which = if ahead_ms > 0 { "ahead of" } else { "behind" };
+    let seconds = ahead_ms.abs() / 1000;
+    (ahead_ms.abs() > CLOCKS_APART_MS)
+        .then(|| format!("the database's clock is {seconds} s {which} this one"))
 }
 
 fn plugins(checks: &mut Checks, cms: &Cms) {
@@ -130,8 +139,7 @@ async fn secrets(checks: &mut Checks, cms: &Cms) {
     match cms.sealed_values().await {
         Ok(sealed) if sealed.lost > 0 => {
             let found = format!(
-                "changed: it does not open {} of {} sealed values (secrets of webhooks and \
-                 authenticators)",
+                "changed: it does not open {} of {} sealed values ({TRIED})",
                 sealed.lost,
                 sealed.lost + sealed.opened
             );
@@ -139,7 +147,10 @@ async fn secrets(checks: &mut Checks, cms: &Cms) {
             checks.fail("encryption_key", found, remedy);
         }
         Ok(sealed) if cms.settings().encryption_key.is_some() => {
-            checks.ok("encryption_key", format!("opens all sealed values ({})", sealed.opened));
+            checks.ok(
+                "encryption_key",
+                format!("opens all {} sealed values tried ({TRIED})", sealed.opened),
+            );
         }
         Ok(_) => {}
         Err(error) => checks.fail("encryption_key", told(&error), mending(&error)),
@@ -175,5 +186,20 @@ async fn administrators(checks: &mut Checks, cms: &Cms) {
         ),
         Ok(admins) => checks.ok("administrators", admins.to_string()),
         Err(error) => checks.fail("administrators", told(&error), mending(&error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_clock_is_ahead_or_behind() {
+        for (ahead_ms, found) in [
+            (15_000, None),
+            (-15_000, None),
+            (60_000, Some("the database's clock is 60 s ahead of this one")),
+            (-60_000, Some("the database's clock is 60 s behind this one")),
+        ] {
+            assert_eq!(super::apart(ahead_ms).as_deref(), found);
+        }
     }
 }

@@ -36,16 +36,25 @@ impl Webhooks {
 }
 
 impl Webhooks {
-    /// Whether the secret of each subscription opens.
+    /// Whether each secret and header value of the subscriptions opens.
     pub(crate) async fn secrets_open(&self) -> Result<Vec<bool>> {
         let (base, mut opens, mut after) = (&self.0.base, Vec::new(), 0);
+        let mut open = |context: &str, sealed: &str| {
+            opens.push(base.vault().open(context, sealed).is_ok());
+        };
+        for (id, secret) in sql::old_secrets(base.db()).await? {
+            open(&secret_context(id), &secret);
+        }
         loop {
             let page = sql::list(base.db(), after, MAX_LIMIT.into()).await?;
             let Some(last) = page.last() else { return Ok(opens) };
             after = last.id;
-            opens.extend(page.iter().map(|stored| {
-                base.vault().open(&secret_context(stored.id), &stored.secret).is_ok()
-            }));
+            for stored in &page {
+                open(&secret_context(stored.id), &stored.secret);
+                for (_, value) in &stored.custom_headers {
+                    open(&header_context(stored.id), value);
+                }
+            }
         }
     }
 }

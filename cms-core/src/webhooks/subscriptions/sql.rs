@@ -40,6 +40,8 @@ statements! {
         "select ", subscription_columns!(), " from cms_webhook_subscriptions where id > $1 \
          order by id limit $2"
     );
+    OLD_SECRETS = "select id, old_secret from cms_webhook_subscriptions \
+                   where old_secret is not null order by id limit 1000";
     LOCK = concat!(
         "update cms_webhook_subscriptions set active = active where id = $1 returning ",
         subscription_columns!()
@@ -82,6 +84,11 @@ fn text(value: &impl serde::Serialize) -> Result<String> {
 
 pub(in crate::webhooks) async fn list(db: &Db, after: i64, limit: i64) -> Result<Vec<Stored>> {
     db.all(LIST, args![after, limit]).await
+}
+
+/// Secrets whose grace lasts, each with its subscription.
+pub(in crate::webhooks) async fn old_secrets(db: &Db) -> Result<Vec<(i64, String)>> {
+    db.all(OLD_SECRETS, args![]).await
 }
 
 /// Reads a subscription and locks it until this change ends.
