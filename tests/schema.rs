@@ -1,7 +1,7 @@
 //! The schema is the same on both engines, and every statement fits it.
 
-use cms_core::{Clock, Cms, Code, Random, settings::Secret};
-use serde_json::json;
+use cms_core::{Clock, Cms, Code, Random, plugins::Manifest, settings::Secret};
+use serde_json::{Value as Json, json};
 use sqlx::Executor;
 
 use crate::support::{Site, TestDatabase};
@@ -123,6 +123,42 @@ async fn looking_at_the_schema_does_not_write() {
     }
 }
 
+/// Nor does it with a plugin that has changed: its tables are not tried out.
+#[tokio::test]
+async fn looking_at_a_changed_plugin_does_not_write() {
+    let shop = |columns: &[&str], events: &[&str]| {
+        let columns: Vec<_> = columns.iter().map(|c| json!({"name": c, "type": "text"})).collect();
+        let events: Vec<_> =
+            events.iter().map(|e| json!({"name": e, "description": "."})).collect();
+        json!({"id": "shop", "webhook_events": events,
+               "tables": [{"name": "orders", "columns": columns}]})
+    };
+    let site = Site::builder().await.plugin(shop(&["a"], &["shop.paid"])).open().await;
+    let mut settings = site.database.settings();
+    let mut held = None;
+    if let Some(url) = &site.database.url {
+        settings.database_url =
+            Some(Secret::new(format!("{url}&options[default_transaction_read_only]=on")));
+    } else {
+        let mut connection = site.database.sqlite_connection().await;
+        connection.execute("begin immediate").await.unwrap();
+        held = Some(connection);
+    }
+    settings.migrate = false;
+    let open = async |manifest: Json| {
+        let plugin: Manifest = serde_json::from_value(manifest).unwrap();
+        Cms::builder(settings.clone()).plugin(plugin).open().await
+    };
+    let grown = open(shop(&["a", "b"], &[])).await.err().unwrap();
+    assert!(grown.is_outdated(), "{grown:?}");
+    let lost = open(shop(&["b"], &[])).await.err().unwrap();
+    assert!(lost.detail().contains("data would be lost"), "{lost:?}");
+    open(shop(&["a"], &["shop.paid", "shop.sent"])).await.unwrap().close().await;
+    drop(held);
+    let sent = "select count(*) from cms_webhook_events where event_name = 'shop.sent'";
+    assert_eq!(site.database.count(sent).await, 0);
+}
+
 /// The questions of `cms doctor` change nothing, and find what is wrong.
 #[tokio::test]
 async fn a_site_is_checked_without_writing() {
@@ -144,6 +180,30 @@ async fn a_site_is_checked_without_writing() {
         assert_eq!(cms.try_write().await.unwrap_err().code(), Code::Unavailable);
         cms.close().await;
     }
+}
+
+/// A key that is gone shows at every kind of value that it has sealed.
+#[tokio::test]
+async fn sealed_values_of_each_kind_are_tried() {
+    let columns = json!([{"name": "pin", "type": "password"}]);
+    let shop = json!({"id": "shop", "tables": [{"name": "doors", "columns": columns}]});
+    let site = Site::builder().await.plugin(shop.clone()).open().await;
+    let hook = json!({"name": "w", "url": "https://hooks.example.org/x", "events": ["item.*"],
+                      "custom_headers": {"authorization": "Bearer sesame"}});
+    let made = site.admin("POST /api/backend/webhooks").json(hook).expect(201).await.data();
+    let rotate = format!("POST /api/backend/webhooks/rotate-secret?id={}", made["id"]);
+    site.admin(&rotate).json(json!({"grace_s": 3600})).expect(200).await;
+    site.admin("POST /api/backend/item?table=doors").json(json!({"pin": "1234"})).expect(201).await;
+    site.database.run("insert into doors (pin) values ('never sealed')".to_owned()).await;
+    let sealed = site.cms.sealed_values().await.unwrap();
+    assert_eq!((sealed.opened, sealed.lost), (4, 0));
+    let mut settings = site.database.settings();
+    settings.encryption_key = Some(Secret::new("HxwdHhscGRoXGBUWExQREg8QDQ4LDAkKBwgFBgMEAQI="));
+    let plugin: Manifest = serde_json::from_value(shop).unwrap();
+    let cms = Cms::builder(settings).plugin(plugin).inspect().await.unwrap();
+    let sealed = cms.sealed_values().await.unwrap();
+    assert_eq!((sealed.opened, sealed.lost), (0, 4));
+    cms.close().await;
 }
 
 /// Nobody waits for a server that refuses.

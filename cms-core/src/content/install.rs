@@ -5,8 +5,8 @@ use serde_json::json;
 use sqlx::AssertSqlSafe;
 
 use super::{
-    ColumnDeclaration, Declared, TableDeclaration, Tables, check, resolve::load_error, sql,
-    table::Column,
+    ColumnDeclaration, Declared, TableDeclaration, Tables, check, plan::Plan, resolve::load_error,
+    sql, table::Column,
 };
 use crate::{
     AuditEntry, Change, Code, Error, Result,
@@ -39,6 +39,14 @@ pub(crate) async fn install(
     apply(change, tables, declared).await.map_err(|error| told(declared, error))
 }
 
+/// Refuses what [`install`] would refuse before its first statement. Only reads.
+pub(crate) async fn check(db: &Db, tables: &Tables, declared: Declared<'_>) -> Result<()> {
+    for table in in_order_of_reference(declared)? {
+        fill(&mut Plan::of(db), tables, declared, table).await?;
+    }
+    Ok(())
+}
+
 /// Reports the engine's own message, because the operator wrote the declaration or knows who did.
 fn told(declared: Declared<'_>, error: Error) -> Error {
     match error.database() {
@@ -58,21 +66,11 @@ async fn apply(change: &mut Change, tables: &Tables, declared: Declared<'_>) -> 
     // Processes that start together install one after the other. Each reads the state that the last
     // one left.
     change.lock(Lock::SCHEMA).await?;
-    let owned: Vec<&TableDeclaration> = declared.tables.iter().filter(|t| !t.adopt).collect();
-    for table in in_order_of_reference(&owned)? {
-        let recorded: Option<(String, String)> =
-            change.optional(sql::DECLARATION, args![&table.name]).await?;
-        let text = serde_json::to_string(table).map_err(Error::internal)?;
-        match recorded {
-            None => create(change, tables, declared, table).await?,
-            Some((owner, _)) if owner != declared.plugin => {
-                return Err(load_error(format!(
-                    "{}: the table {} belongs to the plugin {owner}.",
-                    declared.plugin, table.name
-                )));
-            }
-            Some((_, before)) if before == text => continue,
-            Some((_, before)) => extend(change, tables, declared, table, &before).await?,
+    for table in in_order_of_reference(declared)? {
+        let mut plan = Plan::within(change);
+        let Some(text) = fill(&mut plan, tables, declared, table).await? else { continue };
+        for statement in plan.statements {
+            change.script(AssertSqlSafe(statement)).await?;
         }
         change
             .run(sql::RECORD_DECLARATION, args![&table.name, declared.plugin, text, change.now()])
@@ -85,9 +83,33 @@ async fn apply(change: &mut Change, tables: &Tables, declared: Declared<'_>) -> 
     Ok(())
 }
 
+/// Plans what a table needs. Returns the declaration to record; None when it needs nothing.
+async fn fill(
+    plan: &mut Plan<'_>,
+    tables: &Tables,
+    declared: Declared<'_>,
+    table: &TableDeclaration,
+) -> Result<Option<String>> {
+    let recorded: Option<(String, String)> =
+        plan.optional(sql::DECLARATION, args![&table.name]).await?;
+    let text = serde_json::to_string(table).map_err(Error::internal)?;
+    match recorded {
+        None => create(plan, tables, declared, table).await?,
+        Some((owner, _)) if owner != declared.plugin => {
+            return Err(load_error(format!(
+                "{}: the table {} belongs to the plugin {owner}.",
+                declared.plugin, table.name
+            )));
+        }
+        Some((_, before)) if before == text => return Ok(None),
+        Some((_, before)) => extend(plan, tables, declared, table, &before).await?,
+    }
+    Ok(Some(text))
+}
+
 /// Sorts referenced tables first, because a foreign key needs them.
-fn in_order_of_reference<'a>(tables: &[&'a TableDeclaration]) -> Result<Vec<&'a TableDeclaration>> {
-    let mut waiting: Vec<&TableDeclaration> = tables.to_vec();
+fn in_order_of_reference(declared: Declared<'_>) -> Result<Vec<&TableDeclaration>> {
+    let mut waiting: Vec<_> = declared.tables.iter().filter(|table| !table.adopt).collect();
     let mut ordered = Vec::new();
     while !waiting.is_empty() {
         let blocked = |table: &TableDeclaration| {
@@ -107,13 +129,13 @@ fn in_order_of_reference<'a>(tables: &[&'a TableDeclaration]) -> Result<Vec<&'a 
 }
 
 async fn create(
-    change: &mut Change,
+    plan: &mut Plan<'_>,
     tables: &Tables,
     declared: Declared<'_>,
     table: &TableDeclaration,
 ) -> Result<()> {
-    let dialect = change.dialect();
-    if change.describe(&table.name).await?.is_some() {
+    let dialect = plan.dialect();
+    if plan.describe(&table.name).await?.is_some() {
         return Err(load_error(format!(
             "{}: the database has a table {} that this service did not make: serve it with \
              \"adopt\": true, or choose another name.",
@@ -126,24 +148,24 @@ async fn create(
         columns.push((own("language_short", Kind::Text), " not null".to_owned()));
     }
     for column in &table.columns {
-        let target = target(change, tables, declared, column).await?;
+        let target = target(plan, tables, declared, column).await?;
         columns.push((
             own(&column.name, kind(column)?),
             definition(dialect, column, target.as_deref())?,
         ));
     }
-    run(change, dialect.create_table(&table.name, &columns)).await?;
+    plan.add(dialect.create_table(&table.name, &columns));
     if table.multilanguage {
-        index(change, true, &table.name, &["base_id", "language_short"]).await?;
+        index(plan, true, &table.name, &["base_id", "language_short"]);
     }
     for column in &table.columns {
-        index_column(change, table, column).await?;
+        index_column(plan, table, column);
     }
     Ok(())
 }
 
 async fn extend(
-    change: &mut Change,
+    plan: &mut Plan<'_>,
     tables: &Tables,
     declared: Declared<'_>,
     table: &TableDeclaration,
@@ -153,9 +175,9 @@ async fn extend(
     let mut losses = Vec::new();
     for old in &before.columns {
         match table.columns.iter().find(|c| c.name == old.name) {
-            None => losses.push(loss(change, table, &old.name, "would be dropped").await?),
+            None => losses.push(loss(plan, table, &old.name, "would be dropped").await?),
             Some(new) if new.kind() != old.kind() => {
-                losses.push(loss(change, table, &old.name, "would change its type").await?)
+                losses.push(loss(plan, table, &old.name, "would change its type").await?)
             }
             Some(_) => {}
         }
@@ -177,10 +199,10 @@ async fn extend(
             declared.plugin, table.name
         )));
     }
-    let dialect = change.dialect();
+    let dialect = plan.dialect();
     for column in &table.columns {
         if let Some(old) = before.columns.iter().find(|old| old.name == column.name) {
-            alter(change, declared, table, old, column).await?;
+            alter(plan, declared, table, old, column).await?;
             continue;
         }
         if column.required && column.default.is_none() {
@@ -190,7 +212,7 @@ async fn extend(
             )));
         }
         let kind = kind(column)?;
-        let target = target(change, tables, declared, column).await?;
+        let target = target(plan, tables, declared, column).await?;
         let sql = format!(
             "alter table {} add column {} {}{}",
             quote(&table.name),
@@ -198,8 +220,8 @@ async fn extend(
             dialect.declared_type(kind),
             definition(dialect, column, target.as_deref())?
         );
-        run(change, sql).await?;
-        index_column(change, table, column).await?;
+        plan.add(sql);
+        index_column(plan, table, column);
     }
     Ok(())
 }
@@ -207,7 +229,7 @@ async fn extend(
 /// Applies a changed declaration of an existing column. SQLite cannot alter columns, so changes
 /// that need this are refused on both engines.
 async fn alter(
-    change: &mut Change,
+    plan: &mut Plan<'_>,
     declared: Declared<'_>,
     table: &TableDeclaration,
     old: &ColumnDeclaration,
@@ -238,7 +260,7 @@ async fn alter(
             "select count(*) from {name} where {column} in (select {column} from {name} group by \
              {column} having count(*) > 1)"
         );
-        let (rows,): (i64,) = change.one(AssertSqlSafe(sql), Vec::new()).await?;
+        let rows = plan.count(AssertSqlSafe(sql)).await?;
         if rows > 0 {
             return Err(load_error(format!(
                 "{at} cannot become unique: {rows} rows share their value with another one."
@@ -246,18 +268,19 @@ async fn alter(
         }
     }
     // A reference has a plain index of the same name; the unique index replaces it.
-    run(change, format!("drop index if exists {}", index_name(&table.name, &[&new.name]))).await?;
-    index_column(change, table, new).await
+    plan.add(format!("drop index if exists {}", index_name(&table.name, &[&new.name])));
+    index_column(plan, table, new);
+    Ok(())
 }
 
 async fn loss(
-    change: &mut Change,
+    plan: &mut Plan<'_>,
     table: &TableDeclaration,
     column: &str,
     what: &str,
 ) -> Result<String> {
     let sql = format!("select count({}) from {}", quote(column), quote(&table.name));
-    let (rows,): (i64,) = change.one(AssertSqlSafe(sql), Vec::new()).await?;
+    let rows = plan.count(AssertSqlSafe(sql)).await?;
     Ok(format!("column {column} {what} ({rows} rows have a value)"))
 }
 
@@ -272,7 +295,7 @@ fn kind(column: &ColumnDeclaration) -> Result<Kind> {
 /// The database name of the table that a column refers to. Its key must be `id` and have the
 /// column's type.
 async fn target(
-    change: &mut Change,
+    plan: &mut Plan<'_>,
     tables: &Tables,
     declared: Declared<'_>,
     column: &ColumnDeclaration,
@@ -286,7 +309,7 @@ async fn target(
         (Some(other), _) if !other.adopt => (name.clone(), vec![("id".to_owned(), Kind::Integer)]),
         (Some(other), _) => {
             let source = other.source.as_ref().unwrap_or(name);
-            let described = change.describe(source).await?;
+            let described = plan.describe(source).await?;
             let columns = described
                 .iter()
                 .flat_map(|found| found.columns.iter().filter(|c| found.key.contains(&c.name)));
@@ -344,29 +367,19 @@ fn definition(
     Ok(sql)
 }
 
-async fn index_column(
-    change: &mut Change,
-    table: &TableDeclaration,
-    column: &ColumnDeclaration,
-) -> Result<()> {
+fn index_column(plan: &mut Plan<'_>, table: &TableDeclaration, column: &ColumnDeclaration) {
     if column.unique || column.references.is_some() {
-        index(change, column.unique, &table.name, &[&column.name]).await?;
+        index(plan, column.unique, &table.name, &[&column.name]);
     }
-    Ok(())
 }
 
-async fn index(change: &mut Change, unique: bool, table: &str, columns: &[&str]) -> Result<()> {
+fn index(plan: &mut Plan<'_>, unique: bool, table: &str, columns: &[&str]) {
     let unique = if unique { "unique " } else { "" };
     let name = index_name(table, columns);
     let columns: Vec<_> = columns.iter().map(|c| quote(c)).collect();
-    run(change, format!("create {unique}index {name} on {} ({})", quote(table), columns.join(", ")))
-        .await
+    plan.add(format!("create {unique}index {name} on {} ({})", quote(table), columns.join(", ")));
 }
 
 fn index_name(table: &str, columns: &[&str]) -> String {
     quote(&format!("{table}_{}", columns.join("_")))
-}
-
-async fn run(change: &mut Change, sql: String) -> Result<()> {
-    change.script(AssertSqlSafe(sql)).await
 }

@@ -5,6 +5,7 @@ pub(crate) mod check;
 pub(crate) mod core;
 mod declaration;
 pub(crate) mod install;
+mod plan;
 pub(crate) mod resolve;
 pub(crate) mod sql;
 mod table;

@@ -14,9 +14,9 @@ use crate::{
 pub(super) enum Opening {
     /// Make it when missing, bring it up to date.
     Update,
-    /// Refuse it when it is not up to date.
+    /// Write nothing, and refuse it when it is not up to date.
     AsIs,
-    /// Write nothing at all, and leave out plugins that are not up to date.
+    /// Write nothing, and leave out plugins that are not up to date.
     Inspect,
 }
 
@@ -63,10 +63,10 @@ impl Cms {
         }
         self.0.registry.set(tables);
         self.0.plugins.set(states);
-        if opening == Opening::Inspect {
-            return Ok(());
+        if opening == Opening::Update {
+            self.webhooks().register(&self.plugins().index()).await?;
         }
-        self.webhooks().register(&self.plugins().index()).await
+        Ok(())
     }
 
     /// Adds the tables of a plugin, unless a name is already taken. Creates them, or says that they
@@ -82,12 +82,13 @@ impl Cms {
         tables.check_names(declared)?;
         plugins::check_permissions(before, manifest)?;
         if !content::install::is_installed(self.db(), declared).await? {
-            let mut change = self.change(Actor::System).await?;
-            content::install::install(&mut change, tables, declared).await?;
             if opening != Opening::Update {
-                // Dropped: the try has shown that the plugin itself is good.
+                // So that a plugin that can never be installed does not keep the site from opening.
+                content::install::check(self.db(), tables, declared).await?;
                 return Err(Error::outdated(format!("tables of the plugin {}", manifest.id)));
             }
+            let mut change = self.change(Actor::System).await?;
+            content::install::install(&mut change, tables, declared).await?;
             change.commit().await?;
         }
         self.resolve(tables, declared).await
