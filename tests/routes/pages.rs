@@ -110,3 +110,24 @@ async fn pages_are_listed_and_found_when_published() {
     site.ask("GET /api/pages?id=x").refused(400, "bad_query").await;
     site.ask("GET /api/pages?id=x&language=de").refused(400, "bad_query").await;
 }
+
+/// Pages that SQL has written may have no `base_id`: they are their own base.
+#[tokio::test]
+async fn a_page_without_a_base_is_found_in_its_languages() {
+    let site = Site::open().await;
+    for values in ["1, null, 'en', '/x'", "2, 1, 'de', '/de'", "3, null, 'en', '/y'"] {
+        let columns = "id, base_id, language_short, url_rewrite, title, published";
+        let sql = format!("insert into cms_pages ({columns}) values ({values}, 'a', true)");
+        site.database.run(sql).await;
+    }
+    for (query, id) in [
+        ("url=/x&language=de", 2),
+        ("url=/x&language=en", 1),
+        ("url=/de&language=en", 1),
+        ("url=/y", 3),
+    ] {
+        let page = site.ask(&format!("GET /api/pages?{query}")).expect(200).await.data();
+        assert_eq!(page["id"], json!(id), "{query}");
+    }
+    site.ask("GET /api/pages?url=/y&language=de").refused(404, "not_found").await;
+}

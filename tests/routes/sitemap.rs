@@ -77,9 +77,41 @@ async fn many_pages_are_an_index_of_files_that_hold_each_of_them_once() {
     let letters = "x".repeat(40);
     let expected: Vec<_> = (1..=60).map(|n| format!("https://cms.test/{letters}{n}")).collect();
     assert_eq!(pages, expected);
-    let beyond = site.ask("GET /sitemap.xml?after=60").expect(200).await;
-    assert!(beyond.text().contains("<urlset") && addresses(&beyond).is_empty());
+    for nowhere in [-1, 1, 59, 60, i64::MAX] {
+        site.ask(&format!("GET /sitemap.xml?after={nowhere}")).refused(404, "not_found").await;
+    }
     site.ask("GET /sitemap.xml?after=x").refused(400, "bad_query").await;
+}
+
+/// A file's borders are found by sizes, so these must be those of the text.
+#[tokio::test]
+async fn a_file_is_as_large_as_allowed_whatever_its_addresses_hold() {
+    let site = Site::open().await;
+    for (id, url) in [(-7, "/a"), (0, "/<&>\"' ß"), (5, "without slash"), (9, "/\u{9f}\u{fffe}é")]
+    {
+        let url = url.replace('\'', "''");
+        let values = format!("{id}, 'en', '{url}', 'a', true");
+        let columns = "id, language_short, url_rewrite, title, published";
+        site.database.run(format!("insert into cms_pages ({columns}) values ({values})")).await;
+    }
+    let whole = site.ask("GET /sitemap.xml").expect(200).await;
+    let limits = [whole.body.len() as u64, whole.body.len() as u64 - 1];
+    let database = site.database;
+    site.cms.close().await;
+    let exact = Site::on(database).settings(|s| s.http.page_limit_bytes = limits[0]).open().await;
+    let first = exact.ask("GET /sitemap.xml").expect(200).await;
+    assert_eq!(first.text(), whole.text());
+    let database = exact.database;
+    exact.cms.close().await;
+    let less = Site::on(database).settings(|s| s.http.page_limit_bytes = limits[1]).open().await;
+    let files = addresses(&less.ask("GET /sitemap.xml").expect(200).await);
+    assert_eq!(
+        files,
+        ["https://cms.test/sitemap.xml?after=0", "https://cms.test/sitemap.xml?after=5"]
+    );
+    let first = less.ask("GET /sitemap.xml?after=0").expect(200).await;
+    let second = less.ask("GET /sitemap.xml?after=5").expect(200).await;
+    assert_eq!([addresses(&first), addresses(&second)].concat(), addresses(&whole));
 }
 
 #[tokio::test]

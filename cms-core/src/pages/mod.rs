@@ -100,9 +100,9 @@ impl Pages {
         if page.is_some() || language.is_none() {
             return Ok(page);
         }
-        let base: Option<(i64,)> = self.0.base.db().optional(sql::BASE_OF_URL, args![url]).await?;
-        match base {
-            Some((base,)) => self.first(equals("base_id", &base.to_string()), language).await,
+        let page: Option<(i64,)> = self.0.base.db().optional(sql::PAGE_OF_URL, args![url]).await?;
+        match page {
+            Some((page,)) => self.by_id(&page.to_string(), language).await,
             None => Ok(None),
         }
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{Pages, sql};
-use crate::{Result, db::args};
+use crate::{Code, Error, Result, db::args};
 
 /// Most addresses and bytes that the protocol allows in one file.
 const MAX_URLS: usize = 50_000;
@@ -11,69 +11,103 @@ const MAX_BYTES: u64 = 50 << 20;
 /// Rows that are read at once.
 const STEP: usize = 1000;
 
+const END: &str = "</urlset>\n";
 const NAMESPACE: &str = "http://www.sitemaps.org/schemas/sitemap/0.9";
 
-/// One file, and which pages it holds by id.
+/// The pages of one file: those after an id, up to another.
+#[derive(Clone, Copy)]
 struct File {
-    xml: String,
-    first: i64,
+    after: i64,
     last: i64,
-    /// There are pages after the last.
-    more: bool,
 }
 
 impl Pages {
-    /// The published pages as XML: those after the id `after`; without it all, or an index of the
-    /// files that hold them. A file ends at 50,000 addresses or at `http.page_limit_bytes`. `base`
-    /// is the site's address without a trailing slash.
+    /// The published pages as XML: those of the file that begins after the id `after`, 0 for the
+    /// first; without it all, or an index of the files that hold them. A file ends at 50,000
+    /// addresses or at `http.page_limit_bytes`. `base` is the site's address without a trailing
+    /// slash.
     ///
     /// # Errors
-    /// `unavailable` when the database cannot be reached.
+    /// `not_found` when no file begins there; `unavailable` when the database cannot be reached.
     pub async fn sitemap(&self, base: &str, after: Option<i64>) -> Result<String> {
-        let mut file = self.file(base, after.unwrap_or(i64::MIN)).await?;
-        if after.is_some() || !file.more {
-            return Ok(file.xml);
-        }
-        let mut xml = beginning("sitemapindex");
-        loop {
-            let before = file.first.saturating_sub(1);
-            let address = format!("{}/sitemap.xml?after={before}", escaped(base));
-            let _ = writeln!(xml, "  <sitemap><loc>{address}</loc></sitemap>");
-            if !file.more {
-                break;
+        let base = escaped(base);
+        let files = self.files(&base, after).await?;
+        match (after, files.as_slice()) {
+            (None, [_, _, ..]) => {
+                let mut xml = beginning("sitemapindex");
+                for file in files {
+                    let address = format!("{base}/sitemap.xml?after={}", file.after);
+                    let _ = writeln!(xml, "  <sitemap><loc>{address}</loc></sitemap>");
+                }
+                xml.push_str("</sitemapindex>\n");
+                Ok(xml)
             }
-            file = self.file(base, file.last).await?;
+            (_, [.., file]) if after.is_none_or(|after| after == file.after) => {
+                self.file(&base, *file).await
+            }
+            _ => Err(Error::new(
+                Code::NotFound,
+                "No file of the sitemap begins there: /sitemap.xml names those there are.",
+            )),
         }
-        xml.push_str("</sitemapindex>\n");
+    }
+
+    /// The files, at least one; with `until` up to the one that begins there. Only sizes are
+    /// counted.
+    async fn files(&self, base: &str, until: Option<i64>) -> Result<Vec<File>> {
+        let most = self.0.base.settings().http.page_limit_bytes.min(MAX_BYTES);
+        let empty = (beginning("urlset").len() + END.len()) as u64;
+        let (mut files, mut file) = (Vec::new(), File { after: 0, last: i64::MIN });
+        let (mut count, mut bytes, mut read) = (0, empty, STEP);
+        while read == STEP {
+            let rows = self.rows(file.last).await?;
+            read = rows.len();
+            for (id, url) in rows {
+                let more = entry_len(base, &url);
+                if count > 0 && (count == MAX_URLS || bytes + more > most) {
+                    files.push(file);
+                    if until == Some(file.after) {
+                        return Ok(files);
+                    }
+                    (file.after, count, bytes) = (file.last, 0, empty);
+                }
+                (file.last, count, bytes) = (id, count + 1, bytes + more);
+            }
+        }
+        files.push(file);
+        Ok(files)
+    }
+
+    async fn file(&self, base: &str, file: File) -> Result<String> {
+        let mut xml = beginning("urlset");
+        // Ids that somebody set below 1 are in the first file.
+        let mut after = if file.after == 0 { i64::MIN } else { file.after };
+        while after < file.last {
+            let rows = self.rows(after).await?;
+            let Some((last, _)) = rows.last() else { break };
+            after = *last;
+            for (_, url) in rows.iter().take_while(|(id, _)| *id <= file.last) {
+                let [before, between, behind] = around(url);
+                let _ = write!(xml, "{before}{base}{between}{}{behind}", escaped(url));
+            }
+        }
+        xml.push_str(END);
         Ok(xml)
     }
 
-    async fn file(&self, base: &str, after: i64) -> Result<File> {
-        let base = escaped(base);
-        let most = self.0.base.settings().http.page_limit_bytes.min(MAX_BYTES);
-        let mut file = File { xml: beginning("urlset"), first: 0, last: after, more: false };
-        let end = "</urlset>\n";
-        let (mut count, mut read) = (0, STEP);
-        while read == STEP && !file.more {
-            let args = args![file.last, STEP as i64];
-            let rows: Vec<(i64, String)> = self.0.base.db().all(sql::SITEMAP, args).await?;
-            read = rows.len();
-            for (id, url) in rows {
-                let slash = if url.starts_with('/') { "" } else { "/" };
-                let entry = format!("  <url><loc>{base}{slash}{}</loc></url>\n", escaped(&url));
-                let bytes = (file.xml.len() + entry.len() + end.len()) as u64;
-                if count > 0 && (count == MAX_URLS || bytes > most) {
-                    file.more = true;
-                    break;
-                }
-                file.first = if count == 0 { id } else { file.first };
-                (file.last, count) = (id, count + 1);
-                file.xml.push_str(&entry);
-            }
-        }
-        file.xml.push_str(end);
-        Ok(file)
+    async fn rows(&self, after: i64) -> Result<Vec<(i64, String)>> {
+        self.0.base.db().all(sql::SITEMAP, args![after, STEP as i64]).await
     }
+}
+
+/// What is written before the site's address, before the page's and behind it.
+fn around(url: &str) -> [&'static str; 3] {
+    ["  <url><loc>", if url.starts_with('/') { "" } else { "/" }, "</loc></url>\n"]
+}
+
+fn entry_len(base: &str, url: &str) -> u64 {
+    let around: usize = around(url).iter().map(|text| text.len()).sum();
+    (around + base.len() + pieces(url).map(Piece::len).sum::<usize>()) as u64
 }
 
 fn beginning(element: &str) -> String {
@@ -81,17 +115,40 @@ fn beginning(element: &str) -> String {
 }
 
 fn escaped(text: &str) -> String {
-    text.chars().fold(String::with_capacity(text.len()), |mut out, c| {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '\'' => out.push_str("&apos;"),
-            '"' => out.push_str("&quot;"),
-            ' ' => out.push_str("%20"),
-            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => {}
-            c => out.push(c),
+    let mut out = String::with_capacity(text.len());
+    for piece in pieces(text) {
+        match piece {
+            Piece::Char(c) => out.push(c),
+            Piece::Text(text) => out.push_str(text),
         }
-        out
+    }
+    out
+}
+
+/// A character as XML has it.
+enum Piece {
+    Char(char),
+    Text(&'static str),
+}
+
+impl Piece {
+    fn len(self) -> usize {
+        match self {
+            Self::Char(c) => c.len_utf8(),
+            Self::Text(text) => text.len(),
+        }
+    }
+}
+
+fn pieces(text: &str) -> impl Iterator<Item = Piece> {
+    text.chars().map(|c| match c {
+        '&' => Piece::Text("&amp;"),
+        '<' => Piece::Text("&lt;"),
+        '>' => Piece::Text("&gt;"),
+        '\'' => Piece::Text("&apos;"),
+        '"' => Piece::Text("&quot;"),
+        ' ' => Piece::Text("%20"),
+        c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => Piece::Text(""),
+        c => Piece::Char(c),
     })
 }
