@@ -294,3 +294,17 @@ async fn processes_may_install_together() {
         1
     );
 }
+
+/// Only names that people give are judged by what a reader sees.
+#[tokio::test]
+async fn an_adopted_table_may_have_a_mark_of_direction_in_its_name() {
+    let database = TestDatabase::new().await;
+    let name = "left\u{200e}";
+    database.run(format!("create table \"{name}\" (id bigint primary key, a text)")).await;
+    let manifest = json!({"id": "old", "tables": [{"name": name, "adopt": true}]});
+    let site = Site::on(database).plugin(manifest).open().await;
+    let line = "POST /api/backend/item?table=left%E2%80%8E";
+    site.admin(line).json(json!({"id": 1, "a": "x"})).expect(201).await;
+    let events = format!("select count(*) from cms_events where name = 'item.{name}.created'");
+    assert_eq!(site.database.count(&events).await, 1);
+}

@@ -321,6 +321,28 @@ async fn a_stream_shows_that_it_lives_and_ends_with_its_caller() {
     site.ask(&format!("GET {STREAM}")).key(&key).refused(401, "api_key_forbidden").await;
 }
 
+/// SQLite counts rows from one again when none is left.
+#[tokio::test]
+async fn a_stream_ends_when_the_events_are_numbered_anew() {
+    let site = builder().await.open().await;
+    for title in ["one", "two", "three"] {
+        create(&site, "orders", title).await;
+    }
+    if site.database.is_postgres() {
+        return;
+    }
+    let mut stream = Stream::open(&site, &site.admin, "?event=item.orders.*", None).await;
+    create(&site, "orders", "four").await;
+    let last = stream.event().await.id;
+    let event = "insert into cms_events (id, name, body, created_at) values ('new', \
+                 'item.orders.created', '{\"data\":{}}', 0)";
+    site.database.run(format!("begin; delete from cms_events; {event}; commit")).await;
+    assert_eq!(stream.part().await, None);
+    let mut again = Stream::open(&site, &site.admin, "?event=item.orders.*", Some(&last)).await;
+    assert!(again.part().await.is_some_and(|part| part.contains("stream.gap")));
+    assert_eq!(again.event().await.id, "new");
+}
+
 #[tokio::test]
 async fn streams_are_few_and_end_together() {
     let site = builder().await.settings(|s| s.http.max_streams = 2).open().await;

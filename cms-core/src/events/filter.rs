@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 /// `keywords`.
 const WORDS: [&str; 6] = ["password", "secret", "hash", "key", "token", "salt"];
 
-/// Where objects with a `name` have the value of that name.
-const VALUE: &str = "value";
+/// Members that name what an object's `value` is, in any case.
+const NAMES: [&str; 2] = ["name", "key"];
 
 /// Whether a member of this name is removed.
 pub(crate) fn is_removed(name: &str) -> bool {
@@ -26,9 +26,17 @@ pub(crate) fn filter(mut data: Value) -> (Value, Vec<String>) {
 /// Whether an object is a name beside its secret value, such as a row of `settings`: its name looks
 /// like a secret's, or it says that it is not public.
 fn holds_secret(members: &Map<String, Value>) -> bool {
-    let named = members.get("name").and_then(Value::as_str).is_some_and(is_removed);
-    let public = members.get("public").is_none_or(|public| *public == true || *public == 1);
-    members.contains_key("name") && members.contains_key(VALUE) && (named || !public)
+    let mut names = members.iter().filter(|(name, _)| is_one_of(&NAMES, name)).peekable();
+    let is_named = names.peek().is_some();
+    let is_secret = names.any(|(_, text)| text.as_str().is_some_and(is_removed));
+    let is_public = |value: &Value| *value == true || *value == 1;
+    let mut others = members.iter().filter(|(name, _)| is_one_of(&["public"], name));
+    is_named && (is_secret || others.any(|(_, public)| !is_public(public)))
+}
+
+/// Whether a name is one of these, in any case.
+fn is_one_of(names: &[&str], name: &str) -> bool {
+    names.contains(&name.to_lowercase().as_str())
 }
 
 fn walk(value: &mut Value, path: &str, removed: &mut Vec<String>) {
@@ -37,7 +45,7 @@ fn walk(value: &mut Value, path: &str, removed: &mut Vec<String>) {
             let is_secret = holds_secret(members);
             members.retain(|name, value| {
                 let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-                if is_removed(name) || (is_secret && name == VALUE) {
+                if is_removed(name) || (is_secret && is_one_of(&["value"], name)) {
                     removed.push(path);
                     return false;
                 }
@@ -94,6 +102,10 @@ mod tests {
             (json!({"name": "site_title", "value": "x", "public": 1}), true),
             (json!({"name": "colour", "value": "red"}), true),
             (json!({"value": "x", "public": false}), true),
+            (json!({"Name": "smtp_password", "value": "x"}), false),
+            (json!({"name": "smtp", "value": "x", "Public": false}), false),
+            (json!({"key": "smtp_password", "value": "x"}), false),
+            (json!({"key": "colour", "value": "red"}), true),
         ] {
             let (data, removed) = super::filter(json!({"record": row.clone(), "list": [row]}));
             let has = |row: &serde_json::Value| row.get("value").is_some();
@@ -102,6 +114,8 @@ mod tests {
             let mut expected = if kept { Vec::new() } else { paths.to_vec() };
             expected.sort();
             let mut removed = removed;
+            // A member `key` goes too.
+            removed.retain(|path| path.ends_with(".value"));
             removed.sort();
             assert_eq!(removed, expected);
         }

@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 pub(crate) use filter::is_removed;
 pub(crate) use outbox::{Outbox, family, sql};
 
-use crate::ground::{Millis, clock, plain};
+use crate::ground::{Millis, clock};
 
 /// A change that takes this long moves its events to its end. `cms events tail` and others who ask
 /// for messages `since` a moment look back a few seconds only. Streams follow rows, not time.
@@ -26,5 +26,5 @@ pub(crate) fn body(id: &str, event: &str, now: Millis, data: Json) -> (String, V
 /// Whether a text can be an event name. Event names contain names of adopted tables, so almost any
 /// text is allowed.
 pub(crate) fn is_name(name: &str) -> bool {
-    (1..=300).contains(&name.len()) && !name.contains(plain::is_hidden)
+    (1..=300).contains(&name.len()) && !name.contains(char::is_control)
 }

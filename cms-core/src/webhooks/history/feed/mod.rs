@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use tokio::sync::watch;
 
 use super::messages::{Pattern, pattern};
-use crate::{Error, Result, webhooks::Webhooks};
+use crate::{Code, Error, Result, webhooks::Webhooks};
 
 /// Events that are read at once: each may be as large as a body.
 const STEP: i64 = 16;
@@ -83,7 +83,8 @@ impl Feed {
     /// The next events; none when there are no new ones. Reads only after a commit of any process.
     ///
     /// # Errors
-    /// `unavailable` when the database cannot be reached.
+    /// `unavailable` when the database cannot be reached, or has numbered its events anew: who
+    /// begins again after the last one misses none.
     pub async fn next(&mut self) -> Result<Vec<Happened>> {
         let db = self.webhooks.0.base.db();
         if self.news.has_changed().unwrap_or(true) {
@@ -94,13 +95,17 @@ impl Feed {
             return Ok(Vec::new());
         }
         let settled = sql::settled(db).await?;
+        // SQLite counts from one again when retention has emptied the table, and a VACUUM renumbers
+        // it. An empty table has nothing to miss.
+        if settled > 0 && settled + 1 < self.after.0 {
+            return Err(Error::new(Code::Unavailable, "The events were numbered anew."));
+        }
         let mut found = sql::next(db, &self.pattern, &self.after, settled, STEP).await?;
         if let Some(last) = found.last() {
             self.after = (last.row, last.id.clone());
         } else {
             self.unread = sql::beyond(db, settled).await?;
-            // So that a rare name is not searched among all others again and again. Less than
-            // before: retention has emptied the table, and SQLite counts from one again.
+            // So that a rare name is not searched among all others again and again.
             self.after = (settled + 1, String::new());
         }
         found.retain(|one| !self.known.remove(&one.id));
