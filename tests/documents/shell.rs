@@ -3,7 +3,9 @@
 use std::{
     io::{BufRead, BufReader, Write},
     net::TcpListener,
-    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+    os::unix::process::CommandExt,
+    process::{Child, ChildStdin, Command, Stdio},
+    sync::mpsc::{self, Receiver, RecvTimeoutError},
     time::{Duration, Instant},
 };
 
@@ -17,9 +19,10 @@ pub struct Shell {
     folder: tempfile::TempDir,
     child: Child,
     input: ChildStdin,
-    output: BufReader<ChildStdout>,
+    output: Receiver<String>,
     address: String,
     begun: usize,
+    patience: Duration,
 }
 
 impl Shell {
@@ -39,24 +42,41 @@ impl Shell {
             .env("PATH", format!("{}:{path}", beside.display()))
             .env("XDG_CONFIG_HOME", folder.path().join("config"))
             .env("CMS_LISTEN", &free)
+            .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
         let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
-        Self { folder, child, input, output: BufReader::new(output), address: free, begun: 0 }
+        let (lines, read) = mpsc::channel();
+        std::thread::spawn(move || {
+            let mut output = BufReader::new(output);
+            let mut line = String::new();
+            while output.read_line(&mut line).is_ok_and(|bytes| bytes > 0)
+                && lines.send(std::mem::take(&mut line)).is_ok()
+            {}
+        });
+        Self { folder, child, input, output: read, address: free, begun: 0, patience: PATIENCE }
     }
 
     /// Runs a command to its end, which must be good. Returns what it prints.
     pub fn run(&mut self, command: &str) -> Result<String, String> {
         let command = command.replace(PORT, &self.address);
-        writeln!(self.input, "{{\n{command}\n}} </dev/null 2>&1\necho \"= ended $?\"").unwrap();
-        let mut printed = String::new();
+        writeln!(self.input, "{{\n{command}\n}} </dev/null 2>&1\necho \"= ended $?\"")
+            .map_err(|error| format!("the shell has ended: {error}"))?;
+        let (mut printed, end) = (String::new(), Instant::now() + self.patience);
         loop {
-            let mut line = String::new();
-            if self.output.read_line(&mut line).unwrap() == 0 {
-                return Err(format!("the shell has ended: {printed}"));
-            }
+            let line = match self.output.recv_timeout(end.saturating_duration_since(Instant::now()))
+            {
+                Ok(line) => line,
+                Err(RecvTimeoutError::Timeout) => {
+                    self.kill();
+                    return Err(format!("not ended within {:?}: {printed}", self.patience));
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(format!("the shell has ended: {printed}"));
+                }
+            };
             match line.trim_end().rsplit_once("= ended ") {
                 Some((rest, "0")) => return Ok(self.usual(&(printed + rest))),
                 Some((_, code)) => return Err(format!("exit code {code}: {printed}")),
@@ -69,7 +89,7 @@ impl Shell {
     pub fn begin(&mut self, command: &str) -> Result<String, String> {
         self.begun += 1;
         let log = format!("{}/begun-{}.log", self.folder.path().display(), self.begun);
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + self.patience;
         let command = command.trim_end();
         self.run(&format!("{command} >{log} 2>&1 </dev/null &"))?;
         while Instant::now() < end {
@@ -80,6 +100,12 @@ impl Shell {
             std::thread::sleep(Duration::from_millis(50));
         }
         Err(std::fs::read_to_string(&log).unwrap_or_default())
+    }
+
+    /// Ends the shell and all that it has begun.
+    fn kill(&self) {
+        let group = format!("-{}", self.child.id());
+        let _ = Command::new("kill").args(["-KILL", "--", &group]).status();
     }
 
     fn usual(&self, text: &str) -> String {
@@ -145,4 +171,12 @@ fn placeholders_stand_for_what_changes() {
     ] {
         assert_eq!(fits(shown, printed), fit, "{shown:?} {printed:?}");
     }
+}
+
+#[test]
+fn a_command_that_does_not_end_is_ended() {
+    let mut shell = Shell::start();
+    shell.patience = Duration::from_millis(300);
+    assert_eq!(shell.run("echo a; sleep 1000").unwrap_err(), "not ended within 300ms: a\n");
+    assert!(shell.run("echo b").is_err());
 }
