@@ -302,11 +302,13 @@ impl Tx {
     /// The state of the file that this transaction sees, if nobody can have changed anything since.
     /// None: the transaction shares its commit with changes that no number tells of.
     pub(crate) fn mark(&self, db: &Db) -> Option<Mark> {
-        match self {
+        let unshared = match self {
             #[cfg(feature = "sqlite")]
-            Self::Sqlite(tx) if tx.is_first() => db.mark(),
-            _ => None,
-        }
+            Self::Sqlite(tx) => tx.is_first(),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(_) => false,
+        };
+        if unshared { db.mark() } else { None }
     }
 
     pub(crate) async fn all<T: FromRow>(
