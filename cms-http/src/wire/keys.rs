@@ -78,7 +78,7 @@ pub struct Asked {
     #[schemars(example = 1)]
     pub id: i64,
     /// `GET`, `POST`, `PATCH` or `DELETE`.
-    #[schemars(example = &"GET")]
+    #[schemars(example = &"GET", regex(pattern = "^[-!#$%&'*+.^_`|~0-9A-Za-z]+$"))]
     pub method: String,
     /// Path and query, such as `/api/backend/item?table=blog`.
     #[schemars(example = &"/api/backend/item?table=blog", regex(pattern = "^/"))]
