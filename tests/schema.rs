@@ -1,6 +1,10 @@
 //! The schema is the same on both engines, and every statement fits it.
 
-use cms_core::{Clock, Cms, Code, Random, plugins::Manifest, settings::Secret};
+use cms_core::{
+    Clock, Cms, Code, Random,
+    plugins::Manifest,
+    settings::{Secret, Settings},
+};
 use serde_json::{Value as Json, json};
 use sqlx::Executor;
 
@@ -88,21 +92,25 @@ async fn without_migrate_nothing_is_created() {
     cms.close().await;
 }
 
+/// Settings under which nothing can be written: PostgreSQL refuses, SQLite's writer is held.
+async fn read_only(site: &Site) -> (Settings, Option<sqlx::SqliteConnection>) {
+    let mut settings = site.database.settings();
+    let Some(url) = &site.database.url else {
+        let mut connection = site.database.sqlite_connection().await;
+        connection.execute("begin immediate").await.unwrap();
+        return (settings, Some(connection));
+    };
+    settings.database_url =
+        Some(Secret::new(format!("{url}&options[default_transaction_read_only]=on")));
+    (settings, None)
+}
+
 /// Looking needs neither a lock nor the right to write, and nor does starting with every step
 /// applied.
 #[tokio::test]
 async fn looking_at_the_schema_does_not_write() {
     let site = Site::open().await;
-    let mut settings = site.database.settings();
-    let mut held = None;
-    if let Some(url) = &site.database.url {
-        settings.database_url =
-            Some(Secret::new(format!("{url}&options[default_transaction_read_only]=on")));
-    } else {
-        let mut connection = site.database.sqlite_connection().await;
-        connection.execute("begin immediate").await.unwrap();
-        held = Some(connection);
-    }
+    let (mut settings, held) = read_only(&site).await;
     let steps = site.cms.migrations(false).await.unwrap();
     assert!(steps.iter().all(|step| step.applied));
     for migrate in [false, true] {
@@ -134,16 +142,7 @@ async fn looking_at_a_changed_plugin_does_not_write() {
                "tables": [{"name": "orders", "columns": columns}]})
     };
     let site = Site::builder().await.plugin(shop(&["a"], &["shop.paid"])).open().await;
-    let mut settings = site.database.settings();
-    let mut held = None;
-    if let Some(url) = &site.database.url {
-        settings.database_url =
-            Some(Secret::new(format!("{url}&options[default_transaction_read_only]=on")));
-    } else {
-        let mut connection = site.database.sqlite_connection().await;
-        connection.execute("begin immediate").await.unwrap();
-        held = Some(connection);
-    }
+    let (mut settings, held) = read_only(&site).await;
     settings.migrate = false;
     let open = async |manifest: Json| {
         let plugin: Manifest = serde_json::from_value(manifest).unwrap();
