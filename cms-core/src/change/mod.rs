@@ -160,11 +160,9 @@ impl Change {
         Ok(DbTable::of(dialect, self.all(dialect.columns(), args![table]).await?))
     }
 
-    /// Tells the engine that a worker claims and settles: it searches by key, and PostgreSQL
-    /// commits without a wait for the disk, unless the change is announced. What a crash of the
-    /// server undoes is attempted again.
-    pub(crate) async fn for_worker(&mut self) -> Result<()> {
-        match self.dialect.for_worker() {
+    /// Tells the engine to plan all further statements as searches by key.
+    pub(crate) async fn search_by_key(&mut self) -> Result<()> {
+        match self.dialect.search_by_key() {
             Some(settings) => self.script(settings).await,
             None => Ok(()),
         }

@@ -16,9 +16,8 @@ pub(crate) mod sql {
     /// notify: PostgreSQL lets notifying commits pass one at a time.
     #[cfg(feature = "postgres")]
     pub(super) const CHANNEL: &str = "cms_followed";
-    /// Notifies the channel. Such a commit is on the disk before others learn of it, whoever makes
-    /// it: a crash must not give an epoch that they know to another commit.
-    pub(crate) const NOTIFY: &str = "set local synchronous_commit to default; notify cms_followed";
+    /// The statement that notifies the channel.
+    pub(crate) const NOTIFY: &str = "notify cms_followed";
 }
 
 /// Timeout of [`Db::catch_up`]: a dead connection must not hide commits for longer.

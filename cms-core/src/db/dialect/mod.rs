@@ -113,19 +113,17 @@ impl Dialect {
         }
     }
 
-    /// Makes the engine search by key until the transaction ends, and commit without a wait for the
-    /// disk. PostgreSQL would plan statements with this many arguments again each time, which takes
-    /// longer than reading a few rows; and it would keep a plan that scans a table which was small
-    /// at that time. SQLite flushes for the changes that share the commit anyway.
-    pub(crate) const fn for_worker(self) -> Option<&'static str> {
+    /// Makes the engine search by key until the transaction ends. PostgreSQL would plan statements
+    /// with this many arguments again each time, which takes longer than reading a few rows; and it
+    /// would keep a plan that scans a table which was small at that time.
+    pub(crate) const fn search_by_key(self) -> Option<&'static str> {
         match self {
             Self::Sqlite => None,
             Self::Postgres => Some(
                 "select set_config('plan_cache_mode', 'force_generic_plan', true), \
                  set_config('enable_seqscan', 'off', true), \
                  set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', \
-                 'off', true), set_config('jit', 'off', true), \
-                 set_config('synchronous_commit', 'off', true)",
+                 'off', true), set_config('jit', 'off', true)",
             ),
         }
     }

@@ -147,7 +147,7 @@ impl Worker {
             return Ok((Settled::default(), 0));
         }
         let mut change = self.site.base.change(Actor::System).await?;
-        change.for_worker().await?;
+        change.search_by_key().await?;
         if gives_back || claims {
             change.lock(CLAIMS).await?;
         }
