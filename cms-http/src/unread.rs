@@ -62,12 +62,12 @@ impl Unread {
     /// # Errors
     /// `unavailable` when too much waits for its readers already.
     pub(crate) fn admit(&self, peer: SocketAddr, body: Body, must: bool) -> Result<Body> {
-        let (budget, reader) = (&self.0, self.0.reader(peer));
-        let Some(bytes) = body.whole().cloned() else { return Ok(self.streamed(reader, body)) };
-        if bytes.len() <= SMALL {
-            return Ok(body);
+        let reader = || self.0.reader(peer);
+        match body.whole() {
+            Some(bytes) if bytes.len() <= SMALL => Ok(body),
+            Some(bytes) => self.0.count(reader(), bytes.clone(), must).map(Body::from),
+            None => Ok(self.streamed(reader(), body)),
         }
-        budget.count(reader, bytes, must).map(Body::from)
     }
 
     /// A part that does not fit ends the stream: its client comes again and goes on.
