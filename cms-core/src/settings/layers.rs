@@ -1,5 +1,5 @@
-//! Defaults ← files ← environment ← flags: each layer replaces single values and records their
-//! origin.
+//! Defaults ← files ← environment ← flags: each layer replaces single values and records
+//! their origin.
 
 use std::{
     io::ErrorKind,

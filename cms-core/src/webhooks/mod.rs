@@ -3,7 +3,7 @@
 //! ```text
 //! rules          retries, breaker, matching, headers, signatures (pure)
 //! subscriptions  which events go to which address; the catalogue of events
-//! deliver        claim (lane, lease) → ahead (waits) → request (sign) → send → settle (fenced)
+//! deliver        claim (lane, lease) → ahead → request (sign) → send → settle (fenced)
 //! history        the log of attempts, the queue, recorded events, what an event would send
 //! ```
 

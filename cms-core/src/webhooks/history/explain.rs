@@ -27,8 +27,8 @@ pub struct Explained {
     pub event: String,
     /// The exact body, except `id` and `created_at`, which differ for each event.
     pub body: String,
-    /// The headers; `<…>` describes values that differ for each delivery. Custom headers come after
-    /// these.
+    /// The headers; `<…>` describes values that differ for each delivery. Custom headers come
+    /// after these.
     pub headers: BTreeMap<String, String>,
     /// Paths in `data` that the payload filter removes.
     pub removed: Vec<String>,
