@@ -13,7 +13,7 @@ async fn site() -> Site {
     ]});
     let plugin = json!({
         "id": "menu", "name": "Menu", "version": "1.0.0", "tables": [table],
-        "content_button": [{"button_id": "list"}],
+        "content_button": [{"button_id": "list", "type": "edit", "editable_rows": []}],
     });
     Site::builder().await.plugin(plugin).open().await
 }

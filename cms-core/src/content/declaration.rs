@@ -1,12 +1,13 @@
 //! Declarations of content tables.
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::db::Kind;
 
 /// A content table of a plugin.
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TableDeclaration {
     /// Its name in the API.
@@ -17,6 +18,9 @@ pub struct TableDeclaration {
     /// Name in the database, if different (adopted tables only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
+    /// The name that the table had before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub renamed_from: Option<String>,
     /// Its columns. For an adopted table the columns to serve; none means all.
     #[serde(default)]
     pub columns: Vec<ColumnDeclaration>,
@@ -26,16 +30,23 @@ pub struct TableDeclaration {
     /// Changes must carry `If-Match`.
     #[serde(default)]
     pub require_if_match: bool,
+    /// Lists of columns; no two rows may have the same values in all columns of a list.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unique: Vec<Vec<String>>,
+    /// Indexes: columns in order, `-` before those that descend.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub indexes: Vec<Vec<String>>,
 }
 
 /// A column of a content table.
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ColumnDeclaration {
     /// Its name.
     pub name: String,
     /// One of [`ColumnDeclaration::TYPES`]. Adopted columns may omit it.
     #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "field_types")]
     pub field_type: Option<String>,
     /// Refuses null.
     #[serde(default)]
@@ -49,6 +60,17 @@ pub struct ColumnDeclaration {
     /// The content table whose id the column holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub references: Option<String>,
+    /// The only values that the column may hold.
+    #[serde(default, rename = "enum", skip_serializing_if = "Option::is_none")]
+    pub allowed: Option<Vec<Value>>,
+    /// The name that the column had before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub renamed_from: Option<String>,
+}
+
+fn field_types(_: &mut SchemaGenerator) -> Schema {
+    let names: Vec<_> = ColumnDeclaration::TYPES.iter().map(|(name, _)| *name).collect();
+    json_schema!({"type": "string", "enum": names})
 }
 
 impl ColumnDeclaration {

@@ -165,8 +165,9 @@ mod tests {
                              {"name": "x"}]},
                 {"name": "a", "columns": [{"name": "p", "type": "text", "default": [1]}]}
             ],
-            "content_button": [{"button_id": "a", "buttons": [{"button_id": "a"}]}],
-            "header_buttons": "[{\"button_id\": \"\"}]",
+            "content_button": [{"button_id": "a", "type": "edit",
+                                "buttons": [{"button_id": "a", "type": "link"}]}],
+            "header_buttons": "[{\"button_id\": \"\", \"type\": \"link\"}]",
             "webhookEvents": ["{\"name\": \"shop.paid\", \"type\": \"manual\"}",
                               {"name": "item.x"}]}"#,
         )

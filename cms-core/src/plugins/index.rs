@@ -21,7 +21,7 @@ impl Index {
             for table in &manifest.tables {
                 index.tables.insert(table.name.clone(), id.clone());
             }
-            for event in &manifest.webhook_events {
+            for event in manifest.webhook_events.iter() {
                 let name = (id.clone(), event.name.clone());
                 index.events.insert(name, event.description.clone());
             }
@@ -94,11 +94,13 @@ mod tests {
     #[test]
     fn permission_keys_are_looked_up_not_guessed() {
         let manifest = |text: &str| serde_json::from_str::<Manifest>(text).expect("a manifest");
-        let shop =
-            manifest(r#"{"id": "shop", "content_button": "[{\"button_id\": \"orders_list\"}]"}"#);
+        let shop = manifest(
+            r#"{"id": "shop", "content_button": "[{\"button_id\": \"orders_list\", \"type\": \"edit\"}]"}"#,
+        );
         let orders = manifest(
             r#"{"id": "shop_orders", "header_buttons":
-                [{"button_id": "open", "buttons": [{"button_id": "nested"}]}]}"#,
+                [{"button_id": "open", "type": "edit",
+                  "buttons": [{"button_id": "nested", "type": "delete"}]}]}"#,
         );
         let index = Index::new([&shop, &orders].into_iter());
         for (key, plugin) in [
@@ -110,7 +112,10 @@ mod tests {
         ] {
             assert_eq!(index.plugin_of_permission(key), plugin, "{key}");
         }
-        let clash = manifest(r#"{"id": "shop_orders", "action_button": [{"button_id": "list"}]}"#);
+        let clash = manifest(
+            r#"{"id": "shop_orders", "action_button":
+            [{"button_id": "list", "type": "edit"}]}"#,
+        );
         let states = [PluginState::in_service(shop)];
         assert!(check_permissions(&states, &clash).is_err());
         assert!(check_permissions(&states, &orders).is_ok());

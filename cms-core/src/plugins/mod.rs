@@ -12,7 +12,7 @@ mod check;
 mod index;
 mod load;
 mod locate;
-mod manifest;
+pub mod manifest;
 mod problem;
 
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use arc_swap::ArcSwap;
 pub use index::Index;
 pub(crate) use index::check_permissions;
 pub use load::{LoadedPlugin, load_folder};
-pub use manifest::{Button, Buttons, EventDeclaration, Manifest};
+pub use manifest::{Button, EventDeclaration, List, Manifest, schema};
 pub use problem::Problem;
 
 /// A plugin of the embedding program. Every [`Manifest`] is one; your own type may hold state

@@ -1,0 +1,56 @@
+//! Widgets of the page builder.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{FieldType, List, MenuChoice, MenuSource};
+
+/// A widget that the page builder offers.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Widget {
+    /// Title in the picker.
+    #[schemars(length(min = 1))]
+    pub widget_title: String,
+    /// File of the icon in the picker.
+    #[schemars(length(min = 1))]
+    pub widget_icon: String,
+    /// Second line in the picker.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub widget_subtitle: Option<String>,
+    /// Name of the widget and of the component that shows it.
+    #[schemars(length(min = 1))]
+    pub widget_template: String,
+    /// Fields of its form.
+    pub widget_menu: List<MenuEntry>,
+}
+
+/// A field of a widget's form.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MenuEntry {
+    /// The column of the placed widget that holds the value, such as `title` or `image`.
+    #[schemars(regex(pattern = "^[a-z][a-z0-9_]{0,59}$"))]
+    pub row: String,
+    /// How it is edited.
+    #[serde(rename = "type")]
+    pub field_type: FieldType,
+    /// Label.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placeholder: Option<String>,
+    /// Label; beside `options` the member of an option that is shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// Beside `options`: the member of an option that is stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+    /// For `select`: fixed options.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub options: Option<List<MenuChoice>>,
+    /// For `select`: options from a table, or fixed ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub select_value: Option<MenuSource>,
+    /// Features of AI that the front end offers, separated by commas.
+    #[serde(default, rename = "data-aifeature", skip_serializing_if = "Option::is_none")]
+    pub ai_feature: Option<String>,
+}
