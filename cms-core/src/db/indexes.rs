@@ -1,6 +1,8 @@
 //! Indexes, as the database describes them.
 
-use super::Db;
+use sqlx::AssertSqlSafe;
+
+use super::{Db, FromRow, Value};
 use crate::{Result, db::args};
 
 /// A column of an index, as [`super::Dialect::indexes`] selects it: index, column, downwards.
@@ -25,5 +27,21 @@ impl Db {
             descending: *descending,
         };
         Ok(indexes.map(|columns| columns.iter().map(column).collect()).collect())
+    }
+
+    /// How the engine would run a query: the lines of its plan.
+    pub(crate) async fn plan(&self, sql: &str, args: Vec<Value>) -> Result<Vec<String>> {
+        let explain = AssertSqlSafe(format!("{} {sql}", self.dialect().explain()));
+        let lines: Vec<PlanLine> = self.all(explain, args).await?;
+        Ok(lines.into_iter().map(|PlanLine(line)| line).collect())
+    }
+}
+
+/// A line of a plan: its only column, or the one after three numbers.
+struct PlanLine(String);
+
+impl FromRow for PlanLine {
+    fn from_row(row: &super::Row) -> Result<Self> {
+        row.get(3).or_else(|_| row.get(0)).map(Self)
     }
 }

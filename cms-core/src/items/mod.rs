@@ -9,9 +9,11 @@ mod if_match;
 mod indexes;
 mod key;
 mod order;
+mod page;
 mod passwords;
 mod present;
 mod query;
+mod ranges;
 mod references;
 mod select;
 mod write;
@@ -139,7 +141,7 @@ impl Items {
         let (table, tables) = (self.table(table)?, self.0.registry.tables());
         let cursors = self.0.base.cursors();
         let read = async |bound| -> Result<Found> {
-            let Statement { sql, args } = select::page(&tables, cursors, &table, query, bound)?;
+            let Statement { sql, args } = page::page(&tables, cursors, &table, query, bound)?;
             self.0.base.db().one(AssertSqlSafe(sql), args).await
         };
         let most = self.0.base.settings().http.page_limit_bytes;
@@ -151,12 +153,12 @@ impl Items {
         let (mut records, positions) = (records.unwrap_or_default(), positions.unwrap_or_default());
         let shown = fit.min(i64::from(query.limit));
         if fit > shown {
-            records.truncate(records.rfind(select::SEPARATOR).unwrap_or(0));
+            records.truncate(records.rfind(page::SEPARATOR).unwrap_or(0));
         }
         let shown = u32::try_from(shown).map_err(Error::internal)?;
         let last = (shown as usize).checked_sub(1).filter(|_| found > i64::from(shown));
         let mut next =
-            last.and_then(|last| positions.split(select::SEPARATOR).nth(last)).map(str::to_owned);
+            last.and_then(|last| positions.split(page::SEPARATOR).nth(last)).map(str::to_owned);
         if let (Some(position), false) = (&mut next, table.writable()) {
             let before = query.cursor.as_deref().map_or(Ok(query.offset), |cursor| {
                 cursor::decode_offset(cursors, &table, query, cursor)
@@ -164,9 +166,20 @@ impl Items {
             *position = format!("[{}]", before + shown);
         }
         let next = next.map(|place| cursor::encode(cursors, &table, query, &place)).transpose()?;
-        let records =
-            tables.compact(&table, &query.expand, records.replace(select::SEPARATOR, ","));
+        let records = tables.compact(&table, &query.expand, records.replace(page::SEPARATOR, ","));
         Ok(List { records, limit: query.limit, next, total })
+    }
+
+    /// How the database would read a page: the lines of the engine's plan.
+    ///
+    /// # Errors
+    /// `unknown_table`, `bad_query`.
+    pub async fn plan(&self, table: &str, query: &Query) -> Result<Vec<String>> {
+        let (table, tables) = (self.table(table)?, self.0.registry.tables());
+        let bound = Bound::Share(self.0.base.settings().http.page_limit_bytes);
+        let Statement { sql, args } =
+            page::page(&tables, self.0.base.cursors(), &table, query, bound)?;
+        self.0.base.db().plan(&sql, args).await
     }
 
     /// The content table that `column` refers to. Callers check whether its records may be shown.

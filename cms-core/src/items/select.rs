@@ -5,10 +5,7 @@ use std::borrow::Cow;
 use serde_json::Value as Json;
 
 use super::{
-    bound::Bound,
-    cursor,
     key::Key,
-    order,
     query::{Filter, Op, Query},
 };
 use crate::{
@@ -18,7 +15,6 @@ use crate::{
         Value,
         dialect::{Kind, quote},
     },
-    ground::Cursors,
 };
 
 /// A statement and its values.
@@ -268,38 +264,25 @@ impl<'a> Conditions<'a> {
         Ok(())
     }
 
-    /// Matches rows after the position `values` in the order `sort`. Nulls always come last.
-    fn after_position(&mut self, sort: &[(&Column, bool)], values: &[Json]) {
-        let mut same: Vec<String> = Vec::new();
-        let mut ways = Vec::new();
-        for ((column, descending), value) in sort.iter().zip(values) {
-            let e = self.compared(column);
-            if value.is_null() {
-                // Only other nulls come after null.
-                same.push(format!("{e} is null"));
-                continue;
-            }
-            let bound = self.bind(column, value);
-            let order = if *descending { "<" } else { ">" };
-            let nulls = if column.nullable { format!(" or {e} is null") } else { String::new() };
-            let mut way = same.clone();
-            way.push(format!("({e} {order} {bound}{nulls})"));
-            ways.push(way.join(" and "));
-            same.push(format!("{e} = {bound}"));
-        }
-        self.parts.push(if ways.is_empty() {
-            "1 = 0".to_owned()
-        } else {
-            format!("({})", ways.join(" or "))
-        });
+    /// The values of a place in a list, bound; None for null.
+    pub(super) fn place(
+        &mut self,
+        sort: &[(&Column, bool)],
+        values: &[Json],
+    ) -> Vec<Option<String>> {
+        let sort = sort.iter().zip(values);
+        sort.map(|((column, _), value)| (!value.is_null()).then(|| self.bind(column, value)))
+            .collect()
     }
 
     pub(super) fn sql(&self) -> String {
-        if self.parts.is_empty() {
-            String::new()
-        } else {
-            format!(" where {}", self.parts.join(" and "))
-        }
+        self.sql_and(&[])
+    }
+
+    /// As [`Conditions::sql`], with conditions that bind nothing new.
+    pub(super) fn sql_and(&self, more: &[String]) -> String {
+        let parts: Vec<&str> = self.parts.iter().chain(more).map(String::as_str).collect();
+        if parts.is_empty() { String::new() } else { format!(" where {}", parts.join(" and ")) }
     }
 
     pub(super) fn into_args(self) -> Vec<Value> {
@@ -318,67 +301,5 @@ pub(super) fn one(
     let object = object(tables, table, &query.fields, &query.expand)?;
     let lock = if lock { table.dialect.for_update() } else { "" };
     let sql = format!("select {object} from {} t{}{lock}", table.quoted(), conditions.sql());
-    Ok(Statement { sql, args: conditions.into_args() })
-}
-
-/// Separates the records of a page. JSON contains no bare control characters.
-pub(super) const SEPARATOR: char = '\u{1e}';
-
-/// A page: one row with the records that fit, the position of each found in the order, the number
-/// found (at most one more than the limit), the number that fit and, on demand, the number of all
-/// matching rows.
-///
-/// Both engines aggregate the rows of a sorted subquery in its order: PostgreSQL documents it,
-/// tests show it for SQLite. Sorting again by row numbers would cost more than the records.
-pub(super) fn page(
-    tables: &Tables,
-    cursors: &Cursors,
-    table: &Table,
-    query: &Query,
-    bound: Bound,
-) -> Result<Statement> {
-    let sort = order::of(table, query)?;
-    let mut conditions = Conditions::new(table);
-    conditions.query(query)?;
-    let matching = conditions.sql();
-    let mut offset = query.offset;
-    if let Some(cursor) = &query.cursor {
-        if table.writable() {
-            let position = cursor::decode(cursors, table, query, cursor, sort.len())?;
-            conditions.after_position(&sort, &position);
-        } else {
-            offset = cursor::decode_offset(cursors, table, query, cursor)?;
-        }
-    }
-    let dialect = table.dialect;
-    let keys: Vec<String> =
-        sort.iter().map(|(column, _)| dialect.compared("t", column.col())).collect();
-    let positions: Vec<String> =
-        sort.iter().map(|(column, _)| dialect.placed("t", column.col())).collect();
-    let order = sort.iter().zip(&keys).map(|((_, descending), e)| {
-        format!("{e} {} nulls last", if *descending { "desc" } else { "asc" })
-    });
-    let order = order.collect::<Vec<_>>().join(", ");
-    let order_by = if order.is_empty() { String::new() } else { format!(" order by {order}") };
-    let (source, filtered) = (table.quoted(), conditions.sql());
-    let object = object(tables, table, &query.fields, &query.expand)?;
-    let position = dialect.array(&positions);
-    let total = if query.count {
-        format!("(select count(*) from {source} t{matching})")
-    } else {
-        "cast(null as bigint)".to_owned()
-    };
-    // The outer limit keeps the engines from writing the JSON of a record twice, for its size.
-    let found = query.limit + 1;
-    let records = format!(
-        "select {object} as j, {position} as k from (select t.* from {source} \
-         t{filtered}{order_by} limit {found} offset {offset}) t limit {found}"
-    );
-    let (fits, records) = bound.applied(&records, query.limit);
-    let sql = format!(
-        "select string_agg(case when {fits} then r.j end, '{SEPARATOR}'), \
-         string_agg(r.k, '{SEPARATOR}'), count(*), count(case when {fits} then 1 end), {total} \
-         from {records}"
-    );
     Ok(Statement { sql, args: conditions.into_args() })
 }

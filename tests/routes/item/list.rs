@@ -81,6 +81,8 @@ async fn every_order_pages_through_all_rows_once() {
         "-published_at,rating",
         "published_at,-rating,title",
         "language_short",
+        "rating,published_at,title,language_short,-author_id",
+        "published_at,-rating&filter[language_short]=en",
     ] {
         let whole = ids(&site
             .admin(&format!("GET /api/backend/item?table=blog&sort={sort}"))
@@ -179,4 +181,27 @@ async fn filters_that_rights_demand_hold_for_one_record_too() {
     get("&id=open").expect(200).await;
     get("&id=closed").refused(404, "not_found").await;
     get("&id=open&search=nothing").refused(404, "not_found").await;
+}
+
+#[tokio::test]
+async fn ties_follow_the_direction_of_the_last_sort_column() {
+    let site = site().await;
+    let rows: Vec<_> = (0..6).map(|i| json!({"title": "t", "rating": i % 2})).collect();
+    site.admin("POST /api/backend/item?table=blog").json(json!(rows)).expect(201).await;
+    for (query, expected) in [
+        ("", [1, 2, 3, 4, 5, 6]),
+        ("&sort=title", [1, 2, 3, 4, 5, 6]),
+        ("&sort=-title", [6, 5, 4, 3, 2, 1]),
+        ("&sort=rating", [1, 3, 5, 2, 4, 6]),
+        ("&sort=-rating", [6, 4, 2, 5, 3, 1]),
+        ("&sort=rating,-title", [5, 3, 1, 6, 4, 2]),
+        ("&sort=-title,rating", [1, 3, 5, 2, 4, 6]),
+        ("&sort=-rating,id", [2, 4, 6, 1, 3, 5]),
+        // A column with one value decides nothing, yet it is the last one.
+        ("&filter[title]=t&sort=-title", [6, 5, 4, 3, 2, 1]),
+        ("&filter[title]=t&sort=-rating,title", [2, 4, 6, 1, 3, 5]),
+    ] {
+        let reply = site.admin(&format!("GET /api/backend/item?table=blog{query}")).expect(200);
+        assert_eq!(ids(&reply.await), expected, "{query}");
+    }
 }

@@ -211,7 +211,8 @@ impl Dialect {
     pub fn compared(self, of: &str, col: Col) -> String {
         let c = format!("{of}.{}", quote(col.name));
         match (self, col.kind) {
-            (Self::Sqlite, Kind::Text | Kind::Json | Kind::Password) => {
+            // Own columns compare so anyway, and SQLite finds more uses of an index without it.
+            (Self::Sqlite, Kind::Text | Kind::Json | Kind::Password) if !col.own => {
                 format!("{c} collate binary")
             }
             (Self::Sqlite, Kind::Date) if !col.own => format!("substr({c}, 1, 10)"),
@@ -229,6 +230,11 @@ impl Dialect {
             }
             _ => c,
         }
+    }
+
+    /// Whether [`Dialect::compared`] is null only for null: SQLite may hold text that is no instant.
+    pub fn always_compared(self, col: Col) -> bool {
+        self != Self::Sqlite || col.own || col.kind != Kind::DateTime
     }
 
     /// The expression of parameter `n` for a comparison with `col`.

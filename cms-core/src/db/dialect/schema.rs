@@ -81,6 +81,14 @@ impl Dialect {
         }
     }
 
+    /// What stands before a query to see its plan.
+    pub(in crate::db) const fn explain(self) -> &'static str {
+        match self {
+            Self::Sqlite => "explain query plan",
+            Self::Postgres => "explain (costs off)",
+        }
+    }
+
     /// Names of all tables and views, without the engine's own.
     pub(in crate::db) const fn tables(self) -> &'static str {
         match self {

@@ -1,0 +1,107 @@
+//! Builds the statement of a page of records.
+
+use super::{
+    bound::Bound,
+    cursor, order,
+    query::Query,
+    ranges::{self, Term},
+    select::{Conditions, Statement, object},
+};
+use crate::{
+    Result,
+    content::{Column, Table, Tables},
+    ground::Cursors,
+};
+
+/// Separates the records of a page. JSON contains no bare control characters.
+pub(super) const SEPARATOR: char = '\u{1e}';
+
+/// A page: one row with the records that fit, the position of each found in the order, the number
+/// found (at most one more than the limit), the number that fit and, on demand, the number of all
+/// matching rows.
+///
+/// Both engines aggregate the rows of a sorted subquery in its order: PostgreSQL documents it,
+/// tests show it for SQLite. Sorting again by row numbers would cost more than the records.
+pub(super) fn page(
+    tables: &Tables,
+    cursors: &Cursors,
+    table: &Table,
+    query: &Query,
+    bound: Bound,
+) -> Result<Statement> {
+    let sort = order::of(table, query)?;
+    let mut conditions = Conditions::new(table);
+    conditions.query(query)?;
+    let (mut offset, mut place) = (query.offset, None);
+    if let Some(cursor) = &query.cursor {
+        if table.writable() {
+            let values = cursor::decode(cursors, table, query, cursor, sort.len())?;
+            place = Some(conditions.place(&sort, &values));
+        } else {
+            offset = cursor::decode_offset(cursors, table, query, cursor)?;
+        }
+    }
+    let dialect = table.dialect;
+    let positions: Vec<String> =
+        sort.iter().map(|(column, _)| dialect.placed("t", column.col())).collect();
+    let (source, matching) = (table.quoted(), conditions.sql());
+    let object = object(tables, table, &query.fields, &query.expand)?;
+    let position = dialect.array(&positions);
+    let total = if query.count {
+        format!("(select count(*) from {source} t{matching})")
+    } else {
+        "cast(null as bigint)".to_owned()
+    };
+    // The outer limit keeps the engines from writing the JSON of a record twice, for its size.
+    let found = query.limit + 1;
+    let records = format!(
+        "select {object} as j, {position} as k from ({}) t limit {found}",
+        rows(table, &conditions, &sort, place.as_deref(), found, offset)
+    );
+    let (fits, records) = bound.applied(&records, query.limit);
+    let sql = format!(
+        "select string_agg(case when {fits} then r.j end, '{SEPARATOR}'), \
+         string_agg(r.k, '{SEPARATOR}'), count(*), count(case when {fits} then 1 end), {total} \
+         from {records}"
+    );
+    Ok(Statement { sql, args: conditions.into_args() })
+}
+
+/// The rows of a page in their order: from one range of the list after the other.
+///
+/// Both engines run the parts of `union all` in turn and stop when the limit is reached; tests show
+/// it for both.
+fn rows(
+    table: &Table,
+    conditions: &Conditions,
+    sort: &[(&Column, bool)],
+    place: Option<&[Option<String>]>,
+    found: u32,
+    offset: u32,
+) -> String {
+    let dialect = table.dialect;
+    let term = |(column, descending): &(&Column, bool)| Term {
+        value: dialect.compared("t", column.col()),
+        descending: *descending,
+        nullable: column.nullable || !dialect.always_compared(column.col()),
+    };
+    let order: Vec<Term> = sort.iter().map(term).collect();
+    let ranges = place.map_or_else(|| ranges::all(&order), |place| ranges::after(&order, place));
+    let source = table.quoted();
+    let read = |range: &ranges::Range, limit: &str| {
+        let (filtered, order) = (conditions.sql_and(&range.conditions), &range.order);
+        let order = if order.is_empty() { String::new() } else { format!(" order by {order}") };
+        format!("select t.* from {source} t{filtered}{order} limit {limit}")
+    };
+    let page = format!("{found} offset {offset}");
+    match ranges.as_slice() {
+        [] => format!("select t.* from {source} t where 1 = 0"),
+        [range] => read(range, &page),
+        ranges => {
+            let most = (u64::from(found) + u64::from(offset)).to_string();
+            let part = |range| format!("select * from ({}) p", read(range, &most));
+            let parts: Vec<_> = ranges.iter().map(part).collect();
+            format!("select * from ({}) u limit {page}", parts.join(" union all "))
+        }
+    }
+}
