@@ -40,8 +40,7 @@ pub(super) fn of<'t>(table: &'t Table, query: &Query) -> Result<Vec<(&'t Column,
         let is_key = |column: &Column| table.key_columns().any(|key| key.name == column.name);
         sort.retain(|(column, _)| is_key(column) || !has_one_value(table, query, column));
         // Rows are told apart by their key: nothing after it changes the order.
-        let keys = sort.iter().enumerate().filter(|(_, (column, _))| is_key(column));
-        let last = keys.last().map_or(0, |(last, _)| last);
+        let last = sort.iter().rposition(|(column, _)| is_key(column)).unwrap_or_default();
         sort.truncate(last + 1);
     }
     Ok(sort)
