@@ -68,6 +68,8 @@ mod sessions;
 mod shared_replies;
 /// How many statements a request costs.
 mod statements;
+/// Tasks of plugins: each once in its interval, whatever happens to the processes.
+mod tasks;
 /// Two databases made by others: adopted, read and written on both engines.
 mod third_party;
 /// Calls of the client by the types of an operation.

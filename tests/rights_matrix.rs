@@ -47,6 +47,7 @@ const DOCUMENTED: &[(&str, Access)] = &[
     ("/api/backend/cache", Access::Admin),
     ("/api/backend/limits", Access::Admin),
     ("/api/backend/audit", Access::Admin),
+    ("/api/backend/tasks", Access::Admin),
     ("/api/backend/auth/login", Access::Login),
     ("/api/backend/auth/verify", Access::Login),
     ("/api/backend/auth/", Access::Session),

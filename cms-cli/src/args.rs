@@ -6,7 +6,7 @@ use crate::{
     commands::{
         audit, auth, cache, completions, config, context, doctor, events, exit_codes, groups, init,
         items, keys, limits, login, migrate, origins, process_webhooks, queue, serve, tables,
-        users, webhooks,
+        tasks, users, webhooks,
     },
     flags::Flags,
 };
@@ -56,6 +56,9 @@ pub(crate) enum Command {
     Queue(queue::QueueCommand),
     /// Deliver due jobs and remove old rows, then end; for cron
     ProcessWebhooks(process_webhooks::ProcessWebhooksArgs),
+    /// Tasks of plugins, and the history of their runs
+    #[command(subcommand)]
+    Tasks(tasks::TasksCommand),
     /// Websites whose pages may call the API
     #[command(subcommand)]
     Origins(origins::OriginsCommand),

@@ -42,7 +42,7 @@ use crate::{
     commands::{
         audit, auth, cache, completions, config, context, doctor, events, exit_codes, groups, init,
         items, keys, limits, login, logout, migrate, origins, process_webhooks, queue, serve,
-        start, tables, users, version, webhooks, whoami,
+        start, tables, tasks, users, version, webhooks, whoami,
     },
     log::LogFormat,
     output::{Done, Exit, Failure, Output},
@@ -106,6 +106,7 @@ async fn run(cli: Cli, out: &Output) -> Done {
         Command::Webhooks(command) => webhooks::run(flags, out, command).await,
         Command::Events(command) => events::run(flags, out, command).await,
         Command::Queue(command) => queue::run(flags, out, command).await,
+        Command::Tasks(command) => tasks::run(flags, out, command).await,
         Command::ProcessWebhooks(args) => process_webhooks::run(flags, out, &args).await,
         Command::Origins(command) => origins::run(flags, out, command).await,
         Command::Users(command) => users::run(flags, out, command).await,

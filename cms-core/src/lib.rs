@@ -10,6 +10,7 @@
 //! accounts   backend users, their groups, logins and sessions
 //! traffic    limiter, origins, rules of the response cache
 //! plugins    manifests and what they declare
+//! tasks      tasks of plugins, each once in its interval, and their history
 //! pages      pages, menus, public settings and sitemap, as visitors read them
 //! webhooks   subscriptions to events, their deliveries and history
 //! ```
@@ -18,8 +19,8 @@
 //!
 //! Modules stand on floors and import only from floors below: `ground`, `settings`, `db`, `events`,
 //! `change`, `base`, `access`, `outbound`, `jobs`, `content`, `items`, then the rooms `audit`,
-//! `keys`, `accounts`, `traffic`, `plugins`, `pages`, `webhooks`, and `site` on top. A test checks
-//! the imports.
+//! `keys`, `accounts`, `traffic`, `plugins`, `pages`, `tasks`, `webhooks`, and `site` on top. A
+//! test checks the imports.
 
 #[cfg(not(any(feature = "sqlite", feature = "postgres")))]
 compile_error!("cms-core needs a database: enable the feature `sqlite`, `postgres` or both");
@@ -41,6 +42,7 @@ pub mod pages;
 pub mod plugins;
 pub mod settings;
 mod site;
+pub mod tasks;
 pub mod traffic;
 pub mod webhooks;
 

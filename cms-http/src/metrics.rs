@@ -112,6 +112,19 @@ impl Metrics {
             "Attempts that this process is making.",
             &[(String::new(), under_way)],
         );
+        let runs = cms.tasks().outcomes();
+        let runs = [
+            ("done", runs.done),
+            ("failed", runs.failed),
+            ("stopped", runs.stopped),
+            ("lost", runs.lost),
+        ];
+        series(
+            "cms_task_runs_total",
+            "counter",
+            "Runs of tasks in this process, by outcome.",
+            &runs.map(|(outcome, count)| (label("outcome", outcome), count.to_string())),
+        );
         if let Some(backlog) = backlog {
             let seconds = |ms: i64| (ms as f64 / 1000.0).to_string();
             let jobs = [

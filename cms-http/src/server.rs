@@ -81,7 +81,7 @@ impl Server {
         Self { worker: false, ..self }
     }
 
-    /// Leaves what is done at set times, such as the removal of old rows, to other processes.
+    /// Leaves what is done at set times to other processes: tasks, the removal of old rows.
     #[must_use]
     pub fn without_scheduler(self) -> Self {
         Self { scheduler: false, ..self }
@@ -130,7 +130,7 @@ impl Server {
         }));
         let work = Work::ALL.iter().copied().filter(|part| match part {
             Work::Deliveries => worker,
-            Work::Upkeep => scheduler,
+            Work::Upkeep | Work::Tasks => scheduler,
             _ => true,
         });
         let work: Vec<_> = work.collect();

@@ -31,6 +31,7 @@ pub const ALL: &[Step] = &[
     Step { version: 4, name: "accounts", sql: include_str!("../sql/0004_accounts.sql") },
     Step { version: 5, name: "webhooks", sql: include_str!("../sql/0005_webhooks.sql") },
     Step { version: 6, name: "event_order", sql: include_str!("../sql/0006_event_order.sql") },
+    Step { version: 7, name: "tasks", sql: include_str!("../sql/0007_tasks.sql") },
 ];
 
 #[cfg(test)]

@@ -29,6 +29,7 @@ const CORE: Floors = &[
     &["traffic"],
     &["plugins"],
     &["pages"],
+    &["tasks"],
     &["webhooks"],
     &["site"],
 ];

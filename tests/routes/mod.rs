@@ -34,6 +34,8 @@ mod sitemap;
 mod stream;
 /// Content tables, as far as the caller may read them.
 mod tables;
+/// Tasks of plugins, asked for and listed.
+mod tasks;
 /// Users, their groups and their sessions.
 mod users;
 /// Subscriptions, their events and their queue.

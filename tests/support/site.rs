@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use cms_core::{
-    Actor, Clock, Cms, Random,
+    Actor, Builder, Clock, Cms, Random,
     keys::{NewApiKey, Right},
-    plugins::Manifest,
+    plugins::{Manifest, Plugin},
     settings::Settings,
 };
 use cms_http::Api;
@@ -36,12 +36,17 @@ pub struct Site {
 pub struct SiteBuilder {
     database: TestDatabase,
     settings: Settings,
-    plugins: Vec<Manifest>,
+    plugins: Vec<Box<dyn FnOnce(Builder) -> Builder + Send>>,
 }
 
 impl SiteBuilder {
-    pub fn plugin(mut self, manifest: Json) -> Self {
-        self.plugins.push(serde_json::from_value(manifest).unwrap());
+    pub fn plugin(self, manifest: Json) -> Self {
+        self.program(serde_json::from_value::<Manifest>(manifest).unwrap())
+    }
+
+    /// A plugin of the embedding program.
+    pub fn program(mut self, plugin: impl Plugin) -> Self {
+        self.plugins.push(Box::new(|builder| builder.plugin(plugin)));
         self
     }
 
@@ -60,7 +65,7 @@ impl SiteBuilder {
             .clock(clock.clone())
             .random(Random::seeded(SEED.fetch_add(1 << 32, Ordering::SeqCst)));
         for plugin in self.plugins {
-            builder = builder.plugin(plugin);
+            builder = plugin(builder);
         }
         let cms = builder.open().await?;
         let api = Api::new(cms.clone())?;

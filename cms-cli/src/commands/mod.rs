@@ -23,6 +23,7 @@ pub(crate) mod queue;
 pub(crate) mod serve;
 pub(crate) mod start;
 pub(crate) mod tables;
+pub(crate) mod tasks;
 #[cfg(feature = "tui")]
 pub(crate) mod tui;
 pub(crate) mod users;

@@ -52,7 +52,8 @@ impl Actor {
         matches!(self, Self::Key { .. } | Self::User { .. })
     }
 
-    fn columns(&self) -> (&'static str, Option<i64>, Option<&str>) {
+    /// Kind, id and name, as tables keep them.
+    pub(crate) fn columns(&self) -> (&'static str, Option<i64>, Option<&str>) {
         match self {
             Self::System => ("system", None, None),
             Self::Operator => ("operator", None, None),
@@ -166,6 +167,11 @@ impl Change {
             Some(settings) => self.script(settings).await,
             None => Ok(()),
         }
+    }
+
+    /// On whose behalf the change is made.
+    pub(crate) fn actor(&self) -> &Actor {
+        &self.actor
     }
 
     /// Changes the actor: a login learns its user only within the change.

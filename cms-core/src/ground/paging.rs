@@ -70,6 +70,7 @@ pub(crate) enum ListName {
     Origins,
     Sessions,
     Subscriptions,
+    TaskRuns,
     Users,
 }
 

@@ -1,7 +1,21 @@
-//! Background work: tasks that restart after a fault, and removal of old rows.
+//! Background work: what runs once, when, and again after a fault.
+//!
+//! ```text
+//! supervise  work that starts again after a panic
+//! retention  removal of old rows
+//! lease      a row that one process at a time works on (pure)
+//! schedule   when a task is due (pure)
+//! backoff    how long to wait after failures (pure)
+//! ```
 
+mod backoff;
+mod lease;
 mod retention;
+mod schedule;
 mod supervise;
 
+pub(crate) use backoff::Backoff;
+pub(crate) use lease::{LEASE_MS, Lease};
 pub(crate) use retention::{days_before, expire, seconds_before};
-pub(crate) use supervise::{Stop, Tasks};
+pub(crate) use schedule::{is_due, next_due};
+pub(crate) use supervise::{Restarts, Stop};

@@ -1,4 +1,4 @@
-//! Background tasks that restart after a panic, and how often each did.
+//! Background work that starts again after a panic, and how often each part did.
 
 use std::{
     collections::BTreeMap,
@@ -14,13 +14,13 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// Turns true when the service stops.
 pub(crate) type Stop = watch::Receiver<bool>;
 
-/// The supervised tasks of a site. Clones share the counts.
+/// Starts background work again after a panic, and counts that. Clones share the counts.
 #[derive(Clone, Default)]
-pub(crate) struct Tasks(Arc<Mutex<BTreeMap<&'static str, u64>>>);
+pub(crate) struct Restarts(Arc<Mutex<BTreeMap<&'static str, u64>>>);
 
-impl Tasks {
-    /// How often each task that panicked was restarted.
-    pub(crate) fn restarts(&self) -> BTreeMap<&'static str, u64> {
+impl Restarts {
+    /// How often each part that panicked was started again.
+    pub(crate) fn counts(&self) -> BTreeMap<&'static str, u64> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -28,7 +28,7 @@ impl Tasks {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(name).or_default() += 1;
     }
 
-    /// Runs a task until it ends by itself, and starts it again after a panic.
+    /// Runs work until it ends by itself, and starts it again after a panic.
     pub(crate) async fn supervise<F>(
         self,
         name: &'static str,
@@ -56,13 +56,13 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_task_that_panics_starts_again_and_is_counted() {
         let (runs, (_sender, stop)) = (Arc::new(AtomicU32::new(0)), watch::channel(false));
-        let (counted, tasks) = (runs.clone(), Tasks::default());
-        let supervised = tasks.clone().supervise("test", stop, move |_| {
+        let (counted, restarts) = (runs.clone(), Restarts::default());
+        let supervised = restarts.clone().supervise("test", stop, move |_| {
             let run = counted.fetch_add(1, Ordering::Relaxed);
             async move { assert!(run == 2, "a fault of the test") }
         });
         supervised.await;
         assert_eq!(runs.load(Ordering::Relaxed), 3);
-        assert_eq!(tasks.restarts(), BTreeMap::from([("test", 2)]));
+        assert_eq!(restarts.counts(), BTreeMap::from([("test", 2)]));
     }
 }

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Manifest, Problem, locate::locate};
+use super::{Handlers, Manifest, Problem, locate::locate};
 
 /// A folder under `plugins/` and the result of loading it.
 #[derive(Clone, Debug)]
@@ -65,6 +65,7 @@ fn parse(text: &str, id: &str) -> Result<Manifest, Vec<Problem>> {
         vec![Problem { line: Some(error.line()), ..Problem::new("", error.to_string()) }]
     })?;
     let mut problems = manifest.problems();
+    problems.extend(Handlers::default().missing(&manifest));
     if manifest.id != id {
         let remedy = format!("the id is {:?}, but the folder is named {id:?}", manifest.id);
         problems.push(Problem::new("/id", remedy));

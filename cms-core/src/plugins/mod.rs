@@ -5,20 +5,24 @@
 //! check     checks of a manifest (pure)
 //! problem   a fault of a manifest, with pointer and remedy; locate finds its line
 //! load      reads plugins/<id>/plugin.json
+//! handlers  what a plugin written in Rust runs by itself
 //! index     declarations of the plugins in service: tables, events, permission keys
 //! ```
 
 mod check;
+mod handlers;
 mod index;
 mod load;
 mod locate;
 pub mod manifest;
 mod problem;
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use arc_swap::ArcSwap;
 
+pub(crate) use handlers::TaskHandler;
+pub use handlers::{Begin, Handlers, TaskRun};
 pub use index::Index;
 pub(crate) use index::check_permissions;
 pub use load::{LoadedPlugin, load_folder};
@@ -42,6 +46,11 @@ pub use problem::Problem;
 pub trait Plugin: Send + Sync + 'static {
     /// Its declarations. Read once, when the site opens.
     fn manifest(&self) -> Manifest;
+
+    /// What it runs by itself. Read once, when the site opens.
+    fn handlers(&self) -> Handlers {
+        Handlers::default()
+    }
 }
 
 impl Plugin for Manifest {
@@ -58,6 +67,8 @@ pub struct Plugins(Arc<ArcSwap<Known>>);
 struct Known {
     states: Arc<Vec<PluginState>>,
     index: Arc<Index>,
+    /// By the plugin's id.
+    handlers: BTreeMap<String, Handlers>,
 }
 
 /// A plugin that the site found.
@@ -95,8 +106,13 @@ impl Plugins {
         self.0.load().index.clone()
     }
 
-    pub(crate) fn set(&self, states: Vec<PluginState>) {
+    /// The handler of a plugin's task.
+    pub(crate) fn task_handler(&self, plugin: &str, name: &str) -> Option<TaskHandler> {
+        self.0.load().handlers.get(plugin)?.of_task(name)
+    }
+
+    pub(crate) fn set(&self, states: Vec<PluginState>, handlers: BTreeMap<String, Handlers>) {
         let index = Index::new(states.iter().filter_map(|state| state.manifest.as_deref()));
-        self.0.store(Arc::new(Known { states: states.into(), index: index.into() }));
+        self.0.store(Arc::new(Known { states: states.into(), index: index.into(), handlers }));
     }
 }

@@ -214,6 +214,8 @@ pub struct Retention {
     pub queue_h: u64,
     /// Hours of replies stored under an idempotency key.
     pub idempotency_h: u64,
+    /// Days of the history of tasks.
+    pub task_runs_days: u64,
     /// Days of submissions, unless a funnel says otherwise.
     pub submissions_days: u64,
 }

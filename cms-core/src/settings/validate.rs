@@ -129,7 +129,7 @@ impl Settings {
     }
 
     /// Each numeric key with its value, minimum and maximum.
-    fn ranges(&self) -> [(&'static str, u64, u64, u64); 24] {
+    fn ranges(&self) -> [(&'static str, u64, u64, u64); 25] {
         let (http, scripts, keep) = (&self.http, &self.scripts, &self.retention);
         [
             ("http.body_limit_bytes", http.body_limit_bytes as u64, 1, GIB),
@@ -160,6 +160,7 @@ impl Settings {
             ("retention.deliveries_days", keep.deliveries_days, 1, CENTURY_D),
             ("retention.queue_h", keep.queue_h, 1, YEAR_H),
             ("retention.idempotency_h", keep.idempotency_h, 1, YEAR_H),
+            ("retention.task_runs_days", keep.task_runs_days, 1, CENTURY_D),
             ("retention.submissions_days", keep.submissions_days, 1, CENTURY_D),
         ]
     }

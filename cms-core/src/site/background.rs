@@ -1,4 +1,4 @@
-//! Background work of a site: delivers webhooks, writes counters, removes old rows.
+//! Background work of a site: delivers webhooks, runs tasks, writes counters, removes old rows.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -22,11 +22,13 @@ pub enum Work {
     Counters,
     /// Removes rows older than `retention` says, once a minute.
     Upkeep,
+    /// Runs tasks of plugins when they are due.
+    Tasks,
 }
 
 impl Work {
     /// All parts of the background work.
-    pub const ALL: &[Self] = &[Self::Deliveries, Self::Counters, Self::Upkeep];
+    pub const ALL: &[Self] = &[Self::Deliveries, Self::Counters, Self::Upkeep, Self::Tasks];
 }
 
 /// Running background work. Dropping it asks the work to stop; [`Background::stop`] also waits.
@@ -38,7 +40,7 @@ pub struct Background {
 }
 
 impl Cms {
-    /// Starts all background work: deliveries, counters, retention. A program that embeds the site
+    /// Starts all background work: deliveries, counters, retention, tasks. A program that embeds the site
     /// starts it once and keeps the handle. Several processes of one site may all run it. A task
     /// that panics starts again.
     ///
@@ -69,6 +71,7 @@ impl Cms {
                 Work::Deliveries => "deliveries",
                 Work::Counters => "counters",
                 Work::Upkeep => "upkeep",
+                Work::Tasks => "tasks",
             };
             tasks.spawn(self.supervised(name, stopped, move |stop| run(cms.clone(), part, stop)));
         }
@@ -87,13 +90,13 @@ impl Cms {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        self.0.tasks.clone().supervise(name, stop, task)
+        self.0.restarts.clone().supervise(name, stop, task)
     }
 
     /// The background tasks of this process that panicked and were started again, with how often.
     #[must_use]
     pub fn restarts(&self) -> BTreeMap<&'static str, u64> {
-        self.0.tasks.restarts()
+        self.0.restarts.counts()
     }
 
     /// One round: writes counters and removes rows older than `retention` says. Errors are logged;
@@ -136,9 +139,13 @@ impl Drop for Background {
 }
 
 async fn run(cms: Cms, part: Work, mut stop: Stop) {
-    if part == Work::Deliveries {
-        cms.webhooks().worker().run(stop, false).await;
-        return;
+    match part {
+        Work::Deliveries => {
+            cms.webhooks().worker().run(stop, false).await;
+            return;
+        }
+        Work::Tasks => return cms.tasks().scheduler().run(stop).await,
+        Work::Counters | Work::Upkeep => {}
     }
     let rounds = async {
         let mut last = cms.clock().now();

@@ -16,11 +16,12 @@ use crate::{
     events::Outbox,
     ground::{Cursors, Secret},
     items::Items,
-    jobs::Tasks,
+    jobs::Restarts,
     keys::Keys,
     pages::Pages,
     plugins::{Plugin, Plugins},
     settings::{Settings, SettingsError},
+    tasks::Tasks,
     traffic::{
         cache::Cache, idempotency::Idempotency, limiter::Limiter, origins::Origins, redis::Redis,
     },
@@ -134,7 +135,7 @@ impl Builder {
         });
         let settings = base.settings();
         let (endpoints, registry) = (Endpoints::default(), Registry::default());
-        let items = Items::new(&base, &registry);
+        let (items, known) = (Items::new(&base, &registry), Plugins::default());
         let rooms = Rooms {
             audit: AuditLog::new(&base),
             keys: Keys::new(&base, &endpoints),
@@ -143,12 +144,13 @@ impl Builder {
             origins: Origins::new(&base),
             cache: Cache::new(&base, redis.as_ref()),
             idempotency: Idempotency::new(&base),
-            plugins: Plugins::default(),
             pages: Pages::new(&base, &items),
+            tasks: Tasks::new(&base, &items, &known),
             webhooks: Webhooks::new(&base, &registry)?,
             endpoints,
             items,
-            tasks: Tasks::default(),
+            plugins: known,
+            restarts: Restarts::default(),
             registry,
             base,
         };

@@ -23,11 +23,12 @@ use crate::{
     db::{Db, Migration},
     ground::Cursors,
     items::Items,
-    jobs::Tasks,
+    jobs::Restarts,
     keys::Keys,
     pages::Pages,
     plugins::Plugins,
     settings::Settings,
+    tasks::Tasks,
     traffic::{cache::Cache, idempotency::Idempotency, limiter::Limiter, origins::Origins},
     webhooks::Webhooks,
 };
@@ -73,8 +74,9 @@ struct Rooms {
     items: Items,
     plugins: Plugins,
     pages: Pages,
-    webhooks: Webhooks,
     tasks: Tasks,
+    webhooks: Webhooks,
+    restarts: Restarts,
 }
 
 impl Cms {
@@ -175,6 +177,12 @@ impl Cms {
         &self.0.plugins
     }
 
+    /// Tasks of plugins, and the history of their runs.
+    #[must_use]
+    pub fn tasks(&self) -> &Tasks {
+        &self.0.tasks
+    }
+
     /// The content tables at this moment.
     #[must_use]
     pub fn tables(&self) -> Arc<Tables> {
@@ -221,8 +229,8 @@ impl Cms {
         self.0.keys.flush().await
     }
 
-    /// Removes rows older than `retention` says: replies, audit rows, events, deliveries, ended
-    /// sessions. Returns the number of rows. [`Cms::background`] calls this once a minute.
+    /// Removes rows older than `retention` says: replies, audit rows, runs of tasks, events,
+    /// deliveries, ended sessions. Returns the number of rows. [`Cms::background`] calls this once a minute.
     ///
     /// # Errors
     /// As every write.
@@ -230,6 +238,7 @@ impl Cms {
         let rooms = &*self.0;
         Ok(rooms.idempotency.expire().await?
             + rooms.audit.expire().await?
+            + rooms.tasks.expire().await?
             + rooms.webhooks.expire().await?
             + rooms.cache.expire().await?
             + rooms.accounts.expire().await?
@@ -248,8 +257,10 @@ impl Cms {
         Err(Error::new(Code::Unavailable, why))
     }
 
-    /// Writes the counters and closes the database, within seconds also when it does not answer.
+    /// Ends runs of tasks, writes the counters and closes the database, within seconds also when it
+    /// does not answer.
     pub async fn close(&self) {
+        self.tasks().close().await;
         match tokio::time::timeout(FAREWELL, self.flush()).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::error!(%error, "counters were not written"),

@@ -1,6 +1,6 @@
 //! Takes plugins into service: their tables, then their events.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use super::Cms;
 use crate::{
@@ -31,16 +31,17 @@ impl Cms {
         let (core, mut tables) = (content::core::tables(), Tables::default());
         let declared = Declared { plugin: content::core::ID, tables: &core };
         self.resolve(&mut tables, declared).await?;
-        let mut states = Vec::new();
+        let (mut states, mut handlers) = (Vec::new(), BTreeMap::new());
         for plugin in given {
-            let manifest = plugin.manifest();
-            let problems = manifest.problems();
+            let (manifest, own) = (plugin.manifest(), plugin.handlers());
+            let problems = [manifest.problems(), own.missing(&manifest)].concat();
             if !problems.is_empty() {
                 let list: Vec<_> = problems.iter().map(Problem::to_string).collect();
                 let why = format!("plugin {}: {}", manifest.id, list.join("; "));
                 return Err(Error::new(Code::ValidationFailed, why));
             }
             self.take_in(&mut tables, &states, &manifest, opening).await?;
+            handlers.insert(manifest.id.clone(), own);
             states.push(PluginState::in_service(manifest));
         }
         for found in plugins::load_folder(&self.settings().dirs.plugins) {
@@ -62,7 +63,7 @@ impl Cms {
             states.push(state);
         }
         self.0.registry.set(tables);
-        self.0.plugins.set(states);
+        self.0.plugins.set(states, handlers);
         if opening == Opening::Update {
             self.webhooks().register(&self.plugins().index()).await?;
         }

@@ -26,6 +26,7 @@ pub(crate) async fn ready(call: &Call<'_>, _: Anything) -> Result<Data<Ready>> {
         cache: call.cms.cache().state().to_owned(),
         queue_age_ms: webhooks.oldest_due_ms().await.ok(),
         worker: webhooks.worker_state().to_owned(),
+        scheduler: call.cms.tasks().scheduler_state().to_owned(),
         restarts: call.cms.restarts().into_iter().map(|(task, n)| (task.to_owned(), n)).collect(),
     };
     Ok(Data { data })

@@ -16,6 +16,7 @@ pub(crate) mod pages;
 pub(crate) mod permissions;
 pub(crate) mod stream;
 pub(crate) mod tables;
+pub(crate) mod tasks;
 pub(crate) mod user_groups;
 pub(crate) mod users;
 pub(crate) mod webhooks;

@@ -42,6 +42,8 @@ pub struct Ready {
     pub queue_age_ms: Option<i64>,
     /// `running` or `none`.
     pub worker: String,
+    /// `running` or `none`: whether this process runs tasks on their schedule.
+    pub scheduler: String,
     /// Background tasks that failed and were started again, with how often. Empty when all is well.
     pub restarts: BTreeMap<String, u64>,
 }

@@ -34,6 +34,7 @@ pub mod query;
 pub mod record;
 pub mod stream;
 pub mod tables;
+pub mod tasks;
 pub mod user_groups;
 pub mod users;
 pub mod webhooks;

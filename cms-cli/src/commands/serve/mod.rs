@@ -36,7 +36,7 @@ pub(crate) struct ServeArgs {
     /// Leave the delivery of webhooks to other processes
     #[arg(long)]
     no_worker: bool,
-    /// Leave what is done at set times, such as the removal of old rows, to other processes
+    /// Leave tasks and the removal of old rows to other processes
     #[arg(long)]
     no_scheduler: bool,
     /// Format of log lines

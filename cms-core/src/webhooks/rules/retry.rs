@@ -1,7 +1,8 @@
 //! When a failed delivery is tried again. Pure.
 
-/// Seconds to wait after the first, second ... failure; the last one repeats.
-const WAITS_S: [i64; 5] = [30, 120, 480, 1920, 7200];
+use crate::jobs::Backoff;
+
+const WAITS: Backoff = Backoff(&[30, 120, 480, 1920, 7200]);
 /// Retries of a subscription at most; more would go on for weeks.
 pub const MAX_RETRIES: i64 = 100;
 
@@ -9,11 +10,7 @@ pub const MAX_RETRIES: i64 = 100;
 /// given up.
 #[must_use]
 pub(in crate::webhooks) fn wait_ms(retry_count: i64, max_retries: i64) -> Option<i64> {
-    if retry_count >= max_retries {
-        return None;
-    }
-    let index = usize::try_from(retry_count).unwrap_or(0).min(WAITS_S.len() - 1);
-    Some(WAITS_S[index] * 1000)
+    WAITS.wait_ms(retry_count, max_retries)
 }
 
 /// Milliseconds for which a lane rests after so many local faults in a row: 1 s twice, then

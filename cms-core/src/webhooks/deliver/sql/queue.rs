@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// How long a worker owns a claimed job: longer than any attempt takes.
-pub(in crate::webhooks) const LEASE_MS: i64 = 30_000;
+pub(in crate::webhooks) use crate::jobs::LEASE_MS;
 
 /// A subscription with due jobs.
 #[derive(Clone, Debug)]

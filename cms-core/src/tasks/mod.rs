@@ -1,0 +1,291 @@
+//! Tasks of plugins: each runs once in its interval, in one process of the site.
+//!
+//! ```text
+//! declared   the tasks that the plugins in service declare
+//! claim      takes a due task for the time of a lease, and opens its run in the history
+//! run        runs a claimed task, renews its lease, writes down the end (fenced)
+//! outcome    how a run ended
+//! scheduler  claims what is due and runs it
+//! sql        statements
+//! ```
+
+mod claim;
+mod declared;
+mod outcome;
+mod run;
+mod scheduler;
+pub(crate) mod sql;
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
+
+use self::{claim::Cause, outcome::Outcome, run::perform};
+pub use self::{claim::Claimed, scheduler::Scheduler};
+use crate::{
+    AuditActor, AuditEntry, Change, Code, Error, Page, Paging, Result, base::Base,
+    ground::ListName, items::Items, jobs, plugins::Plugins,
+};
+
+/// How long a stop waits for runs that it has asked to end.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// A task of a plugin. Times are RFC 3339 in UTC.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Task {
+    /// The plugin that declares it.
+    pub plugin: String,
+    /// Its name, unique in the plugin.
+    pub name: String,
+    /// Seconds from the start of one run to the next.
+    pub interval_s: u64,
+    /// When it is due; null before its first run, which is due at once.
+    pub next_due_at: Option<String>,
+    /// `running` while a process runs it, else `waiting`.
+    pub state: String,
+    /// Its latest run.
+    pub last_run: Option<Run>,
+}
+
+/// A run in the history. Times are RFC 3339 in UTC.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Run {
+    /// Ids grow with time.
+    pub id: i64,
+    /// The plugin of the task.
+    pub plugin: String,
+    /// The name of the task.
+    pub task: String,
+    /// Who caused it: `system` for the schedule.
+    pub actor: AuditActor,
+    /// Machine and process that ran it.
+    pub process: String,
+    /// When it began.
+    pub started_at: String,
+    /// When it ended; null while it runs, and when its process died.
+    pub ended_at: Option<String>,
+    /// `running`, `done`, `failed`, `stopped` (the service ended) or `lost` (its process died or
+    /// stood still for longer than its lease).
+    pub outcome: String,
+    /// Why it did not end well, 2,000 characters at most.
+    pub error: Option<String>,
+}
+
+/// Runs of this process since its start that were written down, by outcome.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Runs {
+    /// Runs that ended well.
+    pub done: u64,
+    /// Runs that failed.
+    pub failed: u64,
+    /// Runs that a stop of the service ended.
+    pub stopped: u64,
+    /// Runs whose lease was lost.
+    pub lost: u64,
+}
+
+/// The tasks of a site: `cms.tasks()`.
+#[derive(Clone)]
+pub struct Tasks(Arc<State>);
+
+struct State {
+    base: Base,
+    items: Items,
+    plugins: Plugins,
+    /// Machine and process.
+    process: String,
+    /// Turns true when the site closes.
+    closed: watch::Sender<bool>,
+    /// Runs of this process, and schedulers that work, at this moment.
+    under_way: watch::Sender<usize>,
+    schedulers: AtomicU64,
+    done: AtomicU64,
+    failed: AtomicU64,
+    stopped: AtomicU64,
+    lost: AtomicU64,
+}
+
+impl Tasks {
+    pub(crate) fn new(base: &Base, items: &Items, plugins: &Plugins) -> Self {
+        let machine = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        Self(Arc::new(State {
+            base: base.clone(),
+            items: items.clone(),
+            plugins: plugins.clone(),
+            process: format!("{machine}:{}", std::process::id()),
+            closed: watch::Sender::new(false),
+            under_way: watch::Sender::new(0),
+            schedulers: AtomicU64::new(0),
+            done: AtomicU64::new(0),
+            failed: AtomicU64::new(0),
+            stopped: AtomicU64::new(0),
+            lost: AtomicU64::new(0),
+        }))
+    }
+
+    /// Runs tasks when they are due.
+    #[must_use]
+    pub fn scheduler(&self) -> Scheduler {
+        Scheduler::new(self.0.clone())
+    }
+
+    /// The tasks of the plugins in service, in load order.
+    ///
+    /// # Errors
+    /// As every read.
+    pub async fn list(&self) -> Result<Vec<Task>> {
+        let (base, now) = (&self.0.base, self.0.base.clock().now());
+        let rows = sql::rows(base.db()).await?;
+        let last = sql::last_runs(base.db(), now).await?;
+        let tasks = declared::all(&self.0.plugins).into_iter().map(|task| {
+            let row = rows.iter().find(|row| row.is_of(&task));
+            let is_running = row.is_some_and(|row| !row.lease.is_free(now));
+            let of_task = |run: &&Run| run.plugin == task.plugin && run.task == task.name;
+            Task {
+                interval_s: task.interval_s,
+                next_due_at: row.map(|row| crate::rfc3339(row.next_due_at)),
+                state: if is_running { "running" } else { "waiting" }.to_owned(),
+                last_run: last.iter().find(of_task).cloned(),
+                plugin: task.plugin,
+                name: task.name,
+            }
+        });
+        Ok(tasks.collect())
+    }
+
+    /// Runs of all tasks, or of those with this name, newest first.
+    ///
+    /// # Errors
+    /// `not_found` for a name that no task has. `bad_query` for a foreign cursor.
+    pub async fn history(&self, which: Option<&TaskName>, paging: &Paging) -> Result<Page<Run>> {
+        let (base, now) = (&self.0.base, self.0.base.clock().now());
+        let task = match which {
+            Some(which) => Some(self.find(which)?),
+            None => None,
+        };
+        let of = task.as_ref().map(|task| (task.plugin.as_str(), task.name.as_str()));
+        let list = base.list(ListName::TaskRuns).of(of);
+        let read = async |before, limit| sql::runs(base.db(), now, of, before, limit).await;
+        Page::newest_first(list, paging, read, |run: &Run| run.id).await
+    }
+
+    /// A run of the history.
+    ///
+    /// # Errors
+    /// `not_found`.
+    pub async fn run_of(&self, id: i64) -> Result<Run> {
+        let found = sql::run(self.0.base.db(), self.0.base.clock().now(), id).await?;
+        found.ok_or_else(|| Error::new(Code::NotFound, format!("There is no run with id {id}.")))
+    }
+
+    /// Claims a task that somebody asks for now; its schedule stays as it is. Begin the run with
+    /// [`Tasks::begin`] after the commit.
+    ///
+    /// # Errors
+    /// `not_found` for a name that no task has, `validation_failed` for one that several plugins
+    /// use, `conflict` while the task runs.
+    pub async fn claim(&self, change: &mut Change, which: &TaskName) -> Result<Claimed> {
+        let task = self.find(which)?;
+        let name = task.name.clone();
+        let claimed =
+            claim::claim(&self.0, change, task, Cause::Asked).await?.ok_or_else(|| {
+                let why = format!("The task {name} is running: see the history for its end.");
+                Error::new(Code::Conflict, why)
+            })?;
+        let id = claimed.run_id().to_string();
+        let entry = AuditEntry { action: "run", table: "tasks", id: &id, columns: &[] };
+        change.audit(entry).await?;
+        Ok(claimed)
+    }
+
+    /// Runs a claimed task to its end, also when nobody waits for that.
+    pub fn begin(&self, claimed: Claimed) -> impl Future<Output = ()> + Send + use<> {
+        let run = perform(self.0.clone(), claimed, self.0.closed.subscribe());
+        let running = tokio::spawn(run);
+        async move {
+            // A panic of the task itself is an outcome; there is nothing else to wait for.
+            let _ = running.await;
+        }
+    }
+
+    /// Runs of this process since its start, by outcome.
+    #[must_use]
+    pub fn outcomes(&self) -> Runs {
+        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let State { done, failed, stopped, lost, .. } = &*self.0;
+        Runs { done: get(done), failed: get(failed), stopped: get(stopped), lost: get(lost) }
+    }
+
+    /// Whether this process runs tasks on their schedule: `running` or `none`.
+    #[must_use]
+    pub fn scheduler_state(&self) -> &'static str {
+        if self.0.schedulers.load(Ordering::Relaxed) > 0 { "running" } else { "none" }
+    }
+
+    /// Ends all runs of this process; each is written down as stopped.
+    pub(crate) async fn close(&self) {
+        self.0.closed.send_replace(true);
+        let mut under_way = self.0.under_way.subscribe();
+        let ended = under_way.wait_for(|runs| *runs == 0);
+        if tokio::time::timeout(FAREWELL, ended).await.is_err() {
+            tracing::warn!("some runs of tasks did not end in time");
+        }
+    }
+
+    /// Removes runs older than `retention.task_runs_days`.
+    pub(crate) async fn expire(&self) -> Result<u64> {
+        let days = self.0.base.settings().retention.task_runs_days;
+        let horizon = jobs::days_before(self.0.base.clock().now(), days);
+        jobs::expire(&self.0.base, &[(sql::EXPIRE, horizon)]).await
+    }
+
+    fn find(&self, which: &TaskName) -> Result<declared::Declared> {
+        let TaskName { name, plugin } = which;
+        let of_plugin = |task: &declared::Declared| {
+            task.name == *name && plugin.as_ref().is_none_or(|plugin| task.plugin == *plugin)
+        };
+        let mut found: Vec<_> = declared::all(&self.0.plugins);
+        found.retain(of_plugin);
+        match (found.pop(), found.is_empty()) {
+            (Some(task), true) => Ok(task),
+            (None, _) => {
+                Err(Error::new(Code::NotFound, format!("No plugin has a task named {name:?}.")))
+            }
+            (Some(last), false) => {
+                let plugins = found.iter().chain([&last]).map(|task| task.plugin.as_str());
+                let plugins: Vec<_> = plugins.collect();
+                let why = format!("name one of the plugins that have it: {}", plugins.join(", "));
+                Err(Error::invalid_field("plugin", "required", why))
+            }
+        }
+    }
+}
+
+/// The name of a task, and of its plugin where several plugins use the name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskName {
+    /// Name of the task.
+    pub name: String,
+    /// Id of its plugin.
+    pub plugin: Option<String>,
+}
+
+impl State {
+    fn note(&self, outcome: &Outcome) {
+        let counter = match outcome {
+            Outcome::Done => &self.done,
+            Outcome::Failed(_) => &self.failed,
+            Outcome::Stopped => &self.stopped,
+            Outcome::Lost => &self.lost,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+}

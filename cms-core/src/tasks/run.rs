@@ -1,0 +1,157 @@
+//! Runs a claimed task, renews its lease meanwhile, and writes down the end.
+
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
+
+use futures_util::FutureExt as _;
+
+use super::{State, claim::Claimed, declared::Work, outcome::Outcome, sql};
+use crate::{
+    Actor, Code, Error,
+    base::Base,
+    jobs::{Lease, Stop},
+    plugins::{Begin, TaskRun},
+};
+
+/// How often the clock is asked whether the lease is to be renewed.
+const LOOK: Duration = Duration::from_secs(1);
+/// How long one renewal may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How often the end of a run is tried to be written down.
+const TRIES: u32 = 3;
+
+/// Runs a task to its end, or until the stop. Dropping the work undoes what it has not committed.
+pub(super) async fn perform(site: Arc<State>, claimed: Claimed, mut stop: Stop) {
+    let _under_way = UnderWay::begin(&site);
+    let Claimed { task_id, run_id, plugin, name, lease, .. } = &claimed;
+    tracing::debug!(plugin, task = name, run = run_id, "a task begins");
+    let outcome = tokio::select! {
+        outcome = worked(&site, &claimed) => outcome,
+        () = lost(&site.base, *task_id, *lease) => Outcome::Lost,
+        // A dropped sender never stops a run.
+        () = async {
+            if stop.wait_for(|stop| *stop).await.is_err() {
+                std::future::pending().await
+            }
+        } => Outcome::Stopped,
+    };
+    let outcome = settle(&site, &claimed, outcome).await;
+    match &outcome {
+        Outcome::Failed(why) => {
+            tracing::warn!(plugin, task = name, run = run_id, why, "a task failed");
+        }
+        Outcome::Lost => {
+            tracing::warn!(plugin, task = name, run = run_id, "a task has lost its lease");
+        }
+        Outcome::Done | Outcome::Stopped => {}
+    }
+    site.note(&outcome);
+}
+
+/// Counts a run of this process until dropped.
+struct UnderWay(Arc<State>);
+
+impl UnderWay {
+    fn begin(site: &Arc<State>) -> Self {
+        site.under_way.send_modify(|runs| *runs += 1);
+        Self(site.clone())
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.under_way.send_modify(|runs| *runs -= 1);
+    }
+}
+
+/// Does the work. A panic is a failure.
+async fn worked(site: &State, claimed: &Claimed) -> Outcome {
+    let work = async {
+        match &claimed.work {
+            Work::Handler(handler) => {
+                let run = TaskRun {
+                    id: claimed.run_id,
+                    name: claimed.name.clone(),
+                    items: site.items.clone(),
+                    begin: fenced(&site.base, claimed.task_id, claimed.lease),
+                };
+                handler(run).await
+            }
+            Work::Nothing => Err(Error::internal("a task with neither handler nor script")),
+        }
+    };
+    match AssertUnwindSafe(work).catch_unwind().await {
+        Ok(Ok(())) => Outcome::Done,
+        Ok(Err(error)) if error.code() == Code::Internal => {
+            tracing::error!(?error, task = claimed.name, "a task failed");
+            Outcome::Failed("The task failed; the log has the cause.".to_owned())
+        }
+        Ok(Err(error)) => Outcome::Failed(error.detail().to_owned()),
+        Err(_) => Outcome::Failed("The task panicked; the log has the cause.".to_owned()),
+    }
+}
+
+/// Begins changes that hold the task: its row stays locked until the change ends.
+fn fenced(base: &Base, task: i64, lease: Lease) -> Begin {
+    let base = base.clone();
+    Arc::new(move || {
+        let base = base.clone();
+        Box::pin(async move {
+            let mut change = base.change(Actor::System).await?;
+            let lease = lease.renewed(change.now());
+            if sql::renew(&mut change, task, lease).await? {
+                return Ok(change);
+            }
+            let why = "The lease of this run is lost: another process runs the task.";
+            Err(Error::new(Code::Conflict, why))
+        })
+    })
+}
+
+/// Renews the lease; ends when it is lost, or could not be renewed in time.
+async fn lost(base: &Base, task: i64, mut lease: Lease) {
+    loop {
+        tokio::time::sleep(LOOK).await;
+        let now = base.clock().now();
+        if !lease.is_aging(now) {
+            continue;
+        }
+        let renewed = lease.renewed(now);
+        let renewal = async {
+            let mut change = base.change(Actor::System).await?;
+            let held = sql::renew(&mut change, task, renewed).await?;
+            change.commit().await.map(|()| held)
+        };
+        match tokio::time::timeout(PATIENCE, renewal).await {
+            Ok(Ok(true)) => lease = renewed,
+            Ok(Ok(false)) => return,
+            Ok(Err(error)) => tracing::debug!(%error, "a lease was not renewed"),
+            Err(_) => tracing::debug!("a lease was not renewed in time"),
+        }
+        if lease.is_free(base.clock().now()) {
+            return;
+        }
+    }
+}
+
+/// Writes down the end. Returns it, or that the lease was lost before.
+async fn settle(site: &State, claimed: &Claimed, outcome: Outcome) -> Outcome {
+    if outcome == Outcome::Lost {
+        return outcome;
+    }
+    for _ in 0..TRIES {
+        let written = async {
+            let mut change = site.base.change(Actor::System).await?;
+            let ids = (claimed.task_id, claimed.run_id);
+            let held = sql::close(&mut change, ids, claimed.lease, &outcome).await?;
+            change.commit().await.map(|()| held)
+        };
+        match tokio::time::timeout(PATIENCE, written).await {
+            Ok(Ok(true)) => return outcome,
+            Ok(Ok(false)) => return Outcome::Lost,
+            Ok(Err(error)) => tracing::warn!(%error, "the end of a task was not written down"),
+            Err(_) => tracing::warn!("the end of a task was not written down in time"),
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+    Outcome::Lost
+}

@@ -1,0 +1,146 @@
+//! Claims due tasks and runs them. Every step returns what happened; only [`Scheduler::run`] sleeps.
+
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use tokio::{sync::watch, task::JoinSet};
+
+use super::{
+    State,
+    claim::{Cause, Claimed, claim},
+    declared::{self, Declared},
+    run::perform,
+    sql,
+};
+use crate::{Actor, Result, db::watched, jobs, jobs::Stop};
+
+/// How often due tasks are looked for.
+const LOOK: Duration = Duration::from_secs(1);
+/// The same while the database does not answer.
+const PAUSE: Duration = Duration::from_secs(5);
+/// How long one claim may take: its row may be locked by a process that stands still.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long runs may go on after a stop.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Runs tasks when they are due. Several schedulers may work at once, in one process or in many.
+pub struct Scheduler {
+    site: Arc<State>,
+    under_way: JoinSet<()>,
+    stop: watch::Sender<bool>,
+}
+
+/// Ends this long after the stop. A dropped sender never stops anything.
+async fn stopped(mut stop: Stop, after: Duration) {
+    if stop.wait_for(|stop| *stop).await.is_err() {
+        std::future::pending().await
+    }
+    tokio::time::sleep(after).await;
+}
+
+/// A scheduler that works, for `/readyz`.
+struct Working(Arc<State>);
+
+impl Drop for Working {
+    fn drop(&mut self) {
+        self.0.schedulers.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Scheduler {
+    pub(super) fn new(site: Arc<State>) -> Self {
+        Self { site, under_way: JoinSet::new(), stop: watch::Sender::new(false) }
+    }
+
+    /// Begins the tasks that are due and that nobody runs. Returns how many.
+    ///
+    /// # Errors
+    /// `unavailable` when the database cannot be reached.
+    pub async fn claim(&mut self) -> Result<usize> {
+        while self.under_way.try_join_next().is_some() {}
+        let tasks = declared::all(&self.site.plugins);
+        if tasks.is_empty() {
+            return Ok(0);
+        }
+        let now = self.site.base.clock().now();
+        let rows = sql::rows(self.site.base.db()).await?;
+        let mut begun = 0;
+        for task in tasks {
+            let row = rows.iter().find(|row| row.is_of(&task));
+            let waits = row.is_some_and(|row| {
+                !row.lease.is_free(now) || !jobs::is_due(row.next_due_at, task.interval(), now)
+            });
+            if waits {
+                continue;
+            }
+            let name = task.name.clone();
+            match watched(tokio::time::timeout(PATIENCE, self.take(task))).await {
+                Ok(Ok(Some(claimed))) => {
+                    begun += 1;
+                    let run = perform(self.site.clone(), claimed, self.stop.subscribe());
+                    self.under_way.spawn(run);
+                }
+                Ok(Ok(None)) => {}
+                Ok(Err(error)) => return Err(error),
+                Err(_) => tracing::warn!(task = name, "a task was not claimed in time"),
+            }
+        }
+        Ok(begun)
+    }
+
+    async fn take(&self, task: Declared) -> Result<Option<Claimed>> {
+        let mut change = self.site.base.change(Actor::System).await?;
+        let claimed = claim(&self.site, &mut change, task, Cause::Schedule).await?;
+        change.commit().await?;
+        Ok(claimed)
+    }
+
+    /// Claims once, then waits for the runs to end: for tests, and for programs that drive the
+    /// scheduler themselves. Returns how many began.
+    ///
+    /// # Errors
+    /// As [`Scheduler::claim`].
+    pub async fn step(&mut self) -> Result<usize> {
+        let begun = self.claim().await?;
+        while self.under_way.join_next().await.is_some() {}
+        Ok(begun)
+    }
+
+    /// Works until `stop` turns true. Runs under way then have five seconds to end; the others are
+    /// stopped, and due again.
+    pub async fn run(mut self, stop: watch::Receiver<bool>) {
+        let site = self.site.clone();
+        site.schedulers.fetch_add(1, Ordering::Relaxed);
+        let _working = Working(site.clone());
+        loop {
+            // A claim that is broken off may leave a task that nobody runs until its lease ends.
+            let claimed = tokio::select! {
+                claimed = self.claim() => claimed,
+                () = stopped(stop.clone(), PATIENCE) => break,
+            };
+            let pause = match claimed {
+                Ok(_) => LOOK,
+                Err(_) if site.base.db().is_closed() => break,
+                Err(error) => {
+                    tracing::warn!(%error, "due tasks cannot be read or claimed; trying again");
+                    PAUSE
+                }
+            };
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = stopped(stop.clone(), Duration::ZERO) => break,
+            }
+        }
+        self.finish().await;
+    }
+
+    async fn finish(&mut self) {
+        let ended = async { while self.under_way.join_next().await.is_some() {} };
+        if tokio::time::timeout(GRACE, ended).await.is_err() {
+            self.stop.send_replace(true);
+            while self.under_way.join_next().await.is_some() {}
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! `/api/backend/tasks`
+
+use cms_core::tasks::{Run, Task};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Data, NoBody, OneOrPage, Page, operations,
+    parameters::{Limit, Listing},
+};
+
+operations! {
+    /// The tasks of plugins, sorted by plugin and name.
+    Read: Listing, NoBody => Page<Task>;
+    /// One run of a task, or a page of runs, newest first.
+    History: WhichRuns, NoBody => OneOrPage<Run>;
+    /// Runs a task now. The reply is the run as it is after 20 seconds at the latest.
+    Start: WhichTask, NoBody => Data<Run>;
+}
+
+/// A task by its name.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WhichTask {
+    /// Its name.
+    #[schemars(example = &"nightly")]
+    pub name: String,
+    /// Its plugin; needed where several plugins have a task of this name.
+    pub plugin: Option<String>,
+}
+
+/// Which runs to show.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WhichRuns {
+    /// The one to show.
+    pub id: Option<i64>,
+    /// Only runs of the task with this name.
+    pub name: Option<String>,
+    /// The plugin of this task; needed where several plugins have a task of this name.
+    pub plugin: Option<String>,
+    /// Rows of a page.
+    #[serde(default)]
+    pub limit: Limit,
+    /// Where the page starts: `meta.next` of the page before.
+    pub cursor: Option<String>,
+}

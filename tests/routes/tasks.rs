@@ -1,0 +1,75 @@
+//! `/api/backend/tasks`: listed, asked for, their history.
+
+use std::sync::atomic::Ordering;
+
+use cms_core::plugins::Handlers;
+use serde_json::json;
+
+use crate::{
+    support::Site,
+    tasks::{Program, counting},
+};
+
+#[tokio::test]
+async fn a_task_is_run_when_asked_and_its_schedule_stays() {
+    let (program, runs) = counting();
+    let site = Site::builder().await.program(program).open().await;
+    let ana = site.person("ana", json!("0")).await;
+    let list = async || site.admin("GET /api/backend/tasks").expect(200).await.json();
+    assert_eq!(
+        list().await,
+        json!({"data": [{
+            "plugin": "shop", "name": "count", "interval_s": 60, "next_due_at": null,
+            "state": "waiting", "last_run": null,
+        }], "meta": {"limit": 50, "next": null}})
+    );
+    let begun = site.clock.now();
+    let run = "POST /api/backend/tasks/run?name=count";
+    let first = site.ask(run).bearer(&ana.token).expect(200).await.data();
+    assert_eq!(first["outcome"], "done");
+    assert_eq!(first["actor"], json!({"kind": "user", "id": ana.id, "name": "ana"}));
+    assert_eq!(first["started_at"], cms_core::rfc3339(begun));
+    let due = list().await["data"][0]["next_due_at"].clone();
+    site.clock.advance(5_000);
+    let second = site.admin(run).expect(200).await.data();
+    assert_eq!(list().await["data"][0]["next_due_at"], due, "the beat stays");
+    assert_eq!(list().await["data"][0]["last_run"], second);
+    assert_eq!(runs.load(Ordering::SeqCst), 2);
+    let audits = "select count(*) from cms_audit where table_name = 'tasks' and action = 'run'";
+    assert_eq!(site.database.count(audits).await, 2);
+    let page = site.admin("GET /api/backend/tasks/history?limit=1").expect(200).await.json();
+    assert_eq!(page["data"], json!([second]));
+    let next = page["meta"]["next"].as_str().unwrap();
+    let line = format!("GET /api/backend/tasks/history?limit=1&cursor={next}");
+    assert_eq!(site.admin(&line).expect(200).await.json()["data"], json!([first]));
+    let line = format!("GET /api/backend/tasks/history?id={}", first["id"]);
+    assert_eq!(site.admin(&line).expect(200).await.data(), first);
+}
+
+#[tokio::test]
+async fn what_cannot_run_is_refused() {
+    let (program, _) = counting();
+    let endless = Handlers::default().task("count", |_| std::future::pending());
+    let site = Site::builder().await.program(Program(program.0, endless)).open().await;
+    for (line, status, code) in [
+        ("POST /api/backend/tasks/run?name=nothing", 404, "not_found"),
+        ("POST /api/backend/tasks/run?name=count&plugin=other", 404, "not_found"),
+        ("POST /api/backend/tasks/run", 400, "bad_query"),
+        ("GET /api/backend/tasks/history?name=nothing", 404, "not_found"),
+        ("GET /api/backend/tasks/history?plugin=shop", 400, "bad_query"),
+        ("GET /api/backend/tasks/history?id=7", 404, "not_found"),
+    ] {
+        site.admin(line).refused(status, code).await;
+    }
+    assert_eq!(site.database.count("select count(*) from cms_task_runs").await, 0);
+    // Who asks has gone: the run goes on, and a second one is refused.
+    let asked = site.admin("POST /api/backend/tasks/run?name=count").send();
+    let waited = tokio::time::timeout(std::time::Duration::from_secs(1), asked).await;
+    assert!(waited.is_err(), "it runs");
+    site.admin("POST /api/backend/tasks/run?name=count").refused(409, "conflict").await;
+    let runs = site.admin("GET /api/backend/tasks/history?name=count").expect(200).await.data();
+    assert_eq!((runs.as_array().unwrap().len(), &runs[0]["outcome"]), (1, &json!("running")));
+    site.cms.close().await;
+    let stopped = "select count(*) from cms_task_runs where outcome = 'stopped'";
+    assert_eq!(site.database.count(stopped).await, 1);
+}

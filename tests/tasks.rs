@@ -1,0 +1,318 @@
+//! Tasks of plugins: each once in its interval, whatever happens to the processes.
+
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+        mpsc,
+    },
+    time::Duration,
+};
+
+use cms_core::{
+    Clock, Cms, Code, Error, Paging,
+    plugins::{Handlers, Manifest, Plugin, TaskRun},
+    tasks::{Run, Task, TaskName},
+};
+use serde_json::{Value as Json, json};
+
+use crate::support::{Site, TestDatabase, site::NOW};
+
+const MINUTE: i64 = 60_000;
+
+/// A plugin whose tasks are given as a list, with handlers.
+pub(crate) struct Program(pub(crate) Json, pub(crate) Handlers);
+
+impl Plugin for Program {
+    fn manifest(&self) -> Manifest {
+        let manifest = json!({
+            "id": "shop",
+            "tables": [{"name": "orders", "columns": [{"name": "a", "type": "text"}]}],
+            "tasks": self.0,
+        });
+        serde_json::from_value(manifest).unwrap()
+    }
+
+    fn handlers(&self) -> Handlers {
+        self.1.clone()
+    }
+}
+
+/// One task `count` of a minute whose handler counts its runs.
+pub(crate) fn counting() -> (Program, Arc<AtomicU64>) {
+    let runs = Arc::new(AtomicU64::new(0));
+    let counted = runs.clone();
+    let handlers = Handlers::default().task("count", move |_| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        async { Ok(()) }
+    });
+    (Program(json!([{"name": "count", "interval_s": 60, "handler": "count"}]), handlers), runs)
+}
+
+/// Adds an order, so that a table tells who has run.
+async fn order(run: &TaskRun, text: &str) -> Result<(), Error> {
+    let mut change = run.change().await?;
+    let body = json!({"a": text});
+    run.items().create(&mut change, "orders", body.as_object().unwrap()).await?;
+    change.commit().await
+}
+
+async fn open(database: &TestDatabase, clock: &Clock, program: Program) -> Cms {
+    let builder = Cms::builder(database.settings()).clock(clock.clone());
+    builder.plugin(program).open().await.unwrap()
+}
+
+async fn history(cms: &Cms) -> Vec<Run> {
+    cms.tasks().history(None, &Paging::default()).await.unwrap().data
+}
+
+async fn task(cms: &Cms) -> Task {
+    cms.tasks().list().await.unwrap().remove(0)
+}
+
+fn outcomes(runs: &[Run]) -> Vec<&str> {
+    runs.iter().map(|run| run.outcome.as_str()).collect()
+}
+
+#[tokio::test]
+async fn each_interval_runs_once_in_one_of_two_processes() {
+    let (database, clock) = (TestDatabase::new().await, Clock::fixed(NOW));
+    let (a, runs_of_a) = counting();
+    let (b, runs_of_b) = counting();
+    let (a, b) = (open(&database, &clock, a).await, open(&database, &clock, b).await);
+    let (mut of_a, mut of_b) = (a.tasks().scheduler(), b.tasks().scheduler());
+    for minute in 0..20 {
+        for second in 0..4 {
+            let (one, two) = tokio::join!(of_a.step(), of_b.step());
+            let begun = one.unwrap() + two.unwrap();
+            assert_eq!(begun, usize::from(second == 0), "minute {minute}, look {second}");
+            clock.advance(MINUTE / 4);
+        }
+    }
+    let counted = runs_of_a.load(Ordering::SeqCst) + runs_of_b.load(Ordering::SeqCst);
+    let runs = history(&a).await;
+    assert_eq!((counted, runs.len()), (20, 20));
+    assert!(runs.iter().all(|run| run.outcome == "done" && run.actor.kind == "system"));
+    let begun: Vec<_> = runs.iter().map(|run| run.started_at.clone()).collect();
+    let expected: Vec<_> =
+        (0..20).rev().map(|minute| cms_core::rfc3339(NOW + minute * MINUTE)).collect();
+    assert_eq!(begun, expected);
+}
+
+#[tokio::test]
+async fn missed_intervals_run_once_and_keep_the_beat() {
+    let (program, runs) = counting();
+    let site = Site::builder().await.program(program).open().await;
+    let mut scheduler = site.cms.tasks().scheduler();
+    assert_eq!(scheduler.step().await.unwrap(), 1, "due at once");
+    site.clock.advance(10 * MINUTE + 7_000);
+    for begun in [1, 0] {
+        assert_eq!(scheduler.step().await.unwrap(), begun);
+    }
+    let due = cms_core::rfc3339(NOW + 11 * MINUTE);
+    assert_eq!(task(&site.cms).await.next_due_at, Some(due));
+    // A clock that is set back by a day does not stop the schedule.
+    site.clock.advance(-24 * 60 * MINUTE);
+    for begun in [1, 0] {
+        assert_eq!(scheduler.step().await.unwrap(), begun);
+    }
+    assert_eq!(runs.load(Ordering::SeqCst), 3);
+}
+
+#[tokio::test]
+async fn a_task_that_fails_or_panics_goes_on_and_says_why() {
+    let turn = AtomicU64::new(0);
+    let handlers = Handlers::default().task("odd", move |_| {
+        let turn = turn.fetch_add(1, Ordering::SeqCst);
+        async move {
+            match turn {
+                0 => Err(Error::new(Code::Conflict, "x\0é".repeat(2_000))),
+                1 => panic!("a fault of the test"),
+                2 => Err(Error::internal("a password")),
+                _ => Ok(()),
+            }
+        }
+    });
+    let program = Program(json!([{"name": "odd", "interval_s": 60, "handler": "odd"}]), handlers);
+    let site = Site::builder().await.program(program).open().await;
+    for _ in 0..4 {
+        assert_eq!(site.cms.tasks().scheduler().step().await.unwrap(), 1);
+        site.clock.advance(MINUTE);
+    }
+    let mut runs = history(&site.cms).await;
+    assert_eq!(outcomes(&runs), ["done", "failed", "failed", "failed"]);
+    let errors: Vec<_> = runs.drain(1..).map(|run| run.error.unwrap()).collect();
+    assert!(errors[0].contains("the log has the cause") && !errors[0].contains("password"));
+    assert!(errors[1].contains("panicked"), "{}", errors[1]);
+    assert_eq!(errors[2].chars().count(), 2_000);
+    let counts = site.cms.tasks().outcomes();
+    assert_eq!((counts.done, counts.failed), (1, 3));
+}
+
+/// A process that stands still past its lease: its thread is blocked, so that nothing of it goes
+/// on. What it does afterwards is refused.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_process_that_stood_still_changes_nothing() {
+    let (database, clock) = (Arc::new(TestDatabase::new().await), Clock::fixed(NOW));
+    let tasks = json!([{"name": "slow", "interval_s": 60, "handler": "slow"}]);
+    let (begun, begins) = mpsc::channel();
+    let (goes_on, waits) = mpsc::channel::<()>();
+    let (waits, refusal) = (Mutex::new(waits), Arc::new(Mutex::new(None)));
+    let refused = refusal.clone();
+    let blocking = Handlers::default().task("slow", move |run| {
+        begun.send(()).unwrap();
+        waits.lock().unwrap().recv().unwrap();
+        let refused = refused.clone();
+        async move {
+            *refused.lock().unwrap() = order(&run, "stopped").await.err();
+            Ok(())
+        }
+    });
+    let (stopped, its_clock, its_tasks) = (database.clone(), clock.clone(), tasks.clone());
+    let thread = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let cms = open(&stopped, &its_clock, Program(its_tasks, blocking)).await;
+            cms.tasks().scheduler().step().await.unwrap();
+            let counts = cms.tasks().outcomes();
+            cms.close().await;
+            counts
+        })
+    });
+    tokio::task::spawn_blocking(move || begins.recv().unwrap()).await.unwrap();
+    let healthy =
+        Handlers::default().task("slow", |run| async move { order(&run, "healthy").await });
+    let cms = open(&database, &clock, Program(tasks, healthy)).await;
+    let mut scheduler = cms.tasks().scheduler();
+    clock.advance(29_000);
+    assert_eq!((scheduler.step().await.unwrap(), task(&cms).await.state.as_str()), (0, "running"));
+    clock.advance(1_000);
+    assert_eq!(outcomes(&history(&cms).await), ["lost"], "seen before anybody has run it again");
+    clock.advance(30_000);
+    assert_eq!(scheduler.step().await.unwrap(), 1);
+    let before = history(&cms).await;
+    assert_eq!(outcomes(&before), ["done", "lost"]);
+    goes_on.send(()).unwrap();
+    let counts = thread.join().unwrap();
+    assert_eq!((counts.done, counts.lost), (0, 1));
+    let refusal = refusal.lock().unwrap().take().expect("refused");
+    assert_eq!(refusal.code(), Code::Conflict);
+    assert_eq!(format!("{before:?}"), format!("{:?}", history(&cms).await), "history stays true");
+    assert_eq!(database.count("select count(*) from orders where a = 'healthy'").await, 1);
+    assert_eq!(database.count("select count(*) from orders where a = 'stopped'").await, 0);
+    cms.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lease_is_renewed_while_its_task_runs() {
+    let (database, clock) = (TestDatabase::new().await, Clock::fixed(NOW));
+    let end = Arc::new(tokio::sync::Notify::new());
+    let ends = end.clone();
+    let tasks = json!([{"name": "long", "interval_s": 60, "handler": "long"}]);
+    let handlers = Handlers::default().task("long", move |run| {
+        let ends = ends.clone();
+        async move {
+            ends.notified().await;
+            order(&run, "long").await
+        }
+    });
+    let a = open(&database, &clock, Program(tasks.clone(), handlers)).await;
+    let idle = Handlers::default().task("long", |_| async { Ok(()) });
+    let b = open(&database, &clock, Program(tasks, idle)).await;
+    let of_a = a.clone();
+    let running = tokio::spawn(async move { of_a.tasks().scheduler().step().await });
+    let until = "select cast(coalesce(max(lease_until), 0) as bigint) from cms_tasks";
+    for round in 0..8 {
+        let wanted = clock.now() + 30_000;
+        while database.count(until).await < wanted {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        assert_eq!(b.tasks().scheduler().step().await.unwrap(), 0, "round {round}");
+        clock.advance(15_000);
+    }
+    end.notify_one();
+    assert_eq!(running.await.unwrap().unwrap(), 1);
+    assert_eq!(outcomes(&history(&b).await), ["done"]);
+    assert_eq!(b.tasks().scheduler().step().await.unwrap(), 1, "the next interval has begun");
+    for cms in [a, b] {
+        cms.close().await;
+    }
+}
+
+/// Runs that do not end by themselves are stopped, and due again at once.
+#[tokio::test]
+async fn a_stop_ends_runs_and_says_so() {
+    let (program, _) = counting();
+    let endless = Handlers::default().task("count", |_| std::future::pending());
+    let site = Site::builder().await.program(Program(program.0, endless)).open().await;
+    let background = site.cms.background();
+    while task(&site.cms).await.state == "waiting" {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(site.cms.tasks().scheduler_state(), "running");
+    site.clock.advance(1_000);
+    background.stop().await;
+    assert_eq!(site.cms.tasks().scheduler_state(), "none");
+    let runs = history(&site.cms).await;
+    assert_eq!(outcomes(&runs), ["stopped"]);
+    assert!(runs[0].error.as_ref().unwrap().contains("due again"), "{runs:?}");
+    let task = task(&site.cms).await;
+    assert_eq!(task.next_due_at, Some(cms_core::rfc3339(NOW + 1_000)));
+    assert_eq!(task.state, "waiting");
+}
+
+#[tokio::test]
+async fn a_handler_that_is_not_there_is_refused_at_load() {
+    let tasks = json!([{"name": "x", "interval_s": 60, "handler": "nowhere"}]);
+    let refused = Site::builder()
+        .await
+        .program(Program(tasks.clone(), Handlers::default()))
+        .try_open()
+        .await
+        .err()
+        .expect("refused");
+    assert!(refused.detail().contains("/tasks/0/handler"), "{refused}");
+    let database = TestDatabase::new().await;
+    let folder = database.folder.path().join("plugins/shop");
+    std::fs::create_dir_all(&folder).unwrap();
+    let text = format!("{{\"id\": \"shop\",\n\"tasks\": {tasks}}}");
+    std::fs::write(folder.join("plugin.json"), text).unwrap();
+    let site = Site::on(database).open().await;
+    let states = site.cms.plugins().states();
+    assert_eq!(states[0].problems[0].pointer, "/tasks/0/handler");
+    assert_eq!(states[0].problems[0].line, Some(2));
+    assert!(site.cms.tasks().list().await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn old_runs_go_and_young_ones_stay() {
+    let (program, _) = counting();
+    let site = Site::builder().await.program(program).open().await;
+    let mut scheduler = site.cms.tasks().scheduler();
+    for _ in 0..3 {
+        scheduler.step().await.unwrap();
+        site.clock.advance(15 * 24 * 60 * MINUTE);
+    }
+    site.cms.expire().await.unwrap();
+    assert_eq!(history(&site.cms).await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_name_of_two_plugins_needs_its_plugin() {
+    let other = json!({"id": "other", "tasks": [
+        {"name": "count", "interval_s": 60, "script": "count.php"},
+    ]});
+    let (program, _) = counting();
+    let site = Site::builder().await.program(program).plugin(other).open().await;
+    let tasks = site.cms.tasks();
+    let named = |plugin: Option<&str>| TaskName {
+        name: "count".to_owned(),
+        plugin: plugin.map(str::to_owned),
+    };
+    let history = async |plugin| tasks.history(Some(&named(plugin)), &Paging::default()).await;
+    let refused = history(None).await.unwrap_err();
+    assert_eq!(refused.code(), Code::ValidationFailed);
+    assert!(refused.fields()[0].message.contains("shop, other"), "{:?}", refused.fields());
+    assert!(history(Some("shop")).await.unwrap().data.is_empty());
+    assert_eq!(history(Some("none")).await.unwrap_err().code(), Code::NotFound);
+}
