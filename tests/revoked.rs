@@ -127,6 +127,7 @@ async fn site(receiver: &Receiver) -> (Site, Vec<Act>) {
         .plugin(json!({
             "id": "shop", "tables": [{"name": "goods", "columns": columns}],
             "webhook_events": [{"name": "shop.sold", "description": "Sold."}],
+            "tasks": [{"name": "nightly", "interval_s": 60, "script": "nightly.php"}],
         }))
         .open()
         .await;

@@ -140,6 +140,7 @@ impl Targets {
             ("POST", "/webhooks/queue/retry") => (id(&self.job), json!({})),
             ("POST", "/webhooks/queue/cancel") => (id(&self.job), json!({})),
             ("POST", "/webhooks/redeliver") => (none, json!({"ids": [self.delivery]})),
+            ("POST", "/tasks/run") => ("?name=nightly".to_owned(), json!({})),
             ("POST", "/auth/logout") => (none, json!({})),
             _ => panic!("which request is {method} {path} to be tried with?"),
         };
