@@ -43,6 +43,8 @@ mod login_processes;
 mod map;
 /// Origins: which pages may call, what browsers are told, how soon a change is in force.
 mod origins;
+/// Manifests of plugins, one fault each.
+mod plugin_faults;
 /// Plugins that declare tables: installed, extended, refused.
 mod plugins;
 /// Real processes: killed in the middle of writes, keys revoked from another process, secrets on

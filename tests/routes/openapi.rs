@@ -12,8 +12,10 @@ async fn site() -> Site {
         {"name": "code", "type": "password"},
     ]});
     let plugin = json!({
-        "id": "menu", "name": "Menu", "version": "1.0.0", "tables": [table],
-        "content_button": [{"button_id": "list", "type": "edit", "editable_rows": []}],
+        "id": "menu", "name": "Menu", "version": "1.0.0",
+        "tables": [table],
+        "content_button": [{"button_id": "list", "type": "edit",
+                            "editable_rows": [{"column": "title", "type": "text"}]}],
     });
     Site::builder().await.plugin(plugin).open().await
 }

@@ -8,7 +8,9 @@ use crate::support::Site;
 async fn permission_keys_of_areas_and_plugins_are_listed_a_page_at_a_time() {
     let plugin = json!({
         "id": "menu", "name": "Menu", "version": "1.0.0",
-        "content_button": [{"button_id": "list", "type": "edit", "editable_rows": []}],
+        "tables": [{"name": "dishes", "columns": [{"name": "title", "type": "text"}]}],
+        "content_button": [{"button_id": "list", "type": "edit",
+                            "editable_rows": [{"column": "title", "type": "text"}]}],
     });
     let site = Site::builder().await.plugin(plugin).open().await;
     let (mut found, mut cursor) = (Vec::new(), String::new());

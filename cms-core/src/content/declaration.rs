@@ -2,13 +2,14 @@
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::db::Kind;
 
 /// A content table of a plugin.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(transform = made_or_adopted)]
 pub struct TableDeclaration {
     /// Its name in the API.
     pub name: String,
@@ -32,9 +33,11 @@ pub struct TableDeclaration {
     pub require_if_match: bool,
     /// Lists of columns; no two rows may have the same values in all columns of a list.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(inner(length(min = 1)), extend("uniqueItems" = true))]
     pub unique: Vec<Vec<String>>,
     /// Indexes: columns in order, `-` before those that descend.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(inner(length(min = 1)), extend("uniqueItems" = true))]
     pub indexes: Vec<Vec<String>>,
 }
 
@@ -62,10 +65,36 @@ pub struct ColumnDeclaration {
     pub references: Option<String>,
     /// The only values that the column may hold.
     #[serde(default, rename = "enum", skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1), extend("uniqueItems" = true))]
     pub allowed: Option<Vec<Value>>,
     /// The name that the column had before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub renamed_from: Option<String>,
+}
+
+/// What only tables made by the service have, and what only adopted ones have.
+fn made_or_adopted(schema: &mut Schema) {
+    let column = json!({
+        "required": ["type"],
+        "properties": {"name": {
+            "pattern": "^[a-z][a-z0-9_]{0,59}$",
+            "not": {"enum": ["id", "base_id", "language_short"]},
+        }},
+    });
+    let name = "^(?!cms_|sqlite_|pg_)[a-z][a-z0-9_]{0,59}$";
+    let rule = json!([{
+        "if": {"properties": {"adopt": {"const": true}}, "required": ["adopt"]},
+        "then": {"properties": {"unique": false, "indexes": false, "renamed_from": false}},
+        "else": {
+            "required": ["columns"],
+            "properties": {
+                "name": {"pattern": name},
+                "source": false,
+                "columns": {"minItems": 1, "items": column},
+            },
+        },
+    }]);
+    schema.insert("allOf".to_owned(), rule);
 }
 
 fn field_types(_: &mut SchemaGenerator) -> Schema {

@@ -50,6 +50,11 @@ impl Tables {
         self.0.extend(tables.into_iter().map(|table| (table.name.clone(), Arc::new(table))));
     }
 
+    /// Removes the tables of one plugin.
+    pub(crate) fn remove(&mut self, plugin: &str) {
+        self.0.retain(|_, table| table.plugin != plugin);
+    }
+
     /// Removes white space from the engine's JSON of a record. PostgreSQL keeps white space inside
     /// JSON columns, also those of expanded records.
     pub(crate) fn compact(&self, table: &Table, expand: &[String], json: String) -> String {

@@ -13,6 +13,7 @@ pub mod plain;
 pub(crate) mod private;
 pub(crate) mod random;
 mod secret;
+mod suggest;
 mod vault;
 
 pub use clock::{Clock, Millis, parse_rfc3339, rfc3339};
@@ -24,4 +25,5 @@ pub use paging::{DEFAULT_LIMIT, Direction, MAX_LIMIT, Page, Paging};
 pub(crate) use paging::{List, ListName};
 pub use random::Random;
 pub use secret::Secret;
+pub(crate) use suggest::nearest;
 pub use vault::Vault;

@@ -51,7 +51,13 @@ impl Handlers {
     }
 
     /// Handlers that a manifest names and that are not here.
+    /// Handlers that a manifest names and that are not here.
     pub(crate) fn missing(&self, manifest: &Manifest) -> Vec<Problem> {
+        [self.missing_tasks(manifest), missing_endpoints(manifest), missing_classes(manifest)]
+            .concat()
+    }
+
+    fn missing_tasks(&self, manifest: &Manifest) -> Vec<Problem> {
         let named = manifest.tasks.iter().enumerate();
         let named = named.filter_map(|(i, task)| Some((i, task.handler.as_deref()?)));
         let missing = named.filter(|(_, name)| !self.tasks.contains_key(*name));
@@ -65,6 +71,34 @@ impl Handlers {
             })
             .collect()
     }
+}
+
+fn missing_endpoints(manifest: &Manifest) -> Vec<Problem> {
+    let is_table = |name: &str| manifest.tables.iter().any(|table| table.name == name);
+    let named = manifest.endpoints.iter().enumerate();
+    let missing = named.filter(|(_, endpoint)| !is_table(&endpoint.model_path));
+    missing
+        .map(|(i, endpoint)| {
+            let remedy = format!(
+                "{:?} is no table of this plugin: only a plugin written in Rust has handlers",
+                endpoint.model_path
+            );
+            Problem::new(format!("/endpoints/{i}/modelPath"), remedy)
+        })
+        .collect()
+}
+
+fn missing_classes(manifest: &Manifest) -> Vec<Problem> {
+    let named = manifest.buttons().into_iter();
+    let named = named.filter_map(|(at, button)| Some((at, button.values.as_ref()?.class.clone()?)));
+    named
+        .map(|(at, class)| {
+            let remedy = format!(
+                "there is no class {class:?}: only a plugin written in Rust has custom content"
+            );
+            Problem::new(format!("{at}/values/class"), remedy)
+        })
+        .collect()
 }
 
 impl fmt::Debug for Handlers {

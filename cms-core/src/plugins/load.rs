@@ -1,44 +1,69 @@
 //! Reads `plugins/<id>/plugin.json`. A plugin with problems is not loaded; the others are.
 
 use std::{
+    collections::BTreeSet,
     io::ErrorKind,
     path::{Path, PathBuf},
 };
 
-use super::{Handlers, Manifest, Problem, locate::locate};
+use super::{
+    Handlers, Manifest, Problem,
+    check::{self, Known},
+    reading::{self, Places, Reading},
+};
+use crate::content::Tables;
 
 /// A folder under `plugins/` and the result of loading it.
-#[derive(Clone, Debug)]
 pub struct LoadedPlugin {
     /// The folder's name.
     pub id: String,
     /// The manifest, or all of its problems.
     pub outcome: Result<Manifest, Vec<Problem>>,
+    places: Places,
+    known: Known,
+}
+
+impl LoadedPlugin {
+    /// What only the tables in service show, such as columns of adopted tables.
+    pub(crate) fn problems_with(&self, manifest: &Manifest, tables: &Tables) -> Vec<Problem> {
+        let mut known = self.known.clone();
+        known.learn(tables);
+        locate(&self.places, check::problems(manifest, &known, &BTreeSet::new()))
+    }
 }
 
 /// Largest manifest in bytes. Manifests are small; a larger file is a mistake.
 const MAX_MANIFEST_BYTES: u64 = 1 << 20;
 
 /// All plugins in a folder, by name. A missing folder has none; one that cannot be read counts as a
-/// plugin with that problem.
+/// plugin with that problem. Tables of the plugins `given` by the program count as known.
 #[must_use]
-pub fn load_folder(folder: &Path) -> Vec<LoadedPlugin> {
-    let id = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let mut folders: Vec<PathBuf> = match std::fs::read_dir(folder) {
-        Ok(entries) => entries.flatten().map(|entry| entry.path()).collect(),
-        Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
-        Err(error) => {
-            let problem = Problem::new("", format!("the folder cannot be read: {error}"));
-            return vec![LoadedPlugin { id: id(folder), outcome: Err(vec![problem]) }];
-        }
-    };
+pub fn load_folder(folder: &Path, given: &[Manifest]) -> Vec<LoadedPlugin> {
+    if let Err(error) = std::fs::read_dir(folder)
+        && error.kind() != ErrorKind::NotFound
+    {
+        let reading = Reading::unreadable(format!("the folder cannot be read: {error}"));
+        return vec![judge(folder, reading, Known::default())];
+    }
+    let folders = folders(folder);
+    let readings: Vec<_> = folders.iter().map(|folder| read(folder)).collect();
+    let found: Vec<_> = readings.iter().filter_map(|reading| reading.manifest.clone()).collect();
+    let known = Known::of(given.iter().chain(&found));
+    let loaded = folders.iter().zip(readings);
+    loaded.map(|(folder, reading)| judge(folder, reading, known.clone())).collect()
+}
+
+/// The folders of plugins in a folder, by name.
+fn folders(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten();
+    let mut folders: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
     folders.retain(|path| path.is_dir() && has_manifest(path));
     folders.sort();
-    let load = |path: PathBuf| {
-        let id = id(&path);
-        LoadedPlugin { outcome: read(&path.join("plugin.json"), &id), id }
-    };
-    folders.into_iter().map(load).collect()
+    folders
+}
+
+fn name(folder: &Path) -> String {
+    folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// Whether a folder names a manifest, be it readable or not.
@@ -47,52 +72,57 @@ fn has_manifest(folder: &Path) -> bool {
     !found.is_err_and(|error| error.kind() == ErrorKind::NotFound)
 }
 
-fn read(path: &Path, id: &str) -> Result<Manifest, Vec<Problem>> {
-    let unreadable = |cause: String| vec![Problem::new("", cause)];
-    let size = std::fs::metadata(path).map_err(|e| unreadable(e.to_string()))?.len();
+/// Reads and checks a plugin's folder. Tables of the plugins beside it count as known.
+#[must_use]
+pub fn check_folder(folder: &Path) -> LoadedPlugin {
+    let folder = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
+    let beside = folder.parent().map(folders).unwrap_or_default();
+    let readings = beside.iter().filter(|path| **path != folder).map(|path| read(path));
+    let others: Vec<_> = readings.filter_map(|reading| reading.manifest).collect();
+    judge(&folder, read(&folder), Known::of(others.iter()))
+}
+
+fn read(folder: &Path) -> Reading {
+    let path = folder.join("plugin.json");
+    let size = match std::fs::metadata(&path) {
+        Ok(found) if found.is_file() => found.len(),
+        Ok(_) => return Reading::unreadable("plugin.json is no file".to_owned()),
+        Err(error) => return Reading::unreadable(format!("plugin.json: {error}")),
+    };
     if size > MAX_MANIFEST_BYTES {
-        return Err(unreadable(format!(
+        return Reading::unreadable(format!(
             "{size} bytes are more than a manifest can have ({MAX_MANIFEST_BYTES})"
-        )));
+        ));
     }
-    let text = std::fs::read_to_string(path).map_err(|e| unreadable(e.to_string()))?;
-    parse(&text, id)
+    match std::fs::read(&path) {
+        Ok(bytes) => reading::read(&bytes),
+        Err(error) => Reading::unreadable(format!("plugin.json: {error}")),
+    }
 }
 
-/// The manifest of the plugin `id`, or every problem with its line.
-fn parse(text: &str, id: &str) -> Result<Manifest, Vec<Problem>> {
-    let manifest: Manifest = serde_json::from_str(text).map_err(|error| {
-        vec![Problem { line: Some(error.line()), ..Problem::new("", error.to_string()) }]
-    })?;
-    let mut problems = manifest.problems();
-    problems.extend(Handlers::default().missing(&manifest));
-    if manifest.id != id {
-        let remedy = format!("the id is {:?}, but the folder is named {id:?}", manifest.id);
-        problems.push(Problem::new("/id", remedy));
+fn judge(folder: &Path, reading: Reading, mut known: Known) -> LoadedPlugin {
+    known.folder = Some(folder.to_owned());
+    let Reading { manifest, mut problems, faulty, places } = reading;
+    if let Some(manifest) = &manifest {
+        let mut found = check::problems(manifest, &known, &faulty);
+        // Only plugins written in Rust have handlers.
+        let missing = Handlers::default().missing(manifest).into_iter();
+        found.extend(missing.filter(|problem| check::is_sound(&faulty, &problem.pointer)));
+        problems.extend(locate(&places, found));
     }
-    if problems.is_empty() {
-        return Ok(manifest);
-    }
-    locate(text, &mut problems);
-    Err(problems)
+    problems.sort_by_key(|problem| (problem.line, problem.column));
+    let outcome = match manifest {
+        Some(manifest) if problems.is_empty() => Ok(manifest),
+        _ => Err(problems),
+    };
+    LoadedPlugin { id: name(folder), outcome, places, known }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn problems_name_their_lines() {
-        let text = "{\n  \"id\": \"shop\",\n  \"tables\": [\n    {\"name\": \"a\",\n     \
-                    \"columns\": \
-                    [{\"name\": \"x\", \"type\": \"text\"},\n       {\"name\": \"y\", \"type\": \
-                    \"string\"}]}\n  ]\n}";
-        let problems = parse(text, "shop").expect_err("a problem");
-        let found: Vec<_> = problems.iter().map(|p| (p.pointer.as_str(), p.line)).collect();
-        assert_eq!(found, [("/tables/0/columns/1/type", Some(6))]);
-        let other = parse(r#"{"id": "shop"}"#, "blog").expect_err("another folder");
-        assert_eq!((other[0].pointer.as_str(), other[0].line), ("/id", Some(1)));
-        let broken = parse("{\n \"id\": 1}", "shop").expect_err("a number");
-        assert_eq!((broken[0].pointer.as_str(), broken[0].line), ("", Some(2)));
-    }
+fn locate(places: &Places, problems: Vec<Problem>) -> Vec<Problem> {
+    let located = problems.into_iter().map(|problem| {
+        let (pointer, place) = places.find(&problem.pointer);
+        let problem = Problem { pointer, ..problem };
+        place.map_or_else(|| problem.clone(), |place| problem.clone().at(place))
+    });
+    located.collect()
 }

@@ -1,9 +1,10 @@
 //! Plugins extend the service. Each is declared as JSON or as a Rust value.
 //!
 //! ```text
-//! manifest  a plugin's declarations
-//! check     checks of a manifest (pure)
-//! problem   a fault of a manifest, with pointer and remedy; locate finds its line
+//! manifest  a plugin's declarations, and their JSON Schema
+//! reading   plugin.json → manifest, with every fault of its form and the places of values
+//! check     checks of a manifest whose form is right
+//! problem   a fault of a manifest, with pointer, place and remedy
 //! load      reads plugins/<id>/plugin.json
 //! handlers  what a plugin written in Rust runs by itself
 //! index     declarations of the plugins in service: tables, events, permission keys
@@ -13,9 +14,9 @@ mod check;
 mod handlers;
 mod index;
 mod load;
-mod locate;
 pub mod manifest;
 mod problem;
+mod reading;
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -25,7 +26,7 @@ pub(crate) use handlers::TaskHandler;
 pub use handlers::{Begin, Handlers, TaskRun};
 pub use index::Index;
 pub(crate) use index::check_permissions;
-pub use load::{LoadedPlugin, load_folder};
+pub use load::{LoadedPlugin, check_folder, load_folder};
 pub use manifest::{Button, EventDeclaration, List, Manifest, schema};
 pub use problem::Problem;
 

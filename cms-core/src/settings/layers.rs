@@ -13,8 +13,8 @@ use super::{
     defaults::{defaults, typed_settings},
     env::{self, NOT_SETTINGS},
     file::lines,
-    suggest::nearest,
 };
+use crate::ground::nearest;
 
 /// Loaded settings and their origins.
 #[derive(Clone, Debug)]

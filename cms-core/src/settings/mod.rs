@@ -16,7 +16,6 @@ mod forms;
 mod layers;
 mod origin;
 
-mod suggest;
 mod tables;
 mod validate;
 

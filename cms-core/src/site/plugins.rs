@@ -44,18 +44,26 @@ impl Cms {
             handlers.insert(manifest.id.clone(), own);
             states.push(PluginState::in_service(manifest));
         }
-        for found in plugins::load_folder(&self.settings().dirs.plugins) {
-            let state = match found.outcome {
-                Ok(manifest) => {
-                    match self.take_in(&mut tables, &states, &manifest, opening).await {
-                        Ok(()) => PluginState::in_service(manifest),
-                        Err(error) if error.is_outdated() && opening == Opening::AsIs => {
-                            return Err(error);
+        let own: Vec<_> = states.iter().filter_map(|state| state.manifest.as_deref()).collect();
+        let own: Vec<_> = own.into_iter().cloned().collect();
+        for found in plugins::load_folder(&self.settings().dirs.plugins, &own) {
+            let state = match &found.outcome {
+                Ok(manifest) => match self.take_in(&mut tables, &states, manifest, opening).await {
+                    Ok(()) => match found.problems_with(manifest, &tables) {
+                        problems if problems.is_empty() => {
+                            PluginState::in_service(manifest.clone())
                         }
-                        Err(error) => PluginState::refused(found.id, vec![error.into()]),
+                        problems => {
+                            tables.remove(&found.id);
+                            PluginState::refused(found.id, problems)
+                        }
+                    },
+                    Err(error) if error.is_outdated() && opening == Opening::AsIs => {
+                        return Err(error);
                     }
-                }
-                Err(problems) => PluginState::refused(found.id, problems),
+                    Err(error) => PluginState::refused(found.id, vec![error.into()]),
+                },
+                Err(problems) => PluginState::refused(found.id.clone(), problems.clone()),
             };
             for problem in &state.problems {
                 tracing::error!(plugin = state.id, %problem, "plugin not loaded");

@@ -64,6 +64,14 @@ pub struct Button {
     pub url: Option<String>,
 }
 
+impl Button {
+    /// The table that the button writes, in a list of the rows of `listed`.
+    #[must_use]
+    pub fn table_of<'a>(&'a self, listed: Option<&'a str>) -> Option<&'a str> {
+        self.table.as_deref().or(listed)
+    }
+}
+
 /// What a button shows: `table` and `template` of a module list, `table` and `column` of a
 /// checklist, `class` and `template` of custom content.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]

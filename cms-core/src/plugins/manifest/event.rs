@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct EventDeclaration {
     /// Name, such as `shop.order_paid`.
-    #[schemars(regex(pattern = "^(?!item\\.)[A-Za-z0-9._-]{1,200}$"))]
+    #[schemars(regex(pattern = "^(?!item\\.|auth\\.|formfunnel\\.)[A-Za-z0-9._-]{1,200}$"))]
     pub name: String,
     /// `manual`; has no further meaning.
     #[serde(default, rename = "type")]

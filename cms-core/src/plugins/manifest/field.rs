@@ -1,6 +1,6 @@
 //! Fields of a form.
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 
 use super::{List, SelectOption, SelectSource};
@@ -8,6 +8,7 @@ use super::{List, SelectOption, SelectSource};
 /// A field of `editable_rows`: a column, and how it is edited.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(transform = only_selects_have_options)]
 pub struct Field {
     /// A column of the button's table.
     #[schemars(length(min = 1))]
@@ -27,6 +28,16 @@ pub struct Field {
     /// Features of AI that the front end offers, separated by commas.
     #[serde(default, rename = "data-aifeature", skip_serializing_if = "Option::is_none")]
     pub ai_feature: Option<String>,
+}
+
+/// A select may also have its options from the column's `enum`.
+fn only_selects_have_options(schema: &mut Schema) {
+    let rule = serde_json::json!([{
+        "if": {"properties": {"type": {"const": "select"}}, "required": ["type"]},
+        "then": {"not": {"required": ["select_options", "select_value"]}},
+        "else": {"properties": {"select_options": false, "select_value": false}},
+    }]);
+    schema.insert("allOf".to_owned(), rule);
 }
 
 /// How a field is edited.

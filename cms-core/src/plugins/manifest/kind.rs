@@ -138,7 +138,10 @@ struct Rule {
 impl Rule {
     fn add(&mut self, name: &'static str, need: Option<Need>) {
         match need {
-            Some(Required) => self.required.push(name),
+            Some(Required) => {
+                self.required.push(name);
+                self.properties.insert(name.to_owned(), json!({"not": {"enum": [[], "[]", ""]}}));
+            }
             Some(Optional) => {}
             None => {
                 // An empty list, or what is off, says nothing.

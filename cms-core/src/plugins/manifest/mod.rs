@@ -128,6 +128,12 @@ impl Manifest {
         found
     }
 
+    /// The table that buttons write when nothing else is said.
+    #[must_use]
+    pub fn first_table(&self) -> Option<&str> {
+        self.tables.first().map(|table| table.name.as_str())
+    }
+
     /// The button of this id, nested or not.
     #[must_use]
     pub fn button(&self, id: &str) -> Option<&Button> {

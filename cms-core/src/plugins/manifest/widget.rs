@@ -1,6 +1,6 @@
 //! Widgets of the page builder.
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 
 use super::{FieldType, List, MenuChoice, MenuSource};
@@ -13,13 +13,13 @@ pub struct Widget {
     #[schemars(length(min = 1))]
     pub widget_title: String,
     /// File of the icon in the picker.
-    #[schemars(length(min = 1))]
+    #[schemars(regex(pattern = "^(?!/)(?!.*\\.\\.).+$"))]
     pub widget_icon: String,
     /// Second line in the picker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub widget_subtitle: Option<String>,
     /// Name of the widget and of the component that shows it.
-    #[schemars(length(min = 1))]
+    #[schemars(regex(pattern = "^[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*$"))]
     pub widget_template: String,
     /// Fields of its form.
     pub widget_menu: List<MenuEntry>,
@@ -28,6 +28,7 @@ pub struct Widget {
 /// A field of a widget's form.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(transform = selects_have_options)]
 pub struct MenuEntry {
     /// The column of the placed widget that holds the value, such as `title` or `image`.
     #[schemars(regex(pattern = "^[a-z][a-z0-9_]{0,59}$"))]
@@ -53,4 +54,14 @@ pub struct MenuEntry {
     /// Features of AI that the front end offers, separated by commas.
     #[serde(default, rename = "data-aifeature", skip_serializing_if = "Option::is_none")]
     pub ai_feature: Option<String>,
+}
+
+/// Only selects have options, from one place.
+fn selects_have_options(schema: &mut Schema) {
+    let rule = serde_json::json!([{
+        "if": {"properties": {"type": {"const": "select"}}, "required": ["type"]},
+        "then": {"oneOf": [{"required": ["options"]}, {"required": ["select_value"]}]},
+        "else": {"properties": {"options": false, "select_value": false}},
+    }]);
+    schema.insert("allOf".to_owned(), rule);
 }

@@ -1,0 +1,65 @@
+//! What buttons lead to: links, modals, scripts.
+
+use super::{Check, names};
+use crate::plugins::manifest::Button;
+
+impl Check<'_> {
+    pub(super) fn url(&mut self, button: &Button, at: &str) {
+        let Some(url) = button.url.as_deref().filter(|url| !url.is_empty()) else { return };
+        let scheme = url.split(['/', '?', '#']).next().unwrap_or_default();
+        let scheme = scheme.split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase());
+        let known = ["https", "http", "mailto", "tel"];
+        let remedy = if url.chars().any(|c| c.is_whitespace() || c.is_control()) {
+            "an address has no spaces: write %20"
+        } else if scheme.is_some_and(|scheme| !known.contains(&scheme.as_str())) {
+            "a path or an address that begins with https:, http:, mailto: or tel: is expected"
+        } else {
+            return;
+        };
+        self.fault(format!("{at}/url"), remedy);
+    }
+
+    pub(super) fn component(&mut self, button: &Button, at: &str) {
+        let Some(component) = button.component.as_deref().filter(|c| !c.is_empty()) else { return };
+        let id = &self.manifest.id;
+        let mut parts = component.split('/');
+        let (plugin, admin, name) = (parts.next(), parts.next(), parts.next());
+        let is_name = |name: &str| {
+            name.starts_with(|c: char| c.is_ascii_alphabetic())
+                && name.bytes().all(|b| b.is_ascii_alphanumeric())
+        };
+        let is_slug = plugin == Some(id)
+            && admin == Some("admin")
+            && name.is_some_and(is_name)
+            && parts.next().is_none();
+        if !is_slug {
+            let remedy = format!(
+                "\"{id}/admin/ModalName\" is expected: no path before it, no .vue behind it"
+            );
+            self.fault(format!("{at}/component"), remedy);
+        }
+    }
+
+    /// The path of a script, and the file.
+    pub(super) fn script(&mut self, at: &str, path: Option<&str>) {
+        let Some(path) = path.filter(|path| !path.is_empty()) else { return };
+        if !names::is_script_path(path) {
+            let remedy = "letters, digits, _ and - are expected, slashes between folders, .php at \
+                          the end, such as \"orders/export.php\"";
+            self.fault(at, remedy);
+            return;
+        }
+        let Some(folder) = &self.known.folder else { return };
+        let root = folder.join("script");
+        let found = std::fs::canonicalize(root.join(path)).ok().filter(|found| found.is_file());
+        let inside = std::fs::canonicalize(&root).ok().zip(found.as_ref());
+        if found.is_none() {
+            self.fault(at, format!("there is no file script/{path} in the plugin's folder"));
+        } else if !inside.is_some_and(|(root, found)| found.starts_with(root)) {
+            self.fault(
+                at,
+                format!("script/{path} leads out of the plugin's folder: copy the file"),
+            );
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Endpoints: paths, tables behind them.
+
+use super::{Check, names};
+use crate::plugins::manifest::{EndpointDeclaration, Method};
+
+/// Paths under `/api/` that the service itself answers, or will; with all that lies below.
+const CORE: [&str; 8] =
+    ["pages", "menu", "settings", "form", "formfunnel", "openapi.json", "backend/auth", "media"];
+
+impl Check<'_> {
+    pub(super) fn endpoints(&mut self) {
+        let endpoints = &self.manifest.endpoints;
+        let paths: Vec<_> = endpoints.iter().map(EndpointDeclaration::path).collect();
+        let places = paths.iter().enumerate();
+        self.doubles(
+            places.map(|(i, path)| (format!("/endpoints/{i}/endpoint"), path.as_str())),
+            "is served already; dashes count as underscores",
+        );
+        for (i, endpoint) in endpoints.iter().enumerate() {
+            self.endpoint(endpoint, &format!("/endpoints/{i}"));
+        }
+    }
+
+    fn endpoint(&mut self, endpoint: &EndpointDeclaration, at: &str) {
+        let path = endpoint.path();
+        let path = path.trim_start_matches("/api/");
+        if !names::is_path(&endpoint.endpoint) {
+            let remedy = "letters, digits, _ and - are expected, slashes between parts, no slash \
+                          first, such as \"blog/posts\"";
+            self.fault(format!("{at}/endpoint"), remedy);
+        } else if let Some(core) = CORE.iter().find(|core| is_below(path, core)) {
+            let remedy = format!("/api/{core} is the service's own: choose another path");
+            self.fault(format!("{at}/endpoint"), remedy);
+        }
+        if endpoint.public && is_below(path, "backend") {
+            let remedy = "endpoints under backend/ need a caller: leave it out, or move the \
+                          endpoint";
+            self.fault(format!("{at}/public"), remedy);
+        }
+        if endpoint.methods.is_empty() {
+            self.fault(format!("{at}/methods"), "name at least one method");
+        }
+        let is_table = self.manifest.tables.iter().any(|table| table.name == endpoint.model_path);
+        for (i, method) in endpoint.methods.iter().enumerate() {
+            let at = format!("{at}/methods/{i}");
+            if endpoint.methods[..i].contains(method) {
+                self.fault(&at, format!("{} is named twice", method.name()));
+            }
+            if is_table && *method != Method::Get {
+                self.fault(&at, "a table is only read here: GET is expected");
+            }
+        }
+    }
+}
+
+fn is_below(path: &str, core: &str) -> bool {
+    path.strip_prefix(core).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}

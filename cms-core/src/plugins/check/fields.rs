@@ -1,0 +1,88 @@
+//! Fields of forms: columns that exist, types that fit them.
+
+use super::{Check, known::KnownColumn};
+use crate::{
+    db::Kind,
+    plugins::manifest::{Button, ButtonType, Field, FieldType},
+};
+
+impl Check<'_> {
+    pub(super) fn fields(&mut self, button: &Button, at: &str, table: &str) {
+        let at = format!("{at}/editable_rows");
+        let places = button.editable_rows.iter().enumerate();
+        self.doubles(
+            places.map(|(i, field)| (format!("{at}/{i}/column"), field.column.as_str())),
+            "has a field already",
+        );
+        let columns = self.known.table(table, self.manifest).flatten();
+        for (i, field) in button.editable_rows.iter().enumerate() {
+            let at = format!("{at}/{i}");
+            self.column_exists(&format!("{at}/column"), table, &field.column);
+            let column = columns.as_deref().unwrap_or_default();
+            let column = column.iter().find(|column| column.name == field.column);
+            if let Some(column) = column {
+                self.field_of(field, column, &at);
+            }
+            self.field_options(field, column, &at);
+        }
+        if button.button_type == ButtonType::Insert && !button.editable_rows.is_empty() {
+            for column in columns.iter().flatten().filter(|column| column.needed) {
+                if !button.editable_rows.iter().any(|field| field.column == column.name) {
+                    let remedy = format!(
+                        "{table} needs a value for {:?}: add a field, or declare a default",
+                        column.name
+                    );
+                    self.fault(&at, remedy);
+                }
+            }
+        }
+    }
+
+    fn field_of(&mut self, field: &Field, column: &KnownColumn, at: &str) {
+        if ["id", "base_id"].contains(&column.name.as_str()) {
+            let remedy = format!("{} says which record it is: it cannot be edited", column.name);
+            self.fault(format!("{at}/column"), remedy);
+        }
+        let Some(kind) = column.kind else { return };
+        let is_password = field.field_type == FieldType::Password;
+        let remedy = if is_password && kind != Kind::Password {
+            format!("{} would show it: declare the column with the type password", column.name)
+        } else if !is_password && kind == Kind::Password {
+            format!("{} is a password: write \"password\"", column.name)
+        } else if !fits(field.field_type, kind) {
+            let known = suitable(kind);
+            format!("the column {} does not hold that: write {known:?}", column.name)
+        } else {
+            return;
+        };
+        self.fault(format!("{at}/type"), remedy);
+    }
+}
+
+/// Whether an input makes values of a column.
+fn fits(field: FieldType, kind: Kind) -> bool {
+    match field {
+        FieldType::Text | FieldType::Select | FieldType::Password => true,
+        FieldType::Textarea => matches!(kind, Kind::Text | Kind::Json),
+        FieldType::RichtextEditor | FieldType::CodeEditor | FieldType::Image | FieldType::Color => {
+            kind == Kind::Text
+        }
+        FieldType::Checkbox => matches!(kind, Kind::Boolean | Kind::Integer),
+        FieldType::Number => matches!(kind, Kind::Integer | Kind::Double | Kind::Decimal),
+        FieldType::Date => matches!(kind, Kind::Date | Kind::Text),
+        FieldType::Time => matches!(kind, Kind::Time | Kind::Text),
+        FieldType::Datetime => matches!(kind, Kind::DateTime | Kind::Text),
+    }
+}
+
+fn suitable(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Integer | Kind::Double | Kind::Decimal => "number",
+        Kind::Boolean => "checkbox",
+        Kind::Date => "date",
+        Kind::Time => "time",
+        Kind::DateTime => "datetime",
+        Kind::Json => "textarea",
+        _ => "text",
+    }
+}

@@ -1,0 +1,102 @@
+//! What a manifest is compared with beside itself.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use crate::{
+    content::{TableDeclaration, Tables, core},
+    db::Kind,
+    plugins::Manifest,
+};
+
+/// The surroundings of a manifest, as far as they are known.
+#[derive(Clone, Default)]
+pub(crate) struct Known {
+    /// Content tables of the core and of other plugins; None when nobody can tell.
+    tables: Option<BTreeMap<String, Columns>>,
+    /// The folder of the plugin.
+    pub(crate) folder: Option<PathBuf>,
+}
+
+/// The columns of a table; None when only the database knows them.
+pub(super) type Columns = Option<Vec<KnownColumn>>;
+
+/// A column, as far as forms need to know it.
+#[derive(Clone, Debug)]
+pub(super) struct KnownColumn {
+    pub(super) name: String,
+    pub(super) kind: Option<Kind>,
+    /// An insert must give it.
+    pub(super) needed: bool,
+    /// The only values it may hold.
+    pub(super) allowed: Option<Vec<serde_json::Value>>,
+}
+
+impl Known {
+    /// Knows the core's tables and those of other manifests.
+    pub(crate) fn of<'m>(others: impl Iterator<Item = &'m Manifest>) -> Self {
+        let mut tables = BTreeMap::new();
+        for table in &core::tables() {
+            tables.insert(table.name.clone(), Some(declared(table)));
+        }
+        for table in others.flat_map(|manifest| &manifest.tables) {
+            tables.insert(table.name.clone(), of_declaration(table));
+        }
+        Self { tables: Some(tables), folder: None }
+    }
+
+    /// Knows the tables in service better than their declarations tell.
+    pub(crate) fn learn(&mut self, tables: &Tables) {
+        let known = self.tables.get_or_insert_default();
+        for table in tables.iter() {
+            let columns = table.columns.iter().map(|column| KnownColumn {
+                name: column.name.clone(),
+                kind: Some(column.kind),
+                needed: column.required && !column.has_default && !column.generated,
+                allowed: None,
+            });
+            known.insert(table.name.clone(), Some(columns.collect()));
+        }
+    }
+
+    pub(super) fn folder_name(&self) -> Option<&str> {
+        self.folder.as_deref()?.file_name()?.to_str()
+    }
+
+    /// The columns of a table; None when there is no such table.
+    pub(super) fn table(&self, name: &str, own: &Manifest) -> Option<Columns> {
+        let others = || self.tables.as_ref().map(|tables| tables.get(name));
+        if let Some(table) = own.tables.iter().find(|table| table.name == name) {
+            let known = of_declaration(table);
+            return Some(known.or_else(|| others().flatten().cloned().flatten()));
+        }
+        match others() {
+            Some(found) => found.cloned(),
+            None => Some(None),
+        }
+    }
+}
+
+fn of_declaration(table: &TableDeclaration) -> Columns {
+    (!table.adopt).then(|| declared(table))
+}
+
+/// The columns of a table that the service makes.
+fn declared(table: &TableDeclaration) -> Vec<KnownColumn> {
+    let made = |name: &str, kind| KnownColumn {
+        name: name.to_owned(),
+        kind: Some(kind),
+        needed: false,
+        allowed: None,
+    };
+    let mut columns = vec![made("id", Kind::Integer)];
+    if table.multilanguage {
+        columns.extend([made("base_id", Kind::Integer), made("language_short", Kind::Text)]);
+    }
+    columns.extend(table.columns.iter().map(|column| KnownColumn {
+        name: column.name.clone(),
+        kind: column.kind(),
+        needed: column.required && column.default.is_none(),
+        allowed: column.allowed.clone(),
+    }));
+    columns
+}

@@ -1,0 +1,132 @@
+//! Checks of a manifest whose form is right. Each problem has a pointer and a remedy.
+//!
+//! ```text
+//! known      what a manifest is compared with: other tables, the files of its folder
+//! names      forms of names
+//! tables, columns
+//! buttons    members of each type, ids, tables; addresses: url, component, script
+//! fields     columns of forms; options: where a select has its options from
+//! widgets, endpoints, events, tasks
+//! ```
+
+mod addresses;
+mod buttons;
+mod columns;
+mod endpoints;
+mod events;
+mod fields;
+mod known;
+mod names;
+mod options;
+mod tables;
+mod tasks;
+mod widgets;
+
+use std::collections::BTreeSet;
+
+pub(crate) use self::known::Known;
+use super::{Manifest, Problem};
+use crate::{access::AREAS, content::core};
+
+/// A check under way.
+struct Check<'a> {
+    manifest: &'a Manifest,
+    known: &'a Known,
+    /// Pointers at faults of the form. What lies there or below is not judged again.
+    faulty: &'a BTreeSet<String>,
+    problems: Vec<Problem>,
+}
+
+impl Manifest {
+    /// All problems that the manifest alone shows, with JSON pointers (RFC 6901).
+    #[must_use]
+    pub fn problems(&self) -> Vec<Problem> {
+        problems(self, &Known::default(), &BTreeSet::new())
+    }
+}
+
+/// All problems of a manifest, but for what is `faulty` already.
+pub(super) fn problems(
+    manifest: &Manifest,
+    known: &Known,
+    faulty: &BTreeSet<String>,
+) -> Vec<Problem> {
+    let mut check = Check { manifest, known, faulty, problems: Vec::new() };
+    check.id();
+    check.tables();
+    check.buttons();
+    check.widgets();
+    check.endpoints();
+    check.events();
+    check.tasks();
+    check.problems
+}
+
+/// Whether nothing at this pointer or above has a faulty form.
+pub(super) fn is_sound(faulty: &BTreeSet<String>, at: &str) -> bool {
+    let ends = at.match_indices('/').map(|(end, _)| end).chain([at.len()]);
+    faulty.is_empty() || !ends.into_iter().any(|end| faulty.contains(&at[..end]))
+}
+
+impl Check<'_> {
+    /// Notes a problem, unless its place is faulty already.
+    fn fault(&mut self, at: impl Into<String>, remedy: impl Into<String>) {
+        let at = at.into();
+        if self.is_sound(&at) {
+            self.problems.push(Problem::new(at, remedy));
+        }
+    }
+
+    fn is_sound(&self, at: &str) -> bool {
+        is_sound(self.faulty, at)
+    }
+
+    /// Notes every value that is there already: `{value} {twice}`.
+    fn doubles<'v>(&mut self, values: impl Iterator<Item = (String, &'v str)>, twice: &str) {
+        let mut seen = BTreeSet::new();
+        for (at, value) in values {
+            if self.is_sound(&at) && !seen.insert(value) {
+                self.fault(at, format!("{value:?} {twice}"));
+            }
+        }
+    }
+
+    fn id(&mut self) {
+        let id = &self.manifest.id;
+        if !names::is_identifier(id) {
+            self.fault("/id", format!("{} are expected, such as \"shop\"", names::IDENTIFIER));
+        } else if is_built_in(id) {
+            self.fault("/id", format!("{id:?} is a part of the service: choose another id"));
+        } else if self.known.folder_name().is_some_and(|name| name != id) {
+            let name = self.known.folder_name().unwrap_or_default();
+            self.fault("/id", format!("the id is {id:?}, but the folder is named {name:?}"));
+        }
+    }
+}
+
+/// Whether the service itself has an area, or content tables, of this id.
+fn is_built_in(id: &str) -> bool {
+    let belongs = |area: &&str| area.split_once('_').is_some_and(|(owner, _)| owner == id);
+    id == core::ID || AREAS.iter().any(belongs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_of_built_in_areas_are_reserved() {
+        let faulty = |id: &str| {
+            let manifest: Manifest =
+                serde_json::from_value(serde_json::json!({"id": id})).expect("manifest");
+            manifest.problems().iter().any(|problem| problem.pointer == "/id")
+        };
+        for id in ["core", "formfunnel", "webhooks", "keys", "pages", "media", "forms", "settings"]
+        {
+            assert!(faulty(id), "{id}");
+        }
+        for id in ["shop", "pages_shop", "key", "webhook"] {
+            assert!(!faulty(id), "{id}");
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Text as JSON, with the offset of every value.
+
+use jsonc_parser::{
+    CollectOptions, CommentCollectionStrategy, ParseOptions,
+    ast::Value,
+    common::Ranged,
+    errors::{ParseError, ParseErrorKind},
+    parse_to_ast,
+};
+
+use crate::plugins::{Problem, problem::Place};
+
+/// The text of a file. A byte order mark is a problem, but what follows it is read.
+pub(super) fn decode<'b>(bytes: &'b [u8], problems: &mut Vec<Problem>) -> Result<&'b str, Problem> {
+    let start = Place { line: 1, column: 1 };
+    if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
+        let remedy = "the file begins with a byte order mark of UTF-16: save it as UTF-8";
+        return Err(Problem::new("", remedy).at(start));
+    }
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        let before = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
+        let place = super::Lines::new(&before).place(before.len());
+        Problem::new("", "the file is not UTF-8 here: save it as UTF-8").at(place)
+    })?;
+    Ok(match text.strip_prefix('\u{feff}') {
+        Some(rest) => {
+            let remedy = "the file begins with a byte order mark: save it as UTF-8 without one";
+            problems.push(Problem::new("", remedy).at(start));
+            rest
+        }
+        None => text,
+    })
+}
+
+/// JSON with its faults: offset and remedy.
+pub(super) struct Document<'t> {
+    /// None when the text is no JSON.
+    pub(super) root: Option<Value<'t>>,
+    pub(super) faults: Vec<(usize, String)>,
+}
+
+impl<'t> Document<'t> {
+    /// Reads on behind comments and trailing commas.
+    pub(super) fn parse(text: &'t str) -> Self {
+        let mut options = ParseOptions {
+            allow_comments: false,
+            allow_loose_object_property_names: false,
+            allow_trailing_commas: false,
+            allow_missing_commas: false,
+            allow_single_quoted_strings: false,
+            allow_hexadecimal_numbers: false,
+            allow_unary_plus_numbers: false,
+            allow_bare_decimal_point_numbers: false,
+            allow_non_finite_numbers: false,
+            allow_extended_string_escapes: false,
+        };
+        let collect =
+            CollectOptions { comments: CommentCollectionStrategy::Separate, tokens: false };
+        let mut faults = Vec::new();
+        loop {
+            match parse_to_ast(text, &collect, &options) {
+                Ok(parsed) => {
+                    let comments = parsed.comments.unwrap_or_default();
+                    let comments = comments.values().flat_map(|list| list.iter());
+                    let starts = comments.map(|comment| comment.range().start);
+                    let starts: std::collections::BTreeSet<_> = starts.collect();
+                    let remedy = "a comment: JSON has none, remove it";
+                    faults.extend(starts.into_iter().map(|start| (start, remedy.to_owned())));
+                    if parsed.value.is_none() {
+                        let remedy = "there is nothing here: begin with {\"id\": \"...\"}";
+                        faults.push((0, remedy.to_owned()));
+                    } else if faults.is_empty() {
+                        faults.extend(second_opinion(text));
+                    }
+                    return Self { root: parsed.value, faults };
+                }
+                Err(error) => match error.kind() {
+                    ParseErrorKind::CommentsNotAllowed if !options.allow_comments => {
+                        options.allow_comments = true;
+                    }
+                    ParseErrorKind::TrailingCommasNotAllowed if !options.allow_trailing_commas => {
+                        faults.push((error.range().start, remedy(&error)));
+                        options.allow_trailing_commas = true;
+                    }
+                    _ => {
+                        faults.push((error.range().start, remedy(&error)));
+                        return Self { root: None, faults };
+                    }
+                },
+            }
+        }
+    }
+}
+
+/// What serde_json refuses, such as control characters in text and numbers like `01`.
+fn second_opinion(text: &str) -> Option<(usize, String)> {
+    let error = serde_json::from_str::<serde::de::IgnoredAny>(text).err()?;
+    let lines = text.split_inclusive('\n').take(error.line().saturating_sub(1));
+    let start = lines.map(str::len).sum::<usize>() + error.column().saturating_sub(1);
+    let mut start = start.min(text.len());
+    while !text.is_char_boundary(start) {
+        start -= 1;
+    }
+    let said = error.to_string();
+    let said = said.rsplit_once(" at line ").map_or(said.as_str(), |(said, _)| said);
+    Some((start, format!("this is no JSON: {said}")))
+}
+
+fn remedy(error: &ParseError) -> String {
+    use ParseErrorKind as Kind;
+    let remedy = match error.kind() {
+        Kind::TrailingCommasNotAllowed => "a comma after the last element: remove it",
+        Kind::ExpectedComma => "a comma is missing before this",
+        Kind::ExpectedColonAfterObjectKey => "a colon is missing after the member's name",
+        Kind::ExpectedObjectValue => "the member has no value: write one after the colon",
+        Kind::ExpectedStringObjectProperty => "write the member's name in double quotes",
+        Kind::SingleQuotedStringsNotAllowed => "write text in double quotes",
+        Kind::MultipleRootJsonValues => "more follows the end of the JSON: remove it",
+        Kind::NestingDepthExceeded => "nested too deeply: at most 64 levels are read",
+        Kind::UnterminatedObject => "this object does not end: close it with }",
+        Kind::UnterminatedArray => "this array does not end: close it with ]",
+        Kind::UnterminatedCommentBlock => "a comment: JSON has none, remove it",
+        other => return format!("this is no JSON: {}", other.to_string().to_lowercase()),
+    };
+    remedy.to_owned()
+}

@@ -1,0 +1,271 @@
+//! Compares JSON with the schema, member by member, and goes on behind every fault.
+
+use std::collections::BTreeSet;
+
+use jsonc_parser::{
+    ast::{Object, Value},
+    common::Ranged,
+};
+use serde_json::{Map, Value as Json};
+
+use super::{
+    document::Document,
+    place::{Lines, Places},
+    rules,
+};
+use crate::{
+    ground::nearest,
+    plugins::{Problem, problem::Place},
+};
+
+/// More levels than any manifest needs. Text that holds JSON counts on.
+const MAX_DEPTH: usize = 64;
+
+/// Members of the root with a second spelling: pointers to both.
+const SPELLINGS: [(&str, &str); 1] = [("/webhook_events", "/webhookEvents")];
+
+/// A comparison under way.
+pub(super) struct Shape {
+    pub(super) problems: Vec<Problem>,
+    pub(super) faulty: BTreeSet<String>,
+    pub(super) places: Places,
+}
+
+/// How the places of values are found.
+#[derive(Clone, Copy)]
+enum Where<'l> {
+    Lines(&'l Lines<'l>),
+    /// In text that holds JSON: the place of that text.
+    Text(Place),
+}
+
+impl Where<'_> {
+    fn of(self, node: &impl Ranged) -> Place {
+        match self {
+            Self::Lines(lines) => lines.place(node.range().start),
+            Self::Text(place) => place,
+        }
+    }
+}
+
+impl Shape {
+    pub(super) fn new() -> Self {
+        let (problems, faulty, places) = (Vec::new(), BTreeSet::new(), Places::default());
+        Self { problems, faulty, places }
+    }
+
+    /// The JSON of a manifest, with neutral values in the place of wrong ones.
+    pub(super) fn check(&mut self, root: &Value<'_>, lines: &Lines<'_>) -> Option<Json> {
+        self.value(root, rules::root(), "", Where::Lines(lines), 0)
+    }
+
+    fn fault(&mut self, at: &str, place: Place, remedy: impl Into<String>) {
+        self.problems.push(Problem::new(at, remedy).at(place));
+        self.faulty.insert(at.to_owned());
+    }
+
+    /// The value as the schema wants it; None when it is wrong as a whole.
+    fn value(
+        &mut self,
+        node: &Value<'_>,
+        schema: &'static Json,
+        at: &str,
+        here: Where<'_>,
+        depth: usize,
+    ) -> Option<Json> {
+        let place = here.of(node);
+        self.places.of.insert(at.to_owned(), place);
+        if depth > MAX_DEPTH {
+            self.fault(at, place, "nested too deeply: at most 64 levels are read");
+            return None;
+        }
+        let kind = kind(node);
+        let parts = rules::alternatives(schema);
+        let embedded = parts.iter().find_map(|part| part.get("contentSchema"));
+        if let (Value::StringLit(text), Some(schema)) = (node, embedded) {
+            return self.embedded(&text.value, schema, at, place, depth);
+        }
+        let Some(part) = parts.iter().copied().find(|part| rules::allows(part, kind)) else {
+            self.fault(at, place, mistyped(node, &rules::expected(schema)));
+            return None;
+        };
+        if let Some(known) = rules::constants(part) {
+            let given = plain(node);
+            if !known.contains(&&given) {
+                self.fault(at, place, not_among(&given, &known));
+                return None;
+            }
+            return Some(given);
+        }
+        match node {
+            Value::Object(object) => match rules::members(part) {
+                Some(members) => Some(self.object(object, members, at, here, depth)),
+                None => Some(plain(node)),
+            },
+            Value::Array(array) => {
+                let Some(items) = part.get("items") else { return Some(plain(node)) };
+                let elements = array.elements.iter().enumerate().map(|(i, element)| {
+                    let at = format!("{at}/{i}");
+                    self.value(element, items, &at, here, depth + 1)
+                        .unwrap_or_else(|| rules::neutral(items))
+                });
+                Some(Json::Array(elements.collect()))
+            }
+            _ => self.single(node, part, at, place),
+        }
+    }
+
+    /// Text, a number, a boolean or null.
+    fn single(&mut self, node: &Value<'_>, part: &Json, at: &str, place: Place) -> Option<Json> {
+        let given = plain(node);
+        let shortest = part["minLength"].as_u64().unwrap_or(0);
+        if given.as_str().is_some_and(|text| (text.chars().count() as u64) < shortest) {
+            self.fault(at, place, "text that is not empty is expected");
+            return None;
+        }
+        if let Some(number) = given.as_f64() {
+            let (least, most) = (part["minimum"].as_f64(), part["maximum"].as_f64());
+            if least.is_some_and(|least| number < least) || most.is_some_and(|most| number > most) {
+                let least = least.map(|least| format!("at least {least}"));
+                let most = most.map(|most| format!("at most {most}"));
+                let limits: Vec<_> = least.into_iter().chain(most).collect();
+                self.fault(at, place, format!("a number of {} is expected", limits.join(" and ")));
+                return None;
+            }
+        }
+        Some(given)
+    }
+
+    /// Text that holds JSON. All its problems have the place of the text.
+    fn embedded(
+        &mut self,
+        text: &str,
+        schema: &'static Json,
+        at: &str,
+        place: Place,
+        depth: usize,
+    ) -> Option<Json> {
+        let document = Document::parse(text);
+        for (offset, remedy) in &document.faults {
+            let inside = Lines::new(text).place(*offset);
+            let Place { line, column } = inside;
+            let remedy = format!("in this text, at its line {line}, column {column}: {remedy}");
+            self.fault(at, place, remedy);
+        }
+        let root = document.root?;
+        self.value(&root, schema, at, Where::Text(place), depth + 1)
+    }
+
+    fn object(
+        &mut self,
+        object: &Object<'_>,
+        (members, required): rules::Members,
+        at: &str,
+        here: Where<'_>,
+        depth: usize,
+    ) -> Json {
+        let mut mended = Map::new();
+        for member in &object.properties {
+            let (name, place) = (member.name.as_str(), here.of(member));
+            let inner = format!("{at}/{}", name.replace('~', "~0").replace('/', "~1"));
+            let Some(schema) = members.get(name) else {
+                self.fault(&inner, place, unknown(name, members));
+                continue;
+            };
+            let other = SPELLINGS.iter().find(|(_, other)| *other == inner);
+            let key = other.map_or(name, |(key, _)| &key[1..]);
+            if mended.contains_key(key) || self.faulty.contains(&inner) {
+                self.fault(&inner, place, format!("{name:?} is given twice: remove one"));
+            }
+            self.places.spelled.extend(other);
+            match self.value(&member.value, schema, &inner, here, depth + 1) {
+                Some(Json::Null) | None => {}
+                Some(value) => {
+                    mended.insert(key.to_owned(), value);
+                }
+            }
+        }
+        for name in required {
+            if mended.contains_key(name) {
+                continue;
+            }
+            let (inner, schema) = (format!("{at}/{name}"), &members[name]);
+            if !self.faulty.contains(&inner) {
+                let says = schema["description"].as_str();
+                let says = says.or_else(|| rules::resolved(schema)["description"].as_str());
+                let says = says.map(|says| format!(": {says}")).unwrap_or_default();
+                let says = says.trim_end_matches('.').replace('\n', " ");
+                self.fault(&inner, here.of(object), format!("{name:?} is missing{says}"));
+            }
+            mended.insert(name.to_owned(), rules::neutral(schema));
+        }
+        Json::Object(mended)
+    }
+}
+
+fn unknown(name: &str, members: &Map<String, Json>) -> String {
+    let known = || members.keys().map(String::as_str).filter(|name| *name != "$schema");
+    match nearest(name, known().collect::<Vec<_>>().into_iter()) {
+        Some(meant) => format!("{name:?} is unknown; did you mean {meant:?}?"),
+        None => {
+            let known: Vec<_> = known().collect();
+            format!("{name:?} is unknown; the members here are {}", known.join(", "))
+        }
+    }
+}
+
+fn not_among(given: &Json, known: &[&Json]) -> String {
+    let words = known.iter().filter_map(|one| one.as_str());
+    let meant =
+        given.as_str().and_then(|word| nearest(word, words.collect::<Vec<_>>().into_iter()));
+    let known: Vec<_> = known.iter().map(ToString::to_string).collect();
+    match meant {
+        Some(meant) => format!("{given} is unknown; did you mean {meant:?}?"),
+        None => format!("{given} is unknown; one of {} is expected", known.join(", ")),
+    }
+}
+
+fn mistyped(node: &Value<'_>, expected: &str) -> String {
+    match node {
+        Value::NumberLit(number) if expected == "text" => {
+            format!("text is expected, not a number: write \"{}\"", number.value)
+        }
+        Value::StringLit(text) if text.value.parse::<f64>().is_ok() && expected != "text" => {
+            format!("{expected} is expected, not text: write {} without quotes", text.value)
+        }
+        _ => format!("{expected} is expected, not {}", rules::word(kind(node))),
+    }
+}
+
+/// The type of a value, as JSON Schema names it.
+fn kind(node: &Value<'_>) -> &'static str {
+    match node {
+        Value::StringLit(_) => "string",
+        Value::NumberLit(number) => {
+            if number.value.bytes().all(|b| b.is_ascii_digit() || b == b'-') {
+                "integer"
+            } else {
+                "number"
+            }
+        }
+        Value::BooleanLit(_) => "boolean",
+        Value::Object(_) => "object",
+        Value::Array(_) => "array",
+        Value::NullKeyword(_) => "null",
+    }
+}
+
+/// The value without places. The parser's limit of levels bounds the recursion.
+fn plain(node: &Value<'_>) -> Json {
+    match node {
+        Value::StringLit(text) => text.value.as_ref().into(),
+        Value::NumberLit(number) => serde_json::from_str(number.value).unwrap_or(Json::Null),
+        Value::BooleanLit(boolean) => boolean.value.into(),
+        Value::NullKeyword(_) => Json::Null,
+        Value::Array(array) => array.elements.iter().map(plain).collect(),
+        Value::Object(object) => {
+            let members = object.properties.iter();
+            members.map(|member| (member.name.as_str().to_owned(), plain(&member.value))).collect()
+        }
+    }
+}
