@@ -46,7 +46,7 @@ pub(super) async fn asked<'v>(
     let visitor = visit.is_read()
         && matches!(caller, Caller::Anonymous)
         && !visit.logged_in
-        && !shows_somebody(&request.headers);
+        && !(visit.shows_caller && shows_somebody(&request.headers));
     if tables.is_empty() || !visitor {
         return Ok(None);
     }

@@ -3,11 +3,11 @@
 use std::{net::IpAddr, str::FromStr as _};
 
 use cms_core::{Cms, Code, Error, Result, access::Access};
-use http::{HeaderMap, HeaderValue, Method, Uri, header, uri::Authority};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header, uri::Authority};
 
 use super::sender;
 use crate::{
-    call::{Client, Peer},
+    call::{API_KEY, Client, Peer},
     kept::Kept,
     request::Canonical,
     routes::{self, Method as Operation, Route},
@@ -42,6 +42,8 @@ pub(super) struct Visit {
     pub(super) client: Client,
     /// At the embedding server's front end.
     pub(super) logged_in: bool,
+    /// Whether a header is there that can show a caller.
+    pub(super) shows_caller: bool,
 }
 
 impl Visit {
@@ -60,7 +62,8 @@ impl Visit {
             (false, true) => Way::Open,
             (false, false) => Way::Judged,
         };
-        Self { request, unreadable, route, way, client, logged_in }
+        let shows_caller = request.headers.keys().any(can_show_caller);
+        Self { request, unreadable, route, way, client, logged_in, shows_caller }
     }
 
     pub(super) fn is_read(&self) -> bool {
@@ -75,7 +78,7 @@ impl Visit {
 
     /// Whether a credential counts here.
     pub(super) fn shows_credential(&self) -> bool {
-        self.way == Way::Judged && self.unreadable.is_none()
+        self.shows_caller && self.way == Way::Judged && self.unreadable.is_none()
     }
 
     /// Refuses what cannot be read, and hosts that the service does not answer for.
@@ -91,12 +94,14 @@ impl Visit {
     /// Whether a machine asks by address how the service is. A name could be another website's that
     /// points here.
     fn is_check_by_address(&self) -> bool {
+        if !matches!(self.request.path.as_str(), "/healthz" | "/readyz" | "/metrics") {
+            return false;
+        }
         let host = self.request.header(&header::HOST).ok().flatten().unwrap_or_default();
-        matches!(self.request.path.as_str(), "/healthz" | "/readyz" | "/metrics")
-            && Authority::from_str(host).is_ok_and(|authority| {
-                let bare = authority.host().trim_start_matches('[').trim_end_matches(']');
-                bare.parse::<IpAddr>().is_ok()
-            })
+        Authority::from_str(host).is_ok_and(|authority| {
+            let bare = authority.host().trim_start_matches('[').trim_end_matches(']');
+            bare.parse::<IpAddr>().is_ok()
+        })
     }
 
     /// The route, and what answers this method; None: it takes other methods only.
@@ -106,6 +111,10 @@ impl Visit {
             .ok_or_else(|| Error::new(Code::NotFound, "There is nothing at this address."))?;
         Ok((route, route.method(self.request.method.as_str())))
     }
+}
+
+fn can_show_caller(name: &HeaderName) -> bool {
+    [header::AUTHORIZATION, header::COOKIE, API_KEY].contains(name)
 }
 
 /// The route of a request that comes over the network.
