@@ -183,7 +183,7 @@ fn hold(address: SocketAddr, done: &AtomicBool) {
 }
 
 /// Writes until it is done; returns the names that were acknowledged.
-async fn write(client: Client, writer: usize, done: Arc<AtomicBool>) -> Vec<String> {
+pub async fn write(client: Client, writer: usize, done: Arc<AtomicBool>) -> Vec<String> {
     let mut written = Vec::new();
     for n in 0.. {
         if done.load(Ordering::SeqCst) {
@@ -199,7 +199,7 @@ async fn write(client: Client, writer: usize, done: Arc<AtomicBool>) -> Vec<Stri
     written
 }
 
-async fn is_healthy(address: SocketAddr) -> bool {
+pub async fn is_healthy(address: SocketAddr) -> bool {
     let asked = tokio::task::spawn_blocking(move || {
         let limit = Duration::from_secs(5);
         let mut stream = TcpStream::connect_timeout(&address, limit)?;

@@ -18,6 +18,7 @@ mod in_process;
 mod kill_server;
 mod kill_worker;
 mod lab;
+mod memory;
 mod model;
 mod neighbours;
 mod process;
@@ -80,6 +81,9 @@ const FAULTS: &[(u8, &str, bool, Experiment)] = &[
     (23, "a backup from before is restored", false, |run| backup::run(run).boxed()),
     (28, "descriptors and the log are exhausted in turn, among idle sockets", true, |run| {
         exhausted::run(run).boxed()
+    }),
+    (29, "memory runs out under load; a process that dies of it is started anew", true, |run| {
+        memory::run(run).boxed()
     }),
     (27, "random steps beside a model of the queue, with a clock that is moved", false, |run| {
         model::run(run).boxed()

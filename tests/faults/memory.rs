@@ -1,0 +1,161 @@
+//! 29: memory runs out under load, again and again. A process that dies of it is started anew, as
+//! systemd would; one that lives must recover when there is memory again.
+
+use std::{
+    io::Write,
+    net::{SocketAddr, TcpListener, TcpStream},
+    process::Command,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use cms_core::settings::Secret;
+use cms_http::client::{Client, Credential};
+
+use crate::{
+    exhausted::{is_healthy, write},
+    lab::{ITEM, Lab, OPEN, Run},
+    report::Finding,
+    support::{
+        process::{Served, command},
+        receiver::Answer,
+    },
+};
+
+const LANES: usize = 3;
+const WRITERS: usize = 2;
+/// Bodies that are sent at the same time, and their size.
+const BODIES: usize = 24;
+const BODY: usize = 900 << 10;
+/// What a process may take beyond what it had when it was ready.
+const ROOM_KIB: u64 = 18 << 10;
+/// Attempts of one lane that may be under way when a process dies.
+const IN_FLIGHT: usize = 4;
+
+pub async fn run(run: Arc<Run>) -> Vec<Finding> {
+    let closing = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+    let lab = Lab::new(&run, |_, _| Answer::Raw(closing.to_vec())).await;
+    lab.subscribe(LANES, &[ITEM]).await;
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let mut served = serve(&lab, address);
+    let done = Arc::new(AtomicBool::new(false));
+    let hogs: Vec<_> = (0..BODIES)
+        .map(|_| {
+            let (key, done) = (lab.key.clone(), done.clone());
+            std::thread::spawn(move || send_bodies(address, &key, &done))
+        })
+        .collect();
+    let writers: Vec<_> = (0..WRITERS)
+        .map(|writer| {
+            let key = Credential::Key(Secret::new(lab.key.as_str()));
+            let client = Client::remote(&format!("http://{address}"), &key).unwrap();
+            tokio::spawn(write(client, writer, done.clone()))
+        })
+        .collect();
+    let (slices, slice) = (run.scaled(10, 3), Duration::from_secs(6));
+    let (mut deaths, mut healthy) = (0, 0);
+    for _ in 0..slices {
+        let ends = Instant::now() + slice / 2;
+        limit_data(&served, &(data_kib(&served) + ROOM_KIB).saturating_mul(1024).to_string());
+        while Instant::now() < ends {
+            if served.child.try_wait().unwrap().is_some() {
+                deaths += 1;
+                served = serve(&lab, address);
+                let most = (data_kib(&served) + ROOM_KIB).saturating_mul(1024);
+                limit_data(&served, &most.to_string());
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        limit_data(&served, "unlimited");
+        tokio::time::sleep(slice / 2).await;
+        if served.child.try_wait().unwrap().is_some() {
+            deaths += 1;
+            served = serve(&lab, address);
+        }
+        healthy += usize::from(is_healthy(address).await);
+    }
+    done.store(true, Ordering::SeqCst);
+    for hog in hogs {
+        hog.join().unwrap();
+    }
+    let mut written = Vec::new();
+    for writer in writers {
+        written.extend(writer.await.unwrap());
+    }
+    let delivered = lab.delivered_within(Duration::from_secs(60)).await;
+    let off = "select count(*) from cms_webhook_subscriptions where not active";
+    let off = lab.count(off).await;
+    let stored = lab.texts("select name from cms_settings where name like 'w%'").await;
+    let missing = written.iter().filter(|name| !stored.contains(name)).count();
+    let (arrived, duplicates) = lab.record.jobs_and_duplicates();
+    let (code, _) = served.terminate();
+    vec![
+        Finding::new(
+            "memory was short: processes that died of it",
+            format!("{deaths} in {slices} times"),
+            deaths > 0,
+        ),
+        Finding::new(
+            "acknowledged writes that are missing: none",
+            format!("{missing} of {}", written.len()),
+            missing == 0 && written.len() > 20,
+        ),
+        Finding::equal("receivers switched off", off, 0),
+        Finding::new(
+            format!("{LANES} deliveries for each record that is stored, by themselves"),
+            format!("{arrived} deliveries of {} records", stored.len()),
+            delivered.is_some() && arrived == LANES * stored.len(),
+        ),
+        Finding::new(
+            "duplicates: at most what was under way when a process died",
+            duplicates.to_string(),
+            duplicates <= deaths * LANES * IN_FLIGHT,
+        ),
+        Finding::equal("answers of /healthz, when there was memory again", healthy, slices),
+        Finding::new("SIGTERM ends it with 0", format!("{code:?}"), code == Some(0)),
+        lab.record.integrity(),
+    ]
+}
+
+fn serve(lab: &Lab, address: SocketAddr) -> Served {
+    let command = command(&lab.database, &["serve", "--listen", &address.to_string()]);
+    Served::start_command(command, "error", &OPEN)
+}
+
+/// Sends bodies that are as large as they may be and no JSON, until it is done.
+fn send_bodies(address: SocketAddr, key: &str, done: &AtomicBool) {
+    let body = vec![b'['; BODY];
+    let head = format!(
+        "POST /api/backend/item?table=settings HTTP/1.1\r\nhost: x\r\nx-api-key: {key}\r\n\
+         content-type: application/json\r\ncontent-length: {BODY}\r\nconnection: close\r\n\r\n"
+    );
+    while !done.load(Ordering::SeqCst) {
+        if let Ok(mut stream) = TcpStream::connect_timeout(&address, Duration::from_millis(200)) {
+            let (first, rest) = body.split_at(BODY - 1);
+            let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(first));
+            // All are there at the same time.
+            std::thread::sleep(Duration::from_millis(100));
+            let _ = stream.write_all(rest);
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn data_kib(served: &Served) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", served.child.id()));
+    let status = status.unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmData:")).unwrap_or("0");
+    line.trim().trim_end_matches(" kB").parse().expect("a number")
+}
+
+fn limit_data(served: &Served, soft: &str) {
+    // It may have died a moment ago.
+    let _ = Command::new("prlimit")
+        .args(["--pid", &served.child.id().to_string(), &format!("--data={soft}:")])
+        .stderr(std::process::Stdio::null())
+        .status()
+        .expect("prlimit of util-linux runs");
+}
