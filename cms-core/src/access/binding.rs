@@ -47,3 +47,22 @@ fn filtered(name: &str) -> Option<&str> {
 fn list(value: &str) -> impl Iterator<Item = &str> {
     value.split(',').map(str::trim).filter(|part| !part.is_empty())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_that_make_no_sense_are_named() {
+        for (fixed, makes_sense) in [
+            (&[("id", "7")][..], true),
+            (&[("language", "de")], true),
+            (&[("id", "7"), ("language", "de")], false),
+            (&[("fields", "id")], true),
+            (&[("fields", " , ")], false),
+        ] {
+            let row = fixed.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
+            assert_eq!(problem(&row).is_none(), makes_sense, "{fixed:?}");
+        }
+    }
+}

@@ -54,3 +54,38 @@ impl Endpoints {
         (!methods.is_empty()).then_some(methods)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::Access;
+
+    #[test]
+    fn the_last_declaration_counts() {
+        let endpoint = |path: &str, access| Endpoint {
+            path: path.to_owned(),
+            action: None,
+            methods: vec!["GET", "POST"],
+            access,
+        };
+        let registry = Endpoints::default();
+        assert!(registry.all().is_empty());
+        registry.declare(vec![endpoint("/api/old", Access::Public)]);
+        let all = [Access::Public, Access::Area("a_b"), Access::Table, Access::User, Access::Admin]
+            .map(|access| (access, true, false));
+        let none = [
+            (Access::Login, false, true),
+            (Access::Session, false, true),
+            (Access::Operator, false, false),
+            (Access::Open, false, false),
+        ];
+        for (access, for_keys, refuses) in all.into_iter().chain(none) {
+            let declared = vec![endpoint("/api/new", access)];
+            registry.declare(declared.clone());
+            assert_eq!(*registry.all(), declared);
+            assert_eq!(registry.methods_of("/api/new").is_some(), for_keys, "{access:?}");
+            assert_eq!(access.refuses_keys(), refuses, "{access:?}");
+        }
+        assert_eq!(registry.methods_of("/api/old"), None);
+    }
+}

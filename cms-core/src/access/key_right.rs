@@ -246,6 +246,20 @@ mod tests {
                 Some("b"),
                 false,
             ),
+            (
+                "POST /api/backend/actions/checklist?table=a",
+                "POST",
+                "/api/backend/actions/checklist?table=a",
+                Some("a"),
+                true,
+            ),
+            (
+                "POST /api/backend/actions/checklist?table=a",
+                "POST",
+                "/api/backend/actions/checklist?table=b",
+                Some("a"),
+                false,
+            ),
         ] {
             assert_eq!(
                 allowed(rights, method, target, body),
@@ -304,6 +318,13 @@ mod tests {
                 ("rights[2].methods", "required")
             ]
         );
+        for wide in [
+            Right { methods: vec!["GET".to_owned()], ..Right::everything() },
+            Right { endpoint: "*".to_owned(), ..right("GET /api/pages?view=home") },
+            Right { methods: vec![], ..right("GET *?view=home") },
+        ] {
+            assert_eq!(problems(&[wide], &registry)[0].field, "rights[0]");
+        }
         let good = [Right::everything(), right("GET,POST /api/backend/item")];
         assert!(problems(&good, &registry).is_empty());
         assert!(Right::parse("/api/pages").is_err() && Right::parse("GET /api/pages?x").is_err());

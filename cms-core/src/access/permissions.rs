@@ -200,9 +200,56 @@ mod tests {
         for bad in ["0", "\"1\"", "{}", "null", "[0]", "true"] {
             assert!(serde_json::from_str::<Rights>(bad).is_err(), "{bad}");
         }
+        assert_eq!(serde_json::from_str::<Rights>("\"0\"").expect("rights"), Rights::Admin);
+        let schema = schemars::schema_for!(Rights);
+        assert_eq!(schema.pointer("/oneOf/0/const"), Some(&"0".into()));
         let both: Rights =
             serde_json::from_str(r#"["b_b_view","a_a_view","b_b_view"]"#).expect("rights");
         assert_eq!(serde_json::to_string(&both).expect("json"), r#"["a_a_view","b_b_view"]"#);
-        assert_eq!(both.and(Rights::Admin), Rights::Admin);
+        assert_eq!(both.clone().and(Rights::Admin), Rights::Admin);
+        assert_eq!(Rights::Admin.and(both), Rights::Admin);
+    }
+
+    #[test]
+    fn rights_are_compared_and_joined() {
+        let only = |keys: &[&str]| Rights::Only(keys.iter().map(|key| (*key).to_owned()).collect());
+        let (none, a, b, both) = (only(&[]), only(&["a"]), only(&["b"]), only(&["a", "b"]));
+        for (held, asked, covers) in [
+            (&Rights::Admin, &Rights::Admin, true),
+            (&Rights::Admin, &both, true),
+            (&both, &Rights::Admin, false),
+            (&both, &a, true),
+            (&a, &both, false),
+            (&a, &b, false),
+            (&a, &none, true),
+        ] {
+            assert_eq!(held.covers(asked), covers, "{held:?} {asked:?}");
+        }
+        assert_eq!(a.clone().and(b), both);
+        assert!(a.may("a") && !a.may("b") && Rights::Admin.may("b"));
+    }
+
+    #[test]
+    fn what_is_no_permission_key_cannot_be_saved() {
+        let rights: Rights =
+            serde_json::from_str(r#"["pages_pages_view","pages"]"#).expect("rights");
+        let problems = rights.problems();
+        assert!(problems.len() == 1 && problems[0].message.starts_with("\"pages\" is no"));
+        assert!(Rights::Admin.problems().is_empty());
+    }
+
+    #[test]
+    fn tables_of_the_core_belong_to_areas() {
+        for (table, area) in [
+            ("pages", Some("pages_pages")),
+            ("menu_items", Some("pages_pages")),
+            ("settings", Some("settings_settings")),
+            ("forms", Some("forms_forms")),
+            ("media", Some("media_media")),
+            ("orders", None),
+        ] {
+            assert_eq!(area_of(table), area, "{table}");
+            assert!(area.is_none_or(|area| AREAS.contains(&area)));
+        }
     }
 }

@@ -153,9 +153,11 @@ fn malformed_urls_are_refused() {
     ] {
         assert!(rule(&[], false).check_url(url).is_err(), "{url}");
     }
-    assert!(
-        rule(&[], false).check_url(&format!("https://example.org/{}", "x".repeat(2000))).is_err()
-    );
+    let long = |bytes: usize| format!("https://example.org/{}", "x".repeat(bytes - 20));
+    assert!(rule(&[], false).check_url(&long(MAX_URL_BYTES)).is_ok());
+    assert!(rule(&[], false).check_url(&long(MAX_URL_BYTES + 1)).is_err());
+    let plain = rule(&[], false).check_url("http://example.org/").expect_err("https is expected");
+    assert!(plain.contains("webhooks.allow_http"), "{plain}");
     assert!(rule(&[], true).check_url("http://example.org/").is_ok());
 }
 
@@ -172,6 +174,10 @@ fn networks_can_be_opened() {
         "[64:ff9b::c0a8:709]",
     ] {
         assert!(open.check_url(&format!("http://{host}/")).is_ok(), "{host}");
+    }
+    let loopback = rule(&["::1/128", "::/128"], false);
+    for host in ["[::1]", "[::]"] {
+        assert!(loopback.check_url(&format!("https://{host}/")).is_ok(), "{host} carries no IPv4");
     }
     let wide = rule(&["0.0.0.0/0", "::/0", "100.100.100.200/32"], true);
     for (host, opened) in [

@@ -216,6 +216,12 @@ mod tests {
     }
 
     #[test]
+    fn the_wait_is_for_what_is_missing() {
+        let waits = [0.0, 0.5, 0.9, 1.0].map(|tokens| FUNNEL_START.wait_s(tokens));
+        assert_eq!(waits, [2, 1, 1, 1]);
+    }
+
+    #[test]
     fn a_clock_that_goes_back_is_harmless() {
         let mut fills = [PUBLIC.full(1000)];
         take(&[PUBLIC], &mut fills, 1000);
