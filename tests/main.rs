@@ -70,6 +70,8 @@ mod sessions;
 mod shared_replies;
 /// How many statements a request costs.
 mod statements;
+/// Declared indexes, rules over columns and enums; plans of lists.
+mod tables;
 /// Tasks of plugins: each once in its interval, whatever happens to the processes.
 mod tasks;
 /// Two databases made by others: adopted, read and written on both engines.

@@ -34,7 +34,7 @@ async fn a_table_grows_and_never_shrinks() {
     for (columns, expected) in [
         (
             json!([{"name": "b", "type": "integer", "required": true, "default": 7}]),
-            "column a would be dropped (1 rows have a value)",
+            "column a would be dropped (1 row has a value)",
         ),
         (
             json!([{"name": "a", "type": "integer"}, {"name": "b", "type": "integer"}]),

@@ -22,6 +22,9 @@ const DECIMAL_PLACES: usize = 20;
 /// Most characters of a decimal, zeros included.
 const DECIMAL_LENGTH: usize = 1000;
 
+/// Values of an enum that an error shows.
+const SHOWN: usize = 20;
+
 /// The value in its canonical form, or the fault.
 pub(crate) fn value(column: &Column, dialect: Dialect, sent: &Value) -> Result<Value, FieldError> {
     let wrong = |code: &'static str, message: &str| FieldError {
@@ -69,6 +72,53 @@ pub(crate) fn value(column: &Column, dialect: Dialect, sent: &Value) -> Result<V
             .ok_or(("type", "base64 text is expected")),
     };
     checked.map_err(|(code, message)| wrong(code, message))
+}
+
+/// The values of an enum in their canonical form, or why they cannot be one.
+pub(crate) fn allowed(
+    column: &Column,
+    dialect: Dialect,
+    values: &[Value],
+) -> Result<Vec<Value>, String> {
+    if values.is_empty() {
+        return Err("its enum has no values".to_owned());
+    }
+    if matches!(column.kind, Kind::Password | Kind::Binary) {
+        return Err("its values cannot be compared, so it has no enum".to_owned());
+    }
+    let canonical = |sent: &Value| match (column.kind, sent) {
+        (_, Value::Null) => Err("its enum holds null: leave `required` out instead".to_owned()),
+        (Kind::Json, sent) => Ok(sent.clone()),
+        _ => value(column, dialect, sent)
+            .map_err(|e| format!("its enum holds {sent}: {}", e.message)),
+    };
+    values.iter().map(canonical).collect()
+}
+
+/// Checks a value against the column's enum. `checked` is `sent` in its canonical form.
+pub(crate) fn permitted(column: &Column, sent: &Value, checked: &Value) -> Result<(), FieldError> {
+    let Some(allowed) = &column.allowed else { return Ok(()) };
+    let same = |one: &Value| match column.kind {
+        Kind::Decimal => number(one).is_some_and(|one| number(checked) == Some(one)),
+        _ => one == checked,
+    };
+    let fits = match (column.kind, sent) {
+        (_, Value::Null) => true,
+        (Kind::Json, Value::Array(entries)) => entries.iter().all(|entry| allowed.contains(entry)),
+        (Kind::Json, _) => allowed.contains(sent),
+        _ => allowed.iter().any(same),
+    };
+    if fits {
+        return Ok(());
+    }
+    let shown: Vec<_> = allowed.iter().take(SHOWN).map(Value::to_string).collect();
+    let more = if allowed.len() > SHOWN { ", …" } else { "" };
+    let message = format!("one of {}{more} is expected", shown.join(", "));
+    Err(FieldError { field: column.name.clone(), code: "enum", message })
+}
+
+fn number(value: &Value) -> Option<f64> {
+    value.as_str()?.parse().ok()
 }
 
 /// Checks a value of a query parameter.
@@ -211,18 +261,50 @@ mod tests {
     use super::*;
 
     fn column(kind: Kind) -> Column {
-        Column {
-            name: "c".to_owned(),
-            kind,
-            field_type: String::new(),
-            required: false,
-            has_default: false,
-            generated: false,
-            references: None,
-            length: None,
-            nullable: true,
-            cast: String::new(),
-            own: true,
+        Column::declared("c", kind)
+    }
+
+    #[test]
+    fn an_enum_binds_values_and_entries() {
+        let bound = |kind, list: Value| {
+            let column = column(kind);
+            let list = allowed(&column, Dialect::Sqlite, list.as_array().expect("a list"));
+            list.map(|list| Column { allowed: Some(list), ..column })
+        };
+        let fits = |column: &Column, sent: Value| {
+            let checked = value(column, Dialect::Sqlite, &sent).expect("a value of the type");
+            permitted(column, &sent, &checked).map_err(|e| e.code)
+        };
+        let text = bound(Kind::Text, json!(["a", "b"])).expect("an enum");
+        for (sent, expected) in [
+            (json!("a"), Ok(())),
+            (json!("A"), Err("enum")),
+            (json!(""), Err("enum")),
+            (json!(null), Ok(())),
+        ] {
+            assert_eq!(fits(&text, sent.clone()), expected, "{sent}");
+        }
+        let decimal = bound(Kind::Decimal, json!([1.5, "2.50"])).expect("an enum");
+        assert_eq!(fits(&decimal, json!("1.50")), Ok(()));
+        assert_eq!(fits(&decimal, json!(2.5)), Ok(()));
+        assert_eq!(fits(&decimal, json!(3)), Err("enum"));
+        let rights = bound(Kind::Json, json!(["read", 1])).expect("an enum");
+        for (sent, expected) in [
+            (json!(["read", 1]), Ok(())),
+            (json!([]), Ok(())),
+            (json!("read"), Ok(())),
+            (json!(["read", "write"]), Err("enum")),
+            (json!({"read": 1}), Err("enum")),
+        ] {
+            assert_eq!(fits(&rights, sent.clone()), expected, "{sent}");
+        }
+        for (kind, list) in [
+            (Kind::Integer, json!([1, "x"])),
+            (Kind::Text, json!([null])),
+            (Kind::Text, json!([])),
+            (Kind::Password, json!(["x"])),
+        ] {
+            assert!(bound(kind, list.clone()).is_err(), "{list}");
         }
     }
 

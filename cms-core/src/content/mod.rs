@@ -1,9 +1,13 @@
 //! Content tables: how plugins and the core declare them, how they are created, and which values
 //! their columns accept.
 
+pub(crate) mod changes;
 pub(crate) mod check;
 pub(crate) mod core;
+mod create;
 mod declaration;
+mod extend;
+pub(crate) mod index;
 pub(crate) mod install;
 mod plan;
 pub(crate) mod resolve;
@@ -15,6 +19,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 
+pub use changes::{Action, Changes, Loss, Step};
 pub use declaration::{ColumnDeclaration, TableDeclaration};
 pub use table::{Column, Table};
 pub use tables::Tables;

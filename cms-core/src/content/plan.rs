@@ -1,15 +1,32 @@
 //! The statements that bring a table to its declared form. Making them only reads.
 
+use super::{
+    TableDeclaration,
+    changes::{Action, Changes, Loss, Step},
+    index::Index,
+};
 use crate::{
     Change, Result,
-    db::{Db, DbTable, Dialect, FromRow, Sql, Value},
+    db::{Db, DbTable, Dialect, FromRow, IndexState, Sql, Value, args},
 };
 
-/// Statements to run, and what they are found by.
+/// What is to be done for the tables of a plugin.
 pub(super) struct Plan<'a> {
     source: Source<'a>,
-    /// To run in this order.
-    pub(super) statements: Vec<String>,
+    /// Statements for one change, in this order.
+    pub(super) script: Vec<String>,
+    /// Declarations to record with them.
+    pub(super) recorded: Vec<(String, String)>,
+    /// Indexes to make after it: tables that have rows get them beside readers.
+    pub(super) builds: Vec<Build>,
+    pub(super) changes: Changes,
+}
+
+/// An index to be made.
+#[derive(Clone, Debug)]
+pub(crate) struct Build {
+    pub(crate) table: TableDeclaration,
+    pub(crate) index: Index,
 }
 
 enum Source<'a> {
@@ -20,16 +37,35 @@ enum Source<'a> {
 impl<'a> Plan<'a> {
     /// Looks at what is committed.
     pub(super) fn of(db: &'a Db) -> Self {
-        Self { source: Source::Db(db), statements: Vec::new() }
+        Self::from(Source::Db(db))
     }
 
     /// Looks at what a change sees.
     pub(super) fn within(change: &'a mut Change) -> Self {
-        Self { source: Source::Change(change), statements: Vec::new() }
+        Self::from(Source::Change(change))
     }
 
-    pub(super) fn add(&mut self, statement: String) {
-        self.statements.push(statement);
+    fn from(source: Source<'a>) -> Self {
+        let (script, recorded, builds) = Default::default();
+        Self { source, script, recorded, builds, changes: Changes::default() }
+    }
+
+    pub(super) fn run(&mut self, statement: String) {
+        self.script.push(statement);
+    }
+
+    /// Tells of a step.
+    pub(super) fn step(&mut self, action: Action, table: &str, columns: Vec<String>) {
+        self.changes.steps.push(Step { action, table: table.to_owned(), columns });
+    }
+
+    pub(super) fn refuse(&mut self, why: String) {
+        self.changes.refused.push(why);
+    }
+
+    pub(super) fn lose(&mut self, table: &str, column: &str, rows: i64) {
+        let (table, column) = (table.to_owned(), column.to_owned());
+        self.changes.losses.push(Loss { table, column, rows });
     }
 
     pub(super) fn dialect(&self) -> Dialect {
@@ -46,15 +82,29 @@ impl<'a> Plan<'a> {
         }
     }
 
+    /// The indexes that a table has.
+    pub(super) async fn indexes(&mut self, table: &str) -> Result<Vec<IndexState>> {
+        let states = self.dialect().index_states();
+        self.all(states, args![table]).await
+    }
+
+    pub(super) async fn all<T: FromRow>(
+        &mut self,
+        sql: impl Into<Sql>,
+        args: Vec<Value>,
+    ) -> Result<Vec<T>> {
+        match &mut self.source {
+            Source::Db(db) => db.all(sql, args).await,
+            Source::Change(change) => change.all(sql, args).await,
+        }
+    }
+
     pub(super) async fn optional<T: FromRow>(
         &mut self,
         sql: impl Into<Sql>,
         args: Vec<Value>,
     ) -> Result<Option<T>> {
-        match &mut self.source {
-            Source::Db(db) => db.optional(sql, args).await,
-            Source::Change(change) => change.optional(sql, args).await,
-        }
+        Ok(self.all(sql, args).await?.into_iter().next())
     }
 
     /// The number that a query returns.

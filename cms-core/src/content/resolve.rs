@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use super::{
-    ColumnDeclaration, Declared, TableDeclaration,
+    ColumnDeclaration, Declared, TableDeclaration, check, index,
     table::{Column, Table},
 };
 use crate::{
@@ -41,7 +41,12 @@ pub(crate) async fn resolve(
         {
             continue;
         }
-        let mut column = column(db, own, found, wanted);
+        let mut column = column(db, own, found, wanted).map_err(|why| {
+            load_error(format!("{plugin}: {}.{}: {why}.", declared.name, found.name))
+        })?;
+        if own {
+            column.length = column.length.or_else(|| index::text_limit(declared, &found.name));
+        }
         // A foreign key names a table of the database, which another plugin may serve under another
         // name. Only tables of this declaration count.
         let target = found.references.as_deref().and_then(|name| {
@@ -82,7 +87,12 @@ pub(crate) async fn resolve(
     })
 }
 
-fn column(db: &Db, own: bool, found: &DbColumn, wanted: Option<&ColumnDeclaration>) -> Column {
+fn column(
+    db: &Db,
+    own: bool,
+    found: &DbColumn,
+    wanted: Option<&ColumnDeclaration>,
+) -> std::result::Result<Column, String> {
     let declared = wanted.and_then(|c| c.kind());
     let kind = match declared {
         // SQLite has few types, so the declared type is more precise. On PostgreSQL only a text
@@ -91,8 +101,11 @@ fn column(db: &Db, own: bool, found: &DbColumn, wanted: Option<&ColumnDeclaratio
         Some(kind @ (Kind::Json | Kind::Password)) if found.kind == Kind::Text => kind,
         _ => found.kind,
     };
+    let values = wanted.and_then(|c| c.allowed.as_deref());
+    let like = Column::declared(&found.name, kind);
+    let allowed = values.map(|values| check::allowed(&like, db.dialect(), values)).transpose()?;
     let cast = if own { db.dialect().declared_cast(kind) } else { found.cast.clone() };
-    Column {
+    Ok(Column {
         name: found.name.clone(),
         kind,
         field_type: wanted
@@ -104,10 +117,11 @@ fn column(db: &Db, own: bool, found: &DbColumn, wanted: Option<&ColumnDeclaratio
         generated: found.generated,
         references: wanted.and_then(|c| c.references.clone()),
         length: found.length,
+        allowed,
         nullable: found.nullable,
         cast,
         own,
-    }
+    })
 }
 
 /// The field type that edits an undeclared column.

@@ -2,6 +2,8 @@
 
 use std::sync::OnceLock;
 
+use serde_json::Value as Json;
+
 use crate::{
     Code, Error, Result,
     db::dialect::{Col, Dialect, Kind, quote},
@@ -50,6 +52,8 @@ pub struct Column {
     pub references: Option<String>,
     /// Most characters, where the engine refuses longer text.
     pub length: Option<usize>,
+    /// The only values that may be written; of a JSON column its entries.
+    pub allowed: Option<Vec<Json>>,
     /// Stored rows may hold null, even if new rows may not.
     pub(crate) nullable: bool,
     pub(crate) cast: String,
@@ -57,6 +61,24 @@ pub struct Column {
 }
 
 impl Column {
+    /// A column of a declared table, with nothing but its kind.
+    pub(crate) fn declared(name: &str, kind: Kind) -> Self {
+        Self {
+            name: name.to_owned(),
+            kind,
+            field_type: String::new(),
+            required: false,
+            has_default: false,
+            generated: false,
+            references: None,
+            length: None,
+            allowed: None,
+            nullable: true,
+            cast: String::new(),
+            own: true,
+        }
+    }
+
     pub(crate) fn col(&self) -> Col<'_> {
         Col { name: &self.name, kind: self.kind, native: &self.cast, own: self.own }
     }

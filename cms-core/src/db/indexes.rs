@@ -5,6 +5,22 @@ use sqlx::AssertSqlSafe;
 use super::{Db, FromRow, Value};
 use crate::{Result, db::args};
 
+/// An index by its name.
+#[derive(Clone, Debug)]
+pub(crate) struct IndexState {
+    pub(crate) name: String,
+    pub(crate) unique: bool,
+    /// Whether it is complete: PostgreSQL leaves an invalid one when making it fails.
+    pub(crate) valid: bool,
+}
+
+impl FromRow for IndexState {
+    fn from_row(row: &super::Row) -> Result<Self> {
+        let mut columns = row.columns();
+        Ok(Self { name: columns.next()?, unique: columns.next()?, valid: columns.next()? })
+    }
+}
+
 /// A column of an index, as [`super::Dialect::indexes`] selects it: index, column, downwards.
 type Row = (String, Option<String>, bool);
 

@@ -1,6 +1,7 @@
 //! The database: one SQL text for SQLite and PostgreSQL, reads through [`Db`], writes through
 //! [`crate::Change`].
 
+mod build;
 mod connect;
 pub(crate) mod dialect;
 pub(crate) mod epochs;
@@ -33,7 +34,7 @@ pub use epochs::Epochs;
 use epochs::Raised;
 pub(crate) use guard::Hold;
 pub use guard::watched;
-pub(crate) use indexes::IndexColumn;
+pub(crate) use indexes::{IndexColumn, IndexState};
 pub use known::Source;
 pub(crate) use known::{Known, Seen};
 pub use migrate::Migration;
@@ -85,6 +86,9 @@ pub(crate) struct Lock(i64);
 impl Lock {
     /// Taken by changes of the schema.
     pub(crate) const SCHEMA: Self = Self::new(0);
+    /// Taken by whoever makes indexes outside of a change.
+    #[cfg(feature = "postgres")]
+    const INDEXES: Self = Self::new(64);
 
     /// Rooms number their locks; two rooms never share a number.
     pub(crate) const fn new(number: i64) -> Self {

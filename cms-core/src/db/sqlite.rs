@@ -167,6 +167,17 @@ impl Writer {
         }
     }
 
+    /// Runs a statement outside of any change, after those that wait for their commit. What it
+    /// sorts goes to temporary files: a large table would not fit into memory.
+    pub(super) async fn outside(&self, sql: String) -> Result<()> {
+        let mut state = self.0.clone().lock_owned().await;
+        state.flush().await;
+        state.send("pragma temp_store = file").await?;
+        let done = sqlx::raw_sql(sqlx::AssertSqlSafe(sql)).execute(&mut state.connection).await;
+        state.send("pragma temp_store = memory").await?;
+        Ok(done.map(drop)?)
+    }
+
     pub(super) async fn close(&self) {
         let mut state = self.0.lock().await;
         let _ = state.send(CHECKPOINT).await;

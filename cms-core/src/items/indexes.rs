@@ -6,7 +6,7 @@ use crate::{Result, content::Table, db::IndexColumn};
 impl Items {
     /// Columns of each index of a table, `-` before those that are sorted downwards. The primary
     /// key is not among them, nor are indexes of expressions, of some rows only, or of columns that
-    /// reads do not return.
+    /// reads do not return. Declared indexes end with the key, which is not shown.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be read.
@@ -17,8 +17,15 @@ impl Items {
             table.readable(name).ok()?;
             Some(format!("{}{name}", if column.descending { "-" } else { "" }))
         };
-        let mut indexes: Vec<Vec<String>> =
-            found.iter().filter_map(|columns| columns.iter().map(shown).collect()).collect();
+        let declared = |columns: &Vec<IndexColumn>| {
+            let mut columns: Vec<String> = columns.iter().map(shown).collect::<Option<_>>()?;
+            let key = |last: &&String| matches!(last.as_str(), "id" | "-id");
+            if !table.adopted && columns.len() > 1 && columns.last().as_ref().is_some_and(key) {
+                columns.pop();
+            }
+            Some(columns)
+        };
+        let mut indexes: Vec<Vec<String>> = found.iter().filter_map(declared).collect();
         indexes.sort_unstable();
         indexes.dedup();
         Ok(indexes)

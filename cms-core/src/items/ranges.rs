@@ -1,8 +1,8 @@
 //! A sorted list as ranges that follow one another.
 //!
-//! Each range is one stretch of an index on the sort columns: equal values, then values on one side
-//! of a bound, then nulls. So the engine seeks to the place where a page begins and reads on from
-//! there, in both directions, although nulls come last in both.
+//! Each range is one stretch of an index on the sort columns: values on one side of a bound, or
+//! nulls. So the engine seeks to the place where a page begins and reads on from there, in both
+//! directions, although nulls come last in both.
 
 /// A column of the order.
 pub(super) struct Term {
@@ -65,9 +65,19 @@ impl Ranges<'_> {
         let Some(bound) = bound else {
             return self.after(at + 1, place, &with(same, format!("{value} is null")));
         };
-        self.after(at + 1, place, &with(same, format!("{value} = {bound}")));
+        // Columns that go the same way and hold no null are compared at once: one range.
+        let beside = self.order.iter().zip(place).take(SPLIT).skip(at + 1);
+        let beside = beside.map_while(|(next, bound)| {
+            let fits = next.descending == term.descending && !next.nullable;
+            bound.as_ref().filter(|_| fits).map(|bound| (&next.value, bound))
+        });
+        let (values, bounds): (Vec<_>, Vec<_>) =
+            std::iter::once((value, bound)).chain(beside).unzip();
+        let equal = values.iter().zip(&bounds).map(|(value, bound)| format!("{value} = {bound}"));
+        let equal: Vec<_> = same.iter().cloned().chain(equal).collect();
+        self.after(at + values.len(), place, &equal);
         let side = if term.descending { "<" } else { ">" };
-        self.add(at + 1, same, Some(format!("{value} {side} {bound}")));
+        self.add(at + 1, same, Some(format!("{} {side} {}", row(&values), row(&bounds))));
         if term.nullable {
             self.all(at + 1, &with(same, format!("{value} is null")));
         }
@@ -84,6 +94,17 @@ impl Ranges<'_> {
         let order = order.collect::<Vec<_>>().join(", ");
         let conditions = same.iter().cloned().chain(more).collect();
         self.found.push(Range { conditions, order });
+    }
+}
+
+/// One value, or several in parentheses.
+fn row(values: &[&String]) -> String {
+    match values {
+        [one] => (*one).clone(),
+        several => {
+            let several: Vec<_> = several.iter().map(|value| value.as_str()).collect();
+            format!("({})", several.join(", "))
+        }
     }
 }
 
@@ -144,15 +165,16 @@ mod tests {
         }
         for (terms, bounds, expected) in [
             (vec!["id"], vec!["$1"], vec!["id > $1 | id"]),
+            (vec!["-a", "-id"], vec!["$1", "$2"], vec!["(a, id) < ($1, $2) | a desc, id desc"]),
             (
-                vec!["-a", "-id"],
+                vec!["a", "-id"],
                 vec!["$1", "$2"],
-                vec!["a = $1 & id < $2 | a desc, id desc", "a < $1 | a desc, id desc"],
+                vec!["a = $1 & id < $2 | a, id desc", "a > $1 | a, id desc"],
             ),
             (
                 vec!["a?", "id"],
                 vec!["$1", "$2"],
-                vec!["a = $1 & id > $2 | a, id", "a > $1 | a, id", "a is null | a, id"],
+                vec!["(a, id) > ($1, $2) | a, id", "a is null | a, id"],
             ),
             (vec!["a?", "id"], vec!["null", "$1"], vec!["a is null & id > $1 | a, id"]),
             (vec!["a?"], vec!["null"], vec![]),
@@ -160,8 +182,7 @@ mod tests {
                 vec!["a", "-b?", "-id"],
                 vec!["$1", "$2", "$3"],
                 vec![
-                    "a = $1 & b = $2 & id < $3 | a, b desc, id desc",
-                    "a = $1 & b < $2 | a, b desc, id desc",
+                    "a = $1 & (b, id) < ($2, $3) | a, b desc, id desc",
                     "a = $1 & b is null | a, b desc, id desc",
                     "a > $1 | a, b desc nulls last, id desc",
                 ],

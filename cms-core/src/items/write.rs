@@ -65,7 +65,9 @@ pub(super) fn values<'t>(
             problems.push(problem);
             continue;
         }
-        match check::value(column, table.dialect, sent) {
+        let checked = check::value(column, table.dialect, sent)
+            .and_then(|value| check::permitted(column, sent, &value).map(|()| value));
+        match checked {
             Ok(Json::String(plain)) if column.kind == Kind::Password => {
                 values.push((
                     column,

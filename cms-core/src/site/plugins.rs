@@ -93,12 +93,18 @@ impl Cms {
         if !content::install::is_installed(self.db(), declared).await? {
             if opening != Opening::Update {
                 // So that a plugin that can never be installed does not keep the site from opening.
-                content::install::check(self.db(), tables, declared).await?;
+                let changes = content::install::changes(self.db(), tables, declared).await?;
+                if !changes.refused.is_empty() {
+                    return Err(resolve::load_error(changes.refused.join(" ")));
+                }
                 return Err(Error::outdated(format!("tables of the plugin {}", manifest.id)));
             }
             let mut change = self.change(Actor::System).await?;
-            content::install::install(&mut change, tables, declared).await?;
+            let builds = content::install::install(&mut change, tables, declared).await?;
             change.commit().await?;
+            for build in &builds {
+                content::install::build(self.db(), &manifest.id, build).await?;
+            }
         }
         self.resolve(tables, declared).await
     }

@@ -75,6 +75,10 @@ impl Dialect {
         }
     }
 
+    /// Takes the lock `$1` if it is free, until the connection ends.
+    #[cfg(feature = "postgres")]
+    pub(super) const TRY_LOCK: &str = "select pg_try_advisory_lock($1)";
+
     /// Reads the clock of the database's machine, in milliseconds. `None`: it is this machine.
     pub(crate) const fn clock(self) -> Option<&'static str> {
         match self {

@@ -81,6 +81,56 @@ impl Dialect {
         }
     }
 
+    /// Name of each index of the table `$1`, whether it is unique, and whether it is complete.
+    pub(crate) const fn index_states(self) -> &'static str {
+        match self {
+            Self::Sqlite => "select l.name, l.\"unique\" <> 0, true from pragma_index_list($1) l",
+            Self::Postgres => {
+                "select cast(c.relname as text), i.indisunique, i.indisvalid \
+                 from pg_index i join pg_class c on c.oid = i.indexrelid \
+                 where i.indrelid = to_regclass(quote_ident($1))"
+            }
+        }
+    }
+
+    /// A column of a declared table as an index holds it, so that the index serves
+    /// [`Dialect::compared`].
+    pub fn indexed_column(self, col: Col) -> String {
+        match (self, col.kind) {
+            (Self::Postgres, Kind::Text) => format!("{} collate \"C\"", quote(col.name)),
+            _ => quote(col.name),
+        }
+    }
+
+    /// The word that lets others write while an index is made. SQLite has one writer at a time.
+    pub const fn beside(self) -> &'static str {
+        match self {
+            Self::Sqlite => "if not exists ",
+            Self::Postgres => "concurrently ",
+        }
+    }
+
+    /// What the values of a declared column are read from, and the expression of one: of JSON its
+    /// entries as text.
+    pub fn entries(self, table: &str, col: Col) -> (String, String) {
+        let c = format!("t.{}", quote(col.name));
+        let entries = match (self, col.kind) {
+            (Self::Sqlite, Kind::Json) => format!(
+                "json_each(case json_type({c}) when 'array' then {c} else json_array(json({c})) \
+                 end)"
+            ),
+            (Self::Postgres, Kind::Json) => format!(
+                "json_array_elements_text(case json_typeof({c}) when 'array' then {c} else \
+                 json_build_array({c}) end)"
+            ),
+            _ => return (format!("{table} t"), c),
+        };
+        (
+            format!("(select {c} from {table} t where {c} is not null) t, {entries} e"),
+            "cast(e.value as text)".to_owned(),
+        )
+    }
+
     /// What stands before a query to see its plan.
     pub(in crate::db) const fn explain(self) -> &'static str {
         match self {

@@ -1,0 +1,319 @@
+//! What a declared table promises beside its columns: indexes, rules over columns, values.
+
+use cms_core::{items::Query, plugins::Manifest};
+use serde_json::{Value as Json, json};
+
+use crate::support::{Site, SiteBuilder, TestDatabase};
+
+/// A plugin with one table: `status` and `at` are required, `due` is not.
+fn tasks(more: Json) -> Json {
+    let mut table = json!({"name": "tasks", "columns": [
+        {"name": "status", "type": "text", "required": true},
+        {"name": "at", "type": "datetime", "required": true},
+        {"name": "due", "type": "date"},
+        {"name": "title", "type": "text"},
+    ]});
+    table.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    json!({"id": "work", "tables": [table]})
+}
+
+async fn reopen(site: Site, manifest: Json) -> Site {
+    site.cms.close().await;
+    Site::on(site.database).plugin(manifest).open().await
+}
+
+async fn refused(site: &Site, manifest: Json) -> String {
+    site.cms.close().await;
+    let plugin: Manifest = serde_json::from_value(manifest).unwrap();
+    let opened = cms_core::Cms::builder(site.database.settings()).plugin(plugin).open().await;
+    opened.err().expect("a refusal").detail().to_owned()
+}
+
+async fn add(site: &Site, rows: Json) {
+    site.admin("POST /api/backend/item?table=tasks").json(rows).expect(201).await;
+}
+
+async fn indexes(site: &Site) -> Json {
+    site.admin("GET /api/backend/tables?name=tasks").expect(200).await.data()["indexes"].clone()
+}
+
+/// Rows whose order differs by each column.
+fn rows(count: u32) -> Json {
+    let row = |i: u32| {
+        json!({
+            "status": (["open", "done", "held"][i as usize % 3]),
+            "at": format!("2026-01-{:02}T00:00:00Z", i * 7 % 28 + 1),
+            "due": (i % 5 != 0).then(|| format!("2026-02-{:02}", i * 11 % 28 + 1)),
+            "title": format!("Task {i}"),
+        })
+    };
+    (0..count).map(row).collect()
+}
+
+#[tokio::test]
+async fn indexes_are_made_with_the_table_and_later_and_dropped_with_their_declaration() {
+    let site =
+        Site::builder().await.plugin(tasks(json!({"indexes": [["status", "-at"]]}))).open().await;
+    assert_eq!(indexes(&site).await, json!([["status", "-at"]]));
+    add(&site, rows(20)).await;
+    let more = json!({"indexes": [["status", "-at"], ["due"], ["title", "id"]]});
+    let site = reopen(site, tasks(more.clone())).await;
+    assert_eq!(indexes(&site).await, json!([["due"], ["status", "-at"], ["title"]]));
+    // One that somebody dropped comes back; one of somebody else stays.
+    let due = "select count(*) from cms_content_tables where name = 'tasks'";
+    assert_eq!(site.database.count(due).await, 1);
+    let site = reopen(site, tasks(json!({"indexes": [["due"]]}))).await;
+    site.database.run("create index by_hand on tasks (at)".to_owned()).await;
+    assert_eq!(indexes(&site).await, json!([["at"], ["due"]]));
+    let site = reopen(site, tasks(json!({}))).await;
+    assert_eq!(indexes(&site).await, json!([["at"]]));
+    let site = reopen(site, tasks(more)).await;
+    assert_eq!(indexes(&site).await, json!([["at"], ["due"], ["status", "-at"], ["title"]]));
+}
+
+#[tokio::test]
+async fn rules_over_several_columns_hold_for_every_writer() {
+    let site = Site::builder().await.plugin(tasks(json!({}))).open().await;
+    add(&site, rows(30)).await;
+    let told = refused(&site, tasks(json!({"unique": [["at", "due"]]}))).await;
+    assert!(told.contains("work: tasks.at+due cannot become unique: 2 rows share"), "{told}");
+    let site =
+        Site::on(site.database).plugin(tasks(json!({"unique": [["title", "at"]]}))).open().await;
+    let twice = json!({"title": "Task 1", "at": "2026-01-08T00:00:00Z", "status": "new"});
+    site.admin("POST /api/backend/item?table=tasks").json(twice).refused(409, "conflict").await;
+    let beside = json!({"title": "Task 1", "at": "2026-01-09T00:00:00Z", "status": "new"});
+    site.admin("POST /api/backend/item?table=tasks").json(beside).expect(201).await;
+    // A new column whose default all rows share cannot be unique, one without a default can.
+    let column = |default: Json| {
+        let mut manifest = tasks(json!({"unique": [["title", "at"]]}));
+        let new = json!({"name": "code", "type": "text", "unique": true, "default": default});
+        manifest["tables"][0]["columns"].as_array_mut().unwrap().push(new);
+        manifest
+    };
+    let told = refused(&site, column(json!("x"))).await;
+    assert!(told.contains("tasks.code cannot become unique: 31 rows share"), "{told}");
+    let site = Site::on(site.database).plugin(column(json!(null))).open().await;
+    for expected in [200, 409] {
+        let id = if expected == 200 { 1 } else { 2 };
+        site.admin(&format!("PATCH /api/backend/item?table=tasks&id={id}"))
+            .json(json!({"code": "a"}))
+            .expect(expected)
+            .await;
+    }
+}
+
+fn bound(list: Json, more: Json) -> Json {
+    let mut manifest = tasks(json!({}));
+    let columns = manifest["tables"][0]["columns"].as_array_mut().unwrap();
+    columns[0]["enum"] = list;
+    columns.push(json!({"name": "labels", "type": "json", "enum": ["red", "blue", 7]}));
+    columns.extend(more.as_array().cloned().unwrap_or_default());
+    manifest
+}
+
+#[tokio::test]
+async fn an_enum_binds_every_writer() {
+    let site = Site::builder().await.plugin(bound(json!(["open", "done"]), json!([]))).open().await;
+    let row = |status: &str| json!({"status": status, "at": "2026-01-01"});
+    add(&site, row("open")).await;
+    let reply = site
+        .admin("POST /api/backend/item?table=tasks")
+        .json(json!([row("done"), row("Open")]))
+        .refused(422, "validation_failed")
+        .await;
+    let told = reply.json()["errors"][0].clone();
+    assert_eq!(told["code"], "enum", "{told}");
+    assert!(told["message"].as_str().unwrap().contains("\"open\", \"done\""), "{told}");
+    assert_eq!(site.database.count("select count(*) from tasks").await, 1);
+    let patch = |body: Json| site.admin("PATCH /api/backend/item?table=tasks&id=1").json(body);
+    patch(json!({"status": "closed"})).refused(422, "validation_failed").await;
+    patch(json!({"status": null})).refused(422, "validation_failed").await;
+    patch(json!({"labels": ["red", "green"]})).refused(422, "validation_failed").await;
+    patch(json!({"status": "done", "labels": ["red", 7]})).expect(200).await;
+    let check = |add: Json| {
+        let body = json!({"table": "tasks", "column": "labels", "id": 1, "add": add});
+        site.admin("POST /api/backend/actions/checklist").json(body)
+    };
+    check(json!(["green"])).refused(422, "validation_failed").await;
+    assert_eq!(check(json!(["blue"])).expect(200).await.data(), json!(["red", 7, "blue"]));
+    // Nobody has such a value: that is an answer, no fault.
+    let none = site.admin("GET /api/backend/item?table=tasks&filter[status]=closed").expect(200);
+    assert_eq!(none.await.data(), json!([]));
+}
+
+#[tokio::test]
+async fn an_enum_that_rows_break_is_refused() {
+    let site = Site::builder().await.plugin(tasks(json!({}))).open().await;
+    add(&site, rows(9)).await;
+    let manifest = |list: Json| {
+        let mut manifest = tasks(json!({}));
+        manifest["tables"][0]["columns"][0]["enum"] = list;
+        manifest
+    };
+    let told = refused(&site, manifest(json!(["open", "done"]))).await;
+    assert!(told.contains("tasks.status cannot have this enum: 3 values are not in it"), "{told}");
+    assert!(told.contains("\"held\""), "{told}");
+    let site =
+        Site::on(site.database).plugin(manifest(json!(["open", "done", "held"]))).open().await;
+    let row = json!({"status": "new", "at": "2026-01-01"});
+    let post = || site.admin("POST /api/backend/item?table=tasks").json(row.clone());
+    post().refused(422, "validation_failed").await;
+    // Wider, then none: nothing is in the way.
+    let site = reopen(site, manifest(json!(["open", "done", "held", "new"]))).await;
+    add(&site, row).await;
+    let site = reopen(site, tasks(json!({}))).await;
+    add(&site, json!({"status": "anything", "at": "2026-01-01"})).await;
+    // Entries of a JSON column count one by one.
+    let labelled = |list: Option<Json>| {
+        let mut manifest = tasks(json!({}));
+        let mut column = json!({"name": "labels", "type": "json"});
+        if let Some(list) = list {
+            column["enum"] = list;
+        }
+        manifest["tables"][0]["columns"].as_array_mut().unwrap().push(column);
+        manifest
+    };
+    let site = reopen(site, labelled(None)).await;
+    for (id, labels) in [(1, json!(["red", "blue"])), (2, json!("red")), (3, json!([1]))] {
+        site.admin(&format!("PATCH /api/backend/item?table=tasks&id={id}"))
+            .json(json!({"labels": labels}))
+            .expect(200)
+            .await;
+    }
+    let told = refused(&site, labelled(Some(json!(["red", "green"])))).await;
+    assert!(told.contains("labels cannot have this enum: 2 values are not in it"), "{told}");
+    Site::on(site.database).plugin(labelled(Some(json!(["red", "blue", 1])))).open().await;
+}
+
+#[tokio::test]
+async fn indexed_text_has_a_length_that_both_engines_hold() {
+    let site = Site::builder().await.plugin(tasks(json!({}))).open().await;
+    let row = |title: String| json!({"status": "open", "at": "2026-01-01", "title": title});
+    // Random enough that no engine compresses it.
+    let long: String =
+        (0..1000u32).map(|i| char::from_u32(0x4e00 + i * 7919 % 20000).unwrap()).collect();
+    add(&site, row(long.clone())).await;
+    let manifest = || tasks(json!({"indexes": [["title"]]}));
+    let told = refused(&site, manifest()).await;
+    assert!(told.contains("title cannot be indexed: 1 of its texts"), "{told}");
+    site.database.run("delete from tasks".to_owned()).await;
+    let site = Site::on(site.database).plugin(manifest()).open().await;
+    let post = |title: String| site.admin("POST /api/backend/item?table=tasks").json(row(title));
+    post(long.clone()).refused(400, "database_error").await;
+    post(long.chars().take(600).collect()).expect(201).await;
+}
+
+/// The plan of a list: the engine's words in one text.
+async fn plan(site: &Site, query: &str) -> String {
+    let pairs = query.split('&').map(|pair| pair.split_once('=').unwrap());
+    let query = Query::parse(pairs).unwrap();
+    site.cms.items().plan("tasks", &query).await.unwrap().join("\n")
+}
+
+/// A site with rows enough that no engine prefers to read them all.
+async fn large(builder: SiteBuilder, manifest: Json) -> Site {
+    let site = builder.plugin(manifest).open().await;
+    let (series, instant, day) = if site.database.is_postgres() {
+        (
+            "from generate_series(1, 20000) as n (i)",
+            "timestamptz '2026-01-01Z' + (i * 7919 % 400000) * interval '1 minute'",
+            "date '2026-01-01' + cast(i % 300 as integer)",
+        )
+    } else {
+        (
+            "from (with recursive n (i) as (select 1 union all select i + 1 from n where i < \
+             20000) select i from n)",
+            "strftime('%Y-%m-%dT%H:%M:00.000Z', 1767225600 + (i * 7919 % 400000) * 60, 'unixepoch')",
+            "date(1767225600 + (i % 300) * 86400, 'unixepoch')",
+        )
+    };
+    let sql = format!(
+        "insert into tasks (status, at, due, title) select case i % 3 when 0 then 'open' else \
+         'done' end, {instant}, case when i % 5 > 0 then {day} end, 'Task ' || i {series}"
+    );
+    site.database.run(sql).await;
+    if site.database.is_postgres() {
+        site.database.run("analyze tasks".to_owned()).await;
+    }
+    site
+}
+
+#[tokio::test]
+async fn one_index_serves_filter_order_and_cursor_in_both_directions() {
+    let manifest = tasks(json!({"indexes": [["status", "-at"], ["status", "due"], ["title"]]}));
+    let site = large(Site::builder().await, manifest).await;
+    for query in [
+        "filter[status]=open&sort=-at",
+        "filter[status]=open&sort=at",
+        "filter[status]=open&sort=-due",
+        "filter[status]=open&sort=due",
+        "sort=status,-at",
+        "sort=-status,at",
+        "sort=title",
+        "sort=-title",
+        "filter[title]=Task 77",
+        "filter[status]=open&filter[at][gte]=2026-03-01&filter[at][lt]=2026-04-01&sort=at",
+    ] {
+        let (mut at, mut seen) = (String::new(), 0);
+        for page in 0..3 {
+            let plan = plan(&site, &format!("{query}&limit=20{at}")).await;
+            let (scans, sorts) = if site.database.is_postgres() {
+                (plan.contains("Seq Scan"), plan.contains("Sort"))
+            } else {
+                // The page itself is called t as well.
+                let scans = plan.lines().filter(|line| *line == "SCAN t").count();
+                (scans > 1 || !plan.contains("USING INDEX"), plan.contains("TEMP B-TREE"))
+            };
+            assert!(!scans && !sorts, "{query}, page {page}:\n{plan}");
+            // Deep: the second page begins far behind the first.
+            let skip = if page == 0 { "&offset=300" } else { "" };
+            let list = format!("{query}&limit=20{at}{skip}").replace(' ', "%20");
+            let ask = site.admin(&format!("GET /api/backend/item?table=tasks&{list}"));
+            let reply = ask.expect(200).await;
+            seen += reply.data().as_array().unwrap().len();
+            match reply.json()["meta"]["next"].as_str() {
+                Some(next) => at = format!("&cursor={next}"),
+                None => break,
+            }
+        }
+        assert!(seen > 0 || query.contains("77"), "{query}");
+    }
+}
+
+#[tokio::test]
+async fn an_invalid_index_is_made_again() {
+    let database = TestDatabase::new().await;
+    if !database.is_postgres() {
+        return;
+    }
+    let manifest = tasks(json!({"indexes": [["due"]]}));
+    let site = large(Site::on(database), manifest.clone()).await;
+    let invalid = "update pg_index set indisvalid = false where indexrelid = (select \
+                   c.oid from pg_class c where c.relname like 'tasks_due_%' and c.relnamespace = \
+                   to_regnamespace(current_schema()))";
+    site.database.run(invalid.to_owned()).await;
+    assert_eq!(indexes(&site).await, json!([]));
+    let site = reopen(site, manifest).await;
+    assert_eq!(indexes(&site).await, json!([["due"]]));
+}
+
+/// Reads and writes go on while an index is made, and two processes make it once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn an_index_is_made_beside_readers_by_one_of_two_processes() {
+    let site = large(Site::builder().await, tasks(json!({}))).await;
+    let open = || {
+        let plugin: Manifest =
+            serde_json::from_value(tasks(json!({"indexes": [["status", "-at"]]}))).unwrap();
+        cms_core::Cms::builder(site.database.settings()).plugin(plugin).open()
+    };
+    let work = async {
+        for i in 0..20 {
+            site.admin("GET /api/backend/item?table=tasks&limit=1").expect(200).await;
+            add(&site, json!({"status": "new", "at": "2026-01-01", "title": format!("n{i}")}))
+                .await;
+        }
+    };
+    let (one, two, ()) = tokio::join!(open(), open(), work);
+    assert!(one.is_ok() && two.is_ok(), "{:?} {:?}", one.err(), two.err());
+    assert_eq!(indexes(&site).await, json!([["status", "-at"]]));
+}
