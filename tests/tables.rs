@@ -43,7 +43,7 @@ fn rows(count: u32) -> Json {
         json!({
             "status": (["open", "done", "held"][i as usize % 3]),
             "at": format!("2026-01-{:02}T00:00:00Z", i * 7 % 28 + 1),
-            "due": (i % 5 != 0).then(|| format!("2026-02-{:02}", i * 11 % 28 + 1)),
+            "due": (!i.is_multiple_of(5)).then(|| format!("2026-02-{:02}", i * 11 % 28 + 1)),
             "title": format!("Task {i}"),
         })
     };
