@@ -81,7 +81,7 @@ impl Check<'_> {
         if allowed.is_empty() {
             self.fault(&at, "list at least one value, or leave enum out");
         }
-        if matches!(column.kind(), Some(Kind::Json | Kind::Password | Kind::Boolean)) {
+        if matches!(column.kind(), Some(Kind::Password | Kind::Boolean)) {
             let wanted = column.field_type.as_deref().unwrap_or_default();
             self.fault(&at, format!("a column of the type {wanted} has no enum: leave it out"));
             return;
