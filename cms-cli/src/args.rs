@@ -97,7 +97,7 @@ pub(crate) enum Command {
     Migrate(migrate::MigrateCommand),
     /// Check a site, and say how to mend it
     Doctor(doctor::DoctorArgs),
-    /// See content in the terminal
+    /// Do all of this in the terminal: webhooks, queue, keys, content, users
     #[cfg(feature = "tui")]
     Tui(crate::commands::tui::TuiArgs),
     /// Print the version

@@ -100,6 +100,16 @@ impl Target {
         }
     }
 
+    /// The option that names this site, as words of a command line.
+    #[cfg(feature = "tui")]
+    pub(crate) fn words(&self) -> [String; 2] {
+        match self {
+            Self::Folder(dir) => ["--dir".to_owned(), dir.display().to_string()],
+            Self::Address { context: Some(name), .. } => ["--context".to_owned(), name.clone()],
+            Self::Address { url, .. } => ["--url".to_owned(), url.clone()],
+        }
+    }
+
     /// The option that names this site.
     pub(crate) fn option(&self) -> String {
         match self {

@@ -1,49 +1,134 @@
-//! What each key does, and the help about it
+//! Keys as text, and the keys that a user has changed.
 
-use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use std::{collections::BTreeMap, fmt, str::FromStr};
 
-use crate::model::Msg;
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use serde::Deserialize;
 
-/// The lines of the help: keys, and what they do.
-pub(crate) const HELP: [(&str, &str); 9] = [
-    ("j k ↓ ↑", "one down, one up"),
-    ("g G", "first, last"),
-    ("Tab", "to the other pane"),
-    ("Enter", "to the other pane"),
-    ("n p", "next page, previous page"),
-    ("r", "reload"),
-    ("?", "this help"),
-    ("Esc", "one step back"),
-    ("q Ctrl-C", "quit"),
+/// A key with its modifiers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd)]
+pub(crate) struct Key {
+    pub(crate) code: KeyCode,
+    pub(crate) ctrl: bool,
+    pub(crate) alt: bool,
+}
+
+const NAMED: [(&str, KeyCode); 15] = [
+    ("Enter", KeyCode::Enter),
+    ("Esc", KeyCode::Esc),
+    ("Tab", KeyCode::Tab),
+    ("Shift-Tab", KeyCode::BackTab),
+    ("Space", KeyCode::Char(' ')),
+    ("Up", KeyCode::Up),
+    ("Down", KeyCode::Down),
+    ("Left", KeyCode::Left),
+    ("Right", KeyCode::Right),
+    ("PageUp", KeyCode::PageUp),
+    ("PageDown", KeyCode::PageDown),
+    ("Home", KeyCode::Home),
+    ("End", KeyCode::End),
+    ("Backspace", KeyCode::Backspace),
+    ("Delete", KeyCode::Delete),
 ];
 
-/// The message that an event of the terminal stands for, if any.
-pub(crate) fn message(event: &Event) -> Option<Msg> {
-    match event {
-        Event::Resize(..) => Some(Msg::Redraw),
-        Event::Key(key) if key.kind != KeyEventKind::Release => key_message(*key),
-        _ => None,
+impl Key {
+    /// The character that the key types.
+    pub(crate) fn typed(self) -> Option<char> {
+        match self.code {
+            KeyCode::Char(c) if !self.ctrl && !self.alt => Some(c),
+            _ => None,
+        }
     }
 }
 
-fn key_message(key: KeyEvent) -> Option<Msg> {
-    if key.modifiers.contains(KeyModifiers::CONTROL) {
-        return (key.code == KeyCode::Char('c')).then_some(Msg::Quit);
+impl From<KeyEvent> for Key {
+    fn from(event: KeyEvent) -> Self {
+        let ctrl = event.modifiers.contains(KeyModifiers::CONTROL);
+        let code = match event.code {
+            KeyCode::Char(c) if ctrl => KeyCode::Char(c.to_ascii_lowercase()),
+            KeyCode::Tab if event.modifiers.contains(KeyModifiers::SHIFT) => KeyCode::BackTab,
+            code => code,
+        };
+        Self { code, ctrl, alt: event.modifiers.contains(KeyModifiers::ALT) }
     }
-    Some(match key.code {
-        KeyCode::Char('j') | KeyCode::Down => Msg::Down,
-        KeyCode::Char('k') | KeyCode::Up => Msg::Up,
-        KeyCode::Char('g') | KeyCode::Home => Msg::First,
-        KeyCode::Char('G') | KeyCode::End => Msg::Last,
-        KeyCode::Tab | KeyCode::BackTab | KeyCode::Enter => Msg::Switch,
-        KeyCode::Char('n') | KeyCode::PageDown => Msg::NextPage,
-        KeyCode::Char('p') | KeyCode::PageUp => Msg::PreviousPage,
-        KeyCode::Char('r') => Msg::Reload,
-        KeyCode::Char('?') => Msg::Help,
-        KeyCode::Char('q') => Msg::Quit,
-        KeyCode::Esc => Msg::Back,
-        _ => return None,
-    })
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.ctrl {
+            f.write_str("Ctrl-")?;
+        }
+        if self.alt {
+            f.write_str("Alt-")?;
+        }
+        if let Some((name, _)) = NAMED.iter().find(|(_, code)| *code == self.code) {
+            return f.write_str(name);
+        }
+        match self.code {
+            KeyCode::Char(c) => write!(f, "{c}"),
+            KeyCode::F(n) => write!(f, "F{n}"),
+            other => write!(f, "{other:?}"),
+        }
+    }
+}
+
+impl FromStr for Key {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let unknown = || format!("{text:?} is no key: write j, G, Ctrl-p, Alt-x, Enter or F5");
+        let (mut rest, mut ctrl, mut alt) = (text, false, false);
+        loop {
+            if let Some(after) = rest.strip_prefix("Ctrl-") {
+                (rest, ctrl) = (after, true);
+            } else if let Some(after) = rest.strip_prefix("Alt-") {
+                (rest, alt) = (after, true);
+            } else {
+                break;
+            }
+        }
+        let named = NAMED.iter().find(|(name, _)| name.eq_ignore_ascii_case(rest));
+        let mut chars = rest.chars();
+        let code = match (named, chars.next(), chars.next()) {
+            (Some((_, code)), ..) => *code,
+            (None, Some(c), None) => KeyCode::Char(c),
+            (None, Some('F'), Some(_)) => {
+                let n = rest[1..].parse().ok().filter(|n| (1..=12).contains(n));
+                KeyCode::F(n.ok_or_else(unknown)?)
+            }
+            _ => return Err(unknown()),
+        };
+        Ok(Self { code, ctrl, alt })
+    }
+}
+
+/// What `keys.toml` holds.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct KeysFile {
+    /// `mono` for no colours.
+    pub(crate) theme: Option<String>,
+    /// Action → its keys, in place of the usual ones.
+    pub(crate) keys: BTreeMap<String, Vec<String>>,
+    /// Name → a command of the user's own.
+    pub(crate) commands: BTreeMap<String, OwnCommand>,
+}
+
+/// A command line run with the thing under the cursor.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct OwnCommand {
+    pub(crate) key: String,
+    /// A line of `cms`, with `{id}`, `{name}`, `{table}`.
+    pub(crate) run: String,
+    /// The noun of the screen; everywhere without it.
+    pub(crate) on: Option<String>,
+}
+
+impl KeysFile {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        toml::from_str(text).map_err(|e| format!("keys.toml: {}", e.message()))
+    }
 }
 
 #[cfg(test)]
@@ -51,22 +136,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_key_of_the_help_does_something() {
-        for (keys, _) in HELP {
-            for key in keys.split(' ') {
-                let (code, modifiers) = match key {
-                    "↓" => (KeyCode::Down, KeyModifiers::NONE),
-                    "↑" => (KeyCode::Up, KeyModifiers::NONE),
-                    "Tab" => (KeyCode::Tab, KeyModifiers::NONE),
-                    "Enter" => (KeyCode::Enter, KeyModifiers::NONE),
-                    "Esc" => (KeyCode::Esc, KeyModifiers::NONE),
-                    "Ctrl-C" => (KeyCode::Char('c'), KeyModifiers::CONTROL),
-                    other => {
-                        (KeyCode::Char(other.chars().next().expect("a key")), KeyModifiers::NONE)
-                    }
-                };
-                assert!(message(&Event::Key(KeyEvent::new(code, modifiers))).is_some(), "{key}");
-            }
+    fn keys_are_written_as_they_are_read() {
+        for text in ["j", "G", "?", "Ctrl-p", "Alt-x", "Enter", "Shift-Tab", "F5", "Space", "-"] {
+            assert_eq!(text.parse::<Key>().expect(text).to_string(), text);
+        }
+        for text in ["", "jj", "F13", "Ctrl-", "Hyper-x"] {
+            assert!(text.parse::<Key>().is_err(), "{text}");
         }
     }
 }

@@ -75,4 +75,16 @@ const CLI: Floors = &[
     &["crate"],
 ];
 
-const TUI: Floors = &[&["model"], &["keys"], &["view"], &["crate"]];
+const TUI: Floors = &[
+    &["text", "theme", "moment"],
+    &["keys"],
+    &["actions"],
+    &["calls"],
+    &["widgets"],
+    &["step"],
+    &["screens"],
+    &["model"],
+    &["view"],
+    &["run"],
+    &["crate"],
+];

@@ -2,6 +2,7 @@
 //! elsewhere.
 
 mod credential;
+mod follow;
 mod remote;
 mod typed;
 
@@ -11,6 +12,7 @@ use http_body_util::{BodyExt, Full};
 use serde_json::Value as Json;
 
 pub use credential::Credential;
+pub use follow::{Following, Happened};
 pub use remote::{address, transport};
 
 use crate::{
@@ -56,6 +58,7 @@ pub struct Ask {
     content_type: &'static str,
     if_match: Option<String>,
     idempotency_key: Option<String>,
+    last_event_id: Option<String>,
 }
 
 impl Ask {
@@ -68,6 +71,7 @@ impl Ask {
             content_type: JSON,
             if_match: None,
             idempotency_key: None,
+            last_event_id: None,
         }
     }
 
@@ -139,6 +143,18 @@ impl Ask {
         self
     }
 
+    /// Method, path and query, for people and tests.
+    #[must_use]
+    pub fn line(&self) -> String {
+        format!("{} {}", self.method, self.target())
+    }
+
+    /// The body to be sent, if any.
+    #[must_use]
+    pub fn body(&self) -> Option<&str> {
+        self.body.as_deref()
+    }
+
     fn target(&self) -> String {
         if self.query.is_empty() {
             self.path.clone()
@@ -158,6 +174,7 @@ impl Ask {
                 .clone()
                 .map(|key| (header::HeaderName::from_static("idempotency-key"), key)),
         );
+        headers.extend(self.last_event_id.clone().map(|id| (follow::LAST_EVENT_ID, id)));
         headers
     }
 }
@@ -278,15 +295,18 @@ impl Client {
 
 type Outcome = (StatusCode, Option<u64>, Answer);
 
-async fn local(api: &Api, ask: &Ask) -> Result<Outcome, ClientError> {
+fn local_request(ask: &Ask) -> Result<Request<Full<Bytes>>, ClientError> {
     let body = Full::new(Bytes::from(ask.body.clone().unwrap_or_default()));
     let mut request =
         Request::builder().method(&ask.method).uri(ask.target()).extension(AsOperator);
     for (name, value) in ask.headers() {
         request = request.header(name, value);
     }
-    let request = request.body(body).map_err(|e| ClientError::Unexpected(e.to_string()))?;
-    let (parts, body) = api.handle(request).await.into_parts();
+    request.body(body).map_err(|e| ClientError::Unexpected(e.to_string()))
+}
+
+async fn local(api: &Api, ask: &Ask) -> Result<Outcome, ClientError> {
+    let (parts, body) = api.handle(local_request(ask)?).await.into_parts();
     finite(&parts.headers)?;
     let bytes = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
     let mut body = String::from_utf8_lossy(&bytes).into_owned();

@@ -32,7 +32,17 @@ impl Remote {
         Ok(Self { http, base, shown })
     }
 
-    pub(super) async fn send(&self, ask: &Ask) -> Result<Outcome, ClientError> {
+    /// A stream, which may last for a day.
+    pub(super) async fn open(&self, ask: &Ask) -> Result<reqwest::Response, ClientError> {
+        let request = self.request(ask).timeout(Duration::from_secs(86_400));
+        request.send().await.map_err(|e| self.unreachable(&e))
+    }
+
+    fn unreachable(&self, error: &reqwest::Error) -> ClientError {
+        ClientError::Unreachable(format!("{} cannot be reached: {}", self.base, cause(error)))
+    }
+
+    fn request(&self, ask: &Ask) -> reqwest::RequestBuilder {
         let mut request =
             self.http.request(ask.method.clone(), format!("{}{}", self.base, ask.target()));
         if let Some((name, value)) = &self.shown {
@@ -44,10 +54,12 @@ impl Remote {
         if let Some(body) = &ask.body {
             request = request.body(body.clone());
         }
-        let unreachable = |e: reqwest::Error| {
-            ClientError::Unreachable(format!("{} cannot be reached: {}", self.base, cause(&e)))
-        };
-        let mut response = request.send().await.map_err(unreachable)?;
+        request
+    }
+
+    pub(super) async fn send(&self, ask: &Ask) -> Result<Outcome, ClientError> {
+        let unreachable = |e: reqwest::Error| self.unreachable(&e);
+        let mut response = self.request(ask).send().await.map_err(unreachable)?;
         let (status, headers) = (response.status(), response.headers().clone());
         finite(&headers)?;
         let mut body = Vec::new();

@@ -1,0 +1,107 @@
+//! The one list of actions. Keys, footer, help, palette and `:` commands are made from it.
+//!
+//! ```text
+//! table  every action, one line each
+//! scene  what an action looks at: where the user is, on what, with which rights
+//! map    which key means which action, here
+//! ```
+
+pub(crate) mod map;
+mod scene;
+mod table;
+
+pub(crate) use map::KeyMap;
+pub(crate) use scene::Scene;
+pub(crate) use table::ACTIONS;
+
+use serde_json::Value as Json;
+
+/// Something a user can do.
+#[derive(Debug)]
+pub(crate) struct Action {
+    /// `{noun}.{verb}`: the noun of a screen, `list` for all lists, `app` for everywhere, `go` for
+    /// opening a screen.
+    pub(crate) name: &'static str,
+    /// Its usual keys, separated by spaces.
+    pub(crate) keys: &'static str,
+    pub(crate) help: &'static str,
+    /// The equal command line; empty for what only moves within this screen.
+    pub(crate) cli: &'static str,
+    pub(crate) needs: Needs,
+    pub(crate) right: Right,
+    /// Why the thing under the cursor is in no state for it.
+    pub(crate) state: Option<fn(&Json) -> Option<&'static str>>,
+}
+
+/// What must be under the cursor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Needs {
+    Nothing,
+    /// One row.
+    Row,
+    /// The marked rows, else the one under the cursor.
+    Rows,
+}
+
+/// Who may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Right {
+    Free,
+    /// The permission key of an area.
+    Holds(&'static str),
+    Admin,
+    /// Only on the site's own machine.
+    Local,
+}
+
+impl Action {
+    pub(crate) fn noun(&self) -> &'static str {
+        self.name.split_once('.').map_or("", |(noun, _)| noun)
+    }
+
+    pub(crate) fn verb(&self) -> &'static str {
+        self.name.split_once('.').map_or("", |(_, verb)| verb)
+    }
+
+    /// Whether it can be done on this screen at all.
+    pub(crate) fn is_here(&self, scene: &Scene<'_>) -> bool {
+        match self.noun() {
+            "app" | "go" => true,
+            "list" => scene.is_list,
+            noun => noun == scene.noun,
+        }
+    }
+
+    /// Why it cannot be done now.
+    pub(crate) fn disabled(&self, scene: &Scene<'_>) -> Option<String> {
+        if scene.readonly && !self.cli.is_empty() && self.right != Right::Free {
+            return Some("this is a read-only session".to_owned());
+        }
+        if let Some(missing) = scene.missing(self.right) {
+            return Some(missing);
+        }
+        match self.needs {
+            Needs::Nothing => {}
+            Needs::Row if scene.row.is_none() => return Some("no row is selected".to_owned()),
+            Needs::Rows if scene.row.is_none() && scene.marks.is_empty() => {
+                return Some("no row is selected".to_owned());
+            }
+            _ => {}
+        }
+        let state = self.state?;
+        scene.row.filter(|_| scene.marks.is_empty()).and_then(state).map(str::to_owned)
+    }
+
+    /// The equal command line for what is under the cursor.
+    pub(crate) fn command_line(&self, scene: &Scene<'_>) -> Option<String> {
+        (!self.cli.is_empty()).then(|| format!("cms {}", scene.fill(self.cli)))
+    }
+}
+
+/// The action of this name.
+pub(crate) fn find(name: &str) -> Option<&'static Action> {
+    ACTIONS.iter().find(|action| action.name == name)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,231 @@
+//! Every action, one line each: name, keys, help; then the equal command line, what it needs, who
+//! may, and the states in which it cannot be done. More lines than usual because it is one table.
+
+use serde_json::Value as Json;
+
+use super::{Action, Needs, Needs::*, Right, Right::*};
+
+const fn act(name: &'static str, keys: &'static str, help: &'static str) -> Action {
+    Action { name, keys, help, cli: "", needs: Nothing, right: Free, state: None }
+}
+
+impl Action {
+    const fn cli(mut self, cli: &'static str) -> Self {
+        self.cli = cli;
+        self
+    }
+
+    const fn on(mut self, needs: Needs, right: Right) -> Self {
+        (self.needs, self.right) = (needs, right);
+        self
+    }
+
+    const fn unless(mut self, state: fn(&Json) -> Option<&'static str>) -> Self {
+        self.state = Some(state);
+        self
+    }
+}
+
+const HOOKS: Right = Holds("webhooks_subscriptions_edit");
+const HOOKS_SEEN: Right = Holds("webhooks_subscriptions_view");
+const KEYS: Right = Holds("keys_keys_edit");
+const KEYS_SEEN: Right = Holds("keys_keys_view");
+
+fn is_on(row: &Json) -> Option<&'static str> {
+    (row["active"] == true).then_some("it is active already")
+}
+
+fn is_settled(row: &Json) -> Option<&'static str> {
+    match row["status"].as_str() {
+        Some("delivered") => Some("it is delivered"),
+        Some("cancelled") => Some("it is cancelled"),
+        _ => None,
+    }
+}
+
+fn has_members(row: &Json) -> Option<&'static str> {
+    row["members"].as_i64().filter(|n| *n > 0).map(|_| "it has members")
+}
+
+fn is_expected(row: &Json) -> Option<&'static str> {
+    (row["emit"] == false).then_some("the service raises it itself")
+}
+
+pub(crate) static ACTIONS: &[Action] = &[
+    act("app.help", "?", "All keys; type to search, Enter runs"),
+    act("app.palette", "Ctrl-p", "Search all actions"),
+    act("app.command", ":", "Type a command"),
+    act("app.back", "Esc", "One step back"),
+    act("app.undo", "u", "Take the last change back"),
+    act("app.copy", "y", "Copy the equal command line"),
+    act("app.copy_id", "Y", "Copy the id").on(Row, Free),
+    act("app.reload", "Ctrl-r F5", "Read again"),
+    act("app.previous", "[", "The screen before"),
+    act("app.next", "]", "The screen after"),
+    act("app.last", "-", "The screen you came from"),
+    act("app.login", "", "Log in").cli("login"),
+    act("app.logout", "", "End the session").cli("logout"),
+    act("app.quit", "q Ctrl-c", "Leave"),
+    act("go.home", "1", "Home: what needs a hand"),
+    act("go.webhooks", "2", "Webhooks").cli("webhooks list").on(Nothing, HOOKS_SEEN),
+    act("go.deliveries", "3", "Deliveries").cli("webhooks deliveries list").on(Nothing, HOOKS_SEEN),
+    act("go.queue", "4", "Queue and workers").cli("queue list").on(Nothing, HOOKS_SEEN),
+    act("go.keys", "5", "API keys").cli("keys list").on(Nothing, KEYS_SEEN),
+    act("go.content", "6", "Content tables").cli("tables list"),
+    act("go.users", "7", "Users").cli("users list").on(Nothing, Admin),
+    act("go.system", "8", "System: readiness, versions"),
+    act("go.groups", "9", "Groups and their rights").cli("groups list").on(Nothing, Admin),
+    act("go.origins", "", "Origins").cli("origins list").on(Nothing, Admin),
+    act("go.cache", "", "Response cache").cli("cache status").on(Nothing, Admin),
+    act("go.limits", "", "Limits: buckets that are not full").cli("limits show").on(Nothing, Admin),
+    act("go.attempts", "", "Wrong logins").cli("auth attempts").on(Nothing, Admin),
+    act("go.audit", "", "Audit log").cli("audit list").on(Nothing, Admin),
+    act("go.events", "", "Known events").cli("events list").on(Nothing, HOOKS_SEEN),
+    act("go.messages", "", "Recorded events").cli("events tail").on(Nothing, HOOKS_SEEN),
+    act("go.plugins", "", "Plugins and what they declare").cli("tables list"),
+    act("list.down", "j Down", "Down"),
+    act("list.up", "k Up", "Up"),
+    act("list.half_down", "Ctrl-d PageDown", "Half a page down"),
+    act("list.half_up", "Ctrl-u PageUp", "Half a page up"),
+    act("list.first", "g Home", "First row"),
+    act("list.last", "G End", "Last row that is loaded"),
+    act("list.open", "Enter", "Open"),
+    act("list.mark", "Space", "Mark, and down"),
+    act("list.range", "v", "Mark from here to the next v"),
+    act("list.mark_all", "*", "Mark all loaded rows"),
+    act("list.filter", "/", "Filter"),
+    act("list.sort", "o", "Sort"),
+    act("list.reverse", "O", "Reverse the order"),
+    act("list.pane", "Tab", "To the other pane"),
+    act("list.zoom", "z", "Preview large or small"),
+    act("webhooks.new", "n", "New webhook")
+        .cli("webhooks create --name NAME --url URL --event EVENT")
+        .on(Nothing, HOOKS),
+    act("webhooks.edit", "e", "Edit").cli("webhooks edit {id} --name NAME").on(Row, HOOKS),
+    act("webhooks.deliveries", "d", "Its deliveries")
+        .cli("webhooks deliveries list --webhook {id}")
+        .on(Row, HOOKS_SEEN),
+    act("webhooks.queue", "w", "Its jobs in the queue")
+        .cli("queue list --webhook {id}")
+        .on(Row, HOOKS_SEEN),
+    act("webhooks.show", "", "Show").cli("webhooks show {id}").on(Row, HOOKS_SEEN),
+    act("webhooks.ping", "p", "Send a test").cli("webhooks ping {id}").on(Row, HOOKS),
+    act("webhooks.rotate", "S", "New secret…")
+        .cli("webhooks rotate-secret {id} --grace 1h")
+        .on(Row, HOOKS),
+    act("webhooks.activate", "A", "Switch on; held jobs are sent or dropped…")
+        .cli("webhooks activate {id}")
+        .on(Row, HOOKS)
+        .unless(is_on),
+    act("webhooks.toggle", "t", "Pause or switch on").cli("webhooks pause {id}").on(Rows, HOOKS),
+    act("webhooks.explain", "", "Who would get an event")
+        .cli("webhooks explain EVENT")
+        .on(Nothing, HOOKS_SEEN),
+    act("webhooks.delete", "x", "Delete…").cli("webhooks delete {id}").on(Row, HOOKS),
+    act("deliveries.show", "", "Request and response")
+        .cli("webhooks deliveries show {id}")
+        .on(Row, HOOKS_SEEN),
+    act("deliveries.redeliver", "r", "Send again")
+        .cli("webhooks deliveries redeliver {id}")
+        .on(Rows, HOOKS),
+    act("deliveries.redeliver_all", "R", "Send all that failed again…")
+        .cli("webhooks deliveries redeliver --status failed --expect N")
+        .on(Nothing, HOOKS),
+    act("deliveries.diff", "d", "Compare with the attempt before")
+        .cli("webhooks deliveries show {id}")
+        .on(Row, HOOKS_SEEN),
+    act("deliveries.payload", "c", "Show the body that was sent")
+        .cli("events payload {event_id}")
+        .on(Row, HOOKS_SEEN),
+    act("queue.retry", "r", "Try now").cli("queue retry {id}").on(Rows, HOOKS).unless(is_settled),
+    act("queue.cancel", "x", "Give up…")
+        .cli("queue cancel {id}")
+        .on(Rows, HOOKS)
+        .unless(is_settled),
+    act("queue.purge", "P", "Remove settled jobs…")
+        .cli("queue purge --status delivered")
+        .on(Nothing, HOOKS),
+    act("queue.stats", "", "How full the queue is").cli("queue stats").on(Nothing, HOOKS_SEEN),
+    act("queue.run", "D", "Run one worker pass")
+        .cli("process-webhooks --time-limit=25")
+        .on(Nothing, Local),
+    act("keys.new", "n", "New key").cli("keys create --name NAME --right RIGHT").on(Nothing, KEYS),
+    act("keys.rights", "e", "Rights matrix").cli("keys rights {id}").on(Row, KEYS),
+    act("keys.show", "", "Show").cli("keys show {id}").on(Row, KEYS_SEEN),
+    act("keys.endpoints", "", "What rights can name").cli("keys endpoints").on(Nothing, KEYS_SEEN),
+    act("keys.check", "c", "Why is a call denied?")
+        .cli("keys check {id} GET PATH")
+        .on(Row, KEYS_SEEN),
+    act("keys.rotate", "S", "New value…").cli("keys rotate {id} --grace 1h").on(Row, KEYS),
+    act("keys.toggle", "t", "Switch on or off").cli("keys disable {id}").on(Rows, KEYS),
+    act("keys.expire", "E", "Day of expiry").cli("keys expire {id} --on 2027-01-01").on(Row, KEYS),
+    act("keys.delete", "x", "Delete…").cli("keys delete {id}").on(Row, KEYS),
+    act("rights.toggle", "Space", "Grant or revoke"),
+    act("rights.left", "h Left", "The method to the left"),
+    act("rights.right", "l Right", "The method to the right"),
+    act("rights.add", "a", "Add a row for one table or other parameters"),
+    act("rights.save", "Ctrl-s", "Save").cli("keys rights {id} --grant RIGHT").on(Nothing, KEYS),
+    act("rights.check", "c", "Try a call").cli("keys check {id} GET PATH").on(Nothing, KEYS_SEEN),
+    act("content.columns", "c", "Columns").cli("tables show {name}").on(Row, Free),
+    act("records.new", "n", "New record").cli("items create {table} -"),
+    act("records.edit", "e", "Edit").cli("items update {table} {id} -").on(Row, Free),
+    act("records.show", "", "Show").cli("items get {table} {id}").on(Row, Free),
+    act("records.set", "s", "Set one column of the marked records")
+        .cli("items update {table} {id} -")
+        .on(Rows, Free),
+    act("records.language", "L", "The next language"),
+    act("records.delete", "x", "Delete…").cli("items delete {table} {id}").on(Rows, Free),
+    act("users.new", "n", "New user")
+        .cli("users create NAME --group GROUP --password-stdin")
+        .on(Nothing, Admin),
+    act("users.edit", "e", "Name and groups")
+        .cli("users edit {username} --rename NAME")
+        .on(Row, Admin),
+    act("users.toggle", "t", "Switch on or off").cli("users disable {username}").on(Rows, Admin),
+    act("users.passwd", "S", "New password…")
+        .cli("users passwd {username} --password-stdin")
+        .on(Row, Admin),
+    act("users.sessions", "w", "Sessions").cli("users sessions {username}").on(Row, Admin),
+    act("users.end_sessions", "W", "End all sessions…")
+        .cli("users sessions {username} --revoke")
+        .on(Row, Admin),
+    act("users.reset", "F", "Remove the second factor…")
+        .cli("users 2fa-reset {username}")
+        .on(Row, Local),
+    act("users.codes", "C", "New recovery codes").cli("users 2fa-codes {username}").on(Row, Local),
+    act("users.delete", "x", "Delete…").cli("users delete {username}").on(Row, Admin),
+    act("groups.new", "n", "New group").cli("groups create NAME").on(Nothing, Admin),
+    act("groups.rights", "e", "Rights").cli("groups rights {name} --grant KEY").on(Row, Admin),
+    act("groups.rename", "N", "Rename").cli("groups rename {name} NAME").on(Row, Admin),
+    act("groups.permissions", "p", "All permission keys")
+        .cli("groups permissions")
+        .on(Nothing, Admin),
+    act("groups.delete", "x", "Delete…")
+        .cli("groups delete {name}")
+        .on(Row, Admin)
+        .unless(has_members),
+    act("origins.new", "n", "New origin").cli("origins add URL").on(Nothing, Admin),
+    act("origins.toggle", "t", "Switch on or off")
+        .cli("origins deactivate {origin}")
+        .on(Rows, Admin),
+    act("origins.delete", "x", "Delete…").cli("origins remove {origin}").on(Row, Admin),
+    act("cache.toggle", "t", "Switch on or off").cli("cache off").on(Nothing, Admin),
+    act("cache.edit", "e", "How long, and which paths never")
+        .cli("cache ttl 300")
+        .on(Nothing, Admin),
+    act("cache.clear", "x", "Forget kept replies…").cli("cache clear").on(Nothing, Admin),
+    act("limits.reset", "r", "Fill the buckets").cli("limits reset {owner}").on(Row, Admin),
+    act("attempts.clear", "r", "Let this network try again")
+        .cli("auth clear --address {network}")
+        .on(Row, Admin),
+    act("events.show", "", "Show").cli("events show {event_name}").on(Row, HOOKS_SEEN),
+    act("events.emit", "n", "Raise it")
+        .cli("events emit {event_name} --data -")
+        .on(Row, HOOKS)
+        .unless(is_expected),
+    act("messages.payload", "", "Show what is sent").cli("events payload {id}").on(Row, HOOKS_SEEN),
+    act("system.doctor", "d", "Check the site").cli("doctor").on(Nothing, Local),
+    act("system.settings", "s", "Settings in force").cli("config show --origin").on(Nothing, Local),
+    act("system.schema", "m", "State of the schema").cli("migrate status").on(Nothing, Local),
+    act("login.submit", "Enter Ctrl-s", "Log in").cli("login"),
+];

@@ -1,0 +1,68 @@
+//! The table is complete and unambiguous.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{ACTIONS, KeyMap, Right, Scene};
+use crate::keys::KeysFile;
+
+#[test]
+fn every_action_has_its_own_name_and_a_help_text() {
+    let mut names = BTreeSet::new();
+    for action in ACTIONS {
+        assert!(names.insert(action.name), "{} stands twice", action.name);
+        assert!(!action.help.is_empty() && !action.verb().is_empty(), "{}", action.name);
+        // Whatever changes something at the site has a command line.
+        assert!(action.right == Right::Free || !action.cli.is_empty(), "{}", action.name);
+    }
+}
+
+#[test]
+fn a_key_means_one_thing_on_a_screen() {
+    let mut seen = BTreeMap::new();
+    for action in ACTIONS {
+        for key in action.keys.split(' ').filter(|key| !key.is_empty()) {
+            let other = seen.insert((action.noun(), key), action.name);
+            assert_eq!(other, None, "{key} of {}", action.name);
+        }
+    }
+}
+
+#[test]
+fn what_is_missing_is_told() {
+    let held = vec!["keys_keys_view".to_owned()];
+    let row = serde_json::json!({"id": 3, "active": true, "name": "it's"});
+    let scene = Scene { noun: "keys", rights: Some(&held), row: Some(&row), ..Scene::default() };
+    let why = |name: &str| super::find(name).expect("an action").disabled(&scene);
+    assert_eq!(
+        why("keys.rotate").as_deref(),
+        Some("needs the right keys_keys_edit, which you do not hold")
+    );
+    assert_eq!(why("keys.show"), None);
+    assert_eq!(why("go.users").as_deref(), Some("only administrators may"));
+    let scene = Scene { noun: "webhooks", row: Some(&row), ..Scene::default() };
+    let why = super::find("webhooks.activate").expect("an action").disabled(&scene);
+    assert_eq!(why.as_deref(), Some("it is active already"));
+    let line = super::find("users.edit").expect("an action").command_line(&scene);
+    assert_eq!(line.as_deref(), Some("cms users edit USERNAME --rename NAME"));
+    assert_eq!(scene.fill("x {id} {name}"), r"x 3 'it'\''s'");
+}
+
+#[test]
+fn users_change_keys_and_add_commands() {
+    let file = KeysFile::parse(
+        "[keys]\n\"keys.rotate\" = [\"Ctrl-o\"]\n[commands]\nshow = {key = \"X\", \
+         run = \"cms keys show {id}\", on = \"keys\"}",
+    );
+    let map = KeyMap::new(&file.expect("a file")).expect("keys");
+    let row = serde_json::json!({"id": 3});
+    let scene = Scene { noun: "keys", is_list: true, row: Some(&row), ..Scene::default() };
+    let action = |key: &str| map.action(key.parse().expect("a key"), &scene).map(|one| one.name);
+    assert_eq!(action("Ctrl-o"), Some("keys.rotate"));
+    assert_eq!(action("S"), None);
+    assert_eq!(action("j"), Some("list.down"));
+    let own = map.own("X".parse().expect("a key"), &scene);
+    assert_eq!(own.as_deref(), Some("cms keys show 3"));
+    for wrong in ["[keys]\n\"keys.no\" = [\"x\"]", "[keys]\n\"keys.new\" = [\"xx\"]"] {
+        assert!(KeyMap::new(&KeysFile::parse(wrong).expect("toml")).is_err(), "{wrong}");
+    }
+}

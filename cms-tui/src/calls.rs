@@ -1,0 +1,140 @@
+//! Calls of the API as screens make them, and what comes back.
+//!
+//! A call is typed by its operation when it is made, and its reply is read as that operation's
+//! reply in the task that made it; screens see checked JSON.
+
+use cms_http::{
+    client::{Answer, Ask, ClientError},
+    wire::{Operation, problem::FieldProblem},
+};
+use serde_json::Value as Json;
+
+/// Longer values in a list are cut: rows are for looking.
+const LONGEST_IN_LIST: usize = 400;
+/// Longer values of one record are cut. A form does not offer them.
+pub(crate) const LONGEST: usize = 256 << 10;
+
+/// Turns an answer into a reply, in the task that made the call.
+pub(crate) type Read = fn(&Answer) -> Result<Reply, Fault>;
+
+/// A good reply.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Reply {
+    pub(crate) data: Json,
+    /// The cursor of the next page.
+    pub(crate) next: Option<String>,
+    pub(crate) total: Option<i64>,
+    pub(crate) etag: Option<String>,
+    /// Values were cut.
+    pub(crate) cut: bool,
+}
+
+/// Why there is no good reply.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Fault {
+    /// The service's code; empty when nobody answered.
+    pub(crate) code: String,
+    pub(crate) detail: String,
+    pub(crate) errors: Vec<FieldProblem>,
+}
+
+impl Fault {
+    pub(crate) fn new(detail: impl Into<String>) -> Self {
+        Self { detail: detail.into(), ..Self::default() }
+    }
+
+    /// Nobody answered: the site is away.
+    pub(crate) fn is_offline(&self) -> bool {
+        self.code == "unreachable"
+    }
+
+    /// The session is missing or over.
+    pub(crate) fn wants_login(&self) -> bool {
+        self.code == "login_required"
+    }
+}
+
+impl From<ClientError> for Fault {
+    fn from(error: ClientError) -> Self {
+        let (code, errors) = match &error {
+            ClientError::Problem { code, document, .. } => (
+                code.clone(),
+                serde_json::from_value(document["errors"].clone()).unwrap_or_default(),
+            ),
+            ClientError::Unreachable(_) => ("unreachable".to_owned(), Vec::new()),
+            _ => ("unexpected".to_owned(), Vec::new()),
+        };
+        Self { code, detail: error.to_string(), errors }
+    }
+}
+
+/// A request, and how its answer is read.
+pub(crate) type Made = (Ask, Read);
+
+/// A request with its body.
+pub(crate) fn made<O: Operation>(query: &O::Query, body: &O::Body) -> Result<Made, Fault> {
+    Ok((Ask::of::<O>(query, body)?, read::<O>))
+}
+
+fn read<O: Operation>(answer: &Answer) -> Result<Reply, Fault> {
+    answer.read::<O>()?;
+    if answer.body.is_empty() {
+        return Ok(Reply::default());
+    }
+    let mut body: Json = match serde_json::from_str(&answer.body) {
+        Ok(body) => body,
+        Err(_) => Json::String(answer.body.clone()),
+    };
+    let is_page = body["data"].is_array() && body.get("meta").is_some();
+    let data = match body.get_mut("data") {
+        Some(data) => data.take(),
+        None => body.take(),
+    };
+    let mut reply = Reply {
+        data,
+        next: body["meta"]["next"].as_str().map(str::to_owned),
+        total: body["meta"]["total"].as_i64(),
+        etag: answer.etag.clone(),
+        cut: false,
+    };
+    if !is_page && !body["meta"].is_null() && reply.data.is_object() {
+        reply.data["meta"] = body["meta"].take();
+    }
+    reply.cut = shorten(&mut reply.data, if is_page { LONGEST_IN_LIST } else { LONGEST });
+    Ok(reply)
+}
+
+/// Cuts long strings. Returns whether one was.
+fn shorten(value: &mut Json, longest: usize) -> bool {
+    match value {
+        Json::String(text) if text.len() > longest => {
+            let end = text.floor_char_boundary(longest);
+            let whole = text.len();
+            text.truncate(end);
+            text.push_str(&format!("… ({} KB)", whole / 1000));
+            true
+        }
+        Json::Array(items) => {
+            items.iter_mut().fold(false, |cut, item| shorten(item, longest) | cut)
+        }
+        Json::Object(members) => {
+            members.values_mut().fold(false, |cut, member| shorten(member, longest) | cut)
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn long_values_are_cut_and_told() {
+        let mut value = json!({"a": ["ä".repeat(300)], "b": 1});
+        assert!(shorten(&mut value, 401));
+        assert_eq!(value["a"][0].as_str().map(str::len), Some(400 + "… (0 KB)".len()));
+        assert!(!shorten(&mut json!({"a": "x"}), 400));
+    }
+}

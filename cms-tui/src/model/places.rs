@@ -1,0 +1,145 @@
+//! Screens on top of each other, and those visited.
+
+use super::{Effect, Model, Shown};
+use crate::{actions::ACTIONS, screens, step::Place, theme::Role};
+
+/// Screens visited that are remembered.
+const VISITED: usize = 50;
+/// Screens on top of each other.
+const DEEPEST: usize = 12;
+
+/// The noun by this name, if there is a screen for it.
+pub(super) fn noun(name: &str) -> Option<&'static str> {
+    ACTIONS.iter().find(|one| one.noun() == "go" && one.verb() == name).map(|one| one.verb())
+}
+
+impl Model {
+    pub(super) fn go_home(&mut self) -> Vec<Effect> {
+        self.remember_filters();
+        self.stack.clear();
+        self.open(Place::of("home"))
+    }
+
+    /// A screen of the tabs: right on top of home.
+    pub(super) fn go_to(&mut self, noun: &'static str) -> Vec<Effect> {
+        self.remember_filters();
+        self.stack.truncate(1);
+        if noun == "home" {
+            return self.reload();
+        }
+        let filter = self.remembered.filters.get(noun).cloned().unwrap_or_default();
+        self.open(Place::of(noun).filtered(filter))
+    }
+
+    /// A screen on top of this one.
+    pub(super) fn open(&mut self, place: Place) -> Vec<Effect> {
+        self.visited.truncate(self.visited_at + 1);
+        self.visited.push(place.clone());
+        if self.visited.len() > VISITED {
+            self.visited.remove(0);
+        }
+        self.visited_at = self.visited.len() - 1;
+        self.show(place)
+    }
+
+    fn show(&mut self, place: Place) -> Vec<Effect> {
+        if self.stack.len() >= DEEPEST {
+            self.stack.remove(1);
+        }
+        self.tickets += 1;
+        let mut screen = screens::open(place);
+        screen.tick(self.now);
+        let id = self.tickets;
+        self.stack.push(Shown { id, screen, asked_at: 0, answered_at: None });
+        self.reload()
+    }
+
+    /// Back or forward through the screens visited.
+    pub(super) fn walk(&mut self, by: isize) -> Vec<Effect> {
+        let to = self.visited_at.checked_add_signed(by).filter(|to| *to < self.visited.len());
+        let Some(to) = to else { return Vec::new() };
+        self.remember_filters();
+        self.visited_at = to;
+        let place = self.visited[to].clone();
+        self.stack.truncate(1);
+        if place.noun == "home" { self.reload() } else { self.show(place) }
+    }
+
+    /// To the screen before, and back again.
+    pub(super) fn swap(&mut self) -> Vec<Effect> {
+        let Some(before) = self.visited_at.checked_sub(1) else { return Vec::new() };
+        let place = self.visited[before].clone();
+        self.remember_filters();
+        self.stack.truncate(1);
+        if place.noun == "home" {
+            self.visited.push(place);
+            self.visited_at = self.visited.len() - 1;
+            return self.reload();
+        }
+        self.open(place)
+    }
+
+    /// One step back: within the screen, then to the one below.
+    pub(super) fn back(&mut self) -> Vec<Effect> {
+        let Some(shown) = self.top() else { return Vec::new() };
+        if let Some(step) = shown.screen.back() {
+            return self.step(step);
+        }
+        self.told = None;
+        if self.stack.len() > 1 {
+            self.remember_filters();
+            self.stack.pop();
+            return self.reload();
+        }
+        Vec::new()
+    }
+
+    pub(super) fn remember_filters(&mut self) {
+        if let Some(shown) = self.stack.last() {
+            let noun = shown.screen.noun();
+            // A screen about one thing has no filter of its own to come back to.
+            if let (Some(filter), true) = (shown.screen.filter(), shown.screen.subject().is_null())
+            {
+                self.remembered.filters.insert(noun.to_owned(), filter.to_owned());
+                self.remembered.filters.retain(|_, filter| !filter.is_empty());
+            }
+        }
+    }
+
+    /// What the next session begins with.
+    pub(crate) fn remember(&mut self) -> super::Remembered {
+        self.remember_filters();
+        let noun = self.stack.get(1).map_or("home", |shown| shown.screen.noun());
+        self.remembered.noun = noun.to_owned();
+        self.remembered.clone()
+    }
+
+    /// The login, on top of what wants it.
+    pub(super) fn ask_login(&mut self) -> Vec<Effect> {
+        if self.stack.iter().any(|shown| shown.screen.noun() == "login") {
+            return Vec::new();
+        }
+        if self.is_local {
+            self.tell(Role::Plain, "A site that is opened here needs no login.");
+            return Vec::new();
+        }
+        self.over.clear();
+        let mut effects = self.show(Place::of("login"));
+        effects.extend(self.step(screens::log_in()));
+        effects
+    }
+
+    pub(super) fn logged_in(
+        &mut self,
+        token: String,
+        user: String,
+        expires_at: String,
+    ) -> Vec<Effect> {
+        self.tell(Role::Good, format!("✓ Logged in as {user}"));
+        self.stack.retain(|shown| shown.screen.noun() != "login");
+        let mut effects = vec![Effect::Login { token, user, expires_at }];
+        effects.extend(self.ask_who());
+        effects.extend(self.reload());
+        effects
+    }
+}

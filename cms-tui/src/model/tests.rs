@@ -1,0 +1,183 @@
+//! Keys in, states and calls out; no terminal, no network.
+
+use proptest::prelude::*;
+
+use super::{Effect, Link, Model, Msg, Start, update};
+use crate::{
+    actions::KeyMap,
+    calls::{Fault, Reply},
+    keys::{Key, KeysFile},
+};
+use serde_json::json;
+
+/// A session on a site that answers nothing yet.
+fn model() -> Model {
+    let map = KeyMap::new(&KeysFile::default()).expect("the usual keys");
+    let (mut model, effects) =
+        Model::new(Start { is_local: true, map, now: 1_000_000, ..Start::default() });
+    answer(&mut model, effects);
+    model
+}
+
+/// Answers calls as an almost empty site would.
+fn answer(model: &mut Model, effects: Vec<Effect>) {
+    let mut waiting = effects;
+    for _ in 0..20 {
+        let mut more = Vec::new();
+        for effect in waiting {
+            let Effect::Call { ticket, ask, .. } = effect else { continue };
+            more.extend(update(model, Msg::Answered(ticket, reply(&ask.line()))));
+        }
+        if more.is_empty() {
+            return;
+        }
+        waiting = more;
+    }
+}
+
+fn reply(line: &str) -> Result<Reply, Fault> {
+    let row = json!({
+        "id": 1, "name": "one", "active": true, "events": ["*"], "status": "failed",
+        "event": "item.pages.updated", "rights": [{"endpoint": "*"}], "owner": "key:1",
+        "columns": [{"name": "id", "type": "integer", "key": true}, {"name": "t", "type": "text"}],
+    });
+    let data = match line {
+        line if line.contains("auth/me") => json!({"username": "operator", "rights": "0"}),
+        line if line.contains("?id=") || line.contains("&id=") => row,
+        line if line.starts_with("GET") && !line.contains("readyz") => json!([row]),
+        _ => row,
+    };
+    Ok(Reply { data, ..Reply::default() })
+}
+
+fn press(model: &mut Model, keys: &str) {
+    for key in keys.split(' ') {
+        let effects = update(model, Msg::Key(key.parse().expect("a key")));
+        answer(model, effects);
+    }
+}
+
+fn noun(model: &Model) -> &'static str {
+    model.screen().map_or("", |screen| screen.noun())
+}
+
+#[test]
+fn an_answer_to_an_earlier_question_is_dropped() {
+    let mut model = model();
+    let first = update(&mut model, Msg::Key("2".parse().expect("a key")));
+    let second = update(&mut model, Msg::Key("F5".parse().expect("a key")));
+    let ticket = |effects: &[Effect]| match effects.first() {
+        Some(Effect::Call { ticket, .. }) => *ticket,
+        _ => panic!("no call"),
+    };
+    let rows =
+        |name: &str| Ok(Reply { data: json!([{"id": 1, "name": name}]), ..Reply::default() });
+    update(&mut model, Msg::Answered(ticket(&second), rows("new")));
+    update(&mut model, Msg::Answered(ticket(&first), rows("old")));
+    let row = model.screen().and_then(|screen| screen.row().cloned()).expect("a row");
+    assert_eq!(row["name"], "new");
+}
+
+#[test]
+fn offline_keeps_the_rows_and_says_how_old_they_are() {
+    let mut model = model();
+    press(&mut model, "5");
+    let away = Fault { code: "unreachable".into(), detail: "gone".into(), errors: Vec::new() };
+    for effect in update(&mut model, Msg::Tick(1_010_000)) {
+        if let Effect::Call { ticket, .. } = effect {
+            update(&mut model, Msg::Answered(ticket, Err(away.clone())));
+        }
+    }
+    assert_eq!(model.link, Link::Offline("gone".into()));
+    assert_eq!(model.freshness().1, "✗ offline, 10s old");
+    assert!(model.screen().is_some_and(|screen| screen.row().is_some()));
+}
+
+#[test]
+fn a_quiet_site_draws_nothing() {
+    let mut model = model();
+    press(&mut model, "5");
+    model.is_dirty = false;
+    for second in 1..60 {
+        let effects = update(&mut model, Msg::Tick(1_000_000 + second * 1000));
+        answer(&mut model, effects);
+    }
+    assert!(!model.is_dirty);
+}
+
+#[test]
+fn marked_rows_are_switched_and_switched_back() {
+    let mut model = model();
+    press(&mut model, "5 Space");
+    let sent = |effects: Vec<Effect>, model: &mut Model| -> Vec<String> {
+        let lines = effects.iter().filter_map(|effect| match effect {
+            Effect::Call { ask, .. } => {
+                Some(format!("{} {}", ask.line(), ask.body().unwrap_or_default()))
+            }
+            _ => None,
+        });
+        let lines = lines.collect();
+        answer(model, effects);
+        lines
+    };
+    let effects = update(&mut model, Msg::Key("t".parse().expect("a key")));
+    let lines = sent(effects, &mut model);
+    assert!(lines[0].starts_with("PATCH /api/backend/keys?id=1"), "{lines:?}");
+    assert!(lines[0].contains("\"active\":false"), "{lines:?}");
+    assert_eq!(
+        model.told.as_ref().map(|told| told.1.as_str()),
+        Some("✓ key one switched off (u takes it back)")
+    );
+    assert_eq!(model.line.as_deref(), Some("cms keys disable 1"));
+    let effects = update(&mut model, Msg::Key("u".parse().expect("a key")));
+    let lines = sent(effects, &mut model);
+    assert!(lines[0].contains("\"active\":true"), "{lines:?}");
+    press(&mut model, "u");
+    let told = model.told.as_ref().map(|told| told.1.as_str());
+    assert_eq!(told, Some("There is nothing to take back."));
+}
+
+#[test]
+fn screens_visited_are_walked() {
+    let mut model = model();
+    press(&mut model, "2 Enter");
+    assert_eq!(noun(&model), "deliveries");
+    press(&mut model, "[");
+    assert_eq!(noun(&model), "webhooks");
+    press(&mut model, "]");
+    assert_eq!(noun(&model), "deliveries");
+    press(&mut model, "5 -");
+    assert_eq!(noun(&model), "deliveries");
+    press(&mut model, ": q u e u e Enter");
+    assert_eq!(noun(&model), "queue");
+}
+
+fn keys() -> impl Strategy<Value = Vec<Key>> {
+    let known = "j k g G Enter Esc Tab Space / ? : Ctrl-p Ctrl-s Ctrl-r Ctrl-d Ctrl-u [ ] - u y Y \
+                 v * o O z n e x t p d w r R S A E P D c C F W N s L a h l Up Down Left Right \
+                 Backspace Delete Home End 1 2 3 4 5 6 7 8 9 i m q 日 Ctrl-w Ctrl-y Shift-Tab";
+    let all: Vec<Key> = known.split_whitespace().map(|key| key.parse().expect("a key")).collect();
+    prop::collection::vec(prop::sample::select(all), 1..50)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    /// Whatever was typed, nothing panics, every state can be drawn, and Esc leads home.
+    #[test]
+    fn any_keys_lead_home_with_esc(keys in keys(), width in 60_u16..200, height in 16_u16..60) {
+        let mut model = model();
+        let mut terminal = ratatui::Terminal::new(ratatui::backend::TestBackend::new(width, height))
+            .expect("a terminal");
+        for key in keys {
+            let effects = update(&mut model, Msg::Key(key));
+            answer(&mut model, effects);
+            terminal.draw(|frame| crate::view::draw(frame, &model)).expect("drawn");
+        }
+        for _ in 0..40 {
+            press(&mut model, "Esc");
+        }
+        prop_assert_eq!(noun(&model), "home");
+        prop_assert!(model.over.is_empty());
+    }
+}

@@ -1,0 +1,103 @@
+//! Enters and leaves the terminal: at the end, a panic, a signal, Ctrl-Z.
+
+use std::io::{self, Stdout, stdout};
+
+use crossterm::{
+    cursor::Show,
+    event::{DisableBracketedPaste, EnableBracketedPaste},
+    execute,
+    terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode},
+};
+use ratatui::{Frame, Terminal, backend::CrosstermBackend};
+use rustix::process::{Signal, getpid, kill_process};
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    sync::mpsc::UnboundedSender,
+};
+
+use super::Incoming;
+use crate::model::Msg;
+
+/// The terminal while the interface is on it.
+pub(super) struct Screen {
+    terminal: Terminal<CrosstermBackend<Stdout>>,
+    is_in: bool,
+}
+
+fn enter() -> io::Result<()> {
+    enable_raw_mode()?;
+    execute!(stdout(), EnterAlternateScreen, EnableBracketedPaste)
+}
+
+/// Gives the terminal back as it was. Nothing more can be done when that fails.
+fn leave() {
+    let _ = execute!(stdout(), DisableBracketedPaste, LeaveAlternateScreen, Show);
+    let _ = disable_raw_mode();
+}
+
+impl Screen {
+    pub(super) fn enter(sender: UnboundedSender<Incoming>) -> io::Result<Self> {
+        let usual = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            leave();
+            usual(panic);
+            let _ = sender.send(Incoming::Broken);
+        }));
+        enter()?;
+        let terminal = Terminal::new(CrosstermBackend::new(stdout()));
+        match terminal {
+            Ok(terminal) => Ok(Self { terminal, is_in: true }),
+            Err(error) => {
+                leave();
+                Err(error)
+            }
+        }
+    }
+
+    pub(super) fn draw(&mut self, draw: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
+        self.terminal.draw(draw).map(|_| ())
+    }
+
+    /// Stops the process; its shell has the terminal until it goes on.
+    pub(super) fn suspend(&mut self) -> io::Result<()> {
+        leave();
+        kill_process(getpid(), Signal::STOP)?;
+        self.resume()
+    }
+
+    /// Takes the terminal again, which others have used meanwhile.
+    pub(super) fn resume(&mut self) -> io::Result<()> {
+        enter()?;
+        self.terminal.clear()
+    }
+
+    pub(super) fn leave(&mut self) {
+        if std::mem::take(&mut self.is_in) {
+            leave();
+        }
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+/// Signals as messages.
+pub(super) fn signals(sender: UnboundedSender<Incoming>) -> io::Result<()> {
+    let kinds: [(SignalKind, fn() -> Incoming); 5] = [
+        (SignalKind::terminate(), || Incoming::Msg(Msg::Quit)),
+        (SignalKind::hangup(), || Incoming::Msg(Msg::Quit)),
+        (SignalKind::interrupt(), || Incoming::Msg(Msg::Quit)),
+        (SignalKind::from_raw(Signal::TSTP.as_raw()), || Incoming::Suspend),
+        (SignalKind::from_raw(Signal::CONT.as_raw()), || Incoming::Continued),
+    ];
+    for (kind, incoming) in kinds {
+        let (mut signals, sender) = (signal(kind)?, sender.clone());
+        tokio::spawn(async move {
+            while signals.recv().await.is_some() && sender.send(incoming()).is_ok() {}
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,62 @@
+//! Wrong logins of the last hour, by network.
+
+use cms_http::wire::{
+    auth::{ClearAttempts, ListAttempts, Whose},
+    parameters::{Limit, Listing},
+};
+use serde_json::Value as Json;
+
+use super::{
+    browser::{Asked, Spec, by_id},
+    cells::{Cell, Column, age, column, members, plain},
+};
+use crate::{
+    actions::Scene,
+    calls::Fault,
+    step::{Calling, Step, get},
+    theme::Role,
+    widgets::window::PAGE,
+};
+
+pub(crate) static SPEC: Spec = Spec {
+    rows: |_, data| by_id(data, "network"),
+    preview: |row, _, _, now| {
+        members(row, &[("Network", "network"), ("Last", "last_attempt_at")], now)
+    },
+    empty: "No wrong login in the last hour.",
+    ..Spec::new("attempts", |_| "Wrong logins".to_owned(), columns, list, act)
+};
+
+fn list(asked: &Asked<'_>) -> Result<Calling, Fault> {
+    get::<ListAttempts>(&Listing { limit: Limit(PAGE), cursor: asked.cursor.clone() })
+}
+
+fn columns(_: &Json) -> Vec<Column> {
+    vec![
+        column("NETWORK", "network", 0, plain),
+        column("WRONG", "attempts", 6, plain),
+        column("STATE", "locked", 10, locked),
+        column("LAST", "last_attempt_at", 6, age),
+    ]
+}
+
+fn locked(row: &Json, name: &str, _: i64) -> Cell {
+    match row[name] == true {
+        true => ("✗ locked".to_owned(), Role::Bad),
+        false => ("● may try".to_owned(), Role::Plain),
+    }
+}
+
+fn act(verb: &str, scene: &Scene<'_>) -> Step {
+    let network = scene.row.and_then(|row| row["network"].as_str()).unwrap_or_default();
+    match verb {
+        "clear" => {
+            let address = network.split('/').next().unwrap_or_default().to_owned();
+            let said = format!("{network} may try again");
+            get::<ClearAttempts>(&Whose { address })
+                .map(|call| call.then(move |_| Step::did(said)))
+                .into()
+        }
+        _ => Step::None,
+    }
+}

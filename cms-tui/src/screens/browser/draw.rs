@@ -1,0 +1,171 @@
+//! How a list with a preview looks.
+
+use ratatui::{
+    Frame,
+    layout::{Constraint, Layout, Rect},
+    text::{Line, Span},
+};
+
+use super::Browser;
+use crate::{
+    screens::{Look, Screen},
+    text::{cut, fitted, safe, width},
+    theme::Role,
+    widgets::draw::{lines, pane, typed},
+};
+
+/// Below this size there is one pane.
+const BOTH: (u16, u16) = (80, 20);
+/// From this width on, the preview is beside the list.
+const BESIDE: u16 = 110;
+
+pub(super) fn draw(browser: &Browser, frame: &mut Frame<'_>, area: Rect, look: Look) {
+    if browser.is_zoomed {
+        return preview(browser, frame, area, look);
+    }
+    if area.width < BOTH.0 || area.height + 4 < BOTH.1 {
+        return list(browser, frame, area, look);
+    }
+    let [first, second] = if area.width >= BESIDE {
+        Layout::horizontal([Constraint::Percentage(58), Constraint::Fill(1)]).areas(area)
+    } else {
+        Layout::vertical([Constraint::Percentage(60), Constraint::Fill(1)]).areas(area)
+    };
+    list(browser, frame, first, look);
+    preview(browser, frame, second, look);
+}
+
+fn heading(browser: &Browser) -> String {
+    let mut title = browser.title();
+    if browser.list.filter_fault.is_none() && !browser.list.filter.text().is_empty() {
+        title = format!("{title} · {}", browser.list.filter.text());
+    }
+    if let Some((column, down)) = &browser.list.sort {
+        title = format!("{title} · {column}{}", if *down { '▼' } else { '▲' });
+    }
+    if !browser.list.marks.is_empty() {
+        title = format!("{title} · {} marked", browser.list.marks.len());
+    }
+    title
+}
+
+fn list(browser: &Browser, frame: &mut Frame<'_>, area: Rect, look: Look) {
+    let (list, theme) = (&browser.list, look.theme);
+    let block = pane(&heading(browser), !browser.is_preview_focused, theme);
+    let inner = block.inner(area);
+    frame.render_widget(block, area);
+    let has_filter = list.is_filtering || list.filter_fault.is_some();
+    let height = usize::from(inner.height).saturating_sub(2 + usize::from(has_filter));
+    let cells = usize::from(inner.width);
+    let widths = widths(browser, cells.saturating_sub(2));
+    let head = browser.columns.iter().zip(&widths);
+    let head: Vec<_> = head.map(|(column, width)| fitted(&safe(&column.title), *width)).collect();
+    let mut shown = vec![Line::styled(format!("  {}", head.join(" ")), theme.style(Role::Title))];
+    let top = list.top_for(height);
+    for at in top..top + height {
+        let Some(row) = list.window.get(at) else { break };
+        let is_marked = list.marks.contains_key(&row.id);
+        let is_here = at == list.at();
+        let sign = match (is_here, is_marked) {
+            (true, _) => "▶",
+            (_, true) => "✓",
+            _ => " ",
+        };
+        let mark = if is_marked { "✓" } else { " " };
+        let sign = if is_here { format!("{sign}{mark}") } else { format!("{sign} ") };
+        let mut spans = vec![Span::styled(sign, theme.style(Role::Marked))];
+        for (column, width) in browser.columns.iter().zip(&widths) {
+            let (text, role) = (column.show)(&row.json, &column.name, look.now);
+            spans.push(Span::styled(fitted(&text, *width) + " ", theme.style(role)));
+        }
+        let line = Line::from(spans);
+        shown.push(match (is_here, browser.is_preview_focused) {
+            (true, false) => line.patch_style(theme.style(Role::Cursor)),
+            (true, true) => line.patch_style(theme.style(Role::CursorElsewhere)),
+            _ => line,
+        });
+    }
+    if list.window.len() == 0 {
+        shown.push(Line::styled(format!("  {}", why_empty(browser)), theme.style(Role::Quiet)));
+    }
+    shown.resize(height + 1, Line::default());
+    if list.is_filtering {
+        let mut line = typed(&list.filter, cells.saturating_sub(3), true);
+        line.spans.insert(0, Span::styled(" /", theme.style(Role::Key)));
+        shown.push(line);
+    } else if let Some(fault) = &list.filter_fault {
+        let text = format!(" ✗ {}: {}", safe(list.filter.text()), safe(fault));
+        shown.push(Line::styled(cut(&text, cells).into_owned(), theme.style(Role::Bad)));
+    }
+    shown.push(Line::styled(cut(&count(browser), cells).into_owned(), theme.style(Role::Quiet)));
+    lines(frame, inner, shown);
+}
+
+fn why_empty(browser: &Browser) -> String {
+    match &browser.fault {
+        Some(fault) => format!("✗ {}", safe(&fault.detail)),
+        None if !browser.list.window.loaded => "Loading …".to_owned(),
+        None if browser.list.filter.text().is_empty() => browser.spec.empty.to_owned(),
+        None => format!("Nothing fits {}. Esc clears the filter.", browser.list.filter.text()),
+    }
+}
+
+/// The last line: where the cursor is, and of how many.
+fn count(browser: &Browser) -> String {
+    let list = &browser.list;
+    let window = &list.window;
+    if list.is_filtering
+        && let Some(tokens) = browser.spec.tokens
+    {
+        return format!(" {}", tokens(&browser.subject));
+    }
+    if window.len() == 0 {
+        return String::new();
+    }
+    let at = window.before() + list.at() + 1;
+    let known = window.before() + window.len();
+    let of = match (window.total, window.has_more()) {
+        (Some(total), _) => crate::text::number(total),
+        (None, true) => format!("{known}+"),
+        (None, false) => known.to_string(),
+    };
+    let range = if list.is_in_range() { " · v marks to here" } else { "" };
+    let old = if browser.fault.is_some() { " · not up to date" } else { "" };
+    format!(" {at} of {of}{range}{old}")
+}
+
+/// Widths of the columns: those without one share what is left.
+fn widths(browser: &Browser, cells: usize) -> Vec<usize> {
+    let fixed: usize = browser.columns.iter().map(|column| column.cells + 1).sum();
+    let free = browser.columns.iter().filter(|column| column.cells == 0).count();
+    let share = cells.saturating_sub(fixed).checked_div(free).unwrap_or(0).max(8);
+    let width = |column: &crate::screens::cells::Column| match column.cells {
+        0 => share,
+        cells => cells.max(width(&column.title)),
+    };
+    browser.columns.iter().map(width).collect()
+}
+
+fn preview(browser: &Browser, frame: &mut Frame<'_>, area: Rect, look: Look) {
+    let theme = look.theme;
+    let row = browser.list.row();
+    let title = row.map_or_else(String::new, |row| {
+        let name = ["name", "title", "username", "origin", "event", "endpoint"];
+        let name = name.iter().find_map(|name| row.json[*name].as_str());
+        format!("{} {}", name.unwrap_or_default(), row.id)
+    });
+    let block = pane(cut(&title, 60).trim(), browser.is_preview_focused, theme);
+    let inner = block.inner(area);
+    frame.render_widget(block, area);
+    let Some(row) = row else { return };
+    let detail = browser.detail.as_ref().filter(|(id, _)| *id == row.id).map(|(_, json)| json);
+    let all = (browser.spec.preview)(&row.json, detail, &browser.subject, look.now);
+    let height = usize::from(inner.height);
+    let top = browser.preview_top.get().min(all.len().saturating_sub(height));
+    browser.preview_top.set(top);
+    let cells = usize::from(inner.width).saturating_sub(1);
+    let line = |(role, text): (Role, String)| {
+        Line::styled(format!(" {}", cut(&text, cells)), theme.style(role))
+    };
+    lines(frame, inner, all.into_iter().skip(top).take(height).map(line).collect());
+}

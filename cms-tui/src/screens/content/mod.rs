@@ -1,0 +1,92 @@
+//! Content tables: what there is to edit.
+
+use cms_http::wire::{
+    parameters::Limit,
+    tables::{Asked as Which, Read},
+};
+use serde_json::Value as Json;
+
+use super::{
+    browser::{Asked, Spec, by_id},
+    cells::{Column, column, number, plain, plain_text, yes},
+};
+use crate::{
+    actions::Scene,
+    calls::Fault,
+    step::{Calling, Place, Step, get},
+    theme::Role,
+    widgets::{viewer::Viewer, window::PAGE},
+};
+
+pub(crate) static SPEC: Spec = Spec {
+    rows: |_, data| by_id(data, "name"),
+    preview: |row, _, _, _| described(row),
+    open: Some(|row, _| Step::Open(Place::about("records", row))),
+    empty: "No content table that you may read.",
+    poll_s: 10,
+    ..Spec::new("content", |_| "Content".to_owned(), columns, list, act)
+};
+
+/// What plugins declare, seen by table.
+pub(crate) static PLUGINS: Spec = Spec {
+    rows: |_, data| by_id(data, "name"),
+    preview: |row, _, _, _| described(row),
+    open: Some(|row, _| Step::Open(Place::about("records", row))),
+    empty: "No plugin declares a table.",
+    poll_s: 10,
+    ..Spec::new("plugins", |_| "Plugins and their tables".to_owned(), of_plugins, list, act)
+};
+
+fn list(asked: &Asked<'_>) -> Result<Calling, Fault> {
+    get::<Read>(&Which { name: None, limit: Limit(PAGE), cursor: asked.cursor.clone() })
+}
+
+fn columns(_: &Json) -> Vec<Column> {
+    vec![
+        column("TABLE", "name", 0, plain),
+        column("PLUGIN", "plugin", 14, plain),
+        column("ROWS", "rows", 9, number),
+        column("LANGUAGES", "languages", 12, plain),
+        column("ADOPTED", "adopted", 7, yes),
+    ]
+}
+
+fn of_plugins(subject: &Json) -> Vec<Column> {
+    let mut columns = columns(subject);
+    columns.swap(0, 1);
+    (columns[0].cells, columns[1].cells) = (0, 24);
+    columns
+}
+
+/// The columns of a table.
+fn described(row: &Json) -> Vec<(Role, String)> {
+    let columns = row["columns"].as_array().into_iter().flatten();
+    let line = |column: &Json| {
+        let mut text =
+            format!("{:<22} {:<12}", plain_text(&column["name"]), plain_text(&column["type"]));
+        for (is, word) in [("key", " key"), ("required", " required"), ("has_default", " default")]
+        {
+            if column[is] == true {
+                text.push_str(word);
+            }
+        }
+        if let Some(table) = column["references"].as_str() {
+            text.push_str(&format!(" → {}", crate::text::safe(table)));
+        }
+        (Role::Plain, text)
+    };
+    let mut lines: Vec<_> = columns.map(line).collect();
+    let indexes = row["indexes"].as_array().into_iter().flatten();
+    lines.extend(indexes.map(|index| (Role::Quiet, format!("index {}", plain_text(index)))));
+    lines
+}
+
+fn act(verb: &str, scene: &Scene<'_>) -> Step {
+    match (verb, scene.row) {
+        ("columns", Some(row)) => {
+            let title = format!("Columns of {}", plain_text(&row["name"]));
+            Step::View(Viewer::new(title, described(row)))
+        }
+        _ => Step::None,
+    }
+}

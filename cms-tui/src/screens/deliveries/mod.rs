@@ -1,0 +1,128 @@
+//! Deliveries: attempts, newest first, with what was sent and what came back.
+
+mod act;
+
+use cms_http::wire::{
+    parameters::{Limit, Moment},
+    webhooks::{Deliveries, WhichDeliveries},
+};
+use serde_json::Value as Json;
+
+use super::{
+    acts,
+    browser::{Asked, Spec},
+    cells::{Cell, Column, clock, column, plain, plain_text, status},
+    words::{Word, since, unknown, words},
+};
+use crate::{
+    calls::Fault,
+    step::{Calling, get},
+    theme::Role,
+    widgets::{viewer::json_lines, window::PAGE},
+};
+
+pub(crate) static SPEC: Spec = Spec {
+    detail: Some(|row, _| detail(acts::id(row))),
+    preview,
+    tokens: Some(|_| TOKENS.to_owned()),
+    open: None,
+    empty: "No deliveries. A webhook's events show here after their first attempt.",
+    poll_s: 2,
+    ..Spec::new("deliveries", title, columns, list, act::act)
+};
+
+const TOKENS: &str = "status:failed event:NAME webhook:ID since:2h";
+
+fn title(subject: &Json) -> String {
+    match subject["name"].as_str() {
+        Some(name) => format!("Deliveries · {}", crate::text::safe(name)),
+        None => "Deliveries".to_owned(),
+    }
+}
+
+/// One attempt with what was sent.
+fn detail(id: i64) -> Result<Calling, Fault> {
+    get::<Deliveries>(&WhichDeliveries { id: Some(id), ..WhichDeliveries::default() })
+}
+
+/// What the words of a filter ask for.
+fn which(asked: &Asked<'_>) -> Result<WhichDeliveries, Fault> {
+    let mut which = WhichDeliveries {
+        subscription: asked.subject["id"].as_i64(),
+        limit: Limit(PAGE),
+        cursor: asked.cursor.clone(),
+        ..WhichDeliveries::default()
+    };
+    for word in words(asked.filter) {
+        match word {
+            Word::Token("status", value) => which.status = Some(value.to_owned()),
+            Word::Token("event", value) => which.event = Some(value.to_owned()),
+            Word::Token("webhook", value) => {
+                let id = value.parse().map_err(|_| unknown(value, "webhook:3"))?;
+                which.subscription = Some(id);
+            }
+            Word::Token("since", value) => {
+                let at = since(value, asked.now).ok_or_else(|| unknown(value, "since:2h"))?;
+                which.since = Some(Moment(at));
+            }
+            Word::Token(name, _) => return Err(unknown(name, TOKENS)),
+            // A bare word is the name of an event.
+            Word::Text(text) => which.event = Some(text.to_owned()),
+        }
+    }
+    Ok(which)
+}
+
+fn list(asked: &Asked<'_>) -> Result<Calling, Fault> {
+    get::<Deliveries>(&which(asked)?)
+}
+
+fn columns(subject: &Json) -> Vec<Column> {
+    let mut columns = vec![
+        column("TIME", "created_at", 11, clock),
+        column("EVENT", "event", 0, plain),
+        column("STATUS", "status", 14, status),
+        column("CODE", "response_code", 4, plain),
+        column("MS", "duration_ms", 6, plain),
+        column("TRY", "attempt", 3, plain),
+    ];
+    if subject.is_null() {
+        columns.insert(2, column("HOOK", "subscription", 5, plain));
+    }
+    columns
+}
+
+fn preview(row: &Json, detail: Option<&Json>, _: &Json, now: i64) -> Vec<(Role, String)> {
+    let attempt = plain_text(&row["attempt"]);
+    let (sign, role): Cell = status(row, "status", now);
+    let mut lines = vec![(role, format!("{sign}  attempt {attempt} of job {}", row["queue_id"]))];
+    if let Some(why) = row["error_message"].as_str() {
+        let said = crate::text::wrapped(why, 76).into_iter();
+        lines.extend(said.map(|line| (Role::Bad, line)));
+    }
+    let Some(detail) = detail else {
+        lines.push((Role::Quiet, "Loading …".to_owned()));
+        return lines;
+    };
+    if let Some(response) = detail["response"].as_str().filter(|text| !text.is_empty()) {
+        lines.push((Role::Title, format!("Response {}", plain_text(&row["response_code"]))));
+        let json = serde_json::from_str::<Json>(response);
+        let said = json.map_or_else(
+            |_| {
+                response.lines().map(|line| (Role::Plain, crate::text::safe(line).into())).collect()
+            },
+            |json| json_lines(&json),
+        );
+        lines.extend(said);
+    }
+    lines.push((Role::Title, "Request".to_owned()));
+    match &detail["payload"] {
+        Json::Null => lines.push((Role::Quiet, "The body is no longer kept.".to_owned())),
+        payload => lines.extend(json_lines(payload)),
+    }
+    if let Some(removed) = detail["removed"].as_array().filter(|removed| !removed.is_empty()) {
+        let removed = plain_text(&Json::from(removed.clone()));
+        lines.push((Role::Warn, format!("Removed by the payload filter: {removed}")));
+    }
+    lines
+}

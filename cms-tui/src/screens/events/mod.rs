@@ -1,0 +1,122 @@
+//! Events: those that are known, and those that have happened.
+
+use cms_http::wire::{
+    events::{Emit, List, Messages, Named, Which},
+    parameters::{Limit, Moment, NoQuery},
+};
+use serde_json::{Value as Json, json};
+
+use super::{
+    browser::{Asked, Spec, by_id},
+    cells::{Column, clock, column, plain},
+    words::{Word, since, unknown, words},
+};
+use crate::{
+    actions::Scene,
+    calls::Fault,
+    step::{Calling, Form, Step, get, send},
+    widgets::{
+        field::{Field, Kind},
+        input::Input,
+        viewer::{Viewer, json_lines},
+        window::PAGE,
+    },
+};
+
+/// Known events.
+pub(crate) static KNOWN: Spec = Spec {
+    rows: |_, data| by_id(data, "event_name"),
+    detail: Some(|row, _| {
+        let name = row["event_name"].as_str().map(str::to_owned);
+        get::<List>(&Named { name, ..Named::default() })
+    }),
+    empty: "No events are known.",
+    ..Spec::new("events", |_| "Known events".to_owned(), columns, known, act)
+};
+
+/// Recorded events, newest first.
+pub(crate) static HAPPENED: Spec = Spec {
+    detail: Some(|row, _| message(row)),
+    preview: |row, detail, _, _| json_lines(detail.map_or(row, |detail| &detail["payload"])),
+    tokens: Some(|_| TOKENS.to_owned()),
+    empty: "No event has happened yet.",
+    poll_s: 2,
+    follows: |_, _| true,
+    ..Spec::new("messages", |_| "Recorded events".to_owned(), of_messages, happened, act)
+};
+
+const TOKENS: &str = "event:item.pages.* since:2h";
+
+fn known(asked: &Asked<'_>) -> Result<Calling, Fault> {
+    get::<List>(&Named { name: None, limit: Limit(PAGE), cursor: asked.cursor.clone() })
+}
+
+fn columns(_: &Json) -> Vec<Column> {
+    vec![
+        column("EVENT", "event_name", 0, plain),
+        column("PLUGIN", "plugin_id", 14, plain),
+        column("KIND", "event_type", 7, plain),
+        column("WHEN", "description", 0, plain),
+    ]
+}
+
+fn message(row: &Json) -> Result<Calling, Fault> {
+    let id = row["id"].as_str().map(str::to_owned);
+    get::<Messages>(&Which { id, ..Which::default() })
+}
+
+fn happened(asked: &Asked<'_>) -> Result<Calling, Fault> {
+    let mut which = Which { limit: Limit(PAGE), cursor: asked.cursor.clone(), ..Which::default() };
+    for word in words(asked.filter) {
+        match word {
+            Word::Token("event", value) | Word::Text(value) => which.event = Some(value.to_owned()),
+            Word::Token("since", value) => {
+                let at = since(value, asked.now).ok_or_else(|| unknown(value, "since:2h"))?;
+                which.since = Some(Moment(at));
+            }
+            Word::Token(name, _) => return Err(unknown(name, TOKENS)),
+        }
+    }
+    get::<Messages>(&which)
+}
+
+fn of_messages(_: &Json) -> Vec<Column> {
+    vec![
+        column("TIME", "created_at", 11, clock),
+        column("EVENT", "event", 0, plain),
+        column("JOBS", "jobs", 5, plain),
+        column("ID", "id", 0, plain),
+    ]
+}
+
+fn act(verb: &str, scene: &Scene<'_>) -> Step {
+    let row = scene.row.cloned().unwrap_or_default();
+    match verb {
+        "show" => {
+            let name = row["event_name"].as_str().unwrap_or_default().to_owned();
+            get::<List>(&Named { name: Some(name.clone()), ..Named::default() })
+                .map(|call| call.then(move |reply| Step::View(Viewer::json(name, &reply.data))))
+                .into()
+        }
+        "payload" => message(&row)
+            .map(|call| {
+                call.then(|reply| Step::View(Viewer::json("What is sent", &reply.data["payload"])))
+            })
+            .into(),
+        "emit" => emit(row),
+        _ => Step::None,
+    }
+}
+
+fn emit(row: Json) -> Step {
+    let name = row["event_name"].as_str().unwrap_or_default().to_owned();
+    let mut data = Input::of("{}");
+    data.is_multiline = true;
+    let fields = vec![Field::new("data", "Data", Kind::Json(data)).hint("a JSON object")];
+    Form::new(format!("Raise {name}"), fields, move |values| {
+        let said = format!("{name} is raised");
+        let event = json!({"event": name, "data": values.all["data"]});
+        send::<Emit>(&NoQuery {}, event).map(|call| call.then(move |_| Step::did(said))).into()
+    })
+    .step()
+}

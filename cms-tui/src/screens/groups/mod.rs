@@ -1,0 +1,135 @@
+//! Groups and their rights.
+
+use std::collections::BTreeSet;
+
+use cms_http::wire::{
+    parameters::{Limit, Listing, NoQuery, OneOrList},
+    permissions,
+    user_groups::{Create, Delete, Read, Update},
+};
+use serde_json::{Value as Json, json};
+
+use super::{
+    acts::{self, by_id, name},
+    browser::{Asked, Spec},
+    cells::{Cell, Column, age, column, plain},
+};
+use crate::{
+    actions::Scene,
+    calls::{Fault, Reply},
+    step::{Calling, Form, Step, get, send},
+    text::{count, safe},
+    theme::Role,
+    widgets::{field::Field, form::Values, viewer::Viewer, window::PAGE},
+};
+
+pub(crate) static SPEC: Spec = Spec {
+    preview,
+    open: Some(|row, _| with_permissions(Some(row.clone()))),
+    empty: "No groups. n makes one.",
+    ..Spec::new("groups", |_| "Groups".to_owned(), columns, list, act)
+};
+
+fn list(asked: &Asked<'_>) -> Result<Calling, Fault> {
+    get::<Read>(&OneOrList { id: None, limit: Limit(PAGE), cursor: asked.cursor.clone() })
+}
+
+fn columns(_: &Json) -> Vec<Column> {
+    vec![
+        column("NAME", "name", 0, plain),
+        column("MEMBERS", "members", 7, plain),
+        column("RIGHTS", "rights", 18, rights),
+        column("AGE", "created_at", 5, age),
+    ]
+}
+
+fn rights(row: &Json, name: &str, _: i64) -> Cell {
+    match row[name].as_array() {
+        Some(keys) => (count(keys.len(), "right"), Role::Plain),
+        None => ("everything".to_owned(), Role::Warn),
+    }
+}
+
+fn preview(row: &Json, _: Option<&Json>, _: &Json, _: i64) -> Vec<(Role, String)> {
+    match row["rights"].as_array() {
+        None => vec![(Role::Warn, "Its members may do everything.".to_owned())],
+        Some(keys) if keys.is_empty() => vec![(Role::Quiet, "It has no rights.".to_owned())],
+        Some(keys) => {
+            let keys = keys.iter().filter_map(Json::as_str);
+            keys.map(|key| (Role::Plain, safe(key).into_owned())).collect()
+        }
+    }
+}
+
+fn act(verb: &str, scene: &Scene<'_>) -> Step {
+    let row = scene.row.cloned().unwrap_or_default();
+    match verb {
+        "new" => with_permissions(None),
+        "rights" => with_permissions(Some(row)),
+        "rename" => {
+            let fields = vec![Field::text("name", "Name", &name(&row)).required()];
+            Form::new(format!("Rename {}", name(&row)), fields, move |values| {
+                acts::change::<Update>(&row, json!({"name": values.text("name")}), "is renamed")
+            })
+            .step()
+        }
+        "permissions" => get::<permissions::List>(&all())
+            .map(|call| {
+                call.then(|reply| {
+                    let lines = options(&reply).into_iter();
+                    let line = |(plugin, key)| (Role::Plain, format!("{plugin:<16} {key}"));
+                    Step::View(Viewer::new("Permission keys", lines.map(line).collect()))
+                })
+            })
+            .into(),
+        "delete" => acts::delete(&row, "", get::<Delete>(&by_id(&row))),
+        _ => Step::None,
+    }
+}
+
+fn all() -> Listing {
+    Listing { limit: Limit(500), cursor: None }
+}
+
+/// Plugin and key of every permission.
+fn options(known: &Reply) -> Vec<(String, String)> {
+    let known = known.data.as_array().into_iter().flatten();
+    let text = |row: &Json, name: &str| safe(row[name].as_str().unwrap_or("")).into_owned();
+    known.map(|row| (text(row, "plugin"), text(row, "key"))).collect()
+}
+
+/// Reads the permission keys, then shows the form.
+fn with_permissions(row: Option<Json>) -> Step {
+    let call = get::<permissions::List>(&all());
+    call.map(|call| call.then(move |reply| form(row, &reply).step())).into()
+}
+
+fn form(row: Option<Json>, known: &Reply) -> Form {
+    let given = row.clone().unwrap_or_default();
+    let held = given["rights"].as_array().into_iter().flatten();
+    let held: BTreeSet<_> = held.filter_map(Json::as_str).map(str::to_owned).collect();
+    let is_admin = given["rights"] == "0";
+    let mut fields = vec![
+        Field::flag("admin", "Everything", is_admin),
+        Field::many("rights", "Rights", options(known), held).hint("_view reads, _edit changes"),
+    ];
+    let Some(row) = row else {
+        fields.insert(0, Field::text("name", "Name", "").required());
+        return Form::new("New group", fields, |values| {
+            let body = json!({"name": values.text("name"), "rights": rights_of(values)});
+            let said = format!("{} is made", values.text("name"));
+            send::<Create>(&NoQuery {}, body).map(|call| call.then(move |_| Step::did(said))).into()
+        });
+    };
+    Form::new(format!("Rights of {}", name(&row)), fields, move |values| {
+        acts::change::<Update>(&row, json!({"rights": rights_of(values)}), "has its new rights")
+    })
+}
+
+/// `"0"` is everything.
+fn rights_of(values: &Values) -> Json {
+    match values.all["admin"] == true {
+        true => "0".into(),
+        false => values.all["rights"].clone(),
+    }
+}

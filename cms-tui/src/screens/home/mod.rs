@@ -1,0 +1,194 @@
+//! Home: what needs a hand, and where to go.
+
+mod needs;
+
+use std::collections::BTreeMap;
+
+use ratatui::{
+    Frame,
+    layout::{Constraint, Layout, Rect},
+    text::Line,
+};
+use serde_json::{Value as Json, json};
+
+use super::{Look, Screen};
+use crate::{
+    actions::{ACTIONS, Scene},
+    calls::{Fault, Reply},
+    step::{Place, Step},
+    text::{cut, fitted},
+    theme::Role,
+    widgets::{
+        draw::{lines, pane},
+        list::List,
+        window::Row,
+    },
+};
+
+/// The screen.
+#[derive(Default)]
+pub(crate) struct Home {
+    list: List,
+    /// By slot: what each look found.
+    found: BTreeMap<u8, Vec<Row>>,
+    faults: BTreeMap<u8, String>,
+    now: i64,
+}
+
+impl Home {
+    fn arrange(&mut self) -> bool {
+        let mut rows: Vec<Row> = self.found.values().flatten().cloned().collect();
+        if rows.is_empty() && self.found.len() + self.faults.len() == needs::LOOKS.len() {
+            let say = "Nothing needs a hand.";
+            rows.push(Row { id: "well".to_owned(), json: json!({"say": say, "role": "good"}) });
+        }
+        rows.sort_by_key(|row| row.json["rank"].as_i64().unwrap_or(9));
+        self.list.put(0, rows, None, true)
+    }
+}
+
+impl Screen for Home {
+    fn noun(&self) -> &'static str {
+        "home"
+    }
+
+    fn title(&self) -> String {
+        "Home".to_owned()
+    }
+
+    fn load(&mut self) -> Step {
+        let looks = needs::LOOKS.iter().enumerate();
+        Step::Several(
+            looks
+                .map(|(n, look)| {
+                    (look.ask)().map(|call| call.slot(u8::try_from(n).unwrap_or(0))).into()
+                })
+                .collect(),
+        )
+    }
+
+    fn take(&mut self, slot: u8, outcome: Result<Reply, Fault>) -> (Step, bool) {
+        let Some(look) = needs::LOOKS.get(usize::from(slot)) else { return (Step::None, false) };
+        match outcome {
+            Ok(reply) => {
+                self.faults.remove(&slot);
+                self.found.insert(slot, (look.read)(&reply.data, self.now));
+            }
+            // Whoever may not look there has nothing to do there.
+            Err(fault)
+                if fault.code == "permission_denied" || fault.code == "api_key_forbidden" =>
+            {
+                self.faults.insert(slot, String::new());
+            }
+            Err(fault) => {
+                self.faults.insert(slot, fault.detail);
+            }
+        }
+        let fresh = self.arrange();
+        (Step::None, fresh || !self.faults.is_empty())
+    }
+
+    fn act(&mut self, _: &str, _: &Scene<'_>) -> Step {
+        Step::None
+    }
+
+    fn row(&self) -> Option<&Json> {
+        self.list.row().map(|row| &row.json)
+    }
+
+    fn list(&self) -> Option<&List> {
+        Some(&self.list)
+    }
+
+    fn move_list(&mut self, verb: &str) -> Step {
+        match verb {
+            "open" => match self.list.row().map(|row| &row.json) {
+                Some(row) => go(row),
+                None => Step::None,
+            },
+            "down" | "up" | "first" | "last" | "half_down" | "half_up" => {
+                self.list.act(verb);
+                Step::None
+            }
+            _ => Step::None,
+        }
+    }
+
+    fn tick(&mut self, now: i64) {
+        self.now = now;
+    }
+
+    fn poll_s(&self) -> i64 {
+        10
+    }
+
+    fn draw(&self, frame: &mut Frame<'_>, area: Rect, look: Look) {
+        let [left, right] = if area.width >= 80 {
+            Layout::horizontal([Constraint::Fill(1), Constraint::Length(34)]).areas(area)
+        } else {
+            Layout::vertical([Constraint::Fill(1), Constraint::Length(0)]).areas(area)
+        };
+        self.draw_needs(frame, left, look);
+        draw_places(frame, right, look);
+    }
+}
+
+/// Where a row's remedy is.
+fn go(row: &Json) -> Step {
+    let nouns = ["webhooks", "deliveries", "queue", "keys", "attempts", "system"];
+    let Some(noun) = nouns.into_iter().find(|noun| row["go"] == *noun) else { return Step::None };
+    Step::Open(Place::of(noun).filtered(row["filter"].as_str().unwrap_or_default()))
+}
+
+impl Home {
+    fn draw_needs(&self, frame: &mut Frame<'_>, area: Rect, look: Look) {
+        let theme = look.theme;
+        let block = pane("What needs a hand", true, theme);
+        let inner = block.inner(area);
+        frame.render_widget(block, area);
+        let (height, cells) = (usize::from(inner.height), usize::from(inner.width));
+        let mut shown = Vec::new();
+        let top = self.list.top_for(height.saturating_sub(2));
+        for at in top..top + height.saturating_sub(2) {
+            let Some(row) = self.list.window.get(at) else { break };
+            let (sign, role) = match row.json["role"].as_str() {
+                Some("bad") => ("✗", Role::Bad),
+                Some("good") => ("✓", Role::Good),
+                _ => ("◐", Role::Warn),
+            };
+            let cursor = if at == self.list.at() { "▶" } else { " " };
+            let say = row.json["say"].as_str().unwrap_or_default();
+            let text = fitted(&format!("{cursor} {sign} {say}"), cells);
+            let line = Line::styled(text, theme.style(role));
+            let here = at == self.list.at();
+            shown.push(if here { line.patch_style(theme.style(Role::Cursor)) } else { line });
+        }
+        if self.list.window.len() == 0 && self.faults.is_empty() {
+            shown.push(Line::styled("  Looking …", theme.style(Role::Quiet)));
+        }
+        let mut told: Vec<_> = self.faults.values().filter(|why| !why.is_empty()).collect();
+        told.dedup();
+        for why in told.into_iter().take(2) {
+            let text = format!("  ✗ {}", crate::text::safe(why));
+            shown.push(Line::styled(cut(&text, cells).into_owned(), theme.style(Role::Bad)));
+        }
+        lines(frame, inner, shown);
+    }
+}
+
+fn draw_places(frame: &mut Frame<'_>, area: Rect, look: Look) {
+    if area.is_empty() {
+        return;
+    }
+    let theme = look.theme;
+    let block = pane("Go to", false, theme);
+    let inner = block.inner(area);
+    frame.render_widget(block, area);
+    let places = ACTIONS.iter().filter(|action| action.noun() == "go");
+    let line = |action: &crate::actions::Action| {
+        let key =
+            if action.keys.is_empty() { format!(":{}", action.verb()) } else { action.keys.into() };
+        Line::from(format!(" {key:<10} {}", cut(action.help, 22)))
+    };
+    lines(frame, inner, places.map(line).take(usize::from(inner.height)).collect());
+}

@@ -1,0 +1,179 @@
+//! What can be done with keys.
+
+use cms_http::wire::{
+    keys::{Asked, Check, Create, Delete, Endpoints, Read, Rotate, Update},
+    parameters::{Limit, Listing, NoQuery, OneOrList},
+};
+use serde_json::{Map, Value as Json, json};
+
+use crate::{
+    actions::Scene,
+    calls::Reply,
+    screens::acts::{self, by_id, id, name},
+    step::{Form, Menu, Place, Step, get, send},
+    theme::Role,
+    widgets::{
+        field::{Field, Kind},
+        input::Input,
+        viewer::Viewer,
+    },
+};
+
+pub(super) fn act(verb: &str, scene: &Scene<'_>) -> Step {
+    let row = scene.row.cloned().unwrap_or_default();
+    match verb {
+        "new" => new(),
+        "rights" => Step::Open(Place::about("rights", &row)),
+        "show" => get::<Read>(&OneOrList { id: Some(id(&row)), ..OneOrList::default() })
+            .map(|call| call.then(move |reply| Step::View(Viewer::json(name(&row), &reply.data))))
+            .into(),
+        "endpoints" => get::<Endpoints>(&Listing { limit: Limit(500), cursor: None })
+            .map(|call| call.then(endpoints))
+            .into(),
+        "check" => check(&row),
+        "rotate" => rotate(row),
+        "toggle" => acts::toggle::<Update>(scene, "key"),
+        "expire" => expire(row),
+        "delete" => {
+            acts::delete(&row, "The next call with it is refused.", get::<Delete>(&by_id(&row)))
+        }
+        _ => Step::None,
+    }
+}
+
+/// A right as people write it: `GET,POST /path?a=b`, or `*`.
+pub(super) fn right(text: &str) -> Result<Json, String> {
+    let text = text.trim();
+    if text == "*" {
+        return Ok(json!({"endpoint": "*"}));
+    }
+    let fault = || format!("{text:?} is no right: write GET,POST /path?name=value, or *");
+    let (methods, path) = text.split_once(' ').ok_or_else(fault)?;
+    let path = path.trim();
+    if !path.starts_with('/') {
+        return Err(fault());
+    }
+    let (endpoint, query) = path.split_once('?').unwrap_or((path, ""));
+    let pairs = query.split('&').filter(|pair| !pair.is_empty());
+    let query: Map<_, _> = pairs
+        .map(|pair| pair.split_once('=').unwrap_or((pair, "")))
+        .map(|(name, value)| (name.to_owned(), Json::from(value)))
+        .collect();
+    let methods: Vec<_> = methods.split(',').map(|method| method.trim().to_uppercase()).collect();
+    Ok(json!({"endpoint": endpoint, "query": query, "methods": methods}))
+}
+
+fn new() -> Step {
+    let mut rights = Input::default();
+    rights.is_multiline = true;
+    let fields = vec![
+        Field::text("name", "Name", "").required(),
+        Field::new("rights", "Rights", Kind::Text(rights))
+            .hint("one a line, such as GET /api/backend/item?table=blog; e edits them as a matrix"),
+        Field::text("expires_on", "Expires", "").hint("YYYY-MM-DD; empty: never"),
+        Field::flag("active", "Active", true),
+    ];
+    Form::new("New key", fields, |values| {
+        let mut body = values.all.clone();
+        let rights: Result<Vec<_>, _> = values
+            .text("rights")
+            .lines()
+            .filter(|line| !line.trim().is_empty())
+            .map(right)
+            .collect();
+        match rights {
+            Ok(rights) => body.insert("rights".to_owned(), rights.into()),
+            Err(why) => return Step::Fault(crate::calls::Fault::new(why)),
+        };
+        let named = values.text("name");
+        send::<Create>(&NoQuery {}, Json::Object(body))
+            .map(|call| call.then(move |reply| shown(&named, &reply)))
+            .into()
+    })
+    .step()
+}
+
+fn shown(name: &str, reply: &Reply) -> Step {
+    let key = reply.data["key"].as_str().unwrap_or_default().to_owned();
+    let about = "Callers send it in the header X-Api-Key.";
+    Step::Several(vec![
+        Step::did(format!("{name} has a new value")),
+        Step::View(Viewer::once(format!("Key {name}"), about, key)),
+    ])
+}
+
+fn rotate(row: Json) -> Step {
+    let title = format!("New value for {}", name(&row));
+    Step::Menu(Menu::new(title, acts::graces(), move |n| {
+        let grace_s = acts::GRACES[n].1;
+        send::<Rotate>(&by_id(&row), json!({"grace_s": grace_s}))
+            .map(|call| call.then(move |reply| shown(&name(&row), &reply)))
+            .into()
+    }))
+}
+
+fn expire(row: Json) -> Step {
+    let day = row["expires_on"].as_str().unwrap_or_default();
+    let field = Field::text("expires_on", "Expires", day)
+        .hint("YYYY-MM-DD, the key stops at the start of this day; empty: never");
+    Form::new(format!("When does {} expire?", name(&row)), vec![field], move |values| {
+        let day = values.all["expires_on"].clone();
+        let done = match day.as_str() {
+            Some(day) => format!("expires on {day}"),
+            None => "does not expire".to_owned(),
+        };
+        acts::change::<Update>(&row, json!({"expires_on": day}), &done)
+    })
+    .step()
+}
+
+/// Asks the service's own checker.
+pub(super) fn check(row: &Json) -> Step {
+    let (key, named) = (id(row), name(row));
+    let methods = ["GET", "POST", "PATCH", "DELETE"];
+    let fields = vec![
+        Field::one("method", "Method", &methods, 0),
+        Field::text("path", "Path", "/api/backend/item?table=").required(),
+    ];
+    Form::new(format!("May {named} make this call?"), fields, move |values| {
+        let (method, path) = (values.text("method"), values.text("path"));
+        let asked = Asked { id: key, method: method.clone(), path: path.clone() };
+        let named = named.clone();
+        get::<Check>(&asked)
+            .map(|call| {
+                call.then(move |reply| Step::View(answer(&named, &method, &path, &reply.data)))
+            })
+            .into()
+    })
+    .step()
+}
+
+fn answer(named: &str, method: &str, path: &str, data: &Json) -> Viewer {
+    let allowed = data["allowed"] == true;
+    let reason = data["reason"].as_str().unwrap_or_default();
+    let why = match reason {
+        "allowed" => "a row of its rights covers it",
+        "api_key_forbidden" => "no row of its rights covers it: e grants one",
+        "api_key_disabled" => "the key is switched off: t switches it on",
+        "api_key_expired" => "the key has expired: E sets another day",
+        other => other,
+    };
+    let said = if allowed { "✓ allowed" } else { "✗ denied" };
+    let role = if allowed { Role::Good } else { Role::Bad };
+    let lines = vec![
+        (role, format!("{said}: {why} ({reason})")),
+        (Role::Plain, String::new()),
+        (Role::Plain, crate::text::safe(&format!("{named}: {method} {path}")).into()),
+    ];
+    Viewer::new("Why?", lines)
+}
+
+fn endpoints(reply: Reply) -> Step {
+    let rows = reply.data.as_array().into_iter().flatten();
+    let lines = rows.map(|row| {
+        let public = if row["public"] == true { "  (public)" } else { "" };
+        let line = format!("{}{public}", super::right_text(row));
+        (Role::Plain, crate::text::safe(&line).into_owned())
+    });
+    Step::View(Viewer::new("What rights can name", lines.collect()))
+}

@@ -1,0 +1,345 @@
+//! The rights of a key as a matrix: endpoints down, methods across.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cms_http::wire::{
+    keys::{Endpoints, Read, Update},
+    parameters::{Limit, Listing, OneOrList},
+};
+use ratatui::{
+    Frame,
+    layout::Rect,
+    text::{Line, Span},
+};
+use serde_json::{Map, Value as Json, json};
+
+use super::{act, right_text};
+use crate::{
+    actions::Scene,
+    calls::{Fault, Reply},
+    screens::{Look, Screen, acts},
+    step::{Form, Step, get},
+    text::{count, fitted, safe},
+    theme::Role,
+    widgets::{
+        draw::{lines, pane},
+        field::Field,
+        list::List,
+        window::Row,
+    },
+};
+
+const METHODS: [&str; 4] = ["GET", "POST", "PATCH", "DELETE"];
+const KEY: u8 = 0;
+const KNOWN: u8 = 1;
+
+type Methods = BTreeSet<String>;
+/// An endpoint with the parameters that a row fixes.
+type Call = (String, BTreeMap<String, String>);
+
+/// The screen.
+pub(crate) struct Matrix {
+    key: Json,
+    known: Vec<Json>,
+    /// Methods granted now, and those wanted.
+    now: BTreeMap<Call, Methods>,
+    want: BTreeMap<Call, Methods>,
+    list: List,
+    column: usize,
+    fault: Option<String>,
+}
+
+impl Matrix {
+    pub(crate) fn new(key: Json) -> Self {
+        let now = granted(&key);
+        let want = now.clone();
+        let mut matrix = Self {
+            key,
+            known: Vec::new(),
+            now,
+            want,
+            list: List::default(),
+            column: 0,
+            fault: None,
+        };
+        matrix.arrange();
+        matrix
+    }
+
+    /// The rows: everything, then each endpoint, below it the rows that fix parameters.
+    fn arrange(&mut self) {
+        let mut calls: BTreeSet<Call> = self.now.keys().chain(self.want.keys()).cloned().collect();
+        calls.insert(("*".to_owned(), BTreeMap::new()));
+        calls.extend(self.known.iter().map(call_of));
+        let rows = calls.into_iter().map(|(endpoint, query)| {
+            let json = json!({"endpoint": endpoint, "query": query});
+            Row { id: json.to_string(), json }
+        });
+        self.list.put(0, rows.collect(), None, true);
+    }
+
+    /// Methods that the endpoint has; one cell for everything.
+    fn offered(&self, endpoint: &str) -> Methods {
+        if endpoint == "*" {
+            return Methods::from(["GET".to_owned()]);
+        }
+        let rows = self.known.iter().filter(|row| row["endpoint"] == endpoint);
+        let methods = rows.filter_map(|row| row["methods"].as_array()).flatten();
+        methods.filter_map(Json::as_str).map(str::to_owned).collect()
+    }
+
+    fn toggle(&mut self) -> Step {
+        let Some(row) = self.list.row() else { return Step::None };
+        let call = call_of(&row.json);
+        let method = METHODS[self.column].to_owned();
+        if !self.offered(&call.0).contains(&method) {
+            return Step::Tell(format!("{} has no {method}.", call.0));
+        }
+        let methods = self.want.entry(call).or_default();
+        if !methods.remove(&method) {
+            methods.insert(method);
+        }
+        self.want.retain(|_, methods| !methods.is_empty());
+        Step::None
+    }
+
+    /// What would change: signs and rights.
+    fn pending(&self) -> Vec<(char, String)> {
+        let mut pending = Vec::new();
+        for (sign, from, to) in [('-', &self.now, &self.want), ('+', &self.want, &self.now)] {
+            for (call, methods) in from {
+                let kept = to.get(call).cloned().unwrap_or_default();
+                let gone: Methods = methods.difference(&kept).cloned().collect();
+                if !gone.is_empty() {
+                    pending.push((sign, right_text(&as_right(call, &gone))));
+                }
+            }
+        }
+        pending
+    }
+
+    fn save(&mut self) -> Step {
+        if self.pending().is_empty() {
+            return Step::Tell("No right is different.".to_owned());
+        }
+        let rights: Vec<_> =
+            self.want.iter().map(|(call, methods)| as_right(call, methods)).collect();
+        acts::change::<Update>(&self.key, json!({"rights": rights}), "has its new rights")
+    }
+
+    /// Adds a row that fixes parameters, such as one table.
+    fn add(&self) -> Step {
+        let endpoint = self.list.row().and_then(|row| row.json["endpoint"].as_str());
+        let example = format!("GET {}?table=", endpoint.unwrap_or("/api/backend/item"));
+        let field = Field::text("right", "Right", &example).hint("METHODS PATH?NAME=VALUE");
+        Form::new("Add a right", vec![field.required()], |values| {
+            Step::Set("right", values.text("right"))
+        })
+        .step()
+    }
+}
+
+fn call_of(right: &Json) -> Call {
+    let query = right["query"].as_object().into_iter().flatten();
+    let text = |value: &Json| value.as_str().unwrap_or_default().to_owned();
+    (text(&right["endpoint"]), query.map(|(name, value)| (name.clone(), text(value))).collect())
+}
+
+/// `*` has no methods; in the matrix it has one cell.
+fn granted(key: &Json) -> BTreeMap<Call, Methods> {
+    let mut granted = BTreeMap::<Call, Methods>::new();
+    for right in key["rights"].as_array().into_iter().flatten() {
+        let methods = right["methods"].as_array().into_iter().flatten();
+        let mut methods: Methods = methods.filter_map(Json::as_str).map(str::to_owned).collect();
+        if right["endpoint"] == "*" {
+            methods = Methods::from(["GET".to_owned()]);
+        }
+        granted.entry(call_of(right)).or_default().extend(methods);
+    }
+    granted
+}
+
+fn as_right((endpoint, query): &Call, methods: &Methods) -> Json {
+    let mut right = Map::from_iter([("endpoint".to_owned(), Json::from(endpoint.as_str()))]);
+    if endpoint != "*" {
+        right.insert("query".to_owned(), json!(query));
+        right.insert("methods".to_owned(), json!(methods));
+    }
+    Json::Object(right)
+}
+
+impl Screen for Matrix {
+    fn noun(&self) -> &'static str {
+        "rights"
+    }
+
+    fn title(&self) -> String {
+        format!("Rights of {}", acts::name(&self.key))
+    }
+
+    fn subject(&self) -> &Json {
+        &self.key
+    }
+
+    fn load(&mut self) -> Step {
+        let one = OneOrList { id: Some(acts::id(&self.key)), ..OneOrList::default() };
+        let known = Listing { limit: Limit(500), cursor: None };
+        Step::Several(vec![
+            get::<Read>(&one).map(|call| call.slot(KEY)).into(),
+            get::<Endpoints>(&known).map(|call| call.slot(KNOWN)).into(),
+        ])
+    }
+
+    fn take(&mut self, slot: u8, outcome: Result<Reply, Fault>) -> (Step, bool) {
+        match outcome {
+            Err(fault) => {
+                self.fault = Some(fault.detail);
+                return (Step::None, true);
+            }
+            // What is not saved yet stays.
+            Ok(reply) if slot == KEY => {
+                let clean = self.want == self.now;
+                self.key = reply.data;
+                self.now = granted(&self.key);
+                if clean {
+                    self.want = self.now.clone();
+                }
+            }
+            Ok(reply) => {
+                self.fault = None;
+                self.known = reply.data.as_array().cloned().unwrap_or_default();
+            }
+        }
+        self.arrange();
+        (Step::None, true)
+    }
+
+    fn act(&mut self, verb: &str, _: &Scene<'_>) -> Step {
+        match verb {
+            "toggle" => self.toggle(),
+            "left" => {
+                self.column = self.column.saturating_sub(1);
+                Step::None
+            }
+            "right" => {
+                self.column = (self.column + 1).min(METHODS.len() - 1);
+                Step::None
+            }
+            "add" => self.add(),
+            "save" => self.save(),
+            "check" => act::check(&self.key),
+            _ => Step::None,
+        }
+    }
+
+    fn row(&self) -> Option<&Json> {
+        self.list.row().map(|row| &row.json)
+    }
+
+    fn list(&self) -> Option<&List> {
+        Some(&self.list)
+    }
+
+    fn move_list(&mut self, verb: &str) -> Step {
+        if matches!(verb, "filter" | "range" | "mark_all") {
+            return Step::None;
+        }
+        self.list.act(verb);
+        Step::None
+    }
+
+    fn set(&mut self, what: &str, value: &str) -> Step {
+        if what == "right" {
+            match act::right(value) {
+                Ok(right) => {
+                    let methods = granted(&json!({"rights": [right]}));
+                    for (call, methods) in methods {
+                        self.want.entry(call).or_default().extend(methods);
+                    }
+                    self.arrange();
+                }
+                Err(why) => return Step::Fault(Fault::new(why)),
+            }
+        }
+        Step::None
+    }
+
+    fn back(&mut self) -> Option<Step> {
+        if self.want == self.now {
+            return None;
+        }
+        self.want = self.now.clone();
+        self.arrange();
+        Some(Step::Tell("What was not saved is forgotten.".to_owned()))
+    }
+
+    fn poll_s(&self) -> i64 {
+        30
+    }
+
+    fn draw(&self, frame: &mut Frame<'_>, area: Rect, look: Look) {
+        let theme = look.theme;
+        let pending = self.pending();
+        let mut title = self.title();
+        if !pending.is_empty() {
+            title = format!("{title} · {}", count(pending.len(), "unsaved change"));
+        }
+        let block = pane(&title, true, theme);
+        let inner = block.inner(area);
+        frame.render_widget(block, area);
+        let below = (pending.len() + 1).min(5);
+        let height = usize::from(inner.height).saturating_sub(below + 2);
+        let first = usize::from(inner.width).saturating_sub(4 * 8 + 3);
+        let heads: String = METHODS.iter().map(|method| format!("{method:^8}")).collect();
+        let head = format!("  {}{heads}", fitted("ENDPOINT", first));
+        let mut shown = vec![Line::styled(head, theme.style(Role::Title))];
+        let top = self.list.top_for(height);
+        for at in top..top + height {
+            let Some(row) = self.list.window.get(at) else { break };
+            shown.push(self.line(row, at == self.list.at(), first, look));
+        }
+        shown.resize(height + 1, Line::default());
+        if let Some(fault) = &self.fault {
+            shown.push(Line::styled(format!(" ✗ {}", safe(fault)), theme.style(Role::Bad)));
+        }
+        let note = " · the endpoint has no such method";
+        shown.push(Line::styled(note.to_owned(), theme.style(Role::Quiet)));
+        for (sign, right) in pending.iter().take(below) {
+            let role = if *sign == '+' { Role::Good } else { Role::Bad };
+            shown.push(Line::styled(format!(" {sign} {}", safe(right)), theme.style(role)));
+        }
+        lines(frame, inner, shown);
+    }
+}
+
+impl Matrix {
+    fn line(&self, row: &Row, is_here: bool, first: usize, look: Look) -> Line<'static> {
+        let call = call_of(&row.json);
+        let query: Vec<_> = call.1.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let label = match query.is_empty() {
+            true if call.0 == "*" => "* everything".to_owned(),
+            true => call.0.clone(),
+            false => format!("{} ?{}", call.0, query.join("&")),
+        };
+        let sign = if is_here { "▶ " } else { "  " };
+        let mut spans = vec![Span::raw(format!("{sign}{}", fitted(&safe(&label), first)))];
+        let (offered, none) = (self.offered(&call.0), Methods::new());
+        let now = self.now.get(&call).unwrap_or(&none);
+        let want = self.want.get(&call).unwrap_or(&none);
+        for (n, method) in METHODS.iter().enumerate() {
+            let (cell, role) = match (now.contains(*method), want.contains(*method)) {
+                (true, true) => ("[x]", Role::Plain),
+                (false, true) => ("[+]", Role::Good),
+                (true, false) => ("[-]", Role::Bad),
+                _ if offered.contains(*method) => ("[ ]", Role::Plain),
+                _ => (" · ", Role::Quiet),
+            };
+            let style =
+                look.theme.style(if is_here && n == self.column { Role::Cursor } else { role });
+            spans.push(Span::raw("  "));
+            spans.push(Span::styled(cell, style));
+            spans.push(Span::raw("   "));
+        }
+        Line::from(spans)
+    }
+}

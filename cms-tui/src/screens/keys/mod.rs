@@ -1,0 +1,97 @@
+//! API keys.
+
+mod act;
+mod matrix;
+
+use cms_http::wire::{
+    keys::Read,
+    parameters::{Limit, OneOrList},
+};
+use serde_json::Value as Json;
+
+pub(crate) use matrix::Matrix;
+
+use super::{
+    browser::{Asked, Spec},
+    cells::{Cell, Column, age, column, members, number, plain},
+};
+use crate::{
+    calls::Fault,
+    moment,
+    step::{Calling, Place, Step, get},
+    theme::Role,
+    widgets::window::PAGE,
+};
+
+pub(crate) static SPEC: Spec = Spec {
+    preview,
+    open: Some(|row, _| Step::Open(Place::about("rights", row))),
+    empty: "No keys. n makes one.",
+    ..Spec::new("keys", |_| "API keys".to_owned(), columns, list, act::act)
+};
+
+fn list(asked: &Asked<'_>) -> Result<Calling, Fault> {
+    get::<Read>(&OneOrList { id: None, limit: Limit(PAGE), cursor: asked.cursor.clone() })
+}
+
+fn columns(_: &Json) -> Vec<Column> {
+    vec![
+        column("NAME", "name", 0, plain),
+        column("PREFIX", "prefix", 14, plain),
+        column("STATE", "active", 9, state),
+        column("EXPIRES", "expires_on", 10, |row, name, _| match row[name].as_str() {
+            Some(day) => (day.to_owned(), Role::Plain),
+            None => ("never".to_owned(), Role::Quiet),
+        }),
+        column("USED", "last_used_at", 5, age),
+        column("DENIED", "denied", 8, number),
+    ]
+}
+
+/// Whether the key works today. The service knows the site's time zone; here the day is UTC's.
+fn state(row: &Json, name: &str, now: i64) -> Cell {
+    let (text, role) = match (row[name] == true, row["expires_on"].as_str()) {
+        (false, _) => ("○ off", Role::Quiet),
+        (_, Some(day)) if day <= moment::day(now).as_str() => ("✗ expired", Role::Bad),
+        (_, Some(day)) if day <= moment::day(now + 14 * 86_400_000).as_str() => {
+            ("◐ ends", Role::Warn)
+        }
+        _ => ("● on", Role::Good),
+    };
+    (text.to_owned(), role)
+}
+
+/// A right as the command line writes it.
+pub(crate) fn right_text(right: &Json) -> String {
+    let methods = right["methods"].as_array().into_iter().flatten();
+    let methods: Vec<_> = methods.filter_map(Json::as_str).collect();
+    let endpoint = right["endpoint"].as_str().unwrap_or_default();
+    let query = right["query"].as_object().into_iter().flatten();
+    let query: Vec<_> =
+        query.map(|(name, value)| format!("{name}={}", value.as_str().unwrap_or(""))).collect();
+    let query = if query.is_empty() { String::new() } else { format!("?{}", query.join("&")) };
+    format!("{} {endpoint}{query}", methods.join(",")).trim().to_owned()
+}
+
+fn preview(row: &Json, _: Option<&Json>, _: &Json, now: i64) -> Vec<(Role, String)> {
+    let names = [
+        ("Prefix", "prefix"),
+        ("Created", "created_at"),
+        ("Last used", "last_used_at"),
+        ("Requests", "requests"),
+        ("Denied", "denied"),
+    ];
+    let mut lines = members(row, &names, now);
+    if row["denied"].as_i64().unwrap_or(0) > 0 {
+        lines.push((Role::Key, "Some calls were denied: c tells why one is.".to_owned()));
+    }
+    lines.push((Role::Title, "Rights".to_owned()));
+    let rights = row["rights"].as_array().into_iter().flatten();
+    let rights: Vec<_> =
+        rights.map(|right| (Role::Plain, format!("  {}", right_text(right)))).collect();
+    if rights.is_empty() {
+        lines.push((Role::Warn, "  none: the key allows no call".to_owned()));
+    }
+    lines.extend(rights.into_iter().map(|(role, text)| (role, crate::text::safe(&text).into())));
+    lines
+}

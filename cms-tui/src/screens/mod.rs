@@ -1,0 +1,128 @@
+//! One folder for each noun. A screen holds what it shows; it asks by returning steps.
+//!
+//! ```text
+//! browser  a list with a preview, made from a declaration; most nouns need no more
+//! open     the screen of a place
+//! ```
+
+mod acts;
+mod attempts;
+mod audit;
+mod browser;
+mod cache;
+mod cells;
+mod content;
+mod deliveries;
+mod events;
+mod groups;
+mod home;
+mod keys;
+mod limits;
+mod login;
+mod open;
+mod origins;
+mod queue;
+mod records;
+mod system;
+mod users;
+mod webhooks;
+mod words;
+
+use ratatui::{Frame, layout::Rect};
+use serde_json::Value as Json;
+
+pub(crate) use login::password as log_in;
+pub(crate) use open::open;
+
+use crate::{
+    actions::Scene,
+    calls::{Fault, Reply},
+    keys::Key,
+    step::Step,
+    theme::Theme,
+    widgets::list::List,
+};
+
+/// What drawing needs to know beside the screen.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Look {
+    pub(crate) theme: Theme,
+    pub(crate) now: i64,
+}
+
+/// A screen.
+pub(crate) trait Screen: Send {
+    fn noun(&self) -> &'static str;
+
+    fn title(&self) -> String;
+
+    /// What it is about, such as the table of its records.
+    fn subject(&self) -> &Json {
+        &Json::Null
+    }
+
+    /// Asks for what it shows, at first and again.
+    fn load(&mut self) -> Step;
+
+    /// Takes a reply to a call of its own. False: nothing is different.
+    fn take(&mut self, slot: u8, outcome: Result<Reply, Fault>) -> (Step, bool);
+
+    /// Does an action of its noun.
+    fn act(&mut self, verb: &str, scene: &Scene<'_>) -> Step;
+
+    /// The row under the cursor.
+    fn row(&self) -> Option<&Json> {
+        None
+    }
+
+    fn list(&self) -> Option<&List> {
+        None
+    }
+
+    /// Does an action of lists.
+    fn move_list(&mut self, _verb: &str) -> Step {
+        Step::None
+    }
+
+    /// A value chosen in a menu.
+    fn set(&mut self, _what: &str, _value: &str) -> Step {
+        Step::None
+    }
+
+    /// A key while something is being typed on the screen itself. None: it is not.
+    fn key(&mut self, _key: Key) -> Option<Step> {
+        None
+    }
+
+    fn paste(&mut self, _text: &str) {}
+
+    /// Time passed since something was typed or the cursor moved.
+    fn pause(&mut self) -> Step {
+        Step::None
+    }
+
+    /// One step back within the screen. None: the screen is to be left.
+    fn back(&mut self) -> Option<Step> {
+        None
+    }
+
+    /// The time, in milliseconds.
+    fn tick(&mut self, _now: i64) {}
+
+    /// Seconds between two looks when nothing tells of changes.
+    fn poll_s(&self) -> i64 {
+        5
+    }
+
+    /// Whether an event may have changed what it shows.
+    fn follows(&self, _event: &str) -> bool {
+        false
+    }
+
+    /// The filter to remember.
+    fn filter(&self) -> Option<&str> {
+        None
+    }
+
+    fn draw(&self, frame: &mut Frame<'_>, area: Rect, look: Look);
+}

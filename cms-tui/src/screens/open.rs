@@ -1,0 +1,34 @@
+//! The screen of a place.
+
+use super::{
+    Screen, attempts, audit, browser::Browser, cache, content, deliveries, events, groups,
+    home::Home, keys, limits, login::SignIn, origins, queue, records, system, users, webhooks,
+};
+use crate::step::Place;
+
+/// Makes the screen; home for a noun that there is not.
+pub(crate) fn open(place: Place) -> Box<dyn Screen> {
+    let spec = match place.noun {
+        "webhooks" => &webhooks::SPEC,
+        "deliveries" => &deliveries::SPEC,
+        "queue" => &queue::SPEC,
+        "keys" => &keys::SPEC,
+        "content" => &content::SPEC,
+        "plugins" => &content::PLUGINS,
+        "records" => &records::SPEC,
+        "users" => &users::SPEC,
+        "groups" => &groups::SPEC,
+        "origins" => &origins::SPEC,
+        "cache" => &cache::SPEC,
+        "limits" => &limits::SPEC,
+        "attempts" => &attempts::SPEC,
+        "audit" => &audit::SPEC,
+        "events" => &events::KNOWN,
+        "messages" => &events::HAPPENED,
+        "system" => &system::SPEC,
+        "login" => return Box::new(SignIn::default()),
+        "rights" => return Box::new(keys::Matrix::new(place.subject)),
+        _ => return Box::new(Home::default()),
+    };
+    Box::new(Browser::new(spec, place))
+}

@@ -1,0 +1,63 @@
+//! Origins: websites whose pages may call.
+
+use cms_http::wire::{
+    origins::{Create, Delete, Read, Update},
+    parameters::{Limit, NoQuery, OneOrList},
+};
+use serde_json::Value as Json;
+
+use super::{
+    acts::{self, by_id},
+    browser::{Asked, Spec},
+    cells::{Column, active, age, column, members, plain},
+};
+use crate::{
+    actions::Scene,
+    calls::Fault,
+    step::{Calling, Form, Step, get, send},
+    widgets::{field::Field, window::PAGE},
+};
+
+pub(crate) static SPEC: Spec = Spec {
+    preview: |row, _, _, now| {
+        members(row, &[("Origin", "origin"), ("Added", "created_at"), ("Active", "active")], now)
+    },
+    empty: "No origins: only pages of the site's own host may call. n adds one.",
+    ..Spec::new("origins", |_| "Origins".to_owned(), columns, list, act)
+};
+
+fn list(asked: &Asked<'_>) -> Result<Calling, Fault> {
+    get::<Read>(&OneOrList { id: None, limit: Limit(PAGE), cursor: asked.cursor.clone() })
+}
+
+fn columns(_: &Json) -> Vec<Column> {
+    vec![
+        column("ORIGIN", "origin", 0, plain),
+        column("STATE", "active", 6, active),
+        column("AGE", "created_at", 5, age),
+    ]
+}
+
+fn act(verb: &str, scene: &Scene<'_>) -> Step {
+    let row = scene.row.cloned().unwrap_or_default();
+    match verb {
+        "new" => {
+            let fields = vec![
+                Field::text("origin", "Origin", "https://").required().hint("scheme://host[:port]"),
+                Field::flag("active", "Active", true),
+            ];
+            Form::new("New origin", fields, |values| {
+                let said = format!("{} may call", values.text("origin"));
+                send::<Create>(&NoQuery {}, Json::Object(values.all.clone()))
+                    .map(|call| call.then(move |_| Step::did(said)))
+                    .into()
+            })
+            .step()
+        }
+        "toggle" => acts::toggle::<Update>(scene, "origin"),
+        "delete" => {
+            acts::delete(&row, "Its pages can no longer call.", get::<Delete>(&by_id(&row)))
+        }
+        _ => Step::None,
+    }
+}

@@ -1,0 +1,130 @@
+//! The queue: jobs as they wait, are sent and fail.
+
+use cms_http::wire::parameters::{Limit, NoQuery};
+use cms_http::wire::webhooks::{Cancel, OfStatus, Purge, Queue, Retry, Stats, WhichJobs};
+use serde_json::Value as Json;
+
+use super::{
+    acts::{self, by_id},
+    browser::{Asked, Spec},
+    cells::{Column, age, column, members, plain, status},
+    words::{Word, unknown, words},
+};
+use crate::{
+    actions::Scene,
+    calls::Fault,
+    step::{Calling, Confirm, Menu, Step, get},
+    text::{count, wrapped},
+    theme::Role,
+    widgets::{viewer::Viewer, window::PAGE},
+};
+
+pub(crate) static SPEC: Spec = Spec {
+    preview,
+    tokens: Some(|_| TOKENS.to_owned()),
+    empty: "The queue is empty.",
+    poll_s: 1,
+    ..Spec::new("queue", |_| "Queue".to_owned(), columns, list, act)
+};
+
+const TOKENS: &str = "status:retry (pending sending retry held failed delivered) webhook:ID";
+
+fn list(asked: &Asked<'_>) -> Result<Calling, Fault> {
+    let mut which =
+        WhichJobs { limit: Limit(PAGE), cursor: asked.cursor.clone(), ..WhichJobs::default() };
+    for word in words(asked.filter) {
+        match word {
+            Word::Token("status", value) | Word::Text(value) => {
+                which.status = Some(value.to_owned());
+            }
+            Word::Token("webhook", value) => {
+                let id = value.parse().map_err(|_| unknown(value, "webhook:3"))?;
+                which.subscription = Some(id);
+            }
+            Word::Token(name, _) => return Err(unknown(name, TOKENS)),
+        }
+    }
+    get::<Queue>(&which)
+}
+
+fn columns(_: &Json) -> Vec<Column> {
+    vec![
+        column("JOB", "id", 7, plain),
+        column("EVENT", "event", 0, plain),
+        column("HOOK", "subscription", 5, plain),
+        column("STATUS", "status", 12, status),
+        column("FAILED", "retry_count", 6, plain),
+        column("NEXT", "next_retry_at", 8, next),
+        column("AGE", "created_at", 5, age),
+    ]
+}
+
+/// When the next attempt is due; settled jobs have none.
+fn next(row: &Json, name: &str, now: i64) -> (String, Role) {
+    match row["status"].as_str() {
+        Some("pending" | "retry") => age(row, name, now),
+        _ => ("—".to_owned(), Role::Quiet),
+    }
+}
+
+fn preview(row: &Json, _: Option<&Json>, _: &Json, now: i64) -> Vec<(Role, String)> {
+    let names = [
+        ("Event", "event"),
+        ("Event id", "event_id"),
+        ("Queued", "created_at"),
+        ("Next try", "next_retry_at"),
+        ("Failed", "retry_count"),
+        ("Settled", "settled_at"),
+        ("Resend of", "resend_of"),
+    ];
+    let mut lines = members(row, &names, now);
+    if let Some(why) = row["error_message"].as_str() {
+        lines.extend(wrapped(why, 76).into_iter().map(|line| (Role::Bad, line)));
+    }
+    lines
+}
+
+fn act(verb: &str, scene: &Scene<'_>) -> Step {
+    match verb {
+        "retry" => acts::each(scene, "job", "due now", |row| get::<Retry>(&by_id(row))),
+        "cancel" => {
+            let rows = scene.rows().len();
+            let calls = acts::each(scene, "job", "given up", |row| get::<Cancel>(&by_id(row)));
+            let text = format!("Give up {}? Nothing more is sent for it.", count(rows, "job"));
+            Step::Confirm(Confirm::new(text, move || calls))
+        }
+        "purge" => purge(),
+        "stats" => get::<Stats>(&NoQuery {})
+            .map(|call| {
+                call.then(|reply| Step::View(Viewer::json("How full the queue is", &reply.data)))
+            })
+            .into(),
+        "run" => {
+            let line = ["process-webhooks", "--time-limit=25"].map(str::to_owned).to_vec();
+            Step::Run(line)
+        }
+        _ => Step::None,
+    }
+}
+
+/// Settled jobs go by themselves in time; this is for those who cannot wait.
+fn purge() -> Step {
+    let statuses = ["delivered", "cancelled", "failed"];
+    let entries = statuses.map(str::to_owned).to_vec();
+    Step::Menu(Menu::new("Remove jobs that are", entries, move |n| {
+        let status = statuses[n].to_owned();
+        let text =
+            format!("Remove jobs that are {status}, up to 1,000? They cannot be sent again.");
+        Step::Confirm(Confirm::new(text, move || {
+            get::<Purge>(&OfStatus { status })
+                .map(|call| {
+                    call.then(|reply| {
+                        let removed = reply.data["removed"].as_u64().unwrap_or(0);
+                        let jobs = count(usize::try_from(removed).unwrap_or(0), "job");
+                        Step::did(format!("{jobs} removed"))
+                    })
+                })
+                .into()
+        }))
+    }))
+}

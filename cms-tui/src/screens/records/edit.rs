@@ -1,0 +1,130 @@
+//! The form of a record: a field for each column, by its type.
+
+use cms_http::wire::item::{Create, Table};
+use serde_json::{Map, Value as Json};
+
+use super::{column_name, described, id_of, keys, kind, name, one, save};
+use crate::{
+    calls::{LONGEST, Reply},
+    step::{Form, Step, send},
+    widgets::{
+        field::{Field, Kind},
+        form::Values,
+        input::Input,
+    },
+};
+
+/// Columns that the service fills by itself.
+const OWN: [&str; 2] = ["created_at", "updated_at"];
+
+fn field(column: &Json, value: &Json) -> Field {
+    let name = column_name(column);
+    let text = value.as_str().map_or_else(
+        || if value.is_null() { String::new() } else { value.to_string() },
+        str::to_owned,
+    );
+    let mut lines = Input::of(&text);
+    lines.is_multiline = true;
+    let made = match kind(column) {
+        _ if text.len() > LONGEST => {
+            Kind::Fixed(format!("{} KB: too long to edit here", text.len() / 1000))
+        }
+        "integer" | "decimal" | "number" => Kind::Number(Input::of(&text)),
+        "boolean" | "switch" | "checkbox" => Kind::Flag(value.as_bool()),
+        "textarea" | "wysiwyg" | "code" | "markdown" | "html" => Kind::Text(lines),
+        "password" => Kind::Secret(Input::default()),
+        _ if value.is_array() || value.is_object() => Kind::Json(pretty(value)),
+        "json" => Kind::Json(pretty(value)),
+        _ => Kind::Text(Input::of(&text)),
+    };
+    let mut field = Field::new(name, name, made);
+    field.required = column["required"] == true && column["has_default"] != true;
+    let hint = match (kind(column), column["references"].as_str()) {
+        (_, Some(table)) => format!("id of a record of {table}"),
+        ("date", _) => "YYYY-MM-DD".to_owned(),
+        ("datetime", _) => "such as 2026-11-21T09:30:00Z".to_owned(),
+        ("password", _) => "empty: it stays as it is".to_owned(),
+        ("color", _) => "#rgb, #rrggbb or #rrggbbaa".to_owned(),
+        (kind, _) => kind.to_owned(),
+    };
+    field.hint(hint)
+}
+
+fn pretty(value: &Json) -> Input {
+    let text = if value.is_null() {
+        String::new()
+    } else {
+        serde_json::to_string_pretty(value).unwrap_or_default()
+    };
+    let mut input = Input::of(&text);
+    input.is_multiline = true;
+    input
+}
+
+/// Fields for all columns that can be written.
+fn fields(table: &Json, record: &Json, is_new: bool) -> Vec<Field> {
+    let keys = keys(table);
+    let written = described(table).filter(|column| {
+        let name = column_name(column);
+        let is_key = keys.contains(&name);
+        !OWN.contains(&name) && (!is_key || (is_new && column["has_default"] != true))
+    });
+    written.map(|column| field(column, &record[column_name(column)])).collect()
+}
+
+pub(super) fn new(table: &Json) -> Step {
+    let table = table.clone();
+    let start = serde_json::json!({"language_short": table["language"]});
+    let mut fields = fields(&table, &start, true);
+    for field in &mut fields {
+        // The service gives the first version its base.
+        field.required &= field.name != "base_id";
+    }
+    let title = format!("New record of {}", name(&table));
+    Form::new(title, fields, move |values| {
+        let body: Map<_, _> =
+            values.all.iter().filter(|(_, value)| !value.is_null()).map(cloned).collect();
+        let query = Table { table: name(&table) };
+        let table = table.clone();
+        send::<Create>(&query, Json::Object(body))
+            .map(|call| {
+                call.then(move |reply| {
+                    Step::did(format!("{} {} is made", name(&table), id_of(&table, &reply.data)))
+                })
+            })
+            .into()
+    })
+    .step()
+}
+
+fn cloned((name, value): (&String, &Json)) -> (String, Json) {
+    (name.clone(), value.clone())
+}
+
+/// Reads the record whole, then shows its form.
+pub(super) fn open(row: &Json, table: &Json) -> Step {
+    let known = table.clone();
+    one(table, row).map(|call| call.then(move |reply| form(&known, &reply).step())).into()
+}
+
+fn form(table: &Json, read: &Reply) -> Form {
+    let title = format!("{} {}", name(table), id_of(table, &read.data));
+    let fields = fields(table, &read.data, false);
+    let (table, read) = (table.clone(), read.clone());
+    let note = "Only what you change is sent, and only if nobody else changed the record.";
+    Form::new(title, fields, move |values| submit(&table, &read, values)).note(note)
+}
+
+/// Sends what was changed, on condition that the record is as it was read.
+fn submit(table: &Json, read: &Reply, values: &Values) -> Step {
+    let mut changed = values.changed.clone();
+    // An empty password stays as it is.
+    let is_password = |name: &str| {
+        described(table).any(|column| column_name(column) == name && kind(column) == "password")
+    };
+    changed.retain(|name, value| !(value.is_null() && is_password(name)));
+    if changed.is_empty() {
+        return Step::Tell("Nothing was changed.".to_owned());
+    }
+    save::write(table, read, changed)
+}

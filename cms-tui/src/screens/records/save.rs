@@ -1,0 +1,96 @@
+//! Writes a record on condition that nobody else did meanwhile. Two people at one record: both
+//! edits survive, or the user decides.
+
+use cms_http::wire::item::Update;
+use serde_json::{Map, Value as Json};
+
+use super::{id_of, name, one, which};
+use crate::{
+    calls::{Fault, Reply},
+    screens::cells::plain_text,
+    step::{Menu, Step, Undo, send},
+    text::cut,
+};
+
+/// Writes columns over a record as it was read.
+pub(super) fn write(table: &Json, read: &Reply, changed: Map<String, Json>) -> Step {
+    let id = id_of(table, &read.data);
+    let query = which(table, id.clone());
+    let (table, read) = (table.clone(), read.clone());
+    let sent = changed.clone();
+    let call = send::<Update>(&query, Json::Object(changed)).map(|call| {
+        call.if_match(read.etag.clone()).ending(move |outcome| match outcome {
+            Ok(reply) => saved(&table, &read, &sent, &reply),
+            Err(fault) if fault.code == "stale" || fault.code == "rev_conflict" => {
+                ask(&table, read, sent)
+            }
+            Err(fault) => Step::Fault(fault),
+        })
+    });
+    call.into()
+}
+
+/// Undo writes the old values back, unless somebody changed the record since.
+fn saved(table: &Json, read: &Reply, sent: &Map<String, Json>, reply: &Reply) -> Step {
+    let id = id_of(table, &read.data);
+    let shown = sent.keys().filter(|name| read.data.get(name.as_str()).is_some());
+    let before: Map<_, _> =
+        shown.map(|name| (name.clone(), read.data[name.as_str()].clone())).collect();
+    let said = format!("{} {id} is saved", name(table));
+    let back = send::<Update>(&which(table, id.clone()), Json::Object(before));
+    let undo = back.ok().map(|call| Undo {
+        say: format!("{} {id} is as before", name(table)),
+        calls: vec![call.if_match(reply.etag.clone())],
+    });
+    Step::undoable(said, undo)
+}
+
+/// Reads the record again and compares.
+fn ask(table: &Json, read: Reply, mine: Map<String, Json>) -> Step {
+    let known = table.clone();
+    let again = one(table, &read.data);
+    again.map(|call| call.then(move |now| decide(&known, &read, mine, now))).into()
+}
+
+/// Members that both changed, to different values.
+fn clashes<'a>(read: &Reply, mine: &'a Map<String, Json>, now: &Reply) -> Vec<&'a String> {
+    let clash = |(name, value): &(&String, &Json)| {
+        now.data[name.as_str()] != read.data[name.as_str()] && now.data[name.as_str()] != **value
+    };
+    mine.iter().filter(clash).map(|(name, _)| name).collect()
+}
+
+fn decide(table: &Json, read: &Reply, mine: Map<String, Json>, now: Reply) -> Step {
+    let clashing = clashes(read, &mine, &now);
+    if clashing.is_empty() {
+        // They changed other columns: both edits fit.
+        let said = "Somebody changed other columns meanwhile; both edits are kept.".to_owned();
+        return Step::Several(vec![write(table, &now, mine), Step::Tell(said)]);
+    }
+    let shown = |value: &Json| cut(&plain_text(value), 22).into_owned();
+    let title = format!("Somebody changed {} too", id_of(table, &read.data));
+    let lines = clashing.iter().map(|name| {
+        let theirs = shown(&now.data[name.as_str()]);
+        format!("{name}: theirs {theirs} · yours {}", shown(&mine[name.as_str()]))
+    });
+    let mut entries = vec![
+        "keep theirs, add my other columns".to_owned(),
+        "write mine over theirs".to_owned(),
+        "leave all as it is now".to_owned(),
+    ];
+    entries.extend(lines);
+    let names: Vec<String> = clashing.into_iter().cloned().collect();
+    let table = table.clone();
+    Step::Menu(Menu::new(title, entries, move |n| match n {
+        0 => {
+            let rest: Map<_, _> =
+                mine.into_iter().filter(|(name, _)| !names.contains(name)).collect();
+            if rest.is_empty() {
+                return Step::Tell("Theirs is kept.".to_owned());
+            }
+            write(&table, &now, rest)
+        }
+        1 => write(&table, &now, mine),
+        _ => Step::Fault(Fault::new("Nothing was written: your values are still here.")),
+    }))
+}

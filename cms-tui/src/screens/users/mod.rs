@@ -1,0 +1,66 @@
+//! Users: people who may log in.
+
+mod act;
+
+use cms_http::wire::{
+    parameters::Limit,
+    users::{Asked as Which, Read},
+};
+use serde_json::Value as Json;
+
+use super::{
+    browser::{Asked, Spec},
+    cells::{Cell, Column, active, age, column, members, plain, yes},
+};
+use crate::{
+    calls::Fault,
+    step::{Calling, get},
+    theme::Role,
+    widgets::window::PAGE,
+};
+
+pub(crate) static SPEC: Spec = Spec {
+    preview,
+    empty: "No users. n makes one.",
+    ..Spec::new("users", |_| "Users".to_owned(), columns, list, act::act)
+};
+
+fn list(asked: &Asked<'_>) -> Result<Calling, Fault> {
+    let limit = Limit(PAGE);
+    get::<Read>(&Which { limit, cursor: asked.cursor.clone(), ..Which::default() })
+}
+
+/// Names of the groups.
+fn groups(row: &Json, name: &str, _: i64) -> Cell {
+    let groups = row[name].as_array().into_iter().flatten();
+    let names: Vec<_> = groups.filter_map(|group| group["name"].as_str()).collect();
+    (crate::text::safe(&names.join(", ")).into_owned(), Role::Plain)
+}
+
+fn columns(_: &Json) -> Vec<Column> {
+    vec![
+        column("NAME", "username", 0, plain),
+        column("STATE", "active", 6, active),
+        column("GROUPS", "groups", 0, groups),
+        column("2FA", "two_factor", 4, yes),
+        column("CODES", "recovery_codes", 5, plain),
+        column("OPEN", "sessions", 4, plain),
+        column("LOGIN", "last_login_at", 6, age),
+    ]
+}
+
+fn preview(row: &Json, _: Option<&Json>, _: &Json, now: i64) -> Vec<(Role, String)> {
+    let names = [
+        ("Created", "created_at"),
+        ("Last login", "last_login_at"),
+        ("Sessions", "sessions"),
+        ("Codes left", "recovery_codes"),
+    ];
+    let mut lines = members(row, &names, now);
+    lines.push((Role::Plain, format!("{:<12} {}", "Groups", groups(row, "groups", now).0)));
+    if row["two_factor"] == false {
+        let say = "No authenticator yet: the next login sets it up.";
+        lines.push((Role::Warn, say.to_owned()));
+    }
+    lines
+}

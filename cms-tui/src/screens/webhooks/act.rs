@@ -1,0 +1,92 @@
+//! What can be done with webhooks.
+
+use cms_http::wire::webhooks::{Activate, Delete, Ping, Read, Rotate, Update};
+use serde_json::{Value as Json, json};
+
+use super::{edit, secret::shown};
+use crate::{
+    actions::Scene,
+    calls::Reply,
+    screens::acts::{self, by_id, name},
+    step::{Menu, Place, Step, get, send},
+    theme::Role,
+    widgets::viewer::Viewer,
+};
+
+pub(super) fn act(verb: &str, scene: &Scene<'_>) -> Step {
+    let row = scene.row.cloned().unwrap_or_default();
+    match verb {
+        "new" => edit::begin(None),
+        "edit" => edit::begin(Some(row)),
+        "deliveries" => Step::Open(Place::about("deliveries", &row)),
+        "queue" => Step::Open(Place::of("queue").filtered(format!("webhook:{}", acts::id(&row)))),
+        "show" => get::<Read>(&one(&row))
+            .map(|call| call.then(move |reply| Step::View(Viewer::json(name(&row), &reply.data))))
+            .into(),
+        "ping" => get_ping(row),
+        "rotate" => rotate(row),
+        "activate" => activate(row),
+        "toggle" => acts::toggle::<Update>(scene, "webhook"),
+        "explain" => edit::explain(),
+        "delete" => {
+            let cost = "Its queued jobs are removed; its past deliveries stay for a time.";
+            acts::delete(&row, cost, get::<Delete>(&by_id(&row)))
+        }
+        _ => Step::None,
+    }
+}
+
+fn one(row: &Json) -> cms_http::wire::parameters::OneOrList {
+    cms_http::wire::parameters::OneOrList { id: Some(acts::id(row)), ..Default::default() }
+}
+
+fn get_ping(row: Json) -> Step {
+    let call = get::<Ping>(&by_id(&row));
+    let call = call.map(|call| call.then(move |reply| pinged(&name(&row), &reply)));
+    Step::Several(vec![Step::Tell("Sending a test …".to_owned()), call.into()])
+}
+
+fn pinged(name: &str, reply: &Reply) -> Step {
+    let data = &reply.data;
+    let ms = data["duration_ms"].as_i64().unwrap_or(0);
+    let code = data["response_code"].as_i64().map_or(String::new(), |code| format!(" {code}"));
+    if data["status"] == "delivered" {
+        return Step::did(format!("Test to {name}: ✓{code} in {ms} ms"));
+    }
+    let why = data["error_message"].as_str().or(data["status"].as_str()).unwrap_or("failed");
+    let mut lines = vec![(Role::Bad, format!("✗{code} after {ms} ms: {}", crate::text::safe(why)))];
+    if let Some(response) = data["response"].as_str() {
+        lines.push((Role::Plain, String::new()));
+        lines.extend(Viewer::text("", response).lines);
+    }
+    Step::View(Viewer::new(format!("Test to {name} failed"), lines))
+}
+
+/// A new secret, shown once; the old one may sign beside it for a while.
+fn rotate(row: Json) -> Step {
+    let title = format!("New secret for {}", name(&row));
+    Step::Menu(Menu::new(title, acts::graces(), move |n| {
+        let grace_s = acts::GRACES[n].1;
+        let call = send::<Rotate>(&by_id(&row), json!({"grace_s": grace_s}));
+        call.map(|call| call.then(move |reply| shown(&name(&row), &reply))).into()
+    }))
+}
+
+/// The breaker was right to trip, or the receiver is well again: its jobs wait for a decision.
+fn activate(row: Json) -> Step {
+    let entries = ["send the held jobs now", "drop the held jobs"].map(str::to_owned).to_vec();
+    let title = format!("Switch {} on and", name(&row));
+    Step::Menu(Menu::new(title, entries, move |n| {
+        let held = if n == 0 { "replay" } else { "drop" };
+        let call = send::<Activate>(&by_id(&row), json!({"held": held}));
+        let said = if n == 0 { "sent" } else { "dropped" };
+        call.map(|call| {
+            call.then(move |reply| {
+                let held = reply.data["held"].as_i64().unwrap_or(0);
+                let jobs = crate::text::count(usize::try_from(held).unwrap_or(0), "held job");
+                Step::did(format!("{} is on; {jobs} {said}", name(&row)))
+            })
+        })
+        .into()
+    }))
+}

@@ -1,0 +1,141 @@
+//! The form of a webhook, with the known events to tick.
+
+use std::collections::BTreeSet;
+
+use cms_http::wire::{
+    events::{Explain, List, Named},
+    parameters::{Limit, Listing, NoQuery},
+    webhooks::{Create, Update},
+};
+use serde_json::{Map, Value as Json, json};
+
+use super::secret::shown;
+use crate::{
+    calls::Reply,
+    screens::acts::{by_id, name},
+    step::{Form, Step, get, send},
+    theme::Role,
+    widgets::{
+        field::{Field, Kind},
+        form::Values,
+        input::Input,
+        viewer::Viewer,
+    },
+};
+
+/// Reads the known events, then shows the form.
+pub(super) fn begin(row: Option<Json>) -> Step {
+    let named = Named { name: None, limit: Limit(500), cursor: None };
+    get::<List>(&named).map(|call| call.then(move |reply| form(row, &reply).step())).into()
+}
+
+/// Names with the plugin that raises them, patterns first.
+fn options(known: &Json, chosen: &BTreeSet<String>) -> Vec<(String, String)> {
+    let mut options = vec![
+        ("everything".to_owned(), "*".to_owned()),
+        ("all items".to_owned(), "item.*".to_owned()),
+    ];
+    let text = |row: &Json, name: &str| row[name].as_str().unwrap_or_default().to_owned();
+    let known = known.as_array().into_iter().flatten();
+    let mut events: Vec<_> =
+        known.map(|row| (text(row, "plugin_id"), text(row, "event_name"))).collect();
+    events.sort();
+    options.extend(events);
+    let missing = chosen.iter().filter(|name| !options.iter().any(|(_, one)| one == *name));
+    let missing: Vec<_> = missing.map(|name| ("not known".to_owned(), name.clone())).collect();
+    options.extend(missing);
+    options
+}
+
+fn form(row: Option<Json>, known: &Reply) -> Form {
+    let given = row.clone().unwrap_or_default();
+    let text = |name: &str| given[name].as_str().unwrap_or_default().to_owned();
+    let events = given["events"].as_array().into_iter().flatten();
+    let chosen: BTreeSet<_> = events.filter_map(Json::as_str).map(str::to_owned).collect();
+    let headers = given["custom_headers"].as_object().into_iter().flatten();
+    let headers: Vec<_> =
+        headers.map(|(name, value)| format!("{name}: {}", value.as_str().unwrap_or(""))).collect();
+    let mut lines = Input::of(&headers.join("\n"));
+    lines.is_multiline = true;
+    let retries = given["max_retries"].as_i64().unwrap_or(5).to_string();
+    let fields = vec![
+        Field::text("name", "Name", &text("name")).required(),
+        Field::text("url", "URL", &text("url")).required().hint("a public https address"),
+        Field::many("events", "Events", options(&known.data, &chosen), chosen)
+            .required()
+            .hint("Space ticks, letters filter"),
+        Field::new("custom_headers", "Headers", Kind::Text(lines))
+            .hint("NAME: VALUE, one a line; *** keeps a value"),
+        Field::number("max_retries", "Retries", &retries).hint("attempts after the first"),
+    ];
+    let title = row.as_ref().map_or("New webhook".to_owned(), |row| format!("Edit {}", name(row)));
+    Form::new(title, fields, move |values| submit(row.as_ref(), values))
+}
+
+/// `NAME: VALUE` lines as an object.
+fn headers(text: &str) -> Json {
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    let pairs = lines.map(|line| line.split_once(':').unwrap_or((line, "")));
+    pairs.map(|(name, value)| (name.trim().to_owned(), Json::from(value.trim()))).collect()
+}
+
+fn body(values: &Map<String, Json>) -> Json {
+    let mut body = values.clone();
+    if let Some(lines) = body.get("custom_headers") {
+        let lines = headers(lines.as_str().unwrap_or_default());
+        body.insert("custom_headers".to_owned(), lines);
+    }
+    Json::Object(body)
+}
+
+fn submit(row: Option<&Json>, values: &Values) -> Step {
+    let said = values.text("name");
+    match row {
+        None => send::<Create>(&NoQuery {}, body(&values.all))
+            .map(|call| call.then(move |reply| shown(&said, &reply)))
+            .into(),
+        Some(row) if values.changed.is_empty() => Step::Tell(format!("{}: no change", name(row))),
+        // Values of headers are not read back, so undo would lose them.
+        Some(row) if values.changed.contains_key("custom_headers") => {
+            send::<Update>(&by_id(row), body(&values.changed))
+                .map(|call| call.then(move |_| Step::did(format!("{said} is saved"))))
+                .into()
+        }
+        Some(row) => crate::screens::acts::change::<Update>(row, body(&values.changed), "is saved"),
+    }
+}
+
+/// Who would get an event, and what.
+pub(super) fn explain() -> Step {
+    let fields = vec![
+        Field::text("event", "Event", "").required().hint("such as item.pages.updated"),
+        Field::new("data", "Data", Kind::Json(Input::of("{}"))).hint("a JSON object"),
+    ];
+    Form::new("Who would get an event?", fields, |values| {
+        let event = json!({"event": values.all["event"], "data": values.all["data"]});
+        let listing = Listing { limit: Limit(200), cursor: None };
+        send::<Explain>(&listing, event).map(|call| call.then(explained)).into()
+    })
+    .step()
+}
+
+fn explained(reply: Reply) -> Step {
+    let subscriptions = reply.data["subscriptions"].as_array().into_iter().flatten();
+    let mut lines: Vec<(Role, String)> = subscriptions
+        .map(|one| {
+            let outcome = one["outcome"].as_str().unwrap_or_default();
+            let role = if outcome == "sent" { Role::Good } else { Role::Quiet };
+            let reason = one["reason"].as_str().unwrap_or_default();
+            let line = format!("{outcome:<12} {}: {reason}", name(one));
+            (role, crate::text::safe(&line).into_owned())
+        })
+        .collect();
+    if lines.is_empty() {
+        lines.push((Role::Quiet, "There are no webhooks.".to_owned()));
+    }
+    lines.push((Role::Plain, String::new()));
+    let body = reply.data["body"].as_str().unwrap_or_default();
+    let body: Json = serde_json::from_str(body).unwrap_or_else(|_| body.into());
+    lines.extend(crate::widgets::viewer::json_lines(&body));
+    Step::View(Viewer::new("Who would get it", lines))
+}

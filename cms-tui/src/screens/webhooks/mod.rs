@@ -1,0 +1,82 @@
+//! Webhooks: subscriptions to events.
+
+mod act;
+mod edit;
+mod secret;
+
+use cms_http::wire::{parameters::Limit, parameters::OneOrList, webhooks::Read};
+use serde_json::Value as Json;
+
+use super::{
+    browser::{Asked, Spec},
+    cells::{Cell, Column, column, members, plain, plain_text},
+};
+use crate::{
+    calls::Fault,
+    step::{Calling, Place, Step, get},
+    theme::Role,
+    widgets::window::PAGE,
+};
+
+pub(crate) static SPEC: Spec = Spec {
+    preview,
+    open: Some(|row, _| Step::Open(Place::about("deliveries", row))),
+    empty: "No webhooks. n makes one.",
+    ..Spec::new("webhooks", |_| "Webhooks".to_owned(), columns, list, act::act)
+};
+
+fn list(asked: &Asked<'_>) -> Result<Calling, Fault> {
+    get::<Read>(&OneOrList { id: None, limit: Limit(PAGE), cursor: asked.cursor.clone() })
+}
+
+fn columns(_: &Json) -> Vec<Column> {
+    vec![
+        column("NAME", "name", 0, plain),
+        column("URL", "url", 0, plain),
+        column("EVENTS", "events", 18, plain),
+        column("STATE", "active", 10, state),
+        column("FAILED", "failure_count", 6, failed),
+    ]
+}
+
+fn state(row: &Json, _: &str, _: i64) -> Cell {
+    let failed = row["failure_count"].as_i64().unwrap_or(0);
+    let (text, role) = match (row["active"] == true, row["disabled_reason"].is_string()) {
+        (true, _) if failed > 0 => ("◐ failing", Role::Warn),
+        (true, _) => ("● active", Role::Good),
+        (false, true) => ("✗ tripped", Role::Bad),
+        (false, false) => ("○ paused", Role::Quiet),
+    };
+    (text.to_owned(), role)
+}
+
+/// Failures in a row; ten switch it off.
+fn failed(row: &Json, name: &str, _: i64) -> Cell {
+    let failed = row[name].as_i64().unwrap_or(0);
+    let role = if failed > 0 { Role::Warn } else { Role::Quiet };
+    (format!("{failed}/10"), role)
+}
+
+fn preview(row: &Json, _: Option<&Json>, _: &Json, now: i64) -> Vec<(Role, String)> {
+    let mut lines = Vec::new();
+    if let Some(reason) = row["disabled_reason"].as_str() {
+        let said = crate::text::wrapped(reason, 70).into_iter();
+        lines.extend(said.map(|line| (Role::Bad, format!("✗ {line}"))));
+        lines.push((Role::Key, "A switches it on again; d shows its attempts.".to_owned()));
+        lines.push((Role::Plain, String::new()));
+    }
+    lines.extend(members(row, &[("URL", "url"), ("Created", "created_at")], now));
+    let retries = row["max_retries"].as_i64().unwrap_or(0);
+    let waits = ["30 s", "2 min", "8 min", "32 min", "2 h"];
+    let waits = waits[..waits.len().min(usize::try_from(retries).unwrap_or(0))].join(", ");
+    lines.push((Role::Plain, format!("{:<12} {retries}: {waits}", "Retries")));
+    let headers = row["custom_headers"].as_object().into_iter().flatten();
+    for (name, value) in headers {
+        let header = format!("{:<12} {name}: {}", "Header", plain_text(value));
+        lines.push((Role::Plain, crate::text::safe(&header).into_owned()));
+    }
+    lines.push((Role::Plain, "Events".to_owned()));
+    let events = row["events"].as_array().into_iter().flatten();
+    lines.extend(events.map(|event| (Role::Plain, format!("  {}", plain_text(event)))));
+    lines
+}

@@ -1,0 +1,38 @@
+//! The words of a filter: `status:failed since:2d text`.
+
+use crate::calls::Fault;
+
+/// A word: a token with its value, or free text.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Word<'a> {
+    Token(&'a str, &'a str),
+    Text(&'a str),
+}
+
+pub(crate) fn words(filter: &str) -> impl Iterator<Item = Word<'_>> {
+    filter.split_whitespace().map(|word| match word.split_once(':') {
+        Some((name, value)) if !name.is_empty() => Word::Token(name, value),
+        _ => Word::Text(word),
+    })
+}
+
+/// What is wrong with a word, and which there are.
+pub(crate) fn unknown(word: &str, known: &str) -> Fault {
+    Fault::new(format!("{word} is not understood; type {known}"))
+}
+
+/// A time: RFC 3339, or so long ago: `30m`, `12h`, `7d`.
+pub(crate) fn since(text: &str, now: i64) -> Option<i64> {
+    if let Some(at) = crate::moment::millis(text) {
+        return Some(at);
+    }
+    let (number, unit) = text.split_at(text.len().checked_sub(1)?);
+    let seconds = match unit {
+        "m" => 60,
+        "h" => 3_600,
+        "d" => 86_400,
+        _ => return None,
+    };
+    let number: i64 = number.parse().ok().filter(|n| (0..100_000).contains(n))?;
+    Some(now - number * seconds * 1000)
+}

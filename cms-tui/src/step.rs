@@ -1,0 +1,195 @@
+//! What an action or a reply leads to: calls, questions, other screens. Screens return steps; the
+//! model takes them.
+
+use cms_http::{
+    client::Ask,
+    wire::{Body, NoBody, Operation},
+};
+use serde_json::Value as Json;
+
+use crate::{
+    calls::{Fault, Read, Reply, made},
+    widgets::{self, viewer::Viewer},
+};
+
+/// The widgets whose answers are steps.
+pub(crate) type Form = widgets::form::Form<Step>;
+pub(crate) type Menu = widgets::menu::Menu<Step>;
+pub(crate) type Confirm = widgets::confirm::Confirm<Step>;
+
+/// What happens with a reply.
+pub(crate) type Next = Box<dyn FnOnce(Result<Reply, Fault>) -> Step + Send>;
+
+/// Where a reply goes.
+pub(crate) enum To {
+    /// To a place of the screen that asked. A later call for the same place makes this one stale.
+    Slot(u8),
+    /// On, wherever the user is by then.
+    Next(Next),
+}
+
+/// A call to be made.
+pub(crate) struct Calling {
+    pub(crate) ask: Ask,
+    pub(crate) read: Read,
+    pub(crate) to: To,
+}
+
+/// A call without a body.
+pub(crate) fn get<O: Operation<Body = NoBody>>(query: &O::Query) -> Result<Calling, Fault> {
+    let (ask, read) = made::<O>(query, &NoBody)?;
+    Ok(Calling { ask, read, to: To::Slot(0) })
+}
+
+/// A call with a body; the JSON is checked against the body's type before it is sent.
+pub(crate) fn send<O: Operation>(query: &O::Query, body: Json) -> Result<Calling, Fault> {
+    let body = <O::Body as Body>::read(Some(body)).map_err(|e| Fault::new(e.to_string()))?;
+    let (ask, read) = made::<O>(query, &body)?;
+    Ok(Calling { ask, read, to: To::Slot(0) })
+}
+
+impl Calling {
+    pub(crate) fn slot(mut self, slot: u8) -> Self {
+        self.to = To::Slot(slot);
+        self
+    }
+
+    /// Goes on with the reply; a failure is told.
+    pub(crate) fn then(self, next: impl FnOnce(Reply) -> Step + Send + 'static) -> Self {
+        self.ending(|outcome| match outcome {
+            Ok(reply) => next(reply),
+            Err(fault) => Step::Fault(fault),
+        })
+    }
+
+    /// Goes on with reply or failure.
+    pub(crate) fn ending(
+        mut self,
+        next: impl FnOnce(Result<Reply, Fault>) -> Step + Send + 'static,
+    ) -> Self {
+        self.to = To::Next(Box::new(next));
+        self
+    }
+
+    pub(crate) fn if_match(mut self, etag: Option<String>) -> Self {
+        self.ask = self.ask.if_match(etag);
+        self
+    }
+}
+
+/// What to do next.
+#[derive(Default)]
+pub(crate) enum Step {
+    #[default]
+    None,
+    /// One call.
+    Call(Calling),
+    /// Several calls, one after the other, as one act with one result.
+    Bulk(Bulk),
+    /// A sentence about what has happened; the screen is read again.
+    Did(Did),
+    /// A sentence.
+    Tell(String),
+    /// A failure, told in the open form if there is one.
+    Fault(Fault),
+    Form(Box<Form>),
+    Confirm(Confirm),
+    Menu(Menu),
+    View(Viewer),
+    /// Another screen on top of this one.
+    Open(Place),
+    /// Something for the screen on top: what, and its value.
+    Set(&'static str, String),
+    /// A command line of `cms`, whose output is shown.
+    Run(Vec<String>),
+    /// A login has ended well.
+    LoggedIn {
+        token: String,
+        user: String,
+        expires_at: String,
+    },
+    /// The screen is told when the user pauses.
+    Pause,
+    Several(Vec<Step>),
+}
+
+impl Form {
+    pub(crate) fn step(self) -> Step {
+        Step::Form(Box::new(self))
+    }
+}
+
+/// Something was done, and how to take it back.
+pub(crate) struct Did {
+    pub(crate) say: String,
+    pub(crate) undo: Option<Undo>,
+}
+
+/// How something is taken back.
+pub(crate) struct Undo {
+    pub(crate) say: String,
+    pub(crate) calls: Vec<Calling>,
+}
+
+/// Several calls as one act.
+pub(crate) struct Bulk {
+    /// What is done, such as `switched off`.
+    pub(crate) done: String,
+    /// What it is done to, such as `key`.
+    pub(crate) what: &'static str,
+    pub(crate) calls: Vec<BulkCall>,
+}
+
+/// One of several calls: its name for messages, the call, and how its effect is taken back.
+pub(crate) struct BulkCall {
+    pub(crate) name: String,
+    pub(crate) call: Calling,
+    pub(crate) undo: Option<UndoOf>,
+}
+
+/// Makes the call that takes back, out of the reply.
+pub(crate) type UndoOf = Box<dyn FnOnce(&Reply) -> Option<Calling> + Send>;
+
+/// A screen to open: its noun, and the record it is about.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Place {
+    pub(crate) noun: &'static str,
+    pub(crate) subject: Json,
+    /// Its filter at the start.
+    pub(crate) filter: String,
+}
+
+impl Place {
+    pub(crate) fn of(noun: &'static str) -> Self {
+        Self { noun, ..Self::default() }
+    }
+
+    pub(crate) fn about(noun: &'static str, subject: &Json) -> Self {
+        Self { noun, subject: subject.clone(), filter: String::new() }
+    }
+
+    pub(crate) fn filtered(mut self, filter: impl Into<String>) -> Self {
+        self.filter = filter.into();
+        self
+    }
+}
+
+impl Step {
+    pub(crate) fn did(say: impl Into<String>) -> Self {
+        Self::Did(Did { say: say.into(), undo: None })
+    }
+
+    pub(crate) fn undoable(say: impl Into<String>, undo: Option<Undo>) -> Self {
+        Self::Did(Did { say: say.into(), undo })
+    }
+}
+
+/// A call that could not be made is told like one that failed.
+impl From<Result<Calling, Fault>> for Step {
+    fn from(made: Result<Calling, Fault>) -> Self {
+        match made {
+            Ok(call) => Self::Call(call),
+            Err(fault) => Self::Fault(fault),
+        }
+    }
+}

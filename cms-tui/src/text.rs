@@ -1,0 +1,198 @@
+//! Stored text made safe for a screen, and cut to cells.
+
+use std::borrow::Cow;
+
+use cms_http::plain::{is_hidden, shown};
+use ratatui::text::Span;
+
+/// Marks that may stand on one character; more would leave their cell.
+const MARKS: usize = 2;
+
+/// Cells that the text takes.
+pub(crate) fn width(text: &str) -> usize {
+    if text.is_ascii() { text.len() } else { Span::raw(text).width() }
+}
+
+/// The text in one line, without anything that a terminal obeys, or draws wider than it says.
+pub(crate) fn safe(text: &str) -> Cow<'_, str> {
+    if text.bytes().all(|b| (b' '..=b'~').contains(&b)) {
+        return Cow::Borrowed(text);
+    }
+    let (mut line, mut marks) = (String::with_capacity(text.len()), 0);
+    for c in shown(&text.replace("\r\n", "\n")).chars() {
+        match c {
+            '\n' | '\t' => line.push(' '),
+            c if joins(c) => continue,
+            c if is_mark(c) => {
+                marks += 1;
+                if line.is_empty() {
+                    line.push('◌');
+                }
+                if marks <= MARKS {
+                    line.push(c);
+                }
+                continue;
+            }
+            c => line.push(c),
+        }
+        marks = 0;
+    }
+    Cow::Owned(line)
+}
+
+/// Characters that join others or choose their form. Terminals disagree about the width of the
+/// result.
+fn joins(c: char) -> bool {
+    matches!(c, '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2064}' | '\u{fe00}'..='\u{fe0f}'
+        | '\u{feff}' | '\u{e0000}'..='\u{e01ef}' | '\u{1f3fb}'..='\u{1f3ff}' | '\u{ad}')
+}
+
+fn is_mark(c: char) -> bool {
+    !c.is_ascii() && !is_hidden(c) && width(c.encode_utf8(&mut [0; 4])) == 0
+}
+
+/// The text cut or filled to `to` cells.
+pub(crate) fn fitted(text: &str, to: usize) -> String {
+    let cut = cut(text, to);
+    let free = to.saturating_sub(width(&cut));
+    cut.into_owned() + &" ".repeat(free)
+}
+
+/// The text cut to `to` cells, with `…` at its end when something is missing.
+pub(crate) fn cut(text: &str, to: usize) -> Cow<'_, str> {
+    if width(text) <= to {
+        return Cow::Borrowed(text);
+    }
+    let (mut kept, mut used) = (String::new(), 1);
+    for c in text.chars() {
+        used += width(c.encode_utf8(&mut [0; 4]));
+        if used > to {
+            break;
+        }
+        kept.push(c);
+    }
+    if to > 0 {
+        kept.push('…');
+    }
+    Cow::Owned(kept)
+}
+
+/// A text of several lines, each safe and at most `to` cells.
+pub(crate) fn wrapped(text: &str, to: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    for line in text.lines() {
+        let (mut now, mut used) = (String::new(), 0);
+        for word in safe(line).split_inclusive(' ') {
+            if used + width(word.trim_end()) > to && used > 0 {
+                lines.push(std::mem::take(&mut now));
+                used = 0;
+            }
+            for c in word.chars() {
+                let cells = width(c.encode_utf8(&mut [0; 4]));
+                if used + cells > to && c != ' ' {
+                    lines.push(std::mem::take(&mut now));
+                    used = 0;
+                }
+                now.push(c);
+                used += cells;
+            }
+        }
+        lines.push(now);
+    }
+    lines
+}
+
+/// A number with thousands apart: 12,481.
+pub(crate) fn number(value: i64) -> String {
+    let digits = value.unsigned_abs().to_string();
+    let mut text = String::from(if value < 0 { "-" } else { "" });
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `1 key`, `2 keys`.
+pub(crate) fn count(n: usize, one: &str) -> String {
+    let plural = match one.strip_suffix('y') {
+        Some(stem) if !one.ends_with("ey") => format!("{stem}ies"),
+        _ => format!("{one}s"),
+    };
+    let what = if n == 1 { one } else { &plural };
+    format!("{} {what}", number(i64::try_from(n).unwrap_or(i64::MAX)))
+}
+
+/// The words of a command line, quotes as a shell takes them. None: a quote is not closed.
+pub(crate) fn split(line: &str) -> Option<Vec<String>> {
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    for c in line.chars() {
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (None, '\'' | '"') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (None, c) if c.is_whitespace() => words.extend(word.take()),
+            (_, c) => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    quote.is_none().then_some(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_stays_a_line_and_its_width_is_known() {
+        for (text, expected) in [
+            ("plain", "plain"),
+            ("a\nb\tc\r\nd", "a b c d"),
+            ("x\u{1b}[2J\u{9b}1m", "x\\u001b[2J\\u009b1m"),
+            ("\u{202e}txt", "\\u202etxt"),
+            ("👩\u{200d}👩", "👩👩"),
+            ("e\u{301}\u{301}\u{301}\u{301}", "e\u{301}\u{301}"),
+            ("\u{301}e", "◌\u{301}e"),
+            ("日本", "日本"),
+        ] {
+            assert_eq!(safe(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn text_is_cut_by_cells() {
+        for (text, to, expected) in [
+            ("abc", 5, "abc  "),
+            ("abcdef", 4, "abc…"),
+            ("日本語", 5, "日本…"),
+            ("日本語", 4, "日… "),
+            ("a", 0, ""),
+        ] {
+            assert_eq!(fitted(text, to), expected);
+        }
+    }
+
+    #[test]
+    fn long_text_is_wrapped_at_words() {
+        assert_eq!(wrapped("one two three", 8), ["one two ", "three"]);
+        assert_eq!(wrapped("abcdefgh\nx", 3), ["abc", "def", "gh", "x"]);
+    }
+
+    #[test]
+    fn command_lines_are_split_like_a_shell_does() {
+        let words = split("keys check 3 GET '/a?b=c d' \"\"").expect("closed");
+        assert_eq!(words, ["keys", "check", "3", "GET", "/a?b=c d", ""]);
+        assert!(split("a 'b").is_none());
+    }
+
+    #[test]
+    fn figures_are_said_in_words() {
+        assert_eq!((number(1_234_567), number(-12)), ("1,234,567".into(), "-12".into()));
+        assert_eq!((count(1, "key"), count(2, "key")), ("1 key".into(), "2 keys".into()));
+        assert_eq!(count(3, "delivery"), "3 deliveries");
+    }
+}

@@ -1,0 +1,212 @@
+//! Draws a model. Waits for nothing.
+
+mod palette;
+
+use ratatui::{
+    Frame,
+    buffer::Buffer,
+    layout::{Constraint, Layout, Rect},
+    text::{Line, Span},
+    widgets::Paragraph,
+};
+
+use crate::{
+    actions::{ACTIONS, Right},
+    model::{Model, Sight, over::Over},
+    screens::Look,
+    text::{cut, safe, width},
+    theme::Role,
+    widgets::draw,
+};
+
+/// The smallest screen, in columns and lines.
+pub(crate) const SMALLEST: (u16, u16) = (60, 16);
+
+/// The whole screen.
+pub(crate) fn draw(frame: &mut Frame<'_>, model: &Model) {
+    let area = frame.area();
+    if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
+        let text = format!(
+            "cms tui needs {} × {} cells; this is {} × {}.",
+            SMALLEST.0, SMALLEST.1, area.width, area.height
+        );
+        frame.render_widget(Paragraph::new(text), area);
+        return;
+    }
+    let [head, tabs, body, keys, told] = Layout::vertical([
+        Constraint::Length(1),
+        Constraint::Length(1),
+        Constraint::Fill(1),
+        Constraint::Length(1),
+        Constraint::Length(1),
+    ])
+    .areas(area);
+    let sight = model.sight();
+    frame.render_widget(head_line(model, head.width), head);
+    frame.render_widget(tabs_line(model, tabs.width), tabs);
+    if let Some(screen) = model.screen() {
+        screen.draw(frame, body, Look { theme: model.theme, now: model.now });
+    }
+    frame.render_widget(keys_line(model, &sight, keys.width), keys);
+    frame.render_widget(told_line(model, told.width), told);
+    if let Some(over) = model.over.last() {
+        match over {
+            Over::Palette(palette) => palette::draw(frame, palette, model, &sight),
+            Over::Form(form) => draw::form(frame, form, model.theme),
+            Over::Confirm(confirm) => draw::confirm(frame, confirm, model.theme),
+            Over::Menu(menu) => draw::menu(frame, menu, model.theme),
+            Over::View(viewer) => draw::viewer(frame, viewer, model.theme),
+        }
+    }
+    scrub(frame.buffer_mut());
+}
+
+/// Site, user, and how fresh what is shown is.
+fn head_line(model: &Model, cells: u16) -> Line<'static> {
+    let theme = model.theme;
+    let (role, fresh) = model.freshness();
+    let who = match (model.is_local, model.who.as_str()) {
+        (true, "") | (true, "operator") => "operator".to_owned(),
+        (_, who) => safe(who).into_owned(),
+    };
+    let readonly = if model.readonly { " read-only" } else { "" };
+    let room = usize::from(cells).saturating_sub(width(&fresh) + width(&who) + 12 + readonly.len());
+    let site = cut(&safe(&model.site), room).into_owned();
+    let left = vec![
+        Span::raw(" cms "),
+        Span::styled(format!(" {site} "), theme.style(Role::Site)),
+        Span::raw(format!(" {who}{readonly}")),
+    ];
+    spread(left, vec![Span::styled(format!("{fresh} "), theme.style(role))], cells)
+}
+
+fn spread(left: Vec<Span<'static>>, right: Vec<Span<'static>>, cells: u16) -> Line<'static> {
+    let used: usize = left.iter().chain(&right).map(Span::width).sum();
+    let gap = usize::from(cells).saturating_sub(used).max(1);
+    let mut spans = left;
+    spans.push(Span::raw(" ".repeat(gap)));
+    spans.extend(right);
+    Line::from(spans)
+}
+
+/// The screens with a digit; on a narrow screen their numbers only.
+fn tabs_line(model: &Model, cells: u16) -> Line<'static> {
+    let theme = model.theme;
+    let here = model.stack.get(1).or(model.stack.first()).map_or("", |shown| shown.screen.noun());
+    let title = |verb: &str| {
+        let mut letters = verb.chars();
+        letters.next().map(|c| c.to_uppercase().collect::<String>() + letters.as_str())
+    };
+    let tabs: Vec<_> = ACTIONS
+        .iter()
+        .filter(|one| one.noun() == "go" && !one.keys.is_empty())
+        .map(|one| (one.keys, one.verb()))
+        .collect();
+    let whole: usize = tabs.iter().map(|(_, verb)| verb.len() + 4).sum();
+    let mut spans = vec![Span::raw(" ")];
+    let mut is_known = false;
+    for (key, verb) in tabs {
+        let is_here = verb == here;
+        is_known |= is_here;
+        let name = title(verb).unwrap_or_default();
+        let text = if whole < usize::from(cells) || is_here {
+            format!(" {key} {name} ")
+        } else {
+            format!(" {key} ")
+        };
+        let role = if is_here { Role::Cursor } else { Role::Quiet };
+        spans.push(Span::styled(text, theme.style(role)));
+    }
+    if !is_known {
+        let text = format!(" {} ", title(here).unwrap_or_default());
+        spans.push(Span::styled(text, theme.style(Role::Cursor)));
+    }
+    Line::from(spans)
+}
+
+/// Keys of this screen, as many as fit; those that cannot be used now are dim.
+fn keys_line(model: &Model, sight: &Sight, cells: u16) -> Line<'static> {
+    let (theme, scene) = (model.theme, sight.scene());
+    let help = "? help ";
+    let mut left = usize::from(cells).saturating_sub(help.len() + 1);
+    let mut spans = Vec::new();
+    let own = ACTIONS.iter().filter(|one| one.is_here(&scene) && one.noun() == scene.noun);
+    let common = ACTIONS.iter().filter(|one| {
+        scene.is_list && matches!(one.name, "list.open" | "list.filter" | "list.mark" | "list.sort")
+    });
+    for action in own.chain(common) {
+        let Some(key) = model.map.keys(action, &scene).first().copied() else { continue };
+        let what = action.help.split([':', ',', ';']).next().unwrap_or_default();
+        let (key, what) = (format!(" {key}"), format!(" {what} "));
+        let used = width(&key) + width(&what);
+        if used > left {
+            break;
+        }
+        left -= used;
+        let enabled = action.disabled(&scene).is_none();
+        let role = if enabled { Role::Key } else { Role::Disabled };
+        spans.push(Span::styled(key, theme.style(role)));
+        let role = if enabled { Role::Plain } else { Role::Disabled };
+        spans.push(Span::styled(what, theme.style(role)));
+    }
+    spread(spans, vec![Span::styled(help, theme.style(Role::Key))], cells)
+}
+
+/// The first session is shown around.
+pub(crate) const HINTS: [&str; 5] = [
+    "Hint 1 of 5: ? lists every key here; type to search, Enter runs.",
+    "Hint 2 of 5: digits open screens, Esc goes one step back.",
+    "Hint 3 of 5: / filters, Space marks, and keys then work on all marked rows.",
+    "Hint 4 of 5: u takes the last change back.",
+    "Hint 5 of 5: y copies the command line that does the same.",
+];
+
+/// The last result, and the command line that does the same.
+fn told_line(model: &Model, cells: u16) -> Line<'static> {
+    let theme = model.theme;
+    let cells_of = usize::from(cells).saturating_sub(2);
+    if let Some((role, text)) = &model.told {
+        let left = cut(&safe(text), cells_of).into_owned();
+        let room = cells_of.saturating_sub(width(&left) + 3);
+        let right = match &model.line {
+            Some(line) if width(line) <= room && *role == Role::Good => format!("{} ", safe(line)),
+            _ => String::new(),
+        };
+        let left = vec![Span::styled(format!(" {left}"), theme.style(*role))];
+        return spread(left, vec![Span::styled(right, theme.style(Role::Quiet))], cells);
+    }
+    match HINTS.get(model.remembered.hints) {
+        Some(hint) => Line::styled(format!(" {}", cut(hint, cells_of)), theme.style(Role::Quiet)),
+        None => Line::default(),
+    }
+}
+
+/// The last guard: no cell holds what a terminal would obey, or a pile of marks.
+fn scrub(buffer: &mut Buffer) {
+    for cell in &mut buffer.content {
+        let symbol = cell.symbol();
+        if symbol.len() > 1
+            && (symbol.contains(cms_http::plain::is_hidden) || symbol.chars().count() > 8)
+        {
+            cell.set_symbol("?");
+        }
+    }
+}
+
+/// Who may do something, in words.
+fn right_said(right: Right) -> &'static str {
+    match right {
+        Right::Free => "",
+        Right::Holds(key) => key,
+        Right::Admin => "administrators",
+        Right::Local => "on the site's machine",
+    }
+}
+
+/// A part of the area in the middle.
+fn middle(area: Rect, wide: u16, high: u16) -> Rect {
+    area.centered(
+        Constraint::Length(wide.min(area.width)),
+        Constraint::Length(high.min(area.height)),
+    )
+}

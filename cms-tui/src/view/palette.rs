@@ -1,0 +1,73 @@
+//! Help and palette: one list of all actions.
+
+use ratatui::{
+    Frame,
+    text::{Line, Span},
+    widgets::{Clear, Paragraph},
+};
+
+use super::{middle, right_said};
+use crate::{
+    model::{Model, Sight, over::Palette},
+    text::{cut, fitted, safe},
+    theme::Role,
+    widgets::draw::{pane, typed},
+};
+
+pub(super) fn draw(frame: &mut Frame<'_>, palette: &Palette, model: &Model, sight: &Sight) {
+    let (theme, scene) = (model.theme, sight.scene());
+    let found = palette.fitting(sight);
+    let area = middle(frame.area(), 92, found.len().max(6) as u16 + 7);
+    let title = match model.screen() {
+        Some(screen) => format!("Help · {}", screen.title()),
+        None => "Help".to_owned(),
+    };
+    let block = pane(&title, true, theme);
+    let inner = block.inner(area);
+    frame.render_widget(Clear, area);
+    frame.render_widget(block, area);
+    let cells = usize::from(inner.width);
+    let mut line = typed(&palette.input, cells.saturating_sub(4), true);
+    let sign = if palette.is_command { " : " } else { " / " };
+    line.spans.insert(0, Span::styled(sign, theme.style(Role::Key)));
+    let mut lines = vec![line];
+    let height = usize::from(inner.height).saturating_sub(4);
+    let at = palette.at.min(found.len().saturating_sub(1));
+    let from = (at + 1).saturating_sub(height);
+    for (n, action) in found.iter().enumerate().skip(from).take(height) {
+        let keys: Vec<_> = model.map.keys(action, &scene).iter().map(ToString::to_string).collect();
+        let disabled = action.disabled(&scene);
+        let what = match &disabled {
+            Some(why) => format!("{} · {why}", action.help),
+            None => action.help.to_owned(),
+        };
+        let name = fitted(&format!(":{}", action.name), 24);
+        let text = format!(
+            "{} {} {name} {what}",
+            if n == at { '▶' } else { ' ' },
+            fitted(&keys.join(" "), 14),
+        );
+        let role = match (n == at, disabled.is_some()) {
+            (true, _) => Role::Cursor,
+            (_, true) => Role::Disabled,
+            _ => Role::Plain,
+        };
+        lines.push(Line::styled(fitted(&text, cells), theme.style(role)));
+    }
+    if found.is_empty() {
+        lines.push(Line::styled("  No action fits.", theme.style(Role::Quiet)));
+    }
+    lines.resize(height + 1, Line::default());
+    let chosen = found.get(at);
+    let command = chosen.and_then(|action| action.command_line(&scene));
+    let said = match (&command, chosen.map(|action| right_said(action.right))) {
+        (Some(line), Some("")) => format!(" {}", safe(line)),
+        (Some(line), Some(right)) => format!(" {}   (for: {right})", safe(line)),
+        _ => String::new(),
+    };
+    lines.push(Line::default());
+    lines.push(Line::styled(cut(&said, cells).into_owned(), theme.style(Role::Title)));
+    let keys = " Enter run   Ctrl-y copy the command line   Esc close   keys.toml changes keys";
+    lines.push(Line::styled(cut(keys, cells).into_owned(), theme.style(Role::Quiet)));
+    frame.render_widget(Paragraph::new(lines), inner);
+}

@@ -1,0 +1,310 @@
+//! How widgets look. Waits for nothing, and builds only what is visible.
+
+use ratatui::{
+    Frame,
+    layout::{Alignment, Constraint, Rect},
+    style::Modifier,
+    text::{Line, Span},
+    widgets::{Block, Clear, Paragraph},
+};
+
+use super::{
+    confirm::Confirm,
+    field::{Field, Kind, Many},
+    form::Form,
+    input::Input,
+    menu::Menu,
+    viewer::Viewer,
+};
+use crate::{
+    text::{cut, fitted, safe, width, wrapped},
+    theme::{Role, Theme},
+};
+
+/// A framed part of the screen.
+pub(crate) fn pane(title: &str, has_focus: bool, theme: Theme) -> Block<'static> {
+    let role = if has_focus { Role::Focus } else { Role::Quiet };
+    let title = Span::styled(format!(" {} ", safe(title)), theme.style(Role::Title));
+    Block::bordered().border_style(theme.style(role)).title(title)
+}
+
+/// A window in the middle, cleared.
+fn popup(frame: &mut Frame<'_>, title: &str, size: (u16, u16), theme: Theme) -> Rect {
+    let area = frame.area();
+    let (wide, high) = (size.0.min(area.width), size.1.min(area.height));
+    let area = area.centered(Constraint::Length(wide), Constraint::Length(high));
+    framed(frame, title, area, theme)
+}
+
+fn framed(frame: &mut Frame<'_>, title: &str, area: Rect, theme: Theme) -> Rect {
+    let block = pane(title, true, theme);
+    let inner = block.inner(area);
+    frame.render_widget(Clear, area);
+    frame.render_widget(block, area);
+    inner
+}
+
+/// A line that is being typed, its cursor shown as a reversed cell.
+pub(crate) fn typed(input: &Input, cells: usize, has_focus: bool) -> Line<'static> {
+    let (before, behind) = input.parts();
+    let before = before.rsplit('\n').next().unwrap_or_default();
+    let behind = behind.split('\n').next().unwrap_or_default();
+    let (before, behind) = (safe(before), safe(behind));
+    if !has_focus {
+        return Line::from(cut(&format!("{before}{behind}"), cells).into_owned());
+    }
+    // The end of what stands before the cursor stays visible.
+    let mut kept: Vec<char> = Vec::new();
+    let mut used = 1;
+    for c in before.chars().rev() {
+        used += width(c.encode_utf8(&mut [0; 4]));
+        if used > cells {
+            break;
+        }
+        kept.push(c);
+    }
+    let mut behind = behind.chars();
+    let under = behind.next().unwrap_or(' ');
+    let rest: String = behind.collect();
+    let free = cells.saturating_sub(used);
+    Line::from(vec![
+        Span::raw(kept.iter().rev().collect::<String>()),
+        Span::from(under.to_string()).style(Modifier::REVERSED),
+        Span::raw(cut(&rest, free).into_owned()),
+    ])
+}
+
+pub(crate) fn confirm<S>(frame: &mut Frame<'_>, confirm: &Confirm<S>, theme: Theme) {
+    let wide = 64.min(frame.area().width);
+    let lines = wrapped(&confirm.text, usize::from(wide) - 4);
+    let inner = popup(frame, "Are you sure?", (wide, lines.len() as u16 + 5), theme);
+    let mut lines: Vec<Line<'_>> =
+        lines.into_iter().map(|line| Line::from(format!(" {line}"))).collect();
+    lines.push(Line::default());
+    match &confirm.name {
+        None => lines.push(Line::styled(" y yes   any other key: no", theme.style(Role::Key))),
+        Some(name) => {
+            let say = format!(" Type {} and Enter; Esc: no", safe(name));
+            lines.push(Line::styled(say, theme.style(Role::Key)));
+            let mut line = typed(&confirm.typed, usize::from(wide) - 6, true);
+            line.spans.insert(0, Span::raw(" > "));
+            lines.push(line);
+        }
+    }
+    frame.render_widget(Paragraph::new(lines), inner);
+}
+
+pub(crate) fn menu<S>(frame: &mut Frame<'_>, menu: &Menu<S>, theme: Theme) {
+    let longest = menu.entries.iter().map(|entry| width(entry)).max().unwrap_or(0);
+    let wide = (longest.max(width(&menu.title)) + 10).min(90) as u16;
+    let high = (menu.entries.len() as u16 + 2).min(frame.area().height.saturating_sub(2));
+    let inner = popup(frame, &menu.title, (wide, high), theme);
+    let height = usize::from(inner.height);
+    let from = (menu.at + 1).saturating_sub(height);
+    let entries = menu.entries.iter().enumerate().skip(from).take(height);
+    let line = |(n, entry): (usize, &String)| {
+        let number = if n < 9 { format!("{} ", n + 1) } else { "  ".to_owned() };
+        let sign = if n == menu.at { '▶' } else { ' ' };
+        let text = format!("{sign} {number} {}", safe(entry));
+        let role = if n == menu.at { Role::Cursor } else { Role::Plain };
+        Line::styled(fitted(&text, usize::from(inner.width)), theme.style(role))
+    };
+    frame.render_widget(Paragraph::new(entries.map(line).collect::<Vec<_>>()), inner);
+}
+
+pub(crate) fn viewer(frame: &mut Frame<'_>, viewer: &Viewer, theme: Theme) {
+    let area = frame.area();
+    let longest = viewer.lines.iter().take(500).map(|(_, line)| width(line)).max().unwrap_or(0);
+    let wide = (longest.max(width(&viewer.title)) + 4).clamp(48, usize::from(area.width)) as u16;
+    let footer = 1 + u16::from(viewer.until.is_some());
+    let high = (viewer.lines.len() as u16).saturating_add(2 + footer);
+    let inner = popup(frame, &viewer.title, (wide, high.min(area.height)), theme);
+    let height = usize::from(inner.height.saturating_sub(footer));
+    let cells = usize::from(inner.width);
+    let top = viewer.top.get().min(viewer.lines.len().saturating_sub(height));
+    viewer.top.set(top);
+    let line = |(role, line): &(Role, String)| {
+        Line::styled(cut(&format!(" {line}"), cells).into_owned(), theme.style(*role))
+    };
+    let mut lines: Vec<_> = viewer.lines.iter().skip(top).take(height).map(line).collect();
+    match viewer.until {
+        Some(_) if viewer.is_leaving => lines.push(Line::styled(
+            " It is not shown again. Esc again closes it all the same.",
+            theme.style(Role::Warn),
+        )),
+        Some(_) => lines.push(Line::from(format!(" > {}", viewer.typed))),
+        None => {
+            let more = viewer.lines.len().saturating_sub(top + height);
+            let more = if more > 0 { format!(" · {more} more lines: j") } else { String::new() };
+            lines
+                .push(Line::styled(format!(" Esc close · y copy{more}"), theme.style(Role::Quiet)));
+        }
+    }
+    frame.render_widget(Paragraph::new(lines), inner);
+}
+
+/// Lines of a list of options while it has the focus.
+const OPTIONS: usize = 8;
+
+pub(crate) fn form<S>(frame: &mut Frame<'_>, form: &Form<S>, theme: Theme) {
+    let wide = if form.is_low { 34 } else { 88 }.min(frame.area().width);
+    let cells = usize::from(wide).saturating_sub(4);
+    let (mut lines, mut focus) = (Vec::new(), 0);
+    lines.extend(wrapped(&form.note, cells).into_iter().map(|line| quiet(&line, theme)));
+    if let Some(error) = &form.error {
+        let bad = |line: String| Line::styled(format!(" ✗ {line}"), theme.style(Role::Bad));
+        lines.extend(wrapped(error, cells).into_iter().map(bad));
+    }
+    let label = form.fields.iter().map(|field| width(&field.label)).max().unwrap_or(0).min(24);
+    for (n, field) in form.fields.iter().enumerate() {
+        let has_focus = n == form.at;
+        let from = lines.len();
+        field_lines(field, label, cells, has_focus, theme, &mut lines);
+        if has_focus {
+            focus = (from + lines.len()) / 2;
+        }
+    }
+    let high = (lines.len() as u16 + 3).min(frame.area().height);
+    let inner = if form.is_low {
+        let all = frame.area();
+        let (x, y) = (all.right().saturating_sub(wide), all.bottom().saturating_sub(high + 2));
+        framed(frame, &form.title, Rect::new(x, y, wide, high), theme)
+    } else {
+        popup(frame, &form.title, (wide, high), theme)
+    };
+    let height = usize::from(inner.height.saturating_sub(1));
+    let top =
+        (focus + height / 2 + 1).saturating_sub(height).min(lines.len().saturating_sub(height));
+    let mut seen: Vec<_> = lines.into_iter().skip(top).take(height).collect();
+    seen.resize(height, Line::default());
+    seen.push(match (form.is_sent, form.is_leaving) {
+        (true, _) => Line::styled(" Sending …", theme.style(Role::Quiet)),
+        (_, true) => Line::styled(" Esc again throws your changes away", theme.style(Role::Warn)),
+        _ => Line::styled(
+            " Tab next   Space choose   Ctrl-s save   Esc cancel",
+            theme.style(Role::Key),
+        ),
+    });
+    frame.render_widget(Paragraph::new(seen), inner);
+}
+
+fn quiet(text: &str, theme: Theme) -> Line<'static> {
+    Line::styled(format!(" {text}"), theme.style(Role::Quiet))
+}
+
+fn field_lines(
+    field: &Field,
+    label: usize,
+    cells: usize,
+    has_focus: bool,
+    theme: Theme,
+    lines: &mut Vec<Line<'static>>,
+) {
+    let sign = if has_focus { '▶' } else { ' ' };
+    let star = if field.required { '*' } else { ' ' };
+    let role = if has_focus { Role::Focus } else { Role::Plain };
+    let head = format!("{sign}{}{star} ", fitted(&safe(&field.label), label));
+    let room = cells.saturating_sub(width(&head));
+    let head = Span::styled(head, theme.style(role));
+    let line = |text: String| Line::from(vec![head.clone(), Span::raw(text)]);
+    let indent = " ".repeat(label + 3);
+    match &field.kind {
+        Kind::Text(input) | Kind::Json(input) | Kind::Number(input) if !input.is_multiline => {
+            let mut shown = typed(input, room, has_focus);
+            shown.spans.insert(0, head);
+            lines.push(shown);
+        }
+        Kind::Text(input) | Kind::Json(input) | Kind::Number(input) => {
+            let mut head = Some(head.clone());
+            for shown in block(input, room, has_focus) {
+                let mut shown = shown;
+                shown.spans.insert(0, head.take().unwrap_or_else(|| Span::raw(indent.clone())));
+                lines.push(shown);
+            }
+        }
+        Kind::Secret(input) => {
+            let dots = "•".repeat(input.text().chars().count().min(room.saturating_sub(1)));
+            let cursor = if has_focus { "▏" } else { "" };
+            lines.push(line(format!("{dots}{cursor}")));
+        }
+        Kind::Flag(value) => lines.push(line(
+            match value {
+                Some(true) => "[x] yes",
+                Some(false) => "[ ] no",
+                None => "[-] not set",
+            }
+            .to_owned(),
+        )),
+        Kind::One { options, at } => {
+            let chosen = at.and_then(|at| options.get(at)).map_or("—", String::as_str);
+            lines.push(line(format!("‹ {} ›", cut(&safe(chosen), room.saturating_sub(4)))));
+        }
+        Kind::Many(many) => {
+            let names: Vec<&str> = many.chosen.iter().map(String::as_str).collect();
+            let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+            lines.push(line(cut(&safe(&names), room).into_owned()));
+            if has_focus {
+                options(many, &indent, room, theme, lines);
+            }
+        }
+        Kind::Fixed(why) => lines.push(line(cut(&safe(why), room).into_owned())),
+    }
+    if has_focus && !field.hint.is_empty() {
+        let hint = wrapped(&field.hint, room).into_iter();
+        lines.extend(hint.map(|text| quiet(&format!("{}{text}", &indent[1..]), theme)));
+    }
+    if let Some(error) = &field.error {
+        let error = format!("{indent}✗ {}", safe(error));
+        lines.push(Line::styled(cut(&error, cells).into_owned(), theme.style(Role::Bad)));
+    }
+}
+
+/// The lines of a longer text around its cursor.
+fn block(input: &Input, cells: usize, has_focus: bool) -> Vec<Line<'static>> {
+    const SEEN: usize = 8;
+    let before = input.parts().0.matches('\n').count();
+    let from = before.saturating_sub(SEEN - 1);
+    let texts = input.text().split('\n').enumerate().skip(from).take(SEEN);
+    let line = |(n, text): (usize, &str)| {
+        if has_focus && n == before {
+            typed(input, cells, true)
+        } else {
+            Line::from(cut(&safe(text), cells).into_owned())
+        }
+    };
+    texts.map(line).collect()
+}
+
+fn options(many: &Many, indent: &str, cells: usize, theme: Theme, lines: &mut Vec<Line<'static>>) {
+    let shown = many.shown();
+    let from = (many.at + 1).saturating_sub(OPTIONS);
+    let filter = typed(&many.filter, cells.saturating_sub(26), true);
+    let mut head = vec![Span::raw(indent.to_owned()), Span::raw("type to filter: ")];
+    head.extend(filter.spans);
+    head.push(Span::styled(
+        format!("  {} of {}", many.chosen.len(), many.options.len()),
+        theme.style(Role::Quiet),
+    ));
+    lines.push(Line::from(head));
+    for (n, option) in shown.iter().enumerate().skip(from).take(OPTIONS) {
+        let (group, name) = &many.options[*option];
+        let tick = if many.chosen.contains(name) { "[x]" } else { "[ ]" };
+        let text = format!("{tick} {}", safe(name));
+        let group = cut(group, 18).into_owned();
+        let text = fitted(&text, cells.saturating_sub(width(&group) + 1));
+        let role = if n == many.at { Role::Cursor } else { Role::Plain };
+        lines.push(Line::from(vec![
+            Span::raw(indent.to_owned()),
+            Span::styled(text, theme.style(role)),
+            Span::styled(format!(" {group}"), theme.style(Role::Quiet)),
+        ]));
+    }
+    if shown.is_empty() {
+        lines.push(quiet(&format!("{indent}nothing fits"), theme));
+    }
+}
+
+/// Lines in a frame, from the top.
+pub(crate) fn lines(frame: &mut Frame<'_>, area: Rect, lines: Vec<Line<'_>>) {
+    frame.render_widget(Paragraph::new(lines).alignment(Alignment::Left), area);
+}

@@ -1,0 +1,223 @@
+//! A field of a form.
+
+use std::collections::BTreeSet;
+
+use crossterm::event::KeyCode;
+use serde_json::{Number, Value as Json};
+
+use super::input::Input;
+use crate::keys::Key;
+
+/// What a field holds, and how it is edited.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Kind {
+    Text(Input),
+    /// Shown as dots.
+    Secret(Input),
+    Number(Input),
+    /// JSON, checked before it is sent.
+    Json(Input),
+    /// Null until it was chosen.
+    Flag(Option<bool>),
+    One {
+        options: Vec<String>,
+        at: Option<usize>,
+    },
+    Many(Many),
+    /// Not to be edited here, for this reason.
+    Fixed(String),
+}
+
+/// A list of options to tick.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Many {
+    /// Group and name.
+    pub(crate) options: Vec<(String, String)>,
+    pub(crate) chosen: BTreeSet<String>,
+    pub(crate) at: usize,
+    pub(crate) filter: Input,
+}
+
+impl Many {
+    /// Numbers of the options that fit the filter.
+    pub(crate) fn shown(&self) -> Vec<usize> {
+        let wanted = self.filter.text().to_lowercase();
+        let fits = |option: &(String, String)| {
+            wanted.split_whitespace().all(|word| {
+                option.1.to_lowercase().contains(word) || option.0.to_lowercase().contains(word)
+            })
+        };
+        (0..self.options.len()).filter(|n| fits(&self.options[*n])).collect()
+    }
+
+    fn key(&mut self, key: Key) -> bool {
+        let shown = self.shown();
+        match key.code {
+            KeyCode::Down if self.at + 1 < shown.len() => self.at += 1,
+            KeyCode::Up if self.at > 0 => self.at -= 1,
+            KeyCode::Char(' ') => {
+                let Some((_, name)) = shown.get(self.at).map(|n| self.options[*n].clone()) else {
+                    return true;
+                };
+                if !self.chosen.remove(&name) {
+                    self.chosen.insert(name);
+                }
+            }
+            KeyCode::Down | KeyCode::Up => return false,
+            _ => {
+                self.at = 0;
+                return self.filter.key(key);
+            }
+        }
+        true
+    }
+}
+
+/// A field: its name in the body, what is in it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Field {
+    pub(crate) name: String,
+    pub(crate) label: String,
+    pub(crate) hint: String,
+    pub(crate) kind: Kind,
+    pub(crate) required: bool,
+    pub(crate) error: Option<String>,
+    initial: Kind,
+}
+
+impl Field {
+    pub(crate) fn new(name: &str, label: &str, kind: Kind) -> Self {
+        Self {
+            name: name.to_owned(),
+            label: label.to_owned(),
+            hint: String::new(),
+            initial: kind.clone(),
+            kind,
+            required: false,
+            error: None,
+        }
+    }
+
+    pub(crate) fn text(name: &str, label: &str, value: &str) -> Self {
+        Self::new(name, label, Kind::Text(Input::of(value)))
+    }
+
+    pub(crate) fn number(name: &str, label: &str, value: &str) -> Self {
+        Self::new(name, label, Kind::Number(Input::of(value)))
+    }
+
+    pub(crate) fn secret(name: &str, label: &str) -> Self {
+        Self::new(name, label, Kind::Secret(Input::default()))
+    }
+
+    pub(crate) fn flag(name: &str, label: &str, value: bool) -> Self {
+        Self::new(name, label, Kind::Flag(Some(value)))
+    }
+
+    pub(crate) fn one(name: &str, label: &str, options: &[&str], at: usize) -> Self {
+        let options = options.iter().map(|option| (*option).to_owned()).collect();
+        Self::new(name, label, Kind::One { options, at: Some(at) })
+    }
+
+    pub(crate) fn many(
+        name: &str,
+        label: &str,
+        options: Vec<(String, String)>,
+        chosen: BTreeSet<String>,
+    ) -> Self {
+        Self::new(name, label, Kind::Many(Many { options, chosen, ..Many::default() }))
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = hint.into();
+        self
+    }
+
+    pub(crate) fn required(mut self) -> Self {
+        self.required = true;
+        self
+    }
+
+    pub(crate) fn is_changed(&self) -> bool {
+        let (mut now, mut then) = (self.kind.clone(), self.initial.clone());
+        for kind in [&mut now, &mut then] {
+            if let Kind::Many(many) = kind {
+                (many.at, many.filter) = (0, Input::default());
+            }
+            if let Kind::Text(input) | Kind::Number(input) | Kind::Json(input) = kind {
+                *input = Input::of(input.text());
+            }
+        }
+        now != then
+    }
+
+    /// Whether the key was for the field.
+    pub(crate) fn key(&mut self, key: Key) -> bool {
+        self.error = None;
+        match &mut self.kind {
+            Kind::Text(input) | Kind::Secret(input) | Kind::Number(input) | Kind::Json(input) => {
+                input.key(key)
+            }
+            Kind::Flag(value) => match key.code {
+                KeyCode::Char(' ') | KeyCode::Left | KeyCode::Right => {
+                    *value = Some(*value != Some(true));
+                    true
+                }
+                _ => false,
+            },
+            Kind::One { options, at } => match key.code {
+                KeyCode::Char(' ') | KeyCode::Right => {
+                    *at = Some(at.map_or(0, |at| (at + 1) % options.len().max(1)));
+                    true
+                }
+                KeyCode::Left => {
+                    let last = options.len().saturating_sub(1);
+                    *at = Some(at.map_or(last, |at| at.checked_sub(1).unwrap_or(last)));
+                    true
+                }
+                _ => false,
+            },
+            Kind::Many(many) => many.key(key),
+            Kind::Fixed(_) => false,
+        }
+    }
+
+    pub(crate) fn paste(&mut self, text: &str) {
+        if let Kind::Text(input) | Kind::Secret(input) | Kind::Number(input) | Kind::Json(input) =
+            &mut self.kind
+        {
+            input.insert(text);
+        }
+    }
+
+    /// The value to send; an empty text is null.
+    pub(crate) fn value(&self) -> Result<Json, String> {
+        let said = |text: &str| {
+            if text.is_empty() { Json::Null } else { Json::from(text) }
+        };
+        let value = match &self.kind {
+            Kind::Text(input) | Kind::Secret(input) => said(input.text()),
+            Kind::Number(input) if input.text().trim().is_empty() => Json::Null,
+            Kind::Number(input) => {
+                let text = input.text().trim();
+                let number: Result<Number, _> = text.parse();
+                Json::Number(number.map_err(|_| format!("{text:?} is no number"))?)
+            }
+            Kind::Json(input) if input.text().trim().is_empty() => Json::Null,
+            Kind::Json(input) => {
+                serde_json::from_str(input.text()).map_err(|e| format!("this is no JSON: {e}"))?
+            }
+            Kind::Flag(value) => value.map_or(Json::Null, Json::Bool),
+            Kind::One { options, at } => {
+                at.and_then(|at| options.get(at)).map_or(Json::Null, |text| said(text))
+            }
+            Kind::Many(many) => many.chosen.iter().map(String::as_str).collect(),
+            Kind::Fixed(_) => Json::Null,
+        };
+        let empty = value.is_null() || value.as_array().is_some_and(Vec::is_empty);
+        if self.required && empty {
+            return Err("something must stand here".to_owned());
+        }
+        Ok(value)
+    }
+}

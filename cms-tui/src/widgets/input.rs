@@ -1,0 +1,134 @@
+//! One line, or several, that a user types.
+
+use crossterm::event::KeyCode;
+
+use crate::keys::Key;
+
+/// More is not taken: it would be pasted by mistake.
+const LONGEST: usize = 256 << 10;
+
+/// Text with a cursor.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Input {
+    text: String,
+    /// In bytes, at a character's boundary.
+    at: usize,
+    pub(crate) is_multiline: bool,
+}
+
+impl Input {
+    pub(crate) fn of(text: &str) -> Self {
+        Self { text: text.to_owned(), at: text.len(), is_multiline: text.contains('\n') }
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The text before and behind the cursor.
+    pub(crate) fn parts(&self) -> (&str, &str) {
+        self.text.split_at(self.at)
+    }
+
+    pub(crate) fn insert(&mut self, text: &str) {
+        if self.text.len() + text.len() > LONGEST {
+            return;
+        }
+        let clean: String = text.replace("\r\n", "\n").replace('\r', "\n");
+        let clean = if self.is_multiline { clean } else { clean.replace('\n', " ") };
+        self.text.insert_str(self.at, &clean);
+        self.at += clean.len();
+    }
+
+    /// Whether the key was for the text.
+    pub(crate) fn key(&mut self, key: Key) -> bool {
+        if let Some(c) = key.typed() {
+            self.insert(c.encode_utf8(&mut [0; 4]));
+            return true;
+        }
+        match (key.ctrl, key.code) {
+            (false, KeyCode::Enter) if self.is_multiline => self.insert("\n"),
+            (false, KeyCode::Backspace) => self.remove(self.before()),
+            (false, KeyCode::Delete) => {
+                self.at = self.after();
+                self.remove(self.before());
+            }
+            (true, KeyCode::Char('w')) => {
+                let kept = self.text[..self.at].trim_end();
+                self.remove(kept.rfind(char::is_whitespace).map_or(0, |at| at + 1));
+            }
+            (true, KeyCode::Char('u')) => self.remove(0),
+            (true, KeyCode::Char('k')) => self.text.truncate(self.at),
+            (false, KeyCode::Left) => self.at = self.before(),
+            (false, KeyCode::Right) => self.at = self.after(),
+            (false, KeyCode::Home) | (true, KeyCode::Char('a')) => self.at = self.line_start(),
+            (false, KeyCode::End) | (true, KeyCode::Char('e')) => self.at = self.line_end(),
+            (false, KeyCode::Up) if self.is_multiline && self.line_start() > 0 => {
+                let column = self.text[self.line_start()..self.at].chars().count();
+                self.at = self.line_start() - 1;
+                self.go_to_column(column);
+            }
+            (false, KeyCode::Down) if self.is_multiline && self.line_end() < self.text.len() => {
+                let column = self.text[self.line_start()..self.at].chars().count();
+                self.at = self.line_end() + 1;
+                self.go_to_column(column);
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    fn remove(&mut self, from: usize) {
+        self.text.replace_range(from..self.at, "");
+        self.at = from;
+    }
+
+    fn before(&self) -> usize {
+        self.text[..self.at].char_indices().next_back().map_or(0, |(at, _)| at)
+    }
+
+    fn after(&self) -> usize {
+        self.text[self.at..].chars().next().map_or(self.at, |c| self.at + c.len_utf8())
+    }
+
+    fn line_start(&self) -> usize {
+        self.text[..self.at].rfind('\n').map_or(0, |at| at + 1)
+    }
+
+    fn line_end(&self) -> usize {
+        self.text[self.at..].find('\n').map_or(self.text.len(), |at| self.at + at)
+    }
+
+    fn go_to_column(&mut self, column: usize) {
+        let line = self.line_start()..self.line_end();
+        let at = self.text[line.clone()].char_indices().nth(column).map(|(at, _)| at);
+        self.at = at.map_or(line.end, |at| line.start + at);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn typed(input: &mut Input, keys: &[&str]) -> String {
+        for key in keys {
+            input.key(key.parse().expect("a key"));
+        }
+        input.text().to_owned()
+    }
+
+    #[test]
+    fn keys_edit_as_hands_expect() {
+        let mut input = Input::of("große Räder");
+        assert_eq!(typed(&mut input, &["Backspace", "Left", "x"]), "große Rädxe");
+        assert_eq!(typed(&mut input, &["Ctrl-w"]), "große e");
+        assert_eq!(typed(&mut input, &["Home", "Delete", "Ctrl-e", "!"]), "roße e!");
+        assert_eq!(typed(&mut input, &["Ctrl-u", "Enter"]), "");
+    }
+
+    #[test]
+    fn lines_are_walked() {
+        let mut input = Input::of("abc\nd\nefg");
+        assert_eq!(typed(&mut input, &["Up", "x", "Up", "y"]), "abyc\ndx\nefg");
+    }
+}

@@ -1,0 +1,45 @@
+//! A short list to choose from.
+
+use crossterm::event::KeyCode;
+
+use crate::keys::Key;
+
+/// What an entry leads to.
+pub(crate) type Choose<S> = Box<dyn FnOnce(usize) -> S + Send>;
+
+/// Entries, one of which is chosen.
+pub(crate) struct Menu<S> {
+    pub(crate) title: String,
+    pub(crate) entries: Vec<String>,
+    pub(crate) at: usize,
+    pub(crate) choose: Choose<S>,
+}
+
+impl<S> Menu<S> {
+    pub(crate) fn new(
+        title: impl Into<String>,
+        entries: Vec<String>,
+        choose: impl FnOnce(usize) -> S + Send + 'static,
+    ) -> Self {
+        Self { title: title.into(), entries, at: 0, choose: Box::new(choose) }
+    }
+
+    /// Some: chosen, or closed with None.
+    pub(crate) fn key(&mut self, key: Key) -> Option<Option<usize>> {
+        match key.code {
+            KeyCode::Char('j') | KeyCode::Down => {
+                self.at = (self.at + 1).min(self.entries.len().saturating_sub(1));
+            }
+            KeyCode::Char('k') | KeyCode::Up => self.at = self.at.saturating_sub(1),
+            KeyCode::Enter if self.entries.is_empty() => return Some(None),
+            KeyCode::Enter => return Some(Some(self.at)),
+            KeyCode::Char(c) if c.is_ascii_digit() => {
+                let number = c as usize - '1' as usize;
+                return (c != '0' && number < self.entries.len()).then_some(Some(number));
+            }
+            KeyCode::Esc | KeyCode::Char('q') => return Some(None),
+            _ => {}
+        }
+        None
+    }
+}

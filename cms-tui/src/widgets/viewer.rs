@@ -1,0 +1,161 @@
+//! Text to look at: only its visible lines are drawn.
+
+use std::cell::Cell;
+
+use crossterm::event::KeyCode;
+use serde_json::Value as Json;
+
+use crate::{keys::Key, text, theme::Role};
+
+/// Lines held; the rest of a longer text is told, not shown.
+const MOST: usize = 20_000;
+
+/// A text in a window of its own.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Viewer {
+    pub(crate) title: String,
+    pub(crate) lines: Vec<(Role, String)>,
+    pub(crate) top: Cell<usize>,
+    /// A word that must be typed before the window closes, because its text is shown once.
+    pub(crate) until: Option<&'static str>,
+    pub(crate) typed: String,
+    /// Esc was pressed once over text that is shown once.
+    pub(crate) is_leaving: bool,
+    /// What Ctrl-y copies.
+    pub(crate) copy: Option<String>,
+}
+
+/// What a key did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Looked {
+    Open,
+    Closed,
+    Copy(String),
+}
+
+impl Viewer {
+    pub(crate) fn new(title: impl Into<String>, lines: Vec<(Role, String)>) -> Self {
+        let mut lines = lines;
+        let whole = lines.len();
+        if whole > MOST {
+            lines.truncate(MOST);
+            lines.push((Role::Warn, format!("… {} more lines", whole - MOST)));
+        }
+        Self { title: title.into(), lines, ..Self::default() }
+    }
+
+    pub(crate) fn text(title: impl Into<String>, text: &str) -> Self {
+        Self::new(title, plain(text))
+    }
+
+    pub(crate) fn json(title: impl Into<String>, value: &Json) -> Self {
+        Self::new(title, json_lines(value))
+    }
+
+    /// Something that is shown once: it closes when the user has typed SAVED.
+    pub(crate) fn once(title: impl Into<String>, about: &str, secret: String) -> Self {
+        let mut lines = plain(about);
+        lines.push((Role::Plain, String::new()));
+        lines.extend(secret.lines().map(|line| (Role::Title, format!("  {line}"))));
+        lines.push((Role::Plain, String::new()));
+        lines.push((Role::Quiet, "It is shown once. Ctrl-y copies it.".to_owned()));
+        lines.push((Role::Quiet, "Type SAVED when you have stored it.".to_owned()));
+        let mut viewer = Self::new(title, lines);
+        (viewer.until, viewer.copy) = (Some("SAVED"), Some(secret));
+        viewer
+    }
+
+    pub(crate) fn key(&mut self, key: Key) -> Looked {
+        let top = self.top.get();
+        let last = self.lines.len().saturating_sub(1);
+        if let (true, KeyCode::Char('y'), Some(copy)) = (key.ctrl, key.code, &self.copy) {
+            return Looked::Copy(copy.clone());
+        }
+        if let Some(word) = self.until {
+            let leaving = std::mem::take(&mut self.is_leaving);
+            if leaving && key.code == KeyCode::Esc {
+                return Looked::Closed;
+            }
+            match (key.typed(), key.code) {
+                (Some(c), _) => self.typed.push(c.to_ascii_uppercase()),
+                (_, KeyCode::Backspace) => drop(self.typed.pop()),
+                (_, KeyCode::Esc) => {
+                    self.is_leaving = true;
+                    return Looked::Open;
+                }
+                _ => {}
+            }
+            if !word.starts_with(&self.typed) {
+                self.typed.clear();
+            }
+            return if self.typed == word { Looked::Closed } else { Looked::Open };
+        }
+        match key.code {
+            KeyCode::Char('j') | KeyCode::Down => self.top.set((top + 1).min(last)),
+            KeyCode::Char('k') | KeyCode::Up => self.top.set(top.saturating_sub(1)),
+            KeyCode::Char('d') | KeyCode::PageDown => self.top.set((top + 12).min(last)),
+            KeyCode::Char('u') | KeyCode::PageUp => self.top.set(top.saturating_sub(12)),
+            KeyCode::Char('g') | KeyCode::Home => self.top.set(0),
+            KeyCode::Char('G') | KeyCode::End => self.top.set(last),
+            KeyCode::Char('y') => {
+                let text = self.lines.iter().map(|(_, line)| line.as_str()).collect::<Vec<_>>();
+                return Looked::Copy(text.join("\n"));
+            }
+            KeyCode::Esc | KeyCode::Enter | KeyCode::Char('q') => return Looked::Closed,
+            _ => {}
+        }
+        Looked::Open
+    }
+}
+
+fn plain(text: &str) -> Vec<(Role, String)> {
+    text.lines().map(|line| (Role::Plain, text::safe(line).into_owned())).collect()
+}
+
+/// JSON laid out, a member a line.
+pub(crate) fn json_lines(value: &Json) -> Vec<(Role, String)> {
+    plain(&serde_json::to_string_pretty(value).unwrap_or_default())
+}
+
+/// What two JSON values differ in, line by line: members of both by path.
+pub(crate) fn differences(old: &Json, new: &Json) -> Vec<(Role, String)> {
+    let (old, new) = (flat(old), flat(new));
+    let mut lines = Vec::new();
+    let paths: std::collections::BTreeSet<_> = old.keys().chain(new.keys()).collect();
+    for path in paths {
+        match (old.get(path), new.get(path)) {
+            (Some(a), Some(b)) if a == b => {}
+            (a, b) => {
+                let said = |sign, value: &Option<&String>| {
+                    value.map(|value| format!("{sign} {path}: {value}"))
+                };
+                lines.extend(said('-', &a).map(|text| (Role::Bad, text)));
+                lines.extend(said('+', &b).map(|text| (Role::Good, text)));
+            }
+        }
+    }
+    if lines.is_empty() {
+        lines.push((Role::Quiet, "They are the same.".to_owned()));
+    }
+    lines
+}
+
+fn flat(value: &Json) -> std::collections::BTreeMap<String, String> {
+    fn walk(at: &str, value: &Json, into: &mut std::collections::BTreeMap<String, String>) {
+        let below =
+            |name: &str| if at.is_empty() { name.to_owned() } else { format!("{at}.{name}") };
+        match value {
+            Json::Object(members) if !members.is_empty() => {
+                members.iter().for_each(|(name, value)| walk(&below(name), value, into));
+            }
+            Json::Array(items) if !items.is_empty() => {
+                let items = items.iter().enumerate();
+                items.for_each(|(n, value)| walk(&below(&n.to_string()), value, into));
+            }
+            leaf => drop(into.insert(at.to_owned(), text::safe(&leaf.to_string()).into_owned())),
+        }
+    }
+    let mut into = std::collections::BTreeMap::new();
+    walk("", value, &mut into);
+    into
+}
