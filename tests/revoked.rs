@@ -123,10 +123,20 @@ async fn site(receiver: &Receiver) -> (Site, Vec<Act>) {
     let columns = json!([{"name": "tags", "type": "json"}]);
     let site = Site::builder()
         .await
-        .settings(open)
+        .settings(|settings| {
+            open(settings);
+            // It prints the script.
+            settings.scripts.interpreter = "cat".to_owned();
+            let folder = settings.dirs.plugins.join("shop/script");
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::write(folder.join("nightly.php"), "{}").unwrap();
+        })
         .plugin(json!({
             "id": "shop", "tables": [{"name": "goods", "columns": columns}],
             "webhook_events": [{"name": "shop.sold", "description": "Sold."}],
+            "action_button": [
+                {"button_id": "nightly", "type": "script", "script": "nightly.php"},
+            ],
             "tasks": [{"name": "nightly", "interval_s": 60, "script": "nightly.php"}],
         }))
         .open()

@@ -36,6 +36,7 @@ const TABLES: &[(&str, &str, For)] = &[
 /// What lies below these paths is for whom, as documented.
 const DOCUMENTED: &[(&str, Access)] = &[
     ("/api/backend/item", Access::Table),
+    ("/api/backend/actions/script", Access::Button),
     ("/api/backend/actions/", Access::Table),
     ("/api/backend/keys", Access::Area("keys_keys")),
     ("/api/backend/webhooks", Access::Area("webhooks_subscriptions")),
@@ -76,7 +77,8 @@ fn rows(site: &Site) -> Vec<Row> {
         };
         match endpoint.access {
             Access::Area(area) => add("", For::Area(area)),
-            Access::Admin => add("", For::Admins),
+            // Without a body nobody has named a button.
+            Access::Admin | Access::Button => add("", For::Admins),
             Access::Login => add("", For::Login),
             Access::Session => add("", For::Users),
             Access::User => add("", For::UsersAndKeys),

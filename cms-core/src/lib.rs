@@ -10,6 +10,7 @@
 //! accounts   backend users, their groups, logins and sessions
 //! traffic    limiter, origins, rules of the response cache
 //! plugins    manifests and what they declare
+//! scripts    scripts of plugins: handlers, or files that an interpreter runs
 //! tasks      tasks of plugins, each once in its interval, and their history
 //! pages      pages, menus, public settings and sitemap, as visitors read them
 //! webhooks   subscriptions to events, their deliveries and history
@@ -19,8 +20,8 @@
 //!
 //! Modules stand on floors and import only from floors below: `ground`, `settings`, `db`, `events`,
 //! `change`, `base`, `access`, `outbound`, `jobs`, `content`, `items`, then the rooms `audit`,
-//! `keys`, `accounts`, `traffic`, `plugins`, `pages`, `tasks`, `webhooks`, and `site` on top. A
-//! test checks the imports.
+//! `keys`, `accounts`, `traffic`, `plugins`, `scripts`, `pages`, `tasks`, `webhooks`, and `site` on
+//! top. A test checks the imports.
 
 #[cfg(not(any(feature = "sqlite", feature = "postgres")))]
 compile_error!("cms-core needs a database: enable the feature `sqlite`, `postgres` or both");
@@ -40,6 +41,7 @@ pub mod keys;
 mod outbound;
 pub mod pages;
 pub mod plugins;
+pub mod scripts;
 pub mod settings;
 mod site;
 pub mod tasks;

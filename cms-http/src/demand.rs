@@ -9,6 +9,15 @@ use cms_core::{
 
 use crate::{caller::Caller, request::Canonical};
 
+/// What the body of an action names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Named {
+    /// `table`.
+    pub(crate) table: Option<String>,
+    /// The permission to use the button: `{plugin}_{button_id}_edit`.
+    pub(crate) button: Option<String>,
+}
+
 /// The part of a request, besides its address, that rights are compared with.
 #[derive(Clone)]
 pub(crate) struct Demand {
@@ -16,8 +25,8 @@ pub(crate) struct Demand {
     pub(crate) route: Option<(&'static str, Access)>,
     /// The parameters in the path.
     pub(crate) in_path: Vec<(String, String)>,
-    /// The table that an action names in its body.
-    pub(crate) body_table: Option<String>,
+    /// What an action names in its body.
+    pub(crate) body: Named,
 }
 
 impl Demand {
@@ -41,7 +50,7 @@ impl Demand {
         } else {
             Cow::Owned([self.in_path.as_slice(), &request.query].concat())
         };
-        let (method, body_table) = (request.method.as_str(), self.body_table.as_deref());
+        let (method, body_table) = (request.method.as_str(), self.body.table.as_deref());
         judge(&KeyCall { method, path, query: &query, body_table })
     }
 
@@ -49,7 +58,7 @@ impl Demand {
     pub(crate) fn judge(&self, cms: &Cms, request: &Canonical, caller: &Caller) -> Result<()> {
         let (method, at) =
             (request.method.as_str(), self.route.map_or("this address", |(path, _)| path));
-        let body_table = self.body_table.as_deref();
+        let body_table = self.body.table.as_deref();
         match caller {
             Caller::Anonymous | Caller::Operator => Ok(()),
             Caller::Key(key) => {
@@ -70,7 +79,11 @@ impl Demand {
                     (Some(asked), Some(body)) if asked != body => None,
                     (asked, body) => body.or(asked),
                 };
-                if cms.allows(&user.rights, access, method, table) {
+                let allowed = match &self.body.button {
+                    Some(permission) if access == Access::Button => user.rights.may(permission),
+                    _ => cms.allows(&user.rights, access, method, table),
+                };
+                if allowed {
                     return Ok(());
                 }
                 let detail = format!(

@@ -149,6 +149,7 @@ routes! {
     };
     "/api/backend/tables" User tables { GET Read read 200 };
     "/api/backend/actions/checklist" Table checklist { POST Apply apply 200 };
+    "/api/backend/actions/script" Button script { POST Run run 200 };
     "/api/backend/keys" Area("keys_keys") keys {
         GET Read read 200, POST Create create 201, PATCH Update update 200, DELETE Delete delete 204
     };

@@ -1,11 +1,11 @@
 //! What a request shows of its caller: a key, else a token, else a cookie.
 
-use cms_core::{Cms, Result};
+use cms_core::{Change, Cms, Result};
 use http::{HeaderMap, header};
 
 use crate::{
     call::{Call, SESSION_COOKIE},
-    caller::Caller,
+    caller::{Caller, Waits},
     demand::Demand,
     request::Canonical,
 };
@@ -54,6 +54,16 @@ impl Lasting {
             demand: call.demand.clone(),
             request: Canonical { method, path, query, headers: HeaderMap::new() },
         }
+    }
+
+    /// Begins a change on behalf of the caller, judged again under it.
+    ///
+    /// # Errors
+    /// The refusal that the same request would get now. As every write.
+    pub(crate) async fn change(&self) -> Result<Change> {
+        let (change, caller) = self.caller.change(&self.cms, Waits::default()).await?;
+        self.demand.judge(&self.cms, &self.request, &caller)?;
+        Ok(change)
     }
 
     /// The caller with present rights.

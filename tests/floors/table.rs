@@ -28,6 +28,7 @@ const CORE: Floors = &[
     &["accounts"],
     &["traffic"],
     &["plugins"],
+    &["scripts"],
     &["pages"],
     &["tasks"],
     &["webhooks"],

@@ -100,6 +100,9 @@ impl Targets {
                 let body = json!({"table": "goods", "column": "tags", "id": 1, "add": ["c"]});
                 (none, body)
             }
+            ("POST", "/actions/script") => {
+                (none, json!({"plugin": "shop", "button_id": "nightly"}))
+            }
             ("POST", "/keys") => (none, json!({"name": "mine", "rights": [{"endpoint": "*"}]})),
             ("PATCH", "/keys") => (id(&self.key), json!({"name": "renamed"})),
             ("DELETE", "/keys") => (id(&self.key), Json::Null),

@@ -24,6 +24,14 @@ ALLOWED = [
         "table and column must exist, and the body must name the table that the query names",
     ),
     (
+        r"POST /api/backend/actions/script", "bad_query", r"different buttons",
+        "the body must name the button that the query names",
+    ),
+    (
+        r"GET /api/backend/tasks/history", "bad_query", r"plugin goes with name",
+        "a plugin alone selects no task",
+    ),
+    (
         r"\w+ /api/backend/keys$", "validation_failed", r"rights",
         "endpoints and methods of rights are those of the site",
     ),

@@ -13,6 +13,9 @@ pub enum Access {
     /// Keys with a row for the endpoint, and every logged-in user. The handler limits what each
     /// user sees.
     User,
+    /// Keys with a row for the endpoint, and users who hold the `_edit` permission of the button
+    /// that the body names.
+    Button,
     /// Keys with a row for the endpoint, and administrators.
     Admin,
     /// Everyone who is logging in. Keys are refused.

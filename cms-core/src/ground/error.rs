@@ -87,6 +87,10 @@ codes! {
     UnknownHost = "unknown_host",
     /// Fields are missing or wrong; `errors` lists them.
     ValidationFailed = "validation_failed",
+    /// The path of a script breaks its rule, or leads to no file in the plugin's folder.
+    ScriptPath = "script_path",
+    /// A script could not run, took too long or answered no JSON; the log has what it wrote.
+    ScriptFailed = "script_failed",
     /// No plugin raises an event of this name.
     UnknownEvent = "unknown_event",
     /// The table requires `If-Match` for changes.

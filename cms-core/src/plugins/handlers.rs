@@ -1,8 +1,11 @@
-//! What a plugin of the embedding program runs by itself: its tasks.
+//! What a plugin of the embedding program runs by itself: its tasks and scripts.
 
 use std::{collections::BTreeMap, fmt, future::Future, sync::Arc};
 
-use futures_util::future::BoxFuture;
+use bytes::Bytes;
+use futures_util::{future::BoxFuture, stream::BoxStream};
+use serde::Serialize;
+use serde_json::Value as Json;
 
 use super::{Manifest, Problem};
 use crate::{Change, Result, items::Items};
@@ -12,6 +15,10 @@ pub type Begin = Arc<dyn Fn() -> BoxFuture<'static, Result<Change>> + Send + Syn
 
 /// Runs a task.
 pub(crate) type TaskHandler = Arc<dyn Fn(TaskRun) -> BoxFuture<'static, Result<()>> + Send + Sync>;
+
+/// Runs in place of a script.
+pub(crate) type ScriptHandler =
+    Arc<dyn Fn(ScriptCall) -> BoxFuture<'static, Result<ScriptReply>> + Send + Sync>;
 
 /// The handlers of a plugin, by the names in its manifest.
 ///
@@ -27,6 +34,7 @@ pub(crate) type TaskHandler = Arc<dyn Fn(TaskRun) -> BoxFuture<'static, Result<(
 #[derive(Clone, Default)]
 pub struct Handlers {
     tasks: BTreeMap<String, TaskHandler>,
+    scripts: BTreeMap<String, ScriptHandler>,
 }
 
 impl Handlers {
@@ -46,8 +54,28 @@ impl Handlers {
         self
     }
 
+    /// Adds what runs in place of the script with this path, such as `orders/export.php`: no file
+    /// is needed.
+    #[must_use]
+    pub fn script<F>(
+        mut self,
+        path: &str,
+        handler: impl Fn(ScriptCall) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Result<ScriptReply>> + Send + 'static,
+    {
+        let handler: ScriptHandler = Arc::new(move |call| Box::pin(handler(call)));
+        self.scripts.insert(path.to_owned(), handler);
+        self
+    }
+
     pub(crate) fn of_task(&self, name: &str) -> Option<TaskHandler> {
         self.tasks.get(name).cloned()
+    }
+
+    pub(crate) fn of_script(&self, path: &str) -> Option<ScriptHandler> {
+        self.scripts.get(path).cloned()
     }
 
     /// Handlers that a manifest names and that are not here.
@@ -103,7 +131,8 @@ fn missing_classes(manifest: &Manifest) -> Vec<Problem> {
 
 impl fmt::Debug for Handlers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Handlers").field("tasks", &self.tasks.keys()).finish()
+        let mut shown = f.debug_struct("Handlers");
+        shown.field("tasks", &self.tasks.keys()).field("scripts", &self.scripts.keys()).finish()
     }
 }
 
@@ -143,5 +172,81 @@ impl TaskRun {
     /// task, and this run can change nothing more. As every write.
     pub async fn change(&self) -> Result<Change> {
         (self.begin)().await
+    }
+}
+
+/// What a script is given.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct ScriptInput {
+    /// The row that the button belongs to; null in a header.
+    pub id: Json,
+    /// Its `url_rewrite`.
+    pub url_rewrite: Option<String>,
+    /// What the front end adds.
+    pub data: Json,
+}
+
+/// One call of a script, as its handler sees it.
+#[derive(Clone)]
+pub struct ScriptCall {
+    pub(crate) input: ScriptInput,
+    pub(crate) items: Items,
+    pub(crate) begin: Begin,
+}
+
+impl ScriptCall {
+    /// What the script is given.
+    #[must_use]
+    pub fn input(&self) -> &ScriptInput {
+        &self.input
+    }
+
+    /// Records of content tables. No rights limit them: whoever may press the button may see what
+    /// the handler shows.
+    #[must_use]
+    pub fn items(&self) -> &Items {
+        &self.items
+    }
+
+    /// Begins a change on behalf of the caller.
+    ///
+    /// # Errors
+    /// The refusal of a caller who was revoked meanwhile. As every write.
+    pub async fn change(&self) -> Result<Change> {
+        (self.begin)().await
+    }
+}
+
+/// What a script answers.
+pub enum ScriptReply {
+    /// JSON, passed on byte for byte.
+    Json(String),
+    /// A table as CSV (RFC 4180), safe to open in a spreadsheet, row by row.
+    Csv {
+        /// The name to save it under.
+        save_as: String,
+        /// The names of the columns.
+        names: Vec<String>,
+        /// The rows, each with one cell for each column.
+        rows: BoxStream<'static, Result<Vec<String>>>,
+    },
+    /// Anything else, part by part.
+    Stream {
+        /// The value of `Content-Type`.
+        media_type: String,
+        /// The name to save it under.
+        save_as: String,
+        /// The parts; each is asked for when the one before has gone out.
+        parts: BoxStream<'static, Result<Bytes>>,
+    },
+}
+
+impl fmt::Debug for ScriptReply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Json(_) => "ScriptReply::Json",
+            Self::Csv { .. } => "ScriptReply::Csv",
+            Self::Stream { .. } => "ScriptReply::Stream",
+        })
     }
 }

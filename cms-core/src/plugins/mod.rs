@@ -6,6 +6,7 @@
 //! check     checks of a manifest whose form is right
 //! problem   a fault of a manifest, with pointer, place and remedy
 //! load      reads plugins/<id>/plugin.json
+//! script_path  the rule of a script's path, and its file
 //! handlers  what a plugin written in Rust runs by itself
 //! index     declarations of the plugins in service: tables, events, permission keys
 //! ```
@@ -17,18 +18,21 @@ mod load;
 pub mod manifest;
 mod problem;
 mod reading;
+mod script_path;
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use arc_swap::ArcSwap;
 
-pub(crate) use handlers::TaskHandler;
-pub use handlers::{Begin, Handlers, TaskRun};
+pub use handlers::{Begin, Handlers, ScriptCall, ScriptInput, ScriptReply, TaskRun};
+pub(crate) use handlers::{ScriptHandler, TaskHandler};
 pub use index::Index;
 pub(crate) use index::check_permissions;
 pub use load::{LoadedPlugin, check_folder, load_folder};
 pub use manifest::{Button, EventDeclaration, List, Manifest, schema};
 pub use problem::Problem;
+pub(crate) use script_path::find_script;
+pub use script_path::is_script_path;
 
 /// A plugin of the embedding program. Every [`Manifest`] is one; your own type may hold state
 /// beside its manifest.
@@ -110,6 +114,17 @@ impl Plugins {
     /// The handler of a plugin's task.
     pub(crate) fn task_handler(&self, plugin: &str, name: &str) -> Option<TaskHandler> {
         self.0.load().handlers.get(plugin)?.of_task(name)
+    }
+
+    /// The handler of a plugin's script.
+    pub(crate) fn script_handler(&self, plugin: &str, path: &str) -> Option<ScriptHandler> {
+        self.0.load().handlers.get(plugin)?.of_script(path)
+    }
+
+    /// The declarations of a plugin that is in service.
+    pub(crate) fn manifest(&self, id: &str) -> Option<Arc<Manifest>> {
+        let states = self.states();
+        states.iter().find(|state| state.id == id)?.manifest.clone()
     }
 
     pub(crate) fn set(&self, states: Vec<PluginState>, handlers: BTreeMap<String, Handlers>) {

@@ -186,6 +186,8 @@ pub struct Scripts {
     pub interpreter: String,
     /// Longest run in seconds, 1 to 3600.
     pub timeout_s: u64,
+    /// Most runs at the same time, 1 to 256.
+    pub max_running: usize,
     /// Most output of one run in bytes, 1 to 1 GiB.
     pub max_output_bytes: usize,
 }

@@ -129,7 +129,7 @@ impl Settings {
     }
 
     /// Each numeric key with its value, minimum and maximum.
-    fn ranges(&self) -> [(&'static str, u64, u64, u64); 25] {
+    fn ranges(&self) -> [(&'static str, u64, u64, u64); 26] {
         let (http, scripts, keep) = (&self.http, &self.scripts, &self.retention);
         [
             ("http.body_limit_bytes", http.body_limit_bytes as u64, 1, GIB),
@@ -152,6 +152,7 @@ impl Settings {
             ("mail.auto_reply_per_day", self.mail.auto_reply_per_day, 0, 1000),
             ("media.max_bytes", self.media.max_bytes, 1, GIB << 10),
             ("scripts.timeout_s", scripts.timeout_s, 1, 3600),
+            ("scripts.max_running", scripts.max_running as u64, 1, 256),
             ("scripts.max_output_bytes", scripts.max_output_bytes as u64, 1, GIB),
             ("session.idle_s", self.session.idle_s, 1, YEAR_S),
             ("session.absolute_s", self.session.absolute_s, 1, YEAR_S),

@@ -20,6 +20,7 @@ use crate::{
     keys::Keys,
     pages::Pages,
     plugins::{Plugin, Plugins},
+    scripts::Scripts,
     settings::{Settings, SettingsError},
     tasks::Tasks,
     traffic::{
@@ -136,6 +137,7 @@ impl Builder {
         let settings = base.settings();
         let (endpoints, registry) = (Endpoints::default(), Registry::default());
         let (items, known) = (Items::new(&base, &registry), Plugins::default());
+        let scripts = Scripts::new(&base, &items, &known);
         let rooms = Rooms {
             audit: AuditLog::new(&base),
             keys: Keys::new(&base, &endpoints),
@@ -145,10 +147,11 @@ impl Builder {
             cache: Cache::new(&base, redis.as_ref()),
             idempotency: Idempotency::new(&base),
             pages: Pages::new(&base, &items),
-            tasks: Tasks::new(&base, &items, &known),
+            tasks: Tasks::new(&base, &items, &known, &scripts),
             webhooks: Webhooks::new(&base, &registry)?,
             endpoints,
             items,
+            scripts,
             plugins: known,
             restarts: Restarts::default(),
             registry,

@@ -27,6 +27,7 @@ use crate::{
     keys::Keys,
     pages::Pages,
     plugins::Plugins,
+    scripts::Scripts,
     settings::Settings,
     tasks::Tasks,
     traffic::{cache::Cache, idempotency::Idempotency, limiter::Limiter, origins::Origins},
@@ -73,6 +74,7 @@ struct Rooms {
     idempotency: Idempotency,
     items: Items,
     plugins: Plugins,
+    scripts: Scripts,
     pages: Pages,
     tasks: Tasks,
     webhooks: Webhooks,
@@ -177,6 +179,12 @@ impl Cms {
         &self.0.plugins
     }
 
+    /// Scripts of plugins.
+    #[must_use]
+    pub fn scripts(&self) -> &Scripts {
+        &self.0.scripts
+    }
+
     /// Tasks of plugins, and the history of their runs.
     #[must_use]
     pub fn tasks(&self) -> &Tasks {
@@ -257,10 +265,11 @@ impl Cms {
         Err(Error::new(Code::Unavailable, why))
     }
 
-    /// Ends runs of tasks, writes the counters and closes the database, within seconds also when it
+    /// Ends runs of tasks and scripts, writes the counters and closes the database, within seconds also when it
     /// does not answer.
     pub async fn close(&self) {
         self.tasks().close().await;
+        self.scripts().close().await;
         match tokio::time::timeout(FAREWELL, self.flush()).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::error!(%error, "counters were not written"),

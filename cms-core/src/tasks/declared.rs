@@ -16,6 +16,8 @@ pub(super) struct Declared {
 /// What a run does.
 pub(super) enum Work {
     Handler(TaskHandler),
+    /// A path below the plugin's folder `script/`.
+    Script(String),
     /// Neither a handler nor a script: the checks at load refuse such a task.
     Nothing,
 }
@@ -39,7 +41,10 @@ pub(super) fn all(plugins: &Plugins) -> Vec<Declared> {
                 plugin: manifest.id.clone(),
                 name: task.name.clone(),
                 interval_s: task.interval_s,
-                work: handler.map_or(Work::Nothing, Work::Handler),
+                work: handler
+                    .map(Work::Handler)
+                    .or_else(|| task.script.clone().map(Work::Script))
+                    .unwrap_or(Work::Nothing),
             }
         })
     });

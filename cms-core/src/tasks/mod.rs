@@ -32,7 +32,7 @@ use self::{claim::Cause, outcome::Outcome, run::perform};
 pub use self::{claim::Claimed, scheduler::Scheduler};
 use crate::{
     AuditActor, AuditEntry, Change, Code, Error, Page, Paging, Result, base::Base,
-    ground::ListName, items::Items, jobs, plugins::Plugins,
+    ground::ListName, items::Items, jobs, plugins::Plugins, scripts::Scripts,
 };
 
 /// How long a stop waits for runs that it has asked to end.
@@ -100,6 +100,7 @@ struct State {
     base: Base,
     items: Items,
     plugins: Plugins,
+    scripts: Scripts,
     /// Machine and process.
     process: String,
     /// Turns true when the site closes.
@@ -114,12 +115,13 @@ struct State {
 }
 
 impl Tasks {
-    pub(crate) fn new(base: &Base, items: &Items, plugins: &Plugins) -> Self {
+    pub(crate) fn new(base: &Base, items: &Items, plugins: &Plugins, scripts: &Scripts) -> Self {
         let machine = rustix::system::uname().nodename().to_string_lossy().into_owned();
         Self(Arc::new(State {
             base: base.clone(),
             items: items.clone(),
             plugins: plugins.clone(),
+            scripts: scripts.clone(),
             process: format!("{machine}:{}", std::process::id()),
             closed: watch::Sender::new(false),
             under_way: watch::Sender::new(0),

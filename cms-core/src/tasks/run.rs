@@ -76,6 +76,7 @@ async fn worked(site: &State, claimed: &Claimed) -> Outcome {
                 };
                 handler(run).await
             }
+            Work::Script(path) => site.scripts.run_task(&claimed.plugin, path, &claimed.name).await,
             Work::Nothing => Err(Error::internal("a task with neither handler nor script")),
         }
     };

@@ -10,6 +10,7 @@ use serde_json::Value as Json;
 use super::visit::Visit;
 use crate::{
     body::{self, Limits, Source, Upload},
+    demand::Named,
     request,
     wire::{BodyKind, Content},
 };
@@ -27,11 +28,14 @@ impl<B> Sent<B> {
         Self { raw, content, source: None }
     }
 
-    /// The table that an action names.
-    pub(super) fn table(&self) -> Option<&str> {
-        match &self.content {
-            Content::Json(json) => json.get("table")?.as_str(),
-            _ => None,
+    /// What an action names.
+    pub(super) fn named(&self) -> Named {
+        let Content::Json(json) = &self.content else { return Named::default() };
+        let text = |member: &str| json.get(member).and_then(Json::as_str);
+        let button = text("plugin").zip(text("button_id"));
+        Named {
+            table: text("table").map(str::to_owned),
+            button: button.map(|(plugin, button)| format!("{plugin}_{button}_edit")),
         }
     }
 
@@ -41,8 +45,8 @@ impl<B> Sent<B> {
     }
 }
 
-/// Whether the body names the table whose rights count.
-pub(super) fn names_table(visit: &Visit) -> bool {
+/// Whether the body names the table or the button whose rights count.
+pub(super) fn names_target(visit: &Visit) -> bool {
     visit.request.path.starts_with("/api/backend/actions/") && takes_body(visit)
 }
 

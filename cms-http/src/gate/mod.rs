@@ -33,7 +33,8 @@ pub(crate) use visit::Arrival;
 use visit::Visit;
 
 use crate::{
-    call::Call, idempotency, kept::Kept, replies::Asked, reply::Reply, routes, wire::Content,
+    call::Call, demand::Named, idempotency, kept::Kept, replies::Asked, reply::Reply, routes,
+    wire::Content,
 };
 
 /// Runs a request. `found` is filled on the way, so that a refusal tells it as well.
@@ -94,12 +95,12 @@ where
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let caller = &found.caller;
-    let (sent, demand) = if content::names_table(visit) && rights::may_act(visit, caller) {
+    let (sent, demand) = if content::names_target(visit) && rights::may_act(visit, caller) {
         let sent = content::read(cms, visit, body).await?;
-        let demand = rights::judge(cms, visit, caller, sent.table())?;
+        let demand = rights::judge(cms, visit, caller, sent.named())?;
         (sent, demand)
     } else {
-        let demand = rights::judge(cms, visit, caller, None)?;
+        let demand = rights::judge(cms, visit, caller, Named::default())?;
         (content::read(cms, visit, body).await?, demand)
     };
 

@@ -3,7 +3,12 @@
 use cms_core::{Cms, Result, access};
 
 use super::visit::{self, Visit, Way};
-use crate::{caller::Caller, demand::Demand, request::Canonical, routes::Route};
+use crate::{
+    caller::Caller,
+    demand::{Demand, Named},
+    request::Canonical,
+    routes::Route,
+};
 
 /// Whether the caller could act on some table: else there is no reason to read the body.
 pub(super) fn may_act(visit: &Visit, caller: &Caller) -> bool {
@@ -23,20 +28,15 @@ fn demand(route: Option<&'static Route>, request: &Canonical) -> Demand {
     Demand {
         route: route.map(|route| (route.path, route.access)),
         in_path: route.map_or_else(Vec::new, |route| route.parameters(&request.path)),
-        body_table: None,
+        body: Named::default(),
     }
 }
 
-/// Judges the caller, and returns by what: a change judges again. `body_table`: the table that an
-/// action names in its body.
-pub(super) fn judge(
-    cms: &Cms,
-    visit: &Visit,
-    caller: &Caller,
-    body_table: Option<&str>,
-) -> Result<Demand> {
+/// Judges the caller, and returns by what: a change judges again. `body`: what an action names
+/// in its body.
+pub(super) fn judge(cms: &Cms, visit: &Visit, caller: &Caller, body: Named) -> Result<Demand> {
     let mut demand = demand(visit.route, &visit.request);
-    demand.body_table = body_table.map(str::to_owned);
+    demand.body = body;
     if visit.way != Way::Judged {
         return Ok(demand);
     }

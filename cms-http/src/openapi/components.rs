@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json, json};
 use crate::call::SESSION_COOKIE;
 
 /// Every status of a refusal, with what it means here.
-const REFUSALS: [(u16, &str); 16] = [
+const REFUSALS: [(u16, &str); 17] = [
     (400, "The request cannot be read, or asks for something that there is not."),
     (401, "No credential, or none that is good for this."),
     (403, "Not with these rights, or not from this page."),
@@ -24,6 +24,7 @@ const REFUSALS: [(u16, &str); 16] = [
     (428, "The table demands If-Match."),
     (429, "Too many requests, or too many wrong logins."),
     (500, "The service failed; its log says why, under the same request id."),
+    (502, "A script failed."),
     (503, "The service cannot work at this moment."),
 ];
 

@@ -18,6 +18,10 @@ pub(super) fn knows(call: &Call<'_>, operation: &Described) -> bool {
         (Access::Table, Caller::User { user, .. }) => call.cms.tables().iter().any(|table| {
             call.cms.allows(&user.rights, Access::Table, operation.method, Some(&table.name))
         }),
+        (Access::Button, Caller::User { user, .. }) => {
+            let index = call.cms.plugins().index();
+            index.permissions().any(|(_, key)| key.ends_with("_edit") && user.rights.may(key))
+        }
         (access, Caller::User { user, .. }) => {
             call.cms.allows(&user.rights, access, operation.method, None)
         }

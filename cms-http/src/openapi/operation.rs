@@ -64,7 +64,9 @@ fn parameters(described: &Described, query: &Json) -> Vec<Json> {
         parameters
             .push(json!({"name": "action", "in": "query", "required": true, "schema": schema}));
     }
-    if described.method == "POST" && described.access.is_for_keys() {
+    // A script runs each time it is asked for.
+    let repeats = described.access != Access::Button;
+    if described.method == "POST" && described.access.is_for_keys() && repeats {
         parameters.push(json!({"$ref": "#/components/parameters/IdempotencyKey"}));
     }
     if conditional(described) {
@@ -146,6 +148,9 @@ fn refusals(described: &Described) -> Vec<u16> {
     if access == Access::Table {
         statuses.push(405);
     }
+    if access == Access::Button {
+        statuses.push(502);
+    }
     if described.types.body != BodyKind::None || method == "POST" || method == "PATCH" {
         statuses.extend([413, 415]);
     }
@@ -162,7 +167,7 @@ fn security(access: Access) -> Json {
         Access::Open | Access::Login | Access::Operator => json!([]),
         Access::Public => json!([{}, {"ApiKey": []}, {"Session": []}, {"Cookie": []}]),
         Access::Session => json!([{"Session": []}, {"Cookie": []}]),
-        Access::Area(_) | Access::Table | Access::User | Access::Admin => {
+        Access::Area(_) | Access::Table | Access::Button | Access::User | Access::Admin => {
             json!([{"ApiKey": []}, {"Session": []}, {"Cookie": []}])
         }
     }

@@ -6,12 +6,12 @@ use bytes::{Bytes, BytesMut};
 use cms_core::{Error, Result};
 use futures_util::{StreamExt as _, stream};
 use http::{HeaderName, HeaderValue, Method, StatusCode, header};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
 
 use super::{
     Reply,
     range::{Asked, asked},
+    save_as::attachment,
 };
 use crate::{
     body::{Body, Parts},
@@ -20,8 +20,6 @@ use crate::{
 
 /// Bytes that are read at once.
 const STEP: usize = 64 << 10;
-/// What stays as it is in `filename*` (RFC 8187, 3.2.1).
-const NAME: &AsciiSet = &NON_ALPHANUMERIC.remove(b'.').remove(b'-').remove(b'_');
 
 /// A file to reply with.
 pub(crate) struct File {
@@ -83,13 +81,8 @@ impl File {
         }
     }
 
-    /// As RFC 6266 says, with the name for old readers beside the exact one.
     fn disposition(&self) -> String {
-        let Some(name) = &self.save_as else { return "inline".to_owned() };
-        let plain = |c: char| if c.is_ascii_alphanumeric() || ".-_ ".contains(c) { c } else { '_' };
-        let (old, exact): (String, _) =
-            (name.chars().map(plain).collect(), utf8_percent_encode(name, NAME));
-        format!("attachment; filename=\"{old}\"; filename*=UTF-8''{exact}")
+        self.save_as.as_deref().map_or_else(|| "inline".to_owned(), attachment)
     }
 }
 

@@ -1,12 +1,12 @@
 //! What a handler answers, and the one table from error code to status.
 
-// The first rooms that reply with these come later; a table of routes in the tests does already.
-#[cfg_attr(not(test), expect(dead_code, reason = "exports and media are built next"))]
 pub(crate) mod csv;
 pub(crate) mod events;
-#[cfg_attr(not(test), expect(dead_code, reason = "exports and media are built next"))]
+// The first room that replies with files comes later; a table of routes in the tests does already.
+#[cfg_attr(not(test), expect(dead_code, reason = "media is built next"))]
 pub(crate) mod file;
 mod range;
+pub(crate) mod save_as;
 
 use std::sync::LazyLock;
 
@@ -46,7 +46,10 @@ pub fn status_of(code: Code) -> StatusCode {
         Code::PayloadTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         Code::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
         Code::UnknownHost => StatusCode::MISDIRECTED_REQUEST,
-        Code::ValidationFailed | Code::UnknownEvent => StatusCode::UNPROCESSABLE_ENTITY,
+        Code::ValidationFailed | Code::UnknownEvent | Code::ScriptPath => {
+            StatusCode::UNPROCESSABLE_ENTITY
+        }
+        Code::ScriptFailed => StatusCode::BAD_GATEWAY,
         Code::PreconditionRequired => StatusCode::PRECONDITION_REQUIRED,
         Code::RateLimited | Code::LoginLocked => StatusCode::TOO_MANY_REQUESTS,
         Code::Unavailable => StatusCode::SERVICE_UNAVAILABLE,

@@ -32,6 +32,7 @@ pub mod permissions;
 pub mod problem;
 pub mod query;
 pub mod record;
+pub mod script;
 pub mod stream;
 pub mod tables;
 pub mod tasks;

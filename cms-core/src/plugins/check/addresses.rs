@@ -1,7 +1,7 @@
 //! What buttons lead to: links, modals, scripts.
 
-use super::{Check, names};
-use crate::plugins::manifest::Button;
+use super::Check;
+use crate::plugins::{is_script_path, manifest::Button};
 
 impl Check<'_> {
     pub(super) fn url(&mut self, button: &Button, at: &str) {
@@ -43,7 +43,7 @@ impl Check<'_> {
     /// The path of a script, and the file.
     pub(super) fn script(&mut self, at: &str, path: Option<&str>) {
         let Some(path) = path.filter(|path| !path.is_empty()) else { return };
-        if !names::is_script_path(path) {
+        if !is_script_path(path) {
             let remedy = "letters, digits, _ and - are expected, slashes between folders, .php at \
                           the end, such as \"orders/export.php\"";
             self.fault(at, remedy);

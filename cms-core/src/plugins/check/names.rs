@@ -17,8 +17,3 @@ pub(super) fn is_path(path: &str) -> bool {
 pub(super) fn is_word(part: &str) -> bool {
     !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b))
 }
-
-/// The path of a script under the plugin's folder `script/`.
-pub(super) fn is_script_path(path: &str) -> bool {
-    path.strip_suffix(".php").is_some_and(is_path)
-}

@@ -1,0 +1,216 @@
+//! Scripts of plugins: a handler of the embedding program, or a file that the interpreter runs in a
+//! process of its own.
+//!
+//! ```text
+//! program  the interpreter, found once for each run
+//! group    a process and all that it starts: killed together
+//! process  one run: input, output, limits
+//! ```
+
+mod group;
+mod process;
+mod program;
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use serde::de::IgnoredAny;
+use serde_json::json;
+use tokio::sync::{Semaphore, SemaphorePermit, watch};
+
+use self::process::{Fault, Limits, Ran};
+use crate::{
+    Code, Error, Result,
+    base::Base,
+    items::Items,
+    plugins::{
+        self, Begin, Plugins, ScriptCall, ScriptHandler, ScriptInput, ScriptReply,
+        manifest::ButtonType,
+    },
+};
+
+/// How long a caller waits for one of the places.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Seconds after which a refused caller may find a place.
+const RETRY_AFTER_S: u64 = 5;
+/// How long a stop waits for scripts that were killed.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// The scripts of a site: `cms.scripts()`.
+#[derive(Clone)]
+pub struct Scripts(Arc<State>);
+
+struct State {
+    base: Base,
+    items: Items,
+    plugins: Plugins,
+    /// One for each process that may run.
+    places: Semaphore,
+    /// Turns true when the site closes.
+    closed: watch::Sender<bool>,
+}
+
+/// A script that was found.
+pub struct Script {
+    plugin: String,
+    path: String,
+    way: Way,
+}
+
+enum Way {
+    Handler(ScriptHandler),
+    File(PathBuf),
+}
+
+impl Scripts {
+    pub(crate) fn new(base: &Base, items: &Items, plugins: &Plugins) -> Self {
+        Self(Arc::new(State {
+            base: base.clone(),
+            items: items.clone(),
+            plugins: plugins.clone(),
+            places: Semaphore::new(base.settings().scripts.max_running),
+            closed: watch::Sender::new(false),
+        }))
+    }
+
+    /// The script of a button: the handler of its path, or else the file.
+    ///
+    /// # Errors
+    /// `not_found` when no plugin in service has such a button. `script_path` for a path that
+    /// breaks its rule or leads to no file in the plugin's folder `script/`.
+    pub fn find(&self, plugin: &str, button_id: &str) -> Result<Script> {
+        let (plugin, path) = (plugin.to_owned(), self.path_of(plugin, button_id)?);
+        let handler = self.0.plugins.script_handler(&plugin, &path);
+        let way = match handler {
+            Some(handler) => Way::Handler(handler),
+            None => Way::File(self.file(&plugin, &path)?),
+        };
+        Ok(Script { plugin, path, way })
+    }
+
+    /// Runs a script. `begin` begins changes on behalf of the caller. Dropping the future kills the
+    /// process and all that it has started.
+    ///
+    /// # Errors
+    /// `script_failed` for a missing interpreter, an exit with a failure, too much time or output,
+    /// and output that is no JSON. `unavailable` while too many scripts run. A handler's own
+    /// errors.
+    pub async fn run(
+        &self,
+        script: &Script,
+        input: ScriptInput,
+        begin: Begin,
+    ) -> Result<ScriptReply> {
+        let Script { plugin, path, way } = script;
+        let file = match way {
+            Way::Handler(handler) => {
+                return handler(ScriptCall { input, items: self.0.items.clone(), begin }).await;
+            }
+            Way::File(file) => file,
+        };
+        let Ok(place) = tokio::time::timeout(PATIENCE, self.place()).await else {
+            let why = "Too many scripts run at the moment: see scripts.max_running.";
+            return Err(Error::new(Code::Unavailable, why).retry_after(RETRY_AFTER_S));
+        };
+        let input = serde_json::to_vec(&input).map_err(Error::internal)?;
+        let output = self.execute(place?, (plugin, path, file), input).await?;
+        // Any text of JSON; nothing is read from it, so that no depth is too deep.
+        match String::from_utf8(output) {
+            Ok(text) if serde_json::from_str::<IgnoredAny>(&text).is_ok() => {
+                Ok(ScriptReply::Json(text))
+            }
+            _ => Err(failed(plugin, path, "answered no JSON", "")),
+        }
+    }
+
+    /// Runs the script of a task. Its output is not looked at.
+    pub(crate) async fn run_task(&self, plugin: &str, path: &str, name: &str) -> Result<()> {
+        let file = self.file(plugin, path)?;
+        let place = self.place().await?;
+        let data = json!({"task": name});
+        let input = ScriptInput { data, ..ScriptInput::default() };
+        let input = serde_json::to_vec(&input).map_err(Error::internal)?;
+        self.execute(place, (plugin, path, &file), input).await.map(drop)
+    }
+
+    /// Kills all scripts, and lets none begin.
+    pub(crate) async fn close(&self) {
+        self.0.closed.send_replace(true);
+        let most = u32::try_from(self.0.base.settings().scripts.max_running).unwrap_or(u32::MAX);
+        if tokio::time::timeout(FAREWELL, self.0.places.acquire_many(most)).await.is_err() {
+            tracing::warn!("some scripts did not end in time");
+        }
+    }
+
+    /// The path that a button declares.
+    fn path_of(&self, plugin: &str, button_id: &str) -> Result<String> {
+        let manifest = self.0.plugins.manifest(plugin);
+        let button = manifest.as_ref().and_then(|manifest| manifest.button(button_id));
+        let script = button.filter(|button| button.button_type == ButtonType::Script);
+        script.and_then(|button| button.script.clone()).ok_or_else(|| {
+            let why = format!("No plugin {plugin:?} has a button {button_id:?} with a script.");
+            Error::new(Code::NotFound, why)
+        })
+    }
+
+    /// The file of a path.
+    fn file(&self, plugin: &str, path: &str) -> Result<PathBuf> {
+        let folder = &self.0.base.settings().dirs.plugins;
+        plugins::find_script(folder, plugin, path).ok_or_else(|| {
+            let why = format!(
+                "{path:?} is no script of the plugin {plugin}: letters, digits, _ and - in \
+                 folders and name, .php at the end, and a file of this path in its folder script/."
+            );
+            Error::new(Code::ScriptPath, why)
+        })
+    }
+
+    async fn place(&self) -> Result<SemaphorePermit<'_>> {
+        self.0.places.acquire().await.map_err(Error::internal)
+    }
+
+    /// Runs a file. Returns its output.
+    async fn execute(
+        &self,
+        _place: SemaphorePermit<'_>,
+        (plugin, path, file): (&str, &str, &Path),
+        input: Vec<u8>,
+    ) -> Result<Vec<u8>> {
+        let settings = self.0.base.settings();
+        let Some(program) = program::find(&settings.scripts.interpreter) else {
+            let interpreter = &settings.scripts.interpreter;
+            let why = format!("cannot run: {interpreter} is not there, see scripts.interpreter");
+            return Err(failed(plugin, path, &why, ""));
+        };
+        let limits = Limits {
+            time: Duration::from_secs(settings.scripts.timeout_s),
+            output: settings.scripts.max_output_bytes,
+        };
+        let mut closed = self.0.closed.subscribe();
+        let ran = tokio::select! {
+            ran = process::run(&program, file, input, limits) => ran,
+            _ = closed.wait_for(|closed| *closed) => {
+                return Err(Error::new(Code::Unavailable, "The service is ending."));
+            }
+        };
+        match ran {
+            Ok(Ran { output, complaints }) => {
+                if !complaints.is_empty() {
+                    tracing::info!(plugin, path, ?complaints, "a script has complained");
+                }
+                Ok(output)
+            }
+            Err(Fault { why, complaints }) => Err(failed(plugin, path, &why, &complaints)),
+        }
+    }
+}
+
+/// Tells the log what a script wrote, and the caller that it failed.
+fn failed(plugin: &str, path: &str, why: &str, complaints: &str) -> Error {
+    tracing::warn!(plugin, path, why, ?complaints, "a script failed");
+    let detail = format!("The script {path} of the plugin {plugin} {why}; the log has the rest.");
+    Error::new(Code::ScriptFailed, detail)
+}

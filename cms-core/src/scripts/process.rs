@@ -1,0 +1,127 @@
+//! One run of a script in a process of its own.
+
+use std::{io, path::Path, process::Stdio, time::Duration};
+
+use tokio::{
+    io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _},
+    process::{ChildStdin, Command},
+};
+
+use super::group::Group;
+
+/// Bytes of the error output that are kept for the log.
+const COMPLAINTS: u64 = 4096;
+
+/// What a run may take.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    pub(super) time: Duration,
+    /// Bytes of output.
+    pub(super) output: usize,
+}
+
+/// A run that ended well.
+pub(super) struct Ran {
+    pub(super) output: Vec<u8>,
+    /// The beginning of its error output.
+    pub(super) complaints: String,
+}
+
+/// A run that failed.
+pub(super) struct Fault {
+    /// What the script did, as the end of a sentence.
+    pub(super) why: String,
+    pub(super) complaints: String,
+}
+
+impl Fault {
+    fn new(why: impl Into<String>) -> Self {
+        Self { why: why.into(), complaints: String::new() }
+    }
+}
+
+/// Runs `file` without a shell, in its own folder, with an empty environment. At the end, also when
+/// this future is dropped, nothing of its process group is left.
+pub(super) async fn run(
+    program: &Path,
+    file: &Path,
+    input: Vec<u8>,
+    limits: Limits,
+) -> Result<Ran, Fault> {
+    let folder = file.parent().unwrap_or(Path::new("/"));
+    let mut child = Command::new(program)
+        .arg(file)
+        .current_dir(folder)
+        .env_clear()
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .kill_on_drop(true)
+        .spawn()
+        .map_err(|error| Fault::new(format!("cannot run: {error}")))?;
+    let group = Group::of(&child);
+    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let mut complaints = Vec::new();
+    let ended = {
+        let ended = async {
+            let status = child.wait().await;
+            // What it has left behind keeps neither the pipes nor the machine.
+            group.kill();
+            status.map_err(|error| Fault::new(format!("cannot be waited for: {error}")))
+        };
+        let all = async {
+            tokio::try_join!(
+                ended,
+                feed(stdin, &input),
+                read(stdout, limits.output),
+                listen(stderr, &mut complaints),
+            )
+        };
+        tokio::time::timeout(limits.time, all).await
+    };
+    let complaints = String::from_utf8_lossy(&complaints).into_owned();
+    match ended {
+        Ok(Ok((status, (), output, ()))) if status.success() => Ok(Ran { output, complaints }),
+        Ok(Ok((status, ..))) => Err(Fault { why: format!("ended with {status}"), complaints }),
+        Ok(Err(fault)) => Err(Fault { complaints, ..fault }),
+        Err(_) => {
+            let why = format!("took longer than {} s", limits.time.as_secs());
+            Err(Fault { why, complaints })
+        }
+    }
+}
+
+/// Writes the input. A script need not read it.
+async fn feed(stdin: Option<ChildStdin>, input: &[u8]) -> Result<(), Fault> {
+    if let Some(mut stdin) = stdin {
+        let _ = stdin.write_all(input).await;
+    }
+    Ok(())
+}
+
+/// Reads the output, which must not be longer than `most`.
+async fn read(stdout: Option<impl AsyncRead + Unpin>, most: usize) -> Result<Vec<u8>, Fault> {
+    let mut output = Vec::new();
+    if let Some(stdout) = stdout {
+        let read = stdout.take(most as u64 + 1).read_to_end(&mut output).await;
+        read.map_err(|error| unread(&error))?;
+    }
+    if output.len() > most {
+        return Err(Fault::new(format!("wrote more than {most} bytes")));
+    }
+    Ok(output)
+}
+
+/// Keeps the beginning of the error output, and reads the rest so that the script goes on.
+async fn listen(stderr: Option<impl AsyncRead + Unpin>, kept: &mut Vec<u8>) -> Result<(), Fault> {
+    let Some(mut stderr) = stderr else { return Ok(()) };
+    let read = (&mut stderr).take(COMPLAINTS).read_to_end(kept).await;
+    read.map_err(|error| unread(&error))?;
+    let rest = tokio::io::copy(&mut stderr, &mut tokio::io::sink()).await;
+    rest.map(drop).map_err(|error| unread(&error))
+}
+
+fn unread(error: &io::Error) -> Fault {
+    Fault::new(format!("cannot be read: {error}"))
+}
