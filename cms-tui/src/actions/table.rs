@@ -82,6 +82,7 @@ pub(crate) static ACTIONS: &[Action] = &[
     act("go.audit", "", "Audit log").cli("audit list").on(Nothing, Admin),
     act("go.events", "", "Known events").cli("events list").on(Nothing, HOOKS_SEEN),
     act("go.messages", "", "Recorded events").cli("events tail").on(Nothing, HOOKS_SEEN),
+    act("go.tasks", "", "Tasks of plugins").cli("tasks list").on(Nothing, Admin),
     act("go.plugins", "", "Plugins and what they declare").cli("tables list"),
     act("list.down", "j Down", "Down"),
     act("list.up", "k Up", "Up"),
@@ -224,6 +225,8 @@ pub(crate) static ACTIONS: &[Action] = &[
         .on(Row, HOOKS)
         .unless(is_expected),
     act("messages.payload", "", "Show what is sent").cli("events payload {id}").on(Row, HOOKS_SEEN),
+    act("tasks.run", "r", "Run now").cli("tasks run {name}").on(Row, Admin),
+    act("tasks.runs", "d", "Its runs").cli("tasks history {name}").on(Row, Admin),
     act("system.doctor", "d", "Check the site").cli("doctor").on(Nothing, Local),
     act("system.settings", "s", "Settings in force").cli("config show --origin").on(Nothing, Local),
     act("system.schema", "m", "State of the schema").cli("migrate status").on(Nothing, Local),

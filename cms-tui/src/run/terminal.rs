@@ -6,7 +6,10 @@ use crossterm::{
     cursor::Show,
     event::{DisableBracketedPaste, EnableBracketedPaste},
     execute,
-    terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode},
+    terminal::{
+        Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode,
+        enable_raw_mode,
+    },
 };
 use ratatui::{Frame, Terminal, backend::CrosstermBackend};
 use rustix::process::{Signal, getpid, kill_process};
@@ -68,7 +71,11 @@ impl Screen {
     /// Takes the terminal again, which others have used meanwhile.
     pub(super) fn resume(&mut self) -> io::Result<()> {
         enter()?;
-        self.terminal.clear()
+        execute!(stdout(), Clear(ClearType::All))?;
+        // A new one draws every cell. Terminal::clear would ask where the cursor is, and the
+        // answer would come to the thread that reads keys.
+        self.terminal = Terminal::new(CrosstermBackend::new(stdout()))?;
+        Ok(())
     }
 
     pub(super) fn leave(&mut self) {

@@ -24,6 +24,7 @@ mod origins;
 mod queue;
 mod records;
 mod system;
+mod tasks;
 mod users;
 mod webhooks;
 mod words;

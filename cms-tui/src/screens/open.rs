@@ -2,7 +2,8 @@
 
 use super::{
     Screen, attempts, audit, browser::Browser, cache, content, deliveries, events, groups,
-    home::Home, keys, limits, login::SignIn, origins, queue, records, system, users, webhooks,
+    home::Home, keys, limits, login::SignIn, origins, queue, records, system, tasks, users,
+    webhooks,
 };
 use crate::step::Place;
 
@@ -25,6 +26,8 @@ pub(crate) fn open(place: Place) -> Box<dyn Screen> {
         "audit" => &audit::SPEC,
         "events" => &events::KNOWN,
         "messages" => &events::HAPPENED,
+        "tasks" => &tasks::TASKS,
+        "runs" => &tasks::RUNS,
         "system" => &system::SPEC,
         "login" => return Box::new(SignIn::default()),
         "rights" => return Box::new(keys::Matrix::new(place.subject)),

@@ -195,7 +195,9 @@ impl List {
     pub(crate) fn top_for(&self, height: usize) -> usize {
         self.height.set(height);
         let lowest = (self.at + 1).saturating_sub(height);
-        let top = self.top.get().clamp(lowest, self.at);
+        // No empty lines below while rows are hidden above.
+        let highest = self.window.len().saturating_sub(height).min(self.at);
+        let top = self.top.get().min(highest).max(lowest);
         self.top.set(top);
         top
     }
@@ -221,6 +223,7 @@ mod tests {
         list.put(0, rows(&["new", "newer", "a", "b", "c", "d"]), None, true);
         assert_eq!(list.row().map(|row| row.id.as_str()), Some("c"));
         assert_eq!(list.at() - list.top_for(2), line, "it stays on its line");
+        assert_eq!(list.top_for(10), 0, "what fits is shown whole");
         assert!(list.marks.contains_key("b"));
         list.put(0, rows(&["a"]), None, true);
         assert_eq!(list.row().map(|row| row.id.as_str()), Some("a"));

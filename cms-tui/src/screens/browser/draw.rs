@@ -149,11 +149,14 @@ fn widths(browser: &Browser, cells: usize) -> Vec<usize> {
 fn preview(browser: &Browser, frame: &mut Frame<'_>, area: Rect, look: Look) {
     let theme = look.theme;
     let row = browser.list.row();
-    let title = row.map_or_else(String::new, |row| {
-        let name = ["name", "title", "username", "origin", "event", "endpoint"];
-        let name = name.iter().find_map(|name| row.json[*name].as_str());
-        format!("{} {}", name.unwrap_or_default(), row.id)
-    });
+    let title = row.map_or_else(
+        || "—".to_owned(),
+        |row| {
+            let name = ["name", "title", "username", "origin", "event", "endpoint"];
+            let name = name.iter().find_map(|name| row.json[*name].as_str());
+            format!("{} {}", name.unwrap_or_default(), row.id)
+        },
+    );
     let block = pane(cut(&title, 60).trim(), browser.is_preview_focused, theme);
     let inner = block.inner(area);
     frame.render_widget(block, area);

@@ -87,17 +87,17 @@ fn new() -> Step {
         };
         let named = values.text("name");
         send::<Create>(&NoQuery {}, Json::Object(body))
-            .map(|call| call.then(move |reply| shown(&named, &reply)))
+            .map(|call| call.then(move |reply| shown(&named, "is made", &reply)))
             .into()
     })
     .step()
 }
 
-fn shown(name: &str, reply: &Reply) -> Step {
+fn shown(name: &str, done: &str, reply: &Reply) -> Step {
     let key = reply.data["key"].as_str().unwrap_or_default().to_owned();
     let about = "Callers send it in the header X-Api-Key.";
     Step::Several(vec![
-        Step::did(format!("{name} has a new value")),
+        Step::did(format!("{name} {done}")),
         Step::View(Viewer::once(format!("Key {name}"), about, key)),
     ])
 }
@@ -107,7 +107,7 @@ fn rotate(row: Json) -> Step {
     Step::Menu(Menu::new(title, acts::graces(), move |n| {
         let grace_s = acts::GRACES[n].1;
         send::<Rotate>(&by_id(&row), json!({"grace_s": grace_s}))
-            .map(|call| call.then(move |reply| shown(&name(&row), &reply)))
+            .map(|call| call.then(move |reply| shown(&name(&row), "has a new value", &reply)))
             .into()
     }))
 }

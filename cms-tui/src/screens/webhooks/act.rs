@@ -68,7 +68,8 @@ fn rotate(row: Json) -> Step {
     Step::Menu(Menu::new(title, acts::graces(), move |n| {
         let grace_s = acts::GRACES[n].1;
         let call = send::<Rotate>(&by_id(&row), json!({"grace_s": grace_s}));
-        call.map(|call| call.then(move |reply| shown(&name(&row), &reply))).into()
+        call.map(|call| call.then(move |reply| shown(&name(&row), "has a new secret", &reply)))
+            .into()
     }))
 }
 

@@ -92,7 +92,7 @@ fn submit(row: Option<&Json>, values: &Values) -> Step {
     let said = values.text("name");
     match row {
         None => send::<Create>(&NoQuery {}, body(&values.all))
-            .map(|call| call.then(move |reply| shown(&said, &reply)))
+            .map(|call| call.then(move |reply| shown(&said, "is made", &reply)))
             .into(),
         Some(row) if values.changed.is_empty() => Step::Tell(format!("{}: no change", name(row))),
         // Values of headers are not read back, so undo would lose them.

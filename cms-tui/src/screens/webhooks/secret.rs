@@ -3,11 +3,11 @@
 use crate::{calls::Reply, step::Step, widgets::viewer::Viewer};
 
 /// Shows a secret that will not be shown again.
-pub(super) fn shown(name: &str, reply: &Reply) -> Step {
+pub(super) fn shown(name: &str, done: &str, reply: &Reply) -> Step {
     let secret = reply.data["secret"].as_str().unwrap_or_default().to_owned();
     let about = "The receiver checks signatures with this secret.";
     let mut steps = vec![
-        Step::did(format!("{name} has a new secret")),
+        Step::did(format!("{name} {done}")),
         Step::View(Viewer::once(format!("Secret of {name}"), about, secret)),
     ];
     let warnings = reply.data["meta"]["warnings"].as_array().into_iter().flatten();
