@@ -1,5 +1,8 @@
 //! Tasks of plugins: each once in its interval, whatever happens to the processes.
 
+/// Real processes.
+mod processes;
+
 use std::{
     sync::{
         Arc, Mutex,

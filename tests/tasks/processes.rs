@@ -1,0 +1,166 @@
+//! Real processes: two that share tasks, one of which stands still past its lease.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    time::{Duration, Instant},
+};
+
+use cms_core::{parse_rfc3339, tasks::Run};
+use serde_json::{Value as Json, json};
+
+use crate::support::{
+    TestDatabase,
+    process::{self, Served},
+};
+
+/// A plugin whose scripts are run by a shell; each run leaves a line in a file.
+fn shop(database: &TestDatabase, tasks: &[(&str, u64, &str)]) -> PathBuf {
+    let folder = database.folder.path().join("plugins/shop");
+    fs::create_dir_all(folder.join("script")).unwrap();
+    let declared = tasks.iter().map(|(name, interval_s, text)| {
+        fs::write(folder.join(format!("script/{name}.php")), text).unwrap();
+        json!({"name": name, "interval_s": interval_s, "script": format!("{name}.php")})
+    });
+    let manifest = json!({"id": "shop", "tasks": declared.collect::<Vec<_>>()});
+    fs::write(folder.join("plugin.json"), manifest.to_string()).unwrap();
+    folder.join("script")
+}
+
+const SHELL: [(&str, &str); 1] = [("CMS_SCRIPTS__INTERPRETER", "sh")];
+
+fn serve(database: &TestDatabase) -> Served {
+    Served::start_with(database, "warn", &SHELL)
+}
+
+/// The runs of a task, oldest first.
+fn history(database: &TestDatabase, task: &str) -> Vec<Run> {
+    let text = process::run(database, &["--json", "tasks", "history", task, "--all"]);
+    let page: Json = serde_json::from_str(&text).unwrap();
+    let mut runs: Vec<Run> = serde_json::from_value(page["data"].clone()).unwrap();
+    runs.reverse();
+    runs
+}
+
+fn lines(file: &Path) -> usize {
+    fs::read_to_string(file).unwrap_or_default().lines().count()
+}
+
+fn signal(pid: u32, name: &str) {
+    let sent = Command::new("kill").args([name, &pid.to_string()]).status().unwrap();
+    assert!(sent.success(), "{name} to {pid}");
+}
+
+/// Waits until something holds, and says for how long that took.
+fn until(what: &str, patience_s: u64, mut holds: impl FnMut() -> bool) -> Duration {
+    let began = Instant::now();
+    while !holds() {
+        assert!(began.elapsed() < Duration::from_secs(patience_s), "{what}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    began.elapsed()
+}
+
+fn began(run: &Run) -> i64 {
+    parse_rfc3339(&run.started_at).unwrap()
+}
+
+/// Each beat of a task has at most one run, and each run was done or lost.
+fn once_in_each_interval(runs: &[Run], interval_s: i64) {
+    let first = began(&runs[0]);
+    let beats: Vec<_> = runs.iter().map(|run| (began(run) - first) / (interval_s * 1000)).collect();
+    assert_eq!(beats.iter().collect::<BTreeSet<_>>().len(), beats.len(), "{runs:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stopped_process_is_replaced_and_changes_nothing_when_it_wakes_up() {
+    let database = TestDatabase::new().await;
+    let scripts =
+        shop(&database, &[("tick", 2, "echo >> ticks"), ("hold", 10, "echo >> held; sleep 2")]);
+    process::run(&database, &["init"]);
+    let served = [serve(&database), serve(&database)];
+    let pid_of = |run: &Run| run.process.rsplit(':').next().unwrap().parse::<u32>().unwrap();
+    // Stops whoever runs `hold`. On SQLite nobody can write while a stopped process holds the file:
+    // then it is let go, and the next run is tried.
+    let stopped = loop {
+        let before = lines(&scripts.join("held"));
+        until("hold runs", 20, || lines(&scripts.join("held")) > before);
+        let holder = pid_of(history(&database, "hold").last().unwrap());
+        signal(holder, "-STOP");
+        let ticks = lines(&scripts.join("ticks"));
+        let goes_on = Instant::now();
+        while lines(&scripts.join("ticks")) < ticks + 3 && goes_on.elapsed().as_secs() < 12 {
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        if lines(&scripts.join("ticks")) >= ticks + 3 {
+            break holder;
+        }
+        signal(holder, "-CONT");
+    };
+    let lost = history(&database, "hold").last().unwrap().clone();
+    assert_eq!((pid_of(&lost), lost.outcome.as_str()), (stopped, "running"));
+    until("another process runs the task", 45, || {
+        history(&database, "hold").last().is_some_and(|run| run.id > lost.id)
+    });
+    let next = history(&database, "hold").last().unwrap().clone();
+    assert_ne!(pid_of(&next), stopped);
+    let waited = began(&next) - began(&lost);
+    assert!((30_000..36_000).contains(&waited), "its lease lasts 30 s: {waited} ms");
+    signal(stopped, "-CONT");
+    std::thread::sleep(Duration::from_secs(4));
+    let logs: Vec<_> = served.into_iter().map(Served::terminate).collect();
+    assert!(logs.iter().all(|(code, _)| *code == Some(0)), "{logs:?}");
+    assert!(logs.iter().any(|(_, log)| log.contains("a task has lost its lease")), "{logs:?}");
+    for (task, interval_s, file) in [("tick", 2, "ticks"), ("hold", 10, "held")] {
+        let runs = history(&database, task);
+        once_in_each_interval(&runs, interval_s);
+        let ran = runs.iter().filter(|run| run.outcome != "stopped").count();
+        let written = lines(&scripts.join(file));
+        assert!((ran..=runs.len()).contains(&written), "{task}: {written} of {runs:#?}");
+        println!("{task}: {} runs by {:?}", runs.len(), counts(&runs));
+        let odd = runs.iter().filter(|run| !["done", "stopped"].contains(&&*run.outcome));
+        let odd: Vec<_> = odd.map(|run| (run.id, run.outcome.as_str())).collect();
+        if task == "hold" {
+            assert_eq!(odd, [(lost.id, "lost")]);
+        } else {
+            // A tick may have been under way when its process was stopped.
+            assert!(odd.len() <= 1 && odd.iter().all(|(_, end)| *end == "lost"), "{odd:?}");
+        }
+    }
+    let open = "select count(*) from cms_task_runs where outcome = 'running'";
+    assert_eq!(database.count(open).await, 0);
+    assert_eq!(database.count("select count(*) from cms_tasks where lease_until > 0").await, 0);
+}
+
+/// How many runs each process had.
+fn counts(runs: &[Run]) -> Vec<(&str, usize)> {
+    let processes: BTreeSet<_> = runs.iter().map(|run| run.process.as_str()).collect();
+    let of = |process| runs.iter().filter(|run| run.process == process).count();
+    processes.into_iter().map(|process| (process, of(process))).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn commands_list_run_and_show_tasks() {
+    let database = TestDatabase::new().await;
+    shop(&database, &[("good", 3600, "exit 0"), ("bad", 3600, "echo a secret >&2; exit 3")]);
+    process::run(&database, &["init"]);
+    let command =
+        |arguments: &[&str]| process::command(&database, arguments).envs(SHELL).output().unwrap();
+    let run = command(&["tasks", "run", "good"]);
+    assert!(run.status.success(), "{run:?}");
+    let run = command(&["--json", "tasks", "run", "bad"]);
+    assert_eq!(run.status.code(), Some(1), "{run:?}");
+    let failed: Json = serde_json::from_slice(&run.stdout).unwrap();
+    assert_eq!(failed["data"]["outcome"], "failed");
+    let error = failed["data"]["error"].as_str().unwrap();
+    assert!(error.contains("exit status: 3") && !error.contains("secret"), "{error}");
+    assert_eq!(failed["data"]["actor"]["kind"], "operator");
+    assert_eq!(command(&["tasks", "run", "none"]).status.code(), Some(5));
+    let listed = process::run(&database, &["tasks", "list"]);
+    let listed: Vec<Vec<_>> = listed.lines().map(|line| line.split('\t').collect()).collect();
+    assert_eq!((listed[0][1], listed[1][1]), ("bad", "good"), "{listed:?}");
+    assert!(listed[0][5].starts_with("failed ") && listed[1][5].starts_with("done "));
+    assert_eq!(history(&database, "bad").len(), 1);
+}
