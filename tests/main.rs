@@ -43,6 +43,8 @@ mod login_processes;
 mod map;
 /// Origins: which pages may call, what browsers are told, how soon a change is in force.
 mod origins;
+/// Buttons of plugins: seen, used, and what they let a user write.
+mod plugin_buttons;
 /// Manifests of plugins, one fault each.
 mod plugin_faults;
 /// Plugins that declare tables: installed, extended, refused.

@@ -37,7 +37,7 @@ const TABLES: &[(&str, &str, For)] = &[
 const DOCUMENTED: &[(&str, Access)] = &[
     ("/api/backend/item", Access::Table),
     ("/api/backend/actions/script", Access::Button),
-    ("/api/backend/actions/", Access::Table),
+    ("/api/backend/actions/checklist", Access::Checklist),
     ("/api/backend/keys", Access::Area("keys_keys")),
     ("/api/backend/webhooks", Access::Area("webhooks_subscriptions")),
     ("/api/backend/users/2fa-", Access::Operator),
@@ -83,7 +83,7 @@ fn rows(site: &Site) -> Vec<Row> {
             Access::Session => add("", For::Users),
             Access::User => add("", For::UsersAndKeys),
             Access::Operator => add("", For::Nobody),
-            Access::Table => {
+            Access::Table | Access::Checklist => {
                 let about: Vec<_> = TABLES.iter().filter(|(about, ..)| about == path).collect();
                 assert!(!about.is_empty(), "which tables is {path} to be tried with?");
                 about.into_iter().for_each(|(_, query, whom)| add(query, *whom));

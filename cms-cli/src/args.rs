@@ -5,8 +5,8 @@ use clap::{Parser, Subcommand};
 use crate::{
     commands::{
         audit, auth, cache, completions, config, context, doctor, events, exit_codes, groups, init,
-        items, keys, limits, login, migrate, origins, process_webhooks, queue, serve, tables,
-        tasks, users, webhooks,
+        items, keys, limits, login, migrate, origins, plugins, process_webhooks, queue, serve,
+        tables, tasks, users, webhooks,
     },
     flags::Flags,
 };
@@ -59,6 +59,9 @@ pub(crate) enum Command {
     /// Tasks of plugins, and the history of their runs
     #[command(subcommand)]
     Tasks(tasks::TasksCommand),
+    /// Plugins: what the site found, checks for those who write them
+    #[command(subcommand)]
+    Plugins(plugins::PluginsCommand),
     /// Websites whose pages may call the API
     #[command(subcommand)]
     Origins(origins::OriginsCommand),

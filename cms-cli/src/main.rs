@@ -41,8 +41,8 @@ use crate::{
     args::{Cli, Command},
     commands::{
         audit, auth, cache, completions, config, context, doctor, events, exit_codes, groups, init,
-        items, keys, limits, login, logout, migrate, origins, process_webhooks, queue, serve,
-        start, tables, tasks, users, version, webhooks, whoami,
+        items, keys, limits, login, logout, migrate, origins, plugins, process_webhooks, queue,
+        serve, start, tables, tasks, users, version, webhooks, whoami,
     },
     log::LogFormat,
     output::{Done, Exit, Failure, Output},
@@ -108,6 +108,7 @@ async fn run(cli: Cli, out: &Output) -> Done {
         Command::Queue(command) => queue::run(flags, out, command).await,
         Command::Tasks(command) => tasks::run(flags, out, command).await,
         Command::ProcessWebhooks(args) => process_webhooks::run(flags, out, &args).await,
+        Command::Plugins(command) => plugins::run(flags, out, command).await,
         Command::Origins(command) => origins::run(flags, out, command).await,
         Command::Users(command) => users::run(flags, out, command).await,
         Command::Groups(command) => groups::run(flags, out, command).await,

@@ -5,7 +5,7 @@ use std::{
     sync::OnceLock,
 };
 
-use cms_core::{Cms, Result, traffic::idempotency::in_progress};
+use cms_core::{Cms, Result, access::Act, traffic::idempotency::in_progress};
 use http::HeaderName;
 use serde::Serialize;
 
@@ -122,6 +122,19 @@ impl<'a> Call<'a> {
         // Set already: an earlier change of this call found no less.
         let _ = self.again.set(caller);
         Ok(())
+    }
+
+    /// Refuses columns that no button writes which the caller holds. Rows of keys have bounds of
+    /// their own.
+    pub(crate) fn admit_columns<'n>(
+        &self,
+        table: &str,
+        act: Act,
+        columns: impl IntoIterator<Item = &'n String>,
+    ) -> Result<()> {
+        let Caller::User { user, .. } = self.caller() else { return Ok(()) };
+        let columns: Vec<&str> = columns.into_iter().map(String::as_str).collect();
+        self.cms.admit_columns(&user.rights, table, act, &columns)
     }
 
     /// Ends a change, keeping the reply for a repetition. `secret`: the reply must not be kept.

@@ -148,7 +148,10 @@ routes! {
         GET Read read 200, POST Create create 201, PATCH Update update 200, DELETE Delete delete 204
     };
     "/api/backend/tables" User tables { GET Read read 200 };
-    "/api/backend/actions/checklist" Table checklist { POST Apply apply 200 };
+    "/api/backend/plugins" User plugins { GET Read read 200 };
+    "/api/backend/plugins/buttons" User plugins { GET Buttons buttons 200 };
+    "/api/backend/plugins/content" User plugins { GET Content content 200 };
+    "/api/backend/actions/checklist" Checklist checklist { POST Apply apply 200 };
     "/api/backend/actions/script" Button script { POST Run run 200 };
     "/api/backend/keys" Area("keys_keys") keys {
         GET Read read 200, POST Create create 201, PATCH Update update 200, DELETE Delete delete 204

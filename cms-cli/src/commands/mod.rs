@@ -18,6 +18,7 @@ pub(crate) mod login;
 pub(crate) mod logout;
 pub(crate) mod migrate;
 pub(crate) mod origins;
+pub(crate) mod plugins;
 pub(crate) mod process_webhooks;
 pub(crate) mod queue;
 pub(crate) mod serve;

@@ -10,6 +10,8 @@ pub enum Access {
     Area(&'static str),
     /// Keys with a row for the endpoint, and users whose permissions cover the table.
     Table,
+    /// Keys with a row for the endpoint, and users who may change lists in columns of the table.
+    Checklist,
     /// Keys with a row for the endpoint, and every logged-in user. The handler limits what each
     /// user sees.
     User,

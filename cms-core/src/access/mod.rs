@@ -8,6 +8,7 @@
 //! key_right    rows of a key: endpoint, query, methods
 //! bounds       what a call may learn and change at most
 //! permissions  permission keys of users, or everything
+//! owner        whose a table is, and what buttons let users write there
 //! rules        whether a user's permissions open an endpoint
 //! ```
 
@@ -16,6 +17,7 @@ mod bounds;
 mod endpoint;
 mod endpoints;
 mod key_right;
+mod owner;
 mod permissions;
 mod rules;
 
@@ -24,5 +26,6 @@ pub use endpoint::{Access, Endpoint};
 pub use endpoints::Endpoints;
 pub(crate) use key_right::problems;
 pub use key_right::{KeyCall, Right, holds};
+pub use owner::{Act, Owner, Writer};
 pub use permissions::{AREAS, Rights, area_of, keys_of};
-pub use rules::{Owner, allows, rows};
+pub use rules::{allows, allows_columns, rows};

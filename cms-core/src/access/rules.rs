@@ -1,19 +1,8 @@
 //! Whether a user's permissions open an endpoint, and the same rights as rows of a key.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use super::{Access, Endpoint, Right, Rights, area_of};
-
-/// A content table and its plugin's permissions, which decide who may read it.
-#[derive(Clone, Copy, Debug)]
-pub struct Owner<'a> {
-    /// Name of the table.
-    pub table: &'a str,
-    /// The plugin that declares the table; `core` for the core's tables.
-    pub plugin: &'a str,
-    /// The permission keys of that plugin's buttons.
-    pub permissions: &'a BTreeSet<String>,
-}
+use super::{Access, Act, Endpoint, Owner, Right, Rights, area_of};
 
 /// Whether a user with these rights may call an endpoint. `owner` is the table named in the query
 /// or the body; None when the call names no existing table.
@@ -28,8 +17,25 @@ pub fn allows(rights: &Rights, access: Access, method: &str, owner: Option<Owner
             *rights == Rights::Admin
                 || owner.is_some_and(|owner| allows_table(rights, method, owner))
         }
+        Access::Checklist => {
+            *rights == Rights::Admin
+                || owner.is_some_and(|owner| {
+                    allows_all(rights, "PATCH", owner) || owner.may_write(rights, Act::Check)
+                })
+        }
         Access::Operator => false,
     }
+}
+
+/// Whether a user with these rights may name any column in an act.
+#[must_use]
+pub fn allows_columns(rights: &Rights, act: Act, owner: Owner) -> bool {
+    let method = match act {
+        Act::Create => "POST",
+        Act::Update | Act::Check => "PATCH",
+        Act::Delete => "DELETE",
+    };
+    allows_all(rights, method, owner)
 }
 
 fn permission(area: &str, method: &str) -> String {
@@ -40,15 +46,30 @@ fn is_read(method: &str) -> bool {
     method == "GET" || method == "HEAD"
 }
 
-/// Access to the core's tables follows their areas. Any `_view` permission of a plugin allows
-/// reading that plugin's tables.
+/// Buttons open a table for what they write.
 fn allows_table(rights: &Rights, method: &str, owner: Owner) -> bool {
+    let by_button = Act::of(method).is_some_and(|act| owner.may_write(rights, act));
+    by_button || allows_all(rights, method, owner)
+}
+
+/// Whether all columns are open. Access to the core's tables follows their areas. Any `_view`
+/// permission of a plugin allows reading that plugin's tables.
+pub(super) fn allows_all(rights: &Rights, method: &str, owner: Owner) -> bool {
     let Rights::Only(keys) = rights else { return true };
     if owner.plugin == "core" {
         return area_of(owner.table).is_some_and(|area| rights.may(&permission(area, method)));
     }
     is_read(method)
         && keys.iter().any(|key| key.ends_with("_view") && owner.permissions.contains(key))
+}
+
+/// Rows cannot say which columns a button writes, so they grant only what is open as a whole.
+fn allows_row(rights: &Rights, access: Access, method: &str, owner: Option<Owner>) -> bool {
+    match access {
+        Access::Table => owner.is_some_and(|owner| allows_all(rights, method, owner)),
+        Access::Checklist => owner.is_some_and(|owner| allows_all(rights, "PATCH", owner)),
+        _ => allows(rights, access, method, owner),
+    }
 }
 
 /// What a user may call, as rows of a key. A key with these rows can do no more than the user.
@@ -63,12 +84,12 @@ pub fn rows(rights: &Rights, endpoints: &[Endpoint], tables: &[Owner]) -> Vec<Ri
             query.extend(endpoint.action.map(|name| ("action".to_owned(), name.to_owned())));
             let methods = endpoint.methods.iter().copied();
             let methods = methods
-                .filter(|method| allows(rights, endpoint.access, method, owner))
+                .filter(|method| allows_row(rights, endpoint.access, method, owner))
                 .map(str::to_owned)
                 .collect();
             Right { endpoint: endpoint.path.clone(), query, methods }
         };
-        if endpoint.access == Access::Table {
+        if matches!(endpoint.access, Access::Table | Access::Checklist) {
             rows.extend(tables.iter().map(|owner| {
                 row(BTreeMap::from([("table".to_owned(), owner.table.to_owned())]), Some(*owner))
             }));
@@ -82,6 +103,8 @@ pub fn rows(rights: &Rights, endpoints: &[Endpoint], tables: &[Owner]) -> Vec<Ri
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     fn rights(keys: &[&str]) -> Rights {
@@ -96,9 +119,10 @@ mod tests {
             keys(&["shop_list_view", "shop_list_edit"]),
             keys(&["shop_orders_list_view", "shop_orders_list_edit"]),
         );
-        let core = Owner { table: "pages", plugin: "core", permissions: &none };
-        let orders = Owner { table: "orders", plugin: "shop_orders", permissions: &of_orders };
-        let shop = Owner { table: "goods", plugin: "shop", permissions: &of_shop };
+        let core = Owner { table: "pages", plugin: "core", permissions: &none, writers: &[] };
+        let orders =
+            Owner { table: "orders", plugin: "shop_orders", permissions: &of_orders, writers: &[] };
+        let shop = Owner { table: "goods", plugin: "shop", permissions: &of_shop, writers: &[] };
         for (keys, access, method, owner, expected) in [
             (&["keys_keys_view"][..], Access::Area("keys_keys"), "HEAD", None, true),
             (&["keys_keys_view"], Access::Area("keys_keys"), "POST", None, false),
@@ -136,7 +160,7 @@ mod tests {
             endpoint("/api/backend/auth/me", &["GET"], Access::Session),
         ];
         let none = BTreeSet::new();
-        let tables = [Owner { table: "pages", plugin: "core", permissions: &none }];
+        let tables = [Owner { table: "pages", plugin: "core", permissions: &none, writers: &[] }];
         let held = rights(&["keys_keys_view", "pages_pages_edit"]);
         let shown: Vec<_> = rows(&held, &endpoints, &tables)
             .into_iter()

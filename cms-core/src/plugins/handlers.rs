@@ -7,11 +7,12 @@ use futures_util::{future::BoxFuture, stream::BoxStream};
 use serde::Serialize;
 use serde_json::Value as Json;
 
-use super::{Manifest, Problem};
+use super::{
+    Manifest, Problem,
+    answers::{Answering, ContentCall, ContentHandler, EndpointCall, EndpointHandler},
+    begin::Begin,
+};
 use crate::{Change, Result, items::Items};
-
-/// Begins a change on behalf of a run. Refuses when the run may no longer write.
-pub type Begin = Arc<dyn Fn() -> BoxFuture<'static, Result<Change>> + Send + Sync>;
 
 /// Runs a task.
 pub(crate) type TaskHandler = Arc<dyn Fn(TaskRun) -> BoxFuture<'static, Result<()>> + Send + Sync>;
@@ -35,6 +36,8 @@ pub(crate) type ScriptHandler =
 pub struct Handlers {
     tasks: BTreeMap<String, TaskHandler>,
     scripts: BTreeMap<String, ScriptHandler>,
+    pub(super) contents: BTreeMap<String, ContentHandler>,
+    pub(super) endpoints: BTreeMap<String, Answering>,
 }
 
 impl Handlers {
@@ -70,6 +73,40 @@ impl Handlers {
         self
     }
 
+    /// Adds the class that makes the content of `show_custom_content` buttons.
+    #[must_use]
+    pub fn content<F>(
+        mut self,
+        class: &str,
+        handler: impl Fn(ContentCall) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Result<Json>> + Send + 'static,
+    {
+        let handler: ContentHandler = Arc::new(move |call| Box::pin(handler(call)));
+        self.contents.insert(class.to_owned(), handler);
+        self
+    }
+
+    /// Adds the handler of the endpoints whose `modelPath` is this name. `tables` are the content
+    /// tables that its replies to GET are made from: replies are kept until one of them changes.
+    /// Without tables they are not kept.
+    #[must_use]
+    pub fn endpoint<F>(
+        mut self,
+        name: &str,
+        tables: &[&str],
+        handler: impl Fn(EndpointCall) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Result<Json>> + Send + 'static,
+    {
+        let handler: EndpointHandler = Arc::new(move |call| Box::pin(handler(call)));
+        let tables = tables.iter().map(|table| (*table).to_owned()).collect();
+        self.endpoints.insert(name.to_owned(), Answering { handler, tables });
+        self
+    }
+
     pub(crate) fn of_task(&self, name: &str) -> Option<TaskHandler> {
         self.tasks.get(name).cloned()
     }
@@ -81,8 +118,12 @@ impl Handlers {
     /// Handlers that a manifest names and that are not here.
     /// Handlers that a manifest names and that are not here.
     pub(crate) fn missing(&self, manifest: &Manifest) -> Vec<Problem> {
-        [self.missing_tasks(manifest), missing_endpoints(manifest), missing_classes(manifest)]
-            .concat()
+        [
+            self.missing_tasks(manifest),
+            self.missing_endpoints(manifest),
+            self.missing_classes(manifest),
+        ]
+        .concat()
     }
 
     fn missing_tasks(&self, manifest: &Manifest) -> Vec<Problem> {
@@ -99,34 +140,39 @@ impl Handlers {
             })
             .collect()
     }
-}
 
-fn missing_endpoints(manifest: &Manifest) -> Vec<Problem> {
-    let is_table = |name: &str| manifest.tables.iter().any(|table| table.name == name);
-    let named = manifest.endpoints.iter().enumerate();
-    let missing = named.filter(|(_, endpoint)| !is_table(&endpoint.model_path));
-    missing
-        .map(|(i, endpoint)| {
-            let remedy = format!(
-                "{:?} is no table of this plugin: only a plugin written in Rust has handlers",
-                endpoint.model_path
-            );
-            Problem::new(format!("/endpoints/{i}/modelPath"), remedy)
-        })
-        .collect()
-}
+    fn missing_endpoints(&self, manifest: &Manifest) -> Vec<Problem> {
+        let is_table = |name: &str| manifest.tables.iter().any(|table| table.name == name);
+        let named = manifest.endpoints.iter().enumerate();
+        let missing = named.filter(|(_, endpoint)| {
+            let name = &endpoint.model_path;
+            !is_table(name) && !self.endpoints.contains_key(name)
+        });
+        missing
+            .map(|(i, endpoint)| {
+                let remedy = format!(
+                    "{:?} is no table of this plugin: only a plugin written in Rust has handlers",
+                    endpoint.model_path
+                );
+                Problem::new(format!("/endpoints/{i}/modelPath"), remedy)
+            })
+            .collect()
+    }
 
-fn missing_classes(manifest: &Manifest) -> Vec<Problem> {
-    let named = manifest.buttons().into_iter();
-    let named = named.filter_map(|(at, button)| Some((at, button.values.as_ref()?.class.clone()?)));
-    named
-        .map(|(at, class)| {
-            let remedy = format!(
-                "there is no class {class:?}: only a plugin written in Rust has custom content"
-            );
-            Problem::new(format!("{at}/values/class"), remedy)
-        })
-        .collect()
+    fn missing_classes(&self, manifest: &Manifest) -> Vec<Problem> {
+        let named = manifest.buttons().into_iter();
+        let named =
+            named.filter_map(|(at, button)| Some((at, button.values.as_ref()?.class.clone()?)));
+        let missing = named.filter(|(_, class)| !self.contents.contains_key(class));
+        missing
+            .map(|(at, class)| {
+                let remedy = format!(
+                    "there is no class {class:?}: only a plugin written in Rust has custom content"
+                );
+                Problem::new(format!("{at}/values/class"), remedy)
+            })
+            .collect()
+    }
 }
 
 impl fmt::Debug for Handlers {

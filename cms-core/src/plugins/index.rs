@@ -2,8 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Manifest, PluginState};
-use crate::{Code, Error, Result, access::keys_of};
+use super::{Manifest, PluginState, writers};
+use crate::{
+    Code, Error, Result,
+    access::{Writer, keys_of},
+};
 
 /// Tables, events and permission keys, each with the plugin that declares it.
 #[derive(Debug, Default)]
@@ -11,6 +14,7 @@ pub struct Index {
     tables: BTreeMap<String, String>,
     events: BTreeMap<(String, String), String>,
     permissions: BTreeMap<String, BTreeSet<String>>,
+    writers: BTreeMap<String, Vec<Writer>>,
 }
 
 impl Index {
@@ -26,6 +30,9 @@ impl Index {
                 index.events.insert(name, event.description.clone());
             }
             index.permissions.insert(id.clone(), permission_keys(manifest).collect());
+            for (table, writer) in writers::of(manifest) {
+                index.writers.entry(table).or_default().push(writer);
+            }
         }
         index
     }
@@ -48,6 +55,12 @@ impl Index {
     pub fn permissions_of(&self, plugin: &str) -> &BTreeSet<String> {
         static NONE: BTreeSet<String> = BTreeSet::new();
         self.permissions.get(plugin).unwrap_or(&NONE)
+    }
+
+    /// The buttons that write a table.
+    #[must_use]
+    pub fn writers_of(&self, table: &str) -> &[Writer] {
+        self.writers.get(table).map_or(&[], Vec::as_slice)
     }
 
     /// The plugin that declares a permission key.

@@ -7,10 +7,13 @@
 //! problem   a fault of a manifest, with pointer, place and remedy
 //! load      reads plugins/<id>/plugin.json
 //! script_path  the rule of a script's path, and its file
-//! handlers  what a plugin written in Rust runs by itself
+//! handlers  what a plugin written in Rust runs by itself; answers: what it answers
+//! writers   what buttons write; shown: buttons as a user sees them
 //! index     declarations of the plugins in service: tables, events, permission keys
 //! ```
 
+mod answers;
+mod begin;
 mod check;
 mod handlers;
 mod index;
@@ -19,12 +22,18 @@ pub mod manifest;
 mod problem;
 mod reading;
 mod script_path;
+mod shown;
+mod writers;
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use arc_swap::ArcSwap;
 
-pub use handlers::{Begin, Handlers, ScriptCall, ScriptInput, ScriptReply, TaskRun};
+use crate::items::Items;
+
+pub use answers::{ContentCall, EndpointCall};
+pub use begin::Begin;
+pub use handlers::{Handlers, ScriptCall, ScriptInput, ScriptReply, TaskRun};
 pub(crate) use handlers::{ScriptHandler, TaskHandler};
 pub use index::Index;
 pub(crate) use index::check_permissions;
@@ -33,6 +42,7 @@ pub use manifest::{Button, EventDeclaration, List, Manifest, schema};
 pub use problem::Problem;
 pub(crate) use script_path::find_script;
 pub use script_path::is_script_path;
+pub use shown::{Shown, ShownButton, ShownField};
 
 /// A plugin of the embedding program. Every [`Manifest`] is one; your own type may hold state
 /// beside its manifest.
@@ -121,10 +131,48 @@ impl Plugins {
         self.0.load().handlers.get(plugin)?.of_script(path)
     }
 
-    /// The declarations of a plugin that is in service.
-    pub(crate) fn manifest(&self, id: &str) -> Option<Arc<Manifest>> {
-        let states = self.states();
-        states.iter().find(|state| state.id == id)?.manifest.clone()
+    /// The manifest of a plugin in service.
+    #[must_use]
+    pub fn manifest(&self, plugin: &str) -> Option<Arc<Manifest>> {
+        let known = self.0.load();
+        known.states.iter().find(|state| state.id == plugin)?.manifest.clone()
+    }
+
+    /// Custom content of a plugin; None when it has no such class.
+    ///
+    /// # Errors
+    /// As its handler says.
+    pub async fn content(
+        &self,
+        items: &Items,
+        plugin: &str,
+        class: &str,
+        row: Option<String>,
+    ) -> Option<crate::Result<serde_json::Value>> {
+        let handler = self.0.load().handlers.get(plugin)?.contents.get(class)?.clone();
+        Some(handler(ContentCall { row, items: items.clone() }).await)
+    }
+
+    /// The answer of an endpoint's handler; None when the plugin has none of this name.
+    ///
+    /// # Errors
+    /// As its handler says.
+    pub async fn answer(
+        &self,
+        plugin: &str,
+        name: &str,
+        call: EndpointCall,
+    ) -> Option<crate::Result<serde_json::Value>> {
+        let handler = self.0.load().handlers.get(plugin)?.endpoints.get(name)?.handler.clone();
+        Some(handler(call).await)
+    }
+
+    /// The content tables that an endpoint's replies are made from; none: they are not kept.
+    #[must_use]
+    pub fn tables_of(&self, plugin: &str, name: &str) -> Vec<String> {
+        let known = self.0.load();
+        let endpoint = known.handlers.get(plugin).and_then(|handlers| handlers.endpoints.get(name));
+        endpoint.map(|endpoint| endpoint.tables.clone()).unwrap_or_default()
     }
 
     pub(crate) fn set(&self, states: Vec<PluginState>, handlers: BTreeMap<String, Handlers>) {

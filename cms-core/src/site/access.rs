@@ -3,7 +3,8 @@
 
 use super::Cms;
 use crate::{
-    access::{self, Access, Endpoints, Owner, Right, Rights},
+    Code, Error, Result,
+    access::{self, Access, Act, Endpoints, Owner, Right, Rights},
     content::Table,
     plugins::Index,
 };
@@ -25,12 +26,38 @@ impl Cms {
         method: &str,
         table: Option<&str>,
     ) -> bool {
-        let (Access::Table, Some(name)) = (access, table) else {
+        let (Access::Table | Access::Checklist, Some(name)) = (access, table) else {
             return access::allows(rights, access, method, None);
         };
         let (table, index) = (self.tables().find(name), self.plugins().index());
         let owner = table.as_ref().map(|table| owner(table, &index));
         access::allows(rights, access, method, owner)
+    }
+
+    /// Refuses columns that no button writes which these rights hold.
+    ///
+    /// # Errors
+    /// `permission_denied` with the columns that the rights cover.
+    pub fn admit_columns(
+        &self,
+        rights: &Rights,
+        table: &str,
+        act: Act,
+        columns: &[&str],
+    ) -> Result<()> {
+        let (found, index) = (self.tables().find(table), self.plugins().index());
+        let Some(found) = found else { return Ok(()) };
+        let owner = owner(&found, &index);
+        if access::allows_columns(rights, act, owner) {
+            return Ok(());
+        }
+        let Some(allowed) = owner.refuses(rights, act, columns) else { return Ok(()) };
+        let allowed: Vec<_> = allowed.into_iter().collect();
+        let detail = format!(
+            "Your permissions cover these columns of {table}: {}. Nothing was changed.",
+            allowed.join(", ")
+        );
+        Err(Error::new(Code::PermissionDenied, detail))
     }
 
     /// The calls that a user with these rights may make, as rows of a key.
@@ -44,5 +71,5 @@ impl Cms {
 
 fn owner<'a>(table: &'a Table, index: &'a Index) -> Owner<'a> {
     let (plugin, permissions) = (&table.plugin, index.permissions_of(&table.plugin));
-    Owner { table: &table.name, plugin, permissions }
+    Owner { table: &table.name, plugin, permissions, writers: index.writers_of(&table.name) }
 }

@@ -1,7 +1,9 @@
 //! `/api/backend/item`
 
 use cms_core::{
-    Code, Error, Result, content,
+    Code, Error, Result,
+    access::Act,
+    content,
     items::{IfMatch, Query, Written, etag},
 };
 use http::header;
@@ -76,6 +78,7 @@ pub(crate) async fn create(
                 let row = row.as_object().ok_or_else(|| {
                     Error::new(Code::BadJson, format!("Entry {index} is no object."))
                 })?;
+                call.admit_columns(table, Act::Create, row.keys())?;
                 let written = items
                     .create(&mut change, table, row)
                     .await
@@ -87,7 +90,9 @@ pub(crate) async fn create(
         }
         _ => {
             let mut change = call.change().await?;
-            let written = items.create(&mut change, table, body.object()?).await?;
+            let row = body.object()?;
+            call.admit_columns(table, Act::Create, row.keys())?;
+            let written = items.create(&mut change, table, row).await?;
             call.commit(change, record(call, table, &written), false).await
         }
     }
@@ -102,6 +107,7 @@ pub(crate) async fn update(
     items.table(&table)?;
     let (body, if_match) = (body.object()?, if_match(call)?);
     let mut change = call.change().await?;
+    call.admit_columns(&table, Act::Update, body.keys())?;
     let written =
         items.update(&mut change, &table, &id, language.as_deref(), &if_match, body).await?;
     if call.demand.bounds(call.request, call.caller()).record {

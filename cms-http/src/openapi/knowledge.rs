@@ -15,9 +15,11 @@ pub(super) fn knows(call: &Call<'_>, operation: &Described) -> bool {
         (Access::Open | Access::Public | Access::Login, _) | (_, Caller::Operator) => true,
         (_, Caller::Anonymous) => false,
         (_, Caller::Key(key)) => key.rights.iter().any(|right| names(right, operation)),
-        (Access::Table, Caller::User { user, .. }) => call.cms.tables().iter().any(|table| {
-            call.cms.allows(&user.rights, Access::Table, operation.method, Some(&table.name))
-        }),
+        (access @ (Access::Table | Access::Checklist), Caller::User { user, .. }) => {
+            call.cms.tables().iter().any(|table| {
+                call.cms.allows(&user.rights, access, operation.method, Some(&table.name))
+            })
+        }
         (Access::Button, Caller::User { user, .. }) => {
             let index = call.cms.plugins().index();
             index.permissions().any(|(_, key)| key.ends_with("_edit") && user.rights.may(key))

@@ -98,7 +98,7 @@ fn without_null(mut schema: Json) -> Json {
 
 /// Whether the operation changes a record that has an entity tag: all but reads and creations.
 fn conditional(described: &Described) -> bool {
-    described.access == Access::Table
+    matches!(described.access, Access::Table | Access::Checklist)
         && described.method != "GET"
         && described.answers.status != StatusCode::CREATED
 }
@@ -145,7 +145,7 @@ fn refusals(described: &Described) -> Vec<u16> {
     if method != "GET" {
         statuses.push(409);
     }
-    if access == Access::Table {
+    if matches!(access, Access::Table | Access::Checklist) {
         statuses.push(405);
     }
     if access == Access::Button {
@@ -167,7 +167,12 @@ fn security(access: Access) -> Json {
         Access::Open | Access::Login | Access::Operator => json!([]),
         Access::Public => json!([{}, {"ApiKey": []}, {"Session": []}, {"Cookie": []}]),
         Access::Session => json!([{"Session": []}, {"Cookie": []}]),
-        Access::Area(_) | Access::Table | Access::Button | Access::User | Access::Admin => {
+        Access::Area(_)
+        | Access::Table
+        | Access::Checklist
+        | Access::Button
+        | Access::User
+        | Access::Admin => {
             json!([{"ApiKey": []}, {"Session": []}, {"Cookie": []}])
         }
     }

@@ -29,6 +29,7 @@ pub mod origins;
 pub mod pages;
 pub mod parameters;
 pub mod permissions;
+pub mod plugins;
 pub mod problem;
 pub mod query;
 pub mod record;

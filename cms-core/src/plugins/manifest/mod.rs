@@ -128,6 +128,27 @@ impl Manifest {
         found
     }
 
+    /// All buttons, each with the table whose rows its list shows.
+    #[must_use]
+    pub fn listed_buttons(&self) -> Vec<(&Button, Option<&str>)> {
+        fn collect<'a>(
+            list: &'a List<Button>,
+            listed: Option<&'a str>,
+            found: &mut Vec<(&'a Button, Option<&'a str>)>,
+        ) {
+            for button in list.iter() {
+                found.push((button, listed));
+                let nested = button.values.as_ref().and_then(|values| values.table.as_deref());
+                collect(&button.buttons, nested, found);
+            }
+        }
+        let mut found = Vec::new();
+        for (_, _, list) in self.button_lists() {
+            collect(list, self.first_table(), &mut found);
+        }
+        found
+    }
+
     /// The table that buttons write when nothing else is said.
     #[must_use]
     pub fn first_table(&self) -> Option<&str> {

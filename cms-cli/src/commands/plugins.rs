@@ -1,0 +1,167 @@
+//! `cms plugins`: what a site found, and the files of those who write plugins
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use clap::Subcommand;
+use cms_core::plugins::{LoadedPlugin, check_folder, load_folder, schema};
+use cms_http::wire::plugins::{Asked, Read};
+use serde_json::json;
+
+use crate::{
+    flags::Flags,
+    output::{Done, Exit, Failure, Output},
+    reply::{self, Paging},
+    site,
+};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PluginsCommand {
+    /// List the plugins that the site found
+    List(Paging),
+    /// Show a plugin: its problems, tables, permissions and manifest
+    #[command(after_help = "Example: cms plugins show blog")]
+    Show {
+        /// Its id
+        id: String,
+    },
+    /// Check plugin.json in a folder, or in each folder of a folder; exits 1 for problems
+    #[command(after_help = "Example: cms plugins check plugins/blog
+
+Each problem is a line: file, line and column, JSON pointer, remedy.")]
+    Check {
+        /// Folder of a plugin, or of plugins
+        folder: PathBuf,
+    },
+    /// Print the JSON Schema of plugin.json
+    #[command(after_help = "Example: cms plugins schema > plugin.schema.json")]
+    Schema,
+    /// Make a plugin to begin with, and the schema by which editors check it
+    #[command(after_help = "Example: cms plugins new shop")]
+    New {
+        /// Its id: lower-case letters, digits and _
+        id: String,
+    },
+}
+
+pub(crate) async fn run(flags: &Flags, out: &Output, command: PluginsCommand) -> Done {
+    match command {
+        PluginsCommand::Check { folder } => check(out, &folder),
+        PluginsCommand::Schema => Ok(out.raw(&written_schema())?),
+        PluginsCommand::New { id } => new(flags, out, &id),
+        PluginsCommand::List(paging) => {
+            let columns = ["id", "name", "version", "in_service", "tables"];
+            let query = |limit, cursor| Asked { id: None, limit, cursor };
+            site::with(flags, out, async |site| {
+                reply::list::<Read>(out, &site.client, &paging, &columns, query).await
+            })
+            .await
+        }
+        PluginsCommand::Show { id } => {
+            let asked = Asked { id: Some(id), ..Asked::default() };
+            site::with(flags, out, async |site| {
+                reply::record::<Read>(out, &site.client, &asked, &cms_http::wire::NoBody).await
+            })
+            .await
+        }
+    }
+}
+
+fn check(out: &Output, folder: &Path) -> Done {
+    if !folder.is_dir() {
+        let what = format!("{} is no folder", folder.display());
+        return Err(Failure::new(Exit::NotFound, what).hint("cms plugins check plugins/NAME"));
+    }
+    let single = fs::symlink_metadata(folder.join("plugin.json")).is_ok();
+    let found = if single { vec![check_folder(folder)] } else { load_folder(folder, &[]) };
+    if found.is_empty() {
+        let what = format!("{} has no plugin.json, nor has a folder in it", folder.display());
+        return Err(Failure::new(Exit::NotFound, what).hint("cms plugins new NAME makes one"));
+    }
+    let faulty = found.iter().filter(|plugin| plugin.outcome.is_err()).count();
+    if out.json {
+        let plugins = found.iter().map(|plugin| {
+            let problems = plugin.outcome.as_ref().err();
+            json!({"id": plugin.id, "problems": problems.cloned().unwrap_or_default()})
+        });
+        out.data(&plugins.collect())?;
+    } else {
+        for plugin in &found {
+            let file = if single { folder.to_owned() } else { folder.join(&plugin.id) };
+            print(out, plugin, &file.join("plugin.json"))?;
+        }
+    }
+    if faulty == 0 { Ok(()) } else { Err(Failure::silent(Exit::Failed)) }
+}
+
+fn print(out: &Output, plugin: &LoadedPlugin, file: &Path) -> Done {
+    let Err(problems) = &plugin.outcome else {
+        out.note(&format!("{}: no problems", plugin.id));
+        return Ok(());
+    };
+    for problem in problems {
+        let place = match (problem.line, problem.column) {
+            (Some(line), Some(column)) => format!(":{line}:{column}"),
+            _ => String::new(),
+        };
+        let pointer = match problem.pointer.as_str() {
+            "" => String::new(),
+            pointer => format!("{pointer}: "),
+        };
+        out.line(&format!("{}{place}: {pointer}{}", file.display(), problem.remedy))?;
+    }
+    Ok(())
+}
+
+fn written_schema() -> String {
+    format!("{:#}\n", schema().to_value())
+}
+
+fn new(flags: &Flags, out: &Output, id: &str) -> Done {
+    let plugins = flags.dir().join("plugins");
+    let (folder, shared) = (plugins.join(id), plugins.join("plugin.schema.json"));
+    let manifest = json!({
+        "$schema": "../plugin.schema.json",
+        "id": id,
+        "name": id,
+        "version": "0.1.0",
+        "tables": [{
+            "name": format!("{id}_items"),
+            "columns": [{"name": "title", "type": "text", "required": true}],
+        }],
+        "content_button": [{
+            "button_id": "edit",
+            "type": "edit",
+            "title": "Edit",
+            "editable_rows": [{"column": "title", "type": "text", "placeholder": "Title"}],
+        }],
+        "action_button": [{
+            "button_id": "add",
+            "type": "insert",
+            "title": "Add",
+            "editable_rows": [{"column": "title", "type": "text", "placeholder": "Title"}],
+        }],
+    });
+    let named: cms_core::plugins::Manifest =
+        serde_json::from_value(manifest.clone()).map_err(Failure::unexpected)?;
+    if let Some(problem) = named.problems().first() {
+        return Err(Failure::usage(format!("{id:?} cannot be an id: {}", problem.remedy)));
+    }
+    if fs::symlink_metadata(&folder).is_ok() {
+        let what = format!("{} is there already", folder.display());
+        return Err(Failure::new(Exit::Refused, what).hint("choose another id"));
+    }
+    fs::create_dir_all(&folder).map_err(|e| Failure::file(&folder, &e))?;
+    let file = folder.join("plugin.json");
+    for (file, text) in [(&shared, written_schema()), (&file, format!("{manifest:#}\n"))] {
+        fs::write(file, text).map_err(|e| Failure::file(file, &e))?;
+    }
+    let done = format!(
+        "{} is made; `cms plugins check {}` checks it, `cms serve` takes it into service",
+        file.display(),
+        folder.display()
+    );
+    out.done(&json!({"file": file.display().to_string()}), &done)
+}

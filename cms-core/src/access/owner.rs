@@ -1,0 +1,128 @@
+//! Whose a content table is, and what the buttons of plugins let users write there. Pure.
+
+use std::collections::BTreeSet;
+
+use super::Rights;
+
+/// A content table and its plugin's permissions, which decide who may read it.
+#[derive(Clone, Copy, Debug)]
+pub struct Owner<'a> {
+    /// Name of the table.
+    pub table: &'a str,
+    /// The plugin that declares the table; `core` for the core's tables.
+    pub plugin: &'a str,
+    /// The permission keys of that plugin's buttons.
+    pub permissions: &'a BTreeSet<String>,
+    /// The buttons that write the table.
+    pub writers: &'a [Writer],
+}
+
+/// What is done to a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// A new record.
+    Create,
+    /// Columns of a record change.
+    Update,
+    /// A record goes.
+    Delete,
+    /// Values of a list in a column are added and removed.
+    Check,
+}
+
+impl Act {
+    /// What a method does to records.
+    pub(crate) fn of(method: &str) -> Option<Self> {
+        match method {
+            "POST" => Some(Self::Create),
+            "PATCH" => Some(Self::Update),
+            "DELETE" => Some(Self::Delete),
+            _ => None,
+        }
+    }
+}
+
+/// A button that writes records of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Writer {
+    /// The permission to use it.
+    pub permission: String,
+    /// What it does.
+    pub act: Act,
+    /// The columns that it writes; none for a deletion.
+    pub columns: BTreeSet<String>,
+    /// It makes only versions of records, in other languages: `base_id` must be given.
+    pub version: bool,
+}
+
+impl Owner<'_> {
+    fn held<'o>(&'o self, rights: &'o Rights, act: Act) -> impl Iterator<Item = &'o Writer> {
+        let of_act = self.writers.iter().filter(move |writer| writer.act == act);
+        of_act.filter(|writer| rights.may(&writer.permission))
+    }
+
+    /// Whether these rights allow the act on some columns at least.
+    pub(crate) fn may_write(&self, rights: &Rights, act: Act) -> bool {
+        self.held(rights, act).next().is_some()
+    }
+
+    /// The columns that the act may name; None: these may all be named.
+    #[must_use]
+    pub fn refuses(&self, rights: &Rights, act: Act, named: &[&str]) -> Option<BTreeSet<String>> {
+        let covers = |columns: &BTreeSet<String>| named.iter().all(|name| columns.contains(*name));
+        let mut union = BTreeSet::new();
+        for writer in self.held(rights, act) {
+            let fits = !writer.version || named.contains(&"base_id");
+            // A new record comes from one form, a change may come from several.
+            if fits && covers(&writer.columns) {
+                return None;
+            }
+            union.extend(writer.columns.iter().cloned());
+        }
+        (act == Act::Create || !covers(&union)).then_some(union)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_those_of_the_buttons_held() {
+        let writer = |name: &str, act, columns: &[&str], version| Writer {
+            permission: format!("p_{name}_edit"),
+            act,
+            columns: columns.iter().map(|column| (*column).to_owned()).collect(),
+            version,
+        };
+        let writers = [
+            writer("a", Act::Update, &["x", "y"], false),
+            writer("b", Act::Update, &["z"], false),
+            writer("i", Act::Create, &["x"], false),
+            writer("v", Act::Create, &["x", "y", "base_id"], true),
+            writer("d", Act::Delete, &[], false),
+        ];
+        let permissions = BTreeSet::new();
+        let owner = Owner { table: "t", plugin: "p", permissions: &permissions, writers: &writers };
+        for (held, act, named, allowed) in [
+            (&["a"][..], Act::Update, &["x", "y"][..], true),
+            (&["a"], Act::Update, &["z"], false),
+            (&["a", "b"], Act::Update, &["x", "z"], true),
+            (&["a", "b"], Act::Create, &["x"], false),
+            (&["i"], Act::Create, &["x"], true),
+            (&["i"], Act::Create, &["x", "y"], false),
+            (&["i", "v"], Act::Create, &["x", "y"], false),
+            (&["v"], Act::Create, &["x"], false),
+            (&["v"], Act::Create, &["x", "y", "base_id"], true),
+            (&["d"], Act::Delete, &[], true),
+            (&["a"], Act::Delete, &[], false),
+            (&[], Act::Update, &[], false),
+        ] {
+            let keys = held.iter().map(|name| format!("p_{name}_edit")).collect();
+            let rights = Rights::Only(keys);
+            let found =
+                owner.may_write(&rights, act) && owner.refuses(&rights, act, named).is_none();
+            assert_eq!(found, allowed, "{held:?} {act:?} {named:?}");
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! Buttons as a user sees them: with permissions, status, languages and options applied.
+
+use std::collections::{BTreeMap, btree_map::Entry};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json};
+
+use super::manifest::{
+    Button, ButtonType, ButtonValues, FieldType, ForStatus, List, Manifest, SelectOption,
+    SelectSource, Style,
+};
+use crate::{
+    Result,
+    access::Rights,
+    items::{Items, Query},
+};
+
+/// Most options that a select shows.
+const MAX_OPTIONS: u32 = 500;
+
+/// Who looks at buttons, and at what.
+pub struct Shown<'a> {
+    /// Reads the options of selects.
+    pub items: &'a Items,
+    /// The permissions that count for `can_execute`.
+    pub rights: &'a Rights,
+    /// Every button is visible: the caller is no user.
+    pub sees_all: bool,
+    /// The languages of the site.
+    pub languages: &'a [String],
+}
+
+/// A button as a user sees it.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ShownButton {
+    /// Its id.
+    pub button_id: String,
+    /// What it does.
+    pub r#type: ButtonType,
+    /// The list it stands in: `content_button` (rows), `action_button` or `header_buttons`
+    /// (headers), `buttons` when nested.
+    pub placement: String,
+    /// Whether the caller may use it; otherwise it is only visible.
+    pub can_execute: bool,
+    /// Colour.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub style: Option<Style>,
+    /// Name of the icon.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub icon: Option<String>,
+    /// Label.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// Help text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub support_text: Option<String>,
+    /// Label of the submit button.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub submit_text: Option<String>,
+    /// The status of rows that show it, by the rule of `parseInt`.
+    #[serde(default, rename = "forStatus", skip_serializing_if = "Option::is_none")]
+    pub for_status: Option<ForStatus>,
+    /// The table it writes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub table: Option<String>,
+    /// The languages of its form; empty without language tabs.
+    #[serde(default)]
+    pub languages: Vec<String>,
+    /// The fields of its form.
+    #[serde(default)]
+    pub editable_rows: Vec<ShownField>,
+    /// What it shows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub values: Option<ButtonValues>,
+    /// The modal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub component: Option<String>,
+    /// The address of a link.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// The buttons on the rows of the list that it opens.
+    #[serde(default)]
+    pub buttons: Vec<ShownButton>,
+}
+
+/// A field of a form, with its options.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ShownField {
+    /// The column.
+    pub column: String,
+    /// How it is edited.
+    pub r#type: FieldType,
+    /// Label.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placeholder: Option<String>,
+    /// The options of a select: fixed ones, or the first 500 rows of its table by title.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub options: Option<Vec<SelectOption>>,
+    /// Features of AI.
+    #[serde(default, rename = "data-aifeature", skip_serializing_if = "Option::is_none")]
+    pub ai_feature: Option<String>,
+}
+
+/// The options of each source.
+type Options = BTreeMap<(String, String, String), Vec<SelectOption>>;
+
+impl Shown<'_> {
+    /// Whether the caller sees a button.
+    #[must_use]
+    pub fn sees(&self, plugin: &str, button: &str) -> bool {
+        self.sees_all || self.rights.may(&format!("{plugin}_{button}_view"))
+    }
+
+    /// The buttons of a plugin that the caller sees. With a `row`, those on rows are shown for it.
+    ///
+    /// # Errors
+    /// `bad_query` for a source of options that is gone; as every read.
+    pub async fn buttons(
+        &self,
+        manifest: &Manifest,
+        row: Option<&Map<String, Json>>,
+    ) -> Result<Vec<ShownButton>> {
+        let options = self.options(manifest).await?;
+        let mut shown = Vec::new();
+        for (placement, header, list) in manifest.button_lists() {
+            let row = row.filter(|_| !header);
+            let table = manifest.first_table();
+            shown.extend(self.list(manifest, list, placement, table, row, &options));
+        }
+        Ok(shown)
+    }
+
+    /// The buttons in the list that a button opens.
+    ///
+    /// # Errors
+    /// As [`Shown::buttons`].
+    pub async fn nested(&self, manifest: &Manifest, button: &str) -> Result<Vec<ShownButton>> {
+        let Some(button) = manifest.button(button) else { return Ok(Vec::new()) };
+        let options = self.options(manifest).await?;
+        let table = button.values.as_ref().and_then(|values| values.table.as_deref());
+        Ok(self.list(manifest, &button.buttons, "buttons", table, None, &options))
+    }
+
+    fn list(
+        &self,
+        manifest: &Manifest,
+        list: &List<Button>,
+        placement: &str,
+        listed: Option<&str>,
+        row: Option<&Map<String, Json>>,
+        options: &Options,
+    ) -> Vec<ShownButton> {
+        let visible = list.iter().filter(|button| {
+            let status = button.for_status.as_ref().zip(row);
+            self.sees(&manifest.id, &button.button_id)
+                && status.is_none_or(|(rule, row)| rule.shows(row.get("status")))
+        });
+        visible
+            .map(|button| {
+                let nested = button.values.as_ref().and_then(|values| values.table.as_deref());
+                let buttons =
+                    self.list(manifest, &button.buttons, "buttons", nested, None, options);
+                self.button(manifest, button, placement, listed, buttons, options)
+            })
+            .collect()
+    }
+
+    fn button(
+        &self,
+        manifest: &Manifest,
+        button: &Button,
+        placement: &str,
+        listed: Option<&str>,
+        buttons: Vec<ShownButton>,
+        options: &Options,
+    ) -> ShownButton {
+        let kind = button.button_type;
+        let writes = matches!(kind, ButtonType::Edit | ButtonType::Insert | ButtonType::Delete);
+        let fields = button.editable_rows.iter().map(|field| ShownField {
+            column: field.column.clone(),
+            r#type: field.field_type,
+            placeholder: field.placeholder.clone(),
+            options: match (&field.select_options, &field.select_value) {
+                (Some(fixed), _) => Some(fixed.to_vec()),
+                (None, Some(source)) => options.get(&key(source)).cloned(),
+                (None, None) => self.of_enum(manifest, button.table_of(listed), &field.column),
+            },
+            ai_feature: field.ai_feature.clone(),
+        });
+        ShownButton {
+            button_id: button.button_id.clone(),
+            r#type: kind,
+            placement: placement.to_owned(),
+            can_execute: self.rights.may(&format!("{}_{}_edit", manifest.id, button.button_id)),
+            style: button.style,
+            icon: button.icon.clone(),
+            title: button.title.clone(),
+            support_text: button.support_text.clone(),
+            submit_text: button.submit_text.clone(),
+            for_status: button.for_status.clone(),
+            table: button.table_of(listed).filter(|_| writes).map(str::to_owned),
+            languages: if button.multilanguage.0 { self.languages.to_vec() } else { Vec::new() },
+            editable_rows: fields.collect(),
+            values: button.values.clone(),
+            component: button.component.clone(),
+            url: button.url.clone(),
+            buttons,
+        }
+    }
+
+    /// The values of a column's `enum` as options.
+    fn of_enum(
+        &self,
+        manifest: &Manifest,
+        table: Option<&str>,
+        column: &str,
+    ) -> Option<Vec<SelectOption>> {
+        let table =
+            manifest.tables.iter().find(|declared| Some(declared.name.as_str()) == table)?;
+        let column = table.columns.iter().find(|declared| declared.name == column)?;
+        let values = column
+            .allowed
+            .as_ref()?
+            .iter()
+            .map(|value| SelectOption { value: value.clone(), title: title(value) });
+        Some(values.collect())
+    }
+
+    async fn options(&self, manifest: &Manifest) -> Result<Options> {
+        let mut options = Options::new();
+        for (_, button) in manifest.buttons() {
+            if !self.sees(&manifest.id, &button.button_id) {
+                continue;
+            }
+            for source in button.editable_rows.iter().filter_map(|f| f.select_value.as_ref()) {
+                if let Entry::Vacant(room) = options.entry(key(source)) {
+                    room.insert(self.of_table(source).await?);
+                }
+            }
+        }
+        Ok(options)
+    }
+
+    async fn of_table(&self, source: &SelectSource) -> Result<Vec<SelectOption>> {
+        let mut fields = vec![source.value.clone(), source.title.clone()];
+        fields.dedup();
+        let sort = vec![(source.title.clone(), false)];
+        let query = Query { limit: MAX_OPTIONS, fields, sort, ..Query::default() };
+        let list = self.items.list(&source.table, &query).await?;
+        let rows: Vec<Map<String, Json>> =
+            serde_json::from_str(&format!("[{}]", list.records)).map_err(crate::Error::internal)?;
+        let option = |row: Map<String, Json>| SelectOption {
+            value: row.get(&source.value).cloned().unwrap_or_default(),
+            title: row.get(&source.title).map(title).unwrap_or_default(),
+        };
+        Ok(rows.into_iter().map(option).collect())
+    }
+}
+
+fn key(source: &SelectSource) -> (String, String, String) {
+    (source.table.clone(), source.value.clone(), source.title.clone())
+}
+
+/// A value as a label.
+fn title(value: &Json) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}

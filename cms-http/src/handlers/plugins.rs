@@ -1,0 +1,195 @@
+//! `/api/backend/plugins`
+
+use std::sync::Arc;
+
+use cms_core::{
+    Code, Error, Result,
+    access::Rights,
+    items::{Filter, Op, Query},
+    plugins::{Manifest, PluginState, Shown, ShownButton, manifest::ButtonType},
+};
+use serde_json::{Map, Value as Json};
+
+use super::by_name;
+use crate::{
+    call::Call,
+    caller::Caller,
+    request::bad,
+    wire::{
+        Data, OneOrPage,
+        plugins::{Asked, PluginInfo, ShownContent, ShownRow, WhichButtons, WhichContent},
+    },
+};
+
+pub(crate) async fn read(call: &Call<'_>, asked: Asked) -> Result<OneOrPage<PluginInfo>> {
+    let states = call.cms.plugins().states();
+    let mut seen: Vec<&PluginState> = states.iter().filter(|state| sees(call, &state.id)).collect();
+    if let Some(id) = &asked.id {
+        let Some(state) = seen.into_iter().find(|state| state.id == *id) else {
+            return Err(no_plugin(id));
+        };
+        let mut shown = info(call, state);
+        if shows_faults(call) {
+            let manifest = state.manifest.as_deref().map(serde_json::to_value).transpose();
+            shown.manifest = manifest.map_err(Error::internal)?;
+        }
+        return Ok(OneOrPage::One(Data { data: shown }));
+    }
+    seen.sort_by(|one, other| one.id.cmp(&other.id));
+    let shown = seen.into_iter().map(|state| info(call, state));
+    let (limit, cursor) = (asked.limit, asked.cursor.as_deref());
+    Ok(OneOrPage::Page(by_name::page(call, shown, |one| one.id.clone(), limit, cursor)?))
+}
+
+fn info(call: &Call<'_>, state: &PluginState) -> PluginInfo {
+    let manifest = state.manifest.as_deref();
+    let tables = manifest.map(|m| m.tables.iter().map(|table| table.name.clone()).collect());
+    PluginInfo {
+        id: state.id.clone(),
+        name: manifest.map(|manifest| manifest.name.clone()).unwrap_or_default(),
+        version: manifest.map(|manifest| manifest.version.clone()).unwrap_or_default(),
+        in_service: manifest.is_some(),
+        problems: if shows_faults(call) { state.problems.clone() } else { Vec::new() },
+        tables: tables.unwrap_or_default(),
+        permissions: call.cms.plugins().index().permissions_of(&state.id).iter().cloned().collect(),
+        manifest: None,
+    }
+}
+
+/// Keys have a row for this endpoint; users see plugins with a button of theirs.
+fn sees(call: &Call<'_>, plugin: &str) -> bool {
+    let Caller::User { user, .. } = call.caller() else { return true };
+    let index = call.cms.plugins().index();
+    user.rights == Rights::Admin
+        || index.permissions_of(plugin).iter().any(|key| user.rights.may(key))
+}
+
+fn shows_faults(call: &Call<'_>) -> bool {
+    !matches!(call.caller(), Caller::User { user, .. } if user.rights != Rights::Admin)
+}
+
+pub(crate) async fn buttons(
+    call: &Call<'_>,
+    asked: WhichButtons,
+) -> Result<Data<Vec<ShownButton>>> {
+    let manifest = in_service(call, &asked.plugin)?;
+    let row = match &asked.row {
+        Some(id) => Some(record(call, manifest.first_table(), id).await?),
+        None => None,
+    };
+    let rights = call.caller().permissions();
+    let data = shown(call, &rights).buttons(&manifest, row.as_ref()).await?;
+    Ok(Data { data })
+}
+
+fn shown<'a>(call: &'a Call<'_>, rights: &'a Rights) -> Shown<'a> {
+    Shown {
+        items: call.cms.items(),
+        rights,
+        sees_all: !matches!(call.caller(), Caller::User { .. }),
+        languages: &call.cms.settings().languages,
+    }
+}
+
+/// Rights come before existence: others do not learn which plugins there are.
+fn in_service(call: &Call<'_>, id: &str) -> Result<Arc<Manifest>> {
+    if !sees(call, id) {
+        let detail = format!("You hold no permission of a plugin {id:?}.");
+        return Err(Error::new(Code::PermissionDenied, detail));
+    }
+    call.cms.plugins().manifest(id).ok_or_else(|| no_plugin(id))
+}
+
+fn no_plugin(id: &str) -> Error {
+    let detail = format!("There is no plugin {id:?} in service: `cms plugins list` shows all.");
+    Error::new(Code::NotFound, detail)
+}
+
+async fn record(call: &Call<'_>, table: Option<&str>, id: &str) -> Result<Map<String, Json>> {
+    let table = table.ok_or_else(|| bad("The plugin has no table, so it has no rows."))?;
+    let json = call.cms.items().get(table, id, &Query::default()).await?;
+    serde_json::from_str(&json).map_err(Error::internal)
+}
+
+pub(crate) async fn content(call: &Call<'_>, asked: WhichContent) -> Result<Data<ShownContent>> {
+    let rights = call.caller().permissions();
+    let shown = shown(call, &rights);
+    if !shown.sees(&asked.plugin, &asked.button) {
+        let detail = format!("You hold no permission {}_{}_view.", asked.plugin, asked.button);
+        return Err(Error::new(Code::PermissionDenied, detail));
+    }
+    let manifest = in_service(call, &asked.plugin)?;
+    let all = manifest.listed_buttons();
+    let Some((button, listed)) = all.into_iter().find(|(one, _)| one.button_id == asked.button)
+    else {
+        let detail = format!("{} has no button {:?}.", asked.plugin, asked.button);
+        return Err(Error::new(Code::NotFound, detail));
+    };
+    let values = button.values.clone().unwrap_or_default();
+    let buttons = shown.nested(&manifest, &asked.button).await?;
+    let mut content = ShownContent {
+        template: values.template.unwrap_or_default(),
+        rows: None,
+        next: None,
+        content: None,
+        buttons,
+    };
+    match button.button_type {
+        ButtonType::ShowModuleList => {
+            let table = values.table.unwrap_or_default();
+            let row = asked.row.as_deref().zip(listed);
+            let query = query(call, &asked, &table, row)?;
+            let list = call.cms.items().list(&table, &query).await?;
+            let records: Vec<Json> =
+                serde_json::from_str(&format!("[{}]", list.records)).map_err(Error::internal)?;
+            let rows = records.into_iter().map(|item| ShownRow {
+                url_rewrite: item["url_rewrite"].as_str().map(str::to_owned),
+                buttons: visible(&content.buttons, &item),
+                item,
+            });
+            (content.rows, content.next) = (Some(rows.collect()), list.next);
+        }
+        ButtonType::ShowCustomContent => {
+            let class = values.class.unwrap_or_default();
+            let made = call.cms.plugins();
+            let made = made.content(call.cms.items(), &asked.plugin, &class, asked.row).await;
+            content.content = made.transpose()?;
+        }
+        other => {
+            let detail = format!("A button of the type {} shows no content.", other.name());
+            return Err(bad(detail));
+        }
+    }
+    Ok(Data { data: content })
+}
+
+/// The rows of a module list: those that refer to the row, or all where nothing refers to it.
+fn query(
+    call: &Call<'_>,
+    asked: &WhichContent,
+    table: &str,
+    row: Option<(&str, &str)>,
+) -> Result<Query> {
+    let found = call.cms.items().table(table)?;
+    let mut query =
+        Query { limit: asked.limit.0, cursor: asked.cursor.clone(), ..Query::default() };
+    let refers = row.and_then(|(id, listed)| {
+        let mut columns = found.columns.iter();
+        let column = columns.find(|column| column.references.as_deref() == Some(listed))?;
+        Some((column.name.clone(), id.to_owned()))
+    });
+    query.filters.extend(refers.map(|(column, id)| Filter {
+        column,
+        op: Op::Eq,
+        values: vec![id],
+    }));
+    Ok(query)
+}
+
+/// The ids of the buttons that a row's status shows.
+fn visible(buttons: &[ShownButton], item: &Json) -> Vec<String> {
+    let shown = buttons.iter().filter(|button| {
+        button.for_status.as_ref().is_none_or(|rule| rule.shows(item.get("status")))
+    });
+    shown.map(|button| button.button_id.clone()).collect()
+}

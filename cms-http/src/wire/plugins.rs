@@ -1,0 +1,108 @@
+//! `/api/backend/plugins`
+
+use cms_core::plugins::{Problem, ShownButton};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+use super::{Data, NoBody, OneOrPage, operations, parameters::Limit};
+
+operations! {
+    /// One plugin with its manifest, or a page of those whose buttons the caller holds.
+    Read: Asked, NoBody => OneOrPage<PluginInfo>;
+    /// The buttons of a plugin that the caller may see.
+    Buttons: WhichButtons, NoBody => Data<Vec<ShownButton>>;
+    /// What a button shows: the rows of a module list, or custom content.
+    Content: WhichContent, NoBody => Data<ShownContent>;
+}
+
+/// One plugin by its id, else a page of the list.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Asked {
+    /// The one to show.
+    pub id: Option<String>,
+    /// Rows of a page.
+    #[serde(default)]
+    pub limit: Limit,
+    /// Where the page starts: `meta.next` of the page before.
+    pub cursor: Option<String>,
+}
+
+/// A plugin that the site found.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct PluginInfo {
+    /// Its id.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// Whether it is in service.
+    pub in_service: bool,
+    /// What is wrong with its manifest; shown to administrators.
+    pub problems: Vec<Problem>,
+    /// Its content tables.
+    pub tables: Vec<String>,
+    /// The permission keys of its buttons.
+    pub permissions: Vec<String>,
+    /// Its manifest; only for one plugin, and for administrators.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub manifest: Option<Json>,
+}
+
+/// Whose buttons, and for which row.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WhichButtons {
+    /// The plugin.
+    pub plugin: String,
+    /// The id of a row of its first table: only buttons that its status shows.
+    pub row: Option<String>,
+}
+
+/// Which button's content, and for which row.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WhichContent {
+    /// The plugin.
+    pub plugin: String,
+    /// The id of the button.
+    pub button: String,
+    /// The id of the row that the button belongs to.
+    pub row: Option<String>,
+    /// Rows of a page.
+    #[serde(default)]
+    pub limit: Limit,
+    /// Where the page starts: `next` of the page before.
+    pub cursor: Option<String>,
+}
+
+/// What a button shows.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ShownContent {
+    /// The template that shows it.
+    pub template: String,
+    /// Rows of a module list.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows: Option<Vec<ShownRow>>,
+    /// The cursor of the next page of rows; null at the end.
+    #[serde(default)]
+    pub next: Option<String>,
+    /// Custom content.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<Json>,
+    /// The buttons on the rows or below the content.
+    pub buttons: Vec<ShownButton>,
+}
+
+/// A row of a module list.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ShownRow {
+    /// The record.
+    pub item: Json,
+    /// Its `url_rewrite`, if it has one.
+    pub url_rewrite: Option<String>,
+    /// The ids of the buttons that its status shows.
+    pub buttons: Vec<String>,
+}

@@ -1,0 +1,310 @@
+//! Buttons of plugins: who sees them, who may use them, and what they let a user write.
+
+use cms_core::plugins::{Handlers, Manifest, Plugin};
+use serde_json::{Value as Json, json};
+
+use crate::support::{Site, site::Reply};
+
+/// A plugin with a button of each type.
+struct Blog;
+
+impl Plugin for Blog {
+    fn manifest(&self) -> Manifest {
+        let edit =
+            json!([{"column": "title", "type": "text"}, {"column": "kind", "type": "select"}]);
+        let of_author = json!({"table": "authors", "value": "id", "title": "name"});
+        let manifest = json!({
+            "id": "blog",
+            "tables": [
+                {"name": "posts", "multilanguage": true, "columns": [
+                    {"name": "title", "type": "text", "required": true},
+                    {"name": "secret", "type": "text"},
+                    {"name": "kind", "type": "select", "enum": ["news", "essay"]},
+                    {"name": "status", "type": "integer", "default": 0},
+                    {"name": "author", "type": "integer", "references": "authors"},
+                    {"name": "tags", "type": "json", "default": []},
+                    {"name": "others", "type": "json", "default": []}]},
+                {"name": "authors", "columns": [{"name": "name", "type": "text"}]},
+                {"name": "comments", "columns": [
+                    {"name": "post", "type": "integer", "references": "posts"},
+                    {"name": "status", "type": "text"},
+                    {"name": "text", "type": "text"}]},
+            ],
+            "content_button": [
+                {"button_id": "edit", "type": "edit", "multilanguage": "1", "editable_rows": edit},
+                {"button_id": "assign", "type": "edit", "forStatus": "1",
+                 "editable_rows": [{"column": "author", "type": "select", "select_value": of_author}]},
+                {"button_id": "delete", "type": "delete"},
+                {"button_id": "script", "type": "script", "script": "posts/export.php"},
+                {"button_id": "comments", "type": "show_module_list",
+                 "values": {"table": "comments", "template": "Comment"},
+                 "buttons": [
+                     {"button_id": "approve", "type": "edit", "forStatus": 2,
+                      "editable_rows": [{"column": "status", "type": "text"}]}]},
+                {"button_id": "tags", "type": "show_checklist",
+                 "values": {"table": "posts", "column": "tags"}},
+                {"button_id": "stats", "type": "show_custom_content",
+                 "values": {"class": "Stats", "template": "Stats"}},
+                {"button_id": "link", "type": "link", "url": "/blog"},
+            ],
+            "action_button": [
+                {"button_id": "insert", "type": "insert", "editable_rows": edit},
+                {"button_id": "modal", "type": "modal", "component": "blog/admin/Wizard"},
+            ],
+        });
+        serde_json::from_value(manifest).unwrap()
+    }
+
+    fn handlers(&self) -> Handlers {
+        Handlers::default().content("Stats", |call| async move {
+            let all = call.items().list("comments", &cms_core::items::Query::default()).await?;
+            Ok(json!({"row": call.row(), "comments": format!("[{}]", all.records)}))
+        })
+    }
+}
+
+async fn site() -> Site {
+    let site = Site::builder().await.program(Blog).open().await;
+    let post = |table: &str, row: Json| {
+        site.admin(&format!("POST /api/backend/item?table={table}")).json(row).expect(201)
+    };
+    post("authors", json!({"name": "Ada"})).await;
+    post("authors", json!({"name": "Bob"})).await;
+    post("posts", json!({"title": "One", "secret": "s", "status": 1, "language_short": "en"}))
+        .await;
+    post("comments", json!({"post": 1, "text": "first", "status": "2nd"})).await;
+    post("comments", json!({"text": "elsewhere", "status": "1"})).await;
+    site
+}
+
+/// The call that a button stands for; None: the front end alone acts.
+fn call(button: &str) -> Option<(&'static str, Json)> {
+    Some(match button {
+        "edit" => ("PATCH /api/backend/item?table=posts&id=1", json!({"title": "Two"})),
+        "assign" => ("PATCH /api/backend/item?table=posts&id=1", json!({"author": 2})),
+        "insert" => ("POST /api/backend/item?table=posts", json!({"title": "Three"})),
+        "delete" => ("DELETE /api/backend/item?table=posts&id=9", Json::Null),
+        "approve" => ("PATCH /api/backend/item?table=comments&id=1", json!({"status": "3"})),
+        "tags" => (
+            "POST /api/backend/actions/checklist",
+            json!({"table": "posts", "column": "tags", "id": 1, "add": ["x"]}),
+        ),
+        _ => return None,
+    })
+}
+
+async fn send(site: &Site, token: &str, line: &str, body: Json) -> Reply {
+    let ask = site.ask(line).bearer(token);
+    if body.is_null() { ask.send().await } else { ask.json(body).send().await }
+}
+
+const BUTTONS: [&str; 11] = [
+    "edit", "assign", "delete", "script", "comments", "approve", "tags", "stats", "link", "insert",
+    "modal",
+];
+
+/// view / edit / admin / none × each button.
+#[tokio::test]
+async fn permissions_decide_what_is_seen_and_what_is_done() {
+    let site = site().await;
+    for button in BUTTONS {
+        // Its list is shown to those who may open it.
+        let opened: &[&str] = if button == "approve" { &["blog_comments_view"] } else { &[] };
+        let held = |acts: &[&str]| -> Json {
+            let keys = acts.iter().map(|act| format!("blog_{button}_{act}"));
+            keys.chain(opened.iter().map(|key| (*key).to_owned())).collect()
+        };
+        for (role, rights, visible, usable) in [
+            ("none", json!([]), false, false),
+            ("view", held(&["view"]), true, false),
+            ("edit", held(&["view", "edit"]), true, true),
+            ("admin", json!("0"), true, true),
+        ] {
+            let what = format!("{button} {role}");
+            let person = site.person(&what.replace(' ', "_"), rights).await;
+            let token = person.token.as_str();
+            let line = "GET /api/backend/plugins/buttons?plugin=blog&row=1";
+            let reply = send(&site, token, line, Json::Null).await;
+            if role == "none" {
+                assert_eq!(reply.status, 403, "{what}: {}", reply.text());
+            } else {
+                assert_eq!(reply.status, 200, "{what}: {}", reply.text());
+                let shown = reply.data();
+                let all = shown.as_array().unwrap().iter();
+                let all = all.flat_map(|one| {
+                    let nested = one["buttons"].as_array().unwrap();
+                    std::iter::once(one).chain(nested)
+                });
+                let found = all.clone().find(|one| one["button_id"] == button);
+                assert_eq!(found.is_some(), visible, "{what}: {shown}");
+                assert_eq!(found.unwrap()["can_execute"], usable, "{what}");
+                let others = all.filter(|one| one["button_id"] != button).count();
+                assert_eq!(others > 1, role == "admin", "{what}: {shown}");
+            }
+            if ["comments", "stats"].contains(&button) {
+                let line =
+                    format!("GET /api/backend/plugins/content?plugin=blog&button={button}&row=1");
+                let status = send(&site, token, &line, Json::Null).await.status;
+                assert_eq!(status == 200, visible, "{what}: {status}");
+            }
+            let Some((line, body)) = call(button) else { continue };
+            let reply = send(&site, token, line, body).await;
+            if usable {
+                // There is no post 9: rights come first.
+                let good = reply.status.is_success() || reply.status == 404;
+                assert!(good, "{what}: {} {}", reply.status, reply.text());
+            } else {
+                assert_eq!(reply.status, 403, "{what}: {}", reply.text());
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_user_reaches_only_the_columns_of_the_buttons_held() {
+    let site = site().await;
+    let patch = "PATCH /api/backend/item?table=posts&id=1";
+    let check = |column: &str| json!({"table": "posts", "column": column, "id": 1, "add": ["x"]});
+    let checklist = "POST /api/backend/actions/checklist";
+    for (held, line, body, expected) in [
+        (&["edit"][..], patch, json!({"title": "a", "kind": "news"}), 200),
+        (&["edit"], patch, json!({"title": "a", "secret": "b"}), 403),
+        (&["edit"], patch, json!({"author": 1}), 403),
+        (&["edit"], patch, json!({"id": 7}), 403),
+        (&["edit"], patch, json!({"nowhere": 7}), 403),
+        (&["assign"], patch, json!({"author": 1}), 200),
+        (&["assign"], patch, json!({"title": "a"}), 403),
+        (&["edit", "assign"], patch, json!({"title": "a", "author": 1}), 200),
+        (&["edit"], "PATCH /api/backend/item?table=authors&id=1", json!({"name": "x"}), 403),
+        (&["edit"], "PATCH /api/backend/item?table=pages&id=1", json!({"title": "x"}), 403),
+        (&["edit"], "DELETE /api/backend/item?table=posts&id=1", Json::Null, 403),
+        (&["edit"], "POST /api/backend/item?table=posts", json!({"title": "x"}), 403),
+        (&["insert"], "POST /api/backend/item?table=posts", json!({"title": "x"}), 201),
+        (
+            &["insert"],
+            "POST /api/backend/item?table=posts",
+            json!([{"title": "x"}, {"title": "y", "secret": "z"}]),
+            403,
+        ),
+        (&["insert"], patch, json!({"title": "x"}), 403),
+        (&["tags"], checklist, check("tags"), 200),
+        (&["tags"], checklist, check("others"), 403),
+        (&["edit"], checklist, check("tags"), 403),
+        (
+            &["tags"],
+            checklist,
+            json!({"table": "user_groups", "column": "rights", "id": 1, "add": []}),
+            403,
+        ),
+        (&["delete"], "DELETE /api/backend/item?table=posts&id=2", Json::Null, 204),
+    ] {
+        let rights: Json = held
+            .iter()
+            .flat_map(|name| [format!("blog_{name}_view"), format!("blog_{name}_edit")])
+            .collect();
+        let name = format!("p{}", site.clock.now());
+        let person = site.person(&name, rights).await;
+        let before = site.traces().await;
+        let reply = send(&site, &person.token, line, body.clone()).await;
+        assert_eq!(reply.status.as_u16(), expected, "{held:?} {line} {body}: {}", reply.text());
+        if expected == 403 {
+            assert_eq!(site.traces().await, before, "{held:?} {line} {body}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_multilanguage_edit_writes_a_record_for_each_language() {
+    let site = site().await;
+    let rights = json!(["blog_edit_view", "blog_edit_edit"]);
+    let person = site.person("editor", rights).await;
+    let token = person.token.as_str();
+    let shown =
+        send(&site, token, "GET /api/backend/plugins/buttons?plugin=blog", Json::Null).await;
+    assert_eq!(shown.data()[0]["languages"], json!(site.cms.settings().languages));
+    // The German version does not exist yet: it is made of the record, and of no other.
+    let line = "GET /api/backend/item?table=posts&id=1&language=de";
+    assert_eq!(send(&site, token, line, Json::Null).await.status, 404);
+    let version = json!({"title": "Eins", "base_id": 1, "language_short": "de"});
+    let made = send(&site, token, "POST /api/backend/item?table=posts", version).await;
+    assert_eq!(made.status, 201, "{}", made.text());
+    for (language, title) in [("en", "One!"), ("de", "Eins!")] {
+        let line = format!("PATCH /api/backend/item?table=posts&id=1&language={language}");
+        let reply = send(&site, token, &line, json!({"title": title})).await;
+        assert_eq!((reply.status.as_u16(), &reply.data()["title"]), (200, &json!(title)));
+    }
+    let fresh = json!({"title": "x", "language_short": "de"});
+    let reply = send(&site, token, "POST /api/backend/item?table=posts", fresh).await;
+    assert_eq!(reply.status, 403, "{}", reply.text());
+}
+
+#[tokio::test]
+async fn buttons_are_resolved_for_a_row() {
+    let site = site().await;
+    let ids = |reply: Json| -> Vec<String> {
+        let all = reply["data"].as_array().unwrap().iter();
+        all.map(|one| one["button_id"].as_str().unwrap().to_owned()).collect()
+    };
+    let line = "/api/backend/plugins/buttons?plugin=blog";
+    let shown = site.admin(&format!("GET {line}&row=1")).expect(200).await.json();
+    let assign = &shown["data"][1];
+    assert_eq!(
+        assign["editable_rows"][0]["options"],
+        json!([
+            {"value": 1, "title": "Ada"}, {"value": 2, "title": "Bob"},
+        ])
+    );
+    assert_eq!(
+        shown["data"][0]["editable_rows"][1]["options"],
+        json!([
+            {"value": "news", "title": "news"}, {"value": "essay", "title": "essay"},
+        ])
+    );
+    assert_eq!(shown["data"][4]["buttons"][0]["placement"], "buttons");
+    assert_eq!(shown["data"][8]["placement"], "action_button");
+    site.admin("PATCH /api/backend/item?table=posts&id=1")
+        .json(json!({"status": 2}))
+        .expect(200)
+        .await;
+    let found = ids(site.admin(&format!("GET {line}&row=1")).expect(200).await.json());
+    assert!(!found.contains(&"assign".to_owned()) && found.contains(&"insert".to_owned()));
+    let found = ids(site.admin(&format!("GET {line}")).expect(200).await.json());
+    assert_eq!(found.len(), 10);
+    site.admin(&format!("GET {line}&row=77")).refused(404, "not_found").await;
+    site.admin("GET /api/backend/plugins/buttons?plugin=none").refused(404, "not_found").await;
+
+    let line = "GET /api/backend/plugins/content?plugin=blog&row=1&button=";
+    let list = site.admin(&format!("{line}comments")).expect(200).await.data();
+    assert_eq!(list["rows"].as_array().unwrap().len(), 1);
+    assert_eq!(
+        (&list["template"], &list["rows"][0]["item"]["text"]),
+        (&json!("Comment"), &json!("first"))
+    );
+    assert_eq!(list["rows"][0]["buttons"], json!(["approve"]));
+    let stats = site.admin(&format!("{line}stats")).expect(200).await.data();
+    assert_eq!(stats["content"]["row"], "1");
+    site.admin(&format!("{line}link")).refused(400, "bad_query").await;
+    site.admin(&format!("{line}none")).refused(404, "not_found").await;
+}
+
+#[tokio::test]
+async fn plugins_are_listed_with_their_problems() {
+    let database = crate::support::TestDatabase::new().await;
+    let folder = database.folder.path().join("plugins/broken");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("plugin.json"), "{\n  \"id\": \"broken\",\n  \"nam\": 1\n}")
+        .unwrap();
+    let site = Site::on(database).program(Blog).open().await;
+    let all = site.admin("GET /api/backend/plugins").expect(200).await.data();
+    assert_eq!((&all[0]["id"], &all[1]["id"]), (&json!("blog"), &json!("broken")));
+    assert_eq!((&all[0]["in_service"], &all[1]["in_service"]), (&json!(true), &json!(false)));
+    let problem = json!({"pointer": "/nam", "line": 3, "column": 3,
+                         "remedy": "\"nam\" is unknown; did you mean \"name\"?"});
+    assert_eq!(all[1]["problems"], json!([problem]));
+    let one = site.admin("GET /api/backend/plugins?id=blog").expect(200).await.data();
+    assert_eq!(one["manifest"]["tables"][0]["name"], "posts");
+    site.admin("GET /api/backend/plugins?id=none").refused(404, "not_found").await;
+    let person = site.person("viewer", json!(["blog_link_view"])).await;
+    let seen = send(&site, &person.token, "GET /api/backend/plugins", Json::Null).await.data();
+    assert_eq!((seen.as_array().unwrap().len(), &seen[0]["id"]), (1, &json!("blog")));
+}
