@@ -17,6 +17,8 @@
 
 mod actions;
 mod calls;
+#[cfg(test)]
+mod driver;
 mod keys;
 mod model;
 mod moment;

@@ -6,7 +6,7 @@ use super::{
     places,
 };
 use crate::{
-    actions::{Action, Right, find},
+    actions::{Action, find},
     step::{Place, Step},
     text,
     theme::Role,
@@ -19,8 +19,8 @@ impl Model {
             self.tell(Role::Warn, format!("{}: {why}", action.help.trim_end_matches('…')));
             return Vec::new();
         }
-        if action.right != Right::Free || action.noun() == "go" {
-            self.line = action.command_line(&scene);
+        if let Some(line) = action.command_line(&scene) {
+            self.line = Some(line);
         }
         match action.noun() {
             "app" => self.act_app(action.verb(), sight),

@@ -8,7 +8,7 @@ use ratatui::{
 
 use super::Browser;
 use crate::{
-    screens::{Look, Screen},
+    screens::{Look, Screen, cells::Column},
     text::{cut, fitted, safe, width},
     theme::Role,
     widgets::draw::{lines, pane, typed},
@@ -136,14 +136,15 @@ fn count(browser: &Browser) -> String {
 
 /// Widths of the columns: those without one share what is left.
 fn widths(browser: &Browser, cells: usize) -> Vec<usize> {
-    let fixed: usize = browser.columns.iter().map(|column| column.cells + 1).sum();
-    let free = browser.columns.iter().filter(|column| column.cells == 0).count();
-    let share = cells.saturating_sub(fixed).checked_div(free).unwrap_or(0).max(8);
-    let width = |column: &crate::screens::cells::Column| match column.cells {
-        0 => share,
+    let least = |column: &Column| match column.cells {
+        0 => 0,
         cells => cells.max(width(&column.title)),
     };
-    browser.columns.iter().map(width).collect()
+    let fixed: usize = browser.columns.iter().map(|column| least(column) + 1).sum();
+    let free = browser.columns.iter().filter(|column| column.cells == 0).count();
+    let share = cells.saturating_sub(fixed).checked_div(free).unwrap_or(0).max(8);
+    let given = |column: &Column| if column.cells == 0 { share } else { least(column) };
+    browser.columns.iter().map(given).collect()
 }
 
 fn preview(browser: &Browser, frame: &mut Frame<'_>, area: Rect, look: Look) {

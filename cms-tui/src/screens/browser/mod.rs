@@ -376,6 +376,7 @@ impl Screen for Browser {
                 self.list.filter = Input::of(value);
                 self.applied = value.to_owned();
             }
+            name if value.is_empty() => self.subject[name] = Json::Null,
             name => self.subject[name] = Json::from(value),
         }
         self.list.restart();

@@ -188,7 +188,10 @@ fn draw_places(frame: &mut Frame<'_>, area: Rect, look: Look) {
     let line = |action: &crate::actions::Action| {
         let key =
             if action.keys.is_empty() { format!(":{}", action.verb()) } else { action.keys.into() };
-        Line::from(format!(" {key:<10} {}", cut(action.help, 22)))
+        Line::from(format!(
+            " {key:<10} {}",
+            cut(action.help.split(':').next().unwrap_or_default(), 22)
+        ))
     };
     lines(frame, inner, places.map(line).take(usize::from(inner.height)).collect());
 }

@@ -14,13 +14,18 @@ use crate::{
 
 /// Writes columns over a record as it was read.
 pub(super) fn write(table: &Json, read: &Reply, changed: Map<String, Json>) -> Step {
+    write_over(table, read, changed, "is saved")
+}
+
+/// As [`write`]; `done` says how it went.
+fn write_over(table: &Json, read: &Reply, changed: Map<String, Json>, done: &'static str) -> Step {
     let id = id_of(table, &read.data);
     let query = which(table, id.clone());
     let (table, read) = (table.clone(), read.clone());
     let sent = changed.clone();
     let call = send::<Update>(&query, Json::Object(changed)).map(|call| {
         call.if_match(read.etag.clone()).ending(move |outcome| match outcome {
-            Ok(reply) => saved(&table, &read, &sent, &reply),
+            Ok(reply) => saved(&table, &read, &sent, &reply, done),
             Err(fault) if fault.code == "stale" || fault.code == "rev_conflict" => {
                 ask(&table, read, sent)
             }
@@ -31,12 +36,12 @@ pub(super) fn write(table: &Json, read: &Reply, changed: Map<String, Json>) -> S
 }
 
 /// Undo writes the old values back, unless somebody changed the record since.
-fn saved(table: &Json, read: &Reply, sent: &Map<String, Json>, reply: &Reply) -> Step {
+fn saved(table: &Json, read: &Reply, sent: &Map<String, Json>, reply: &Reply, done: &str) -> Step {
     let id = id_of(table, &read.data);
     let shown = sent.keys().filter(|name| read.data.get(name.as_str()).is_some());
     let before: Map<_, _> =
         shown.map(|name| (name.clone(), read.data[name.as_str()].clone())).collect();
-    let said = format!("{} {id} is saved", name(table));
+    let said = format!("{} {id} {done}", name(table));
     let back = send::<Update>(&which(table, id.clone()), Json::Object(before));
     let undo = back.ok().map(|call| Undo {
         say: format!("{} {id} is as before", name(table)),
@@ -64,8 +69,8 @@ fn decide(table: &Json, read: &Reply, mine: Map<String, Json>, now: Reply) -> St
     let clashing = clashes(read, &mine, &now);
     if clashing.is_empty() {
         // They changed other columns: both edits fit.
-        let said = "Somebody changed other columns meanwhile; both edits are kept.".to_owned();
-        return Step::Several(vec![write(table, &now, mine), Step::Tell(said)]);
+        let done = "is saved; somebody changed other columns, and both edits are kept";
+        return write_over(table, &now, mine, done);
     }
     let shown = |value: &Json| cut(&plain_text(value), 22).into_owned();
     let title = format!("Somebody changed {} too", id_of(table, &read.data));

@@ -1,0 +1,150 @@
+//! What an operator does all day, with keys only.
+
+use std::sync::atomic::Ordering;
+
+use cms_http::client::Ask;
+use serde_json::json;
+
+use super::{Operator, receiver::Receiver, site::TestSite};
+
+/// A shop stopped getting webhooks: the operator finds out why, gives it a new secret, waits until
+/// it is well again and sends what was held.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_shop_gets_its_webhooks_again() {
+    let (site, receiver) = (TestSite::open().await, Receiver::start(503).await);
+    site.webhook("shop", &receiver.url).await;
+    for n in 0..12 {
+        site.post(&format!("Post {n}")).await;
+    }
+    for _ in 0..12 {
+        site.clock.advance(2_000);
+        site.delivers().await;
+    }
+    let mut ana = Operator::sits_down(&site).await;
+    ana.sees("Webhook shop was switched off");
+    ana.press("Enter").await.sees("✗ tripped").sees("10/10");
+    // Why: the attempts, what was sent and what came back.
+    ana.press("d").await.sees("Deliveries · shop").sees("✗ status").sees("503");
+    ana.press("z").await.sees("maintenance").sees("item.posts.created");
+    ana.press("Esc Esc").await.sees("A switches it on again");
+    // A new secret; the old one still signs for an hour.
+    ana.press("S").await.sees("the old one works 1 hour more");
+    ana.press("j Enter").await.sees("whsec_").sees("It is shown once");
+    ana.press("Ctrl-y").await;
+    assert!(ana.copied[0].starts_with("whsec_"));
+    ana.types("saved").await.sees_no("whsec_");
+    assert_eq!(ana.model.line.as_deref(), Some("cms webhooks rotate-secret 1 --grace 1h"));
+    // The shop is well again: test, switch on, send what was held.
+    receiver.status.store(200, Ordering::SeqCst);
+    ana.press("p").await.sees("Test to shop: ✓ 200");
+    let before = receiver.count();
+    ana.press("A").await.sees("send the held jobs now");
+    ana.press("Enter").await.sees("shop is on; 12 held jobs sent");
+    for _ in 0..6 {
+        site.clock.advance(2_000);
+        site.delivers().await;
+    }
+    assert_eq!(receiver.count() - before, 12);
+    ana.waits(&site, 2).await;
+    ana.press("1").await.sees_no("shop was switched off");
+}
+
+/// A partner says that calls are refused: the operator finds out why, and gives exactly this right.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_denied_call_is_explained_and_granted() {
+    let site = TestSite::open().await;
+    let rights = json!([{"endpoint": "/api/pages", "methods": ["GET"]}]);
+    site.key("partner", json!({"rights": rights})).await;
+    let mut ana = Operator::sits_down(&site).await;
+    ana.press("5").await.sees("partner");
+    ana.press("c").await.sees("May partner make this call?");
+    ana.press("Tab").await.types("posts").await.press("Ctrl-s").await;
+    ana.sees("✗ denied: no row of its rights covers it");
+    ana.press("Esc Enter").await.sees("Rights of partner");
+    ana.press("a").await.press("Ctrl-u").await;
+    ana.types("GET /api/backend/item?table=posts").await.press("Ctrl-s").await;
+    ana.sees("1 unsaved change").sees("+ GET /api/backend/item?table=posts");
+    ana.press("Ctrl-s").await.sees("✓ partner has its new rights (u takes it back)");
+    ana.sees_no("unsaved");
+    ana.press("c Tab").await.types("posts").await.press("Ctrl-s").await.sees("✓ allowed");
+    ana.press("Esc u").await.sees("taken back").sees_no("table=posts");
+    // A new value, with the old one for a day.
+    ana.press("Esc S j j Enter").await.sees("cms_k1_");
+    ana.types("SAVED").await.sees_no("cms_k1_AA");
+}
+
+/// A record in two languages, and a column of three records at once; then all of it taken back.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn records_are_edited_marked_and_taken_back() {
+    let site = TestSite::open().await;
+    for n in 1..=4 {
+        site.post(&format!("Post {n}")).await;
+    }
+    let german = json!({"title": "Beitrag 1", "language_short": "de", "base_id": 1});
+    site.does(Ask::post("/api/backend/item").query("table", "posts"), german).await;
+    let mut ana = Operator::sits_down(&site).await;
+    ana.press("6").await.press("/").await.types("posts").await.press("Enter Enter").await;
+    ana.sees("Post 1").sees("Beitrag 1");
+    ana.press("L L").await.sees("posts [de]").sees("Beitrag 1").sees_no("Post 2");
+    ana.press("e").await.press("Down Down").await;
+    ana.types("!").await.press("Ctrl-s").await.sees("is saved");
+    ana.press("L").await;
+    ana.press("g Space Space Space s").await.sees("Set a column of 3 records");
+    ana.press("Space Space Space Tab").await.types("7").await.press("Ctrl-s").await;
+    ana.sees("✓ 3 records changed (u takes it back)");
+    let views = async || {
+        let ask = Ask::get("/api/backend/item").query("table", "posts").query("sort", "id");
+        let rows = site.client().send(ask).await.expect("rows").json().expect("JSON");
+        let rows = rows["data"].as_array().cloned().unwrap_or_default();
+        rows.iter().map(|row| row["views"].as_i64().unwrap_or(-1)).collect::<Vec<_>>()
+    };
+    assert_eq!(views().await, [7, 7, 7, 0, 0]);
+    ana.press("u").await.sees("3 changes taken back");
+    assert_eq!(views().await, [0, 0, 0, 0, 0]);
+}
+
+/// Two people at one record: other columns are merged, the same column is asked about.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nobody_overwrites_another_silently() {
+    let site = TestSite::open().await;
+    site.post("Mine").await;
+    let other = async |body| {
+        let ask = Ask::patch("/api/backend/item").query("table", "posts").query("id", 1);
+        site.does(ask, body).await
+    };
+    let mut ana = Operator::sits_down(&site).await;
+    ana.press("6").await.press("/").await.types("posts").await.press("Enter Enter").await;
+    let title = "Down Down";
+    ana.press("e").await.press(title).await.types(" A").await;
+    other(json!({"views": 5})).await;
+    ana.press("Ctrl-s").await.sees("both edits are kept");
+    ana.sees("Mine A").sees("5");
+    ana.press("e").await.press(title).await.types("B").await;
+    other(json!({"title": "Theirs"})).await;
+    ana.press("Ctrl-s").await.sees("Somebody changed 1 too").sees("theirs Theirs · yours Mine AB");
+    ana.press("3").await.sees("Nothing was written").sees("Mine AB");
+    ana.press("Ctrl-s 1").await.sees("Theirs is kept");
+    ana.waits(&site, 2).await.sees("Theirs");
+}
+
+/// Stored text with escapes, marks of direction, wide and piled characters, and ten megabytes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_stored_text_breaks_the_screen() {
+    let site = TestSite::open().await;
+    let nasty = "\u{1b}[2J\u{202e}日本\u{200d}👩\u{301}\u{301}\u{301}\u{301}\u{9b}31m\nline";
+    site.post(nasty).await;
+    let ask = Ask::patch("/api/backend/item").query("table", "posts").query("id", 1);
+    site.does(ask, json!({"body": "x".repeat(900_000)})).await;
+    let mut ana = Operator::sits_down(&site).await;
+    ana.press("6").await.press("/").await.types("posts").await.press("Enter Enter").await;
+    for keys in ["z", "Esc", "e"] {
+        ana.press(keys).await;
+        for (width, height) in [(60, 16), (80, 24), (120, 40)] {
+            let screen = ana.resize(width, height).screen();
+            assert!(!screen.contains(['\u{1b}', '\u{202e}', '\u{9b}', '\u{200d}']), "{screen}");
+            let too_wide = screen.lines().find(|line| crate::text::width(line) > width.into());
+            assert_eq!(too_wide, None);
+        }
+    }
+    ana.resize(120, 40).sees("too long to edit here");
+}
