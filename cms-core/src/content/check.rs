@@ -7,7 +7,7 @@ use data_encoding::{BASE64, HEXLOWER};
 use jiff::{Timestamp, civil};
 use serde_json::{Number, Value};
 
-use super::table::Column;
+use super::{form, table::Column};
 use crate::{
     FieldError,
     db::dialect::{Dialect, Kind},
@@ -95,8 +95,10 @@ pub(crate) fn allowed(
     values.iter().map(canonical).collect()
 }
 
-/// Checks a value against the column's enum. `checked` is `sent` in its canonical form.
+/// Checks a value against the form of the column's field type and its enum. `checked` is `sent` in
+/// its canonical form.
 pub(crate) fn permitted(column: &Column, sent: &Value, checked: &Value) -> Result<(), FieldError> {
+    form::fits(column, checked)?;
     let Some(allowed) = &column.allowed else { return Ok(()) };
     let same = |one: &Value| match column.kind {
         Kind::Decimal => number(one).is_some_and(|one| number(checked) == Some(one)),

@@ -2,11 +2,8 @@
 
 use std::sync::Arc;
 
-use cms_core::{
-    content::{Column, Table},
-    db::Kind,
-};
-use serde_json::{Value as Json, json};
+use cms_core::content::Table;
+use serde_json::Value as Json;
 
 /// The table to show: one whose records can be removed, because no other table refers to them.
 pub(super) fn table(tables: &[Arc<Table>]) -> Option<&Table> {
@@ -24,21 +21,6 @@ pub(super) fn of(table: &Table, new: bool) -> Json {
     let columns = table.columns.iter().enumerate();
     let written = columns.filter(|(index, column)| !column.generated && !key(index));
     let needed = written.filter(|(_, column)| column.required && !column.has_default);
-    let shown = needed.map(|(_, column)| (column.name.clone(), value(column)));
+    let shown = needed.map(|(_, column)| (column.name.clone(), column.example()));
     Json::Object(if new { shown.collect() } else { shown.take(1).collect() })
-}
-
-fn value(column: &Column) -> Json {
-    match column.kind {
-        Kind::Integer => json!(1),
-        Kind::Decimal | Kind::Double => json!(1.5),
-        Kind::Boolean => json!(true),
-        Kind::Date => json!("2026-11-21"),
-        Kind::Time => json!("09:30:00"),
-        Kind::DateTime => json!("2026-11-21T09:30:00Z"),
-        Kind::Json => json!([]),
-        Kind::Binary => json!("QUJD"),
-        Kind::Text | Kind::Password if column.field_type == "color" => json!("#336699"),
-        Kind::Text | Kind::Password => json!("Text"),
-    }
 }

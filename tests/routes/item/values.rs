@@ -115,6 +115,26 @@ async fn each_type_has_one_form() {
 }
 
 #[tokio::test]
+async fn text_has_the_form_of_its_field_type() {
+    let site = Site::builder().await.plugin(plugin()).open().await;
+    for (column, good, bad) in [
+        ("c_code_editor", "@a: 2px; h1 { margin: (@a * 2); }", "h1 { margin: (@a * 2; }"),
+        ("c_color", "#1e90ff", "blue"),
+        ("c_image", "/media/logo.png", "https://example.org/logo.png"),
+    ] {
+        for (value, status) in [(good, 201), ("", 201), (bad, 422)] {
+            let sent =
+                site.admin("POST /api/backend/item?table=types").json(json!({column: value}));
+            let reply = sent.expect(status).await;
+            if status == 422 {
+                let fault = &reply.json()["errors"][0];
+                assert_eq!((&fault["field"], &fault["code"]), (&json!(column), &json!("format")));
+            }
+        }
+    }
+}
+
+#[tokio::test]
 async fn numbers_that_would_become_others_are_refused() {
     let site = Site::builder().await.plugin(plugin()).open().await;
     for (column, value) in [

@@ -5,7 +5,6 @@ use serde_json::{Value as Json, json};
 use super::RegisteredEvent;
 use crate::{
     content::{Column, Table, Tables},
-    db::Kind,
     events::is_removed,
     items::event_data,
 };
@@ -28,10 +27,10 @@ fn item(table: &Table, updated: bool) -> Json {
     let columns = table.columns.iter().filter(seen);
     let record: Json = columns
         .clone()
-        .map(|column| (column.name.clone(), value(column)))
+        .map(|column| (column.name.clone(), column.example()))
         .collect::<serde_json::Map<_, _>>()
         .into();
-    let mut key: Vec<_> = table.key_columns().map(value).collect();
+    let mut key: Vec<_> = table.key_columns().map(Column::example).collect();
     let id = if key.len() == 1 { key.remove(0) } else { key.into() };
     let language = table.multilanguage.then_some("en");
     let mut data = event_data(table, &id, language, &record);
@@ -43,19 +42,4 @@ fn item(table: &Table, updated: bool) -> Json {
             .collect();
     }
     data
-}
-
-fn value(column: &Column) -> Json {
-    match column.kind {
-        Kind::Integer => json!(1),
-        Kind::Decimal | Kind::Double => json!(1.5),
-        Kind::Boolean => json!(true),
-        Kind::Date => json!("2026-11-21"),
-        Kind::Time => json!("09:30:00"),
-        Kind::DateTime => json!("2026-11-21T09:30:00Z"),
-        Kind::Json => json!({}),
-        Kind::Binary => json!("AAEC"),
-        _ if column.name == "language_short" => json!("en"),
-        _ => json!("text"),
-    }
 }
