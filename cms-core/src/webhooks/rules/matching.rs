@@ -45,5 +45,8 @@ mod tests {
         ] {
             assert_eq!(super::matches(entry, event), expected, "{entry} {event}");
         }
+        for (entry, expected) in [("*", true), ("item.*", true), ("auth.*", false), ("", false)] {
+            assert_eq!(super::is_pattern(entry), expected, "{entry}");
+        }
     }
 }

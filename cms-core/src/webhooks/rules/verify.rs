@@ -132,13 +132,20 @@ mod tests {
     #[test]
     fn only_matching_signatures_pass() {
         let good = GOOD.signature;
-        let (several, first, versions) = (
+        let (several, first, versions, twice) = (
             format!("v1,AAAA {good}"),
             format!("{good} v1,AAAA"),
             format!("v1a,xyz v2,abc {good}"),
+            format!("{good} {good}"),
         );
+        // Wrong in two places, by the same bit.
+        let wrong_twice: String =
+            good.chars().enumerate().map(|(at, c)| if at == 3 { 'f' } else { c }).collect();
+        let wrong_twice = wrong_twice.replacen('M', "L", 1);
         for (signature, fine) in [
             (several.as_str(), true),
+            (twice.as_str(), true),
+            (wrong_twice.as_str(), false),
             (first.as_str(), true),
             (versions.as_str(), true),
             ("", false),
