@@ -23,8 +23,8 @@ async fn an_event_is_described_by_what_it_carries() {
     };
     let created = event("item.orders.created").await;
     let record = json!({
-        "id": 1, "title": "text", "n": 1, "price": 1.5, "paid": true, "at": "2026-11-21T09:30:00Z",
-        "extra": {},
+        "id": 1, "title": "Text", "n": 1, "price": 1.5, "paid": true, "at": "2026-11-21T09:30:00Z",
+        "extra": [],
     });
     assert_eq!(
         created["example"],
