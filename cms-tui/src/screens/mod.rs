@@ -21,6 +21,7 @@ mod limits;
 mod login;
 mod open;
 mod origins;
+mod plugins;
 mod queue;
 mod records;
 mod system;

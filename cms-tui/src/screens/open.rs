@@ -2,8 +2,8 @@
 
 use super::{
     Screen, attempts, audit, browser::Browser, cache, content, deliveries, events, groups,
-    home::Home, keys, limits, login::SignIn, origins, queue, records, system, tasks, users,
-    webhooks,
+    home::Home, keys, limits, login::SignIn, origins, plugins, queue, records, system, tasks,
+    users, webhooks,
 };
 use crate::step::Place;
 
@@ -15,7 +15,7 @@ pub(crate) fn open(place: Place) -> Box<dyn Screen> {
         "queue" => &queue::SPEC,
         "keys" => &keys::SPEC,
         "content" => &content::SPEC,
-        "plugins" => &content::PLUGINS,
+        "plugins" => &plugins::SPEC,
         "records" => &records::SPEC,
         "users" => &users::SPEC,
         "groups" => &groups::SPEC,

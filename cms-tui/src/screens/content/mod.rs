@@ -27,16 +27,6 @@ pub(crate) static SPEC: Spec = Spec {
     ..Spec::new("content", |_| "Content".to_owned(), columns, list, act)
 };
 
-/// What plugins declare, seen by table.
-pub(crate) static PLUGINS: Spec = Spec {
-    rows: |_, data| by_id(data, "name"),
-    preview: |row, _, _, _| described(row),
-    open: Some(|row, _| Step::Open(Place::about("records", row))),
-    empty: "No plugin declares a table.",
-    poll_s: 10,
-    ..Spec::new("plugins", |_| "Plugins and their tables".to_owned(), of_plugins, list, act)
-};
-
 fn list(asked: &Asked<'_>) -> Result<Calling, Fault> {
     get::<Read>(&Which { name: None, limit: Limit(PAGE), cursor: asked.cursor.clone() })
 }
@@ -49,13 +39,6 @@ fn columns(_: &Json) -> Vec<Column> {
         column("LANGUAGES", "languages", 12, plain),
         column("ADOPTED", "adopted", 7, yes),
     ]
-}
-
-fn of_plugins(subject: &Json) -> Vec<Column> {
-    let mut columns = columns(subject);
-    columns.swap(0, 1);
-    (columns[0].cells, columns[1].cells) = (0, 24);
-    columns
 }
 
 /// The columns of a table.

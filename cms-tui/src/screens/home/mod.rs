@@ -135,7 +135,7 @@ impl Screen for Home {
 
 /// Where a row's remedy is.
 fn go(row: &Json) -> Step {
-    let nouns = ["webhooks", "deliveries", "queue", "keys", "attempts", "system"];
+    let nouns = ["webhooks", "deliveries", "queue", "keys", "attempts", "plugins", "system"];
     let Some(noun) = nouns.into_iter().find(|noun| row["go"] == *noun) else { return Step::None };
     Step::Open(Place::of(noun).filtered(row["filter"].as_str().unwrap_or_default()))
 }

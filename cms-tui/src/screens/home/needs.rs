@@ -1,6 +1,6 @@
 //! The looks that find what needs a hand, each a pure reading of one reply.
 
-use cms_http::wire::{auth, health, keys, parameters, webhooks};
+use cms_http::wire::{auth, health, keys, parameters, plugins, webhooks};
 use serde_json::{Value as Json, json};
 
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
     moment,
     screens::acts::name,
     step::{Calling, get},
-    text::{number, safe},
+    text::{count, number, safe},
     widgets::window::Row,
 };
 
@@ -18,11 +18,12 @@ pub(super) struct Need {
     pub(super) read: fn(&Json, i64) -> Vec<Row>,
 }
 
-pub(super) static LOOKS: [Need; 5] = [
+pub(super) static LOOKS: [Need; 6] = [
     Need { ask: || get::<webhooks::Read>(&list()), read: hooks },
     Need { ask: || get::<webhooks::Stats>(&parameters::NoQuery {}), read: depth },
     Need { ask: || get::<keys::Read>(&list()), read: ending },
     Need { ask: || get::<auth::ListAttempts>(&parameters::Listing::default()), read: locked },
+    Need { ask: || get::<plugins::Read>(&plugins::Asked::default()), read: faulty },
     Need { ask: || get::<health::Readyz>(&Default::default()), read: ready },
 ];
 
@@ -92,6 +93,16 @@ fn ending(data: &Json, now: i64) -> Vec<Row> {
         }
     }
     found
+}
+
+fn faulty(data: &Json, _: i64) -> Vec<Row> {
+    let told = rows(data).filter_map(|plugin| {
+        let problems = plugin["problems"].as_array().map_or(0, Vec::len);
+        let id = plugin["id"].as_str().unwrap_or_default();
+        let say = format!("Plugin {id} has {}", count(problems, "problem"));
+        (problems > 0).then(|| row(format!("plugin {id}"), 1, "bad", &say, "plugins", ""))
+    });
+    told.collect()
 }
 
 fn locked(data: &Json, _: i64) -> Vec<Row> {

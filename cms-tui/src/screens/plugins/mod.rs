@@ -1,0 +1,94 @@
+//! Plugins: which are in service, and what is wrong with the others.
+
+use cms_http::wire::{
+    parameters::Limit,
+    plugins::{Asked as Which, Read},
+};
+use serde_json::Value as Json;
+
+use super::{
+    browser::{Asked, Spec},
+    cells::{Cell, Column, column, plain, plain_text},
+};
+use crate::{
+    actions::Scene,
+    calls::Fault,
+    step::{Calling, Place, Step, get},
+    text::{count, safe, wrapped},
+    theme::Role,
+    widgets::{menu, viewer::Viewer, window::PAGE},
+};
+
+pub(crate) static SPEC: Spec = Spec {
+    preview,
+    open: Some(|row, _| tables(row)),
+    empty: "No plugins. cms plugins new makes one.",
+    ..Spec::new("plugins", |_| "Plugins".to_owned(), columns, list, act)
+};
+
+fn list(asked: &Asked<'_>) -> Result<Calling, Fault> {
+    get::<Read>(&Which { id: None, limit: Limit(PAGE), cursor: asked.cursor.clone() })
+}
+
+fn columns(_: &Json) -> Vec<Column> {
+    vec![
+        column("PLUGIN", "id", 18, plain),
+        column("NAME", "name", 0, plain),
+        column("VERSION", "version", 9, plain),
+        column("STATE", "in_service", 14, state),
+        column("TABLES", "tables", 0, plain),
+    ]
+}
+
+fn state(row: &Json, name: &str, _: i64) -> Cell {
+    let problems = row["problems"].as_array().map_or(0, Vec::len);
+    match (row[name] == true, problems) {
+        (true, 0) => ("● in service".to_owned(), Role::Good),
+        (_, 0) => ("○ not loaded".to_owned(), Role::Quiet),
+        (true, n) => (format!("◐ {}", count(n, "problem")), Role::Warn),
+        (false, n) => (format!("✗ {}", count(n, "problem")), Role::Bad),
+    }
+}
+
+fn preview(row: &Json, _: Option<&Json>, _: &Json, _: i64) -> Vec<(Role, String)> {
+    let mut lines = Vec::new();
+    for problem in row["problems"].as_array().into_iter().flatten() {
+        let line = problem["line"].as_u64().map_or(String::new(), |line| format!(" line {line}"));
+        let place = format!("✗ {}{line}", plain_text(&problem["pointer"]));
+        lines.push((Role::Bad, place));
+        let remedy = wrapped(problem["remedy"].as_str().unwrap_or_default(), 74).into_iter();
+        lines.extend(remedy.map(|line| (Role::Plain, format!("  {line}"))));
+    }
+    for (title, name) in [("Tables", "tables"), ("Permissions", "permissions")] {
+        let all = row[name].as_array().into_iter().flatten().filter_map(Json::as_str);
+        let all: Vec<_> = all.map(|one| (Role::Plain, format!("  {}", safe(one)))).collect();
+        if !all.is_empty() {
+            lines.push((Role::Title, title.to_owned()));
+            lines.extend(all);
+        }
+    }
+    lines
+}
+
+/// The tables of a plugin, to go to their records.
+fn tables(row: &Json) -> Step {
+    let names = row["tables"].as_array().into_iter().flatten().filter_map(Json::as_str);
+    let names: Vec<String> = names.map(str::to_owned).collect();
+    if names.is_empty() {
+        return Step::Tell("It declares no table.".to_owned());
+    }
+    Step::Menu(menu::Menu::new("Tables", names.clone(), move |n| {
+        Step::Open(Place::of("content").filtered(names[n].clone()))
+    }))
+}
+
+fn act(verb: &str, scene: &Scene<'_>) -> Step {
+    let Some(row) = scene.row else { return Step::None };
+    let id = plain_text(&row["id"]);
+    match verb {
+        "show" => get::<Read>(&Which { id: Some(id.clone()), ..Which::default() })
+            .map(|call| call.then(move |reply| Step::View(Viewer::json(id, &reply.data))))
+            .into(),
+        _ => Step::None,
+    }
+}
