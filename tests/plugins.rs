@@ -308,3 +308,60 @@ async fn an_adopted_table_may_have_a_mark_of_direction_in_its_name() {
     let events = format!("select count(*) from cms_events where name = 'item.{name}.created'");
     assert_eq!(site.database.count(&events).await, 1);
 }
+
+#[tokio::test]
+async fn custom_content_raises_no_events_of_items() {
+    let table = json!([{"name": "orders", "columns": [{"name": "a", "type": "text"}]}]);
+    for (kind, events) in [("custom", 0), ("table", 1)] {
+        let plugin = json!({"id": "shop", "content_type": kind, "tables": table});
+        let site = Site::builder().await.plugin(plugin).open().await;
+        let order = json!({"a": "x"});
+        site.admin("POST /api/backend/item?table=orders").json(order).expect(201).await;
+        let found = site.database.count("select count(*) from cms_events").await;
+        assert_eq!(found, events, "{kind}");
+        let audited = "select count(*) from cms_audit where table_name = 'orders'";
+        assert!(site.database.count(audited).await > 0, "{kind}");
+    }
+}
+
+#[tokio::test]
+async fn a_declaration_made_again_keeps_descriptions_of_events() {
+    let plugin = |text: &str| json!({"id": "shop", "webhook_events": [{"name": "shop.paid", "description": text}]});
+    let site = Site::builder().await.plugin(plugin("An order was paid.")).open().await;
+    let site = reopen(site, plugin("Money came.")).await.unwrap();
+    let all = site.admin("GET /api/backend/webhooks/events?limit=500").expect(200).await.data();
+    let found: Vec<_> =
+        all.as_array().unwrap().iter().filter(|event| event["event_name"] == "shop.paid").collect();
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0]["description"], "An order was paid.");
+}
+
+/// Names of events and paths of endpoints belong to one plugin.
+#[tokio::test]
+async fn names_of_another_plugin_are_refused() {
+    let table = |name: &str| json!([{"name": name, "columns": [{"name": "a", "type": "text"}]}]);
+    let plugin = |id: &str, event: &str, endpoint: &str| {
+        json!({
+            "id": id, "tables": table(&format!("{id}_things")),
+            "webhook_events": [{"name": event}],
+            "endpoints": [{"modelPath": format!("{id}_things"), "endpoint": endpoint}],
+        })
+    };
+    let first = plugin("a", "a.paid", "a/things");
+    for (event, endpoint, expected) in [
+        ("a.paid", "b/things", Some("belongs to a already")),
+        ("b.paid", "a/things", Some("/api/a/things belongs to a already")),
+        ("media.uploaded", "b/things", Some("the service declares")),
+        ("b.paid", "b/things", None),
+    ] {
+        let site = Site::builder().await.plugin(first.clone());
+        let opened = site.plugin(plugin("b", event, endpoint)).try_open().await;
+        match (opened.err(), expected) {
+            (Some(refused), Some(expected)) => {
+                assert!(refused.detail().contains(expected), "{refused}")
+            }
+            (None, None) => {}
+            (found, _) => panic!("{event} {endpoint}: {found:?}"),
+        }
+    }
+}

@@ -88,6 +88,7 @@ fn rows(site: &Site) -> Vec<Row> {
                 assert!(!about.is_empty(), "which tables is {path} to be tried with?");
                 about.into_iter().for_each(|(_, query, whom)| add(query, *whom));
             }
+            Access::Plugin(id) => panic!("no plugin {id} is there"),
             Access::Open | Access::Public => panic!("{path} is open to everybody"),
         }
     }

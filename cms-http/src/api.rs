@@ -23,7 +23,7 @@ use crate::{
     gate::{self, Arrival, Findings},
     kept::Kept,
     reply::Reply,
-    routes,
+    routes::{self, Declared},
 };
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -52,6 +52,8 @@ struct Inner {
     cms: Cms,
     ids: RequestIds,
     kept: Kept,
+    /// Routes of plugins.
+    declared: Arc<Declared>,
 }
 
 impl Api {
@@ -62,8 +64,10 @@ impl Api {
     pub fn new(cms: Cms) -> Result<Self> {
         let ids = RequestIds::new(cms.random().bytes()?);
         let kept = Kept::new(cms.settings())?;
-        cms.access().declare(routes::endpoints());
-        Ok(Self(Arc::new(Inner { cms, ids, kept })))
+        let declared = Arc::new(routes::declared(&cms));
+        let endpoints = routes::endpoints().chain(routes::endpoints_of(&declared));
+        cms.access().declare(endpoints.collect());
+        Ok(Self(Arc::new(Inner { cms, ids, kept, declared })))
     }
 
     /// The site behind it.
@@ -147,6 +151,7 @@ impl Api {
         let logged = tracing::enabled!(tracing::Level::INFO)
             .then(|| (parts.method.clone(), parts.uri.path().to_owned()));
         let arrival = Arrival {
+            declared: self.0.declared.clone(),
             operator: parts.extensions.get::<AsOperator>().is_some(),
             logged_in: parts.extensions.get::<FrontendLogin>().is_some(),
             method: parts.method,

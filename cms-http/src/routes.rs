@@ -315,16 +315,18 @@ impl Route {
     }
 }
 
-/// Everything that is served.
-pub(crate) fn endpoints() -> Vec<Endpoint> {
-    table()
-        .map(|route| Endpoint {
-            path: route.path.to_owned(),
-            action: route.action,
-            methods: route.methods.iter().map(|method| method.name).collect(),
-            access: route.access,
-        })
-        .collect()
+/// Everything that is served beside what plugins declare.
+pub(crate) fn endpoints() -> impl Iterator<Item = Endpoint> {
+    table().map(endpoint)
+}
+
+fn endpoint(route: &Route) -> Endpoint {
+    Endpoint {
+        path: route.path.to_owned(),
+        action: route.action,
+        methods: route.methods.iter().map(|method| method.name).collect(),
+        access: route.access,
+    }
 }
 
 /// Every operation, for the OpenAPI document.
@@ -346,8 +348,11 @@ pub(crate) fn described() -> &'static [Described] {
     &DESCRIBED
 }
 
+mod declared;
 #[cfg(test)]
 mod kinds;
+
+pub(crate) use declared::{Declared, declared, endpoints_of};
 
 #[cfg(test)]
 mod tests {

@@ -17,6 +17,37 @@ use crate::{
     site,
 };
 
+/// The manifest of a new plugin.
+const BEGINNING: &str = r#"{
+  "$schema": "../plugin.schema.json",
+  "id": "NAME",
+  "name": "NAME",
+  "version": "0.1.0",
+  "tables": [
+    {
+      "name": "NAME_items",
+      "columns": [{"name": "title", "type": "text", "required": true}]
+    }
+  ],
+  "content_button": [
+    {
+      "button_id": "edit",
+      "type": "edit",
+      "title": "Edit",
+      "editable_rows": [{"column": "title", "type": "text", "placeholder": "Title"}]
+    }
+  ],
+  "action_button": [
+    {
+      "button_id": "add",
+      "type": "insert",
+      "title": "Add",
+      "editable_rows": [{"column": "title", "type": "text", "placeholder": "Title"}]
+    }
+  ]
+}
+"#;
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum PluginsCommand {
     /// List the plugins that the site found
@@ -122,30 +153,9 @@ fn written_schema() -> String {
 fn new(flags: &Flags, out: &Output, id: &str) -> Done {
     let plugins = flags.dir().join("plugins");
     let (folder, shared) = (plugins.join(id), plugins.join("plugin.schema.json"));
-    let manifest = json!({
-        "$schema": "../plugin.schema.json",
-        "id": id,
-        "name": id,
-        "version": "0.1.0",
-        "tables": [{
-            "name": format!("{id}_items"),
-            "columns": [{"name": "title", "type": "text", "required": true}],
-        }],
-        "content_button": [{
-            "button_id": "edit",
-            "type": "edit",
-            "title": "Edit",
-            "editable_rows": [{"column": "title", "type": "text", "placeholder": "Title"}],
-        }],
-        "action_button": [{
-            "button_id": "add",
-            "type": "insert",
-            "title": "Add",
-            "editable_rows": [{"column": "title", "type": "text", "placeholder": "Title"}],
-        }],
-    });
+    let manifest = BEGINNING.replace("NAME", id);
     let named: cms_core::plugins::Manifest =
-        serde_json::from_value(manifest.clone()).map_err(Failure::unexpected)?;
+        serde_json::from_str(&manifest).map_err(|_| Failure::usage(format!("{id:?} is no id")))?;
     if let Some(problem) = named.problems().first() {
         return Err(Failure::usage(format!("{id:?} cannot be an id: {}", problem.remedy)));
     }
@@ -155,7 +165,7 @@ fn new(flags: &Flags, out: &Output, id: &str) -> Done {
     }
     fs::create_dir_all(&folder).map_err(|e| Failure::file(&folder, &e))?;
     let file = folder.join("plugin.json");
-    for (file, text) in [(&shared, written_schema()), (&file, format!("{manifest:#}\n"))] {
+    for (file, text) in [(&shared, written_schema()), (&file, manifest)] {
         fs::write(file, text).map_err(|e| Failure::file(file, &e))?;
     }
     let done = format!(

@@ -18,6 +18,9 @@ pub enum Access {
     /// Keys with a row for the endpoint, and users who hold the `_edit` permission of the button
     /// that the body names.
     Button,
+    /// Keys with a row for the endpoint. Users need a `_view` permission of this plugin to read and
+    /// an `_edit` permission of it to change.
+    Plugin(&'static str),
     /// Keys with a row for the endpoint, and administrators.
     Admin,
     /// Everyone who is logging in. Keys are refused.

@@ -11,7 +11,7 @@ pub fn allows(rights: &Rights, access: Access, method: &str, owner: Option<Owner
     match access {
         Access::Open | Access::Public | Access::Login | Access::Session | Access::User => true,
         // Which button is in the body: whoever reads it asks for its permission.
-        Access::Admin | Access::Button => *rights == Rights::Admin,
+        Access::Admin | Access::Button | Access::Plugin(_) => *rights == Rights::Admin,
         Access::Area(area) => rights.may(&permission(area, method)),
         Access::Table => {
             *rights == Rights::Admin

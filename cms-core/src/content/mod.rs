@@ -33,6 +33,8 @@ pub(crate) struct Declared<'a> {
     /// The plugin's id; `core` for the service's own.
     pub(crate) plugin: &'a str,
     pub(crate) tables: &'a [TableDeclaration],
+    /// Changes of records raise no `item.` events.
+    pub(crate) silent: bool,
 }
 
 /// The content tables in service. Clones share them.

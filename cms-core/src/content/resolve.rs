@@ -18,7 +18,7 @@ pub(crate) fn load_error(detail: String) -> Error {
 /// Builds a content table from its declaration and the schema of the database.
 pub(crate) async fn resolve(
     db: &Db,
-    Declared { plugin, tables }: Declared<'_>,
+    Declared { plugin, tables, silent }: Declared<'_>,
     declared: &TableDeclaration,
 ) -> Result<Table> {
     let source = declared.source.as_deref().unwrap_or(&declared.name);
@@ -80,6 +80,7 @@ pub(crate) async fn resolve(
         key,
         multilanguage: declared.multilanguage,
         adopted: declared.adopt,
+        silent,
         require_if_match: declared.require_if_match,
         dialect: db.dialect(),
         columns,

@@ -26,6 +26,8 @@ pub struct Table {
     pub multilanguage: bool,
     /// Owned by other software: served, never altered.
     pub adopted: bool,
+    /// Changes of its records raise no `item.` events.
+    pub silent: bool,
     /// Changes must carry `If-Match`.
     pub require_if_match: bool,
     pub(crate) dialect: Dialect,

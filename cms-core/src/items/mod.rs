@@ -328,7 +328,11 @@ impl Items {
         let action = what.trim_end_matches('d');
         let id = &key.spelled(table);
         let entry = AuditEntry { action, table: &table.name, id, columns };
-        change.emit_audited(&format!("item.{}.{what}", table.name), data, entry).await?;
+        if table.silent {
+            change.audit(entry).await?;
+        } else {
+            change.emit_audited(&format!("item.{}.{what}", table.name), data, entry).await?;
+        }
         change.touch(&table.name);
         Ok(())
     }

@@ -84,8 +84,9 @@ fn permission_keys(manifest: &Manifest) -> impl Iterator<Item = String> {
 }
 
 /// Refuses a plugin whose button would share a permission key with a button of another plugin, such
-/// as `shop` with `orders_list` and `shop_orders` with `list`.
-pub(crate) fn check_permissions(before: &[PluginState], manifest: &Manifest) -> Result<()> {
+/// as `shop` with `orders_list` and `shop_orders` with `list`, or that names an event or a path of
+/// another.
+pub(crate) fn check_names(before: &[PluginState], manifest: &Manifest) -> Result<()> {
     let taken = Index::new(before.iter().filter_map(|state| state.manifest.as_deref()));
     for key in permission_keys(manifest) {
         if let Some(owner) = taken.plugin_of_permission(&key) {
@@ -95,6 +96,27 @@ pub(crate) fn check_permissions(before: &[PluginState], manifest: &Manifest) -> 
                 manifest.id
             );
             return Err(Error::new(Code::ValidationFailed, why));
+        }
+    }
+    for event in manifest.webhook_events.iter() {
+        if let Some((owner, ..)) = taken.events().find(|(_, name, _)| *name == event.name) {
+            let why = format!(
+                "The event {} belongs to {owner} already: write \"{}.{}\".",
+                event.name,
+                manifest.id,
+                event.name.rsplit('.').next().unwrap_or_default()
+            );
+            return Err(Error::new(Code::ValidationFailed, why));
+        }
+    }
+    let others = before.iter().filter_map(|state| state.manifest.as_deref());
+    for other in others {
+        for endpoint in manifest.endpoints.iter() {
+            if other.endpoints.iter().any(|one| one.path() == endpoint.path()) {
+                let (path, owner) = (endpoint.path(), &other.id);
+                let why = format!("{path} belongs to {owner} already: choose another endpoint.");
+                return Err(Error::new(Code::ValidationFailed, why));
+            }
         }
     }
     Ok(())
@@ -130,7 +152,7 @@ mod tests {
             [{"button_id": "list", "type": "edit"}]}"#,
         );
         let states = [PluginState::in_service(shop)];
-        assert!(check_permissions(&states, &clash).is_err());
-        assert!(check_permissions(&states, &orders).is_ok());
+        assert!(check_names(&states, &clash).is_err());
+        assert!(check_names(&states, &orders).is_ok());
     }
 }

@@ -36,7 +36,7 @@ pub use begin::Begin;
 pub use handlers::{Handlers, ScriptCall, ScriptInput, ScriptReply, TaskRun};
 pub(crate) use handlers::{ScriptHandler, TaskHandler};
 pub use index::Index;
-pub(crate) use index::check_permissions;
+pub(crate) use index::check_names;
 pub use load::{LoadedPlugin, check_folder, load_folder};
 pub use manifest::{Button, EventDeclaration, List, Manifest, schema};
 pub use problem::Problem;

@@ -26,6 +26,12 @@ impl Cms {
         method: &str,
         table: Option<&str>,
     ) -> bool {
+        if let Access::Plugin(id) = access {
+            let act = if method == "GET" || method == "HEAD" { "_view" } else { "_edit" };
+            let index = self.plugins().index();
+            let mut keys = index.permissions_of(id).iter().filter(|key| key.ends_with(act));
+            return *rights == Rights::Admin || keys.any(|key| rights.may(key));
+        }
         let (Access::Table | Access::Checklist, Some(name)) = (access, table) else {
             return access::allows(rights, access, method, None);
         };

@@ -6,7 +6,7 @@ use super::Cms;
 use crate::{
     Actor, Code, Error, Result,
     content::{self, Declared, Tables, resolve},
-    plugins::{self, Manifest, Plugin, PluginState, Problem},
+    plugins::{self, Manifest, Plugin, PluginState, Problem, manifest::ContentType},
 };
 
 /// What opening a site may do to its database.
@@ -29,7 +29,7 @@ impl Cms {
     /// left out.
     pub(super) async fn load(&self, given: Vec<Arc<dyn Plugin>>, opening: Opening) -> Result<()> {
         let (core, mut tables) = (content::core::tables(), Tables::default());
-        let declared = Declared { plugin: content::core::ID, tables: &core };
+        let declared = Declared { plugin: content::core::ID, tables: &core, silent: false };
         self.resolve(&mut tables, declared).await?;
         let (mut states, mut handlers) = (Vec::new(), BTreeMap::new());
         for plugin in given {
@@ -87,9 +87,10 @@ impl Cms {
         manifest: &Manifest,
         opening: Opening,
     ) -> Result<()> {
-        let declared = Declared { plugin: &manifest.id, tables: &manifest.tables };
+        let silent = manifest.content_type == ContentType::Custom;
+        let declared = Declared { plugin: &manifest.id, tables: &manifest.tables, silent };
         tables.check_names(declared)?;
-        plugins::check_permissions(before, manifest)?;
+        plugins::check_names(before, manifest)?;
         if !content::install::is_installed(self.db(), declared).await? {
             if opening != Opening::Update {
                 // So that a plugin that can never be installed does not keep the site from opening.

@@ -1,6 +1,6 @@
 //! A request as it comes to the gate: in its one canonical form, with its route and its sender.
 
-use std::{net::IpAddr, str::FromStr as _};
+use std::{net::IpAddr, str::FromStr as _, sync::Arc};
 
 use cms_core::{Cms, Code, Error, Result, access::Access};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header, uri::Authority};
@@ -10,7 +10,7 @@ use crate::{
     call::{API_KEY, Client, Peer},
     kept::Kept,
     request::Canonical,
-    routes::{self, Method as Operation, Route},
+    routes::{self, Declared, Method as Operation, Route},
 };
 
 /// A request as it comes in.
@@ -21,6 +21,8 @@ pub(crate) struct Arrival {
     pub(crate) peer: Option<Peer>,
     pub(crate) operator: bool,
     pub(crate) logged_in: bool,
+    /// Routes of plugins.
+    pub(crate) declared: Arc<Declared>,
 }
 
 /// How much there is to judge.
@@ -48,7 +50,7 @@ pub(super) struct Visit {
 
 impl Visit {
     pub(super) fn new(cms: &Cms, kept: &Kept, arrival: Arrival) -> Self {
-        let Arrival { method, uri, mut headers, peer, operator, logged_in } = arrival;
+        let Arrival { method, uri, mut headers, peer, operator, logged_in, declared } = arrival;
         asked_host(&uri, &mut headers);
         if peer.is_none() && !operator {
             sender::warn_of_strangers();
@@ -56,6 +58,7 @@ impl Visit {
         let client = sender::client(cms, &kept.proxy_header, peer, &headers);
         let (request, unreadable) = Canonical::read(method, &uri, headers);
         let route = if operator { find(&request) } else { route_of(&request) };
+        let route = route.or_else(|| declared.get(&request.path).copied());
         let open = request.is_open(route.map(|route| route.access));
         let way = match (operator, open) {
             (true, _) => Way::Operator,

@@ -44,7 +44,7 @@ pub(crate) async fn read(call: &Call<'_>, asked: Asked) -> Result<Success<OneOrP
 const MAX_BATCH: usize = 1000;
 
 /// A reference is followed only into tables that the caller may read.
-fn may_see(call: &Call<'_>, table: &str) -> Result<()> {
+pub(super) fn may_see(call: &Call<'_>, table: &str) -> Result<()> {
     if call.caller().may_read(call.cms, table) {
         return Ok(());
     }

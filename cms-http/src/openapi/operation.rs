@@ -171,6 +171,7 @@ fn security(access: Access) -> Json {
         | Access::Table
         | Access::Checklist
         | Access::Button
+        | Access::Plugin(_)
         | Access::User
         | Access::Admin => {
             json!([{"ApiKey": []}, {"Session": []}, {"Cookie": []}])

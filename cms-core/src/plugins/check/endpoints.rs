@@ -3,9 +3,37 @@
 use super::{Check, names};
 use crate::plugins::manifest::{EndpointDeclaration, Method};
 
-/// Paths under `/api/` that the service itself answers, or will; with all that lies below.
-const CORE: [&str; 8] =
-    ["pages", "menu", "settings", "form", "formfunnel", "openapi.json", "backend/auth", "media"];
+/// Paths under `/api/` that the service itself answers, or will; with all that lies below. A test
+/// compares them with what is served.
+const CORE: [&str; 27] = [
+    "pages",
+    "menu",
+    "settings",
+    "form",
+    "formfunnel",
+    "media",
+    "backend/actions",
+    "backend/audit",
+    "backend/auth",
+    "backend/cache",
+    "backend/events",
+    "backend/formfunnel",
+    "backend/forms",
+    "backend/item",
+    "backend/keys",
+    "backend/limits",
+    "backend/loginattempts",
+    "backend/media",
+    "backend/origins",
+    "backend/pagebuilder",
+    "backend/permissions",
+    "backend/plugins",
+    "backend/tables",
+    "backend/tasks",
+    "backend/users",
+    "backend/user_groups",
+    "backend/webhooks",
+];
 
 impl Check<'_> {
     pub(super) fn endpoints(&mut self) {

@@ -84,7 +84,7 @@ impl Webhooks {
         let system =
             SYSTEM_EVENTS.iter().map(|(name, description)| manual("core", name, description));
         let mut wanted: Vec<RegisteredEvent> = system.collect();
-        for table in self.0.registry.tables().iter() {
+        for table in self.0.registry.tables().iter().filter(|table| !table.silent) {
             wanted.extend(["created", "updated", "deleted"].map(|act| RegisteredEvent {
                 id: 0,
                 plugin_id: table.plugin.clone(),
