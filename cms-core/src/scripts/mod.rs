@@ -136,8 +136,8 @@ impl Scripts {
         self.execute(place, (plugin, path, &file), input).await.map(drop)
     }
 
-    /// Kills all scripts, and lets none begin.
-    pub(crate) async fn close(&self) {
+    /// Kills all scripts, and lets none begin. [`Cms::close`](crate::Cms::close) does this too.
+    pub async fn close(&self) {
         self.0.closed.send_replace(true);
         let most = u32::try_from(self.0.base.settings().scripts.max_running).unwrap_or(u32::MAX);
         if tokio::time::timeout(FAREWELL, self.0.places.acquire_many(most)).await.is_err() {

@@ -64,7 +64,8 @@ pub(crate) async fn run(flags: &Flags, out: &Output, args: &ServeArgs) -> Done {
     let settings = folder::existing(&dir, &overrides, out)?.settings;
     let listen = settings.listen.clone();
     Descriptors::raise(settings.http.max_connections, settings.webhooks.most_attempts());
-    let api = Api::new(Cms::open(settings).await?)?;
+    let cms = Cms::open(settings).await?;
+    let api = Api::new(cms.clone())?;
     let server = Server::bind(api.clone(), &listen).await.map_err(|e| unbound(&listen, &e))?;
     let signals = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     if args.demo {
@@ -73,7 +74,7 @@ pub(crate) async fn run(flags: &Flags, out: &Output, args: &ServeArgs) -> Done {
     drop(turn);
     let server = if args.no_worker { server.without_worker() } else { server };
     let server = if args.no_scheduler { server.without_scheduler() } else { server };
-    tokio::spawn(stop_on(signals, server.stop()));
+    tokio::spawn(stop_on(signals, server.stop(), cms));
     log::line(&format!("ready http://{}", server.address()));
     server.run().await;
     Ok(())
@@ -121,14 +122,16 @@ fn unbound(listen: &str, error: &io::Error) -> Failure {
     Failure::new(Exit::Failed, format!("cannot listen on {listen}: {error}")).hint(hint)
 }
 
-/// The first signal lets open requests and deliveries finish; the second ends them.
-async fn stop_on((mut terminate, mut interrupt): (Signal, Signal), stop: Stop) {
+/// The first signal lets open requests and deliveries finish; the second ends them. Scripts are
+/// processes of their own, which would go on.
+async fn stop_on((mut terminate, mut interrupt): (Signal, Signal), stop: Stop, cms: Cms) {
     for number in 1.. {
         tokio::select! {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
         }
         if number > 1 {
+            cms.scripts().close().await;
             std::process::exit(Exit::Interrupted as i32);
         }
         stop.now();

@@ -197,3 +197,31 @@ async fn memory_stays_flat() {
     nothing_is_left(&scripts).await;
     assert_eq!(served.terminate().0, Some(0));
 }
+
+/// The second signal ends the service at once, and its scripts with it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_second_signal_leaves_no_script_behind() {
+    let database = TestDatabase::new().await;
+    process::run(&database, &["init"]);
+    let scripts = folder(&database);
+    std::fs::create_dir_all(&scripts).unwrap();
+    std::fs::write(scripts.join("slow.php"), "sleep 600 & sleep 600").unwrap();
+    let task = json!({"name": "slow", "interval_s": 3600, "script": "slow.php"});
+    let manifest = json!({"id": "shop", "tasks": [task]});
+    std::fs::write(scripts.join("../plugin.json"), manifest.to_string()).unwrap();
+    let mut served = Served::start_with(&database, "off", &[("CMS_SCRIPTS__INTERPRETER", "sh")]);
+    while processes_in(&scripts).is_empty() {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let began = Instant::now();
+    for _ in 0..2 {
+        let pid = served.child.id().to_string();
+        assert!(
+            std::process::Command::new("kill").args(["-TERM", &pid]).status().unwrap().success()
+        );
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    served.child.wait().unwrap();
+    assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
+    nothing_is_left(&scripts).await;
+}
