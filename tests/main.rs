@@ -41,10 +41,14 @@ mod login;
 mod login_processes;
 /// ARCHITECTURE names what is there.
 mod map;
+/// Lists over a million rows; ignored by default.
+mod million;
 /// Origins: which pages may call, what browsers are told, how soon a change is in force.
 mod origins;
 /// Buttons of plugins: seen, used, and what they let a user write.
 mod plugin_buttons;
+/// Plugins of a folder that change: differences, applying, the declaration before.
+mod plugin_changes;
 /// Manifests of plugins, one fault each.
 mod plugin_faults;
 /// Plugins that declare tables: installed, extended, refused.

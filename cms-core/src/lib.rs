@@ -56,7 +56,7 @@ pub use ground::{
     Clock, Code, DEFAULT_LIMIT, Descriptors, Direction, Error, FieldError, MAX_LIMIT, Millis, Page,
     Paging, Random, Result, Secret, Vault, crypto, parse_rfc3339, plain, rfc3339,
 };
-pub use site::{Background, Builder, Cms, SealedValues, Work, ping_redis};
+pub use site::{Background, Builder, Cms, Difference, SealedValues, Work, ping_redis};
 
 /// The version of the system: plugins, the update server and the webhook User-Agent see it.
 pub const VERSION: &str = "3.0.0";

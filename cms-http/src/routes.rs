@@ -151,6 +151,9 @@ routes! {
     "/api/backend/plugins" User plugins { GET Read read 200 };
     "/api/backend/plugins/buttons" User plugins { GET Buttons buttons 200 };
     "/api/backend/plugins/content" User plugins { GET Content content 200 };
+    "/api/backend/plugins/diff" Admin plugin_changes { GET Diff diff 200 };
+    "/api/backend/plugins/apply" Admin plugin_changes { POST Apply apply 200 };
+    "/api/backend/plugins/remove" Admin plugin_changes { POST Remove remove 204 };
     "/api/backend/actions/checklist" Checklist checklist { POST Apply apply 200 };
     "/api/backend/actions/script" Button script { POST Run run 200 };
     "/api/backend/keys" Area("keys_keys") keys {

@@ -32,6 +32,7 @@ pub const ALL: &[Step] = &[
     Step { version: 5, name: "webhooks", sql: include_str!("../sql/0005_webhooks.sql") },
     Step { version: 6, name: "event_order", sql: include_str!("../sql/0006_event_order.sql") },
     Step { version: 7, name: "tasks", sql: include_str!("../sql/0007_tasks.sql") },
+    Step { version: 8, name: "plugins", sql: include_str!("../sql/0008_plugins.sql") },
 ];
 
 #[cfg(test)]

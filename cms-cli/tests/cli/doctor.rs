@@ -248,12 +248,12 @@ const SITES: &[Broken] = &[
     broken!("a manifest that is a folder", |dir| {
         fs::create_dir_all(dir.join("plugins/shop/plugin.json")).expect("a folder");
         Held::default()
-    }, fail "plugin", "shop: Is a directory", "do what the message says"),
+    }, fail "plugin", "shop: plugin.json is no file", "do what the message says"),
     broken!("a manifest that leads nowhere", |dir| {
         fs::create_dir_all(dir.join("plugins/shop")).expect("a folder");
         symlink("nowhere", dir.join("plugins/shop/plugin.json")).expect("a link");
         Held::default()
-    }, fail "plugin", "shop: No such file", "do what the message says"),
+    }, fail "plugin", "shop: plugin.json: No such file", "do what the message says"),
     broken!("plugins that are no folder", |_dir| Held::variable("CMS_DIRS__PLUGINS", "cms.toml"),
         fail "plugin", "the folder cannot be read", "do what the message says"),
     broken!("a plugin without a manifest", |dir| {

@@ -143,6 +143,13 @@ pub(crate) const ORDINARY: &[Call] = &[
     ("version", &[], ""),
     ("completions", &["bash"], ""),
     ("exit-codes", &[], ""),
+    ("tasks list", &[], ""),
+    ("tasks history", &[], ""),
+    ("plugins list", &[], ""),
+    ("plugins show", &["notes"], ""),
+    ("plugins diff", &[], ""),
+    ("plugins apply", &["notes"], ""),
+    ("plugins remove", &["notes", "--yes"], ""),
 ];
 
 /// Commands that run forever, or need a running site, a terminal, a delivery or a secret.
@@ -150,6 +157,10 @@ pub(crate) const OTHERS: &[Call] = &[
     ("serve", &["--listen", "127.0.0.1:0"], ""),
     ("tui", &[], ""),
     ("login", &["--username", "ana", "--password-stdin"], "correct horse"),
+    ("tasks run", &["nothing"], ""),
+    ("plugins check", &["/no/such/folder"], ""),
+    ("plugins schema", &[], ""),
+    ("plugins new", &["fresh"], ""),
     ("webhooks ping", &["1"], ""),
     ("webhooks deliveries show", &["1"], ""),
     ("webhooks deliveries redeliver", &["1"], ""),

@@ -1,4 +1,4 @@
-//! Only `init`, `migrate up` and `serve` make a database or change a schema.
+//! Only `init`, `migrate up`, `plugins apply` and `serve` make a database or change a schema.
 
 use std::{
     collections::BTreeMap,
@@ -13,7 +13,11 @@ use crate::{
     support::{cms, cms_with, site},
 };
 
-const MAY_CHANGE: [&str; 3] = ["init", "migrate up", "serve"];
+/// `plugins new` writes files that are a plugin only when they are applied.
+const MAY_CHANGE: [&str; 5] = ["init", "migrate up", "plugins apply", "plugins new", "serve"];
+
+/// Commands that show plugins whose tables are not up to date.
+const SHOW_PLUGINS: [&str; 4] = ["migrate status", "plugins diff", "plugins list", "plugins show"];
 
 /// Commands that open no database, or whose answer is its state.
 const OPEN_NOTHING: &[&str] = &[
@@ -31,6 +35,8 @@ const OPEN_NOTHING: &[&str] = &[
     "exit-codes",
     "login",
     "logout",
+    "plugins check",
+    "plugins schema",
     "tui",
     "version",
     "webhooks listen",
@@ -130,7 +136,7 @@ fn tables_of_a_plugin_are_not_made_by_the_way() {
     let (total, note) =
         (r#"{"name": "total", "type": "decimal"}"#, r#"{"name": "note", "type": "text"}"#);
     manifest(total);
-    nothing_changes(dir.path(), 6, &["migrate status"]);
+    nothing_changes(dir.path(), 6, &SHOW_PLUGINS);
     let run = cms(dir.path(), &["keys", "list"]).fails(6);
     assert!(run.err.contains("tables of the plugin shop"), "{run:?}");
     cms(dir.path(), &["migrate", "up"]).ok();
@@ -139,8 +145,16 @@ fn tables_of_a_plugin_are_not_made_by_the_way() {
     manifest(&format!("{total}, {note}"));
     cms(dir.path(), &["items", "list", "orders"]).fails(6);
     cms(dir.path(), &["migrate", "up"]).ok();
-    // A plugin that would lose data is at fault itself, so the others stay in service.
+    // A plugin that would lose data keeps its declaration before, and the others stay in service.
     manifest(note);
     cms(dir.path(), &["items", "list", "notes"]).ok();
-    cms(dir.path(), &["items", "list", "orders"]).fails(5);
+    cms(dir.path(), &["items", "list", "orders", "--fields", "total"]).ok();
+    let shown = cms(dir.path(), &["plugins", "diff", "shop"]);
+    assert!(shown.err.contains("column total would be dropped"), "{shown:?}");
+    cms(dir.path(), &["plugins", "apply", "shop"]).fails(6);
+    manifest(&format!("{total}, {note}, {{\"name\": \"more\", \"type\": \"text\"}}"));
+    let steps = cms(dir.path(), &["plugins", "diff", "shop"]).ok();
+    assert!(steps.contains("shop\tpending\tadd_column\torders\tmore"), "{steps}");
+    cms(dir.path(), &["plugins", "apply"]).ok();
+    cms(dir.path(), &["items", "list", "orders", "--fields", "more"]).ok();
 }

@@ -50,6 +50,13 @@ impl Tables {
         self.0.extend(tables.into_iter().map(|table| (table.name.clone(), Arc::new(table))));
     }
 
+    /// The tables of all plugins but one.
+    pub(crate) fn without(&self, plugin: &str) -> Self {
+        let mut others = self.clone();
+        others.remove(plugin);
+        others
+    }
+
     /// Removes the tables of one plugin.
     pub(crate) fn remove(&mut self, plugin: &str) {
         self.0.retain(|_, table| table.plugin != plugin);

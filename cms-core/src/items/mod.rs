@@ -16,6 +16,7 @@ mod query;
 mod ranges;
 mod references;
 mod select;
+mod slow;
 mod write;
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -145,10 +146,12 @@ impl Items {
             self.0.base.db().one(AssertSqlSafe(sql), args).await
         };
         let most = self.0.base.settings().http.page_limit_bytes;
+        let watch = slow::Watch::begin();
         let mut page = read(Bound::Share(most)).await?;
         if page.3 < page.2 {
             page = read(Bound::Sum(most)).await?;
         }
+        watch.end(self.0.base.settings().slow_ms, &table, query);
         let (records, positions, found, fit, total) = page;
         let (mut records, positions) = (records.unwrap_or_default(), positions.unwrap_or_default());
         let shown = fit.min(i64::from(query.limit));

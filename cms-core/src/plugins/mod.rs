@@ -8,7 +8,8 @@
 //! load      reads plugins/<id>/plugin.json
 //! script_path  the rule of a script's path, and its file
 //! handlers  what a plugin written in Rust runs by itself; answers: what it answers
-//! writers   what buttons write; shown: buttons as a user sees them
+//! writers   what buttons write; shown: buttons as a user sees them; select: their fixed options
+//! installed what the database remembers: the last declaration in service
 //! index     declarations of the plugins in service: tables, events, permission keys
 //! ```
 
@@ -17,11 +18,13 @@ mod begin;
 mod check;
 mod handlers;
 mod index;
+pub(crate) mod installed;
 mod load;
 pub mod manifest;
 mod problem;
 mod reading;
 mod script_path;
+mod select;
 mod shown;
 mod writers;
 
@@ -42,6 +45,7 @@ pub use manifest::{Button, EventDeclaration, List, Manifest, schema};
 pub use problem::Problem;
 pub(crate) use script_path::find_script;
 pub use script_path::is_script_path;
+pub(crate) use select::bound_tables;
 pub use shown::{Shown, ShownButton, ShownField};
 
 /// A plugin of the embedding program. Every [`Manifest`] is one; your own type may hold state
@@ -59,10 +63,10 @@ pub use shown::{Shown, ShownButton, ShownField};
 /// }
 /// ```
 pub trait Plugin: Send + Sync + 'static {
-    /// Its declarations. Read once, when the site opens.
+    /// Its declarations. Read when the site opens, and when plugins are applied.
     fn manifest(&self) -> Manifest;
 
-    /// What it runs by itself. Read once, when the site opens.
+    /// What it runs by itself. Read with the declarations.
     fn handlers(&self) -> Handlers {
         Handlers::default()
     }
@@ -91,9 +95,9 @@ struct Known {
 pub struct PluginState {
     /// Its id.
     pub id: String,
-    /// Its problems; empty when it is in service.
+    /// Problems of its present declaration; empty when that is in service.
     pub problems: Vec<Problem>,
-    /// Its declarations, when it is in service.
+    /// Its declarations in service: the present ones, or with problems those before.
     pub manifest: Option<Arc<Manifest>>,
 }
 
@@ -101,6 +105,17 @@ impl PluginState {
     pub(crate) fn in_service(manifest: Manifest) -> Self {
         let (id, problems) = (manifest.id.clone(), Vec::new());
         Self { id, problems, manifest: Some(Arc::new(manifest)) }
+    }
+
+    /// A newer declaration has problems: the one before stays in service.
+    pub(crate) fn earlier(manifest: Manifest, problems: Vec<Problem>) -> Self {
+        Self { problems, ..Self::in_service(manifest) }
+    }
+
+    /// Whether an earlier declaration is in service, because the present one has problems.
+    #[must_use]
+    pub fn is_earlier(&self) -> bool {
+        self.manifest.is_some() && !self.problems.is_empty()
     }
 
     pub(crate) fn refused(id: String, problems: Vec<Problem>) -> Self {

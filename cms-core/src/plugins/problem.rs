@@ -32,6 +32,11 @@ impl Problem {
         Self { pointer: pointer.into(), line: None, column: None, remedy: remedy.into() }
     }
 
+    /// A fault of the whole plugin.
+    pub(crate) fn whole(remedy: String) -> Self {
+        Self::new("", remedy)
+    }
+
     pub(super) fn at(self, Place { line, column }: Place) -> Self {
         Self { line: Some(line), column: Some(column), ..self }
     }

@@ -85,6 +85,8 @@ pub struct Settings {
     pub proxy_header: String,
     /// Networks that may read `/metrics`, besides loopback.
     pub metrics_allow: Vec<Cidr>,
+    /// Milliseconds after which a list of records is logged as slow; 0: never.
+    pub slow_ms: u64,
     /// Whether opening the database applies pending migrations.
     pub migrate: bool,
     /// Folders.

@@ -129,10 +129,11 @@ impl Settings {
     }
 
     /// Each numeric key with its value, minimum and maximum.
-    fn ranges(&self) -> [(&'static str, u64, u64, u64); 26] {
+    fn ranges(&self) -> [(&'static str, u64, u64, u64); 27] {
         let (http, scripts, keep) = (&self.http, &self.scripts, &self.retention);
         [
             ("http.body_limit_bytes", http.body_limit_bytes as u64, 1, GIB),
+            ("slow_ms", self.slow_ms, 0, 3_600_000),
             ("http.page_limit_bytes", http.page_limit_bytes, 1, GIB / 2),
             ("http.unread_limit_bytes", http.unread_limit_bytes, 1 << 20, GIB << 10),
             ("http.header_limit_bytes", http.header_limit_bytes as u64, 8192, 1 << 20),

@@ -153,12 +153,14 @@ impl Builder {
             items,
             scripts,
             plugins: known,
+            given: plugins,
+            loading: tokio::sync::Mutex::default(),
             restarts: Restarts::default(),
             registry,
             base,
         };
         let cms = Cms(Arc::new(rooms));
-        if let Err(error) = cms.load(plugins, opening).await {
+        if let Err(error) = cms.begin(opening).await {
             cms.db().close().await;
             return Err(error);
         }

@@ -16,7 +16,8 @@ impl Cms {
     /// # Errors
     /// `unavailable` when the database cannot be reached.
     pub async fn catch_up(&self) -> Result<()> {
-        let _changed = self.db().catch_up().await?;
+        let changed = self.db().catch_up().await?;
+        self.follow_plugins(&changed).await;
         self.0.base.outbox().ring();
         self.0.base.outbox().tell();
         Ok(())

@@ -6,6 +6,7 @@ mod builder;
 mod checks;
 mod follow;
 mod plugins;
+mod reload;
 mod statements;
 
 use std::{sync::Arc, time::Duration};
@@ -13,6 +14,7 @@ use std::{sync::Arc, time::Duration};
 pub use background::{Background, Work};
 pub use builder::Builder;
 pub use checks::{SealedValues, ping_redis};
+pub use reload::Difference;
 
 use crate::{
     Actor, AuditLog, Change, Clock, Code, Error, Random, Result,
@@ -26,7 +28,7 @@ use crate::{
     jobs::Restarts,
     keys::Keys,
     pages::Pages,
-    plugins::Plugins,
+    plugins::{Plugin, Plugins},
     scripts::Scripts,
     settings::Settings,
     tasks::Tasks,
@@ -75,6 +77,10 @@ struct Rooms {
     items: Items,
     plugins: Plugins,
     scripts: Scripts,
+    /// The plugins that the embedding program contains.
+    given: Vec<Arc<dyn Plugin>>,
+    /// Held while plugins are taken into service.
+    loading: tokio::sync::Mutex<()>,
     pages: Pages,
     tasks: Tasks,
     webhooks: Webhooks,

@@ -4,7 +4,7 @@ use super::{Cms, checks};
 use crate::{
     Result, accounts, audit, change, content,
     db::{self, Dialect},
-    events, keys, pages, tasks, traffic, webhooks,
+    events, keys, pages, plugins, tasks, traffic, webhooks,
 };
 
 /// The statements of all modules.
@@ -28,6 +28,7 @@ fn all(dialect: Dialect) -> Vec<db::Statement> {
         traffic::cache::sql::ALL,
         traffic::idempotency::sql::ALL,
         pages::sql::ALL,
+        plugins::installed::sql::ALL,
         tasks::sql::ALL,
         checks::sql::ALL,
     ]

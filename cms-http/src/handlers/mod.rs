@@ -15,6 +15,7 @@ pub(crate) mod openapi;
 pub(crate) mod origins;
 pub(crate) mod pages;
 pub(crate) mod permissions;
+pub(crate) mod plugin_changes;
 pub(crate) mod plugins;
 pub(crate) mod script;
 pub(crate) mod stream;

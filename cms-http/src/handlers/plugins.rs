@@ -49,6 +49,7 @@ fn info(call: &Call<'_>, state: &PluginState) -> PluginInfo {
         name: manifest.map(|manifest| manifest.name.clone()).unwrap_or_default(),
         version: manifest.map(|manifest| manifest.version.clone()).unwrap_or_default(),
         in_service: manifest.is_some(),
+        earlier: state.is_earlier(),
         problems: if shows_faults(call) { state.problems.clone() } else { Vec::new() },
         tables: tables.unwrap_or_default(),
         permissions: call.cms.plugins().index().permissions_of(&state.id).iter().cloned().collect(),

@@ -30,6 +30,7 @@ pub mod origins;
 pub mod pages;
 pub mod parameters;
 pub mod permissions;
+pub mod plugin_changes;
 pub mod plugins;
 pub mod problem;
 pub mod query;

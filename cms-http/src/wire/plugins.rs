@@ -40,6 +40,8 @@ pub struct PluginInfo {
     pub version: String,
     /// Whether it is in service.
     pub in_service: bool,
+    /// Whether an earlier declaration is in service, because the present one has problems.
+    pub earlier: bool,
     /// What is wrong with its manifest; shown to administrators.
     pub problems: Vec<Problem>,
     /// Its content tables.

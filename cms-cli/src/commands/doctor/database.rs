@@ -125,11 +125,12 @@ fn plugins(checks: &mut Checks, cms: &Cms) {
             checks.ok("plugin", plugin.id.clone());
         }
         for problem in &plugin.problems {
-            checks.fail(
-                "plugin",
-                format!("{}: {problem}", plugin.id),
-                "do what the message says; the other plugins are loaded",
-            );
+            let remedy = if plugin.is_earlier() {
+                "do what the message says; until then the earlier declaration stays in service"
+            } else {
+                "do what the message says; the other plugins are loaded"
+            };
+            checks.fail("plugin", format!("{}: {problem}", plugin.id), remedy);
         }
     }
 }

@@ -1,5 +1,7 @@
 //! `cms plugins`: what a site found, and the files of those who write plugins
 
+mod changes;
+
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -14,7 +16,6 @@ use crate::{
     flags::Flags,
     output::{Done, Exit, Failure, Output},
     reply::{self, Paging},
-    site,
 };
 
 /// The manifest of a new plugin.
@@ -75,6 +76,8 @@ Each problem is a line: file, line and column, JSON pointer, remedy.")]
         /// Its id: lower-case letters, digits and _
         id: String,
     },
+    #[command(flatten)]
+    Changes(changes::ChangesCommand),
 }
 
 pub(crate) async fn run(flags: &Flags, out: &Output, command: PluginsCommand) -> Done {
@@ -82,20 +85,22 @@ pub(crate) async fn run(flags: &Flags, out: &Output, command: PluginsCommand) ->
         PluginsCommand::Check { folder } => check(out, &folder),
         PluginsCommand::Schema => Ok(out.raw(&written_schema())?),
         PluginsCommand::New { id } => new(flags, out, &id),
+        PluginsCommand::Changes(command) => changes::run(flags, out, command).await,
         PluginsCommand::List(paging) => {
-            let columns = ["id", "name", "version", "in_service", "tables"];
+            let columns = ["id", "name", "version", "in_service", "earlier", "tables"];
             let query = |limit, cursor| Asked { id: None, limit, cursor };
-            site::with(flags, out, async |site| {
-                reply::list::<Read>(out, &site.client, &paging, &columns, query).await
-            })
-            .await
+            let site = changes::open(flags, out, false).await?;
+            let listed = reply::list::<Read>(out, &site.client, &paging, &columns, query).await;
+            site.close().await;
+            listed
         }
         PluginsCommand::Show { id } => {
             let asked = Asked { id: Some(id), ..Asked::default() };
-            site::with(flags, out, async |site| {
-                reply::record::<Read>(out, &site.client, &asked, &cms_http::wire::NoBody).await
-            })
-            .await
+            let site = changes::open(flags, out, false).await?;
+            let none = cms_http::wire::NoBody;
+            let shown = reply::record::<Read>(out, &site.client, &asked, &none).await;
+            site.close().await;
+            shown
         }
     }
 }

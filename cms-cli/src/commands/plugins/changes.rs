@@ -1,0 +1,150 @@
+//! `cms plugins diff`, `apply` and `remove`: what plugins change, from `/api/backend/plugins/`
+
+use clap::Subcommand;
+use cms_core::Cms;
+use cms_http::{
+    Api,
+    client::{Ask, Client},
+    wire::{
+        Data, NoBody,
+        pages::Anything,
+        plugin_changes::{
+            Applied, Apply, ChangeState, Diff, PluginChanges, Remove, Removed, Which,
+        },
+    },
+};
+
+use crate::{
+    flags::Flags,
+    folder,
+    output::{Done, Exit, Failure, Output, table},
+    prompt,
+    site::Site,
+    target::Target,
+};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ChangesCommand {
+    /// Show what applying the plugins of the folder would change
+    Diff {
+        /// Its id; all without it
+        plugin: Option<String>,
+    },
+    /// Read the plugins of the folder again and give their tables the declared form
+    #[command(after_help = "Example: cms plugins apply blog
+
+A running site takes them up by itself. What would lose data is refused.")]
+    Apply {
+        /// Its id, also when it was removed; all others without it
+        plugin: Option<String>,
+        /// A column whose values may be lost
+        #[arg(long, value_name = "TABLE.COLUMN")]
+        accept_loss: Vec<String>,
+    },
+    /// Take a plugin out of service until it is applied by name; its tables stay
+    Remove {
+        /// Its id
+        plugin: String,
+    },
+}
+
+pub(crate) async fn run(flags: &Flags, out: &Output, command: ChangesCommand) -> Done {
+    if let ChangesCommand::Remove { plugin } = &command {
+        let question = format!("Take the plugin {plugin} out of service? Its tables stay.");
+        prompt::confirm(flags, &question)?;
+    }
+    let site = match &command {
+        ChangesCommand::Remove { .. } => Site::open(flags, &Target::of(flags)?, out).await?,
+        command => open(flags, out, matches!(command, ChangesCommand::Apply { .. })).await?,
+    };
+    let outcome = act(out, &site.client, command).await;
+    site.close().await;
+    outcome
+}
+
+/// Opens a folder whose plugins are not up to date as well. `apply` brings the schema up to date.
+pub(super) async fn open(flags: &Flags, out: &Output, apply: bool) -> Done<Site> {
+    let target = Target::of(flags)?;
+    let Target::Folder(dir) = &target else { return Site::open(flags, &target, out).await };
+    out.detail(&format!("site: {target}"));
+    let settings = folder::existing(dir, &[], out)?.settings;
+    if apply {
+        Cms::builder(settings.clone()).migrations(true).await?;
+    }
+    let cms = Cms::builder(settings).inspect().await?;
+    Ok(Site { client: Client::local(Api::new(cms.clone())?), cms: Some(cms) })
+}
+
+async fn act(out: &Output, client: &Client, command: ChangesCommand) -> Done {
+    match command {
+        ChangesCommand::Diff { plugin } => {
+            let answer = client.send(Ask::of::<Diff>(&Which { plugin }, &NoBody)?).await?;
+            let Data { data } = answer.read::<Diff>()?;
+            print(out, &answer.body, &data)
+        }
+        ChangesCommand::Apply { plugin, accept_loss } => {
+            let body = Applied { plugin, accept_loss };
+            let answer = client.send(Ask::of::<Apply>(&Anything::default(), &body)?).await?;
+            let Data { data } = answer.read::<Apply>()?;
+            print(out, &answer.body, &data)?;
+            let refused = data.iter().filter(|one| one.state == ChangeState::Refused).count();
+            match refused {
+                0 => Ok(()),
+                all if all == data.len() => Err(Failure::silent(Exit::Refused)),
+                _ => Err(Failure::silent(Exit::Partly)),
+            }
+        }
+        ChangesCommand::Remove { plugin } => {
+            let body = Removed { plugin };
+            client.send(Ask::of::<Remove>(&Anything::default(), &body)?).await?;
+            let told = format!("The plugin {} is out of service; its tables stay.", body.plugin);
+            out.done(&serde_json::json!({"removed": body.plugin}), &told)
+        }
+    }
+}
+
+/// A line for each step; what is in the way goes to standard error.
+fn print(out: &Output, body: &str, found: &[PluginChanges]) -> Done {
+    if out.json {
+        return Ok(out.line(body)?);
+    }
+    let mut rows = Vec::new();
+    for one in found {
+        let row = |action: &str, table: &str, columns: &str| {
+            vec![
+                one.plugin.clone(),
+                state(one.state).to_owned(),
+                action.to_owned(),
+                table.to_owned(),
+                columns.to_owned(),
+            ]
+        };
+        if one.changes.steps.is_empty() && one.events.is_empty() {
+            rows.push(row("", "", ""));
+        }
+        for step in &one.changes.steps {
+            rows.push(row(step.action.name(), &step.table, &step.columns.join(", ")));
+        }
+        for event in &one.events {
+            rows.push(row("register_event", "", event));
+        }
+        let problems = one.problems.iter().map(ToString::to_string);
+        let reasons: Vec<_> = problems.chain(one.changes.refused.iter().cloned()).collect();
+        for (i, reason) in reasons.iter().enumerate() {
+            if !reasons[..i].contains(reason) {
+                out.note(&format!("{}: {reason}", one.plugin));
+            }
+        }
+    }
+    Ok(table::rows(out, &["plugin", "state", "action", "table", "columns"], &rows)?)
+}
+
+fn state(state: ChangeState) -> &'static str {
+    match state {
+        ChangeState::Current => "current",
+        ChangeState::Pending => "pending",
+        ChangeState::Applied => "applied",
+        ChangeState::Refused => "refused",
+        ChangeState::Removed => "removed",
+    }
+}

@@ -1,0 +1,62 @@
+//! `/api/backend/plugins/diff`, `apply` and `remove`
+
+use cms_core::{AuditEntry, Difference, Error, Result};
+
+use crate::{
+    call::Call,
+    success::Success,
+    wire::{
+        Data, Done,
+        pages::Anything,
+        plugin_changes::{Applied, ChangeState, PluginChanges, Removed, Which},
+    },
+};
+
+pub(crate) async fn diff(call: &Call<'_>, which: Which) -> Result<Data<Vec<PluginChanges>>> {
+    let found = call.cms.plugin_differences(which.plugin.as_deref()).await?;
+    Ok(Data { data: found.into_iter().map(|one| shown(one, ChangeState::Pending)).collect() })
+}
+
+pub(crate) async fn apply(
+    call: &Call<'_>,
+    _: Anything,
+    asked: Applied,
+) -> Result<Success<Data<Vec<PluginChanges>>>> {
+    if !asked.accept_loss.is_empty() {
+        let why = "nothing can be given up yet: this version does not drop, rename or retype \
+                   columns";
+        return Err(Error::invalid_field("accept_loss", "unknown", why));
+    }
+    // Judges the caller again. Indexes are made outside of any change, so this one ends here.
+    drop(call.change().await?);
+    let only = asked.plugin.as_deref();
+    let done = call.cms.apply_plugins(only).await?;
+    let mut change = call.change().await?;
+    let id = only.unwrap_or("*");
+    change.audit(AuditEntry { action: "apply", table: "plugins", id, columns: &[] }).await?;
+    let done = done.into_iter().map(|one| shown(one, ChangeState::Applied)).collect();
+    call.commit(change, Data { data: done }, false).await
+}
+
+pub(crate) async fn remove(call: &Call<'_>, _: Anything, asked: Removed) -> Result<Success<Done>> {
+    let mut change = call.change().await?;
+    call.cms.remove_plugin(&mut change, &asked.plugin).await?;
+    let id = &asked.plugin;
+    change.audit(AuditEntry { action: "remove", table: "plugins", id, columns: &[] }).await?;
+    let done = call.commit(change, Done, false).await?;
+    call.cms.refresh_plugins().await?;
+    Ok(done)
+}
+
+/// `then`: the state of a plugin with changes that nothing is in the way of.
+fn shown(found: Difference, then: ChangeState) -> PluginChanges {
+    let Difference { plugin, problems, changes, events, removed } = found;
+    let refused = !problems.is_empty() || !changes.refused.is_empty();
+    let state = match then {
+        ChangeState::Pending if removed => ChangeState::Removed,
+        _ if refused => ChangeState::Refused,
+        _ if changes.is_empty() && events.is_empty() && !removed => ChangeState::Current,
+        then => then,
+    };
+    PluginChanges { plugin, state, problems, changes, events }
+}

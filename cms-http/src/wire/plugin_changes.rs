@@ -1,0 +1,79 @@
+//! `/api/backend/plugins/diff`, `apply` and `remove`
+
+use cms_core::{content::Changes, plugins::Problem};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Body, Data, Done, NoBody, operations, pages::Anything};
+
+operations! {
+    /// What applying the plugins of the folder would change.
+    Diff: Which, NoBody => Data<Vec<PluginChanges>>;
+    /// Reads the plugins of the folder again and gives their tables the declared form.
+    Apply: Anything, Applied => Data<Vec<PluginChanges>>;
+    /// Takes a plugin out of service until it is applied by name; tables and rows stay.
+    Remove: Anything, Removed => Done;
+}
+
+/// One plugin, or all.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Which {
+    /// Its id; all without it.
+    pub plugin: Option<String>,
+}
+
+/// What to apply.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{"plugin": "shop"}]))]
+pub struct Applied {
+    /// Id of the one plugin to apply, also when it was removed; all others without it.
+    #[serde(default)]
+    pub plugin: Option<String>,
+    /// Columns whose values may be lost: `table.column`.
+    #[serde(default)]
+    pub accept_loss: Vec<String>,
+}
+
+/// What to remove.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{"plugin": "shop"}]))]
+pub struct Removed {
+    /// The plugin's id.
+    pub plugin: String,
+}
+
+impl Body for Applied {}
+impl Body for Removed {}
+
+/// What applying a plugin changes, or has changed.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct PluginChanges {
+    /// The plugin.
+    pub plugin: String,
+    /// `current`: nothing to do. `pending`: the steps are to be done. `applied`: they were done.
+    /// `refused`: nothing is changed, and the earlier declaration stays in service. `removed`:
+    /// only applying it by name takes it back.
+    pub state: ChangeState,
+    /// What is wrong with its declaration.
+    pub problems: Vec<Problem>,
+    /// What changes in the database, and what is in the way.
+    #[serde(flatten)]
+    pub changes: Changes,
+    /// Names of events that are new.
+    pub events: Vec<String>,
+}
+
+/// How far the changes of a plugin are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "told where it is used")]
+pub enum ChangeState {
+    Current,
+    Pending,
+    Applied,
+    Refused,
+    Removed,
+}
