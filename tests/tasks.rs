@@ -242,6 +242,39 @@ async fn a_lease_is_renewed_while_its_task_runs() {
     }
 }
 
+/// A change of the run itself keeps everybody from its row, and from renewing its lease: for as long
+/// as it takes, nobody else can have the task either.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_change_may_last_longer_than_the_lease() {
+    let (database, clock) = (TestDatabase::new().await, Clock::fixed(NOW));
+    let (begun, end) = (Arc::new(tokio::sync::Notify::new()), Arc::new(tokio::sync::Notify::new()));
+    let (begins, ends) = (begun.clone(), end.clone());
+    let tasks = json!([{"name": "long", "interval_s": 60, "handler": "long"}]);
+    let handlers = Handlers::default().task("long", move |run| {
+        let (begins, ends) = (begins.clone(), ends.clone());
+        async move {
+            let mut change = run.change().await?;
+            let body = json!({"a": "long"});
+            run.items().create(&mut change, "orders", body.as_object().unwrap()).await?;
+            begins.notify_one();
+            ends.notified().await;
+            change.commit().await
+        }
+    });
+    let cms = open(&database, &clock, Program(tasks, handlers)).await;
+    let of_cms = cms.clone();
+    let running = tokio::spawn(async move { of_cms.tasks().scheduler().step().await });
+    begun.notified().await;
+    clock.advance(40_000);
+    // Until a renewal was given up, which takes five seconds.
+    tokio::time::sleep(Duration::from_secs(8)).await;
+    end.notify_one();
+    assert_eq!(running.await.unwrap().unwrap(), 1);
+    assert_eq!(outcomes(&history(&cms).await), ["done"]);
+    assert_eq!(database.count("select count(*) from orders where a = 'long'").await, 1);
+    cms.close().await;
+}
+
 /// Runs that do not end by themselves are stopped, and due again at once.
 #[tokio::test]
 async fn a_stop_ends_runs_and_says_so() {

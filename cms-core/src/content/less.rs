@@ -15,8 +15,10 @@ const MOST_BYTES: usize = 128 << 10;
 /// For [`MOST_BYTES`] of operators. Only what is used becomes memory.
 const STACK: usize = 128 << 20;
 /// A byte costs two to the power of its depth, because two ways may be tried at each level. The
-/// worst texts that a search found take 0.3 µs for a unit: a third of a second.
-const MOST_WORK: u64 = 1 << 20;
+/// worst texts that a search found take 0.3 µs for a unit: 5 ms, and 5 ms more for each KiB.
+const MOST_WORK: u64 = 16 << 10;
+/// A text may cost so much for each of its bytes as well: as if all stood four levels deep.
+const WORK_OF_A_BYTE: u64 = 16;
 
 /// Checks a stylesheet.
 ///
@@ -27,7 +29,7 @@ pub(super) fn check(text: &str) -> Result<(), String> {
         return Err(format!("LESS of at most {MOST_BYTES} bytes is expected"));
     }
     let outline = outline(text);
-    if work(&outline) > MOST_WORK {
+    if work(&outline) > MOST_WORK + WORK_OF_A_BYTE * text.len() as u64 {
         return Err("this LESS is nested too deeply to be checked: take it apart".to_owned());
     }
     let parse = move || match fault(&outline) {

@@ -108,7 +108,7 @@ fn fenced(base: &Base, task: i64, lease: Lease) -> Begin {
     })
 }
 
-/// Renews the lease; ends when it is lost, or could not be renewed in time.
+/// Renews the lease; ends when it is lost, or when that cannot be known.
 async fn lost(base: &Base, task: i64, mut lease: Lease) {
     loop {
         tokio::time::sleep(LOOK).await;
@@ -128,10 +128,18 @@ async fn lost(base: &Base, task: i64, mut lease: Lease) {
             Ok(Err(error)) => tracing::debug!(%error, "a lease was not renewed"),
             Err(_) => tracing::debug!("a lease was not renewed in time"),
         }
-        if lease.is_free(base.clock().now()) {
+        if lease.is_free(base.clock().now()) && !is_owned(base, task, lease.token).await {
             return;
         }
     }
+}
+
+/// Whether nobody has claimed the task since. A change of the run itself may hold its row for longer
+/// than the lease, and a long change of others the whole of SQLite: then nobody can claim it either.
+async fn is_owned(base: &Base, task: i64, token: i64) -> bool {
+    let rows = tokio::time::timeout(PATIENCE, sql::rows(base.db())).await;
+    let is_own = |row: &sql::Row| row.id == task && row.lease.token == token;
+    rows.is_ok_and(|rows| rows.is_ok_and(|rows| rows.iter().any(is_own)))
 }
 
 /// Writes down the end. Returns it, or that the lease was lost before.
