@@ -14,6 +14,7 @@ mod remote;
 mod setup;
 mod shown;
 mod support;
+mod tui;
 mod untouched;
 mod users;
 mod walk;

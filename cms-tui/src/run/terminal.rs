@@ -8,10 +8,12 @@ use crossterm::{
     execute,
     terminal::{
         Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode,
-        enable_raw_mode,
+        enable_raw_mode, size,
     },
 };
-use ratatui::{Frame, Terminal, backend::CrosstermBackend};
+use ratatui::{
+    Frame, Terminal, TerminalOptions, Viewport, backend::CrosstermBackend, layout::Rect,
+};
 use rustix::process::{Signal, getpid, kill_process};
 use tokio::{
     signal::unix::{SignalKind, signal},
@@ -32,6 +34,15 @@ fn enter() -> io::Result<()> {
     execute!(stdout(), EnterAlternateScreen, EnableBracketedPaste)
 }
 
+/// A terminal of a fixed size. One that follows the size by itself asks where the cursor is, and
+/// the answer would come to the thread that reads keys.
+fn canvas() -> io::Result<Terminal<CrosstermBackend<Stdout>>> {
+    let (width, height) = size()?;
+    let viewport = Viewport::Fixed(Rect::new(0, 0, width, height));
+    let options = TerminalOptions { viewport };
+    Terminal::with_options(CrosstermBackend::new(stdout()), options)
+}
+
 /// Gives the terminal back as it was. Nothing more can be done when that fails.
 fn leave() {
     let _ = execute!(stdout(), DisableBracketedPaste, LeaveAlternateScreen, Show);
@@ -47,8 +58,7 @@ impl Screen {
             let _ = sender.send(Incoming::Broken);
         }));
         enter()?;
-        let terminal = Terminal::new(CrosstermBackend::new(stdout()));
-        match terminal {
+        match canvas() {
             Ok(terminal) => Ok(Self { terminal, is_in: true }),
             Err(error) => {
                 leave();
@@ -58,7 +68,19 @@ impl Screen {
     }
 
     pub(super) fn draw(&mut self, draw: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
+        let (width, height) = size()?;
+        let area = self.terminal.get_frame().area();
+        if (area.width, area.height) != (width, height) {
+            self.renew()?;
+        }
         self.terminal.draw(draw).map(|_| ())
+    }
+
+    /// An empty terminal of the present size, every cell of which is drawn.
+    fn renew(&mut self) -> io::Result<()> {
+        execute!(stdout(), Clear(ClearType::All))?;
+        self.terminal = canvas()?;
+        Ok(())
     }
 
     /// Stops the process; its shell has the terminal until it goes on.
@@ -71,11 +93,7 @@ impl Screen {
     /// Takes the terminal again, which others have used meanwhile.
     pub(super) fn resume(&mut self) -> io::Result<()> {
         enter()?;
-        execute!(stdout(), Clear(ClearType::All))?;
-        // A new one draws every cell. Terminal::clear would ask where the cursor is, and the
-        // answer would come to the thread that reads keys.
-        self.terminal = Terminal::new(CrosstermBackend::new(stdout()))?;
-        Ok(())
+        self.renew()
     }
 
     pub(super) fn leave(&mut self) {

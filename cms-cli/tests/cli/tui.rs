@@ -1,0 +1,197 @@
+//! `cms tui` on a real terminal: what it shows, and that the terminal is given back.
+
+use std::{
+    io::{Read as _, Write},
+    num::NonZero,
+    path::Path,
+    process::Command,
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
+
+use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+
+use crate::support::{PASSWORD, Served, cms, code, site, site_of_ana};
+
+/// A terminal with the interface on it.
+struct Terminal {
+    master: Box<dyn MasterPty + Send>,
+    keys: Box<dyn Write + Send>,
+    child: Box<dyn Child + Send + Sync>,
+    screen: Arc<Mutex<vt100::Parser>>,
+    /// Modes of the terminal before it started.
+    before: String,
+}
+
+fn size(rows: u16, cols: u16) -> PtySize {
+    PtySize { rows, cols, pixel_width: 0, pixel_height: 0 }
+}
+
+fn cells(n: u16) -> NonZero<u16> {
+    NonZero::new(n).expect("not zero")
+}
+
+fn parser(rows: u16, cols: u16) -> vt100::Parser {
+    vt100::Parser::new(cells(rows), cells(cols), 0)
+}
+
+impl Terminal {
+    fn start(dir: &Path, args: &[&str]) -> Self {
+        let pair = native_pty_system().openpty(size(30, 100)).expect("a terminal");
+        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_cms"));
+        for (name, _) in std::env::vars() {
+            if name.starts_with("CMS_") || name == "NO_COLOR" || name == "ACCESSIBLE" {
+                command.env_remove(name);
+            }
+        }
+        command.env("TERM", "xterm-256color");
+        command.env("CMS_DIR", dir);
+        command.env("XDG_CONFIG_HOME", dir.join("config"));
+        command.env("XDG_STATE_HOME", dir.join("state"));
+        command.args(args);
+        let before = format!("{:?}", pair.master.get_termios());
+        let child = pair.slave.spawn_command(command).expect("cms starts");
+        drop(pair.slave);
+        let screen = Arc::new(Mutex::new(parser(30, 100)));
+        let (mut output, shown) = (pair.master.try_clone_reader().expect("output"), screen.clone());
+        std::thread::spawn(move || {
+            let mut part = [0; 8192];
+            while let Ok(n @ 1..) = output.read(&mut part) {
+                shown.lock().expect("a lock").process(&part[..n]);
+            }
+        });
+        let keys = pair.master.take_writer().expect("input");
+        Self { master: pair.master, keys, child, screen, before }
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).expect("taken");
+        self.keys.flush().expect("taken");
+    }
+
+    fn text(&self) -> String {
+        self.screen.lock().expect("a lock").screen().contents()
+    }
+
+    /// Waits until this holds.
+    #[track_caller]
+    fn until(&mut self, what: &str, holds: impl Fn(&mut Self) -> bool) {
+        let begun = Instant::now();
+        while !holds(self) {
+            assert!(begun.elapsed() < Duration::from_secs(30), "{what}:\n{}", self.text());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    #[track_caller]
+    fn shows(&mut self, text: &str) {
+        self.until(&format!("{text:?} is not shown"), |terminal| terminal.text().contains(text));
+    }
+
+    /// The terminal is as it was before.
+    #[track_caller]
+    fn is_given_back(&mut self) {
+        self.until("the terminal is not given back", |terminal| {
+            let parser = terminal.screen.lock().expect("a lock");
+            let screen = parser.screen();
+            let modes = format!("{:?}", terminal.master.get_termios());
+            !screen.alternate_screen()
+                && !screen.hide_cursor()
+                && !screen.bracketed_paste()
+                && modes == terminal.before
+        });
+    }
+
+    fn signal(&self, name: &str) {
+        let pid = self.child.process_id().expect("a process").to_string();
+        assert!(Command::new("kill").args([name, &pid]).status().expect("kill").success());
+    }
+
+    /// The state of the process, such as `T` for stopped.
+    fn state(&self) -> String {
+        let pid = self.child.process_id().expect("a process");
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let after = stat.rsplit_once(") ").map(|(_, rest)| rest.to_owned());
+        after.and_then(|rest| rest.split(' ').next().map(str::to_owned)).unwrap_or_default()
+    }
+}
+
+#[test]
+fn work_resize_suspend_and_leave() {
+    let dir = site();
+    let mut terminal = Terminal::start(dir.path(), &["tui"]);
+    terminal.shows("Nothing needs a hand");
+    terminal.press("6");
+    terminal.shows("notes");
+    terminal.master.resize(size(24, 80)).expect("resized");
+    terminal.screen.lock().expect("a lock").screen_mut().set_size(cells(24), cells(80));
+    terminal.until("it is not drawn again", |terminal| {
+        terminal
+            .text()
+            .lines()
+            .last()
+            .is_some_and(|line| line.contains("? help") || line.contains("Hint"))
+            && terminal.text().lines().all(|line| line.chars().count() <= 80)
+    });
+    // Ctrl-Z stops the process, and the shell has its terminal.
+    terminal.press("\x1a");
+    terminal.until("it is not stopped", |terminal| terminal.state() == "T");
+    terminal.is_given_back();
+    terminal.signal("-CONT");
+    terminal.shows("notes");
+    terminal.press("5");
+    terminal.shows("API keys");
+    terminal.press("q");
+    assert_eq!(terminal.child.wait().expect("ended").exit_code(), 0);
+    terminal.is_given_back();
+    // The next session begins where this one ended.
+    let mut terminal = Terminal::start(dir.path(), &["tui"]);
+    terminal.shows("API keys");
+    terminal.signal("-TERM");
+    assert_eq!(terminal.child.wait().expect("ended").exit_code(), 0);
+    terminal.is_given_back();
+}
+
+#[test]
+fn a_first_login_with_code_and_recovery_codes() {
+    let dir = site_of_ana();
+    let served = Served::start(dir.path(), &[]);
+    let mut terminal = Terminal::start(dir.path(), &["tui", "--url", &served.url]);
+    terminal.shows("Password");
+    terminal.press(&format!("ana\t{PASSWORD}\r"));
+    terminal.shows("Type its 6 digits");
+    let text = terminal.text();
+    assert!(text.contains('▀') && text.contains('▄'), "the QR code is there:\n{text}");
+    let secret = text.lines().filter_map(|line| {
+        let line = line.trim_end().rsplit("  ").next().unwrap_or_default().trim();
+        let is_part = |part: &str| {
+            part.len() == 4 && part.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit())
+        };
+        (!line.is_empty() && line.split(' ').all(is_part)).then(|| line.replace(' ', ""))
+    });
+    let secret: String = secret.collect();
+    assert!(secret.len() >= 16, "no secret:\n{text}");
+    terminal.press(&format!("{}\r", code(&secret, 0)));
+    terminal.shows("Recovery codes");
+    terminal.press("SAVED");
+    terminal.shows("Logged in as ana");
+    terminal.press("7");
+    terminal.shows("GROUPS");
+    terminal.press("q");
+    assert_eq!(terminal.child.wait().expect("ended").exit_code(), 0);
+    terminal.is_given_back();
+    // The session is that of `cms login`.
+    let who = cms(dir.path(), &["whoami", "--url", &served.url]).ok();
+    assert!(who.contains("ana"), "{who}");
+    served.stop();
+}
+
+#[test]
+fn a_terminal_that_cannot_show_it_is_told_the_commands() {
+    let dir = site();
+    let run = cms(dir.path(), &["tui"]).fails(2);
+    assert!(
+        run.err.contains("needs a terminal") && run.err.contains("cms webhooks list"),
+        "{run:?}"
+    );
+}
