@@ -227,6 +227,9 @@ pub(crate) static ACTIONS: &[Action] = &[
     act("messages.payload", "", "Show what is sent").cli("events payload {id}").on(Row, HOOKS_SEEN),
     act("tasks.run", "r", "Run now").cli("tasks run {name}").on(Row, Admin),
     act("tasks.runs", "d", "Its runs").cli("tasks history {name}").on(Row, Admin),
+    act("plugins.diff", "d", "What plugins apply would change")
+        .cli("plugins diff")
+        .on(Nothing, Local),
     act("plugins.show", "s", "Show its manifest").cli("plugins show {id}").on(Row, Free),
     act("system.doctor", "d", "Check the site").cli("doctor").on(Nothing, Local),
     act("system.settings", "s", "Settings in force").cli("config show --origin").on(Nothing, Local),

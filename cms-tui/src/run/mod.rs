@@ -94,11 +94,12 @@ pub async fn run(session: Session) -> io::Result<()> {
     };
     let (mut model, effects) = Model::new(start);
     let (sender, incoming) = unbounded_channel();
+    // Before the terminal is taken: a signal must not end the process on it.
+    terminal::signals(sender.clone())?;
     let mut screen = Screen::enter(sender.clone())?;
     screen.draw(|frame| view::draw(frame, &model))?;
     model.is_dirty = false;
     read_keys(sender.clone());
-    terminal::signals(sender.clone())?;
     ticks(sender.clone(), session.clock);
     let mut hands = Hands {
         calls: Calls::new(session.client.clone(), session.is_local),

@@ -83,6 +83,9 @@ fn tables(row: &Json) -> Step {
 }
 
 fn act(verb: &str, scene: &Scene<'_>) -> Step {
+    if verb == "diff" {
+        return Step::Run(["plugins", "diff"].map(str::to_owned).to_vec());
+    }
     let Some(row) = scene.row else { return Step::None };
     let id = plain_text(&row["id"]);
     match verb {
