@@ -49,8 +49,12 @@ mod origins;
 mod plugin_buttons;
 /// Plugins of a folder that change: differences, applying, the declaration before.
 mod plugin_changes;
+/// Endpoints that plugins declare.
+mod plugin_endpoints;
 /// Manifests of plugins, one fault each.
 mod plugin_faults;
+/// What plugins show of tables.
+mod plugin_rows;
 /// Plugins that declare tables: installed, extended, refused.
 mod plugins;
 /// Real processes: killed in the middle of writes, keys revoked from another process, secrets on

@@ -81,7 +81,7 @@ fn rows(site: &Site) -> Vec<Row> {
             Access::Admin | Access::Button => add("", For::Admins),
             Access::Login => add("", For::Login),
             Access::Session => add("", For::Users),
-            Access::User => add("", For::UsersAndKeys),
+            Access::User | Access::Buttons => add("", For::UsersAndKeys),
             Access::Operator => add("", For::Nobody),
             Access::Table | Access::Checklist => {
                 let about: Vec<_> = TABLES.iter().filter(|(about, ..)| about == path).collect();

@@ -33,7 +33,7 @@ pub struct AuditRow {
 /// Who made a change.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct AuditActor {
-    /// `system`, `operator`, `key` or `user`.
+    /// `system`, `operator`, `visitor`, `key` or `user`.
     pub kind: String,
     /// Id of the key or user.
     pub id: Option<i64>,

@@ -8,6 +8,7 @@ use std::{
 use cms_core::{Cms, Result, access::Act, traffic::idempotency::in_progress};
 use http::HeaderName;
 use serde::Serialize;
+use serde_json::{Map, Value as Json};
 
 use crate::{
     caller::{Caller, Waits},
@@ -73,8 +74,10 @@ pub(crate) struct Call<'a> {
     /// Whether the parameter `action` has selected the operation.
     pub(crate) selects: bool,
     pub(crate) path_parameters: Vec<(String, String)>,
-    /// Every operation that is served.
+    /// Every operation that is served beside those of plugins.
     pub(crate) operations: &'a [Described],
+    /// The operations that plugins declare.
+    pub(crate) declared: &'a [Described],
     /// What another request would demand.
     pub(crate) demand_of: fn(&Canonical) -> Demand,
     pub(crate) repetition: Option<idempotency::Ticket>,
@@ -135,6 +138,34 @@ impl<'a> Call<'a> {
         let Caller::User { user, .. } = self.caller() else { return Ok(()) };
         let columns: Vec<&str> = columns.into_iter().map(String::as_str).collect();
         self.cms.admit_columns(&user.rights, table, act, &columns)
+    }
+
+    /// As [`Call::admit_columns`], for a new record: who may only make versions must name a record
+    /// that exists.
+    pub(crate) async fn admit_record(
+        &self,
+        change: &mut cms_core::Change,
+        table: &str,
+        record: &Map<String, Json>,
+    ) -> Result<()> {
+        self.admit_columns(table, Act::Create, record.keys())?;
+        let Caller::User { user, .. } = self.caller() else { return Ok(()) };
+        let columns: Vec<&str> = record.keys().map(String::as_str).collect();
+        if self.cms.makes_versions_only(&user.rights, table, &columns) {
+            self.cms.items().admit_version(change, table, record).await?;
+        }
+        Ok(())
+    }
+
+    /// Keeps a reply for a repetition.
+    pub(crate) async fn keep<T: Serialize>(
+        &self,
+        change: &mut cms_core::Change,
+        success: impl Into<Success<T>>,
+    ) -> Result<()> {
+        let Some(ticket) = &self.repetition else { return Ok(()) };
+        let reply = success.into().reply(self.answers)?;
+        self.cms.idempotency().remember(change, ticket.remember(&reply, false)).await
     }
 
     /// Ends a change, keeping the reply for a repetition. `secret`: the reply must not be kept.

@@ -38,7 +38,8 @@ impl Caller {
         let actor = match self {
             Self::Key(key) => key.actor(),
             Self::User { user, .. } => user.actor(),
-            Self::Anonymous | Self::Operator => Actor::Operator,
+            Self::Operator => Actor::Operator,
+            Self::Anonymous => Actor::Visitor,
         };
         let mut change = cms.change(actor).await?;
         if let Some((caller, key)) = waits.repeats {

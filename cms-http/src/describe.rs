@@ -5,7 +5,7 @@ use schemars::{Schema, SchemaGenerator, generate::SchemaSettings};
 
 use crate::{
     success::Answers,
-    wire::{Body, BodyKind, Shape},
+    wire::{Body, BodyKind, Shape, endpoints},
 };
 
 /// One operation of the API.
@@ -27,6 +27,16 @@ pub(crate) struct Types {
     pub(crate) body: BodyKind,
     pub(crate) body_is_optional: bool,
     pub(crate) schemas: fn(&mut Schemas) -> Schemata,
+}
+
+/// The types of an endpoint that a plugin declares.
+pub(crate) fn of_declared(method: &str) -> Types {
+    match method {
+        "POST" => Types::of::<endpoints::Create>(),
+        "PATCH" => Types::of::<endpoints::Update>(),
+        "DELETE" => Types::of::<endpoints::Delete>(),
+        _ => Types::of::<endpoints::Read>(),
+    }
 }
 
 /// The schemas of an operation's query, body and reply.

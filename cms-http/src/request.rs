@@ -1,6 +1,9 @@
 //! A request in its one canonical form: limiter, rights, cache and handler all see the same.
 
-use cms_core::{Code, Error, Result, access::Access};
+use cms_core::{
+    Code, Error, Result,
+    access::{Access, spelled},
+};
 use http::{HeaderMap, HeaderName, Method, Uri};
 use percent_encoding::percent_decode_str;
 
@@ -69,13 +72,7 @@ fn path(raw: &str) -> Result<String> {
     let decoded = decode(raw, false).filter(|decoded| is_plain(decoded, raw)).ok_or_else(|| {
         bad("The path has another spelling: no %2F, no empty or dot segments, no slash at the end.")
     })?;
-    // Names of public endpoints are written with dashes or underscores.
-    match decoded.strip_prefix("/api/") {
-        Some(rest) if !rest.starts_with("backend/") && rest.contains('-') => {
-            Ok(format!("/api/{}", rest.replace('-', "_")))
-        }
-        _ => Ok(decoded),
-    }
+    Ok(spelled(decoded))
 }
 
 fn is_plain(decoded: &str, raw: &str) -> bool {

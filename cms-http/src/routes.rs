@@ -148,9 +148,9 @@ routes! {
         GET Read read 200, POST Create create 201, PATCH Update update 200, DELETE Delete delete 204
     };
     "/api/backend/tables" User tables { GET Read read 200 };
-    "/api/backend/plugins" User plugins { GET Read read 200 };
-    "/api/backend/plugins/buttons" User plugins { GET Buttons buttons 200 };
-    "/api/backend/plugins/content" User plugins { GET Content content 200 };
+    "/api/backend/plugins" Buttons plugins { GET Read read 200 };
+    "/api/backend/plugins/buttons" Buttons plugins { GET Buttons buttons 200 };
+    "/api/backend/plugins/content" Buttons plugins { GET Content content 200 };
     "/api/backend/plugins/diff" Admin plugin_changes { GET Diff diff 200 };
     "/api/backend/plugins/apply" Admin plugin_changes { POST Apply apply 200 };
     "/api/backend/plugins/remove" Admin plugin_changes { POST Remove remove 204 };
@@ -334,21 +334,21 @@ fn endpoint(route: &Route) -> Endpoint {
 
 /// Every operation, for the OpenAPI document.
 pub(crate) fn described() -> &'static [Described] {
-    static DESCRIBED: LazyLock<Vec<Described>> = LazyLock::new(|| {
-        let operations =
-            table().flat_map(|route| route.methods.iter().map(move |method| (route, method)));
-        let described = operations.map(|(route, method)| Described {
-            path: route.path,
-            action: route.action,
-            method: method.name,
-            access: route.access,
-            resource: route.resource,
-            answers: method.answers,
-            types: method.types,
-        });
-        described.collect()
-    });
+    static DESCRIBED: LazyLock<Vec<Described>> =
+        LazyLock::new(|| table().flat_map(operations_of).collect());
     &DESCRIBED
+}
+
+fn operations_of(route: &'static Route) -> impl Iterator<Item = Described> {
+    route.methods.iter().map(move |method| Described {
+        path: route.path,
+        action: route.action,
+        method: method.name,
+        access: route.access,
+        resource: route.resource,
+        answers: method.answers,
+        types: method.types,
+    })
 }
 
 mod declared;

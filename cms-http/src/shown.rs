@@ -1,6 +1,8 @@
 //! What a request shows of its caller: a key, else a token, else a cookie.
 
-use cms_core::{Change, Cms, Result};
+use std::sync::Arc;
+
+use cms_core::{Change, Cms, Result, plugins::Begin};
 use http::{HeaderMap, header};
 
 use crate::{
@@ -54,6 +56,15 @@ impl Lasting {
             demand: call.demand.clone(),
             request: Canonical { method, path, query, headers: HeaderMap::new() },
         }
+    }
+
+    /// How a handler of a plugin begins changes.
+    pub(crate) fn begin(self: &Arc<Self>) -> Begin {
+        let lasting = self.clone();
+        Arc::new(move || {
+            let lasting = lasting.clone();
+            Box::pin(async move { lasting.change().await })
+        })
     }
 
     /// Begins a change on behalf of the caller, judged again under it.

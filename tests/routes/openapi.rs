@@ -16,6 +16,8 @@ async fn site() -> Site {
         "tables": [table],
         "content_button": [{"button_id": "list", "type": "edit",
                             "editable_rows": [{"column": "title", "type": "text"}]}],
+        "endpoints": [{"modelPath": "dishes", "endpoint": "menu-card", "public": true},
+                      {"modelPath": "dishes", "endpoint": "backend/menu/sales-report"}],
     });
     Site::builder().await.plugin(plugin).open().await
 }
@@ -37,6 +39,7 @@ async fn every_endpoint_is_described() {
     let site = site().await;
     let document = site.admin("GET /api/openapi.json").expect(200).await.json();
     assert_eq!(document["openapi"], "3.1.0");
+    assert!(document["paths"]["/api/backend/menu/sales-report"]["get"].is_object());
     let mut ids = std::collections::BTreeSet::new();
     for endpoint in site.cms.access().all().iter() {
         if !endpoint.access.is_for_keys() {
@@ -77,6 +80,7 @@ async fn callers_see_what_they_may_call() {
     };
     let anonymous = site.ask("GET /api/openapi.json").expect(200).await;
     assert!(!anonymous.text().contains("dishes"));
+    assert!(anonymous.json()["paths"]["/api/menu_card"]["get"].is_object());
     let login = ["/api/backend/auth/login", "/api/backend/auth/verify"];
     assert_eq!(paths(&anonymous.json()), login);
 

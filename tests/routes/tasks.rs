@@ -47,6 +47,21 @@ async fn a_task_is_run_when_asked_and_its_schedule_stays() {
 }
 
 #[tokio::test]
+async fn a_repeated_request_runs_nothing_again() {
+    let (program, runs) = counting();
+    let site = Site::builder().await.program(program).open().await;
+    let run = || {
+        let ask = site.admin("POST /api/backend/tasks/run?name=count");
+        ask.header("idempotency-key", "one").expect(200)
+    };
+    let (first, second) = (run().await, run().await);
+    assert_eq!(first.data()["outcome"], "done");
+    assert_eq!(second.header("idempotency-replayed"), "true");
+    assert_eq!(second.data()["id"], first.data()["id"]);
+    assert_eq!(runs.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
 async fn what_cannot_run_is_refused() {
     let (program, _) = counting();
     let endless = Handlers::default().task("count", |_| std::future::pending());

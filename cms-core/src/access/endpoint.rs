@@ -15,6 +15,9 @@ pub enum Access {
     /// Keys with a row for the endpoint, and every logged-in user. The handler limits what each
     /// user sees.
     User,
+    /// As `User`, but only administrators give keys a row: what plugins show to one user, a row
+    /// shows of all.
+    Buttons,
     /// Keys with a row for the endpoint, and users who hold the `_edit` permission of the button
     /// that the body names.
     Button,
@@ -44,6 +47,17 @@ impl Access {
     #[must_use]
     pub fn refuses_keys(self) -> bool {
         matches!(self, Self::Login | Self::Session)
+    }
+}
+
+/// A path in the one spelling that is looked up: outside `/api/backend/` dashes are underscores.
+#[must_use]
+pub fn spelled(path: String) -> String {
+    match path.strip_prefix("/api/") {
+        Some(rest) if !rest.starts_with("backend/") && rest.contains('-') => {
+            format!("/api/{}", rest.replace('-', "_"))
+        }
+        _ => path,
     }
 }
 

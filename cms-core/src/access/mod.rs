@@ -22,7 +22,7 @@ mod permissions;
 mod rules;
 
 pub use bounds::Bounds;
-pub use endpoint::{Access, Endpoint};
+pub use endpoint::{Access, Endpoint, spelled};
 pub use endpoints::Endpoints;
 pub(crate) use key_right::problems;
 pub use key_right::{KeyCall, Right, holds};

@@ -51,7 +51,7 @@ pub struct Writer {
     pub act: Act,
     /// The columns that it writes; none for a deletion.
     pub columns: BTreeSet<String>,
-    /// It makes only versions of records, in other languages: `base_id` must be given.
+    /// It makes only versions of records, in other languages: `base_id` names one that exists.
     pub version: bool,
 }
 
@@ -80,6 +80,13 @@ impl Owner<'_> {
             union.extend(writer.columns.iter().cloned());
         }
         (act == Act::Create || !covers(&union)).then_some(union)
+    }
+
+    /// Whether a new record with these columns can only be a version of another.
+    #[must_use]
+    pub fn makes_versions_only(&self, rights: &Rights, named: &[&str]) -> bool {
+        let covers = |writer: &&Writer| named.iter().all(|name| writer.columns.contains(*name));
+        self.held(rights, Act::Create).filter(covers).all(|writer| writer.version)
     }
 }
 

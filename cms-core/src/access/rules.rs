@@ -9,7 +9,8 @@ use super::{Access, Act, Endpoint, Owner, Right, Rights, area_of};
 #[must_use]
 pub fn allows(rights: &Rights, access: Access, method: &str, owner: Option<Owner>) -> bool {
     match access {
-        Access::Open | Access::Public | Access::Login | Access::Session | Access::User => true,
+        Access::Open | Access::Public | Access::Login => true,
+        Access::Session | Access::User | Access::Buttons => true,
         // Which button is in the body: whoever reads it asks for its permission.
         Access::Admin | Access::Button | Access::Plugin(_) => *rights == Rights::Admin,
         Access::Area(area) => rights.may(&permission(area, method)),
@@ -68,6 +69,7 @@ fn allows_row(rights: &Rights, access: Access, method: &str, owner: Option<Owner
     match access {
         Access::Table => owner.is_some_and(|owner| allows_all(rights, method, owner)),
         Access::Checklist => owner.is_some_and(|owner| allows_all(rights, "PATCH", owner)),
+        Access::Buttons => *rights == Rights::Admin,
         _ => allows(rights, access, method, owner),
     }
 }
@@ -158,6 +160,7 @@ mod tests {
             endpoint("/api/backend/keys", &["GET", "POST"], Access::Area("keys_keys")),
             endpoint("/api/backend/audit", &["GET"], Access::Admin),
             endpoint("/api/backend/auth/me", &["GET"], Access::Session),
+            endpoint("/api/backend/plugins/content", &["GET"], Access::Buttons),
         ];
         let none = BTreeSet::new();
         let tables = [Owner { table: "pages", plugin: "core", permissions: &none, writers: &[] }];

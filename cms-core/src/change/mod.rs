@@ -30,6 +30,8 @@ pub enum Actor {
     System,
     /// A person with access to the site's folder, through the command line or an embedding program.
     Operator,
+    /// Somebody without key and login, at a public endpoint of a plugin.
+    Visitor,
     /// The holder of an API key.
     Key {
         /// Id of the key.
@@ -57,6 +59,7 @@ impl Actor {
         match self {
             Self::System => ("system", None, None),
             Self::Operator => ("operator", None, None),
+            Self::Visitor => ("visitor", None, None),
             Self::Key { id, name } => ("key", Some(*id), Some(name)),
             Self::User { id, name } => ("user", Some(*id), Some(name)),
         }

@@ -1,5 +1,6 @@
 //! Records as a change sees them: found and locked before a write, read after it.
 
+use serde_json::{Map, Value as Json};
 use sqlx::AssertSqlSafe;
 
 use super::{
@@ -10,7 +11,7 @@ use super::{
     select::{self, Conditions, Statement},
     version, write,
 };
-use crate::{Change, Error, Result, content::Table};
+use crate::{Change, Code, Error, Result, content::Table};
 
 impl Items {
     /// Reads the key and the present record, and locks the record until the change ends.
@@ -27,6 +28,37 @@ impl Items {
         };
         let json = self.locked(change, table, &key).await?;
         json.map(|json| (key, json)).ok_or_else(|| not_found(table, id, language))
+    }
+
+    /// Refuses a new record that is no version of one that exists.
+    ///
+    /// # Errors
+    /// `permission_denied`.
+    pub async fn admit_version(
+        &self,
+        change: &mut Change,
+        table: &str,
+        record: &Map<String, Json>,
+    ) -> Result<()> {
+        let found = self.table(table)?;
+        let base = match record.get("base_id") {
+            Some(Json::String(base)) => Some(base.clone()),
+            Some(Json::Number(base)) => Some(base.to_string()),
+            _ => None,
+        };
+        let key = base.and_then(|base| Key::parse(&found, &base).ok());
+        let exists = match &key {
+            Some(key) => self.locked(change, &found, key).await?.is_some(),
+            None => false,
+        };
+        if exists {
+            return Ok(());
+        }
+        let detail = format!(
+            "Your permissions cover only versions of records of {table} that exist: name one in \
+             base_id. Nothing was changed."
+        );
+        Err(Error::new(Code::PermissionDenied, detail))
     }
 
     async fn version_key(

@@ -116,7 +116,6 @@ impl Handlers {
     }
 
     /// Handlers that a manifest names and that are not here.
-    /// Handlers that a manifest names and that are not here.
     pub(crate) fn missing(&self, manifest: &Manifest) -> Vec<Problem> {
         [
             self.missing_tasks(manifest),

@@ -83,10 +83,15 @@ fn permission_keys(manifest: &Manifest) -> impl Iterator<Item = String> {
     buttons.flat_map(|(_, button)| keys_of(&format!("{}_{}", manifest.id, button.button_id)))
 }
 
-/// Refuses a plugin whose button would share a permission key with a button of another plugin, such
-/// as `shop` with `orders_list` and `shop_orders` with `list`, or that names an event or a path of
-/// another.
+/// Refuses a plugin whose id another has, whose button would share a permission key with a button
+/// of another, such as `shop` with `orders_list` and `shop_orders` with `list`, or that names an
+/// event or a path of another.
 pub(crate) fn check_names(before: &[PluginState], manifest: &Manifest) -> Result<()> {
+    let mut in_service = before.iter().filter(|state| state.manifest.is_some());
+    if in_service.any(|state| state.id == manifest.id) {
+        let why = format!("A plugin {:?} is in service already: choose another id.", manifest.id);
+        return Err(Error::new(Code::ValidationFailed, why));
+    }
     let taken = Index::new(before.iter().filter_map(|state| state.manifest.as_deref()));
     for key in permission_keys(manifest) {
         if let Some(owner) = taken.plugin_of_permission(&key) {

@@ -27,6 +27,8 @@ pub struct Shown<'a> {
     pub rights: &'a Rights,
     /// Every button is visible: the caller is no user.
     pub sees_all: bool,
+    /// Whether the caller may read a table, as far as the buttons do not open it.
+    pub may_read: Box<dyn Fn(&str) -> bool + Send + Sync + 'a>,
     /// The languages of the site.
     pub languages: &'a [String],
 }
@@ -113,33 +115,28 @@ impl Shown<'_> {
     }
 
     /// The buttons of a plugin that the caller sees. With a `row`, those on rows are shown for it.
-    ///
-    /// # Errors
-    /// `bad_query` for a source of options that is gone; as every read.
+    /// A source of options that cannot be read has none.
     pub async fn buttons(
         &self,
         manifest: &Manifest,
         row: Option<&Map<String, Json>>,
-    ) -> Result<Vec<ShownButton>> {
-        let options = self.options(manifest).await?;
+    ) -> Vec<ShownButton> {
+        let options = self.options(manifest).await;
         let mut shown = Vec::new();
         for (placement, header, list) in manifest.button_lists() {
             let row = row.filter(|_| !header);
             let table = manifest.first_table();
             shown.extend(self.list(manifest, list, placement, table, row, &options));
         }
-        Ok(shown)
+        shown
     }
 
     /// The buttons in the list that a button opens.
-    ///
-    /// # Errors
-    /// As [`Shown::buttons`].
-    pub async fn nested(&self, manifest: &Manifest, button: &str) -> Result<Vec<ShownButton>> {
-        let Some(button) = manifest.button(button) else { return Ok(Vec::new()) };
-        let options = self.options(manifest).await?;
+    pub async fn nested(&self, manifest: &Manifest, button: &str) -> Vec<ShownButton> {
+        let Some(button) = manifest.button(button) else { return Vec::new() };
+        let options = self.options(manifest).await;
         let table = button.values.as_ref().and_then(|values| values.table.as_deref());
-        Ok(self.list(manifest, &button.buttons, "buttons", table, None, &options))
+        self.list(manifest, &button.buttons, "buttons", table, None, &options)
     }
 
     fn list(
@@ -227,19 +224,26 @@ impl Shown<'_> {
         Some(values.collect())
     }
 
-    async fn options(&self, manifest: &Manifest) -> Result<Options> {
+    async fn options(&self, manifest: &Manifest) -> Options {
         let mut options = Options::new();
         for (_, button) in manifest.buttons() {
             if !self.sees(&manifest.id, &button.button_id) {
                 continue;
             }
-            for source in button.editable_rows.iter().filter_map(|f| f.select_value.as_ref()) {
-                if let Entry::Vacant(room) = options.entry(key(source)) {
-                    room.insert(self.of_table(source).await?);
+            let sources = button.editable_rows.iter().filter_map(|f| f.select_value.as_ref());
+            for source in sources.filter(|source| (self.may_read)(&source.table)) {
+                let Entry::Vacant(room) = options.entry(key(source)) else { continue };
+                match self.of_table(source).await {
+                    Ok(found) => drop(room.insert(found)),
+                    Err(error) => {
+                        let (plugin, table) = (&manifest.id, &source.table);
+                        tracing::error!(plugin, table, %error, "a select has no options");
+                        room.insert(Vec::new());
+                    }
                 }
             }
         }
-        Ok(options)
+        options
     }
 
     async fn of_table(&self, source: &SelectSource) -> Result<Vec<SelectOption>> {

@@ -66,6 +66,17 @@ impl Cms {
         Err(Error::new(Code::PermissionDenied, detail))
     }
 
+    /// Whether a new record that these rights admit must be a version of one that exists.
+    #[must_use]
+    pub fn makes_versions_only(&self, rights: &Rights, table: &str, columns: &[&str]) -> bool {
+        let (found, index) = (self.tables().find(table), self.plugins().index());
+        found.is_some_and(|found| {
+            let owner = owner(&found, &index);
+            !access::allows_columns(rights, Act::Create, owner)
+                && owner.makes_versions_only(rights, columns)
+        })
+    }
+
     /// The calls that a user with these rights may make, as rows of a key.
     #[must_use]
     pub fn rows_of(&self, rights: &Rights) -> Vec<Right> {

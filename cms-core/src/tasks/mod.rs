@@ -208,6 +208,14 @@ impl Tasks {
         Ok(claimed)
     }
 
+    /// The run of a claimed task, as the change that claims it sees it.
+    ///
+    /// # Errors
+    /// As every read.
+    pub async fn opened(&self, change: &mut Change, claimed: &Claimed) -> Result<Run> {
+        sql::opened(change, claimed.run_id()).await
+    }
+
     /// Runs a claimed task to its end, also when nobody waits for that.
     pub fn begin(&self, claimed: Claimed) -> impl Future<Output = ()> + Send + use<> {
         let run = perform(self.0.clone(), claimed, self.0.closed.subscribe());

@@ -167,6 +167,10 @@ pub(super) async fn run(db: &Db, now: i64, id: i64) -> Result<Option<Run>> {
     db.optional(RUN, args![now, id]).await
 }
 
+pub(super) async fn opened(change: &mut Change, id: i64) -> Result<Run> {
+    change.one(RUN, args![change.now(), id]).await
+}
+
 /// Runs before an id, newest first; of one task, or of all.
 pub(super) async fn runs(
     db: &Db,

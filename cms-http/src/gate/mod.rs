@@ -126,6 +126,7 @@ where
         selects: route.action.is_some(),
         path_parameters: route.parameters(&visit.request.path),
         operations: routes::described(),
+        declared: &visit.declared.operations,
         demand_of: rights::demand_of,
         repetition: ticket,
     };

@@ -46,6 +46,8 @@ pub(super) struct Visit {
     pub(super) logged_in: bool,
     /// Whether a header is there that can show a caller.
     pub(super) shows_caller: bool,
+    /// Routes of plugins.
+    pub(super) declared: Arc<Declared>,
 }
 
 impl Visit {
@@ -58,7 +60,7 @@ impl Visit {
         let client = sender::client(cms, &kept.proxy_header, peer, &headers);
         let (request, unreadable) = Canonical::read(method, &uri, headers);
         let route = if operator { find(&request) } else { route_of(&request) };
-        let route = route.or_else(|| declared.get(&request.path).copied());
+        let route = route.or_else(|| declared.find(&request.path));
         let open = request.is_open(route.map(|route| route.access));
         let way = match (operator, open) {
             (true, _) => Way::Operator,
@@ -66,7 +68,7 @@ impl Visit {
             (false, false) => Way::Judged,
         };
         let shows_caller = request.headers.keys().any(can_show_caller);
-        Self { request, unreadable, route, way, client, logged_in, shows_caller }
+        Self { request, unreadable, route, way, client, logged_in, shows_caller, declared }
     }
 
     pub(super) fn is_read(&self) -> bool {

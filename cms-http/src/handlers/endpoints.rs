@@ -4,26 +4,18 @@ use std::sync::Arc;
 
 use cms_core::{
     Code, Error, Result,
-    items::{Query, etag},
-    plugins::{Begin, EndpointCall, Manifest, manifest::Method},
+    plugins::{EndpointCall, Manifest, manifest::Method},
 };
-use http::header;
 use serde_json::Value as Json;
 
-use super::item::may_see;
-use crate::{
-    call::Call,
-    reply::Reply,
-    shown::Lasting,
-    success::Success,
-    wire::{Content, OneOrPage, Record, envelope::Meta},
-};
+use super::item::records;
+use crate::{call::Call, reply::Reply, shown::Lasting, success::Success, wire::Content};
 
 /// Answers whatever method the declaration names.
 pub(crate) async fn answer(call: &Call<'_>, content: Content) -> Result<Reply> {
     let (manifest, name) = declaration(call)?;
     if manifest.tables.iter().any(|table| table.name == name) {
-        return read(call, &name).await?.reply(call.answers);
+        return records(call, &name, call.request.parameter("id")).await?.reply(call.answers);
     }
     let body = match content {
         Content::Json(json) => json,
@@ -34,12 +26,18 @@ pub(crate) async fn answer(call: &Call<'_>, content: Content) -> Result<Reply> {
         query: call.request.query.clone(),
         body,
         items: call.cms.items().clone(),
-        begin: begin(call),
+        begin: Arc::new(Lasting::of(call)).begin(),
     };
     let answer = call.cms.plugins().answer(&manifest.id, &name, asked).await;
     let missing = || Error::internal(format!("no handler {name:?}"));
     let data = answer.ok_or_else(missing)??;
-    Success::<Json>::data(&data.to_string()).reply(call.answers)
+    let success = Success::<Json>::data(&data.to_string());
+    if call.repetition.is_none() {
+        return success.reply(call.answers);
+    }
+    // The handler's own changes are behind it, so this one keeps the reply alone.
+    let change = call.change().await?;
+    call.commit::<Json>(change, success, false).await?.reply(call.answers)
 }
 
 /// The plugin of the address, and what its endpoint is made of.
@@ -54,23 +52,6 @@ fn declaration(call: &Call<'_>) -> Result<(Arc<Manifest>, String)> {
     Err(Error::new(Code::NotFound, "There is nothing at this address."))
 }
 
-/// One record by its id, else a page, as `/api/backend/item` reads them.
-async fn read(call: &Call<'_>, table: &str) -> Result<Success<OneOrPage<Record>>> {
-    let (request, items) = (call.request, call.cms.items());
-    let query =
-        Query::parse(request.query.iter().map(|(name, value)| (name.as_str(), value.as_str())))?;
-    for column in &query.expand {
-        may_see(call, &items.reference(table, column)?.name)?;
-    }
-    if let Some(id) = request.parameter("id") {
-        let json = items.get(table, id, &query).await?;
-        return Ok(Success::data(&json).with(header::ETAG, etag(&json)));
-    }
-    let list = items.list(table, &query).await?;
-    let meta = Meta { limit: list.limit, next: list.next, total: list.total };
-    Success::page(&list.records, &meta)
-}
-
 fn method(call: &Call<'_>) -> Method {
     match call.request.method.as_str() {
         "POST" => Method::Post,
@@ -78,13 +59,4 @@ fn method(call: &Call<'_>) -> Method {
         "DELETE" => Method::Delete,
         _ => Method::Get,
     }
-}
-
-/// How a handler begins changes: on behalf of the caller, judged again.
-fn begin(call: &Call<'_>) -> Begin {
-    let caller = Arc::new(Lasting::of(call));
-    Arc::new(move || {
-        let caller = caller.clone();
-        Box::pin(async move { caller.change().await })
-    })
 }

@@ -21,7 +21,16 @@ use crate::{
 };
 
 pub(crate) async fn read(call: &Call<'_>, asked: Asked) -> Result<Success<OneOrPage<Record>>> {
-    let (request, items, table) = (call.request, call.cms.items(), asked.table.as_str());
+    records(call, &asked.table, asked.id.as_deref()).await
+}
+
+/// One record by its id, else a page.
+pub(super) async fn records(
+    call: &Call<'_>,
+    table: &str,
+    id: Option<&str>,
+) -> Result<Success<OneOrPage<Record>>> {
+    let (request, items) = (call.request, call.cms.items());
     items.table(table)?;
     let mut query =
         Query::parse(request.query.iter().map(|(name, value)| (name.as_str(), value.as_str())))?;
@@ -31,7 +40,7 @@ pub(crate) async fn read(call: &Call<'_>, asked: Asked) -> Result<Success<OneOrP
     for column in &query.expand {
         may_see(call, &items.reference(table, column)?.name)?;
     }
-    if let Some(id) = &asked.id {
+    if let Some(id) = id {
         let json = items.get(table, id, &query).await?;
         return Ok(Success::data(&json).with(header::ETAG, etag(&json)));
     }
@@ -44,7 +53,7 @@ pub(crate) async fn read(call: &Call<'_>, asked: Asked) -> Result<Success<OneOrP
 const MAX_BATCH: usize = 1000;
 
 /// A reference is followed only into tables that the caller may read.
-pub(super) fn may_see(call: &Call<'_>, table: &str) -> Result<()> {
+fn may_see(call: &Call<'_>, table: &str) -> Result<()> {
     if call.caller().may_read(call.cms, table) {
         return Ok(());
     }
@@ -78,7 +87,7 @@ pub(crate) async fn create(
                 let row = row.as_object().ok_or_else(|| {
                     Error::new(Code::BadJson, format!("Entry {index} is no object."))
                 })?;
-                call.admit_columns(table, Act::Create, row.keys())?;
+                call.admit_record(&mut change, table, row).await?;
                 let written = items
                     .create(&mut change, table, row)
                     .await
@@ -91,7 +100,7 @@ pub(crate) async fn create(
         _ => {
             let mut change = call.change().await?;
             let row = body.object()?;
-            call.admit_columns(table, Act::Create, row.keys())?;
+            call.admit_record(&mut change, table, row).await?;
             let written = items.create(&mut change, table, row).await?;
             call.commit(change, record(call, table, &written), false).await
         }

@@ -8,7 +8,8 @@ use cms_core::{
     items::{Filter, Op, Query},
     plugins::{Manifest, PluginState, Shown, ShownButton, manifest::ButtonType},
 };
-use serde_json::{Map, Value as Json};
+use serde::Deserialize;
+use serde_json::{Map, Value as Json, value::RawValue};
 
 use super::by_name;
 use crate::{
@@ -16,7 +17,7 @@ use crate::{
     caller::Caller,
     request::bad,
     wire::{
-        Data, OneOrPage,
+        Data, OneOrPage, Record,
         plugins::{Asked, PluginInfo, ShownContent, ShownRow, WhichButtons, WhichContent},
     },
 };
@@ -75,11 +76,11 @@ pub(crate) async fn buttons(
 ) -> Result<Data<Vec<ShownButton>>> {
     let manifest = in_service(call, &asked.plugin)?;
     let row = match &asked.row {
-        Some(id) => Some(record(call, manifest.first_table(), id).await?),
+        Some(id) => Some(status_of(call, manifest.first_table(), id).await?),
         None => None,
     };
     let rights = call.caller().permissions();
-    let data = shown(call, &rights).buttons(&manifest, row.as_ref()).await?;
+    let data = shown(call, &rights).buttons(&manifest, row.as_ref()).await;
     Ok(Data { data })
 }
 
@@ -88,8 +89,22 @@ fn shown<'a>(call: &'a Call<'_>, rights: &'a Rights) -> Shown<'a> {
         items: call.cms.items(),
         rights,
         sees_all: !matches!(call.caller(), Caller::User { .. }),
+        may_read: Box::new(move |table| opens(call, table)),
         languages: &call.cms.settings().languages,
     }
+}
+
+/// Whether buttons open a table to the caller: to users those that they see, to keys none.
+fn opens(call: &Call<'_>, table: &str) -> bool {
+    !matches!(call.caller(), Caller::Key(_)) || call.caller().may_read(call.cms, table)
+}
+
+fn admit_to(call: &Call<'_>, table: &str) -> Result<()> {
+    if opens(call, table) {
+        return Ok(());
+    }
+    let detail = format!("The key has no right to read {table}, so its rows cannot be shown.");
+    Err(Error::new(Code::ApiKeyForbidden, detail))
 }
 
 /// Rights come before existence: others do not learn which plugins there are.
@@ -106,10 +121,35 @@ fn no_plugin(id: &str) -> Error {
     Error::new(Code::NotFound, detail)
 }
 
-async fn record(call: &Call<'_>, table: Option<&str>, id: &str) -> Result<Map<String, Json>> {
+/// What buttons ask of a record. All else goes out as the database made it.
+#[derive(Deserialize)]
+struct Facts<'r> {
+    #[serde(borrow, default)]
+    status: Option<&'r RawValue>,
+    #[serde(borrow, default)]
+    url_rewrite: Option<&'r RawValue>,
+}
+
+impl<'r> Facts<'r> {
+    fn of(record: &'r str) -> Result<Self> {
+        serde_json::from_str(record).map_err(Error::internal)
+    }
+
+    fn status(&self) -> Option<Json> {
+        serde_json::from_str(self.status?.get()).ok()
+    }
+
+    fn url_rewrite(&self) -> Option<String> {
+        serde_json::from_str(self.url_rewrite?.get()).ok()
+    }
+}
+
+async fn status_of(call: &Call<'_>, table: Option<&str>, id: &str) -> Result<Map<String, Json>> {
     let table = table.ok_or_else(|| bad("The plugin has no table, so it has no rows."))?;
+    admit_to(call, table)?;
     let json = call.cms.items().get(table, id, &Query::default()).await?;
-    serde_json::from_str(&json).map_err(Error::internal)
+    let status = Facts::of(&json)?.status();
+    Ok(status.into_iter().map(|status| ("status".to_owned(), status)).collect())
 }
 
 pub(crate) async fn content(call: &Call<'_>, asked: WhichContent) -> Result<Data<ShownContent>> {
@@ -127,7 +167,7 @@ pub(crate) async fn content(call: &Call<'_>, asked: WhichContent) -> Result<Data
         return Err(Error::new(Code::NotFound, detail));
     };
     let values = button.values.clone().unwrap_or_default();
-    let buttons = shown.nested(&manifest, &asked.button).await?;
+    let buttons = shown.nested(&manifest, &asked.button).await;
     let mut content = ShownContent {
         template: values.template.unwrap_or_default(),
         rows: None,
@@ -138,17 +178,20 @@ pub(crate) async fn content(call: &Call<'_>, asked: WhichContent) -> Result<Data
     match button.button_type {
         ButtonType::ShowModuleList => {
             let table = values.table.unwrap_or_default();
+            admit_to(call, &table)?;
             let row = asked.row.as_deref().zip(listed);
             let query = query(call, &asked, &table, row)?;
             let list = call.cms.items().list(&table, &query).await?;
-            let records: Vec<Json> =
+            let records: Vec<Record> =
                 serde_json::from_str(&format!("[{}]", list.records)).map_err(Error::internal)?;
-            let rows = records.into_iter().map(|item| ShownRow {
-                url_rewrite: item["url_rewrite"].as_str().map(str::to_owned),
-                buttons: visible(&content.buttons, &item),
-                item,
-            });
-            (content.rows, content.next) = (Some(rows.collect()), list.next);
+            let row = |item: Record| {
+                let facts = Facts::of(item.json())?;
+                let (url_rewrite, status) = (facts.url_rewrite(), facts.status());
+                let buttons = visible(&content.buttons, status.as_ref());
+                Ok(ShownRow { item, url_rewrite, buttons })
+            };
+            let rows = records.into_iter().map(row).collect::<Result<_>>()?;
+            (content.rows, content.next) = (Some(rows), list.next);
         }
         ButtonType::ShowCustomContent => {
             let class = values.class.unwrap_or_default();
@@ -188,9 +231,9 @@ fn query(
 }
 
 /// The ids of the buttons that a row's status shows.
-fn visible(buttons: &[ShownButton], item: &Json) -> Vec<String> {
-    let shown = buttons.iter().filter(|button| {
-        button.for_status.as_ref().is_none_or(|rule| rule.shows(item.get("status")))
-    });
+fn visible(buttons: &[ShownButton], status: Option<&Json>) -> Vec<String> {
+    let shown = buttons
+        .iter()
+        .filter(|button| button.for_status.as_ref().is_none_or(|rule| rule.shows(status)));
     shown.map(|button| button.button_id.clone()).collect()
 }

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use cms_core::{
     AuditEntry, Error, Result,
-    plugins::{Begin, ScriptInput, ScriptReply},
+    plugins::{ScriptInput, ScriptReply},
 };
 use futures_util::{StreamExt as _, stream};
 use http::{HeaderValue, StatusCode, header};
@@ -46,14 +46,9 @@ pub(crate) async fn run(
     change.audit(entry).await?;
     change.commit().await?;
     let lasting = Arc::new(Lasting::of(call));
-    let caller = lasting.clone();
-    let begin: Begin = Arc::new(move || {
-        let caller = caller.clone();
-        Box::pin(async move { caller.change().await })
-    });
     let id = serde_json::to_value(id).map_err(Error::internal)?;
     let input = ScriptInput { id, url_rewrite, data };
-    let reply = match call.cms.scripts().run(&script, input, begin).await? {
+    let reply = match call.cms.scripts().run(&script, input, lasting.begin()).await? {
         ScriptReply::Json(text) => Reply::new(StatusCode::OK, JSON, text),
         ScriptReply::Csv { save_as, names, rows } => {
             let parts = csv::rows(names, rows);

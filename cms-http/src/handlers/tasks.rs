@@ -48,6 +48,9 @@ pub(crate) async fn start(call: &Call<'_>, which: WhichTask, _: NoBody) -> Resul
     let tasks = call.cms.tasks();
     let mut change = call.change().await?;
     let claimed = tasks.claim(&mut change, &TaskName { name, plugin }).await?;
+    // A repetition must find its reply also when the run goes on for long: it says that it runs.
+    let opened = tasks.opened(&mut change, &claimed).await?;
+    call.keep(&mut change, Data { data: opened }).await?;
     change.commit().await?;
     let id = claimed.run_id();
     // A run that takes longer goes on, and the reply says that it runs.

@@ -27,7 +27,9 @@ use crate::call::Call;
 pub(crate) fn document(call: &Call<'_>) -> Json {
     let types = types::of(call.operations);
     let mut paths: Map<String, Json> = Map::new();
-    for (described, schemata) in call.operations.iter().zip(&types.operations) {
+    let of_plugins =
+        call.declared.iter().filter_map(|one| Some((one, types.declared.get(one.method)?)));
+    for (described, schemata) in call.operations.iter().zip(&types.operations).chain(of_plugins) {
         if !knowledge::knows(call, described) {
             continue;
         }

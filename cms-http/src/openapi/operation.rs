@@ -173,6 +173,7 @@ fn security(access: Access) -> Json {
         | Access::Button
         | Access::Plugin(_)
         | Access::User
+        | Access::Buttons
         | Access::Admin => {
             json!([{"ApiKey": []}, {"Session": []}, {"Cookie": []}])
         }

@@ -1,15 +1,17 @@
 //! The schemas of all operations. They never change, so they are made once.
 
-use std::sync::OnceLock;
+use std::{collections::BTreeMap, sync::OnceLock};
 
 use serde_json::{Map, Value as Json};
 
-use crate::describe::{Described, Schemas, Schemata};
+use crate::describe::{self, Described, Schemas, Schemata, Types};
 
 /// The schemas of all operations.
-pub(super) struct Types {
+pub(super) struct AllTypes {
     /// In the order of the operations.
     pub(super) operations: Vec<Shapes>,
+    /// Of the endpoints that plugins declare, by method.
+    pub(super) declared: BTreeMap<&'static str, Shapes>,
     /// What replies share.
     pub(super) components: Map<String, Json>,
 }
@@ -21,23 +23,25 @@ pub(super) struct Shapes {
     pub(super) reply: Json,
 }
 
-pub(super) fn of(operations: &[Described]) -> &'static Types {
-    static TYPES: OnceLock<Types> = OnceLock::new();
+pub(super) fn of(operations: &[Described]) -> &'static AllTypes {
+    static TYPES: OnceLock<AllTypes> = OnceLock::new();
     TYPES.get_or_init(|| make(operations))
 }
 
-fn make(operations: &[Described]) -> Types {
+fn make(operations: &[Described]) -> AllTypes {
     let mut schemas = Schemas::default();
-    let shapes = operations.iter().map(|operation| {
-        let Schemata { query, body, reply } = (operation.types.schemas)(&mut schemas);
+    let mut shapes = |types: Types| {
+        let Schemata { query, body, reply } = (types.schemas)(&mut schemas);
         let [mut query, mut body, reply] = [query, body, reply].map(Json::from);
         bound(&mut query);
         bound(&mut body);
         Shapes { query, body, reply }
-    });
-    let operations = shapes.collect();
+    };
+    let operations = operations.iter().map(|operation| shapes(operation.types)).collect();
+    let methods = ["GET", "POST", "PATCH", "DELETE"];
+    let declared = methods.map(|method| (method, shapes(describe::of_declared(method)))).into();
     let _ = schemas.replies.subschema_for::<crate::wire::Problem>();
-    Types { operations, components: schemas.replies.take_definitions(true) }
+    AllTypes { operations, declared, components: schemas.replies.take_definitions(true) }
 }
 
 /// What a number of 64 bits holds: `format` alone binds nobody.

@@ -10,18 +10,29 @@ use cms_core::{
 
 use super::{Handler, Method, Route, find};
 use crate::{
-    describe::Types,
+    describe::{self, Described},
     handlers::endpoints::answer,
     success::Answers,
-    wire::{ReplyKind, endpoints},
+    wire::ReplyKind,
 };
 
-/// Routes by path.
-pub(crate) type Declared = HashMap<String, &'static Route>;
+/// The routes of a site's plugins.
+#[derive(Default)]
+pub(crate) struct Declared {
+    by_path: HashMap<String, &'static Route>,
+    /// For the OpenAPI document.
+    pub(crate) operations: Vec<Described>,
+}
+
+impl Declared {
+    pub(crate) fn find(&self, path: &str) -> Option<&'static Route> {
+        self.by_path.get(path).copied()
+    }
+}
 
 /// The routes of a site. They are never freed: a process makes its API once.
 pub(crate) fn declared(cms: &Cms) -> Declared {
-    let mut routes = Declared::new();
+    let mut by_path = HashMap::new();
     for state in cms.plugins().states().iter() {
         let Some(manifest) = state.manifest.as_deref() else { continue };
         for endpoint in manifest.endpoints.iter() {
@@ -30,15 +41,18 @@ pub(crate) fn declared(cms: &Cms) -> Declared {
                 tracing::error!(path, plugin = manifest.id, "the path is the service's own");
                 continue;
             }
-            routes.insert(path.clone(), Box::leak(Box::new(route(cms, manifest, endpoint, path))));
+            let route: &'static Route =
+                Box::leak(Box::new(route(cms, manifest, endpoint, path.clone())));
+            by_path.insert(path, route);
         }
     }
-    routes
+    let operations = by_path.values().copied().flat_map(super::operations_of).collect();
+    Declared { by_path, operations }
 }
 
 /// What keys may name beside the endpoints of the table.
 pub(crate) fn endpoints_of(declared: &Declared) -> impl Iterator<Item = Endpoint> {
-    declared.values().map(|route| super::endpoint(route))
+    declared.by_path.values().map(|route| super::endpoint(route))
 }
 
 fn route(cms: &Cms, manifest: &Manifest, endpoint: &EndpointDeclaration, path: String) -> Route {
@@ -75,14 +89,8 @@ fn tables(cms: &Cms, manifest: &Manifest, endpoint: &EndpointDeclaration) -> Vec
 }
 
 fn method(method: cms_core::plugins::manifest::Method) -> Method {
-    use cms_core::plugins::manifest::Method as Declared;
     let handler: Handler = |call, content| Box::pin(answer(call, content));
     let answers = Answers { status: 200, kind: ReplyKind::Json };
-    let types = match method {
-        Declared::Get => Types::of::<endpoints::Read>(),
-        Declared::Delete => Types::of::<endpoints::Delete>(),
-        Declared::Post => Types::of::<endpoints::Create>(),
-        Declared::Patch => Types::of::<endpoints::Update>(),
-    };
-    Method { name: method.name(), answers, handler, types }
+    let name = method.name();
+    Method { name, answers, handler, types: describe::of_declared(name) }
 }

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use super::{Data, NoBody, OneOrPage, operations, parameters::Limit};
+use super::{Data, NoBody, OneOrPage, Record, operations, parameters::Limit};
 
 operations! {
     /// One plugin with its manifest, or a page of those whose buttons the caller holds.
@@ -102,7 +102,7 @@ pub struct ShownContent {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ShownRow {
     /// The record.
-    pub item: Json,
+    pub item: Record,
     /// Its `url_rewrite`, if it has one.
     pub url_rewrite: Option<String>,
     /// The ids of the buttons that its status shows.

@@ -1,7 +1,9 @@
 //! What buttons lead to: links, modals, scripts.
 
+use std::ffi::OsStr;
+
 use super::Check;
-use crate::plugins::{is_script_path, manifest::Button};
+use crate::plugins::{find_script, is_script_path, manifest::Button};
 
 impl Check<'_> {
     pub(super) fn url(&mut self, button: &Button, at: &str) {
@@ -50,16 +52,16 @@ impl Check<'_> {
             return;
         }
         let Some(folder) = &self.known.folder else { return };
-        let root = folder.join("script");
-        let found = std::fs::canonicalize(root.join(path)).ok().filter(|found| found.is_file());
-        let inside = std::fs::canonicalize(&root).ok().zip(found.as_ref());
-        if found.is_none() {
-            self.fault(at, format!("there is no file script/{path} in the plugin's folder"));
-        } else if !inside.is_some_and(|(root, found)| found.starts_with(root)) {
-            self.fault(
-                at,
-                format!("script/{path} leads out of the plugin's folder: copy the file"),
-            );
+        let name = folder.file_name().and_then(OsStr::to_str);
+        let place = folder.parent().zip(name);
+        if place.and_then(|(plugins, name)| find_script(plugins, name, path)).is_some() {
+            return;
         }
+        let remedy = if folder.join("script").join(path).is_file() {
+            format!("script/{path} leads out of the plugin's folder: copy the file")
+        } else {
+            format!("there is no file script/{path} in the plugin's folder")
+        };
+        self.fault(at, remedy);
     }
 }

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::{Check, names};
 use crate::{
-    content::{ColumnDeclaration, TableDeclaration},
-    db::Kind,
+    content::{Column, ColumnDeclaration, TableDeclaration, check},
+    db::{Dialect, Kind},
 };
 
 impl Check<'_> {
@@ -68,9 +68,7 @@ impl Check<'_> {
             let wanted = column.field_type.as_deref().unwrap_or_default();
             self.fault(&at, format!("{default} is no value of the type {wanted}"));
         }
-        if let Some(allowed) = &column.allowed
-            && !allowed.contains(default)
-        {
+        if is_outside(column, default) {
             self.fault(&at, format!("{default} is not among the values of enum"));
         }
     }
@@ -97,6 +95,20 @@ impl Check<'_> {
             }
         }
     }
+}
+
+/// Whether the enum of a column refuses a value, as it would in a write. Faults of other kinds are
+/// not judged here.
+fn is_outside(column: &ColumnDeclaration, given: &Value) -> bool {
+    let (Some(kind), Some(allowed)) = (column.kind(), &column.allowed) else { return false };
+    // Both engines compare values in the same canonical form.
+    let (like, dialect) = (Column::declared(&column.name, kind), Dialect::Sqlite);
+    let Ok(allowed) = check::allowed(&like, dialect, allowed) else { return false };
+    let like = Column { allowed: Some(allowed), ..like };
+    let checked = check::value(&like, dialect, given);
+    checked.is_ok_and(|value| {
+        check::permitted(&like, given, &value).is_err_and(|fault| fault.code == "enum")
+    })
 }
 
 /// Whether a value has the JSON type of a kind. The engine judges the rest.

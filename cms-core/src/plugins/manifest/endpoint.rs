@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::access::spelled;
+
 /// An endpoint: `/api/<endpoint>`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -11,7 +13,7 @@ pub struct EndpointDeclaration {
     #[serde(rename = "modelPath")]
     #[schemars(length(min = 1))]
     pub model_path: String,
-    /// Its path under `/api/`. Dashes become underscores.
+    /// Its path under `/api/`. Outside `backend/` dashes become underscores.
     #[schemars(regex(pattern = "^[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*$"))]
     pub endpoint: String,
     /// Its methods. A table can only be read.
@@ -28,10 +30,10 @@ fn get() -> Vec<Method> {
 }
 
 impl EndpointDeclaration {
-    /// The path that is served: dashes are underscores.
+    /// The path that is served.
     #[must_use]
     pub fn path(&self) -> String {
-        format!("/api/{}", self.endpoint.replace('-', "_"))
+        spelled(format!("/api/{}", self.endpoint))
     }
 }
 

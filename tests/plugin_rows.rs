@@ -1,0 +1,122 @@
+//! What plugins show of tables, and to whom; what loading compares before it serves a plugin.
+
+use cms_core::plugins::Manifest;
+use serde_json::{Value as Json, json};
+
+use crate::{
+    plugin_buttons::{Blog, site},
+    support::Site,
+};
+
+/// A row for buttons opens no table to a key, and users make no key with such a row.
+#[tokio::test]
+async fn keys_reach_no_rows_through_buttons() {
+    let site = site().await;
+    let clerk = site.person("clerk", json!(["keys_keys_view", "keys_keys_edit"])).await;
+    for path in ["plugins", "plugins/buttons", "plugins/content"] {
+        let right = json!({"endpoint": format!("/api/backend/{path}"), "query": {},
+                           "methods": ["GET"]});
+        let new = json!({"name": "x", "rights": [right]});
+        let ask = site.ask("POST /api/backend/keys").bearer(&clerk.token).json(new);
+        ask.refused(403, "permission_denied").await;
+    }
+    let rows = ["GET /api/backend/plugins/buttons", "GET /api/backend/plugins/content"];
+    let key = site.key(&rows).await;
+    let content = "GET /api/backend/plugins/content?plugin=blog&button=comments&row=1";
+    let buttons = "GET /api/backend/plugins/buttons?plugin=blog";
+    let of_row = format!("{buttons}&row=1");
+    for line in [content, &of_row] {
+        site.ask(line).key(&key).refused(401, "api_key_forbidden").await;
+    }
+    let options = |shown: Json| shown[1]["editable_rows"][0]["options"].clone();
+    assert_eq!(options(site.ask(buttons).key(&key).expect(200).await.data()), Json::Null);
+    let tables = ["posts", "authors", "comments"];
+    let tables = tables.map(|table| format!("GET /api/backend/item?table={table}"));
+    let rows: Vec<&str> = rows.into_iter().chain(tables.iter().map(String::as_str)).collect();
+    let reader = site.key(&rows).await;
+    let shown = options(site.ask(&of_row).key(&reader).expect(200).await.data());
+    assert_eq!(shown.as_array().map(Vec::len), Some(2));
+    site.ask(content).key(&reader).expect(200).await;
+}
+
+#[tokio::test]
+async fn rows_go_out_as_the_database_made_them() {
+    let of_nowhere = json!({"table": "nowhere", "value": "id", "title": "name"});
+    let plugin = json!({
+        "id": "notes",
+        "tables": [{"name": "notes", "columns": [
+            {"name": "z", "type": "text"}, {"name": "a", "type": "text"}]}],
+        "content_button": [
+            {"button_id": "edit", "type": "edit", "editable_rows": [
+                {"column": "z", "type": "select", "select_value": of_nowhere}]},
+            {"button_id": "list", "type": "show_module_list",
+             "values": {"table": "notes", "template": "Notes"}}],
+    });
+    let site = Site::builder().await.plugin(plugin).open().await;
+    let note = json!({"z": "1", "a": "2"});
+    site.admin("POST /api/backend/item?table=notes").json(note).expect(201).await;
+    let line = "GET /api/backend/plugins/content?plugin=notes&button=list";
+    let list = site.admin(line).expect(200).await.text();
+    assert!(list.contains(r#""item":{"id":1,"z":"1","a":"2"}"#), "{list}");
+    // A source of options that is gone hides no button.
+    let line = "GET /api/backend/plugins/buttons?plugin=notes";
+    let shown = site.admin(line).expect(200).await.data();
+    assert_eq!(shown[0]["editable_rows"][0]["options"], json!([]));
+}
+
+#[tokio::test]
+async fn an_id_belongs_to_one_plugin() {
+    let database = crate::support::TestDatabase::new().await;
+    let folder = database.folder.path().join("plugins/blog");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("plugin.json"), r#"{"id": "blog"}"#).unwrap();
+    let site = Site::on(database).program(Blog).open().await;
+    let all = site.admin("GET /api/backend/plugins").expect(200).await.data();
+    let served = all.as_array().unwrap().iter().filter(|one| one["in_service"] == true).count();
+    assert_eq!((all.as_array().unwrap().len(), served), (2, 1), "{all}");
+    assert!(all.to_string().contains("is in service already"), "{all}");
+}
+
+/// A default is compared with the enum as a write would be.
+#[test]
+fn defaults_are_among_the_values_of_enum() {
+    for (kind, allowed, default, good) in [
+        ("json", json!(["a", "b"]), json!(["a"]), true),
+        ("json", json!(["a", "b"]), json!([]), true),
+        ("json", json!(["a", "b"]), json!(["c"]), false),
+        ("decimal", json!([1.5]), json!("1.50"), true),
+        ("decimal", json!([1.5]), json!("1.51"), false),
+        ("text", json!(["a"]), json!("b"), false),
+    ] {
+        let column = json!({"name": "a", "type": kind, "enum": allowed, "default": default});
+        let manifest: Manifest = serde_json::from_value(json!({
+            "id": "shop", "tables": [{"name": "orders", "columns": [column]}],
+        }))
+        .unwrap();
+        let problems = manifest.problems();
+        assert_eq!(problems.is_empty(), good, "{kind} {default}: {problems:?}");
+    }
+}
+
+/// What runs a script refuses a linked folder, so loading does.
+#[test]
+fn scripts_of_a_linked_plugin_are_refused_at_once() {
+    let root = tempfile::tempdir().unwrap();
+    let (plugins, elsewhere) = (root.path().join("plugins"), root.path().join("elsewhere"));
+    std::fs::create_dir_all(&plugins).unwrap();
+    std::fs::create_dir_all(elsewhere.join("script")).unwrap();
+    let manifest = json!({"id": "shop", "content_button": [
+        {"button_id": "run", "type": "script", "script": "a.php"}]});
+    std::fs::write(elsewhere.join("plugin.json"), manifest.to_string()).unwrap();
+    std::fs::write(elsewhere.join("script/a.php"), "").unwrap();
+    std::os::unix::fs::symlink(&elsewhere, plugins.join("shop")).unwrap();
+    let problems = |loaded: Vec<cms_core::plugins::LoadedPlugin>| {
+        loaded.into_iter().next().unwrap().outcome.err().unwrap_or_default()
+    };
+    let found = problems(cms_core::plugins::load_folder(&plugins, &[]));
+    assert_eq!(found[0].pointer, "/content_button/0/script", "{found:?}");
+    assert!(found[0].remedy.contains("leads out"), "{found:?}");
+    std::fs::remove_file(plugins.join("shop")).unwrap();
+    std::fs::rename(&elsewhere, plugins.join("shop")).unwrap();
+    assert!(problems(cms_core::plugins::load_folder(&plugins, &[])).is_empty());
+}
