@@ -141,6 +141,8 @@ async fn site(receiver: &Receiver) -> (Site, Vec<Act>) {
         }))
         .open()
         .await;
+    let old = r#"insert into cms_plugins values ('old', '{"id": "old"}', true, 0)"#;
+    site.database.run(old.to_owned()).await;
     let acts = acts(&site, receiver).await;
     (site, acts)
 }

@@ -143,6 +143,8 @@ impl Targets {
             ("POST", "/webhooks/queue/retry") => (id(&self.job), json!({})),
             ("POST", "/webhooks/queue/cancel") => (id(&self.job), json!({})),
             ("POST", "/webhooks/redeliver") => (none, json!({"ids": [self.delivery]})),
+            ("POST", "/plugins/apply") => (none, json!({})),
+            ("POST", "/plugins/remove") => (none, json!({"plugin": "old"})),
             ("POST", "/tasks/run") => ("?name=nightly".to_owned(), json!({})),
             ("POST", "/auth/logout") => (none, json!({})),
             _ => panic!("which request is {method} {path} to be tried with?"),

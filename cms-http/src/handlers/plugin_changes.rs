@@ -27,15 +27,15 @@ pub(crate) async fn apply(
                    columns";
         return Err(Error::invalid_field("accept_loss", "unknown", why));
     }
-    // Judges the caller again. Indexes are made outside of any change, so this one ends here.
-    drop(call.change().await?);
     let only = asked.plugin.as_deref();
-    let done = call.cms.apply_plugins(only).await?;
     let mut change = call.change().await?;
     let id = only.unwrap_or("*");
     change.audit(AuditEntry { action: "apply", table: "plugins", id, columns: &[] }).await?;
+    // Indexes are made outside of any change, so who ordered them is written down before.
+    change.commit().await?;
+    let done = call.cms.apply_plugins(only).await?;
     let done = done.into_iter().map(|one| shown(one, ChangeState::Applied)).collect();
-    call.commit(change, Data { data: done }, false).await
+    call.commit(call.change().await?, Data { data: done }, false).await
 }
 
 pub(crate) async fn remove(call: &Call<'_>, _: Anything, asked: Removed) -> Result<Success<Done>> {
