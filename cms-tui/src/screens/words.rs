@@ -26,7 +26,8 @@ pub(crate) fn since(text: &str, now: i64) -> Option<i64> {
     if let Some(at) = crate::moment::millis(text) {
         return Some(at);
     }
-    let (number, unit) = text.split_at(text.len().checked_sub(1)?);
+    let (last, _) = text.char_indices().next_back()?;
+    let (number, unit) = text.split_at(last);
     let seconds = match unit {
         "m" => 60,
         "h" => 3_600,
@@ -35,4 +36,19 @@ pub(crate) fn since(text: &str, now: i64) -> Option<i64> {
     };
     let number: i64 = number.parse().ok().filter(|n| (0..100_000).contains(n))?;
     Some(now - number * seconds * 1000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_and_other_text_is_refused() {
+        let now = 1_000_000_000;
+        assert_eq!(since("30m", now), Some(now - 1_800_000));
+        assert_eq!(since("2d", now), Some(now - 172_800_000));
+        for wrong in ["", "m", "5", "5ä", "日", "5 h", "-1h", "999999h"] {
+            assert_eq!(since(wrong, now), None, "{wrong}");
+        }
+    }
 }

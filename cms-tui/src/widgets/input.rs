@@ -55,7 +55,8 @@ impl Input {
             }
             (true, KeyCode::Char('w')) => {
                 let kept = self.text[..self.at].trim_end();
-                self.remove(kept.rfind(char::is_whitespace).map_or(0, |at| at + 1));
+                let blank = kept.char_indices().rfind(|(_, c)| c.is_whitespace());
+                self.remove(blank.map_or(0, |(at, c)| at + c.len_utf8()));
             }
             (true, KeyCode::Char('u')) => self.remove(0),
             (true, KeyCode::Char('k')) => self.text.truncate(self.at),
@@ -124,6 +125,14 @@ mod tests {
         assert_eq!(typed(&mut input, &["Ctrl-w"]), "große e");
         assert_eq!(typed(&mut input, &["Home", "Delete", "Ctrl-e", "!"]), "roße e!");
         assert_eq!(typed(&mut input, &["Ctrl-u", "Enter"]), "");
+    }
+
+    #[test]
+    fn a_word_behind_a_wide_blank_is_removed() {
+        for blank in ["\u{a0}", "\u{3000}", " "] {
+            let mut input = Input::of(&format!("a{blank}b"));
+            assert_eq!(typed(&mut input, &["Ctrl-w"]), format!("a{blank}"));
+        }
     }
 
     #[test]

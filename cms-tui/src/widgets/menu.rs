@@ -34,12 +34,25 @@ impl<S> Menu<S> {
             KeyCode::Enter if self.entries.is_empty() => return Some(None),
             KeyCode::Enter => return Some(Some(self.at)),
             KeyCode::Char(c) if c.is_ascii_digit() => {
-                let number = c as usize - '1' as usize;
-                return (c != '0' && number < self.entries.len()).then_some(Some(number));
+                let number = (c as usize).checked_sub('1' as usize);
+                return number.filter(|number| *number < self.entries.len()).map(Some);
             }
             KeyCode::Esc | KeyCode::Char('q') => return Some(None),
             _ => {}
         }
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_choose_what_is_there() {
+        let mut menu = Menu::new("", vec!["a".to_owned(), "b".to_owned()], |n| n);
+        for (key, chosen) in [("0", None), ("1", Some(Some(0))), ("2", Some(Some(1))), ("3", None)] {
+            assert_eq!(menu.key(key.parse().expect("a key")), chosen, "{key}");
+        }
     }
 }
