@@ -16,6 +16,9 @@ pub(crate) use table::ACTIONS;
 
 use serde_json::Value as Json;
 
+/// Why a read-only session does not.
+pub(crate) const READONLY: &str = "this is a read-only session";
+
 /// Something a user can do.
 #[derive(Debug)]
 pub(crate) struct Action {
@@ -29,6 +32,8 @@ pub(crate) struct Action {
     pub(crate) cli: &'static str,
     pub(crate) needs: Needs,
     pub(crate) right: Right,
+    /// Whether it changes something at the site.
+    pub(crate) changes: bool,
     /// Why the thing under the cursor is in no state for it.
     pub(crate) state: Option<fn(&Json) -> Option<&'static str>>,
 }
@@ -74,8 +79,8 @@ impl Action {
 
     /// Why it cannot be done now.
     pub(crate) fn disabled(&self, scene: &Scene<'_>) -> Option<String> {
-        if scene.readonly && !self.cli.is_empty() && self.right != Right::Free {
-            return Some("this is a read-only session".to_owned());
+        if scene.readonly && self.changes {
+            return Some(READONLY.to_owned());
         }
         if let Some(missing) = scene.missing(self.right) {
             return Some(missing);

@@ -6,7 +6,12 @@ use serde_json::Value as Json;
 use super::{Action, Needs, Needs::*, Right, Right::*};
 
 const fn act(name: &'static str, keys: &'static str, help: &'static str) -> Action {
-    Action { name, keys, help, cli: "", needs: Nothing, right: Free, state: None }
+    Action { name, keys, help, cli: "", needs: Nothing, right: Free, changes: false, state: None }
+}
+
+/// What changes something at the site: not in a read-only session.
+const fn write(name: &'static str, keys: &'static str, help: &'static str) -> Action {
+    Action { changes: true, ..act(name, keys, help) }
 }
 
 impl Action {
@@ -99,10 +104,10 @@ pub(crate) static ACTIONS: &[Action] = &[
     act("list.reverse", "O", "Reverse the order"),
     act("list.pane", "Tab", "To the other pane"),
     act("list.zoom", "z", "Preview large or small"),
-    act("webhooks.new", "n", "New webhook")
+    write("webhooks.new", "n", "New webhook")
         .cli("webhooks create --name NAME --url URL --event EVENT")
         .on(Nothing, HOOKS),
-    act("webhooks.edit", "e", "Edit").cli("webhooks edit {id} --name NAME").on(Row, HOOKS),
+    write("webhooks.edit", "e", "Edit").cli("webhooks edit {id} --name NAME").on(Row, HOOKS),
     act("webhooks.deliveries", "d", "Its deliveries")
         .cli("webhooks deliveries list --webhook {id}")
         .on(Row, HOOKS_SEEN),
@@ -110,26 +115,26 @@ pub(crate) static ACTIONS: &[Action] = &[
         .cli("queue list --webhook {id}")
         .on(Row, HOOKS_SEEN),
     act("webhooks.show", "", "Show").cli("webhooks show {id}").on(Row, HOOKS_SEEN),
-    act("webhooks.ping", "p", "Send a test").cli("webhooks ping {id}").on(Row, HOOKS),
-    act("webhooks.rotate", "S", "New secret…")
+    write("webhooks.ping", "p", "Send a test").cli("webhooks ping {id}").on(Row, HOOKS),
+    write("webhooks.rotate", "S", "New secret…")
         .cli("webhooks rotate-secret {id} --grace 1h")
         .on(Row, HOOKS),
-    act("webhooks.activate", "A", "Switch on; held jobs are sent or dropped…")
+    write("webhooks.activate", "A", "Switch on; held jobs are sent or dropped…")
         .cli("webhooks activate {id}")
         .on(Row, HOOKS)
         .unless(is_on),
-    act("webhooks.toggle", "t", "Pause or switch on").cli("webhooks pause {id}").on(Rows, HOOKS),
+    write("webhooks.toggle", "t", "Pause or switch on").cli("webhooks pause {id}").on(Rows, HOOKS),
     act("webhooks.explain", "", "Who would get an event")
         .cli("webhooks explain EVENT")
         .on(Nothing, HOOKS_SEEN),
-    act("webhooks.delete", "x", "Delete…").cli("webhooks delete {id}").on(Row, HOOKS),
+    write("webhooks.delete", "x", "Delete…").cli("webhooks delete {id}").on(Row, HOOKS),
     act("deliveries.show", "", "Request and response")
         .cli("webhooks deliveries show {id}")
         .on(Row, HOOKS_SEEN),
-    act("deliveries.redeliver", "r", "Send again")
+    write("deliveries.redeliver", "r", "Send again")
         .cli("webhooks deliveries redeliver {id}")
         .on(Rows, HOOKS),
-    act("deliveries.redeliver_all", "R", "Send all that failed again…")
+    write("deliveries.redeliver_all", "R", "Send all that failed again…")
         .cli("webhooks deliveries redeliver --status failed --expect N")
         .on(Nothing, HOOKS),
     act("deliveries.diff", "d", "Compare with the attempt before")
@@ -138,94 +143,100 @@ pub(crate) static ACTIONS: &[Action] = &[
     act("deliveries.payload", "c", "Show the body that was sent")
         .cli("events payload {event_id}")
         .on(Row, HOOKS_SEEN),
-    act("queue.retry", "r", "Try now").cli("queue retry {id}").on(Rows, HOOKS).unless(is_settled),
-    act("queue.cancel", "x", "Give up…")
+    write("queue.retry", "r", "Try now").cli("queue retry {id}").on(Rows, HOOKS).unless(is_settled),
+    write("queue.cancel", "x", "Give up…")
         .cli("queue cancel {id}")
         .on(Rows, HOOKS)
         .unless(is_settled),
-    act("queue.purge", "P", "Remove settled jobs…")
+    write("queue.purge", "P", "Remove settled jobs…")
         .cli("queue purge --status delivered")
         .on(Nothing, HOOKS),
     act("queue.stats", "", "How full the queue is").cli("queue stats").on(Nothing, HOOKS_SEEN),
-    act("queue.run", "D", "Run one worker pass")
+    write("queue.run", "D", "Run one worker pass")
         .cli("process-webhooks --time-limit=25")
         .on(Nothing, Local),
-    act("keys.new", "n", "New key").cli("keys create --name NAME --right RIGHT").on(Nothing, KEYS),
+    write("keys.new", "n", "New key")
+        .cli("keys create --name NAME --right RIGHT")
+        .on(Nothing, KEYS),
     act("keys.rights", "e", "Rights matrix").cli("keys rights {id}").on(Row, KEYS),
     act("keys.show", "", "Show").cli("keys show {id}").on(Row, KEYS_SEEN),
     act("keys.endpoints", "", "What rights can name").cli("keys endpoints").on(Nothing, KEYS_SEEN),
     act("keys.check", "c", "Why is a call denied?")
         .cli("keys check {id} GET PATH")
         .on(Row, KEYS_SEEN),
-    act("keys.rotate", "S", "New value…").cli("keys rotate {id} --grace 1h").on(Row, KEYS),
-    act("keys.toggle", "t", "Switch on or off").cli("keys disable {id}").on(Rows, KEYS),
-    act("keys.expire", "E", "Day of expiry").cli("keys expire {id} --on 2027-01-01").on(Row, KEYS),
-    act("keys.delete", "x", "Delete…").cli("keys delete {id}").on(Row, KEYS),
-    act("rights.toggle", "Space", "Grant or revoke"),
+    write("keys.rotate", "S", "New value…").cli("keys rotate {id} --grace 1h").on(Row, KEYS),
+    write("keys.toggle", "t", "Switch on or off").cli("keys disable {id}").on(Rows, KEYS),
+    write("keys.expire", "E", "Day of expiry")
+        .cli("keys expire {id} --on 2027-01-01")
+        .on(Row, KEYS),
+    write("keys.delete", "x", "Delete…").cli("keys delete {id}").on(Row, KEYS),
+    write("rights.toggle", "Space", "Grant or revoke"),
     act("rights.left", "h Left", "The method to the left"),
     act("rights.right", "l Right", "The method to the right"),
-    act("rights.add", "a", "Add a row for one table or other parameters"),
-    act("rights.save", "Ctrl-s", "Save").cli("keys rights {id} --grant RIGHT").on(Nothing, KEYS),
+    write("rights.add", "a", "Add a row for one table or other parameters"),
+    write("rights.save", "Ctrl-s", "Save").cli("keys rights {id} --grant RIGHT").on(Nothing, KEYS),
     act("rights.check", "c", "Try a call").cli("keys check {id} GET PATH").on(Nothing, KEYS_SEEN),
     act("content.columns", "c", "Columns").cli("tables show {name}").on(Row, Free),
-    act("records.new", "n", "New record").cli("items create {table} -"),
-    act("records.edit", "e", "Edit").cli("items update {table} {id} -").on(Row, Free),
+    write("records.new", "n", "New record").cli("items create {table} -"),
+    write("records.edit", "e", "Edit").cli("items update {table} {id} -").on(Row, Free),
     act("records.show", "", "Show").cli("items get {table} {id}").on(Row, Free),
-    act("records.set", "s", "Set one column of the marked records")
+    write("records.set", "s", "Set one column of the marked records")
         .cli("items update {table} {id} -")
         .on(Rows, Free),
     act("records.language", "L", "The next language"),
-    act("records.delete", "x", "Delete…").cli("items delete {table} {id}").on(Rows, Free),
-    act("users.new", "n", "New user")
+    write("records.delete", "x", "Delete…").cli("items delete {table} {id}").on(Rows, Free),
+    write("users.new", "n", "New user")
         .cli("users create NAME --group GROUP --password-stdin")
         .on(Nothing, Admin),
-    act("users.edit", "e", "Name and groups")
+    write("users.edit", "e", "Name and groups")
         .cli("users edit {username} --rename NAME")
         .on(Row, Admin),
-    act("users.toggle", "t", "Switch on or off").cli("users disable {username}").on(Rows, Admin),
-    act("users.passwd", "S", "New password…")
+    write("users.toggle", "t", "Switch on or off").cli("users disable {username}").on(Rows, Admin),
+    write("users.passwd", "S", "New password…")
         .cli("users passwd {username} --password-stdin")
         .on(Row, Admin),
     act("users.sessions", "w", "Sessions").cli("users sessions {username}").on(Row, Admin),
-    act("users.end_sessions", "W", "End all sessions…")
+    write("users.end_sessions", "W", "End all sessions…")
         .cli("users sessions {username} --revoke")
         .on(Row, Admin),
-    act("users.reset", "F", "Remove the second factor…")
+    write("users.reset", "F", "Remove the second factor…")
         .cli("users 2fa-reset {username}")
         .on(Row, Local),
-    act("users.codes", "C", "New recovery codes").cli("users 2fa-codes {username}").on(Row, Local),
-    act("users.delete", "x", "Delete…").cli("users delete {username}").on(Row, Admin),
-    act("groups.new", "n", "New group").cli("groups create NAME").on(Nothing, Admin),
-    act("groups.rights", "e", "Rights").cli("groups rights {name} --grant KEY").on(Row, Admin),
-    act("groups.rename", "N", "Rename").cli("groups rename {name} NAME").on(Row, Admin),
+    write("users.codes", "C", "New recovery codes")
+        .cli("users 2fa-codes {username}")
+        .on(Row, Local),
+    write("users.delete", "x", "Delete…").cli("users delete {username}").on(Row, Admin),
+    write("groups.new", "n", "New group").cli("groups create NAME").on(Nothing, Admin),
+    write("groups.rights", "e", "Rights").cli("groups rights {name} --grant KEY").on(Row, Admin),
+    write("groups.rename", "N", "Rename").cli("groups rename {name} NAME").on(Row, Admin),
     act("groups.permissions", "p", "All permission keys")
         .cli("groups permissions")
         .on(Nothing, Admin),
-    act("groups.delete", "x", "Delete…")
+    write("groups.delete", "x", "Delete…")
         .cli("groups delete {name}")
         .on(Row, Admin)
         .unless(has_members),
-    act("origins.new", "n", "New origin").cli("origins add URL").on(Nothing, Admin),
-    act("origins.toggle", "t", "Switch on or off")
+    write("origins.new", "n", "New origin").cli("origins add URL").on(Nothing, Admin),
+    write("origins.toggle", "t", "Switch on or off")
         .cli("origins deactivate {origin}")
         .on(Rows, Admin),
-    act("origins.delete", "x", "Delete…").cli("origins remove {origin}").on(Row, Admin),
-    act("cache.toggle", "t", "Switch on or off").cli("cache off").on(Nothing, Admin),
-    act("cache.edit", "e", "How long, and which paths never")
+    write("origins.delete", "x", "Delete…").cli("origins remove {origin}").on(Row, Admin),
+    write("cache.toggle", "t", "Switch on or off").cli("cache off").on(Nothing, Admin),
+    write("cache.edit", "e", "How long, and which paths never")
         .cli("cache ttl 300")
         .on(Nothing, Admin),
-    act("cache.clear", "x", "Forget kept replies…").cli("cache clear").on(Nothing, Admin),
-    act("limits.reset", "r", "Fill the buckets").cli("limits reset {owner}").on(Row, Admin),
-    act("attempts.clear", "r", "Let this network try again")
+    write("cache.clear", "x", "Forget kept replies…").cli("cache clear").on(Nothing, Admin),
+    write("limits.reset", "r", "Fill the buckets").cli("limits reset {owner}").on(Row, Admin),
+    write("attempts.clear", "r", "Let this network try again")
         .cli("auth clear --address {network}")
         .on(Row, Admin),
     act("events.show", "", "Show").cli("events show {event_name}").on(Row, HOOKS_SEEN),
-    act("events.emit", "n", "Raise it")
+    write("events.emit", "n", "Raise it")
         .cli("events emit {event_name} --data -")
         .on(Row, HOOKS)
         .unless(is_expected),
     act("messages.payload", "", "Show what is sent").cli("events payload {id}").on(Row, HOOKS_SEEN),
-    act("tasks.run", "r", "Run now").cli("tasks run {name}").on(Row, Admin),
+    write("tasks.run", "r", "Run now").cli("tasks run {name}").on(Row, Admin),
     act("tasks.runs", "d", "Its runs").cli("tasks history {name}").on(Row, Admin),
     act("plugins.diff", "d", "What plugins apply would change")
         .cli("plugins diff")

@@ -48,6 +48,26 @@ fn what_is_missing_is_told() {
 }
 
 #[test]
+fn a_read_only_session_looks_at_everything_and_changes_nothing() {
+    let row = serde_json::json!({"id": 3, "active": false});
+    for action in ACTIONS {
+        let noun = action.noun();
+        let scene =
+            Scene { noun, row: Some(&row), readonly: true, is_local: true, ..Scene::default() };
+        let why = action.disabled(&scene);
+        let is_refused = why.as_deref() == Some(super::READONLY);
+        assert_eq!(is_refused, action.changes, "{}: {why:?}", action.name);
+    }
+    let changes = |name: &str| super::find(name).expect("an action").changes;
+    for name in ["records.new", "records.edit", "records.set", "records.delete", "keys.toggle"] {
+        assert!(changes(name), "{name}");
+    }
+    for name in ["go.webhooks", "go.keys", "webhooks.show", "keys.check", "keys.rights"] {
+        assert!(!changes(name), "{name}");
+    }
+}
+
+#[test]
 fn users_change_keys_and_add_commands() {
     let file = KeysFile::parse(
         "[keys]\n\"keys.rotate\" = [\"Ctrl-o\"]\n[commands]\nshow = {key = \"X\", \

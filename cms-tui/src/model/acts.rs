@@ -6,7 +6,7 @@ use super::{
     places,
 };
 use crate::{
-    actions::{Action, find},
+    actions::{Action, READONLY, find},
     step::{Place, Step},
     text,
     theme::Role,
@@ -25,6 +25,15 @@ impl Model {
         match action.noun() {
             "app" => self.act_app(action.verb(), sight),
             "go" => self.go_to(action.verb()),
+            "list" if action.verb() == "open" && self.readonly && self.opens_a_form() => {
+                match find(&format!("{}.show", sight.noun)) {
+                    Some(show) => self.run(show, sight),
+                    None => {
+                        self.tell(Role::Warn, format!("Edit: {READONLY}"));
+                        Vec::new()
+                    }
+                }
+            }
             "list" => {
                 let step = self.top().map(|shown| shown.screen.move_list(action.verb()));
                 self.step(step.unwrap_or_default())
@@ -34,6 +43,11 @@ impl Model {
                 self.step(step.unwrap_or_default())
             }
         }
+    }
+
+    /// Whether Enter opens a form here.
+    fn opens_a_form(&self) -> bool {
+        self.screen().is_some_and(|screen| matches!(screen.noun(), "records" | "groups"))
     }
 
     fn act_app(&mut self, verb: &str, sight: &Sight) -> Vec<Effect> {
@@ -82,7 +96,7 @@ impl Model {
     pub(super) fn run_own(&mut self, line: &str) -> Vec<Effect> {
         match text::split(line) {
             Some(words) if self.readonly => {
-                self.tell(Role::Warn, format!("{}: this is a read-only session", words.join(" ")));
+                self.tell(Role::Warn, format!("{}: {READONLY}", words.join(" ")));
                 Vec::new()
             }
             Some(words) => {

@@ -6,6 +6,7 @@ use cms_http::wire::{auth::WhoAmI, parameters::NoQuery};
 
 use super::{Effect, Link, Model};
 use crate::{
+    actions::READONLY,
     calls::{Fault, Reply},
     step::{Bulk, BulkCall, Calling, Did, Next, Step, To, Undo, UndoOf, get},
     text::count,
@@ -33,6 +34,13 @@ pub(super) struct Running {
     last: String,
 }
 
+/// A read-only session reads, logs in and logs out.
+fn may_in_readonly(line: &str) -> bool {
+    let session = ["login", "verify", "logout"];
+    line.starts_with("GET ")
+        || line.split_once("/auth/").is_some_and(|(_, call)| session.contains(&call))
+}
+
 impl Model {
     pub(super) fn call(&mut self, screen: u64, calling: Calling) -> Vec<Effect> {
         let pending = match calling.to {
@@ -55,6 +63,9 @@ impl Model {
         ask: cms_http::client::Ask,
         read: crate::calls::Read,
     ) -> Vec<Effect> {
+        if self.readonly && !may_in_readonly(&ask.line()) {
+            return self.settle(pending, Err(Fault::new(READONLY)));
+        }
         self.tickets += 1;
         self.pending.insert(self.tickets, pending);
         vec![Effect::Call { ticket: self.tickets, ask, read }]
@@ -76,6 +87,10 @@ impl Model {
     pub(super) fn answered(&mut self, ticket: u64, outcome: Result<Reply, Fault>) -> Vec<Effect> {
         let Some(pending) = self.pending.remove(&ticket) else { return Vec::new() };
         self.note_link(&outcome);
+        self.settle(pending, outcome)
+    }
+
+    fn settle(&mut self, pending: Pending, outcome: Result<Reply, Fault>) -> Vec<Effect> {
         match pending {
             Pending::Slot(id, slot) => self.take(id, slot, outcome),
             Pending::Next(next) => {
@@ -146,8 +161,13 @@ impl Model {
     }
 
     pub(super) fn begin(&mut self, mut bulk: Bulk) -> Vec<Effect> {
-        if self.running.is_some() {
-            self.tell(Role::Warn, "Another act is still under way.");
+        let why = match (self.readonly, self.running.is_some()) {
+            (true, _) => READONLY,
+            (_, true) => "another act is still under way",
+            _ => "",
+        };
+        if !why.is_empty() {
+            self.fail(&Fault::new(format!("Nothing was done: {why}.")));
             return Vec::new();
         }
         let left = VecDeque::from(std::mem::take(&mut bulk.calls));

@@ -82,7 +82,7 @@ impl Model {
     }
 
     /// In the form that sent it, else below.
-    fn fail(&mut self, fault: &Fault) {
+    pub(super) fn fail(&mut self, fault: &Fault) {
         let form = self.over.iter_mut().rev().find_map(|over| match over {
             Over::Form(form) if form.is_sent => Some(form),
             _ => None,

@@ -51,7 +51,8 @@ mod tests {
     #[test]
     fn digits_choose_what_is_there() {
         let mut menu = Menu::new("", vec!["a".to_owned(), "b".to_owned()], |n| n);
-        for (key, chosen) in [("0", None), ("1", Some(Some(0))), ("2", Some(Some(1))), ("3", None)] {
+        for (key, chosen) in [("0", None), ("1", Some(Some(0))), ("2", Some(Some(1))), ("3", None)]
+        {
             assert_eq!(menu.key(key.parse().expect("a key")), chosen, "{key}");
         }
     }
