@@ -191,6 +191,18 @@ impl List {
         self.top.set(0);
     }
 
+    /// Other records may have these ids from now on: cursor and marks are gone too.
+    pub(crate) fn forget(&mut self) {
+        self.restart();
+        (self.id, self.range_from) = (None, None);
+        self.marks.clear();
+    }
+
+    /// Puts the cursor on this row once it is there.
+    pub(crate) fn look_for(&mut self, id: &str) {
+        self.id = (!id.is_empty()).then(|| id.to_owned());
+    }
+
     /// The first visible row for this height.
     pub(crate) fn top_for(&self, height: usize) -> usize {
         self.height.set(height);
@@ -227,6 +239,25 @@ mod tests {
         assert!(list.marks.contains_key("b"));
         list.put(0, rows(&["a"]), None, true);
         assert_eq!(list.row().map(|row| row.id.as_str()), Some("a"));
+    }
+
+    #[test]
+    fn cursor_and_marks_are_forgotten() {
+        let mut list = List::default();
+        list.put(0, rows(&["a", "b"]), None, true);
+        list.act("down");
+        list.act("mark");
+        list.forget();
+        list.put(0, rows(&["a", "b"]), None, true);
+        assert_eq!((list.at(), list.marks.len()), (0, 0));
+    }
+
+    #[test]
+    fn the_cursor_is_put_on_a_row_that_is_not_there_yet() {
+        let mut list = List::default();
+        list.look_for("b");
+        list.put(0, rows(&["a", "b"]), None, true);
+        assert_eq!(list.row().map(|row| row.id.as_str()), Some("b"));
     }
 
     #[test]

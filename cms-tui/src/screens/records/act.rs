@@ -1,12 +1,15 @@
 //! What can be done with records.
 
+use std::collections::VecDeque;
+
 use cms_http::wire::item::{Delete, Update};
 use serde_json::{Value as Json, json};
 
 use super::{edit, id_of, name, one, which};
 use crate::{
     actions::Scene,
-    step::{Bulk, BulkCall, Confirm, Form, Step, get, send},
+    calls::{Fault, Reply},
+    step::{Bulk, BulkCall, Confirm, Form, Step, UndoOf, get, send},
     text::count,
     widgets::{field::Field, viewer::Viewer},
 };
@@ -63,27 +66,50 @@ fn set(scene: &Scene<'_>) -> Step {
         let kind = super::described(&table).find(|c| super::column_name(c) == column);
         let kind = kind.map(super::kind).unwrap_or_default();
         let value = typed_value(kind, &values.text("value"));
-        let mut calls = Vec::new();
-        for row in &rows {
-            let id = id_of(&table, row);
-            let patch = json!({column.clone(): value});
-            let back = json!({column.clone(): row[&column]});
-            let (table, known) = (table.clone(), id.clone());
-            match send::<Update>(&which(&table, id.clone()), patch) {
-                Ok(call) => calls.push(BulkCall {
-                    name: id,
-                    call,
-                    undo: Some(Box::new(move |reply| {
-                        let call = send::<Update>(&which(&table, known), back).ok()?;
-                        Some(call.if_match(reply.etag.clone()))
-                    })),
-                }),
-                Err(fault) => return Step::Fault(fault),
-            }
-        }
-        Step::Bulk(Bulk { done: "changed".to_owned(), what: "record", calls })
+        let setting = Setting { table: table.clone(), column, value };
+        setting.read(rows.clone().into(), Vec::new())
     })
     .step()
+}
+
+/// A column of several records. Each is read whole first: a list cuts long values, and undo writes
+/// back what was read.
+struct Setting {
+    table: Json,
+    column: String,
+    value: Json,
+}
+
+impl Setting {
+    fn read(self, mut left: VecDeque<Json>, mut calls: Vec<BulkCall>) -> Step {
+        let Some(row) = left.pop_front() else {
+            return Step::Bulk(Bulk { done: "changed".to_owned(), what: "record", calls });
+        };
+        one(&self.table, &row)
+            .map(|call| {
+                call.then(move |reply| match self.call(id_of(&self.table, &row), &reply) {
+                    Ok(call) => {
+                        calls.push(call);
+                        self.read(left, calls)
+                    }
+                    Err(fault) => Step::Fault(fault),
+                })
+            })
+            .into()
+    }
+
+    /// Sets it on condition that nobody changes the record meanwhile.
+    fn call(&self, id: String, read: &Reply) -> Result<BulkCall, Fault> {
+        let which = which(&self.table, id.clone());
+        let call = send::<Update>(&which, json!({self.column.clone(): self.value}))?;
+        let back = json!({self.column.clone(): read.data[&self.column]});
+        let is_whole = !read.cut;
+        let undo: UndoOf = Box::new(move |reply| {
+            let call = send::<Update>(&which, back).ok().filter(|_| is_whole)?;
+            Some(call.if_match(reply.etag.clone()))
+        });
+        Ok(BulkCall { name: id, call: call.if_match(read.etag.clone()), undo: Some(undo) })
+    }
 }
 
 /// A typed text as the column's type wants it. The service checks it again.
@@ -113,7 +139,33 @@ fn delete(scene: &Scene<'_>) -> Step {
     let (many, number) = (count(calls.len(), "record"), calls.len());
     let named = if number == 1 { calls[0].name.clone() } else { number.to_string() };
     let bulk = Step::Bulk(Bulk { done: "deleted".to_owned(), what: "record", calls });
-    let text = format!("Delete {many} of {} for good?", name(table));
+    let what = if number == 1 { format!("record {named}") } else { many };
+    let text = format!("Delete {what} of {} for good?", name(table));
     let confirm = Confirm::new(text, move || bulk);
     Step::Confirm(if number == 1 { confirm } else { confirm.typing(named) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn undo_writes_back_what_was_read_whole() {
+        let table = json!({"name": "blog", "columns": [{"name": "id", "key": true}]});
+        let setting = Setting { table, column: "title".into(), value: "new".into() };
+        let reply = |etag: &str, cut: bool| Reply {
+            data: json!({"id": 1, "title": "old"}),
+            etag: Some(etag.to_owned()),
+            cut,
+            ..Reply::default()
+        };
+        let undo = |cut: bool| {
+            let call = setting.call("1".to_owned(), &reply("a", cut)).expect("a call");
+            assert_eq!(call.call.ask.body(), Some(r#"{"title":"new"}"#));
+            call.undo.expect("an undo")(&reply("b", false))
+        };
+        let back = undo(false).expect("taken back");
+        assert_eq!(back.ask.body(), Some(r#"{"title":"old"}"#));
+        assert!(undo(true).is_none(), "a value that was cut is never written back");
+    }
 }

@@ -31,7 +31,7 @@ fn field(column: &Json, value: &Json) -> Field {
         }
         "integer" | "decimal" | "number" => Kind::Number(Input::of(&text)),
         "boolean" | "switch" | "checkbox" => Kind::Flag(value.as_bool()),
-        "textarea" | "wysiwyg" | "code" | "markdown" | "html" => Kind::Text(lines),
+        "textarea" | "richtext_editor" | "code_editor" => Kind::Text(lines),
         "password" => Kind::Secret(Input::default()),
         _ if value.is_array() || value.is_object() => Kind::Json(pretty(value)),
         "json" => Kind::Json(pretty(value)),

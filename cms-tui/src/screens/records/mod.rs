@@ -63,10 +63,7 @@ fn kind(column: &Json) -> &str {
 
 /// Values too large for a list.
 fn is_long(column: &Json) -> bool {
-    matches!(
-        kind(column),
-        "textarea" | "wysiwyg" | "json" | "code" | "markdown" | "html" | "password"
-    )
+    matches!(kind(column), "textarea" | "richtext_editor" | "code_editor" | "json" | "password")
 }
 
 /// The key columns; `id` when the table says none.
