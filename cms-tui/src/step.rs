@@ -157,6 +157,8 @@ pub(crate) struct Place {
     pub(crate) subject: Json,
     /// Its filter at the start.
     pub(crate) filter: String,
+    /// The row to put the cursor on.
+    pub(crate) row: String,
 }
 
 impl Place {
@@ -165,7 +167,13 @@ impl Place {
     }
 
     pub(crate) fn about(noun: &'static str, subject: &Json) -> Self {
-        Self { noun, subject: subject.clone(), filter: String::new() }
+        Self { noun, subject: subject.clone(), ..Self::default() }
+    }
+
+    /// With the cursor on the row of this id.
+    pub(crate) fn at(mut self, row: impl Into<String>) -> Self {
+        self.row = row.into();
+        self
     }
 
     pub(crate) fn filtered(mut self, filter: impl Into<String>) -> Self {

@@ -126,7 +126,8 @@ pub(crate) fn by_id(data: Json, name: &str) -> Vec<Row> {
 impl Browser {
     pub(crate) fn new(spec: &'static Spec, place: Place) -> Self {
         let columns = (spec.columns)(&place.subject);
-        let list = List::filtered(&place.filter);
+        let mut list = List::filtered(&place.filter);
+        list.look_for(&place.row);
         Self {
             spec,
             subject: place.subject,
@@ -376,8 +377,11 @@ impl Screen for Browser {
                 self.list.filter = Input::of(value);
                 self.applied = value.to_owned();
             }
-            name if value.is_empty() => self.subject[name] = Json::Null,
-            name => self.subject[name] = Json::from(value),
+            name => {
+                self.subject[name] = if value.is_empty() { Json::Null } else { Json::from(value) };
+                // Another language: an id that was marked would name another version.
+                self.list.forget();
+            }
         }
         self.list.restart();
         self.load()
@@ -429,6 +433,10 @@ impl Screen for Browser {
 
     fn filter(&self) -> Option<&str> {
         Some(self.list.filter.text())
+    }
+
+    fn applied(&self) -> &str {
+        &self.applied
     }
 
     fn draw(&self, frame: &mut Frame<'_>, area: Rect, look: Look) {

@@ -137,7 +137,8 @@ impl Screen for Home {
 fn go(row: &Json) -> Step {
     let nouns = ["webhooks", "deliveries", "queue", "keys", "attempts", "plugins", "system"];
     let Some(noun) = nouns.into_iter().find(|noun| row["go"] == *noun) else { return Step::None };
-    Step::Open(Place::of(noun).filtered(row["filter"].as_str().unwrap_or_default()))
+    let text = |name: &str| row[name].as_str().unwrap_or_default();
+    Step::Open(Place::of(noun).filtered(text("filter")).at(text("at")))
 }
 
 impl Home {

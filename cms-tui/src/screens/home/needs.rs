@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 use crate::{
     calls::Fault,
     moment,
-    screens::acts::name,
+    screens::{acts::name, webhooks::tripped},
     step::{Calling, get},
     text::{count, number, safe},
     widgets::window::Row,
@@ -33,7 +33,12 @@ fn list() -> parameters::OneOrList {
 
 fn row(id: String, rank: i64, role: &str, say: &str, go: &str, filter: &str) -> Row {
     let say = safe(say);
-    Row { id, json: json!({"rank": rank, "role": role, "say": say, "go": go, "filter": filter}) }
+    // What it is about is the row to go to: `webhook 3`.
+    let at = id.split_once(' ').map_or("", |(_, at)| at).to_owned();
+    let json = json!({
+        "rank": rank, "role": role, "say": say, "go": go, "filter": filter, "at": at,
+    });
+    Row { id, json }
 }
 
 fn rows(data: &Json) -> impl Iterator<Item = &Json> {
@@ -45,7 +50,7 @@ fn hooks(data: &Json, _: i64) -> Vec<Row> {
     for hook in rows(data) {
         let id = format!("webhook {}", hook["id"]);
         let (name, failed) = (name(hook), hook["failure_count"].as_i64().unwrap_or(0));
-        if let Some(why) = hook["disabled_reason"].as_str().filter(|_| hook["active"] == false) {
+        if let Some(why) = tripped(hook) {
             let say = format!("Webhook {name} was switched off: {why}");
             found.push(row(id, 0, "bad", &say, "webhooks", ""));
         } else if hook["active"] == true && failed > 0 {
@@ -147,7 +152,9 @@ mod tests {
             {"id": 2, "name": "b", "active": true, "failure_count": 3},
             {"id": 3, "name": "c", "active": true, "failure_count": 0},
             {"id": 4, "name": "d", "active": false, "disabled_reason": null},
+            {"id": 5, "name": "e", "active": false, "disabled_reason": "paused"},
         ]);
+        assert_eq!(hooks(&data, now)[0].json["at"], "1", "Enter leads to this webhook");
         assert_eq!(
             says(hooks(&data, now)),
             [

@@ -39,9 +39,15 @@ fn columns(_: &Json) -> Vec<Column> {
     ]
 }
 
+/// Why the service switched it off; None when a user paused it.
+pub(crate) fn tripped(row: &Json) -> Option<&str> {
+    let reason = row["disabled_reason"].as_str().filter(|reason| *reason != "paused");
+    reason.filter(|_| row["active"] == false)
+}
+
 fn state(row: &Json, _: &str, _: i64) -> Cell {
     let failed = row["failure_count"].as_i64().unwrap_or(0);
-    let (text, role) = match (row["active"] == true, row["disabled_reason"].is_string()) {
+    let (text, role) = match (row["active"] == true, tripped(row).is_some()) {
         (true, _) if failed > 0 => ("◐ failing", Role::Warn),
         (true, _) => ("● active", Role::Good),
         (false, true) => ("✗ tripped", Role::Bad),
@@ -59,7 +65,7 @@ fn failed(row: &Json, name: &str, _: i64) -> Cell {
 
 fn preview(row: &Json, _: Option<&Json>, _: &Json, now: i64) -> Vec<(Role, String)> {
     let mut lines = Vec::new();
-    if let Some(reason) = row["disabled_reason"].as_str() {
+    if let Some(reason) = tripped(row) {
         let said = crate::text::wrapped(reason, 70).into_iter();
         lines.extend(said.map(|line| (Role::Bad, format!("✗ {line}"))));
         lines.push((Role::Key, "A switches it on again; d shows its attempts.".to_owned()));
