@@ -6,7 +6,8 @@ use serde_json::{Value as Json, json};
 use crate::{
     actions::Scene,
     calls::Fault,
-    step::{Bulk, BulkCall, Calling, Step, Undo, send},
+    step::{Bulk, BulkCall, Calling, Menu, Step, Undo, send},
+    text::count,
     widgets::confirm::Confirm,
 };
 
@@ -25,13 +26,28 @@ pub(crate) fn name(row: &Json) -> String {
     name.map_or_else(|| format!("#{}", id(row)), str::to_owned)
 }
 
-/// Switches all rows to the opposite of the first one's state, and back with undo.
+/// Switches rows on or off, and back with undo. When some are on and some off, it asks which.
 pub(crate) fn toggle<O: Operation<Query = ById>>(scene: &Scene<'_>, what: &'static str) -> Step {
-    let rows = scene.rows();
-    let Some(first) = rows.first() else { return Step::None };
-    let on = first["active"] != true;
+    let rows = scene.rows().into_iter().cloned();
+    let (on, off): (Vec<Json>, Vec<Json>) = rows.partition(|row| row["active"] == true);
+    if on.is_empty() || off.is_empty() {
+        return switch::<O>(if on.is_empty() { &off } else { &on }, what);
+    }
+    let entries = vec![
+        format!("switch off {}", count(on.len(), what)),
+        format!("switch on {}", count(off.len(), what)),
+    ];
+    let title = "Some are on, some are off";
+    Step::Menu(Menu::new(title, entries, move |n| {
+        switch::<O>(if n == 0 { &on } else { &off }, what)
+    }))
+}
+
+/// Switches rows of the same state to the other one.
+fn switch<O: Operation<Query = ById>>(rows: &[Json], what: &'static str) -> Step {
+    let on = rows.first().is_some_and(|row| row["active"] != true);
     let mut calls = Vec::new();
-    for row in rows.iter().filter(|row| row["active"].as_bool() != Some(on)) {
+    for row in rows {
         let by = by_id(row);
         let set = move |on: bool| send::<O>(&by, json!({"active": on}));
         match set(on) {
@@ -110,4 +126,30 @@ pub(crate) const GRACES: [(&str, i64); 5] = [
 
 pub(crate) fn graces() -> Vec<String> {
     GRACES.iter().map(|(label, _)| (*label).to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use cms_http::wire::keys::Update;
+
+    use super::*;
+
+    #[test]
+    fn rows_on_and_off_are_never_switched_together() {
+        let (on, off) = (json!({"id": 9, "active": true}), json!({"id": 10, "active": false}));
+        let marks = |marks| Scene { marks, ..Scene::default() };
+        match toggle::<Update>(&marks(vec![&off, &on]), "key") {
+            Step::Menu(menu) => {
+                assert_eq!(menu.entries, ["switch off 1 key", "switch on 1 key"]);
+                let Step::Bulk(bulk) = (menu.choose)(0) else { panic!("no calls") };
+                assert_eq!((bulk.done.as_str(), bulk.calls.len()), ("switched off", 1));
+                assert_eq!(bulk.calls[0].name, "#9");
+            }
+            _ => panic!("no question"),
+        }
+        let Step::Bulk(bulk) = toggle::<Update>(&marks(vec![&off]), "key") else {
+            panic!("a question without need")
+        };
+        assert_eq!(bulk.done, "switched on");
+    }
 }

@@ -3,7 +3,7 @@
 use cms_http::wire::webhooks::{Activate, Delete, Ping, Read, Rotate, Update};
 use serde_json::{Value as Json, json};
 
-use super::{edit, secret::shown};
+use super::{edit, secret::shown, tripped};
 use crate::{
     actions::Scene,
     calls::Reply,
@@ -26,7 +26,7 @@ pub(super) fn act(verb: &str, scene: &Scene<'_>) -> Step {
         "ping" => get_ping(row),
         "rotate" => rotate(row),
         "activate" => activate(row),
-        "toggle" => acts::toggle::<Update>(scene, "webhook"),
+        "toggle" => toggle(scene),
         "explain" => edit::explain(),
         "delete" => {
             let cost = "Its queued jobs are removed; its past deliveries stay for a time.";
@@ -73,6 +73,20 @@ fn rotate(row: Json) -> Step {
     }))
 }
 
+/// One that tripped has held jobs, and only its owner knows what to do with them.
+fn toggle(scene: &Scene<'_>) -> Step {
+    let rows = scene.rows();
+    let tripped: Vec<_> = rows.iter().filter(|row| tripped(row).is_some()).collect();
+    match (tripped.first(), rows.len()) {
+        (None, _) => acts::toggle::<Update>(scene, "webhook"),
+        (Some(row), 1) => activate((**row).clone()),
+        (Some(row), _) => Step::Tell(format!(
+            "{} was tripped: switch it on alone with A, which asks about its held jobs.",
+            name(row)
+        )),
+    }
+}
+
 /// The breaker was right to trip, or the receiver is well again: its jobs wait for a decision.
 fn activate(row: Json) -> Step {
     let entries = ["send the held jobs now", "drop the held jobs"].map(str::to_owned).to_vec();
@@ -90,4 +104,20 @@ fn activate(row: Json) -> Step {
         })
         .into()
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn held_jobs_of_a_tripped_webhook_are_asked_about() {
+        let tripped = json!({"id": 1, "name": "a", "active": false, "disabled_reason": "10"});
+        let paused = json!({"id": 2, "name": "b", "active": false, "disabled_reason": "paused"});
+        let scene = |row, marks| Scene { row: Some(row), marks, ..Scene::default() };
+        assert!(matches!(act("toggle", &scene(&tripped, vec![])), Step::Menu(_)));
+        assert!(matches!(act("toggle", &scene(&paused, vec![])), Step::Bulk(_)));
+        let both = act("toggle", &scene(&paused, vec![&paused, &tripped]));
+        assert!(matches!(both, Step::Tell(said) if said.starts_with("a was tripped")));
+    }
 }
