@@ -18,6 +18,8 @@ pub(crate) struct Scene<'a> {
     pub(crate) marks: Vec<&'a Json>,
     /// Permission keys; None: everything, or not known.
     pub(crate) rights: Option<&'a [String]>,
+    /// The filter in force.
+    pub(crate) filter: &'a str,
     pub(crate) is_local: bool,
     pub(crate) readonly: bool,
     pub(crate) now: i64,

@@ -216,6 +216,7 @@ impl Model {
                 .map(|list| list.marked().into_iter().cloned().collect())
                 .unwrap_or_default(),
             rights: self.rights.clone(),
+            filter: screen.map(|screen| screen.applied().to_owned()).unwrap_or_default(),
             is_local: self.is_local,
             readonly: self.readonly,
             now: self.now,
@@ -265,6 +266,7 @@ pub(crate) struct Sight {
     row: Option<Json>,
     marks: Vec<Json>,
     rights: Option<Vec<String>>,
+    filter: String,
     is_local: bool,
     readonly: bool,
     now: i64,
@@ -279,6 +281,7 @@ impl Sight {
             row: self.row.as_ref(),
             marks: self.marks.iter().collect(),
             rights: self.rights.as_deref(),
+            filter: &self.filter,
             is_local: self.is_local,
             readonly: self.readonly,
             now: self.now,

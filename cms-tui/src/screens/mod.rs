@@ -126,5 +126,10 @@ pub(crate) trait Screen: Send {
         None
     }
 
+    /// The filter in force at the service.
+    fn applied(&self) -> &str {
+        ""
+    }
+
     fn draw(&self, frame: &mut Frame<'_>, area: Rect, look: Look);
 }

@@ -10,7 +10,7 @@ use super::detail;
 use crate::{
     actions::Scene,
     calls::{Fault, Reply},
-    screens::acts,
+    screens::{acts, browser::Asked},
     step::{Confirm, Step, get, send},
     text::count,
     widgets::viewer::{Viewer, differences},
@@ -20,7 +20,10 @@ pub(super) fn act(verb: &str, scene: &Scene<'_>) -> Step {
     let row = scene.row.cloned().unwrap_or_default();
     match verb {
         "redeliver" => redeliver(scene),
-        "redeliver_all" => redeliver_all(scene.subject["id"].as_i64(), 0),
+        "redeliver_all" => match failed(scene) {
+            Ok(filter) => redeliver_all(filter.clone(), said(&filter), 0),
+            Err(fault) => Step::Fault(fault),
+        },
         "diff" => diff(&row),
         "show" => view(&row, "", "Delivery"),
         "payload" => view(&row, "payload", "Body of"),
@@ -39,31 +42,68 @@ fn queued(reply: Reply) -> Step {
     Step::did(format!("{} sent again, with the same event and body", count(jobs, "delivery")))
 }
 
-/// The service counts: it refuses when the number differs and says how many there are.
-fn redeliver_all(subscription: Option<i64>, expected: u64) -> Step {
-    let mut filter = json!({"status": "failed"});
-    if let Some(id) = subscription {
-        filter["subscription"] = id.into();
+/// Those that failed of what the list shows.
+fn failed(scene: &Scene<'_>) -> Result<Json, Fault> {
+    let asked = Asked {
+        subject: &scene.subject,
+        cursor: None,
+        filter: scene.filter,
+        now: scene.now,
+        sort: None,
+    };
+    let which = super::which(&asked)?;
+    if let Some(status) = which.status.filter(|status| status != "failed") {
+        let say =
+            format!("The list shows {status}: filter for status:failed, or mark and press r.");
+        return Err(Fault::new(say));
     }
+    let mut filter = json!({"status": "failed"});
+    let since = which.since.map(|since| json!(since));
+    let words = [
+        ("subscription", which.subscription.map(Json::from)),
+        ("event", which.event.map(Json::from)),
+        ("since", since),
+    ];
+    for (name, value) in words {
+        if let Some(value) = value {
+            filter[name] = value;
+        }
+    }
+    Ok(filter)
+}
+
+/// The service counts: it refuses when the number differs and says how many there are.
+fn redeliver_all(filter: Json, said: String, expected: u64) -> Step {
     let body = json!({"filter": filter, "expected": expected});
     let call = send::<Redeliver>(&NoQuery {}, body);
     let call = call.map(|call| {
         call.ending(move |outcome| match outcome {
             Ok(_) if expected == 0 => Step::Tell("No delivery has failed.".to_owned()),
             Ok(reply) => queued(reply),
-            Err(fault) if fault.code == "count_moved" => ask(subscription, &fault),
+            Err(fault) if fault.code == "count_moved" => ask(filter, said, &fault),
             Err(fault) => Step::Fault(fault),
         })
     });
     call.into()
 }
 
-fn ask(subscription: Option<i64>, fault: &Fault) -> Step {
+fn ask(filter: Json, said: String, fault: &Fault) -> Step {
     let Some(found) = first_number(&fault.detail) else { return Step::Fault(fault.clone()) };
     let many = count(usize::try_from(found).unwrap_or(usize::MAX), "failed delivery");
-    Step::Confirm(Confirm::new(format!("Send {many} again?"), move || {
-        redeliver_all(subscription, found)
+    Step::Confirm(Confirm::new(format!("Send {many}{said} again?"), move || {
+        redeliver_all(filter, said, found)
     }))
+}
+
+/// The filter in words, for the question.
+fn said(filter: &Json) -> String {
+    let word = |(name, label): (&str, &str)| {
+        let value = filter.get(name)?;
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        Some(format!(" {label} {}", crate::text::safe(&value)))
+    };
+    let words = [("event", "of event"), ("subscription", "of webhook"), ("since", "since")];
+    words.into_iter().filter_map(word).collect()
 }
 
 fn first_number(text: &str) -> Option<u64> {
@@ -120,4 +160,27 @@ fn compare(before: i64, after: i64) -> Step {
         })
     });
     call.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_list_shows_is_sent_again() {
+        let now = crate::moment::millis("2026-11-21T12:00:00Z").expect("a time");
+        let filter = |filter: &str, subject: Json| {
+            failed(&Scene { filter, subject, now, ..Scene::default() })
+        };
+        assert_eq!(filter("", Json::Null), Ok(json!({"status": "failed"})));
+        let narrow = filter("webhook:3 event:a since:2h", Json::Null).expect("a filter");
+        assert_eq!((&narrow["subscription"], &narrow["event"]), (&json!(3), &json!("a")));
+        let since = narrow["since"].as_str().and_then(crate::moment::millis);
+        assert_eq!(since, Some(now - 7_200_000));
+        assert!(said(&narrow).starts_with(" of event a of webhook 3 since 2026-11-21"));
+        let of_hook = filter("status:failed", json!({"id": 7})).expect("a filter");
+        assert_eq!(of_hook["subscription"], 7);
+        assert!(filter("status:delivered", Json::Null).is_err());
+        assert!(filter("webhook:x", Json::Null).is_err());
+    }
 }
