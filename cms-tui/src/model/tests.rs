@@ -7,6 +7,8 @@ use crate::{
     actions::KeyMap,
     calls::{Fault, Reply},
     keys::{Key, KeysFile},
+    model::over::Over,
+    step::{Form, Menu, Step},
 };
 use serde_json::json;
 
@@ -150,6 +152,44 @@ fn screens_visited_are_walked() {
     assert_eq!(noun(&model), "deliveries");
     press(&mut model, ": q u e u e Enter");
     assert_eq!(noun(&model), "queue");
+}
+
+fn lines(effects: &[Effect]) -> Vec<String> {
+    let calls = effects.iter().filter_map(|effect| match effect {
+        Effect::Call { ask, .. } => Some(ask.line()),
+        _ => None,
+    });
+    calls.collect()
+}
+
+#[test]
+fn a_read_only_session_sends_nothing_but_looks() {
+    let mut model = model();
+    press(&mut model, "5");
+    let step = |keys: &str| {
+        let row = json!({"id": 1, "name": "one"});
+        let scene = crate::actions::Scene { row: Some(&row), ..Default::default() };
+        crate::screens::open(crate::step::Place::of("keys")).act(keys, &scene)
+    };
+    model.readonly = true;
+    let toggled = step("toggle");
+    assert!(lines(&model.step(toggled)).is_empty());
+    let told = model.told.as_ref().map(|told| told.1.as_str());
+    assert_eq!(told, Some("✗ Nothing was done: this is a read-only session."));
+    let shown = step("show");
+    assert_eq!(model.step(shown).len(), 1, "looks are made");
+}
+
+#[test]
+fn a_question_left_open_leaves_the_form_to_be_edited() {
+    let mut model = model();
+    let mut form = Form::new("a", Vec::new(), |_| Step::None);
+    form.is_sent = true;
+    model.over.push(Over::Form(Box::new(form)));
+    let menu = Menu::new("Somebody changed it too", vec!["theirs".to_owned()], |_| Step::None);
+    model.over.push(Over::Menu(menu));
+    press(&mut model, "Esc");
+    assert!(matches!(model.over.last(), Some(Over::Form(form)) if !form.is_sent));
 }
 
 fn keys() -> impl Strategy<Value = Vec<Key>> {

@@ -65,7 +65,8 @@ impl Model {
                 Answer::Open => Vec::new(),
                 Answer::No => {
                     self.tell(Role::Plain, "Nothing was done.");
-                    self.close()
+                    self.close();
+                    self.open_sent_form()
                 }
                 Answer::Yes => match self.over.pop() {
                     Some(Over::Confirm(confirm)) => {
@@ -77,7 +78,10 @@ impl Model {
             },
             Some(Over::Menu(menu)) => match menu.key(key) {
                 None => Vec::new(),
-                Some(None) => self.close(),
+                Some(None) => {
+                    self.close();
+                    self.open_sent_form()
+                }
                 Some(Some(n)) => match self.over.pop() {
                     Some(Over::Menu(menu)) => {
                         let step = (menu.choose)(n);
@@ -100,6 +104,16 @@ impl Model {
 
     fn close(&mut self) -> Vec<Effect> {
         self.over.pop();
+        Vec::new()
+    }
+
+    /// A question about what was sent was not answered: the form can be edited again.
+    fn open_sent_form(&mut self) -> Vec<Effect> {
+        for over in &mut self.over {
+            if let Over::Form(form) = over {
+                form.is_sent = false;
+            }
+        }
         Vec::new()
     }
 
