@@ -66,6 +66,9 @@ pub(crate) trait Screen: Send {
     /// Asks for what it shows, at first and again.
     fn load(&mut self) -> Step;
 
+    /// Something was written: details that were read may be old, even of a row that looks the same.
+    fn outdate(&mut self) {}
+
     /// Takes a reply to a call of its own. False: nothing is different.
     fn take(&mut self, slot: u8, outcome: Result<Reply, Fault>) -> (Step, bool);
 

@@ -199,7 +199,9 @@ impl Browser {
             return Step::None;
         }
         self.detail_asked = Some(row.id.clone());
-        self.preview_top.set(0);
+        if self.detail.as_ref().is_none_or(|(id, _)| *id != row.id) {
+            self.preview_top.set(0);
+        }
         match detail(&row.json, &self.subject) {
             Ok(call) => Step::Call(call.slot(DETAIL)),
             Err(_) => Step::None,
@@ -283,11 +285,15 @@ impl Screen for Browser {
         self.ask(page, self.list.window.cursor(page), true)
     }
 
+    fn outdate(&mut self) {
+        self.detail_asked = None;
+    }
+
     fn take(&mut self, slot: u8, outcome: Result<Reply, Fault>) -> (Step, bool) {
         match (slot, outcome) {
             (ROWS, Ok(reply)) => self.take_rows(reply),
             (DETAIL, Ok(reply)) => {
-                let id = self.detail_asked.clone().unwrap_or_default();
+                let Some(id) = self.detail_asked.clone() else { return (Step::None, false) };
                 let detail = Some((id, reply.data));
                 let changed = self.detail != detail;
                 self.detail = detail;
