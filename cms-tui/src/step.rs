@@ -108,6 +108,8 @@ pub(crate) enum Step {
         user: String,
         expires_at: String,
     },
+    /// The session is over.
+    LoggedOut,
     /// The screen is told when the user pauses.
     Pause,
     Several(Vec<Step>),

@@ -81,6 +81,7 @@ impl Model {
             "next" => return self.walk(1),
             "last" => return self.swap(),
             "login" => return self.ask_login(),
+            "logout" => return self.log_out(),
             "quit" => return vec![Effect::Quit],
             _ => {}
         }

@@ -135,6 +135,8 @@ pub(crate) struct Model {
     visited: Vec<Place>,
     visited_at: usize,
     pub(crate) over: Vec<Over>,
+    /// What lay over the screen when a login was asked for.
+    kept: Vec<Over>,
     /// The last result.
     pub(crate) told: Option<(Role, String)>,
     /// The command line equal to the last action.
@@ -168,6 +170,7 @@ impl Model {
             visited: Vec::new(),
             visited_at: 0,
             over: Vec::new(),
+            kept: Vec::new(),
             told: None,
             line: None,
             link: Link::Connecting,
@@ -294,24 +297,26 @@ pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
     match msg {
         Msg::Tick(now) => return model.tick(now),
         Msg::Answered(ticket, outcome) => return model.answered(ticket, outcome),
+        Msg::Happened(event) => return model.happened(&event),
+        Msg::Woke(token) => return model.woke(token),
         _ => model.is_dirty = true,
     }
     match msg {
         Msg::Key(key) => model.key(key),
         Msg::Paste(text) => model.paste(&text),
-        Msg::Woke(token) => model.woke(token),
         Msg::Live(is_live) => {
             model.is_live = is_live;
             model.wants_reload |= is_live;
             Vec::new()
         }
-        Msg::Happened(event) => model.happened(&event),
         Msg::Ran(line, output) => {
             model.over.push(Over::ran(&line, &output));
             model.reload()
         }
         Msg::Quit => vec![Effect::Quit],
-        Msg::Resize | Msg::Tick(_) | Msg::Answered(..) => Vec::new(),
+        Msg::Resize | Msg::Tick(_) | Msg::Answered(..) | Msg::Happened(_) | Msg::Woke(_) => {
+            Vec::new()
+        }
     }
 }
 

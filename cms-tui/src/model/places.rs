@@ -1,7 +1,14 @@
 //! Screens on top of each other, and those visited.
 
+use cms_http::wire::{auth::Logout, parameters::NoQuery};
+
 use super::{Effect, Model, Shown};
-use crate::{actions::ACTIONS, screens, step::Place, theme::Role};
+use crate::{
+    actions::ACTIONS,
+    screens,
+    step::{Place, Step, get},
+    theme::Role,
+};
 
 /// Screens visited that are remembered.
 const VISITED: usize = 50;
@@ -89,6 +96,9 @@ impl Model {
         if self.stack.len() > 1 {
             self.remember_filters();
             self.stack.pop();
+            if !self.stack.iter().any(|shown| shown.screen.noun() == "login") {
+                self.over.append(&mut self.kept);
+            }
             return self.reload();
         }
         Vec::new()
@@ -123,10 +133,34 @@ impl Model {
             self.tell(Role::Plain, "A site that is opened here needs no login.");
             return Vec::new();
         }
-        self.over.clear();
+        // What is being written, or shown once, lies below until the login is over.
+        self.open_sent_form();
+        self.kept.append(&mut self.over);
         let mut effects = self.show(Place::of("login"));
         effects.extend(self.step(screens::log_in()));
         effects
+    }
+
+    pub(super) fn log_out(&mut self) -> Vec<Effect> {
+        if self.is_local {
+            self.tell(Role::Plain, "A site that is opened here has no session.");
+            return Vec::new();
+        }
+        let call = get::<Logout>(&NoQuery {}).map(|call| call.then(|_| Step::LoggedOut));
+        self.step(call.into())
+    }
+
+    /// Nothing of the user stays: neither what was read, nor what could be taken back.
+    pub(super) fn logged_out(&mut self) -> Vec<Effect> {
+        self.over.clear();
+        self.undo.clear();
+        (self.who, self.rights, self.line) = (String::new(), None, None);
+        self.stack.clear();
+        self.pending.clear();
+        // What home asks for, it asks again after the login.
+        self.show(Place::of("home"));
+        self.tell(Role::Good, "✓ The session is over.");
+        self.ask_login()
     }
 
     pub(super) fn logged_in(
@@ -137,6 +171,7 @@ impl Model {
     ) -> Vec<Effect> {
         self.tell(Role::Good, format!("✓ Logged in as {user}"));
         self.stack.retain(|shown| shown.screen.noun() != "login");
+        self.over.splice(..0, std::mem::take(&mut self.kept));
         let mut effects = vec![Effect::Login { token, user, expires_at }];
         effects.extend(self.ask_who());
         effects.extend(self.reload());

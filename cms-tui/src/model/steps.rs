@@ -59,6 +59,7 @@ impl Model {
                 self.close_sent_form();
                 return self.logged_in(token, user, expires_at);
             }
+            Step::LoggedOut => return self.logged_out(),
             Step::Pause => {
                 self.pause += 1;
                 return vec![Effect::Wake { token: self.pause, after_ms: PAUSE_MS }];
@@ -106,6 +107,14 @@ impl Model {
 
     /// Reads the screen on top again.
     pub(super) fn reload(&mut self) -> Vec<Effect> {
+        if let Some(shown) = self.top() {
+            shown.screen.outdate();
+        }
+        self.look_again()
+    }
+
+    /// As [`Self::reload`], without the details of a row that looks as before.
+    fn look_again(&mut self) -> Vec<Effect> {
         let now = self.now;
         let Some(shown) = self.top() else { return Vec::new() };
         shown.asked_at = now;
@@ -116,6 +125,10 @@ impl Model {
 
     /// Takes the last act back.
     pub(super) fn take_back(&mut self) -> Vec<Effect> {
+        if self.running.is_some() {
+            self.tell(Role::Warn, "Another act is still under way.");
+            return Vec::new();
+        }
         let Some(undo) = self.undo.pop() else {
             self.tell(Role::Plain, "There is nothing to take back.");
             return Vec::new();
@@ -143,16 +156,16 @@ impl Model {
         let wants = self.wants_reload;
         let Some(shown) = self.top() else { return Vec::new() };
         shown.screen.tick(now);
-        if !waiting && (now >= due || wants) { self.reload() } else { Vec::new() }
+        if !waiting && (now >= due || wants) { self.look_again() } else { Vec::new() }
     }
 
     /// An event of the site: read again when the screen shows such things.
     pub(super) fn happened(&mut self, event: &str) -> Vec<Effect> {
         let Some(shown) = self.stack.last() else { return Vec::new() };
         if !shown.screen.follows(event) {
-            self.is_dirty = false;
             return Vec::new();
         }
+        self.is_dirty = true;
         if self.is_waiting() {
             self.wants_reload = true;
             return Vec::new();
@@ -162,9 +175,9 @@ impl Model {
 
     pub(super) fn woke(&mut self, token: u64) -> Vec<Effect> {
         if token != self.pause {
-            self.is_dirty = false;
             return Vec::new();
         }
+        self.is_dirty = true;
         let Some(shown) = self.top() else { return Vec::new() };
         let (id, step) = (shown.id, shown.screen.pause());
         self.step_of(id, step)

@@ -192,6 +192,49 @@ fn a_question_left_open_leaves_the_form_to_be_edited() {
     assert!(matches!(model.over.last(), Some(Over::Form(form)) if !form.is_sent));
 }
 
+#[test]
+fn a_login_lies_over_what_is_being_written() {
+    let mut model = model();
+    model.is_local = false;
+    press(&mut model, "5");
+    let form = Form::new("being written", Vec::new(), |_| Step::None);
+    model.over.push(Over::Form(Box::new(form)));
+    let over = Fault { code: "login_required".into(), ..Fault::default() };
+    for effect in update(&mut model, Msg::Tick(1_010_000)) {
+        if let Effect::Call { ticket, .. } = effect {
+            update(&mut model, Msg::Answered(ticket, Err(over.clone())));
+        }
+    }
+    assert_eq!((noun(&model), model.over.len()), ("login", 1));
+    let (token, user, expires_at) = Default::default();
+    model.over.clear();
+    model.step(Step::LoggedIn { token, user, expires_at });
+    assert_eq!(noun(&model), "keys");
+    assert!(matches!(&model.over[..], [Over::Form(form)] if form.title == "being written"));
+}
+
+#[test]
+fn a_session_is_ended() {
+    let mut model = model();
+    model.is_local = false;
+    let effects = update(&mut model, Msg::Key(":".parse().expect("a key")));
+    answer(&mut model, effects);
+    press(&mut model, "a p p . l o g o u t");
+    let effects = update(&mut model, Msg::Key("Enter".parse().expect("a key")));
+    assert_eq!(lines(&effects), ["POST /api/backend/auth/logout"]);
+    answer(&mut model, effects);
+    assert_eq!((noun(&model), model.who.as_str()), ("login", ""));
+}
+
+#[test]
+fn a_stray_message_does_not_take_back_a_drawing() {
+    let mut model = model();
+    model.is_dirty = true;
+    update(&mut model, Msg::Woke(99));
+    update(&mut model, Msg::Happened("item.other.updated".to_owned()));
+    assert!(model.is_dirty);
+}
+
 fn keys() -> impl Strategy<Value = Vec<Key>> {
     let known = "j k g G Enter Esc Tab Space / ? : Ctrl-p Ctrl-s Ctrl-r Ctrl-d Ctrl-u [ ] - u y Y \
                  v * o O z n e x t p d w r R S A E P D c C F W N s L a h l Up Down Left Right \

@@ -108,7 +108,7 @@ impl Model {
     }
 
     /// A question about what was sent was not answered: the form can be edited again.
-    fn open_sent_form(&mut self) -> Vec<Effect> {
+    pub(super) fn open_sent_form(&mut self) -> Vec<Effect> {
         for over in &mut self.over {
             if let Over::Form(form) = over {
                 form.is_sent = false;
