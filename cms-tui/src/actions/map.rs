@@ -47,10 +47,10 @@ impl KeyMap {
     }
 
     /// The user's own command of a key.
-    pub(crate) fn own(&self, key: Key, scene: &Scene<'_>) -> Option<String> {
+    pub(crate) fn own(&self, key: Key, scene: &Scene<'_>) -> Option<&str> {
         let here = |command: &OwnCommand| command.on.as_deref().is_none_or(|on| on == scene.noun);
         let (_, command) = self.own.iter().find(|(one, command)| *one == key && here(command))?;
-        Some(scene.fill(&command.run))
+        Some(&command.run)
     }
 
     /// The keys of an action that nothing on this screen covers.

@@ -11,13 +11,21 @@ mod scene;
 mod table;
 
 pub(crate) use map::KeyMap;
-pub(crate) use scene::Scene;
+pub(crate) use scene::{Scene, quoted};
 pub(crate) use table::ACTIONS;
 
 use serde_json::Value as Json;
 
 /// Why a read-only session does not.
 pub(crate) const READONLY: &str = "this is a read-only session";
+
+/// The verbs that switch off, and on.
+const SWITCHES: [(&str, &str); 3] =
+    [(" pause ", " activate "), (" disable ", " enable "), (" deactivate ", " activate ")];
+
+/// Examples in the table, and the words for what the user chooses only after the key.
+const CHOSEN: [(&str, &str); 3] =
+    [("--grace 1h", "--grace GRACE"), ("--on 2027-01-01", "--on DAY"), ("ttl 300", "ttl SECONDS")];
 
 /// Something a user can do.
 #[derive(Debug)]
@@ -99,7 +107,24 @@ impl Action {
 
     /// The equal command line for what is under the cursor.
     pub(crate) fn command_line(&self, scene: &Scene<'_>) -> Option<String> {
-        (!self.cli.is_empty()).then(|| format!("cms {}", scene.fill(self.cli)))
+        if self.cli.is_empty() {
+            return None;
+        }
+        let rows: Vec<_> = match self.needs {
+            Needs::Rows => scene.rows(),
+            _ => scene.row.into_iter().collect(),
+        };
+        let mut line = scene.fill(self.cli, &rows);
+        if self.verb() == "toggle" && rows.first().is_some_and(|row| row["active"] == false) {
+            for (off, on) in SWITCHES {
+                line = line.replacen(off, on, 1);
+            }
+        }
+        for (example, word) in CHOSEN {
+            line = line.replacen(example, word, 1);
+        }
+        let words = ["cms", scene.site, &line];
+        Some(words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" "))
     }
 }
 

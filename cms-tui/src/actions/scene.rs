@@ -3,6 +3,7 @@
 use serde_json::Value as Json;
 
 use super::Right;
+use crate::text;
 
 /// Where the user is, on what, with which rights.
 #[derive(Clone, Debug, Default)]
@@ -18,6 +19,8 @@ pub(crate) struct Scene<'a> {
     pub(crate) marks: Vec<&'a Json>,
     /// Permission keys; None: everything, or not known.
     pub(crate) rights: Option<&'a [String]>,
+    /// What names the site on a command line, such as `--context prod`.
+    pub(crate) site: &'a str,
     /// The filter in force.
     pub(crate) filter: &'a str,
     pub(crate) is_local: bool,
@@ -45,37 +48,83 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// A command line with its `{member}`s filled from the row, else from the subject.
-    pub(super) fn fill(&self, line: &str) -> String {
+    /// A command line with its `{member}`s filled from these rows, else from the subject.
+    pub(super) fn fill(&self, line: &str, rows: &[&Json]) -> String {
         let mut filled = String::new();
         let mut rest = line;
         while let Some((before, after)) = rest.split_once('{') {
             let Some((name, behind)) = after.split_once('}') else { break };
             filled.push_str(before);
-            let value = |from: Option<&Json>| from.and_then(|json| member(json, name));
-            let rows: Vec<_> = self.rows().iter().filter_map(|row| value(Some(row))).collect();
-            match (rows.is_empty(), value(Some(&self.subject))) {
-                (false, _) => filled.push_str(&rows.join(" ")),
-                (true, Some(value)) => filled.push_str(&value),
-                (true, None) => filled.push_str(&name.to_uppercase()),
+            let value = |from: &Json| member(from, name).and_then(|text| quoted(&text));
+            let words: Vec<_> = rows.iter().filter_map(|row| value(row)).collect();
+            match (words.len() == rows.len() && !rows.is_empty(), value(&self.subject)) {
+                (true, _) => filled.push_str(&words.join(" ")),
+                (false, Some(value)) => filled.push_str(&value),
+                (false, None) => filled.push_str(&name.to_uppercase()),
             }
             rest = behind;
         }
         filled + rest
     }
+
+    /// The words of a command of the user's own. A value fills one word and is never an option.
+    ///
+    /// # Errors
+    /// For a value that is missing, or that a command line could take for something else.
+    pub(crate) fn own_words(&self, line: &str) -> Result<Vec<String>, String> {
+        let rows = match self.rows() {
+            rows if rows.is_empty() => vec![&self.subject],
+            rows => rows,
+        };
+        let mut words = Vec::new();
+        for word in text::split(line).ok_or("keys.toml: a quote is not closed")? {
+            let filled: Result<Vec<_>, _> = rows.iter().map(|row| self.word(&word, row)).collect();
+            let mut filled = filled?;
+            filled.dedup();
+            words.extend(filled);
+        }
+        Ok(words)
+    }
+
+    fn word(&self, word: &str, row: &Json) -> Result<String, String> {
+        let (mut filled, mut rest) = (String::new(), word);
+        while let Some((before, after)) = rest.split_once('{') {
+            let is_name = |name: &str| name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
+            let Some((name, behind)) = after.split_once('}').filter(|(name, _)| is_name(name))
+            else {
+                break;
+            };
+            let value = member(row, name).or_else(|| member(&self.subject, name));
+            let value = value.ok_or_else(|| format!("keys.toml: there is no {name} here"))?;
+            if value.starts_with('-') || value.contains(char::is_control) {
+                let value = text::safe(&value);
+                return Err(format!("the {name} {value:?} could be taken for an option or a key"));
+            }
+            filled.push_str(before);
+            filled.push_str(&value);
+            rest = behind;
+        }
+        Ok(filled + rest)
+    }
 }
 
-/// A member as one word of a shell.
 fn member(json: &Json, name: &str) -> Option<String> {
-    let text = match json.get(name)? {
-        Json::String(text) => text.clone(),
-        Json::Number(number) => number.to_string(),
-        Json::Array(parts) => serde_json::to_string(parts).ok()?,
-        _ => return None,
-    };
+    match json.get(name)? {
+        Json::String(text) => Some(text.clone()),
+        Json::Number(number) => Some(number.to_string()),
+        Json::Array(parts) => serde_json::to_string(parts).ok(),
+        _ => None,
+    }
+}
+
+/// One word of a shell. None: a terminal would obey it when the line is pasted.
+pub(crate) fn quoted(text: &str) -> Option<String> {
+    if text.contains(char::is_control) {
+        return None;
+    }
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@+,".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
-        return Some(text);
+        return Some(text.to_owned());
     }
     Some(format!("'{}'", text.replace('\'', r"'\''")))
 }

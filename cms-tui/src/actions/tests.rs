@@ -44,7 +44,7 @@ fn what_is_missing_is_told() {
     assert_eq!(why.as_deref(), Some("it is active already"));
     let line = super::find("users.edit").expect("an action").command_line(&scene);
     assert_eq!(line.as_deref(), Some("cms users edit USERNAME --rename NAME"));
-    assert_eq!(scene.fill("x {id} {name}"), r"x 3 'it'\''s'");
+    assert_eq!(scene.fill("x {id} {name}", &[&row]), r"x 3 'it'\''s'");
 }
 
 #[test]
@@ -68,6 +68,45 @@ fn a_read_only_session_looks_at_everything_and_changes_nothing() {
 }
 
 #[test]
+fn a_line_says_the_site_and_what_the_key_does() {
+    let (one, two) = (serde_json::json!({"id": 1, "active": false}), serde_json::json!({"id": 2}));
+    let scene = Scene {
+        noun: "keys",
+        row: Some(&one),
+        marks: vec![&one, &two],
+        site: "--context prod",
+        ..Scene::default()
+    };
+    for (name, line) in [
+        ("keys.delete", "cms --context prod keys delete 1"),
+        ("keys.toggle", "cms --context prod keys enable 1 2"),
+        ("keys.rotate", "cms --context prod keys rotate 1 --grace GRACE"),
+        ("keys.expire", "cms --context prod keys expire 1 --on DAY"),
+    ] {
+        let action = super::find(name).expect("an action");
+        assert_eq!(action.command_line(&scene).as_deref(), Some(line));
+    }
+}
+
+#[test]
+fn a_value_is_one_word_of_a_command_and_never_an_option() {
+    let words = |name: &str| {
+        let row = serde_json::json!({"id": 3, "name": name});
+        let scene = Scene { row: Some(&row), ..Scene::default() };
+        let line = scene.fill("x {name}", &[&row]);
+        (scene.own_words("x {id} n={name} '{\"a\": 1}' {name}"), line)
+    };
+    let (own, line) = words("a' --yes x '");
+    let own = own.expect("words");
+    assert_eq!(own, ["x", "3", "n=a' --yes x '", "{\"a\": 1}", "a' --yes x '"]);
+    assert_eq!(line, r"x 'a'\'' --yes x '\'''");
+    for wrong in ["--url=https://evil", "-x", "a\nb", "\u{1b}[2J"] {
+        assert!(words(wrong).0.is_err(), "{wrong:?}");
+    }
+    assert_eq!(words("a\u{1b}[2J").1, "x NAME");
+}
+
+#[test]
 fn users_change_keys_and_add_commands() {
     let file = KeysFile::parse(
         "[keys]\n\"keys.rotate\" = [\"Ctrl-o\"]\n[commands]\nshow = {key = \"X\", \
@@ -81,7 +120,8 @@ fn users_change_keys_and_add_commands() {
     assert_eq!(action("S"), None);
     assert_eq!(action("j"), Some("list.down"));
     let own = map.own("X".parse().expect("a key"), &scene);
-    assert_eq!(own.as_deref(), Some("cms keys show 3"));
+    let words = own.map(|own| scene.own_words(own));
+    assert_eq!(words, Some(Ok(["cms", "keys", "show", "3"].map(str::to_owned).to_vec())));
     for wrong in ["[keys]\n\"keys.no\" = [\"x\"]", "[keys]\n\"keys.new\" = [\"xx\"]"] {
         assert!(KeyMap::new(&KeysFile::parse(wrong).expect("toml")).is_err(), "{wrong}");
     }

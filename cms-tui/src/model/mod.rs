@@ -110,6 +110,8 @@ pub(crate) struct Remembered {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Start {
     pub(crate) site: String,
+    /// What names the site on a command line, such as `--context prod`.
+    pub(crate) target: String,
     pub(crate) is_local: bool,
     pub(crate) readonly: bool,
     pub(crate) map: KeyMap,
@@ -123,6 +125,8 @@ pub(crate) struct Start {
 /// All that the interface knows.
 pub(crate) struct Model {
     pub(crate) site: String,
+    /// What names the site on a command line, such as `--context prod`.
+    pub(crate) target: String,
     pub(crate) is_local: bool,
     pub(crate) readonly: bool,
     pub(crate) map: KeyMap,
@@ -159,6 +163,7 @@ impl Model {
     pub(crate) fn new(start: Start) -> (Self, Vec<Effect>) {
         let mut model = Self {
             site: start.site,
+            target: start.target,
             is_local: start.is_local,
             readonly: start.readonly,
             map: start.map,
@@ -219,6 +224,7 @@ impl Model {
                 .map(|list| list.marked().into_iter().cloned().collect())
                 .unwrap_or_default(),
             rights: self.rights.clone(),
+            site: self.target.clone(),
             filter: screen.map(|screen| screen.applied().to_owned()).unwrap_or_default(),
             is_local: self.is_local,
             readonly: self.readonly,
@@ -269,6 +275,7 @@ pub(crate) struct Sight {
     row: Option<Json>,
     marks: Vec<Json>,
     rights: Option<Vec<String>>,
+    site: String,
     filter: String,
     is_local: bool,
     readonly: bool,
@@ -284,6 +291,7 @@ impl Sight {
             row: self.row.as_ref(),
             marks: self.marks.iter().collect(),
             rights: self.rights.as_deref(),
+            site: &self.site,
             filter: &self.filter,
             is_local: self.is_local,
             readonly: self.readonly,

@@ -25,7 +25,8 @@ impl Model {
         let sight = self.sight();
         let scene = sight.scene();
         if let Some(line) = self.map.own(key, &scene) {
-            return self.run_own(&line);
+            let words = scene.own_words(line);
+            return self.run_own(words);
         }
         match self.map.action(key, &scene) {
             Some(action) => self.run(action, &sight),

@@ -84,10 +84,11 @@ pub async fn run(session: Session) -> io::Result<()> {
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let start = Start {
         site: session.site.clone(),
+        target: target(&session.program),
         is_local: session.is_local,
         readonly: session.readonly,
         map: crate::actions::KeyMap::new(&keys).map_err(io::Error::other)?,
-        theme: Theme::choose(keys.theme.as_deref(), no_color),
+        theme: Theme::choose(keys.theme.as_deref(), no_color).map_err(io::Error::other)?,
         remembered: files::remembered(session.state.as_deref()),
         now: (session.clock)(),
         noun: session.screen.clone(),
@@ -113,6 +114,12 @@ pub async fn run(session: Session) -> io::Result<()> {
     screen.leave();
     files::remember(hands.session.state.as_deref(), &model.remember());
     outcome
+}
+
+/// The words that name the site, as a shell takes them.
+fn target(program: &[String]) -> String {
+    let words = program.iter().skip(1).filter_map(|word| crate::actions::quoted(word));
+    words.collect::<Vec<_>>().join(" ")
 }
 
 async fn turn(
