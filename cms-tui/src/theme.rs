@@ -32,8 +32,18 @@ pub(crate) enum Theme {
 
 impl Theme {
     /// `NO_COLOR` (not empty) wins over the setting.
-    pub(crate) fn choose(setting: Option<&str>, no_color: bool) -> Self {
-        if no_color || setting == Some("mono") { Self::Mono } else { Self::Ansi }
+    ///
+    /// # Errors
+    /// For a theme that there is not.
+    pub(crate) fn choose(setting: Option<&str>, no_color: bool) -> Result<Self, String> {
+        let theme = match setting {
+            None | Some("ansi") => Self::Ansi,
+            Some("mono") => Self::Mono,
+            Some(other) => {
+                return Err(format!("keys.toml: there is no theme {other:?}: write ansi or mono"));
+            }
+        };
+        Ok(if no_color { Self::Mono } else { theme })
     }
 
     pub(crate) fn style(self, role: Role) -> Style {

@@ -12,12 +12,19 @@ use crate::{
     theme::Role,
 };
 
+/// What each hint of the tour asks for; the next one comes when it was done.
+const HINTED: [&[&str]; 5] =
+    [&["app.help"], &["app.back"], &["list.filter", "list.mark"], &["app.undo"], &["app.copy"]];
+
 impl Model {
     pub(super) fn run(&mut self, action: &'static Action, sight: &Sight) -> Vec<Effect> {
         let scene = sight.scene();
         if let Some(why) = action.disabled(&scene) {
             self.tell(Role::Warn, format!("{}: {why}", action.help.trim_end_matches('…')));
             return Vec::new();
+        }
+        if HINTED.get(self.remembered.hints).is_some_and(|hinted| hinted.contains(&action.name)) {
+            self.remembered.hints += 1;
         }
         if let Some(line) = action.command_line(&scene) {
             self.line = Some(line);
@@ -72,6 +79,9 @@ impl Model {
                 let id = scene.row.map(|row| &row["id"]).filter(|id| !id.is_null());
                 let id = id.map(|id| id.as_str().map_or_else(|| id.to_string(), str::to_owned));
                 match id {
+                    Some(id) if id.contains(char::is_control) => {
+                        self.tell(Role::Warn, "This id holds what a terminal would obey.");
+                    }
                     Some(id) => return vec![self.copy(id)],
                     None => self.tell(Role::Plain, "This row has no id."),
                 }
@@ -94,18 +104,19 @@ impl Model {
     }
 
     /// A command of the user's own.
-    pub(super) fn run_own(&mut self, line: &str) -> Vec<Effect> {
-        match text::split(line) {
-            Some(words) if self.readonly => {
-                self.tell(Role::Warn, format!("{}: {READONLY}", words.join(" ")));
+    pub(super) fn run_own(&mut self, words: Result<Vec<String>, String>) -> Vec<Effect> {
+        match words {
+            Ok(words) if self.readonly => {
+                let line = text::safe(&words.join(" ")).into_owned();
+                self.tell(Role::Warn, format!("{line}: {READONLY}"));
                 Vec::new()
             }
-            Some(words) => {
+            Ok(words) => {
                 let words = words.into_iter().skip_while(|word| word == "cms").collect();
                 self.step(Step::Run(words))
             }
-            None => {
-                self.tell(Role::Bad, "keys.toml: a quote is not closed");
+            Err(why) => {
+                self.tell(Role::Bad, format!("✗ {why}"));
                 Vec::new()
             }
         }

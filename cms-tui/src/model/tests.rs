@@ -214,6 +214,15 @@ fn a_login_lies_over_what_is_being_written() {
 }
 
 #[test]
+fn the_tour_goes_on_when_a_hint_was_followed() {
+    let mut model = model();
+    press(&mut model, "5 u");
+    assert_eq!(model.remembered.hints, 0, "the first hint is about ?");
+    press(&mut model, "? Esc Esc /");
+    assert_eq!(model.remembered.hints, 3);
+}
+
+#[test]
 fn a_session_is_ended() {
     let mut model = model();
     model.is_local = false;

@@ -191,8 +191,12 @@ fn which(table: &Json, id: String) -> Which {
     Which { table: name(table), id, language }
 }
 
-fn preview(row: &Json, detail: Option<&Json>, _: &Json, _: i64) -> Vec<(Role, String)> {
-    let members = detail.unwrap_or(row).as_object().into_iter().flatten();
+fn preview(row: &Json, detail: Option<&Json>, table: &Json, _: i64) -> Vec<(Role, String)> {
+    let mut members: Vec<_> = detail.unwrap_or(row).as_object().into_iter().flatten().collect();
+    // In the order of the columns; what is no column comes last.
+    members.sort_by_key(|(name, _)| {
+        described(table).position(|column| column_name(column) == *name).unwrap_or(usize::MAX)
+    });
     let mut lines = Vec::new();
     for (name, value) in members {
         let text = match value {
