@@ -33,7 +33,7 @@ async fn a_shop_gets_its_webhooks_again() {
     ana.press("Ctrl-y").await;
     assert!(ana.copied[0].starts_with("whsec_"));
     ana.types("saved").await.sees_no("whsec_");
-    assert_eq!(ana.model.line.as_deref(), Some("cms webhooks rotate-secret 1 --grace 1h"));
+    assert_eq!(ana.model.line.as_deref(), Some("cms webhooks rotate-secret 1 --grace GRACE"));
     // The shop is well again: test, switch on, send what was held.
     receiver.status.store(200, Ordering::SeqCst);
     ana.press("p").await.sees("Test to shop: ✓ 200");
