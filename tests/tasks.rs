@@ -242,8 +242,8 @@ async fn a_lease_is_renewed_while_its_task_runs() {
     }
 }
 
-/// A change of the run itself keeps everybody from its row, and from renewing its lease: for as long
-/// as it takes, nobody else can have the task either.
+/// A change of the run itself keeps everybody from its row, and from renewing its lease: for as
+/// long as it takes, nobody else can have the task either.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_change_may_last_longer_than_the_lease() {
     let (database, clock) = (TestDatabase::new().await, Clock::fixed(NOW));

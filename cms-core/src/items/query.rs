@@ -27,8 +27,8 @@ pub struct Query {
     pub cursor: Option<String>,
     /// Rows to skip. Slow for large numbers; a cursor is not.
     pub offset: u32,
-    /// Columns to sort by; true means descending. The primary key follows in the direction of the last
-    /// one.
+    /// Columns to sort by; true means descending. The primary key follows in the direction of the
+    /// last one.
     pub sort: Vec<(String, bool)>,
     /// Columns to show; empty means all.
     pub fields: Vec<String>,

@@ -40,9 +40,9 @@ pub struct Background {
 }
 
 impl Cms {
-    /// Starts all background work: deliveries, counters, retention, tasks. A program that embeds the site
-    /// starts it once and keeps the handle. Several processes of one site may all run it. A task
-    /// that panics starts again.
+    /// Starts all background work: deliveries, counters, retention, tasks. A program that embeds
+    /// the site starts it once and keeps the handle. Several processes of one site may all run it.
+    /// A task that panics starts again.
     ///
     /// ```no_run
     /// # async fn run(cms: cms_core::Cms) {

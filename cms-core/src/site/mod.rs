@@ -244,7 +244,8 @@ impl Cms {
     }
 
     /// Removes rows older than `retention` says: replies, audit rows, runs of tasks, events,
-    /// deliveries, ended sessions. Returns the number of rows. [`Cms::background`] calls this once a minute.
+    /// deliveries, ended sessions. Returns the number of rows. [`Cms::background`] calls this once
+    /// a minute.
     ///
     /// # Errors
     /// As every write.
@@ -271,8 +272,8 @@ impl Cms {
         Err(Error::new(Code::Unavailable, why))
     }
 
-    /// Ends runs of tasks and scripts, writes the counters and closes the database, within seconds also when it
-    /// does not answer.
+    /// Ends runs of tasks and scripts, writes the counters and closes the database, within seconds
+    /// also when it does not answer.
     pub async fn close(&self) {
         self.tasks().close().await;
         self.scripts().close().await;

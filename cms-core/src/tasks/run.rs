@@ -134,8 +134,9 @@ async fn lost(base: &Base, task: i64, mut lease: Lease) {
     }
 }
 
-/// Whether nobody has claimed the task since. A change of the run itself may hold its row for longer
-/// than the lease, and a long change of others the whole of SQLite: then nobody can claim it either.
+/// Whether nobody has claimed the task since. A change of the run itself may hold its row for
+/// longer than the lease, and a long change of others the whole of SQLite: then nobody can claim it
+/// either.
 async fn is_owned(base: &Base, task: i64, token: i64) -> bool {
     let rows = tokio::time::timeout(PATIENCE, sql::rows(base.db())).await;
     let is_own = |row: &sql::Row| row.id == task && row.lease.token == token;

@@ -1,4 +1,5 @@
-//! Claims due tasks and runs them. Every step returns what happened; only [`Scheduler::run`] sleeps.
+//! Claims due tasks and runs them. Every step returns what happened; only [`Scheduler::run`]
+//! sleeps.
 
 use std::{
     sync::{Arc, atomic::Ordering},

@@ -236,7 +236,8 @@ impl Dialect {
         }
     }
 
-    /// Whether [`Dialect::compared`] is null only for null: SQLite may hold text that is no instant.
+    /// Whether [`Dialect::compared`] is null only for null: SQLite may hold text that is no
+    /// instant.
     pub fn always_compared(self, col: Col) -> bool {
         self != Self::Sqlite || col.own || col.kind != Kind::DateTime
     }

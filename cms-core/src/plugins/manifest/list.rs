@@ -1,4 +1,5 @@
-//! Lists of a manifest. Text stands for JSON here: `"[...]"` for the list, `"{...}"` for an element.
+//! Lists of a manifest. Text stands for JSON here: `"[...]"` for the list, `"{...}"` for an
+//! element.
 
 use std::{borrow::Cow, ops::Deref};
 
