@@ -186,6 +186,18 @@ pub(super) const FAULTS: &[Fault] = &[
         "/tables/0/columns/3/enum/1",
         "listed twice",
     ),
+    by_check(
+        r#""unique": [["kind", "title"]]"#,
+        r#""unique": [["kind", "tags"]]"#,
+        "/tables/0/unique/0/1",
+        "cannot be compared",
+    ),
+    by_check(
+        r#""name": "email", "type": "text", "unique": true"#,
+        r#""name": "email", "type": "password", "unique": true"#,
+        "/tables/1/columns/1/unique",
+        "cannot be compared",
+    ),
     by_schema(
         r#""enum": ["news", "essay"], "default": "news""#,
         r#""enum": []"#,

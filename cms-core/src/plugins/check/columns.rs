@@ -37,6 +37,9 @@ impl Check<'_> {
             }
             _ => {}
         }
+        if column.unique {
+            self.comparable(&format!("{at}/unique"), column.kind());
+        }
         self.default(column, at);
         self.allowed(column, at);
         if let Some(target) = &column.references {

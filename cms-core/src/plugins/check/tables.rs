@@ -1,7 +1,11 @@
 //! Tables: names, columns, lists of columns.
 
 use super::{Check, names};
-use crate::{content::TableDeclaration, ground::nearest};
+use crate::{
+    content::{TableDeclaration, index::kind_of},
+    db::Kind,
+    ground::nearest,
+};
 
 impl Check<'_> {
     pub(super) fn tables(&mut self) {
@@ -106,8 +110,17 @@ impl Check<'_> {
                 "is named twice",
             );
             for (j, column) in columns.iter().enumerate() {
-                self.column_exists(&format!("{at}/{j}"), &table.name, column);
+                let at = format!("{at}/{j}");
+                self.column_exists(&at, &table.name, column);
+                self.comparable(&at, kind_of(table, column));
             }
+        }
+    }
+
+    /// Notes a column that no index can hold.
+    pub(super) fn comparable(&mut self, at: &str, kind: Option<Kind>) {
+        if matches!(kind, Some(Kind::Json | Kind::Password)) {
+            self.fault(at, "values of this type cannot be compared: leave the column out");
         }
     }
 
