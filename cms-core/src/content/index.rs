@@ -140,11 +140,15 @@ mod tests {
         let long = "a".repeat(60);
         let column = json!({"name": long, "type": "text", "unique": true});
         let one = table(json!({
-            "name": long, "columns": [column, {"name": "b_c", "type": "text"}, {"name": "d", "type": "text"}],
-            "indexes": [["b_c"], ["-b_c"], [long, "b_c"], [long, "-b_c"]], "unique": [["b_c"], ["b_c", "d"]],
+            "name": long,
+            "columns": [column, {"name": "b_c", "type": "text"}, {"name": "d", "type": "text"}],
+            "indexes": [["b_c"], ["-b_c"], [long, "b_c"], [long, "-b_c"]],
+            "unique": [["b_c"], ["b_c", "d"]],
         }));
         let other = table(json!({
-            "name": format!("{long}_b"), "columns": [{"name": "c", "type": "text"}], "indexes": [["c"]],
+            "name": format!("{long}_b"),
+            "columns": [{"name": "c", "type": "text"}],
+            "indexes": [["c"]],
         }));
         let names: Vec<_> = of(&one).into_iter().chain(of(&other)).map(|i| i.name).collect();
         assert_eq!(names.len(), 8);

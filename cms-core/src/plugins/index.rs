@@ -135,7 +135,8 @@ mod tests {
     fn permission_keys_are_looked_up_not_guessed() {
         let manifest = |text: &str| serde_json::from_str::<Manifest>(text).expect("a manifest");
         let shop = manifest(
-            r#"{"id": "shop", "content_button": "[{\"button_id\": \"orders_list\", \"type\": \"edit\"}]"}"#,
+            r#"{"id": "shop",
+                "content_button": "[{\"button_id\": \"orders_list\", \"type\": \"edit\"}]"}"#,
         );
         let orders = manifest(
             r#"{"id": "shop_orders", "header_buttons":

@@ -88,7 +88,8 @@ mod tests {
                 {"button_id": "one", "type": "edit", "editable_rows": [
                     fixed("x", &["1", "2"]), fixed("y", &["1"]), fixed("e", &["other"]),
                 ]},
-                {"button_id": "two", "type": "show_module_list", "values": {"table": "b"}, "buttons": [
+                {"button_id": "two", "type": "show_module_list", "values": {"table": "b"},
+                 "buttons": [
                     {"button_id": "three", "type": "edit", "editable_rows": [fixed("x", &["b"])]},
                 ]},
             ],

@@ -29,8 +29,9 @@ mod tests {
     #[test]
     fn a_whole_manifest_is_read_and_written_again() {
         let buttons = json!([
-            {"button_id": "edit", "type": "edit", "style": "primary", "icon": "pen", "title": "Edit",
-             "submit_text": "Save", "support_text": "Help", "forStatus": "2", "multilanguage": "1",
+            {"button_id": "edit", "type": "edit", "style": "primary", "icon": "pen",
+             "title": "Edit", "submit_text": "Save", "support_text": "Help",
+             "forStatus": "2", "multilanguage": "1",
              "table": "posts", "editable_rows": [
                  {"column": "title", "type": "text", "placeholder": "Title",
                   "data-aifeature": "translate,shorten"},
