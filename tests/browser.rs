@@ -1,6 +1,9 @@
 //! Pages of several origins in a real Chromium. Runs with `CMS_TEST_BROWSER=1` only, as `.ci/full`
 //! sets it.
 
+/// The page that plays any funnel.
+mod funnel;
+
 use std::{
     process::Stdio,
     sync::{Arc, Mutex},
@@ -34,10 +37,15 @@ struct Website {
 
 impl Website {
     async fn start(api: &str, key: &str, administrator: Cms) -> Arc<Self> {
+        let html = include_str!("browser/page.html").replace("{{key}}", key);
+        Self::of(html.replace("{{api}}", api), administrator).await
+    }
+
+    async fn of(html: String, administrator: Cms) -> Arc<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let site = Arc::new(Self {
             origin: format!("http://{}", listener.local_addr().unwrap()),
-            html: include_str!("browser/page.html").replace("{{api}}", api).replace("{{key}}", key),
+            html,
             done: Notify::new(),
             activated: Mutex::default(),
             waited: Mutex::default(),
@@ -63,6 +71,7 @@ impl Website {
         let mut body = "";
         match String::from_utf8_lossy(&head).split(' ').nth(1).unwrap() {
             "/" | "/late" => body = &self.html,
+            path if path.starts_with("/funnel.html") => body = funnel::PAGE,
             "/hold" => self.done.notified().await,
             "/done" => self.done.notify_one(),
             "/pause" => tokio::time::sleep(Duration::from_millis(30)).await,
@@ -95,6 +104,7 @@ impl Website {
                 "--disable-quic",
                 "--no-first-run",
                 "--no-proxy-server",
+                "--disable-popup-blocking",
             ])
             .args([
                 "--disable-background-networking",

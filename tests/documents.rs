@@ -2,6 +2,8 @@
 //! why it cannot (`<!-- not run: REASON -->`).
 
 mod blocks;
+mod fields;
+mod members;
 mod settings;
 mod shell;
 

@@ -131,3 +131,18 @@ async fn a_grace_that_has_ended_does_not_begin_again() {
         site.clock.advance(30_000);
     }
 }
+
+/// On PostgreSQL each holds its caller's key, and waits to change it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_key_that_changes_itself_is_not_in_its_own_way() {
+    let site = Site::open().await;
+    let (id, key) = site.key_with(|_| {}, &["*"]).await;
+    let line = format!("PATCH /api/backend/keys?id={id}");
+    let patch = |n: usize| {
+        let body = serde_json::json!({"name": format!("n{n}")});
+        site.ask(&line).key(&key).json(body).expect(200)
+    };
+    for _ in 0..5 {
+        futures_util::future::join_all((0..8).map(patch)).await;
+    }
+}

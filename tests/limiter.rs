@@ -58,7 +58,7 @@ async fn every_bucket_lets_pass_what_it_holds() {
         ("POST /api/backend/auth/verify", None, 10, "6", 400),
         ("POST /api/checkout/pay", None, 10, "6", 401),
         ("GET /api/elearning/certificate", None, 5, "13", 401),
-        ("POST /api/formfunnel/start", None, 30, "2", 401),
+        ("POST /api/formfunnel/start", None, 30, "2", 400),
         ("POST /api/form-funnel", None, 100, "1", 401),
     ] {
         let address = format!("192.0.2.{}", line.len());

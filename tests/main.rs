@@ -25,10 +25,16 @@ mod escalation;
 mod exhaustion;
 /// Imports go down the floors of each crate, never up and never in a circle.
 mod floors;
+/// Forms: answers judged and stored, hostile ones, a page in a real browser.
+mod forms;
+/// Funnels: what holds for every graph.
+mod funnels;
 /// SQLite's shared commits: refused means not written.
 mod group_commit;
 /// Columns and records that a right hides: no parameter tells of them.
 mod hidden_columns;
+/// Indexes made while the site is in use: held up, failing, broken off, undeclared.
+mod index_builds;
 /// Keys at every door: each refusal has its code.
 mod keys;
 /// The limiter: whose bucket, how much, what the reply says.
@@ -39,10 +45,10 @@ mod listener;
 mod login;
 /// Logins at real processes: no secret is left anywhere, wrong ones count in all of them.
 mod login_processes;
+/// Mails: queued with their cause, sent once through a chain of providers.
+mod mail;
 /// ARCHITECTURE names what is there.
 mod map;
-/// Lists over a million rows; ignored by default.
-mod million;
 /// Origins: which pages may call, what browsers are told, how soon a change is in force.
 mod origins;
 /// Buttons of plugins: seen, used, and what they let a user write.
@@ -51,8 +57,12 @@ mod plugin_buttons;
 mod plugin_changes;
 /// Endpoints that plugins declare.
 mod plugin_endpoints;
+/// The example plugins of the demo: a blog in JSON, a shop in Rust.
+mod plugin_examples;
 /// Manifests of plugins, one fault each.
 mod plugin_faults;
+/// Plugins that use each other's tables; those of the program; processes that follow.
+mod plugin_neighbours;
 /// What plugins show of tables.
 mod plugin_rows;
 /// Plugins that declare tables: installed, extended, refused.
@@ -90,6 +100,8 @@ mod third_party;
 mod typed_client;
 /// The removal of old rows, and who does it.
 mod upkeep;
+/// Visits of funnels: what holds across calls.
+mod visits;
 /// Faults of the delivery: workers stopped, racing; receivers dead, slow, down for a while; clocks
 /// that jump.
 mod webhook_faults;

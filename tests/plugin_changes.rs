@@ -167,7 +167,7 @@ async fn a_removed_plugin_comes_back_by_name_with_its_rows() {
     let told = state(&site).problems[0].to_string();
     assert!(told.contains("cms plugins apply shop"), "{told}");
     let done = site.admin(APPLY).json(json!({})).expect(200).await.data();
-    assert_eq!(done[1]["state"], "refused", "all but the removed: {done}");
+    assert_eq!(done[1]["state"], "removed", "all but the removed: {done}");
     site.admin(APPLY).json(json!({"plugin": "nothing"})).refused(404, "not_found").await;
     let done = site.admin(APPLY).json(json!({"plugin": "shop"})).expect(200).await.data();
     assert_eq!(done[0]["state"], "applied", "{done}");
@@ -211,4 +211,123 @@ async fn two_processes_may_apply_together() {
     }
     assert!(!state(&site).is_earlier());
     other.close().await;
+}
+
+/// What only the database shows is compared before a table or an index is made.
+#[tokio::test]
+async fn nothing_is_made_of_a_plugin_that_is_refused() {
+    let database = TestDatabase::new().await;
+    let sql = "create table theirs (id bigint primary key, a text)";
+    database.run(sql.to_owned()).await;
+    let button = |column: &str| {
+        json!({"content_button": [{"button_id": "edit", "type": "edit", "table": "theirs",
+               "editable_rows": [{"column": column, "type": "text"}]}]})
+    };
+    let manifest = |column: &str| {
+        let mut manifest = shop(json!([text("a")]), button(column));
+        let tables = manifest["tables"].as_array_mut().unwrap();
+        tables.push(json!({"name": "theirs", "adopt": true}));
+        manifest
+    };
+    write(&database, "shop", manifest("b"));
+    let site = Site::on(database).open().await;
+    let found = state(&site);
+    assert!(found.manifest.is_none() && found.problems[0].line.is_some(), "{found:?}");
+    let names = site.cms.db().table_names().await.unwrap();
+    assert!(!names.contains(&"orders".to_owned()), "{names:?}");
+    write(&site.database, "shop", manifest("a"));
+    let site = reopen(site).await;
+    assert!(state(&site).problems.is_empty());
+}
+
+/// A form takes its options only from tables that are served.
+#[tokio::test]
+async fn tables_of_a_refused_plugin_are_not_known() {
+    let database = TestDatabase::new().await;
+    database.run("create table sizes (id bigint primary key)".to_owned()).await;
+    let table = json!([{"name": "sizes", "columns": [text("name")]}]);
+    write(&database, "first", json!({"id": "first", "tables": table}));
+    let source = json!({"table": "sizes", "value": "id", "title": "name"});
+    let rows = json!([{"column": "a", "type": "select", "select_value": source}]);
+    let button = json!([{"button_id": "edit", "type": "edit", "editable_rows": rows}]);
+    write(&database, "shop", shop(json!([text("a")]), json!({"content_button": button})));
+    let site = Site::on(database).open().await;
+    let found = state(&site);
+    assert!(found.manifest.is_none(), "{found:?}");
+    assert!(found.problems[0].pointer.ends_with("/select_value/table"), "{found:?}");
+    site.database.run("drop table sizes".to_owned()).await;
+    let site = reopen(site).await;
+    assert!(state(&site).problems.is_empty(), "{:?}", state(&site));
+}
+
+/// Routes follow what is applied and removed, in a site that goes on running.
+#[tokio::test]
+async fn endpoints_come_and_go_without_a_restart() {
+    let database = TestDatabase::new().await;
+    write(&database, "shop", shop(json!([text("a")]), json!({})));
+    let site = Site::on(database).open().await;
+    post(&site, json!({"a": "x"}), 201).await;
+    let endpoints = |path: &str| {
+        let endpoint = json!({"modelPath": "orders", "endpoint": path, "public": true});
+        shop(json!([text("a")]), json!({"endpoints": [endpoint]}))
+    };
+    site.admin("GET /api/shop_orders").refused(404, "not_found").await;
+    write(&site.database, "shop", endpoints("shop-orders"));
+    site.admin(APPLY).json(json!({})).expect(200).await;
+    site.ask("GET /api/shop_orders").expect(200).await;
+    let key = site.key(&["GET /api/shop_orders"]).await;
+    site.ask("GET /api/shop_orders").key(&key).expect(200).await;
+    let document = site.ask("GET /api/openapi.json").expect(200).await.text();
+    assert!(document.contains("/api/shop_orders"));
+    write(&site.database, "shop", endpoints("shop-sold"));
+    site.admin(APPLY).json(json!({})).expect(200).await;
+    site.admin("GET /api/shop_orders").refused(404, "not_found").await;
+    site.ask("GET /api/shop_sold").expect(200).await;
+    site.admin(REMOVE).json(json!({"plugin": "shop"})).expect(204).await;
+    site.admin("GET /api/shop_sold").refused(404, "not_found").await;
+}
+
+/// On PostgreSQL loading may wait long, for an index. Here the removal comes from within.
+#[tokio::test]
+async fn a_removal_while_plugins_are_loaded_stays() {
+    let database = TestDatabase::new().await;
+    if database.is_postgres() {
+        return;
+    }
+    write(&database, "shop", shop(json!([text("a")]), json!({})));
+    let site = Site::on(database).open().await;
+    let removal = "create trigger removal after update on cms_content_tables begin \
+                   update cms_plugins set removed = true where id = 'shop'; end";
+    site.database.run(removal.to_owned()).await;
+    write(&site.database, "shop", shop(json!([text("a"), text("b")]), json!({})));
+    let done = site.admin(APPLY).json(json!({})).expect(200).await.data();
+    assert_eq!(done[0]["state"], "refused", "{done}");
+    let told = state(&site).problems.iter().map(ToString::to_string).collect::<String>();
+    assert!(told.contains("it was removed"), "{told}");
+    post(&site, json!({"a": "x"}), 404).await;
+    let removed = "select count(*) from cms_plugins where id = 'shop' and removed";
+    assert_eq!(site.database.count(removed).await, 1);
+}
+
+/// As while another process makes an index: SQLite keeps its writer for it.
+#[tokio::test]
+async fn a_site_opens_while_its_plugins_cannot_be_recorded() {
+    let database = TestDatabase::new().await;
+    if database.is_postgres() {
+        return;
+    }
+    let site = Site::on(database).open().await;
+    write(&site.database, "plain", json!({"id": "plain"}));
+    let mut held = site.database.sqlite_connection().await;
+    sqlx::raw_sql("begin immediate").execute(&mut held).await.unwrap();
+    let cms = cms_core::Cms::open(site.database.settings()).await.unwrap();
+    let is_served =
+        cms.plugins().states().iter().any(|one| one.id == "plain" && one.problems.is_empty());
+    assert!(is_served);
+    cms.close().await;
+    sqlx::raw_sql("rollback").execute(&mut held).await.unwrap();
+    let recorded = "select count(*) from cms_plugins where id = 'plain'";
+    assert_eq!(site.database.count(recorded).await, 0);
+    let site = reopen(site).await;
+    assert_eq!(site.database.count(recorded).await, 1);
 }

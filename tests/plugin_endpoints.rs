@@ -1,5 +1,10 @@
 //! Endpoints of plugins: a table is read, a handler answers, and each caller's rights bind.
 
+/// Claims of requests that are repeated.
+mod claims;
+/// `Handlers::endpoint`.
+mod handlers;
+
 use cms_core::plugins::{Handlers, Manifest, Plugin};
 use serde_json::json;
 

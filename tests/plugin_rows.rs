@@ -120,3 +120,44 @@ fn scripts_of_a_linked_plugin_are_refused_at_once() {
     std::fs::rename(&elsewhere, plugins.join("shop")).unwrap();
     assert!(problems(cms_core::plugins::load_folder(&plugins, &[])).is_empty());
 }
+
+/// A `select` without an `enum` takes what its buttons offer together, whoever writes.
+#[tokio::test]
+async fn fixed_options_bind_every_writer() {
+    let field =
+        |options: Json| json!([{"column": "size", "type": "select", "select_options": options}]);
+    let option = |value: Json| json!({"value": value, "title": "x"});
+    let plugin = json!({
+        "id": "notes",
+        "tables": [{"name": "notes", "columns": [
+            {"name": "size", "type": "select"}, {"name": "free", "type": "select"}]}],
+        "content_button": [{"button_id": "edit", "type": "edit",
+            "editable_rows": field(json!([option(json!("s")), option(json!(2))]))}],
+        "action_button": [{"button_id": "add", "type": "insert",
+            "editable_rows": field(json!([option(json!("l"))]))}],
+    });
+    let site = Site::builder().await.plugin(plugin).open().await;
+    let rights = json!(["notes_edit_edit", "notes_add_edit", "notes_edit_view"]);
+    let editor = site.person("editor", rights).await;
+    let add = "POST /api/backend/item?table=notes";
+    for size in [json!("s"), json!("l"), json!("2"), json!(null)] {
+        site.admin(add).json(json!({"size": size})).expect(201).await;
+    }
+    let change = "PATCH /api/backend/item?table=notes&id=1";
+    for size in [json!("m"), json!("S"), json!("")] {
+        let before = site.traces().await;
+        let body = || json!({"size": size});
+        for ask in [
+            site.admin(add).json(body()),
+            site.admin(change).json(body()),
+            site.ask(change).bearer(&editor.token).json(body()),
+            site.ask(add).bearer(&editor.token).json(body()),
+            site.admin(add).json(json!([{"size": "s"}, body()])),
+        ] {
+            let refused = ask.refused(422, "validation_failed").await;
+            assert_eq!(refused.json()["errors"][0]["code"], "enum", "{}", refused.text());
+        }
+        assert_eq!(site.traces().await, before);
+    }
+    site.admin(add).json(json!({"free": "anything"})).expect(201).await;
+}

@@ -7,7 +7,7 @@ mod requests;
 use std::{convert::Infallible, sync::atomic::Ordering::SeqCst};
 
 use bytes::Bytes;
-use cms_core::{Actor, access::Access, keys::Right};
+use cms_core::{Actor, Secret, access::Access, keys::Right};
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 use http::Request;
 use http_body_util::{BodyExt, StreamBody};
@@ -125,6 +125,8 @@ async fn site(receiver: &Receiver) -> (Site, Vec<Act>) {
         .await
         .settings(|settings| {
             open(settings);
+            settings.mail.from = Some("shop@example.org".to_owned());
+            settings.mail.smtp_url = Some(Secret::new("smtp://127.0.0.1:9"));
             // It prints the script.
             settings.scripts.interpreter = "cat".to_owned();
             let folder = settings.dirs.plugins.join("shop/script");
@@ -176,6 +178,29 @@ async fn a_body_that_ends_after_its_caller_was_revoked_changes_nothing() {
         }
     }
     assert_eq!(receiver.deliveries().len(), attempts, "something was sent");
+}
+
+/// Everybody may submit forms, but no key that was revoked meanwhile.
+#[tokio::test]
+async fn a_key_that_submits_a_form_is_revoked_meanwhile() {
+    let receiver = Receiver::start(200).await;
+    let (site, _) = site(&receiver).await;
+    let act = Act {
+        method: "POST",
+        target: "/api/form/submit".to_owned(),
+        body: json!({"form": "contact", "answers": {"a": "b"}}).to_string(),
+        access: Access::Public,
+        writes: true,
+    };
+    for way in KEY {
+        let caller = key(&site, way).await;
+        let before = site.database.count("select count(*) from cms_form_submissions").await;
+        let late = async { site.database.run(caller.revoke.clone()).await };
+        let (status, reply) = send(&site, &act, &caller, body(&act.body, late.boxed())).await;
+        assert_eq!((status, &reply["error"]), (401, &json!(caller.code)), "{}: {reply}", way.0);
+        let after = site.database.count("select count(*) from cms_form_submissions").await;
+        assert_eq!(after, before, "{}", way.0);
+    }
 }
 
 /// The caller is revoked by a change that is under way when the call comes, and that commits with

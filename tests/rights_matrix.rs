@@ -27,6 +27,7 @@ const TABLES: &[(&str, &str, For)] = &[
     ("/api/backend/item", "table=pages", For::Area("pages_pages")),
     ("/api/backend/item", "table=menu_items", For::Area("pages_pages")),
     ("/api/backend/item", "table=settings", For::Area("settings_settings")),
+    ("/api/backend/item", "table=forms", For::Area("forms_forms")),
     ("/api/backend/item", "table=users", For::Admins),
     ("/api/backend/item", "", For::Admins),
     ("/api/backend/actions/checklist", "table=pages", For::Area("pages_pages")),
@@ -38,6 +39,8 @@ const DOCUMENTED: &[(&str, Access)] = &[
     ("/api/backend/item", Access::Table),
     ("/api/backend/actions/script", Access::Button),
     ("/api/backend/actions/checklist", Access::Checklist),
+    ("/api/backend/forms", Access::Area("forms_forms")),
+    ("/api/backend/formfunnel", Access::Area("formfunnel_funnels")),
     ("/api/backend/keys", Access::Area("keys_keys")),
     ("/api/backend/webhooks", Access::Area("webhooks_subscriptions")),
     ("/api/backend/users/2fa-", Access::Operator),
@@ -49,6 +52,7 @@ const DOCUMENTED: &[(&str, Access)] = &[
     ("/api/backend/limits", Access::Admin),
     ("/api/backend/audit", Access::Admin),
     ("/api/backend/tasks", Access::Admin),
+    ("/api/backend/mail", Access::Admin),
     ("/api/backend/auth/login", Access::Login),
     ("/api/backend/auth/verify", Access::Login),
     ("/api/backend/auth/", Access::Session),
@@ -56,7 +60,7 @@ const DOCUMENTED: &[(&str, Access)] = &[
 
 struct Row {
     path: String,
-    query: &'static str,
+    query: String,
     methods: Vec<&'static str>,
     whom: For,
 }
@@ -71,8 +75,10 @@ fn rows(site: &Site) -> Vec<Row> {
         if let Some((_, access)) = DOCUMENTED.iter().find(|(below, _)| path.starts_with(below)) {
             assert_eq!(endpoint.access, *access, "{path}");
         }
-        let mut add = |query, whom| {
+        let action = endpoint.action.map(|action| format!("action={action}"));
+        let mut add = |query: &str, whom| {
             let (path, methods) = (path.clone(), endpoint.methods.clone());
+            let query = action.clone().unwrap_or_else(|| query.to_owned());
             rows.push(Row { path, query, methods, whom });
         };
         match endpoint.access {
@@ -135,7 +141,15 @@ async fn every_backend_endpoint_answers_each_caller_as_documented() {
     let root = site.person("root", json!("0")).await;
     let mut readers = std::collections::BTreeMap::new();
     let mut editors = std::collections::BTreeMap::new();
-    for area in ["pages_pages", "settings_settings", "keys_keys", "webhooks_subscriptions"] {
+    let areas = [
+        "pages_pages",
+        "settings_settings",
+        "keys_keys",
+        "webhooks_subscriptions",
+        "forms_forms",
+        "formfunnel_funnels",
+    ];
+    for area in areas {
         readers.insert(
             area,
             site.person(&format!("{area} reader"), json!([format!("{area}_view")])).await,

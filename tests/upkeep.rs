@@ -52,9 +52,9 @@ async fn serve_leaves_to_others_what_its_flags_say() {
     let database = TestDatabase::new().await;
     process::run(&database, &["init"]);
     for (flags, work) in [
-        (&[][..], "[Deliveries, Counters, Upkeep, Tasks]"),
-        (&["--no-scheduler"], "[Deliveries, Counters]"),
-        (&["--no-worker"], "[Counters, Upkeep, Tasks]"),
+        (&[][..], "[Deliveries, Counters, Upkeep, Tasks, Mail, Funnels]"),
+        (&["--no-scheduler"], "[Deliveries, Counters, Mail]"),
+        (&["--no-worker"], "[Counters, Upkeep, Tasks, Funnels]"),
         (&["--no-worker", "--no-scheduler"], "[Counters]"),
     ] {
         let mut command = process::command(&database, &["serve", "--listen", "127.0.0.1:0"]);

@@ -4,9 +4,9 @@ use clap::{Parser, Subcommand};
 
 use crate::{
     commands::{
-        audit, auth, cache, completions, config, context, doctor, events, exit_codes, groups, init,
-        items, keys, limits, login, migrate, origins, plugins, process_webhooks, queue, serve,
-        tables, tasks, users, webhooks,
+        audit, auth, cache, completions, config, context, doctor, events, exit_codes, forms,
+        funnels, groups, init, items, keys, limits, login, mail, migrate, origins, plugins,
+        process_webhooks, queue, serve, tables, tasks, users, webhooks,
     },
     flags::Flags,
 };
@@ -42,6 +42,12 @@ pub(crate) enum Command {
     /// Content tables and their columns
     #[command(subcommand)]
     Tables(tables::TablesCommand),
+    /// Forms on pages, and what visitors submitted
+    #[command(subcommand)]
+    Forms(forms::FormsCommand),
+    /// Funnels: forms of several steps, drawn as a graph
+    #[command(subcommand)]
+    Funnels(funnels::FunnelsCommand),
     /// API keys and their rights
     #[command(subcommand)]
     Keys(keys::KeysCommand),
@@ -56,6 +62,9 @@ pub(crate) enum Command {
     Queue(queue::QueueCommand),
     /// Deliver due jobs and remove old rows, then end; for cron
     ProcessWebhooks(process_webhooks::ProcessWebhooksArgs),
+    /// Mails: providers, a test, the log
+    #[command(subcommand)]
+    Mail(mail::MailCommand),
     /// Tasks of plugins, and the history of their runs
     #[command(subcommand)]
     Tasks(tasks::TasksCommand),

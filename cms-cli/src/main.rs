@@ -16,6 +16,7 @@
 //! log       the log of this process
 //! input     files, standard input, durations
 //! output    what is printed, and how a command ends
+//! shop      a plugin in Rust, part of the sites of the demo
 //! ```
 
 mod args;
@@ -28,6 +29,7 @@ mod log;
 mod output;
 mod prompt;
 mod reply;
+mod shop;
 mod site;
 mod target;
 
@@ -40,9 +42,9 @@ use crate::commands::tui;
 use crate::{
     args::{Cli, Command},
     commands::{
-        audit, auth, cache, completions, config, context, doctor, events, exit_codes, groups, init,
-        items, keys, limits, login, logout, migrate, origins, plugins, process_webhooks, queue,
-        serve, start, tables, tasks, users, version, webhooks, whoami,
+        audit, auth, cache, completions, config, context, doctor, events, exit_codes, forms,
+        funnels, groups, init, items, keys, limits, login, logout, mail, migrate, origins, plugins,
+        process_webhooks, queue, serve, start, tables, tasks, users, version, webhooks, whoami,
     },
     log::LogFormat,
     output::{Done, Exit, Failure, Output},
@@ -85,7 +87,7 @@ async fn run(cli: Cli, out: &Output) -> Done {
     let Some(command) = command else { return start::run(flags, out) };
     match &command {
         Command::Serve(args) => {
-            log::start(out, args.log_format, "warn")?;
+            log::start(out, args.log_format, "warn,cms_core::site::building=info")?;
             log::catch_panics(args.log_format);
         }
         // They report by themselves what the log would say.
@@ -106,9 +108,12 @@ async fn run(cli: Cli, out: &Output) -> Done {
         Command::Webhooks(command) => webhooks::run(flags, out, command).await,
         Command::Events(command) => events::run(flags, out, command).await,
         Command::Queue(command) => queue::run(flags, out, command).await,
+        Command::Mail(command) => mail::run(flags, out, command).await,
         Command::Tasks(command) => tasks::run(flags, out, command).await,
         Command::ProcessWebhooks(args) => process_webhooks::run(flags, out, &args).await,
         Command::Plugins(command) => plugins::run(flags, out, command).await,
+        Command::Forms(command) => forms::run(flags, out, command).await,
+        Command::Funnels(command) => funnels::run(flags, out, command).await,
         Command::Origins(command) => origins::run(flags, out, command).await,
         Command::Users(command) => users::run(flags, out, command).await,
         Command::Groups(command) => groups::run(flags, out, command).await,

@@ -58,15 +58,20 @@ impl Target {
             return Self::address(url, None).map(Some);
         }
         if let Some(name) = &flags.context {
-            let contexts = Contexts::load()?;
-            let url = contexts.url(name).ok_or_else(|| {
-                Failure::new(Exit::NotFound, format!("there is no context {name:?}"))
-                    .hint(format!("cms context list, or cms context add {name} --url U"))
-            })?;
-            return Self::address(url, Some(name)).map(Some);
+            return Self::context(name).map(Some);
         }
         let url = std::env::var("CMS_URL").ok().filter(|url| !url.trim().is_empty());
         url.map(|url| Self::address(&url, None)).transpose()
+    }
+
+    /// The address of a context.
+    pub(crate) fn context(name: &str) -> Done<Self> {
+        let contexts = Contexts::load()?;
+        let url = contexts.url(name).ok_or_else(|| {
+            Failure::new(Exit::NotFound, format!("there is no context {name:?}"))
+                .hint(format!("cms context list, or cms context add {name} --url U"))
+        })?;
+        Self::address(url, Some(name))
     }
 
     fn address(url: &str, context: Option<&str>) -> Done<Self> {
@@ -107,6 +112,16 @@ impl Target {
             Self::Folder(dir) => ["--dir".to_owned(), dir.display().to_string()],
             Self::Address { context: Some(name), .. } => ["--context".to_owned(), name.clone()],
             Self::Address { url, .. } => ["--url".to_owned(), url.clone()],
+        }
+    }
+
+    /// What tells this site from all others, wherever the command was typed.
+    #[cfg(feature = "tui")]
+    pub(crate) fn whole_name(&self) -> String {
+        match self {
+            Self::Folder(dir) => std::fs::canonicalize(dir)
+                .map_or_else(|_| dir.display().to_string(), |whole| whole.display().to_string()),
+            Self::Address { .. } => self.to_string(),
         }
     }
 

@@ -4,6 +4,7 @@
 //! settings   configuration in layers, each value with its origin
 //! db         one SQL text for SQLite and PostgreSQL
 //! access     rights as data: endpoints, rights of keys, permissions of users
+//! fields     field types: what forms and funnels ask people for
 //! content    content tables: declared, installed, their values checked
 //! items      records of content tables, as JSON written by the database
 //! keys       API keys
@@ -11,17 +12,20 @@
 //! traffic    limiter, origins, rules of the response cache
 //! plugins    manifests and what they declare
 //! scripts    scripts of plugins: handlers, or files that an interpreter runs
-//! tasks      tasks of plugins, each once in its interval, and their history
+//! tasks      tasks of plugins and of the service, each once in its interval, and their history
 //! pages      pages, menus, public settings and sitemap, as visitors read them
+//! mail       mails, queued and sent through a chain of providers
+//! forms      what visitors submit: judged, stored, listed
+//! funnels    forms of several steps: drawn, checked, published
 //! webhooks   subscriptions to events, their deliveries and history
 //! ```
 //!
 //! Start with [`Cms::open`]; every write is a [`Change`]. The REST API over it is `cms-http`.
 //!
 //! Modules stand on floors and import only from floors below: `ground`, `settings`, `db`, `events`,
-//! `change`, `base`, `access`, `outbound`, `jobs`, `content`, `items`, then the rooms `audit`,
-//! `keys`, `accounts`, `traffic`, `plugins`, `scripts`, `pages`, `tasks`, `webhooks`, and `site` on
-//! top. A test checks the imports.
+//! `change`, `base`, `access`, `outbound`, `jobs`, `fields`, `content`, `items`, then the rooms
+//! `audit`, `keys`, `accounts`, `traffic`, `plugins`, `scripts`, `pages`, `tasks`, `mail`,
+//! `forms`, `funnels`, `webhooks`, and `site` on top. A test checks the imports.
 
 #[cfg(not(any(feature = "sqlite", feature = "postgres")))]
 compile_error!("cms-core needs a database: enable the feature `sqlite`, `postgres` or both");
@@ -31,13 +35,18 @@ pub mod accounts;
 mod audit;
 mod base;
 mod change;
+pub mod conditions;
 pub mod content;
 pub mod db;
 mod events;
+pub mod fields;
+pub mod forms;
+pub mod funnels;
 mod ground;
 pub mod items;
 mod jobs;
 pub mod keys;
+pub mod mail;
 mod outbound;
 pub mod pages;
 pub mod plugins;

@@ -3,13 +3,14 @@
 use std::{
     convert::Infallible,
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     task::{Context, Poll},
     time::{Duration, Instant},
 };
 
+use arc_swap::ArcSwap;
 use cms_core::{Cms, Code, Error, Result};
 use data_encoding::HEXLOWER;
 use futures_util::future::BoxFuture;
@@ -18,7 +19,7 @@ use tracing::Instrument as _;
 
 use crate::{
     Body,
-    call::{AsOperator, Cause, FrontendLogin, Peer},
+    call::{AsOperator, Cause, FrontendLogin, InProcess, Peer},
     caller::Caller,
     gate::{self, Arrival, Findings},
     kept::Kept,
@@ -53,7 +54,9 @@ struct Inner {
     ids: RequestIds,
     kept: Kept,
     /// Routes of plugins.
-    declared: Arc<Declared>,
+    declared: ArcSwap<Declared>,
+    /// Held while they are made.
+    declaring: Mutex<()>,
 }
 
 impl Api {
@@ -64,10 +67,25 @@ impl Api {
     pub fn new(cms: Cms) -> Result<Self> {
         let ids = RequestIds::new(cms.random().bytes()?);
         let kept = Kept::new(cms.settings())?;
-        let declared = Arc::new(routes::declared(&cms));
-        let endpoints = routes::endpoints().chain(routes::endpoints_of(&declared));
-        cms.access().declare(endpoints.collect());
-        Ok(Self(Arc::new(Inner { cms, ids, kept, declared })))
+        let declared = ArcSwap::new(declare(&cms));
+        Ok(Self(Arc::new(Inner { cms, ids, kept, declared, declaring: Mutex::default() })))
+    }
+
+    /// The routes of the plugins that are in service now.
+    fn declared(&self) -> Arc<Declared> {
+        let declared = self.0.declared.load_full();
+        if declared.is_current(&self.0.cms) {
+            return declared;
+        }
+        // One at a time, so that older routes never come after newer ones.
+        let _turn = self.0.declaring.lock().unwrap_or_else(PoisonError::into_inner);
+        let declared = self.0.declared.load_full();
+        if declared.is_current(&self.0.cms) {
+            return declared;
+        }
+        let declared = declare(&self.0.cms);
+        self.0.declared.store(declared.clone());
+        declared
     }
 
     /// The site behind it.
@@ -151,8 +169,9 @@ impl Api {
         let logged = tracing::enabled!(tracing::Level::INFO)
             .then(|| (parts.method.clone(), parts.uri.path().to_owned()));
         let arrival = Arrival {
-            declared: self.0.declared.clone(),
+            declared: self.declared(),
             operator: parts.extensions.get::<AsOperator>().is_some(),
+            in_process: parts.extensions.get::<InProcess>().is_some(),
             logged_in: parts.extensions.get::<FrontendLogin>().is_some(),
             method: parts.method,
             uri: parts.uri,
@@ -195,6 +214,13 @@ impl Api {
         }
         response
     }
+}
+
+/// Makes the routes of the plugins in service, and declares all endpoints for the rights of keys.
+fn declare(cms: &Cms) -> Arc<Declared> {
+    let declared = Declared::of(cms);
+    cms.access().declare(routes::endpoints().chain(declared.endpoints()).collect());
+    Arc::new(declared)
 }
 
 fn log(caller: &Caller, method: &Method, path: &str, status: StatusCode, took: Duration) {

@@ -3,24 +3,39 @@
 use std::{
     net::{IpAddr, SocketAddr},
     sync::OnceLock,
+    time::Duration,
 };
 
-use cms_core::{Cms, Result, access::Act, traffic::idempotency::in_progress};
+use cms_core::{
+    Cms, Error, Result,
+    access::Act,
+    traffic::idempotency::{Claim, in_progress},
+};
 use http::HeaderName;
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
+use tokio::time::Instant;
+use tracing::Instrument as _;
 
 use crate::{
-    caller::{Caller, Waits},
+    caller::{Caller, Kind, Waits},
     demand::Demand,
     describe::Described,
     idempotency,
     metrics::Metrics,
     replies::Replies,
+    reply::Reply,
     request::Canonical,
     streams::Streams,
     success::{Answers, Success},
 };
+
+/// How long a repetition waits for the work before it.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Bytes of a reply at most that is kept for repetitions of work outside of a change.
+const MOST_KEPT: usize = 1 << 20;
+/// How often it looks.
+const LOOK: Duration = Duration::from_millis(100);
 
 pub(crate) const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
@@ -42,6 +57,11 @@ pub struct FrontendLogin;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AsOperator;
 
+/// Marks a request of the in-process client that shows a session: judged as that user's, but it
+/// comes by no host, and no limiter counts it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InProcess;
+
 /// Why a request of the in-process client failed: an extension of its response. Callers over the
 /// network find the cause nowhere but in the log.
 #[derive(Clone, Debug)]
@@ -54,6 +74,14 @@ pub(crate) struct Client {
     pub(crate) address: IpAddr,
     /// Whether the address is known; otherwise it is that of loopback.
     pub(crate) is_known: bool,
+}
+
+/// What a plugin declares an endpoint with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DeclaredBy {
+    pub(crate) plugin: &'static str,
+    pub(crate) model_path: &'static str,
+    pub(crate) public: bool,
 }
 
 /// A request that has passed the gate, as handlers see it.
@@ -81,6 +109,8 @@ pub(crate) struct Call<'a> {
     /// What another request would demand.
     pub(crate) demand_of: fn(&Canonical) -> Demand,
     pub(crate) repetition: Option<idempotency::Ticket>,
+    /// The plugin's declaration that the request was judged by.
+    pub(crate) endpoint: Option<DeclaredBy>,
 }
 
 impl<'a> Call<'a> {
@@ -92,17 +122,22 @@ impl<'a> Call<'a> {
     /// Begins a change on behalf of the caller, who is judged again under it: the body may have
     /// taken its time, and the change may have waited for others.
     pub(crate) async fn change(&self) -> Result<cms_core::Change> {
-        self.begin(false).await
+        self.begin(None).await
     }
 
     /// As [`Call::change`], for a change of users or groups.
     pub(crate) async fn change_of_users(&self) -> Result<cms_core::Change> {
-        self.begin(true).await
+        self.begin(Some(Kind::Users)).await
     }
 
-    async fn begin(&self, of_users: bool) -> Result<cms_core::Change> {
+    /// As [`Call::change`], for a change of keys.
+    pub(crate) async fn change_of_keys(&self) -> Result<cms_core::Change> {
+        self.begin(Some(Kind::Keys)).await
+    }
+
+    async fn begin(&self, of: Option<Kind>) -> Result<cms_core::Change> {
         let ticket = self.repetition.as_ref();
-        let waits = Waits { of_users, repeats: ticket.map(idempotency::Ticket::names) };
+        let waits = Waits { of, repeats: ticket.map(idempotency::Ticket::names) };
         let (mut change, caller) = self.found.change(self.cms, waits).await?;
         self.admit(caller)?;
         if let Some(ticket) = ticket
@@ -113,6 +148,49 @@ impl<'a> Call<'a> {
             return Err(in_progress());
         }
         Ok(change)
+    }
+
+    /// Does work that is no part of a change, such as that of a plugin's handler: once for an
+    /// `Idempotency-Key`. Such work goes on when its caller hangs up, so that its reply is
+    /// there for the repetition. Replies that are streamed or longer than [`MOST_KEPT`] are not
+    /// kept.
+    pub(crate) async fn once(
+        &self,
+        work: impl Future<Output = Result<Reply>> + Send + 'static,
+    ) -> Result<Reply> {
+        let Some(ticket) = &self.repetition else { return work.await };
+        let claim = self.turn(ticket).await?;
+        let ticket = ticket.clone();
+        let worked = async move {
+            // Only failed work is released to the next request.
+            let reply = claim.during(work).await?;
+            let whole = reply.body.whole().filter(|body| body.len() <= MOST_KEPT);
+            if whole.is_some() {
+                claim.keep(ticket.remember(&reply, false)).await;
+            }
+            Ok(reply)
+        };
+        tokio::spawn(worked.in_current_span()).await.map_err(Error::internal)?
+    }
+
+    /// A repetition that comes meanwhile waits, 5 s at most.
+    async fn turn(&self, ticket: &idempotency::Ticket) -> Result<Claim> {
+        let began = Instant::now();
+        loop {
+            let mut change = self.change().await?;
+            if let Some(claim) = ticket.claim(self.cms, &mut change).await? {
+                change.commit().await?;
+                return Ok(claim);
+            }
+            drop(change);
+            // Reads only: those who wait must not keep the one writer of SQLite busy.
+            while ticket.is_under_way(self.cms).await? {
+                if began.elapsed() >= PATIENCE {
+                    return Err(in_progress());
+                }
+                tokio::time::sleep(LOOK).await;
+            }
+        }
     }
 
     /// Judges the caller again. Whoever acts on a body without a change begins with this.

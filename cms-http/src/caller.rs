@@ -21,11 +21,20 @@ pub(crate) enum Caller {
     },
 }
 
+/// Changes that could revoke each other's callers: they pass one at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Of users and groups.
+    Users,
+    /// Of keys.
+    Keys,
+}
+
 /// Which others a change waits for before its caller is judged.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Waits<'a> {
-    /// Changes of users and groups.
-    pub(crate) of_users: bool,
+    /// Other changes of this kind.
+    pub(crate) of: Option<Kind>,
     /// Requests of this caller with this `Idempotency-Key`.
     pub(crate) repeats: Option<(&'a str, &'a str)>,
 }
@@ -47,12 +56,15 @@ impl Caller {
         }
         match self {
             Self::Key(key) => {
+                if waits.of == Some(Kind::Keys) {
+                    cms.keys().take_turn(&mut change).await?;
+                }
                 let (change, key) = cms.keys().judge(change, key).await?;
                 Ok((change, Self::Key(key)))
             }
             Self::User { user, by_cookie } => {
                 let accounts = cms.accounts();
-                if waits.of_users {
+                if waits.of == Some(Kind::Users) {
                     accounts.take_turn(&mut change).await?;
                 }
                 let (change, user) = accounts.judge(change, user).await?;

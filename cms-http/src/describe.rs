@@ -16,6 +16,8 @@ pub(crate) struct Described {
     pub(crate) access: Access,
     /// The module of its types and its handler.
     pub(crate) resource: &'static str,
+    /// The content table whose records a plugin's endpoint reads.
+    pub(crate) records: Option<&'static str>,
     pub(crate) answers: Answers,
     pub(crate) types: Types,
 }

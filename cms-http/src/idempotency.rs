@@ -1,7 +1,10 @@
 //! Requests that are sent again: the first reply again, not the work.
 
 use bytes::Bytes;
-use cms_core::{Change, Cms, Code, Error, Result, traffic::idempotency::Remember};
+use cms_core::{
+    Change, Cms, Code, Error, Result,
+    traffic::idempotency::{Claim, Remember},
+};
 use http::{HeaderName, Method, StatusCode, header};
 
 use crate::{
@@ -10,13 +13,15 @@ use crate::{
 };
 
 /// A POST that may be repeated: whose it is and what it asks.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Ticket {
     caller: String,
     key: String,
     fingerprint: String,
 }
 
+/// The status of a request that is being worked on.
+const UNDER_WAY: u16 = 0;
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
@@ -31,10 +36,10 @@ pub(crate) fn ticket(
         return Ok(None);
     }
     let Some(key) = request.header(&KEY)? else { return Ok(None) };
-    let Some(caller) = caller else { return Ok(None) };
     if key.is_empty() || key.len() > 255 {
         return Err(bad("Idempotency-Key has 1 to 255 characters."));
     }
+    let Some(caller) = caller else { return Ok(None) };
     let body = body.ok_or_else(|| {
         bad("Idempotency-Key is not taken here: the body is not kept to compare it.")
     })?;
@@ -57,6 +62,9 @@ impl Ticket {
                 "This Idempotency-Key was used for another request: take a new one.",
             ));
         }
+        if earlier.status == UNDER_WAY {
+            return Ok(None);
+        }
         let Some(body) = earlier.body else {
             let detail = "The request was carried out; its reply held a secret and is not kept. \
                           Read the record, or make a new one.";
@@ -77,9 +85,20 @@ impl Ticket {
         (&self.caller, &self.key)
     }
 
+    /// Claims the request for work that is no part of a change. None: another one has it.
+    pub(crate) async fn claim(&self, cms: &Cms, change: &mut Change) -> Result<Option<Claim>> {
+        cms.idempotency().claim(change, self.names(), &self.fingerprint).await
+    }
+
     /// Whether such a request was answered before this change.
     pub(crate) async fn is_answered(&self, cms: &Cms, change: &mut Change) -> Result<bool> {
         cms.idempotency().is_kept(change, &self.caller, &self.key).await
+    }
+
+    /// Whether such a request is being worked on.
+    pub(crate) async fn is_under_way(&self, cms: &Cms) -> Result<bool> {
+        let found = cms.idempotency().remembered(&self.caller, &self.key).await?;
+        Ok(found.is_some_and(|found| found.status == UNDER_WAY))
     }
 
     /// What to keep of the first reply.

@@ -41,7 +41,14 @@ impl Metrics {
     }
 
     /// Without a backlog, because the database does not answer, all other series are still there.
-    pub(crate) fn text(&self, cms: &Cms, streams: usize, backlog: Option<&Backlog>) -> String {
+    /// `mails`: how many wait, and the milliseconds by which the first is late.
+    pub(crate) fn text(
+        &self,
+        cms: &Cms,
+        streams: usize,
+        backlog: Option<&Backlog>,
+        mails: Option<(i64, i64)>,
+    ) -> String {
         let mut text = String::with_capacity(2048);
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let mut series = |name: &str, kind: &str, help: &str, lines: &[(String, String)]| {
@@ -125,8 +132,30 @@ impl Metrics {
             "Runs of tasks in this process, by outcome.",
             &runs.map(|(outcome, count)| (label("outcome", outcome), count.to_string())),
         );
+        let sent = cms.mail().outcomes();
+        let sent = [
+            ("sent", sent.sent),
+            ("retried", sent.retried),
+            ("failed", sent.failed),
+            ("local", sent.put_back),
+            ("lease_lost", sent.lost),
+        ];
+        series(
+            "cms_mail_rounds_total",
+            "counter",
+            "Rounds of mails through the providers in this process, by outcome.",
+            &sent.map(|(outcome, count)| (label("outcome", outcome), count.to_string())),
+        );
+        let seconds = |ms: i64| (ms as f64 / 1000.0).to_string();
+        if let Some((waiting, late_ms)) = mails {
+            let one = |value: String| [(String::new(), value)];
+            let name = "cms_mail_waiting";
+            series(name, "gauge", "Mails that wait.", &one(waiting.to_string()));
+            let (name, help) =
+                ("cms_mail_oldest_due_seconds", "By how much the oldest due mail is late.");
+            series(name, "gauge", help, &one(seconds(late_ms)));
+        }
         if let Some(backlog) = backlog {
-            let seconds = |ms: i64| (ms as f64 / 1000.0).to_string();
             let jobs = [
                 ("pending", backlog.pending),
                 ("retry", backlog.retry),

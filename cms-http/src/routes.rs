@@ -1,6 +1,7 @@
 //! Every endpoint, one line each: address, access, then method, types, handler and status of a
 //! success for each operation. Types lie in `wire/<resource>.rs`, handlers in
-//! `handlers/<resource>.rs`.
+//! `handlers/<resource>.rs`. The list is longer than other files because it is read as a whole:
+//! what is not in it is not served.
 
 use std::sync::LazyLock;
 
@@ -12,7 +13,7 @@ use futures_util::future::BoxFuture;
 use tracing::Instrument;
 
 use crate::{
-    call::Call,
+    call::{Call, DeclaredBy},
     describe::{Described, Types},
     handlers,
     reply::Reply,
@@ -30,6 +31,10 @@ pub(crate) struct Route {
     pub(crate) access: Access,
     /// The tables its replies are made from; none: they are not cached.
     pub(crate) tables: &'static [&'static str],
+    /// The content table whose records a plugin's endpoint reads.
+    records: Option<&'static str>,
+    /// The declaration of a plugin's endpoint.
+    pub(crate) endpoint: Option<DeclaredBy>,
     resource: &'static str,
     methods: &'static [Method],
 }
@@ -98,6 +103,8 @@ macro_rules! routes {
             action: maybe!([$($action)?]),
             access: Access::$access $(($area))?,
             tables: &[$($($table),+)?],
+            records: None,
+            endpoint: None,
             resource: stringify!($resource),
             methods: &[$(Method {
                 name: stringify!($method),
@@ -144,6 +151,61 @@ routes! {
     "/api/pages" Public ["pages"] pages { GET Read read 200 };
     "/api/menu" Public ["menu_items"] pages { GET Menu menu 200 };
     "/api/settings" Public ["settings"] pages { GET Settings settings 200 };
+    "/api/form/submit" Public forms { POST Submit submit 201 };
+    "/api/formfunnel/start" Public formfunnel { POST Start start 201 };
+    "/api/formfunnel/step" Public formfunnel { POST Step step 200 };
+    "/api/formfunnel/complete" Public formfunnel { POST Complete complete 200 };
+    "/api/formfunnel/abandon" Public formfunnel { POST Abandon abandon 204 };
+    "/api/formfunnel/resume" Public formfunnel { POST Resume resume 200 };
+    "/api/formfunnel/upload" Public formfunnel { POST Upload upload 201 };
+    "/api/backend/forms/submissions" Area("forms_forms") forms {
+        GET Read read 200, DELETE Delete delete 204
+    };
+    "/api/backend/forms/submissions/export" Area("forms_forms") forms {
+        GET Export export 200 as Csv
+    };
+    "/api/backend/formfunnel" ? action = "explain" Area("formfunnel_funnels") funnel_logic {
+        POST Explain explain 200
+    };
+    "/api/backend/formfunnel" ? action = "test" Area("formfunnel_funnels") funnel_logic {
+        POST Test test 200
+    };
+    "/api/backend/formfunnel" ? action = "routing_test" Area("formfunnel_funnels") funnel_logic {
+        POST RoutingTest routing_test 200
+    };
+    "/api/backend/formfunnel" ? action = "list" Area("formfunnel_funnels") funnels {
+        GET List list 200
+    };
+    "/api/backend/formfunnel" ? action = "get" Area("formfunnel_funnels") funnels {
+        GET Get get 200
+    };
+    "/api/backend/formfunnel" ? action = "field_types" Area("formfunnel_funnels") funnels {
+        GET FieldTypes field_types 200
+    };
+    "/api/backend/formfunnel" ? action = "email_routings" Area("formfunnel_funnels") funnels {
+        GET EmailRoutings email_routings 200
+    };
+    "/api/backend/formfunnel" ? action = "create" Area("formfunnel_funnels") funnels {
+        POST Create create 201
+    };
+    "/api/backend/formfunnel" ? action = "save" Area("formfunnel_funnels") funnels {
+        POST Save save 200
+    };
+    "/api/backend/formfunnel" ? action = "email_routing_save" Area("formfunnel_funnels") funnels {
+        POST SaveEmailRoutings save_email_routings 200
+    };
+    "/api/backend/formfunnel" ? action = "publish" Area("formfunnel_funnels") funnels {
+        POST Publish publish 200
+    };
+    "/api/backend/formfunnel" ? action = "duplicate" Area("formfunnel_funnels") funnels {
+        POST Duplicate duplicate 201
+    };
+    "/api/backend/formfunnel" ? action = "preview" Area("formfunnel_funnels") funnels {
+        POST LookAt preview 200
+    };
+    "/api/backend/formfunnel" ? action = "delete" Area("formfunnel_funnels") funnels {
+        POST Delete delete 200
+    };
     "/api/backend/item" Table item {
         GET Read read 200, POST Create create 201, PATCH Update update 200, DELETE Delete delete 204
     };
@@ -155,19 +217,24 @@ routes! {
     "/api/backend/plugins/apply" Admin plugin_changes { POST Apply apply 200 };
     "/api/backend/plugins/remove" Admin plugin_changes { POST Remove remove 204 };
     "/api/backend/actions/checklist" Checklist checklist { POST Apply apply 200 };
-    "/api/backend/actions/script" Button script { POST Run run 200 };
+    "/api/backend/actions/script" Button script { POST Run run 200 as Any };
     "/api/backend/keys" Area("keys_keys") keys {
         GET Read read 200, POST Create create 201, PATCH Update update 200, DELETE Delete delete 204
     };
     "/api/backend/keys/rotate" Area("keys_keys") keys { POST Rotate rotate 200 };
     "/api/backend/keys/endpoints" Area("keys_keys") keys { GET Endpoints endpoints 200 };
     "/api/backend/keys/check" Area("keys_keys") keys { GET Check check 200 };
+    "/api/backend/keys/denied" Area("keys_keys") keys { GET LastDenied last_denied 200 };
     "/api/backend/origins" Admin origins {
         GET Read read 200, POST Create create 201, PATCH Update update 200, DELETE Delete delete 204
     };
     "/api/backend/tasks" Admin tasks { GET Read read 200 };
     "/api/backend/tasks/history" Admin tasks { GET History history 200 };
     "/api/backend/tasks/run" Admin tasks { POST Start start 200 };
+    "/api/backend/mail/providers" Admin mail { GET Providers providers 200 };
+    "/api/backend/mail/log" Admin mail { GET Log log 200 };
+    "/api/backend/mail/test" Admin mail { POST Test test 200 };
+    "/api/backend/mail/retry" Admin mail { POST Retry retry 200 };
     "/api/backend/audit" Admin audit { GET List list 200 };
     "/api/backend/cache" Admin cache {
         GET Read read 200, PATCH Update update 200, DELETE Clear clear 204
@@ -346,6 +413,7 @@ fn operations_of(route: &'static Route) -> impl Iterator<Item = Described> {
         method: method.name,
         access: route.access,
         resource: route.resource,
+        records: route.records,
         answers: method.answers,
         types: method.types,
     })
@@ -355,7 +423,7 @@ mod declared;
 #[cfg(test)]
 mod kinds;
 
-pub(crate) use declared::{Declared, declared, endpoints_of};
+pub(crate) use declared::Declared;
 
 #[cfg(test)]
 mod tests {

@@ -129,8 +129,8 @@ impl Server {
             }
         }));
         let work = Work::ALL.iter().copied().filter(|part| match part {
-            Work::Deliveries => worker,
-            Work::Upkeep | Work::Tasks => scheduler,
+            Work::Deliveries | Work::Mail => worker,
+            Work::Upkeep | Work::Tasks | Work::Funnels => scheduler,
             _ => true,
         });
         let work: Vec<_> = work.collect();

@@ -1,16 +1,22 @@
 //! What a request shows of its caller: a key, else a token, else a cookie.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use cms_core::{Change, Cms, Result, plugins::Begin};
+use futures_util::{StreamExt as _, stream};
 use http::{HeaderMap, header};
+use tokio::time::Instant;
 
 use crate::{
+    body::Parts,
     call::{Call, SESSION_COOKIE},
     caller::{Caller, Waits},
     demand::Demand,
     request::Canonical,
 };
+
+/// How long a reply may go on before its caller is judged again.
+const JUDGED_FOR: Duration = Duration::from_secs(1);
 
 /// `Authorization: Bearer ...` (RFC 6750, 2.1); other schemes are somebody else's.
 pub(crate) fn bearer(request: &Canonical) -> Result<Option<&str>> {
@@ -85,5 +91,21 @@ impl Lasting {
         let caller = self.caller.again(&self.cms).await?;
         self.demand.judge(&self.cms, &self.request, &caller)?;
         Ok(caller)
+    }
+
+    /// Breaks a long reply off when its caller was revoked meanwhile.
+    pub(crate) fn watching(self: Arc<Self>, parts: Parts) -> Parts {
+        let begun = (parts, self, Instant::now());
+        stream::unfold(begun, |(mut parts, caller, mut judged)| async move {
+            let mut part = parts.next().await?;
+            if judged.elapsed() >= JUDGED_FOR {
+                if let Err(refused) = caller.caller().await {
+                    (part, parts) = (Err(refused), stream::empty().boxed());
+                }
+                judged = Instant::now();
+            }
+            Some((part, (parts, caller, judged)))
+        })
+        .boxed()
     }
 }

@@ -88,7 +88,9 @@ impl<T: Serialize> Success<T> {
             (_, ReplyKind::Events | ReplyKind::Csv | ReplyKind::File) => {
                 return Err(Error::internal("a reply of this kind is streamed"));
             }
-            (content, ReplyKind::Json) => Reply::new(status, JSON, content.text()?),
+            (content, ReplyKind::Json | ReplyKind::Any) => {
+                Reply::new(status, JSON, content.text()?)
+            }
             (content, ReplyKind::Text(kind)) => {
                 let text: String =
                     serde_json::from_str(&content.text()?).map_err(Error::internal)?;

@@ -1,10 +1,12 @@
 //! Replies that their readers have not taken yet share a budget of bytes. What does not fit is
-//! refused before it waits, so that readers who do not read cannot fill the memory.
+//! refused before it waits, so that readers who do not read cannot fill the memory. It is refused
+//! once it is made, so a reader who leaves much unread has one reply made at a time.
 
 use std::{
     collections::HashMap,
     net::SocketAddr,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -14,6 +16,7 @@ use cms_core::{
     traffic::address,
 };
 use futures_util::StreamExt as _;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::body::Body;
 
@@ -23,6 +26,8 @@ const SMALL: usize = 64 << 10;
 const SHARES: u64 = 4;
 /// Seconds after which a refused reader may find room.
 const RETRY_AFTER_S: u64 = 1;
+/// How long a request waits for the reader's turn.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The budget of one API.
 pub(crate) struct Unread(Arc<Budget>);
@@ -37,7 +42,14 @@ struct Budget {
 #[derive(Default)]
 struct Held {
     all: u64,
-    of: HashMap<u128, u64>,
+    of: HashMap<u128, Own>,
+}
+
+/// What a network holds.
+struct Own {
+    bytes: u64,
+    /// One permit: who has it makes a reply for this network.
+    turn: Arc<Semaphore>,
 }
 
 /// A reader: a network, or a proxy, which reads for many and may have everything.
@@ -54,6 +66,19 @@ impl Unread {
     pub(crate) fn new(settings: &Settings) -> Self {
         let (most, proxies) = (settings.http.unread_limit_bytes, settings.trusted_proxies.clone());
         Self(Arc::new(Budget { most, proxies, held: Mutex::default() }))
+    }
+
+    /// The turn to make a reply. None, at once, for a reader who has taken most replies: all of
+    /// theirs are made side by side.
+    ///
+    /// # Errors
+    /// `unavailable` when the replies before it take too long.
+    pub(crate) async fn turn(&self, peer: SocketAddr) -> Result<Option<OwnedSemaphorePermit>> {
+        let Some(turn) = self.0.reader(peer).and_then(|reader| self.0.queue(reader)) else {
+            return Ok(None);
+        };
+        let turn = tokio::time::timeout(PATIENCE, turn.acquire_owned()).await;
+        turn.map_err(|_| too_much())?.map(Some).map_err(Error::internal)
     }
 
     /// The body, counted until it was sent. `must` is for the reply to a write: it says what was
@@ -95,25 +120,42 @@ impl Budget {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Where a reader waits whose share is more than half taken.
+    fn queue(&self, reader: u128) -> Option<Arc<Semaphore>> {
+        let held = self.held();
+        let own = held.of.get(&reader).filter(|own| own.bytes > self.most / SHARES / 2)?;
+        Some(own.turn.clone())
+    }
+
     /// Something fits always where nothing is held, however large it is.
     fn count(self: &Arc<Self>, reader: Reader, bytes: Bytes, must: bool) -> Result<Bytes> {
         let size = bytes.len() as u64;
         let fits = |held: u64, most: u64| held == 0 || held + size <= most;
         let mut held = self.held();
-        let own = reader.and_then(|reader| held.of.get(&reader)).copied().unwrap_or_default();
+        let own = reader.and_then(|reader| held.of.get(&reader)).map_or(0, |own| own.bytes);
         let has_share = reader.is_none() || fits(own, self.most / SHARES);
         let fits = has_share && fits(held.all, self.most);
         if !(must || fits) {
-            let why = "Too many replies wait for their readers: read them, or ask for smaller \
-                       pages; http.unread_limit_bytes bounds them.";
-            return Err(Error::new(Code::Unavailable, why).retry_after(RETRY_AFTER_S));
+            return Err(too_much());
         }
         held.all += size;
         if let Some(reader) = reader {
-            *held.of.entry(reader).or_default() += size;
+            held.of.entry(reader).or_insert_with(Own::none).bytes += size;
         }
         Ok(Bytes::from_owner(Counted { bytes, reader, budget: self.clone() }))
     }
+}
+
+impl Own {
+    fn none() -> Self {
+        Self { bytes: 0, turn: Arc::new(Semaphore::new(1)) }
+    }
+}
+
+fn too_much() -> Error {
+    let why = "Too many replies wait for their readers: read them, or ask for smaller pages; \
+               http.unread_limit_bytes bounds them.";
+    Error::new(Code::Unavailable, why).retry_after(RETRY_AFTER_S)
 }
 
 impl AsRef<[u8]> for Counted {
@@ -130,8 +172,8 @@ impl Drop for Counted {
         if let Some(reader) = self.reader
             && let Some(own) = held.of.get_mut(&reader)
         {
-            *own -= size;
-            if *own == 0 {
+            own.bytes -= size;
+            if own.bytes == 0 {
                 held.of.remove(&reader);
             }
         }
@@ -180,6 +222,30 @@ mod tests {
         drop(proxy);
         let held = unread.0.held();
         assert!(held.all == 0 && held.of.is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_leaves_much_unread_has_one_reply_made_at_a_time() {
+        let unread = unread();
+        let (one, same, other) = ("[2001:db8::1]:9", "[2001:db8::2]:9", "192.0.2.1:9");
+        let turn = async |from: &str| unread.turn(peer(from)).await.expect("a turn").is_some();
+        let held = unread.admit(peer(one), body(100), false).expect("room");
+        assert!(!turn(one).await, "half of the share is free");
+        let more = unread.admit(peer(one), body(70), false).expect("room");
+        let first = unread.turn(peer(one)).await.expect("the turn");
+        let mut second = Box::pin(unread.turn(peer(same)));
+        let waits = futures_util::FutureExt::now_or_never(&mut second).is_none();
+        assert!(waits, "one at a time");
+        assert!(!turn(other).await, "other networks do not wait");
+        drop(first);
+        let second = second.await.expect("the turn");
+        assert!(second.is_some());
+        let refused = unread.turn(peer(one)).await.expect_err("nobody waits for ever");
+        assert_eq!((refused.code(), refused.retry_after_s()), (Code::Unavailable, Some(1)));
+        let proxy = unread.admit(peer("10.1.1.1:9"), body(700), true).expect("for many");
+        assert!(!turn("10.1.1.1:9").await, "a proxy reads for many");
+        drop((held, more, proxy));
+        assert!(!turn(one).await, "what was read makes room");
     }
 
     #[tokio::test]

@@ -48,6 +48,18 @@ impl Fault {
         self.code == "unreachable"
     }
 
+    /// The caller may not see this, or no longer.
+    pub(crate) fn is_forbidden(&self) -> bool {
+        self.code == "permission_denied" || self.code.starts_with("api_key_")
+    }
+
+    /// The same call may go well later, once the row was read again.
+    pub(crate) fn may_pass(&self) -> bool {
+        let codes =
+            ["rate_limited", "unavailable", "timeout", "in_progress", "internal_error", "stale"];
+        self.is_offline() || self.wants_login() || codes.contains(&self.code.as_str())
+    }
+
     /// The session is missing or over.
     pub(crate) fn wants_login(&self) -> bool {
         self.code == "login_required"
@@ -77,6 +89,14 @@ pub(crate) fn made<O: Operation>(query: &O::Query, body: &O::Body) -> Result<Mad
 }
 
 fn read<O: Operation>(answer: &Answer) -> Result<Reply, Fault> {
+    let mut reply = whole::<O>(answer)?;
+    let longest = if reply.data.is_array() { LONGEST_IN_LIST } else { LONGEST };
+    reply.cut = shorten(&mut reply.data, longest);
+    Ok(reply)
+}
+
+/// A reply whose long values are not cut, because they are sent on.
+pub(crate) fn whole<O: Operation>(answer: &Answer) -> Result<Reply, Fault> {
     answer.read::<O>()?;
     if answer.body.is_empty() {
         return Ok(Reply::default());
@@ -100,7 +120,6 @@ fn read<O: Operation>(answer: &Answer) -> Result<Reply, Fault> {
     if !is_page && !body["meta"].is_null() && reply.data.is_object() {
         reply.data["meta"] = body["meta"].take();
     }
-    reply.cut = shorten(&mut reply.data, if is_page { LONGEST_IN_LIST } else { LONGEST });
     Ok(reply)
 }
 

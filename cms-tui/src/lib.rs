@@ -30,11 +30,15 @@ mod theme;
 mod view;
 mod widgets;
 
-pub use run::{KeepLogin, Session, run};
+pub use run::{ForgetLogin, KeepLogin, OpenContext, Session, Site, run};
 
-/// Name, usual keys, help and equal command line (without `cms`) of every action. Words in braces
-/// or capitals stand for values.
+/// Name and equal command lines (without `cms`) of every action. Words in braces or capitals stand
+/// for values.
 #[must_use]
-pub fn actions() -> Vec<[&'static str; 4]> {
-    actions::ACTIONS.iter().map(|one| [one.name, one.keys, one.help, one.cli]).collect()
+pub fn actions() -> Vec<(&'static str, Vec<&'static str>)> {
+    let lines = |one: &actions::Action| {
+        let first = Some(one.cli).filter(|line| !line.is_empty());
+        first.into_iter().chain(one.also.iter().copied()).collect()
+    };
+    actions::ACTIONS.iter().map(|one| (one.name, lines(one))).collect()
 }

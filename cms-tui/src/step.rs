@@ -1,6 +1,10 @@
 //! What an action or a reply leads to: calls, questions, other screens. Screens return steps; the
 //! model takes them.
 
+mod checked;
+
+pub(crate) use checked::{Act, Again, CallOf, Checked, Patch};
+
 use cms_http::{
     client::Ask,
     wire::{Body, NoBody, Operation},
@@ -8,8 +12,8 @@ use cms_http::{
 use serde_json::Value as Json;
 
 use crate::{
-    calls::{Fault, Read, Reply, made},
-    widgets::{self, viewer::Viewer},
+    calls::{Fault, Read, Reply, made, whole},
+    widgets::{self, shape::Shape, viewer::Viewer},
 };
 
 /// The widgets whose answers are steps.
@@ -33,22 +37,36 @@ pub(crate) struct Calling {
     pub(crate) ask: Ask,
     pub(crate) read: Read,
     pub(crate) to: To,
+    /// It reads a row before an act: which one, of how many.
+    pub(crate) look: Option<(usize, usize)>,
 }
 
 /// A call without a body.
 pub(crate) fn get<O: Operation<Body = NoBody>>(query: &O::Query) -> Result<Calling, Fault> {
     let (ask, read) = made::<O>(query, &NoBody)?;
-    Ok(Calling { ask, read, to: To::Slot(0) })
+    Ok(Calling { ask, read, to: To::Slot(0), look: None })
 }
 
 /// A call with a body; the JSON is checked against the body's type before it is sent.
 pub(crate) fn send<O: Operation>(query: &O::Query, body: Json) -> Result<Calling, Fault> {
     let body = <O::Body as Body>::read(Some(body)).map_err(|e| Fault::new(e.to_string()))?;
     let (ask, read) = made::<O>(query, &body)?;
-    Ok(Calling { ask, read, to: To::Slot(0) })
+    Ok(Calling { ask, read, to: To::Slot(0), look: None })
 }
 
 impl Calling {
+    /// A call of a path, for tests.
+    #[cfg(test)]
+    pub(crate) fn to(path: &str, read: Read) -> Self {
+        Self { ask: Ask::get(path), read, to: To::Slot(0), look: None }
+    }
+
+    /// Its reply is not cut: it is sent on.
+    pub(crate) fn whole<O: Operation>(mut self) -> Self {
+        self.read = whole::<O>;
+        self
+    }
+
     pub(crate) fn slot(mut self, slot: u8) -> Self {
         self.to = To::Slot(slot);
         self
@@ -110,6 +128,12 @@ pub(crate) enum Step {
     },
     /// The session is over.
     LoggedOut,
+    /// Runs this action, although something is not saved.
+    Leave(&'static str),
+    /// Another site, by the name of its context.
+    Context(String),
+    /// Another site, although something is under way.
+    LeaveFor(String),
     /// The screen is told when the user pauses.
     Pause,
     Several(Vec<Step>),
@@ -125,12 +149,36 @@ impl Form {
 pub(crate) struct Did {
     pub(crate) say: String,
     pub(crate) undo: Option<Undo>,
+    pub(crate) way: Way,
 }
 
-/// How something is taken back.
+/// Which way an act goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Way {
+    #[default]
+    New,
+    /// It is taken back.
+    Back,
+    /// It was taken back, and is done again.
+    Again,
+}
+
+impl Way {
+    /// Which key answers an act that went this way, if one does.
+    pub(crate) fn back(self, has_undo: bool) -> &'static str {
+        match (has_undo, self) {
+            (false, _) => "",
+            (true, Self::Back) => " (U does it again)",
+            (true, _) => " (u takes it back)",
+        }
+    }
+}
+
+/// How something is taken back. It stays until that went well.
+#[derive(Clone, Default)]
 pub(crate) struct Undo {
-    pub(crate) say: String,
-    pub(crate) calls: Vec<Calling>,
+    pub(crate) number: u64,
+    pub(crate) rows: Vec<Checked>,
 }
 
 /// Several calls as one act.
@@ -140,6 +188,16 @@ pub(crate) struct Bulk {
     /// What it is done to, such as `key`.
     pub(crate) what: &'static str,
     pub(crate) calls: Vec<BulkCall>,
+    /// What failed before any call was sent.
+    pub(crate) failed: Vec<Failed>,
+    /// Number of the act that this one takes back.
+    pub(crate) undoes: Option<u64>,
+}
+
+impl Bulk {
+    pub(crate) fn new(done: impl Into<String>, what: &'static str, calls: Vec<BulkCall>) -> Self {
+        Self { done: done.into(), what, calls, failed: Vec::new(), undoes: None }
+    }
 }
 
 /// One of several calls: its name for messages, the call, and how its effect is taken back.
@@ -147,10 +205,26 @@ pub(crate) struct BulkCall {
     pub(crate) name: String,
     pub(crate) call: Calling,
     pub(crate) undo: Option<UndoOf>,
+    /// The change that it makes, to be tried again.
+    pub(crate) row: Option<Checked>,
 }
 
-/// Makes the call that takes back, out of the reply.
-pub(crate) type UndoOf = Box<dyn FnOnce(&Reply) -> Option<Calling> + Send>;
+impl BulkCall {
+    pub(crate) fn new(name: String, call: Calling, undo: Option<UndoOf>) -> Self {
+        Self { name, call, undo, row: None }
+    }
+}
+
+/// One of several changes that was not made.
+pub(crate) struct Failed {
+    pub(crate) name: String,
+    pub(crate) fault: Fault,
+    /// The change, to be tried again.
+    pub(crate) row: Option<Checked>,
+}
+
+/// Makes what takes it back, out of the reply.
+pub(crate) type UndoOf = Box<dyn FnOnce(&Reply) -> Option<Checked> + Send>;
 
 /// A screen to open: its noun, and the record it is about.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -161,6 +235,8 @@ pub(crate) struct Place {
     pub(crate) filter: String,
     /// The row to put the cursor on.
     pub(crate) row: String,
+    /// Columns and order of its list.
+    pub(crate) shape: Shape,
 }
 
 impl Place {
@@ -186,11 +262,11 @@ impl Place {
 
 impl Step {
     pub(crate) fn did(say: impl Into<String>) -> Self {
-        Self::Did(Did { say: say.into(), undo: None })
+        Self::Did(Did { say: say.into(), undo: None, way: Way::New })
     }
 
     pub(crate) fn undoable(say: impl Into<String>, undo: Option<Undo>) -> Self {
-        Self::Did(Did { say: say.into(), undo })
+        Self::Did(Did { say: say.into(), undo, way: Way::New })
     }
 }
 

@@ -1,9 +1,9 @@
 //! The schema of the service as SQL text, one for both engines.
 //!
 //! Tokens are filled by `cms-core`, which also applies the steps: `{{id}}` a primary key that
-//! counts up, `{{json}}` a JSON column, `{{bytes}}` bytes, `{{false}}` the boolean, `{{strict}}`
-//! the mark of SQLite's STRICT tables, `{{event_order}}` the column `rowid` of events, which SQLite
-//! has by itself.
+//! counts up, `{{json}}` a JSON column, `{{bytes}}` bytes, `{{false}}` and `{{true}}` the booleans,
+//! `{{strict}}` the mark of SQLite's STRICT tables, `{{event_order}}` the column `rowid` of events,
+//! which SQLite has by itself.
 //!
 //! A published step is never edited: a database that has it would refuse to start. New needs are
 //! new steps.
@@ -33,6 +33,17 @@ pub const ALL: &[Step] = &[
     Step { version: 6, name: "event_order", sql: include_str!("../sql/0006_event_order.sql") },
     Step { version: 7, name: "tasks", sql: include_str!("../sql/0007_tasks.sql") },
     Step { version: 8, name: "plugins", sql: include_str!("../sql/0008_plugins.sql") },
+    Step { version: 9, name: "denied_calls", sql: include_str!("../sql/0009_denied_calls.sql") },
+    Step {
+        version: 10,
+        name: "audit_by_table",
+        sql: include_str!("../sql/0010_audit_by_table.sql"),
+    },
+    Step { version: 11, name: "mail", sql: include_str!("../sql/0011_mail.sql") },
+    Step { version: 12, name: "claims", sql: include_str!("../sql/0012_claims.sql") },
+    Step { version: 13, name: "forms", sql: include_str!("../sql/0013_forms.sql") },
+    Step { version: 14, name: "funnels", sql: include_str!("../sql/0014_funnels.sql") },
+    Step { version: 15, name: "visits", sql: include_str!("../sql/0015_visits.sql") },
 ];
 
 #[cfg(test)]

@@ -128,7 +128,8 @@ impl Lab {
 
 /// The server's address and the schema's name, which the harness has put together.
 fn parts(url: &str) -> (&str, &str) {
-    let (server, schema) =
+    let (server, options) =
         url.split_once("options[search_path]=").expect("an address of the harness");
+    let schema = options.split_once('&').map_or(options, |(schema, _)| schema);
     (server.trim_end_matches(['?', '&']), schema)
 }

@@ -136,7 +136,8 @@ async fn disturb(lab: &Lab, time: Duration) -> Vec<Finding> {
         ended += lab
             .count(
                 "select count(*) from (select pg_terminate_backend(pid) from pg_stat_activity \
-                 where application_name = 'cms' and datname = current_database()) t",
+                 where application_name = current_setting('application_name') \
+                 and pid <> pg_backend_pid()) t",
             )
             .await;
         tokio::time::sleep(Duration::from_millis(500)).await;

@@ -140,8 +140,8 @@ async fn read_only(lab: &Lab, switch: &str) {
             "begin read write; \
              do $$ begin execute format('alter database %I set default_transaction_read_only = \
              {switch}', current_database()); end $$; commit; \
-             select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'cms' \
-             and datname = current_database()"
+             select pg_terminate_backend(pid) from pg_stat_activity where \
+             application_name = current_setting('application_name') and pid <> pg_backend_pid()"
         ))
         .await;
 }

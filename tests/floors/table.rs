@@ -21,6 +21,8 @@ const CORE: Floors = &[
     &["access"],
     &["outbound"],
     &["jobs"],
+    &["fields"],
+    &["conditions"],
     &["content"],
     &["items"],
     &["audit"],
@@ -31,6 +33,9 @@ const CORE: Floors = &[
     &["scripts"],
     &["pages"],
     &["tasks"],
+    &["mail"],
+    &["forms"],
+    &["funnels"],
     &["webhooks"],
     &["site"],
 ];
@@ -64,7 +69,7 @@ const HTTP: Floors = &[
 ];
 
 const CLI: Floors = &[
-    &["output"],
+    &["output", "shop"],
     &["input", "log", "folder", "contexts"],
     &["flags"],
     &["prompt", "target"],

@@ -89,9 +89,15 @@ fn all_faults_are_told_at_once_each_with_its_column() {
     assert_eq!(told, expected, "{problems:#?}");
 }
 
-/// However deep, however broken: an answer, never a panic.
+/// However deep, however broken: an answer, never a panic, on half the stack of a thread of the
+/// service.
 #[test]
 fn deep_and_broken_texts_are_refused() {
+    let thread = std::thread::Builder::new().stack_size(1 << 20);
+    thread.spawn(refuse_deep_and_broken_texts).unwrap().join().unwrap();
+}
+
+fn refuse_deep_and_broken_texts() {
     let root = tempfile::tempdir().unwrap();
     let nest = |open: &str, close: &str, levels: usize| open.repeat(levels) + &close.repeat(levels);
     let button = |inner: &str| {
@@ -107,18 +113,26 @@ fn deep_and_broken_texts_are_refused() {
             Json::from(format!("[{{\"button_id\":\"a\",\"type\":\"edit\",\"buttons\":{text}}}]"))
                 .to_string();
     }
+    let column = |levels: usize| {
+        format!(
+            "{{\"id\": \"blog\", \"tables\": [{{\"name\": \"a\", \"columns\": [{{\"name\": \"b\",
+                 \"type\": \"json\", \"default\": {}}}]}}]}}",
+            nest("[", "]", levels)
+        )
+    };
+    // Five levels lead to the default.
+    assert!(check_folder(&folder(root.path(), &column(60))).outcome.is_ok());
     for text in [
         nest("[", "]", 5_000),
         nest("{\"a\":", "}", 5_000),
+        nest("[", "]", 500),
+        column(61),
+        column(500),
+        column(5_000),
         format!("{{\"id\": \"blog\", \"tables\": {}}}", nest("[", "]", 5_000)),
         format!("{{\"id\": \"blog\", \"content_button\": [{buttons}]}}"),
         format!("{{\"id\": \"blog\", \"content_button\": {text}}}"),
         format!("{{\"id\": \"blog\", \"content_button\": {}}}", Json::from(nest("[", "]", 5_000))),
-        format!(
-            "{{\"id\": \"blog\", \"tables\": [{{\"name\": \"a\", \"columns\": [{{\"name\": \"b\",
-                 \"type\": \"json\", \"default\": {}}}]}}]}}",
-            nest("[", "]", 5_000)
-        ),
         String::new(),
         "\u{feff}".to_owned(),
         "null".to_owned(),

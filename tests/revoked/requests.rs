@@ -24,12 +24,16 @@ pub async fn acts(site: &Site, receiver: &Receiver) -> Vec<Act> {
     let mut acts = Vec::new();
     for endpoint in site.cms.access().all().iter() {
         let access = endpoint.access;
-        if matches!(access, Access::Login | Access::Operator | Access::Open) {
+        // What everybody may do cannot be taken away.
+        if matches!(access, Access::Login | Access::Operator | Access::Open | Access::Public) {
             continue;
         }
         for method in endpoint.methods.iter().filter(|method| **method != "GET") {
             let path = endpoint.path.strip_prefix("/api/backend").expect(&endpoint.path);
-            let (query, body, writes) = targets.request(method, path);
+            let (query, body, writes) = match endpoint.action {
+                Some(action) => targets.action(path, action),
+                None => targets.request(method, path),
+            };
             let target = format!("/api/backend{path}{query}");
             let body = if body.is_null() { String::new() } else { body.to_string() };
             acts.push(Act { method, target, body, access, writes });
@@ -53,6 +57,9 @@ struct Targets {
     webhook: Json,
     job: Json,
     delivery: Json,
+    mail: i64,
+    submission: Json,
+    funnels: [Json; 2],
 }
 
 impl Targets {
@@ -74,6 +81,10 @@ impl Targets {
         let log = site.admin("GET /api/backend/webhooks/deliveries").expect(200).await.data();
         site.admin(emit).json(sold).expect(201).await;
         let queue = site.admin("GET /api/backend/webhooks/queue").expect(200).await.data();
+        let form = json!({"name": "contact", "fields": [{"id": "a", "type": "short_text"}]});
+        site.admin("POST /api/backend/item?table=forms").json(form).expect(201).await;
+        let answered = json!({"form": "contact", "answers": {"a": "b"}});
+        let submission = site.ask("POST /api/form/submit").json(answered).expect(201).await.data();
         let pending = queue.as_array().unwrap().iter().find(|job| job["status"] == "pending");
         Self {
             key: site.key_with(|_| {}, &[]).await.0,
@@ -85,7 +96,39 @@ impl Targets {
             webhook,
             job: pending.expect("a pending job")["id"].clone(),
             delivery: log[0]["id"].clone(),
+            mail: site.mail("ana@example.org").await,
+            submission: submission["id"].clone(),
+            funnels: [funnel(site, "leads").await, funnel(site, "other").await],
         }
+    }
+
+    /// As [`Targets::request`], for an action of an address.
+    fn action(&self, path: &str, action: &str) -> (String, Json, bool) {
+        let [first, second] = &self.funnels;
+        let body = match (path, action) {
+            ("/formfunnel", "create") => json!({"name": "New"}),
+            ("/formfunnel", "save") => json!({"id": first, "funnel": {"name": "Renamed"}}),
+            ("/formfunnel", "email_routing_save") => {
+                json!({"funnel_id": first, "email_routings": []})
+            }
+            ("/formfunnel", "publish") => json!({"id": first}),
+            ("/formfunnel", "duplicate") => json!({"id": first}),
+            ("/formfunnel", "preview") => {
+                return (format!("?action={action}"), json!({"funnel_id": first}), false);
+            }
+            ("/formfunnel", "explain") => {
+                return (format!("?action={action}"), json!({"condition": null}), false);
+            }
+            ("/formfunnel", "test") => {
+                return (format!("?action={action}"), json!({"id": first}), false);
+            }
+            ("/formfunnel", "routing_test") => {
+                return (format!("?action={action}"), json!({"funnel_id": first}), false);
+            }
+            ("/formfunnel", "delete") => json!({"id": second}),
+            _ => panic!("which request is {action} of {path} to be tried with?"),
+        };
+        (format!("?action={action}"), body, true)
     }
 
     /// Query, body and whether it writes.
@@ -103,6 +146,7 @@ impl Targets {
             ("POST", "/actions/script") => {
                 (none, json!({"plugin": "shop", "button_id": "nightly"}))
             }
+            ("DELETE", "/forms/submissions") => (id(&self.submission), Json::Null),
             ("POST", "/keys") => (none, json!({"name": "mine", "rights": [{"endpoint": "*"}]})),
             ("PATCH", "/keys") => (id(&self.key), json!({"name": "renamed"})),
             ("DELETE", "/keys") => (id(&self.key), Json::Null),
@@ -146,9 +190,18 @@ impl Targets {
             ("POST", "/plugins/apply") => (none, json!({})),
             ("POST", "/plugins/remove") => (none, json!({"plugin": "old"})),
             ("POST", "/tasks/run") => ("?name=nightly".to_owned(), json!({})),
+            ("POST", "/mail/test") => (none, json!({"to": "ana@example.org"})),
+            ("POST", "/mail/retry") => (none, json!({"ids": [self.mail]})),
             ("POST", "/auth/logout") => (none, json!({})),
             _ => panic!("which request is {method} {path} to be tried with?"),
         };
         (query, body, true)
     }
+}
+
+/// The id of a funnel that can be published.
+async fn funnel(site: &Site, slug: &str) -> Json {
+    let mut funnel = crate::funnels::drawn();
+    funnel["slug"] = slug.into();
+    crate::funnels::made(site, &funnel).await["id"].clone()
 }

@@ -54,6 +54,13 @@ async fn a_key_is_managed_through_the_api() {
         21
     );
 
+    let denied = format!("GET /api/backend/keys/denied?id={id}");
+    let last = json!({
+        "at": "2026-11-21T09:30:00Z",
+        "right": {"endpoint": "/api/menu", "methods": ["GET"]},
+    });
+    assert_eq!(site.admin(&denied).expect(200).await.data(), last);
+
     let check = |method: &str, path: &str| {
         site.admin(&format!("GET /api/backend/keys/check?id={id}&method={method}&path={path}"))
     };
@@ -272,4 +279,33 @@ async fn endpoints_are_listed_as_rights_that_a_key_can_hold() {
     let reader = site.person("reader", json!(["keys_keys_view"])).await;
     let ask = site.ask("GET /api/backend/keys/endpoints?limit=1").bearer(&reader.token);
     assert_eq!(ask.expect(200).await.data().as_array().unwrap().len(), 1);
+}
+
+/// What was refused last is told as the right that would allow it, and nothing more of the call.
+#[tokio::test]
+async fn the_last_denied_call_is_remembered() {
+    let site = Site::open().await;
+    let key = site.key(&[PAGES]).await;
+    let keys = site.admin("GET /api/backend/keys").expect(200).await.data();
+    let id = keys.as_array().unwrap().last().unwrap()["id"].clone();
+    let last = async || {
+        let line = format!("GET /api/backend/keys/denied?id={id}");
+        site.admin(&line).expect(200).await.data()
+    };
+    assert_eq!(last().await, Json::Null);
+    let ask = site.ask("GET /api/backend/item?table=settings&filter[name][eq]=ana%40example.org");
+    ask.key(&key).refused(401, "api_key_forbidden").await;
+    let right = json!({
+        "endpoint": "/api/backend/item", "query": {"table": "settings"}, "methods": ["GET"],
+    });
+    assert_eq!(last().await["right"], right);
+    // It outlives the process, and calls that no right could allow do not replace it.
+    site.cms.flush().await.unwrap();
+    site.ask("GET /api/nothing").key(&key).refused(401, "api_key_forbidden").await;
+    site.cms.flush().await.unwrap();
+    assert_eq!(last().await["right"], right);
+    let granted = json!({"rights": [{"endpoint": "/api/pages", "methods": ["GET"]}, right]});
+    site.admin(&format!("PATCH /api/backend/keys?id={id}")).json(granted).expect(200).await;
+    site.ask("GET /api/backend/item?table=settings").key(&key).expect(200).await;
+    site.admin("GET /api/backend/keys/denied?id=4711").refused(404, "not_found").await;
 }

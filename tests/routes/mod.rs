@@ -2,10 +2,16 @@
 
 /// What is done to records beside reading and writing them.
 mod actions;
+/// The audit log, a page of some tables at a time.
+mod audit;
 /// Logging in.
 mod auth;
 /// Settings and clears of the reply cache.
 mod cache;
+/// Funnels as their authors draw them.
+mod formfunnel;
+/// Forms as items, their submissions listed, exported, removed.
+mod forms;
 /// `/healthz` and `/readyz`.
 mod health;
 /// Records of content tables.
@@ -14,6 +20,8 @@ mod item;
 mod keys;
 /// What each bucket has left.
 mod limits;
+/// Mails: their log, a test, the providers.
+mod mail;
 /// Menus, as trees.
 mod menu;
 /// What `/metrics` tells.
@@ -38,5 +46,7 @@ mod tables;
 mod tasks;
 /// Users, their groups and their sessions.
 mod users;
+/// What visitors do in funnels.
+mod visits;
 /// Subscriptions, their events and their queue.
 mod webhooks;

@@ -46,8 +46,10 @@ async fn every_endpoint_is_described() {
             continue;
         }
         for method in &endpoint.methods {
-            let operation = &document["paths"][&endpoint.path][method.to_ascii_lowercase()];
-            let line = format!("{method} {}", endpoint.path);
+            let action = endpoint.action.map(|action| format!("#action={action}"));
+            let path = endpoint.path.clone() + &action.unwrap_or_default();
+            let operation = &document["paths"][&path][method.to_ascii_lowercase()];
+            let line = format!("{method} {path}");
             assert!(!operation["summary"].as_str().unwrap_or_default().is_empty(), "{line}");
             let responses = operation["responses"].as_object().expect(&line);
             assert!(responses.keys().all(|status| status.parse::<u16>().is_ok()), "{line}");
@@ -55,6 +57,11 @@ async fn every_endpoint_is_described() {
             assert!(ids.insert(operation["operationId"].to_string()), "{line}: id is taken");
         }
     }
+    // Two types of one name would get a number, or one would stand for both.
+    for name in document["components"]["schemas"].as_object().unwrap().keys() {
+        assert!(!name.ends_with(|last: char| last.is_ascii_digit()), "{name}: the name is taken");
+    }
+    assert!(document.pointer("/components/schemas/Problem/properties/title").is_some());
     for reference in references(&document) {
         let pointer = reference.trim_start_matches('#');
         assert!(document.pointer(pointer).is_some(), "{reference} leads nowhere");
@@ -69,6 +76,21 @@ async fn records_have_the_columns_of_their_table() {
     assert_eq!(dishes["price"]["type"], json!(["number", "null"]));
     assert!(dishes["title"].is_object() && dishes["id"].is_object());
     assert!(dishes["code"].is_null(), "passwords never come out");
+}
+
+#[tokio::test]
+async fn fields_of_forms_are_described_by_the_table_of_types() {
+    let site = Site::open().await;
+    let document = site.admin("GET /api/openapi.json").expect(200).await.json();
+    let schemas = &document["components"]["schemas"];
+    let fields = &schemas["item.forms"]["properties"]["fields"];
+    assert_eq!(fields["items"]["$ref"], "#/components/schemas/FieldDeclaration");
+    let types = schemas["FieldDeclaration"]["oneOf"].as_array().unwrap();
+    let names: Vec<_> = types.iter().map(|one| &one["properties"]["type"]["const"]).collect();
+    let expected: Vec<_> = cms_core::fields::FieldType::ALL.iter().map(|one| one.name).collect();
+    assert_eq!(names, expected);
+    let number = types.iter().find(|one| one["title"] == "number").unwrap();
+    assert!(number["properties"]["step"].is_object() && number["properties"]["label"].is_object());
 }
 
 #[tokio::test]
@@ -115,6 +137,12 @@ fn operations(document: &Json) -> Vec<(String, String, &Json)> {
 #[tokio::test]
 async fn examples_of_creations_can_be_sent_as_they_are() {
     let site = site().await;
+    // The form that the example answers.
+    crate::forms::open(&site, "contact", json!({})).await;
+    // The funnel that the example begins.
+    let mut offer = crate::support::visits::leads();
+    offer["slug"] = "offer".into();
+    site.funnel(offer).await;
     let document = site.admin("GET /api/openapi.json").expect(200).await.json();
     let mut sent = 0;
     for (method, path, operation) in operations(&document) {
@@ -130,7 +158,8 @@ async fn examples_of_creations_can_be_sent_as_they_are() {
         let table = table.filter(|one| one["name"] == "table").map(|one| &one["schema"]);
         let query =
             table.map(|schema| format!("?table={}", schema["examples"][0].as_str().unwrap()));
-        let line = line + &query.collect::<String>();
+        // The fragment tells the operations of one path apart.
+        let line = line.replace('#', "?") + &query.collect::<String>();
         site.admin(&line).json(body["example"].clone()).expect(201).await;
         sent += 1;
     }
@@ -160,4 +189,19 @@ async fn replies_link_to_the_operations_on_their_rows() {
     assert_eq!(retry["id"], "$response.body#/data/0/id");
     let item = links("/~1api~1backend~1item/post/responses/201/links");
     assert_eq!(item["patch_backend_item"]["parameters"]["table"], "$request.query.table");
+}
+
+/// What is read at an endpoint of a plugin takes the parameters of items, but for the table.
+#[tokio::test]
+async fn endpoints_that_read_a_table_tell_their_filters() {
+    let site = site().await;
+    let document = site.admin("GET /api/openapi.json").expect(200).await.json();
+    for path in ["/api/menu_card", "/api/backend/menu/sales-report"] {
+        let parameters = document["paths"][path]["get"]["parameters"].as_array().unwrap();
+        let names: Vec<_> = parameters.iter().filter_map(|one| one["name"].as_str()).collect();
+        for name in ["id", "limit", "cursor", "sort", "fields", "filter[title]", "filter[price]"] {
+            assert!(names.contains(&name), "{path}: {name} in {names:?}");
+        }
+        assert!(!names.contains(&"table") && !names.contains(&"filter[code]"), "{names:?}");
+    }
 }

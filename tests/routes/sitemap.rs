@@ -19,7 +19,10 @@ async fn the_sitemap_lists_published_pages_with_https_links() {
     assert!(!text.contains("draft"));
     let named = Site::builder()
         .await
-        .settings(|s| s.site_url = Some("https://site.example".to_owned()))
+        .settings(|s| {
+            s.site_url = Some("https://site.example".to_owned());
+            s.cache.enabled = true;
+        })
         .open()
         .await;
     named
@@ -35,6 +38,9 @@ async fn the_sitemap_lists_published_pages_with_https_links() {
             .text()
             .contains("<loc>https://site.example/a</loc>")
     );
+    // One reply for all hosts.
+    let other = || named.ask("GET /sitemap.xml").header("host", "other.example").expect(200);
+    assert_eq!(other().await.header("x-cache"), "HIT");
     // RFC 9112, 3.2.2: the address asked for counts, not the header beside it.
     let absolute =
         site.ask("GET http://a.example/sitemap.xml").header("host", "b.example").expect(200).await;

@@ -6,7 +6,7 @@ use cms_core::plugins::Handlers;
 use serde_json::json;
 
 use crate::{
-    support::Site,
+    support::{Site, visits::leads},
     tasks::{Program, counting},
 };
 
@@ -15,7 +15,12 @@ async fn a_task_is_run_when_asked_and_its_schedule_stays() {
     let (program, runs) = counting();
     let site = Site::builder().await.program(program).open().await;
     let ana = site.person("ana", json!("0")).await;
-    let list = async || site.admin("GET /api/backend/tasks").expect(200).await.json();
+    let list = async || {
+        let mut list = site.admin("GET /api/backend/tasks").expect(200).await.json();
+        // The service's own is not of this test.
+        assert_eq!(list["data"].as_array_mut().unwrap().remove(0)["plugin"], "formfunnel");
+        list
+    };
     assert_eq!(
         list().await,
         json!({"data": [{
@@ -44,6 +49,41 @@ async fn a_task_is_run_when_asked_and_its_schedule_stays() {
     assert_eq!(site.admin(&line).expect(200).await.json()["data"], json!([first]));
     let line = format!("GET /api/backend/tasks/history?id={}", first["id"]);
     assert_eq!(site.admin(&line).expect(200).await.data(), first);
+}
+
+#[tokio::test]
+async fn abandoned_visits_are_a_task_of_the_service() {
+    let site = Site::open().await;
+    let mut saving = leads();
+    saving["save_abandoned"] = 1.into();
+    site.funnel(saving).await;
+    let visit = site.visit("leads").await;
+    let list = site.admin("GET /api/backend/tasks").expect(200).await.data();
+    assert_eq!(
+        list,
+        json!([{
+            "plugin": "formfunnel", "name": "process_abandoned", "interval_s": 300,
+            "next_due_at": null, "state": "waiting", "last_run": null,
+        }])
+    );
+    let away = "case status when 'abandoned' then 1 else 0 end";
+    let mut scheduler = site.cms.tasks().own_scheduler();
+    assert_eq!(scheduler.step().await.unwrap(), 1, "the first round is at once");
+    assert!(site.database.count("select since from cms_formfunnel_window").await > 0);
+    site.clock.advance(299_000);
+    assert_eq!(scheduler.step().await.unwrap(), 0);
+    // Another scheduler, as after a restart: the beat stays.
+    site.clock.advance(3_600_000);
+    assert_eq!(site.cms.tasks().own_scheduler().step().await.unwrap(), 1);
+    assert_eq!(visit.column(away).await, 1);
+    assert_eq!(site.cms.tasks().scheduler().step().await.unwrap(), 0, "no plugin's");
+    let other = site.visit("leads").await;
+    site.clock.advance(3_600_000);
+    let run = site.admin("POST /api/backend/tasks/run?name=process_abandoned").expect(200).await;
+    assert_eq!(run.data()["outcome"], "done");
+    assert_eq!(other.column(away).await, 1);
+    let history = "GET /api/backend/tasks/history?name=process_abandoned&plugin=formfunnel";
+    assert_eq!(site.admin(history).expect(200).await.data().as_array().unwrap().len(), 3);
 }
 
 #[tokio::test]

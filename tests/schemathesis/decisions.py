@@ -10,8 +10,40 @@ ALLOWED = [
         "no text holds U+0000: a pattern on every text would say so only noisily",
     ),
     (
-        r"", "validation_failed", r"floating point|a group is named",
+        r"", "validation_failed", r"floating point|is named by its id",
         "JSON Schema calls 1.0 an integer, the service a number",
+    ),
+    (
+        r"POST /api/form/submit", "validation_failed", r"",
+        "answers are those of the form that the body names",
+    ),
+    (
+        r"", "validation_failed", r"more digits than a number keeps",
+        "JSON Schema has no bound on the digits of a number",
+    ),
+    (
+        r"POST /api/backend/formfunnel", "validation_failed", r"the query names another",
+        "the body must name the funnel that the query names",
+    ),
+    (
+        r"POST /api/backend/formfunnel#action=(create|save|preview)", "validation_failed",
+        r"cannot be stored|cannot be shown", "a drawing is judged as a whole",
+    ),
+    (
+        r"POST /api/backend/formfunnel#action=create", "validation_failed", r"funnel\.",
+        "languages, bases and addresses are those of the site, and a new funnel is a draft",
+    ),
+    (
+        r"POST /api/backend/formfunnel#action=explain", "validation_failed", r"condition|rule|group",
+        "with `validate` a condition is judged as a whole",
+    ),
+    (
+        r"POST /api/formfunnel/upload", "validation_failed|bad_json", r"one file|not UTF-8",
+        "a form may hold files under any name, of which one is expected, and text in its fields",
+    ),
+    (
+        r"", "bad_query", r"is given more than once",
+        "a list sent for one value repeats the parameter: the schema allows one",
     ),
     (r"GET|POST", "bad_query", r"cursor", "cursors are opaque: only `meta.next` gives one"),
     (
@@ -26,6 +58,18 @@ ALLOWED = [
     (
         r"POST /api/backend/actions/script", "bad_query", r"different buttons",
         "the body must name the button that the query names",
+    ),
+    (
+        r"GET /api/(backend/)?(blog|bikeshop)[_/]\w+", "bad_query|database_error", r"",
+        "columns, values and keys are those of the table that the endpoint reads",
+    ),
+    (
+        r"POST /api/bikeshop_purchase", ".*", r"",
+        "what a body holds is known to the plugin's handler alone",
+    ),
+    (
+        r"GET /api/backend/plugins/(buttons|content)", "bad_query", r"key column|shows no content",
+        "the key of a row is of the type that its table has, and only some buttons show content",
     ),
     (
         r"GET /api/backend/tasks/history", "bad_query", r"plugin goes with name",
@@ -57,6 +101,11 @@ ALLOWED = [
         r"GET /api/backend/(webhooks/messages|events/stream)", "bad_query", r"event",
         "a name of events, or the beginning of names",
     ),
+    (
+        r"POST /api/backend/mail/test", "validation_failed", r"to |provider",
+        "an address is one, and providers are those of the chain",
+    ),
+    (r"GET /api/backend/mail/log", "bad_query", r"to is one address", "an address is one"),
     (r"\w+ /api/backend/cache", ".*", r"200 bytes", "JSON Schema counts characters, not bytes"),
     (r"\w+ /api/backend/limits", "bad_query", r"owner", "the address of an owner must be one"),
     (r"GET /api/backend/users", "bad_query", r"", "either id or username"),

@@ -5,6 +5,7 @@ import json
 import secrets
 import subprocess
 import sys
+import urllib.request
 
 binary, site, url = sys.argv[1:4]
 
@@ -15,6 +16,13 @@ def cms(*args, given=None):
         input=given, text=True, check=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )
     return json.loads(done.stdout)["data"]
+
+
+def post(path, body):
+    kind = {"Content-Type": "application/json"}
+    asked = urllib.request.Request(url + path, json.dumps(body).encode(), kind)
+    with urllib.request.urlopen(asked) as reply:
+        return json.load(reply)
 
 
 def several(make):
@@ -33,11 +41,36 @@ spare = {
     ),
     "keys": several(lambda n: cms("keys", "create", "--name", f"spare {n}", *right)),
 }
-# Its receiver refuses, so its jobs wait for another attempt.
-receiver = ("--name", "refused", "--url", f"{url}/healthz", "--event", "*")
+# Its receiver refuses, so its jobs wait for another attempt. It hears of nothing else: ten failures
+# would switch it off, and its jobs with it.
+receiver = ("--name", "refused", "--url", f"{url}/healthz", "--event", "order.created")
 several(lambda n: cms("webhooks", "create", *receiver))
 for number in range(3):
     cms("events", "emit", "order.created", "--data", "-", given=json.dumps({"order": number}))
 spare["jobs"] = [job["id"] for job in cms("queue", "list") if job["subscription"] > 2]
+# Nobody listens at its provider, so the mail is given up, and can be tried again.
+subprocess.run([binary, "--dir", site, "mail", "test", "spare@example.org", "--quiet"],
+               check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+# A funnel of one step that takes a file, and visits of it.
+drawing = {
+    "name": "Spare", "start_node_id": -1,
+    "nodes": [
+        {"client_id": -1, "type": "step", "name": "Paper",
+         "config_json": {"fields": [{"id": "paper", "type": "file_upload"}]}},
+        {"client_id": -2, "type": "end", "name": "Thanks"},
+    ],
+    "edges": [{"from_node_id": -1, "to_node_id": -2}],
+}
+spare["funnels"] = several(
+    lambda n: cms("funnels", "import", "-", given=json.dumps({**drawing, "slug": f"spare-{n}"}))
+)
+cms("funnels", "publish", "spare-7")
+spare["visits"] = several(
+    lambda n: {"id": post("/api/formfunnel/start", {"funnel_id": "spare-7"})["session_uuid"]}
+)
+# The form of the demo.
+for number in range(3):
+    answers = {"name": f"spare {number}", "mail": "spare@example.org"}
+    post("/api/form/submit", {"form": "contact", "answers": answers})
 cms("origins", "add", "https://spare.example.org")
 print(json.dumps({"spare": spare, "user": "spare 0", "password": password}))

@@ -38,7 +38,10 @@ impl TestDatabase {
         connection.execute(sqlx::raw_sql(AssertSqlSafe(sql))).await.unwrap();
         connection.close().await.unwrap();
         let separator = if server.contains('?') { '&' } else { '?' };
-        Self { folder, url: Some(format!("{server}{separator}options[search_path]={schema}")) }
+        // By its name a test knows the connections of its own site.
+        let url =
+            format!("{server}{separator}options[search_path]={schema}&application_name={schema}");
+        Self { folder, url: Some(url) }
     }
 
     pub fn is_postgres(&self) -> bool {
@@ -83,6 +86,21 @@ impl TestDatabase {
         sqlx::SqliteConnection::connect(&format!("sqlite://{}?mode=rwc", path.display()))
             .await
             .unwrap()
+    }
+
+    /// A text out of the database.
+    pub async fn text(&self, sql: &str) -> String {
+        let sql = AssertSqlSafe(sql.to_owned());
+        match &self.url {
+            Some(url) => {
+                let mut connection = sqlx::PgConnection::connect(url).await.unwrap();
+                sqlx::query_scalar(sql).fetch_one(&mut connection).await.unwrap()
+            }
+            None => sqlx::query_scalar(sql)
+                .fetch_one(&mut self.sqlite_connection().await)
+                .await
+                .unwrap(),
+        }
     }
 
     /// A number out of the database.

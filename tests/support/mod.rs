@@ -1,12 +1,14 @@
 //! A site for each test, and a client that says what it expects.
 
 pub mod database;
+pub mod mail;
 pub mod people;
 pub mod process;
 pub mod receiver;
 pub mod redis;
 pub mod search;
 pub mod site;
+pub mod visits;
 pub mod webhooks;
 
 pub use database::TestDatabase;

@@ -68,6 +68,7 @@ impl SiteBuilder {
             builder = plugin(builder);
         }
         let cms = builder.open().await?;
+        cms.indexes_made().await.expect("made");
         let api = Api::new(cms.clone())?;
         let mut site = Site { cms, api, clock, database: self.database, admin: String::new() };
         site.admin = site.key(&["*"]).await;

@@ -17,7 +17,7 @@
 //! | `CMS_BENCH_FAN_OUT` | 10000 | subscriptions that one event goes to |
 //! | `CMS_BENCH_BACKLOG` | 10000 | jobs that wait for the dead receiver |
 //! | `CMS_BENCH_FAULTS_RATE` | 30; PostgreSQL 5 | events a second beside the dead receiver |
-//! | `CMS_BENCH_ONLY` | | `rates`, `fan_out` or `faults`: that part alone |
+//! | `CMS_BENCH_ONLY` | | `rates`, `fan_out`, `faults` or `split`: that part alone |
 
 #[path = "../support/database.rs"]
 #[expect(dead_code, reason = "tests use more of it")]
@@ -30,6 +30,7 @@ mod load;
 mod rates;
 mod receiver;
 mod site;
+mod split;
 mod usage;
 
 fn main() {
@@ -54,6 +55,7 @@ fn main() {
     part("rates", &|set| set.block_on(&runtime, rates::print()));
     part("fan_out", &|set| set.block_on(&runtime, fan_out::print()));
     part("faults", &|set| set.block_on(&runtime, faults::print()));
+    part("split", &|set| set.block_on(&runtime, split::print()));
 }
 
 /// A size that a variable may change.

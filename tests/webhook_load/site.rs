@@ -86,6 +86,11 @@ impl Site {
         [Usage::of(self.child.id()), self.postmaster.map(Usage::of_family).unwrap_or_default()]
     }
 
+    /// The process of the service.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     pub async fn subscribe(&self, url: &str, events: &[&str]) {
         let webhook = json!({"name": "load", "url": url, "events": events});
         self.send(Ask::post("/api/backend/webhooks").json(&webhook)).await;

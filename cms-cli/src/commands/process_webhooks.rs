@@ -13,7 +13,7 @@ use tokio::{
 use crate::{
     flags::Flags,
     folder,
-    output::{Done, Failure, Output},
+    output::{Done, Failure, Output, counted},
     target::Target,
 };
 
@@ -22,10 +22,11 @@ use crate::{
   * * * * * cms process-webhooks --time-limit=25
   * * * * * sleep 30; cms process-webhooks --time-limit=25
 
-It also removes rows that the retention settings no longer keep. `cms serve` does both by itself,
-but delivers nothing with --no-worker. Several workers may run at once.")]
+It also sends mails that are due, and removes rows that the retention settings no longer keep. `cms
+serve` does all of it by itself, but delivers and sends nothing with --no-worker. Several may run at
+once. A mail server that scans a message which it has taken can hold the end up by a minute.")]
 pub(crate) struct ProcessWebhooksArgs {
-    /// End after this time; no attempt begins that could take longer
+    /// End after this time; no delivery begins that could take longer
     #[arg(long, value_name = "SECONDS", default_value_t = 25, value_parser = time_limit())]
     time_limit: u64,
 }
@@ -38,9 +39,9 @@ pub(crate) async fn run(flags: &Flags, out: &Output, args: &ProcessWebhooksArgs)
     let dir = Target::folder_only(flags, "cms process-webhooks")?;
     let cms = folder::as_is(folder::existing(&dir, &[], out)?.settings).await?;
     // The last attempt must end in time too.
+    let last_claim = |timeout: u64| args.time_limit.checked_sub(timeout + 1).filter(|at| *at > 0);
     let timeout = cms.settings().webhooks.timeout_s;
-    let Some(last_claim) = args.time_limit.checked_sub(timeout + 1).filter(|seconds| *seconds > 0)
-    else {
+    let Some(last) = last_claim(timeout) else {
         let failure =
             Failure::usage(format!("--time-limit is too short: one attempt may take {timeout} s"));
         return Err(failure.hint(format!(
@@ -48,41 +49,82 @@ pub(crate) async fn run(flags: &Flags, out: &Output, args: &ProcessWebhooksArgs)
             timeout + 2
         )));
     };
-    let (stop, stopped) = watch::channel(false);
-    let mut terminate = signal(SignalKind::terminate())?;
-    tokio::spawn(async move {
-        tokio::select! {
-            () = tokio::time::sleep(Duration::from_secs(last_claim)) => {}
-            _ = terminate.recv() => {}
-            _ = tokio::signal::ctrl_c() => {}
+    let asked = asked_to_end()?;
+    let jobs = async { cms.webhooks().worker().run(stop_after(last, asked.clone()), true).await };
+    let mails = async {
+        let timeout = cms.settings().mail.timeout_s;
+        if !cms.mail().can_send() {
+            return Until::Drained;
         }
-        let _ = stop.send(true);
-    });
-    let (until, ()) = tokio::join!(
-        cms.webhooks().worker().run(stopped.clone(), true),
-        remove_old_rows(&cms, stopped),
-    );
-    let outcomes = cms.webhooks().outcomes();
+        let Some(last) = last_claim(timeout) else {
+            let least = timeout + 2;
+            out.note(&format!(
+                "No mail is sent: one may take {timeout} s. --time-limit={least} or more sends \
+                 them, or a smaller mail.timeout_s."
+            ));
+            return Until::Stopped;
+        };
+        cms.mail().postman().run(stop_after(last, asked.clone()), true).await
+    };
+    let rows = remove_old_rows(&cms, stop_after(last, asked.clone()));
+    let (jobs, mails, ()) = tokio::join!(jobs, mails, rows);
+    let drained = [jobs, mails].iter().all(|until| *until == Until::Drained);
+    let (outcomes, mails) = (cms.webhooks().outcomes(), cms.mail().outcomes());
     // Cron should report that the database was away.
     let reached = cms.ready().await;
     cms.close().await;
     reached?;
     if out.json {
-        let drained = until == Until::Drained;
+        let sent = json!({
+            "sent": mails.sent,
+            "retried": mails.retried,
+            "failed": mails.failed,
+        });
         return Ok(out.data(&json!({
             "drained": drained,
             "delivered": outcomes.delivered,
             "retried": outcomes.retried,
             "failed": outcomes.failed,
+            "mails": sent,
         }))?);
     }
-    let why =
-        if until == Until::Drained { "nothing more is due" } else { "the time limit is reached" };
+    let why = if drained { "nothing more is due" } else { "the time limit is reached" };
     out.note(&format!(
-        "{} delivered, {} to be tried again, {} given up; {why}.",
-        outcomes.delivered, outcomes.retried, outcomes.failed
+        "{} delivered, {} to be tried again, {} given up; {} sent, {} to be tried again, {} given \
+         up; {why}.",
+        outcomes.delivered,
+        outcomes.retried,
+        outcomes.failed,
+        counted(mails.sent, "mail"),
+        mails.retried,
+        mails.failed
     ));
     Ok(())
+}
+
+/// Turns true when the process is asked to end.
+fn asked_to_end() -> Done<watch::Receiver<bool>> {
+    let (stop, asked) = watch::channel(false);
+    let mut terminate = signal(SignalKind::terminate())?;
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = tokio::signal::ctrl_c() => {}
+        }
+        let _ = stop.send(true);
+    });
+    Ok(asked)
+}
+
+/// The same, also true after a time.
+fn stop_after(seconds: u64, mut asked: watch::Receiver<bool>) -> watch::Receiver<bool> {
+    let (stop, stopped) = watch::channel(false);
+    tokio::spawn(async move {
+        let limit = Duration::from_secs(seconds);
+        let _ = tokio::time::timeout(limit, asked.wait_for(|asked| *asked)).await;
+        let _ = stop.send(true);
+    });
+    stopped
 }
 
 /// Removes what retention no longer keeps. Whatever is left at the stop waits for the next run.

@@ -86,7 +86,7 @@ impl Failure {
 impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Self {
         match error {
-            ClientError::Problem { status, code, detail, document } => {
+            ClientError::Problem { status, code, detail, document, .. } => {
                 let mut what = sentences(&detail, &document);
                 if status.is_server_error() {
                     what += &fault(&document);

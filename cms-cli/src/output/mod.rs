@@ -12,6 +12,7 @@
 //! progress     how far a long task is
 //! visible      long texts, in a file as they are, on a terminal without what it would obey
 //! secret_file  a new file for a secret that is shown once
+//! whole_file   a file that has its name only when it is complete
 //! ```
 
 mod count;
@@ -25,6 +26,7 @@ mod secret_file;
 mod style;
 pub(crate) mod table;
 mod visible;
+mod whole_file;
 
 pub(crate) use count::counted;
 pub(crate) use exit::Exit;
@@ -34,3 +36,4 @@ pub(crate) use progress::Progress;
 pub(crate) use secret_file::SecretFile;
 pub(crate) use style::Style;
 pub(crate) use visible::Visible;
+pub(crate) use whole_file::WholeFile;

@@ -34,7 +34,31 @@ fn the_demo_prints_calls_that_work_and_fills_only_once() {
         let rows = cms(&dir, &["items", "list", table, "--limit", "1", "--count", "--json"]).json();
         assert!(rows["meta"]["total"].as_i64() > Some(5), "{table}: {rows}");
     }
+    let funnel = cms(&dir, &["funnels", "check", "company-bicycles", "--strict", "--json"]).json();
+    assert_eq!(funnel["data"]["warnings"], Json::Array(Vec::new()));
+    assert!(cms(&dir, &["funnels", "list"]).ok().contains("published"));
     the_content_survives_a_round_trip(&dir);
+    both_plugins_are_in_service(&dir);
+}
+
+/// The blog is a file; the shop is part of the program, also when the site is opened again.
+fn both_plugins_are_in_service(dir: &std::path::Path) {
+    let listed = cms(dir, &["plugins", "list", "--json"]).json();
+    let states: Vec<_> = listed["data"].as_array().expect("a list").iter().collect();
+    let states: Vec<_> = states.iter().map(|one| (&one["id"], &one["in_service"])).collect();
+    assert_eq!(states, [(&"bikeshop".into(), &true.into()), (&"blog".into(), &true.into())]);
+    let products = cms(dir, &["items", "list", "products", "--count", "--json"]).json();
+    assert_eq!(products["meta"]["total"], 8);
+    let ran = cms(dir, &["tasks", "run", "cancel", "--json"]).json();
+    assert_eq!(ran["data"]["outcome"], "done", "{ran}");
+    let server = Served::start(dir, &[]);
+    for (path, name) in [("blog_categories", "title"), ("bikeshop_products", "name")] {
+        let call = format!("curl -gsS '{}/api/{path}'", server.url);
+        assert!(answer(&call)["data"][0][name].is_string(), "{path}");
+    }
+    drop(server);
+    std::fs::remove_file(dir.join("plugins/bikeshop/demo.txt")).expect("removed");
+    cms(dir, &["items", "list", "products"]).fails(5);
 }
 
 #[test]

@@ -151,3 +151,36 @@ fn recorded_events_are_followed() {
     let later = cms(at, &["events", "tail", "--no-follow", "--since", "2100-01-01T00:00:00Z"]).ok();
     assert_eq!(later, "");
 }
+
+/// The site tells of events; one that starts again is waited for, and nothing is left out.
+#[test]
+fn a_site_that_starts_again_is_followed_further() {
+    let dir = site();
+    let at = dir.path();
+    emit(at, "order.created");
+    let served = Served::start(at, &[]);
+    let url = served.url.clone();
+    let rights = ["GET /api/backend/webhooks/messages", "GET /api/backend/events/stream"];
+    let [messages, stream] = rights;
+    let make = ["keys", "create", "-q", "--name", "tail", "--right", messages, "--right", stream];
+    let key = cms(at, &make).ok();
+    let mut there = command(at);
+    there.env("CMS_API_KEY", key.trim()).args(["--url", &url, "--verbose"]);
+    let mut tail = Tail::start(there, &[]);
+    assert_eq!(tail.event(), "order.created");
+    emit(at, "user.registered");
+    assert_eq!(tail.event(), "user.registered");
+    served.stop();
+    emit(at, "deployment.completed");
+    let listen = url.trim_start_matches("http://").to_owned();
+    let again = Served::start_at(at, &listen, &[]);
+    assert_eq!(tail.event(), "deployment.completed");
+    emit(at, "order.created");
+    assert_eq!(tail.event(), "order.created");
+    let mut said = tail.child.stderr.take().expect("stderr");
+    assert_eq!(tail.signalled("-TERM"), Some(0));
+    let mut text = String::new();
+    std::io::Read::read_to_string(&mut said, &mut text).expect("UTF-8");
+    assert!(text.contains("the site tells of events as they happen"), "{text}");
+    again.stop();
+}

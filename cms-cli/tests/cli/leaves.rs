@@ -41,6 +41,18 @@ pub(crate) fn tree(dir: &Path) -> BTreeSet<String> {
     found
 }
 
+/// A funnel that can be published.
+pub(crate) const FUNNEL: &str = r#"{
+    "name": "Good", "slug": "good", "start_node_id": -1,
+    "nodes": [
+        {"client_id": -1, "type": "step", "name": "Who", "config_json": {
+            "fields": [{"id": "mail", "type": "email"}]}},
+        {"client_id": -2, "type": "end", "name": "Thanks"}
+    ],
+    "edges": [{"from_node_id": -1, "to_node_id": -2}],
+    "email_routings": [{"recipients": "{{ mail }}", "subject": "Hello"}]
+}"#;
+
 /// Commands that end well on a site with the table `notes`, in this order.
 pub(crate) const ORDINARY: &[Call] = &[
     ("init", &[], ""),
@@ -64,6 +76,31 @@ pub(crate) const ORDINARY: &[Call] = &[
     ("keys check", &["1", "GET", "/api/pages"], ""),
     ("keys disable", &["1"], ""),
     ("keys delete", &["1", "--yes"], ""),
+    ("forms create", &["-"], r#"{"name": "contact", "fields": [{"id": "mail", "type": "email"}]}"#),
+    ("forms list", &[], ""),
+    ("forms show", &["contact"], ""),
+    ("forms edit", &["contact", "-"], r#"{"title": "Write to us"}"#),
+    ("forms submissions list", &["contact"], ""),
+    ("forms delete", &["contact", "--yes"], ""),
+    ("funnels create", &["Leads"], ""),
+    ("funnels import", &["-"], FUNNEL),
+    ("funnels list", &[], ""),
+    ("funnels show", &["good"], ""),
+    ("funnels edit", &["good", "-"], r#"{"funnel": {"name": "Better"}}"#),
+    ("funnels check", &["good"], ""),
+    ("funnels publish", &["good"], ""),
+    ("funnels archive", &["good"], ""),
+    ("funnels duplicate", &["good", "--slug", "copy"], ""),
+    ("funnels export", &["good"], ""),
+    ("funnels graph", &["good"], ""),
+    ("funnels preview", &["good", "--answers", "-"], "{}"),
+    ("funnels explain", &["--condition", "-"], r#"{"rules": []}"#),
+    ("funnels test", &["good", "--answers", "-"], "{}"),
+    ("funnels routing test", &["good", "--answers", "-"], "{}"),
+    ("funnels routing list", &["good"], ""),
+    ("funnels routing set", &["good", "-"], "[]"),
+    ("funnels field-types", &[], ""),
+    ("funnels delete", &["good", "--yes"], ""),
     ("audit list", &[], ""),
     ("groups create", &["editors", "--right", "pages_pages_view"], ""),
     ("groups list", &[], ""),
@@ -143,6 +180,8 @@ pub(crate) const ORDINARY: &[Call] = &[
     ("version", &[], ""),
     ("completions", &["bash"], ""),
     ("exit-codes", &[], ""),
+    ("mail providers", &[], ""),
+    ("mail log", &[], ""),
     ("tasks list", &[], ""),
     ("tasks history", &[], ""),
     ("plugins list", &[], ""),
@@ -158,9 +197,17 @@ pub(crate) const OTHERS: &[Call] = &[
     ("tui", &[], ""),
     ("login", &["--username", "ana", "--password-stdin"], "correct horse"),
     ("tasks run", &["nothing"], ""),
+    ("mail test", &["ana@example.org"], ""),
+    ("mail show", &["4711"], ""),
+    ("mail retry", &["4711"], ""),
+    ("mail sink", &["--count", "0"], ""),
+    ("keys denied", &["4711"], ""),
     ("plugins check", &["/no/such/folder"], ""),
     ("plugins schema", &[], ""),
     ("plugins new", &["fresh"], ""),
+    ("forms submissions show", &["1"], ""),
+    ("forms submissions delete", &["1", "--yes"], ""),
+    ("forms export", &["contact"], ""),
     ("webhooks ping", &["1"], ""),
     ("webhooks deliveries show", &["1"], ""),
     ("webhooks deliveries redeliver", &["1"], ""),

@@ -2,18 +2,24 @@
 
 mod demo;
 mod doctor;
+mod editor;
 mod events;
+mod forms;
+mod funnels;
 mod items;
 mod keys;
 mod leaves;
 mod login;
+mod mail;
 mod origins;
+mod plugins;
 mod receivers;
 mod refusals;
 mod remote;
 mod setup;
 mod shown;
 mod support;
+mod tmux;
 mod tui;
 mod untouched;
 mod users;

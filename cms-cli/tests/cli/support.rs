@@ -163,8 +163,13 @@ pub(crate) struct Served {
 
 impl Served {
     pub(crate) fn start(dir: &Path, args: &[&str]) -> Self {
+        Self::start_at(dir, "127.0.0.1:0", args)
+    }
+
+    /// At this address.
+    pub(crate) fn start_at(dir: &Path, listen: &str, args: &[&str]) -> Self {
         let mut child = command(dir)
-            .args(["serve", "--listen", "127.0.0.1:0"])
+            .args(["serve", "--listen", listen])
             .args(args)
             .spawn()
             .expect("cms starts");

@@ -11,7 +11,7 @@ use std::{
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 
-use crate::support::{PASSWORD, Served, cms, code, site, site_of_ana};
+use crate::support::{PASSWORD, Served, cms, code, first_login, site, site_of_ana};
 
 /// A terminal with the interface on it.
 struct Terminal {
@@ -98,8 +98,13 @@ impl Terminal {
             !screen.alternate_screen()
                 && !screen.hide_cursor()
                 && !screen.bracketed_paste()
+                && screen.mouse_protocol_mode() == vt100::MouseProtocolMode::None
                 && modes == terminal.before
         });
+    }
+
+    fn mouse(&self) -> vt100::MouseProtocolMode {
+        self.screen.lock().expect("a lock").screen().mouse_protocol_mode()
     }
 
     fn signal(&self, name: &str) {
@@ -184,6 +189,120 @@ fn a_first_login_with_code_and_recovery_codes() {
     let who = cms(dir.path(), &["whoami", "--url", &served.url]).ok();
     assert!(who.contains("ana"), "{who}");
     served.stop();
+}
+
+/// Over HTTP with a code of the authenticator: work, another size, the end of the session.
+#[test]
+fn a_later_login_work_and_the_end_of_the_session() {
+    let dir = site_of_ana();
+    let served = Served::start(dir.path(), &[]);
+    let remote = ["--url", &served.url];
+    let (secret, login) = first_login(dir.path(), &remote);
+    login.ok();
+    cms(dir.path(), &["logout", "--url", &served.url]).ok();
+    let mut terminal = Terminal::start(dir.path(), &["tui", "--url", &served.url]);
+    terminal.shows("Password");
+    terminal.press(&format!("ana\t{PASSWORD}\r"));
+    terminal.shows("6 digits of your app");
+    // A code is good once: this is the next one.
+    terminal.press(&format!("{}\r", code(&secret, 1)));
+    terminal.shows("Logged in as ana");
+    terminal.press("6");
+    terminal.shows("notes");
+    terminal.press("/notes\r");
+    terminal.press("\r");
+    terminal.shows("No record. n makes one.");
+    terminal.press("n");
+    terminal.shows("New record of notes");
+    terminal.press("from afar\x13");
+    terminal.shows("is made");
+    let made = cms(dir.path(), &["items", "list", "notes", "--json", "--url", &served.url]);
+    assert!(made.ok().contains("from afar"));
+    terminal.master.resize(size(24, 80)).expect("resized");
+    terminal.screen.lock().expect("a lock").screen_mut().set_size(cells(24), cells(80));
+    terminal.until("it is not drawn for 80 columns", |terminal| {
+        !terminal.text().contains("2 Webhooks")
+    });
+    terminal.shows("from afar");
+    let kept = || {
+        let file = dir.path().join("config/cms/sessions.toml");
+        std::fs::read_to_string(file).unwrap_or_default().contains("token")
+    };
+    assert!(kept(), "the session is that of cms login");
+    terminal.press(":app.logout\r");
+    terminal.shows("The session is over");
+    terminal.until("the token is kept", |_| !kept());
+    cms(dir.path(), &["whoami", "--url", &served.url]).fails(4);
+    // The login form lies over home; nothing of the user is left.
+    terminal.press("\x1b");
+    assert!(!terminal.text().contains("from afar"), "{}", terminal.text());
+    terminal.press("\x03");
+    assert_eq!(terminal.child.wait().expect("ended").exit_code(), 0);
+    terminal.is_given_back();
+    served.stop();
+}
+
+#[test]
+fn the_operator_looks_as_a_user_for_as_long_as_the_session() {
+    let dir = site_of_ana();
+    let mut terminal = Terminal::start(dir.path(), &["tui", "--as", "ana"]);
+    terminal.shows("as ana");
+    let sessions = || cms(dir.path(), &["users", "sessions", "ana"]).ok();
+    assert!(sessions().contains("operator"), "{}", sessions());
+    terminal.press("8");
+    terminal.shows("2 Webhooks");
+    terminal.press("q");
+    assert_eq!(terminal.child.wait().expect("ended").exit_code(), 0);
+    terminal.is_given_back();
+    assert!(!sessions().contains("operator"), "{}", sessions());
+    let audit = cms(dir.path(), &["audit", "list"]).ok();
+    assert!(audit.contains("act_as"), "{audit}");
+    let mut terminal = Terminal::start(dir.path(), &["tui", "--as", "nobody"]);
+    assert_eq!(terminal.child.wait().expect("ended").exit_code(), 5);
+}
+
+#[test]
+fn a_click_selects_and_opens_and_another_site_is_a_command_away() {
+    let (dir, other) = (site(), site_of_ana());
+    let served = Served::start(other.path(), &[]);
+    cms(dir.path(), &["context", "add", "shop", "--url", &served.url]).ok();
+    let mut terminal = Terminal::start(dir.path(), &["tui"]);
+    terminal.shows("Nothing needs a hand");
+    // The tab of the keys: a click at the end of the second line's text for it.
+    let line = terminal.text().lines().nth(1).unwrap_or_default().to_owned();
+    let at = line.split("5 Keys").next().unwrap_or_default().chars().count() + 2;
+    terminal.press(&format!("\x1b[<0;{at};2M\x1b[<0;{at};2m"));
+    terminal.shows("API keys");
+    terminal.press(":app.context\r");
+    terminal.shows("Go to another site");
+    terminal.press("\r");
+    terminal.shows("Password");
+    terminal.signal("-TERM");
+    assert_eq!(terminal.child.wait().expect("ended").exit_code(), 0);
+    terminal.is_given_back();
+    let mut terminal = Terminal::start(dir.path(), &["tui", "--no-mouse"]);
+    terminal.shows("API keys");
+    assert_eq!(terminal.mouse(), vt100::MouseProtocolMode::None);
+    terminal.signal("-TERM");
+    terminal.is_given_back();
+    served.stop();
+}
+
+/// Both wake the reader at the same time, and it may lose neither.
+#[test]
+fn keys_that_come_with_a_new_size_are_taken() {
+    let dir = site();
+    let mut terminal = Terminal::start(dir.path(), &["tui"]);
+    terminal.shows("Nothing needs a hand");
+    for cols in 90..150 {
+        terminal.screen.lock().expect("a lock").screen_mut().set_size(cells(30), cells(cols));
+        terminal.master.resize(size(30, cols)).expect("resized");
+        let (key, shown) = if cols % 2 == 0 { ("5", "API keys") } else { ("6", "notes") };
+        terminal.press(key);
+        terminal.shows(shown);
+    }
+    terminal.press("q");
+    assert_eq!(terminal.child.wait().expect("ended").exit_code(), 0);
 }
 
 #[test]

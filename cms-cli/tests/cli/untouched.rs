@@ -35,6 +35,7 @@ const OPEN_NOTHING: &[&str] = &[
     "exit-codes",
     "login",
     "logout",
+    "mail sink",
     "plugins check",
     "plugins schema",
     "tui",

@@ -131,5 +131,14 @@ mod tests {
                 owner.may_write(&rights, act) && owner.refuses(&rights, act, named).is_none();
             assert_eq!(found, allowed, "{held:?} {act:?} {named:?}");
         }
+        for (held, named, versions_only) in [
+            (&["v"][..], &["x"][..], true),
+            (&["i", "v"], &["x"], false),
+            (&["i", "v"], &["x", "y"], true),
+        ] {
+            let keys = held.iter().map(|name| format!("p_{name}_edit")).collect();
+            let found = owner.makes_versions_only(&Rights::Only(keys), named);
+            assert_eq!(found, versions_only, "{held:?} {named:?}");
+        }
     }
 }

@@ -7,10 +7,12 @@
 //! login      password, then code: the only way to a session
 //! sessions   the user behind a token
 //! second_factor  recovery for users who lost theirs, on the site's own machine only
+//! acting     the operator looks as a user
 //! attempts   wrong logins by network
 //! password, totp, recovery, token, qr   the secrets, each with its own type
 //! ```
 
+mod acting;
 pub(crate) mod admins;
 pub(crate) mod attempts;
 pub(crate) mod groups;

@@ -30,7 +30,7 @@ pub enum Actor {
     System,
     /// A person with access to the site's folder, through the command line or an embedding program.
     Operator,
-    /// Somebody without key and login, at a public endpoint of a plugin.
+    /// Somebody without key and login, at a public endpoint.
     Visitor,
     /// The holder of an API key.
     Key {
@@ -230,6 +230,12 @@ impl Change {
 
     pub(crate) async fn run(&mut self, sql: impl Into<Sql>, args: Vec<Value>) -> Result<u64> {
         self.tx.run(sql, args).await
+    }
+
+    /// Runs several statements in one trip; see [`Tx::steps`]. Returns the number of rows that the
+    /// last one changed.
+    pub(crate) async fn steps(&mut self, steps: Vec<Step>) -> Result<u64> {
+        self.tx.steps(steps).await
     }
 
     /// As [`Change::run`], for a statement that must change a row that this change has read or

@@ -49,7 +49,7 @@ pub(crate) fn value(column: &Column, dialect: Dialect, sent: &Value) -> Result<V
     let checked = match column.kind {
         Kind::Integer => integer(sent, spelled).map(Value::from),
         Kind::Double => double(sent, spelled),
-        Kind::Decimal => decimal(sent, spelled, column.own || dialect == Dialect::Sqlite),
+        Kind::Decimal => decimal(sent, spelled, dialect.limits_decimals(column.own)),
         Kind::Boolean => boolean(sent, spelled).map(Value::from),
         Kind::Text | Kind::Password => {
             sent.as_str().map(Value::from).ok_or(("type", "text is expected"))

@@ -25,14 +25,6 @@ pub(super) async fn create(
         plan.refuse(format!("{at} cannot be renamed from {before} yet: keep the old name."));
         return Ok(());
     }
-    if plan.describe(&table.name).await?.is_some() {
-        plan.refuse(format!(
-            "{}: the database has a table {} that this service did not make: serve it with \
-             \"adopt\": true, or choose another name.",
-            declared.plugin, table.name
-        ));
-        return Ok(());
-    }
     let mut columns = Vec::new();
     if table.multilanguage {
         columns.push((own("base_id", Kind::Integer), String::new()));

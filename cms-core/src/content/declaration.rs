@@ -41,6 +41,25 @@ pub struct TableDeclaration {
     pub indexes: Vec<Vec<String>>,
 }
 
+impl TableDeclaration {
+    /// This table with the indexes and rules of `before` beside its own.
+    pub(super) fn with_indexes_of(&self, before: &Self) -> Self {
+        let mut table = self.clone();
+        // Those that stand come first, so that a table that has them all is as it was.
+        let all = |own: &[Vec<String>], before: &[Vec<String>]| -> Vec<Vec<String>> {
+            let new = own.iter().filter(|columns| !before.contains(columns));
+            before.iter().chain(new).cloned().collect()
+        };
+        table.indexes = all(&self.indexes, &before.indexes);
+        table.unique = all(&self.unique, &before.unique);
+        for column in &mut table.columns {
+            let was = before.columns.iter().find(|old| old.name == column.name);
+            column.unique |= was.is_some_and(|old| old.unique);
+        }
+        table
+    }
+}
+
 /// A column of a content table.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -229,6 +229,7 @@ pub(super) async fn indexes(
     let is_there = |index: &Index| {
         found.iter().any(|f| f.name == index.name && f.unique == index.unique && f.valid)
     };
+    let declared = if plan.exactly { declared } else { Vec::new() };
     for old in declared.iter().filter(|old| !wanted.contains(old)) {
         if found.iter().any(|f| f.name == old.name && f.unique == old.unique) {
             plan.run(format!("drop index {}", quote(&old.name)));

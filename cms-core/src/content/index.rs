@@ -67,42 +67,39 @@ impl Index {
 /// All indexes that a table should have.
 pub(crate) fn of(table: &TableDeclaration) -> Vec<Index> {
     let mut indexes: Vec<Index> = Vec::new();
-    let mut add = |unique: bool, columns: Vec<(String, bool)>, short: bool| {
+    let mut add = |unique: bool, columns: Vec<(String, bool)>| {
         if !indexes.iter().any(|known| known.unique == unique && known.columns == columns) {
-            let name = name(&table.name, unique, &columns, short);
+            let name = name(&table.name, unique, &columns);
             indexes.push(Index { name, unique, columns });
         }
     };
     let up = |name: &str| (name.to_owned(), false);
     if table.multilanguage {
-        add(true, vec![up("base_id"), up("language_short")], true);
+        add(true, vec![up("base_id"), up("language_short")]);
     }
     for column in &table.columns {
         if column.unique || column.references.is_some() {
-            add(column.unique, vec![up(&column.name)], true);
+            add(column.unique, vec![up(&column.name)]);
         }
     }
     for columns in &table.unique {
-        add(true, columns.iter().map(|name| up(name)).collect(), false);
+        add(true, columns.iter().map(|name| up(name)).collect());
     }
     for columns in &table.indexes {
         let read = |text: &String| match text.strip_prefix('-') {
             Some(name) => (name.to_owned(), true),
             None => up(text),
         };
-        add(false, columns.iter().map(read).collect(), false);
+        add(false, columns.iter().map(read).collect());
     }
     indexes
 }
 
 /// The same declaration gives the same name. A hash keeps apart what the columns' names alone would
 /// not, such as `a_b` of `c` and `a` of `b_c`.
-fn name(table: &str, unique: bool, columns: &[(String, bool)], short: bool) -> String {
+fn name(table: &str, unique: bool, columns: &[(String, bool)]) -> String {
     let names: Vec<_> = columns.iter().map(|(name, _)| name.as_str()).collect();
     let plain = format!("{table}_{}", names.join("_"));
-    if short && plain.len() <= MAX_NAME {
-        return plain;
-    }
     let hash = sha256_hex(json!([table, unique, columns]).to_string().as_bytes());
     let kept: String = plain.chars().take(MAX_NAME - 9).collect();
     format!("{kept}_{}", &hash[..8])
@@ -158,6 +155,16 @@ mod tests {
         assert_eq!(differing.len(), 8, "{names:?}");
         assert!(names.iter().all(|name| name.len() <= MAX_NAME), "{names:?}");
         assert_eq!(of(&one), of(&one));
+    }
+
+    #[test]
+    fn tables_never_share_a_name() {
+        let of_column = |name: &str, column: &str| {
+            of(&table(json!({
+                "name": name, "columns": [{"name": column, "type": "text", "unique": true}],
+            })))
+        };
+        assert_ne!(of_column("a_b", "c")[0].name, of_column("a", "b_c")[0].name);
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Brings the tables that plugins declare to their declared form. Additions happen automatically; a
 //! change that would lose data is refused.
 
+use std::sync::Arc;
+
 use sqlx::AssertSqlSafe;
 
 use super::{
@@ -14,32 +16,79 @@ use super::{
 };
 use crate::{
     AuditEntry, Change, Code, Error, Result,
-    db::{Db, IndexState, Lock, args},
+    db::{Db, IndexState, Lock, NewIndex, args},
 };
 
-/// Whether the tables of a plugin have their declared form.
-pub(crate) async fn is_installed(db: &Db, declared: Declared<'_>) -> Result<bool> {
+/// How far the tables of a plugin have their declared form. The later one is, the more is missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Standing {
+    /// They have it.
+    Current,
+    /// They have indexes that are declared no longer.
+    Surplus,
+    /// They lack indexes that no rule needs.
+    Unindexed,
+    /// They lack more.
+    Behind,
+}
+
+/// How far the tables of a plugin have their declared form.
+pub(crate) async fn standing(db: &Db, declared: Declared<'_>) -> Result<Standing> {
+    let mut standing = Standing::Current;
     for table in declared.tables.iter().filter(|table| !table.adopt) {
+        standing = standing.max(standing_of(db, declared.plugin, table).await?);
+    }
+    Ok(standing)
+}
+
+async fn standing_of(db: &Db, plugin: &str, table: &TableDeclaration) -> Result<Standing> {
+    let recorded: Option<(String, String)> =
+        db.optional(sql::DECLARATION, args![&table.name]).await?;
+    let Some((_, before)) = recorded.filter(|(owner, _)| owner == plugin) else {
+        return Ok(Standing::Behind);
+    };
+    let recorded = if before == text(table)? {
+        Standing::Current
+    } else if before == text(&kept(table, &before)?)? {
+        Standing::Surplus
+    } else {
+        return Ok(Standing::Behind);
+    };
+    let wanted = index::of(table);
+    if wanted.is_empty() {
+        return Ok(recorded);
+    }
+    let found: Vec<IndexState> = db.all(db.dialect().index_states(), args![&table.name]).await?;
+    let is_there = |index: &index::Index| {
+        found.iter().any(|f| f.name == index.name && f.unique == index.unique && f.valid)
+    };
+    let missing = wanted.iter().filter(|index| !is_there(index));
+    let missing = missing
+        .map(|index| if index.unique { Standing::Behind } else { Standing::Unindexed })
+        .max();
+    Ok(recorded.max(missing.unwrap_or(Standing::Current)))
+}
+
+fn text(table: &TableDeclaration) -> Result<String> {
+    serde_json::to_string(table).map_err(Error::internal)
+}
+
+/// The table with the indexes and rules that its recorded declaration has beside its own.
+fn kept(table: &TableDeclaration, recorded: &str) -> Result<TableDeclaration> {
+    let before = serde_json::from_str(recorded).map_err(Error::internal)?;
+    Ok(table.with_indexes_of(&before))
+}
+
+/// Adds the indexes and rules that tables still have, though they are declared no longer.
+pub(crate) async fn keep_indexes(db: &Db, tables: &mut [TableDeclaration]) -> Result<()> {
+    for table in tables.iter_mut().filter(|table| !table.adopt) {
         let recorded: Option<(String, String)> =
             db.optional(sql::DECLARATION, args![&table.name]).await?;
-        let text = serde_json::to_string(table).map_err(Error::internal)?;
-        if recorded.is_none_or(|(owner, before)| owner != declared.plugin || before != text) {
-            return Ok(false);
-        }
-        let wanted = index::of(table);
-        if wanted.is_empty() {
-            continue;
-        }
-        let found: Vec<IndexState> =
-            db.all(db.dialect().index_states(), args![&table.name]).await?;
-        let is_there = |index: &index::Index| {
-            found.iter().any(|f| f.name == index.name && f.unique == index.unique && f.valid)
-        };
-        if !wanted.iter().all(is_there) {
-            return Ok(false);
+        if let Some((_, before)) = recorded {
+            *table = kept(table, &before)?;
         }
     }
-    Ok(true)
+    Ok(())
 }
 
 /// What [`install`] would do and refuse. Only reads. `tables` are those of earlier plugins.
@@ -47,21 +96,62 @@ pub(crate) async fn changes(db: &Db, tables: &Tables, declared: Declared<'_>) ->
     Ok(planned(Plan::of(db), tables, declared).await?.changes)
 }
 
+/// Whether none of these tables is there yet, and none refers to one that is.
+pub(crate) async fn is_new(db: &Db, declared: Declared<'_>) -> Result<bool> {
+    for table in declared.tables.iter().filter(|table| !table.adopt) {
+        let is_own = |name: &str| declared.tables.iter().any(|own| own.name == name && !own.adopt);
+        let mut targets = table.columns.iter().filter_map(|column| column.references.as_deref());
+        if !targets.all(is_own) || db.describe(&table.name).await?.is_some() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 /// Brings the declared tables of a plugin to their declared form, but for the indexes it returns:
-/// they are to be made when the change is committed.
+/// they are to be made when the change is committed. Indexes that are declared no longer stay,
+/// unless the form is to be `exactly` the declared one.
 pub(crate) async fn install(
     change: &mut Change,
     tables: &Tables,
     declared: Declared<'_>,
+    exactly: bool,
 ) -> Result<Vec<Build>> {
-    apply(change, tables, declared).await.map_err(|error| told(declared.plugin, error))
+    apply(change, tables, declared, exactly).await.map_err(|error| told(declared.plugin, error))
 }
 
-/// Makes an index of a table that has rows. Readers go on; on PostgreSQL writers too.
-pub(crate) async fn build(db: &Db, plugin: &str, build: &Build) -> Result<()> {
-    let create = build.index.create(db.dialect(), &build.table, true);
-    let built = db.build_index(&build.table.name, &build.index.name, create).await;
-    built.map_err(|error| told(plugin, error))
+/// The indexes that the tables of a plugin lack. Only reads: somebody else may be making them, and
+/// then nobody can write to SQLite.
+pub(crate) async fn lacking(
+    db: &Db,
+    tables: &Tables,
+    declared: Declared<'_>,
+) -> Result<Vec<Build>> {
+    let mut plan = Plan::of(db);
+    plan.exactly = false;
+    let plan = planned(plan, tables, declared).await?;
+    if plan.changes.refused.is_empty() {
+        return Ok(plan.builds);
+    }
+    Err(load_error(plan.changes.refused.join(" ")))
+}
+
+/// Makes an index of a table that has rows. Readers go on; on PostgreSQL writers too. Returns
+/// whether the index is still declared; otherwise nothing is made.
+pub(crate) async fn build(db: &Db, plugin: &str, build: &Build) -> Result<bool> {
+    let wanted = build.index.clone();
+    let index = NewIndex {
+        table: build.table.name.clone(),
+        #[cfg(feature = "postgres")]
+        name: build.index.name.clone(),
+        create: build.index.create(db.dialect(), &build.table, true),
+        declaration: sql::DECLARATION,
+        is_declared: Arc::new(move |text| {
+            let table = serde_json::from_str::<TableDeclaration>(text);
+            table.is_ok_and(|table| index::of(&table).contains(&wanted))
+        }),
+    };
+    db.build_index(index).await.map_err(|error| told(plugin, error))
 }
 
 /// Reports the engine's own message, because the operator wrote the declaration or knows who did.
@@ -75,11 +165,18 @@ fn told(plugin: &str, error: Error) -> Error {
     }
 }
 
-async fn apply(change: &mut Change, tables: &Tables, declared: Declared<'_>) -> Result<Vec<Build>> {
+async fn apply(
+    change: &mut Change,
+    tables: &Tables,
+    declared: Declared<'_>,
+    exactly: bool,
+) -> Result<Vec<Build>> {
     // Processes that start together install one after the other. Each reads the state that the last
     // one left.
     change.lock(Lock::SCHEMA).await?;
-    let plan = planned(Plan::within(change), tables, declared).await?;
+    let mut plan = Plan::within(change);
+    plan.exactly = exactly;
+    let plan = planned(plan, tables, declared).await?;
     let Plan { script, recorded, builds, changes, .. } = plan;
     if !changes.refused.is_empty() {
         return Err(load_error(changes.refused.join(" ")));
@@ -120,11 +217,21 @@ async fn fill(
     declared: Declared<'_>,
     table: &TableDeclaration,
 ) -> Result<()> {
+    // Read first: a table that another process makes is there when its declaration is.
+    let is_there = plan.describe(&table.name).await?.is_some();
     let recorded: Option<(String, String)> =
         plan.optional(sql::DECLARATION, args![&table.name]).await?;
-    let text = serde_json::to_string(table).map_err(Error::internal)?;
+    let mut text = text(table)?;
     let steps = plan.changes.steps.len();
     match recorded {
+        None if is_there => {
+            plan.refuse(format!(
+                "{}: the database has a table {} that this service did not make: serve it with \
+                 \"adopt\": true, or choose another name.",
+                declared.plugin, table.name
+            ));
+            return Ok(());
+        }
         None => create(plan, tables, declared, table).await?,
         Some((owner, _)) if owner != declared.plugin => {
             plan.refuse(format!(
@@ -137,7 +244,15 @@ async fn fill(
             let at = format!("{}: {}", declared.plugin, table.name);
             return extend::indexes(plan, &at, table, None).await;
         }
-        Some((_, before)) => extend::extend(plan, tables, declared, table, &before).await?,
+        Some((_, before)) => {
+            extend::extend(plan, tables, declared, table, &before).await?;
+            if !plan.exactly {
+                text = self::text(&kept(table, &before)?)?;
+            }
+            if before == text {
+                return Ok(());
+            }
+        }
     }
     if plan.changes.steps.len() == steps {
         plan.step(Action::Record, &table.name, Vec::new());

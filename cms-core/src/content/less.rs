@@ -1,5 +1,5 @@
-//! Whether a text is a LESS stylesheet, as far as its structure tells: strings, comments and brackets
-//! are closed, and each statement is a declaration, a rule, a call or a block.
+//! Whether a text is a LESS stylesheet, as far as its structure tells: strings, comments and
+//! brackets are closed, and each statement is a declaration, a rule, a call or a block.
 //!
 //! No library reads more of it safely: raffia 0.13, the only parser of LESS in Rust, needs time
 //! exponential in the nesting and does not end on some texts. This takes one look at each byte.
@@ -11,7 +11,7 @@ const MOST_BYTES: usize = 128 << 10;
 ///
 /// # Errors
 /// The fault as a sentence, with its line.
-pub(super) fn check(text: &str) -> Result<(), String> {
+pub fn check(text: &str) -> Result<(), String> {
     if text.len() > MOST_BYTES {
         return Err(format!("LESS of at most {MOST_BYTES} bytes is expected"));
     }

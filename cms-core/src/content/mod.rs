@@ -12,7 +12,7 @@ mod form;
 pub(crate) mod index;
 pub(crate) mod install;
 mod less;
-mod plan;
+pub(crate) mod plan;
 pub(crate) mod resolve;
 pub(crate) mod sql;
 mod table;
@@ -24,6 +24,8 @@ use arc_swap::ArcSwap;
 
 pub use changes::{Action, Changes, Loss, Step};
 pub use declaration::{ColumnDeclaration, TableDeclaration};
+#[doc(hidden)]
+pub use less::check as check_less;
 pub use table::{Column, Table};
 pub use tables::Tables;
 

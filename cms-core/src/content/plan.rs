@@ -13,6 +13,8 @@ use crate::{
 /// What is to be done for the tables of a plugin.
 pub(super) struct Plan<'a> {
     source: Source<'a>,
+    /// Whether indexes are dropped that are declared no longer.
+    pub(super) exactly: bool,
     /// Statements for one change, in this order.
     pub(super) script: Vec<String>,
     /// Declarations to record with them.
@@ -47,7 +49,7 @@ impl<'a> Plan<'a> {
 
     fn from(source: Source<'a>) -> Self {
         let (script, recorded, builds) = Default::default();
-        Self { source, script, recorded, builds, changes: Changes::default() }
+        Self { source, exactly: true, script, recorded, builds, changes: Changes::default() }
     }
 
     pub(super) fn run(&mut self, statement: String) {

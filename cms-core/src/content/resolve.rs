@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     Code, Error, Result,
-    db::{Db, DbColumn, Dialect, Kind},
+    db::{Db, DbColumn, Kind},
 };
 
 pub(crate) fn load_error(detail: String) -> Error {
@@ -95,13 +95,7 @@ fn column(
     wanted: Option<&ColumnDeclaration>,
 ) -> std::result::Result<Column, String> {
     let declared = wanted.and_then(|c| c.kind());
-    let kind = match declared {
-        // SQLite has few types, so the declared type is more precise. On PostgreSQL only a text
-        // column may be declared as another type.
-        Some(kind) if own || db.dialect() == Dialect::Sqlite => kind,
-        Some(kind @ (Kind::Json | Kind::Password)) if found.kind == Kind::Text => kind,
-        _ => found.kind,
-    };
+    let kind = db.dialect().kind_of(own, declared, found.kind);
     let values = wanted.and_then(|c| c.allowed.as_deref());
     let like = Column::declared(&found.name, kind);
     let allowed = values.map(|values| check::allowed(&like, db.dialect(), values)).transpose()?;

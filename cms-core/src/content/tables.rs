@@ -7,10 +7,7 @@ use super::{
     core::{ID, RESERVED},
     table::Table,
 };
-use crate::{
-    Code, Error, Result,
-    db::{Dialect, Kind},
-};
+use crate::{Code, Error, Result, db::Kind};
 
 /// All content tables by name.
 #[derive(Clone, Debug, Default)]
@@ -71,7 +68,7 @@ impl Tables {
             .iter()
             .filter(|c| expand.contains(&c.name))
             .filter_map(|c| self.find(c.references.as_deref()?));
-        let spaced = table.dialect == Dialect::Postgres
+        let spaced = table.dialect.spaces_json()
             && (has_json(table) || expanded.into_iter().any(|table| has_json(&table)));
         if spaced { without_white_space(&json) } else { json }
     }

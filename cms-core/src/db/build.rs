@@ -1,69 +1,200 @@
 //! Makes indexes of tables that are in use, outside of any change.
 //!
 //! PostgreSQL makes them beside readers and writers; SQLite beside readers, while writers wait. One
-//! process makes indexes at a time; another that wants the same one finds it made.
+//! process makes indexes at a time; another that wants the same one finds it made. What is declared
+//! no longer when its turn comes is not made.
 
-#[cfg(feature = "postgres")]
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use super::{Db, Pool};
+use super::{Db, Pool, Statement};
 use crate::{Error, Result};
 
-impl Db {
-    /// Makes an index, unless a complete one of that name is there. An incomplete one, which
-    /// PostgreSQL leaves when making it fails, is removed first.
-    pub(crate) async fn build_index(&self, table: &str, name: &str, create: String) -> Result<()> {
-        // A task of its own: a caller that is dropped must not leave a lock or half an index.
-        let task = match &self.pool {
-            #[cfg(feature = "sqlite")]
-            Pool::Sqlite(_, writer) => {
-                let writer = writer.clone();
-                tokio::spawn(async move { writer.outside(create).await })
-            }
-            #[cfg(feature = "postgres")]
-            Pool::Postgres(pool) => {
-                let (pool, table, name) = (pool.clone(), table.to_owned(), name.to_owned());
-                tokio::spawn(async move { concurrently(&pool, &table, &name, create).await })
-            }
-        };
-        let _ = (table, name);
-        task.await.map_err(Error::internal)?
+/// How often a process asks whether another has made its index.
+pub(crate) const TURN: Duration = Duration::from_millis(200);
+
+/// An index to make.
+#[derive(Clone)]
+pub(crate) struct NewIndex {
+    pub(crate) table: String,
+    /// By which PostgreSQL finds one that is complete, or what is left of one.
+    #[cfg(feature = "postgres")]
+    pub(crate) name: String,
+    /// The statement that makes it.
+    pub(crate) create: String,
+    /// Reads owner and text of the declaration of table `$1`.
+    pub(crate) declaration: Statement,
+    /// Whether such a text asks for the index.
+    pub(crate) is_declared: Arc<dyn Fn(&str) -> bool + Send + Sync>,
+}
+
+impl NewIndex {
+    pub(super) fn is_in(&self, found: Option<(String, String)>) -> bool {
+        found.is_some_and(|(_, text)| (self.is_declared)(&text))
     }
 }
 
-/// How often a process asks whether another has made its index.
-#[cfg(feature = "postgres")]
-const TURN: Duration = Duration::from_millis(200);
+impl Db {
+    /// Makes an index, unless a complete one of that name is there. An incomplete one, which
+    /// PostgreSQL leaves when making it fails, is removed first. Returns whether the index is still
+    /// declared; otherwise, and when the database is closed meanwhile, nothing is made.
+    pub(crate) async fn build_index(&self, index: NewIndex) -> Result<bool> {
+        // A task of its own: a caller that is dropped must not leave a lock or half an index.
+        let task = match &self.pool {
+            #[cfg(feature = "sqlite")]
+            Pool::Sqlite(readers, writer) => {
+                let (readers, writer) = (readers.clone(), writer.clone());
+                tokio::spawn(async move {
+                    loop {
+                        match writer.outside(&index, || readers.is_closed()).await {
+                            // Another process writes, perhaps an index.
+                            Err(error) if is_busy(&error) => {
+                                tokio::time::sleep(TURN).await;
+                            }
+                            outcome => return outcome,
+                        }
+                    }
+                })
+            }
+            #[cfg(feature = "postgres")]
+            Pool::Postgres(pool) => {
+                let (mut turn, pool) = (self.index_turn().await?, pool.clone());
+                tokio::spawn(async move {
+                    let mut told = false;
+                    loop {
+                        let taken = turn.take().await?;
+                        if pool.is_closed() {
+                            turn.end().await;
+                            return Ok(false);
+                        }
+                        if taken {
+                            break;
+                        }
+                        if !std::mem::replace(&mut told, true) {
+                            let index = index.name.as_str();
+                            tracing::info!(index, "waits until another process has made its index");
+                        }
+                        tokio::time::sleep(TURN).await;
+                    }
+                    match &mut turn {
+                        #[cfg(feature = "sqlite")]
+                        IndexTurn::Sqlite => Ok(false),
+                        IndexTurn::Postgres(connection) => {
+                            let made = concurrently(connection, &index).await;
+                            turn.end().await;
+                            made
+                        }
+                    }
+                })
+            }
+        };
+        task.await.map_err(Error::internal)?
+    }
+
+    /// A turn of whoever makes indexes. It is taken before a change of tables that have rows, too:
+    /// PostgreSQL would let the change wait for an index, all requests for that table wait behind
+    /// the change, and the index wait for them.
+    pub(crate) async fn index_turn(&self) -> Result<IndexTurn> {
+        match &self.pool {
+            #[cfg(feature = "sqlite")]
+            Pool::Sqlite(..) => Ok(IndexTurn::Sqlite),
+            #[cfg(feature = "postgres")]
+            Pool::Postgres(pool) => Ok(IndexTurn::Postgres(pool.acquire().await?.detach())),
+        }
+    }
+}
+
+/// The turn of one among those who make indexes, in all processes. SQLite's one writer sees to that
+/// by itself.
+pub(crate) enum IndexTurn {
+    #[cfg(feature = "sqlite")]
+    Sqlite,
+    /// The lock ends with the connection, whatever happens.
+    #[cfg(feature = "postgres")]
+    Postgres(sqlx::PgConnection),
+}
+
+impl IndexTurn {
+    /// Takes it, unless somebody else has it. Waiting within the statement would hold a snapshot,
+    /// which whoever makes an index waits for.
+    pub(crate) async fn take(&mut self) -> Result<bool> {
+        match self {
+            #[cfg(feature = "sqlite")]
+            Self::Sqlite => Ok(true),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(connection) => {
+                let take = sqlx::query_scalar(super::Dialect::TRY_LOCK);
+                Ok(take.bind(super::Lock::INDEXES.number()).fetch_one(connection).await?)
+            }
+        }
+    }
+
+    /// Gives it back.
+    pub(crate) async fn end(self) {
+        match self {
+            #[cfg(feature = "sqlite")]
+            Self::Sqlite => {}
+            #[cfg(feature = "postgres")]
+            Self::Postgres(connection) => {
+                let _ = sqlx::Connection::close(connection).await;
+            }
+        }
+    }
+}
+
+#[cfg(feature = "sqlite")]
+fn is_busy(error: &Error) -> bool {
+    matches!(error.database(), Some(sqlx::Error::Database(e))
+        if e.code().is_some_and(|code| code == "5" || code == "261" || code == "517"))
+}
 
 #[cfg(feature = "postgres")]
-async fn concurrently(pool: &sqlx::PgPool, table: &str, name: &str, create: String) -> Result<()> {
-    use sqlx::{AssertSqlSafe, Connection};
+async fn concurrently(connection: &mut sqlx::PgConnection, index: &NewIndex) -> Result<bool> {
+    use sqlx::AssertSqlSafe;
 
-    use super::{Dialect, Lock, dialect::quote};
-    // Its lock ends with the connection, whatever happens.
-    let mut connection = pool.acquire().await?.detach();
-    // Waiting within a statement would hold a snapshot, which the other process waits for.
-    while !sqlx::query_scalar::<_, bool>(Dialect::TRY_LOCK)
-        .bind(Lock::INDEXES.number())
-        .fetch_one(&mut connection)
-        .await?
-    {
-        tokio::time::sleep(TURN).await;
+    use super::{Dialect, dialect::quote};
+    let declared: Option<(String, String)> = sqlx::query_as(index.declaration.sql())
+        .bind(&index.table)
+        .fetch_optional(&mut *connection)
+        .await?;
+    if !index.is_in(declared) {
+        return Ok(false);
     }
     let found: Vec<(String, bool, bool)> = sqlx::query_as(Dialect::Postgres.index_states())
-        .bind(table)
-        .fetch_all(&mut connection)
+        .bind(&index.table)
+        .fetch_all(&mut *connection)
         .await?;
-    let built = match found.iter().find(|(found, ..)| found == name) {
-        Some((_, _, true)) => Ok(()),
+    match found.iter().find(|(found, ..)| *found == index.name) {
+        Some((_, _, true)) => {}
         found => {
             if found.is_some() {
-                let drop = format!("drop index concurrently {}", quote(name));
-                sqlx::raw_sql(AssertSqlSafe(drop)).execute(&mut connection).await?;
+                let drop = format!("drop index concurrently {}", quote(&index.name));
+                sqlx::raw_sql(AssertSqlSafe(drop)).execute(&mut *connection).await?;
             }
-            sqlx::raw_sql(AssertSqlSafe(create)).execute(&mut connection).await.map(drop)
+            let create = AssertSqlSafe(index.create.clone());
+            let made = sqlx::raw_sql(create).execute(&mut *connection).await;
+            if made.is_err() {
+                remains(connection, index).await?;
+            }
+            made?;
         }
-    };
-    connection.close().await?;
-    Ok(built?)
+    }
+    Ok(true)
+}
+
+/// Removes what a failure left: a unique index would refuse rows all the same.
+#[cfg(feature = "postgres")]
+async fn remains(connection: &mut sqlx::PgConnection, index: &NewIndex) -> Result<()> {
+    use sqlx::AssertSqlSafe;
+
+    use super::{Dialect, dialect::quote};
+    let found: Vec<(String, bool, bool)> = sqlx::query_as(Dialect::Postgres.index_states())
+        .bind(&index.table)
+        .fetch_all(&mut *connection)
+        .await?;
+    // A table of somebody else may have the name.
+    if found.iter().any(|(found, _, valid)| *found == index.name && !valid) {
+        let drop = format!("drop index concurrently {}", quote(&index.name));
+        sqlx::raw_sql(AssertSqlSafe(drop)).execute(connection).await?;
+    }
+    Ok(())
 }

@@ -76,9 +76,13 @@ async fn postgres(url: &str) -> Result<sqlx::PgPool> {
         ])
         // A process that loses its network during a transaction must not hold its locks for hours.
         .options([("idle_in_transaction_session_timeout", "60000")])
-        .application_name("cms")
         .statement_cache_capacity(200)
         .disable_statement_logging();
+    // Unless the address gives another.
+    let options = match options.get_application_name() {
+        None => options.application_name("cms"),
+        Some(_) => options,
+    };
     // The pool would ask a server that refuses again and again, and then tell of its own patience.
     let first = tokio::time::timeout(PATIENCE, options.connect()).await;
     let late = |_| io::Error::new(io::ErrorKind::TimedOut, "no answer within 10 s");

@@ -27,6 +27,9 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const POLL: Duration = Duration::from_millis(400);
 #[cfg(feature = "sqlite")]
 const POLL_FILE: Duration = Duration::from_millis(100);
+/// How often in a row the file's mark alone is believed: then SQLite is asked.
+#[cfg(feature = "sqlite")]
+const BELIEVED: u32 = 30;
 
 /// A connection that waits for commits of other processes. It is returned as soon as the pool
 /// closes, because closing waits for it.
@@ -36,6 +39,9 @@ pub(crate) enum Follower {
         pool: sqlx::SqlitePool,
         connection: sqlx::pool::PoolConnection<sqlx::Sqlite>,
         version: i64,
+        index: Option<super::mark::Index>,
+        mark: Option<super::Mark>,
+        believed: u32,
     },
     #[cfg(feature = "postgres")]
     Postgres { pool: sqlx::PgPool, listener: Box<sqlx::postgres::PgListener> },
@@ -49,6 +55,9 @@ impl Follower {
                 pool: readers.clone(),
                 connection: readers.acquire().await?,
                 version: 0,
+                index: db.index.clone(),
+                mark: None,
+                believed: 0,
             },
             #[cfg(feature = "postgres")]
             Pool::Postgres(pool) => {
@@ -66,8 +75,16 @@ impl Follower {
     pub(crate) async fn news(&mut self) -> Result<()> {
         match self {
             #[cfg(feature = "sqlite")]
-            Self::Sqlite { pool, connection, version } => loop {
+            Self::Sqlite { pool, connection, version, index, mark, believed } => loop {
                 pool.close_event().do_until(tokio::time::sleep(POLL_FILE)).await?;
+                // The mark is read here; a statement would wake the connection's thread.
+                let seen = index.as_ref().and_then(|index| index.mark());
+                let is_same = seen.is_some() && std::mem::replace(mark, seen) == seen;
+                if is_same && *believed < BELIEVED {
+                    *believed += 1;
+                    continue;
+                }
+                *believed = 0;
                 let present: i64 =
                     sqlx::query_scalar(sql::DATA_VERSION).fetch_one(&mut **connection).await?;
                 if std::mem::replace(version, present) != present {

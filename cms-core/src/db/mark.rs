@@ -29,7 +29,7 @@ const INITIALISED: usize = 12;
 
 /// The open index file of a database.
 #[derive(Clone)]
-pub(super) struct Index(Arc<Open>);
+pub(crate) struct Index(Arc<Open>);
 
 struct Open {
     file: File,
@@ -44,7 +44,8 @@ impl Index {
     /// The index file of `database`, which must have been read or written before. `None` when there
     /// is no index file.
     pub(super) fn of(database: &Path) -> Option<Self> {
-        let mut path = database.as_os_str().to_owned();
+        // SQLite keeps it beside the file itself, not beside a link to it.
+        let mut path = std::fs::canonicalize(database).ok()?.into_os_string();
         path.push("-shm");
         let seen = std::fs::metadata(&path).ok()?;
         let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -106,5 +107,21 @@ mod tests {
                 one.execute("pragma wal_checkpoint(truncate)").await.expect("a checkpoint");
             }
         }
+    }
+
+    #[tokio::test]
+    async fn a_link_to_the_file_has_the_numbers_of_the_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (path, link) = (folder.path().join("cms.db"), folder.path().join("link.db"));
+        let mut one = open(&path).await;
+        one.execute("create table t (n integer)").await.expect("a table");
+        std::os::unix::fs::symlink(&path, &link).expect("a link");
+        // As a file of that name leaves it that stood there once.
+        std::fs::copy(folder.path().join("cms.db-shm"), folder.path().join("link.db-shm"))
+            .expect("an old index file");
+        let index = Index::of(&link).expect("an index");
+        let before = index.mark();
+        open(&link).await.execute("insert into t values (1)").await.expect("a row");
+        assert!(index.mark() > before);
     }
 }

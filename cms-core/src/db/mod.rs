@@ -9,6 +9,7 @@ pub(crate) mod follow;
 mod guard;
 mod indexes;
 mod known;
+mod lock;
 #[cfg_attr(not(all(feature = "sqlite", target_os = "linux")), path = "no_mark.rs")]
 mod mark;
 pub(crate) mod migrate;
@@ -17,37 +18,37 @@ mod schema;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod statements;
+mod tx;
 mod value;
 
-use std::{
-    collections::BTreeSet,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
 };
 
 use tracing::Instrument;
 
+pub(crate) use build::{NewIndex, TURN};
 pub use dialect::{Dialect, Kind};
 pub use epochs::Epochs;
-use epochs::Raised;
 pub(crate) use guard::Hold;
 pub use guard::watched;
 pub(crate) use indexes::{IndexColumn, IndexState};
 pub use known::Source;
 pub(crate) use known::{Known, Seen};
+pub(crate) use lock::Lock;
 pub use migrate::Migration;
 pub(crate) use record::{Record, field, read, record};
 pub use schema::{DbColumn, DbTable};
 pub(crate) use statements::Step;
 pub(crate) use statements::statements;
 pub use statements::{Sql, Statement};
+pub(crate) use tx::Tx;
 pub(crate) use value::Columns;
 pub(crate) use value::args;
 pub use value::{Field, FromRow, Row, Value};
 
-use crate::{Error, Millis, Result};
+use crate::{Error, Result};
 
 /// The number of a state of the database. It grows with every commit of every process.
 pub(crate) type Mark = i64;
@@ -71,43 +72,6 @@ enum Pool {
     Postgres(sqlx::PgPool),
 }
 
-/// A transaction on either engine. Only [`crate::Change`] and migrations hold one.
-pub(crate) enum Tx {
-    #[cfg(feature = "sqlite")]
-    Sqlite(sqlite::SqliteTx),
-    #[cfg(feature = "postgres")]
-    Postgres(sqlx::Transaction<'static, sqlx::Postgres>),
-}
-
-/// A named lock: changes that take the same lock pass one at a time.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Lock(i64);
-
-impl Lock {
-    /// Taken by changes of the schema.
-    pub(crate) const SCHEMA: Self = Self::new(0);
-    /// Taken by whoever makes indexes outside of a change.
-    #[cfg(feature = "postgres")]
-    const INDEXES: Self = Self::new(64);
-
-    /// Rooms number their locks; two rooms never share a number.
-    pub(crate) const fn new(number: i64) -> Self {
-        // Other programs on the same PostgreSQL are unlikely to use these numbers. Older versions
-        // use exactly these, so both can run side by side.
-        Self(7_165_306_127 + number)
-    }
-
-    /// Its number on PostgreSQL.
-    pub(crate) const fn number(self) -> i64 {
-        self.0
-    }
-
-    /// The lock of one row among those that this one names.
-    pub(crate) const fn of_row(self, id: i64) -> Self {
-        Self(self.0.wrapping_add(id.wrapping_shl(34)))
-    }
-}
-
 /// Runs an expression against the engine in use.
 macro_rules! on {
     ($target:expr, $kind:ident, $at:ident => $run:expr) => {
@@ -127,6 +91,8 @@ macro_rules! on {
         }
     };
 }
+
+use on;
 
 impl Db {
     /// All rows of a query.
@@ -204,7 +170,8 @@ impl Db {
 
     /// The number of the present state, cheap to read; `None` when the engine has none. Rows read
     /// after this call are current while the number stays the same.
-    pub(crate) fn mark(&self) -> Option<Mark> {
+    #[must_use]
+    pub fn mark(&self) -> Option<i64> {
         self.index.as_ref()?.mark()
     }
 
@@ -282,122 +249,4 @@ pub(crate) fn violated_columns(cause: &dyn sqlx::error::DatabaseError) -> &str {
     }
     let _ = cause;
     ""
-}
-
-impl Tx {
-    /// Waits until no other transaction holds `lock`, and holds it until this one ends. SQLite has
-    /// one writer at a time, who holds every lock.
-    pub(crate) async fn lock(&mut self, lock: Lock) -> Result<()> {
-        match self.dialect().lock() {
-            Some(sql) => self.run(sql, args![lock.0]).await.map(drop),
-            None => Ok(()),
-        }
-    }
-
-    /// As [`Tx::lock`]; refuses when that, or anything else this transaction waits for, takes
-    /// longer than `patience`.
-    pub(crate) async fn lock_within(&mut self, lock: Lock, patience: Millis) -> Result<()> {
-        match self.dialect().lock_within() {
-            Some(sql) => self.run(sql, args![lock.0, patience]).await.map(drop),
-            None => Ok(()),
-        }
-    }
-
-    /// The state of the file that this transaction sees, if nobody can have changed anything since.
-    /// None: the transaction shares its commit with changes that no number tells of.
-    pub(crate) fn mark(&self, db: &Db) -> Option<Mark> {
-        let unshared = match self {
-            #[cfg(feature = "sqlite")]
-            Self::Sqlite(tx) => tx.is_first(),
-            #[cfg(feature = "postgres")]
-            Self::Postgres(_) => false,
-        };
-        if unshared { db.mark() } else { None }
-    }
-
-    pub(crate) async fn all<T: FromRow>(
-        &mut self,
-        sql: impl Into<Sql>,
-        args: Vec<Value>,
-    ) -> Result<Vec<T>> {
-        let Sql { name, text } = sql.into();
-        let span = tracing::trace_span!("statement", name);
-        on!(self, Tx, tx => {
-            let query = sqlx::query_with::<Engine, _>(text, value::bind::<Engine>(args)?);
-            let rows = query.fetch_all(&mut **tx).instrument(span).await?;
-            rows.into_iter().map(|row| T::from_row(&ROW(row))).collect()
-        })
-    }
-
-    pub(crate) async fn run(&mut self, sql: impl Into<Sql>, args: Vec<Value>) -> Result<u64> {
-        let Sql { name, text } = sql.into();
-        let span = tracing::trace_span!("statement", name);
-        on!(self, Tx, tx => {
-            let _ = ROW;
-            let query = sqlx::query_with::<Engine, _>(text, value::bind::<Engine>(args)?);
-            Ok(query.execute(&mut **tx).instrument(span).await?.rows_affected())
-        })
-    }
-
-    /// Runs several statements without arguments.
-    pub(crate) async fn script(&mut self, sql: impl Into<Sql>) -> Result<()> {
-        on!(self, Tx, tx => {
-            let _: Option<Engine> = None;
-            let _ = ROW;
-            sqlx::raw_sql(sql.into().text).execute(&mut **tx).await?;
-            Ok(())
-        })
-    }
-
-    /// Runs the steps in one trip. Returns the number of rows that the last one changed.
-    ///
-    /// A step must not need rows that another writes: PostgreSQL shows all of them the rows from
-    /// before the first.
-    pub(crate) async fn steps(&mut self, steps: Vec<Step>) -> Result<u64> {
-        let text = self.dialect().steps(&steps);
-        let span = tracing::trace_span!("statement", name = "steps");
-        let args = steps.into_iter().flat_map(|Step(_, args)| args).collect();
-        on!(self, Tx, tx => {
-            use futures_util::TryStreamExt;
-            let _ = ROW;
-            let text = sqlx::AssertSqlSafe(text);
-            let query = sqlx::query_with::<Engine, _>(text, value::bind::<Engine>(args)?);
-            let done = sqlx::Executor::fetch_many(&mut **tx, query).try_fold(0, async |last, done| {
-                Ok(done.left().map_or(last, |done| done.rows_affected()))
-            });
-            Ok(done.instrument(span).await?)
-        })
-    }
-
-    /// Raises the epochs of the `touched` tables and commits.
-    pub(crate) async fn commit(self, touched: BTreeSet<String>) -> Result<Arc<Raised>> {
-        match self {
-            #[cfg(feature = "sqlite")]
-            Self::Sqlite(tx) => tx.commit(touched).await,
-            #[cfg(feature = "postgres")]
-            Self::Postgres(tx) => {
-                let (mut tx, mut raised) = (Self::Postgres(tx), Raised::new());
-                // Sorted, so that two changes lock the epochs in the same order.
-                for table in touched {
-                    let epochs: Vec<(i64,)> = tx.all(epochs::sql::RAISE, args![&table]).await?;
-                    raised.extend(epochs.into_iter().map(|(epoch,)| (table.clone(), epoch)));
-                }
-                match tx {
-                    Self::Postgres(tx) => tx.commit().await?,
-                    #[cfg(feature = "sqlite")]
-                    Self::Sqlite(_) => {}
-                }
-                Ok(Arc::new(raised))
-            }
-        }
-    }
-
-    fn dialect(&self) -> Dialect {
-        match self {
-            #[cfg(feature = "sqlite")]
-            Self::Sqlite(_) => Dialect::Sqlite,
-            #[cfg(feature = "postgres")]
-            Self::Postgres(_) => Dialect::Postgres,
-        }
-    }
 }

@@ -6,7 +6,7 @@ use super::Mark;
 
 /// No index file exists here.
 #[derive(Clone)]
-pub(super) enum Index {}
+pub(crate) enum Index {}
 
 impl Index {
     #[cfg_attr(not(feature = "sqlite"), expect(dead_code, reason = "only SQLite has an index"))]

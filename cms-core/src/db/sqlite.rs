@@ -18,7 +18,10 @@ use sqlx::{
 };
 use tokio::sync::{Mutex, OwnedMutexGuard, oneshot};
 
-use super::epochs::{self, Raised};
+use super::{
+    build::NewIndex,
+    epochs::{self, Raised},
+};
 use crate::{Code, Error, Result, ground::private, settings::Synchronous};
 
 const READERS: u32 = 4;
@@ -167,15 +170,23 @@ impl Writer {
         }
     }
 
-    /// Runs a statement outside of any change, after those that wait for their commit. What it
-    /// sorts goes to temporary files: a large table would not fit into memory.
-    pub(super) async fn outside(&self, sql: String) -> Result<()> {
+    /// Makes an index outside of any change, after those that wait for their commit. What it sorts
+    /// goes to temporary files: a large table would not fit into memory. Returns whether the index
+    /// is declared; false when nobody waits for it any more.
+    pub(super) async fn outside(
+        &self,
+        index: &NewIndex,
+        is_over: impl Fn() -> bool,
+    ) -> Result<bool> {
         let mut state = self.0.clone().lock_owned().await;
+        if is_over() {
+            return Ok(false);
+        }
         state.flush().await;
         state.send("pragma temp_store = file").await?;
-        let done = sqlx::raw_sql(sqlx::AssertSqlSafe(sql)).execute(&mut state.connection).await;
+        let made = state.make(index).await;
         state.send("pragma temp_store = memory").await?;
-        Ok(done.map(drop)?)
+        Ok(made?)
     }
 
     pub(super) async fn close(&self) {
@@ -206,6 +217,31 @@ impl State {
         }
         self.running = true;
         Ok(())
+    }
+
+    /// Looks at the declaration and makes the index in one transaction: no other process takes the
+    /// declaration back in between.
+    async fn make(&mut self, index: &NewIndex) -> Result<bool, sqlx::Error> {
+        self.send("BEGIN IMMEDIATE").await?;
+        let made = async {
+            let declared: Option<(String, String)> = sqlx::query_as(index.declaration.sql())
+                .bind(&index.table)
+                .fetch_optional(&mut self.connection)
+                .await?;
+            let is_declared = index.is_in(declared);
+            if is_declared {
+                let create = sqlx::AssertSqlSafe(index.create.clone());
+                sqlx::raw_sql(create).execute(&mut self.connection).await?;
+            }
+            self.send(COMMIT).await?;
+            Ok::<_, sqlx::Error>(is_declared)
+        };
+        let made = made.await;
+        if made.is_err() {
+            // Fails when the engine has already rolled back.
+            let _ = self.send(ROLLBACK).await;
+        }
+        made
     }
 
     /// Undoes a change that was dropped without a commit. Some faults (a full disk, `on conflict

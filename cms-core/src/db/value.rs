@@ -19,6 +19,8 @@ pub enum Value {
     Bool(Option<bool>),
     /// DOUBLE PRECISION.
     Real(Option<f64>),
+    /// BYTEA, BLOB.
+    Bytes(Option<Vec<u8>>),
 }
 
 macro_rules! from {
@@ -37,6 +39,7 @@ from! {
     Text: &str => |v: &str| v.to_owned(),
     Bool: bool => |v| v,
     Real: f64 => |v| v,
+    Bytes: Vec<u8> => |v| v,
 }
 
 impl From<&String> for Value {
@@ -58,6 +61,7 @@ where
     Option<String>: for<'q> Encode<'q, D> + Type<D>,
     Option<bool>: for<'q> Encode<'q, D> + Type<D>,
     Option<f64>: for<'q> Encode<'q, D> + Type<D>,
+    Option<Vec<u8>>: for<'q> Encode<'q, D> + Type<D>,
 {
     let mut arguments = D::Arguments::default();
     for value in values {
@@ -72,6 +76,7 @@ where
             Value::Text(v) => arguments.add(v),
             Value::Bool(v) => arguments.add(v),
             Value::Real(v) => arguments.add(v),
+            Value::Bytes(v) => arguments.add(v),
         }
         .map_err(Error::internal)?;
     }
@@ -172,7 +177,7 @@ macro_rules! fields {
         }
     )*};
 }
-fields!(i64, String, bool, f64, Option<i64>, Option<String>, Option<bool>, Option<f64>);
+fields!(i64, String, bool, f64, Vec<u8>, Option<i64>, Option<String>, Option<bool>, Option<f64>);
 
 /// A value read from one row, columns in order.
 pub trait FromRow: Sized {

@@ -63,6 +63,8 @@ codes! {
     NotFound = "not_found",
     /// There is no content table of that name.
     UnknownTable = "unknown_table",
+    /// No such funnel is published.
+    FunnelNotAvailable = "funnel_not_available",
     /// The endpoint does not have this method.
     MethodNotAllowed = "method_not_allowed",
     /// The request did not arrive in time.
@@ -73,10 +75,18 @@ codes! {
     InProgress = "in_progress",
     /// The filter matches a different number of rows than the caller expected.
     CountMoved = "count_moved",
+    /// The funnel was saved since its author saw it.
+    RevConflict = "rev_conflict",
+    /// The node is no step that the visit has come to.
+    NotOnPath = "not_on_path",
+    /// The visit is completed; its answers no longer change.
+    AlreadyCompleted = "already_completed",
     /// The idempotency key was used for another request.
     IdempotencyMismatch = "idempotency_mismatch",
     /// The first reply carried a secret and cannot be repeated.
     IdempotencySpent = "idempotency_spent",
+    /// The visit has rested for too long.
+    SessionExpired = "session_expired",
     /// `If-Match` names an old state of the record.
     Stale = "stale",
     /// The body is larger than allowed.
@@ -87,6 +97,10 @@ codes! {
     UnknownHost = "unknown_host",
     /// Fields are missing or wrong; `errors` lists them.
     ValidationFailed = "validation_failed",
+    /// The funnel would strand its visitors; `errors` says where.
+    NotPublishable = "not_publishable",
+    /// The visit cannot be completed yet; `node_id` says where to go on, `errors` what is missing.
+    Incomplete = "incomplete",
     /// The path of a script breaks its rule, or leads to no file in the plugin's folder.
     ScriptPath = "script_path",
     /// A script could not run, took too long or answered no JSON; the log has what it wrote.
@@ -135,7 +149,10 @@ struct Inner {
     code: Code,
     detail: String,
     fields: Vec<FieldError>,
+    /// The nodes of a funnel that the wrong fields belong to, in their order.
+    nodes: Vec<Option<i64>>,
     retry_after_s: Option<u64>,
+    node: Option<i64>,
     cause: Option<Box<dyn error::Error + Send + Sync>>,
 }
 
@@ -146,7 +163,9 @@ impl Error {
             code,
             detail: detail.into(),
             fields: Vec::new(),
+            nodes: Vec::new(),
             retry_after_s: None,
+            node: None,
             cause: None,
         }))
     }
@@ -182,6 +201,32 @@ impl Error {
     pub fn with_fields(mut self, fields: Vec<FieldError>) -> Self {
         self.0.fields = fields;
         self
+    }
+
+    /// Adds the nodes of a funnel that the wrong fields belong to, in the order of these.
+    #[must_use]
+    pub fn in_nodes(mut self, nodes: Vec<Option<i64>>) -> Self {
+        self.0.nodes = nodes;
+        self
+    }
+
+    /// The wrong fields, each with the node of a funnel that it belongs to.
+    pub fn placed_fields(&self) -> impl Iterator<Item = (&FieldError, Option<i64>)> {
+        let nodes = self.0.nodes.iter().copied().chain(std::iter::repeat(None));
+        self.0.fields.iter().zip(nodes)
+    }
+
+    /// Adds the node of a funnel that it is about.
+    #[must_use]
+    pub fn at_node(mut self, id: Option<i64>) -> Self {
+        self.0.node = id;
+        self
+    }
+
+    /// The node of a funnel that it is about.
+    #[must_use]
+    pub fn node(&self) -> Option<i64> {
+        self.0.node
     }
 
     /// Adds the cause, which only the log sees.

@@ -50,6 +50,14 @@ impl Random {
         Ok(bytes)
     }
 
+    /// A UUID version 4 (RFC 9562, 5.4): 122 random bits.
+    ///
+    /// # Errors
+    /// As [`Random::fill`].
+    pub fn uuid_v4(&self) -> Result<String> {
+        Ok(uuid::Builder::from_random_bytes(self.bytes()?).into_uuid().to_string())
+    }
+
     /// A UUID version 7 (RFC 9562, 5.7), which sorts by time. Not for secrets.
     ///
     /// # Errors

@@ -37,7 +37,7 @@ use self::{
 use crate::{
     AuditEntry, Change, Code, Error, Result,
     base::Base,
-    content::{Registry, Table},
+    content::{Registry, Table, Tables},
     crypto,
     db::{Kind, Source},
 };
@@ -111,18 +111,21 @@ impl Items {
     /// `not_found`, `unknown_table`, `bad_query`.
     pub async fn get(&self, table: &str, id: &str, query: &Query) -> Result<String> {
         let (table, tables) = (self.table(table)?, self.0.registry.tables());
-        let mut conditions = Conditions::new(&table);
-        match &query.language {
-            Some(language) => version(&mut conditions, &table, id, language)?,
-            None => conditions.key(&Key::parse(&table, id)?),
-        }
-        // Rights may require filters, so filters apply to a single record too.
-        conditions.query(&Query { language: None, ..query.clone() })?;
-        let Statement { sql, args } = select::one(&tables, &table, conditions, query, false)?;
+        let Statement { sql, args } = single(&tables, &table, id, query)?;
         let found: Option<(String,)> = self.0.base.db().optional(AssertSqlSafe(sql), args).await?;
         found
             .map(|(json,)| tables.compact(&table, &query.expand, json))
             .ok_or_else(|| not_found(&table, id, query.language.as_deref()))
+    }
+
+    /// How the database would read one record: the lines of the engine's plan.
+    ///
+    /// # Errors
+    /// As [`Items::get`].
+    pub async fn plan_of(&self, table: &str, id: &str, query: &Query) -> Result<Vec<String>> {
+        let (table, tables) = (self.table(table)?, self.0.registry.tables());
+        let Statement { sql, args } = single(&tables, &table, id, query)?;
+        self.0.base.db().plan(&sql, args).await
     }
 
     /// The first matching record in the query's order.
@@ -169,7 +172,7 @@ impl Items {
             *position = format!("[{}]", before + shown);
         }
         let next = next.map(|place| cursor::encode(cursors, &table, query, &place)).transpose()?;
-        let records = tables.compact(&table, &query.expand, records.replace(page::SEPARATOR, ","));
+        let records = tables.compact(&table, &query.expand, page::joined(records)?);
         Ok(List { records, limit: query.limit, next, total })
     }
 
@@ -339,6 +342,18 @@ impl Items {
         change.touch(&table.name);
         Ok(())
     }
+}
+
+/// Reads one record; with `query.language` its version in that language.
+fn single(tables: &Tables, table: &Table, id: &str, query: &Query) -> Result<Statement> {
+    let mut conditions = Conditions::new(table);
+    match &query.language {
+        Some(language) => version(&mut conditions, table, id, language)?,
+        None => conditions.key(&Key::parse(table, id)?),
+    }
+    // Rights may require filters, so filters apply to a single record too.
+    conditions.query(&Query { language: None, ..query.clone() })?;
+    select::one(tables, table, conditions, query, false)
 }
 
 /// Selects the version in `language` of a record. `id` may be the base or any version.

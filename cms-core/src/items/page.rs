@@ -8,13 +8,22 @@ use super::{
     select::{Conditions, Statement, object},
 };
 use crate::{
-    Result,
+    Error, Result,
     content::{Column, Table, Tables},
     ground::Cursors,
 };
 
 /// Separates the records of a page. JSON contains no bare control characters.
 pub(super) const SEPARATOR: char = '\u{1e}';
+
+/// The records of a page, joined by commas. In place: a page may be large.
+pub(super) fn joined(records: String) -> Result<String> {
+    let mut bytes = records.into_bytes();
+    for byte in bytes.iter_mut().filter(|byte| char::from(**byte) == SEPARATOR) {
+        *byte = b',';
+    }
+    String::from_utf8(bytes).map_err(Error::internal)
+}
 
 /// A page: one row with the records that fit, the position of each found in the order, the number
 /// found (at most one more than the limit), the number that fit and, on demand, the number of all
@@ -84,6 +93,7 @@ fn rows(
         value: dialect.compared("t", column.col()),
         descending: *descending,
         nullable: column.nullable || !dialect.always_compared(column.col()),
+        apart: !dialect.seeks_with_key() && table.key_columns().any(|key| key.name == column.name),
     };
     let order: Vec<Term> = sort.iter().map(term).collect();
     let ranges = place.map_or_else(|| ranges::all(&order), |place| ranges::after(&order, place));

@@ -10,6 +10,8 @@ pub(super) struct Term {
     pub(super) value: String,
     pub(super) descending: bool,
     pub(super) nullable: bool,
+    /// Whether no index seeks to it together with the columns before it.
+    pub(super) apart: bool,
 }
 
 /// Conditions that all hold within the range, and the order of its rows.
@@ -68,7 +70,7 @@ impl Ranges<'_> {
         // Columns that go the same way and hold no null are compared at once: one range.
         let beside = self.order.iter().zip(place).take(SPLIT).skip(at + 1);
         let beside = beside.map_while(|(next, bound)| {
-            let fits = next.descending == term.descending && !next.nullable;
+            let fits = next.descending == term.descending && !next.nullable && !next.apart;
             bound.as_ref().filter(|_| fits).map(|bound| (&next.value, bound))
         });
         let (values, bounds): (Vec<_>, Vec<_>) =
@@ -116,7 +118,7 @@ fn with(same: &[String], condition: String) -> Vec<String> {
 fn later(order: &[Term], place: &[Option<String>]) -> String {
     let mut same: Vec<String> = Vec::new();
     let mut ways = Vec::new();
-    for (Term { value, descending, nullable }, bound) in order.iter().zip(place) {
+    for (Term { value, descending, nullable, .. }, bound) in order.iter().zip(place) {
         let Some(bound) = bound else {
             // Only other nulls come after null.
             same.push(format!("{value} is null"));
@@ -135,9 +137,9 @@ mod tests {
     use super::*;
 
     fn term(value: &str) -> Term {
-        let name = value.trim_start_matches('-').trim_end_matches('?').to_owned();
+        let name = value.trim_start_matches('-').trim_end_matches(['?', '!']).to_owned();
         let (descending, nullable) = (value.starts_with('-'), value.ends_with('?'));
-        Term { value: name, descending, nullable }
+        Term { value: name, descending, nullable, apart: value.ends_with('!') }
     }
 
     fn shown(ranges: &[Range]) -> Vec<String> {
@@ -166,6 +168,11 @@ mod tests {
         for (terms, bounds, expected) in [
             (vec!["id"], vec!["$1"], vec!["id > $1 | id"]),
             (vec!["-a", "-id"], vec!["$1", "$2"], vec!["(a, id) < ($1, $2) | a desc, id desc"]),
+            (
+                vec!["a", "b", "id!"],
+                vec!["$1", "$2", "$3"],
+                vec!["a = $1 & b = $2 & id > $3 | a, b, id", "(a, b) > ($1, $2) | a, b, id"],
+            ),
             (
                 vec!["a", "-id"],
                 vec!["$1", "$2"],

@@ -150,11 +150,11 @@ impl<'a> Conditions<'a> {
         base.key(key);
         let id = self.table.key_columns().next().map(|c| quote(&c.name)).unwrap_or_default();
         let source = self.table.quoted();
-        let part = format!(
-            "coalesce(t.\"base_id\", t.{id}) = (select coalesce(t.\"base_id\", t.{id}) from \
-             {source} t{})",
-            base.sql()
-        );
+        let record =
+            format!("(select coalesce(t.\"base_id\", t.{id}) from {source} t{})", base.sql());
+        // Not by `coalesce` here, which no index holds.
+        let part =
+            format!("(t.\"base_id\" = {record} or (t.\"base_id\" is null and t.{id} = {record}))");
         self.args = base.into_args();
         self.parts.push(part);
     }

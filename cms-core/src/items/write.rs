@@ -84,7 +84,13 @@ pub(super) fn values<'t>(
                 let message = format!("ids given by hand go up to {MAX_ID}");
                 problems.push(FieldError { field: column.name.clone(), code: "range", message });
             }
-            Ok(value) => values.push((column, table.dialect.stored(column.col(), value))),
+            Ok(value) => {
+                let faults = faults(table, column, sent, &value);
+                if faults.is_empty() {
+                    values.push((column, table.dialect.stored(column.col(), value)));
+                }
+                problems.extend(faults);
+            }
             Err(problem) => problems.push(problem),
         }
     }
@@ -93,6 +99,16 @@ pub(super) fn values<'t>(
     }
     fitting(table, &values)?;
     Ok(values)
+}
+
+/// What is wrong with a value of the right type in one of the core's own tables.
+fn faults(table: &Table, column: &Column, sent: &Json, checked: &Json) -> Vec<FieldError> {
+    if table.plugin != core::ID {
+        return Vec::new();
+    }
+    // Of JSON the canonical form is its text.
+    let value = if column.kind == Kind::Json { sent } else { checked };
+    core::problems(&table.name, &column.name, value)
 }
 
 /// Whether a column of the core's own tables holds a name or an address.

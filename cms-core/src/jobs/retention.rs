@@ -3,11 +3,11 @@
 use crate::{
     Actor, Millis, Result,
     base::Base,
-    db::{Statement, args},
+    db::{Statement, Value, args},
 };
 
 /// Rows that a statement with `limit 1000` removes at most.
-const BATCH: u64 = 1000;
+pub(crate) const BATCH: u64 = 1000;
 /// Batches of each statement in one call; the next call continues.
 const MAX_BATCHES: usize = 1000;
 
@@ -21,14 +21,25 @@ type Expiring = (Statement, Millis);
 pub(crate) async fn expire(base: &Base, due: &[Expiring]) -> Result<u64> {
     let mut removed = 0;
     for (statement, horizon) in due {
-        for _ in 0..MAX_BATCHES {
-            let mut change = base.change(Actor::System).await?;
-            let batch = change.run(*statement, args![*horizon]).await?;
-            change.commit().await?;
-            removed += batch;
-            if batch < BATCH {
-                break;
-            }
+        removed += remove(base, *statement, args![*horizon]).await?;
+    }
+    Ok(removed)
+}
+
+/// Runs a statement that removes at most 1,000 rows until a batch is not full. Returns the number
+/// of removed rows.
+///
+/// # Errors
+/// As [`expire`].
+pub(crate) async fn remove(base: &Base, statement: Statement, args: Vec<Value>) -> Result<u64> {
+    let mut removed = 0;
+    for _ in 0..MAX_BATCHES {
+        let mut change = base.change(Actor::System).await?;
+        let batch = change.run(statement, args.clone()).await?;
+        change.commit().await?;
+        removed += batch;
+        if batch < BATCH {
+            break;
         }
     }
     Ok(removed)

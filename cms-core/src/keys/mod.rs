@@ -1,5 +1,6 @@
 //! API keys: rights and expiry. The value is shown once; only its hash is stored.
 
+mod denied;
 mod expiry;
 mod identify;
 pub(crate) mod sql;
@@ -27,6 +28,8 @@ use crate::{
 
 /// Shared by the changes of a key, held by a change to the key itself.
 const IN_USE: Lock = Lock::new(3);
+/// Taken by changes of keys on behalf of a key.
+const CHANGES: Lock = Lock::new(7);
 /// Longest grace of a rotation: seven days, in seconds.
 pub const MAX_GRACE_S: i64 = 7 * 24 * 3600;
 
@@ -53,6 +56,15 @@ pub struct ApiKey {
     pub requests: i64,
     /// Number of requests refused for lack of a right.
     pub denied: i64,
+}
+
+/// A call that was refused for lack of a right.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DeniedCall {
+    /// When: RFC 3339 in UTC.
+    pub at: String,
+    /// The row of rights that would have allowed it: method, endpoint, table and action.
+    pub right: Right,
 }
 
 /// A key to create.
@@ -268,6 +280,15 @@ impl Keys {
             .await?;
         record(change, "rotate", id, &[]).await?;
         Ok((key, value))
+    }
+
+    /// Waits until no other change of keys on behalf of a key runs. Comes before the caller is
+    /// judged: two changes that hold their caller's key, each to change it, would deadlock.
+    ///
+    /// # Errors
+    /// `unavailable` when the database cannot be reached.
+    pub async fn take_turn(&self, change: &mut Change) -> Result<()> {
+        change.lock(CHANGES).await
     }
 
     /// Deletes the key.

@@ -1,6 +1,6 @@
 //! The statements of API keys and the functions that run them.
 
-use super::{ApiKey, Right};
+use super::{ApiKey, DeniedCall, Right};
 use crate::{
     Change, Error, Millis, Result,
     db::{Db, Lock, Statement, args, read, record, statements},
@@ -58,6 +58,12 @@ record! { ApiKey: key_columns {
     denied: "denied",
 } }
 
+struct LastDenied {
+    call: Option<DeniedCall>,
+}
+
+record! { LastDenied: last_denied_columns { call: "last_denied" => read::optional_json } }
+
 /// A change waits for one that revokes the key, and the other way round. Shares of the rows alone
 /// would let a key in constant use outlast its revocation, so it also shares the lock `$3`.
 pub(crate) const FIND_LOCKED: Statement = Statement::new(
@@ -89,7 +95,9 @@ statements! {
     SET_PREFIX = "update cms_api_keys set prefix = $2 where id = $1";
     COUNT_USE = "update cms_api_keys set requests = requests + $2, denied = denied + $3, \
                  last_used_at = case when last_used_at is null or last_used_at < $4 \
-                 then $4 else last_used_at end where id = $1";
+                 then $4 else last_used_at end, \
+                 last_denied = coalesce(cast($5 as text), last_denied) where id = $1";
+    LAST_DENIED = concat!("select ", last_denied_columns!(), " from cms_api_keys where id = $1");
 }
 
 /// A key by the hash of its value, with the epoch of `table`.
@@ -165,11 +173,19 @@ pub(super) async fn delete(change: &mut Change, id: i64) -> Result<()> {
 pub(super) async fn count_use(
     change: &mut Change,
     id: i64,
-    requests: i64,
-    denied: i64,
+    (requests, denied): (i64, i64),
     last: i64,
+    last_denied: Option<&DeniedCall>,
 ) -> Result<()> {
-    change.run(COUNT_USE, args![id, requests, denied, last]).await.map(drop)
+    let last_denied = last_denied.map(serde_json::to_string).transpose();
+    let last_denied = last_denied.map_err(Error::internal)?;
+    change.run(COUNT_USE, args![id, requests, denied, last, last_denied]).await.map(drop)
+}
+
+/// The last denied call of a key; None: there is no such key.
+pub(super) async fn last_denied(db: &Db, id: i64) -> Result<Option<Option<DeniedCall>>> {
+    let found: Option<LastDenied> = db.optional(LAST_DENIED, args![id]).await?;
+    Ok(found.map(|found| found.call))
 }
 
 fn text(rights: &[Right]) -> Result<String> {

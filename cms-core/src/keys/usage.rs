@@ -6,14 +6,15 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use super::sql;
+use super::{DeniedCall, sql};
 use crate::{Actor, Result, base::Base};
 
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 pub(super) struct Count {
     pub(super) requests: i64,
     pub(super) denied: i64,
     pub(super) last: i64,
+    pub(super) last_denied: Option<DeniedCall>,
 }
 
 /// Counts that are not yet written. One entry a key, so the number of keys bounds its size.
@@ -34,8 +35,12 @@ impl Usage {
         });
     }
 
+    pub(super) fn note_denied(&self, key: i64, call: DeniedCall) {
+        self.with(|counts| counts.entry(key).or_default().last_denied = Some(call));
+    }
+
     pub(super) fn of(&self, key: i64) -> Count {
-        self.with(|counts| counts.get(&key).copied().unwrap_or_default())
+        self.with(|counts| counts.get(&key).cloned().unwrap_or_default())
     }
 
     /// Writes the gathered counts. After a failure they stay for the next time.
@@ -52,6 +57,7 @@ impl Usage {
                     kept.requests += count.requests;
                     kept.denied += count.denied;
                     kept.last = kept.last.max(count.last);
+                    kept.last_denied = kept.last_denied.take().or(count.last_denied);
                 }
             });
         }
@@ -64,7 +70,8 @@ async fn write(base: &Base, counts: &HashMap<i64, Count>) -> Result<()> {
     let mut sorted: Vec<_> = counts.iter().collect();
     sorted.sort_by_key(|(key, _)| **key);
     for (key, count) in sorted {
-        sql::count_use(&mut change, *key, count.requests, count.denied, count.last).await?;
+        let counts = (count.requests, count.denied);
+        sql::count_use(&mut change, *key, counts, count.last, count.last_denied.as_ref()).await?;
     }
     change.commit().await
 }

@@ -20,7 +20,7 @@ use crate::{Descriptors, Error, Result, settings::Webhooks};
 const MAX_READ_BYTES: usize = 64 << 10;
 /// DNS timeout while a webhook is being saved.
 const LOOK_UP: Duration = Duration::from_secs(5);
-/// Bytes kept of a reply.
+/// Bytes kept of a reply for the log of deliveries.
 const MAX_KEPT_BYTES: usize = 4 << 10;
 
 /// Codes of attempts that sent nothing because the service failed: its own fault, a secret that
@@ -102,6 +102,8 @@ pub(crate) struct HttpClient {
     http: reqwest::Client,
     guard: Guarded,
     timeout: Duration,
+    /// Bytes kept of a reply.
+    kept: usize,
 }
 
 impl HttpClient {
@@ -139,7 +141,12 @@ impl HttpClient {
             .dns_resolver(Arc::new(guard.clone()))
             .build()
             .map_err(Error::internal)?;
-        Ok(Self { http, guard, timeout })
+        Ok(Self { http, guard, timeout, kept: MAX_KEPT_BYTES })
+    }
+
+    /// The same client, for a caller who reads the whole of each reply.
+    pub(crate) fn keeping_all(self) -> Self {
+        Self { kept: MAX_READ_BYTES, ..self }
     }
 
     /// The rule for addresses.
@@ -210,7 +217,7 @@ impl HttpClient {
             }
             code => Some(Fault::new("status", format!("answered {code}"))),
         };
-        read.truncate(MAX_KEPT_BYTES);
+        read.truncate(self.kept);
         let response = (!read.is_empty()).then(|| kept(read));
         Attempt { fault: judged, status: Some(status.as_u16()), response, duration_ms: 0 }
     }

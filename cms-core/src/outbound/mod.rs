@@ -3,9 +3,11 @@
 
 mod address;
 mod client;
+mod dial;
 mod guard;
 mod local;
 
 pub use address::AddressRule;
 pub(crate) use client::{Attempt, HttpClient};
+pub(crate) use dial::{Undialled, dial};
 pub(crate) use guard::Refused;

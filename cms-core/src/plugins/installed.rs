@@ -14,7 +14,8 @@ pub(crate) mod sql {
         INSTALLED = "select id, manifest, removed from cms_plugins";
         RECORD = "insert into cms_plugins (id, manifest, removed, applied_at) \
                   values ($1, $2, $3, $4) on conflict (id) do update set manifest = \
-                  excluded.manifest, removed = excluded.removed, applied_at = excluded.applied_at";
+                  excluded.manifest, applied_at = excluded.applied_at \
+                  where not cms_plugins.removed";
         REMOVE = "update cms_plugins set removed = $2 where id = $1";
     }
 }
@@ -51,12 +52,12 @@ pub(crate) async fn all(db: &Db) -> Result<BTreeMap<String, Installed>> {
     Ok(rows.into_iter().map(installed).collect())
 }
 
-/// Records a declaration as the one in service. The commit tells other processes.
-pub(crate) async fn record(change: &mut Change, manifest: &Manifest) -> Result<()> {
+/// Records a declaration as the one in service, unless the plugin was removed meanwhile. The commit
+/// tells other processes. Returns whether it is recorded.
+pub(crate) async fn record(change: &mut Change, manifest: &Manifest) -> Result<bool> {
     let args = args![&manifest.id, text(manifest)?, false, change.now()];
-    change.run(sql::RECORD, args).await?;
     change.announce(TABLE);
-    Ok(())
+    Ok(change.run(sql::RECORD, args).await? > 0)
 }
 
 /// Takes a plugin out of service, or back. Returns whether it was ever in service.

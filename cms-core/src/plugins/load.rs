@@ -1,7 +1,7 @@
 //! Reads `plugins/<id>/plugin.json`. A plugin with problems is not loaded; the others are.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     io::ErrorKind,
     path::{Path, PathBuf},
 };
@@ -20,13 +20,22 @@ pub struct LoadedPlugin {
     /// The manifest, or all of its problems.
     pub outcome: Result<Manifest, Vec<Problem>>,
     places: Places,
-    known: Known,
+    folder: PathBuf,
 }
 
 impl LoadedPlugin {
-    /// What only the tables in service show, such as columns of adopted tables.
-    pub(crate) fn problems_with(&self, manifest: &Manifest, tables: &Tables) -> Vec<Problem> {
-        let mut known = self.known.clone();
+    /// What only the tables in service show, such as columns of adopted tables. Of other plugins
+    /// only the tables of `others` count; those of `absent` belong to plugins out of service.
+    pub(crate) fn problems_with<'m>(
+        &self,
+        manifest: &Manifest,
+        others: impl Iterator<Item = &'m Manifest>,
+        tables: &Tables,
+        absent: &BTreeMap<String, String>,
+    ) -> Vec<Problem> {
+        let mut known = Known::of(others);
+        known.absent.clone_from(absent);
+        known.folder = Some(self.folder.clone());
         known.learn(tables);
         locate(&self.places, check::problems(manifest, &known, &BTreeSet::new()))
     }
@@ -43,14 +52,14 @@ pub fn load_folder(folder: &Path, given: &[Manifest]) -> Vec<LoadedPlugin> {
         && error.kind() != ErrorKind::NotFound
     {
         let reading = Reading::unreadable(format!("the folder cannot be read: {error}"));
-        return vec![judge(folder, reading, Known::default())];
+        return vec![judge_folder(folder, reading, Known::default())];
     }
     let folders = folders(folder);
     let readings: Vec<_> = folders.iter().map(|folder| read(folder)).collect();
     let found: Vec<_> = readings.iter().filter_map(|reading| reading.manifest.clone()).collect();
     let known = Known::of(given.iter().chain(&found));
     let loaded = folders.iter().zip(readings);
-    loaded.map(|(folder, reading)| judge(folder, reading, known.clone())).collect()
+    loaded.map(|(folder, reading)| judge_folder(folder, reading, known.clone())).collect()
 }
 
 /// The folders of plugins in a folder, by name.
@@ -79,7 +88,15 @@ pub fn check_folder(folder: &Path) -> LoadedPlugin {
     let beside = folder.parent().map(folders).unwrap_or_default();
     let readings = beside.iter().filter(|path| **path != folder).map(|path| read(path));
     let others: Vec<_> = readings.filter_map(|reading| reading.manifest).collect();
-    judge(&folder, read(&folder), Known::of(others.iter()))
+    judge_folder(&folder, read(&folder), Known::of(others.iter()))
+}
+
+/// Checks the text of a `plugin.json`, as far as it alone shows.
+///
+/// # Errors
+/// All problems.
+pub fn check_text(bytes: &[u8]) -> Result<Manifest, Vec<Problem>> {
+    judge(reading::read(bytes), &Known::default()).0
 }
 
 fn read(folder: &Path) -> Reading {
@@ -100,11 +117,16 @@ fn read(folder: &Path) -> Reading {
     }
 }
 
-fn judge(folder: &Path, reading: Reading, mut known: Known) -> LoadedPlugin {
+fn judge_folder(folder: &Path, reading: Reading, mut known: Known) -> LoadedPlugin {
     known.folder = Some(folder.to_owned());
+    let (outcome, places) = judge(reading, &known);
+    LoadedPlugin { id: name(folder), outcome, places, folder: folder.to_owned() }
+}
+
+fn judge(reading: Reading, known: &Known) -> (Result<Manifest, Vec<Problem>>, Places) {
     let Reading { manifest, mut problems, faulty, places } = reading;
     if let Some(manifest) = &manifest {
-        let mut found = check::problems(manifest, &known, &faulty);
+        let mut found = check::problems(manifest, known, &faulty);
         // Only plugins written in Rust have handlers.
         let missing = Handlers::default().missing(manifest).into_iter();
         found.extend(missing.filter(|problem| check::is_sound(&faulty, &problem.pointer)));
@@ -115,7 +137,7 @@ fn judge(folder: &Path, reading: Reading, mut known: Known) -> LoadedPlugin {
         Some(manifest) if problems.is_empty() => Ok(manifest),
         _ => Err(problems),
     };
-    LoadedPlugin { id: name(folder), outcome, places, known }
+    (outcome, places)
 }
 
 fn locate(places: &Places, problems: Vec<Problem>) -> Vec<Problem> {

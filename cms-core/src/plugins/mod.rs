@@ -10,6 +10,7 @@
 //! handlers  what a plugin written in Rust runs by itself; answers: what it answers
 //! writers   what buttons write; shown: buttons as a user sees them; select: their fixed options
 //! installed what the database remembers: the last declaration in service
+//! order     who names a table of another plugin comes after it
 //! index     declarations of the plugins in service: tables, events, permission keys
 //! ```
 
@@ -21,6 +22,7 @@ mod index;
 pub(crate) mod installed;
 mod load;
 pub mod manifest;
+mod order;
 mod problem;
 mod reading;
 mod script_path;
@@ -40,8 +42,9 @@ pub use handlers::{Handlers, ScriptCall, ScriptInput, ScriptReply, TaskRun};
 pub(crate) use handlers::{ScriptHandler, TaskHandler};
 pub use index::Index;
 pub(crate) use index::check_names;
-pub use load::{LoadedPlugin, check_folder, load_folder};
+pub use load::{LoadedPlugin, check_folder, check_text, load_folder};
 pub use manifest::{Button, EventDeclaration, List, Manifest, schema};
+pub(crate) use order::in_order;
 pub use problem::Problem;
 pub(crate) use script_path::find_script;
 pub use script_path::is_script_path;
@@ -134,6 +137,12 @@ impl Plugins {
     #[must_use]
     pub fn index(&self) -> Arc<Index> {
         self.0.load().index.clone()
+    }
+
+    /// Whether the plugins in service are still those of this index.
+    #[must_use]
+    pub fn has(&self, index: &Arc<Index>) -> bool {
+        Arc::ptr_eq(&self.0.load().index, index)
     }
 
     /// The handler of a plugin's task.

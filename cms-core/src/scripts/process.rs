@@ -65,10 +65,11 @@ pub(super) async fn run(
     let mut complaints = Vec::new();
     let ended = {
         let ended = async {
-            let status = child.wait().await;
+            let unwaited = |error| Fault::new(format!("cannot be waited for: {error}"));
+            group.ended().await.map_err(unwaited)?;
             // What it has left behind keeps neither the pipes nor the machine.
             group.kill();
-            status.map_err(|error| Fault::new(format!("cannot be waited for: {error}")))
+            child.wait().await.map_err(unwaited)
         };
         let all = async {
             tokio::try_join!(

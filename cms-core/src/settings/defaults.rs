@@ -47,17 +47,23 @@ pub(super) fn typed_settings<'v>(
 ) -> Result<Settings, toml::de::Error> {
     let mut table = Table::new();
     for (key, value) in values {
-        match key.split_once('.') {
-            None => {
-                table.insert(key.to_owned(), value.clone());
-            }
-            Some((outer, inner)) => {
-                let outer = table.entry(outer).or_insert_with(|| Table::new().into());
-                outer.as_table_mut().map(|outer| outer.insert(inner.to_owned(), value.clone()));
+        insert(&mut table, key, value);
+    }
+    Settings::deserialize(table)
+}
+
+fn insert(table: &mut Table, key: &str, value: &Value) {
+    match key.split_once('.') {
+        None => {
+            table.insert(key.to_owned(), value.clone());
+        }
+        Some((outer, inner)) => {
+            let outer = table.entry(outer).or_insert_with(|| Table::new().into());
+            if let Some(outer) = outer.as_table_mut() {
+                insert(outer, inner, value);
             }
         }
     }
-    Settings::deserialize(table)
 }
 
 /// The text of a new `cms.toml`: every key that may be under version control, explained, with its

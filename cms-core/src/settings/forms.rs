@@ -2,6 +2,7 @@
 
 use data_encoding::BASE64;
 
+use super::{MAIL_KINDS, MailProvider};
 use crate::ground::{Secret, plain};
 
 pub(super) fn none_or(value: &Option<String>, rule: impl Fn(&str) -> bool) -> bool {
@@ -35,6 +36,32 @@ pub(super) fn is_site(text: &str) -> bool {
 pub(super) fn is_web(text: &str) -> bool {
     let host = |rest: &str| rest.split('/').next().is_some_and(is_host);
     web_rest(text).is_some_and(|rest| host(rest) && rest.chars().all(|c| c.is_ascii_graphic()))
+}
+
+/// An address of a service that gets a secret: https, but on this machine.
+pub(super) fn is_safe_web(text: &str) -> bool {
+    let host = text.strip_prefix("http://").and_then(|rest| rest.split(['/', '?']).next());
+    let is_here = host.is_none_or(|host| {
+        let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+        ["127.0.0.1", "[::1]", "localhost"].contains(&name)
+    });
+    is_web(text) && is_here
+}
+
+/// Names of mail providers, each known and configured, none twice.
+pub(super) fn is_chain(chain: &[String], providers: &[(&str, bool)]) -> bool {
+    chain
+        .iter()
+        .enumerate()
+        .all(|(at, name)| providers.contains(&(name.as_str(), true)) && !chain[..at].contains(name))
+}
+
+/// A provider has a known make, and the address that its make needs.
+pub(super) fn is_provider(provider: &MailProvider) -> bool {
+    provider
+        .kind
+        .as_deref()
+        .is_none_or(|kind| MAIL_KINDS.contains(&kind) && (kind != "json" || provider.url.is_some()))
 }
 
 pub(super) fn is_token(text: &str) -> bool {

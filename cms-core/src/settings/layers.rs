@@ -126,6 +126,9 @@ impl Layers {
         {
             *path = dir.join(&path);
         }
+        if let Some(path) = &mut settings.mail.smtp_ca_file {
+            *path = dir.join(&path);
+        }
         if let Some(url) = &mut settings.database_url {
             *url = database::rooted(url, dir).map_err(|error| error.at(given))?;
         }
@@ -189,7 +192,7 @@ fn is_table(key: &str) -> bool {
     defaults()
         .values
         .iter()
-        .any(|(known, _)| known.split_once('.').is_some_and(|(table, _)| table == key))
+        .any(|(known, _)| known.strip_prefix(key).is_some_and(|rest| rest.starts_with('.')))
 }
 
 fn is_empty_table(key: &str, value: &Value) -> bool {

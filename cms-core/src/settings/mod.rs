@@ -32,16 +32,18 @@ pub use error::SettingsError;
 pub use layers::Loaded;
 pub use origin::{Origin, Origins, Setting};
 pub use tables::{
-    Cache, CacheStore, Commits, Dirs, Http, Limiter, LimiterStore, Mail, Media, Retention, Scripts,
-    Session, Synchronous, Webhooks,
+    Cache, CacheStore, Commits, Dirs, Http, Limiter, LimiterStore, MAIL_KINDS, Mail, MailProvider,
+    Media, Retention, Scripts, Session, SmtpTls, Synchronous, Webhooks,
 };
 
 /// Keys that belong in `cms.local.toml` and whose values are masked wherever they are shown.
-pub const SECRET_KEYS: [&str; 8] = [
+pub const SECRET_KEYS: [&str; 10] = [
     "database_url",
     "db_pw",
     "redis_url",
     "mail.smtp_url",
+    "mail.transactional.token",
+    "mail.newsletter.token",
     "update_password",
     "password_salt",
     "encryption_key",

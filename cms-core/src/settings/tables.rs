@@ -165,9 +165,65 @@ pub struct Mail {
     pub from: Option<String>,
     /// Most automatic replies to one address a day, 0 to 1000.
     pub auto_reply_per_day: u64,
+    /// Providers in the order in which they are tried; empty means those that are configured.
+    pub chain: Vec<String>,
+    /// Longest attempt of one provider in seconds, 1 to 30.
+    pub timeout_s: u64,
+    /// A provider for single mails, over HTTP.
+    pub transactional: MailProvider,
+    /// A provider for newsletters, over HTTP.
+    pub newsletter: MailProvider,
     /// Mail server: `smtp://user:password@host:587` or `smtps://...`.
     #[serde(deserialize_with = "unless_empty")]
     pub smtp_url: Option<Secret>,
+    /// Whether an `smtp://` server must speak TLS.
+    pub smtp_tls: SmtpTls,
+    /// PEM file of more certificates that are trusted for the mail server.
+    #[serde(deserialize_with = "unless_empty")]
+    pub smtp_ca_file: Option<PathBuf>,
+}
+
+/// A mail provider with an HTTP API.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MailProvider {
+    /// Its make, one of [`MAIL_KINDS`]; without one it is not configured.
+    #[serde(deserialize_with = "unless_empty")]
+    pub kind: Option<String>,
+    /// Its address; not needed for makes with a public one.
+    #[serde(deserialize_with = "unless_empty")]
+    pub url: Option<String>,
+    /// What it knows us by.
+    #[serde(deserialize_with = "unless_empty")]
+    pub token: Option<Secret>,
+}
+
+/// The makes of mail providers over HTTP.
+pub const MAIL_KINDS: [&str; 3] = ["postmark", "brevo", "json"];
+
+/// TLS with an `smtp://` server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SmtpTls {
+    /// Expected, but not on this machine.
+    Auto,
+    /// Always expected.
+    Required,
+    /// Never begun.
+    Off,
+}
+
+impl Mail {
+    /// The names of the providers, and whether each is configured, in the order in which they are
+    /// tried by default.
+    #[must_use]
+    pub fn providers(&self) -> [(&'static str, bool); 3] {
+        [
+            ("transactional", self.transactional.kind.is_some()),
+            ("newsletter", self.newsletter.kind.is_some()),
+            ("smtp", self.smtp_url.is_some()),
+        ]
+    }
 }
 
 /// Uploads.
@@ -216,8 +272,10 @@ pub struct Retention {
     pub queue_h: u64,
     /// Hours of replies stored under an idempotency key.
     pub idempotency_h: u64,
+    /// Days of mails and the log of their attempts.
+    pub mails_days: u64,
     /// Days of the history of tasks.
     pub task_runs_days: u64,
-    /// Days of submissions, unless a funnel says otherwise.
+    /// Days of submissions of funnels, unless a funnel says otherwise.
     pub submissions_days: u64,
 }

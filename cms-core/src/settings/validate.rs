@@ -3,8 +3,8 @@
 use super::{
     CacheStore, LimiterStore, Settings, SettingsError,
     forms::{
-        are_languages, has_scheme, is_host, is_key, is_key_prefix, is_line, is_listen, is_site,
-        is_token, is_web, none_or,
+        are_languages, has_scheme, is_chain, is_host, is_key, is_key_prefix, is_line, is_listen,
+        is_provider, is_safe_web, is_site, is_token, is_web, none_or,
     },
 };
 
@@ -37,10 +37,12 @@ impl Settings {
     }
 
     /// Each key with whether its rule holds, and the rule's text.
-    fn rules(&self) -> [(&'static str, bool, &'static str); 22] {
+    fn rules(&self) -> [(&'static str, bool, &'static str); 27] {
         let redis = self.redis_url.is_some();
         let need_redis = "must not be \"redis\" unless redis_url is set";
         let folder = "must name a folder";
+        let make = "must be postmark, brevo, or json with its url";
+        let safe = "must be an https address without user name; http on this machine only";
         let key = "must be base64 of 32 bytes; `cms init` makes one";
         [
             (
@@ -103,6 +105,15 @@ impl Settings {
                 has_scheme(&self.mail.smtp_url, &["smtp", "smtps"]),
                 "must begin with smtp:// or smtps://",
             ),
+            ("mail.transactional.kind", is_provider(&self.mail.transactional), make),
+            ("mail.transactional.url", none_or(&self.mail.transactional.url, is_safe_web), safe),
+            ("mail.newsletter.kind", is_provider(&self.mail.newsletter), make),
+            ("mail.newsletter.url", none_or(&self.mail.newsletter.url, is_safe_web), safe),
+            (
+                "mail.chain",
+                is_chain(&self.mail.chain, &self.mail.providers()),
+                "must name configured providers, each once: transactional, newsletter, smtp",
+            ),
             (
                 "scripts.interpreter",
                 is_line(&self.scripts.interpreter),
@@ -129,7 +140,7 @@ impl Settings {
     }
 
     /// Each numeric key with its value, minimum and maximum.
-    fn ranges(&self) -> [(&'static str, u64, u64, u64); 27] {
+    fn ranges(&self) -> [(&'static str, u64, u64, u64); 29] {
         let (http, scripts, keep) = (&self.http, &self.scripts, &self.retention);
         [
             ("http.body_limit_bytes", http.body_limit_bytes as u64, 1, GIB),
@@ -151,6 +162,7 @@ impl Settings {
             ("webhooks.timeout_s", self.webhooks.timeout_s, 1, 25),
             ("webhooks.concurrency", self.webhooks.concurrency as u64, 1, 1024),
             ("mail.auto_reply_per_day", self.mail.auto_reply_per_day, 0, 1000),
+            ("mail.timeout_s", self.mail.timeout_s, 1, 30),
             ("media.max_bytes", self.media.max_bytes, 1, GIB << 10),
             ("scripts.timeout_s", scripts.timeout_s, 1, 3600),
             ("scripts.max_running", scripts.max_running as u64, 1, 256),
@@ -162,6 +174,7 @@ impl Settings {
             ("retention.deliveries_days", keep.deliveries_days, 1, CENTURY_D),
             ("retention.queue_h", keep.queue_h, 1, YEAR_H),
             ("retention.idempotency_h", keep.idempotency_h, 1, YEAR_H),
+            ("retention.mails_days", keep.mails_days, 1, CENTURY_D),
             ("retention.task_runs_days", keep.task_runs_days, 1, CENTURY_D),
             ("retention.submissions_days", keep.submissions_days, 1, CENTURY_D),
         ]

@@ -1,14 +1,18 @@
-//! Background work of a site: delivers webhooks, runs tasks, writes counters, removes old rows.
+//! Background work of a site: delivers webhooks, sends mails, runs tasks, writes counters, removes
+//! old rows.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use futures_util::future::BoxFuture;
 use tokio::{sync::watch, task::JoinSet};
 
 use super::Cms;
-use crate::{Millis, jobs::Stop};
+use crate::{Millis, Result, funnels::Funnels, jobs::Stop, tasks::Own};
 
 /// How often counters are written and old rows removed.
 const UPKEEP: Millis = 60_000;
+/// Seconds from one look for abandoned visits to the next.
+const ABANDONED_S: u64 = 300;
 /// How often the clock is asked whether it is time.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -18,17 +22,23 @@ const LOOK: Duration = Duration::from_secs(1);
 pub enum Work {
     /// Delivers webhooks.
     Deliveries,
-    /// Writes what this process has counted, once a minute. Every process does this for itself.
+    /// Writes what this process has counted, and tries indexes again that it could not make, once a
+    /// minute. Every process does this for itself.
     Counters,
     /// Removes rows older than `retention` says, once a minute.
     Upkeep,
     /// Runs tasks of plugins when they are due.
     Tasks,
+    /// Sends mails.
+    Mail,
+    /// Runs the service's own tasks when they are due: marks abandoned visits of funnels.
+    Funnels,
 }
 
 impl Work {
     /// All parts of the background work.
-    pub const ALL: &[Self] = &[Self::Deliveries, Self::Counters, Self::Upkeep, Self::Tasks];
+    pub const ALL: &[Self] =
+        &[Self::Deliveries, Self::Counters, Self::Upkeep, Self::Tasks, Self::Mail, Self::Funnels];
 }
 
 /// Running background work. Dropping it asks the work to stop; [`Background::stop`] also waits.
@@ -40,9 +50,9 @@ pub struct Background {
 }
 
 impl Cms {
-    /// Starts all background work: deliveries, counters, retention, tasks. A program that embeds
-    /// the site starts it once and keeps the handle. Several processes of one site may all run it.
-    /// A task that panics starts again.
+    /// Starts all background work: deliveries, counters, retention, tasks, mail. A program that
+    /// embeds the site starts it once and keeps the handle. Several processes of one site may all
+    /// run it. A task that panics starts again.
     ///
     /// ```no_run
     /// # async fn run(cms: cms_core::Cms) {
@@ -72,6 +82,8 @@ impl Cms {
                 Work::Counters => "counters",
                 Work::Upkeep => "upkeep",
                 Work::Tasks => "tasks",
+                Work::Mail => "mail",
+                Work::Funnels => "funnels",
             };
             tasks.spawn(self.supervised(name, stopped, move |stop| run(cms.clone(), part, stop)));
         }
@@ -99,8 +111,8 @@ impl Cms {
         self.0.restarts.counts()
     }
 
-    /// One round: writes counters and removes rows older than `retention` says. Errors are logged;
-    /// the next round tries again.
+    /// One round: writes counters, tries indexes again that could not be made, and removes rows
+    /// older than `retention` says. Errors are logged; the next round tries again.
     pub async fn upkeep(&self) {
         self.count().await;
         self.remove_old_rows().await;
@@ -108,6 +120,7 @@ impl Cms {
 
     async fn count(&self) {
         self.limiter().tidy();
+        self.retry_indexes(false);
         if let Err(error) = self.flush().await {
             tracing::warn!(%error, "counters were not written; they are kept for the next minute");
         }
@@ -138,6 +151,21 @@ impl Drop for Background {
     }
 }
 
+/// The service's own tasks.
+pub(super) fn own_tasks(funnels: &Funnels) -> Vec<Own> {
+    let funnels = funnels.clone();
+    let mark = move |_| -> BoxFuture<'static, Result<()>> {
+        let funnels = funnels.clone();
+        Box::pin(async move { funnels.process_abandoned().await.map(drop) })
+    };
+    vec![Own {
+        area: "formfunnel",
+        name: "process_abandoned",
+        interval_s: ABANDONED_S,
+        handler: Arc::new(mark),
+    }]
+}
+
 async fn run(cms: Cms, part: Work, mut stop: Stop) {
     match part {
         Work::Deliveries => {
@@ -145,6 +173,11 @@ async fn run(cms: Cms, part: Work, mut stop: Stop) {
             return;
         }
         Work::Tasks => return cms.tasks().scheduler().run(stop).await,
+        Work::Funnels => return cms.tasks().own_scheduler().run(stop).await,
+        Work::Mail => {
+            cms.mail().postman().run(stop, false).await;
+            return;
+        }
         Work::Counters | Work::Upkeep => {}
     }
     let rounds = async {

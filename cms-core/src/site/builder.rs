@@ -5,7 +5,13 @@ use std::sync::Arc;
 use jiff::tz::TimeZone;
 use tokio::sync::watch;
 
-use super::{Cms, Rooms, follow::follow, plugins::Opening};
+use super::{
+    Cms, Rooms,
+    background::own_tasks,
+    building::Building,
+    follow::{follow, refresh},
+    plugins::Opening,
+};
 use crate::{
     AuditLog, Clock, Code, Error, Random, Result, Vault,
     access::Endpoints,
@@ -14,10 +20,13 @@ use crate::{
     content::Registry,
     db::{Db, Migration},
     events::Outbox,
+    forms::Forms,
+    funnels::Funnels,
     ground::{Cursors, Secret},
     items::Items,
     jobs::Restarts,
     keys::Keys,
+    mail::Mails,
     pages::Pages,
     plugins::{Plugin, Plugins},
     scripts::Scripts,
@@ -77,14 +86,15 @@ impl Builder {
         steps
     }
 
-    /// Connects, applies pending migrations and loads the plugins, making their tables. With
+    /// Connects, applies pending migrations and loads the plugins, making their tables. Indexes of
+    /// tables that have rows are made under way: [`Cms::indexes_made`] waits for them. With
     /// `migrate = false` nothing is made: a database that is missing or not up to date is refused.
     ///
     /// # Errors
     /// `validation_failed` for wrong settings or for a faulty plugin given here; `unavailable` when
     /// the database cannot be used. A faulty plugin of the folder is logged and left out.
     pub async fn open(self) -> Result<Cms> {
-        let opening = if self.settings.migrate { Opening::Update } else { Opening::AsIs };
+        let opening = if self.settings.migrate { Opening::Start } else { Opening::AsIs };
         self.open_for(opening).await
     }
 
@@ -113,11 +123,11 @@ impl Builder {
         let redis = Redis::of(&settings)?;
         let database = settings.database().map_err(invalid)?;
         let db = match opening {
-            Opening::Update => Db::open(&database).await?,
+            Opening::Start | Opening::Apply => Db::open(&database).await?,
             Opening::AsIs | Opening::Inspect => Db::existing(&database).await?,
         };
         let migrated = match opening {
-            Opening::Update => db.migrate(&clock, true).await.map(drop),
+            Opening::Start | Opening::Apply => db.migrate(&clock, true).await.map(drop),
             Opening::AsIs | Opening::Inspect => db.expect_migrated().await,
         };
         if let Err(error) = migrated {
@@ -137,7 +147,10 @@ impl Builder {
         let settings = base.settings();
         let (endpoints, registry) = (Endpoints::default(), Registry::default());
         let (items, known) = (Items::new(&base, &registry), Plugins::default());
+        let (reapplied, news) = watch::channel(0);
         let scripts = Scripts::new(&base, &items, &known);
+        let mail = Mails::new(&base)?;
+        let funnels = Funnels::new(&base, &mail);
         let rooms = Rooms {
             audit: AuditLog::new(&base),
             keys: Keys::new(&base, &endpoints),
@@ -147,7 +160,10 @@ impl Builder {
             cache: Cache::new(&base, redis.as_ref()),
             idempotency: Idempotency::new(&base),
             pages: Pages::new(&base, &items),
-            tasks: Tasks::new(&base, &items, &known, &scripts),
+            tasks: Tasks::new(&base, &items, &known, &scripts, own_tasks(&funnels)),
+            forms: Forms::new(&base, &mail),
+            funnels,
+            mail,
             webhooks: Webhooks::new(&base, &registry)?,
             endpoints,
             items,
@@ -155,6 +171,8 @@ impl Builder {
             plugins: known,
             given: plugins,
             loading: tokio::sync::Mutex::default(),
+            building: Building::default(),
+            reapplied,
             restarts: Restarts::default(),
             registry,
             base,
@@ -169,9 +187,12 @@ impl Builder {
         cms.cache().rules().await?;
         let site = Arc::downgrade(&cms.0);
         let (unstopped, stop) = watch::channel(false);
-        let following = cms.supervised("follower", stop, move |_| follow(site.clone()));
+        let (followed, refreshed) = (site.clone(), site);
+        let following = cms.supervised("follower", stop.clone(), move |_| follow(followed.clone()));
+        let refreshing =
+            cms.supervised("plugins", stop, move |_| refresh(refreshed.clone(), news.clone()));
         tokio::spawn(async move {
-            following.await;
+            tokio::join!(following, refreshing);
             // It ends with the site, and no stop comes before.
             drop(unstopped);
         });

@@ -3,13 +3,17 @@
 mod access;
 mod background;
 mod builder;
+mod building;
 mod checks;
 mod follow;
 mod plugins;
 mod reload;
 mod statements;
+mod tables;
 
 use std::{sync::Arc, time::Duration};
+
+use tokio::sync::watch;
 
 pub use background::{Background, Work};
 pub use builder::Builder;
@@ -23,10 +27,13 @@ use crate::{
     base::Base,
     content::{Registry, Tables},
     db::{Db, Migration},
+    forms::Forms,
+    funnels::Funnels,
     ground::Cursors,
     items::Items,
     jobs::Restarts,
     keys::Keys,
+    mail::Mails,
     pages::Pages,
     plugins::{Plugin, Plugins},
     scripts::Scripts,
@@ -81,8 +88,14 @@ struct Rooms {
     given: Vec<Arc<dyn Plugin>>,
     /// Held while plugins are taken into service.
     loading: tokio::sync::Mutex<()>,
+    building: building::Building,
+    /// How often other processes were seen to apply or remove plugins.
+    reapplied: watch::Sender<u64>,
     pages: Pages,
     tasks: Tasks,
+    mail: Mails,
+    forms: Forms,
+    funnels: Funnels,
     webhooks: Webhooks,
     restarts: Restarts,
 }
@@ -197,6 +210,24 @@ impl Cms {
         &self.0.tasks
     }
 
+    /// The mail room: mails are queued here.
+    #[must_use]
+    pub fn mail(&self) -> &Mails {
+        &self.0.mail
+    }
+
+    /// Forms: what visitors submit.
+    #[must_use]
+    pub fn forms(&self) -> &Forms {
+        &self.0.forms
+    }
+
+    /// Funnels: forms of several steps.
+    #[must_use]
+    pub fn funnels(&self) -> &Funnels {
+        &self.0.funnels
+    }
+
     /// The content tables at this moment.
     #[must_use]
     pub fn tables(&self) -> Arc<Tables> {
@@ -243,9 +274,9 @@ impl Cms {
         self.0.keys.flush().await
     }
 
-    /// Removes rows older than `retention` says: replies, audit rows, runs of tasks, events,
-    /// deliveries, ended sessions. Returns the number of rows. [`Cms::background`] calls this once
-    /// a minute.
+    /// Removes rows older than `retention` says: replies, audit rows, runs of tasks, mails,
+    /// submissions of forms, events, deliveries, ended sessions. Returns the number of rows.
+    /// [`Cms::background`] calls this once a minute.
     ///
     /// # Errors
     /// As every write.
@@ -254,6 +285,9 @@ impl Cms {
         Ok(rooms.idempotency.expire().await?
             + rooms.audit.expire().await?
             + rooms.tasks.expire().await?
+            + rooms.mail.expire().await?
+            + rooms.forms.expire().await?
+            + rooms.funnels.sweep_deleted().await?
             + rooms.webhooks.expire().await?
             + rooms.cache.expire().await?
             + rooms.accounts.expire().await?
@@ -273,17 +307,25 @@ impl Cms {
     }
 
     /// Ends runs of tasks and scripts, writes the counters and closes the database, within seconds
-    /// also when it does not answer.
+    /// also when it does not answer. Test mails under way have a minute to be settled.
     pub async fn close(&self) {
         self.tasks().close().await;
         self.scripts().close().await;
+        // Whoever stops the process may kill it before the mails have ended.
+        self.write_counters().await;
+        self.mail().close().await;
+        self.idempotency().close().await;
+        self.write_counters().await;
+        if tokio::time::timeout(FAREWELL, self.db().close()).await.is_err() {
+            tracing::warn!("the database was not closed in time");
+        }
+    }
+
+    async fn write_counters(&self) {
         match tokio::time::timeout(FAREWELL, self.flush()).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::error!(%error, "counters were not written"),
             Err(_) => tracing::error!("counters were not written: the database does not answer"),
-        }
-        if tokio::time::timeout(FAREWELL, self.db().close()).await.is_err() {
-            tracing::warn!("the database was not closed in time");
         }
     }
 }

@@ -2,10 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use super::Cms;
+use super::{Cms, building::Wanted};
 use crate::{
     Actor, Code, Error, Result,
-    content::{self, Declared, TableDeclaration, Tables, resolve},
+    content::{
+        self, Declared, TableDeclaration, Tables,
+        install::{self, Standing},
+        resolve,
+    },
     plugins::{
         self, LoadedPlugin, Manifest, PluginState, Problem,
         installed::{self, Installed},
@@ -13,22 +17,86 @@ use crate::{
     },
 };
 
-/// What opening a site may do to its database.
+/// What loading plugins may do to the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Opening {
-    /// Make it when missing, bring it up to date.
-    Update,
+    /// Make it when missing, bring it up to date. Indexes that no rule needs are made under way;
+    /// none is dropped.
+    Start,
+    /// Give the tables exactly their declared form.
+    Apply,
     /// Write nothing, and refuse it when it is not up to date.
     AsIs,
     /// Write nothing, and leave out plugins that are not up to date.
     Inspect,
 }
 
+impl Opening {
+    pub(super) fn writes(self) -> bool {
+        matches!(self, Self::Start | Self::Apply)
+    }
+
+    /// Whether tables in this form need a change, not just indexes.
+    pub(super) fn changes(self, standing: Standing) -> bool {
+        match self {
+            Self::Apply => standing != Standing::Current,
+            Self::Start | Self::AsIs | Self::Inspect => standing == Standing::Behind,
+        }
+    }
+
+    /// Whether tables in this form need something done, or cannot be served as they are.
+    fn wants(self, standing: Standing) -> bool {
+        match self {
+            Self::Apply => standing != Standing::Current,
+            Self::Start => matches!(standing, Standing::Unindexed | Standing::Behind),
+            Self::AsIs | Self::Inspect => standing == Standing::Behind,
+        }
+    }
+}
+
 /// What is in service so far.
 #[derive(Default)]
-struct Taken {
-    tables: Tables,
-    states: Vec<PluginState>,
+pub(super) struct Taken {
+    pub(super) tables: Tables,
+    pub(super) states: Vec<PluginState>,
+    /// What is in service, and what probably will be, by id.
+    expected: BTreeMap<String, Manifest>,
+    /// Tables that are not in service, with their plugins.
+    absent: BTreeMap<String, String>,
+    /// Declarations to be recorded.
+    news: Vec<Manifest>,
+    /// Indexes that are still to be made.
+    builds: Vec<Wanted>,
+}
+
+impl Taken {
+    /// Notes what will be in service of a plugin, unless the program contains one of that id.
+    fn expect(&mut self, id: &str, manifest: Option<Manifest>) {
+        if self.states.iter().any(|state| state.id == id) {
+            return;
+        }
+        let before = match &manifest {
+            Some(manifest) => self.expected.insert(id.to_owned(), manifest.clone()),
+            None => self.expected.remove(id),
+        };
+        self.miss(before.as_ref());
+        for table in manifest.iter().flat_map(|manifest| &manifest.tables) {
+            self.absent.remove(&table.name);
+        }
+    }
+
+    /// Takes the tables of a plugin out of service, and the indexes that were to be made of them.
+    fn withdraw(&mut self, id: &str) {
+        self.tables.remove(id);
+        self.builds.retain(|wanted| !wanted.is_of(id));
+    }
+
+    /// Notes the tables of a plugin that is not in service.
+    fn miss(&mut self, manifest: Option<&Manifest>) {
+        for (id, table) in manifest.iter().flat_map(|m| m.tables.iter().map(|t| (&m.id, t))) {
+            self.absent.insert(table.name.clone(), id.clone());
+        }
+    }
 }
 
 /// Tables of a plugin.
@@ -37,14 +105,20 @@ pub(super) fn declared<'a>(manifest: &'a Manifest, tables: &'a [TableDeclaration
     Declared { plugin: &manifest.id, tables, silent }
 }
 
+fn removed(id: &str) -> PluginState {
+    let why = format!("it was removed: `cms plugins apply {id}` takes it back");
+    PluginState::refused(id.to_owned(), vec![Problem::whole(why)])
+}
+
 impl Cms {
     /// Loads the content tables: those of the core, then of plugins that the program contains, then
     /// of plugins in the folder. With `only`, no other plugin of the folder changes the database.
+    /// Returns the indexes that are still to be made.
     ///
     /// # Errors
     /// `validation_failed` for a faulty plugin of the program. A faulty plugin of the folder is
     /// logged; its earlier declaration stays in service.
-    pub(super) async fn load(&self, opening: Opening, only: Option<&str>) -> Result<()> {
+    pub(super) async fn load(&self, opening: Opening, only: Option<&str>) -> Result<Vec<Wanted>> {
         let _turn = self.0.loading.lock().await;
         let mut taken = Taken::default();
         let core = content::core::tables();
@@ -59,21 +133,40 @@ impl Cms {
                 let why = format!("plugin {}: {}", manifest.id, list.join("; "));
                 return Err(Error::new(Code::ValidationFailed, why));
             }
-            self.take_in(&mut taken, &manifest, opening).await?;
+            // Applying one plugin takes nothing away from others.
+            let opening = match opening {
+                Opening::Apply if only.is_some_and(|only| only != manifest.id) => Opening::Start,
+                opening => opening,
+            };
+            self.take_in(&mut taken, &manifest, None, opening).await?;
             handlers.insert(manifest.id.clone(), own);
+            taken.expect(&manifest.id, Some(manifest.clone()));
             taken.states.push(PluginState::in_service(manifest));
         }
         let installed = installed::all(self.db()).await?;
-        let own: Vec<_> =
-            taken.states.iter().filter_map(|state| state.manifest.as_deref()).collect();
-        let own: Vec<_> = own.into_iter().cloned().collect();
-        for found in plugins::load_folder(&self.settings().dirs.plugins, &own) {
+        let own: Vec<_> = taken.expected.values().cloned().collect();
+        let folder = plugins::load_folder(&self.settings().dirs.plugins, &own);
+        for found in &folder {
+            let before = installed.get(&found.id);
+            let manifest = found.outcome.as_ref().ok().cloned();
+            let manifest = manifest.or_else(|| before.and_then(Installed::manifest));
+            match before.is_some_and(|before| before.removed) {
+                true => taken.miss(manifest.as_ref()),
+                false => taken.expect(&found.id, manifest),
+            }
+        }
+        let folder = plugins::in_order(folder, &taken.expected);
+        for found in &folder {
             let opening = match opening {
-                Opening::Update if only.is_some_and(|only| only != found.id) => Opening::Inspect,
-                opening => opening,
+                _ if !opening.writes() || only.is_none_or(|only| only == found.id) => opening,
+                _ => Opening::Inspect,
             };
-            let state =
-                self.state_of(&mut taken, &found, installed.get(&found.id), opening).await?;
+            let state = self.state_of(&mut taken, found, installed.get(&found.id), opening).await?;
+            taken.expect(&found.id, state.manifest.as_deref().cloned());
+            taken.states.push(state);
+        }
+        self.take_out(&mut taken, &folder, &installed).await?;
+        for state in &taken.states {
             for problem in &state.problems {
                 let what = match state.is_earlier() {
                     true => "plugin not loaded; its earlier declaration stays in service",
@@ -81,14 +174,20 @@ impl Cms {
                 };
                 tracing::error!(plugin = state.id, %problem, "{what}");
             }
-            taken.states.push(state);
+        }
+        if let Err(error) = self.record(&mut taken).await {
+            // As when another process makes an index for which SQLite keeps its writer.
+            if opening != Opening::Start || error.code() != Code::Unavailable {
+                return Err(error);
+            }
+            tracing::warn!(%error, "plugins in service are not recorded; the next start does it");
         }
         self.0.registry.set(taken.tables);
         self.0.plugins.set(taken.states, handlers);
-        if opening == Opening::Update {
+        if opening.writes() {
             self.webhooks().register(&self.plugins().index()).await?;
         }
-        Ok(())
+        Ok(taken.builds)
     }
 
     /// Takes a plugin of the folder into service: with its present declaration, or else with the
@@ -104,30 +203,34 @@ impl Cms {
         opening: Opening,
     ) -> Result<PluginState> {
         if installed.is_some_and(|installed| installed.removed) {
-            let why = format!("it was removed: `cms plugins apply {}` takes it back", found.id);
-            return Ok(PluginState::refused(found.id.clone(), vec![Problem::whole(why)]));
+            return Ok(removed(&found.id));
         }
         let problems = match &found.outcome {
-            Ok(manifest) => match self.take_in(taken, manifest, opening).await {
-                Ok(()) => {
-                    let problems = found.problems_with(manifest, &taken.tables);
-                    if problems.is_empty() {
-                        let recorded = installed.map(|i| i.is(manifest)).transpose()?;
-                        if opening == Opening::Update && recorded != Some(true) {
-                            let mut change = self.change(Actor::System).await?;
-                            installed::record(&mut change, manifest).await?;
-                            change.commit().await?;
-                        }
-                        return Ok(PluginState::in_service(manifest.clone()));
+            Ok(manifest) => match self.take_in(taken, manifest, Some(found), opening).await {
+                Ok(problems) if problems.is_empty() => {
+                    let recorded = installed.map(|i| i.is(manifest)).transpose()?;
+                    if opening.writes() && recorded != Some(true) {
+                        taken.news.push(manifest.clone());
                     }
-                    taken.tables.remove(&found.id);
-                    problems
+                    return Ok(PluginState::in_service(manifest.clone()));
                 }
+                Ok(problems) => problems,
                 Err(error) if error.is_outdated() && opening == Opening::AsIs => return Err(error),
                 Err(error) => vec![error.into()],
             },
             Err(problems) => problems.clone(),
         };
+        self.fall_back(taken, found, installed, problems).await
+    }
+
+    /// Serves the declaration before of a plugin whose present one has problems, if there is one.
+    async fn fall_back(
+        &self,
+        taken: &mut Taken,
+        found: &LoadedPlugin,
+        installed: Option<&Installed>,
+        problems: Vec<Problem>,
+    ) -> Result<PluginState> {
         let Some(earlier) = installed.and_then(Installed::manifest) else {
             return Ok(PluginState::refused(found.id.clone(), problems));
         };
@@ -140,51 +243,119 @@ impl Cms {
         })
     }
 
-    /// Adds the tables of a plugin, unless a name is already taken. Creates them, or says that they
-    /// are not up to date.
+    /// Takes plugins out again that use a table of another one which was refused after them: two
+    /// that use each other's tables.
+    async fn take_out(
+        &self,
+        taken: &mut Taken,
+        folder: &[LoadedPlugin],
+        installed: &BTreeMap<String, Installed>,
+    ) -> Result<()> {
+        let (given, mut at) = (self.0.given.len(), 0);
+        while let Some(found) = folder.get(at) {
+            let state = given + at;
+            at += 1;
+            let Ok(manifest) = &found.outcome else { continue };
+            if !taken.states.get(state).is_some_and(|state| state.problems.is_empty()) {
+                continue;
+            }
+            let problems = self.problems_of(taken, found, manifest).await?;
+            if problems.is_empty() {
+                continue;
+            }
+            taken.withdraw(&found.id);
+            taken.states.remove(state);
+            let before = installed.get(&found.id);
+            let refused = self.fall_back(taken, found, before, problems).await?;
+            taken.expect(&found.id, refused.manifest.as_deref().cloned());
+            taken.states.insert(state, refused);
+            // Others may use its tables.
+            at = 0;
+        }
+        Ok(())
+    }
+
+    /// Records the declarations that are newly in service. Refuses a plugin that was removed while
+    /// this load waited; the removal tells those that use its tables.
+    async fn record(&self, taken: &mut Taken) -> Result<()> {
+        let is_good = |manifest: &&Manifest| {
+            taken.states.iter().any(|one| one.id == manifest.id && one.problems.is_empty())
+        };
+        let news: Vec<_> = taken.news.iter().filter(is_good).cloned().collect();
+        if news.is_empty() {
+            return Ok(());
+        }
+        let mut change = self.change(Actor::System).await?;
+        let mut gone = Vec::new();
+        for manifest in &news {
+            if !installed::record(&mut change, manifest).await? {
+                gone.push(&manifest.id);
+            }
+        }
+        change.commit().await?;
+        for id in gone {
+            taken.withdraw(id);
+            if let Some(state) = taken.states.iter_mut().find(|state| state.id == *id) {
+                *state = removed(id);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the tables of a plugin. Everything is checked before anything is made: names, what the
+    /// database would refuse, what only the tables in service show. Returns the problems that its
+    /// file has beside them.
     async fn take_in(
         &self,
         taken: &mut Taken,
         manifest: &Manifest,
+        found: Option<&LoadedPlugin>,
         opening: Opening,
-    ) -> Result<()> {
+    ) -> Result<Vec<Problem>> {
         let declared = declared(manifest, &manifest.tables);
         taken.tables.check_names(declared)?;
         plugins::check_names(&taken.states, manifest)?;
-        if !content::install::is_installed(self.db(), declared).await? {
-            if opening != Opening::Update {
-                // So that a plugin that can never be installed does not keep the site from opening.
-                let changes = content::install::changes(self.db(), &taken.tables, declared).await?;
-                if !changes.refused.is_empty() {
-                    return Err(resolve::load_error(changes.refused.join(" ")));
-                }
+        let standing = install::standing(self.db(), declared).await?;
+        if opening.wants(standing) && !opening.writes() {
+            // A plugin that can never be installed does not keep the site from opening.
+            let changes = install::changes(self.db(), &taken.tables, declared).await?;
+            if !changes.refused.is_empty() {
+                return Err(resolve::load_error(changes.refused.join(" ")));
+            }
+        }
+        if let Some(found) = found {
+            let problems = self.problems_of(taken, found, manifest).await?;
+            if !problems.is_empty() {
+                return Ok(problems);
+            }
+        }
+        if opening.wants(standing) {
+            if !opening.writes() {
                 return Err(Error::outdated(format!("tables of the plugin {}", manifest.id)));
             }
-            let mut change = self.change(Actor::System).await?;
-            let builds = content::install::install(&mut change, &taken.tables, declared).await?;
-            change.commit().await?;
-            for build in &builds {
-                content::install::build(self.db(), &manifest.id, build).await?;
+            for build in self.install(taken, declared, opening).await? {
+                // A rule is in force before anybody writes.
+                if opening == Opening::Apply || build.index.unique {
+                    install::build(self.db(), &manifest.id, &build).await?;
+                } else {
+                    taken.builds.push(Wanted::new(&manifest.id, build));
+                }
             }
         }
-        self.serve(taken, manifest).await
+        self.serve(taken, manifest).await.map(|()| Vec::new())
     }
 
-    /// Adds the tables of a plugin as they are.
-    async fn serve(&self, taken: &mut Taken, manifest: &Manifest) -> Result<()> {
-        let tables = plugins::bound_tables(manifest);
-        let declared = declared(manifest, &tables);
-        taken.tables.check_names(declared)?;
-        plugins::check_names(&taken.states, manifest)?;
-        self.resolve(&mut taken.tables, declared).await
-    }
-
-    async fn resolve(&self, tables: &mut Tables, declared: Declared<'_>) -> Result<()> {
-        let mut resolved = Vec::new();
-        for table in declared.tables {
-            resolved.push(resolve::resolve(self.db(), declared, table).await?);
-        }
-        tables.add(resolved);
-        Ok(())
+    /// What only the tables in service show, such as columns of adopted tables.
+    async fn problems_of(
+        &self,
+        taken: &Taken,
+        found: &LoadedPlugin,
+        manifest: &Manifest,
+    ) -> Result<Vec<Problem>> {
+        let mut tables = taken.tables.clone();
+        let adopted: Vec<_> = manifest.tables.iter().filter(|table| table.adopt).cloned().collect();
+        self.resolve(&mut tables, declared(manifest, &adopted)).await?;
+        let others = taken.expected.values().filter(|other| other.id != manifest.id);
+        Ok(found.problems_with(manifest, others, &tables, &taken.absent))
     }
 }

@@ -1,6 +1,8 @@
 //! Plugins of a running site: what applying them would change, applying and removing them, and
 //! noticing that another process did.
 
+use tracing::Instrument as _;
+
 use super::{
     Cms,
     plugins::{Opening, declared},
@@ -9,6 +11,7 @@ use crate::{
     Actor, Change, Code, Error, Result,
     content::{Changes, install},
     plugins::{self, Manifest, PluginState, Problem, installed},
+    webhooks::Registered,
 };
 
 /// What applying a plugin changes, or has changed.
@@ -26,53 +29,66 @@ pub struct Difference {
     pub removed: bool,
 }
 
+impl Difference {
+    fn of(plugin: &str) -> Self {
+        let (problems, changes, events) = Default::default();
+        Self { plugin: plugin.to_owned(), problems, changes, events, removed: false }
+    }
+}
+
 impl Cms {
     /// Loads the plugins for the first time.
     pub(super) async fn begin(&self, opening: Opening) -> Result<()> {
         // Afterwards only changes by other processes are news.
         self.db().catch_up().await?;
-        self.load(opening, None).await
+        let wanted = self.load(opening, None).await?;
+        self.0.building.begin(self, wanted);
+        Ok(())
     }
 
-    /// What applying the plugins of the folder would change. Changes nothing.
+    /// What applying the plugins would change: those of the folder, then those that the program
+    /// contains. Changes nothing.
     ///
     /// # Errors
-    /// `unavailable` when the database cannot be read; `not_found` when the folder has no plugin
-    /// `only`.
+    /// `unavailable` when the database cannot be read; `not_found` when there is no plugin `only`.
     pub async fn plugin_differences(&self, only: Option<&str>) -> Result<Vec<Difference>> {
         let installed = installed::all(self.db()).await?;
+        let registered = self.webhooks().registered().await?;
         let given: Vec<_> = self.0.given.iter().map(|plugin| plugin.manifest()).collect();
         let mut differences = Vec::new();
         for found in plugins::load_folder(&self.settings().dirs.plugins, &given) {
             if only.is_some_and(|only| only != found.id) {
                 continue;
             }
-            let before = installed.get(&found.id);
-            let mut difference = Difference {
-                plugin: found.id.clone(),
-                problems: Vec::new(),
-                changes: Changes::default(),
-                events: Vec::new(),
-                removed: before.is_some_and(|installed| installed.removed),
-            };
+            let mut difference = Difference::of(&found.id);
+            difference.removed = installed.get(&found.id).is_some_and(|before| before.removed);
             match &found.outcome {
                 Err(problems) => difference.problems.clone_from(problems),
-                Ok(manifest) => {
-                    let before = before.and_then(|installed| installed.manifest());
-                    difference.events = new_events(manifest, before.as_ref());
-                    self.compare(manifest, &mut difference).await?;
-                }
+                Ok(manifest) => self.compare(manifest, &registered, &mut difference).await?,
             }
             differences.push(difference);
         }
+        for manifest in given.iter().filter(|given| only.is_none_or(|only| only == given.id)) {
+            let mut difference = Difference::of(&manifest.id);
+            self.compare(manifest, &registered, &mut difference).await?;
+            differences.push(difference);
+        }
         if let (Some(id), true) = (only, differences.is_empty()) {
-            let detail = format!("The folder of plugins has no plugin {id:?}.");
+            let detail = format!("There is no plugin {id:?} in the folder or in the program.");
             return Err(Error::new(Code::NotFound, detail));
         }
         Ok(differences)
     }
 
-    async fn compare(&self, manifest: &Manifest, difference: &mut Difference) -> Result<()> {
+    async fn compare(
+        &self,
+        manifest: &Manifest,
+        registered: &Registered,
+        difference: &mut Difference,
+    ) -> Result<()> {
+        let names = manifest.webhook_events.iter().map(|event| &event.name);
+        let is_new = |name: &&String| !registered.contains(&(manifest.id.clone(), (*name).clone()));
+        difference.events = names.filter(is_new).cloned().collect();
         let others = self.tables().without(&manifest.id);
         let states = self.plugins().states();
         let beside: Vec<PluginState> =
@@ -85,20 +101,27 @@ impl Cms {
         Ok(())
     }
 
-    /// Reads the plugins of the folder again and takes them into service: their tables get their
-    /// declared form. With `only`, just that one, also when it was removed. Returns what was
+    /// Reads the plugins again and takes them into service: their tables get their declared form.
+    /// With `only`, just that one, also when it was removed. Returns what was
     /// changed, and the problems of those that keep their earlier declaration.
     ///
     /// # Errors
     /// As [`Cms::plugin_differences`].
     pub async fn apply_plugins(&self, only: Option<&str>) -> Result<Vec<Difference>> {
+        let (cms, only) = (self.clone(), only.map(str::to_owned));
+        outlasting(async move { cms.apply_now(only.as_deref()).await }).await
+    }
+
+    async fn apply_now(&self, only: Option<&str>) -> Result<Vec<Difference>> {
         let mut differences = self.plugin_differences(only).await?;
         if let Some(id) = only.filter(|_| differences.iter().any(|one| one.removed)) {
             let mut change = self.change(Actor::System).await?;
             installed::remove(&mut change, id, false).await?;
             change.commit().await?;
         }
-        self.load(Opening::Update, only).await?;
+        self.load(Opening::Apply, only).await?;
+        // Applying has made them, or has told why it could not.
+        self.retry_indexes(true);
         let states = self.plugins().states();
         for difference in &mut differences {
             if let Some(state) = states.iter().find(|state| state.id == difference.plugin) {
@@ -130,23 +153,15 @@ impl Cms {
     /// # Errors
     /// `unavailable` when the database cannot be read.
     pub async fn refresh_plugins(&self) -> Result<()> {
-        self.load(Opening::Inspect, None).await
-    }
-
-    /// Refreshes the plugins when another process has applied or removed some.
-    pub(super) async fn follow_plugins(&self, changed: &[String]) {
-        if changed.iter().any(|table| table == installed::TABLE)
-            && let Err(error) = self.refresh_plugins().await
-        {
-            tracing::warn!(%error, "plugins that another process applied are not in service here");
-        }
+        let cms = self.clone();
+        outlasting(async move { cms.load(Opening::Inspect, None).await.map(drop) }).await
     }
 }
 
-fn new_events(manifest: &Manifest, before: Option<&Manifest>) -> Vec<String> {
-    let known = |name: &str| {
-        before.is_some_and(|before| before.webhook_events.iter().any(|event| event.name == name))
-    };
-    let names = manifest.webhook_events.iter().map(|event| &event.name);
-    names.filter(|name| !known(name)).cloned().collect()
+/// Work that goes on when its caller hangs up: tables that are changed already would else be served
+/// by their old declaration.
+async fn outlasting<T: Send + 'static>(
+    work: impl Future<Output = Result<T>> + Send + 'static,
+) -> Result<T> {
+    tokio::spawn(work.in_current_span()).await.map_err(Error::internal)?
 }

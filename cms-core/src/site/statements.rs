@@ -4,7 +4,7 @@ use super::{Cms, checks};
 use crate::{
     Result, accounts, audit, change, content,
     db::{self, Dialect},
-    events, keys, pages, plugins, tasks, traffic, webhooks,
+    events, forms, funnels, keys, mail, pages, plugins, tasks, traffic, webhooks,
 };
 
 /// The statements of all modules.
@@ -30,9 +30,12 @@ fn all(dialect: Dialect) -> Vec<db::Statement> {
         pages::sql::ALL,
         plugins::installed::sql::ALL,
         tasks::sql::ALL,
+        forms::sql::ALL,
         checks::sql::ALL,
     ]
     .concat();
+    all.extend(funnels::statements().concat());
+    all.extend(mail::statements().concat());
     all.extend(webhooks::statements().concat());
     if dialect == Dialect::Postgres {
         all.extend([keys::sql::FIND_LOCKED, accounts::sessions::sql::FIND_LOCKED]);

@@ -6,7 +6,7 @@ use super::{
     sql,
 };
 use crate::{
-    Change, Result,
+    Change, Millis, Result,
     jobs::{self, Lease},
 };
 
@@ -24,6 +24,8 @@ pub struct Claimed {
     pub(super) name: String,
     pub(super) plugin: String,
     pub(super) lease: Lease,
+    pub(super) began: Millis,
+    pub(super) timeout_s: u64,
     pub(super) work: Work,
 }
 
@@ -62,6 +64,8 @@ pub(super) async fn claim(
         name: task.name,
         plugin: task.plugin,
         lease,
+        began: now,
+        timeout_s: task.timeout_s,
         work: task.work,
     }))
 }

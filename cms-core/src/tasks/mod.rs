@@ -1,7 +1,8 @@
-//! Tasks of plugins: each runs once in its interval, in one process of the site.
+//! Tasks of plugins, and of the service itself: each runs once in its interval, in one process of
+//! the site.
 //!
 //! ```text
-//! declared   the tasks that the plugins in service declare
+//! declared   the tasks that the plugins in service declare, and the service's own
 //! claim      takes a due task for the time of a lease, and opens its run in the history
 //! run        runs a claimed task, renews its lease, writes down the end (fenced)
 //! outcome    how a run ended
@@ -28,7 +29,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
-use self::{claim::Cause, outcome::Outcome, run::perform};
+pub(crate) use self::declared::Own;
+use self::{claim::Cause, declared::Whose, outcome::Outcome, run::perform};
 pub use self::{claim::Claimed, scheduler::Scheduler};
 use crate::{
     AuditActor, AuditEntry, Change, Code, Error, Page, Paging, Result, base::Base,
@@ -38,10 +40,10 @@ use crate::{
 /// How long a stop waits for runs that it has asked to end.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// A task of a plugin. Times are RFC 3339 in UTC.
+/// A task of a plugin, or of the service itself. Times are RFC 3339 in UTC.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Task {
-    /// The plugin that declares it.
+    /// The plugin that declares it, or the area of the service that it belongs to.
     pub plugin: String,
     /// Its name, unique in the plugin.
     pub name: String,
@@ -101,6 +103,7 @@ struct State {
     items: Items,
     plugins: Plugins,
     scripts: Scripts,
+    own: Vec<Own>,
     /// Machine and process.
     process: String,
     /// Turns true when the site closes.
@@ -115,13 +118,20 @@ struct State {
 }
 
 impl Tasks {
-    pub(crate) fn new(base: &Base, items: &Items, plugins: &Plugins, scripts: &Scripts) -> Self {
+    pub(crate) fn new(
+        base: &Base,
+        items: &Items,
+        plugins: &Plugins,
+        scripts: &Scripts,
+        own: Vec<Own>,
+    ) -> Self {
         let machine = rustix::system::uname().nodename().to_string_lossy().into_owned();
         Self(Arc::new(State {
             base: base.clone(),
             items: items.clone(),
             plugins: plugins.clone(),
             scripts: scripts.clone(),
+            own,
             process: format!("{machine}:{}", std::process::id()),
             closed: watch::Sender::new(false),
             under_way: watch::Sender::new(0),
@@ -133,13 +143,19 @@ impl Tasks {
         }))
     }
 
-    /// Runs tasks when they are due.
+    /// Runs tasks of plugins when they are due.
     #[must_use]
     pub fn scheduler(&self) -> Scheduler {
-        Scheduler::new(self.0.clone())
+        Scheduler::new(self.0.clone(), Whose::Plugins)
     }
 
-    /// The tasks of the plugins in service, in load order.
+    /// Runs the service's own tasks when they are due.
+    #[must_use]
+    pub fn own_scheduler(&self) -> Scheduler {
+        Scheduler::new(self.0.clone(), Whose::Own)
+    }
+
+    /// The tasks of the plugins in service, in load order, then the service's own.
     ///
     /// # Errors
     /// As every read.
@@ -147,7 +163,7 @@ impl Tasks {
         let (base, now) = (&self.0.base, self.0.base.clock().now());
         let rows = sql::rows(base.db()).await?;
         let last = sql::last_runs(base.db(), now).await?;
-        let tasks = declared::all(&self.0.plugins).into_iter().map(|task| {
+        let tasks = declared::all(&self.0).into_iter().map(|task| {
             let row = rows.iter().find(|row| row.is_of(&task));
             let is_running = row.is_some_and(|row| !row.lease.is_free(now));
             let of_task = |run: &&Run| run.plugin == task.plugin && run.task == task.name;
@@ -262,12 +278,12 @@ impl Tasks {
         let of_plugin = |task: &declared::Declared| {
             task.name == *name && plugin.as_ref().is_none_or(|plugin| task.plugin == *plugin)
         };
-        let mut found: Vec<_> = declared::all(&self.0.plugins);
+        let mut found: Vec<_> = declared::all(&self.0);
         found.retain(of_plugin);
         match (found.pop(), found.is_empty()) {
             (Some(task), true) => Ok(task),
             (None, _) => {
-                Err(Error::new(Code::NotFound, format!("No plugin has a task named {name:?}.")))
+                Err(Error::new(Code::NotFound, format!("There is no task named {name:?}.")))
             }
             (Some(last), false) => {
                 let plugins = found.iter().chain([&last]).map(|task| task.plugin.as_str());

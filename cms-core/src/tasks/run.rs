@@ -27,6 +27,10 @@ pub(super) async fn perform(site: Arc<State>, claimed: Claimed, mut stop: Stop) 
     let outcome = tokio::select! {
         outcome = worked(&site, &claimed) => outcome,
         () = lost(&site.base, *task_id, *lease) => Outcome::Lost,
+        () = overdue(&site.base, &claimed) => {
+            let limit = claimed.timeout_s;
+            Outcome::Failed(format!("It took longer than its timeout_s, {limit} s, and was ended."))
+        }
         // A dropped sender never stops a run.
         () = async {
             if stop.wait_for(|stop| *stop).await.is_err() {
@@ -106,6 +110,14 @@ fn fenced(base: &Base, task: i64, lease: Lease) -> Begin {
             Err(Error::new(Code::Conflict, why))
         })
     })
+}
+
+/// Ends when the run has taken too long.
+async fn overdue(base: &Base, claimed: &Claimed) {
+    let most = i64::try_from(claimed.timeout_s).unwrap_or(i64::MAX).saturating_mul(1000);
+    while base.clock().now() - claimed.began < most {
+        tokio::time::sleep(LOOK).await;
+    }
 }
 
 /// Renews the lease; ends when it is lost, or when that cannot be known.

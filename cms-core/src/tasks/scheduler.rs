@@ -6,16 +6,19 @@ use std::{
     time::Duration,
 };
 
-use tokio::{sync::watch, task::JoinSet};
+use tokio::{
+    sync::{oneshot, watch},
+    task::JoinSet,
+};
 
 use super::{
     State,
     claim::{Cause, Claimed, claim},
-    declared::{self, Declared},
+    declared::{self, Declared, Whose},
     run::perform,
     sql,
 };
-use crate::{Actor, Result, db::watched, jobs, jobs::Stop};
+use crate::{Actor, Error, Result, db::watched, jobs, jobs::Stop};
 
 /// How often due tasks are looked for.
 const LOOK: Duration = Duration::from_secs(1);
@@ -29,8 +32,22 @@ const GRACE: Duration = Duration::from_secs(5);
 /// Runs tasks when they are due. Several schedulers may work at once, in one process or in many.
 pub struct Scheduler {
     site: Arc<State>,
+    whose: Whose,
     under_way: JoinSet<()>,
     stop: watch::Sender<bool>,
+}
+
+/// Claims a task. None: somebody else has it, or its row is locked.
+async fn taken(site: &State, task: Declared) -> Result<Option<Claimed>> {
+    let claimed = async {
+        let mut change = site.base.change(Actor::System).await?;
+        let claimed = claim(site, &mut change, task, Cause::Schedule).await?;
+        Ok::<_, Error>((change, claimed))
+    };
+    let Ok(claimed) = tokio::time::timeout(PATIENCE, claimed).await else { return Ok(None) };
+    let (change, claimed) = claimed?;
+    change.commit().await?;
+    Ok(claimed)
 }
 
 /// Ends this long after the stop. A dropped sender never stops anything.
@@ -44,6 +61,13 @@ async fn stopped(mut stop: Stop, after: Duration) {
 /// A scheduler that works, for `/readyz`.
 struct Working(Arc<State>);
 
+impl Working {
+    fn begin(site: &Arc<State>) -> Self {
+        site.schedulers.fetch_add(1, Ordering::Relaxed);
+        Self(site.clone())
+    }
+}
+
 impl Drop for Working {
     fn drop(&mut self) {
         self.0.schedulers.fetch_sub(1, Ordering::Relaxed);
@@ -51,8 +75,8 @@ impl Drop for Working {
 }
 
 impl Scheduler {
-    pub(super) fn new(site: Arc<State>) -> Self {
-        Self { site, under_way: JoinSet::new(), stop: watch::Sender::new(false) }
+    pub(super) fn new(site: Arc<State>, whose: Whose) -> Self {
+        Self { site, whose, under_way: JoinSet::new(), stop: watch::Sender::new(false) }
     }
 
     /// Begins the tasks that are due and that nobody runs. Returns how many.
@@ -61,7 +85,7 @@ impl Scheduler {
     /// `unavailable` when the database cannot be reached.
     pub async fn claim(&mut self) -> Result<usize> {
         while self.under_way.try_join_next().is_some() {}
-        let tasks = declared::all(&self.site.plugins);
+        let tasks = declared::of(&self.site, self.whose);
         if tasks.is_empty() {
             return Ok(0);
         }
@@ -77,25 +101,35 @@ impl Scheduler {
                 continue;
             }
             let name = task.name.clone();
-            match watched(tokio::time::timeout(PATIENCE, self.take(task))).await {
-                Ok(Ok(Some(claimed))) => {
-                    begun += 1;
-                    let run = perform(self.site.clone(), claimed, self.stop.subscribe());
-                    self.under_way.spawn(run);
+            match tokio::time::timeout(2 * PATIENCE, self.take(task)).await {
+                Ok(Ok(Ok(is_taken))) => begun += usize::from(is_taken),
+                Ok(Ok(Err(error))) => return Err(error),
+                // Its commit may still come, and then its run.
+                Ok(Err(_)) | Err(_) => {
+                    tracing::warn!(task = name, "a task was not claimed in time")
                 }
-                Ok(Ok(None)) => {}
-                Ok(Err(error)) => return Err(error),
-                Err(_) => tracing::warn!(task = name, "a task was not claimed in time"),
             }
         }
         Ok(begun)
     }
 
-    async fn take(&self, task: Declared) -> Result<Option<Claimed>> {
-        let mut change = self.site.base.change(Actor::System).await?;
-        let claimed = claim(&self.site, &mut change, task, Cause::Schedule).await?;
-        change.commit().await?;
-        Ok(claimed)
+    /// Claims a task and begins its run, whether anybody waits for that or not: nothing comes
+    /// between the commit of a claim and the run. Tells whether it was claimed.
+    fn take(&mut self, task: Declared) -> oneshot::Receiver<Result<bool>> {
+        let (tell, told) = oneshot::channel();
+        let (site, stop) = (self.site.clone(), self.stop.subscribe());
+        self.under_way.spawn(async move {
+            let (outcome, claimed) = match watched(taken(&site, task)).await {
+                Ok(claimed) => (Ok(claimed.is_some()), claimed),
+                Err(error) => (Err(error), None),
+            };
+            // Whoever asked may be gone.
+            let _ = tell.send(outcome);
+            if let Some(claimed) = claimed {
+                perform(site, claimed, stop).await;
+            }
+        });
+        told
     }
 
     /// Claims once, then waits for the runs to end: for tests, and for programs that drive the
@@ -113,10 +147,9 @@ impl Scheduler {
     /// stopped, and due again.
     pub async fn run(mut self, stop: watch::Receiver<bool>) {
         let site = self.site.clone();
-        site.schedulers.fetch_add(1, Ordering::Relaxed);
-        let _working = Working(site.clone());
+        // What `/readyz` shows is whether tasks of plugins run.
+        let _working = (self.whose == Whose::Plugins).then(|| Working::begin(&site));
         loop {
-            // A claim that is broken off may leave a task that nobody runs until its lease ends.
             let claimed = tokio::select! {
                 claimed = self.claim() => claimed,
                 () = stopped(stop.clone(), PATIENCE) => break,

@@ -1,8 +1,16 @@
 //! Kept replies of requests that are repeated with the same `Idempotency-Key`
 //! (draft-ietf-httpapi-idempotency-key-header-07). [`Idempotency::remember`] writes them.
 
+use std::{
+    convert::Infallible,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use tokio::sync::{OwnedRwLockReadGuard, RwLock};
+
 use crate::{
-    Change, Code, Error, Millis, Result,
+    Actor, Change, Code, Error, Millis, Result,
     base::Base,
     crypto,
     db::{Lock, args},
@@ -13,6 +21,19 @@ use crate::{
 const TURN: Lock = Lock::new(4);
 /// How long a repetition waits for its turn, in milliseconds.
 const PATIENCE: Millis = 5_000;
+/// A request that has not said for so long that it is under way is worked on by nobody: its process
+/// died.
+const LEASE_MS: Millis = 60_000;
+/// How often a request says that it is under way.
+const RENEWAL: Duration = Duration::from_secs(15);
+/// Pause after the database could not be written: on SQLite another process may make an index.
+const PAUSE: Duration = Duration::from_secs(1);
+/// How long the reply of work that is done is tried to be kept.
+const PERSISTENCE: Duration = Duration::from_secs(300);
+/// How long its caller waits for that.
+const COURTESY: Duration = Duration::from_secs(5);
+/// How long the end of the site waits for that.
+const FAREWELL: Duration = Duration::from_secs(10);
 
 pub(crate) mod sql {
     crate::db::statements! {
@@ -24,8 +45,23 @@ pub(crate) mod sql {
                     values ($1, $2, $3, $4, $5, $6, $7) on conflict (caller, idempotency_key) do \
                     update set fingerprint = excluded.fingerprint, \
                     status = excluded.status, body = excluded.body, etag = excluded.etag, \
-                    created_at = excluded.created_at \
-                    where cms_idempotency.created_at <= $8";
+                    created_at = excluded.created_at, claim = null \
+                    where cms_idempotency.created_at <= $8 or (cms_idempotency.status = 0 and \
+                    cms_idempotency.created_at <= $9)";
+        /// A row with the status 0 says that the request is being worked on; `claim`, by whom.
+        CLAIM = "insert into cms_idempotency (caller, idempotency_key, fingerprint, status, \
+                 created_at, claim) values ($1, $2, $3, 0, $4, $7) on conflict (caller, \
+                 idempotency_key) do update set fingerprint = excluded.fingerprint, status = 0, \
+                 body = null, etag = null, created_at = excluded.created_at, \
+                 claim = excluded.claim where cms_idempotency.created_at \
+                 <= $5 or (cms_idempotency.status = 0 and cms_idempotency.created_at <= $6)";
+        RENEW = "update cms_idempotency set created_at = $4 where caller = $1 and \
+                 idempotency_key = $2 and claim = $3 and status = 0";
+        KEEP = "update cms_idempotency set status = $4, body = $5, etag = $6, created_at = $7, \
+                claim = null where caller = $1 and idempotency_key = $2 and claim = $3 and \
+                status = 0";
+        RELEASE = "delete from cms_idempotency where caller = $1 and idempotency_key = $2 and \
+                   claim = $3 and status = 0";
         FIND = "select fingerprint, status, body, etag from cms_idempotency where caller = $1 and \
                 idempotency_key = $2 and created_at > $3";
     }
@@ -73,25 +109,150 @@ pub fn in_progress() -> Error {
     Error::new(Code::InProgress, detail)
 }
 
+/// A request that is being worked on, until this is dropped. Whoever stood still past the lease has
+/// lost it: then another claim may stand in its place, and this one changes nothing.
+#[doc(hidden)]
+pub struct Claim {
+    base: Base,
+    of: Of,
+    is_over: bool,
+    /// None while the site closes: nobody waits for it then.
+    _under_way: Option<OwnedRwLockReadGuard<()>>,
+}
+
+/// Caller, key, and the token of the claim.
+type Of = (String, String, String);
+
+impl Claim {
+    /// Ends the claim and keeps its reply for repetitions. Goes on trying while the database cannot
+    /// be written: the work is done, and must not be done again. The caller waits for 5 s of that,
+    /// the end of the site for 10 s. The log says when it is not kept, as after a lost claim.
+    pub async fn keep(mut self, reply: Remember) {
+        self.is_over = true;
+        // A task of its own, which goes on when nobody waits.
+        let kept = tokio::spawn(async move {
+            if let Err(error) = self.persist(reply).await {
+                tracing::warn!(%error, "a reply is not kept: a repetition may do its work again");
+            }
+        });
+        let _ = tokio::time::timeout(COURTESY, kept).await;
+    }
+
+    async fn persist(&self, reply: Remember) -> Result<()> {
+        let began = Instant::now();
+        loop {
+            match self.try_to_keep(&reply).await {
+                Err(error)
+                    if error.code() == Code::Unavailable
+                        && began.elapsed() < PERSISTENCE
+                        && !self.base.db().is_closed() =>
+                {
+                    tracing::warn!(%error, "a reply is not kept yet; trying again");
+                }
+                outcome => return outcome,
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    async fn try_to_keep(&self, reply: &Remember) -> Result<()> {
+        let (caller, key, token) = &self.of;
+        let mut change = self.base.change(Actor::System).await?;
+        let (status, now) = (i64::from(reply.status), change.now());
+        let (body, etag) = (reply.body.clone(), reply.etag.clone());
+        let args = args![caller, key, token, status, body, etag, now];
+        match change.run(sql::KEEP, args).await? {
+            0 => Err(in_progress()),
+            _ => change.commit().await,
+        }
+    }
+
+    /// Keeps the claim while `work` lasts.
+    pub async fn during<T>(&self, work: impl Future<Output = T>) -> T {
+        // Side by side: the work may hold the one writer.
+        tokio::select! {
+            biased;
+            done = work => done,
+            never = self.renew() => match never {},
+        }
+    }
+
+    async fn renew(&self) -> Infallible {
+        let (caller, key, token) = &self.of;
+        let mut wait = RENEWAL;
+        loop {
+            tokio::time::sleep(wait).await;
+            let renewed = async {
+                let mut change = self.base.change(Actor::System).await?;
+                let args = args![caller, key, token, change.now()];
+                let rows = change.run(sql::RENEW, args).await?;
+                change.commit().await.map(|()| rows)
+            };
+            wait = match renewed.await {
+                Ok(0) => {
+                    tracing::warn!("a request under way stood still, and has lost its claim");
+                    return std::future::pending().await;
+                }
+                Ok(_) => RENEWAL,
+                Err(error) => {
+                    tracing::warn!(%error, "a request under way could not say so; trying again");
+                    PAUSE
+                }
+            };
+        }
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        if self.is_over {
+            return;
+        }
+        let (base, (caller, key, token)) = (self.base.clone(), std::mem::take(&mut self.of));
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        runtime.spawn(async move {
+            let released = async {
+                let mut change = base.change(Actor::System).await?;
+                change.run(sql::RELEASE, args![caller, key, token]).await?;
+                change.commit().await
+            };
+            if let Err(error) = released.await {
+                tracing::debug!(%error, "a request that ended without a reply is not released");
+            }
+        });
+    }
+}
+
 /// The kept replies of a site: `cms.idempotency()`.
 #[derive(Clone)]
-pub struct Idempotency(Base);
+pub struct Idempotency {
+    base: Base,
+    /// Each claim reads; the end of the site writes.
+    claims: Arc<RwLock<()>>,
+}
 
 impl Idempotency {
     pub(crate) fn new(base: &Base) -> Self {
-        Self(base.clone())
+        Self { base: base.clone(), claims: Arc::default() }
+    }
+
+    /// Waits for replies that are not kept yet, 10 s at most: the site closes next.
+    pub(crate) async fn close(&self) {
+        if tokio::time::timeout(FAREWELL, self.claims.write()).await.is_err() {
+            tracing::warn!("replies are not kept at the end: the database cannot be written");
+        }
     }
 
     /// Removes expired replies.
     pub(crate) async fn expire(&self) -> Result<u64> {
-        jobs::expire(&self.0, &[(sql::EXPIRE, self.horizon())]).await
+        jobs::expire(&self.base, &[(sql::EXPIRE, self.horizon())]).await
     }
 
     /// A digest that tells requests apart. It is keyed, because a body may hold a password that
     /// readers of the database must not be able to guess.
     #[must_use]
     pub fn fingerprint(&self, request: &[u8]) -> String {
-        let key = self.0.settings().encryption_key.as_ref().map_or("", |key| key.expose());
+        let key = self.base.settings().encryption_key.as_ref().map_or("", |key| key.expose());
         data_encoding::HEXLOWER.encode(&crypto::hmac_sha256(key.as_bytes(), request))
     }
 
@@ -103,7 +264,7 @@ impl Idempotency {
     #[doc(hidden)]
     pub async fn remembered(&self, caller: &str, key: &str) -> Result<Option<Remembered>> {
         let found: Option<Kept> =
-            self.0.db().optional(sql::FIND, args![caller, key, self.horizon()]).await?;
+            self.base.db().optional(sql::FIND, args![caller, key, self.horizon()]).await?;
         Ok(found.map(|(fingerprint, status, body, etag)| Remembered {
             fingerprint,
             status: u16::try_from(status).unwrap_or(200),
@@ -138,7 +299,31 @@ impl Idempotency {
     // For cms-http, as above.
     #[doc(hidden)]
     pub async fn is_kept(&self, change: &mut Change, caller: &str, key: &str) -> Result<bool> {
-        Ok(change.optional::<Kept>(sql::FIND, args![caller, key, self.horizon()]).await?.is_some())
+        let found: Option<Kept> =
+            change.optional(sql::FIND, args![caller, key, self.horizon()]).await?;
+        Ok(found.is_some_and(|(_, status, ..)| status != 0))
+    }
+
+    /// Claims a request whose work is no part of a change: the change's commit tells all processes.
+    /// None: another one is working on it.
+    ///
+    /// # Errors
+    /// As every write.
+    // For cms-http, as above.
+    #[doc(hidden)]
+    pub async fn claim(
+        &self,
+        change: &mut Change,
+        (caller, key): (&str, &str),
+        fingerprint: &str,
+    ) -> Result<Option<Claim>> {
+        let now = change.now();
+        let token = self.base.random().uuid_v7(self.base.clock())?;
+        let args = args![caller, key, fingerprint, now, self.horizon(), now - LEASE_MS, &token];
+        let claimed = change.run(sql::CLAIM, args).await? > 0;
+        let (base, of) = (self.base.clone(), (caller.to_owned(), key.to_owned(), token));
+        let _under_way = self.claims.clone().try_read_owned().ok();
+        Ok(claimed.then(|| Claim { base, of, is_over: false, _under_way }))
     }
 
     /// Keeps the reply of a change for repetitions of its request.
@@ -157,7 +342,8 @@ impl Idempotency {
             body,
             etag,
             change.now(),
-            self.horizon()
+            self.horizon(),
+            change.now() - LEASE_MS
         ];
         match change.run(sql::REMEMBER, args).await? {
             0 => Err(in_progress()),
@@ -166,6 +352,6 @@ impl Idempotency {
     }
 
     fn horizon(&self) -> i64 {
-        self.0.clock().now() - self.0.settings().retention.idempotency_h as i64 * 3_600_000
+        self.base.clock().now() - self.base.settings().retention.idempotency_h as i64 * 3_600_000
     }
 }

@@ -121,8 +121,12 @@ impl Redis {
             loop {
                 tokio::time::sleep(RETRY).await;
                 let Some(shared) = shared.upgrade() else { return };
-                if let Ok(Ok(connection)) = tokio::time::timeout(PATIENCE * 5, shared.reach()).await
-                {
+                let trying = shared.clone();
+                // A task of its own: a panic is a failed try.
+                let tried = tokio::spawn(async move {
+                    tokio::time::timeout(PATIENCE * 5, trying.reach()).await
+                });
+                if let Ok(Ok(Ok(connection))) = tried.await {
                     shared.connection.store(Arc::new(connection));
                     shared.away.store(false, Ordering::Relaxed);
                     tracing::info!("redis is back");

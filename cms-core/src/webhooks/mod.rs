@@ -14,12 +14,13 @@ mod subscriptions;
 
 use std::sync::Arc;
 
+pub(crate) use self::subscriptions::catalogue::Registered;
 pub use self::{
     deliver::{
         PING, Pinged,
         counters::{Backlog, Outcomes},
         task::Settled,
-        worker::{Until, Worker},
+        worker::Worker,
     },
     history::{
         deliveries::{Delivery, DeliveryDetail, Depth, Job, JobFilter, MAX_REDELIVER, Redeliver},
@@ -37,6 +38,7 @@ pub use self::{
         catalogue::{DescribedEvent, RegisteredEvent},
     },
 };
+pub use crate::jobs::Until;
 pub use crate::outbound::AddressRule;
 use crate::{Result, base::Base, content::Registry, db::Statement, jobs, outbound::HttpClient};
 

@@ -44,25 +44,27 @@ pub(crate) struct Source<B> {
 }
 
 impl Upload {
-    /// # Errors
-    /// `payload_too_large` for a body that announces more than the limit.
+    /// Of a body that announces more than the limit nothing is read: its first part is
+    /// `payload_too_large`.
     pub(crate) fn new<B: http_body::Body>(
         body: B,
         limits: Limits,
         content_type: &str,
         folder: &Path,
-    ) -> Result<(Self, Source<B>)> {
-        if body.size_hint().lower() > limits.bytes {
-            return Err(too_large(limits.bytes));
-        }
+    ) -> (Self, Source<B>) {
         // The next part is read only when this one was taken.
-        let (sender, receiver) = mpsc::channel(1);
+        let (sender, mut receiver) = mpsc::channel(1);
+        let announced = body.size_hint().lower() > limits.bytes;
+        if announced {
+            receiver.close();
+        }
+        let refusal = announced.then(|| Err(too_large(limits.bytes)));
         let parts = stream::unfold(receiver, |mut receiver| async move {
             Some((receiver.recv().await?, receiver))
         });
+        let parts = stream::iter(refusal).chain(parts).boxed();
         let (content_type, folder) = (content_type.to_owned(), folder.to_owned());
-        let upload = Self { parts: parts.boxed(), content_type, folder };
-        Ok((upload, Source { body, limits, sender }))
+        (Self { parts, content_type, folder }, Source { body, limits, sender })
     }
 }
 

@@ -1,21 +1,16 @@
 //! Server-sent events, read as they come.
 
-use std::{pin::Pin, time::Duration};
+use std::time::Duration;
 
-use bytes::Bytes;
-use futures_util::{Stream, StreamExt as _, stream};
-use http::{HeaderName, StatusCode};
-use http_body_util::BodyExt as _;
+use futures_util::StreamExt as _;
 
-use super::{Ask, Client, ClientError, local_request};
+use super::{Ask, Client, ClientError, stream::Parts};
 use crate::wire::{NoBody, stream::Follow, stream::Followed};
 
 /// The service speaks at least every 15 seconds.
 const SILENCE: Duration = Duration::from_secs(45);
 /// An event that is larger is not one of this service's.
 const LARGEST: usize = 64 << 20;
-
-type Parts = Pin<Box<dyn Stream<Item = Result<Bytes, ClientError>> + Send>>;
 
 /// An event as it came.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,37 +41,9 @@ impl Client {
     ) -> Result<Following, ClientError> {
         let mut ask = Ask::of::<Follow>(which, &NoBody)?;
         ask.last_event_id = last.map(str::to_owned);
-        let parts: Parts = match self {
-            Self::Local(api) => {
-                let (parts, body) = api.handle(local_request(&ask)?).await.into_parts();
-                if parts.status != StatusCode::OK {
-                    let text = body.collect().await.map(|all| all.to_bytes()).unwrap_or_default();
-                    let text = String::from_utf8_lossy(&text);
-                    return Err(ClientError::problem(parts.status, &text));
-                }
-                let broken = |_| ClientError::Unreachable("the stream broke off".to_owned());
-                body.into_data_stream().map(move |part| part.map_err(broken)).boxed()
-            }
-            Self::Remote(remote) => {
-                let mut response = remote.open(&ask).await?;
-                if response.status() != StatusCode::OK {
-                    let status = response.status();
-                    let text = response.text().await.unwrap_or_default();
-                    return Err(ClientError::problem(status, &text));
-                }
-                let broken = |e: reqwest::Error| ClientError::Unreachable(e.to_string());
-                Box::pin(stream::poll_fn(move |context| {
-                    let chunk = std::pin::pin!(response.chunk());
-                    chunk.poll(context).map(|part| part.map_err(broken).transpose())
-                }))
-            }
-        };
-        Ok(Following { parts, unread: Vec::new() })
+        Ok(Following { parts: self.stream(&ask).await?, unread: Vec::new() })
     }
 }
-
-/// The header that names the last event seen.
-pub(super) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 impl Following {
     /// The next event. None: the stream has ended.

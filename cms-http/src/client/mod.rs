@@ -1,27 +1,30 @@
 //! The typed client: the same calls against a site opened in this process, or one that runs
 //! elsewhere.
 
+mod ask;
 mod credential;
 mod follow;
 mod remote;
+mod stream;
 mod typed;
 
 use bytes::Bytes;
-use http::{HeaderValue, Method, Request, StatusCode, header};
+use cms_core::Secret;
+use http::{HeaderValue, Request, StatusCode, header};
 use http_body_util::{BodyExt, Full};
 use serde_json::Value as Json;
 
+pub use ask::Ask;
 pub use credential::Credential;
 pub use follow::{Following, Happened};
 pub use remote::{address, transport};
+pub use stream::Parts;
 
 use crate::{
     Api,
-    call::{AsOperator, Cause},
+    call::{AsOperator, Cause, InProcess},
 };
 use remote::Remote;
-
-const JSON: &str = "application/json";
 
 /// How often a call is repeated when the service asks for patience.
 const MAX_WAITS: u32 = 5;
@@ -44,147 +47,20 @@ const MAX_WAIT_S: u64 = 60;
 pub enum Client {
     /// The site is opened in this process; the caller acts as operator.
     Local(Api),
+    /// The site is opened in this process; the caller acts as the user of a session, with no more
+    /// rights than that user has.
+    LocalAs(Api, Credential),
     /// The site runs elsewhere; the caller shows a [`Credential`].
     Remote(Remote),
 }
 
-/// A request to be made.
-#[derive(Clone, Debug)]
-pub struct Ask {
-    method: Method,
-    path: String,
-    query: Vec<(String, String)>,
-    body: Option<String>,
-    content_type: &'static str,
-    if_match: Option<String>,
-    idempotency_key: Option<String>,
-    last_event_id: Option<String>,
-}
-
-impl Ask {
-    fn new(method: Method, path: &str) -> Self {
-        Self {
-            method,
-            path: path.to_owned(),
-            query: Vec::new(),
-            body: None,
-            content_type: JSON,
-            if_match: None,
-            idempotency_key: None,
-            last_event_id: None,
-        }
-    }
-
-    /// Reads.
-    #[must_use]
-    pub fn get(path: &str) -> Self {
-        Self::new(Method::GET, path)
-    }
-
-    /// Creates or acts.
-    #[must_use]
-    pub fn post(path: &str) -> Self {
-        Self::new(Method::POST, path)
-    }
-
-    /// Changes.
-    #[must_use]
-    pub fn patch(path: &str) -> Self {
-        Self::new(Method::PATCH, path)
-    }
-
-    /// Removes.
-    #[must_use]
-    pub fn delete(path: &str) -> Self {
-        Self::new(Method::DELETE, path)
-    }
-
-    /// Adds a query parameter; it is encoded for the way.
-    #[must_use]
-    pub fn query(mut self, name: &str, value: impl ToString) -> Self {
-        self.query.push((name.to_owned(), value.to_string()));
-        self
-    }
-
-    /// Adds a query parameter when there is a value.
-    #[must_use]
-    pub fn maybe(self, name: &str, value: Option<impl ToString>) -> Self {
-        match value {
-            Some(value) => self.query(name, value),
-            None => self,
-        }
-    }
-
-    /// Sends JSON.
-    #[must_use]
-    pub fn json(mut self, body: &Json) -> Self {
-        self.body = Some(body.to_string());
-        self
-    }
-
-    /// Sends JSON text as it is.
-    #[must_use]
-    pub fn text(mut self, body: String) -> Self {
-        self.body = Some(body);
-        self
-    }
-
-    /// Only if the record still has this entity tag.
-    #[must_use]
-    pub fn if_match(mut self, etag: Option<String>) -> Self {
-        self.if_match = etag;
-        self
-    }
-
-    /// A repetition with the same key gets the first reply and does nothing.
-    #[must_use]
-    pub fn idempotency_key(mut self, key: String) -> Self {
-        self.idempotency_key = Some(key);
-        self
-    }
-
-    /// Method, path and query, for people and tests.
-    #[must_use]
-    pub fn line(&self) -> String {
-        format!("{} {}", self.method, self.target())
-    }
-
-    /// The body to be sent, if any.
-    #[must_use]
-    pub fn body(&self) -> Option<&str> {
-        self.body.as_deref()
-    }
-
-    fn target(&self) -> String {
-        if self.query.is_empty() {
-            self.path.clone()
-        } else {
-            format!("{}?{}", self.path, encoded(&self.query))
-        }
-    }
-
-    fn headers(&self) -> Vec<(header::HeaderName, String)> {
-        let mut headers = vec![(header::ACCEPT, "application/json".to_owned())];
-        if self.body.is_some() {
-            headers.push((header::CONTENT_TYPE, self.content_type.to_owned()));
-        }
-        headers.extend(self.if_match.clone().map(|tag| (header::IF_MATCH, tag)));
-        headers.extend(
-            self.idempotency_key
-                .clone()
-                .map(|key| (header::HeaderName::from_static("idempotency-key"), key)),
-        );
-        headers.extend(self.last_event_id.clone().map(|id| (follow::LAST_EVENT_ID, id)));
-        headers
-    }
-}
-
-/// Names and values as in a query or a form.
-fn encoded(pairs: &[(String, String)]) -> String {
-    let encode =
-        |text| percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC);
-    let pairs = pairs.iter().map(|(name, value)| format!("{}={}", encode(name), encode(value)));
-    pairs.collect::<Vec<_>>().join("&")
+/// A bucket of the limiter, as the service tells it with a reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateLimit {
+    /// Tokens of the full bucket.
+    pub limit: u32,
+    /// Tokens left.
+    pub remaining: u32,
 }
 
 /// A good reply.
@@ -196,6 +72,8 @@ pub struct Answer {
     pub body: String,
     /// Its entity tag.
     pub etag: Option<String>,
+    /// The limiter's bucket that has the least left; None when nothing is limited.
+    pub limit: Option<RateLimit>,
     /// When it was made, by the service's clock in full seconds; None in this process.
     pub date: Option<cms_core::Millis>,
 }
@@ -226,6 +104,8 @@ pub enum ClientError {
         detail: String,
         /// The whole document. From a site in this process, `cause` is the cause of a fault.
         document: Json,
+        /// Seconds after which to come again.
+        retry_after: Option<u64>,
     },
     /// Nobody answered.
     #[error("{0}")]
@@ -240,12 +120,48 @@ impl ClientError {
         match serde_json::from_str::<Json>(body) {
             Ok(document) if document["error"].is_string() => {
                 let text = |name: &str| document[name].as_str().unwrap_or_default().to_owned();
-                Self::Problem { status, code: text("error"), detail: text("detail"), document }
+                Self::Problem {
+                    status,
+                    code: text("error"),
+                    detail: text("detail"),
+                    document,
+                    retry_after: None,
+                }
             }
+            // Something in front of the service has a limit too.
+            _ if status == StatusCode::TOO_MANY_REQUESTS => Self::Problem {
+                status,
+                code: cms_core::Code::RateLimited.as_str().to_owned(),
+                detail: "Too many requests: come again later.".to_owned(),
+                document: Json::Null,
+                retry_after: None,
+            },
             _ => Self::Unexpected(format!(
                 "the address answers {status}, but not as this service does"
             )),
         }
+    }
+
+    /// Seconds after which the same call may be made again, when the limiter refused it. None: it
+    /// did not, or the wait is too long to be waited for.
+    #[must_use]
+    pub fn come_again(&self) -> Option<u64> {
+        match self {
+            Self::Problem { status, retry_after, .. }
+                if *status == StatusCode::TOO_MANY_REQUESTS =>
+            {
+                retry_after.filter(|seconds| *seconds <= MAX_WAIT_S)
+            }
+            _ => None,
+        }
+    }
+
+    /// With what `Retry-After` says.
+    fn after(mut self, seconds: Option<u64>) -> Self {
+        if let Self::Problem { retry_after, .. } = &mut self {
+            *retry_after = seconds;
+        }
+        self
     }
 }
 
@@ -254,6 +170,13 @@ impl Client {
     #[must_use]
     pub fn local(api: Api) -> Self {
         Self::Local(api)
+    }
+
+    /// For a site that is open in this process, as the user of this session: every call is judged
+    /// and refused as one over the network would be. Only the limiter does not count it.
+    #[must_use]
+    pub fn local_as(api: Api, token: Secret) -> Self {
+        Self::LocalAs(api, Credential::Session(token))
     }
 
     /// For a site that runs at `url`, with what to show there.
@@ -271,42 +194,72 @@ impl Client {
     /// # Errors
     /// [`ClientError`], also for every status that is not 2xx.
     pub async fn send(&self, ask: Ask) -> Result<Answer, ClientError> {
-        let mut waits = 0;
-        loop {
-            let (status, retry_after, answer) = match self {
-                Self::Local(api) => local(api, &ask).await?,
-                Self::Remote(remote) => remote.send(&ask).await?,
+        for _ in 0..MAX_WAITS {
+            let outcome = self.send_once(&ask).await;
+            let Some(seconds) = outcome.as_ref().err().and_then(ClientError::come_again) else {
+                return outcome;
             };
-            match retry_after {
-                Some(seconds)
-                    if status == StatusCode::TOO_MANY_REQUESTS
-                        && seconds <= MAX_WAIT_S
-                        && waits < MAX_WAITS =>
-                {
-                    waits += 1;
-                    tokio::time::sleep(std::time::Duration::from_secs(seconds)).await;
-                }
-                _ if status.is_success() => return Ok(answer),
-                _ => return Err(ClientError::problem(status, &answer.body)),
-            }
+            tokio::time::sleep(std::time::Duration::from_secs(seconds)).await;
+        }
+        self.send_once(&ask).await
+    }
+
+    /// Makes the call once; a refusal of the limiter is told like any other.
+    ///
+    /// # Errors
+    /// As [`Client::send`].
+    pub async fn send_once(&self, ask: &Ask) -> Result<Answer, ClientError> {
+        let (status, retry_after, answer) = match self {
+            Self::Local(api) => local(api, ask, None).await?,
+            Self::LocalAs(api, credential) => local(api, ask, Some(credential)).await?,
+            Self::Remote(remote) => remote.send(ask).await?,
+        };
+        match status.is_success() {
+            true => Ok(answer),
+            false => Err(ClientError::problem(status, &answer.body).after(retry_after)),
+        }
+    }
+
+    /// The number of the present state of a site in this process. It grows with every commit of
+    /// every process, and is cheap to read. None: the engine has none, or the site runs elsewhere.
+    #[must_use]
+    pub fn mark(&self) -> Option<i64> {
+        match self {
+            Self::Local(api) | Self::LocalAs(api, _) => api.cms().db().mark(),
+            Self::Remote(_) => None,
         }
     }
 }
 
 type Outcome = (StatusCode, Option<u64>, Answer);
 
-fn local_request(ask: &Ask) -> Result<Request<Full<Bytes>>, ClientError> {
+/// A request within this process: as operator, or as the user of a session.
+fn local_request(
+    ask: &Ask,
+    credential: Option<&Credential>,
+) -> Result<Request<Full<Bytes>>, ClientError> {
     let body = Full::new(Bytes::from(ask.body.clone().unwrap_or_default()));
-    let mut request =
-        Request::builder().method(&ask.method).uri(ask.target()).extension(AsOperator);
+    let mut request = Request::builder().method(&ask.method).uri(ask.target());
+    request = match credential.map(Credential::header).transpose()? {
+        None => request.extension(AsOperator),
+        Some(header) => {
+            header.into_iter().fold(request.extension(InProcess), |request, (name, value)| {
+                request.header(name, value)
+            })
+        }
+    };
     for (name, value) in ask.headers() {
         request = request.header(name, value);
     }
     request.body(body).map_err(|e| ClientError::Unexpected(e.to_string()))
 }
 
-async fn local(api: &Api, ask: &Ask) -> Result<Outcome, ClientError> {
-    let (parts, body) = api.handle(local_request(ask)?).await.into_parts();
+async fn local(
+    api: &Api,
+    ask: &Ask,
+    credential: Option<&Credential>,
+) -> Result<Outcome, ClientError> {
+    let (parts, body) = api.handle(local_request(ask, credential)?).await.into_parts();
     finite(&parts.headers)?;
     let bytes = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
     let mut body = String::from_utf8_lossy(&bytes).into_owned();
@@ -332,13 +285,23 @@ fn finite(headers: &http::HeaderMap) -> Result<(), ClientError> {
 fn outcome(status: StatusCode, headers: &http::HeaderMap, body: String) -> Outcome {
     let text =
         |name: header::HeaderName| headers.get(name).and_then(|v: &HeaderValue| v.to_str().ok());
-    let retry_after = text(header::RETRY_AFTER).and_then(|seconds| seconds.parse().ok());
+    let number = |name: &'static str| {
+        let value = headers.get(name).and_then(|value| value.to_str().ok());
+        value.and_then(|value| value.parse().ok())
+    };
+    let limit = number("x-ratelimit-limit").zip(number("x-ratelimit-remaining"));
+    let limit = limit.map(|(limit, remaining)| RateLimit { limit, remaining });
     let date = text(header::DATE).and_then(http_date);
     (
         status,
-        retry_after,
-        Answer { status, body, etag: text(header::ETAG).map(str::to_owned), date },
+        retry_after(headers),
+        Answer { status, body, etag: text(header::ETAG).map(str::to_owned), limit, date },
     )
+}
+
+/// Seconds after which the service wants to be asked again.
+fn retry_after(headers: &http::HeaderMap) -> Option<u64> {
+    headers.get(header::RETRY_AFTER)?.to_str().ok()?.parse().ok()
 }
 
 /// The form of dates that servers send (RFC 9110, 5.6.7) is one of e-mail's.

@@ -3,7 +3,10 @@
 use http::Method;
 use serde_json::Value as Json;
 
-use super::{Answer, Ask, Client, ClientError, JSON, encoded};
+use super::{
+    Answer, Client, ClientError,
+    ask::{Ask, JSON, encoded},
+};
 use crate::wire::{self, Body as _, BodyKind, Operation, ReplyKind};
 
 impl Ask {
@@ -48,7 +51,7 @@ impl Answer {
     /// [`ClientError::Unexpected`] when it is something else.
     pub fn read<O: Operation>(&self) -> Result<O::Reply, ClientError> {
         let read = match O::REPLY {
-            ReplyKind::Json => O::read(&self.body),
+            ReplyKind::Json | ReplyKind::Any => O::read(&self.body),
             ReplyKind::Empty => O::read("null"),
             ReplyKind::File => {
                 let why = "this client takes no files: send the request with another program";

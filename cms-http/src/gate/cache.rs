@@ -12,6 +12,8 @@ use crate::{
 
 /// Where callers read records.
 const ITEM: &str = "/api/backend/item";
+/// Where addresses of pages are listed.
+const SITEMAP: &str = "/sitemap.xml";
 /// Longer keys are not worth a place.
 const MAX_KEY: usize = 2048;
 
@@ -55,7 +57,13 @@ pub(super) async fn asked<'v>(
         return Ok(None);
     }
     let host = request.headers.get(header::HOST).and_then(|host| host.to_str().ok());
-    let key = key(host.unwrap_or_default(), visit);
+    // Its links begin with the site's own address, whatever the host.
+    let is_same = request.path == SITEMAP && cms.settings().site_url.is_some();
+    let mut key = key(host.filter(|_| !is_same).unwrap_or_default(), visit);
+    // A plugin may declare other tables for the same address.
+    if let (Some(key), Some(_)) = (&mut key, visit.route.and_then(|route| route.endpoint)) {
+        key.extend(tables.iter().flat_map(|table| [table.as_bytes(), b"\0"]).flatten());
+    }
     Ok(key.map(|key| Asked::by_visitor(cms, key, &request.path, tables, rules)))
 }
 

@@ -80,7 +80,7 @@ where
         // Beside the files there is room for fields.
         let beside = if kind == BodyKind::Multipart { limits.body_limit_bytes as u64 } else { 0 };
         let limits = Limits { bytes: media.saturating_add(beside), time };
-        let (upload, source) = Upload::new(body, limits, sent, folder)?;
+        let (upload, source) = Upload::new(body, limits, sent, folder);
         let (content, source) = (Content::Upload(upload), Some(Box::new(source)));
         return Ok(Sent { raw: Bytes::new(), content, source });
     }

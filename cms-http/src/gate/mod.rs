@@ -27,13 +27,20 @@ mod visit;
 use std::sync::OnceLock;
 
 use cms_core::{Cms, Code, Error, Result};
+use tokio::sync::OwnedSemaphorePermit;
 
 pub(crate) use findings::Findings;
 pub(crate) use visit::Arrival;
 use visit::Visit;
 
 use crate::{
-    call::Call, demand::Named, idempotency, kept::Kept, replies::Asked, reply::Reply, routes,
+    call::{Call, Peer},
+    demand::Named,
+    idempotency,
+    kept::Kept,
+    replies::Asked,
+    reply::Reply,
+    routes,
     wire::Content,
 };
 
@@ -129,6 +136,7 @@ where
         declared: &visit.declared.operations,
         demand_of: rights::demand_of,
         repetition: ticket,
+        endpoint: route.endpoint,
     };
     if let Some(ticket) = &call.repetition
         && let Some(reply) = Box::pin(ticket.earlier_reply(cms)).await?
@@ -136,6 +144,12 @@ where
         // The body may have taken its time.
         call.judge_again().await?;
         return Ok(reply);
+    }
+    // Before a fill that others may wait for.
+    let turn = turn(kept, visit).await?;
+    if turn.is_some() {
+        // The caller may have been revoked meanwhile.
+        call.judge_again().await?;
     }
     let reply = match &asked {
         Some(asked) => {
@@ -149,6 +163,7 @@ where
             }
         }
     };
+    drop(turn);
     let refused_as = reply.as_ref().err().map(Error::code);
     if refused_as == Some(Code::InProgress)
         && let Some(ticket) = &call.repetition
@@ -161,4 +176,12 @@ where
         found.allow = Some("GET, HEAD".to_owned());
     }
     Ok(conditional::answer(visit, reply?))
+}
+
+/// The turn to make the reply to a read. Writes wait for nobody.
+async fn turn(kept: &Kept, visit: &Visit) -> Result<Option<OwnedSemaphorePermit>> {
+    match visit.peer {
+        Some(Peer(peer)) if visit.is_read() => kept.unread.turn(peer).await,
+        _ => Ok(None),
+    }
 }

@@ -43,6 +43,9 @@ pub(super) fn judge(cms: &Cms, visit: &Visit, caller: &Caller, body: Named) -> R
     let outcome = demand.judge(cms, &visit.request, caller);
     if let Caller::Key(key) = caller {
         cms.keys().note_use(key.id, outcome.is_err());
+        if outcome.is_err() {
+            demand.as_key_call(&visit.request, |call| cms.keys().note_denied(key.id, call));
+        }
     }
     outcome.map(|()| demand)
 }

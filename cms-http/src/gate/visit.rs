@@ -20,6 +20,7 @@ pub(crate) struct Arrival {
     pub(crate) headers: HeaderMap,
     pub(crate) peer: Option<Peer>,
     pub(crate) operator: bool,
+    pub(crate) in_process: bool,
     pub(crate) logged_in: bool,
     /// Routes of plugins.
     pub(crate) declared: Arc<Declared>,
@@ -42,6 +43,10 @@ pub(super) struct Visit {
     pub(super) route: Option<&'static Route>,
     pub(super) way: Way,
     pub(super) client: Client,
+    /// The other end of the connection.
+    pub(super) peer: Option<Peer>,
+    /// It shows a session, but comes over no network: it has no host, and nobody floods with it.
+    in_process: bool,
     /// At the embedding server's front end.
     pub(super) logged_in: bool,
     /// Whether a header is there that can show a caller.
@@ -52,9 +57,10 @@ pub(super) struct Visit {
 
 impl Visit {
     pub(super) fn new(cms: &Cms, kept: &Kept, arrival: Arrival) -> Self {
-        let Arrival { method, uri, mut headers, peer, operator, logged_in, declared } = arrival;
+        let Arrival { method, uri, mut headers, peer, operator, in_process, logged_in, declared } =
+            arrival;
         asked_host(&uri, &mut headers);
-        if peer.is_none() && !operator {
+        if peer.is_none() && !operator && !in_process {
             sender::warn_of_strangers();
         }
         let client = sender::client(cms, &kept.proxy_header, peer, &headers);
@@ -68,7 +74,18 @@ impl Visit {
             (false, false) => Way::Judged,
         };
         let shows_caller = request.headers.keys().any(can_show_caller);
-        Self { request, unreadable, route, way, client, logged_in, shows_caller, declared }
+        Self {
+            request,
+            unreadable,
+            route,
+            way,
+            client,
+            peer,
+            in_process,
+            logged_in,
+            shows_caller,
+            declared,
+        }
     }
 
     pub(super) fn is_read(&self) -> bool {
@@ -78,7 +95,8 @@ impl Visit {
     /// Whether the limiter counts it: what is judged, and what is made from tables for everybody.
     pub(super) fn counts(&self) -> bool {
         let from_tables = || self.route.is_some_and(|route| !route.tables.is_empty());
-        self.way == Way::Judged || (self.way == Way::Open && from_tables())
+        let is_judged = self.way == Way::Judged || (self.way == Way::Open && from_tables());
+        is_judged && !self.in_process
     }
 
     /// Whether a credential counts here.
@@ -90,8 +108,9 @@ impl Visit {
     pub(super) fn admit(&mut self, cms: &Cms) -> Result<()> {
         match self.unreadable.take() {
             Some(refusal) => Err(refusal),
-            // Checks come by address; the operator comes by no host at all.
-            None if self.way == Way::Operator || self.is_check_by_address() => Ok(()),
+            // Checks come by address; requests of this process by no host at all.
+            None if self.way == Way::Operator || self.in_process => Ok(()),
+            None if self.is_check_by_address() => Ok(()),
             None => check_host(cms, &self.request),
         }
     }

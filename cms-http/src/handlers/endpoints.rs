@@ -4,18 +4,27 @@ use std::sync::Arc;
 
 use cms_core::{
     Code, Error, Result,
-    plugins::{EndpointCall, Manifest, manifest::Method},
+    plugins::{
+        EndpointCall, Manifest,
+        manifest::{EndpointDeclaration, Method},
+    },
 };
 use serde_json::Value as Json;
 
 use super::item::records;
-use crate::{call::Call, reply::Reply, shown::Lasting, success::Success, wire::Content};
+use crate::{
+    call::{Call, DeclaredBy},
+    reply::Reply,
+    shown::Lasting,
+    success::Success,
+    wire::Content,
+};
 
 /// Answers whatever method the declaration names.
 pub(crate) async fn answer(call: &Call<'_>, content: Content) -> Result<Reply> {
-    let (manifest, name) = declaration(call)?;
-    if manifest.tables.iter().any(|table| table.name == name) {
-        return records(call, &name, call.request.parameter("id")).await?.reply(call.answers);
+    let (plugin, name) = declaration(call)?;
+    if plugin.tables.iter().any(|table| table.name == name) {
+        return records(call, name, call.request.parameter("id")).await?.reply(call.answers);
     }
     let body = match content {
         Content::Json(json) => json,
@@ -28,28 +37,30 @@ pub(crate) async fn answer(call: &Call<'_>, content: Content) -> Result<Reply> {
         items: call.cms.items().clone(),
         begin: Arc::new(Lasting::of(call)).begin(),
     };
-    let answer = call.cms.plugins().answer(&manifest.id, &name, asked).await;
-    let missing = || Error::internal(format!("no handler {name:?}"));
-    let data = answer.ok_or_else(missing)??;
-    let success = Success::<Json>::data(&data.to_string());
-    if call.repetition.is_none() {
-        return success.reply(call.answers);
-    }
-    // The handler's own changes are behind it, so this one keeps the reply alone.
-    let change = call.change().await?;
-    call.commit::<Json>(change, success, false).await?.reply(call.answers)
+    let (cms, answers) = (call.cms.clone(), call.answers);
+    let work = async move {
+        let answer = cms.plugins().answer(&plugin.id, name, asked).await;
+        let data = answer.ok_or_else(|| Error::internal(format!("no handler {name:?}")))??;
+        Success::<Json>::data(&data.to_string()).reply(answers)
+    };
+    call.once(work).await
 }
 
-/// The plugin of the address, and what its endpoint is made of.
-fn declaration(call: &Call<'_>) -> Result<(Arc<Manifest>, String)> {
+/// The plugin of the address, and what its endpoint is made of, while both are as they were when
+/// the request was judged.
+fn declaration(call: &Call<'_>) -> Result<(Arc<Manifest>, &'static str)> {
     let states = call.cms.plugins().states();
-    for manifest in states.iter().filter_map(|state| state.manifest.as_ref()) {
-        let mut endpoints = manifest.endpoints.iter();
-        if let Some(found) = endpoints.find(|endpoint| endpoint.path() == call.request.path) {
-            return Ok((manifest.clone(), found.model_path.clone()));
-        }
-    }
-    Err(Error::new(Code::NotFound, "There is nothing at this address."))
+    let found = call.endpoint.and_then(|DeclaredBy { plugin, model_path, public }| {
+        let mut manifests = states.iter().filter_map(|state| state.manifest.as_ref());
+        let manifest = manifests.find(|manifest| manifest.id == plugin)?;
+        let is_same = |endpoint: &EndpointDeclaration| {
+            endpoint.path() == call.request.path
+                && endpoint.model_path == model_path
+                && endpoint.public == public
+        };
+        manifest.endpoints.iter().any(is_same).then(|| (manifest.clone(), model_path))
+    });
+    found.ok_or_else(|| Error::new(Code::NotFound, "There is nothing at this address."))
 }
 
 fn method(call: &Call<'_>) -> Method {

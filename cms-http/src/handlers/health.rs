@@ -18,6 +18,7 @@ pub(crate) async fn alive(_: &Call<'_>, _: Anything) -> Result<Data<Alive>> {
 pub(crate) async fn ready(call: &Call<'_>, _: Anything) -> Result<Data<Ready>> {
     call.cms.ready().await?;
     let webhooks = call.cms.webhooks();
+    let waiting = call.cms.mail().waiting().await.ok();
     let data = Ready {
         status: "ready".to_owned(),
         database: "ok".to_owned(),
@@ -26,7 +27,10 @@ pub(crate) async fn ready(call: &Call<'_>, _: Anything) -> Result<Data<Ready>> {
         cache: call.cms.cache().state().to_owned(),
         queue_age_ms: webhooks.oldest_due_ms().await.ok(),
         worker: webhooks.worker_state().to_owned(),
+        mail_age_ms: waiting.map(|(_, late_ms)| late_ms),
+        mail: call.cms.mail().worker_state().to_owned(),
         scheduler: call.cms.tasks().scheduler_state().to_owned(),
+        indexes: call.cms.indexes_state().to_owned(),
         restarts: call.cms.restarts().into_iter().map(|(task, n)| (task.to_owned(), n)).collect(),
     };
     Ok(Data { data })
@@ -49,7 +53,8 @@ pub(crate) async fn metrics(call: &Call<'_>, _: Anything) -> Result<Text> {
         .await
         .inspect_err(|error| tracing::warn!(%error, "metrics without the queue"))
         .ok();
-    Ok(Text(call.metrics.text(call.cms, call.streams.count(), backlog.as_ref())))
+    let mails = call.cms.mail().waiting().await.ok();
+    Ok(Text(call.metrics.text(call.cms, call.streams.count(), backlog.as_ref(), mails)))
 }
 
 /// Whether any header says that somebody passed the request on, trusted or not: then whoever asks

@@ -3,7 +3,7 @@
 use cms_core::{
     Code, Result,
     access::{Access, Endpoint},
-    keys::{ApiKey, ApiKeyPatch, NewApiKey, PlainKey},
+    keys::{ApiKey, ApiKeyPatch, DeniedCall, NewApiKey, PlainKey},
 };
 use http::{HeaderMap, Method, Uri};
 
@@ -32,7 +32,7 @@ pub(crate) async fn create(
     _: NoQuery,
     new: NewApiKey,
 ) -> Result<Success<Data<ShownKey>>> {
-    let mut change = call.change().await?;
+    let mut change = call.change_of_keys().await?;
     let held = call.caller().rights(call.cms);
     let (key, value) = call.cms.keys().create(&mut change, &held, new).await?;
     call.commit(change, shown_once(key, &value), true).await
@@ -43,14 +43,14 @@ pub(crate) async fn update(
     which: ById,
     patch: ApiKeyPatch,
 ) -> Result<Success<Data<ApiKey>>> {
-    let mut change = call.change().await?;
+    let mut change = call.change_of_keys().await?;
     let held = call.caller().rights(call.cms);
     let data = call.cms.keys().update(&mut change, &held, which.id, patch).await?;
     call.commit(change, Data { data }, false).await
 }
 
 pub(crate) async fn delete(call: &Call<'_>, which: ById) -> Result<Success<Done>> {
-    let mut change = call.change().await?;
+    let mut change = call.change_of_keys().await?;
     let held = call.caller().rights(call.cms);
     call.cms.keys().delete(&mut change, &held, which.id).await?;
     call.commit(change, Done, false).await
@@ -61,7 +61,7 @@ pub(crate) async fn rotate(
     which: ById,
     grace: Grace,
 ) -> Result<Success<Data<ShownKey>>> {
-    let mut change = call.change().await?;
+    let mut change = call.change_of_keys().await?;
     let held = call.caller().rights(call.cms);
     let rotated = call.cms.keys().rotate(&mut change, &held, which.id, grace.grace_s).await?;
     let (key, value) = rotated;
@@ -107,4 +107,8 @@ pub(crate) async fn check(call: &Call<'_>, asked: Asked) -> Result<Data<Answer>>
     };
     let reason = refused.map_or("allowed", |code| code.as_str()).to_owned();
     Ok(Data { data: Answer { allowed: refused.is_none(), reason } })
+}
+
+pub(crate) async fn last_denied(call: &Call<'_>, which: ById) -> Result<Data<Option<DeniedCall>>> {
+    Ok(Data { data: call.cms.keys().last_denied(which.id).await? })
 }

@@ -14,7 +14,7 @@ use crate::{
 
 pub(crate) async fn diff(call: &Call<'_>, which: Which) -> Result<Data<Vec<PluginChanges>>> {
     let found = call.cms.plugin_differences(which.plugin.as_deref()).await?;
-    Ok(Data { data: found.into_iter().map(|one| shown(one, ChangeState::Pending)).collect() })
+    Ok(Data { data: found.into_iter().map(|one| shown(one, ChangeState::Pending, true)).collect() })
 }
 
 pub(crate) async fn apply(
@@ -34,7 +34,8 @@ pub(crate) async fn apply(
     // Indexes are made outside of any change, so who ordered them is written down before.
     change.commit().await?;
     let done = call.cms.apply_plugins(only).await?;
-    let done = done.into_iter().map(|one| shown(one, ChangeState::Applied)).collect();
+    let done = done.into_iter().map(|one| shown(one, ChangeState::Applied, only.is_some()));
+    let done = done.collect();
     call.commit(call.change().await?, Data { data: done }, false).await
 }
 
@@ -48,12 +49,14 @@ pub(crate) async fn remove(call: &Call<'_>, _: Anything, asked: Removed) -> Resu
     Ok(done)
 }
 
-/// `then`: the state of a plugin with changes that nothing is in the way of.
-fn shown(found: Difference, then: ChangeState) -> PluginChanges {
+/// `then`: the state of a plugin with changes that nothing is in the way of. `named`: a plugin that
+/// was removed comes back.
+fn shown(found: Difference, then: ChangeState, named: bool) -> PluginChanges {
     let Difference { plugin, problems, changes, events, removed } = found;
     let refused = !problems.is_empty() || !changes.refused.is_empty();
     let state = match then {
         ChangeState::Pending if removed => ChangeState::Removed,
+        _ if removed && !named => ChangeState::Removed,
         _ if refused => ChangeState::Refused,
         _ if changes.is_empty() && events.is_empty() && !removed => ChangeState::Current,
         then => then,

@@ -51,7 +51,11 @@ fn info(call: &Call<'_>, state: &PluginState) -> PluginInfo {
         version: manifest.map(|manifest| manifest.version.clone()).unwrap_or_default(),
         in_service: manifest.is_some(),
         earlier: state.is_earlier(),
-        problems: if shows_faults(call) { state.problems.clone() } else { Vec::new() },
+        problems: if shows_faults(call) {
+            [state.problems.clone(), call.cms.failed_indexes(&state.id)].concat()
+        } else {
+            Vec::new()
+        },
         tables: tables.unwrap_or_default(),
         permissions: call.cms.plugins().index().permissions_of(&state.id).iter().cloned().collect(),
         manifest: None,

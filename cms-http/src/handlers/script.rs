@@ -1,16 +1,14 @@
 //! `/api/backend/actions/script`
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use cms_core::{
     AuditEntry, Error, Result,
     plugins::{ScriptInput, ScriptReply},
 };
-use futures_util::{StreamExt as _, stream};
 use http::{HeaderValue, StatusCode, header};
 use serde_json::Value as Json;
-use tokio::time::Instant;
 
 use crate::{
     body::{Body, Parts},
@@ -25,9 +23,6 @@ use crate::{
     },
 };
 
-/// How long a reply may go on before its caller is judged again.
-const JUDGED_FOR: Duration = Duration::from_secs(1);
-
 pub(crate) async fn run(
     call: &Call<'_>,
     named: OfButton,
@@ -40,46 +35,33 @@ pub(crate) async fn run(
         }
     }
     let script = call.cms.scripts().find(&plugin, &button_id)?;
-    let mut change = call.change().await?;
-    let pressed = format!("{plugin}/{button_id}");
-    let entry = AuditEntry { action: "run", table: "scripts", id: &pressed, columns: &[] };
-    change.audit(entry).await?;
-    change.commit().await?;
     let lasting = Arc::new(Lasting::of(call));
     let id = serde_json::to_value(id).map_err(Error::internal)?;
     let input = ScriptInput { id, url_rewrite, data };
-    let reply = match call.cms.scripts().run(&script, input, lasting.begin()).await? {
-        ScriptReply::Json(text) => Reply::new(StatusCode::OK, JSON, text),
-        ScriptReply::Csv { save_as, names, rows } => {
-            let parts = csv::rows(names, rows);
-            streamed(ReplyKind::Csv.media_type(), &save_as, parts, lasting)?
-        }
-        ScriptReply::Stream { media_type, save_as, parts } => {
-            streamed(&media_type, &save_as, parts, lasting)?
+    let cms = call.cms.clone();
+    let work = async move {
+        let mut change = lasting.change().await?;
+        let pressed = format!("{plugin}/{button_id}");
+        let entry = AuditEntry { action: "run", table: "scripts", id: &pressed, columns: &[] };
+        change.audit(entry).await?;
+        change.commit().await?;
+        match cms.scripts().run(&script, input, lasting.begin()).await? {
+            ScriptReply::Json(text) => Ok(Reply::new(StatusCode::OK, JSON, text)),
+            ScriptReply::Csv { save_as, names, rows } => {
+                let parts = csv::rows(names, rows);
+                streamed(ReplyKind::Csv.media_type(), &save_as, parts, lasting)
+            }
+            ScriptReply::Stream { media_type, save_as, parts } => {
+                streamed(&media_type, &save_as, parts, lasting)
+            }
         }
     };
-    Ok(Success::written(reply))
+    call.once(work).await.map(Success::written)
 }
 
 fn streamed(media_type: &str, save_as: &str, parts: Parts, caller: Arc<Lasting>) -> Result<Reply> {
     let kind = HeaderValue::from_str(media_type).map_err(Error::internal)?;
-    let body = Body::streamed(while_allowed(parts, caller));
+    let body = Body::streamed(caller.watching(parts));
     let reply = Reply { body, ..Reply::new(StatusCode::OK, kind, Bytes::new()) };
     Ok(reply.with(header::CONTENT_DISPOSITION, &attachment(save_as)))
-}
-
-/// Breaks a long reply off when its caller was revoked meanwhile.
-fn while_allowed(parts: Parts, caller: Arc<Lasting>) -> Parts {
-    let begun = (parts, caller, Instant::now());
-    stream::unfold(begun, |(mut parts, caller, mut judged)| async move {
-        let mut part = parts.next().await?;
-        if judged.elapsed() >= JUDGED_FOR {
-            if let Err(refused) = caller.caller().await {
-                (part, parts) = (Err(refused), stream::empty().boxed());
-            }
-            judged = Instant::now();
-        }
-        Some((part, (parts, caller, judged)))
-    })
-    .boxed()
 }

@@ -109,7 +109,7 @@ pub(crate) async fn queue(call: &Call<'_>, asked: WhichJobs) -> Result<OneOrPage
         return Ok(OneOrPage::one(webhooks.job(id).await?));
     }
     let (status, subscription) = (plain("status", asked.status)?, asked.subscription);
-    let filter = JobFilter { subscription, event: None, status, since: 0 };
+    let filter = JobFilter { subscription, status, ..JobFilter::default() };
     let page = webhooks.jobs(&filter, &asked.limit.after(asked.cursor.as_deref())).await?;
     Ok(OneOrPage::page(page))
 }
@@ -152,6 +152,7 @@ pub(crate) async fn deliveries(
         return Ok(OneOrPage::one(delivery));
     }
     let filter = JobFilter {
+        job: asked.job,
         subscription: asked.subscription,
         event: plain("event", asked.event)?,
         status: plain("status", asked.status)?,
@@ -175,7 +176,8 @@ pub(crate) async fn redeliver(
                 Error::invalid_field("filter.since", "format", error.detail().to_owned())
             })?;
             let (event, status) = (plain("event", event)?, plain("status", status)?);
-            Redeliver::Filter { filter: JobFilter { subscription, event, status, since }, expected }
+            let filter = JobFilter { job: None, subscription, event, status, since };
+            Redeliver::Filter { filter, expected }
         }
         _ => {
             return Err(Error::invalid_field(

@@ -42,7 +42,7 @@ pub(super) fn add(document: &mut Json, schemas: Map<String, Json>) {
             "IdempotencyKey": {
                 "name": "Idempotency-Key", "in": "header", "required": false,
                 "description": "A repetition with the same key gets the first reply.",
-                "schema": {"type": "string", "pattern": "^[!-~]([ -~]{0,253}[!-~])?$"},
+                "schema": {"type": "string", "pattern": "^[!-~]([\\t -~]{0,253}[!-~])?$"},
             },
             "IfMatch": {
                 "name": "If-Match", "in": "header", "required": false,

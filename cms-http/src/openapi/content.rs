@@ -1,10 +1,11 @@
 //! Schemas of the content tables: what their records are, and which tables there are.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use cms_core::{
     content::{Column, Table},
     db::Kind,
+    fields::FieldType,
 };
 use serde_json::{Map, Value as Json, json};
 
@@ -24,6 +25,7 @@ pub(super) fn describe(
         records.push(json!({"$ref": format!("#/components/schemas/{name}")}));
         schemas.insert(name, record(table));
     }
+    schemas.insert("FieldDeclaration".to_owned(), field().clone());
     // Public records have forms of their own: pages with their rows, settings by name.
     let item = schemas.get("Record").cloned().unwrap_or_default();
     schemas.insert(
@@ -47,6 +49,23 @@ pub(super) fn describe(
             body["example"] = example::of(table, method == "post");
         }
     }
+}
+
+/// The conditions that a page of a table's records takes.
+pub(super) fn filters(table: &Table) -> impl Iterator<Item = Json> {
+    let columns = table.columns.iter().filter(|column| column.readable());
+    columns.map(|column| {
+        let name = &column.name;
+        json!({
+            "name": format!("filter[{name}]"),
+            "in": "query",
+            "required": false,
+            "description": format!(
+                "Records whose {name} is this; filter[{name}][op]= compares otherwise."
+            ),
+            "schema": {"type": "string"},
+        })
+    })
 }
 
 /// Replies of items hold items.
@@ -73,6 +92,15 @@ fn record(table: &Table) -> Json {
     })
 }
 
+/// A field as declared, of any type. It never changes, so it is made once.
+fn field() -> &'static Json {
+    static FIELD: OnceLock<Json> = OnceLock::new();
+    FIELD.get_or_init(|| {
+        let types: Vec<_> = FieldType::ALL.iter().map(FieldType::declaration_schema).collect();
+        json!({"description": "A field that people fill in.", "oneOf": types})
+    })
+}
+
 /// What a column holds. Adopted columns may hold what their type does not promise; a reference may
 /// be replaced by the record it names.
 fn value(table: &Table, column: &Column) -> Json {
@@ -80,6 +108,10 @@ fn value(table: &Table, column: &Column) -> Json {
         Kind::Integer => "integer",
         Kind::Decimal | Kind::Double => "number",
         Kind::Boolean => "boolean",
+        Kind::Json if (table.name.as_str(), column.name.as_str()) == ("forms", "fields") => {
+            let field = json!({"$ref": "#/components/schemas/FieldDeclaration"});
+            return json!({"type": "array", "items": field});
+        }
         Kind::Json => return json!({"description": column.field_type}),
         _ => "string",
     };

@@ -27,8 +27,10 @@ use crate::call::Call;
 pub(crate) fn document(call: &Call<'_>) -> Json {
     let types = types::of(call.operations);
     let mut paths: Map<String, Json> = Map::new();
-    let of_plugins =
-        call.declared.iter().filter_map(|one| Some((one, types.declared.get(one.method)?)));
+    let of_plugins = call.declared.iter().filter_map(|one| match (one.method, one.records) {
+        ("GET", Some(_)) => Some((one, &types.records)),
+        (method, _) => Some((one, types.declared.get(method)?)),
+    });
     for (described, schemata) in call.operations.iter().zip(&types.operations).chain(of_plugins) {
         if !knowledge::knows(call, described) {
             continue;
@@ -40,7 +42,12 @@ pub(crate) fn document(call: &Call<'_>) -> Json {
             None => described.path.to_owned(),
         };
         let item = paths.entry(path).or_insert_with(|| json!({}));
-        item[described.method.to_ascii_lowercase()] = operation::of(described, schemata);
+        let mut operation = operation::of(described, schemata);
+        let table = described.records.and_then(|name| call.cms.tables().find(name));
+        if let (Some(table), Some(parameters)) = (table, operation["parameters"].as_array_mut()) {
+            parameters.extend(content::filters(&table));
+        }
+        item[described.method.to_ascii_lowercase()] = operation;
     }
     let tables = knowledge::tables(call);
     let mut schemas = types.components.clone();

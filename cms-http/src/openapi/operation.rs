@@ -64,9 +64,8 @@ fn parameters(described: &Described, query: &Json) -> Vec<Json> {
         parameters
             .push(json!({"name": "action", "in": "query", "required": true, "schema": schema}));
     }
-    // A script runs each time it is asked for.
-    let repeats = described.access != Access::Button;
-    if described.method == "POST" && described.access.is_for_keys() && repeats {
+    let is_kept = !matches!(described.types.body, BodyKind::Multipart | BodyKind::Octets);
+    if described.method == "POST" && described.access.is_for_keys() && is_kept {
         parameters.push(json!({"$ref": "#/components/parameters/IdempotencyKey"}));
     }
     if conditional(described) {
@@ -111,6 +110,11 @@ fn responses(described: &Described, reply: &Json) -> Json {
             "description": "Success.",
             "headers": headers,
             "content": {"application/json": {"schema": reply}},
+        }),
+        ReplyKind::Any => json!({
+            "description": "Success.",
+            "headers": headers,
+            "content": {"application/json": {"schema": reply}, "*/*": {}},
         }),
         kind => json!({
             "description": "Success.",

@@ -12,6 +12,8 @@ pub(super) struct AllTypes {
     pub(super) operations: Vec<Shapes>,
     /// Of the endpoints that plugins declare, by method.
     pub(super) declared: BTreeMap<&'static str, Shapes>,
+    /// Of those that read the records of a content table.
+    pub(super) records: Shapes,
     /// What replies share.
     pub(super) components: Map<String, Json>,
 }
@@ -40,8 +42,14 @@ fn make(operations: &[Described]) -> AllTypes {
     let operations = operations.iter().map(|operation| shapes(operation.types)).collect();
     let methods = ["GET", "POST", "PATCH", "DELETE"];
     let declared = methods.map(|method| (method, shapes(describe::of_declared(method)))).into();
+    let mut records = shapes(Types::of::<crate::wire::item::Read>());
+    // The address names the table.
+    if let Some(parameters) = records.query["properties"].as_object_mut() {
+        parameters.remove("table");
+    }
+    records.query["required"] = Json::Array(Vec::new());
     let _ = schemas.replies.subschema_for::<crate::wire::Problem>();
-    AllTypes { operations, declared, components: schemas.replies.take_definitions(true) }
+    AllTypes { operations, declared, records, components: schemas.replies.take_definitions(true) }
 }
 
 /// What a number of 64 bits holds: `format` alone binds nobody.

@@ -34,21 +34,27 @@ pub fn status_of(code: Code) -> StatusCode {
         | Code::InvalidCode
         | Code::PendingExpired => StatusCode::UNAUTHORIZED,
         Code::OriginNotAllowed | Code::PermissionDenied | Code::Csrf => StatusCode::FORBIDDEN,
-        Code::NotFound | Code::UnknownTable => StatusCode::NOT_FOUND,
+        Code::NotFound | Code::UnknownTable | Code::FunnelNotAvailable => StatusCode::NOT_FOUND,
         Code::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
         Code::Timeout => StatusCode::REQUEST_TIMEOUT,
         Code::Conflict
         | Code::InProgress
         | Code::CountMoved
+        | Code::RevConflict
+        | Code::NotOnPath
+        | Code::AlreadyCompleted
         | Code::IdempotencyMismatch
         | Code::IdempotencySpent => StatusCode::CONFLICT,
+        Code::SessionExpired => StatusCode::GONE,
         Code::Stale => StatusCode::PRECONDITION_FAILED,
         Code::PayloadTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         Code::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
         Code::UnknownHost => StatusCode::MISDIRECTED_REQUEST,
-        Code::ValidationFailed | Code::UnknownEvent | Code::ScriptPath => {
-            StatusCode::UNPROCESSABLE_ENTITY
-        }
+        Code::ValidationFailed
+        | Code::NotPublishable
+        | Code::Incomplete
+        | Code::UnknownEvent
+        | Code::ScriptPath => StatusCode::UNPROCESSABLE_ENTITY,
         Code::ScriptFailed => StatusCode::BAD_GATEWAY,
         Code::PreconditionRequired => StatusCode::PRECONDITION_REQUIRED,
         Code::RateLimited | Code::LoginLocked => StatusCode::TOO_MANY_REQUESTS,
@@ -131,7 +137,11 @@ impl Reply {
             detail: error.detail().to_owned(),
             error: code.as_str().to_owned(),
             request_id: request_id.to_owned(),
-            errors: error.fields().iter().map(FieldProblem::from).collect(),
+            node_id: error.node(),
+            errors: error
+                .placed_fields()
+                .map(|(field, node)| FieldProblem { node, ..FieldProblem::from(field) })
+                .collect(),
         };
         let mut reply = Self::new(
             status,

@@ -1,15 +1,22 @@
 //! Routes of the endpoints that plugins declare. They come behind those of the table.
 
-use std::collections::HashMap;
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use cms_core::{
     Cms,
     access::{Access, Endpoint},
-    plugins::{Manifest, manifest::EndpointDeclaration},
+    plugins::{
+        Index, Manifest,
+        manifest::{self, EndpointDeclaration},
+    },
 };
 
 use super::{Handler, Method, Route, find};
 use crate::{
+    call::DeclaredBy,
     describe::{self, Described},
     handlers::endpoints::answer,
     success::Answers,
@@ -17,57 +24,105 @@ use crate::{
 };
 
 /// The routes of a site's plugins.
-#[derive(Default)]
 pub(crate) struct Declared {
     by_path: HashMap<String, &'static Route>,
     /// For the OpenAPI document.
     pub(crate) operations: Vec<Described>,
+    /// The declarations that they are made of.
+    index: Arc<Index>,
 }
 
 impl Declared {
+    /// The routes of the plugins in service.
+    pub(crate) fn of(cms: &Cms) -> Self {
+        // Read first: after a change meanwhile the routes are made again.
+        let index = cms.plugins().index();
+        let mut by_path = HashMap::new();
+        for state in cms.plugins().states().iter() {
+            let Some(manifest) = state.manifest.as_deref() else { continue };
+            for endpoint in manifest.endpoints.iter() {
+                let path = endpoint.path();
+                if find(&path, None).is_some() {
+                    tracing::error!(path, plugin = manifest.id, "the path is the service's own");
+                    continue;
+                }
+                by_path.insert(path.clone(), kept(Parts::of(cms, manifest, endpoint, path)));
+            }
+        }
+        let operations = by_path.values().copied().flat_map(super::operations_of).collect();
+        Self { by_path, operations, index }
+    }
+
+    /// Whether the plugins in service are those that the routes were made of.
+    pub(crate) fn is_current(&self, cms: &Cms) -> bool {
+        cms.plugins().has(&self.index)
+    }
+
     pub(crate) fn find(&self, path: &str) -> Option<&'static Route> {
         self.by_path.get(path).copied()
     }
+
+    /// What keys may name beside the endpoints of the table.
+    pub(crate) fn endpoints(&self) -> impl Iterator<Item = Endpoint> {
+        self.by_path.values().map(|route| super::endpoint(route))
+    }
 }
 
-/// The routes of a site. They are never freed: a process makes its API once.
-pub(crate) fn declared(cms: &Cms) -> Declared {
-    let mut by_path = HashMap::new();
-    for state in cms.plugins().states().iter() {
-        let Some(manifest) = state.manifest.as_deref() else { continue };
-        for endpoint in manifest.endpoints.iter() {
-            let path = endpoint.path();
-            if find(&path, None).is_some() {
-                tracing::error!(path, plugin = manifest.id, "the path is the service's own");
-                continue;
-            }
-            let route: &'static Route =
-                Box::leak(Box::new(route(cms, manifest, endpoint, path.clone())));
-            by_path.insert(path, route);
+/// What a route is made of.
+#[derive(Clone, PartialEq)]
+struct Parts {
+    path: String,
+    plugin: String,
+    model_path: String,
+    /// Whether everybody may call it; else the plugin's permissions count.
+    public: bool,
+    /// The content table whose records are read; None: a handler answers.
+    records: Option<String>,
+    tables: Vec<String>,
+    methods: Vec<manifest::Method>,
+}
+
+impl Parts {
+    fn of(cms: &Cms, manifest: &Manifest, endpoint: &EndpointDeclaration, path: String) -> Self {
+        let name = &endpoint.model_path;
+        let is_table = manifest.tables.iter().any(|table| table.name == *name);
+        Self {
+            path,
+            plugin: manifest.id.clone(),
+            model_path: name.clone(),
+            public: endpoint.public,
+            records: is_table.then(|| name.clone()),
+            tables: tables(cms, manifest, endpoint),
+            methods: endpoint.methods.to_vec(),
         }
     }
-    let operations = by_path.values().copied().flat_map(super::operations_of).collect();
-    Declared { by_path, operations }
 }
 
-/// What keys may name beside the endpoints of the table.
-pub(crate) fn endpoints_of(declared: &Declared) -> impl Iterator<Item = Endpoint> {
-    declared.by_path.values().map(|route| super::endpoint(route))
+/// The route of these parts. It is never freed, and the same parts have the same one: memory grows
+/// only with endpoints that nobody has declared before in this process.
+fn kept(parts: Parts) -> &'static Route {
+    static MADE: Mutex<Vec<(Parts, &'static Route)>> = Mutex::new(Vec::new());
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, route)) = made.iter().find(|(known, _)| *known == parts) {
+        return route;
+    }
+    let route: &'static Route = Box::leak(Box::new(route(parts.clone())));
+    made.push((parts, route));
+    route
 }
 
-fn route(cms: &Cms, manifest: &Manifest, endpoint: &EndpointDeclaration, path: String) -> Route {
-    let tables = tables(cms, manifest, endpoint);
-    let methods: Vec<Method> =
-        endpoint.methods.iter().map(|method| self::method(*method)).collect();
+fn route(parts: Parts) -> Route {
+    let methods: Vec<Method> = parts.methods.iter().map(|method| self::method(*method)).collect();
+    let tables: Vec<&'static str> = parts.tables.into_iter().map(|name| &*name.leak()).collect();
+    let plugin: &'static str = parts.plugin.leak();
+    let (model_path, public) = (&*parts.model_path.leak(), parts.public);
     Route {
-        path: path.leak(),
+        path: parts.path.leak(),
         action: None,
-        access: if endpoint.public {
-            Access::Public
-        } else {
-            Access::Plugin(manifest.id.clone().leak())
-        },
+        access: if public { Access::Public } else { Access::Plugin(plugin) },
         tables: Vec::leak(tables),
+        records: parts.records.map(|name| &*name.leak()),
+        endpoint: Some(DeclaredBy { plugin, model_path, public }),
         resource: "endpoints",
         methods: Vec::leak(methods),
     }
@@ -75,7 +130,7 @@ fn route(cms: &Cms, manifest: &Manifest, endpoint: &EndpointDeclaration, path: S
 
 /// The tables that replies are made from. Others write adopted tables too, so their replies are not
 /// kept.
-fn tables(cms: &Cms, manifest: &Manifest, endpoint: &EndpointDeclaration) -> Vec<&'static str> {
+fn tables(cms: &Cms, manifest: &Manifest, endpoint: &EndpointDeclaration) -> Vec<String> {
     let name = &endpoint.model_path;
     let declared = manifest.tables.iter().any(|table| table.name == *name);
     let read =
@@ -85,10 +140,10 @@ fn tables(cms: &Cms, manifest: &Manifest, endpoint: &EndpointDeclaration) -> Vec
     if !read.iter().all(counted) {
         return Vec::new();
     }
-    read.into_iter().map(|name| &*name.leak()).collect()
+    read
 }
 
-fn method(method: cms_core::plugins::manifest::Method) -> Method {
+fn method(method: manifest::Method) -> Method {
     let handler: Handler = |call, content| Box::pin(answer(call, content));
     let answers = Answers { status: 200, kind: ReplyKind::Json };
     let name = method.name();

@@ -11,6 +11,8 @@ use super::problem::FieldProblem;
 pub enum ReplyKind {
     /// `application/json`.
     Json,
+    /// JSON, or what a handler of a plugin streams instead.
+    Any,
     /// Nothing: 204.
     Empty,
     /// Text of this media type.
@@ -28,7 +30,7 @@ impl ReplyKind {
     #[must_use]
     pub fn media_type(self) -> &'static str {
         match self {
-            Self::Json | Self::Empty => "application/json",
+            Self::Json | Self::Any | Self::Empty => "application/json",
             Self::Text(kind) => kind,
             Self::Events => "text/event-stream",
             Self::Csv => "text/csv; charset=utf-8; header=present",

@@ -42,8 +42,15 @@ pub struct Ready {
     pub queue_age_ms: Option<i64>,
     /// `running` or `none`.
     pub worker: String,
+    /// Milliseconds by which the oldest due mail is late; null when that cannot be read.
+    pub mail_age_ms: Option<i64>,
+    /// `running` or `none`: whether this process sends mails.
+    pub mail: String,
     /// `running` or `none`: whether this process runs tasks on their schedule.
     pub scheduler: String,
+    /// `made`: this process has no index left to make. `making`: it makes indexes of tables, or
+    /// waits for its turn. `failed`: it could not make some, and tries again.
+    pub indexes: String,
     /// Background tasks that failed and were started again, with how often. Empty when all is well.
     pub restarts: BTreeMap<String, u64>,
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cms_core::keys::{ApiKey, ApiKeyPatch, MAX_GRACE_S, NewApiKey};
+use cms_core::keys::{ApiKey, ApiKeyPatch, DeniedCall, MAX_GRACE_S, NewApiKey};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +26,8 @@ operations! {
     Endpoints: Listing, NoBody => Page<Grantable>;
     /// Whether a key would be allowed a call.
     Check: Asked, NoBody => Data<Answer>;
+    /// The last call that a key was refused for lack of a right; null when there was none.
+    LastDenied: ById, NoBody => Data<Option<DeniedCall>>;
 }
 
 impl Body for NewApiKey {}

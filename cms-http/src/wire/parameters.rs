@@ -11,6 +11,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 #[serde(deny_unknown_fields)]
 pub struct NoQuery {}
 
+/// Parameters that say nothing.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct AnyQuery {}
+
 /// One thing by its id.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -98,7 +102,7 @@ impl Serialize for Moment {
 impl<'de> Deserialize<'de> for Moment {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        let expected = "since is a date-time such as 2026-11-21T09:30:00Z.";
+        let expected = "A date-time such as 2026-11-21T09:30:00Z is expected.";
         parse_rfc3339(&text).map(Self).ok_or_else(|| D::Error::custom(expected))
     }
 }

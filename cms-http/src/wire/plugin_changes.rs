@@ -31,8 +31,10 @@ pub struct Applied {
     /// Id of the one plugin to apply, also when it was removed; all others without it.
     #[serde(default)]
     pub plugin: Option<String>,
-    /// Columns whose values may be lost: `table.column`.
+    /// Columns whose values may be lost: `table.column`. None yet: no change drops, renames or
+    /// retypes columns.
     #[serde(default)]
+    #[schemars(length(max = 0))]
     pub accept_loss: Vec<String>,
 }
 

@@ -42,7 +42,7 @@ pub struct PluginInfo {
     pub in_service: bool,
     /// Whether an earlier declaration is in service, because the present one has problems.
     pub earlier: bool,
-    /// What is wrong with its manifest; shown to administrators.
+    /// What is wrong with its manifest, and indexes that could not be made; for administrators.
     pub problems: Vec<Problem>,
     /// Its content tables.
     pub tables: Vec<String>,
@@ -58,8 +58,10 @@ pub struct PluginInfo {
 #[serde(deny_unknown_fields)]
 pub struct WhichButtons {
     /// The plugin.
+    #[schemars(example = &"bikeshop")]
     pub plugin: String,
     /// The id of a row of its first table: only buttons that its status shows.
+    #[schemars(example = &"1")]
     pub row: Option<String>,
 }
 
@@ -68,10 +70,13 @@ pub struct WhichButtons {
 #[serde(deny_unknown_fields)]
 pub struct WhichContent {
     /// The plugin.
+    #[schemars(example = &"bikeshop")]
     pub plugin: String,
     /// The id of the button.
+    #[schemars(example = &"purchases")]
     pub button: String,
     /// The id of the row that the button belongs to.
+    #[schemars(example = &"1")]
     pub row: Option<String>,
     /// Rows of a page.
     #[serde(default)]

@@ -19,6 +19,9 @@ pub struct Problem {
     pub error: String,
     /// As in the header `X-Request-Id`.
     pub request_id: String,
+    /// The node of a funnel that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_id: Option<i64>,
     /// The fields that are wrong.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<FieldProblem>,
@@ -33,11 +36,15 @@ pub struct FieldProblem {
     pub code: String,
     /// What is expected, for a person.
     pub message: String,
+    /// The node of a funnel that it belongs to, by the id that was sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<i64>,
 }
 
 impl From<&FieldError> for FieldProblem {
     fn from(error: &FieldError) -> Self {
         let FieldError { field, code, message } = error;
-        Self { field: field.clone(), code: (*code).to_owned(), message: message.clone() }
+        let (field, code, message) = (field.clone(), (*code).to_owned(), message.clone());
+        Self { field, code, message, node: None }
     }
 }

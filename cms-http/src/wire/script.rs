@@ -26,8 +26,7 @@ pub struct OfButton {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("examples" = [{
-    "plugin": "shop", "button_id": "export", "id": 7, "url_rewrite": "orders/7",
-    "data": {"format": "short"},
+    "plugin": "bikeshop", "button_id": "export", "id": 1, "data": {"format": "short"},
 }]))]
 pub struct RunScript {
     /// The plugin that declares the button.

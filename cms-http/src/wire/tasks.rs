@@ -10,7 +10,7 @@ use super::{
 };
 
 operations! {
-    /// The tasks of plugins, sorted by plugin and name.
+    /// The tasks of plugins and the service's own, sorted by plugin and name.
     Read: Listing, NoBody => Page<Task>;
     /// One run of a task, or a page of runs, newest first.
     History: WhichRuns, NoBody => OneOrPage<Run>;
@@ -23,7 +23,7 @@ operations! {
 #[serde(deny_unknown_fields)]
 pub struct WhichTask {
     /// Its name.
-    #[schemars(example = &"nightly")]
+    #[schemars(example = &"cancel")]
     pub name: String,
     /// Its plugin; needed where several plugins have a task of this name.
     pub plugin: Option<String>,

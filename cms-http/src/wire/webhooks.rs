@@ -135,6 +135,8 @@ pub struct Removed {
 pub struct WhichDeliveries {
     /// The one to show.
     pub id: Option<i64>,
+    /// Only those of this job: `queue_id`.
+    pub job: Option<i64>,
     /// Only those of this subscription.
     pub subscription: Option<i64>,
     /// Only those of this event.

@@ -19,10 +19,6 @@ use serde_json::Value as Json;
 /// Why a read-only session does not.
 pub(crate) const READONLY: &str = "this is a read-only session";
 
-/// The verbs that switch off, and on.
-const SWITCHES: [(&str, &str); 3] =
-    [(" pause ", " activate "), (" disable ", " enable "), (" deactivate ", " activate ")];
-
 /// Examples in the table, and the words for what the user chooses only after the key.
 const CHOSEN: [(&str, &str); 3] =
     [("--grace 1h", "--grace GRACE"), ("--on 2027-01-01", "--on DAY"), ("ttl 300", "ttl SECONDS")];
@@ -38,6 +34,8 @@ pub(crate) struct Action {
     pub(crate) help: &'static str,
     /// The equal command line; empty for what only moves within this screen.
     pub(crate) cli: &'static str,
+    /// Lines of what it does in other states, or besides; of a switch, the line that switches on.
+    pub(crate) also: &'static [&'static str],
     pub(crate) needs: Needs,
     pub(crate) right: Right,
     /// Whether it changes something at the site.
@@ -80,7 +78,7 @@ impl Action {
     pub(crate) fn is_here(&self, scene: &Scene<'_>) -> bool {
         match self.noun() {
             "app" | "go" => true,
-            "list" => scene.is_list,
+            "list" => scene.is_list && has_list_action(scene.noun, self.verb()),
             noun => noun == scene.noun,
         }
     }
@@ -114,17 +112,25 @@ impl Action {
             Needs::Rows => scene.rows(),
             _ => scene.row.into_iter().collect(),
         };
-        let mut line = scene.fill(self.cli, &rows);
-        if self.verb() == "toggle" && rows.first().is_some_and(|row| row["active"] == false) {
-            for (off, on) in SWITCHES {
-                line = line.replacen(off, on, 1);
-            }
-        }
+        let is_off = |row: &&Json| row["active"] == false || row["enabled"] == false;
+        let is_switched_on = self.verb() == "toggle" && rows.first().is_some_and(is_off);
+        let line = self.also.first().filter(|_| is_switched_on).unwrap_or(&self.cli);
+        let mut line = scene.fill(line, &rows);
         for (example, word) in CHOSEN {
             line = line.replacen(example, word, 1);
         }
         let words = ["cms", scene.site, &line];
         Some(words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" "))
+    }
+}
+
+/// Whether a list does this. Those of some screens are only walked.
+fn has_list_action(noun: &str, verb: &str) -> bool {
+    let walks = ["open", "down", "up", "half_down", "half_up", "first", "last"].contains(&verb);
+    match noun {
+        "home" | "rights" => walks,
+        "delivery" => walks || matches!(verb, "mark" | "mark_all" | "range"),
+        _ => true,
     }
 }
 

@@ -23,7 +23,8 @@ pub(crate) struct Scene<'a> {
     pub(crate) site: &'a str,
     /// The filter in force.
     pub(crate) filter: &'a str,
-    pub(crate) is_local: bool,
+    /// Whether the caller is whoever can open the site's folder.
+    pub(crate) is_operator: bool,
     pub(crate) readonly: bool,
     pub(crate) now: i64,
 }
@@ -37,8 +38,8 @@ impl<'a> Scene<'a> {
     /// What is missing for a right.
     pub(super) fn missing(&self, right: Right) -> Option<String> {
         match (right, self.rights) {
-            (Right::Local, _) if !self.is_local => {
-                Some("only on the site's own machine, with --dir".to_owned())
+            (Right::Local, _) if !self.is_operator => {
+                Some("only on the site's own machine, with --dir and without --as".to_owned())
             }
             (Right::Holds(key), Some(held)) if !held.iter().any(|one| one == key) => {
                 Some(format!("needs the right {key}, which you do not hold"))

@@ -6,7 +6,8 @@ use serde_json::Value as Json;
 use super::{Action, Needs, Needs::*, Right, Right::*};
 
 const fn act(name: &'static str, keys: &'static str, help: &'static str) -> Action {
-    Action { name, keys, help, cli: "", needs: Nothing, right: Free, changes: false, state: None }
+    let (cli, also, needs, right) = ("", &[], Nothing, Free);
+    Action { name, keys, help, cli, also, needs, right, changes: false, state: None }
 }
 
 /// What changes something at the site: not in a read-only session.
@@ -17,6 +18,11 @@ const fn write(name: &'static str, keys: &'static str, help: &'static str) -> Ac
 impl Action {
     const fn cli(mut self, cli: &'static str) -> Self {
         self.cli = cli;
+        self
+    }
+
+    const fn also(mut self, also: &'static [&'static str]) -> Self {
+        self.also = also;
         self
     }
 
@@ -36,6 +42,9 @@ const HOOKS_SEEN: Right = Holds("webhooks_subscriptions_view");
 const KEYS: Right = Holds("keys_keys_edit");
 const KEYS_SEEN: Right = Holds("keys_keys_view");
 
+const FORMS: Right = Holds("forms_forms_edit");
+const FORMS_SEEN: Right = Holds("forms_forms_view");
+
 fn is_on(row: &Json) -> Option<&'static str> {
     (row["active"] == true).then_some("it is active already")
 }
@@ -44,6 +53,15 @@ fn is_settled(row: &Json) -> Option<&'static str> {
     match row["status"].as_str() {
         Some("delivered") => Some("it is delivered"),
         Some("cancelled") => Some("it is cancelled"),
+        _ => None,
+    }
+}
+
+fn is_sent(row: &Json) -> Option<&'static str> {
+    match row["status"].as_str() {
+        Some("sent") => Some("it was sent"),
+        Some("sending") => Some("it is being sent"),
+        Some("dropped") => Some("it was dropped: automatic replies are rationed"),
         _ => None,
     }
 }
@@ -62,12 +80,14 @@ pub(crate) static ACTIONS: &[Action] = &[
     act("app.command", ":", "Type a command"),
     act("app.back", "Esc", "One step back"),
     act("app.undo", "u", "Take the last change back"),
+    act("app.redo", "U", "Do again what was taken back"),
     act("app.copy", "y", "Copy the equal command line"),
     act("app.copy_id", "Y", "Copy the id").on(Row, Free),
     act("app.reload", "Ctrl-r F5", "Read again"),
     act("app.previous", "[", "The screen before"),
     act("app.next", "]", "The screen after"),
     act("app.last", "-", "The screen you came from"),
+    act("app.context", "", "Go to another site").cli("tui --context NAME"),
     act("app.login", "", "Log in").cli("login"),
     act("app.logout", "", "End the session").cli("logout"),
     act("app.quit", "q Ctrl-c", "Leave"),
@@ -82,11 +102,19 @@ pub(crate) static ACTIONS: &[Action] = &[
     act("go.groups", "9", "Groups and their rights").cli("groups list").on(Nothing, Admin),
     act("go.origins", "", "Origins").cli("origins list").on(Nothing, Admin),
     act("go.cache", "", "Response cache").cli("cache status").on(Nothing, Admin),
-    act("go.limits", "", "Limits: buckets that are not full").cli("limits show").on(Nothing, Admin),
+    act("go.limits", "", "Limits: buckets that are not full")
+        .cli("limits show")
+        .also(&["limits list"])
+        .on(Nothing, Admin),
     act("go.attempts", "", "Wrong logins").cli("auth attempts").on(Nothing, Admin),
-    act("go.audit", "", "Audit log").cli("audit list").on(Nothing, Admin),
+    act("go.audit", "", "Audit log").cli("audit list").also(&["auth audit"]).on(Nothing, Admin),
     act("go.events", "", "Known events").cli("events list").on(Nothing, HOOKS_SEEN),
     act("go.messages", "", "Recorded events").cli("events tail").on(Nothing, HOOKS_SEEN),
+    act("go.mail", "", "Mails and their providers")
+        .cli("mail log")
+        .also(&["mail providers"])
+        .on(Nothing, Admin),
+    act("go.forms", "", "Forms and submissions").cli("forms list").on(Nothing, FORMS_SEEN),
     act("go.tasks", "", "Tasks of plugins").cli("tasks list").on(Nothing, Admin),
     act("go.plugins", "", "Plugins and their problems").cli("plugins list"),
     act("list.down", "j Down", "Down"),
@@ -102,6 +130,7 @@ pub(crate) static ACTIONS: &[Action] = &[
     act("list.filter", "/", "Filter"),
     act("list.sort", "o", "Sort"),
     act("list.reverse", "O", "Reverse the order"),
+    act("list.columns", "=", "Columns: their order and widths"),
     act("list.pane", "Tab", "To the other pane"),
     act("list.zoom", "z", "Preview large or small"),
     write("webhooks.new", "n", "New webhook")
@@ -123,7 +152,10 @@ pub(crate) static ACTIONS: &[Action] = &[
         .cli("webhooks activate {id}")
         .on(Row, HOOKS)
         .unless(is_on),
-    write("webhooks.toggle", "t", "Pause or switch on").cli("webhooks pause {id}").on(Rows, HOOKS),
+    write("webhooks.toggle", "t", "Pause or switch on")
+        .cli("webhooks pause {id}")
+        .also(&["webhooks activate {id}"])
+        .on(Rows, HOOKS),
     act("webhooks.explain", "", "Who would get an event")
         .cli("webhooks explain EVENT")
         .on(Nothing, HOOKS_SEEN),
@@ -137,12 +169,26 @@ pub(crate) static ACTIONS: &[Action] = &[
     write("deliveries.redeliver_all", "R", "Send all that failed again…")
         .cli("webhooks deliveries redeliver --status failed --expect N")
         .on(Nothing, HOOKS),
-    act("deliveries.diff", "d", "Compare with the attempt before")
+    act("deliveries.diff", "d", "Compare attempts: the two marked, or with the one before")
         .cli("webhooks deliveries show {id}")
         .on(Row, HOOKS_SEEN),
     act("deliveries.payload", "c", "Show the body that was sent")
         .cli("events payload {event_id}")
         .on(Row, HOOKS_SEEN),
+    act("delivery.tab", "Tab l Right", "Next tab"),
+    act("delivery.tab_back", "Shift-Tab h Left", "Tab before"),
+    act("delivery.attempts", "a", "All attempts of its job")
+        .cli("webhooks deliveries list --job {queue_id}")
+        .on(Nothing, HOOKS_SEEN),
+    act("delivery.diff", "d", "Compare attempts: the two marked, or with the one before")
+        .cli("webhooks deliveries show {id}")
+        .on(Nothing, HOOKS_SEEN),
+    act("delivery.payload", "c", "Show the body that was sent")
+        .cli("events payload {event_id}")
+        .on(Nothing, HOOKS_SEEN),
+    write("delivery.redeliver", "r", "Send again")
+        .cli("webhooks deliveries redeliver {id}")
+        .on(Nothing, HOOKS),
     write("queue.retry", "r", "Try now").cli("queue retry {id}").on(Rows, HOOKS).unless(is_settled),
     write("queue.cancel", "x", "Give up…")
         .cli("queue cancel {id}")
@@ -164,8 +210,14 @@ pub(crate) static ACTIONS: &[Action] = &[
     act("keys.check", "c", "Why is a call denied?")
         .cli("keys check {id} GET PATH")
         .on(Row, KEYS_SEEN),
+    write("keys.grant", "D", "Grant exactly what was denied last…")
+        .cli("keys denied {id} --grant")
+        .on(Row, KEYS),
     write("keys.rotate", "S", "New value…").cli("keys rotate {id} --grace 1h").on(Row, KEYS),
-    write("keys.toggle", "t", "Switch on or off").cli("keys disable {id}").on(Rows, KEYS),
+    write("keys.toggle", "t", "Switch on or off")
+        .cli("keys disable {id}")
+        .also(&["keys enable {id}"])
+        .on(Rows, KEYS),
     write("keys.expire", "E", "Day of expiry")
         .cli("keys expire {id} --on 2027-01-01")
         .on(Row, KEYS),
@@ -177,6 +229,7 @@ pub(crate) static ACTIONS: &[Action] = &[
     write("rights.save", "Ctrl-s", "Save").cli("keys rights {id} --grant RIGHT").on(Nothing, KEYS),
     act("rights.check", "c", "Try a call").cli("keys check {id} GET PATH").on(Nothing, KEYS_SEEN),
     act("content.columns", "c", "Columns").cli("tables show {name}").on(Row, Free),
+    act("content.records", "r", "Its records").cli("items list {name}").on(Row, Free),
     write("records.new", "n", "New record").cli("items create {table} -"),
     write("records.edit", "e", "Edit").cli("items update {table} {id} -").on(Row, Free),
     act("records.show", "", "Show").cli("items get {table} {id}").on(Row, Free),
@@ -184,14 +237,21 @@ pub(crate) static ACTIONS: &[Action] = &[
         .cli("items update {table} {id} -")
         .on(Rows, Free),
     act("records.language", "L", "The next language"),
+    write("records.translate", "T", "New version in a missing language")
+        .cli("items create {table} -")
+        .on(Row, Free),
     write("records.delete", "x", "Delete…").cli("items delete {table} {id}").on(Rows, Free),
     write("users.new", "n", "New user")
         .cli("users create NAME --group GROUP --password-stdin")
         .on(Nothing, Admin),
     write("users.edit", "e", "Name and groups")
         .cli("users edit {username} --rename NAME")
+        .also(&["users show {username}", "users 2fa-status {username}"])
         .on(Row, Admin),
-    write("users.toggle", "t", "Switch on or off").cli("users disable {username}").on(Rows, Admin),
+    write("users.toggle", "t", "Switch on or off")
+        .cli("users disable {username}")
+        .also(&["users enable {username}"])
+        .on(Rows, Admin),
     write("users.passwd", "S", "New password…")
         .cli("users passwd {username} --password-stdin")
         .on(Row, Admin),
@@ -207,7 +267,10 @@ pub(crate) static ACTIONS: &[Action] = &[
         .on(Row, Local),
     write("users.delete", "x", "Delete…").cli("users delete {username}").on(Row, Admin),
     write("groups.new", "n", "New group").cli("groups create NAME").on(Nothing, Admin),
-    write("groups.rights", "e", "Rights").cli("groups rights {name} --grant KEY").on(Row, Admin),
+    write("groups.rights", "e", "Rights")
+        .cli("groups rights {name} --grant KEY")
+        .also(&["groups show {name}"])
+        .on(Row, Admin),
     write("groups.rename", "N", "Rename").cli("groups rename {name} NAME").on(Row, Admin),
     act("groups.permissions", "p", "All permission keys")
         .cli("groups permissions")
@@ -219,11 +282,16 @@ pub(crate) static ACTIONS: &[Action] = &[
     write("origins.new", "n", "New origin").cli("origins add URL").on(Nothing, Admin),
     write("origins.toggle", "t", "Switch on or off")
         .cli("origins deactivate {origin}")
+        .also(&["origins activate {origin}"])
         .on(Rows, Admin),
     write("origins.delete", "x", "Delete…").cli("origins remove {origin}").on(Row, Admin),
-    write("cache.toggle", "t", "Switch on or off").cli("cache off").on(Nothing, Admin),
+    write("cache.toggle", "t", "Switch on or off")
+        .cli("cache off")
+        .also(&["cache on"])
+        .on(Nothing, Admin),
     write("cache.edit", "e", "How long, and which paths never")
         .cli("cache ttl 300")
+        .also(&["cache exclude list", "cache exclude add /PATH", "cache exclude remove /PATH"])
         .on(Nothing, Admin),
     write("cache.clear", "x", "Forget kept replies…").cli("cache clear").on(Nothing, Admin),
     write("limits.reset", "r", "Fill the buckets").cli("limits reset {owner}").on(Row, Admin),
@@ -236,6 +304,22 @@ pub(crate) static ACTIONS: &[Action] = &[
         .on(Row, HOOKS)
         .unless(is_expected),
     act("messages.payload", "", "Show what is sent").cli("events payload {id}").on(Row, HOOKS_SEEN),
+    act("mail.show", "s", "Show it whole, with its attempts").cli("mail show {id}").on(Row, Admin),
+    write("mail.retry", "r", "Try now, also what was given up")
+        .cli("mail retry {id}")
+        .on(Rows, Admin)
+        .unless(is_sent),
+    write("mail.test", "n", "Send a test mail").cli("mail test ADDRESS").on(Nothing, Admin),
+    act("forms.submissions", "d", "What was submitted")
+        .cli("forms submissions list {name}")
+        .on(Row, FORMS_SEEN),
+    act("forms.show", "s", "Show it whole").cli("forms show {name}").on(Row, FORMS_SEEN),
+    act("submissions.show", "s", "Show it whole")
+        .cli("forms submissions show {id}")
+        .on(Row, FORMS_SEEN),
+    write("submissions.delete", "x", "Delete…")
+        .cli("forms submissions delete {id}")
+        .on(Rows, FORMS),
     write("tasks.run", "r", "Run now").cli("tasks run {name}").on(Row, Admin),
     act("tasks.runs", "d", "Its runs").cli("tasks history {name}").on(Row, Admin),
     act("plugins.diff", "d", "What plugins apply would change")

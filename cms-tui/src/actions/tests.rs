@@ -53,7 +53,7 @@ fn a_read_only_session_looks_at_everything_and_changes_nothing() {
     for action in ACTIONS {
         let noun = action.noun();
         let scene =
-            Scene { noun, row: Some(&row), readonly: true, is_local: true, ..Scene::default() };
+            Scene { noun, row: Some(&row), readonly: true, is_operator: true, ..Scene::default() };
         let why = action.disabled(&scene);
         let is_refused = why.as_deref() == Some(super::READONLY);
         assert_eq!(is_refused, action.changes, "{}: {why:?}", action.name);

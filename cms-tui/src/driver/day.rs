@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use cms_core::access::KeyCall;
 use cms_http::client::Ask;
 use serde_json::json;
 
@@ -68,8 +69,23 @@ async fn a_denied_call_is_explained_and_granted() {
     ana.sees_no("unsaved");
     ana.press("c Tab").await.types("posts").await.press("Ctrl-s").await.sees("✓ allowed");
     ana.press("Esc u").await.sees("taken back").sees_no("table=posts");
+    // What was denied last is granted exactly.
+    let query = [("table".to_owned(), "posts".to_owned())];
+    let call =
+        KeyCall { method: "POST", path: "/api/backend/item", query: &query, body_table: None };
+    site.cms.keys().note_use(1, true);
+    site.cms.keys().note_denied(1, &call);
+    ana.press("Esc 5 F5").await.sees("POST /api/backend/item?table=posts; D grants exactly this");
+    ana.press("D").await.sees("Grant partner exactly this: POST");
+    ana.press("y").await.sees("partner may POST /api/backend/item?table=posts");
+    let rights = ana.client.send(Ask::get("/api/backend/keys").query("id", 1)).await;
+    let rights = rights.expect("a key").json().expect("JSON")["data"]["rights"].take();
+    assert_eq!(
+        rights[1],
+        json!({"endpoint": "/api/backend/item", "query": {"table": "posts"}, "methods": ["POST"]})
+    );
     // A new value, with the old one for a day.
-    ana.press("Esc S j j Enter").await.sees("cms_k1_");
+    ana.press("S j j Enter").await.sees("cms_k1_");
     ana.types("SAVED").await.sees_no("cms_k1_AA");
 }
 
@@ -80,11 +96,14 @@ async fn records_are_edited_marked_and_taken_back() {
     for n in 1..=4 {
         site.post(&format!("Post {n}")).await;
     }
-    let german = json!({"title": "Beitrag 1", "language_short": "de", "base_id": 1});
-    site.does(Ask::post("/api/backend/item").query("table", "posts"), german).await;
     let mut ana = Operator::sits_down(&site).await;
     ana.press("6").await.press("/").await.types("posts").await.press("Enter Enter").await;
-    ana.sees("Post 1").sees("Beitrag 1");
+    // A version in the language that is missing, and both are edited.
+    ana.press("T").await.sees("posts 1 in de").sees("Post 1");
+    ana.press("Ctrl-u").await.types("Beitrag 1").await.press("Ctrl-s").await;
+    ana.sees("posts 1 is made in de").sees("Beitrag 1");
+    ana.press("T").await.sees("It has a version in every language.");
+    ana.press("e Down Down").await.types("?").await.press("Ctrl-s").await.sees("Post 1?");
     ana.press("L L").await.sees("posts [de]").sees("Beitrag 1").sees_no("Post 2");
     ana.press("e").await.press("Down Down").await;
     ana.types("!").await.press("Ctrl-s").await.sees("is saved");
@@ -101,6 +120,27 @@ async fn records_are_edited_marked_and_taken_back() {
     assert_eq!(views().await, [7, 7, 7, 0, 0]);
     ana.press("u").await.sees("3 changes taken back");
     assert_eq!(views().await, [0, 0, 0, 0, 0]);
+    ana.press("U").await.sees("3 changes done again");
+    assert_eq!(views().await, [7, 7, 7, 0, 0]);
+    ana.press("u").await.sees("3 changes taken back");
+}
+
+/// A version in another language has what no form offers too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_version_in_another_language_has_long_values_too() {
+    let site = TestSite::open().await;
+    site.post("Long").await;
+    let record = |id| Ask::get("/api/backend/item").query("table", "posts").query("id", id);
+    let body = "long ".repeat(60_000);
+    let write = Ask::patch("/api/backend/item").query("table", "posts").query("id", 1);
+    site.does(write, json!({"body": body})).await;
+    let mut ana = Operator::sits_down(&site).await;
+    ana.press("6").await.press("/").await.types("posts").await.press("Enter Enter").await;
+    ana.press("T").await.sees("300 KB: copied as it is");
+    ana.press("Ctrl-s").await.sees("posts 1 is made in de");
+    let made = site.client().send(record(2)).await.expect("a version").json().expect("JSON");
+    assert_eq!(made["data"]["language_short"], "de");
+    assert_eq!(made["data"]["body"].as_str().map(str::len), Some(body.len()));
 }
 
 /// Two people at one record: other columns are merged, the same column is asked about.
@@ -121,7 +161,8 @@ async fn nobody_overwrites_another_silently() {
     ana.sees("Mine A").sees("5");
     ana.press("e").await.press(title).await.types("B").await;
     other(json!({"title": "Theirs"})).await;
-    ana.press("Ctrl-s").await.sees("Somebody changed 1 too").sees("theirs Theirs · yours Mine AB");
+    ana.press("Ctrl-s").await.sees("Somebody changed record 1 of posts too");
+    ana.sees("theirs Theirs · yours Mine AB");
     ana.press("3").await.sees("Nothing was written").sees("Mine AB");
     ana.press("Ctrl-s 1").await.sees("Theirs is kept");
     ana.waits(&site, 2).await.sees("Theirs");

@@ -2,31 +2,50 @@
 //!
 //! ```text
 //! site     the service, its clock, its worker
+//! seed     a site with a little of everything
 //! receiver a receiver of webhooks whose answer a test chooses
+//! acting   the operator looks as a user
 //! day      what an operator does all day
-//! screens  golden screens, and those of the docs
+//! together two people at one thing
+//! hostile  stored text that would break a screen
+//! golden   golden screens
+//! pictures those of the docs
 //! paint    a screen as text with its styles, and as SVG
 //! ```
 
+mod acting;
 mod day;
+mod golden;
+mod hostile;
 mod paint;
+mod pictures;
 mod receiver;
-mod screens;
-mod site;
+mod seed;
+pub(crate) mod site;
+mod together;
 
-use std::collections::VecDeque;
+use std::{
+    collections::VecDeque,
+    sync::atomic::{AtomicUsize, Ordering},
+};
 
 use cms_http::client::Client;
 use ratatui::{Terminal, backend::TestBackend, buffer::Buffer};
 
 use crate::{
     actions::KeyMap,
+    calls::{Fault, Reply},
     keys::{Key, KeysFile},
     model::{Effect, Model, Msg, Remembered, Start, update},
     theme::Theme,
     view,
 };
+use seed::seeded;
+use serde_json::Value as Json;
 use site::TestSite;
+
+/// Operators so far.
+static SEATS: AtomicUsize = AtomicUsize::new(0);
 
 /// An operator at a terminal.
 struct Operator {
@@ -36,6 +55,10 @@ struct Operator {
     size: (u16, u16),
     copied: Vec<String>,
     has_left: bool,
+    /// Answers to calls whose line holds this.
+    canned: Vec<(&'static str, Result<Json, Fault>)>,
+    /// No call is answered.
+    holds_calls: bool,
 }
 
 impl Operator {
@@ -49,6 +72,7 @@ impl Operator {
             // Hints were seen.
             remembered: Remembered { hints: 9, ..Remembered::default() },
             now: site.clock.now(),
+            seed: format!("operator {}", SEATS.fetch_add(1, Ordering::Relaxed)),
             ..Start::default()
         });
         let mut operator = Self {
@@ -58,6 +82,8 @@ impl Operator {
             size: (100, 30),
             copied: Vec::new(),
             has_left: false,
+            canned: Vec::new(),
+            holds_calls: false,
         };
         operator.work(effects).await;
         operator
@@ -68,10 +94,18 @@ impl Operator {
         let mut waiting = VecDeque::from(effects);
         while let Some(effect) = waiting.pop_front() {
             let msg = match effect {
+                Effect::Call { .. } if self.holds_calls => continue,
                 Effect::Call { ticket, ask, read } => {
-                    let outcome = match self.client.send(ask).await {
-                        Ok(answer) => read(&answer),
-                        Err(error) => Err(error.into()),
+                    let line = ask.line();
+                    let canned = self.canned.iter().find(|(part, _)| line.contains(part));
+                    let outcome = match canned {
+                        Some((_, outcome)) => {
+                            outcome.clone().map(|data| Reply { data, ..Reply::default() })
+                        }
+                        None => match self.client.send(ask).await {
+                            Ok(answer) => read(&answer).map(steady),
+                            Err(error) => Err(error.into()),
+                        },
                     };
                     Msg::Answered(ticket, outcome)
                 }
@@ -84,7 +118,12 @@ impl Operator {
                     self.has_left = true;
                     continue;
                 }
-                Effect::Run(_) | Effect::Login { .. } => continue,
+                Effect::Forget(_)
+                | Effect::Run(..)
+                | Effect::End(_)
+                | Effect::Login { .. }
+                | Effect::Logout
+                | Effect::Context(_) => continue,
             };
             waiting.extend(update(&mut self.model, msg));
         }
@@ -148,4 +187,22 @@ impl Operator {
         assert!(!screen.contains(text), "{text:?} is on the screen:\n{screen}");
         self
     }
+}
+
+/// Milliseconds that attempts took differ from run to run.
+fn steady(mut reply: Reply) -> Reply {
+    fn walk(json: &mut Json) {
+        match json {
+            Json::Array(items) => items.iter_mut().for_each(walk),
+            Json::Object(members) => {
+                if let Some(duration) = members.get_mut("duration_ms") {
+                    *duration = 7.into();
+                }
+                members.values_mut().for_each(walk);
+            }
+            _ => {}
+        }
+    }
+    walk(&mut reply.data);
+    reply
 }

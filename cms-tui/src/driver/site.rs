@@ -6,19 +6,46 @@ use cms_core::{
     settings::{LimiterStore, Settings},
 };
 use cms_http::{
-    Api,
-    client::{Ask, Client},
+    Api, Server, Stop,
+    client::{Ask, Client, Credential},
 };
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
+use tokio::task::JoinHandle;
 
 /// 2026-11-21T09:30:00Z.
 const NOW: i64 = 1_795_253_400_000;
 
-pub(super) struct TestSite {
-    pub(super) cms: Cms,
-    pub(super) clock: Clock,
+pub(crate) struct TestSite {
+    pub(crate) cms: Cms,
+    pub(crate) clock: Clock,
+    settings: Settings,
     _folder: TempDir,
+}
+
+/// The service at an address.
+pub(crate) struct Served {
+    pub(crate) address: String,
+    stop: Stop,
+    task: JoinHandle<()>,
+}
+
+impl Served {
+    pub(crate) fn client(&self, key: &str) -> Client {
+        let credential = Credential::Key(Secret::new(key));
+        Client::remote(&format!("http://{}", self.address), &credential).expect("a client")
+    }
+
+    /// Stops it, and waits until it has ended.
+    pub(crate) async fn stop(self) {
+        self.stop.now();
+        self.task.await.expect("it ends well");
+    }
+}
+
+async fn opened(settings: &Settings, clock: &Clock, seed: u64) -> Cms {
+    let builder = Cms::builder(settings.clone()).clock(clock.clone()).random(Random::seeded(seed));
+    builder.plugin(blog()).open().await.expect("a site")
 }
 
 fn blog() -> Manifest {
@@ -39,7 +66,12 @@ fn blog() -> Manifest {
 }
 
 impl TestSite {
-    pub(super) async fn open() -> Self {
+    pub(crate) async fn open() -> Self {
+        Self::with(|_| ()).await
+    }
+
+    /// With other settings than the usual ones.
+    pub(crate) async fn with(change: impl FnOnce(&mut Settings)) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let mut settings = Settings::default();
         settings.dirs.data = folder.path().join("data");
@@ -51,40 +83,57 @@ impl TestSite {
         settings.webhooks.allow_cidrs = vec!["127.0.0.1/32".parse().expect("a network")];
         settings.password_salt = Some(Secret::new("a salt that only tests have"));
         settings.encryption_key = Some(Secret::new("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="));
+        change(&mut settings);
         let clock = Clock::fixed(NOW);
-        let builder = Cms::builder(settings).clock(clock.clone()).random(Random::seeded(7));
-        let cms = builder.plugin(blog()).open().await.expect("a site");
-        Self { cms, clock, _folder: folder }
+        let cms = opened(&settings, &clock, 7).await;
+        Self { cms, clock, settings, _folder: folder }
     }
 
-    pub(super) fn client(&self) -> Client {
+    /// The same site, opened by another process after the first one has ended.
+    pub(crate) async fn again(self) -> Self {
+        let cms = opened(&self.settings, &self.clock, 8).await;
+        Self { cms, ..self }
+    }
+
+    /// Serves it; port 0 is any.
+    pub(crate) async fn serve(&self, address: &str) -> Served {
+        let api = Api::new(self.cms.clone()).expect("an API");
+        let server = Server::bind(api, address).await.expect("a port");
+        let server = server.without_worker().without_scheduler();
+        let (address, stop) = (server.address().to_string(), server.stop());
+        Served { address, stop, task: tokio::spawn(server.run()) }
+    }
+
+    pub(crate) fn client(&self) -> Client {
         Client::local(Api::new(self.cms.clone()).expect("an API"))
     }
 
     /// What another program does: `site.does(Ask::post("/api/backend/keys"), json!({…}))`.
-    pub(super) async fn does(&self, ask: Ask, body: Json) -> Json {
+    pub(crate) async fn does(&self, ask: Ask, body: Json) -> Json {
         let answer = self.client().send(ask.json(&body)).await.expect("a good answer");
         answer.json().map(|mut body| body["data"].take()).unwrap_or_default()
     }
 
-    pub(super) async fn post(&self, title: &str) -> Json {
+    pub(crate) async fn post(&self, title: &str) -> Json {
         let ask = Ask::post("/api/backend/item").query("table", "posts");
         self.does(ask, json!({"title": title, "language_short": "en"})).await
     }
 
-    pub(super) async fn key(&self, name: &str, body: Json) {
+    /// Returns its value.
+    pub(crate) async fn key(&self, name: &str, body: Json) -> String {
         let mut all = json!({"name": name});
         all.as_object_mut().expect("members").extend(body.as_object().cloned().unwrap_or_default());
-        self.does(Ask::post("/api/backend/keys"), all).await;
+        let key = self.does(Ask::post("/api/backend/keys"), all).await;
+        key["key"].as_str().unwrap_or_default().to_owned()
     }
 
-    pub(super) async fn webhook(&self, name: &str, url: &str) -> Json {
+    pub(crate) async fn webhook(&self, name: &str, url: &str) -> Json {
         let body = json!({"name": name, "url": url, "events": ["item.*"]});
         self.does(Ask::post("/api/backend/webhooks"), body).await
     }
 
     /// One turn of a worker.
-    pub(super) async fn delivers(&self) {
+    pub(crate) async fn delivers(&self) {
         self.cms.webhooks().worker().step().await.expect("a turn");
     }
 }

@@ -1,13 +1,13 @@
 //! Runs an action, by key, palette or command.
 
 use super::{
-    Effect, Model, Sight,
+    Effect, Model, Origin,
     over::{Over, Palette},
     places,
 };
 use crate::{
     actions::{Action, READONLY, find},
-    step::{Place, Step},
+    step::{Confirm, Menu, Place, Step},
     text,
     theme::Role,
 };
@@ -16,25 +16,81 @@ use crate::{
 const HINTED: [&[&str]; 5] =
     [&["app.help"], &["app.back"], &["list.filter", "list.mark"], &["app.undo"], &["app.copy"]];
 
+/// The action that ends the session of the interface.
+pub(super) const LEAVE: &str = "app.quit";
+/// The question before something is lost.
+const NOT_SAVED: &str = "Leave? What is not saved is lost.";
+/// The question before something is broken off.
+const NOT_DONE: &str = "Leave? Something is under way: what is not sent yet stays undone.";
+
+/// Whether an action goes to another screen, or away.
+fn leaves(action: &Action) -> bool {
+    matches!(
+        action.name,
+        LEAVE | "app.previous" | "app.next" | "app.last" | "app.logout" | "app.context"
+    ) || action.noun() == "go"
+}
+/// Bytes that terminals take for their clipboard: 74,994 in base64.
+const MOST_COPIED: usize = 56_244;
+
 impl Model {
-    pub(super) fn run(&mut self, action: &'static Action, sight: &Sight) -> Vec<Effect> {
-        let scene = sight.scene();
+    pub(super) fn run(&mut self, action: &'static Action) -> Vec<Effect> {
+        let scene = self.scene();
         if let Some(why) = action.disabled(&scene) {
             self.tell(Role::Warn, format!("{}: {why}", action.help.trim_end_matches('…')));
             return Vec::new();
         }
+        let line = action.command_line(&scene);
+        let why = match action.name {
+            _ if leaves(action) && self.is_unsaved() => NOT_SAVED,
+            LEAVE | "app.logout" if self.is_busy() => NOT_DONE,
+            _ => "",
+        };
+        if !why.is_empty() {
+            let name = action.name;
+            let mut ask = Confirm::new(why, move || Step::Leave(name));
+            ask.is_to_quit = name == LEAVE;
+            return self.step(Step::Confirm(ask));
+        }
         if HINTED.get(self.remembered.hints).is_some_and(|hinted| hinted.contains(&action.name)) {
             self.remembered.hints += 1;
         }
-        if let Some(line) = action.command_line(&scene) {
-            self.line = Some(line);
+        if line.is_some() {
+            self.line = line;
         }
+        self.act_now(action)
+    }
+
+    /// By its name.
+    pub(super) fn go(&mut self, name: &str) -> Vec<Effect> {
+        find(name).map(|action| self.run(action)).unwrap_or_default()
+    }
+
+    /// Leaves, although something is not saved.
+    pub(super) fn leave(&mut self, name: &str) -> Vec<Effect> {
+        self.over.clear();
+        find(name).map(|action| self.act_now(action)).unwrap_or_default()
+    }
+
+    /// Whether going elsewhere would lose what the user wrote or has not stored yet.
+    fn is_unsaved(&self) -> bool {
+        let is_over = |over: &Over| match over {
+            Over::Form(form) => form.is_changed(),
+            Over::View(viewer) => viewer.until.is_some(),
+            _ => false,
+        };
+        self.over.iter().chain(&self.kept).any(is_over)
+            || self.stack.iter().any(|shown| shown.screen.is_unsaved())
+    }
+
+    fn act_now(&mut self, action: &'static Action) -> Vec<Effect> {
         match action.noun() {
-            "app" => self.act_app(action.verb(), sight),
+            "app" => self.act_app(action.verb()),
             "go" => self.go_to(action.verb()),
             "list" if action.verb() == "open" && self.readonly && self.opens_a_form() => {
-                match find(&format!("{}.show", sight.noun)) {
-                    Some(show) => self.run(show, sight),
+                let noun = self.screen().map_or("", |screen| screen.noun());
+                match find(&format!("{noun}.show")) {
+                    Some(show) => self.run(show),
                     None => {
                         self.tell(Role::Warn, format!("Edit: {READONLY}"));
                         Vec::new()
@@ -46,6 +102,8 @@ impl Model {
                 self.step(step.unwrap_or_default())
             }
             _ => {
+                let sight = self.sight();
+                let scene = sight.scene();
                 let step = self.top().map(|shown| shown.screen.act(action.verb(), &scene));
                 self.step(step.unwrap_or_default())
             }
@@ -57,7 +115,7 @@ impl Model {
         self.screen().is_some_and(|screen| matches!(screen.noun(), "records" | "groups"))
     }
 
-    fn act_app(&mut self, verb: &str, sight: &Sight) -> Vec<Effect> {
+    fn act_app(&mut self, verb: &str) -> Vec<Effect> {
         match verb {
             "help" | "palette" => self.over.push(Over::Palette(Palette::default())),
             "command" => {
@@ -66,23 +124,25 @@ impl Model {
             }
             "back" => return self.back(),
             "undo" => return self.take_back(),
+            "redo" => return self.do_again(),
+            "context" => return self.choose_context(),
             "copy" => {
-                let of_screen =
-                    || find(&format!("go.{}", sight.noun))?.command_line(&sight.scene());
+                let scene = self.scene();
+                let of_screen = || find(&format!("go.{}", scene.noun))?.command_line(&scene);
                 match self.line.clone().or_else(of_screen) {
-                    Some(line) => return vec![self.copy(line)],
+                    Some(line) => return self.copy(line),
                     None => self.tell(Role::Plain, "No command line does the same."),
                 }
             }
             "copy_id" => {
-                let scene = sight.scene();
+                let scene = self.scene();
                 let id = scene.row.map(|row| &row["id"]).filter(|id| !id.is_null());
                 let id = id.map(|id| id.as_str().map_or_else(|| id.to_string(), str::to_owned));
                 match id {
                     Some(id) if id.contains(char::is_control) => {
                         self.tell(Role::Warn, "This id holds what a terminal would obey.");
                     }
-                    Some(id) => return vec![self.copy(id)],
+                    Some(id) => return self.copy(id),
                     None => self.tell(Role::Plain, "This row has no id."),
                 }
             }
@@ -98,9 +158,49 @@ impl Model {
         Vec::new()
     }
 
-    pub(super) fn copy(&mut self, line: String) -> Effect {
-        self.tell(Role::Good, format!("✓ copied: {}", text::safe(&line)));
-        Effect::Copy(line)
+    /// Whether leaving would break something off.
+    fn is_busy(&self) -> bool {
+        self.is_acting() || !self.lines.is_empty()
+    }
+
+    /// Leaves this site. Asks when something is still under way.
+    pub(super) fn go_to_site(&mut self, from: Origin, name: String) -> Vec<Effect> {
+        if !self.is_busy() {
+            return vec![Effect::Context(name)];
+        }
+        let ask = Confirm::new(NOT_DONE, move || Step::LeaveFor(name));
+        self.step_of(from, Step::Confirm(ask))
+    }
+
+    /// Another site, by the name of its context.
+    fn choose_context(&mut self) -> Vec<Effect> {
+        let names = self.contexts.clone();
+        if names.is_empty() {
+            self.tell(
+                Role::Plain,
+                "There is no context: cms context add NAME --url URL makes one.",
+            );
+            return Vec::new();
+        }
+        let menu = Menu::new("Go to another site", names.clone(), move |n| {
+            names.into_iter().nth(n).map(Step::Context).unwrap_or_default()
+        });
+        self.step(Step::Menu(menu))
+    }
+
+    /// Copies a text. Terminals drop long ones without a word, so they are not sent.
+    pub(super) fn copy(&mut self, text: String) -> Vec<Effect> {
+        if text.len() > MOST_COPIED {
+            let size = text.len() / 1000;
+            let say = format!("{size} KB are too long to copy; terminals take 56 KB.");
+            self.tell(Role::Warn, say);
+            return Vec::new();
+        }
+        // A secret is not shown once more.
+        let is_line = self.over.is_empty() && !text.contains('\n');
+        let shown = if is_line { format!(": {}", text::safe(&text)) } else { String::new() };
+        self.tell(Role::Good, format!("✓ copied{shown}"));
+        vec![Effect::Copy(text)]
     }
 
     /// A command of the user's own.
@@ -109,6 +209,12 @@ impl Model {
             Ok(words) if self.readonly => {
                 let line = text::safe(&words.join(" ")).into_owned();
                 self.tell(Role::Warn, format!("{line}: {READONLY}"));
+                Vec::new()
+            }
+            Ok(words) if self.acts_as.is_some() => {
+                let line = text::safe(&words.join(" ")).into_owned();
+                let why = "commands act as operator, who may more: leave out --as";
+                self.tell(Role::Warn, format!("{line}: {why}"));
                 Vec::new()
             }
             Ok(words) => {
@@ -126,10 +232,10 @@ impl Model {
     pub(super) fn command(&mut self, line: &str) -> Option<Vec<Effect>> {
         let (first, rest) = line.split_once(' ').unwrap_or((line, ""));
         if matches!(first, "q" | "quit") {
-            return Some(vec![Effect::Quit]);
+            return Some(self.go(LEAVE));
         }
         if let Some(noun) = places::noun(first) {
-            if let Some(why) = find(&format!("go.{noun}"))?.disabled(&self.sight().scene()) {
+            if let Some(why) = find(&format!("go.{noun}"))?.disabled(&self.scene()) {
                 self.tell(Role::Warn, why);
                 return Some(Vec::new());
             }
@@ -139,9 +245,8 @@ impl Model {
             }
             return Some(self.open(Place::of(noun).filtered(rest)));
         }
-        let sight = self.sight();
-        let here = format!("{}.{first}", sight.noun);
+        let here = format!("{}.{first}", self.scene().noun);
         let action = find(first).or_else(|| find(&here))?;
-        Some(self.run(action, &sight))
+        Some(self.run(action))
     }
 }

@@ -1,76 +1,108 @@
 //! Calls and their replies. Each call has a ticket; a reply whose place was asked again is stale.
 
-use std::collections::VecDeque;
+use cms_http::{
+    client::Ask,
+    wire::{auth::WhoAmI, parameters::NoQuery},
+};
 
-use cms_http::wire::{auth::WhoAmI, parameters::NoQuery};
-
-use super::{Effect, Link, Model};
+use super::{Effect, Link, Model, Origin, over::Over, pending::Pending};
 use crate::{
     actions::READONLY,
     calls::{Fault, Reply},
-    step::{Bulk, BulkCall, Calling, Did, Next, Step, To, Undo, UndoOf, get},
-    text::count,
+    step::{Calling, To, get},
     theme::Role,
 };
 
-/// A call under way.
-pub(super) enum Pending {
-    /// For a place of a screen.
-    Slot(u64, u8),
-    Next(Next),
-    /// One of several.
-    Bulk(String, Option<UndoOf>),
-    Who,
-}
-
-/// Several calls as one act, under way.
-pub(super) struct Running {
-    bulk: Bulk,
-    left: VecDeque<BulkCall>,
-    total: usize,
-    good: usize,
-    failed: Vec<(String, Fault)>,
-    undo: Vec<Calling>,
-    last: String,
-}
-
-/// A read-only session reads, logs in and logs out.
-fn may_in_readonly(line: &str) -> bool {
+/// Whether a call changes nothing: it reads, logs in or logs out.
+fn is_look(line: &str) -> bool {
     let looks = ["auth/login", "auth/verify", "auth/logout", "webhooks/explain"];
     line.starts_with("GET ") || looks.iter().any(|path| line.ends_with(path))
 }
 
 impl Model {
-    pub(super) fn call(&mut self, screen: u64, calling: Calling) -> Vec<Effect> {
+    pub(super) fn call(&mut self, from: Origin, calling: Calling) -> Vec<Effect> {
+        let screen = from.screen;
+        let from = Origin {
+            is_looking: calling.look.is_some(),
+            is_writing: !is_look(&calling.ask.line()),
+            ..from
+        };
+        if let Some((at, total @ 2..)) = calling.look {
+            self.tell(Role::Quiet, format!("reading {at} of {total} … Esc stops"));
+        }
         let pending = match calling.to {
             To::Slot(slot) => {
                 // What was asked for this place before is stale now.
-                self.pending.retain(|_, pending| match pending {
-                    Pending::Slot(of, one) => (*of, *one) != (screen, slot),
-                    _ => true,
+                self.forget(|pending| {
+                    matches!(pending, Pending::Slot(of, one) if (*of, *one) == (screen, slot))
                 });
                 Pending::Slot(screen, slot)
             }
-            To::Next(next) => Pending::Next(next),
+            To::Next(next) => Pending::Next(next, from),
         };
         self.send(pending, calling.ask, calling.read)
     }
 
-    fn send(
+    pub(super) fn send(
         &mut self,
         pending: Pending,
-        ask: cms_http::client::Ask,
+        ask: Ask,
         read: crate::calls::Read,
     ) -> Vec<Effect> {
-        if self.readonly && !may_in_readonly(&ask.line()) {
+        if self.readonly && !is_look(&ask.line()) {
             return self.settle(pending, Err(Fault::new(READONLY)));
         }
         self.tickets += 1;
+        let ask = self.once(pending.origin(), ask);
         self.pending.insert(self.tickets, pending);
         vec![Effect::Call { ticket: self.tickets, ask, read }]
     }
 
-    pub(super) fn ask_who(&mut self) -> Vec<Effect> {
+    /// Forgets calls under way. Returns whose they were.
+    pub(super) fn forget(&mut self, which: impl Fn(&Pending) -> bool) -> Vec<Origin> {
+        let gone = self.pending.extract_if(.., |_, pending| which(pending));
+        let (tickets, origins): (Vec<u64>, Vec<Origin>) =
+            gone.map(|(ticket, pending)| (ticket, pending.origin())).unzip();
+        self.forgotten.extend(tickets);
+        origins
+    }
+
+    /// Tells which replies nobody waits for any more: those asks need not be sent.
+    pub(super) fn tell_forgotten(&mut self) -> Vec<Effect> {
+        let there: Vec<u64> = self.stack.iter().map(|shown| shown.id).collect();
+        self.forget(|one| matches!(one, Pending::Slot(screen, _) if !there.contains(screen)));
+        std::mem::take(&mut self.forgotten).into_iter().map(Effect::Forget).collect()
+    }
+
+    /// What a form creates, it creates once: the same values sent again, because no reply came,
+    /// carry the same key.
+    fn once(&mut self, origin: Origin, ask: Ask) -> Ask {
+        let line = ask.line();
+        if origin.act == 0 || !line.starts_with("POST ") || line.contains("/auth/") {
+            return ask;
+        }
+        let key = format!("{}-{}", self.seed, self.tickets);
+        let Some(form) = self.form_of(origin) else { return ask };
+        let what = format!("{line} {}", ask.body().unwrap_or_default());
+        if form.once.as_ref().is_none_or(|(before, _)| *before != what) {
+            form.once = Some((what, key));
+        }
+        match &form.once {
+            Some((_, key)) => ask.idempotency_key(key.clone()),
+            None => ask,
+        }
+    }
+
+    /// The form that was sent with this act, if it is still there.
+    pub(super) fn form_of(&mut self, origin: Origin) -> Option<&mut crate::step::Form> {
+        let overs = self.over.iter_mut().chain(&mut self.kept);
+        overs.rev().find_map(|over| match over {
+            Over::Form(form) if origin.act != 0 && form.sent == origin.act => Some(&mut **form),
+            _ => None,
+        })
+    }
+
+    pub(crate) fn ask_who(&mut self) -> Vec<Effect> {
         match get::<WhoAmI>(&NoQuery {}) {
             Ok(call) => self.send(Pending::Who, call.ask, call.read),
             Err(_) => Vec::new(),
@@ -92,12 +124,12 @@ impl Model {
     fn settle(&mut self, pending: Pending, outcome: Result<Reply, Fault>) -> Vec<Effect> {
         match pending {
             Pending::Slot(id, slot) => self.take(id, slot, outcome),
-            Pending::Next(next) => {
+            Pending::Next(next, origin) => {
                 self.is_dirty = true;
                 let step = next(outcome);
-                self.step(step)
+                self.step_of(Origin { is_late: true, ..origin }, step)
             }
-            Pending::Bulk(name, undo) => self.bulk_answered(name, undo, outcome),
+            Pending::Bulk(sent, _) => self.bulk_answered(sent, outcome),
             Pending::Who => {
                 self.is_dirty = true;
                 self.note_who(outcome);
@@ -113,9 +145,13 @@ impl Model {
         };
         if link != self.link {
             self.is_dirty = true;
-            match &link {
-                Link::Offline(why) => self.told = Some((Role::Bad, why.clone())),
-                _ if matches!(self.link, Link::Offline(_)) => {
+            match (&self.link, &link) {
+                (Link::Offline(_), Link::Offline(_)) => {}
+                (_, Link::Offline(why)) => self.told = Some((Role::Bad, why.clone())),
+                // What an act came to is not covered.
+                (Link::Offline(why), _)
+                    if self.told.as_ref().is_none_or(|(_, told)| told == why) =>
+                {
                     self.told = Some((Role::Good, "The site answers again.".to_owned()));
                 }
                 _ => {}
@@ -140,106 +176,22 @@ impl Model {
 
     fn take(&mut self, id: u64, slot: u8, outcome: Result<Reply, Fault>) -> Vec<Effect> {
         let wants_login = outcome.as_ref().is_err_and(Fault::wants_login);
-        let now = self.now;
+        let (now, was) = (self.now, self.freshness());
         let is_top = self.stack.last().is_some_and(|shown| shown.id == id);
         let Some(shown) = self.stack.iter_mut().find(|shown| shown.id == id) else {
             return Vec::new();
         };
-        let was = shown.answered_at;
-        if outcome.is_ok() {
+        let is_good = outcome.is_ok();
+        let (step, changed) = shown.screen.take(slot, outcome);
+        if is_good && shown.screen.is_read(slot) {
             shown.answered_at = Some(now);
         }
-        let (step, changed) = shown.screen.take(slot, outcome);
-        let was_old = was.is_none_or(|at| now - at > 4_000);
-        self.is_dirty |= is_top && (changed || was_old);
-        let mut effects = self.step_of(id, step);
+        self.is_dirty |= is_top && (changed || self.freshness() != was);
+        let origin = Origin { screen: id, is_late: true, ..Origin::default() };
+        let mut effects = self.step_of(origin, step);
         if wants_login && !self.is_local {
             effects.extend(self.ask_login());
         }
-        effects
-    }
-
-    pub(super) fn begin(&mut self, mut bulk: Bulk) -> Vec<Effect> {
-        let why = match (self.readonly, self.running.is_some()) {
-            (true, _) => READONLY,
-            (_, true) => "another act is still under way",
-            _ => "",
-        };
-        if !why.is_empty() {
-            self.fail(&Fault::new(format!("Nothing was done: {why}.")));
-            return Vec::new();
-        }
-        let left = VecDeque::from(std::mem::take(&mut bulk.calls));
-        let total = left.len();
-        self.running = Some(Running {
-            bulk,
-            left,
-            total,
-            good: 0,
-            failed: Vec::new(),
-            undo: Vec::new(),
-            last: String::new(),
-        });
-        self.next_of_bulk()
-    }
-
-    fn next_of_bulk(&mut self) -> Vec<Effect> {
-        let Some(running) = &mut self.running else { return Vec::new() };
-        if let Some(BulkCall { name, call, undo }) = running.left.pop_front() {
-            if running.total > 1 {
-                let at = running.total - running.left.len();
-                self.told = Some((Role::Quiet, format!("{at} of {} …", running.total)));
-            }
-            return self.send(Pending::Bulk(name, undo), call.ask, call.read);
-        }
-        self.end_of_bulk()
-    }
-
-    fn bulk_answered(
-        &mut self,
-        name: String,
-        undo: Option<UndoOf>,
-        outcome: Result<Reply, Fault>,
-    ) -> Vec<Effect> {
-        self.is_dirty = true;
-        if let Some(running) = &mut self.running {
-            match outcome {
-                Ok(reply) => {
-                    running.good += 1;
-                    running.undo.extend(undo.and_then(|undo| undo(&reply)));
-                    running.last = name;
-                }
-                Err(fault) => running.failed.push((name, fault)),
-            }
-        }
-        self.next_of_bulk()
-    }
-
-    /// One sentence for all; what failed is named.
-    fn end_of_bulk(&mut self) -> Vec<Effect> {
-        let Some(running) = self.running.take() else { return Vec::new() };
-        let Running { bulk, good, failed, undo, last, total, .. } = running;
-        let what = match good {
-            1 => format!("{} {last}", bulk.what),
-            n => count(n, bulk.what),
-        };
-        let done = &bulk.done;
-        let undo =
-            (!undo.is_empty()).then(|| Undo { say: format!("{what}: taken back"), calls: undo });
-        if failed.is_empty() {
-            let say =
-                if total == 0 { "Nothing to do.".to_owned() } else { format!("{what} {done}") };
-            return self.step(Step::Did(Did { say, undo }));
-        }
-        let (name, fault) = &failed[0];
-        let detail = &fault.detail;
-        let say = if total == 1 {
-            detail.clone()
-        } else {
-            format!("{good} of {total} {done}; {} failed, first {name}: {detail}", failed.len())
-        };
-        let mut effects = self.step(Step::Did(Did { say: String::new(), undo }));
-        effects.extend(self.step(Step::Fault(Fault { detail: say, ..fault.clone() })));
         effects
     }
 }

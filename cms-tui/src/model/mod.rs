@@ -5,42 +5,62 @@
 //! acts     runs an action
 //! steps    takes the steps that screens return
 //! answers  replies to calls; stale ones are dropped
+//! undo     acts taken back, and done again
+//! bulk     several calls as one act
+//! lines    command lines that run beside
+//! link     whether the site answers, how old data is
+//! pending  calls under way
+//! sight    where the user is, on what
 //! places   screens on top of each other, those visited
+//! mouse    clicks and the wheel
 //! over     what lies over the screen: palette, form, menu, question, text
 //! ```
 
 mod acts;
 mod answers;
+mod bulk;
+mod lines;
+mod link;
+mod mouse;
 pub(crate) mod over;
+mod pending;
 mod places;
+mod sight;
 mod steps;
 mod typed;
+mod undo;
 
-use std::collections::BTreeMap;
+use std::{cell::RefCell, collections::BTreeMap};
 
+use ratatui::layout::Rect;
 use serde::{Deserialize, Serialize};
-use serde_json::Value as Json;
 
 use crate::{
-    actions::{KeyMap, Scene},
+    actions::KeyMap,
     calls::{Fault, Read, Reply},
     keys::Key,
     screens::Screen,
     step::{Place, Undo},
     theme::{Role, Theme},
+    widgets::shape::Shape,
 };
-use answers::{Pending, Running};
+use bulk::Running;
 use cms_http::client::Ask;
+use lines::Line;
+pub(crate) use link::Link;
+pub(crate) use mouse::Mouse;
 use over::Over;
+use pending::Pending;
 
 /// What happened.
 #[derive(Debug)]
 pub(crate) enum Msg {
     Key(Key),
     Paste(String),
+    Mouse(Mouse),
     /// The terminal has another size.
     Resize,
-    /// The time, in milliseconds; about once a second.
+    /// The time, in milliseconds; about twice a second.
     Tick(i64),
     Answered(u64, Result<Reply, Fault>),
     /// A pause is over.
@@ -49,9 +69,28 @@ pub(crate) enum Msg {
     Live(bool),
     /// Something happened at the site.
     Happened(String),
-    /// A command line has ended: what it was, what it printed.
-    Ran(String, String),
+    /// Something was committed at a site that tells so, by whomever.
+    Committed,
+    /// A command line has ended: its number, what it printed.
+    Ran(u64, String),
+    /// Something that was not asked of the site failed.
+    Failed(String),
     Quit,
+}
+
+/// Whose a step is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Origin {
+    /// The screen that asked.
+    screen: u64,
+    /// The act of a form that was sent; 0: none.
+    act: u64,
+    /// It comes with a reply: the user may be elsewhere by then.
+    is_late: bool,
+    /// Its call reads a row before an act.
+    is_looking: bool,
+    /// Its call changes something.
+    is_writing: bool,
 }
 
 /// What the loop has to do.
@@ -61,29 +100,28 @@ pub(crate) enum Effect {
         ask: Ask,
         read: Read,
     },
+    /// Nobody waits for the reply of this ticket any more.
+    Forget(u64),
     Wake {
         token: u64,
         after_ms: u64,
     },
     Copy(String),
-    Run(Vec<String>),
+    /// Runs a command line under this number.
+    Run(u64, Vec<String>),
+    /// Ends it.
+    End(u64),
+    /// Leaves this site for that of another context.
+    Context(String),
     /// Speaks as this session from now on.
     Login {
         token: String,
         user: String,
         expires_at: String,
     },
+    /// Forgets the session that has ended.
+    Logout,
     Quit,
-}
-
-/// Whether the site answers.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Link {
-    #[default]
-    Connecting,
-    Up,
-    /// Nobody answers, for this reason; what is shown may be old.
-    Offline(String),
 }
 
 /// A screen, and how old what it shows is.
@@ -102,6 +140,8 @@ pub(crate) struct Remembered {
     pub(crate) noun: String,
     /// Filters by screen.
     pub(crate) filters: BTreeMap<String, String>,
+    /// Columns and order of lists by screen; of records, by table.
+    pub(crate) shapes: BTreeMap<String, Shape>,
     /// Hints of the tour that were seen.
     pub(crate) hints: usize,
 }
@@ -118,8 +158,18 @@ pub(crate) struct Start {
     pub(crate) theme: Theme,
     pub(crate) remembered: Remembered,
     pub(crate) now: i64,
+    /// Tells this session from all others.
+    pub(crate) seed: String,
     /// The screen to begin with.
     pub(crate) noun: Option<String>,
+    /// The user as whom the operator looks.
+    pub(crate) acts_as: Option<String>,
+    /// The names of other sites.
+    pub(crate) contexts: Vec<String>,
+    /// Tickets that an earlier site has given out.
+    pub(crate) tickets: u64,
+    /// The site tells when something is committed.
+    pub(crate) is_watched: bool,
 }
 
 /// All that the interface knows.
@@ -128,6 +178,10 @@ pub(crate) struct Model {
     /// What names the site on a command line, such as `--context prod`.
     pub(crate) target: String,
     pub(crate) is_local: bool,
+    /// The user as whom the operator looks.
+    pub(crate) acts_as: Option<String>,
+    /// The names of other sites.
+    pub(crate) contexts: Vec<String>,
     pub(crate) readonly: bool,
     pub(crate) map: KeyMap,
     pub(crate) theme: Theme,
@@ -147,15 +201,30 @@ pub(crate) struct Model {
     pub(crate) line: Option<String>,
     pub(crate) link: Link,
     pub(crate) is_live: bool,
+    is_watched: bool,
     wants_reload: bool,
+    /// When the screen was read because of an event.
+    followed_at: i64,
     tickets: u64,
+    /// Begins the keys of what is created once only.
+    seed: String,
     pending: BTreeMap<u64, Pending>,
+    /// Tickets whose replies nobody waits for.
+    forgotten: Vec<u64>,
     running: Option<Running>,
+    /// Command lines that run, by number.
+    lines: BTreeMap<u64, Line>,
     undo: Vec<Undo>,
+    /// What was taken back.
+    redo: Vec<Undo>,
     pause: u64,
+    /// Ends the time in which a question that came on its own takes no key.
+    guard: Option<u64>,
     pub(crate) remembered: Remembered,
     /// Something on the screen is different.
     pub(crate) is_dirty: bool,
+    /// Where the tabs were drawn, and their screens.
+    pub(crate) tabs_at: RefCell<Vec<(Rect, &'static str)>>,
 }
 
 impl Model {
@@ -165,6 +234,8 @@ impl Model {
             site: start.site,
             target: start.target,
             is_local: start.is_local,
+            acts_as: start.acts_as,
+            contexts: start.contexts,
             readonly: start.readonly,
             map: start.map,
             theme: start.theme,
@@ -180,14 +251,22 @@ impl Model {
             line: None,
             link: Link::Connecting,
             is_live: false,
+            is_watched: start.is_watched,
             wants_reload: false,
-            tickets: 0,
+            followed_at: 0,
+            tickets: start.tickets,
+            seed: start.seed,
             pending: BTreeMap::new(),
+            forgotten: Vec::new(),
             running: None,
+            lines: BTreeMap::new(),
             undo: Vec::new(),
+            redo: Vec::new(),
             pause: 0,
+            guard: None,
             remembered: start.remembered,
             is_dirty: true,
+            tabs_at: RefCell::default(),
         };
         let mut effects = model.ask_who();
         let noun = start.noun.unwrap_or_else(|| model.remembered.noun.clone());
@@ -196,6 +275,11 @@ impl Model {
             effects.extend(model.go_to(noun));
         }
         (model, effects)
+    }
+
+    /// The tickets given out so far.
+    pub(crate) fn tickets(&self) -> u64 {
+        self.tickets
     }
 
     /// The screen on top. There is always one: home lies at the bottom.
@@ -210,121 +294,51 @@ impl Model {
     pub(crate) fn tell(&mut self, role: Role, text: impl Into<String>) {
         self.told = Some((role, text.into()));
     }
-
-    /// A picture of where the user is.
-    pub(crate) fn sight(&self) -> Sight {
-        let screen = self.screen();
-        let list = screen.and_then(Screen::list);
-        Sight {
-            noun: screen.map_or("", Screen::noun),
-            is_list: list.is_some(),
-            subject: screen.map(|screen| screen.subject().clone()).unwrap_or_default(),
-            row: screen.and_then(Screen::row).cloned(),
-            marks: list
-                .map(|list| list.marked().into_iter().cloned().collect())
-                .unwrap_or_default(),
-            rights: self.rights.clone(),
-            site: self.target.clone(),
-            filter: screen.map(|screen| screen.applied().to_owned()).unwrap_or_default(),
-            is_local: self.is_local,
-            readonly: self.readonly,
-            now: self.now,
-        }
-    }
-
-    /// How the data of this screen comes and how old it is.
-    pub(crate) fn freshness(&self) -> (Role, String) {
-        let Some(shown) = self.stack.last() else { return (Role::Quiet, String::new()) };
-        let age = shown.answered_at.map(|at| (self.now - at) / 1000);
-        let poll = self.poll_s(shown);
-        match (&self.link, age) {
-            (Link::Offline(_), Some(age)) => {
-                (Role::Bad, format!("✗ offline, {} old", crate::moment::span(age)))
-            }
-            (Link::Offline(_), None) => (Role::Bad, "✗ offline".to_owned()),
-            (Link::Connecting, _) | (_, None) => (Role::Quiet, "○ loading".to_owned()),
-            (_, Some(age)) if age > 3 * poll.max(2) => {
-                (Role::Warn, format!("◐ stale {}", crate::moment::span(age)))
-            }
-            _ if self.is_fed(shown) => (Role::Good, "● live".to_owned()),
-            _ => (Role::Quiet, format!("◌ polled {poll}s")),
-        }
-    }
-
-    fn is_fed(&self, shown: &Shown) -> bool {
-        let name = shown.screen.subject()["name"].as_str().unwrap_or_default();
-        self.is_live && shown.screen.follows(&format!("item.{name}.updated"))
-    }
-
-    /// Seconds between two looks. A local site is asked more often: it costs no round trip.
-    fn poll_s(&self, shown: &Shown) -> i64 {
-        match (self.is_fed(shown), self.is_local) {
-            (true, _) => 30,
-            (_, true) => shown.screen.poll_s().min(1),
-            _ => shown.screen.poll_s(),
-        }
-    }
-}
-
-/// A picture of where the user is, on what.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Sight {
-    noun: &'static str,
-    is_list: bool,
-    subject: Json,
-    row: Option<Json>,
-    marks: Vec<Json>,
-    rights: Option<Vec<String>>,
-    site: String,
-    filter: String,
-    is_local: bool,
-    readonly: bool,
-    now: i64,
-}
-
-impl Sight {
-    pub(crate) fn scene(&self) -> Scene<'_> {
-        Scene {
-            noun: self.noun,
-            is_list: self.is_list,
-            subject: self.subject.clone(),
-            row: self.row.as_ref(),
-            marks: self.marks.iter().collect(),
-            rights: self.rights.as_deref(),
-            site: &self.site,
-            filter: &self.filter,
-            is_local: self.is_local,
-            readonly: self.readonly,
-            now: self.now,
-        }
-    }
 }
 
 /// Changes the state, and returns what the loop has to do.
 pub(crate) fn update(model: &mut Model, msg: Msg) -> Vec<Effect> {
+    let mut effects = take(model, msg);
+    effects.extend(model.tell_forgotten());
+    effects
+}
+
+fn take(model: &mut Model, msg: Msg) -> Vec<Effect> {
     match msg {
         Msg::Tick(now) => return model.tick(now),
         Msg::Answered(ticket, outcome) => return model.answered(ticket, outcome),
         Msg::Happened(event) => return model.happened(&event),
         Msg::Woke(token) => return model.woke(token),
+        Msg::Committed => {
+            model.committed();
+            return Vec::new();
+        }
         _ => model.is_dirty = true,
     }
     match msg {
         Msg::Key(key) => model.key(key),
         Msg::Paste(text) => model.paste(&text),
+        Msg::Mouse(mouse) => model.mouse(mouse),
         Msg::Live(is_live) => {
             model.is_live = is_live;
-            model.wants_reload |= is_live;
+            // What happened before is not told.
+            if is_live {
+                model.committed();
+            }
             Vec::new()
         }
-        Msg::Ran(line, output) => {
-            model.over.push(Over::ran(&line, &output));
-            model.reload()
+        Msg::Ran(number, output) => model.ran(number, &output),
+        Msg::Failed(why) => {
+            model.tell(Role::Bad, format!("✗ {why}"));
+            Vec::new()
         }
         Msg::Quit => vec![Effect::Quit],
-        Msg::Resize | Msg::Tick(_) | Msg::Answered(..) | Msg::Happened(_) | Msg::Woke(_) => {
-            Vec::new()
-        }
+        Msg::Resize
+        | Msg::Tick(_)
+        | Msg::Answered(..)
+        | Msg::Happened(_)
+        | Msg::Committed
+        | Msg::Woke(_) => Vec::new(),
     }
 }
 

@@ -1,20 +1,21 @@
 //! What lies over the screen.
 
 use crate::{
-    actions::{ACTIONS, Action},
+    actions::{ACTIONS, Action, Scene},
     step::{Confirm, Form, Menu},
     theme::Role,
     widgets::{input::Input, viewer::Viewer},
 };
 
-use super::Sight;
+use super::Origin;
 
 /// Something over the screen.
 pub(crate) enum Over {
     Palette(Palette),
     Form(Box<Form>),
-    Confirm(Confirm),
-    Menu(Menu),
+    /// A question, and whose it is.
+    Confirm(Confirm, Origin),
+    Menu(Menu, Origin),
     View(Viewer),
 }
 
@@ -29,8 +30,7 @@ pub(crate) struct Palette {
 
 impl Palette {
     /// The actions that fit, those of this screen first; those that cannot be done are there too.
-    pub(crate) fn fitting(&self, sight: &Sight) -> Vec<&'static Action> {
-        let scene = sight.scene();
+    pub(crate) fn fitting(&self, scene: &Scene<'_>) -> Vec<&'static Action> {
         let typed = self.input.text().to_lowercase();
         let words: Vec<&str> = typed.split_whitespace().collect();
         let fits = |action: &&Action| {
@@ -47,7 +47,7 @@ impl Palette {
             };
             (!named, noun)
         };
-        let here = ACTIONS.iter().filter(|action| action.is_here(&scene));
+        let here = ACTIONS.iter().filter(|action| action.is_here(scene));
         let mut found: Vec<_> = here.filter(fits).collect();
         found.sort_by_key(rank);
         found

@@ -2,12 +2,15 @@
 
 use cms_http::wire::{auth::Logout, parameters::NoQuery};
 
+use serde_json::Value as Json;
+
 use super::{Effect, Model, Shown};
 use crate::{
     actions::ACTIONS,
     screens,
     step::{Place, Step, get},
     theme::Role,
+    widgets::shape::Shape,
 };
 
 /// Screens visited that are remembered.
@@ -18,6 +21,14 @@ const DEEPEST: usize = 12;
 /// The noun by this name, if there is a screen for it.
 pub(super) fn noun(name: &str) -> Option<&'static str> {
     ACTIONS.iter().find(|one| one.noun() == "go" && one.verb() == name).map(|one| one.verb())
+}
+
+/// Which list it is: the records of each table are one.
+fn list_of(noun: &str, subject: &Json) -> String {
+    match subject["name"].as_str() {
+        Some(table) if noun == "records" => format!("{noun} {table}"),
+        _ => noun.to_owned(),
+    }
 }
 
 impl Model {
@@ -49,7 +60,9 @@ impl Model {
         self.show(place)
     }
 
-    fn show(&mut self, place: Place) -> Vec<Effect> {
+    fn show(&mut self, mut place: Place) -> Vec<Effect> {
+        let list = list_of(place.noun, &place.subject);
+        place.shape = self.remembered.shapes.get(&list).cloned().unwrap_or_default();
         if self.stack.len() >= DEEPEST {
             self.stack.remove(1);
         }
@@ -88,6 +101,12 @@ impl Model {
 
     /// One step back: within the screen, then to the one below.
     pub(super) fn back(&mut self) -> Vec<Effect> {
+        if self.stop(None) {
+            return Vec::new();
+        }
+        if let Some(effects) = self.end_line(false) {
+            return effects;
+        }
         let Some(shown) = self.top() else { return Vec::new() };
         if let Some(step) = shown.screen.back() {
             return self.step(step);
@@ -107,6 +126,18 @@ impl Model {
     pub(super) fn remember_filters(&mut self) {
         if let Some(shown) = self.stack.last() {
             let noun = shown.screen.noun();
+            // Back and forward come to the filter as it was left.
+            if let (Some(visited), Some(filter)) =
+                (self.visited.get_mut(self.visited_at), shown.screen.filter())
+                && visited.noun == noun
+            {
+                filter.clone_into(&mut visited.filter);
+            }
+            if let Some(shape) = shown.screen.shape() {
+                let list = list_of(noun, shown.screen.subject());
+                self.remembered.shapes.insert(list, shape);
+                self.remembered.shapes.retain(|_, shape| *shape != Shape::default());
+            }
             // A screen about one thing has no filter of its own to come back to.
             if let (Some(filter), true) = (shown.screen.filter(), shown.screen.subject().is_null())
             {
@@ -134,7 +165,6 @@ impl Model {
             return Vec::new();
         }
         // What is being written, or shown once, lies below until the login is over.
-        self.open_sent_form();
         self.kept.append(&mut self.over);
         let mut effects = self.show(Place::of("login"));
         effects.extend(self.step(screens::log_in()));
@@ -152,15 +182,26 @@ impl Model {
 
     /// Nothing of the user stays: neither what was read, nor what could be taken back.
     pub(super) fn logged_out(&mut self) -> Vec<Effect> {
-        self.over.clear();
-        self.undo.clear();
+        self.begin_anew();
         (self.who, self.rights, self.line) = (String::new(), None, None);
-        self.stack.clear();
-        self.pending.clear();
         // What home asks for, it asks again after the login.
         self.show(Place::of("home"));
         self.tell(Role::Good, "✓ The session is over.");
-        self.ask_login()
+        let mut effects = vec![Effect::Logout];
+        effects.extend(self.ask_login());
+        effects
+    }
+
+    /// Forgets what was read, written, begun and done.
+    fn begin_anew(&mut self) {
+        self.over.clear();
+        self.kept.clear();
+        self.undo.clear();
+        self.redo.clear();
+        self.stack.clear();
+        self.forget(|_| true);
+        self.running = None;
+        self.guard = None;
     }
 
     pub(super) fn logged_in(
@@ -171,8 +212,14 @@ impl Model {
     ) -> Vec<Effect> {
         self.tell(Role::Good, format!("✓ Logged in as {user}"));
         self.stack.retain(|shown| shown.screen.noun() != "login");
+        let mut effects = Vec::new();
+        if !self.who.is_empty() && user != self.who {
+            // Whoever comes now has rights of their own, and did not do what could be taken back.
+            self.begin_anew();
+            effects = self.show(Place::of("home"));
+        }
         self.over.splice(..0, std::mem::take(&mut self.kept));
-        let mut effects = vec![Effect::Login { token, user, expires_at }];
+        effects.insert(0, Effect::Login { token, user, expires_at });
         effects.extend(self.ask_who());
         effects.extend(self.reload());
         effects

@@ -1,8 +1,12 @@
 //! Keys in, states and calls out; no terminal, no network.
 
+mod acting;
+mod late;
+mod questions;
+
 use proptest::prelude::*;
 
-use super::{Effect, Link, Model, Msg, Start, update};
+use super::{Effect, Link, Model, Mouse, Msg, Origin, Start, update};
 use crate::{
     actions::KeyMap,
     calls::{Fault, Reply},
@@ -21,20 +25,28 @@ fn model() -> Model {
     model
 }
 
-/// Answers calls as an almost empty site would.
-fn answer(model: &mut Model, effects: Vec<Effect>) {
-    let mut waiting = effects;
+/// Answers calls as an almost empty site would, and lets pauses pass.
+/// Returns the calls.
+fn answer(model: &mut Model, effects: Vec<Effect>) -> Vec<String> {
+    let (mut waiting, mut lines) = (effects, Vec::new());
     for _ in 0..20 {
         let mut more = Vec::new();
         for effect in waiting {
-            let Effect::Call { ticket, ask, .. } = effect else { continue };
-            more.extend(update(model, Msg::Answered(ticket, reply(&ask.line()))));
+            more.extend(match effect {
+                Effect::Call { ticket, ask, .. } => {
+                    lines.push(format!("{} {}", ask.line(), ask.body().unwrap_or_default()));
+                    update(model, Msg::Answered(ticket, reply(&ask.line())))
+                }
+                Effect::Wake { token, .. } => update(model, Msg::Woke(token)),
+                _ => continue,
+            });
         }
         if more.is_empty() {
-            return;
+            break;
         }
         waiting = more;
     }
+    lines
 }
 
 fn reply(line: &str) -> Result<Reply, Fault> {
@@ -105,38 +117,54 @@ fn a_quiet_site_draws_nothing() {
         answer(&mut model, effects);
     }
     assert!(!model.is_dirty);
+    // What tells of its commits is asked only now and then.
+    model.is_watched = true;
+    let mut asked = 0;
+    for second in 60..120 {
+        let effects = update(&mut model, Msg::Tick(1_000_000 + second * 1000));
+        asked += answer(&mut model, effects).iter().filter(|line| line.contains("keys?")).count();
+    }
+    assert!((3..=7).contains(&asked), "{asked} looks in a minute");
+    assert!(!model.is_dirty);
+    update(&mut model, Msg::Committed);
+    let effects = update(&mut model, Msg::Tick(1_120_000));
+    assert!(!answer(&mut model, effects).is_empty(), "it is read when something was committed");
 }
 
 #[test]
 fn marked_rows_are_switched_and_switched_back() {
     let mut model = model();
     press(&mut model, "5 Space");
-    let sent = |effects: Vec<Effect>, model: &mut Model| -> Vec<String> {
-        let lines = effects.iter().filter_map(|effect| match effect {
-            Effect::Call { ask, .. } => {
-                Some(format!("{} {}", ask.line(), ask.body().unwrap_or_default()))
-            }
-            _ => None,
-        });
-        let lines = lines.collect();
-        answer(model, effects);
-        lines
+    let sent = |model: &mut Model, key: &str| {
+        let effects = update(model, Msg::Key(key.parse().expect("a key")));
+        answer(model, effects)
     };
-    let effects = update(&mut model, Msg::Key("t".parse().expect("a key")));
-    let lines = sent(effects, &mut model);
-    assert!(lines[0].starts_with("PATCH /api/backend/keys?id=1"), "{lines:?}");
-    assert!(lines[0].contains("\"active\":false"), "{lines:?}");
+    let lines = sent(&mut model, "t");
+    assert!(lines[0].starts_with("GET /api/backend/keys?id=1"), "it is read again: {lines:?}");
+    assert!(lines[1].starts_with("PATCH /api/backend/keys?id=1"), "{lines:?}");
+    assert!(lines[1].contains("\"active\":false"), "{lines:?}");
     assert_eq!(
         model.told.as_ref().map(|told| told.1.as_str()),
         Some("✓ key one switched off (u takes it back)")
     );
     assert_eq!(model.line.as_deref(), Some("cms keys disable 1"));
-    let effects = update(&mut model, Msg::Key("u".parse().expect("a key")));
-    let lines = sent(effects, &mut model);
-    assert!(lines[0].contains("\"active\":true"), "{lines:?}");
+    let lines = sent(&mut model, "u");
+    assert!(lines[1].contains("\"active\":true"), "{lines:?}");
     press(&mut model, "u");
-    let told = model.told.as_ref().map(|told| told.1.as_str());
-    assert_eq!(told, Some("There is nothing to take back."));
+    let told = |model: &Model| model.told.clone().map(|told| told.1).unwrap_or_default();
+    assert_eq!(told(&model), "There is nothing to take back.");
+    let lines = sent(&mut model, "U");
+    assert!(lines[1].starts_with("PATCH /api/backend/keys?id=1"), "{lines:?}");
+    assert!(told(&model).contains("done again (u takes it back)"), "{}", told(&model));
+    press(&mut model, "U");
+    assert_eq!(told(&model), "There is nothing to do again.");
+    // It can be taken back once more.
+    let lines = sent(&mut model, "u");
+    assert!(lines[1].contains("\"active\":true"), "{lines:?}");
+    // Something new: what was taken back before is past.
+    sent(&mut model, "t");
+    press(&mut model, "U");
+    assert_eq!(told(&model), "There is nothing to do again.");
 }
 
 #[test]
@@ -152,6 +180,12 @@ fn screens_visited_are_walked() {
     assert_eq!(noun(&model), "deliveries");
     press(&mut model, ": q u e u e Enter");
     assert_eq!(noun(&model), "queue");
+    // A filter that was typed is there again.
+    press(&mut model, "2 Enter / s t a t u s : f a i l e d Enter [");
+    assert_eq!(noun(&model), "webhooks");
+    press(&mut model, "]");
+    let filter = model.screen().and_then(|screen| screen.filter().map(str::to_owned));
+    assert_eq!(filter.as_deref(), Some("status:failed"));
 }
 
 fn lines(effects: &[Effect]) -> Vec<String> {
@@ -173,7 +207,9 @@ fn a_read_only_session_sends_nothing_but_looks() {
     };
     model.readonly = true;
     let toggled = step("toggle");
-    assert!(lines(&model.step(toggled)).is_empty());
+    let effects = model.step(toggled);
+    let sent = answer(&mut model, effects);
+    assert!(sent.iter().all(|line| line.starts_with("GET ")), "{sent:?}");
     let told = model.told.as_ref().map(|told| told.1.as_str());
     assert_eq!(told, Some("✗ Nothing was done: this is a read-only session."));
     let shown = step("show");
@@ -184,10 +220,10 @@ fn a_read_only_session_sends_nothing_but_looks() {
 fn a_question_left_open_leaves_the_form_to_be_edited() {
     let mut model = model();
     let mut form = Form::new("a", Vec::new(), |_| Step::None);
-    form.is_sent = true;
+    (form.is_sent, form.sent) = (true, 7);
     model.over.push(Over::Form(Box::new(form)));
     let menu = Menu::new("Somebody changed it too", vec!["theirs".to_owned()], |_| Step::None);
-    model.over.push(Over::Menu(menu));
+    model.over.push(Over::Menu(menu, Origin { act: 7, ..Origin::default() }));
     press(&mut model, "Esc");
     assert!(matches!(model.over.last(), Some(Over::Form(form)) if !form.is_sent));
 }
@@ -206,11 +242,16 @@ fn a_login_lies_over_what_is_being_written() {
         }
     }
     assert_eq!((noun(&model), model.over.len()), ("login", 1));
-    let (token, user, expires_at) = Default::default();
+    let logged_in = |user: &str| {
+        let (token, expires_at) = Default::default();
+        Step::LoggedIn { token, user: user.to_owned(), expires_at }
+    };
     model.over.clear();
-    model.step(Step::LoggedIn { token, user, expires_at });
+    model.step(logged_in(&model.who.clone()));
     assert_eq!(noun(&model), "keys");
     assert!(matches!(&model.over[..], [Over::Form(form)] if form.title == "being written"));
+    model.step(logged_in("somebody else"));
+    assert_eq!((noun(&model), model.over.len(), model.undo.len()), ("home", 0, 0));
 }
 
 #[test]
@@ -218,8 +259,63 @@ fn the_tour_goes_on_when_a_hint_was_followed() {
     let mut model = model();
     press(&mut model, "5 u");
     assert_eq!(model.remembered.hints, 0, "the first hint is about ?");
-    press(&mut model, "? Esc Esc /");
+    press(&mut model, "? Esc Esc 5 /");
     assert_eq!(model.remembered.hints, 3);
+}
+
+#[test]
+fn what_a_terminal_would_drop_is_not_called_copied() {
+    let mut model = model();
+    assert_eq!(model.copy("a".repeat(56_244)).len(), 1);
+    assert!(model.copy("a".repeat(56_245)).is_empty());
+    let told = model.told.as_ref().map(|told| told.1.as_str());
+    assert_eq!(told, Some("56 KB are too long to copy; terminals take 56 KB."));
+}
+
+#[test]
+fn a_click_selects_and_a_second_one_opens() {
+    let mut model = model();
+    let mut terminal =
+        ratatui::Terminal::new(ratatui::backend::TestBackend::new(100, 30)).expect("a terminal");
+    let mut act = |model: &mut Model, mouse: Mouse| {
+        terminal.draw(|frame| crate::view::draw(frame, model)).expect("drawn");
+        let effects = update(model, Msg::Mouse(mouse));
+        answer(model, effects);
+    };
+    let click = |x, y| Mouse::Click(ratatui::layout::Position::new(x, y));
+    // The tab of the webhooks, its first row, its frame.
+    act(&mut model, click(14, 1));
+    assert_eq!(noun(&model), "webhooks");
+    act(&mut model, click(0, 2));
+    assert_eq!(noun(&model), "webhooks");
+    act(&mut model, click(5, 4));
+    assert_eq!(noun(&model), "deliveries");
+    press(&mut model, "/");
+    act(&mut model, Mouse::WheelDown);
+    assert_eq!(noun(&model), "deliveries");
+    press(&mut model, "Esc ?");
+    act(&mut model, click(14, 1));
+    assert_eq!(noun(&model), "deliveries", "a click beside a window is no click below it");
+}
+
+#[test]
+fn columns_and_order_are_kept_for_the_next_session() {
+    let mut first = model();
+    press(&mut first, "2 = Ctrl-u s t a t e Space 1 2 Enter n a m e Ctrl-s");
+    let start = || Start {
+        map: KeyMap::new(&KeysFile::default()).expect("the usual keys"),
+        is_local: true,
+        ..Start::default()
+    };
+    let (mut next, effects) = Model::new(Start { remembered: first.remember(), ..start() });
+    answer(&mut next, effects);
+    for model in [&first, &next] {
+        let mut terminal = ratatui::Terminal::new(ratatui::backend::TestBackend::new(100, 30))
+            .expect("a terminal");
+        terminal.draw(|frame| crate::view::draw(frame, model)).expect("drawn");
+        let head: String = (0..100).map(|x| terminal.backend().buffer()[(x, 3)].symbol()).collect();
+        assert!(head.contains("STATE        NAME") && !head.contains("URL"), "{head}");
+    }
 }
 
 #[test]

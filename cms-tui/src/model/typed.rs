@@ -2,7 +2,7 @@
 
 use crossterm::event::KeyCode;
 
-use super::{Effect, Model, over::Over};
+use super::{Effect, Model, Origin, acts::LEAVE, over::Over};
 use crate::{
     keys::Key,
     theme::Role,
@@ -12,7 +12,18 @@ use crate::{
 impl Model {
     pub(super) fn key(&mut self, key: Key) -> Vec<Effect> {
         if key.ctrl && key.code == KeyCode::Char('c') {
-            return vec![Effect::Quit];
+            // Twice: whoever wants to leave may. Any other question it answers with no.
+            return match self.over.last() {
+                Some(Over::Confirm(confirm, _)) if confirm.is_to_quit => vec![Effect::Quit],
+                Some(Over::Confirm(..)) => {
+                    self.tell(Role::Plain, "Nothing was done.");
+                    self.close()
+                }
+                _ => match self.end_line(true) {
+                    Some(effects) => effects,
+                    None => self.go(LEAVE),
+                },
+            };
         }
         if !self.over.is_empty() {
             return self.key_over(key);
@@ -22,19 +33,21 @@ impl Model {
         if let Some(step) = typed {
             return self.step(step);
         }
-        let sight = self.sight();
-        let scene = sight.scene();
+        let scene = self.scene();
         if let Some(line) = self.map.own(key, &scene) {
             let words = scene.own_words(line);
             return self.run_own(words);
         }
         match self.map.action(key, &scene) {
-            Some(action) => self.run(action, &sight),
+            Some(action) => self.run(action),
             None => Vec::new(),
         }
     }
 
     pub(super) fn paste(&mut self, text: &str) -> Vec<Effect> {
+        if self.is_guarded() {
+            return self.guard();
+        }
         match self.over.last_mut() {
             Some(Over::Form(form)) => {
                 let at = form.at;
@@ -43,18 +56,27 @@ impl Model {
                 }
             }
             Some(Over::Palette(palette)) => palette.input.insert(text),
-            Some(Over::Confirm(confirm)) => confirm.typed.insert(text),
+            Some(Over::Confirm(confirm, _)) => confirm.typed.insert(text),
             Some(_) => {}
             None => {
-                if let Some(shown) = self.top() {
-                    shown.screen.paste(text);
-                }
+                let step = self.top().map(|shown| shown.screen.paste(text));
+                return step.map(|step| self.step(step)).unwrap_or_default();
             }
         }
         Vec::new()
     }
 
     fn key_over(&mut self, key: Key) -> Vec<Effect> {
+        if self.is_guarded() {
+            return self.guard();
+        }
+        let sent = match self.over.last() {
+            Some(Over::Form(form)) if form.is_sent && key.code == KeyCode::Esc => Some(form.sent),
+            _ => None,
+        };
+        if sent.is_some() && self.stop(sent) {
+            return Vec::new();
+        }
         match self.over.last_mut() {
             Some(Over::Palette(_)) => self.key_palette(key),
             Some(Over::Form(form)) => match form.key(key) {
@@ -62,31 +84,27 @@ impl Model {
                 Typed::Closed => self.close(),
                 Typed::Submit => self.submit(),
             },
-            Some(Over::Confirm(confirm)) => match confirm.key(key) {
+            Some(Over::Confirm(confirm, _)) => match confirm.key(key) {
                 Answer::Open => Vec::new(),
                 Answer::No => {
                     self.tell(Role::Plain, "Nothing was done.");
-                    self.close();
-                    self.open_sent_form()
+                    self.close()
                 }
                 Answer::Yes => match self.over.pop() {
-                    Some(Over::Confirm(confirm)) => {
+                    Some(Over::Confirm(confirm, from)) => {
                         let step = (confirm.yes)();
-                        self.step(step)
+                        self.step_of(Origin { is_late: false, ..from }, step)
                     }
                     _ => Vec::new(),
                 },
             },
-            Some(Over::Menu(menu)) => match menu.key(key) {
+            Some(Over::Menu(menu, _)) => match menu.key(key) {
                 None => Vec::new(),
-                Some(None) => {
-                    self.close();
-                    self.open_sent_form()
-                }
+                Some(None) => self.close(),
                 Some(Some(n)) => match self.over.pop() {
-                    Some(Over::Menu(menu)) => {
+                    Some(Over::Menu(menu, from)) => {
                         let step = (menu.choose)(n);
-                        self.step(step)
+                        self.step_of(Origin { is_late: false, ..from }, step)
                     }
                     _ => Vec::new(),
                 },
@@ -94,26 +112,17 @@ impl Model {
             Some(Over::View(viewer)) => match viewer.key(key) {
                 Looked::Open => Vec::new(),
                 Looked::Closed => self.close(),
-                Looked::Copy(text) => {
-                    self.tell(Role::Good, "✓ copied");
-                    vec![Effect::Copy(text)]
-                }
+                Looked::Copy(text) => self.copy(text),
             },
             None => Vec::new(),
         }
     }
 
+    /// A question about what a form sent was not answered: the form can be edited again.
     fn close(&mut self) -> Vec<Effect> {
-        self.over.pop();
-        Vec::new()
-    }
-
-    /// A question about what was sent was not answered: the form can be edited again.
-    pub(super) fn open_sent_form(&mut self) -> Vec<Effect> {
-        for over in &mut self.over {
-            if let Over::Form(form) = over {
-                form.is_sent = false;
-            }
+        if let Some(Over::Confirm(_, from) | Over::Menu(_, from)) = self.over.pop() {
+            self.guard = None;
+            self.reopen_form(from);
         }
         Vec::new()
     }
@@ -124,15 +133,17 @@ impl Model {
             return Vec::new();
         }
         let Some(values) = form.values() else { return Vec::new() };
-        form.is_sent = true;
+        self.tickets += 1;
+        (form.is_sent, form.sent) = (true, self.tickets);
         let step = (form.submit.clone())(&values);
-        self.step(step)
+        let screen = self.stack.last().map_or(0, |shown| shown.id);
+        self.step_of(Origin { screen, act: self.tickets, ..Origin::default() }, step)
     }
 
     fn key_palette(&mut self, key: Key) -> Vec<Effect> {
         let sight = self.sight();
         let Some(Over::Palette(palette)) = self.over.last_mut() else { return Vec::new() };
-        let fitting = palette.fitting(&sight);
+        let fitting = palette.fitting(&sight.scene());
         let chosen = fitting.get(palette.at).copied();
         let line = palette.is_command.then(|| palette.input.text().trim().to_owned());
         match key.code {
@@ -145,13 +156,13 @@ impl Model {
                     return effects;
                 }
                 return match chosen {
-                    Some(action) => self.run(action, &sight),
+                    Some(action) => self.run(action),
                     None => Vec::new(),
                 };
             }
             KeyCode::Char('y') if key.ctrl => {
                 let line = chosen.and_then(|action| action.command_line(&sight.scene()));
-                return line.map(|line| vec![self.copy(line)]).unwrap_or_default();
+                return line.map(|line| self.copy(line)).unwrap_or_default();
             }
             KeyCode::Char('n') if key.ctrl => palette.at += 1,
             KeyCode::Char('p') if key.ctrl => palette.at = palette.at.saturating_sub(1),

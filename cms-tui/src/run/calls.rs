@@ -1,92 +1,108 @@
-//! Makes calls. Those to a remote site go at a pace that its limiter allows, so that nobody waits
-//! for a refusal.
+//! Makes calls. Those to a remote site go at the pace that its limiter allows, writes first. A read
+//! that nobody waits for any more is broken off.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use cms_http::client::{Ask, Client};
-use tokio::{
-    sync::{Mutex, mpsc::UnboundedSender},
-    time::Instant,
+use cms_http::client::{Answer, Ask, Client, ClientError};
+use tokio::{sync::mpsc::UnboundedSender, task::AbortHandle, time::Instant};
+
+use super::{Incoming, pace::Turns};
+use crate::{
+    calls::{Fault, Read, Reply},
+    model::Msg,
 };
 
-use super::Incoming;
-use crate::{calls::Read, model::Msg};
-
-/// A user's bucket holds 250 tokens and gets 4.17 a second; other programs of the user want some.
-const TOKENS: f64 = 200.0;
-const PER_SECOND: f64 = 4.0;
+/// How often a call is repeated that the limiter refused.
+const MOST_REFUSED: u32 = 5;
 
 /// Makes calls, each in a task of its own.
 pub(super) struct Calls {
     pub(super) client: Client,
-    pace: Option<Arc<Mutex<Pace>>>,
+    turns: Option<Arc<Turns>>,
+    /// Reads under way, by ticket.
+    reads: HashMap<u64, AbortHandle>,
 }
 
 impl Calls {
     pub(super) fn new(client: Client, is_local: bool) -> Self {
-        let pace = (!is_local).then(|| Arc::new(Mutex::new(Pace::new(Instant::now()))));
-        Self { client, pace }
+        let turns = (!is_local).then(|| Arc::new(Turns::new(Instant::now())));
+        Self { client, turns, reads: HashMap::new() }
     }
 
     pub(super) fn start(
-        &self,
+        &mut self,
         ticket: u64,
         ask: Ask,
         read: Read,
         sender: &UnboundedSender<Incoming>,
     ) {
-        let (client, pace, sender) = (self.client.clone(), self.pace.clone(), sender.clone());
-        tokio::spawn(async move {
-            if let Some(pace) = pace {
-                let wait = pace.lock().await.take(Instant::now());
-                tokio::time::sleep(wait).await;
-            }
-            let outcome = match client.send(ask).await {
-                Ok(answer) => read(&answer),
-                Err(error) => Err(error.into()),
-            };
+        let (client, turns, sender) = (self.client.clone(), self.turns.clone(), sender.clone());
+        let is_read = is_read(&ask);
+        let task = tokio::spawn(async move {
+            let outcome = make(&client, turns.as_deref(), ask, read).await;
             // Fails only after the end of the loop.
             let _ = sender.send(Incoming::Msg(Msg::Answered(ticket, outcome)));
         });
+        self.reads.retain(|_, task| !task.is_finished());
+        if is_read {
+            self.reads.insert(ticket, task.abort_handle());
+        }
+    }
+
+    /// Breaks a read off. What changes something goes on: nobody would know how far it came.
+    pub(super) fn forget(&mut self, ticket: u64) {
+        if let Some(task) = self.reads.remove(&ticket) {
+            task.abort();
+        }
     }
 }
 
-/// A bucket like the limiter's, kept on this side.
-struct Pace {
-    tokens: f64,
-    at: Instant,
+fn is_read(ask: &Ask) -> bool {
+    ask.line().starts_with("GET ")
 }
 
-impl Pace {
-    fn new(now: Instant) -> Self {
-        Self { tokens: TOKENS, at: now }
-    }
+async fn make(
+    client: &Client,
+    turns: Option<&Turns>,
+    ask: Ask,
+    read: Read,
+) -> Result<Reply, Fault> {
+    let answer = match turns {
+        Some(turns) => paced(client, turns, &ask, tokio::time::sleep, Instant::now).await?,
+        None => client.send(ask).await?,
+    };
+    read(&answer)
+}
 
-    /// Takes a token, and tells how long to wait for it.
-    fn take(&mut self, now: Instant) -> Duration {
-        let since = now.saturating_duration_since(self.at).as_secs_f64();
-        self.tokens = (self.tokens + since * PER_SECOND).min(TOKENS) - 1.0;
-        self.at = now.max(self.at);
-        Duration::from_secs_f64((-self.tokens / PER_SECOND).max(0.0))
+/// Makes a call when the limiter has a token for it. A refusal is waited out by all calls.
+async fn paced(
+    client: &Client,
+    turns: &Turns,
+    ask: &Ask,
+    wait: impl AsyncFn(Duration),
+    now: impl Fn() -> Instant,
+) -> Result<Answer, ClientError> {
+    // Logins have a bucket of their own, and checks of the service none: both say nothing about the
+    // next calls.
+    let counts = ask.line().contains("/api/") && !ask.line().contains("/auth/");
+    let mut refused = 0;
+    loop {
+        let turn = turns.take(!is_read(ask), &wait, &now).await;
+        let answer = client.send_once(ask).await;
+        let seconds = answer.as_ref().err().and_then(ClientError::come_again);
+        match seconds.filter(|_| refused < MOST_REFUSED) {
+            Some(seconds) => {
+                refused += 1;
+                turn.refused(seconds, now());
+            }
+            None => {
+                let said = answer.as_ref().ok().filter(|_| counts).map(|answer| answer.limit);
+                turn.answered(said, now());
+                return answer;
+            }
+        }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// 600 calls as fast as they may go, against a bucket like the service's.
-    #[test]
-    fn six_hundred_calls_take_no_token_that_is_not_there() {
-        let start = Instant::now();
-        let (mut pace, mut now) = (Pace::new(start), start);
-        let (mut bucket, mut at) = (250.0_f64, start);
-        for n in 0..600 {
-            now += pace.take(now);
-            bucket = (bucket + (now - at).as_secs_f64() * 4.17).min(250.0) - 1.0;
-            at = now;
-            assert!(bucket >= 0.0, "call {n} would be refused");
-        }
-        assert!((now - start).as_secs() < 110, "{:?}", now - start);
-    }
-}
+mod tests;

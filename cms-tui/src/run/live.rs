@@ -1,53 +1,88 @@
 //! Follows events of the site as they happen.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use cms_http::{
     client::{Client, ClientError},
     wire::stream::Followed,
 };
-use tokio::{sync::mpsc::UnboundedSender, task::JoinHandle};
+use tokio::{
+    sync::{Semaphore, mpsc::UnboundedSender},
+    task::JoinHandle,
+};
 
 use super::Incoming;
 use crate::model::Msg;
 
 /// Time before the stream is opened again.
 const AGAIN: Duration = Duration::from_secs(2);
+/// The same when the caller may not follow: rights may be given meanwhile.
+const REFUSED: Duration = Duration::from_secs(60);
+/// Events that wait to be taken. Beyond, the stream itself waits: the service holds it back.
+pub(super) const WAITING: usize = 64;
 
 /// Follows until the user leaves. Without the right to, screens are polled.
 pub(super) fn follow(client: Client, sender: UnboundedSender<Incoming>) -> JoinHandle<()> {
     tokio::spawn(async move {
-        let mut last = None;
-        loop {
-            let again = one(&client, &sender, &mut last).await;
-            if sender.send(Incoming::Msg(Msg::Live(false))).is_err() || !again {
-                return;
-            }
-            tokio::time::sleep(AGAIN).await;
+        let mut stream = Stream {
+            client,
+            sender,
+            last: None,
+            is_live: false,
+            free: Arc::new(Semaphore::new(WAITING)),
+        };
+        while let Some(pause) = stream.follow().await {
+            stream.tell(false);
+            tokio::time::sleep(pause).await;
         }
     })
 }
 
-/// One stream to its end. Returns whether to open another one.
-async fn one(
-    client: &Client,
-    sender: &UnboundedSender<Incoming>,
-    last: &mut Option<String>,
-) -> bool {
-    let mut following = match client.follow(&Followed::default(), last.as_deref()).await {
-        Ok(following) => following,
-        Err(ClientError::Unreachable(_)) => return true,
-        Err(ClientError::Problem { status, .. }) => return status.is_server_error(),
-        Err(_) => return false,
-    };
-    let _ = sender.send(Incoming::Msg(Msg::Live(true)));
-    while let Some(Ok(happened)) = following.next().await {
-        if happened.id.is_some() {
-            *last = happened.id;
-        }
-        if sender.send(Incoming::Msg(Msg::Happened(happened.event))).is_err() {
-            return false;
+struct Stream {
+    client: Client,
+    sender: UnboundedSender<Incoming>,
+    /// The last event seen: the next stream goes on after it.
+    last: Option<String>,
+    is_live: bool,
+    free: Arc<Semaphore>,
+}
+
+impl Stream {
+    fn tell(&mut self, is_live: bool) {
+        if std::mem::replace(&mut self.is_live, is_live) != is_live {
+            // Fails only after the end of the loop, which `follow` notices.
+            let _ = self.sender.send(Incoming::Msg(Msg::Live(is_live)));
         }
     }
-    true
+
+    /// One stream to its end. Returns how long to wait for another; None: nobody listens.
+    async fn follow(&mut self) -> Option<Duration> {
+        let following = self.client.follow(&Followed::default(), self.last.as_deref()).await;
+        let mut following = match following {
+            Ok(following) => following,
+            Err(error) => return Some(pause(&error)),
+        };
+        self.tell(true);
+        while let Some(Ok(happened)) = following.next().await {
+            let permit = self.free.clone().acquire_owned().await.ok()?;
+            self.sender.send(Incoming::Happened(happened.event, permit)).ok()?;
+            if happened.id.is_some() {
+                self.last = happened.id;
+            }
+        }
+        (!self.sender.is_closed()).then_some(AGAIN)
+    }
 }
+
+/// How long to wait after a refusal.
+fn pause(error: &ClientError) -> Duration {
+    match error {
+        ClientError::Problem { retry_after: Some(seconds), .. } => Duration::from_secs(*seconds),
+        ClientError::Problem { status, .. } if !status.is_server_error() => REFUSED,
+        ClientError::Unexpected(_) => REFUSED,
+        _ => AGAIN,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,8 +1,11 @@
 //! The loop: messages in, effects out, a drawing when something is different.
 //!
 //! ```text
+//! input     keys, the mouse and the time as messages
 //! terminal  enters and leaves the terminal, whatever ends the session
-//! calls     makes calls at a pace that the limiter allows
+//! calls     makes calls, each in a task of its own
+//! pace      how fast: as the limiter of a remote site allows
+//! lines     runs command lines of cms
 //! live      follows events; polling is the fallback
 //! files     keys.toml, and what is remembered of a site
 //! copy      the clipboard of the terminal
@@ -11,7 +14,10 @@
 mod calls;
 mod copy;
 mod files;
+mod input;
+mod lines;
 mod live;
+mod pace;
 mod terminal;
 
 use std::{
@@ -22,57 +28,95 @@ use std::{
 };
 
 use cms_http::client::Client;
-use crossterm::event::{Event, KeyCode, KeyEventKind};
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::{
+    sync::{
+        OwnedSemaphorePermit,
+        mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
+    },
+    task::JoinHandle,
+};
 
 use crate::{
-    keys::Key,
     model::{Effect, Model, Msg, Start, update},
-    theme::Theme,
+    theme::{Role, Theme},
     view,
 };
 use calls::Calls;
+use lines::Lines;
 use terminal::Screen;
 
-/// At most 60 drawings a second.
+/// At most 60 drawings a second of what comes in; a key is drawn at once.
 const FRAME: Duration = Duration::from_millis(16);
+/// Drawings of keys that are held down.
+const AFTER_INPUT: Duration = Duration::from_millis(4);
 
 /// Keeps a session that a login began, and gives the client that speaks with it.
 pub type KeepLogin = Arc<dyn Fn(&str, &str, &str) -> Result<Client, String> + Send + Sync>;
 
-/// What a session of the interface needs to know.
-pub struct Session {
+/// Forgets the session that has ended, and gives the client that speaks as nobody.
+pub type ForgetLogin = Arc<dyn Fn() -> Result<Client, String> + Send + Sync>;
+/// Opens the site of a context.
+pub type OpenContext = Arc<dyn Fn(&str) -> Result<Site, String> + Send + Sync>;
+
+/// A site to work on.
+#[derive(Clone)]
+pub struct Site {
     /// Speaks to the site.
     pub client: Client,
-    /// The site's name in the head line.
-    pub site: String,
-    /// Whether the site is opened in this process.
+    /// Its name in the head line.
+    pub name: String,
+    /// Whether it is opened in this process.
     pub is_local: bool,
+    /// The user as whom the operator looks at it.
+    pub acts_as: Option<String>,
+    /// The file of what is remembered of it.
+    pub state: Option<PathBuf>,
+    /// How a command line of `cms` is run for it: program and first arguments.
+    pub program: Vec<String>,
+    /// What happens after a login; None: there is none, because the site is local.
+    pub login: Option<KeepLogin>,
+    /// What happens after the session has ended.
+    pub logout: Option<ForgetLogin>,
+}
+
+/// What a session of the interface needs to know.
+pub struct Session {
+    /// The site to begin with.
+    pub site: Site,
     /// Nothing can be changed.
     pub readonly: bool,
+    /// Clicks and the wheel are for the interface.
+    pub has_mouse: bool,
     /// The screen to begin with; the last one without it.
     pub screen: Option<String>,
     /// The folder of `keys.toml`.
     pub config: Option<PathBuf>,
-    /// The file of what is remembered of this site.
-    pub state: Option<PathBuf>,
     /// The time in milliseconds.
     pub clock: fn() -> i64,
-    /// How a command line of `cms` is run for this site: program and its first arguments.
-    pub program: Vec<String>,
-    /// What happens after a login; None: there is none, because the site is local.
-    pub login: Option<KeepLogin>,
+    /// The names of other sites that can be opened.
+    pub contexts: Vec<String>,
+    /// How they are opened.
+    pub open_context: OpenContext,
 }
 
 /// What comes in.
 enum Incoming {
     Msg(Msg),
+    /// An event of the site, with its place among those that wait.
+    Happened(String, OwnedSemaphorePermit),
     /// Ctrl-Z, or the signal.
     Suspend,
     /// Somebody stopped the process and it goes on.
     Continued,
     /// A task panicked; the terminal is restored.
     Broken,
+}
+
+impl Incoming {
+    /// The user did it.
+    fn is_input(&self) -> bool {
+        matches!(self, Self::Msg(Msg::Key(_) | Msg::Mouse(_) | Msg::Paste(_) | Msg::Resize))
+    }
 }
 
 /// Shows the interface until the user leaves.
@@ -82,29 +126,23 @@ enum Incoming {
 pub async fn run(session: Session) -> io::Result<()> {
     let keys = files::keys(session.config.as_deref()).map_err(io::Error::other)?;
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    let start = Start {
-        site: session.site.clone(),
-        target: target(&session.program),
-        is_local: session.is_local,
-        readonly: session.readonly,
-        map: crate::actions::KeyMap::new(&keys).map_err(io::Error::other)?,
-        theme: Theme::choose(keys.theme.as_deref(), no_color).map_err(io::Error::other)?,
-        remembered: files::remembered(session.state.as_deref()),
-        now: (session.clock)(),
-        noun: session.screen.clone(),
-    };
+    let map = crate::actions::KeyMap::new(&keys).map_err(io::Error::other)?;
+    let theme = Theme::choose(keys.theme.as_deref(), no_color).map_err(io::Error::other)?;
+    let start =
+        Start { map, theme, noun: session.screen.clone(), ..start(&session, &session.site) };
     let (mut model, effects) = Model::new(start);
     let (sender, incoming) = unbounded_channel();
     // Before the terminal is taken: a signal must not end the process on it.
     terminal::signals(sender.clone())?;
-    let mut screen = Screen::enter(sender.clone())?;
+    let mut screen = Screen::enter(sender.clone(), session.has_mouse)?;
     screen.draw(|frame| view::draw(frame, &model))?;
     model.is_dirty = false;
-    read_keys(sender.clone());
-    ticks(sender.clone(), session.clock);
+    input::keys(sender.clone());
     let mut hands = Hands {
-        calls: Calls::new(session.client.clone(), session.is_local),
-        live: live::follow(session.client.clone(), sender.clone()),
+        calls: Calls::new(session.site.client.clone(), session.site.is_local),
+        live: live::follow(session.site.client.clone(), sender.clone()),
+        ticks: input::ticks(session.site.client.clone(), sender.clone(), session.clock),
+        lines: Lines::default(),
         sender,
         session,
     };
@@ -112,8 +150,27 @@ pub async fn run(session: Session) -> io::Result<()> {
     let outcome = turn(&mut model, &mut screen, incoming, &mut hands).await;
     hands.live.abort();
     screen.leave();
-    files::remember(hands.session.state.as_deref(), &model.remember());
+    files::remember(hands.session.site.state.as_deref(), &model.remember());
+    // What goes on when the process has ended, nobody ends.
+    hands.lines.gone().await;
     outcome
+}
+
+/// How a session on this site begins.
+fn start(session: &Session, site: &Site) -> Start {
+    Start {
+        site: site.name.clone(),
+        target: target(&site.program),
+        is_local: site.is_local,
+        acts_as: site.acts_as.clone(),
+        contexts: session.contexts.clone(),
+        readonly: session.readonly,
+        remembered: files::remembered(site.state.as_deref()),
+        now: (session.clock)(),
+        is_watched: site.client.mark().is_some(),
+        seed: format!("tui-{}-{}", (session.clock)(), std::process::id()),
+        ..Start::default()
+    }
 }
 
 /// The words that name the site, as a shell takes them.
@@ -131,33 +188,33 @@ async fn turn(
     let mut drawn = Instant::now();
     loop {
         let Some(mut next) = incoming.recv().await else { return Ok(()) };
-        // All that has come in shares one drawing.
+        let (begun, mut has_input) = (Instant::now(), false);
+        // All that has come in shares one drawing; more than a frame's worth does not delay it.
         loop {
-            match next {
-                Incoming::Msg(msg) => {
-                    let effects = update(model, msg);
-                    if effects.iter().any(|effect| matches!(effect, Effect::Quit)) {
-                        return Ok(());
+            has_input |= next.is_input();
+            if take(next, model, screen, hands)? {
+                return Ok(());
+            }
+            let spacing = if has_input { AFTER_INPUT } else { FRAME };
+            let wait = spacing.saturating_sub(drawn.elapsed());
+            next = if model.is_dirty && !wait.is_zero() {
+                match tokio::time::timeout(wait, incoming.recv()).await {
+                    Ok(Some(more)) => more,
+                    Ok(None) => return Ok(()),
+                    Err(_) => break,
+                }
+            } else {
+                match incoming.try_recv() {
+                    Ok(more) if begun.elapsed() < FRAME => more,
+                    Ok(more) => {
+                        if take(more, model, screen, hands)? {
+                            return Ok(());
+                        }
+                        break;
                     }
-                    hands.start(effects);
+                    Err(_) => break,
                 }
-                Incoming::Suspend => {
-                    screen.suspend()?;
-                    model.is_dirty = true;
-                }
-                Incoming::Continued => {
-                    screen.resume()?;
-                    model.is_dirty = true;
-                }
-                Incoming::Broken => return Err(io::Error::other("a task failed, see above")),
-            }
-            if let Some(wait) = FRAME.checked_sub(drawn.elapsed()).filter(|_| model.is_dirty) {
-                tokio::time::sleep(wait).await;
-            }
-            match incoming.try_recv() {
-                Ok(more) => next = more,
-                Err(_) => break,
-            }
+            };
         }
         if model.is_dirty {
             screen.draw(|frame| view::draw(frame, model))?;
@@ -166,11 +223,49 @@ async fn turn(
     }
 }
 
+/// Takes what came in. Returns whether the session is over.
+fn take(
+    next: Incoming,
+    model: &mut Model,
+    screen: &mut Screen,
+    hands: &mut Hands,
+) -> io::Result<bool> {
+    match next {
+        Incoming::Msg(msg) => {
+            let effects = update(model, msg);
+            let context = effects.iter().find_map(|effect| match effect {
+                Effect::Context(name) => Some(name.clone()),
+                _ => None,
+            });
+            if let Some(name) = context {
+                hands.go_to(&name, model);
+            }
+            if effects.iter().any(|effect| matches!(effect, Effect::Quit)) {
+                return Ok(true);
+            }
+            hands.start(effects);
+        }
+        Incoming::Happened(event, _place) => hands.start(update(model, Msg::Happened(event))),
+        Incoming::Suspend => {
+            screen.suspend()?;
+            model.is_dirty = true;
+        }
+        Incoming::Continued => {
+            screen.resume()?;
+            model.is_dirty = true;
+        }
+        Incoming::Broken => return Err(io::Error::other("a task failed, see above")),
+    }
+    Ok(false)
+}
+
 /// Does what the model asks for.
 struct Hands {
     session: Session,
     calls: Calls,
-    live: tokio::task::JoinHandle<()>,
+    live: JoinHandle<()>,
+    ticks: JoinHandle<()>,
+    lines: Lines,
     sender: UnboundedSender<Incoming>,
 }
 
@@ -181,6 +276,7 @@ impl Hands {
                 Effect::Call { ticket, ask, read } => {
                     self.calls.start(ticket, ask, read, &self.sender);
                 }
+                Effect::Forget(ticket) => self.calls.forget(ticket),
                 Effect::Wake { token, after_ms } => {
                     let sender = self.sender.clone();
                     tokio::spawn(async move {
@@ -189,77 +285,63 @@ impl Hands {
                     });
                 }
                 Effect::Copy(text) => copy::copy(&text),
-                Effect::Run(line) => self.run_line(line),
-                Effect::Login { token, user, expires_at } => self.login(&token, &user, &expires_at),
-                Effect::Quit => {}
-            }
-        }
-    }
-
-    /// Runs a command line of `cms`; what it prints is shown.
-    fn run_line(&self, line: Vec<String>) {
-        let (program, sender) = (self.session.program.clone(), self.sender.clone());
-        tokio::spawn(async move {
-            let Some((name, first)) = program.split_first() else { return };
-            let mut command = tokio::process::Command::new(name);
-            command.args(first).args(&line).stdin(std::process::Stdio::null());
-            let output = match command.env("NO_COLOR", "1").output().await {
-                Ok(output) => {
-                    let text = [output.stdout, output.stderr].concat();
-                    let mut text = String::from_utf8_lossy(&text).into_owned();
-                    if !output.status.success() {
-                        text.push_str(&format!("\n{}", output.status));
-                    }
-                    text
+                Effect::Run(number, line) => {
+                    let program = self.session.site.program.clone();
+                    self.lines.start(number, program, line, self.sender.clone());
                 }
-                Err(error) => error.to_string(),
-            };
-            let line = format!("cms {}", line.join(" "));
-            let _ = sender.send(Incoming::Msg(Msg::Ran(line, output)));
-        });
-    }
-
-    /// Speaks as the new session from now on.
-    fn login(&mut self, token: &str, user: &str, expires_at: &str) {
-        let Some(keep) = &self.session.login else { return };
-        if let Ok(client) = keep(token, user, expires_at) {
-            self.calls.client = client.clone();
-            self.live.abort();
-            self.live = live::follow(client, self.sender.clone());
-        }
-    }
-}
-
-/// Reads keys in a thread of its own, because reading blocks. The thread ends with the process.
-fn read_keys(sender: UnboundedSender<Incoming>) {
-    std::thread::spawn(move || {
-        while let Ok(event) = crossterm::event::read() {
-            let incoming = match event {
-                Event::Key(key) if key.kind != KeyEventKind::Release => match Key::from(key) {
-                    Key { code: KeyCode::Char('z'), ctrl: true, .. } => Incoming::Suspend,
-                    key => Incoming::Msg(Msg::Key(key)),
-                },
-                Event::Paste(text) => Incoming::Msg(Msg::Paste(text)),
-                Event::Resize(..) => Incoming::Msg(Msg::Resize),
-                _ => continue,
-            };
-            if sender.send(incoming).is_err() {
-                return;
+                Effect::End(number) => self.lines.end(number),
+                Effect::Login { token, user, expires_at } => {
+                    let keep = self.session.site.login.as_ref();
+                    self.speak(keep.map(|keep| keep(&token, &user, &expires_at)));
+                }
+                Effect::Logout => {
+                    let forget = self.session.site.logout.as_ref();
+                    self.speak(forget.map(|forget| forget()));
+                }
+                Effect::Context(_) | Effect::Quit => {}
             }
         }
-        // The terminal is gone, so nobody can press q.
-        let _ = sender.send(Incoming::Msg(Msg::Quit));
-    });
-}
+    }
 
-fn ticks(sender: UnboundedSender<Incoming>, clock: fn() -> i64) {
-    tokio::spawn(async move {
-        let mut every = tokio::time::interval(Duration::from_secs(1));
-        loop {
-            every.tick().await;
-            if sender.send(Incoming::Msg(Msg::Tick(clock()))).is_err() {
-                return;
+    /// Leaves this site for another one.
+    fn go_to(&mut self, context: &str, model: &mut Model) {
+        let site = match (self.session.open_context)(context) {
+            Ok(site) => site,
+            Err(why) => return model.tell(Role::Bad, format!("✗ {why}")),
+        };
+        files::remember(self.session.site.state.as_deref(), &model.remember());
+        let mut start = start(&self.session, &site);
+        (start.map, start.theme) = (model.map.clone(), model.theme);
+        start.remembered.hints = start.remembered.hints.max(model.remembered.hints);
+        // Answers of the other site find no call that waits for them.
+        start.tickets = model.tickets();
+        let (fresh, effects) = Model::new(start);
+        *model = fresh;
+        self.lines.end_all();
+        self.live.abort();
+        self.live = live::follow(site.client.clone(), self.sender.clone());
+        self.ticks.abort();
+        self.ticks = input::ticks(site.client.clone(), self.sender.clone(), self.session.clock);
+        self.calls = Calls::new(site.client.clone(), site.is_local);
+        self.session.site = site;
+        self.start(effects);
+    }
+
+    /// Speaks with another client from now on.
+    fn speak(&mut self, client: Option<Result<Client, String>>) {
+        match client {
+            None => {}
+            Some(Ok(client)) => {
+                self.calls.client = client.clone();
+                self.live.abort();
+                // The stream that ended does not say so any more.
+                let _ = self.sender.send(Incoming::Msg(Msg::Live(false)));
+                self.live = live::follow(client, self.sender.clone());
+            }
+            Some(Err(why)) => {
+                let why = format!("The session cannot be kept: {why}");
+                let _ = self.sender.send(Incoming::Msg(Msg::Failed(why)));
             }
         }
-    });
+    }
 }

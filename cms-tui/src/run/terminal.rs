@@ -4,7 +4,7 @@ use std::io::{self, Stdout, stdout};
 
 use crossterm::{
     cursor::Show,
-    event::{DisableBracketedPaste, EnableBracketedPaste},
+    event::{DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture},
     execute,
     terminal::{
         Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode,
@@ -27,11 +27,13 @@ use crate::model::Msg;
 pub(super) struct Screen {
     terminal: Terminal<CrosstermBackend<Stdout>>,
     is_in: bool,
+    has_mouse: bool,
 }
 
-fn enter() -> io::Result<()> {
+fn enter(has_mouse: bool) -> io::Result<()> {
     enable_raw_mode()?;
-    execute!(stdout(), EnterAlternateScreen, EnableBracketedPaste)
+    execute!(stdout(), EnterAlternateScreen, EnableBracketedPaste)?;
+    if has_mouse { execute!(stdout(), EnableMouseCapture) } else { Ok(()) }
 }
 
 /// A terminal of a fixed size. One that follows the size by itself asks where the cursor is, and
@@ -45,21 +47,22 @@ fn canvas() -> io::Result<Terminal<CrosstermBackend<Stdout>>> {
 
 /// Gives the terminal back as it was. Nothing more can be done when that fails.
 fn leave() {
-    let _ = execute!(stdout(), DisableBracketedPaste, LeaveAlternateScreen, Show);
+    let _ = execute!(stdout(), DisableMouseCapture, DisableBracketedPaste);
+    let _ = execute!(stdout(), LeaveAlternateScreen, Show);
     let _ = disable_raw_mode();
 }
 
 impl Screen {
-    pub(super) fn enter(sender: UnboundedSender<Incoming>) -> io::Result<Self> {
+    pub(super) fn enter(sender: UnboundedSender<Incoming>, has_mouse: bool) -> io::Result<Self> {
         let usual = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
             leave();
             usual(panic);
             let _ = sender.send(Incoming::Broken);
         }));
-        enter()?;
+        enter(has_mouse)?;
         match canvas() {
-            Ok(terminal) => Ok(Self { terminal, is_in: true }),
+            Ok(terminal) => Ok(Self { terminal, is_in: true, has_mouse }),
             Err(error) => {
                 leave();
                 Err(error)
@@ -92,7 +95,7 @@ impl Screen {
 
     /// Takes the terminal again, which others have used meanwhile.
     pub(super) fn resume(&mut self) -> io::Result<()> {
-        enter()?;
+        enter(self.has_mouse)?;
         self.renew()
     }
 

@@ -1,12 +1,14 @@
 //! What several nouns do alike.
 
-use cms_http::wire::{Operation, parameters::ById};
-use serde_json::{Value as Json, json};
+use std::sync::Arc;
+
+use cms_http::wire::{NoBody, Operation, parameters::ById};
+use serde_json::{Map, Value as Json};
 
 use crate::{
     actions::Scene,
     calls::Fault,
-    step::{Bulk, BulkCall, Calling, Menu, Step, Undo, send},
+    step::{Act, Again, Bulk, BulkCall, CallOf, Calling, Checked, Menu, Patch, Step, get, send},
     text::count,
     widgets::confirm::Confirm,
 };
@@ -26,76 +28,111 @@ pub(crate) fn name(row: &Json) -> String {
     name.map_or_else(|| format!("#{}", id(row)), str::to_owned)
 }
 
+/// What the rows of a noun have in common when they are changed.
+pub(crate) struct Kind {
+    /// Its name in messages.
+    pub(crate) what: &'static str,
+    /// Reads a row again.
+    pub(crate) again: fn(&Json) -> Result<Calling, Fault>,
+    /// The members that a user judges a row by before it goes.
+    pub(crate) judged: &'static [&'static str],
+    /// Members whose values are never read back: undo would lose them.
+    pub(crate) unread: &'static [&'static str],
+    /// What is sent of members as they are read.
+    pub(crate) body: fn(Json) -> Json,
+}
+
+impl Kind {
+    pub(crate) fn again(&self, row: &Json) -> Again {
+        let (again, row) = (self.again, row.clone());
+        Arc::new(move || again(&row))
+    }
+}
+
+/// Members of a row, as far as it has them.
+fn members<'a>(row: &Json, names: impl Iterator<Item = &'a str>) -> Map<String, Json> {
+    names.filter_map(|name| Some((name.to_owned(), row.get(name)?.clone()))).collect()
+}
+
+/// Members written over a row as it was seen.
+fn patch<O: Operation<Query = ById>>(kind: &Kind, row: &Json, wanted: Map<String, Json>) -> Patch {
+    let (by, body) = (by_id(row), kind.body);
+    Patch {
+        name: name(row),
+        again: kind.again(row),
+        write: Arc::new(move |members| send::<O>(&by, body(members))),
+        seen: members(row, wanted.keys().map(String::as_str)),
+        has_undo: !wanted.keys().any(|name| kind.unread.contains(&name.as_str())),
+        wanted,
+    }
+}
+
 /// Switches rows on or off, and back with undo. When some are on and some off, it asks which.
-pub(crate) fn toggle<O: Operation<Query = ById>>(scene: &Scene<'_>, what: &'static str) -> Step {
+pub(crate) fn toggle<O: Operation<Query = ById>>(scene: &Scene<'_>, kind: &'static Kind) -> Step {
     let rows = scene.rows().into_iter().cloned();
     let (on, off): (Vec<Json>, Vec<Json>) = rows.partition(|row| row["active"] == true);
     if on.is_empty() || off.is_empty() {
-        return switch::<O>(if on.is_empty() { &off } else { &on }, what);
+        return switch::<O>(if on.is_empty() { &off } else { &on }, kind);
     }
     let entries = vec![
-        format!("switch off {}", count(on.len(), what)),
-        format!("switch on {}", count(off.len(), what)),
+        format!("switch off {}", count(on.len(), kind.what)),
+        format!("switch on {}", count(off.len(), kind.what)),
     ];
     let title = "Some are on, some are off";
     Step::Menu(Menu::new(title, entries, move |n| {
-        switch::<O>(if n == 0 { &on } else { &off }, what)
+        switch::<O>(if n == 0 { &on } else { &off }, kind)
     }))
 }
 
 /// Switches rows of the same state to the other one.
-fn switch<O: Operation<Query = ById>>(rows: &[Json], what: &'static str) -> Step {
+fn switch<O: Operation<Query = ById>>(rows: &[Json], kind: &Kind) -> Step {
     let on = rows.first().is_some_and(|row| row["active"] != true);
-    let mut calls = Vec::new();
-    for row in rows {
-        let by = by_id(row);
-        let set = move |on: bool| send::<O>(&by, json!({"active": on}));
-        match set(on) {
-            Ok(call) => calls.push(BulkCall {
-                name: name(row),
-                call,
-                undo: Some(Box::new(move |_| set(!on).ok())),
-            }),
-            Err(fault) => return Step::Fault(fault),
-        }
-    }
+    let wanted = Map::from_iter([("active".to_owned(), Json::from(on))]);
+    let rows = rows.iter().map(|row| patch::<O>(kind, row, wanted.clone()).checked());
     let done = if on { "switched on" } else { "switched off" };
-    Step::Bulk(Bulk { done: done.to_owned(), what, calls })
+    Act {
+        done: done.to_owned(),
+        what: kind.what,
+        anyway: "switch all of them",
+        rows: rows.collect(),
+        undoes: None,
+    }
+    .step()
 }
 
 /// Changes members of one row, and back with undo.
-pub(crate) fn change<O: Operation<Query = ById>>(row: &Json, patch: Json, done: &str) -> Step {
-    let (by, name) = (by_id(row), name(row));
-    let before: Json = match &patch {
-        Json::Object(members) => {
-            members.keys().map(|member| (member.clone(), row[member].clone())).collect()
-        }
-        _ => Json::Null,
-    };
-    let done = done.to_owned();
-    let call = send::<O>(&by, patch).map(|call| {
-        call.then(move |_| {
-            let back = send::<O>(&by, before).ok();
-            let undo = back.map(|call| Undo {
-                say: format!("{name}: the change is taken back"),
-                calls: vec![call],
-            });
-            Step::undoable(format!("{name} {done}"), undo)
-        })
-    });
-    call.into()
+pub(crate) fn change<O: Operation<Query = ById>>(
+    kind: &Kind,
+    row: &Json,
+    wanted: Json,
+    done: &str,
+) -> Step {
+    let wanted = wanted.as_object().cloned().unwrap_or_default();
+    Act::one(patch::<O>(kind, row, wanted).checked(), done, "write mine over theirs").step()
 }
 
 /// Asks, then deletes. What hangs on it is told in `cost`.
-pub(crate) fn delete(row: &Json, cost: &str, call: Result<Calling, Fault>) -> Step {
-    let name = name(row);
+pub(crate) fn delete<O>(kind: &Kind, row: &Json, cost: &str) -> Step
+where
+    O: Operation<Query = ById, Body = NoBody>,
+{
+    let (name, by) = (name(row), by_id(row));
     let said = name.clone();
-    let call = match call {
-        Ok(call) => call.then(move |_| Step::did(format!("{said} is deleted"))),
-        Err(fault) => return Step::Fault(fault),
+    let call: CallOf = Arc::new(move |now| {
+        let call = get::<O>(&by)?.if_match(now.etag.clone());
+        Ok(BulkCall::new(said.clone(), call, None))
+    });
+    let row = Checked {
+        name: name.clone(),
+        again: kind.again(row),
+        seen: members(row, kind.judged.iter().copied()),
+        wanted: Map::new(),
+        merges: false,
+        call,
     };
+    let act = Act::one(row, "is deleted", "delete it all the same");
     let text = format!("Delete {name} for good? {cost}");
-    Step::Confirm(Confirm::new(text, move || Step::Call(call)).typing(name))
+    Step::Confirm(Confirm::new(text, move || act.step()).typing(name))
 }
 
 /// The same call for all rows.
@@ -108,11 +145,11 @@ pub(crate) fn each(
     let mut calls = Vec::new();
     for row in scene.rows() {
         match call(row) {
-            Ok(call) => calls.push(BulkCall { name: name(row), call, undo: None }),
+            Ok(call) => calls.push(BulkCall::new(name(row), call, None)),
             Err(fault) => return Step::Fault(fault),
         }
     }
-    Step::Bulk(Bulk { done: done.to_owned(), what, calls })
+    Step::Bulk(Bulk::new(done, what, calls))
 }
 
 /// Choices for how long an old value still works, and their seconds.
@@ -131,25 +168,27 @@ pub(crate) fn graces() -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use cms_http::wire::keys::Update;
+    use serde_json::json;
 
     use super::*;
+    use crate::screens::keys::KEY;
 
     #[test]
     fn rows_on_and_off_are_never_switched_together() {
         let (on, off) = (json!({"id": 9, "active": true}), json!({"id": 10, "active": false}));
         let marks = |marks| Scene { marks, ..Scene::default() };
-        match toggle::<Update>(&marks(vec![&off, &on]), "key") {
+        let asked = |step| match step {
+            Step::Call(calling) => calling.ask.line(),
+            _ => panic!("the row is not read again"),
+        };
+        match toggle::<Update>(&marks(vec![&off, &on]), &KEY) {
             Step::Menu(menu) => {
                 assert_eq!(menu.entries, ["switch off 1 key", "switch on 1 key"]);
-                let Step::Bulk(bulk) = (menu.choose)(0) else { panic!("no calls") };
-                assert_eq!((bulk.done.as_str(), bulk.calls.len()), ("switched off", 1));
-                assert_eq!(bulk.calls[0].name, "#9");
+                assert_eq!(asked((menu.choose)(0)), "GET /api/backend/keys?id=9&limit=50");
             }
             _ => panic!("no question"),
         }
-        let Step::Bulk(bulk) = toggle::<Update>(&marks(vec![&off]), "key") else {
-            panic!("a question without need")
-        };
-        assert_eq!(bulk.done, "switched on");
+        let line = asked(toggle::<Update>(&marks(vec![&off]), &KEY));
+        assert_eq!(line, "GET /api/backend/keys?id=10&limit=50");
     }
 }

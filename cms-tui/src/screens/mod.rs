@@ -13,12 +13,15 @@ mod cache;
 mod cells;
 mod content;
 mod deliveries;
+mod delivery;
 mod events;
+mod forms;
 mod groups;
 mod home;
 mod keys;
 mod limits;
 mod login;
+mod mail;
 mod open;
 mod origins;
 mod plugins;
@@ -30,7 +33,10 @@ mod users;
 mod webhooks;
 mod words;
 
-use ratatui::{Frame, layout::Rect};
+use ratatui::{
+    Frame,
+    layout::{Position, Rect},
+};
 use serde_json::Value as Json;
 
 pub(crate) use login::password as log_in;
@@ -42,7 +48,7 @@ use crate::{
     keys::Key,
     step::Step,
     theme::Theme,
-    widgets::list::List,
+    widgets::{list::List, shape::Shape},
 };
 
 /// What drawing needs to know beside the screen.
@@ -50,6 +56,16 @@ use crate::{
 pub(crate) struct Look {
     pub(crate) theme: Theme,
     pub(crate) now: i64,
+}
+
+/// What a click on a screen did.
+#[derive(Default)]
+pub(crate) enum Clicked {
+    #[default]
+    Nothing,
+    Moved(Box<Step>),
+    /// The row under the cursor was clicked: it is to be opened.
+    Again,
 }
 
 /// A screen.
@@ -66,11 +82,22 @@ pub(crate) trait Screen: Send {
     /// Asks for what it shows, at first and again.
     fn load(&mut self) -> Step;
 
-    /// Something was written: details that were read may be old, even of a row that looks the same.
-    fn outdate(&mut self) {}
+    /// Something was written, by this session or by another: details that were read may be old,
+    /// even of a row that looks the same.
+    fn outdate(&mut self, _is_own: bool) {}
+
+    /// Whether leaving it would lose what the user did.
+    fn is_unsaved(&self) -> bool {
+        false
+    }
 
     /// Takes a reply to a call of its own. False: nothing is different.
     fn take(&mut self, slot: u8, outcome: Result<Reply, Fault>) -> (Step, bool);
+
+    /// Whether the good reply just taken brought what is seen up to date.
+    fn is_read(&mut self, _slot: u8) -> bool {
+        true
+    }
 
     /// Does an action of its noun.
     fn act(&mut self, verb: &str, scene: &Scene<'_>) -> Step;
@@ -99,11 +126,18 @@ pub(crate) trait Screen: Send {
         None
     }
 
-    fn paste(&mut self, _text: &str) {}
-
-    /// Time passed since something was typed or the cursor moved.
-    fn pause(&mut self) -> Step {
+    fn paste(&mut self, _text: &str) -> Step {
         Step::None
+    }
+
+    /// The left button of the mouse, at a cell.
+    fn click(&mut self, _at: Position) -> Clicked {
+        Clicked::Nothing
+    }
+
+    /// Time passed since something was typed or the cursor moved. False: nothing is different.
+    fn pause(&mut self) -> (Step, bool) {
+        (Step::None, false)
     }
 
     /// One step back within the screen. None: the screen is to be left.
@@ -129,9 +163,25 @@ pub(crate) trait Screen: Send {
         None
     }
 
+    /// Columns and order of its list, to remember.
+    fn shape(&self) -> Option<Shape> {
+        None
+    }
+
     /// The filter in force at the service.
     fn applied(&self) -> &str {
         ""
+    }
+
+    /// Bytes of what it holds about the row under the cursor.
+    #[cfg(test)]
+    fn held(&self) -> usize {
+        0
+    }
+
+    /// Whether it needs the lines of head, tabs and keys too.
+    fn is_whole(&self) -> bool {
+        false
     }
 
     fn draw(&self, frame: &mut Frame<'_>, area: Rect, look: Look);

@@ -1,9 +1,9 @@
 //! The screen of a place.
 
 use super::{
-    Screen, attempts, audit, browser::Browser, cache, content, deliveries, events, groups,
-    home::Home, keys, limits, login::SignIn, origins, plugins, queue, records, system, tasks,
-    users, webhooks,
+    Screen, attempts, audit, browser::Browser, cache, content, deliveries, delivery::Delivery,
+    events, forms, groups, home::Home, keys, limits, login::SignIn, mail, origins, plugins, queue,
+    records, system, tasks, users, webhooks,
 };
 use crate::step::Place;
 
@@ -26,9 +26,13 @@ pub(crate) fn open(place: Place) -> Box<dyn Screen> {
         "audit" => &audit::SPEC,
         "events" => &events::KNOWN,
         "messages" => &events::HAPPENED,
+        "forms" => &forms::SPEC,
+        "submissions" => &forms::SUBMISSIONS,
+        "mail" => &mail::SPEC,
         "tasks" => &tasks::TASKS,
         "runs" => &tasks::RUNS,
         "system" => &system::SPEC,
+        "delivery" => return Box::new(Delivery::new(place.subject)),
         "login" => return Box::new(SignIn::default()),
         "rights" => return Box::new(keys::Matrix::new(place.subject)),
         _ => return Box::new(Home::default()),

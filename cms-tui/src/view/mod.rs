@@ -11,8 +11,8 @@ use ratatui::{
 };
 
 use crate::{
-    actions::{ACTIONS, Right},
-    model::{Model, Sight, over::Over},
+    actions::{ACTIONS, Right, Scene},
+    model::{Model, over::Over},
     screens::Look,
     text::{cut, safe, width},
     theme::Role,
@@ -41,20 +41,27 @@ pub(crate) fn draw(frame: &mut Frame<'_>, model: &Model) {
         Constraint::Length(1),
     ])
     .areas(area);
-    let sight = model.sight();
-    frame.render_widget(head_line(model, head.width), head);
-    frame.render_widget(tabs_line(model, tabs.width), tabs);
-    if let Some(screen) = model.screen() {
-        screen.draw(frame, body, Look { theme: model.theme, now: model.now });
+    let (scene, look) = (model.scene(), Look { theme: model.theme, now: model.now });
+    match model.screen() {
+        Some(screen) if screen.is_whole() => {
+            screen.draw(frame, Rect { height: area.height - 1, ..area }, look);
+        }
+        screen => {
+            frame.render_widget(head_line(model, head.width), head);
+            frame.render_widget(tabs_line(model, tabs), tabs);
+            if let Some(screen) = screen {
+                screen.draw(frame, body, look);
+            }
+            frame.render_widget(keys_line(model, &scene, keys.width), keys);
+        }
     }
-    frame.render_widget(keys_line(model, &sight, keys.width), keys);
     frame.render_widget(told_line(model, told.width), told);
     if let Some(over) = model.over.last() {
         match over {
-            Over::Palette(palette) => palette::draw(frame, palette, model, &sight),
+            Over::Palette(palette) => palette::draw(frame, palette, model, &scene),
             Over::Form(form) => draw::form(frame, form, model.theme),
-            Over::Confirm(confirm) => draw::confirm(frame, confirm, model.theme),
-            Over::Menu(menu) => draw::menu(frame, menu, model.theme),
+            Over::Confirm(confirm, _) => draw::confirm(frame, confirm, model.theme),
+            Over::Menu(menu, _) => draw::menu(frame, menu, model.theme),
             Over::View(viewer) => draw::viewer(frame, viewer, model.theme),
         }
     }
@@ -65,9 +72,10 @@ pub(crate) fn draw(frame: &mut Frame<'_>, model: &Model) {
 fn head_line(model: &Model, cells: u16) -> Line<'static> {
     let theme = model.theme;
     let (role, fresh) = model.freshness();
-    let who = match (model.is_local, model.who.as_str()) {
-        (true, "") | (true, "operator") => "operator".to_owned(),
-        (_, who) => safe(who).into_owned(),
+    let who = match (model.is_local, &model.acts_as) {
+        (_, Some(user)) => format!("as {}", safe(user)),
+        (true, None) => "operator".to_owned(),
+        _ => safe(&model.who).into_owned(),
     };
     let readonly = if model.readonly { " read-only" } else { "" };
     let room = usize::from(cells).saturating_sub(width(&fresh) + width(&who) + 12 + readonly.len());
@@ -90,7 +98,8 @@ fn spread(left: Vec<Span<'static>>, right: Vec<Span<'static>>, cells: u16) -> Li
 }
 
 /// The screens with a digit; on a narrow screen their numbers only.
-fn tabs_line(model: &Model, cells: u16) -> Line<'static> {
+fn tabs_line(model: &Model, area: Rect) -> Line<'static> {
+    let cells = area.width;
     let theme = model.theme;
     let here = model.stack.get(1).or(model.stack.first()).map_or("", |shown| shown.screen.noun());
     let title = |verb: &str| {
@@ -104,7 +113,7 @@ fn tabs_line(model: &Model, cells: u16) -> Line<'static> {
         .collect();
     let whole: usize = tabs.iter().map(|(_, verb)| verb.len() + 4).sum();
     let mut spans = vec![Span::raw(" ")];
-    let mut is_known = false;
+    let (mut is_known, mut x, mut places) = (false, area.x + 1, Vec::new());
     for (key, verb) in tabs {
         let is_here = verb == here;
         is_known |= is_here;
@@ -115,8 +124,12 @@ fn tabs_line(model: &Model, cells: u16) -> Line<'static> {
             format!(" {key} ")
         };
         let role = if is_here { Role::Cursor } else { Role::Quiet };
+        let wide = width(&text) as u16;
+        places.push((Rect::new(x, area.y, wide, 1), verb));
+        x += wide;
         spans.push(Span::styled(text, theme.style(role)));
     }
+    model.tabs_at.replace(places);
     if !is_known {
         let text = format!(" {} ", title(here).unwrap_or_default());
         spans.push(Span::styled(text, theme.style(Role::Cursor)));
@@ -125,17 +138,17 @@ fn tabs_line(model: &Model, cells: u16) -> Line<'static> {
 }
 
 /// Keys of this screen, as many as fit; those that cannot be used now are dim.
-fn keys_line(model: &Model, sight: &Sight, cells: u16) -> Line<'static> {
-    let (theme, scene) = (model.theme, sight.scene());
+fn keys_line(model: &Model, scene: &Scene<'_>, cells: u16) -> Line<'static> {
+    let theme = model.theme;
     let help = "? help ";
     let mut left = usize::from(cells).saturating_sub(help.len() + 1);
     let mut spans = Vec::new();
-    let own = ACTIONS.iter().filter(|one| one.is_here(&scene) && one.noun() == scene.noun);
+    let own = ACTIONS.iter().filter(|one| one.is_here(scene) && one.noun() == scene.noun);
     let common = ACTIONS.iter().filter(|one| {
         scene.is_list && matches!(one.name, "list.open" | "list.filter" | "list.mark" | "list.sort")
     });
     for action in own.chain(common) {
-        let Some(key) = model.map.keys(action, &scene).first().copied() else { continue };
+        let Some(key) = model.map.keys(action, scene).first().copied() else { continue };
         let what = action.help.split([':', ',', ';']).next().unwrap_or_default();
         let (key, what) = (format!(" {key}"), format!(" {what} "));
         let used = width(&key) + width(&what);
@@ -143,7 +156,7 @@ fn keys_line(model: &Model, sight: &Sight, cells: u16) -> Line<'static> {
             break;
         }
         left -= used;
-        let enabled = action.disabled(&scene).is_none();
+        let enabled = action.disabled(scene).is_none();
         let role = if enabled { Role::Key } else { Role::Disabled };
         spans.push(Span::styled(key, theme.style(role)));
         let role = if enabled { Role::Plain } else { Role::Disabled };
@@ -201,12 +214,4 @@ fn right_said(right: Right) -> &'static str {
         Right::Admin => "administrators",
         Right::Local => "on the site's machine",
     }
-}
-
-/// A part of the area in the middle.
-fn middle(area: Rect, wide: u16, high: u16) -> Rect {
-    area.centered(
-        Constraint::Length(wide.min(area.width)),
-        Constraint::Length(high.min(area.height)),
-    )
 }

@@ -3,29 +3,26 @@
 use ratatui::{
     Frame,
     text::{Line, Span},
-    widgets::{Clear, Paragraph},
+    widgets::Paragraph,
 };
 
-use super::{middle, right_said};
+use super::right_said;
 use crate::{
-    model::{Model, Sight, over::Palette},
+    actions::Scene,
+    model::{Model, over::Palette},
     text::{cut, fitted, safe},
     theme::Role,
-    widgets::draw::{pane, typed},
+    widgets::draw::{popup, typed},
 };
 
-pub(super) fn draw(frame: &mut Frame<'_>, palette: &Palette, model: &Model, sight: &Sight) {
-    let (theme, scene) = (model.theme, sight.scene());
-    let found = palette.fitting(sight);
-    let area = middle(frame.area(), 92, found.len().max(6) as u16 + 7);
+pub(super) fn draw(frame: &mut Frame<'_>, palette: &Palette, model: &Model, scene: &Scene<'_>) {
+    let theme = model.theme;
+    let found = palette.fitting(scene);
     let title = match model.screen() {
         Some(screen) => format!("Help · {}", screen.title()),
         None => "Help".to_owned(),
     };
-    let block = pane(&title, true, theme);
-    let inner = block.inner(area);
-    frame.render_widget(Clear, area);
-    frame.render_widget(block, area);
+    let inner = popup(frame, &title, (92, found.len().max(6) as u16 + 7), theme);
     let cells = usize::from(inner.width);
     let mut line = typed(&palette.input, cells.saturating_sub(4), true);
     let sign = if palette.is_command { " : " } else { " / " };
@@ -35,8 +32,8 @@ pub(super) fn draw(frame: &mut Frame<'_>, palette: &Palette, model: &Model, sigh
     let at = palette.at.min(found.len().saturating_sub(1));
     let from = (at + 1).saturating_sub(height);
     for (n, action) in found.iter().enumerate().skip(from).take(height) {
-        let keys: Vec<_> = model.map.keys(action, &scene).iter().map(ToString::to_string).collect();
-        let disabled = action.disabled(&scene);
+        let keys: Vec<_> = model.map.keys(action, scene).iter().map(ToString::to_string).collect();
+        let disabled = action.disabled(scene);
         let what = match &disabled {
             Some(why) => format!("{} · {why}", action.help),
             None => action.help.to_owned(),
@@ -59,7 +56,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, palette: &Palette, model: &Model, sigh
     }
     lines.resize(height + 1, Line::default());
     let chosen = found.get(at);
-    let command = chosen.and_then(|action| action.command_line(&scene));
+    let command = chosen.and_then(|action| action.command_line(scene));
     let said = match (&command, chosen.map(|action| right_said(action.right))) {
         (Some(line), Some("")) => format!(" {}", safe(line)),
         (Some(line), Some(right)) => format!(" {}   (for: {right})", safe(line)),

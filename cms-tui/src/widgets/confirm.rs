@@ -11,6 +11,8 @@ pub(crate) struct Confirm<S> {
     /// What to type; None: `y`.
     pub(crate) name: Option<String>,
     pub(crate) typed: Input,
+    /// It asks whether to quit: Ctrl-c says yes.
+    pub(crate) is_to_quit: bool,
     pub(crate) yes: Box<dyn FnOnce() -> S + Send>,
 }
 
@@ -23,7 +25,13 @@ pub(crate) enum Answer {
 
 impl<S> Confirm<S> {
     pub(crate) fn new(text: impl Into<String>, yes: impl FnOnce() -> S + Send + 'static) -> Self {
-        Self { text: text.into(), name: None, typed: Input::default(), yes: Box::new(yes) }
+        Self {
+            text: text.into(),
+            name: None,
+            typed: Input::default(),
+            is_to_quit: false,
+            yes: Box::new(yes),
+        }
     }
 
     /// Asks to type this name.

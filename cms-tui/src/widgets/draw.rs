@@ -29,7 +29,7 @@ pub(crate) fn pane(title: &str, has_focus: bool, theme: Theme) -> Block<'static>
 }
 
 /// A window in the middle, cleared.
-fn popup(frame: &mut Frame<'_>, title: &str, size: (u16, u16), theme: Theme) -> Rect {
+pub(crate) fn popup(frame: &mut Frame<'_>, title: &str, size: (u16, u16), theme: Theme) -> Rect {
     let area = frame.area();
     let (wide, high) = (size.0.min(area.width), size.1.min(area.height));
     let area = area.centered(Constraint::Length(wide), Constraint::Length(high));
@@ -180,6 +180,7 @@ pub(crate) fn form<S>(frame: &mut Frame<'_>, form: &Form<S>, theme: Theme) {
     seen.push(match (form.is_sent, form.is_leaving) {
         (true, _) => Line::styled(" Sending …", theme.style(Role::Quiet)),
         (_, true) => Line::styled(" Esc again throws your changes away", theme.style(Role::Warn)),
+        _ if form.is_low => Line::styled(" Enter send   Esc cancel", theme.style(Role::Key)),
         _ => Line::styled(
             " Tab next   Space choose   Ctrl-s save   Esc cancel",
             theme.style(Role::Key),
@@ -236,7 +237,7 @@ fn field_lines(
             .to_owned(),
         )),
         Kind::One { options, at } => {
-            let chosen = at.and_then(|at| options.get(at)).map_or("—", String::as_str);
+            let chosen = at.and_then(|at| options.get(at)).map_or("—", |(title, _)| title);
             lines.push(line(format!("‹ {} ›", cut(&safe(chosen), room.saturating_sub(4)))));
         }
         Kind::Many(many) => {

@@ -19,8 +19,9 @@ pub(crate) enum Kind {
     Json(Input),
     /// Null until it was chosen.
     Flag(Option<bool>),
+    /// Titles and values.
     One {
-        options: Vec<String>,
+        options: Vec<(String, Json)>,
         at: Option<usize>,
     },
     Many(Many),
@@ -115,7 +116,8 @@ impl Field {
     }
 
     pub(crate) fn one(name: &str, label: &str, options: &[&str], at: usize) -> Self {
-        let options = options.iter().map(|option| (*option).to_owned()).collect();
+        let option = |option: &&str| ((*option).to_owned(), Json::from(*option));
+        let options = options.iter().map(option).collect();
         Self::new(name, label, Kind::One { options, at: Some(at) })
     }
 
@@ -175,6 +177,10 @@ impl Field {
                     *at = Some(at.map_or(last, |at| at.checked_sub(1).unwrap_or(last)));
                     true
                 }
+                KeyCode::Char(_) if key.typed().is_some() => {
+                    *at = key.typed().and_then(|c| beginning(options, *at, c)).or(*at);
+                    true
+                }
                 _ => false,
             },
             Kind::Many(many) => many.key(key),
@@ -209,7 +215,7 @@ impl Field {
             }
             Kind::Flag(value) => value.map_or(Json::Null, Json::Bool),
             Kind::One { options, at } => {
-                at.and_then(|at| options.get(at)).map_or(Json::Null, |text| said(text))
+                at.and_then(|at| options.get(at)).map_or(Json::Null, |(_, value)| value.clone())
             }
             Kind::Many(many) => many.chosen.iter().map(String::as_str).collect(),
             Kind::Fixed(_) => Json::Null,
@@ -219,5 +225,33 @@ impl Field {
             return Err("something must stand here".to_owned());
         }
         Ok(value)
+    }
+}
+
+/// The next option that begins with this letter.
+fn beginning(options: &[(String, Json)], at: Option<usize>, letter: char) -> Option<usize> {
+    let begins = |n: &usize| {
+        let first = options.get(*n).and_then(|(title, _)| title.chars().next());
+        first.is_some_and(|first| first.to_lowercase().eq(letter.to_lowercase()))
+    };
+    let from = at.map_or(0, |at| at + 1);
+    (from..options.len()).chain(0..from.min(options.len())).find(begins)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_option_is_chosen_by_its_first_letter_and_sent_by_its_value() {
+        let options = [("new", 1), ("Negotiated", 2), ("done", 3)];
+        let options = options.map(|(title, value)| (title.to_owned(), json!(value))).to_vec();
+        let mut field = Field::new("a", "a", Kind::One { options, at: Some(0) });
+        for (key, value) in [("n", 2), ("n", 1), ("d", 3), ("x", 3), ("Space", 1), ("Left", 3)] {
+            field.key(key.parse().expect("a key"));
+            assert_eq!(field.value(), Ok(json!(value)), "{key}");
+        }
     }
 }

@@ -34,6 +34,10 @@ pub(crate) struct Form<S> {
     pub(crate) error: Option<String>,
     /// Its values are on their way.
     pub(crate) is_sent: bool,
+    /// Number of the act that it was sent with last: replies to earlier ones are not for it.
+    pub(crate) sent: u64,
+    /// What it created or tried to, and the key under which that happens once only.
+    pub(crate) once: Option<(String, String)>,
     /// Esc was pressed once over unsaved changes.
     pub(crate) is_leaving: bool,
     /// It lies low, so that what is above stays visible.
@@ -62,6 +66,8 @@ impl<S> Form<S> {
             at: 0,
             error: None,
             is_sent: false,
+            sent: 0,
+            once: None,
             is_leaving: false,
             is_low: false,
             submit: Arc::new(submit),

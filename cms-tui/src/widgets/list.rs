@@ -1,12 +1,16 @@
 //! A list: cursor and marks held by id, a filter line, an order.
 
-use std::{cell::Cell, collections::BTreeMap};
+use std::{
+    cell::{Cell, RefCell},
+    collections::BTreeMap,
+};
 
+use ratatui::layout::{Position, Rect};
 use serde_json::Value as Json;
 
 use super::{
     input::Input,
-    window::{Row, Window},
+    window::{Page, Put, Row, Window},
 };
 use crate::keys::Key;
 
@@ -29,6 +33,10 @@ pub(crate) struct List {
     pub(crate) window: Window,
     at: usize,
     id: Option<String>,
+    /// The row under the cursor is gone: none is selected until a key is pressed.
+    is_lost: bool,
+    /// The cursor waits for a row that was asked for by its id.
+    is_sought: bool,
     /// First visible row. Drawing keeps it near the cursor, because only drawing knows the height.
     pub(crate) top: Cell<usize>,
     /// Visible rows, as last drawn.
@@ -41,6 +49,20 @@ pub(crate) struct List {
     pub(crate) filter_fault: Option<String>,
     /// Column and whether downwards.
     pub(crate) sort: Option<(String, bool)>,
+    /// Where its rows were drawn.
+    pub(crate) rows_at: Cell<Rect>,
+    /// Where the heads of its columns were drawn, and the columns.
+    pub(crate) heads_at: RefCell<Vec<(Rect, String)>>,
+}
+
+/// What lies under the mouse.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Hit {
+    /// A row, by its place among those that are held.
+    Row(usize),
+    /// The head of a column.
+    Head(String),
+    Nothing,
 }
 
 impl List {
@@ -52,42 +74,72 @@ impl List {
         self.at
     }
 
+    /// The line of the row under the cursor, among those held.
+    pub(crate) fn here(&self) -> Option<usize> {
+        (!self.is_lost && self.window.len() > 0).then_some(self.at)
+    }
+
     pub(crate) fn row(&self) -> Option<&Row> {
-        self.window.get(self.at)
+        self.window.get(self.here()?)
+    }
+
+    pub(crate) fn is_lost(&self) -> bool {
+        self.is_lost
+    }
+
+    /// The id that the cursor holds on to.
+    pub(crate) fn id(&self) -> Option<&str> {
+        self.id.as_deref()
     }
 
     pub(crate) fn marked(&self) -> Vec<&Json> {
         self.marks.values().collect()
     }
 
-    /// Takes a page. Returns whether anything changed.
-    pub(crate) fn put(
-        &mut self,
-        page: usize,
-        rows: Vec<Row>,
-        next: Option<String>,
-        alone: bool,
-    ) -> bool {
-        let changed = self.window.put(page, rows, next, alone);
-        if !changed {
+    /// Takes pages, in order. Returns whether anything changed.
+    pub(crate) fn put(&mut self, pages: Vec<Page>) -> bool {
+        let was_loaded = self.window.loaded;
+        let put = self.window.put(pages);
+        self.follow(put, was_loaded)
+    }
+
+    /// Takes all rows of a list that is held whole. Returns whether anything changed.
+    pub(crate) fn replace(&mut self, rows: Vec<Row>) -> bool {
+        let was_loaded = self.window.loaded;
+        let put = self.window.replace(rows);
+        self.follow(put, was_loaded)
+    }
+
+    /// Cursor and marks stay on their rows.
+    fn follow(&mut self, put: Put, was_loaded: bool) -> bool {
+        if !put.changed {
             return false;
         }
+        put.gone.iter().for_each(|id| drop(self.marks.remove(id)));
         for row in self.window.rows() {
             if let Some(mark) = self.marks.get_mut(&row.id) {
                 mark.clone_from(&row.json);
             }
         }
         let before = self.at;
-        let found = self.id.as_deref().and_then(|id| self.window.position(id));
-        self.at = found.unwrap_or(before).min(self.window.len().saturating_sub(1));
+        match self.id.as_deref().and_then(|id| self.window.position(id)) {
+            Some(at) => (self.at, self.is_lost, self.is_sought) = (at, false, false),
+            None => {
+                self.at = before.min(self.window.len().saturating_sub(1));
+                self.is_lost = self.id.is_some() && (was_loaded || self.is_sought);
+            }
+        }
         // The row under the cursor stays on its line.
         let top = (self.top.get() + self.at).saturating_sub(before);
         self.top.set(top.min(self.at));
-        self.id = self.row().map(|row| row.id.clone());
+        if !self.is_lost {
+            self.id = self.row().map(|row| row.id.clone());
+        }
         true
     }
 
     pub(crate) fn go(&mut self, to: usize) {
+        (self.is_lost, self.is_sought) = (false, false);
         self.at = to.min(self.window.len().saturating_sub(1));
         self.id = self.row().map(|row| row.id.clone());
     }
@@ -95,6 +147,8 @@ impl List {
     pub(crate) fn act(&mut self, verb: &str) -> Moved {
         let half = (self.height.get() / 2).max(1);
         match verb {
+            // The key only selects again.
+            "down" | "mark" | "range" if self.is_lost => self.go(self.at),
             "down" => self.go(self.at + 1),
             "up" => self.go(self.at.saturating_sub(1)),
             "half_down" => self.go(self.at + half),
@@ -108,7 +162,7 @@ impl List {
             "range" => self.range(),
             "mark_all" => {
                 let rows = self.window.rows().map(|row| (row.id.clone(), row.json.clone()));
-                self.marks = rows.collect();
+                self.marks.extend(rows);
             }
             "filter" => self.is_filtering = true,
             _ => return Moved::No,
@@ -187,7 +241,7 @@ impl List {
     /// Forgets the rows; the cursor keeps its id.
     pub(crate) fn restart(&mut self) {
         self.window.clear();
-        self.at = 0;
+        (self.at, self.is_lost, self.is_sought) = (0, false, false);
         self.top.set(0);
     }
 
@@ -201,6 +255,19 @@ impl List {
     /// Puts the cursor on this row once it is there.
     pub(crate) fn look_for(&mut self, id: &str) {
         self.id = (!id.is_empty()).then(|| id.to_owned());
+        self.is_sought = self.id.is_some();
+    }
+
+    /// What lies at a cell, as last drawn.
+    pub(crate) fn hit(&self, at: Position) -> Hit {
+        let rows = self.rows_at.get();
+        if rows.contains(at) {
+            let row = self.top.get() + usize::from(at.y - rows.y);
+            return if row < self.window.len() { Hit::Row(row) } else { Hit::Nothing };
+        }
+        let heads = self.heads_at.borrow();
+        let head = heads.iter().find(|(area, _)| area.contains(at));
+        head.map_or(Hit::Nothing, |(_, column)| Hit::Head(column.clone()))
     }
 
     /// The first visible row for this height.
@@ -226,29 +293,56 @@ mod tests {
     #[test]
     fn cursor_and_marks_stay_on_their_rows() {
         let mut list = List::default();
-        list.put(0, rows(&["a", "b", "c", "d"]), None, true);
+        list.replace(rows(&["a", "b", "c", "d"]));
         list.act("down");
         list.act("mark");
         assert_eq!((list.at(), list.marks.len()), (2, 1));
         list.top_for(2);
         let line = list.at() - list.top.get();
-        list.put(0, rows(&["new", "newer", "a", "b", "c", "d"]), None, true);
+        list.replace(rows(&["new", "newer", "a", "b", "c", "d"]));
         assert_eq!(list.row().map(|row| row.id.as_str()), Some("c"));
         assert_eq!(list.at() - list.top_for(2), line, "it stays on its line");
         assert_eq!(list.top_for(10), 0, "what fits is shown whole");
         assert!(list.marks.contains_key("b"));
-        list.put(0, rows(&["a"]), None, true);
-        assert_eq!(list.row().map(|row| row.id.as_str()), Some("a"));
+    }
+
+    #[test]
+    fn no_row_is_selected_when_the_one_under_the_cursor_is_gone() {
+        let mut list = List::default();
+        list.replace(rows(&["a", "b", "c"]));
+        list.act("down");
+        list.act("mark");
+        list.act("up");
+        list.replace(rows(&["a", "c"]));
+        assert_eq!((list.row(), list.here(), list.marks.len()), (None, None, 0));
+        list.replace(rows(&["a", "x", "c"]));
+        assert_eq!(list.row(), None, "also after the next look");
+        list.act("down");
+        assert_eq!(list.row().map(|row| row.id.as_str()), Some("x"), "the key selects again");
+        // A row that was asked for by its id, and is not there.
+        let mut list = List::default();
+        list.look_for("z");
+        list.replace(rows(&["a"]));
+        assert_eq!(list.row(), None);
+    }
+
+    #[test]
+    fn all_rows_are_marked_beside_those_marked_before() {
+        let mut list = List::default();
+        list.marks.insert("far".to_owned(), Json::Null);
+        list.replace(rows(&["a", "b"]));
+        list.act("mark_all");
+        assert_eq!(list.marks.keys().collect::<Vec<_>>(), ["a", "b", "far"]);
     }
 
     #[test]
     fn cursor_and_marks_are_forgotten() {
         let mut list = List::default();
-        list.put(0, rows(&["a", "b"]), None, true);
+        list.replace(rows(&["a", "b"]));
         list.act("down");
         list.act("mark");
         list.forget();
-        list.put(0, rows(&["a", "b"]), None, true);
+        list.replace(rows(&["a", "b"]));
         assert_eq!((list.at(), list.marks.len()), (0, 0));
     }
 
@@ -256,14 +350,14 @@ mod tests {
     fn the_cursor_is_put_on_a_row_that_is_not_there_yet() {
         let mut list = List::default();
         list.look_for("b");
-        list.put(0, rows(&["a", "b"]), None, true);
+        list.replace(rows(&["a", "b"]));
         assert_eq!(list.row().map(|row| row.id.as_str()), Some("b"));
     }
 
     #[test]
     fn a_range_is_marked_and_esc_takes_one_step() {
         let mut list = List::default();
-        list.put(0, rows(&["a", "b", "c", "d"]), None, true);
+        list.replace(rows(&["a", "b", "c", "d"]));
         for verb in ["range", "down", "down", "range"] {
             list.act(verb);
         }

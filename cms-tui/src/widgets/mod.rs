@@ -8,5 +8,6 @@ pub(crate) mod input;
 pub(crate) mod list;
 pub(crate) mod menu;
 pub(crate) mod qr;
+pub(crate) mod shape;
 pub(crate) mod viewer;
 pub(crate) mod window;

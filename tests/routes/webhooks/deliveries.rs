@@ -28,6 +28,33 @@ async fn who_may_only_look_sees_no_payload() {
 }
 
 #[tokio::test]
+async fn the_attempts_of_one_job_are_listed() {
+    let (site, receiver) = (site().await, Receiver::start(500).await);
+    site.webhook(&receiver.url, &["item.settings.created"]).await;
+    for name in ["a", "b"] {
+        site.write(name).await;
+    }
+    for _ in 0..3 {
+        site.worker().step().await.unwrap();
+        site.clock.advance(3_600_000);
+    }
+    let log = async |query: &str| {
+        let line = format!("GET /api/backend/webhooks/deliveries{query}");
+        let log = site.admin(&line).expect(200).await.data();
+        let row =
+            |row: &Json| (row["queue_id"].as_i64().unwrap(), row["attempt"].as_i64().unwrap());
+        log.as_array().unwrap().iter().map(row).collect::<Vec<_>>()
+    };
+    let all = log("").await;
+    let job = all[0].0;
+    let its: Vec<_> = all.iter().copied().filter(|(of, _)| *of == job).collect();
+    assert!(its.len() > 1 && its.len() < all.len(), "{all:?}");
+    assert_eq!(log(&format!("?job={job}")).await, its);
+    assert_eq!(log(&format!("?job={job}&status=delivered")).await, []);
+    assert_eq!(log("?job=4711").await, []);
+}
+
+#[tokio::test]
 async fn deliveries_are_sent_again_with_the_same_event() {
     let (site, receiver) = (site().await, Receiver::start(200).await);
     let made = site.webhook(&receiver.url, &["item.settings.created"]).await;

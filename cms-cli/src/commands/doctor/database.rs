@@ -8,6 +8,7 @@ use cms_core::{
 };
 
 use super::checks::Checks;
+use crate::folder;
 
 const RESTORE: &str = "restore the database from a backup";
 /// Which sealed values are opened.
@@ -41,7 +42,7 @@ pub(super) async fn check(checks: &mut Checks, settings: Settings) {
         0 => checks.ok("migrations", format!("all {} applied", steps.len())),
         open => return checks.fail("migrations", format!("{open} pending"), "cms migrate up"),
     }
-    match Cms::builder(settings).inspect().await {
+    match inspected(settings).await {
         Err(error) => checks.fail("site", told(&error), mending(&error)),
         Ok(cms) => {
             damage(checks, &cms).await;
@@ -50,9 +51,14 @@ pub(super) async fn check(checks: &mut Checks, settings: Settings) {
             plugins(checks, &cms);
             secrets(checks, &cms).await;
             administrators(checks, &cms).await;
+            mail(checks, &cms).await;
             cms.close().await;
         }
     }
+}
+
+async fn inspected(settings: Settings) -> cms_core::Result<Cms> {
+    folder::builder(settings)?.inspect().await
 }
 
 /// What happened and why.
@@ -187,6 +193,40 @@ async fn administrators(checks: &mut Checks, cms: &Cms) {
         ),
         Ok(admins) => checks.ok("administrators", admins.to_string()),
         Err(error) => checks.fail("administrators", told(&error), mending(&error)),
+    }
+}
+
+/// Whether mails can be sent, and whether providers fail.
+async fn mail(checks: &mut Checks, cms: &Cms) {
+    let (providers, waiting) = match (cms.mail().providers().await, cms.mail().waiting().await) {
+        (Ok(providers), Ok((waiting, _))) => (providers, waiting),
+        (Err(error), _) | (_, Err(error)) => {
+            return checks.fail("mail", told(&error), mending(&error));
+        }
+    };
+    let missing = match (cms.mail().sender(), providers.is_empty()) {
+        (Some(_), false) => None,
+        (None, false) => Some("mail.from"),
+        (_, true) => Some("mail.smtp_url or another provider"),
+    };
+    match missing {
+        Some(setting) if waiting > 0 || !providers.is_empty() => {
+            let found = format!("{waiting} mails wait, and none can be sent");
+            return checks.fail("mail", found, format!("set {setting}"));
+        }
+        // A site without mail.
+        Some(_) => return,
+        None => {}
+    }
+    let bad: Vec<_> = providers.iter().filter(|provider| provider.faults > 0).collect();
+    for provider in &bad {
+        let why = provider.reason.as_deref().unwrap_or("unknown");
+        let found = format!("{} ({}): {why}", provider.name, provider.server);
+        checks.warn("mail", found, "cms mail test ADDRESS tries it");
+    }
+    if bad.is_empty() {
+        let names: Vec<_> = providers.iter().map(|provider| provider.name.as_str()).collect();
+        checks.ok("mail", format!("{}, {waiting} waiting", names.join(", ")));
     }
 }
 

@@ -1,6 +1,7 @@
 //! `cms events`: known and recorded events, through `/api/backend/webhooks/events`, `/emit` and
 //! `/messages`
 
+mod news;
 mod printed;
 mod tail;
 

@@ -53,6 +53,12 @@ impl Printed {
         self.newest.map(|newest| Moment(newest - OVERLAP))
     }
 
+    /// The id of the newest event that is known.
+    pub(super) fn newest(&self) -> Option<&str> {
+        let place = self.recent.last().or(self.floor.as_ref())?;
+        Some(&place.1)
+    }
+
     /// From now on prints only later events than those printed, or than `end` when none were.
     pub(super) fn begin(&mut self, end: Option<&Message>) -> Done {
         let end = end.map(place).transpose()?;

@@ -1,7 +1,5 @@
 //! `cms events tail`: the last recorded events, then each new one
 
-use std::time::Duration;
-
 use clap::Args;
 use cms_core::webhooks::Message;
 use cms_http::{
@@ -14,15 +12,16 @@ use cms_http::{
 };
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::printed::Printed;
+use super::{
+    news::{News, PAUSE},
+    printed::Printed,
+};
 use crate::{
     input,
-    output::{Done, Failure, Output},
+    output::{Done, Exit, Failure, Output},
     reply::LARGEST_PAGE,
 };
 
-/// Time between two requests for new events.
-const PAUSE: Duration = Duration::from_secs(1);
 /// How many events are printed first, without `--since`.
 const LAST: u32 = 10;
 
@@ -32,7 +31,8 @@ const LAST: u32 = 10;
   cms events tail --since 2026-11-21T00:00:00Z --no-follow --json
 
 Prints a line for each event: time, name, jobs in the queue, id. With --json, a JSON object a line.
-Ctrl-C ends it.")]
+The site tells of events as they happen; where it does not, it is asked every second. A site that
+starts again is waited for, and nothing is left out. Ctrl-C ends it.")]
 pub(crate) struct TailArgs {
     /// Only events with this name; item.* fits all names that begin with item.
     #[arg(long, value_name = "PATTERN")]
@@ -81,10 +81,25 @@ async fn tail(out: &Output, client: &Client, args: &TailArgs) -> Done {
     if args.no_follow {
         return Ok(());
     }
+    let last = printed.newest().map(str::to_owned);
+    let mut news = News::new(out, client, args.event.clone(), last);
+    let mut is_away = false;
     loop {
-        tokio::time::sleep(PAUSE).await;
+        news.wait().await;
         let since = printed.ask_again_from().or(since);
-        pages(out, client, &Which { since, ..later.clone() }, &mut printed).await?;
+        match pages(out, client, &Which { since, ..later.clone() }, &mut printed).await {
+            // It may only be starting again.
+            Err(failure) if failure.exit == Exit::Unreachable => {
+                if !std::mem::replace(&mut is_away, true) {
+                    out.note(&format!("{}; waiting for it", failure.what));
+                }
+                tokio::time::sleep(PAUSE).await;
+            }
+            outcome => {
+                outcome?;
+                is_away = false;
+            }
+        }
     }
 }
 

@@ -1,11 +1,6 @@
 //! `cms items export`: all matching rows, page by page, in constant memory
 
-use std::{
-    ffi::OsString,
-    fs::{self, File},
-    io::{BufWriter, Write},
-    path::{Path, PathBuf},
-};
+use std::{io::Write, path::PathBuf};
 
 use clap::Args;
 use cms_http::wire::Page;
@@ -17,7 +12,7 @@ use super::{
     written::{Form, head, write},
 };
 use crate::{
-    output::{Done, Failure, Output, Progress, Visible, record::Record},
+    output::{Done, Failure, Output, Progress, Visible, WholeFile, record::Record},
     reply::LARGEST_PAGE,
     site::Site,
 };
@@ -56,16 +51,9 @@ pub(crate) async fn run(out: &Output, site: &Site, args: &ExportArgs) -> Done {
     let rows = match &args.out {
         None => pages(out, site, args, form, &mut Visible::stdout(out)).await?,
         Some(path) => {
-            // Written beside and renamed, so that the named file is always complete.
-            let part = beside(path);
-            let mut file =
-                BufWriter::new(File::create(&part).map_err(|e| Failure::file(&part, &e))?);
-            let written = pages(out, site, args, form, &mut file).await;
-            if written.is_err() {
-                let _ = fs::remove_file(&part);
-            }
-            let rows = written?;
-            fs::rename(&part, path).map_err(|e| Failure::file(path, &e))?;
+            let mut file = WholeFile::create(path)?;
+            let rows = pages(out, site, args, form, &mut file).await?;
+            file.done()?;
             rows
         }
     };
@@ -73,12 +61,6 @@ pub(crate) async fn run(out: &Output, site: &Site, args: &ExportArgs) -> Done {
         out.data(&json!({"table": args.table, "rows": rows}))?;
     }
     Ok(())
-}
-
-fn beside(path: &Path) -> PathBuf {
-    let mut name = OsString::from(path);
-    name.push(".part");
-    name.into()
 }
 
 async fn pages(

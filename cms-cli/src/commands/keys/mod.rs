@@ -1,5 +1,6 @@
 //! `cms keys`: API keys and their rights, through `/api/backend/keys`
 
+mod denied;
 mod rights;
 mod value;
 
@@ -118,6 +119,18 @@ pub(crate) enum KeysCommand {
         /// Path and query
         path: String,
     },
+    /// Show the last call that a key was refused for lack of a right
+    #[command(after_help = "Example:
+  cms keys denied 3 --grant
+
+--grant gives the key exactly this right.")]
+    Denied {
+        /// Id of the key
+        id: i64,
+        /// Grant exactly this
+        #[arg(long)]
+        grant: bool,
+    },
     /// Delete a key for good
     Delete {
         /// Id of the key
@@ -166,6 +179,7 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: KeysCommand) 
         KeysCommand::Check { id, method, path } => {
             rights::check(out, client, id, &method, path).await
         }
+        KeysCommand::Denied { id, grant } => denied::run(out, client, id, grant).await,
         KeysCommand::Delete { id } => {
             prompt::confirm(
                 flags,

@@ -31,9 +31,23 @@ pub(super) async fn show_or_change(
     if grant.is_empty() && revoke.is_empty() {
         return reply::record::<Read>(out, client, &show, &NoBody).await;
     }
-    let (grant, revoke) = (parse(grant)?, parse(revoke)?);
-    let held = reply::data::<Read>(client, &show, &NoBody).await?.rights;
-    let rights = changed(held, grant, &revoke)?;
+    change(out, client, id, parse(grant)?, &parse(revoke)?).await
+}
+
+/// Adds rights to those of a key, and prints the key.
+pub(super) async fn grant(out: &Output, client: &Client, id: i64, grant: Vec<Right>) -> Done {
+    change(out, client, id, grant, &[]).await
+}
+
+async fn change(
+    out: &Output,
+    client: &Client,
+    id: i64,
+    grant: Vec<Right>,
+    revoke: &[Right],
+) -> Done {
+    let held = reply::data::<Read>(client, &reply::one(id), &NoBody).await?.rights;
+    let rights = changed(held, grant, revoke)?;
     let patch = ApiKeyPatch { rights: Some(rights), ..ApiKeyPatch::default() };
     reply::record::<Update>(out, client, &by_id(id), &patch).await
 }

@@ -71,7 +71,7 @@ pub(super) async fn open(flags: &Flags, out: &Output, apply: bool) -> Done<Site>
     if apply {
         Cms::builder(settings.clone()).migrations(true).await?;
     }
-    let cms = Cms::builder(settings).inspect().await?;
+    let cms = folder::builder(settings)?.inspect().await?;
     Ok(Site { client: Client::local(Api::new(cms.clone())?), cms: Some(cms) })
 }
 

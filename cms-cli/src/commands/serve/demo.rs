@@ -1,10 +1,15 @@
-//! The content of `cms serve --demo`: a bicycle shop with a blog in two languages.
+//! The content of `cms serve --demo`: a bicycle shop with a blog in two languages. The blog is a
+//! plugin in JSON, the shop one in Rust.
+
+mod people;
+mod visits;
 
 use std::fs;
 
 use cms_core::settings::Loaded;
 use cms_core::{
-    Clock, Cms,
+    Actor, Clock, Cms,
+    funnels::{PastEnd, WhichFunnel},
     keys::{NewApiKey, Right},
     rfc3339,
 };
@@ -12,6 +17,7 @@ use cms_http::{
     client::{Ask, Client},
     wire::{
         NoBody, OneOrPage,
+        funnels::{self, MayName, Publication, WhichFunnels},
         item::{Asked, Read},
         keys::{self, Create},
         origins,
@@ -22,6 +28,7 @@ use cms_http::{
 use serde_json::json;
 
 use crate::{
+    folder,
     output::{Done, Exit, Failure, Output, Progress},
     reply,
 };
@@ -29,7 +36,7 @@ use crate::{
 pub(crate) const LANGUAGES: [&str; 2] = ["en", "de"];
 const PLUGIN: &str = include_str!("../../../demo/plugin.json");
 /// A table refers only to those before it.
-const TABLES: [(&str, &str); 7] = [
+const TABLES: [(&str, &str); 10] = [
     ("authors", include_str!("../../../demo/authors.jsonl")),
     ("blog_categories", include_str!("../../../demo/blog_categories.jsonl")),
     ("blog", include_str!("../../../demo/blog.jsonl")),
@@ -37,8 +44,15 @@ const TABLES: [(&str, &str); 7] = [
     ("pages", include_str!("../../../demo/pages.jsonl")),
     ("menu_items", include_str!("../../../demo/menu_items.jsonl")),
     ("settings", include_str!("../../../demo/settings.jsonl")),
+    ("forms", include_str!("../../../demo/forms.jsonl")),
+    ("products", include_str!("../../../demo/products.jsonl")),
+    ("purchases", include_str!("../../../demo/purchases.jsonl")),
 ];
+/// A funnel that companies ask for bicycles with.
+const FUNNEL: &str = include_str!("../../../demo/funnel.json");
 const BATCH: usize = 200;
+/// Visits that are stored in one change.
+const VISITS: usize = 500;
 /// What the demo's key may call.
 const RIGHTS: [&str; 4] = [
     "GET /api/pages",
@@ -47,8 +61,8 @@ const RIGHTS: [&str; 4] = [
     "GET,POST,PATCH,DELETE /api/backend/item",
 ];
 
-/// Refuses a site that has anything of its own. Gives other sites the plugin whose tables will be
-/// filled.
+/// Refuses a site that has anything of its own. Gives other sites the plugins whose tables will be
+/// filled: a blog in JSON, a shop in Rust.
 pub(crate) async fn prepare(loaded: &Loaded, cms: &Cms, client: &Client) -> Done {
     let dir = loaded.dir.display();
     let refused = |why: String| {
@@ -59,16 +73,21 @@ pub(crate) async fn prepare(loaded: &Loaded, cms: &Cms, client: &Client) -> Done
     if let Some(own) = first_of_its_own(cms, client).await? {
         return Err(refused(format!("{dir} already has {own}")));
     }
-    let folder = loaded.settings.dirs.plugins.join("blog");
+    let plugins = &loaded.settings.dirs.plugins;
+    let (shop, folder) = (plugins.join("bikeshop/plugin.json"), plugins.join("blog"));
+    if shop.exists() {
+        return Err(refused(format!("{} is another plugin", shop.display())));
+    }
     let file = folder.join("plugin.json");
     match fs::read_to_string(&file) {
-        Ok(text) if text == PLUGIN => Ok(()),
-        Ok(_) => Err(refused(format!("{} is another plugin", file.display()))),
+        Ok(text) if text == PLUGIN => {}
+        Ok(_) => return Err(refused(format!("{} is another plugin", file.display()))),
         Err(_) => {
             fs::create_dir_all(&folder).map_err(|e| Failure::file(&folder, &e))?;
-            fs::write(&file, PLUGIN).map_err(|e| Failure::file(&file, &e))
+            fs::write(&file, PLUGIN).map_err(|e| Failure::file(&file, &e))?;
         }
     }
+    folder::add_shop(&loaded.settings)
 }
 
 /// Something that the site has already.
@@ -83,7 +102,11 @@ async fn first_of_its_own(cms: &Cms, client: &Client) -> Done<Option<String>> {
     }
     let user = |limit, cursor| users::Asked { limit, cursor, ..users::Asked::default() };
     let list = reply::list_query;
+    let every = || Some("*".to_owned());
+    let funnels =
+        |limit, cursor| WhichFunnels { language: every(), limit, cursor, ..Default::default() };
     let found = [
+        ("a funnel", reply::first::<funnels::List>(client, funnels, |_| true).await?.is_some()),
         ("an API key", reply::first::<keys::Read>(client, list, |_| true).await?.is_some()),
         ("a user", reply::first::<users::Read>(client, user, |_| true).await?.is_some()),
         ("a group", reply::first::<user_groups::Read>(client, list, |_| true).await?.is_some()),
@@ -94,7 +117,7 @@ async fn first_of_its_own(cms: &Cms, client: &Client) -> Done<Option<String>> {
 }
 
 /// Writes the rows and returns their number.
-pub(crate) async fn fill(client: &Client, out: &Output) -> Done<u64> {
+pub(crate) async fn fill(cms: &Cms, client: &Client, out: &Output) -> Done<u64> {
     let total = TABLES.iter().map(|(_, rows)| rows.lines().count() as u64).sum();
     let mut progress = Progress::new(out, "demo", Some(total));
     let mut written = 0;
@@ -113,7 +136,33 @@ pub(crate) async fn fill(client: &Client, out: &Output) -> Done<u64> {
         }
     }
     progress.clear();
-    Ok(written)
+    publish(client).await?;
+    Ok(written + visit(cms, Clock::system().now()).await?.len() as u64)
+}
+
+/// Stores the visits of the forty days before `now`. Returns how each ended.
+async fn visit(cms: &Cms, now: i64) -> Done<Vec<PastEnd>> {
+    let which = WhichFunnel::Slug(visits::FUNNEL.to_owned());
+    let replay = cms.funnels().replay(&which).await?;
+    let mut ends = Vec::new();
+    for batch in visits::visits(now).chunks(VISITS) {
+        let mut change = cms.change(Actor::System).await?;
+        for one in batch {
+            ends.push(replay.add(&mut change, one.clone()).await?);
+        }
+        change.commit().await?;
+    }
+    Ok(ends)
+}
+
+/// Makes the funnel and puts it before visitors.
+async fn publish(client: &Client) -> Done {
+    let new = serde_json::from_str(FUNNEL).map_err(Failure::unexpected)?;
+    let made = client.call::<funnels::Create>(&NoQuery {}, &new).await?.data;
+    let id = Some(WhichFunnel::Id(made.funnel.funnel.id));
+    let publication = Publication { id, ..Publication::default() };
+    client.call::<funnels::Publish>(&MayName::default(), &publication).await?;
+    Ok(())
 }
 
 /// Creates a key for the content and returns its value.
@@ -147,4 +196,32 @@ pub(crate) fn curl_lines(url: &str, key: &str) -> [String; 3] {
             "{with_key} -H 'Content-Type: application/json' -d '{comment}' '{item}=blog_comments'"
         ),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use cms_core::settings::Settings;
+    use cms_http::Api;
+
+    use super::*;
+
+    /// Visits are judged by the funnel, so answers that it refuses would show in their ends.
+    #[tokio::test]
+    async fn visitors_come_to_every_end() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut settings = Settings::default();
+        let file = folder.path().join("site.db");
+        settings.database_url = Some(format!("sqlite://{}", file.display()).into());
+        let cms = Cms::open(settings).await.expect("a site");
+        publish(&Client::local(Api::new(cms.clone()).expect("an API"))).await.expect("a funnel");
+        let now = Clock::system().now();
+        let ends = visit(&cms, now).await.expect("visits");
+        let count = |end| ends.iter().filter(|one| **one == end).count();
+        let [completed, abandoned, open] =
+            [PastEnd::Completed, PastEnd::Abandoned, PastEnd::InProgress].map(count);
+        assert_eq!(completed + abandoned + open, 2000);
+        assert!((800..1300).contains(&completed), "{completed} completed");
+        assert!((1..60).contains(&open), "{open} are under way");
+        cms.close().await;
+    }
 }

@@ -33,7 +33,7 @@ pub(crate) struct ServeArgs {
     /// to try
     #[arg(long)]
     demo: bool,
-    /// Leave the delivery of webhooks to other processes
+    /// Leave the delivery of webhooks and mails to other processes
     #[arg(long)]
     no_worker: bool,
     /// Leave tasks and the removal of old rows to other processes
@@ -64,12 +64,12 @@ pub(crate) async fn run(flags: &Flags, out: &Output, args: &ServeArgs) -> Done {
     let settings = folder::existing(&dir, &overrides, out)?.settings;
     let listen = settings.listen.clone();
     Descriptors::raise(settings.http.max_connections, settings.webhooks.most_attempts());
-    let cms = Cms::open(settings).await?;
+    let cms = folder::builder(settings)?.open().await?;
     let api = Api::new(cms.clone())?;
     let server = Server::bind(api.clone(), &listen).await.map_err(|e| unbound(&listen, &e))?;
     let signals = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     if args.demo {
-        show_demo(out, &Client::local(api), server.address(), &dir).await?;
+        show_demo(out, &cms, &Client::local(api), server.address(), &dir).await?;
     }
     drop(turn);
     let server = if args.no_worker { server.without_worker() } else { server };
@@ -80,8 +80,14 @@ pub(crate) async fn run(flags: &Flags, out: &Output, args: &ServeArgs) -> Done {
     Ok(())
 }
 
-async fn show_demo(out: &Output, client: &Client, address: SocketAddr, dir: &Path) -> Done {
-    let rows = demo::fill(client, out).await?;
+async fn show_demo(
+    out: &Output,
+    cms: &Cms,
+    client: &Client,
+    address: SocketAddr,
+    dir: &Path,
+) -> Done {
+    let rows = demo::fill(cms, client, out).await?;
     let key = demo::key(client).await?;
     let url = format!("http://{}", reachable(address));
     let lines = demo::curl_lines(&url, &key);

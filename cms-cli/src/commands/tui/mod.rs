@@ -1,26 +1,23 @@
 //! `cms tui`: the terminal interface
 
 mod paths;
+mod place;
 #[cfg(test)]
 mod tests;
 
 use std::{
     env,
     io::{self, IsTerminal},
-    sync::Arc,
 };
 
 use clap::Args;
-use cms_core::{Clock, Secret};
-use cms_http::client::Credential;
-use cms_tui::{KeepLogin, Session};
+use cms_core::Clock;
+use cms_tui::Session;
 
+use self::place::Opened;
 use crate::{
-    contexts::{self, Sessions},
     flags::Flags,
     output::{Done, Failure, Output},
-    site::{self, Site},
-    target::Target,
 };
 
 #[derive(Args, Debug)]
@@ -28,6 +25,7 @@ use crate::{
   cms tui
   cms tui webhooks
   cms tui --context prod --readonly
+  cms tui --as ana
 
 ? lists every key. keys.toml in the folder of cms context changes them.
 For screen readers and plain terminals every action is a command: cms --help.")]
@@ -37,6 +35,12 @@ pub(crate) struct TuiArgs {
     /// Change nothing
     #[arg(long)]
     readonly: bool,
+    /// On the site's own machine: see and do what this user may, and no more
+    #[arg(long = "as", value_name = "USER")]
+    acts_as: Option<String>,
+    /// Leave the mouse to the terminal
+    #[arg(long)]
+    no_mouse: bool,
 }
 
 /// Why the terminal cannot show it.
@@ -61,48 +65,19 @@ pub(crate) async fn run(flags: &Flags, out: &Output, args: TuiArgs) -> Done {
     if let Some(why) = unfit(out) {
         return Err(Failure::usage(why).hint(FORMS));
     }
-    let target = Target::of(flags)?;
-    let (site, login) = open(flags, &target, out).await?;
-    let mut program: Vec<String> = vec![env::current_exe()?.to_string_lossy().into_owned()];
-    program.extend(target.words());
+    let opened = Opened::new(flags, out, args.acts_as.as_deref()).await?;
     let session = Session {
-        client: site.client.clone(),
-        site: target.to_string(),
-        is_local: site.cms.is_some(),
+        site: opened.shown.clone(),
         readonly: args.readonly,
+        has_mouse: !args.no_mouse,
         screen: args.screen,
         config: paths::config(),
-        state: paths::state(&target.to_string()),
         clock: || Clock::system().now(),
-        program,
-        login,
+        contexts: place::contexts(),
+        open_context: place::opener(),
     };
     let ended = cms_tui::run(session).await;
-    site.close().await;
-    Ok(ended?)
-}
-
-/// The site. At an address without a session, the interface itself asks for the login.
-async fn open(flags: &Flags, target: &Target, out: &Output) -> Done<(Site, Option<KeepLogin>)> {
-    let Target::Address { url, .. } = target else {
-        return Ok((Site::open(flags, target, out).await?, None));
-    };
-    let credential = match (site::api_key(flags)?, Sessions::at(url)?) {
-        (Some(key), _) => Credential::Key(key),
-        (None, Some(session)) => Credential::Session(session.token),
-        (None, None) => Credential::None,
-    };
-    let client = site::client(url, &credential)?;
-    let url = url.clone();
-    let keep: KeepLogin = Arc::new(move |token: &str, user: &str, expires_at: &str| {
-        let session = contexts::Session {
-            token: Secret::new(token),
-            username: user.to_owned(),
-            expires_at: expires_at.to_owned(),
-        };
-        Sessions::keep(&url, session).map_err(|failure| failure.what)?;
-        let credential = Credential::Session(Secret::new(token));
-        site::client(&url, &credential).map_err(|failure| failure.what)
-    });
-    Ok((Site { client, cms: None }, Some(keep)))
+    let closed = opened.close().await;
+    ended?;
+    closed
 }

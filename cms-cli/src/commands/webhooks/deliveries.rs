@@ -24,6 +24,9 @@ pub(crate) enum DeliveriesCommand {
     List {
         #[command(flatten)]
         which: Which,
+        /// Only of this job of the queue
+        #[arg(long, value_name = "ID")]
+        job: Option<i64>,
         #[command(flatten)]
         paging: Paging,
     },
@@ -66,10 +69,11 @@ pub(crate) struct Which {
 
 pub(super) async fn run(out: &Output, client: &Client, command: DeliveriesCommand) -> Done {
     match command {
-        DeliveriesCommand::List { which, paging } => {
+        DeliveriesCommand::List { which, job, paging } => {
             let since = which.since.as_deref().map(input::moment).transpose()?;
             let query = |limit, cursor| WhichDeliveries {
                 id: None,
+                job,
                 subscription: which.webhook,
                 event: which.event.clone(),
                 status: which.status.clone(),

@@ -1,5 +1,6 @@
 //! How the engines differ. Everything outside this folder is one SQL text for both.
 
+mod content;
 mod json;
 mod schema;
 mod steps;
@@ -75,9 +76,11 @@ impl Dialect {
         }
     }
 
-    /// Takes the lock `$1` if it is free, until the connection ends.
+    /// Takes the lock `$1` of this schema if it is free, until the connection ends. Sites in other
+    /// schemas of the database have locks of their own.
     #[cfg(feature = "postgres")]
-    pub(super) const TRY_LOCK: &str = "select pg_try_advisory_lock($1)";
+    pub(super) const TRY_LOCK: &str = "select pg_try_advisory_lock($1 \
+        # (cast(hashtext(coalesce(current_schema(), '')) as bigint) << 32))";
 
     /// Reads the clock of the database's machine, in milliseconds. `None`: it is this machine.
     pub(crate) const fn clock(self) -> Option<&'static str> {
@@ -168,6 +171,7 @@ impl Dialect {
                 ("{{bytes}}", "BLOB"),
                 ("{{json}}", "TEXT"),
                 ("{{false}}", "0"),
+                ("{{true}}", "1"),
                 ("{{strict}}", "STRICT"),
                 ("{{event_order}}", ""),
             ],
@@ -176,6 +180,7 @@ impl Dialect {
                 ("{{bytes}}", "BYTEA"),
                 ("{{json}}", "JSON"),
                 ("{{false}}", "FALSE"),
+                ("{{true}}", "TRUE"),
                 ("{{strict}}", ""),
                 (
                     "{{event_order}}",

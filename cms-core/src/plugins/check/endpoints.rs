@@ -5,7 +5,7 @@ use crate::plugins::manifest::{EndpointDeclaration, Method};
 
 /// Paths under `/api/` that the service itself answers, or will; with all that lies below. A test
 /// compares them with what is served.
-const CORE: [&str; 27] = [
+const CORE: [&str; 28] = [
     "pages",
     "menu",
     "settings",
@@ -23,6 +23,7 @@ const CORE: [&str; 27] = [
     "backend/keys",
     "backend/limits",
     "backend/loginattempts",
+    "backend/mail",
     "backend/media",
     "backend/origins",
     "backend/pagebuilder",

@@ -13,6 +13,8 @@ use crate::{
 pub(crate) struct Known {
     /// Content tables of the core and of other plugins; None when nobody can tell.
     tables: Option<BTreeMap<String, Columns>>,
+    /// Tables of plugins that are out of service, with their plugins.
+    pub(crate) absent: BTreeMap<String, String>,
     /// The folder of the plugin.
     pub(crate) folder: Option<PathBuf>,
 }
@@ -41,7 +43,7 @@ impl Known {
         for table in others.flat_map(|manifest| &manifest.tables) {
             tables.insert(table.name.clone(), of_declaration(table));
         }
-        Self { tables: Some(tables), folder: None }
+        Self { tables: Some(tables), ..Self::default() }
     }
 
     /// Knows the tables in service better than their declarations tell.
@@ -52,7 +54,7 @@ impl Known {
                 name: column.name.clone(),
                 kind: Some(column.kind),
                 needed: column.required && !column.has_default && !column.generated,
-                allowed: None,
+                allowed: column.allowed.clone(),
             });
             known.insert(table.name.clone(), Some(columns.collect()));
         }

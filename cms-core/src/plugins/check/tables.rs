@@ -144,9 +144,14 @@ impl Check<'_> {
             return true;
         }
         let own = self.manifest.tables.iter().map(|table| table.name.as_str());
-        let remedy = match nearest(table, own) {
-            Some(meant) => format!("there is no content table {table:?}; did you mean {meant:?}?"),
-            None => format!("there is no content table {table:?}: declare it in tables"),
+        let remedy = match (self.known.absent.get(table), nearest(table, own)) {
+            (Some(plugin), _) => format!(
+                "the content table {table:?} is missing: the plugin {plugin} is not in service"
+            ),
+            (None, Some(meant)) => {
+                format!("there is no content table {table:?}; did you mean {meant:?}?")
+            }
+            (None, None) => format!("there is no content table {table:?}: declare it in tables"),
         };
         self.fault(at, remedy);
         false

@@ -20,6 +20,9 @@ impl Check<'_> {
                 let remedy = "1 to 31536000 seconds are expected";
                 self.fault(format!("{at}/interval_s"), remedy);
             }
+            if task.timeout_s.is_some_and(|limit| !(1..=604_800).contains(&limit)) {
+                self.fault(format!("{at}/timeout_s"), "1 to 604800 seconds are expected");
+            }
             match (&task.script, &task.handler) {
                 (None, None) => {
                     self.fault(format!("{at}/script"), "a task needs script or handler");

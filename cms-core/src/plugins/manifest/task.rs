@@ -14,6 +14,10 @@ pub struct TaskDeclaration {
     /// Seconds from the start of one run to the next.
     #[schemars(range(min = 1, max = 31_536_000))]
     pub interval_s: u64,
+    /// Seconds after which a run is ended; 3600 by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 604_800))]
+    pub timeout_s: Option<u64>,
     /// The script: a path under the plugin's folder `script/`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(regex(pattern = "^[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*\\.php$"))]

@@ -10,6 +10,8 @@ use jsonc_parser::{
 
 use crate::plugins::{Problem, problem::Place};
 
+pub(super) const TOO_DEEP: &str = "nested too deeply: at most 64 levels are read";
+
 /// The text of a file. A byte order mark is a problem, but what follows it is read.
 pub(super) fn decode<'b>(bytes: &'b [u8], problems: &mut Vec<Problem>) -> Result<&'b str, Problem> {
     let start = Place { line: 1, column: 1 };
@@ -40,8 +42,12 @@ pub(super) struct Document<'t> {
 }
 
 impl<'t> Document<'t> {
-    /// Reads on behind comments and trailing commas.
-    pub(super) fn parse(text: &'t str) -> Self {
+    /// Reads on behind comments and trailing commas. More than `levels` levels are not read: who
+    /// reads them needs a stack that grows with them.
+    pub(super) fn parse(text: &'t str, levels: usize) -> Self {
+        if let Some(start) = too_deep(text, levels) {
+            return Self { root: None, faults: vec![(start, TOO_DEEP.to_owned())] };
+        }
         let mut options = ParseOptions {
             allow_comments: false,
             allow_loose_object_property_names: false,
@@ -92,6 +98,39 @@ impl<'t> Document<'t> {
     }
 }
 
+/// The bracket that opens one level too many. Looks at each byte once.
+fn too_deep(text: &str, levels: usize) -> Option<usize> {
+    let (mut open, mut bytes) = (0_usize, text.bytes().enumerate().peekable());
+    while let Some((at, byte)) = bytes.next() {
+        match byte {
+            b'[' | b'{' => {
+                open += 1;
+                if open > levels {
+                    return Some(at);
+                }
+            }
+            b']' | b'}' => open = open.saturating_sub(1),
+            b'"' => loop {
+                match bytes.next()?.1 {
+                    b'\\' => drop(bytes.next()),
+                    b'"' => break,
+                    _ => {}
+                }
+            },
+            b'/' if bytes.next_if(|(_, next)| *next == b'/').is_some() => {
+                bytes.find(|(_, next)| *next == b'\n' || *next == b'\r');
+            }
+            b'/' if bytes.next_if(|(_, next)| *next == b'*').is_some() => {
+                let mut before = b' ';
+                let mut ends = |next| std::mem::replace(&mut before, next) == b'*' && next == b'/';
+                bytes.find(|(_, next)| ends(*next));
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
 /// What serde_json refuses, such as control characters in text and numbers like `01`.
 fn second_opinion(text: &str) -> Option<(usize, String)> {
     let error = serde_json::from_str::<serde::de::IgnoredAny>(text).err()?;
@@ -116,11 +155,33 @@ fn remedy(error: &ParseError) -> String {
         Kind::ExpectedStringObjectProperty => "write the member's name in double quotes",
         Kind::SingleQuotedStringsNotAllowed => "write text in double quotes",
         Kind::MultipleRootJsonValues => "more follows the end of the JSON: remove it",
-        Kind::NestingDepthExceeded => "nested too deeply: at most 64 levels are read",
+        Kind::NestingDepthExceeded => TOO_DEEP,
         Kind::UnterminatedObject => "this object does not end: close it with }",
         Kind::UnterminatedArray => "this array does not end: close it with ]",
         Kind::UnterminatedCommentBlock => "a comment: JSON has none, remove it",
         other => return format!("this is no JSON: {}", other.to_string().to_lowercase()),
     };
     remedy.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::too_deep;
+
+    #[test]
+    fn levels_are_counted_outside_of_text_and_comments() {
+        for (text, at) in [
+            ("[[]]", None),
+            ("[[[]]]", Some(2)),
+            ("[], [[]], {}", None),
+            (r#"["[[[", "\"[[[", ["\\"], {"[": [1]}]"#, Some(31)),
+            ("// \" [[[\n[[[", Some(11)),
+            ("/* \" [[[ **/ [/[[", Some(16)),
+            ("/*/ [[[ */ [[{", Some(13)),
+            ("\"[[[", None),
+            ("/* [[[", None),
+        ] {
+            assert_eq!(too_deep(text, 2), at, "{text}");
+        }
+    }
 }

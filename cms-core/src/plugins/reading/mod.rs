@@ -39,7 +39,7 @@ pub(super) fn read(bytes: &[u8]) -> Reading {
         Err(problem) => return Reading::broken(vec![problem]),
     };
     let lines = Lines::new(text);
-    let document = Document::parse(text);
+    let document = Document::parse(text, shape::MAX_DEPTH + 1);
     problems.extend(
         document
             .faults

@@ -9,7 +9,7 @@ use jsonc_parser::{
 use serde_json::{Map, Value as Json};
 
 use super::{
-    document::Document,
+    document::{Document, TOO_DEEP},
     place::{Lines, Places},
     rules,
 };
@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// More levels than any manifest needs. Text that holds JSON counts on.
-const MAX_DEPTH: usize = 64;
+pub(super) const MAX_DEPTH: usize = 64;
 
 /// Members of the root with a second spelling: pointers to both.
 const SPELLINGS: [(&str, &str); 1] = [("/webhook_events", "/webhookEvents")];
@@ -76,7 +76,7 @@ impl Shape {
         let place = here.of(node);
         self.places.of.insert(at.to_owned(), place);
         if depth > MAX_DEPTH {
-            self.fault(at, place, "nested too deeply: at most 64 levels are read");
+            self.fault(at, place, TOO_DEEP);
             return None;
         }
         let kind = kind(node);
@@ -145,7 +145,7 @@ impl Shape {
         place: Place,
         depth: usize,
     ) -> Option<Json> {
-        let document = Document::parse(text);
+        let document = Document::parse(text, MAX_DEPTH + 1 - depth);
         for (offset, remedy) in &document.faults {
             let inside = Lines::new(text).place(*offset);
             let Place { line, column } = inside;
@@ -255,7 +255,7 @@ fn kind(node: &Value<'_>) -> &'static str {
     }
 }
 
-/// The value without places. The parser's limit of levels bounds the recursion.
+/// The value without places. [`Document::parse`] bounds the recursion.
 fn plain(node: &Value<'_>) -> Json {
     match node {
         Value::StringLit(text) => text.value.as_ref().into(),

@@ -39,6 +39,8 @@ buckets! {
     CERTIFICATE = "elearning/certificate" 5.0 / 0.083;
     /// Starts of a funnel.
     FUNNEL_START = "formfunnel/start" 30.0 / 0.5;
+    /// Files that visitors of funnels send.
+    FUNNEL_UPLOAD = "formfunnel/upload" 10.0 / 0.17;
 }
 
 /// The owner of a bucket.
@@ -90,6 +92,7 @@ pub fn of_route(path: &str) -> Option<Bucket> {
         "backend/auth/login" | "backend/auth/verify" => Some(AUTH),
         "elearning/certificate" => Some(CERTIFICATE),
         "formfunnel/start" => Some(FUNNEL_START),
+        "formfunnel/upload" => Some(FUNNEL_UPLOAD),
         _ if endpoint.starts_with("checkout") => Some(CHECKOUT),
         _ => None,
     }
@@ -245,6 +248,7 @@ mod tests {
     fn routes_have_buckets() {
         for (path, bucket) in [
             ("/api/formfunnel/start", Some(FUNNEL_START)),
+            ("/api/formfunnel/upload", Some(FUNNEL_UPLOAD)),
             ("/api/checkout", Some(CHECKOUT)),
             ("/api/checkout/pay", Some(CHECKOUT)),
             ("/api/elearning/certificate", Some(CERTIFICATE)),

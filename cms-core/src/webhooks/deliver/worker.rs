@@ -22,6 +22,7 @@ use super::{
 use crate::{
     Actor, Descriptors, Result,
     db::watched,
+    jobs::Until,
     outbound::Attempt,
     webhooks::{
         State,
@@ -62,15 +63,6 @@ pub struct Worker {
     most: usize,
     /// Whether the last claim took all free slots.
     is_full: bool,
-}
-
-/// Why [`Worker::run`] ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Until {
-    /// No job is due and no attempt is under way.
-    Drained,
-    /// The caller asked it to stop.
-    Stopped,
 }
 
 impl Worker {

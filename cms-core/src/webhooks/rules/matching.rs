@@ -29,6 +29,14 @@ pub(in crate::webhooks) const SYSTEM_EVENTS: [(&str, &str); 11] = [
     ("deployment.completed", "A deployment has ended."),
 ];
 
+/// Events of visits. They are registered as those of the plugin `formfunnel`.
+pub(in crate::webhooks) const FUNNEL_EVENTS: [(&str, &str); 4] = [
+    ("formfunnel.started", "A visit of a funnel began."),
+    ("formfunnel.step_completed", "A step of a funnel was answered."),
+    ("formfunnel.completed", "A visit of a funnel was completed."),
+    ("formfunnel.abandoned", "A visitor left a funnel."),
+];
+
 #[cfg(test)]
 mod tests {
     #[test]

@@ -1,5 +1,6 @@
 //! The body of a request ↔ a body type.
 
+mod deferred;
 mod form;
 mod multipart;
 mod stream;
@@ -12,6 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned, de::IgnoredAny};
 use serde_json::{Map, Value as Json};
 
+pub use deferred::Deferred;
 pub use form::Form;
 pub use multipart::{File, Multipart};
 pub use stream::Octets;

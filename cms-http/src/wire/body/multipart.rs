@@ -2,6 +2,7 @@
 
 use std::{
     borrow::Cow,
+    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -56,33 +57,66 @@ impl<T: Serialize + DeserializeOwned + JsonSchema + Send> Body for Multipart<T> 
     const KIND: BodyKind = BodyKind::Multipart;
 
     async fn receive(content: Content) -> Result<Self> {
+        let (mut reading, mut files) = (Reading::begin(content)?, Vec::new());
+        while let Some(coming) = reading.next_file().await? {
+            files.push(reading.save(coming).await?);
+        }
+        Ok(Self { fields: reading.fields()?, files })
+    }
+}
+
+/// A form that comes in.
+pub(super) struct Reading {
+    form: multer::Multipart<'static>,
+    between: Arc<AtomicUsize>,
+    folder: PathBuf,
+    pairs: Vec<(String, String)>,
+    /// Bytes that further fields may have.
+    room: usize,
+    /// Parts so far.
+    count: usize,
+}
+
+/// A file whose content was not read yet.
+pub(super) struct Coming {
+    field: String,
+    name: String,
+    part: multer::Field<'static>,
+}
+
+impl Reading {
+    pub(super) fn begin(content: Content) -> Result<Self> {
         let Content::Upload(Upload { parts, content_type, folder }) = content else {
             return Err(Error::internal("the gate has read a form with files"));
         };
         let boundary = multer::parse_boundary(&content_type).map_err(refused)?;
         let between = Arc::new(AtomicUsize::new(0));
-        let mut form = multer::Multipart::new(paced(parts, between.clone()), boundary);
-        let (mut pairs, mut room, mut files) =
-            (Vec::<(String, String)>::new(), MAX_FIELDS, Vec::new());
-        let mut count = 0;
-        while let Some(mut part) = form.next_field().await.map_err(refused)? {
-            count += 1;
-            if count > MAX_PARTS {
+        let form = multer::Multipart::new(paced(parts, between.clone()), boundary);
+        Ok(Self { form, between, folder, pairs: Vec::new(), room: MAX_FIELDS, count: 0 })
+    }
+
+    /// The fields that came so far.
+    pub(super) fn fields<T: DeserializeOwned>(&self) -> Result<T> {
+        fields(&self.pairs)
+    }
+
+    /// Keeps fields until a file comes; None at the end of the form.
+    pub(super) async fn next_file(&mut self) -> Result<Option<Coming>> {
+        while let Some(mut part) = self.form.next_field().await.map_err(refused)? {
+            self.count += 1;
+            if self.count > MAX_PARTS {
                 return Err(bad(&format!("it has more than {MAX_PARTS} parts")));
             }
             let field = part.name().ok_or_else(|| bad("a part has no name"))?.to_owned();
             if let Some(name) = part.file_name().map(str::to_owned) {
-                let content_type = part.content_type().map(ToString::to_string);
-                let (size, content) = save(&mut part, &between, &folder).await?;
-                files.push(File { field, name, content_type, size, content });
-                continue;
+                return Ok(Some(Coming { field, name, part }));
             }
-            if pairs.iter().any(|(known, _)| *known == field) {
+            if self.pairs.iter().any(|(known, _)| *known == field) {
                 return Err(bad(&format!("the field {field:?} is sent more than once")));
             }
             let mut value = Vec::new();
-            while let Some(bytes) = next(&mut part, &between).await? {
-                room = room.checked_sub(bytes.len()).ok_or_else(|| {
+            while let Some(bytes) = next(&mut part, &self.between).await? {
+                self.room = self.room.checked_sub(bytes.len()).ok_or_else(|| {
                     let why = format!("The fields are larger than {MAX_FIELDS} bytes together.");
                     Error::new(Code::PayloadTooLarge, why)
                 })?;
@@ -92,9 +126,17 @@ impl<T: Serialize + DeserializeOwned + JsonSchema + Send> Body for Multipart<T> 
             if value.contains('\0') {
                 return Err(bad("a field holds the character U+0000"));
             }
-            pairs.push((field, value));
+            self.pairs.push((field, value));
         }
-        Ok(Self { fields: fields(&pairs)?, files })
+        Ok(None)
+    }
+
+    /// Writes a file to the disk.
+    pub(super) async fn save(&self, coming: Coming) -> Result<File> {
+        let Coming { field, name, mut part } = coming;
+        let content_type = part.content_type().map(ToString::to_string);
+        let (size, content) = save(&mut part, &self.between, &self.folder).await?;
+        Ok(File { field, name, content_type, size, content })
     }
 }
 

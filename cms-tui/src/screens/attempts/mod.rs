@@ -43,7 +43,7 @@ fn columns(_: &Json) -> Vec<Column> {
 fn locked(row: &Json, name: &str, _: i64) -> Cell {
     match row[name] == true {
         true => ("✗ locked".to_owned(), Role::Bad),
-        false => ("● may try".to_owned(), Role::Plain),
+        false => ("● free".to_owned(), Role::Plain),
     }
 }
 
@@ -52,7 +52,7 @@ fn act(verb: &str, scene: &Scene<'_>) -> Step {
     match verb {
         "clear" => {
             let address = network.split('/').next().unwrap_or_default().to_owned();
-            let said = format!("{network} may try again");
+            let said = format!("{network} may log in again");
             get::<ClearAttempts>(&Whose { address })
                 .map(|call| call.then(move |_| Step::did(said)))
                 .into()

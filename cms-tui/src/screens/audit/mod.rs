@@ -22,7 +22,6 @@ pub(crate) static SPEC: Spec = Spec {
     tokens: Some(|_| TOKENS.to_owned()),
     empty: "Nothing was changed yet.",
     poll_s: 3,
-    follows: |event, _| event.starts_with("item."),
     ..Spec::new("audit", |_| "Audit log".to_owned(), columns, list, |_, _| Step::None)
 };
 

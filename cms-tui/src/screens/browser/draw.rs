@@ -6,10 +6,10 @@ use ratatui::{
     text::{Line, Span},
 };
 
-use super::Browser;
+use super::{Browser, preview};
 use crate::{
     screens::{Look, Screen, cells::Column},
-    text::{cut, fitted, safe, width},
+    text::{cut, fitted, number, safe, width},
     theme::Role,
     widgets::draw::{lines, pane, typed},
 };
@@ -21,8 +21,9 @@ const BESIDE: u16 = 110;
 
 pub(super) fn draw(browser: &Browser, frame: &mut Frame<'_>, area: Rect, look: Look) {
     if browser.is_zoomed {
-        return preview(browser, frame, area, look);
+        return preview::draw(browser, frame, area, look);
     }
+    let area = browser.draw_above(frame, area, look);
     if area.width < BOTH.0 || area.height + 4 < BOTH.1 {
         return list(browser, frame, area, look);
     }
@@ -32,7 +33,7 @@ pub(super) fn draw(browser: &Browser, frame: &mut Frame<'_>, area: Rect, look: L
         Layout::vertical([Constraint::Percentage(60), Constraint::Fill(1)]).areas(area)
     };
     list(browser, frame, first, look);
-    preview(browser, frame, second, look);
+    preview::draw(browser, frame, second, look);
 }
 
 fn heading(browser: &Browser) -> String {
@@ -62,10 +63,12 @@ fn list(browser: &Browser, frame: &mut Frame<'_>, area: Rect, look: Look) {
     let head: Vec<_> = head.map(|(column, width)| fitted(&safe(&column.title), *width)).collect();
     let mut shown = vec![Line::styled(format!("  {}", head.join(" ")), theme.style(Role::Title))];
     let top = list.top_for(height);
+    list.rows_at.set(Rect { y: inner.y + 1, height: height as u16, ..inner });
+    list.heads_at.replace(heads(browser, &widths, inner));
     for at in top..top + height {
         let Some(row) = list.window.get(at) else { break };
         let is_marked = list.marks.contains_key(&row.id);
-        let is_here = at == list.at();
+        let is_here = Some(at) == list.here();
         let sign = match (is_here, is_marked) {
             (true, _) => "▶",
             (_, true) => "✓",
@@ -101,10 +104,25 @@ fn list(browser: &Browser, frame: &mut Frame<'_>, area: Rect, look: Look) {
     lines(frame, inner, shown);
 }
 
+/// Where the heads of the columns are, for the mouse.
+fn heads(browser: &Browser, widths: &[usize], inner: Rect) -> Vec<(Rect, String)> {
+    let mut x = inner.x + 2;
+    let head = |(column, width): (&Column, &usize)| {
+        let area = Rect::new(x, inner.y, *width as u16, 1);
+        x += *width as u16 + 1;
+        (area, column.name.clone())
+    };
+    browser.columns.iter().zip(widths).map(head).collect()
+}
+
 fn why_empty(browser: &Browser) -> String {
     match &browser.fault {
         Some(fault) => format!("✗ {}", safe(&fault.detail)),
-        None if !browser.list.window.loaded => "Loading …".to_owned(),
+        None if browser.list.filter_fault.is_some() => "This filter cannot be read.".to_owned(),
+        None if !browser.list.window.loaded => match browser.looked() {
+            0 => "Loading …".to_owned(),
+            looked => format!("Looking through the list, {} rows so far …", number(looked)),
+        },
         None if browser.list.filter.text().is_empty() => browser.spec.empty.to_owned(),
         None => format!("Nothing fits {}. Esc clears the filter.", browser.list.filter.text()),
     }
@@ -122,10 +140,13 @@ fn count(browser: &Browser) -> String {
     if window.len() == 0 {
         return String::new();
     }
+    if list.is_lost() {
+        return " The row you were on is gone: j or k selects another.".to_owned();
+    }
     let at = window.before() + list.at() + 1;
     let known = window.before() + window.len();
     let of = match (window.total, window.has_more()) {
-        (Some(total), _) => crate::text::number(total),
+        (Some(total), _) => number(total),
         (None, true) => format!("{known}+"),
         (None, false) => known.to_string(),
     };
@@ -145,31 +166,4 @@ fn widths(browser: &Browser, cells: usize) -> Vec<usize> {
     let share = cells.saturating_sub(fixed).checked_div(free).unwrap_or(0).max(8);
     let given = |column: &Column| if column.cells == 0 { share } else { least(column) };
     browser.columns.iter().map(given).collect()
-}
-
-fn preview(browser: &Browser, frame: &mut Frame<'_>, area: Rect, look: Look) {
-    let theme = look.theme;
-    let row = browser.list.row();
-    let title = row.map_or_else(
-        || "—".to_owned(),
-        |row| {
-            let name = ["name", "title", "username", "origin", "event", "endpoint"];
-            let name = name.iter().find_map(|name| row.json[*name].as_str());
-            format!("{} {}", name.unwrap_or_default(), row.id)
-        },
-    );
-    let block = pane(cut(&title, 60).trim(), browser.is_preview_focused, theme);
-    let inner = block.inner(area);
-    frame.render_widget(block, area);
-    let Some(row) = row else { return };
-    let detail = browser.detail.as_ref().filter(|(id, _)| *id == row.id).map(|(_, json)| json);
-    let all = (browser.spec.preview)(&row.json, detail, &browser.subject, look.now);
-    let height = usize::from(inner.height);
-    let top = browser.preview_top.get().min(all.len().saturating_sub(height));
-    browser.preview_top.set(top);
-    let cells = usize::from(inner.width).saturating_sub(1);
-    let line = |(role, text): (Role, String)| {
-        Line::styled(format!(" {}", cut(&text, cells)), theme.style(role))
-    };
-    lines(frame, inner, all.into_iter().skip(top).take(height).map(line).collect());
 }

@@ -1,5 +1,7 @@
 //! The response cache: its settings, and the counters of the process that answers.
 
+use std::sync::Arc;
+
 use cms_http::wire::{
     cache::{Clear, Read, Update, Which},
     parameters::NoQuery,
@@ -13,7 +15,7 @@ use super::{
 use crate::{
     actions::Scene,
     calls::Fault,
-    step::{Calling, Confirm, Form, Step, Undo, get, send},
+    step::{Act, Calling, Confirm, Form, Patch, Step, get, send},
     text::safe,
     theme::Role,
     widgets::{
@@ -60,29 +62,25 @@ fn preview(row: &Json, _: Option<&Json>, _: &Json, _: i64) -> Vec<(Role, String)
 }
 
 /// Changes the settings, and back with undo.
-fn change(row: &Json, patch: Json, said: &'static str) -> Step {
-    let members = patch.as_object().into_iter().flatten();
-    let before: Json = members.map(|(name, _)| (name.clone(), row[name].clone())).collect();
-    send::<Update>(&NoQuery {}, patch)
-        .map(|call| {
-            call.then(move |_| {
-                let undo = send::<Update>(&NoQuery {}, before).ok().map(|call| Undo {
-                    say: "the cache is as before".to_owned(),
-                    calls: vec![call],
-                });
-                Step::undoable(said, undo)
-            })
-        })
-        .into()
+fn change(row: &Json, wanted: Json, done: &str) -> Step {
+    let wanted = wanted.as_object().cloned().unwrap_or_default();
+    let seen = wanted.keys().filter_map(|name| Some((name.clone(), row.get(name)?.clone())));
+    let patch = Patch {
+        name: "The cache".to_owned(),
+        again: Arc::new(|| get::<Read>(&NoQuery {})),
+        write: Arc::new(|members| send::<Update>(&NoQuery {}, members)),
+        seen: seen.collect(),
+        wanted,
+        has_undo: true,
+    };
+    Act::one(patch.checked(), done, "write mine over theirs").step()
 }
 
 fn act(verb: &str, scene: &Scene<'_>) -> Step {
     let row = scene.row.cloned().unwrap_or_default();
     match verb {
-        "toggle" if row["enabled"] == true => {
-            change(&row, json!({"enabled": false}), "The cache is off")
-        }
-        "toggle" => change(&row, json!({"enabled": true}), "The cache is on"),
+        "toggle" if row["enabled"] == true => change(&row, json!({"enabled": false}), "is off"),
+        "toggle" => change(&row, json!({"enabled": true}), "is on"),
         "edit" => edit(row),
         "clear" => Step::Confirm(Confirm::new("Forget all kept replies?", || {
             get::<Clear>(&Which { path: None })
@@ -104,8 +102,11 @@ fn edit(row: Json) -> Step {
     Form::new("How long replies are kept", fields, move |values| {
         let text = values.text("exclude");
         let never: Vec<_> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-        let patch = json!({"ttl_s": values.all["ttl_s"], "exclude": never});
-        change(&row, patch, "The cache's settings are saved")
+        let mut patch = values.changed.clone();
+        if patch.contains_key("exclude") {
+            patch.insert("exclude".to_owned(), json!(never));
+        }
+        change(&row, patch.into(), "has its new settings")
     })
     .step()
 }

@@ -66,6 +66,7 @@ fn described(row: &Json) -> Vec<(Role, String)> {
 
 fn act(verb: &str, scene: &Scene<'_>) -> Step {
     match (verb, scene.row) {
+        ("records", Some(row)) => Step::Open(Place::about("records", row)),
         ("columns", Some(row)) => {
             let title = format!("Columns of {}", plain_text(&row["name"]));
             Step::View(Viewer::new(title, described(row)))

@@ -1,19 +1,15 @@
 //! What can be done with deliveries.
 
-use cms_http::wire::{
-    parameters::{Limit, NoQuery},
-    webhooks::{Deliveries, Redeliver, WhichDeliveries},
-};
+use cms_http::wire::{parameters::NoQuery, webhooks::Redeliver};
 use serde_json::{Value as Json, json};
 
-use super::detail;
 use crate::{
     actions::Scene,
-    calls::{Fault, Reply},
-    screens::{acts, browser::Asked},
-    step::{Confirm, Step, get, send},
+    calls::Fault,
+    screens::{acts, browser::Asked, delivery},
+    step::{Confirm, Step, send},
     text::count,
-    widgets::viewer::{Viewer, differences},
+    widgets::viewer::Viewer,
 };
 
 pub(super) fn act(verb: &str, scene: &Scene<'_>) -> Step {
@@ -24,7 +20,7 @@ pub(super) fn act(verb: &str, scene: &Scene<'_>) -> Step {
             Ok(filter) => redeliver_all(filter.clone(), said(&filter), 0),
             Err(fault) => Step::Fault(fault),
         },
-        "diff" => diff(&row),
+        "diff" => diff(scene),
         "show" => view(&row, "", "Delivery"),
         "payload" => view(&row, "payload", "Body of"),
         _ => Step::None,
@@ -34,12 +30,7 @@ pub(super) fn act(verb: &str, scene: &Scene<'_>) -> Step {
 fn redeliver(scene: &Scene<'_>) -> Step {
     let ids: Vec<_> = scene.rows().iter().map(|row| acts::id(row)).collect();
     let call = send::<Redeliver>(&NoQuery {}, json!({"ids": ids}));
-    call.map(|call| call.then(queued)).into()
-}
-
-fn queued(reply: Reply) -> Step {
-    let jobs = usize::try_from(reply.data["queued"].as_i64().unwrap_or(0)).unwrap_or(0);
-    Step::did(format!("{} sent again, with the same event and body", count(jobs, "delivery")))
+    call.map(|call| call.then(delivery::queued)).into()
 }
 
 /// Those that failed of what the list shows.
@@ -79,7 +70,7 @@ fn redeliver_all(filter: Json, said: String, expected: u64) -> Step {
     let call = call.map(|call| {
         call.ending(move |outcome| match outcome {
             Ok(_) if expected == 0 => Step::Tell("No delivery has failed.".to_owned()),
-            Ok(reply) => queued(reply),
+            Ok(reply) => delivery::queued(reply),
             Err(fault) if fault.code == "count_moved" => ask(filter, said, &fault),
             Err(fault) => Step::Fault(fault),
         })
@@ -115,7 +106,7 @@ fn first_number(text: &str) -> Option<u64> {
 /// Shows an attempt, or one member of it.
 fn view(row: &Json, member: &'static str, title: &str) -> Step {
     let title = format!("{title} {}", acts::id(row));
-    let call = detail(acts::id(row));
+    let call = delivery::attempt(acts::id(row));
     let call = call.map(|call| {
         call.then(move |reply| {
             let shown = if member.is_empty() { &reply.data } else { &reply.data[member] };
@@ -125,38 +116,23 @@ fn view(row: &Json, member: &'static str, title: &str) -> Step {
     call.into()
 }
 
-/// Compares an attempt with the one before it of the same job.
-fn diff(row: &Json) -> Step {
-    let (job, id) = (row["queue_id"].clone(), acts::id(row));
-    let which = WhichDeliveries {
-        subscription: row["subscription"].as_i64(),
-        event: row["event"].as_str().map(str::to_owned),
-        limit: Limit(500),
-        ..WhichDeliveries::default()
-    };
-    let call = get::<Deliveries>(&which).map(|call| {
+/// Compares two marked attempts, else the one under the cursor with the one before it of its job.
+fn diff(scene: &Scene<'_>) -> Step {
+    let marked: Vec<i64> = scene.marks.iter().map(|row| acts::id(row)).collect();
+    match marked[..] {
+        [one, other] => return delivery::compare(one.min(other), one.max(other)),
+        [] | [_] => {}
+        _ => return Step::Tell("Mark two attempts, not more.".to_owned()),
+    }
+    let row = scene.row.cloned().unwrap_or_default();
+    let id = acts::id(&row);
+    let call = delivery::attempts(row["queue_id"].as_i64()).map(|call| {
         call.then(move |reply| {
             let attempts = reply.data.as_array().into_iter().flatten();
-            let before = attempts.filter(|one| one["queue_id"] == job && acts::id(one) < id);
-            match before.map(acts::id).max() {
-                Some(before) => compare(before, id),
+            match attempts.map(acts::id).filter(|one| *one < id).max() {
+                Some(before) => delivery::compare(before, id),
                 None => Step::Tell("This job had no attempt before.".to_owned()),
             }
-        })
-    });
-    call.into()
-}
-
-fn compare(before: i64, after: i64) -> Step {
-    let call = detail(before).map(|call| {
-        call.then(move |old| {
-            let call = detail(after).map(|call| {
-                call.then(move |new| {
-                    let title = format!("Attempt {before} → {after}");
-                    Step::View(Viewer::new(title, differences(&old.data, &new.data)))
-                })
-            });
-            call.into()
         })
     });
     call.into()

@@ -12,20 +12,21 @@ use super::{
     acts,
     browser::{Asked, Spec},
     cells::{Cell, Column, clock, column, plain, plain_text, status},
+    delivery,
     words::{Word, since, unknown, words},
 };
 use crate::{
     calls::Fault,
-    step::{Calling, get},
+    step::{Calling, Place, Step, get},
     theme::Role,
     widgets::{viewer::json_lines, window::PAGE},
 };
 
 pub(crate) static SPEC: Spec = Spec {
-    detail: Some(|row, _| detail(acts::id(row))),
+    detail: Some(|row, _| delivery::attempt(acts::id(row))),
     preview,
     tokens: Some(|_| TOKENS.to_owned()),
-    open: None,
+    open: Some(|row, _| Step::Open(Place::about("delivery", row))),
     empty: "No deliveries. A webhook's events show here after their first attempt.",
     poll_s: 2,
     ..Spec::new("deliveries", title, columns, list, act::act)
@@ -38,11 +39,6 @@ fn title(subject: &Json) -> String {
         Some(name) => format!("Deliveries · {}", crate::text::safe(name)),
         None => "Deliveries".to_owned(),
     }
-}
-
-/// One attempt with what was sent.
-fn detail(id: i64) -> Result<Calling, Fault> {
-    get::<Deliveries>(&WhichDeliveries { id: Some(id), ..WhichDeliveries::default() })
 }
 
 /// What the words of a filter ask for.

@@ -1,5 +1,7 @@
 //! Groups and their rights.
 
+mod grants;
+
 use std::collections::BTreeSet;
 
 use cms_http::wire::{
@@ -10,7 +12,7 @@ use cms_http::wire::{
 use serde_json::{Value as Json, json};
 
 use super::{
-    acts::{self, by_id, name},
+    acts::{self, Kind, id, name},
     browser::{Asked, Spec},
     cells::{Cell, Column, age, column, plain},
 };
@@ -28,6 +30,15 @@ pub(crate) static SPEC: Spec = Spec {
     open: Some(|row, _| with_permissions(Some(row.clone()))),
     empty: "No groups. n makes one.",
     ..Spec::new("groups", |_| "Groups".to_owned(), columns, list, act)
+};
+
+/// How groups are changed.
+static GROUP: Kind = Kind {
+    what: "group",
+    again: |row| get::<Read>(&OneOrList { id: Some(id(row)), ..OneOrList::default() }),
+    judged: &["name", "rights", "members"],
+    unread: &[],
+    body: |members| members,
 };
 
 fn list(asked: &Asked<'_>) -> Result<Calling, Fault> {
@@ -69,7 +80,8 @@ fn act(verb: &str, scene: &Scene<'_>) -> Step {
         "rename" => {
             let fields = vec![Field::text("name", "Name", &name(&row)).required()];
             Form::new(format!("Rename {}", name(&row)), fields, move |values| {
-                acts::change::<Update>(&row, json!({"name": values.text("name")}), "is renamed")
+                let wanted = json!({"name": values.text("name")});
+                acts::change::<Update>(&GROUP, &row, wanted, "is renamed")
             })
             .step()
         }
@@ -82,7 +94,7 @@ fn act(verb: &str, scene: &Scene<'_>) -> Step {
                 })
             })
             .into(),
-        "delete" => acts::delete(&row, "", get::<Delete>(&by_id(&row))),
+        "delete" => acts::delete::<Delete>(&GROUP, &row, ""),
         _ => Step::None,
     }
 }
@@ -122,7 +134,7 @@ fn form(row: Option<Json>, known: &Reply) -> Form {
         });
     };
     Form::new(format!("Rights of {}", name(&row)), fields, move |values| {
-        acts::change::<Update>(&row, json!({"rights": rights_of(values)}), "has its new rights")
+        grants::change(&row, rights_of(values))
     })
 }
 

@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 
 use ratatui::{
     Frame,
-    layout::{Constraint, Layout, Rect},
+    layout::{Constraint, Layout, Position, Rect},
     text::Line,
 };
 use serde_json::{Value as Json, json};
 
-use super::{Look, Screen};
+use super::{Clicked, Look, Screen};
 use crate::{
     actions::{ACTIONS, Scene},
     calls::{Fault, Reply},
@@ -20,7 +20,7 @@ use crate::{
     theme::Role,
     widgets::{
         draw::{lines, pane},
-        list::List,
+        list::{Hit, List},
         window::Row,
     },
 };
@@ -43,7 +43,7 @@ impl Home {
             rows.push(Row { id: "well".to_owned(), json: json!({"say": say, "role": "good"}) });
         }
         rows.sort_by_key(|row| row.json["rank"].as_i64().unwrap_or(9));
-        self.list.put(0, rows, None, true)
+        self.list.replace(rows)
     }
 }
 
@@ -78,6 +78,7 @@ impl Screen for Home {
             Err(fault)
                 if fault.code == "permission_denied" || fault.code == "api_key_forbidden" =>
             {
+                self.found.remove(&slot);
                 self.faults.insert(slot, String::new());
             }
             Err(fault) => {
@@ -111,6 +112,17 @@ impl Screen for Home {
                 Step::None
             }
             _ => Step::None,
+        }
+    }
+
+    fn click(&mut self, at: Position) -> Clicked {
+        match self.list.hit(at) {
+            Hit::Row(row) if row == self.list.at() => Clicked::Again,
+            Hit::Row(row) => {
+                self.list.go(row);
+                Clicked::Moved(Box::default())
+            }
+            Hit::Head(_) | Hit::Nothing => Clicked::Nothing,
         }
     }
 
@@ -150,6 +162,7 @@ impl Home {
         let (height, cells) = (usize::from(inner.height), usize::from(inner.width));
         let mut shown = Vec::new();
         let top = self.list.top_for(height.saturating_sub(2));
+        self.list.rows_at.set(Rect { height: inner.height.saturating_sub(2), ..inner });
         for at in top..top + height.saturating_sub(2) {
             let Some(row) = self.list.window.get(at) else { break };
             let (sign, role) = match row.json["role"].as_str() {
@@ -157,11 +170,11 @@ impl Home {
                 Some("good") => ("✓", Role::Good),
                 _ => ("◐", Role::Warn),
             };
-            let cursor = if at == self.list.at() { "▶" } else { " " };
+            let cursor = if Some(at) == self.list.here() { "▶" } else { " " };
             let say = row.json["say"].as_str().unwrap_or_default();
             let text = fitted(&format!("{cursor} {sign} {say}"), cells);
             let line = Line::styled(text, theme.style(role));
-            let here = at == self.list.at();
+            let here = Some(at) == self.list.here();
             shown.push(if here { line.patch_style(theme.style(Role::Cursor)) } else { line });
         }
         if self.list.window.len() == 0 && self.faults.is_empty() {

@@ -6,6 +6,7 @@ use cms_http::wire::{
 };
 use serde_json::{Map, Value as Json, json};
 
+use super::{KEY, denied};
 use crate::{
     actions::Scene,
     calls::Reply,
@@ -31,12 +32,11 @@ pub(super) fn act(verb: &str, scene: &Scene<'_>) -> Step {
             .map(|call| call.then(endpoints))
             .into(),
         "check" => check(&row),
+        "grant" => denied::grant(row),
         "rotate" => rotate(row),
-        "toggle" => acts::toggle::<Update>(scene, "key"),
+        "toggle" => acts::toggle::<Update>(scene, &KEY),
         "expire" => expire(row),
-        "delete" => {
-            acts::delete(&row, "The next call with it is refused.", get::<Delete>(&by_id(&row)))
-        }
+        "delete" => acts::delete::<Delete>(&KEY, &row, "The next call with it is refused."),
         _ => Step::None,
     }
 }
@@ -106,9 +106,30 @@ fn rotate(row: Json) -> Step {
     let title = format!("New value for {}", name(&row));
     Step::Menu(Menu::new(title, acts::graces(), move |n| {
         let grace_s = acts::GRACES[n].1;
-        send::<Rotate>(&by_id(&row), json!({"grace_s": grace_s}))
-            .map(|call| call.then(move |reply| shown(&name(&row), "has a new value", &reply)))
-            .into()
+        let again = (KEY.again)(&row).map(|call| {
+            call.then(move |now| match now.data["prefix"] == row["prefix"] {
+                true => new_value(&row, grace_s),
+                false => ask_again(row, grace_s),
+            })
+        });
+        again.into()
+    }))
+}
+
+fn new_value(row: &Json, grace_s: i64) -> Step {
+    let named = name(row);
+    send::<Rotate>(&by_id(row), json!({"grace_s": grace_s}))
+        .map(|call| call.then(move |reply| shown(&named, "has a new value", &reply)))
+        .into()
+}
+
+/// Somebody may be handing out the value that would stop.
+fn ask_again(row: Json, grace_s: i64) -> Step {
+    let entries = ["keep that value", "make another one all the same"].map(str::to_owned);
+    let title = format!("Somebody gave {} a new value too", name(&row));
+    Step::Menu(Menu::new(title, entries.to_vec(), move |n| match n {
+        0 => Step::Tell("Theirs is kept.".to_owned()),
+        _ => new_value(&row, grace_s),
     }))
 }
 
@@ -122,7 +143,7 @@ fn expire(row: Json) -> Step {
             Some(day) => format!("expires on {day}"),
             None => "does not expire".to_owned(),
         };
-        acts::change::<Update>(&row, json!({"expires_on": day}), &done)
+        acts::change::<Update>(&KEY, &row, json!({"expires_on": day}), &done)
     })
     .step()
 }

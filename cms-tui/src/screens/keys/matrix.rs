@@ -3,28 +3,31 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cms_http::wire::{
-    keys::{Endpoints, Read, Update},
+    keys::{Endpoints, Read},
     parameters::{Limit, Listing, OneOrList},
 };
 use ratatui::{
     Frame,
-    layout::Rect,
+    layout::{Position, Rect},
     text::{Line, Span},
 };
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 
-use super::{act, right_text};
+use super::{
+    act, right_text,
+    rights::{Call, Granted, Methods, as_right, call_of, changed, granted, merged, without},
+};
 use crate::{
     actions::Scene,
     calls::{Fault, Reply},
-    screens::{Look, Screen, acts},
-    step::{Form, Step, get},
+    screens::{Clicked, Look, Screen, acts},
+    step::{Act, Form, Step, get},
     text::{count, fitted, safe},
     theme::Role,
     widgets::{
         draw::{lines, pane},
         field::Field,
-        list::List,
+        list::{Hit, List},
         window::Row,
     },
 };
@@ -33,19 +36,17 @@ const METHODS: [&str; 4] = ["GET", "POST", "PATCH", "DELETE"];
 const KEY: u8 = 0;
 const KNOWN: u8 = 1;
 
-type Methods = BTreeSet<String>;
-/// An endpoint with the parameters that a row fixes.
-type Call = (String, BTreeMap<String, String>);
-
 /// The screen.
 pub(crate) struct Matrix {
     key: Json,
     known: Vec<Json>,
     /// Methods granted now, and those wanted.
-    now: BTreeMap<Call, Methods>,
-    want: BTreeMap<Call, Methods>,
+    now: Granted,
+    want: Granted,
     list: List,
     column: usize,
+    /// Esc was pressed once over unsaved changes.
+    is_leaving: bool,
     fault: Option<String>,
 }
 
@@ -60,6 +61,7 @@ impl Matrix {
             want,
             list: List::default(),
             column: 0,
+            is_leaving: false,
             fault: None,
         };
         matrix.arrange();
@@ -75,15 +77,20 @@ impl Matrix {
             let json = json!({"endpoint": endpoint, "query": query});
             Row { id: json.to_string(), json }
         });
-        self.list.put(0, rows.collect(), None, true);
+        self.list.replace(rows.collect());
     }
 
-    /// Methods that the endpoint has; one cell for everything.
-    fn offered(&self, endpoint: &str) -> Methods {
+    /// Methods that the endpoint has, or one action of it; one cell for everything.
+    fn offered(&self, (endpoint, query): &Call) -> Methods {
         if endpoint == "*" {
             return Methods::from(["GET".to_owned()]);
         }
-        let rows = self.known.iter().filter(|row| row["endpoint"] == endpoint);
+        let action = query.get("action");
+        let is_one = |row: &&Json| {
+            let (own, is_here) = (&row["query"]["action"], row["endpoint"] == *endpoint);
+            is_here && (own.is_null() || action.is_none_or(|action| own == action))
+        };
+        let rows = self.known.iter().filter(is_one);
         let methods = rows.filter_map(|row| row["methods"].as_array()).flatten();
         methods.filter_map(Json::as_str).map(str::to_owned).collect()
     }
@@ -92,7 +99,7 @@ impl Matrix {
         let Some(row) = self.list.row() else { return Step::None };
         let call = call_of(&row.json);
         let method = METHODS[self.column].to_owned();
-        if !self.offered(&call.0).contains(&method) {
+        if !self.offered(&call).contains(&method) {
             return Step::Tell(format!("{} has no {method}.", call.0));
         }
         let methods = self.want.entry(call).or_default();
@@ -105,16 +112,12 @@ impl Matrix {
 
     /// What would change: signs and rights.
     fn pending(&self) -> Vec<(char, String)> {
-        let mut pending = Vec::new();
-        for (sign, from, to) in [('-', &self.now, &self.want), ('+', &self.want, &self.now)] {
-            for (call, methods) in from {
-                let kept = to.get(call).cloned().unwrap_or_default();
-                let gone: Methods = methods.difference(&kept).cloned().collect();
-                if !gone.is_empty() {
-                    pending.push((sign, right_text(&as_right(call, &gone))));
-                }
-            }
-        }
+        let lines = |sign, rights: Granted| {
+            let text = |(call, methods)| (sign, right_text(&as_right(&call, &methods)));
+            rights.into_iter().map(text).collect::<Vec<_>>()
+        };
+        let mut pending = lines('-', without(&self.now, &self.want));
+        pending.extend(lines('+', without(&self.want, &self.now)));
         pending
     }
 
@@ -122,9 +125,8 @@ impl Matrix {
         if self.pending().is_empty() {
             return Step::Tell("No right is different.".to_owned());
         }
-        let rights: Vec<_> =
-            self.want.iter().map(|(call, methods)| as_right(call, methods)).collect();
-        acts::change::<Update>(&self.key, json!({"rights": rights}), "has its new rights")
+        let change = changed(self.key.clone(), self.now.clone(), self.want.clone());
+        Act::one(change, "has its new rights", "").step()
     }
 
     /// Adds a row that fixes parameters, such as one table.
@@ -137,35 +139,6 @@ impl Matrix {
         })
         .step()
     }
-}
-
-fn call_of(right: &Json) -> Call {
-    let query = right["query"].as_object().into_iter().flatten();
-    let text = |value: &Json| value.as_str().unwrap_or_default().to_owned();
-    (text(&right["endpoint"]), query.map(|(name, value)| (name.clone(), text(value))).collect())
-}
-
-/// `*` has no methods; in the matrix it has one cell.
-fn granted(key: &Json) -> BTreeMap<Call, Methods> {
-    let mut granted = BTreeMap::<Call, Methods>::new();
-    for right in key["rights"].as_array().into_iter().flatten() {
-        let methods = right["methods"].as_array().into_iter().flatten();
-        let mut methods: Methods = methods.filter_map(Json::as_str).map(str::to_owned).collect();
-        if right["endpoint"] == "*" {
-            methods = Methods::from(["GET".to_owned()]);
-        }
-        granted.entry(call_of(right)).or_default().extend(methods);
-    }
-    granted
-}
-
-fn as_right((endpoint, query): &Call, methods: &Methods) -> Json {
-    let mut right = Map::from_iter([("endpoint".to_owned(), Json::from(endpoint.as_str()))]);
-    if endpoint != "*" {
-        right.insert("query".to_owned(), json!(query));
-        right.insert("methods".to_owned(), json!(methods));
-    }
-    Json::Object(right)
 }
 
 impl Screen for Matrix {
@@ -193,17 +166,19 @@ impl Screen for Matrix {
     fn take(&mut self, slot: u8, outcome: Result<Reply, Fault>) -> (Step, bool) {
         match outcome {
             Err(fault) => {
+                if fault.is_forbidden() {
+                    (self.known, self.key) = Default::default();
+                    self.arrange();
+                }
                 self.fault = Some(fault.detail);
                 return (Step::None, true);
             }
-            // What is not saved yet stays.
+            // What is not saved yet stays, over what others changed.
             Ok(reply) if slot == KEY => {
-                let clean = self.want == self.now;
                 self.key = reply.data;
-                self.now = granted(&self.key);
-                if clean {
-                    self.want = self.now.clone();
-                }
+                let now = granted(&self.key);
+                self.want = merged(&self.now, &self.want, &now);
+                self.now = now;
             }
             Ok(reply) => {
                 self.fault = None;
@@ -214,7 +189,12 @@ impl Screen for Matrix {
         (Step::None, true)
     }
 
+    fn is_read(&mut self, slot: u8) -> bool {
+        slot == KEY
+    }
+
     fn act(&mut self, verb: &str, _: &Scene<'_>) -> Step {
+        self.is_leaving = false;
         match verb {
             "toggle" => self.toggle(),
             "left" => {
@@ -244,8 +224,15 @@ impl Screen for Matrix {
         if matches!(verb, "filter" | "range" | "mark_all") {
             return Step::None;
         }
+        self.is_leaving = false;
         self.list.act(verb);
         Step::None
+    }
+
+    fn click(&mut self, at: Position) -> Clicked {
+        let Hit::Row(row) = self.list.hit(at) else { return Clicked::Nothing };
+        self.list.go(row);
+        Clicked::Moved(Box::default())
     }
 
     fn set(&mut self, what: &str, value: &str) -> Step {
@@ -268,9 +255,18 @@ impl Screen for Matrix {
         if self.want == self.now {
             return None;
         }
-        self.want = self.now.clone();
-        self.arrange();
-        Some(Step::Tell("What was not saved is forgotten.".to_owned()))
+        if std::mem::take(&mut self.is_leaving) {
+            self.want = self.now.clone();
+            self.arrange();
+            return Some(Step::Tell("What was not saved is forgotten.".to_owned()));
+        }
+        self.is_leaving = true;
+        let changes = count(self.pending().len(), "unsaved change");
+        Some(Step::Tell(format!("Esc again throws {changes} away.")))
+    }
+
+    fn is_unsaved(&self) -> bool {
+        self.want != self.now
     }
 
     fn poll_s(&self) -> i64 {
@@ -294,9 +290,10 @@ impl Screen for Matrix {
         let head = format!("  {}{heads}", fitted("ENDPOINT", first));
         let mut shown = vec![Line::styled(head, theme.style(Role::Title))];
         let top = self.list.top_for(height);
+        self.list.rows_at.set(Rect { y: inner.y + 1, height: height as u16, ..inner });
         for at in top..top + height {
             let Some(row) = self.list.window.get(at) else { break };
-            shown.push(self.line(row, at == self.list.at(), first, look));
+            shown.push(self.line(row, Some(at) == self.list.here(), first, look));
         }
         shown.resize(height + 1, Line::default());
         if let Some(fault) = &self.fault {
@@ -323,7 +320,7 @@ impl Matrix {
         };
         let sign = if is_here { "▶ " } else { "  " };
         let mut spans = vec![Span::raw(format!("{sign}{}", fitted(&safe(&label), first)))];
-        let (offered, none) = (self.offered(&call.0), Methods::new());
+        let (offered, none) = (self.offered(&call), Methods::new());
         let now = self.now.get(&call).unwrap_or(&none);
         let want = self.want.get(&call).unwrap_or(&none);
         for (n, method) in METHODS.iter().enumerate() {

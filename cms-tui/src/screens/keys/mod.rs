@@ -1,7 +1,9 @@
 //! API keys.
 
 mod act;
+mod denied;
 mod matrix;
+mod rights;
 
 use cms_http::wire::{
     keys::Read,
@@ -12,6 +14,7 @@ use serde_json::Value as Json;
 pub(crate) use matrix::Matrix;
 
 use super::{
+    acts::{Kind, id},
     browser::{Asked, Spec},
     cells::{Cell, Column, age, column, members, number, plain},
 };
@@ -24,10 +27,20 @@ use crate::{
 };
 
 pub(crate) static SPEC: Spec = Spec {
+    detail: Some(|row, _| denied::last(row)),
     preview,
     open: Some(|row, _| Step::Open(Place::about("rights", row))),
     empty: "No keys. n makes one.",
     ..Spec::new("keys", |_| "API keys".to_owned(), columns, list, act::act)
+};
+
+/// How keys are changed.
+pub(crate) static KEY: Kind = Kind {
+    what: "key",
+    again: |row| get::<Read>(&OneOrList { id: Some(id(row)), ..OneOrList::default() }),
+    judged: &["name", "prefix", "rights", "active", "expires_on"],
+    unread: &[],
+    body: |members| members,
 };
 
 fn list(asked: &Asked<'_>) -> Result<Calling, Fault> {
@@ -73,7 +86,7 @@ pub(crate) fn right_text(right: &Json) -> String {
     format!("{} {endpoint}{query}", methods.join(",")).trim().to_owned()
 }
 
-fn preview(row: &Json, _: Option<&Json>, _: &Json, now: i64) -> Vec<(Role, String)> {
+fn preview(row: &Json, last: Option<&Json>, _: &Json, now: i64) -> Vec<(Role, String)> {
     let names = [
         ("Prefix", "prefix"),
         ("Created", "created_at"),
@@ -84,6 +97,7 @@ fn preview(row: &Json, _: Option<&Json>, _: &Json, now: i64) -> Vec<(Role, Strin
     let mut lines = members(row, &names, now);
     if row["denied"].as_i64().unwrap_or(0) > 0 {
         lines.push((Role::Key, "Some calls were denied: c tells why one is.".to_owned()));
+        lines.extend(last.and_then(|last| denied::line(last, now)));
     }
     lines.push((Role::Title, "Rights".to_owned()));
     let rights = row["rights"].as_array().into_iter().flatten();

@@ -122,6 +122,11 @@ impl Screen for SignIn {
         i64::from(i32::MAX)
     }
 
+    /// A code of 21 lines fits into 24 only so.
+    fn is_whole(&self) -> bool {
+        self.setup.is_some()
+    }
+
     fn draw(&self, frame: &mut Frame<'_>, area: Rect, look: Look) {
         let theme = look.theme;
         let Some(setup) = &self.setup else {

@@ -7,7 +7,7 @@ use cms_http::wire::{
 use serde_json::Value as Json;
 
 use super::{
-    acts::{self, by_id},
+    acts::{self, Kind, id},
     browser::{Asked, Spec},
     cells::{Column, active, age, column, members, plain},
 };
@@ -24,6 +24,15 @@ pub(crate) static SPEC: Spec = Spec {
     },
     empty: "No origins: only pages of the site's own host may call. n adds one.",
     ..Spec::new("origins", |_| "Origins".to_owned(), columns, list, act)
+};
+
+/// How origins are changed.
+static ORIGIN: Kind = Kind {
+    what: "origin",
+    again: |row| get::<Read>(&OneOrList { id: Some(id(row)), ..OneOrList::default() }),
+    judged: &["origin", "active"],
+    unread: &[],
+    body: |members| members,
 };
 
 fn list(asked: &Asked<'_>) -> Result<Calling, Fault> {
@@ -54,10 +63,8 @@ fn act(verb: &str, scene: &Scene<'_>) -> Step {
             })
             .step()
         }
-        "toggle" => acts::toggle::<Update>(scene, "origin"),
-        "delete" => {
-            acts::delete(&row, "Its pages can no longer call.", get::<Delete>(&by_id(&row)))
-        }
+        "toggle" => acts::toggle::<Update>(scene, &ORIGIN),
+        "delete" => acts::delete::<Delete>(&ORIGIN, &row, "Its pages can no longer call."),
         _ => Step::None,
     }
 }

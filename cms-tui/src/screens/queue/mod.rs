@@ -1,5 +1,7 @@
 //! The queue: jobs as they wait, are sent and fail.
 
+mod workers;
+
 use cms_http::wire::parameters::{Limit, NoQuery};
 use cms_http::wire::webhooks::{Cancel, OfStatus, Purge, Queue, Retry, Stats, WhichJobs};
 use serde_json::Value as Json;
@@ -20,6 +22,7 @@ use crate::{
 };
 
 pub(crate) static SPEC: Spec = Spec {
+    above: Some(&workers::ABOVE),
     preview,
     tokens: Some(|_| TOKENS.to_owned()),
     empty: "The queue is empty.",

@@ -1,15 +1,15 @@
 //! What can be done with records.
 
-use std::collections::VecDeque;
+use std::sync::Arc;
 
-use cms_http::wire::item::{Delete, Update};
-use serde_json::{Value as Json, json};
+use cms_http::wire::item::Delete;
+use serde_json::{Map, Value as Json};
 
-use super::{edit, id_of, name, one, which};
+use super::{edit, id_of, name, one, save, translate, which};
 use crate::{
     actions::Scene,
-    calls::{Fault, Reply},
-    step::{Bulk, BulkCall, Confirm, Form, Step, UndoOf, get, send},
+    calls::Reply,
+    step::{Act, BulkCall, Checked, Confirm, Form, Step, get},
     text::count,
     widgets::{field::Field, viewer::Viewer},
 };
@@ -26,6 +26,7 @@ pub(super) fn act(verb: &str, scene: &Scene<'_>) -> Step {
             })
             .into(),
         "language" => language(table),
+        "translate" => translate::begin(table, &row),
         "set" => set(scene),
         "delete" => delete(scene),
         _ => Step::None,
@@ -66,50 +67,18 @@ fn set(scene: &Scene<'_>) -> Step {
         let kind = super::described(&table).find(|c| super::column_name(c) == column);
         let kind = kind.map(super::kind).unwrap_or_default();
         let value = typed_value(kind, &values.text("value"));
-        let setting = Setting { table: table.clone(), column, value };
-        setting.read(rows.clone().into(), Vec::new())
+        let wanted = Map::from_iter([(column, value)]);
+        let rows = rows.iter().map(|row| save::patch(&table, row, row, wanted.clone()).checked());
+        Act {
+            done: "changed".to_owned(),
+            what: "record",
+            anyway: "write mine over theirs",
+            rows: rows.collect(),
+            undoes: None,
+        }
+        .step()
     })
     .step()
-}
-
-/// A column of several records. Each is read whole first: a list cuts long values, and undo writes
-/// back what was read.
-struct Setting {
-    table: Json,
-    column: String,
-    value: Json,
-}
-
-impl Setting {
-    fn read(self, mut left: VecDeque<Json>, mut calls: Vec<BulkCall>) -> Step {
-        let Some(row) = left.pop_front() else {
-            return Step::Bulk(Bulk { done: "changed".to_owned(), what: "record", calls });
-        };
-        one(&self.table, &row)
-            .map(|call| {
-                call.then(move |reply| match self.call(id_of(&self.table, &row), &reply) {
-                    Ok(call) => {
-                        calls.push(call);
-                        self.read(left, calls)
-                    }
-                    Err(fault) => Step::Fault(fault),
-                })
-            })
-            .into()
-    }
-
-    /// Sets it on condition that nobody changes the record meanwhile.
-    fn call(&self, id: String, read: &Reply) -> Result<BulkCall, Fault> {
-        let which = which(&self.table, id.clone());
-        let call = send::<Update>(&which, json!({self.column.clone(): self.value}))?;
-        let back = json!({self.column.clone(): read.data[&self.column]});
-        let is_whole = !read.cut;
-        let undo: UndoOf = Box::new(move |reply| {
-            let call = send::<Update>(&which, back).ok().filter(|_| is_whole)?;
-            Some(call.if_match(reply.etag.clone()))
-        });
-        Ok(BulkCall { name: id, call: call.if_match(read.etag.clone()), undo: Some(undo) })
-    }
 }
 
 /// A typed text as the column's type wants it. The service checks it again.
@@ -128,44 +97,35 @@ fn typed_value(kind: &str, text: &str) -> Json {
 
 fn delete(scene: &Scene<'_>) -> Step {
     let table = &scene.subject;
-    let mut calls = Vec::new();
-    for row in scene.rows() {
-        let id = id_of(table, row);
-        match get::<Delete>(&which(table, id.clone())) {
-            Ok(call) => calls.push(BulkCall { name: id, call, undo: None }),
-            Err(fault) => return Step::Fault(fault),
-        }
-    }
-    let (many, number) = (count(calls.len(), "record"), calls.len());
-    let named = if number == 1 { calls[0].name.clone() } else { number.to_string() };
-    let bulk = Step::Bulk(Bulk { done: "deleted".to_owned(), what: "record", calls });
-    let what = if number == 1 { format!("record {named}") } else { many };
-    let text = format!("Delete {what} of {} for good?", name(table));
-    let confirm = Confirm::new(text, move || bulk);
-    Step::Confirm(if number == 1 { confirm } else { confirm.typing(named) })
+    let rows: Vec<_> = scene.rows().into_iter().map(|row| deleted(table, row)).collect();
+    let number = rows.len();
+    let named = rows.first().map(|row| row.name.clone()).filter(|_| number == 1);
+    let what = match &named {
+        Some(named) => format!("record {named}"),
+        None => format!("{} of {}", count(number, "record"), name(table)),
+    };
+    let (done, anyway) = ("deleted".to_owned(), "delete all of them");
+    let act = Act { done, what: "record", anyway, rows, undoes: None };
+    let text = format!("Delete {what} for good?");
+    let confirm = Confirm::new(text, move || act.step());
+    Step::Confirm(if named.is_some() { confirm } else { confirm.typing(number.to_string()) })
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn undo_writes_back_what_was_read_whole() {
-        let table = json!({"name": "blog", "columns": [{"name": "id", "key": true}]});
-        let setting = Setting { table, column: "title".into(), value: "new".into() };
-        let reply = |etag: &str, cut: bool| Reply {
-            data: json!({"id": 1, "title": "old"}),
-            etag: Some(etag.to_owned()),
-            cut,
-            ..Reply::default()
-        };
-        let undo = |cut: bool| {
-            let call = setting.call("1".to_owned(), &reply("a", cut)).expect("a call");
-            assert_eq!(call.call.ask.body(), Some(r#"{"title":"new"}"#));
-            call.undo.expect("an undo")(&reply("b", false))
-        };
-        let back = undo(false).expect("taken back");
-        assert_eq!(back.ask.body(), Some(r#"{"title":"old"}"#));
-        assert!(undo(true).is_none(), "a value that was cut is never written back");
+/// Goes only if it is as the list shows it.
+fn deleted(table: &Json, row: &Json) -> Checked {
+    let (which, known) = (which(table, id_of(table, row)), name(table));
+    let name = format!("{} of {known}", id_of(table, row));
+    let said = name.clone();
+    let call = Arc::new(move |now: &Reply| {
+        let call = get::<Delete>(&which)?.if_match(now.etag.clone());
+        Ok(BulkCall::new(said.clone(), call, None))
+    });
+    Checked {
+        name,
+        again: save::again(table, row),
+        seen: row.as_object().cloned().unwrap_or_default(),
+        wanted: Map::new(),
+        merges: false,
+        call,
     }
 }

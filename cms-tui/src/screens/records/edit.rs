@@ -3,9 +3,13 @@
 use cms_http::wire::item::{Create, Table};
 use serde_json::{Map, Value as Json};
 
-use super::{column_name, described, id_of, keys, kind, name, one, save};
+use super::{
+    choices::{self, Choices},
+    column_name, described, id_of, keys, kind, name, one, save,
+};
 use crate::{
     calls::{LONGEST, Reply},
+    screens::cells::plain_text,
     step::{Form, Step, send},
     widgets::{
         field::{Field, Kind},
@@ -14,10 +18,12 @@ use crate::{
     },
 };
 
+/// What stands for a value that no form offers.
+pub(super) const TOO_LONG: &str = "too long to edit here";
 /// Columns that the service fills by itself.
 const OWN: [&str; 2] = ["created_at", "updated_at"];
 
-fn field(column: &Json, value: &Json) -> Field {
+fn field(column: &Json, value: &Json, choices: Option<&Vec<(String, Json)>>) -> Field {
     let name = column_name(column);
     let text = value.as_str().map_or_else(
         || if value.is_null() { String::new() } else { value.to_string() },
@@ -26,9 +32,8 @@ fn field(column: &Json, value: &Json) -> Field {
     let mut lines = Input::of(&text);
     lines.is_multiline = true;
     let made = match kind(column) {
-        _ if text.len() > LONGEST => {
-            Kind::Fixed(format!("{} KB: too long to edit here", text.len() / 1000))
-        }
+        _ if text.len() > LONGEST => Kind::Fixed(format!("{} KB: {TOO_LONG}", text.len() / 1000)),
+        kind if choices.is_some() => chosen(kind, value, choices),
         "integer" | "decimal" | "number" => Kind::Number(Input::of(&text)),
         "boolean" | "switch" | "checkbox" => Kind::Flag(value.as_bool()),
         "textarea" | "richtext_editor" | "code_editor" => Kind::Text(lines),
@@ -50,6 +55,24 @@ fn field(column: &Json, value: &Json) -> Field {
     field.hint(hint)
 }
 
+/// A choice: none is null; a value that is no choice stays what it is.
+fn chosen(kind: &str, value: &Json, choices: Option<&Vec<(String, Json)>>) -> Kind {
+    let is_number = matches!(kind, "integer" | "decimal" | "number" | "boolean" | "checkbox");
+    let stored = |value: &Json| match value {
+        Json::Number(number) if !is_number => Json::from(number.to_string()),
+        other => other.clone(),
+    };
+    let choices = choices.into_iter().flatten();
+    let mut options: Vec<_> =
+        choices.map(|(title, value)| (title.clone(), stored(value))).collect();
+    options.insert(0, ("—".to_owned(), Json::Null));
+    if !options.iter().any(|(_, option)| option == value) {
+        options.push((format!("{} (no choice)", plain_text(value)), value.clone()));
+    }
+    let at = options.iter().position(|(_, option)| option == value);
+    Kind::One { options, at }
+}
+
 fn pretty(value: &Json) -> Input {
     let text = if value.is_null() {
         String::new()
@@ -62,20 +85,28 @@ fn pretty(value: &Json) -> Input {
 }
 
 /// Fields for all columns that can be written.
-fn fields(table: &Json, record: &Json, is_new: bool) -> Vec<Field> {
+pub(super) fn fields(table: &Json, record: &Json, is_new: bool, choices: &Choices) -> Vec<Field> {
     let keys = keys(table);
     let written = described(table).filter(|column| {
         let name = column_name(column);
         let is_key = keys.contains(&name);
         !OWN.contains(&name) && (!is_key || (is_new && column["has_default"] != true))
     });
-    written.map(|column| field(column, &record[column_name(column)])).collect()
+    let of = |column: &Json| {
+        let name = column_name(column);
+        field(column, &record[name], choices.get(name))
+    };
+    written.map(of).collect()
 }
 
 pub(super) fn new(table: &Json) -> Step {
-    let table = table.clone();
+    let known = table.clone();
+    choices::read(table, move |choices| new_form(known, &choices).step())
+}
+
+fn new_form(table: Json, choices: &Choices) -> Form {
     let start = serde_json::json!({"language_short": table["language"]});
-    let mut fields = fields(&table, &start, true);
+    let mut fields = fields(&table, &start, true, choices);
     for field in &mut fields {
         // The service gives the first version its base.
         field.required &= field.name != "base_id";
@@ -94,7 +125,6 @@ pub(super) fn new(table: &Json) -> Step {
             })
             .into()
     })
-    .step()
 }
 
 fn cloned((name, value): (&String, &Json)) -> (String, Json) {
@@ -104,12 +134,18 @@ fn cloned((name, value): (&String, &Json)) -> (String, Json) {
 /// Reads the record whole, then shows its form.
 pub(super) fn open(row: &Json, table: &Json) -> Step {
     let known = table.clone();
-    one(table, row).map(|call| call.then(move |reply| form(&known, &reply).step())).into()
+    let call = one(table, row).map(|call| {
+        call.then(move |reply| {
+            let table = known.clone();
+            choices::read(&known, move |choices| form(&table, &reply, &choices).step())
+        })
+    });
+    call.into()
 }
 
-fn form(table: &Json, read: &Reply) -> Form {
+fn form(table: &Json, read: &Reply, choices: &Choices) -> Form {
     let title = format!("{} {}", name(table), id_of(table, &read.data));
-    let fields = fields(table, &read.data, false);
+    let fields = fields(table, &read.data, false, choices);
     let (table, read) = (table.clone(), read.clone());
     let note = "Only what you change is sent, and only if nobody else changed the record.";
     Form::new(title, fields, move |values| submit(&table, &read, values)).note(note)

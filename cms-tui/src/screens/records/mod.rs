@@ -1,8 +1,18 @@
 //! Records of a content table.
+//!
+//! ```text
+//! act        what can be done with them
+//! edit       the form of a record
+//! choices    what a column can be set to
+//! save       writing on condition that nobody else did
+//! translate  a version in another language
+//! ```
 
 mod act;
+mod choices;
 mod edit;
 mod save;
+mod translate;
 
 use std::collections::BTreeMap;
 
@@ -23,6 +33,7 @@ use crate::{
 
 pub(crate) static SPEC: Spec = Spec {
     rows,
+    count: Some(count),
     detail: Some(|row, table| one(table, row)),
     preview,
     tokens: Some(tokens),
@@ -141,6 +152,18 @@ fn sorts(table: &Json) -> Vec<String> {
 }
 
 fn list(asked: &Asked<'_>) -> Result<Calling, Fault> {
+    get::<Read>(&query(asked))
+}
+
+/// How many fit. Apart from the rows, because a large table takes its time.
+fn count(asked: &Asked<'_>) -> Result<Calling, Fault> {
+    let table = asked.subject;
+    let fields = keys(table).first().map(|key| (*key).to_owned());
+    let (limit, count) = (Some("1".to_owned()), Some("true".to_owned()));
+    get::<Read>(&Query { limit, count, fields, sort: None, cursor: None, ..query(asked) })
+}
+
+fn query(asked: &Asked<'_>) -> Query {
     let table = asked.subject;
     let mut which = Query {
         table: name(table),
@@ -148,7 +171,6 @@ fn list(asked: &Asked<'_>) -> Result<Calling, Fault> {
         cursor: asked.cursor.clone(),
         language: table["language"].as_str().map(str::to_owned),
         sort: asked.sort.clone(),
-        count: asked.cursor.is_none().then(|| "true".to_owned()),
         ..Query::default()
     };
     let shown: Vec<_> = described(table).filter(|c| !is_long(c)).map(column_name).collect();
@@ -171,7 +193,7 @@ fn list(asked: &Asked<'_>) -> Result<Calling, Fault> {
         }
     }
     which.search = (!text.is_empty()).then(|| text.join(" "));
-    get::<Read>(&which)
+    which
 }
 
 /// A record whole, with its entity tag.

@@ -1,6 +1,8 @@
 //! Writes a record on condition that nobody else did meanwhile. Two people at one record: both
 //! edits survive, or the user decides.
 
+use std::sync::Arc;
+
 use cms_http::wire::item::Update;
 use serde_json::{Map, Value as Json};
 
@@ -8,7 +10,7 @@ use super::{id_of, name, one, which};
 use crate::{
     calls::{Fault, Reply},
     screens::cells::plain_text,
-    step::{Menu, Step, Undo, send},
+    step::{Again, Menu, Patch, Step, Undo, send},
     text::cut,
 };
 
@@ -35,17 +37,36 @@ fn write_over(table: &Json, read: &Reply, changed: Map<String, Json>, done: &'st
     call.into()
 }
 
-/// Undo writes the old values back, unless somebody changed the record since.
+/// Reads the record of a row again.
+pub(super) fn again(table: &Json, row: &Json) -> Again {
+    let (table, row) = (table.clone(), row.clone());
+    Arc::new(move || one(&table, &row))
+}
+
+/// Columns written over a record, as it was seen in a row or a form.
+pub(super) fn patch(table: &Json, row: &Json, seen: &Json, wanted: Map<String, Json>) -> Patch {
+    let id = id_of(table, row);
+    let which = which(table, id.clone());
+    let seen = wanted.keys().filter_map(|name| Some((name.clone(), seen.get(name)?.clone())));
+    Patch {
+        name: format!("{id} of {}", name(table)),
+        again: again(table, row),
+        write: Arc::new(move |columns| send::<Update>(&which, columns)),
+        seen: seen.collect(),
+        wanted,
+        has_undo: true,
+    }
+}
+
+/// Undo writes the old values back, unless somebody changed them since.
 fn saved(table: &Json, read: &Reply, sent: &Map<String, Json>, reply: &Reply, done: &str) -> Step {
-    let id = id_of(table, &read.data);
     let shown = sent.keys().filter(|name| read.data.get(name.as_str()).is_some());
     let before: Map<_, _> =
         shown.map(|name| (name.clone(), read.data[name.as_str()].clone())).collect();
-    let said = format!("{} {id} {done}", name(table));
-    let back = send::<Update>(&which(table, id.clone()), Json::Object(before));
-    let undo = back.ok().map(|call| Undo {
-        say: format!("{} {id} is as before", name(table)),
-        calls: vec![call.if_match(reply.etag.clone())],
+    let said = format!("{} {} {done}", name(table), id_of(table, &read.data));
+    let undo = (!before.is_empty()).then(|| {
+        let back = patch(table, &read.data, &reply.data, before).checked();
+        Undo { rows: vec![back], ..Undo::default() }
     });
     Step::undoable(said, undo)
 }
@@ -73,7 +94,8 @@ fn decide(table: &Json, read: &Reply, mine: Map<String, Json>, now: Reply) -> St
         return write_over(table, &now, mine, done);
     }
     let shown = |value: &Json| cut(&plain_text(value), 22).into_owned();
-    let title = format!("Somebody changed {} too", id_of(table, &read.data));
+    let title =
+        format!("Somebody changed record {} of {} too", id_of(table, &read.data), name(table));
     let lines = clashing.iter().map(|name| {
         let theirs = shown(&now.data[name.as_str()]);
         format!("{name}: theirs {theirs} · yours {}", shown(&mine[name.as_str()]))

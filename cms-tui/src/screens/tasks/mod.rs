@@ -37,9 +37,7 @@ pub(crate) static TASKS: Spec = Spec {
 /// The runs of one task.
 pub(crate) static RUNS: Spec = Spec {
     preview: |row, _, _, now| about(row, now),
-    tokens: Some(|_| "this list has no filter".to_owned()),
     empty: "It has not run yet.",
-    poll_s: 2,
     ..Spec::new("runs", title, of_runs, runs, |_, _| Step::None)
 };
 

@@ -12,6 +12,7 @@ use cms_http::wire::{
 };
 use serde_json::Value as Json;
 
+use super::USER;
 use crate::{
     actions::Scene,
     calls::Reply,
@@ -27,7 +28,7 @@ pub(super) fn act(verb: &str, scene: &Scene<'_>) -> Step {
     match verb {
         "new" => with_groups(None),
         "edit" => with_groups(Some(row)),
-        "toggle" => acts::toggle::<Update>(scene, "user"),
+        "toggle" => acts::toggle::<Update>(scene, &USER),
         "passwd" => passwd(row),
         "sessions" => sessions(&row, scene.now),
         "end_sessions" => {
@@ -43,7 +44,7 @@ pub(super) fn act(verb: &str, scene: &Scene<'_>) -> Step {
         }
         "reset" => reset(row),
         "codes" => codes(row),
-        "delete" => acts::delete(&row, "All sessions end.", get::<Delete>(&by_id(&row))),
+        "delete" => acts::delete::<Delete>(&USER, &row, "All sessions end."),
         _ => Step::None,
     }
 }
@@ -85,9 +86,7 @@ fn form(row: Option<Json>, groups: &Reply) -> Form {
         if values.changed.is_empty() {
             return Step::Tell("Nothing was changed.".to_owned());
         }
-        let mut before = row.clone();
-        before["groups"] = names(&row["groups"]).into();
-        acts::change::<Update>(&before, Json::Object(values.changed.clone()), "is saved")
+        acts::change::<Update>(&USER, &row, Json::Object(values.changed.clone()), "is saved")
     })
 }
 

@@ -9,6 +9,7 @@ use cms_http::wire::{
 use serde_json::Value as Json;
 
 use super::{
+    acts::{Kind, id},
     browser::{Asked, Spec},
     cells::{Cell, Column, active, age, column, members, plain, yes},
 };
@@ -23,6 +24,21 @@ pub(crate) static SPEC: Spec = Spec {
     preview,
     empty: "No users. n makes one.",
     ..Spec::new("users", |_| "Users".to_owned(), columns, list, act::act)
+};
+
+/// How users are changed. Groups are read with their ids and sent by name.
+static USER: Kind = Kind {
+    what: "user",
+    again: |row| get::<Read>(&Which { id: Some(id(row)), ..Which::default() }),
+    judged: &["username", "active", "groups"],
+    unread: &[],
+    body: |mut members| {
+        if let Some(groups) = members["groups"].as_array() {
+            let name = |group: &Json| group.get("name").unwrap_or(group).clone();
+            members["groups"] = groups.iter().map(name).collect();
+        }
+        members
+    },
 };
 
 fn list(asked: &Asked<'_>) -> Result<Calling, Fault> {

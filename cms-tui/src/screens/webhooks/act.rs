@@ -3,7 +3,7 @@
 use cms_http::wire::webhooks::{Activate, Delete, Ping, Read, Rotate, Update};
 use serde_json::{Value as Json, json};
 
-use super::{edit, secret::shown, tripped};
+use super::{WEBHOOK, edit, secret::shown, tripped};
 use crate::{
     actions::Scene,
     calls::Reply,
@@ -30,7 +30,7 @@ pub(super) fn act(verb: &str, scene: &Scene<'_>) -> Step {
         "explain" => edit::explain(),
         "delete" => {
             let cost = "Its queued jobs are removed; its past deliveries stay for a time.";
-            acts::delete(&row, cost, get::<Delete>(&by_id(&row)))
+            acts::delete::<Delete>(&WEBHOOK, &row, cost)
         }
         _ => Step::None,
     }
@@ -78,7 +78,7 @@ fn toggle(scene: &Scene<'_>) -> Step {
     let rows = scene.rows();
     let tripped: Vec<_> = rows.iter().filter(|row| tripped(row).is_some()).collect();
     match (tripped.first(), rows.len()) {
-        (None, _) => acts::toggle::<Update>(scene, "webhook"),
+        (None, _) => acts::toggle::<Update>(scene, &WEBHOOK),
         (Some(row), 1) => activate((**row).clone()),
         (Some(row), _) => Step::Tell(format!(
             "{} was tripped: switch it on alone with A, which asks about its held jobs.",
@@ -116,7 +116,7 @@ mod tests {
         let paused = json!({"id": 2, "name": "b", "active": false, "disabled_reason": "paused"});
         let scene = |row, marks| Scene { row: Some(row), marks, ..Scene::default() };
         assert!(matches!(act("toggle", &scene(&tripped, vec![])), Step::Menu(_)));
-        assert!(matches!(act("toggle", &scene(&paused, vec![])), Step::Bulk(_)));
+        assert!(matches!(act("toggle", &scene(&paused, vec![])), Step::Call(_)));
         let both = act("toggle", &scene(&paused, vec![&paused, &tripped]));
         assert!(matches!(both, Step::Tell(said) if said.starts_with("a was tripped")));
     }

@@ -9,10 +9,10 @@ use cms_http::wire::{
 };
 use serde_json::{Map, Value as Json, json};
 
-use super::secret::shown;
+use super::{WEBHOOK, secret::shown};
 use crate::{
     calls::Reply,
-    screens::acts::{by_id, name},
+    screens::acts::{self, name},
     step::{Form, Step, get, send},
     theme::Role,
     widgets::{
@@ -95,13 +95,7 @@ fn submit(row: Option<&Json>, values: &Values) -> Step {
             .map(|call| call.then(move |reply| shown(&said, "is made", &reply)))
             .into(),
         Some(row) if values.changed.is_empty() => Step::Tell(format!("{}: no change", name(row))),
-        // Values of headers are not read back, so undo would lose them.
-        Some(row) if values.changed.contains_key("custom_headers") => {
-            send::<Update>(&by_id(row), body(&values.changed))
-                .map(|call| call.then(move |_| Step::did(format!("{said} is saved"))))
-                .into()
-        }
-        Some(row) => crate::screens::acts::change::<Update>(row, body(&values.changed), "is saved"),
+        Some(row) => acts::change::<Update>(&WEBHOOK, row, body(&values.changed), "is saved"),
     }
 }
 

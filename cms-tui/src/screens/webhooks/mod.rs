@@ -8,6 +8,7 @@ use cms_http::wire::{parameters::Limit, parameters::OneOrList, webhooks::Read};
 use serde_json::Value as Json;
 
 use super::{
+    acts::{Kind, id},
     browser::{Asked, Spec},
     cells::{Cell, Column, column, members, plain, plain_text},
 };
@@ -23,6 +24,15 @@ pub(crate) static SPEC: Spec = Spec {
     open: Some(|row, _| Step::Open(Place::about("deliveries", row))),
     empty: "No webhooks. n makes one.",
     ..Spec::new("webhooks", |_| "Webhooks".to_owned(), columns, list, act::act)
+};
+
+/// How webhooks are changed.
+pub(crate) static WEBHOOK: Kind = Kind {
+    what: "webhook",
+    again: |row| get::<Read>(&OneOrList { id: Some(id(row)), ..OneOrList::default() }),
+    judged: &["name", "url", "events", "active"],
+    unread: &["custom_headers"],
+    body: |members| members,
 };
 
 fn list(asked: &Asked<'_>) -> Result<Calling, Fault> {

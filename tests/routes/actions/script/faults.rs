@@ -184,16 +184,20 @@ async fn memory_stays_flat() {
         let ask = cms_http::client::Ask::post("/api/backend/actions/script").json(&press(id));
         client.send(ask).await
     };
-    run("flood").await.expect_err("too much");
-    let first = peak(served.child.id());
-    for _ in 0..4 {
+    let (mut highest, mut calm, mut rounds) = (0, 0, 0);
+    // Each thread of the service keeps memory of its own, and any of them may serve a run. So the
+    // peak grows in the first rounds; what leaks grows it in each.
+    while calm < 5 {
+        assert!(rounds < 40, "the peak still grows: {highest} KiB");
+        rounds += 1;
         run("flood").await.expect_err("too much");
         run("loud").await.expect("its output is small");
+        let now = peak(served.child.id());
+        calm = if now < highest + 1_024 { calm + 1 } else { 0 };
+        highest = if calm == 0 { now } else { highest };
     }
-    let last = peak(served.child.id());
-    println!("peak memory: {first} KiB after one flood, {last} KiB after nine runs");
-    assert!(last < first + 16_384, "{first} KiB, then {last} KiB");
-    assert!(last < 120_000, "{last} KiB");
+    println!("peak memory: {highest} KiB, the same in the last {calm} of {rounds} rounds");
+    assert!(highest < 160_000, "{highest} KiB");
     nothing_is_left(&scripts).await;
     assert_eq!(served.terminate().0, Some(0));
 }

@@ -89,6 +89,8 @@ pub struct Job {
 /// Selects jobs or deliveries.
 #[derive(Clone, Debug, Default)]
 pub struct JobFilter {
+    /// Only attempts of this job.
+    pub job: Option<i64>,
     /// Only those of this subscription.
     pub subscription: Option<i64>,
     /// Only those of events with this name.
@@ -117,6 +119,7 @@ impl Webhooks {
         let read = async |before, limit| sql::list(self.0.base.db(), before, limit, filter).await;
         Page::newest_first(
             self.0.base.list(ListName::Deliveries).of((
+                filter.job,
                 filter.subscription,
                 &filter.event,
                 &filter.status,
@@ -146,6 +149,7 @@ impl Webhooks {
         let read = async |after, limit| sql::jobs(self.0.base.db(), after, limit, filter).await;
         Page::by_id(
             self.0.base.list(ListName::Jobs).of((
+                filter.job,
                 filter.subscription,
                 &filter.event,
                 &filter.status,

@@ -70,6 +70,11 @@ statements! {
         "select ", delivery_columns!(), " from cms_webhook_deliveries d where d.id < $1 and ",
         filtered!("$3", "$4", "$5"), " and d.created_at >= $6 order by d.id desc limit $2"
     );
+    OF_JOB = concat!(
+        "select ", delivery_columns!(), " from cms_webhook_deliveries d \
+         where d.queue_id = $7 and d.id < $1 and ",
+        filtered!("$3", "$4", "$5"), " and d.created_at >= $6 order by d.id desc limit $2"
+    );
     GET = concat!(
         "select ", detail_columns!(), " from cms_webhook_deliveries d \
          left join cms_events e on e.id = d.event_id where d.id = $1"
@@ -118,15 +123,17 @@ pub(in crate::webhooks) async fn list(
     limit: i64,
     filter: &JobFilter,
 ) -> Result<Vec<Delivery>> {
-    let args = args![
-        before,
-        limit,
-        filter.subscription,
-        filter.event.clone(),
-        filter.status.clone(),
-        filter.since
-    ];
-    db.all(LIST, args).await
+    let (event, status) = (filter.event.clone(), filter.status.clone());
+    match filter.job {
+        None => {
+            let args = args![before, limit, filter.subscription, event, status, filter.since];
+            db.all(LIST, args).await
+        }
+        Some(job) => {
+            let args = args![before, limit, filter.subscription, event, status, filter.since, job];
+            db.all(OF_JOB, args).await
+        }
+    }
 }
 
 pub(in crate::webhooks) async fn get(db: &Db, id: i64) -> Result<Option<DeliveryDetail>> {

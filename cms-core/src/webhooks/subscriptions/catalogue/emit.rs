@@ -11,7 +11,7 @@ const FROM_OUTSIDE: [&str; 4] =
 
 impl Webhooks {
     /// Raises a registered event. Events that the service itself observes are refused: those of
-    /// items, pages, media, forms and logins.
+    /// items, pages, media, forms, funnels and logins.
     ///
     /// # Errors
     /// `unknown_event`; `validation_failed` for an event that the service raises itself.
@@ -43,7 +43,8 @@ impl Webhooks {
 /// Whether [`Webhooks::emit`] raises an event with these entries in the registry.
 pub(in crate::webhooks) fn by_hand(entries: &[RegisteredEvent]) -> bool {
     let theirs = |entry: &RegisteredEvent| {
-        entry.plugin_id != "core" || FROM_OUTSIDE.contains(&entry.event_name.as_str())
+        let is_ours = entry.plugin_id == "core" || entry.event_name.starts_with("formfunnel.");
+        !is_ours || FROM_OUTSIDE.contains(&entry.event_name.as_str())
     };
     !entries.is_empty() && entries.iter().all(|entry| entry.event_type == "manual" && theirs(entry))
 }

@@ -18,6 +18,28 @@ pub(in crate::webhooks) fn example(tables: &Tables, event: &RegisteredEvent) -> 
     }
     match event.event_name.as_str() {
         "auth.login" | "auth.logout" => Some(json!({"user": {"id": 1, "username": "ana"}})),
+        "form.submitted" => Some(json!({
+            "form": {"id": 1, "name": "contact", "title": "Write to us"},
+            "submission": {"id": 7, "created_at": "2026-11-21T09:30:00Z"},
+            "answers": [
+                {"field": "mail", "type": "email", "label": "E-mail", "value": "ada@example.org"},
+            ],
+        })),
+        name if name.starts_with("formfunnel.") => Some(json!({
+            "funnel": {
+                "id": 1, "slug": "leads", "name": "Leads", "language_short": "en", "version": 3,
+            },
+            "submission": {
+                "id": 7, "status": "in_progress", "reference": null,
+                "node": {"id": 17, "name": "Budget", "type": "step"}, "path": [16, 17],
+                "started_at": "2026-11-21T09:30:00Z", "completed_at": null, "abandoned_at": null,
+                "source_url": "https://www.example.org/offer", "referer": null,
+                "utm": {"source": "mail"},
+            },
+            "answers": [
+                {"field": "budget", "type": "number", "label": "Budget", "value": 6000},
+            ],
+        })),
         _ => None,
     }
 }

@@ -4,6 +4,8 @@ mod emit;
 mod example;
 pub(in crate::webhooks) mod sql;
 
+use std::collections::HashSet;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -13,7 +15,10 @@ use crate::{
     Actor, Code, Error, FieldError, Page, Paging, Result,
     ground::ListName,
     plugins::Index,
-    webhooks::{Webhooks, rules::matching::SYSTEM_EVENTS},
+    webhooks::{
+        Webhooks,
+        rules::matching::{FUNNEL_EVENTS, SYSTEM_EVENTS},
+    },
 };
 
 /// An event of the catalogue, with the plugin that raises it.
@@ -33,6 +38,9 @@ pub struct RegisteredEvent {
     /// When it is raised.
     pub description: String,
 }
+
+/// The events of the catalogue: plugin and name.
+pub(crate) type Registered = HashSet<(String, String)>;
 
 impl Webhooks {
     /// The catalogue, a page at a time.
@@ -77,13 +85,18 @@ impl Webhooks {
     }
 }
 
+/// Under which plugin the events of visits are registered.
+const FUNNELS: &str = "formfunnel";
+
 /// Adds the events of the core and of plugins to the catalogue. Present entries keep their
 /// description, so registering again changes nothing.
 impl Webhooks {
     pub(crate) async fn register(&self, plugins: &Index) -> Result<()> {
         let system =
             SYSTEM_EVENTS.iter().map(|(name, description)| manual("core", name, description));
-        let mut wanted: Vec<RegisteredEvent> = system.collect();
+        let funnels =
+            FUNNEL_EVENTS.iter().map(|(name, description)| manual(FUNNELS, name, description));
+        let mut wanted: Vec<RegisteredEvent> = system.chain(funnels).collect();
         for table in self.0.registry.tables().iter().filter(|table| !table.silent) {
             wanted.extend(["created", "updated", "deleted"].map(|act| RegisteredEvent {
                 id: 0,
@@ -96,16 +109,7 @@ impl Webhooks {
         }
         let events = plugins.events();
         wanted.extend(events.map(|(plugin, name, text)| manual(plugin, name, text)));
-        let mut known = std::collections::HashSet::new();
-        let mut paging = Paging::first(crate::MAX_LIMIT);
-        loop {
-            let page = self.events(&paging).await?;
-            known.extend(page.data.into_iter().map(|event| (event.plugin_id, event.event_name)));
-            paging.cursor = page.next;
-            if paging.cursor.is_none() {
-                break;
-            }
-        }
+        let known = self.registered().await?;
         wanted
             .retain(|event| !known.contains(&(event.plugin_id.clone(), event.event_name.clone())));
         if wanted.is_empty() {
@@ -116,6 +120,19 @@ impl Webhooks {
             sql::register(&mut change, event).await?;
         }
         change.commit().await
+    }
+
+    /// All events of the catalogue.
+    pub(crate) async fn registered(&self) -> Result<Registered> {
+        let (mut known, mut paging) = (Registered::new(), Paging::first(crate::MAX_LIMIT));
+        loop {
+            let page = self.events(&paging).await?;
+            known.extend(page.data.into_iter().map(|event| (event.plugin_id, event.event_name)));
+            paging.cursor = page.next;
+            if paging.cursor.is_none() {
+                return Ok(known);
+            }
+        }
     }
 }
 

@@ -1,0 +1,389 @@
+//! `cms funnels`: through `/api/backend/formfunnel`
+
+mod dot;
+mod drawn;
+mod edit;
+mod explain;
+mod export;
+mod preview;
+mod routing;
+mod shown;
+#[cfg(test)]
+mod tests;
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use cms_core::funnels::{Duplicated, FunnelDetail, NewFunnel, Saved, WhichFunnel};
+use cms_http::{
+    client::Client,
+    wire::{
+        NoBody,
+        funnels::{
+            Create, Delete, Deletion, Duplicate, FieldTypes, FunnelStatus, Get, List, MayName,
+            OneFunnel, Publication, Publish, Save, WhichFunnels,
+        },
+        parameters::NoQuery,
+    },
+};
+use serde_json::{Value as Json, json};
+
+use crate::{
+    flags::Flags,
+    input,
+    output::{Done, Exit, Failure, Output, counted, table},
+    prompt,
+    reply::{self, Paging},
+    site,
+};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum FunnelsCommand {
+    /// List funnels
+    List {
+        /// Those in this language, such as en; '*' for all. Otherwise those in the site's first
+        /// language and in none
+        #[arg(long, value_name = "LANGUAGE")]
+        language: Option<String>,
+        /// Only those in this state
+        #[arg(long)]
+        status: Option<Status>,
+        #[command(flatten)]
+        paging: Paging,
+    },
+    /// Show a funnel with its nodes, edges and mail rules
+    Show {
+        /// Id or slug of the funnel
+        funnel: String,
+    },
+    /// Make an empty draft
+    #[command(after_help = "Example: cms funnels create 'Lead funnel' --slug leads --language en")]
+    Create(CreateArgs),
+    /// Change a funnel in $EDITOR; it is checked before it is saved
+    #[command(after_help = "Examples:
+  cms funnels edit leads
+  cms funnels edit leads leads.json")]
+    Edit {
+        /// Id or slug of the funnel
+        funnel: String,
+        /// Take the JSON from this file instead; - for standard input
+        file: Option<PathBuf>,
+    },
+    /// Tell what is wrong with a funnel as it is drawn
+    Check {
+        /// Id or slug of the funnel
+        funnel: String,
+        /// Warnings count as problems
+        #[arg(long)]
+        strict: bool,
+    },
+    /// Freeze a funnel as it is drawn: new visits begin with that
+    Publish {
+        /// Id or slug of the funnel
+        funnel: String,
+        /// The rev that was checked: a funnel that was saved since is refused
+        #[arg(long, value_name = "REV")]
+        rev: Option<i64>,
+        /// Refuse it when there are warnings
+        #[arg(long)]
+        strict: bool,
+    },
+    /// Take a funnel off: no visit begins any more, those under way go on
+    Archive {
+        /// Id or slug of the funnel
+        funnel: String,
+    },
+    /// Copy a funnel; the copy is a draft
+    Duplicate(DuplicateArgs),
+    /// Delete a funnel for good, with what visitors sent
+    Delete {
+        /// Id or slug of the funnel
+        funnel: String,
+    },
+    /// Write a funnel as JSON that another site can import
+    Export {
+        /// Id or slug of the funnel
+        funnel: String,
+        /// Write into this file
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
+    /// Make a draft from exported JSON
+    Import {
+        /// File with the JSON; - for standard input
+        file: PathBuf,
+        /// Another slug
+        #[arg(long)]
+        slug: Option<String>,
+    },
+    /// Draw a funnel
+    #[command(after_help = "Example: cms funnels graph leads --dot | dot -Tsvg > leads.svg")]
+    Graph {
+        /// Id or slug of the funnel
+        funnel: String,
+        /// As Graphviz DOT
+        #[arg(long)]
+        dot: bool,
+    },
+    /// Show a step as visitors see it, where answers lead from there, and why
+    Preview(preview::PreviewArgs),
+    /// Evaluate a condition over answers, and say why it holds or not
+    #[command(after_help = "Example:
+  cms funnels explain --condition rules.json --answers answers.json")]
+    Explain {
+        /// File with the condition as JSON; - for standard input
+        #[arg(long, value_name = "FILE")]
+        condition: PathBuf,
+        /// File with answers: a JSON object
+        #[arg(long, value_name = "FILE")]
+        answers: Option<PathBuf>,
+        /// Refuse a condition that could not be saved
+        #[arg(long)]
+        validate: bool,
+    },
+    /// Walk a funnel with given answers: the way, and why
+    #[command(after_help = "Example: cms funnels test leads --answers answers.json")]
+    Test {
+        /// Id or slug of the funnel
+        funnel: String,
+        /// File with the answers of all steps: a JSON object
+        #[arg(long, value_name = "FILE")]
+        answers: Option<PathBuf>,
+    },
+    /// Mail rules: who is written to when a visit ends
+    #[command(subcommand)]
+    Routing(routing::RoutingCommand),
+    /// List the field types that a step may ask with
+    FieldTypes,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CreateArgs {
+    /// Its name
+    name: String,
+    /// For addresses; made from the name by default
+    #[arg(long)]
+    slug: Option<String>,
+    /// Its language, such as en
+    #[arg(long, value_name = "LANGUAGE")]
+    language: Option<String>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct DuplicateArgs {
+    /// Id or slug of the funnel
+    funnel: String,
+    /// Another name
+    #[arg(long)]
+    name: Option<String>,
+    /// Another slug; by default a free one
+    #[arg(long)]
+    slug: Option<String>,
+    /// Another language: the copy is a language version of the funnel
+    #[arg(long, value_name = "LANGUAGE")]
+    language: Option<String>,
+}
+
+/// The state of a funnel.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Status {
+    /// Never public, or no more
+    Draft,
+    /// Visits begin with its version
+    Published,
+    /// Put aside
+    Archived,
+}
+
+impl From<Status> for FunnelStatus {
+    fn from(status: Status) -> Self {
+        match status {
+            Status::Draft => Self::Draft,
+            Status::Published => Self::Published,
+            Status::Archived => Self::Archived,
+        }
+    }
+}
+
+pub(crate) async fn run(flags: &Flags, out: &Output, command: FunnelsCommand) -> Done {
+    site::with(flags, out, async |site| at(flags, out, &site.client, command).await).await
+}
+
+async fn at(flags: &Flags, out: &Output, client: &Client, command: FunnelsCommand) -> Done {
+    match command {
+        FunnelsCommand::List { language, status, paging } => {
+            let columns = ["id", "slug", "name", "status", "version", "language_short", "rev"];
+            let query = |limit, cursor| WhichFunnels {
+                language: language.clone(),
+                status: status.map(FunnelStatus::from),
+                limit,
+                cursor,
+            };
+            reply::list::<List>(out, client, &paging, &columns, query).await
+        }
+        FunnelsCommand::Show { funnel } => {
+            reply::record_as::<Get>(out, client, &one(&funnel), &NoBody, shown::cell).await
+        }
+        FunnelsCommand::Create(args) => {
+            let members =
+                [("name", Some(args.name)), ("slug", args.slug), ("language_short", args.language)];
+            let given = members.into_iter().filter_map(|(name, value)| {
+                value.map(|value| (name.to_owned(), Json::from(value)))
+            });
+            create(out, client, NewFunnel { members: given.collect(), ..NewFunnel::default() })
+                .await
+        }
+        FunnelsCommand::Edit { funnel, file } => {
+            edit::run(flags, out, client, &funnel, file.as_deref()).await
+        }
+        FunnelsCommand::Check { funnel, strict } => {
+            publish(out, client, &funnel, None, strict, true).await
+        }
+        FunnelsCommand::Publish { funnel, rev, strict } => {
+            // Without --rev: what is drawn when the command begins.
+            let rev = match rev {
+                Some(rev) => rev,
+                None => get(client, &funnel).await?.funnel.rev,
+            };
+            publish(out, client, &funnel, Some(rev), strict, false).await
+        }
+        FunnelsCommand::Archive { funnel } => archive(out, client, &funnel).await,
+        FunnelsCommand::Duplicate(args) => {
+            let asked = Duplicated {
+                id: Some(WhichFunnel::from(args.funnel.clone())),
+                name: args.name,
+                slug: args.slug,
+                language_short: args.language,
+            };
+            let (answer, copy) =
+                reply::call::<Duplicate>(client, &MayName::default(), &asked).await?;
+            let copy = copy.data.funnel.funnel;
+            let note = format!("The copy of {} is {} ({}).", args.funnel, copy.id, copy.slug);
+            done(out, &answer.body, &note)
+        }
+        FunnelsCommand::Delete { funnel } => {
+            let found = get(client, &funnel).await?.funnel;
+            let question = format!(
+                "Delete the funnel {} ({}) with all that visitors sent?",
+                funnel, found.name
+            );
+            prompt::confirm(flags, &question)?;
+            let id = Some(WhichFunnel::from(funnel.clone()));
+            let asked = Deletion { id, rev: Some(found.rev) };
+            let (answer, _) = reply::call::<Delete>(client, &MayName::default(), &asked).await?;
+            done(out, &answer.body, &format!("The funnel {funnel} is deleted."))
+        }
+        FunnelsCommand::Export { funnel, out: file } => {
+            export::run(out, &get(client, &funnel).await?, file.as_deref())
+        }
+        FunnelsCommand::Import { file, slug } => {
+            let mut members = input::object(&file)?;
+            members.extend(slug.map(|slug| ("slug".to_owned(), Json::from(slug))));
+            let new = serde_json::from_value(Json::Object(members))
+                .map_err(|why| Failure::usage(format!("{}: {why}", file.display())))?;
+            create(out, client, new).await
+        }
+        FunnelsCommand::Graph { funnel, dot } => {
+            let funnel = get(client, &funnel).await?;
+            let text = if dot { dot::dot(&funnel) } else { drawn::drawn(&funnel) };
+            if out.json {
+                return Ok(out.data(&json!({"graph": text}))?);
+            }
+            Ok(out.raw(&text)?)
+        }
+        FunnelsCommand::Preview(args) => preview::run(out, client, &args).await,
+        FunnelsCommand::Explain { condition, answers, validate } => {
+            explain::explain(out, client, &condition, answers.as_deref(), validate).await
+        }
+        FunnelsCommand::Test { funnel, answers } => {
+            explain::test(out, client, &funnel, answers.as_deref()).await
+        }
+        FunnelsCommand::Routing(command) => routing::run(out, client, command).await,
+        FunnelsCommand::FieldTypes => field_types(out, client).await,
+    }
+}
+
+fn one(funnel: &str) -> OneFunnel {
+    OneFunnel { id: funnel.to_owned() }
+}
+
+async fn get(client: &Client, funnel: &str) -> Done<FunnelDetail> {
+    reply::data::<Get>(client, &one(funnel), &NoBody).await
+}
+
+/// Prints the reply with `--json`, else a sentence.
+fn done(out: &Output, body: &str, text: &str) -> Done {
+    if out.json {
+        return Ok(out.line(body)?);
+    }
+    out.note(text);
+    Ok(())
+}
+
+fn warned(out: &Output, warnings: &[cms_core::funnels::Warning]) {
+    for warning in warnings {
+        out.note(&format!("warning: {} ({}): {}", warning.path, warning.code, warning.message));
+    }
+}
+
+async fn create(out: &Output, client: &Client, new: NewFunnel) -> Done {
+    let (answer, made) = reply::call::<Create>(client, &NoQuery {}, &new).await?;
+    warned(out, &made.data.warnings);
+    let funnel = made.data.funnel.funnel;
+    done(out, &answer.body, &format!("The funnel {} is made: {}.", funnel.slug, funnel.id))
+}
+
+/// Publishes a funnel, or only tells whether it could be.
+async fn publish(
+    out: &Output,
+    client: &Client,
+    funnel: &str,
+    rev: Option<i64>,
+    strict: bool,
+    check: bool,
+) -> Done {
+    let id = Some(WhichFunnel::from(funnel.to_owned()));
+    let asked = Publication { id, strict, dry_run: check, rev };
+    let published = reply::call::<Publish>(client, &MayName::default(), &asked).await;
+    let (answer, published) = published.map_err(|mut failure| {
+        if check && failure.exit == Exit::Refused {
+            failure.exit = Exit::Failed;
+        }
+        failure
+    })?;
+    let published = published.data;
+    if !out.json {
+        warned(out, &published.warnings);
+    }
+    let number = counted(published.warnings.len() as u64, "warning");
+    let note = match check {
+        true => format!("The funnel {funnel} can be published: {number}."),
+        false => format!("The funnel {funnel} is published as version {}.", published.version),
+    };
+    done(out, &answer.body, &note)
+}
+
+async fn archive(out: &Output, client: &Client, funnel: &str) -> Done {
+    let saved = Saved {
+        id: Some(WhichFunnel::from(funnel.to_owned())),
+        rev: Some(get(client, funnel).await?.funnel.rev),
+        funnel: [("status".to_owned(), "archived".into())].into_iter().collect(),
+        ..Saved::default()
+    };
+    let (answer, _) = reply::call::<Save>(client, &MayName::default(), &saved).await?;
+    done(out, &answer.body, &format!("The funnel {funnel} is archived: no visit begins any more."))
+}
+
+async fn field_types(out: &Output, client: &Client) -> Done {
+    let (answer, found) = reply::call::<FieldTypes>(client, &NoQuery {}, &NoBody).await?;
+    if out.json {
+        return Ok(out.line(&answer.body)?);
+    }
+    let row = |one: &cms_http::wire::funnels::ShownFieldType| {
+        let group = serde_json::to_value(one.group).unwrap_or_default();
+        let group = group.as_str().unwrap_or_default().to_owned();
+        vec![one.name.clone(), group, one.about.clone()]
+    };
+    let rows: Vec<_> = found.data.iter().map(row).collect();
+    Ok(table::rows(out, &["type", "group", "about"], &rows)?)
+}

@@ -1,0 +1,163 @@
+//! `cms funnels`
+
+use serde_json::Value as Json;
+
+use crate::{
+    leaves::FUNNEL,
+    support::{Served, cms, cms_with, site},
+};
+
+#[test]
+fn a_funnel_is_imported_drawn_published_and_exported() {
+    let dir = site();
+    cms_with(dir.path(), &["funnels", "import", "-"], FUNNEL).ok();
+    let server = Served::start(dir.path(), &[]);
+    let key = dir.path().join("key");
+    let made = cms(dir.path(), &["keys", "create", "--name", "k", "--right", "*", "--json"]).json();
+    std::fs::write(&key, made["data"]["key"].as_str().expect("a key")).expect("written");
+    let key = key.to_str().expect("a path");
+    // Over the network as in the folder.
+    for at in [&[][..], &["--url", &server.url, "--key-file", key]] {
+        let run = |args: &[&str]| cms(dir.path(), &[&["funnels"], args, at].concat());
+        let drawn = run(&["graph", "good"]).ok();
+        assert!(drawn.contains("\u{25b6} 1 step \"Who\": mail (email)\n    \u{2192} 2 \"Thanks\""));
+        assert!(run(&["graph", "good", "--dot"]).ok().contains("n1 -> n2;"));
+        assert!(run(&["show", "1"]).ok().contains("1 \u{2192} 2 (default)"));
+        let answers = dir.path().join("answers.json");
+        std::fs::write(&answers, r#"{"mail": "ada@example.org"}"#).expect("written");
+        let answers = answers.to_str().expect("a path");
+        let shown = run(&["preview", "good", "--answers", answers]).ok();
+        assert!(shown.contains("1 \u{2192} 2 (default)\n\u{2192} 2 end \"Thanks\""), "{shown}");
+        run(&["check", "good", "--strict"]).ok();
+        let published = run(&["publish", "good", "--json"]).json();
+        assert_eq!(published["data"]["version"], 1);
+        assert!(run(&["list", "--status", "published"]).ok().contains("good"));
+        run(&["archive", "good"]).ok();
+        assert_eq!(run(&["list", "--status", "published"]).ok(), "");
+        run(&["show", "none"]).fails(5);
+    }
+    let run = |args: &[&str]| cms(dir.path(), &[&["funnels"], args].concat());
+    run(&["duplicate", "good", "--slug", "copy"]).ok();
+    let exported =
+        |slug: &str| -> Json { serde_json::from_str(&run(&["export", slug]).ok()).expect("JSON") };
+    let (mut original, mut copy) = (exported("good"), exported("copy"));
+    assert_eq!((original["slug"].take(), copy["slug"].take()), ("good".into(), "copy".into()));
+    assert_eq!(original, copy);
+    // What was exported makes the same again.
+    let file = dir.path().join("good.json");
+    let name = file.to_str().expect("a path");
+    run(&["export", "good", "--out", name]).ok();
+    run(&["import", name]).fails(6);
+    run(&["import", name, "--slug", "again"]).ok();
+    let mut again = exported("again");
+    assert_eq!(again["slug"].take(), "again");
+    assert_eq!(original, again);
+}
+
+#[test]
+fn what_is_wrong_is_told_and_nothing_is_saved() {
+    let dir = site();
+    cms_with(dir.path(), &["funnels", "import", "-"], FUNNEL).ok();
+    let run = |args: &[&str]| cms(dir.path(), &[&["funnels"], args].concat());
+    let edit = |text: &str| cms_with(dir.path(), &["funnels", "edit", "good", "-"], text);
+    let refused = edit(r#"{"nodes": [{"client_id": 0}], "funnel": {"slug": "7"}}"#).fails(1);
+    for told in ["nodes[0].client_id", "funnel.slug", "edges[0].from_node_id"] {
+        assert!(refused.err.contains(told), "{refused:?}");
+    }
+    edit(r#"{"rev": 7}"#).fails(6);
+    edit(r#"{"node": []}"#).fails(2);
+    edit("[").fails(2);
+    assert_eq!(run(&["show", "good", "--json"]).json()["data"]["rev"], 1);
+    edit(r#"{"rev": 1, "email_routings": []}"#).ok();
+    assert_eq!(run(&["routing", "list", "good"]).ok(), "");
+    let rules = r#"[{"recipients": "nobody"}]"#;
+    cms_with(dir.path(), &["funnels", "routing", "set", "good", "-"], rules).fails(1);
+    cms_with(dir.path(), &["funnels", "routing", "set", "good", "-"], "{}").fails(2);
+    let rules = r#"[{"recipients": "a@example.org"}]"#;
+    cms_with(dir.path(), &["funnels", "routing", "set", "good", "-"], rules).ok();
+    assert!(run(&["routing", "list", "good"]).ok().contains("a@example.org"));
+    run(&["create", "Empty"]).ok();
+    let refused = run(&["check", "empty"]).fails(1);
+    assert!(refused.err.contains("at least one step"), "{refused:?}");
+    run(&["publish", "empty"]).fails(6);
+    // Without a terminal there is no editor.
+    run(&["edit", "good"]).fails(2);
+    run(&["delete", "good"]).fails(2);
+    run(&["delete", "good", "--yes"]).ok();
+    run(&["show", "good"]).fails(5);
+}
+
+/// A funnel with a branch and a rule for one side of it.
+const BRANCHED: &str = r#"{
+    "name": "Leads", "slug": "leads", "start_node_id": -1,
+    "nodes": [
+        {"client_id": -1, "type": "step", "name": "Who", "config_json": {"fields": [
+            {"id": "mail", "type": "email", "required": true},
+            {"id": "budget", "type": "number"}]}},
+        {"client_id": -2, "type": "condition", "name": "Rich", "config_json": {"rules": {"rules": [
+            {"field": "budget", "op": "greater_or_equal", "value": 5000}]}}},
+        {"client_id": -3, "type": "end", "name": "Call"},
+        {"client_id": -4, "type": "end", "name": "Sorry"}
+    ],
+    "edges": [
+        {"from_node_id": -1, "to_node_id": -2},
+        {"from_node_id": -2, "to_node_id": -3, "branch_label": "true"},
+        {"from_node_id": -2, "to_node_id": -4, "branch_label": "false"}
+    ],
+    "email_routings": [{"recipients": "sales@example.org", "subject": "Call {{ mail }}",
+        "condition_json": {"rules": [{"field": "budget", "op": "is_not_empty"}]}}]
+}"#;
+
+#[test]
+fn answers_are_tried_and_conditions_explained() {
+    let dir = site();
+    cms_with(dir.path(), &["funnels", "import", "-"], BRANCHED).ok();
+    let tried = |verb: &[&str], answers: &str| {
+        cms_with(dir.path(), &[&["funnels"], verb, &["--answers", "-"]].concat(), answers).ok()
+    };
+    let rich = tried(&["test", "leads"], r#"{"mail": "ada@example.org", "budget": 6000}"#);
+    for line in [
+        "1. step 1 \"Who\"",
+        "2. condition 2 \"Rich\" → true",
+        "✓ rules[0]: budget greater_or_equal 5000 (answer: 6000)",
+        "3. end 3 \"Call\"",
+        "The visit ends at \"Call\".",
+    ] {
+        assert!(rich.contains(line), "{line}: {rich}");
+    }
+    let stops = tried(&["test", "leads"], r#"{"budget": 6000}"#);
+    assert!(stops.contains("mail: ") && stops.contains("(required)"), "{stops}");
+    assert!(stops.contains("The visit stops at \"Who\"."), "{stops}");
+    let routed = tried(&["routing", "test", "leads"], r#"{"mail": "a@example.org", "budget": 1}"#);
+    assert!(routed.contains("rule 1 writes"), "{routed}");
+    assert!(routed.contains("notice to sales@example.org: Call a@example.org"), "{routed}");
+    let nobody = tried(&["routing", "test", "leads"], "{}");
+    assert!(nobody.contains("No rule matches: nobody is written to."), "{nobody}");
+    let condition = dir.path().join("condition.json");
+    let rule = r#"{"rules": [{"field": "budget", "op": "less_than", "value": 5}]}"#;
+    std::fs::write(&condition, rule).expect("written");
+    let file = condition.to_str().expect("a path");
+    let explained = tried(&["explain", "--condition", file], r#"{"budget": 7}"#);
+    assert!(explained.contains("✗ rules[0]: budget less_than 5 (answer: 7)"), "{explained}");
+    assert!(explained.ends_with("The condition does not hold.\n"), "{explained}");
+    std::fs::write(&condition, r#"{"rules": [{"field": "budget", "op": "under"}]}"#)
+        .expect("written");
+    let asked = ["funnels", "explain", "--condition", file, "--validate"];
+    cms(dir.path(), &asked).fails(1);
+}
+
+#[test]
+fn only_what_was_checked_is_published() {
+    let dir = site();
+    cms_with(dir.path(), &["funnels", "import", "-"], BRANCHED).ok();
+    let run = |args: &[&str]| cms(dir.path(), &[&["funnels"], args].concat());
+    run(&["check", "leads"]).ok();
+    let rename = r#"{"funnel": {"name": "Renamed"}}"#;
+    cms_with(dir.path(), &["funnels", "edit", "leads", "-"], rename).ok();
+    let refused = run(&["publish", "leads", "--rev", "1"]).fails(6);
+    assert!(refused.err.contains("saved since"), "{refused:?}");
+    assert_eq!(run(&["show", "leads", "--json"]).json()["data"]["status"], "draft");
+    run(&["publish", "leads", "--rev", "2"]).ok();
+    run(&["publish", "leads"]).ok();
+    assert!(run(&["list", "--language", "*"]).ok().contains("leads"));
+}

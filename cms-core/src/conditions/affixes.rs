@@ -1,0 +1,79 @@
+//! Beginnings or ends of texts: whether a text has one of many, by one search in sorted order.
+
+/// Where a text is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Start,
+    End,
+}
+
+/// Beginnings, or ends.
+#[derive(Clone, Debug)]
+pub(super) struct Affixes {
+    side: Side,
+    /// In order, ends backwards. None begins with another: that one would be enough. So between
+    /// one of them and the texts that begin with it stands no other.
+    sorted: Vec<Vec<u8>>,
+}
+
+impl Affixes {
+    pub(super) fn new(side: Side, texts: &[String]) -> Self {
+        let mut sorted: Vec<_> = texts.iter().map(|text| bytes(side, text)).collect();
+        sorted.sort_unstable();
+        sorted.dedup_by(|next, kept| next.starts_with(kept));
+        Self { side, sorted }
+    }
+
+    /// Whether the text has one of them.
+    pub(super) fn fit(&self, text: &str) -> bool {
+        match (&*self.sorted, self.side) {
+            ([], _) => false,
+            ([only], Side::Start) => text.as_bytes().starts_with(only),
+            (sorted, side) => {
+                let text = bytes(side, text);
+                let after = sorted.partition_point(|affix| *affix <= text);
+                after > 0 && text.starts_with(&sorted[after - 1])
+            }
+        }
+    }
+}
+
+fn bytes(side: Side, text: &str) -> Vec<u8> {
+    match side {
+        Side::Start => text.bytes().collect(),
+        Side::End => text.bytes().rev().collect(),
+    }
+}
+
+/// The texts without those in which another ends.
+pub(super) fn longest_endings(texts: Vec<String>) -> Vec<String> {
+    let mut texts: Vec<_> = texts.into_iter().map(|text| (bytes(Side::End, &text), text)).collect();
+    // Longer ones first among those that begin alike.
+    texts.sort_unstable_by(|(one, _), (two, _)| two.cmp(one));
+    texts.dedup_by(|(next, _), (kept, _)| kept.starts_with(next));
+    texts.into_iter().map(|(_, text)| text).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_are_found_as_few_are() {
+        let texts = ["a", "ab", "abc", "b", "ba", "cab", "ü", "üa", "aü", "c", "abd", "abcd"];
+        let owned: Vec<_> = texts.iter().map(|text| (*text).to_owned()).collect();
+        for from in 0..texts.len() {
+            for until in from..=texts.len() {
+                let chosen = &owned[from..until];
+                let start = Affixes::new(Side::Start, chosen);
+                let end = Affixes::new(Side::End, chosen);
+                for text in texts.iter().chain(&["", "xab", "abx", "bab", "zzz"]) {
+                    let expected = chosen.iter().any(|affix| text.starts_with(affix.as_str()));
+                    assert_eq!(start.fit(text), expected, "{text} starts {chosen:?}");
+                    let expected = chosen.iter().any(|affix| text.ends_with(affix.as_str()));
+                    assert_eq!(end.fit(text), expected, "{text} ends {chosen:?}");
+                }
+            }
+        }
+    }
+}

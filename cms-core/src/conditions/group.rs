@@ -1,0 +1,130 @@
+//! Groups of rules, read leniently.
+
+use serde_json::{Map, Value as Json};
+
+use super::{Surroundings, rule::Rule};
+
+/// Characters of an unknown operator that are logged.
+const SHOWN: usize = 40;
+
+/// A group, or what stands where one is expected.
+#[derive(Clone, Debug)]
+pub(super) enum Part {
+    Group(Group),
+    /// It cannot be read, so it never holds.
+    Unreadable,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Group {
+    pub(super) is_any: bool,
+    /// None: it cannot be read, so it never holds.
+    pub(super) rules: Vec<Option<Rule>>,
+    pub(super) groups: Vec<Part>,
+}
+
+/// How much of a condition is still read.
+#[derive(Debug)]
+pub(super) struct Left {
+    /// Rules and groups.
+    pub(super) members: usize,
+    pub(super) patterns: usize,
+    /// The first operator that is none.
+    pub(super) unknown: Option<String>,
+}
+
+impl Left {
+    fn take(&mut self) -> bool {
+        self.members = self.members.saturating_sub(1);
+        self.members > 0
+    }
+
+    /// Patterns cost memory: those that are too many occur nowhere.
+    fn judge(&mut self, rule: &mut Rule) {
+        if rule.is_unknown() && self.unknown.is_none() {
+            self.unknown = Some(rule.name.chars().take(SHOWN).collect());
+        }
+        if rule.searches() {
+            match self.patterns.checked_sub(1) {
+                Some(left) => self.patterns = left,
+                None => rule.switch_off(),
+            }
+        }
+    }
+}
+
+impl Part {
+    /// Reads a group whatever it is.
+    pub(super) fn read(declared: &Json, levels: usize, left: &mut Left) -> Self {
+        let members = match declared {
+            Json::Null => return Self::Group(Group::default()),
+            // An empty object, as PHP writes it.
+            Json::Array(items) if items.is_empty() => return Self::Group(Group::default()),
+            Json::Object(members) if levels > 0 => members,
+            _ => return Self::Unreadable,
+        };
+        let is_any = match members.get("operator") {
+            None | Some(Json::Null) => false,
+            Some(Json::String(name)) if name.eq_ignore_ascii_case("and") => false,
+            Some(Json::String(name)) if name.eq_ignore_ascii_case("or") => true,
+            Some(_) => return Self::Unreadable,
+        };
+        let list = |name: &str| match members.get(name) {
+            None | Some(Json::Null) => Some(&[][..]),
+            Some(Json::Array(items)) => Some(items.as_slice()),
+            Some(_) => None,
+        };
+        let (Some(rules), Some(groups)) = (list("rules"), list("groups")) else {
+            return Self::Unreadable;
+        };
+        let mut group = Group { is_any, ..Group::default() };
+        for rule in rules {
+            if !left.take() {
+                return Self::Unreadable;
+            }
+            let mut rule = rule.is_object().then(|| Rule::read(rule));
+            if let Some(rule) = rule.as_mut() {
+                left.judge(rule);
+            }
+            group.rules.push(rule);
+        }
+        for nested in groups {
+            if !left.take() {
+                return Self::Unreadable;
+            }
+            group.groups.push(Self::read(nested, levels - 1, left));
+        }
+        Self::Group(group)
+    }
+
+    pub(super) fn holds(&self, answers: &Map<String, Json>, around: &Surroundings) -> bool {
+        let Self::Group(group) = self else { return false };
+        let rules = group.rules.iter().map(|rule| {
+            rule.as_ref().is_some_and(|rule| rule.holds(&rule.answer(answers, around), around))
+        });
+        let groups = group.groups.iter().map(|nested| nested.holds(answers, around));
+        group.joins(rules.chain(groups))
+    }
+
+    pub(super) fn fields<'a>(&'a self, names: &mut Vec<&'a str>) {
+        let Self::Group(group) = self else { return };
+        for rule in group.rules.iter().flatten() {
+            if !names.contains(&rule.field.as_str()) {
+                names.push(&rule.field);
+            }
+        }
+        for nested in &group.groups {
+            nested.fields(names);
+        }
+    }
+}
+
+impl Group {
+    /// What the group says when its members say this.
+    pub(super) fn joins(&self, mut members: impl Iterator<Item = bool>) -> bool {
+        if self.rules.is_empty() && self.groups.is_empty() {
+            return true;
+        }
+        if self.is_any { members.any(|holds| holds) } else { members.all(|holds| holds) }
+    }
+}

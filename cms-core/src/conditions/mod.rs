@@ -1,0 +1,51 @@
+//! Conditions: rules over answers, in groups. Funnels choose ways and mails by them. One evaluator
+//! for all, pure and total: whatever is read as a condition has an answer, and nothing panics.
+//!
+//! ```
+//! use cms_core::conditions::{Condition, Surroundings};
+//! use serde_json::json;
+//!
+//! let condition = Condition::read(&json!({"operator": "OR", "rules": [
+//!     {"field": "budget", "op": "greater_or_equal", "value": 5000},
+//!     {"field": "address.country", "op": "in", "value": ["DE", "AT"]},
+//! ]}));
+//! let answers = json!({"budget": "1200", "address": {"country": "AT"}});
+//! let answers = answers.as_object().unwrap();
+//! assert!(condition.evaluate(answers, &Surroundings::at(0)));
+//! ```
+//!
+//! ```text
+//! condition     read, evaluated               trace     the same, with reasons
+//! group         rules and nested groups       rule      one rule
+//! operator      the fifteen operators         operand   a value, made ready for its operator
+//! answers       what a rule's field names     check     what may be saved
+//! scalar        equality of two values        listed    the same against many
+//! exact         numbers of any length         moment    dates and times, and their order
+//! needles       texts searched for in texts   affixes   beginnings and ends of texts
+//! pattern       regular expressions
+//! ```
+
+mod affixes;
+mod answers;
+mod check;
+mod condition;
+mod exact;
+mod group;
+mod listed;
+mod moment;
+mod needles;
+mod operand;
+mod operator;
+mod pattern;
+mod rule;
+mod scalar;
+#[cfg(test)]
+mod tests;
+mod trace;
+
+pub use answers::Surroundings;
+pub(crate) use answers::find;
+pub use check::{Checked, Problem, Severity, check};
+pub use condition::Condition;
+pub use operator::Operator;
+pub use trace::Traced;

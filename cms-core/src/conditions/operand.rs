@@ -1,0 +1,199 @@
+//! The value of a rule, made ready for its operator, and what it says of an answer.
+
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+
+use super::{
+    Operator, Surroundings,
+    affixes::{Affixes, Side},
+    exact::Exact,
+    listed::Listed,
+    moment::Moment,
+    needles::Needles,
+    pattern::Pattern,
+    scalar::Scalar,
+};
+use crate::fields::is_blank;
+
+/// A value, ready for its operator; for the complement of an operator as for the operator.
+#[derive(Clone, Debug)]
+pub(super) enum Operand {
+    /// Equal to a blank value are blank answers.
+    Blank,
+    /// The elements, and whether they are those of a list.
+    Same(Listed<'static>, bool),
+    /// Which orders fit, and what is compared with.
+    Order(fn(std::cmp::Ordering) -> bool, Place),
+    Contain {
+        texts: Option<Needles>,
+        elements: Listed<'static>,
+    },
+    Affixes(Affixes),
+    Pattern(Arc<Pattern>),
+    Among(Listed<'static>),
+    /// A value that nothing fits.
+    Never,
+}
+
+/// What has an order.
+#[derive(Clone, Debug)]
+pub(super) enum Place {
+    Number(Exact<'static>),
+    Moment(Moment),
+}
+
+impl Place {
+    pub(super) fn of_value(value: &Json) -> Option<Self> {
+        match single(value)? {
+            Json::Number(number) => Some(Self::Number(Exact::of(number))),
+            Json::String(text) => match Exact::parse(text) {
+                Some(number) => Some(Self::Number(number.into_owned())),
+                None => Moment::of_value(text).map(Self::Moment),
+            },
+            _ => None,
+        }
+    }
+
+    fn compare(&self, answer: &Json, around: &Surroundings) -> Option<std::cmp::Ordering> {
+        match (self, single(answer)?) {
+            (Self::Number(own), Json::Number(number)) => Some(Exact::of(number).cmp(own)),
+            (Self::Number(own), Json::String(text)) => Exact::parse(text).map(|read| read.cmp(own)),
+            (Self::Moment(own), Json::String(text)) => {
+                Moment::of_answer(text)?.compare(own, around)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The value itself, or the only element of a list.
+fn single(value: &Json) -> Option<&Json> {
+    match value {
+        Json::Array(items) => match items.as_slice() {
+            [only] => Some(only),
+            _ => None,
+        },
+        _ => Some(value),
+    }
+}
+
+/// The elements of a list, or the value as the only one.
+pub(super) fn elements(value: &Json) -> &[Json] {
+    match value {
+        Json::Array(items) => items,
+        _ => std::slice::from_ref(value),
+    }
+}
+
+/// The elements of the value of `in`: a text is taken apart at its commas.
+pub(super) fn list(value: &Json) -> Vec<Json> {
+    let parts = match value {
+        Json::String(text) => text.split(',').map(|part| part.trim().into()).collect(),
+        Json::Object(_) => Vec::new(),
+        _ => elements(value).to_vec(),
+    };
+    parts.into_iter().filter(|part: &Json| !is_blank(part)).collect()
+}
+
+impl Operand {
+    pub(super) fn read(operator: Operator, value: &Json, ci: bool) -> Self {
+        match operator {
+            Operator::Equals | Operator::NotEquals if is_blank(value) => Self::Blank,
+            Operator::Equals | Operator::NotEquals => {
+                Self::Same(Listed::of(elements(value), ci).into_owned(), value.is_array())
+            }
+            Operator::GreaterThan => order(std::cmp::Ordering::is_gt, value),
+            Operator::LessThan => order(std::cmp::Ordering::is_lt, value),
+            Operator::GreaterOrEqual => order(std::cmp::Ordering::is_ge, value),
+            Operator::LessOrEqual => order(std::cmp::Ordering::is_le, value),
+            Operator::Contains | Operator::NotContains => contain(value, ci),
+            Operator::StartsWith => affixes(Side::Start, value, ci),
+            Operator::EndsWith => affixes(Side::End, value, ci),
+            Operator::RegexMatch => {
+                let pattern = value.as_str().and_then(|text| Pattern::new(text, ci));
+                pattern.map_or(Self::Never, |pattern| Self::Pattern(Arc::new(pattern)))
+            }
+            Operator::In | Operator::NotIn => {
+                Self::Among(Listed::of(&list(value), ci).into_owned())
+            }
+            Operator::IsEmpty | Operator::IsNotEmpty => Self::Blank,
+        }
+    }
+
+    /// Whether the answer fits.
+    pub(super) fn fits(&self, answer: &Json, ci: bool, around: &Surroundings) -> bool {
+        if is_blank(answer) {
+            return matches!(self, Self::Blank);
+        }
+        let mut scalars = elements(answer).iter().map(|element| Scalar::of(element, ci));
+        match self {
+            Self::Blank | Self::Never => false,
+            Self::Same(value, is_list) => is_same(answer, value, *is_list, ci),
+            Self::Order(fits, place) => place.compare(answer, around).is_some_and(fits),
+            Self::Contain { texts, elements: sought } => match answer {
+                Json::Array(items) => holds_all(items, sought, ci),
+                _ => match (texts, Scalar::of(answer, ci).text()) {
+                    (Some(texts), Some(text)) => texts.are_in(&text),
+                    _ => false,
+                },
+            },
+            Self::Affixes(affixes) => {
+                scalars.any(|one| one.text().is_some_and(|text| affixes.fit(&text)))
+            }
+            Self::Pattern(pattern) => elements(answer).iter().any(|element| match element {
+                Json::String(text) => pattern.occurs(text),
+                Json::Number(number) => pattern.occurs(&Exact::of(number).to_string()),
+                _ => false,
+            }),
+            Self::Among(list) => scalars.any(|one| list.holds(&one)),
+        }
+    }
+}
+
+fn order(fits: fn(std::cmp::Ordering) -> bool, value: &Json) -> Operand {
+    Place::of_value(value).map_or(Operand::Never, |place| Operand::Order(fits, place))
+}
+
+/// A blank text occurs nowhere.
+fn contain(value: &Json, ci: bool) -> Operand {
+    let sought = elements(value);
+    if sought.is_empty() || sought.iter().any(is_blank) {
+        return Operand::Never;
+    }
+    let elements = Listed::of(sought, ci).into_owned();
+    let texts = elements.all().iter().map(|one| one.text().map(|text| text.into_owned()));
+    let texts: Option<Vec<_>> = texts.collect();
+    Operand::Contain { texts: texts.and_then(Needles::new), elements }
+}
+
+/// A blank text is no beginning and no end.
+fn affixes(side: Side, value: &Json, ci: bool) -> Operand {
+    let texts = elements(value).iter().filter(|one| !is_blank(one));
+    let texts = texts.filter_map(|one| Scalar::of(one, ci).text().map(|text| text.into_owned()));
+    Operand::Affixes(Affixes::new(side, &texts.collect::<Vec<_>>()))
+}
+
+/// Two lists are the same with the same elements, in any order. A list with one element is the same
+/// as that element.
+fn is_same(answer: &Json, value: &Listed<'_>, is_list: bool, ci: bool) -> bool {
+    match (elements(answer), value.all()) {
+        ([own], [value]) => Scalar::of(own, ci).is_same(value),
+        (own, values) if is_list && answer.is_array() => {
+            let own = Listed::of(own, ci);
+            own.all().iter().all(|one| value.holds(one)) && values.iter().all(|one| own.holds(one))
+        }
+        _ => false,
+    }
+}
+
+/// Whether every sought value is an element.
+fn holds_all(items: &[Json], sought: &Listed<'_>, ci: bool) -> bool {
+    match sought.all() {
+        [only] => items.iter().any(|item| Scalar::of(item, ci).is_same(only)),
+        all => {
+            let own = Listed::of(items, ci);
+            all.iter().all(|one| own.holds(one))
+        }
+    }
+}

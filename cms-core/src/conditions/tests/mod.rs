@@ -1,0 +1,4 @@
+//! Cases and laws of conditions.
+
+mod cases;
+mod laws;

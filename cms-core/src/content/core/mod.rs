@@ -1,0 +1,101 @@
+//! The content tables of the service itself. The `migrations` crate creates them; this file
+//! declares how they are served.
+
+mod forms;
+
+use serde_json::Value as Json;
+
+use super::{ColumnDeclaration, TableDeclaration};
+use crate::FieldError;
+
+/// Names in the API and in the database. They differ, so that an adopted database may have its own
+/// `pages`.
+const SOURCES: &[(&str, &str)] = &[
+    ("pages", "cms_pages"),
+    ("menu_items", "cms_menu_items"),
+    ("settings", "cms_settings"),
+    ("forms", "cms_forms"),
+];
+
+/// Names reserved for the core, including those of future tables.
+pub(super) const RESERVED: &[&str] =
+    &["pages", "menu_items", "settings", "forms", "media", "user_groups"];
+
+/// The name of a core table in the database.
+fn source_of(name: &str) -> Option<&'static str> {
+    SOURCES.iter().find(|(known, _)| *known == name).map(|(_, source)| *source)
+}
+
+/// The value of [`super::Table::plugin`] for these tables.
+pub(crate) const ID: &str = "core";
+
+/// Columns of these tables that hold names and addresses.
+pub(crate) const NAMES: [&str; 6] = ["name", "menu", "view", "url", "url_rewrite", "target"];
+
+/// What is wrong with a value, beside its type. `column` is of the core's table of this name.
+pub(crate) fn problems(table: &str, column: &str, value: &Json) -> Vec<FieldError> {
+    match table {
+        "forms" => forms::problems(column, value),
+        _ => Vec::new(),
+    }
+}
+
+/// The core's tables, declared in the same form as a plugin's.
+pub(crate) fn tables() -> Vec<TableDeclaration> {
+    let columns = |list: &[(&str, &str, Option<&str>)]| {
+        let column =
+            |(name, field_type, references): &(&str, &str, Option<&str>)| ColumnDeclaration {
+                name: (*name).to_owned(),
+                field_type: Some((*field_type).to_owned()),
+                references: references.map(str::to_owned),
+                ..ColumnDeclaration::default()
+            };
+        list.iter().map(column).collect::<Vec<_>>()
+    };
+    let table =
+        |name: &str, multilanguage: bool, columns: Vec<ColumnDeclaration>| TableDeclaration {
+            name: name.to_owned(),
+            source: source_of(name).map(str::to_owned),
+            multilanguage,
+            columns,
+            ..TableDeclaration::default()
+        };
+    let pages = columns(&[
+        ("parent_id", "integer", Some("pages")),
+        ("url_rewrite", "text", None),
+        ("title", "text", None),
+        ("view", "text", None),
+        ("sort_order", "integer", None),
+        ("published", "checkbox", None),
+        ("meta_title", "text", None),
+        ("meta_description", "textarea", None),
+    ]);
+    let menu_items = columns(&[
+        ("menu", "text", None),
+        ("parent_id", "integer", Some("menu_items")),
+        ("title", "text", None),
+        ("url", "text", None),
+        ("target", "select", None),
+        ("language_short", "text", None),
+        ("sort_order", "integer", None),
+    ]);
+    let settings =
+        columns(&[("name", "text", None), ("value", "json", None), ("public", "checkbox", None)]);
+    let forms = columns(&[
+        ("name", "text", None),
+        ("title", "text", None),
+        ("fields", "json", None),
+        ("recipients", "json", None),
+        ("thanks", "textarea", None),
+        ("redirect_url", "text", None),
+        ("min_seconds", "integer", None),
+        ("retention_days", "integer", None),
+        ("active", "checkbox", None),
+    ]);
+    vec![
+        table("pages", true, pages),
+        table("menu_items", false, menu_items),
+        table("settings", false, settings),
+        table("forms", false, forms),
+    ]
+}

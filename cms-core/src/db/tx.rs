@@ -1,0 +1,139 @@
+//! A transaction on either engine.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use tracing::Instrument;
+
+#[cfg(feature = "sqlite")]
+use super::sqlite;
+use super::{
+    Db, Dialect, FromRow, Lock, Mark, Row, Sql, Step, Value, args, epochs::Raised, on, value,
+};
+use crate::{Millis, Result};
+
+/// A transaction. Only [`crate::Change`] and migrations hold one.
+pub(crate) enum Tx {
+    #[cfg(feature = "sqlite")]
+    Sqlite(sqlite::SqliteTx),
+    #[cfg(feature = "postgres")]
+    Postgres(sqlx::Transaction<'static, sqlx::Postgres>),
+}
+
+impl Tx {
+    /// Waits until no other transaction holds `lock`, and holds it until this one ends. SQLite has
+    /// one writer at a time, who holds every lock.
+    pub(crate) async fn lock(&mut self, lock: Lock) -> Result<()> {
+        match self.dialect().lock() {
+            Some(sql) => self.run(sql, args![lock.number()]).await.map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// As [`Tx::lock`]; refuses when that, or anything else this transaction waits for, takes
+    /// longer than `patience`.
+    pub(crate) async fn lock_within(&mut self, lock: Lock, patience: Millis) -> Result<()> {
+        match self.dialect().lock_within() {
+            Some(sql) => self.run(sql, args![lock.number(), patience]).await.map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// The state of the file that this transaction sees, if nobody can have changed anything since.
+    /// None: the transaction shares its commit with changes that no number tells of.
+    pub(crate) fn mark(&self, db: &Db) -> Option<Mark> {
+        let unshared = match self {
+            #[cfg(feature = "sqlite")]
+            Self::Sqlite(tx) => tx.is_first(),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(_) => false,
+        };
+        if unshared { db.mark() } else { None }
+    }
+
+    pub(crate) async fn all<T: FromRow>(
+        &mut self,
+        sql: impl Into<Sql>,
+        args: Vec<Value>,
+    ) -> Result<Vec<T>> {
+        let Sql { name, text } = sql.into();
+        let span = tracing::trace_span!("statement", name);
+        on!(self, Tx, tx => {
+            let query = sqlx::query_with::<Engine, _>(text, value::bind::<Engine>(args)?);
+            let rows = query.fetch_all(&mut **tx).instrument(span).await?;
+            rows.into_iter().map(|row| T::from_row(&ROW(row))).collect()
+        })
+    }
+
+    pub(crate) async fn run(&mut self, sql: impl Into<Sql>, args: Vec<Value>) -> Result<u64> {
+        let Sql { name, text } = sql.into();
+        let span = tracing::trace_span!("statement", name);
+        on!(self, Tx, tx => {
+            let _ = ROW;
+            let query = sqlx::query_with::<Engine, _>(text, value::bind::<Engine>(args)?);
+            Ok(query.execute(&mut **tx).instrument(span).await?.rows_affected())
+        })
+    }
+
+    /// Runs several statements without arguments.
+    pub(crate) async fn script(&mut self, sql: impl Into<Sql>) -> Result<()> {
+        on!(self, Tx, tx => {
+            let _: Option<Engine> = None;
+            let _ = ROW;
+            sqlx::raw_sql(sql.into().text).execute(&mut **tx).await?;
+            Ok(())
+        })
+    }
+
+    /// Runs the steps in one trip. Returns the number of rows that the last one changed.
+    ///
+    /// A step must not need rows that another writes: PostgreSQL shows all of them the rows from
+    /// before the first.
+    pub(crate) async fn steps(&mut self, steps: Vec<Step>) -> Result<u64> {
+        let text = self.dialect().steps(&steps);
+        let span = tracing::trace_span!("statement", name = "steps");
+        let args = steps.into_iter().flat_map(|Step(_, args)| args).collect();
+        on!(self, Tx, tx => {
+            use futures_util::TryStreamExt;
+            let _ = ROW;
+            let text = sqlx::AssertSqlSafe(text);
+            let query = sqlx::query_with::<Engine, _>(text, value::bind::<Engine>(args)?);
+            let done = sqlx::Executor::fetch_many(&mut **tx, query).try_fold(0, async |last, done| {
+                Ok(done.left().map_or(last, |done| done.rows_affected()))
+            });
+            Ok(done.instrument(span).await?)
+        })
+    }
+
+    /// Raises the epochs of the `touched` tables and commits.
+    pub(crate) async fn commit(self, touched: BTreeSet<String>) -> Result<Arc<Raised>> {
+        match self {
+            #[cfg(feature = "sqlite")]
+            Self::Sqlite(tx) => tx.commit(touched).await,
+            #[cfg(feature = "postgres")]
+            Self::Postgres(tx) => {
+                let (mut tx, mut raised) = (Self::Postgres(tx), Raised::new());
+                // Sorted, so that two changes lock the epochs in the same order.
+                for table in touched {
+                    let epochs: Vec<(i64,)> =
+                        tx.all(super::epochs::sql::RAISE, args![&table]).await?;
+                    raised.extend(epochs.into_iter().map(|(epoch,)| (table.clone(), epoch)));
+                }
+                match tx {
+                    Self::Postgres(tx) => tx.commit().await?,
+                    #[cfg(feature = "sqlite")]
+                    Self::Sqlite(_) => {}
+                }
+                Ok(Arc::new(raised))
+            }
+        }
+    }
+
+    pub(super) fn dialect(&self) -> Dialect {
+        match self {
+            #[cfg(feature = "sqlite")]
+            Self::Sqlite(_) => Dialect::Sqlite,
+            #[cfg(feature = "postgres")]
+            Self::Postgres(_) => Dialect::Postgres,
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! A field with the rules of its type: what it takes and how that reads.
+
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value as Json};
+
+use super::{
+    Context,
+    common::{COMMON, Common},
+    formula::Formula,
+    id::is_id,
+    is_blank,
+    kind::{Kind, Refusal, Source, refuse},
+};
+use crate::FieldError;
+
+/// Reads the settings of a field of one type.
+pub(super) type Reads = fn(Map<String, Json>) -> Result<Box<dyn Kind>, Refusal>;
+
+/// Reads the settings of a field of type `T`.
+pub(super) fn read<T: Kind + DeserializeOwned + 'static>(
+    settings: Map<String, Json>,
+) -> Result<Box<dyn Kind>, Refusal> {
+    settings_of::<T>(settings).map(|kind| Box::new(kind) as Box<dyn Kind>)
+}
+
+/// Settings as their type.
+fn settings_of<T: DeserializeOwned>(settings: Map<String, Json>) -> Result<T, Refusal> {
+    serde_json::from_value(settings.into()).or_else(|error| refuse("bad_config", error.to_string()))
+}
+
+/// A field, whichever types there are.
+pub(super) struct Asked {
+    pub(super) id: String,
+    pub(super) common: Common,
+    kind: Box<dyn Kind>,
+}
+
+impl Asked {
+    /// Reads a declaration. `find` knows the types: how one reads its settings, and what stands for
+    /// it.
+    pub(super) fn read<T>(
+        declared: &Json,
+        find: impl FnOnce(&str) -> Option<(Reads, T)>,
+    ) -> Result<(Self, T), FieldError> {
+        let fault = |field: &str, code, message: String| FieldError {
+            field: field.to_owned(),
+            code,
+            message,
+        };
+        let Some(declared) = declared.as_object() else {
+            let message = "an object with id and type is expected".to_owned();
+            return Err(fault("", "bad_config", message));
+        };
+        let id = declared.get("id").and_then(Json::as_str).unwrap_or_default();
+        if !is_id(id) {
+            let message = "id: up to 64 letters, digits, _ and - are expected".to_owned();
+            return Err(fault(id, "bad_id", message));
+        }
+        let name = declared.get("type").and_then(Json::as_str).unwrap_or_default();
+        let Some((reads, found)) = find(name) else {
+            let message = format!("{name:?} is no field type that fits here");
+            return Err(fault(id, "unknown_field_type", message));
+        };
+        let settings = declared.iter().filter(|(name, _)| !matches!(name.as_str(), "id" | "type"));
+        let (common, own): (Map<_, _>, Map<_, _>) = settings
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .partition(|(name, _)| COMMON.contains(&name.as_str()));
+        let wrong = |refusal: Refusal| fault(id, refusal.code, refusal.message);
+        let common = settings_of(common).map_err(wrong)?;
+        let kind = reads(own).map_err(wrong)?;
+        kind.check().map_err(wrong)?;
+        Ok((Self { id: id.to_owned(), common, kind }, found))
+    }
+
+    /// The answer in `given`, with what is stored beside it.
+    pub(super) fn take(
+        &self,
+        given: &Map<String, Json>,
+        context: &Context,
+    ) -> Result<Vec<(String, Json)>, FieldError> {
+        let own = given.get(&self.id).filter(|given| !is_blank(given));
+        let source = match self.kind.source() {
+            Source::Arrival if context.is_arriving() => Source::Visitor,
+            source => source,
+        };
+        let default = own.is_none().then(|| self.kind.otherwise()).flatten();
+        let taken = match (source, own.or(default.as_ref())) {
+            (Source::Visitor, Some(own)) => self.answer(own, given, context),
+            (Source::Visitor, None) if self.is_required() => {
+                refuse("required", "an answer is expected")
+            }
+            (Source::Provider, Some(own)) => {
+                self.kind.take(own, context).map(|answer| vec![(self.id.clone(), answer)])
+            }
+            (Source::Provider, None) if self.is_required() => {
+                refuse("required", "its provider has not confirmed it")
+            }
+            _ => Ok(Vec::new()),
+        };
+        taken.map_err(|Refusal { code, message }| FieldError {
+            field: self.id.clone(),
+            code,
+            message,
+        })
+    }
+
+    fn answer(
+        &self,
+        own: &Json,
+        given: &Map<String, Json>,
+        context: &Context,
+    ) -> Result<Vec<(String, Json)>, Refusal> {
+        let answer = self.kind.take(own, context)?;
+        if self.is_required() && (is_blank(&answer) || !self.kind.is_enough(&answer)) {
+            return refuse("required", "an answer is expected");
+        }
+        if is_blank(&answer) {
+            return Ok(Vec::new());
+        }
+        let under = |member: &str| format!("{}.{member}", self.id);
+        let member = |name: &str| given.get(&under(name)).cloned();
+        let beside = self.kind.beside(&answer, &member, context)?;
+        let beside = beside.into_iter().map(|(name, value)| (under(&name), value));
+        Ok([(self.id.clone(), answer)].into_iter().chain(beside).collect())
+    }
+
+    fn is_required(&self) -> bool {
+        self.common.required || self.kind.is_required()
+    }
+
+    pub(super) fn text(&self, answer: &Json) -> String {
+        self.kind.text(answer)
+    }
+
+    /// How it is computed, where nobody answers it.
+    pub(super) fn formula(&self) -> Option<&Formula> {
+        self.kind.formula()
+    }
+
+    /// Its value over these answers.
+    pub(super) fn compute(&self, answers: &Map<String, Json>) -> Option<Json> {
+        self.kind.compute(answers)
+    }
+
+    pub(super) fn cell(&self, answer: &Json) -> String {
+        self.kind.cell(answer)
+    }
+
+    /// The names under which its answer is stored.
+    pub(super) fn names(&self) -> Vec<String> {
+        if self.kind.source() == Source::Nobody {
+            return Vec::new();
+        }
+        let beside = self.kind.members().iter().map(|member| format!("{}.{member}", self.id));
+        [self.id.clone()].into_iter().chain(beside).collect()
+    }
+}

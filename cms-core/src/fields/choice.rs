@@ -1,0 +1,174 @@
+//! One choice, and several.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json};
+
+use super::{
+    Context,
+    kind::{Kind, Refusal, ordered, refuse, text_of},
+    options::{self, Choice, OTHER, OTHER_LENGTH},
+    text,
+};
+
+/// How one choice is drawn.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum ChoiceDisplay {
+    #[default]
+    Radio,
+    Buttons,
+    Cards,
+}
+
+/// One of several.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct SingleChoice {
+    options: Vec<Choice>,
+    /// Whether a text of one's own is an answer: the id `other`, and the text as `<id>.other`.
+    allow_other: bool,
+    /// Characters of that text at most.
+    other_max_length: usize,
+    /// Whether the options come in another order for each visitor.
+    randomize: bool,
+    display: ChoiceDisplay,
+}
+
+impl Default for SingleChoice {
+    fn default() -> Self {
+        Self {
+            options: Vec::new(),
+            allow_other: false,
+            other_max_length: 255,
+            randomize: false,
+            display: ChoiceDisplay::default(),
+        }
+    }
+}
+
+fn is_other(allowed: bool, given: &Json) -> bool {
+    allowed && given.as_str() == Some(OTHER)
+}
+
+/// What may stand beside a choice.
+fn members(allow_other: bool) -> &'static [&'static str] {
+    if allow_other { &[OTHER] } else { &[] }
+}
+
+/// The text of one's own, when `other` was chosen.
+fn other(
+    is_chosen: bool,
+    most: usize,
+    given: &dyn Fn(&str) -> Option<Json>,
+) -> Result<Map<String, Json>, Refusal> {
+    if !is_chosen {
+        return Ok(Map::new());
+    }
+    let Some(given) = given(OTHER).filter(|given| !super::is_blank(given)) else {
+        return refuse("required", "the text of the other answer is expected");
+    };
+    let line = text::line(text_of(&given)?)?;
+    text::length(&line, 1, most)?;
+    Ok(Map::from_iter([(OTHER.to_owned(), line.into())]))
+}
+
+impl Kind for SingleChoice {
+    fn take(&self, given: &Json, _: &Context) -> Result<Json, Refusal> {
+        if is_other(self.allow_other, given) {
+            return Ok(OTHER.into());
+        }
+        Ok(options::find(&self.options, given)?.id.clone().into())
+    }
+
+    fn beside(
+        &self,
+        answer: &Json,
+        given: &dyn Fn(&str) -> Option<Json>,
+        _: &Context,
+    ) -> Result<Map<String, Json>, Refusal> {
+        other(is_other(self.allow_other, answer), self.other_max_length, given)
+    }
+
+    fn members(&self) -> &'static [&'static str] {
+        members(self.allow_other)
+    }
+
+    fn text(&self, answer: &Json) -> String {
+        options::labels(&self.options, answer)
+    }
+
+    fn check(&self) -> Result<(), Refusal> {
+        options::check(&self.options, "options")
+    }
+}
+
+/// Several of many.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct MultipleChoice {
+    options: Vec<Choice>,
+    /// Choices at least.
+    min: usize,
+    /// Choices at most.
+    max: Option<usize>,
+    /// Whether a text of one's own is an answer too: the id `other`, and the text as `<id>.other`.
+    allow_other: bool,
+    /// The id that goes with no other, such as `none`.
+    exclusive_option: Option<String>,
+    /// Whether the options come in another order for each visitor.
+    randomize: bool,
+}
+
+impl Kind for MultipleChoice {
+    fn take(&self, given: &Json, _: &Context) -> Result<Json, Refusal> {
+        let (others, ids): (Vec<_>, Vec<_>) =
+            options::list(given)?.iter().cloned().partition(|one| is_other(self.allow_other, one));
+        let mut chosen = options::several(&self.options, &ids.into())?;
+        if !others.is_empty() {
+            chosen.push(OTHER.to_owned());
+        }
+        options::count(chosen.len(), self.min, self.max)?;
+        match &self.exclusive_option {
+            Some(alone) if chosen.len() > 1 && chosen.contains(alone) => {
+                refuse("exclusive", format!("{alone:?} goes with no other choice"))
+            }
+            _ => Ok(chosen.into()),
+        }
+    }
+
+    fn beside(
+        &self,
+        answer: &Json,
+        given: &dyn Fn(&str) -> Option<Json>,
+        _: &Context,
+    ) -> Result<Map<String, Json>, Refusal> {
+        let mut chosen = answer.as_array().into_iter().flatten();
+        other(chosen.any(|one| is_other(self.allow_other, one)), OTHER_LENGTH, given)
+    }
+
+    fn members(&self) -> &'static [&'static str] {
+        members(self.allow_other)
+    }
+
+    fn text(&self, answer: &Json) -> String {
+        options::labels(&self.options, answer)
+    }
+
+    fn cell(&self, answer: &Json) -> String {
+        options::cell(&self.options, answer)
+    }
+
+    fn check(&self) -> Result<(), Refusal> {
+        options::check(&self.options, "options")?;
+        if let Some(max) = self.max {
+            ordered(self.min, max, "min", "max")?;
+        }
+        match &self.exclusive_option {
+            Some(id) if !self.options.iter().any(|option| option.id == *id) => {
+                refuse("bad_config", "exclusive_option: the id of an option is expected")
+            }
+            _ => Ok(()),
+        }
+    }
+}

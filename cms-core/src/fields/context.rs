@@ -1,0 +1,76 @@
+//! What an answer is judged by, beside its field.
+
+use std::collections::HashMap;
+
+use jiff::{Timestamp, Zoned, civil::Date, tz::TimeZone};
+
+use crate::Millis;
+
+/// A file that the visitor of this session sent for a field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Upload {
+    /// What its bytes say it is, such as `image/png`.
+    pub media_type: String,
+    /// Its size.
+    pub bytes: u64,
+}
+
+/// Time and files of the session that answers.
+#[derive(Clone, Debug)]
+pub struct Context {
+    /// When the answer came, in milliseconds.
+    now: Millis,
+    timezone: TimeZone,
+    /// Whether this is the visitor's first call.
+    arriving: bool,
+    uploads: HashMap<String, Upload>,
+}
+
+impl Context {
+    /// An answer at this time, in milliseconds. Days begin as in UTC; no file was sent.
+    #[must_use]
+    pub fn at(now: Millis) -> Self {
+        Self { now, timezone: TimeZone::UTC, arriving: false, uploads: HashMap::new() }
+    }
+
+    /// Days begin as in this zone; times without an offset are of this zone.
+    #[must_use]
+    pub fn zone(mut self, timezone: TimeZone) -> Self {
+        self.timezone = timezone;
+        self
+    }
+
+    /// It is the visitor's first call: what the visitor comes with is an answer.
+    #[must_use]
+    pub fn arriving(self) -> Self {
+        Self { arriving: true, ..self }
+    }
+
+    /// The session sent this file under this id.
+    #[must_use]
+    pub fn upload(mut self, id: impl Into<String>, upload: Upload) -> Self {
+        self.uploads.insert(id.into(), upload);
+        self
+    }
+
+    pub(super) fn is_arriving(&self) -> bool {
+        self.arriving
+    }
+
+    pub(super) fn sent(&self, id: &str) -> Option<&Upload> {
+        self.uploads.get(id)
+    }
+
+    pub(super) fn timezone(&self) -> &TimeZone {
+        &self.timezone
+    }
+
+    pub(super) fn now(&self) -> Zoned {
+        let now = Timestamp::from_millisecond(self.now).unwrap_or(Timestamp::UNIX_EPOCH);
+        now.to_zoned(self.timezone.clone())
+    }
+
+    pub(super) fn today(&self) -> Date {
+        self.now().date()
+    }
+}

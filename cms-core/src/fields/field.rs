@@ -1,0 +1,98 @@
+//! A field as declared: its id, its type, its settings.
+
+use serde_json::{Map, Value as Json};
+
+use super::{Context, FieldType, asked::Asked, common::Common};
+use crate::FieldError;
+
+/// A field that people fill in.
+pub struct Field {
+    asked: Asked,
+    field_type: &'static FieldType,
+}
+
+impl std::fmt::Debug for Field {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Field").field("id", &self.id()).field("type", &self.type_name()).finish()
+    }
+}
+
+impl Field {
+    /// Reads a declaration: `id`, `type`, and settings of that type; those left out are as in the
+    /// type's [`default_config`](FieldType::default_config).
+    ///
+    /// # Errors
+    /// `bad_id` for an id that is not up to 64 letters, digits, `_` and `-`; `unknown_field_type`;
+    /// `bad_config` for an unknown or wrong setting.
+    pub fn read(declared: &Json) -> Result<Self, FieldError> {
+        let find = |name: &str| FieldType::find(name).map(|found| (found.read, found));
+        let (asked, field_type) = Asked::read(declared, find)?;
+        Ok(Self { asked, field_type })
+    }
+
+    /// Its id: answers stand under it.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.asked.id
+    }
+
+    /// The name of its type.
+    #[must_use]
+    pub fn type_name(&self) -> &'static str {
+        self.field_type.name
+    }
+
+    /// The settings that every field has.
+    #[must_use]
+    pub fn common(&self) -> &Common {
+        &self.asked.common
+    }
+
+    /// Takes its answer out of `given`, in the form in which it is stored, with what is stored
+    /// beside it under `<id>.<member>`. Nothing when there is no answer and none is needed, and for
+    /// types that no visitor answers.
+    ///
+    /// # Errors
+    /// `required`, or why the answer is refused.
+    pub fn take(
+        &self,
+        given: &Map<String, Json>,
+        context: &Context,
+    ) -> Result<Vec<(String, Json)>, FieldError> {
+        self.asked.take(given, context)
+    }
+
+    /// The fields that its value is computed from; None for a field that is not computed.
+    #[must_use]
+    pub fn computed_from(&self) -> Option<Vec<&str>> {
+        self.asked.formula().map(|formula| formula.fields())
+    }
+
+    /// Its value over these answers, by the ids of their fields. Nothing for a field that is not
+    /// computed, and for what cannot be, such as a division by 0 or a sum with an answer that is
+    /// missing.
+    #[must_use]
+    pub fn compute(&self, answers: &Map<String, Json>) -> Option<Json> {
+        self.asked.compute(answers)
+    }
+
+    /// The names under which its answer is stored: its id, then what may stand beside it. None for
+    /// what is only read.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        self.asked.names()
+    }
+
+    /// A stored answer as people read it in a sentence; `, ` stands between several values. Not
+    /// escaped.
+    #[must_use]
+    pub fn text(&self, answer: &Json) -> String {
+        self.asked.text(answer)
+    }
+
+    /// The same in a table, where `; ` stands between several values.
+    #[must_use]
+    pub fn cell(&self, answer: &Json) -> String {
+        self.asked.cell(answer)
+    }
+}

@@ -1,0 +1,319 @@
+//! Formulas over answers: `+ - * / ( )`, comparisons, `min`, `max`, `sum`, `count`, `if`. They are
+//! total: what cannot be computed is absent.
+//!
+//! ```text
+//! parse  a formula from its text
+//! value  what an answer is in a formula
+//! ```
+
+mod parse;
+mod value;
+
+use serde_json::{Map, Value as Json};
+
+use self::value::Value;
+use super::decimal::Decimal;
+
+/// Bytes of a formula at most.
+pub(super) const MOST_BYTES: usize = 2000;
+/// How deep parentheses, calls and signs may be nested.
+pub(super) const MOST_DEPTH: usize = 32;
+/// Numbers, fields and calls at most: a formula is computed in as many levels.
+pub(super) const MOST_PARTS: usize = 200;
+
+/// A formula that was read.
+#[derive(Clone, Debug)]
+pub(super) struct Formula(Expression);
+
+#[derive(Clone, Debug)]
+enum Expression {
+    Number(Decimal),
+    Text(String),
+    Name(Name),
+    Negative(Box<Expression>),
+    Two(Operation, Box<[Expression; 2]>),
+    Call(Function, Vec<Expression>),
+}
+
+/// A field, and perhaps the members of its answer.
+#[derive(Clone, Debug)]
+struct Name {
+    field: String,
+    members: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Operation {
+    Plus,
+    Minus,
+    Times,
+    Over,
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Function {
+    Min,
+    Max,
+    Sum,
+    Count,
+    If,
+}
+
+impl Formula {
+    /// Reads a formula.
+    ///
+    /// # Errors
+    /// Where it is wrong, and what is expected there.
+    pub(super) fn read(text: &str) -> Result<Self, String> {
+        parse::formula(text).map(Self)
+    }
+
+    /// The fields it counts on.
+    pub(super) fn fields(&self) -> Vec<&str> {
+        let (mut fields, mut left) = (Vec::new(), vec![&self.0]);
+        while let Some(one) = left.pop() {
+            match one {
+                Expression::Number(_) | Expression::Text(_) => {}
+                Expression::Name(name) if fields.contains(&name.field.as_str()) => {}
+                Expression::Name(name) => fields.push(name.field.as_str()),
+                Expression::Negative(inner) => left.push(inner),
+                Expression::Two(_, both) => left.extend(both.iter()),
+                Expression::Call(_, arguments) => left.extend(arguments),
+            }
+        }
+        fields
+    }
+
+    /// The result over these answers, by the ids of their fields. None: it is absent.
+    pub(super) fn compute(&self, answers: &Map<String, Json>) -> Option<Decimal> {
+        self.0.value(answers).number()
+    }
+}
+
+impl Expression {
+    fn value<'a>(&'a self, answers: &'a Map<String, Json>) -> Value<'a> {
+        match self {
+            Self::Number(number) => Value::Number(*number),
+            Self::Text(text) => Value::Text(text),
+            Self::Name(name) => Value::of(answers.get(&name.field), &name.members),
+            Self::Negative(inner) => inner.value(answers).number().map(Decimal::negative).into(),
+            Self::Two(operation, both) => {
+                operation.of(&both[0].value(answers), &both[1].value(answers)).into()
+            }
+            Self::Call(function, arguments) => function.of(arguments, answers),
+        }
+    }
+}
+
+impl Operation {
+    fn of(self, one: &Value<'_>, other: &Value<'_>) -> Option<Decimal> {
+        let truth = |holds: bool| Decimal::whole(holds.into());
+        match self {
+            Self::Equal => return truth(one.is_equal(other)),
+            Self::NotEqual => return truth(!one.is_equal(other)),
+            _ => {}
+        }
+        let numbers = one.number().zip(other.number());
+        let holds = |judge: fn(&Decimal, &Decimal) -> bool| {
+            truth(numbers.is_some_and(|(one, other)| judge(&one, &other)))
+        };
+        match self {
+            Self::Less => holds(Decimal::lt),
+            Self::LessOrEqual => holds(Decimal::le),
+            Self::Greater => holds(Decimal::gt),
+            Self::GreaterOrEqual => holds(Decimal::ge),
+            _ => {
+                let (one, other) = numbers?;
+                match self {
+                    Self::Plus => one.plus(other),
+                    Self::Minus => one.minus(other),
+                    Self::Times => one.times(other),
+                    _ => one.over(other),
+                }
+            }
+        }
+    }
+}
+
+impl Function {
+    fn of<'a>(self, arguments: &'a [Expression], answers: &'a Map<String, Json>) -> Value<'a> {
+        if let (Self::If, [condition, then, otherwise]) = (self, arguments) {
+            let holds = condition.value(answers).number().is_some_and(|n| n != Decimal::ZERO);
+            return if holds { then.value(answers) } else { otherwise.value(answers) };
+        }
+        let values: Vec<_> = arguments.iter().map(|one| one.value(answers)).collect();
+        let mut numbers = values.iter().flat_map(Value::numbers);
+        match self {
+            Self::Min => numbers.min().into(),
+            Self::Max => numbers.max().into(),
+            Self::Sum => numbers.try_fold(Decimal::ZERO, Decimal::plus).into(),
+            Self::Count | Self::If => {
+                let count: usize = values.iter().map(Value::count).sum();
+                i64::try_from(count).ok().and_then(Decimal::whole).into()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn answers() -> Map<String, Json> {
+        let answers = json!({
+            "a": 3, "b": 0.5, "zero": 0, "yes": true, "plan": "pro", "three": "3", "gone": null,
+            "c-1": 7, "2nd": 2, "many": ["x", "y"],
+            "only": ["x"], "row": [{"price": 2.5}], "code": "01234",
+            "rows": [{"price": 2.5, "n": 2}, {"price": 1.25}, {"n": 4}],
+            "grid": {"r": "1", "s": "2"},
+        });
+        answers.as_object().expect("answers").clone()
+    }
+
+    fn computed(formula: &str) -> Option<String> {
+        let formula = Formula::read(formula).unwrap_or_else(|why| panic!("{formula}: {why}"));
+        formula.compute(&answers()).map(|number| number.to_string())
+    }
+
+    #[test]
+    fn formulas_have_these_results() {
+        for (formula, result) in [
+            ("1 + 2 * 3", "7"),
+            ("(1 + 2) * 3", "9"),
+            ("10 - 2 - 3", "5"),
+            ("12 / 2 / 3", "2"),
+            ("-a * -b", "1.5"),
+            ("--a", "3"),
+            ("0.1+0.2", "0.3"),
+            ("a-b", "2.5"),
+            ("{c-1} - {2nd}", "5"),
+            ("yes * 10", "10"),
+            ("three + 1", "4"),
+            ("min(a, b, 7)", "0.5"),
+            ("max(a, b, gone)", "3"),
+            ("sum(a, b, gone)", "3.5"),
+            ("sum(gone)", "0"),
+            ("sum(rows.price)", "3.75"),
+            ("max(rows.price, rows.n)", "4"),
+            ("count(rows)", "3"),
+            ("count(rows.price)", "2"),
+            ("count(many, a, gone, nobody)", "3"),
+            ("grid.r + grid.s", "3"),
+            ("if(a > 2, 10, 20)", "10"),
+            ("if(a >= 4, 10, 20)", "20"),
+            ("if(gone > 2, 10, 20)", "20"),
+            ("if(plan = \"pro\", 9, 5)", "9"),
+            ("if(plan != \"pro\", 9, 5)", "5"),
+            ("if(gone != \"pro\", 9, 5)", "9"),
+            ("if(three = 3, 1, 0)", "1"),
+            ("if(three = \"3\", 1, 0)", "1"),
+            ("if(a = \"3\", 1, 0)", "1"),
+            ("if(a = \"three\", 1, 0)", "0"),
+            ("if(code = \"1234\", 1, 0)", "0"),
+            ("if(code = 1234, 1, 0)", "1"),
+            ("if(only = \"x\", 1, 0)", "1"),
+            ("if(many = \"x\", 1, 0)", "0"),
+            ("if(gone = nobody, 1, 0)", "0"),
+            ("row.price + 1", "absent"),
+            ("rows.price + 1", "absent"),
+            ("sum(row.price) + 1", "3.5"),
+            ("if(zero, 1, 2)", "2"),
+            ("if(a = 3, gone, 1)", "absent"),
+            ("if(zero != 0, 1 / zero, 7)", "7"),
+            ("a / zero", "absent"),
+            ("a + gone", "absent"),
+            ("a + nobody", "absent"),
+            ("plan + 1", "absent"),
+            ("many + 1", "absent"),
+            ("min(gone)", "absent"),
+            ("\"3\" + 1", "absent"),
+            ("999999999999999 * 10", "absent"),
+            ("1 < 2", "1"),
+            ("(1 < 2) + (2 = 2)", "2"),
+        ] {
+            assert_eq!(computed(formula).unwrap_or("absent".to_owned()), result, "{formula}");
+        }
+    }
+
+    #[test]
+    fn wrong_formulas_are_told_with_their_place() {
+        for (formula, at) in [
+            ("1 +", 4),
+            ("(1", 3),
+            ("1)", 2),
+            ("1 2", 3),
+            ("a b", 3),
+            ("avg(a)", 1),
+            ("min()", 5),
+            ("if(a, b)", 1),
+            ("if(a, b, 1, 2)", 1),
+            ("1 < 2 < 3", 7),
+            ("a.", 3),
+            ("{a", 1),
+            ("{a b}", 1),
+            ("{}", 1),
+            ("\"open", 1),
+            ("1234567890123456", 1),
+            ("1.", 1),
+            ("a % 2", 3),
+            ("ä + 1", 1),
+            ("1 + ä", 5),
+            ("", 1),
+        ] {
+            let why = Formula::read(formula).expect_err(formula);
+            assert!(why.starts_with(&format!("at {at}: ")), "{formula}: {why}");
+        }
+    }
+
+    #[test]
+    fn length_and_depth_are_bounded() {
+        let nested = |depth: usize| format!("{}1{}", "(".repeat(depth), ")".repeat(depth));
+        assert!(Formula::read(&nested(MOST_DEPTH - 2)).is_ok());
+        for formula in [
+            nested(MOST_DEPTH + 1),
+            nested(900),
+            "-".repeat(1900),
+            "if(".repeat(600),
+            "1+".repeat(2000),
+            format!("1{}", "+1".repeat(MOST_PARTS)),
+        ] {
+            assert!(Formula::read(&formula).is_err());
+        }
+        let long = format!("1{}", "+1".repeat(MOST_PARTS - 1));
+        assert_eq!(computed(&long).as_deref(), Some("200"));
+    }
+
+    #[test]
+    fn a_formula_names_its_fields_once() {
+        let formula = Formula::read("if(a > {c-1}, sum(rows.price), a)").expect("a formula");
+        let mut fields = formula.fields();
+        fields.sort_unstable();
+        assert_eq!(fields, ["a", "c-1", "rows"]);
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in "[-+*/()<>=!,.{}\"ab0-9 if]{0,60}") {
+            if let Ok(formula) = Formula::read(&text) {
+                formula.compute(&answers());
+            }
+        }
+
+        #[test]
+        fn whole_numbers_are_as_in_rust(a in -999_i64..999, b in -999_i64..999, c in 1_i64..99) {
+            let text = format!("({a}) + ({b}) * {c} - ({a} - {c})");
+            let expected = a + b * c - (a - c);
+            let result = Formula::read(&text).expect("a formula").compute(&Map::new());
+            prop_assert_eq!(result.map(|n| n.to_string()), Some(expected.to_string()));
+        }
+    }
+}

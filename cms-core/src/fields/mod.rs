@@ -1,0 +1,57 @@
+//! Field types: what forms and funnels ask people for. One table says of each type which settings
+//! it has, which answers it takes, in what form they are stored and how they read in a mail.
+//!
+//! ```
+//! use cms_core::fields::{Context, Field};
+//! use serde_json::json;
+//!
+//! let field = Field::read(&json!({"id": "mail", "type": "email", "required": true})).unwrap();
+//! let given = json!({"mail": " Ada@Example.ORG "});
+//! let taken = field.take(given.as_object().unwrap(), &Context::at(0)).unwrap();
+//! assert_eq!(taken, [("mail".to_owned(), json!("Ada@example.org"))]);
+//! ```
+
+mod all;
+mod asked;
+mod blank;
+mod choice;
+mod common;
+mod contact;
+mod context;
+mod countries;
+mod date;
+mod decimal;
+mod email;
+mod field;
+mod formula;
+mod grid;
+mod id;
+mod input;
+mod kind;
+mod listed;
+mod number;
+mod options;
+mod page;
+mod phone;
+mod scale;
+mod special;
+mod table;
+#[cfg(test)]
+mod tests;
+mod text;
+mod time;
+mod truth;
+mod upload;
+mod url;
+
+pub(crate) use all::summary;
+pub use all::{Answer, Fields};
+pub use blank::is_blank;
+pub use common::{Common, Width};
+pub use context::{Context, Upload};
+pub(crate) use date::span;
+pub(crate) use email::{address, is_free};
+pub use field::Field;
+pub(crate) use kind::plain;
+pub(crate) use page::is_page;
+pub use table::{FieldType, Group};

@@ -1,0 +1,143 @@
+//! Numbers.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Number as JsonNumber, Value as Json};
+
+use super::{
+    Context,
+    decimal::Decimal,
+    kind::{Kind, Refusal, ordered, refuse},
+};
+
+/// How a number is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum NumberFormat {
+    #[default]
+    Decimal,
+    Integer,
+    Currency,
+    Percent,
+}
+
+/// A number.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct Number {
+    min: Option<JsonNumber>,
+    max: Option<JsonNumber>,
+    /// Steps begin at `min`, else at 0.
+    step: Option<JsonNumber>,
+    /// Digits after the point at most.
+    decimals: Option<u32>,
+    format: NumberFormat,
+    /// What follows it, such as `kWh`.
+    unit: Option<String>,
+    /// `.` or `,`, in numbers that are sent as text.
+    decimal_separator: char,
+}
+
+impl Default for Number {
+    fn default() -> Self {
+        Self {
+            min: None,
+            max: None,
+            step: None,
+            decimals: None,
+            format: NumberFormat::default(),
+            unit: None,
+            decimal_separator: '.',
+        }
+    }
+}
+
+/// A number of a field's settings.
+pub(super) fn setting(number: &JsonNumber) -> Result<Decimal, Refusal> {
+    match Decimal::of(number) {
+        Some(number) => Ok(number),
+        None => refuse("bad_config", format!("{number}: at most 15 digits are expected")),
+    }
+}
+
+/// Reads a number, or a text that is one.
+pub(super) fn number(given: &Json, separator: char) -> Result<Decimal, Refusal> {
+    let number = match given {
+        Json::Number(number) => Decimal::of(number),
+        Json::String(text) if separator == '.' => Decimal::parse(text.trim()),
+        Json::String(text) if !text.contains('.') => {
+            Decimal::parse(&text.trim().replace(separator, "."))
+        }
+        _ => None,
+    };
+    match number {
+        Some(number) => Ok(number),
+        None => refuse("type", "a number of at most 15 digits is expected, without exponent"),
+    }
+}
+
+/// Checks a number against least, greatest and step. Steps begin at the least, else at 0.
+pub(super) fn within(
+    number: Decimal,
+    min: Option<Decimal>,
+    max: Option<Decimal>,
+    step: Option<Decimal>,
+) -> Result<(), Refusal> {
+    if let Some(min) = min.filter(|min| number < *min) {
+        return refuse("min", format!("at least {min} is expected"));
+    }
+    if let Some(max) = max.filter(|max| number > *max) {
+        return refuse("max", format!("at most {max} is expected"));
+    }
+    let zero = setting(&0.into())?;
+    match step.filter(|step| !number.is_on(*step, min.unwrap_or(zero))) {
+        Some(step) => refuse("step", format!("a multiple of {step} is expected")),
+        None => Ok(()),
+    }
+}
+
+/// An optional number of a field's settings.
+pub(super) fn optional(number: Option<&JsonNumber>) -> Result<Option<Decimal>, Refusal> {
+    number.map(setting).transpose()
+}
+
+impl Number {
+    fn most_decimals(&self) -> Option<u32> {
+        self.decimals.or((self.format == NumberFormat::Integer).then_some(0))
+    }
+}
+
+impl Kind for Number {
+    fn take(&self, given: &Json, _: &Context) -> Result<Json, Refusal> {
+        let number = number(given, self.decimal_separator)?;
+        let [min, max, step] = [&self.min, &self.max, &self.step].map(Option::as_ref).map(optional);
+        within(number, min?, max?, step?)?;
+        match self.most_decimals() {
+            Some(0) if number.decimals() > 0 => refuse("decimals", "a whole number is expected"),
+            Some(most) if number.decimals() > most => {
+                refuse("decimals", format!("at most {most} digits after the point are expected"))
+            }
+            _ => Ok(number.json()),
+        }
+    }
+
+    fn text(&self, answer: &Json) -> String {
+        let unit = self.unit.as_deref().map(|unit| format!(" {unit}")).unwrap_or_default();
+        format!("{answer}{unit}")
+    }
+
+    fn check(&self) -> Result<(), Refusal> {
+        let (min, max) = (optional(self.min.as_ref())?, optional(self.max.as_ref())?);
+        if let (Some(min), Some(max)) = (min, max) {
+            ordered(min, max, "min", "max")?;
+        }
+        let zero = setting(&0.into())?;
+        if optional(self.step.as_ref())?.is_some_and(|step| step <= zero) {
+            return refuse("bad_config", "step must be above 0");
+        }
+        if !matches!(self.decimal_separator, '.' | ',') {
+            return refuse("bad_config", "decimal_separator is \".\" or \",\"");
+        }
+        Ok(())
+    }
+}

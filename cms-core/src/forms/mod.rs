@@ -1,0 +1,88 @@
+//! Forms: what pages ask visitors, and what these submit. A form is a record of the content table
+//! `forms`, so it is read and written as an item; this room takes and shows submissions.
+//!
+//! ```text
+//! form         a form as this room reads it
+//! known        fields of forms that were read already
+//! receive      an answered form: judged, stored
+//! mails        to its recipients (pure)
+//! robots       who is taken for a program
+//! submission   a submission as it is shown, and which are asked for
+//! submissions  a list of them, one, its removal
+//! export       the same as a table, row by row
+//! sql          statements
+//! ```
+
+mod export;
+mod form;
+mod known;
+mod mails;
+mod receive;
+mod robots;
+pub(crate) mod sql;
+mod submission;
+mod submissions;
+
+use std::sync::Arc;
+
+pub use export::Export;
+pub use form::WhichForm;
+pub use receive::{Answered, Judged, Received};
+pub use submission::{Submission, SubmissionDetail, SubmissionFilter};
+
+use crate::{Millis, Result, base::Base, db::args, jobs, mail::Mails};
+
+/// The table's name in the audit log.
+const TABLE: &str = "form_submissions";
+
+/// The forms of a site: `cms.forms()`.
+#[derive(Clone)]
+pub struct Forms(Arc<State>);
+
+struct State {
+    base: Base,
+    mails: Mails,
+    known: known::Known,
+}
+
+impl Forms {
+    pub(crate) fn new(base: &Base, mails: &Mails) -> Self {
+        let (base, mails) = (base.clone(), mails.clone());
+        Self(Arc::new(State { base, mails, known: known::Known::default() }))
+    }
+
+    /// How the database would find the submissions of a form that are as old: the lines of the
+    /// engine's plan.
+    ///
+    /// # Errors
+    /// `unavailable` when the database cannot be reached.
+    pub async fn expiry_plan(&self, form: i64, horizon: Millis) -> Result<Vec<String>> {
+        self.0.base.db().plan(sql::EXPIRE.sql(), args![form, horizon]).await
+    }
+
+    /// Removes submissions that are older than their form keeps them.
+    pub(crate) async fn expire(&self) -> Result<u64> {
+        let (base, mut removed) = (&self.0.base, 0);
+        for (form, days) in sql::retentions(base.db()).await? {
+            let days = u64::try_from(days).unwrap_or(u64::MAX);
+            let horizon = jobs::days_before(base.clock().now(), days);
+            // Mostly nothing is old, and a change would hold up others.
+            if sql::has_old(base.db(), form, horizon).await? {
+                removed += jobs::remove(base, sql::EXPIRE, args![form, horizon]).await?;
+            }
+        }
+        Ok(removed)
+    }
+
+    /// A form, switched off or not.
+    async fn form(&self, which: &WhichForm) -> Result<form::Form> {
+        let found = match which {
+            WhichForm::Name(name) => match WhichForm::from(name.clone()) {
+                WhichForm::Id(id) => sql::by_id(self.0.base.db(), id).await?,
+                WhichForm::Name(name) => sql::by_name(self.0.base.db(), &name).await?,
+            },
+            WhichForm::Id(id) => sql::by_id(self.0.base.db(), *id).await?,
+        };
+        found.ok_or_else(|| form::missing(which))
+    }
+}

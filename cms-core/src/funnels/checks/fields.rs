@@ -1,0 +1,54 @@
+//! Fields that are asked twice: an answer would overwrite another.
+
+use std::collections::BTreeMap;
+
+use super::Findings;
+use crate::{
+    events,
+    fields::Field,
+    funnels::{
+        graph::{Graph, Node},
+        problem::Problem,
+    },
+};
+
+pub(super) fn check(graph: &Graph, found: &mut Findings) {
+    let mut asked: BTreeMap<&str, Vec<(usize, &Node, usize, &Field)>> = BTreeMap::new();
+    for (place, node) in graph.nodes().iter().enumerate() {
+        for (at, field) in node.step().into_iter().flat_map(|step| step.fields.iter()).enumerate() {
+            asked.entry(field.id()).or_default().push((place, node, at, field));
+        }
+    }
+    let beyond = graph.beyond();
+    for (id, steps) in asked {
+        for (index, (place, node, at, field)) in steps.iter().enumerate() {
+            let clash = steps[..index].iter().find_map(|(before, first, _, earlier)| {
+                let follows = beyond[*before].has(*place) || beyond[*place].has(*before);
+                let differs = earlier.type_name() != field.type_name();
+                (follows || differs).then(|| match follows {
+                    true => format!("{} asks for {id:?} on the same way", first.title()),
+                    false => format!("{} asks for {id:?} with another type", first.title()),
+                })
+            });
+            if let Some(message) = clash {
+                let path = format!("{}.config_json.fields[{at}]", node.path());
+                found.errors.push(Problem::new("duplicate_field", path, message).of(node.id));
+            }
+        }
+        let (_, node, at, _) = steps[0];
+        if id.starts_with('_') {
+            let message = "ids that begin with _ are the service's own";
+            let path = format!("{}.config_json.fields[{at}].id", node.path());
+            found.errors.push(Problem::new("bad_id", path, message).of(node.id));
+        }
+        if events::is_removed(id) {
+            let message = format!(
+                "receivers of webhooks that read answers by their ids lose {id:?}: the payload \
+                 filter removes such names"
+            );
+            let path = format!("{}.config_json.fields[{at}].id", node.path());
+            let problem = Problem::new("field_id_stripped_by_webhook_filter", path, message);
+            found.warnings.push(problem.of(node.id));
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! A funnel as it would be: what is stored with what was sent, judged whole.
+
+use std::collections::{BTreeMap, HashSet};
+
+use serde::Serialize;
+use serde_json::Value as Json;
+
+use super::sql::{self, From};
+use crate::{
+    Code, Error, FieldError, Result,
+    funnels::{
+        checks::{self, Findings},
+        graph::{Drawn, Graph, read},
+        header::Header,
+        problem::{Problem, Warning},
+        record::{EmailRouting, FunnelEdge, FunnelNode},
+        rules::{self, Rule},
+    },
+};
+
+/// Bytes of a funnel at most.
+const MOST_BYTES: usize = 1 << 20;
+
+/// What is stored of a funnel beside its header.
+#[derive(Debug, Default)]
+pub(super) struct Stored {
+    pub(super) nodes: Vec<FunnelNode>,
+    pub(super) edges: Vec<FunnelEdge>,
+    pub(super) rules: Vec<EmailRouting>,
+}
+
+impl Stored {
+    pub(super) async fn read(from: &mut From<'_>, funnel: i64) -> Result<Self> {
+        Ok(Self {
+            nodes: sql::nodes(from, funnel).await?,
+            edges: sql::edges(from, funnel).await?,
+            rules: sql::rules(from, funnel).await?,
+        })
+    }
+}
+
+/// Rows as they are sent.
+pub(super) fn json<T: Serialize>(rows: &[T]) -> Vec<Json> {
+    rows.iter().map(|row| serde_json::to_value(row).unwrap_or_default()).collect()
+}
+
+/// A funnel as it would be.
+#[derive(Debug, Default)]
+pub(super) struct Draft {
+    pub(super) header: Header,
+    pub(super) nodes: Vec<Json>,
+    pub(super) edges: Vec<Json>,
+    pub(super) rules: Vec<Json>,
+    /// What is wrong with the header.
+    pub(super) problems: Vec<Problem>,
+}
+
+/// A draft without errors.
+#[derive(Debug)]
+pub(super) struct Good {
+    pub(super) header: Header,
+    pub(super) graph: Graph,
+    pub(super) rules: Vec<Rule>,
+    pub(super) warnings: Vec<Warning>,
+}
+
+impl Draft {
+    /// Everything that is wrong with it.
+    pub(super) fn judge(self, stored: &Stored) -> (Header, Graph, Vec<Rule>, Findings) {
+        let Self { header, nodes, edges, rules, mut problems } = self;
+        let size = |list: &Vec<Json>| list.iter().map(|one| one.to_string().len()).sum::<usize>();
+        if [&nodes, &edges, &rules].map(size).iter().sum::<usize>() > MOST_BYTES {
+            let message = format!("at most {MOST_BYTES} bytes are expected in all");
+            problems.push(Problem::new("too_large", "nodes", message));
+        }
+        let drawn = Drawn { start: header.start_node_id, nodes: &nodes, edges: &edges };
+        let (graph, faults) = read(drawn);
+        problems.extend(faults);
+        foreign(&graph, stored, &mut problems);
+        let (rules, faults) = rules::read(&rules, "email_routings");
+        problems.extend(faults);
+        let known: HashSet<_> = stored.rules.iter().map(|rule| rule.id).collect();
+        let mut seen = HashSet::new();
+        for (at, rule) in rules.iter().enumerate().filter(|(_, rule)| rule.id > 0) {
+            let path = format!("email_routings[{at}].id");
+            if !known.contains(&rule.id) {
+                let message = "no mail rule of this funnel has this id: leave it out for a new one";
+                problems.push(Problem::new("bad_id", path, message));
+            } else if !seen.insert(rule.id) {
+                let message = "an earlier rule has this id";
+                problems.push(Problem::new("duplicate_id", path, message));
+            }
+        }
+        let findings = checks::check(&graph, &rules, problems);
+        (header, graph, rules, findings)
+    }
+
+    /// Refuses a draft with errors; `strict` counts warnings.
+    pub(super) fn good(self, stored: &Stored, strict: bool) -> Result<Good> {
+        let (header, graph, rules, findings) = self.judge(stored);
+        let Findings { mut errors, warnings, .. } = findings;
+        if strict {
+            errors.extend(warnings.iter().cloned());
+        }
+        if !errors.is_empty() {
+            return Err(refused(Code::ValidationFailed, "stored", errors));
+        }
+        let warnings = warnings.into_iter().map(Warning::from).collect();
+        Ok(Good { header, graph, rules, warnings })
+    }
+
+    /// Gives all nodes and edges negative ids: nothing of them is stored. Returns the new ids by
+    /// the ids that were sent.
+    pub(super) fn renumber(&mut self) -> BTreeMap<i64, i64> {
+        let mut ids = BTreeMap::new();
+        for (at, node) in self.nodes.iter_mut().enumerate() {
+            let Some(members) = node.as_object_mut() else { continue };
+            let given = members.get("client_id").filter(|id| !id.is_null()).or(members.get("id"));
+            let Some(given) = given.and_then(Json::as_i64).filter(|id| *id != 0) else { continue };
+            let next = -1 - i64::try_from(at).unwrap_or_default();
+            members.insert("client_id".to_owned(), (*ids.entry(given).or_insert(next)).into());
+        }
+        // What leads to no node must not lead to one by chance.
+        let new = |id: i64| ids.get(&id).copied().unwrap_or(i64::MIN);
+        for edge in self.edges.iter_mut().filter_map(Json::as_object_mut) {
+            edge.remove("client_id");
+            edge.remove("id");
+            for end in ["from_node_id", "to_node_id"] {
+                if let Some(id) = edge.get(end).and_then(Json::as_i64) {
+                    edge.insert(end.to_owned(), new(id).into());
+                }
+            }
+        }
+        for rule in self.rules.iter_mut().filter_map(Json::as_object_mut) {
+            rule.remove("id");
+            rule.remove("client_id");
+        }
+        self.header.start_node_id = self.header.start_node_id.map(new);
+        ids
+    }
+}
+
+/// All problems as one error.
+pub(super) fn refused(code: Code, what: &str, problems: Vec<Problem>) -> Error {
+    let number = problems.len();
+    let word = if number == 1 { "problem" } else { "problems" };
+    let detail = format!("The funnel cannot be {what}: {number} {word}. Nothing was changed.");
+    let nodes = problems.iter().map(|problem| problem.node).collect();
+    let fields = problems.into_iter().map(FieldError::from).collect();
+    Error::new(code, detail).with_fields(fields).in_nodes(nodes)
+}
+
+/// Warnings name stored nodes by the ids that they have got.
+pub(super) fn placed(mut warnings: Vec<Warning>, ids: &BTreeMap<i64, i64>) -> Vec<Warning> {
+    for warning in &mut warnings {
+        warning.node = warning.node.map(|node| ids.get(&node).copied().unwrap_or(node));
+    }
+    warnings
+}
+
+/// Ids of stored rows must be those of this funnel.
+fn foreign(graph: &Graph, stored: &Stored, problems: &mut Vec<Problem>) {
+    let nodes: HashSet<_> = stored.nodes.iter().map(|node| node.id).collect();
+    for node in graph.nodes().iter().filter(|node| node.id > 0 && !nodes.contains(&node.id)) {
+        let message = "no node of this funnel has this id: new nodes have negative ones";
+        let path = format!("{}.client_id", node.path());
+        problems.push(Problem::new("foreign_node", path, message).of(node.id));
+    }
+    let edges: HashSet<_> = stored.edges.iter().map(|edge| edge.id).collect();
+    for edge in graph.edges().iter().filter(|edge| edge.id > 0 && !edges.contains(&edge.id)) {
+        let message = "no edge of this funnel has this id: leave it out for a new one";
+        let path = format!("{}.client_id", edge.path());
+        problems.push(Problem::new("bad_id", path, message).of(edge.from));
+    }
+}

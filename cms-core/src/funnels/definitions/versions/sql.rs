@@ -1,0 +1,171 @@
+//! Statements of versions.
+
+use crate::{
+    Change, Code, Error, Millis, Result,
+    change::is_unique_violation,
+    db::{Db, args, record, statements},
+    funnels::graph::{Edge, Node},
+};
+
+/// A version as stored.
+#[derive(Debug)]
+pub(in crate::funnels) struct Row {
+    pub(in crate::funnels) id: i64,
+    pub(in crate::funnels) funnel: i64,
+    pub(in crate::funnels) number: i64,
+    pub(in crate::funnels) definition: String,
+}
+
+record! { Row: version_columns {
+    id: "id",
+    funnel: "funnel_id",
+    number: "version",
+    definition: "definition",
+} }
+
+/// The newest version of a funnel.
+#[derive(Debug)]
+pub(in crate::funnels) struct Newest {
+    pub(in crate::funnels) id: i64,
+    pub(in crate::funnels) number: i64,
+    pub(in crate::funnels) checksum: String,
+    pub(in crate::funnels) published_at: Millis,
+}
+
+record! { Newest: newest_columns {
+    id: "id",
+    number: "version",
+    checksum: "checksum",
+    published_at: "published_at",
+} }
+
+/// A published funnel.
+#[derive(Debug)]
+pub(in crate::funnels) struct Live {
+    pub(in crate::funnels) funnel: i64,
+    pub(in crate::funnels) base: Option<i64>,
+    pub(in crate::funnels) language: String,
+    pub(in crate::funnels) version: i64,
+}
+
+record! { Live: live_columns {
+    funnel: "id",
+    base: "live_base_id",
+    language: "live_language",
+    version: "published_version_id",
+} }
+
+/// A version to be stored.
+pub(in crate::funnels) struct Frozen<'a> {
+    pub(in crate::funnels) number: i64,
+    pub(in crate::funnels) definition: String,
+    pub(in crate::funnels) checksum: &'a str,
+}
+
+macro_rules! live {
+    ($where:literal) => {
+        concat!(
+            "select ",
+            live_columns!(),
+            " from cms_formfunnels where status = 'published' and published_version_id is not \
+             null and ",
+            $where
+        )
+    };
+}
+
+statements! {
+    GET = concat!(
+        "select ", version_columns!(), " from cms_formfunnel_versions where id = $1"
+    );
+    NEWEST = concat!(
+        "select ", newest_columns!(), " from cms_formfunnel_versions where funnel_id = $1 \
+         order by version desc limit 1"
+    );
+    LIVE_BY_ID = live!("id = $1");
+    LIVE_BY_SLUG = live!("live_slug = $1 order by id limit 100");
+    LIVE_IN = live!(
+        "(id = $1 or live_base_id = $1) and lower(live_language) = lower($2) order by id limit 1"
+    );
+    INSERT = "insert into cms_formfunnel_versions (funnel_id, version, definition, checksum, \
+              published_at) values ($1, $2, $3, $4, $5) returning id";
+    INSERT_NODE = "insert into cms_formfunnel_version_nodes (version_id, node_id, type, name, \
+                   end_kind, depth) values ($1, $2, $3, $4, $5, $6)";
+    INSERT_EDGE = "insert into cms_formfunnel_version_edges (version_id, edge_id, from_node_id, \
+                   to_node_id, branch_label) values ($1, $2, $3, $4, $5)";
+    PUT = "update cms_formfunnels set status = 'published', published_version_id = $2, \
+           live_slug = slug, live_language = language_short, live_base_id = base_id where id = $1";
+}
+
+pub(super) async fn get(db: &Db, id: i64) -> Result<Option<Row>> {
+    db.optional(GET, args![id]).await
+}
+
+pub(super) async fn live_by_id(db: &Db, id: i64) -> Result<Vec<Live>> {
+    db.all(LIVE_BY_ID, args![id]).await
+}
+
+pub(super) async fn live_by_slug(db: &Db, slug: &str) -> Result<Vec<Live>> {
+    // PostgreSQL refuses to compare with text that holds U+0000.
+    if slug.contains('\0') {
+        return Ok(Vec::new());
+    }
+    db.all(LIVE_BY_SLUG, args![slug]).await
+}
+
+/// The published funnel of a family in a language.
+pub(super) async fn live_in(db: &Db, family: i64, language: &str) -> Result<Option<Live>> {
+    if language.contains('\0') {
+        return Ok(None);
+    }
+    db.optional(LIVE_IN, args![family, language]).await
+}
+
+pub(in crate::funnels) async fn newest(change: &mut Change, funnel: i64) -> Result<Option<Newest>> {
+    change.optional(NEWEST, args![funnel]).await
+}
+
+/// Its id.
+pub(in crate::funnels) async fn insert(
+    change: &mut Change,
+    funnel: i64,
+    frozen: &Frozen<'_>,
+) -> Result<i64> {
+    let Frozen { number, definition, checksum } = frozen;
+    let args = args![funnel, *number, definition, *checksum, change.now()];
+    let (id,): (i64,) = change.one(INSERT, args).await?;
+    Ok(id)
+}
+
+pub(in crate::funnels) async fn insert_node(
+    change: &mut Change,
+    version: i64,
+    node: &Node,
+    depth: Option<i64>,
+) -> Result<()> {
+    let end = node.end().map(|end| end.kind.as_str());
+    let args = args![version, node.id, node.kind.name(), &node.name, end, depth];
+    change.run(INSERT_NODE, args).await.map(drop)
+}
+
+pub(in crate::funnels) async fn insert_edge(
+    change: &mut Change,
+    version: i64,
+    edge: &Edge,
+) -> Result<()> {
+    let args = args![version, edge.id, edge.from, edge.to, edge.branch.as_str()];
+    change.run(INSERT_EDGE, args).await.map(drop)
+}
+
+/// New visits begin with this version.
+pub(in crate::funnels) async fn put(change: &mut Change, funnel: i64, version: i64) -> Result<()> {
+    change.hit(PUT, args![funnel, version]).await.map_err(|error| {
+        if !is_unique_violation(&error) {
+            return error;
+        }
+        // The other was published by that slug, and has another by now.
+        let detail = "Visitors know another funnel by this slug. Publish that one first, with its \
+                      new slug. Nothing was changed.";
+        Error::new(Code::Conflict, detail)
+    })
+}

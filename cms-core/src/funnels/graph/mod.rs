@@ -1,0 +1,129 @@
+//! A funnel as a graph: its nodes, the edges between them, and what follows from these. Pure.
+//!
+//! ```text
+//! node      a node and what its settings say
+//! edge      an edge and its branch
+//! read      JSON → graph, with every fault
+//! shown     a node as visitors see it
+//! walk      orders, cycles, longest ways
+//! computed  which computed field follows from which
+//! ```
+
+mod computed;
+mod edge;
+mod node;
+mod read;
+mod shown;
+#[cfg(test)]
+mod tests;
+mod walk;
+
+use std::collections::HashMap;
+
+pub(crate) use edge::{Branch, Edge};
+pub(crate) use node::{End, EndKind, Node, NodeKind, Step, is_asked};
+pub(super) use read::{Drawn, read};
+
+use crate::fields::Field;
+
+/// A funnel's nodes and edges. Edges lead from one of its nodes to another of them.
+#[derive(Debug)]
+pub(crate) struct Graph {
+    start: Option<i64>,
+    nodes: Vec<Node>,
+    edges: Vec<Edge>,
+    /// Where a node stands among them, by its id.
+    at: HashMap<i64, usize>,
+    /// Where the edges of each node stand among them.
+    out: Vec<Vec<usize>>,
+    /// Steps on the longest way after each node.
+    after: Vec<usize>,
+    /// The first step that asks for a field, and the field's place in it, by its id.
+    asked: HashMap<String, (usize, usize)>,
+    computed: computed::Computed,
+}
+
+impl Graph {
+    /// The nodes and edges are in their order, their ids are unique, every edge has both ends.
+    fn new(start: Option<i64>, nodes: Vec<Node>, edges: Vec<Edge>) -> Self {
+        let at: HashMap<_, _> = nodes.iter().enumerate().map(|(at, node)| (node.id, at)).collect();
+        let mut out = vec![Vec::new(); nodes.len()];
+        for (place, edge) in edges.iter().enumerate() {
+            out[at[&edge.from]].push(place);
+        }
+        let mut asked = HashMap::new();
+        for (place, node) in nodes.iter().enumerate() {
+            for (nth, field) in node.fields().enumerate() {
+                asked.entry(field.id().to_owned()).or_insert((place, nth));
+            }
+        }
+        let computed = computed::Computed::of(&nodes);
+        let mut graph = Self { start, nodes, edges, at, out, after: Vec::new(), asked, computed };
+        graph.after = walk::steps_after(&graph);
+        graph
+    }
+
+    /// The node that a visit begins with.
+    pub(crate) fn start(&self) -> Option<&Node> {
+        self.node(self.start?)
+    }
+
+    /// The id of the node that a visit begins with, whether there is one or not.
+    pub(crate) fn start_id(&self) -> Option<i64> {
+        self.start
+    }
+
+    /// The node of this id.
+    pub(crate) fn node(&self, id: i64) -> Option<&Node> {
+        self.at.get(&id).map(|at| &self.nodes[*at])
+    }
+
+    /// The nodes, in their order.
+    pub(crate) fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// The edges, in their order.
+    pub(crate) fn edges(&self) -> &[Edge] {
+        &self.edges
+    }
+
+    /// The edges that leave a node, in their order.
+    pub(crate) fn out(&self, id: i64) -> impl Iterator<Item = &Edge> {
+        let places = self.at.get(&id).map_or(&[][..], |at| &self.out[*at]);
+        places.iter().map(|place| &self.edges[*place])
+    }
+
+    /// The edge that a visit takes on this branch: the first of them.
+    pub(crate) fn edge(&self, from: i64, branch: Branch) -> Option<&Edge> {
+        self.out(from).find(|edge| edge.branch == branch)
+    }
+
+    /// Whether the node's condition decides how a visit goes on.
+    pub(crate) fn branches(&self, id: i64) -> bool {
+        let is_condition = self.node(id).is_some_and(|node| node.kind.is_condition());
+        is_condition || self.out(id).any(|edge| edge.branch != Branch::Default)
+    }
+
+    /// Steps on the longest way after this node, itself not counted.
+    pub(crate) fn steps_after(&self, id: i64) -> usize {
+        self.at.get(&id).map_or(0, |at| self.after[*at])
+    }
+
+    /// The first step that asks for the field of this id.
+    pub(crate) fn field(&self, id: &str) -> Option<(&Node, &Field)> {
+        let (place, nth) = self.asked.get(id)?;
+        let node = &self.nodes[*place];
+        Some((node, node.fields().nth(*nth)?))
+    }
+
+    /// Where a node stands among the nodes.
+    fn place(&self, id: i64) -> Option<usize> {
+        self.at.get(&id).copied()
+    }
+
+    /// The places of the nodes that a node's edges lead to.
+    fn next(&self, place: usize) -> impl Iterator<Item = usize> {
+        self.out[place].iter().map(|edge| self.at[&self.edges[*edge].to])
+    }
+}

@@ -1,0 +1,165 @@
+//! A node: a step with fields, a condition, or an end.
+
+use serde_json::{Map, Value as Json};
+
+use crate::fields::{Field, Fields};
+
+/// A node of a funnel.
+#[derive(Debug)]
+pub(crate) struct Node {
+    pub(crate) id: i64,
+    pub(crate) name: String,
+    pub(crate) kind: NodeKind,
+    /// Its settings as declared.
+    pub(crate) config: Map<String, Json>,
+    pub(crate) position_x: f64,
+    pub(crate) position_y: f64,
+    pub(crate) sort_order: i64,
+    /// Its place in the list that it was read from.
+    pub(super) listed: usize,
+    /// As visitors see it.
+    pub(super) shown: Json,
+}
+
+/// What a node is.
+#[derive(Debug)]
+pub(crate) enum NodeKind {
+    /// Asks.
+    Step(Step),
+    /// Decides; visitors never see it.
+    Condition,
+    /// Ends the visit.
+    End(End),
+}
+
+/// What a step asks.
+#[derive(Debug)]
+pub(crate) struct Step {
+    pub(crate) fields: Fields,
+}
+
+/// How a visit ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct End {
+    pub(crate) kind: EndKind,
+    /// Where to lead the visitor.
+    pub(crate) redirect_url: Option<String>,
+}
+
+/// What an end tells the visitor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum EndKind {
+    /// Thanks.
+    #[default]
+    ThankYou,
+    /// Another page.
+    Redirect,
+    /// That this is nothing for them.
+    Disqualified,
+    /// A calendar to choose a time from.
+    Booking,
+}
+
+impl EndKind {
+    pub(crate) const ALL: [Self; 4] =
+        [Self::ThankYou, Self::Redirect, Self::Disqualified, Self::Booking];
+
+    /// The value of `end_kind`.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::ThankYou => "thank_you",
+            Self::Redirect => "redirect",
+            Self::Disqualified => "disqualified",
+            Self::Booking => "booking",
+        }
+    }
+}
+
+impl NodeKind {
+    /// The value of `type`.
+    pub(crate) const fn name(&self) -> &'static str {
+        match self {
+            Self::Step(_) => "step",
+            Self::Condition => "condition",
+            Self::End(_) => "end",
+        }
+    }
+
+    pub(crate) const fn is_condition(&self) -> bool {
+        matches!(self, Self::Condition)
+    }
+}
+
+impl Node {
+    /// What it asks, when it is a step.
+    pub(crate) const fn step(&self) -> Option<&Step> {
+        match &self.kind {
+            NodeKind::Step(step) => Some(step),
+            _ => None,
+        }
+    }
+
+    /// The fields that it asks for.
+    pub(crate) fn fields(&self) -> impl Iterator<Item = &Field> {
+        self.step().into_iter().flat_map(|step| step.fields.iter())
+    }
+
+    /// How it ends a visit, when it is an end.
+    pub(crate) const fn end(&self) -> Option<&End> {
+        match &self.kind {
+            NodeKind::End(end) => Some(end),
+            _ => None,
+        }
+    }
+
+    /// Its condition, null when it has none. `rules` is a condition, or the list of rules of one
+    /// whose other members stand beside it.
+    pub(crate) fn condition(&self) -> Json {
+        condition_of(&self.config)
+    }
+
+    /// How messages name it.
+    pub(crate) fn title(&self) -> String {
+        match self.name.as_str() {
+            "" => format!("the {} {}", self.kind.name(), self.id),
+            name => format!("{name:?}"),
+        }
+    }
+
+    /// Its place in the list that it was read from.
+    pub(in crate::funnels) fn listed(&self) -> usize {
+        self.listed
+    }
+
+    /// Its path in that list.
+    pub(in crate::funnels) fn path(&self) -> String {
+        format!("nodes[{}]", self.listed)
+    }
+
+    /// As visitors see it: without conditions, and without settings that are nobody's business.
+    pub(crate) fn shown(&self) -> &Json {
+        &self.shown
+    }
+}
+
+/// The members of settings that make up a condition.
+const CONDITION: [&str; 3] = ["operator", "rules", "groups"];
+
+pub(super) fn condition_of(config: &Map<String, Json>) -> Json {
+    match config.get("rules") {
+        Some(condition @ (Json::Object(_) | Json::String(_))) => condition.clone(),
+        None | Some(Json::Null) if !config.contains_key("groups") => Json::Null,
+        _ => members(config),
+    }
+}
+
+fn members(config: &Map<String, Json>) -> Json {
+    let own = config.iter().filter(|(name, _)| CONDITION.contains(&name.as_str()));
+    Json::Object(own.map(|(name, value)| (name.clone(), value.clone())).collect())
+}
+
+/// Whether a visitor answers it at its step: hidden fields come with the visitor, computed ones are
+/// computed.
+pub(crate) fn is_asked(field: &Field) -> bool {
+    !matches!(field.type_name(), "hidden" | "calculated")
+}

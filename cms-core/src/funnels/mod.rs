@@ -1,0 +1,86 @@
+//! Funnels: forms of several steps, whose way depends on the answers.
+//!
+//! ```text
+//! graph        nodes and edges (pure)
+//! checks       what is wrong with them (pure)
+//! rules        mail rules (pure)
+//! header       what a funnel is beside its nodes
+//! settings     its settings
+//! html         HTML of authors (pure)
+//! record       funnels as they are stored and shown
+//! filter       which of them a list has
+//! definitions  funnels as their authors draw, save and publish them
+//! sessions     visits: what visitors do in a funnel
+//! ```
+
+mod checks;
+mod definitions;
+mod filter;
+mod graph;
+mod header;
+mod html;
+mod problem;
+mod record;
+mod rules;
+mod sessions;
+#[cfg_attr(not(test), expect(dead_code, reason = "submissions are removed by the inbox"))]
+mod settings;
+
+use std::sync::{Arc, Mutex};
+
+use tokio::sync::Semaphore;
+
+pub use definitions::{
+    Created, Duplicated, NewFunnel, Preview, Previewed, Published, RefusedAnswer, Routings, Saved,
+    SavedFunnel, SavedRoutings, Taken,
+};
+pub use filter::FunnelFilter;
+pub use problem::Warning;
+pub use record::{EmailRouting, Funnel, FunnelDetail, FunnelEdge, FunnelNode, WhichFunnel};
+pub use sessions::{
+    AnswerStep, Beginning, CompleteVisit, Completed, JudgedFile, PastEnd, PastInbox, PastStep,
+    PastVisit, Progress, Replay, ResumeVisit, ShownFunnel, StartVisit, Started, Stepped, Tried,
+    TriedFault, TriedMail, TriedNode, TriedRouting, TriedRule, UploadFor, Uploaded, Visit, Visitor,
+};
+
+use self::{definitions::VersionCache, sessions::Salt};
+use crate::{base::Base, mail::Mails};
+
+/// Files of visitors that are in memory at once: each may have 50 MiB.
+const JUDGED: usize = 4;
+
+/// The funnels of a site: `cms.funnels()`.
+#[derive(Clone)]
+pub struct Funnels(Arc<State>);
+
+struct State {
+    base: Base,
+    mails: Mails,
+    versions: VersionCache,
+    /// Of client hashes, as this process knows it.
+    salt: Mutex<Salt>,
+    /// Files of visitors that are in memory at once.
+    judging: Arc<Semaphore>,
+}
+
+impl Funnels {
+    pub(crate) fn new(base: &Base, mails: &Mails) -> Self {
+        Self(Arc::new(State {
+            base: base.clone(),
+            mails: mails.clone(),
+            versions: VersionCache::default(),
+            salt: Mutex::default(),
+            judging: Arc::new(Semaphore::new(JUDGED)),
+        }))
+    }
+}
+
+/// All fixed statements of this room.
+pub(crate) fn statements() -> [&'static [crate::db::Statement]; 4] {
+    [
+        definitions::sql::ALL,
+        definitions::delete::sql::ALL,
+        definitions::versions::sql::ALL,
+        sessions::sql::ALL,
+    ]
+}

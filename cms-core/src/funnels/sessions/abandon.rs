@@ -1,0 +1,118 @@
+//! Visitors who go away: a page says so when it is closed, or nothing is heard of them.
+
+use super::{
+    session::{Session, Status},
+    sql, told,
+    trail::Trail,
+    visit::Visit,
+};
+use crate::{
+    Actor, Change, Code, Millis, Result,
+    funnels::{Funnels, rules::Trigger},
+};
+
+/// Sessions that are looked at together.
+const PAGE: i64 = 500;
+/// Files that no answer holds are kept so long.
+const UNATTACHED: Millis = 24 * 3_600_000;
+/// The time that the views of the last 30 days show.
+const WINDOW: Millis = 30 * 24 * 3_600_000;
+
+impl Funnels {
+    /// The visitor's page was closed. Marks the session if its funnel says so.
+    ///
+    /// # Errors
+    /// `not_found`; as every write.
+    pub async fn abandon(&self, change: &mut Change, visit: &Visit) -> Result<()> {
+        let mut session = visit.lock(change).await?;
+        let is_here = session.status == Status::InProgress && change.now() < session.expires_at;
+        if is_here && visit.version.header.save_abandoned {
+            self.leave(change, visit, &mut session).await?;
+        }
+        Ok(())
+    }
+
+    /// Marks the sessions that rest for longer than their funnels allow, and removes files that no
+    /// answer holds. Returns how many sessions were marked.
+    ///
+    /// # Errors
+    /// As every write.
+    pub async fn process_abandoned(&self) -> Result<u64> {
+        let base = &self.0.base;
+        let now = base.clock().now();
+        let mut change = base.change(Actor::System).await?;
+        sql::move_window(&mut change, now - WINDOW).await?;
+        change.commit().await?;
+        while self.sweep(now).await? {}
+        let (mut after, mut marked) = ((Millis::MIN, 0), 0);
+        loop {
+            let page = sql::resting(base.db(), now, after, PAGE).await?;
+            for (id, version, due) in &page {
+                after = (*due, *id);
+                match self.mark(*id, *version, *due).await {
+                    Ok(is_marked) => marked += u64::from(is_marked),
+                    Err(error) if error.code() == Code::Unavailable => return Err(error),
+                    // One that cannot be read must not stop the others.
+                    Err(error) => {
+                        tracing::warn!(submission = id, %error, "a visit that rests is not marked");
+                    }
+                }
+            }
+            if page.len() < usize::try_from(PAGE).unwrap_or_default() {
+                return Ok(marked);
+            }
+        }
+    }
+
+    /// Marks a session, if nothing has happened since it was seen.
+    async fn mark(&self, id: i64, version: i64, due: Millis) -> Result<bool> {
+        let version = match self.version(version).await {
+            // The funnel was deleted meanwhile.
+            Err(error) if error.code() == Code::NotFound => return Ok(false),
+            version => version?,
+        };
+        let mut change = self.0.base.change(Actor::System).await?;
+        let Some(mut session) = sql::lock_id(&mut change, id).await? else { return Ok(false) };
+        let visit = self.visit_of(version, session.uuid.clone());
+        match visit.abandon_due(&session) {
+            Some(same) if same == due => {}
+            // The visitor came back, or its version says otherwise than the row.
+            other => {
+                sql::watch(&mut change, id, other).await?;
+                change.commit().await?;
+                return Ok(false);
+            }
+        }
+        self.leave(&mut change, &visit, &mut session).await?;
+        change.commit().await?;
+        Ok(true)
+    }
+
+    /// The visitor is away. Told once, whoever comes back and leaves again.
+    async fn leave(&self, change: &mut Change, visit: &Visit, session: &mut Session) -> Result<()> {
+        session.status = Status::Abandoned;
+        session.abandoned_at = Some(change.now());
+        let tells = !session.abandoned_told && !session.is_spam;
+        let mut trail = Trail::default();
+        trail.note("abandoned", session.current);
+        if tells {
+            session.abandoned_told = true;
+            self.dispatch(change, visit, session, Trigger::Abandoned, &mut trail).await?;
+        }
+        visit.save(change, session, trail).await?;
+        if !tells {
+            return Ok(());
+        }
+        let around = visit.around(session);
+        let answers = visit.walk(&around).answers(&session.path, &session.answers);
+        let node = visit.current(session);
+        told::emit_audited(change, visit, session, "formfunnel.abandoned", node, &answers).await
+    }
+
+    async fn sweep(&self, now: Millis) -> Result<bool> {
+        let mut change = self.0.base.change(Actor::System).await?;
+        let removed = sql::sweep(&mut change, now - UNATTACHED).await?;
+        change.commit().await?;
+        Ok(removed > 0)
+    }
+}

@@ -1,0 +1,207 @@
+//! What visitors' pages send and learn.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json};
+
+use crate::funnels::WhichFunnel;
+
+/// The beginning of a visit.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{"funnel_id": "offer", "utm_source": "mail"}]))]
+pub struct StartVisit {
+    /// The funnel, by its id or slug.
+    pub funnel_id: WhichFunnel,
+    /// The visitor's language: the funnel's version in it, if there is one.
+    #[serde(default, alias = "language_short")]
+    pub language: Option<String>,
+    /// The address of the page.
+    #[serde(default)]
+    pub source_url: Option<String>,
+    /// The page before it.
+    #[serde(default)]
+    pub referer: Option<String>,
+    /// Who sent the visitor.
+    #[serde(default)]
+    pub utm_source: Option<String>,
+    /// By which way.
+    #[serde(default)]
+    pub utm_medium: Option<String>,
+    /// The campaign.
+    #[serde(default)]
+    pub utm_campaign: Option<String>,
+    /// The words that were searched for.
+    #[serde(default)]
+    pub utm_term: Option<String>,
+    /// The advertisement.
+    #[serde(default)]
+    pub utm_content: Option<String>,
+    /// Hidden fields by their ids. What is not given is read from `source_url`, if the field names
+    /// a parameter of it.
+    #[serde(default)]
+    pub hidden: Map<String, Json>,
+}
+
+/// An answered step.
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{
+    "session_uuid": "0191d0a4-7c9e-4b6f-8a2d-1f5e3c7b9a10",
+    "answers": {"budget": 6000},
+}]))]
+pub struct AnswerStep {
+    /// The session.
+    pub session_uuid: String,
+    /// The step; otherwise the one that is presented.
+    #[serde(default)]
+    pub node_id: Option<i64>,
+    /// Answers by the ids of fields.
+    #[serde(default)]
+    pub answers: Map<String, Json>,
+    /// What stands in an input of the page that people do not see: nothing.
+    #[serde(default)]
+    pub trap: Option<String>,
+}
+
+/// The end of a visit.
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{"session_uuid": "0191d0a4-7c9e-4b6f-8a2d-1f5e3c7b9a10"}]))]
+pub struct CompleteVisit {
+    /// The session.
+    pub session_uuid: String,
+    /// The answers of the last step, if they were not sent before.
+    #[serde(default)]
+    pub answers: Option<Map<String, Json>>,
+    /// What stands in an input of the page that people do not see: nothing.
+    #[serde(default)]
+    pub trap: Option<String>,
+}
+
+/// A visit that goes on after a reload.
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{"session_uuid": "0191d0a4-7c9e-4b6f-8a2d-1f5e3c7b9a10"}]))]
+pub struct ResumeVisit {
+    /// The session.
+    pub session_uuid: String,
+}
+
+/// To which session and field a file belongs.
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(transform = with_file)]
+pub struct UploadFor {
+    /// The session.
+    pub session_uuid: String,
+    /// The id of a field of the step that is presented, or of one before.
+    pub field: String,
+}
+
+/// The file itself is no field.
+fn with_file(schema: &mut schemars::Schema) {
+    let file = serde_json::json!({"type": "string", "format": "binary"});
+    if let Some(Json::Object(properties)) = schema.get_mut("properties") {
+        properties.insert("file".to_owned(), file);
+    }
+    if let Some(Json::Array(required)) = schema.get_mut("required") {
+        required.push("file".into());
+    }
+}
+
+macro_rules! hides_session {
+    ($($name:ident),*) => {$(
+        /// Without the session, which is the visitor's secret, and without answers.
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.debug_struct(stringify!($name)).finish_non_exhaustive()
+            }
+        }
+    )*};
+}
+hides_session!(AnswerStep, CompleteVisit, ResumeVisit, UploadFor, Started);
+
+/// The funnel as visitors see it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ShownFunnel {
+    /// Its id.
+    pub id: i64,
+    /// Its slug.
+    pub slug: String,
+    /// Its name.
+    pub name: String,
+    /// Its language.
+    pub language_short: String,
+    /// The version that this visit keeps.
+    pub version: i64,
+}
+
+/// How far a visit has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Progress {
+    /// Steps that were answered.
+    pub answered: usize,
+    /// Steps that may still come, at most.
+    pub remaining_max: usize,
+}
+
+/// A visit that has begun.
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
+pub struct Started {
+    /// The session: whoever knows it can answer and read.
+    pub session_uuid: String,
+    /// The funnel.
+    pub funnel: ShownFunnel,
+    /// The first step.
+    pub node: Json,
+    /// How far the visit has come.
+    pub progress: Progress,
+    /// Until when the session waits for the next call, RFC 3339.
+    pub expires_at: String,
+    /// Raised by every change of the session.
+    pub rev: i64,
+}
+
+/// Where a visit stands.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Stepped {
+    /// The next step or the end; null where no edge leads on, which is an end too.
+    pub node: Option<Json>,
+    /// `step` or `end`.
+    pub node_type: String,
+    /// Whether the visit can be completed now.
+    pub can_complete: bool,
+    /// How far the visit has come.
+    pub progress: Progress,
+    /// Names of answers that no field of the step takes.
+    pub ignored: Vec<String>,
+    /// Earlier answers to the fields of the step, to show them again.
+    pub answers: Map<String, Json>,
+    /// Raised by every change of the session.
+    pub rev: i64,
+}
+
+/// A completed visit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Completed {
+    /// `completed`.
+    pub status: String,
+    /// The end; null where no edge leads to one.
+    pub node: Option<Json>,
+    /// Where to lead the visitor.
+    pub redirect_url: Option<String>,
+    /// A short text by which the visitor and the site can speak of the submission.
+    pub reference: String,
+}
+
+/// A file that was taken.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Uploaded {
+    /// Its id, as the answer holds it.
+    pub file: String,
+    /// What its bytes say it is.
+    pub media_type: String,
+    /// Its size in bytes.
+    pub size: i64,
+}

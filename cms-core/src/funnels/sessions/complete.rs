@@ -1,0 +1,202 @@
+//! The end of a visit.
+
+use data_encoding::BASE32_NOPAD;
+
+use super::{
+    calls::{CompleteVisit, Completed},
+    moves::{self, Moved},
+    session::{Session, Status},
+    sql,
+    step::is_filled,
+    told,
+    trail::Trail,
+    visit::{Visit, files_in, unexpired},
+    walk::Walk,
+};
+use crate::{
+    Change, Code, Error, FieldError, Millis, Result,
+    funnels::{
+        Funnels,
+        graph::{Node, Step},
+        rules::Trigger,
+    },
+};
+
+impl Funnels {
+    /// Completes a visit: its path is walked again from the start, and nothing on it may be
+    /// missing. As with [`Funnels::step`], whoever calls commits the change also after a refusal
+    /// within.
+    ///
+    /// # Errors
+    /// `not_found`, `session_expired`; as every write. Within: `incomplete` with the first node
+    /// that is not finished.
+    pub async fn complete(
+        &self,
+        change: &mut Change,
+        visit: &Visit,
+        call: &CompleteVisit,
+    ) -> Result<Result<Completed>> {
+        let mut session = visit.lock(change).await?;
+        if session.status == Status::Completed {
+            return Ok(Ok(shown(visit, &session)));
+        }
+        let now = change.now();
+        unexpired(&session, now)?;
+        let trapped = is_filled(call.trap.as_deref());
+        if let Err(refused) = self.last_answers(change, visit, &mut session, call).await? {
+            visit.seen(change, &mut session, trapped).await?;
+            return Ok(Err(refused));
+        }
+        session.is_spam |= trapped;
+        let files = sql::sent(change, session.id).await?;
+        let around = visit.around(&session);
+        let walk = visit.walk(&around);
+        let lacking = moves::unfinished(&walk, &session, &visit.context(now), &files);
+        if let Some((node, faults)) = lacking {
+            visit.seen(change, &mut session, trapped).await?;
+            return Ok(Err(incomplete(node, faults)));
+        }
+        self.finish(change, visit, &mut session).await?;
+        Ok(Ok(shown(visit, &session)))
+    }
+
+    /// Takes the answers that come with the call: those of the step that is presented, else of the
+    /// last one. What they do not name stays as it was answered before, and no earlier step is
+    /// answered anew. Without any of its own, the step that is presented may be left, if nothing
+    /// that it requires is missing and no step comes after it.
+    async fn last_answers(
+        &self,
+        change: &mut Change,
+        visit: &Visit,
+        session: &mut Session,
+        call: &CompleteVisit,
+    ) -> Result<Result<()>> {
+        let around = visit.around(session);
+        let walk = visit.walk(&around);
+        let Some((node, step)) = last_step(&walk, session) else { return Ok(Ok(())) };
+        let is_open = session.current == Some(node.id);
+        let given = call.answers.clone().unwrap_or_default();
+        let is_named = moves::names(step).iter().any(|name| given.contains_key(name));
+        let is_refused = visit.is_strict() && !given.is_empty();
+        if !is_open && !is_named && !is_refused {
+            return Ok(Ok(()));
+        }
+        let mut trail = Trail::default();
+        let files = Visit::files(change, session, step).await?;
+        let context = visit.context(change.now());
+        let strict = visit.is_strict();
+        let take = |given| moves::take(step, given, &context, &files, strict);
+        // Who goes on without a word has not answered what the step requires, also when it was
+        // answered before the visitor went back.
+        let bare = if is_open && !is_named { take(&given).map(drop) } else { Ok(()) };
+        let over = || moves::take_over(session, step, &given, &context, &files, strict);
+        let taken = match bare.and_then(|()| over()) {
+            Ok(taken) => taken,
+            Err(faults) => {
+                moves::refused(node.id, &faults, &mut trail);
+                visit.note(change, session, trail).await?;
+                return Ok(Err(incomplete(Some(node), faults)));
+            }
+        };
+        let mut ahead = session.clone();
+        // A step that a program answered raises no event.
+        ahead.is_spam |= is_filled(call.trap.as_deref());
+        let moved = moves::answer(&walk, &mut ahead, node, &taken, change.now(), &mut trail)?;
+        let next = match moved {
+            Moved::Not(_) => visit.current(session),
+            Moved::To(next) => next,
+        };
+        let leads_on = next.is_some_and(|next| next.step().is_some());
+        if leads_on && !is_named {
+            return Ok(Err(incomplete(Some(node), Vec::new())));
+        }
+        if let Moved::To(_) = moved {
+            *session = ahead;
+            self.moved(change, visit, session, node, trail).await?;
+        }
+        Ok(if leads_on { Err(incomplete(next, Vec::new())) } else { Ok(()) })
+    }
+
+    /// Everything that happens once.
+    async fn finish(
+        &self,
+        change: &mut Change,
+        visit: &Visit,
+        session: &mut Session,
+    ) -> Result<()> {
+        let mut trail = Trail::default();
+        visit.end(session, self.reference()?, change.now(), &mut trail);
+        let around = visit.around(session);
+        let walk = visit.walk(&around);
+        let end = visit.current(session);
+        let answers = walk.answers(&session.path, &session.answers);
+        if !session.is_spam {
+            self.dispatch(change, visit, session, Trigger::Completed, &mut trail).await?;
+        }
+        visit.save(change, session, trail).await?;
+        sql::detach_all(change, session.id).await?;
+        let steps = session.path.iter().filter_map(|id| walk.graph.node(*id)?.step());
+        for id in steps.flat_map(|step| files_in(step, &session.answers)) {
+            sql::attach(change, session.id, &id).await?;
+        }
+        if session.is_spam {
+            return Ok(());
+        }
+        told::emit_audited(change, visit, session, "formfunnel.completed", end, &answers).await
+    }
+
+    /// `F7K2-9QXM`: 40 random bits without letters that look alike.
+    pub(super) fn reference(&self) -> Result<String> {
+        let text = BASE32_NOPAD.encode(&self.0.base.random().bytes::<5>()?);
+        let text = text.replace('I', "8").replace('O', "9");
+        Ok(format!("{}-{}", &text[..4], &text[4..]))
+    }
+}
+
+impl Visit {
+    /// What completing a visit does to its session.
+    pub(super) fn end(
+        &self,
+        session: &mut Session,
+        reference: String,
+        now: Millis,
+        trail: &mut Trail,
+    ) {
+        let settings = &self.version.header.settings;
+        let around = self.around(session);
+        session.answers = self.walk(&around).effective(&session.path, &session.answers);
+        session.is_spam |= now - session.started_at < settings.min_seconds.saturating_mul(1000);
+        session.status = Status::Completed;
+        session.completed_at = Some(now);
+        let end = self.current(session);
+        session.end = end.map(|node| node.id);
+        session.end_kind = end.and_then(Node::end).map(|end| end.kind.as_str().to_owned());
+        session.reference = Some(reference);
+        self.touch(session, now);
+        trail.note("completed", session.end);
+    }
+}
+
+/// The step that is presented, else the last one on the path.
+fn last_step<'a>(walk: &Walk<'a>, session: &Session) -> Option<(&'a Node, &'a Step)> {
+    let mut back = session.path.iter().rev().filter_map(|id| walk.graph.node(*id));
+    back.find_map(|node| Some((node, node.step()?)))
+}
+
+fn incomplete(node: Option<&Node>, faults: Vec<FieldError>) -> Error {
+    let detail = "The visit is not finished: go on with this node.";
+    let id = node.map(|node| node.id);
+    Error::new(Code::Incomplete, detail).with_fields(faults).at_node(id)
+}
+
+/// What a completed visit answers, the first time and every time.
+fn shown(visit: &Visit, session: &Session) -> Completed {
+    let node = session.end.and_then(|end| visit.version.graph.node(end));
+    let end = node.and_then(Node::end);
+    Completed {
+        status: session.status.as_str().to_owned(),
+        node: node.map(|node| node.shown().clone()),
+        redirect_url: end.and_then(|end| end.redirect_url.clone()),
+        reference: session.reference.clone().unwrap_or_default(),
+    }
+}

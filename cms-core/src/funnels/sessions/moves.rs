@@ -1,0 +1,244 @@
+//! What a step's answers do to a session. Pure.
+
+use serde_json::{Map, Value as Json};
+
+use super::{session::Session, sql::SentFile, trail::Trail, walk::Walk};
+use crate::{
+    Code, Error, FieldError, Millis, Result,
+    fields::{Context, Field},
+    funnels::graph::{Node, Step, is_asked},
+};
+
+/// Bytes of all answers of a session at most.
+const ANSWERS: usize = 1 << 20;
+/// Refused answers that are noted at most.
+const NOTED: usize = 20;
+
+/// Answers to a step, in the form in which they are stored.
+#[derive(Clone, Debug)]
+pub(super) struct Taken {
+    pub(super) answers: Map<String, Json>,
+    /// Names that no field takes.
+    pub(super) ignored: Vec<String>,
+}
+
+/// The answers of a step, judged. A file answers only the field that it was sent for.
+pub(super) fn take(
+    step: &Step,
+    given: &Map<String, Json>,
+    context: &Context,
+    files: &[SentFile],
+    is_strict: bool,
+) -> Result<Taken, Vec<FieldError>> {
+    let asked: Vec<&Field> = step.fields.iter().filter(|field| is_asked(field)).collect();
+    let names: Vec<String> = asked.iter().flat_map(|field| field.names()).collect();
+    let ignored: Vec<_> = given.keys().filter(|name| !names.contains(name)).cloned().collect();
+    let is_foreign = |name: &&String| !step.fields.iter().any(|field| field.id() == *name);
+    let unknown = |name: &String| FieldError {
+        field: name.clone(),
+        code: "unknown",
+        message: "this step asks for nothing of this name".to_owned(),
+    };
+    let mut faults: Vec<_> =
+        ignored.iter().filter(|_| is_strict).filter(is_foreign).map(unknown).collect();
+    let mut answers = Map::new();
+    for field in asked {
+        let own = files.iter().filter(|file| file.field == field.id());
+        let own = own.fold(context.clone(), |own, file| own.upload(&file.uid, file.upload()));
+        match field.take(given, &own) {
+            Ok(taken) => answers.extend(taken),
+            Err(fault) => faults.push(fault),
+        }
+    }
+    if faults.is_empty() { Ok(Taken { answers, ignored }) } else { Err(faults) }
+}
+
+/// The names of the answers that a step asks for.
+pub(super) fn names(step: &Step) -> Vec<String> {
+    let asked = step.fields.iter().filter(|field| is_asked(field));
+    asked.flat_map(Field::names).collect()
+}
+
+/// As [`take`], over what the session holds: a field that `given` does not name keeps its answer.
+pub(super) fn take_over(
+    session: &Session,
+    step: &Step,
+    given: &Map<String, Json>,
+    context: &Context,
+    files: &[SentFile],
+    is_strict: bool,
+) -> Result<Taken, Vec<FieldError>> {
+    let mut kept = session.answers_of(step);
+    for field in step.fields.iter().filter(|field| is_asked(field)) {
+        let names = field.names();
+        if names.iter().any(|name| given.contains_key(name)) {
+            names.iter().for_each(|name| drop(kept.remove(name)));
+        }
+    }
+    let mut all = kept.clone();
+    all.extend(given.clone());
+    let mut taken = take(step, &all, context, files, is_strict)?;
+    // What was agreed to before was agreed to then.
+    taken.answers.extend(kept);
+    Ok(taken)
+}
+
+/// Whether the session holds these answers to the step already. When consent was given says
+/// nothing.
+fn is_stored(session: &Session, step: &Step, taken: &Taken) -> bool {
+    let asked = step.fields.iter().filter(|field| is_asked(field));
+    asked.into_iter().all(|field| {
+        let moment = (field.type_name() == "consent").then(|| format!("{}.at", field.id()));
+        let names = field.names();
+        let mut names = names.iter().filter(|name| moment.as_ref() != Some(name));
+        names.all(|name| session.answers.get(name) == taken.answers.get(name))
+    })
+}
+
+/// What a move did.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Moved<'a> {
+    /// The step had these answers before. This node followed it.
+    Not(Option<&'a Node>),
+    /// The visitor is at this node now; none: the last step led nowhere.
+    To(Option<&'a Node>),
+}
+
+/// The step that a call is about.
+///
+/// # Errors
+/// `not_on_path` for anything but a step that was presented.
+pub(super) fn target<'a>(
+    walk: &Walk<'a>,
+    session: &Session,
+    asked: Option<i64>,
+    given: &Map<String, Json>,
+) -> Result<&'a Node> {
+    let id = asked.or_else(|| repeated(walk, session, given)).or(session.current);
+    let node = id.filter(|id| session.path.contains(id)).and_then(|id| walk.graph.node(id));
+    node.filter(|node| node.step().is_some()).ok_or_else(|| {
+        let detail = "The node is no step that this visit has come to.";
+        Error::new(Code::NotOnPath, detail).at_node(session.current)
+    })
+}
+
+/// The step before the one presented, if the answers are its own: who sends them names no step and
+/// did not see the reply.
+fn repeated(walk: &Walk<'_>, session: &Session, given: &Map<String, Json>) -> Option<i64> {
+    let takes = |id: i64, name: &String| {
+        let step = walk.graph.node(id).and_then(Node::step);
+        step.is_some_and(|step| step.fields.iter().any(|field| field.names().contains(name)))
+    };
+    let before = match session.current {
+        Some(current) => session.path.iter().rev().find(|id| **id != current).copied()?,
+        None => session.path.last().copied()?,
+    };
+    let is_foreign = session.current.is_none_or(|now| !given.keys().any(|name| takes(now, name)));
+    let is_own = !given.is_empty() && given.keys().all(|name| takes(before, name));
+    (is_foreign && is_own).then_some(before)
+}
+
+/// Answers a step: merges, goes back if the visitor has, and goes on.
+///
+/// # Errors
+/// `payload_too_large` for more answers than a session holds.
+pub(super) fn answer<'a>(
+    walk: &Walk<'a>,
+    session: &mut Session,
+    node: &'a Node,
+    taken: &Taken,
+    now: Millis,
+    trail: &mut Trail,
+) -> Result<Moved<'a>> {
+    let (Some(step), Some(at)) = (node.step(), session.path.iter().position(|id| *id == node.id))
+    else {
+        return Err(Error::internal("an answered node is no step on the path"));
+    };
+    let is_open = session.current == Some(node.id);
+    if !is_open && is_stored(session, step, taken) {
+        let next = session.path.get(at + 1).and_then(|id| walk.graph.node(*id));
+        return Ok(Moved::Not(next));
+    }
+    if !is_open {
+        session.path.truncate(at + 1);
+        trail.rewound(node.id);
+    }
+    for field in step.fields.iter().filter(|field| is_asked(field)) {
+        for name in field.names() {
+            session.answers.remove(&name);
+        }
+    }
+    session.answers.extend(taken.answers.clone());
+    if serde_json::to_string(&session.answers).map_or(0, |text| text.len()) > ANSWERS {
+        let detail = format!("All answers together may have {ANSWERS} bytes.");
+        return Err(Error::new(Code::PayloadTooLarge, detail));
+    }
+    trail.answered(node.id, is_open.then(|| now - session.presented_at));
+    let counting = walk.effective(&session.path, &session.answers);
+    for id in walk.graph.computed() {
+        match counting.get(id) {
+            Some(value) => session.answers.insert(id.to_owned(), value.clone()),
+            None => session.answers.remove(id),
+        };
+    }
+    let way = walk.next(node.id, &counting);
+    for (edge, from) in way.edges {
+        trail.edge(edge, from);
+    }
+    session.current = way.to.map(|next| next.id);
+    session.presented_at = now;
+    if let Some(next) = way.to {
+        session.path.push(next.id);
+        trail.note("presented", Some(next.id));
+    }
+    Ok(Moved::To(way.to))
+}
+
+/// Notes refused answers.
+pub(super) fn refused(node: i64, faults: &[FieldError], trail: &mut Trail) {
+    for fault in faults.iter().take(NOTED) {
+        trail.invalid(node, &fault.field);
+    }
+}
+
+/// The first step of the path that lacks something, with its faults. The path is walked again from
+/// its start: nothing on it is believed.
+pub(super) fn unfinished<'a>(
+    walk: &Walk<'a>,
+    session: &Session,
+    context: &Context,
+    files: &[SentFile],
+) -> Option<(Option<&'a Node>, Vec<FieldError>)> {
+    let mut at = walk.graph.start();
+    let mut walked = Vec::new();
+    // A path holds no node twice.
+    for _ in walk.graph.nodes() {
+        let Some(node) = at else {
+            return (walked != session.path).then_some((None, Vec::new()));
+        };
+        walked.push(node.id);
+        let Some(step) = node.step() else {
+            return (walked != session.path).then_some((Some(node), Vec::new()));
+        };
+        let is_answered = session.path.get(walked.len() - 1) == Some(&node.id)
+            && session.current != Some(node.id);
+        if !is_answered {
+            return Some((Some(node), Vec::new()));
+        }
+        if let Err(faults) = take(step, &session.answers_of(step), context, files, false) {
+            return Some((Some(node), faults));
+        }
+        let counting = walk.effective(&walked, &session.answers);
+        at = walk.next(node.id, &counting).to;
+    }
+    Some((at, Vec::new()))
+}
+
+impl Session {
+    /// The stored answers to the fields of a step that the visitor gave.
+    pub(super) fn answers_of(&self, step: &Step) -> Map<String, Json> {
+        let fields = step.fields.iter().filter(|field| is_asked(field));
+        let names = fields.flat_map(|field| field.names());
+        names.filter_map(|name| Some((name.clone(), self.answers.get(&name)?.clone()))).collect()
+    }
+}

@@ -1,0 +1,97 @@
+//! A session as stored: where a visitor stands, and what was answered so far.
+
+use serde_json::{Map, Value as Json};
+
+use crate::{Millis, conditions::Surroundings};
+
+/// Where a visit stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::funnels) enum Status {
+    InProgress,
+    Completed,
+    Abandoned,
+}
+
+impl Status {
+    pub(in crate::funnels) const fn as_str(self) -> &'static str {
+        match self {
+            Self::InProgress => "in_progress",
+            Self::Completed => "completed",
+            Self::Abandoned => "abandoned",
+        }
+    }
+
+    pub(super) fn named(name: &str) -> Self {
+        match name {
+            "completed" => Self::Completed,
+            "abandoned" => Self::Abandoned,
+            _ => Self::InProgress,
+        }
+    }
+}
+
+/// A session. The database holds its uuid, which is the visitor's secret.
+#[derive(Clone)]
+pub(in crate::funnels) struct Session {
+    pub(in crate::funnels) id: i64,
+    pub(in crate::funnels) funnel: i64,
+    pub(in crate::funnels) version: i64,
+    pub(super) uuid: String,
+    pub(super) rev: i64,
+    pub(in crate::funnels) status: Status,
+    pub(super) language: String,
+    /// The nodes that were presented, the first is the start.
+    pub(in crate::funnels) path: Vec<i64>,
+    pub(in crate::funnels) answers: Map<String, Json>,
+    /// The node that is presented now; none where the last step led nowhere.
+    pub(super) current: Option<i64>,
+    pub(super) end: Option<i64>,
+    pub(super) end_kind: Option<String>,
+    pub(in crate::funnels) reference: Option<String>,
+    pub(super) source_url: Option<String>,
+    pub(super) referer: Option<String>,
+    pub(super) utm: [Option<String>; 5],
+    pub(super) host: Option<String>,
+    pub(super) is_spam: bool,
+    pub(in crate::funnels) started_at: Millis,
+    pub(super) last_activity_at: Millis,
+    /// When the node was shown that is presented now.
+    pub(super) presented_at: Millis,
+    pub(super) completed_at: Option<Millis>,
+    pub(super) abandoned_at: Option<Millis>,
+    /// Whether an event and a mail have told of an abandonment.
+    pub(super) abandoned_told: bool,
+    pub(super) expires_at: Millis,
+    pub(super) mail_rule: Option<i64>,
+    pub(super) mail_status: Option<String>,
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = f.debug_struct("Session");
+        shown.field("id", &self.id).field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+/// The names of the parts of a campaign, as `utm_source` without its beginning.
+pub(super) const UTM: [&str; 5] = ["source", "medium", "campaign", "term", "content"];
+
+impl Session {
+    /// What conditions see. Their time is that of the start, so that a way does not change while
+    /// its visitor is under way.
+    pub(in crate::funnels) fn around(&self, zone: jiff::tz::TimeZone) -> Surroundings {
+        let utm = UTM.into_iter().zip(&self.utm);
+        let utm = utm.filter_map(|(name, value)| Some((name.to_owned(), value.clone()?.into())));
+        Surroundings::at(self.started_at)
+            .zone(zone)
+            .language(&self.language)
+            .session(&self.uuid)
+            .utm(utm.collect())
+    }
+
+    /// Steps that were answered: all on the path but the one that is presented, and the end.
+    pub(super) fn answered(&self) -> usize {
+        let is_open = self.current.is_some() && self.current == self.path.last().copied();
+        self.path.len() - usize::from(is_open && !self.path.is_empty())
+    }
+}

@@ -1,0 +1,111 @@
+//! What the bytes of a file say it is. Pure. Names and declared types say nothing.
+
+/// Beginnings of files, each at its place.
+const MAGIC: [(usize, &[u8], &str); 17] = [
+    (0, b"%PDF-", "application/pdf"),
+    (0, b"\x89PNG\r\n\x1a\n", "image/png"),
+    (0, b"\xff\xd8\xff", "image/jpeg"),
+    (0, b"GIF87a", "image/gif"),
+    (0, b"GIF89a", "image/gif"),
+    (8, b"WEBP", "image/webp"),
+    (8, b"WAVE", "audio/wav"),
+    (4, b"ftypavif", "image/avif"),
+    (4, b"ftypheic", "image/heic"),
+    (4, b"ftypqt", "video/quicktime"),
+    (4, b"ftyp", "video/mp4"),
+    (0, b"\x1a\x45\xdf\xa3", "video/webm"),
+    (0, b"II*\0", "image/tiff"),
+    (0, b"MM\0*", "image/tiff"),
+    (0, b"ID3", "audio/mpeg"),
+    (0, b"OggS", "audio/ogg"),
+    (0, b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "application/x-ole-storage"),
+];
+/// Documents that are archives: what the name of their first parts begins with.
+const ARCHIVES: [(&str, &str); 3] = [
+    ("word/", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
+    ("xl/", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
+    ("ppt/", "application/vnd.openxmlformats-officedocument.presentationml.presentation"),
+];
+/// What OpenDocument files begin with, before their type.
+const OPEN_DOCUMENT: &[u8] = b"mimetypeapplication/vnd.oasis.opendocument.";
+
+/// Bytes that are looked at.
+pub(super) const HEAD: usize = 8192;
+
+/// The media type of a file that begins so; `application/octet-stream` for what is not known.
+pub(super) fn media_type(head: &[u8]) -> &'static str {
+    let at = |(place, magic, _): &&(usize, &[u8], &str)| {
+        head.get(*place..).is_some_and(|rest| rest.starts_with(magic))
+    };
+    if let Some((_, _, found)) = MAGIC.iter().find(at) {
+        return found;
+    }
+    if head.starts_with(b"PK\x03\x04") {
+        return archive(head);
+    }
+    // A cut character at the end of the head is none of the file's faults.
+    let is_text = match std::str::from_utf8(head) {
+        Ok(_) => true,
+        Err(error) => error.error_len().is_none() && head.len() == HEAD,
+    };
+    let is_plain = |byte: &u8| *byte >= 0x20 || matches!(byte, b'\t' | b'\n' | b'\r' | 0x0c);
+    if is_text && !head.is_empty() && head.iter().all(is_plain) {
+        return if is_markup(head) { "text/html" } else { "text/plain" };
+    }
+    "application/octet-stream"
+}
+
+fn archive(head: &[u8]) -> &'static str {
+    let holds = |text: &[u8]| head.windows(text.len()).any(|part| part == text);
+    if let Some(place) = head.windows(OPEN_DOCUMENT.len()).position(|part| part == OPEN_DOCUMENT) {
+        return match &head[place + OPEN_DOCUMENT.len()..] {
+            rest if rest.starts_with(b"text") => "application/vnd.oasis.opendocument.text",
+            rest if rest.starts_with(b"spreadsheet") => {
+                "application/vnd.oasis.opendocument.spreadsheet"
+            }
+            _ => "application/zip",
+        };
+    }
+    let is_office = holds(b"[Content_Types].xml") || holds(b"_rels/");
+    let found = ARCHIVES.iter().find(|(part, _)| is_office && holds(part.as_bytes()));
+    found.map_or("application/zip", |(_, media_type)| media_type)
+}
+
+/// Whether a browser would take a text for a page or a picture with scripts.
+fn is_markup(head: &[u8]) -> bool {
+    let start = head.trim_ascii_start();
+    let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start).trim_ascii_start();
+    start.starts_with(b"<")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_say_what_a_file_is() {
+        let long = [b"a".repeat(HEAD - 1), vec![0xc3]].concat();
+        for (head, expected) in [
+            (&b"%PDF-1.7\n"[..], "application/pdf"),
+            (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "image/png"),
+            (b"\xff\xd8\xff\xe0", "image/jpeg"),
+            (b"RIFF\0\0\0\0WEBPVP8 ", "image/webp"),
+            (b"\0\0\0\x18ftypmp42", "video/mp4"),
+            (b"PK\x03\x04 a.txt", "application/zip"),
+            (b"PK\x03\x04 [Content_Types].xml word/document.xml", ARCHIVES[0].1),
+            (
+                b"PK\x03\x04  mimetypeapplication/vnd.oasis.opendocument.textPK",
+                "application/vnd.oasis.opendocument.text",
+            ),
+            (b"name,mail\nAda,ada@example.org\n", "text/plain"),
+            (b" <script>alert(1)</script>", "text/html"),
+            (b"<svg onload=alert(1)>", "text/html"),
+            (b"MZ\x90\0", "application/octet-stream"),
+            (b"", "application/octet-stream"),
+            (b"caf\xe9", "application/octet-stream"),
+            (&long, "text/plain"),
+        ] {
+            assert_eq!(media_type(head), expected, "{head:?}");
+        }
+    }
+}

@@ -1,0 +1,386 @@
+//! Statements of sessions.
+
+use serde_json::{Map, Value as Json};
+
+use super::{
+    session::{Session, Status},
+    trail::{Happened, REWOUND, Trail},
+};
+use crate::{
+    Change, Error, Millis, Result,
+    db::{Db, Step, args, read, record, statements},
+    fields::Upload,
+};
+
+record! { Session: session_columns {
+    id: "id",
+    funnel: "funnel_id",
+    version: "version_id",
+    uuid: "session_uuid",
+    rev: "rev",
+    status: "status" => |name: String| Ok(Status::named(&name)),
+    language: "language_short",
+    path: "path_json" => read::json::<Vec<i64>>,
+    answers: "answers_json" => read::json::<Map<String, Json>>,
+    current: "current_node_id",
+    end: "end_node_id",
+    end_kind: "end_kind",
+    reference: "reference",
+    source_url: "source_url",
+    referer: "referer",
+    utm: "utm_source" + "utm_medium" + "utm_campaign" + "utm_term" + "utm_content"
+        => |(a, b, c, d, e): Utm| Ok([a, b, c, d, e]),
+    host: "host",
+    is_spam: "is_spam",
+    started_at: "started_at",
+    last_activity_at: "last_activity_at",
+    presented_at: "presented_at",
+    completed_at: "completed_at",
+    abandoned_at: "abandoned_at",
+    abandoned_told: "abandoned_told",
+    expires_at: "expires_at",
+    mail_rule: "mail_rule_id",
+    mail_status: "mail_status",
+} }
+
+/// Rows of a change at most; so each change of a session has numbers of its own.
+const ROWS: i64 = 1000;
+
+type Utm = (Option<String>, Option<String>, Option<String>, Option<String>, Option<String>);
+
+/// A file of a session, without its bytes.
+#[derive(Clone, Debug)]
+pub(super) struct SentFile {
+    pub(super) uid: String,
+    pub(super) field: String,
+    pub(super) media_type: String,
+    pub(super) size: i64,
+}
+
+record! { SentFile: sent_columns {
+    uid: "uid",
+    field: "field",
+    media_type: "media_type",
+    size: "size",
+} }
+
+impl SentFile {
+    pub(super) fn upload(&self) -> Upload {
+        let bytes = u64::try_from(self.size).unwrap_or_default();
+        Upload { media_type: self.media_type.clone(), bytes }
+    }
+}
+
+statements! {
+    /// Nothing of a funnel that was deleted.
+    VERSION_OF = "select s.version_id from cms_formfunnel_submissions s join cms_formfunnels f \
+                  on f.id = s.funnel_id where s.session_uuid = $1 and f.status <> 'deleted'";
+    /// Nobody else changes the session until this change ends.
+    LOCK = concat!(
+        "update cms_formfunnel_submissions set rev = rev where session_uuid = $1 returning ",
+        session_columns!()
+    );
+    LOCK_ID = concat!(
+        "update cms_formfunnel_submissions set rev = rev where id = $1 returning ",
+        session_columns!()
+    );
+    START = "insert into cms_formfunnel_submissions (funnel_id, version_id, version, session_uuid, \
+             client_hash, rev, status, language_short, path_json, answers_json, current_node_id, \
+             last_node_id, source_url, referer, utm_source, utm_medium, utm_campaign, utm_term, \
+             utm_content, host, inbox_status, inbox_notes, is_spam, is_test, summary, \
+             steps_answered, progress_pct, started_at, last_activity_at, presented_at, \
+             abandoned_told, expires_at) values ($1, $2, $3, $4, $5, 0, 'in_progress', $6, $7, $8, \
+             $9, $9, $10, $11, $12, $13, $14, $15, $16, $17, 'new', '', $18, $19, '', 0, 0, $20, \
+             $20, $20, $19, $21) returning id";
+    SAVE = "update cms_formfunnel_submissions set rev = rev + 1, status = $3, path_json = $4, \
+            answers_json = $5, current_node_id = $6, last_node_id = $7, end_node_id = $8, \
+            end_kind = $9, reference = $10, is_spam = $11, contact_name = $12, \
+            contact_email = $13, contact_phone = $14, company = $15, summary = $16, score = $17, \
+            steps_answered = $18, progress_pct = $19, last_activity_at = $20, completed_at = $21, \
+            abandoned_at = $22, abandoned_told = $23, expires_at = $24, mail_rule_id = $25, \
+            mail_status = $26, presented_at = $27, abandon_due_at = $28 \
+            where id = $1 and rev = $2";
+    EVENT = "insert into cms_formfunnel_events (submission_id, seq, kind, node_id, edge_id, field, \
+             at, dwell_ms, on_path) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+    /// What came after a step that the visitor has gone back to.
+    CUT = "update cms_formfunnel_events set on_path = $3 where submission_id = $1 and on_path = $4 \
+           and kind in ('presented', 'answered', 'edge') and seq > (select max(p.seq) from \
+           cms_formfunnel_events p where p.submission_id = $1 and p.kind = 'presented' \
+           and p.node_id = $2 and p.on_path = $4)";
+    /// Those of people; it counts $3 rows at most.
+    COMPLETED = "select count(*) from (select 1 as one from cms_formfunnel_submissions \
+                 where funnel_id = $1 and status = 'completed' and is_spam = $2 and is_test = $2 \
+                 limit $3) found";
+    SENT = concat!(
+        "select ", sent_columns!(), " from cms_formfunnel_uploads where submission_id = $1 \
+         order by id"
+    );
+    SENT_SIZE = "select count(*), cast(coalesce(sum(size), 0) as bigint) \
+                 from cms_formfunnel_uploads where submission_id = $1";
+    ADD_FILE = "insert into cms_formfunnel_uploads (uid, submission_id, field, file_name, \
+                media_type, size, sha256, attached, created_at, content) values ($1, $2, $3, $4, \
+                $5, $6, $7, $8, $9, $10)";
+    ATTACH = "update cms_formfunnel_uploads set attached = $3 \
+              where submission_id = $1 and uid = $2";
+    DETACH = "update cms_formfunnel_uploads set attached = $3 \
+              where submission_id = $1 and field = $2";
+    DETACH_ALL = "update cms_formfunnel_uploads set attached = $2 where submission_id = $1";
+    /// Files that no answer holds, of all sessions. It reads $2 rows at most.
+    WAITING = "select count(*), cast(coalesce(sum(size), 0) as bigint) from (select size from \
+               cms_formfunnel_uploads where attached = $1 limit $2) found";
+    TOUCH = "update cms_formfunnel_submissions set last_activity_at = $2, expires_at = $3, \
+             status = $4, abandon_due_at = $5 where id = $1";
+    /// Files that no answer holds.
+    SWEEP = "delete from cms_formfunnel_uploads where id in (select id from \
+             cms_formfunnel_uploads where attached = $2 and created_at <= $1 limit 100) \
+             and attached = $2";
+    /// Sessions that rest for longer than their funnels allow, the longest first.
+    RESTING = "select s.id, s.version_id, s.abandon_due_at from cms_formfunnel_submissions s \
+               join cms_formfunnels f on f.id = s.funnel_id and f.status <> 'deleted' \
+               where s.abandon_due_at <= $1 and (s.abandon_due_at, s.id) > ($2, $3) \
+               order by s.abandon_due_at, s.id limit $4";
+    WATCH = "update cms_formfunnel_submissions set abandon_due_at = $2 where id = $1";
+    SALT = "select day, salt from cms_formfunnel_salt";
+    NEW_SALT = "update cms_formfunnel_salt set day = $1, salt = $2 where day < $1";
+    TRIAGED = "update cms_formfunnel_submissions set inbox_status = $2, first_touched_at = $3 \
+               where id = $1";
+    WINDOW = "update cms_formfunnel_window set since = $1";
+}
+
+/// The version that a session keeps.
+pub(super) async fn version_of(db: &Db, uuid: &str) -> Result<Option<i64>> {
+    Ok(db.optional::<(i64,)>(VERSION_OF, args![uuid]).await?.map(|(id,)| id))
+}
+
+pub(super) async fn lock(change: &mut Change, uuid: &str) -> Result<Option<Session>> {
+    change.optional(LOCK, args![uuid]).await
+}
+
+pub(super) async fn lock_id(change: &mut Change, id: i64) -> Result<Option<Session>> {
+    change.optional(LOCK_ID, args![id]).await
+}
+
+/// Stores a new session. Returns its id; None: the funnel is gone.
+pub(super) async fn start(
+    change: &mut Change,
+    session: &Session,
+    number: i64,
+    client: Option<String>,
+) -> Result<Option<i64>> {
+    let [source, medium, campaign, term, content] = session.utm.clone();
+    let args = args![
+        session.funnel,
+        session.version,
+        number,
+        &session.uuid,
+        client,
+        &session.language,
+        text(&session.path)?,
+        text(&session.answers)?,
+        session.current,
+        session.source_url.clone(),
+        session.referer.clone(),
+        source,
+        medium,
+        campaign,
+        term,
+        content,
+        session.host.clone(),
+        session.is_spam,
+        false,
+        session.started_at,
+        session.expires_at,
+    ];
+    match change.one::<(i64,)>(START, args).await {
+        Ok((id,)) => Ok(Some(id)),
+        Err(error) if error.is_broken_reference() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// What lists show of a session.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Told {
+    pub(super) name: Option<String>,
+    pub(super) email: Option<String>,
+    pub(super) phone: Option<String>,
+    pub(super) company: Option<String>,
+    pub(super) summary: String,
+    pub(super) score: Option<f64>,
+    pub(super) answered: i64,
+    pub(super) percent: i64,
+}
+
+/// Stores a session that this change has locked, with what happened.
+pub(super) async fn save(
+    change: &mut Change,
+    session: &mut Session,
+    told: Told,
+    abandon_due: Option<Millis>,
+    trail: Trail,
+) -> Result<()> {
+    let mut steps = events(session, trail, change.now());
+    let (path, answers) = (text(&session.path)?, text(&session.answers)?);
+    let args = args![
+        session.id,
+        session.rev,
+        session.status.as_str(),
+        path,
+        answers,
+        session.current,
+        session.path.last().copied(),
+        session.end,
+        session.end_kind.clone(),
+        session.reference.clone(),
+        session.is_spam,
+        told.name,
+        told.email,
+        told.phone,
+        told.company,
+        told.summary,
+        told.score,
+        told.answered,
+        told.percent,
+        session.last_activity_at,
+        session.completed_at,
+        session.abandoned_at,
+        session.abandoned_told,
+        session.expires_at,
+        session.mail_rule,
+        session.mail_status.clone(),
+        session.presented_at,
+        abandon_due,
+    ];
+    steps.push(Step(SAVE, args));
+    if change.steps(steps).await? == 0 {
+        return Err(Error::internal("a locked session has changed"));
+    }
+    session.rev += 1;
+    Ok(())
+}
+
+/// The rows of what happened, and those that it cuts.
+fn events(session: &Session, trail: Trail, now: Millis) -> Vec<Step> {
+    let mut steps = Vec::with_capacity(trail.0.len() + 2);
+    let (id, rev) = (session.id, session.rev);
+    for (place, one) in (0..ROWS).zip(trail.0) {
+        let Happened { kind, node, edge, field, dwell, at } = one;
+        let at = at.unwrap_or(now);
+        if kind == REWOUND {
+            steps.push(Step(CUT, args![id, node, false, true]));
+        }
+        let seq = rev * ROWS + place;
+        steps.push(Step(EVENT, args![id, seq, kind, node, edge, field, at, dwell, true]));
+    }
+    steps
+}
+
+fn text(value: &impl serde::Serialize) -> Result<String> {
+    serde_json::to_string(value).map_err(Error::internal)
+}
+
+/// Whether as many were completed as are taken.
+pub(super) async fn is_full(db: &Db, funnel: i64, most: i64) -> Result<bool> {
+    let (count,) = db.one::<(i64,)>(COMPLETED, args![funnel, false, most]).await?;
+    Ok(count >= most)
+}
+
+pub(super) async fn sent(change: &mut Change, session: i64) -> Result<Vec<SentFile>> {
+    change.all(SENT, args![session]).await
+}
+
+/// How many files a session has sent, and their bytes.
+pub(super) async fn sent_size(change: &mut Change, session: i64) -> Result<(i64, i64)> {
+    change.one(SENT_SIZE, args![session]).await
+}
+
+/// How many files of all sessions no answer holds, and their bytes; counted up to `most`.
+pub(super) async fn waiting(db: &Db, most: i64) -> Result<(i64, i64)> {
+    db.one(WAITING, args![false, most]).await
+}
+
+pub(super) async fn attach(change: &mut Change, session: i64, uid: &str) -> Result<()> {
+    change.run(ATTACH, args![session, uid, true]).await.map(drop)
+}
+
+/// No answer to this field holds a file any more.
+pub(super) async fn detach(change: &mut Change, session: i64, field: &str) -> Result<()> {
+    change.run(DETACH, args![session, field, false]).await.map(drop)
+}
+
+/// Notes that the visitor is there.
+pub(super) async fn touch(
+    change: &mut Change,
+    session: &Session,
+    abandon_due: Option<Millis>,
+) -> Result<()> {
+    let (seen, expires) = (session.last_activity_at, session.expires_at);
+    let args = args![session.id, seen, expires, session.status.as_str(), abandon_due];
+    change.hit(TOUCH, args).await
+}
+
+/// When it is looked whether a session rests; None: never.
+pub(super) async fn watch(change: &mut Change, id: i64, due: Option<Millis>) -> Result<()> {
+    change.run(WATCH, args![id, due]).await.map(drop)
+}
+
+/// The day of the salt that is kept, and the salt.
+pub(super) async fn salt(db: &Db) -> Result<(i64, String)> {
+    db.one(SALT, args![]).await
+}
+
+/// Overwrites the salt of an earlier day.
+pub(super) async fn renew_salt(change: &mut Change, day: i64, salt: &str) -> Result<()> {
+    change.run(NEW_SALT, args![day, salt]).await.map(drop)
+}
+
+/// Sessions that have rested for too long at a time, after a place in that list.
+pub(super) async fn resting(
+    db: &Db,
+    now: Millis,
+    after: (Millis, i64),
+    most: i64,
+) -> Result<Vec<(i64, i64, Millis)>> {
+    db.all(RESTING, args![now, after.0, after.1, most]).await
+}
+
+pub(super) async fn detach_all(change: &mut Change, session: i64) -> Result<()> {
+    change.run(DETACH_ALL, args![session, false]).await.map(drop)
+}
+
+/// What became of a submission in the inbox.
+pub(super) async fn triaged(
+    change: &mut Change,
+    session: i64,
+    status: &str,
+    at: Millis,
+) -> Result<()> {
+    change.hit(TRIAGED, args![session, status, at]).await
+}
+
+pub(super) async fn move_window(change: &mut Change, since: Millis) -> Result<()> {
+    change.run(WINDOW, args![since]).await.map(drop)
+}
+
+/// Removes files that no answer holds and that came before a time, some at once. Returns how many.
+pub(super) async fn sweep(change: &mut Change, before: Millis) -> Result<u64> {
+    change.run(SWEEP, args![before, false]).await
+}
+
+/// A file as it is stored.
+pub(super) struct NewFile<'a> {
+    pub(super) uid: &'a str,
+    pub(super) field: &'a str,
+    pub(super) name: &'a str,
+    pub(super) media_type: &'a str,
+    pub(super) sha256: String,
+    pub(super) content: Vec<u8>,
+}
+
+pub(super) async fn add_file(change: &mut Change, session: i64, file: NewFile<'_>) -> Result<()> {
+    let NewFile { uid, field, name, media_type, sha256, content } = file;
+    let size = i64::try_from(content.len()).unwrap_or(i64::MAX);
+    let now = change.now();
+    let args = args![uid, session, field, name, media_type, size, sha256, false, now, content];
+    change.run(ADD_FILE, args).await.map(drop)
+}

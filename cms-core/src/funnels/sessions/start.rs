@@ -1,0 +1,197 @@
+//! The beginning of a visit.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value as Json};
+
+use super::{
+    calls::{Progress, ShownFunnel, StartVisit, Started},
+    client::{Salt, Visitor},
+    session::{Session, Status},
+    sql, told,
+    trail::Trail,
+    visit::Visit,
+};
+use crate::{
+    Change, Code, Error, Millis, Result,
+    fields::{Context, is_blank},
+    funnels::{Funnels, definitions::versions::Version},
+    mail::shortened,
+    rfc3339,
+};
+
+/// Characters of what a page says of itself, at most.
+const ADDRESS: usize = 2048;
+const PART: usize = 255;
+/// Characters of a language at most.
+const LANGUAGE: usize = 16;
+
+/// A visit that may begin.
+#[derive(Debug)]
+pub struct Beginning {
+    visit: Visit,
+    call: StartVisit,
+    salt: Salt,
+}
+
+impl Funnels {
+    /// Finds the funnel.
+    ///
+    /// # Errors
+    /// `funnel_not_available` for a funnel that is missing, not published, or closed.
+    pub async fn begin_visit(&self, call: StartVisit) -> Result<Beginning> {
+        let language = call.language.as_deref().filter(|one| one.len() <= LANGUAGE);
+        let version = self.live(&call.funnel_id, language).await?;
+        let (settings, base) = (&version.header.settings, &self.0.base);
+        let is_over = settings.closes_at.is_some_and(|end| base.clock().now() >= end);
+        let is_full = match settings.max_submissions {
+            Some(most) if !is_over => sql::is_full(base.db(), version.funnel, most).await?,
+            _ => false,
+        };
+        if is_over || is_full {
+            let detail = "The funnel is closed: it takes no more submissions.";
+            return Err(Error::new(Code::FunnelNotAvailable, detail));
+        }
+        let uuid = base.random().uuid_v4()?;
+        let salt = self.salt().await?;
+        Ok(Beginning { visit: self.visit_of(version, uuid), call, salt })
+    }
+
+    /// Begins a visit.
+    ///
+    /// # Errors
+    /// `funnel_not_available` when the funnel was deleted meanwhile; as every write.
+    pub async fn start(
+        &self,
+        change: &mut Change,
+        beginning: Beginning,
+        visitor: Visitor,
+    ) -> Result<Started> {
+        let Beginning { visit, call, salt } = beginning;
+        let version = Arc::clone(&visit.version);
+        let first = version.graph.start().ok_or_else(|| Error::internal("no start"))?;
+        let now = change.now();
+        let (mut session, trail) = visit.begin(call, visitor.host.clone(), now)?;
+        let client = salt.hash(&visitor);
+        let id = sql::start(change, &session, version.number, client).await?;
+        let gone = || Error::new(Code::FunnelNotAvailable, "The funnel was deleted.");
+        session.id = id.ok_or_else(gone)?;
+        visit.save(change, &mut session, trail).await?;
+        let event = "formfunnel.started";
+        told::emit_audited(change, &visit, &session, event, Some(first), &[]).await?;
+        Ok(Started {
+            session_uuid: visit.uuid.clone(),
+            funnel: ShownFunnel {
+                id: version.funnel,
+                slug: version.header.slug.clone(),
+                name: version.header.name.clone(),
+                language_short: version.header.language_short.clone(),
+                version: version.number,
+            },
+            node: first.shown().clone(),
+            progress: Progress {
+                answered: 0,
+                remaining_max: version.graph.steps_after(first.id) + 1,
+            },
+            expires_at: rfc3339(session.expires_at),
+            rev: session.rev,
+        })
+    }
+}
+
+impl Visit {
+    /// A session that begins, with what happens then. Its row has no id yet.
+    pub(super) fn begin(
+        &self,
+        call: StartVisit,
+        host: Option<String>,
+        now: Millis,
+    ) -> Result<(Session, Trail)> {
+        let version = &self.version;
+        let first = version.graph.start().ok_or_else(|| Error::internal("no start"))?;
+        let text =
+            |text: Option<String>, most| text.map(|text| shortened(&text, most).into_owned());
+        let part = |value| text(value, PART);
+        let session = Session {
+            id: 0,
+            funnel: version.funnel,
+            version: version.id,
+            uuid: self.uuid.clone(),
+            rev: 0,
+            status: Status::InProgress,
+            language: version.header.language_short.clone(),
+            path: vec![first.id],
+            answers: arriving(version, &call, &self.context(now)),
+            current: Some(first.id),
+            end: None,
+            end_kind: None,
+            reference: None,
+            source_url: text(call.source_url, ADDRESS),
+            referer: text(call.referer, ADDRESS),
+            utm: [
+                part(call.utm_source),
+                part(call.utm_medium),
+                part(call.utm_campaign),
+                part(call.utm_term),
+                part(call.utm_content),
+            ],
+            host: text(host, PART),
+            is_spam: false,
+            started_at: now,
+            last_activity_at: now,
+            presented_at: now,
+            completed_at: None,
+            abandoned_at: None,
+            abandoned_told: false,
+            expires_at: self.expires(now, now),
+            mail_rule: None,
+            mail_status: None,
+        };
+        let mut trail = Trail::default();
+        trail.note("started", None);
+        trail.note("presented", Some(first.id));
+        Ok((session, trail))
+    }
+}
+
+/// The hidden fields that come with the visitor. A bad one is left out: no visitor can mend it.
+fn arriving(version: &Version, call: &StartVisit, context: &Context) -> Map<String, Json> {
+    let page = call.source_url.as_deref().and_then(|url| url::Url::parse(url).ok());
+    let parameter = |name: &str| {
+        let mut pairs = page.as_ref()?.query_pairs();
+        pairs.find(|(key, _)| key == name).map(|(_, value)| Json::from(value.into_owned()))
+    };
+    let context = context.clone().arriving();
+    let steps = version.graph.nodes().iter().filter_map(|node| Some((node, node.step()?)));
+    let hidden = steps.flat_map(|(node, step)| {
+        let fields = step.fields.iter().filter(|field| field.type_name() == "hidden");
+        fields.map(move |field| (node, field))
+    });
+    let hidden: Vec<_> = hidden.collect();
+    // Steps that exclude each other may name the same field: its first value stays, and what comes
+    // with the visitor goes before what is said otherwise.
+    let mut answers = Map::new();
+    for (node, field) in &hidden {
+        let named = declared(&node.config, field.id());
+        let own = call.hidden.get(field.id()).cloned();
+        let given = own.or_else(|| named.and_then(|name| parameter(&name)));
+        let is_new = |given: &Json| !is_blank(given) && !answers.contains_key(field.id());
+        let Some(given) = given.filter(is_new) else { continue };
+        let given = Map::from_iter([(field.id().to_owned(), given)]);
+        answers.extend(field.take(&given, &context).unwrap_or_default());
+    }
+    for (_, field) in &hidden {
+        if !answers.contains_key(field.id()) {
+            answers.extend(field.take(&Map::new(), &context).unwrap_or_default());
+        }
+    }
+    answers
+}
+
+/// The parameter that a hidden field is read from.
+fn declared(config: &Map<String, Json>, id: &str) -> Option<String> {
+    let fields = config.get("fields").and_then(Json::as_array)?;
+    let field = fields.iter().find(|field| field["id"] == id)?;
+    let name = field.get("param").or_else(|| field.get("prefill_param"));
+    name.and_then(Json::as_str).map(str::to_owned)
+}

@@ -1,0 +1,94 @@
+//! An answered step.
+
+use super::{
+    calls::{AnswerStep, Stepped},
+    moves::{self, Moved},
+    session::Session,
+    sql, told,
+    trail::Trail,
+    visit::{Visit, files_in, is_file, open},
+};
+use crate::{
+    Change, Error, Result,
+    funnels::{Funnels, graph::Node},
+};
+
+impl Funnels {
+    /// Answers a step. What the call did is in `change` also when the inner result is a refusal: a
+    /// refused answer is noted. Whoever calls commits the change, then answers.
+    ///
+    /// # Errors
+    /// `not_found`, `already_completed`, `session_expired`, `not_on_path`; as every write. Within:
+    /// `validation_failed` with all answers that are refused.
+    pub async fn step(
+        &self,
+        change: &mut Change,
+        visit: &Visit,
+        call: &AnswerStep,
+    ) -> Result<Result<Stepped>> {
+        let mut session = visit.lock(change).await?;
+        let now = change.now();
+        open(&session, now)?;
+        let around = visit.around(&session);
+        let walk = visit.walk(&around);
+        let node = moves::target(&walk, &session, call.node_id, &call.answers)?;
+        let step = node.step().ok_or_else(|| Error::internal("a target that is no step"))?;
+        let (context, files) = (visit.context(now), Visit::files(change, &session, step).await?);
+        let (mut trail, trapped) = (Trail::default(), is_filled(call.trap.as_deref()));
+        let taken = moves::take(step, &call.answers, &context, &files, visit.is_strict());
+        let taken = match taken {
+            Ok(taken) => taken,
+            Err(faults) => {
+                moves::refused(node.id, &faults, &mut trail);
+                session.is_spam |= trapped;
+                visit.note(change, &mut session, trail).await?;
+                return Ok(Err(Error::invalid(faults).at_node(Some(node.id))));
+            }
+        };
+        match moves::answer(&walk, &mut session, node, &taken, now, &mut trail)? {
+            Moved::Not(next) => {
+                visit.seen(change, &mut session, trapped).await?;
+                Ok(Ok(visit.stepped(&session, next, taken.ignored)))
+            }
+            Moved::To(next) => {
+                session.is_spam |= trapped;
+                self.moved(change, visit, &mut session, node, trail).await?;
+                Ok(Ok(visit.stepped(&session, next, taken.ignored)))
+            }
+        }
+    }
+
+    /// Stores a session whose step was answered, and tells of it.
+    pub(super) async fn moved(
+        &self,
+        change: &mut Change,
+        visit: &Visit,
+        session: &mut Session,
+        node: &Node,
+        trail: Trail,
+    ) -> Result<()> {
+        let now = change.now();
+        visit.touch(session, now);
+        visit.save(change, session, trail).await?;
+        let Some(step) = node.step() else { return Ok(()) };
+        let files = step.fields.iter().filter(|field| is_file(field.type_name()));
+        for field in files {
+            sql::detach(change, session.id, field.id()).await?;
+        }
+        for id in files_in(step, &session.answers) {
+            sql::attach(change, session.id, &id).await?;
+        }
+        if session.is_spam {
+            return Ok(());
+        }
+        let answers: Vec<_> =
+            step.fields.iter().flat_map(|field| field.answered(&session.answers)).collect();
+        let event = "formfunnel.step_completed";
+        told::emit(change, visit, session, event, Some(node), &answers).await
+    }
+}
+
+/// Whether a program has filled in what people do not see.
+pub(super) fn is_filled(trap: Option<&str>) -> bool {
+    trap.is_some_and(|text| !text.trim().is_empty())
+}

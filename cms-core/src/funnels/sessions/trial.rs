@@ -1,0 +1,282 @@
+//! A funnel tried by its author: which way answers take, and who is written to. Nothing is written.
+
+use std::collections::HashMap;
+
+use jiff::tz::TimeZone;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json};
+
+use super::{
+    mails::{Values, compose, consider},
+    moves::{self, Taken},
+    walk::Walk,
+};
+use crate::{
+    Error, Result,
+    conditions::{Condition, Surroundings, Traced},
+    fields::Context,
+    funnels::{
+        FunnelDetail, Funnels, WhichFunnel,
+        graph::{Branch, Drawn, Graph, Node, read},
+        rules::{Rule, Trigger},
+        settings::FunnelSettings,
+    },
+};
+
+/// The way that answers take.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "FunnelTrial")]
+pub struct Tried {
+    /// The nodes on the way, condition nodes included.
+    pub path: Vec<TriedNode>,
+    /// Whether the way comes to an end.
+    pub completes: bool,
+    /// Names of answers that no step on the way takes.
+    pub ignored: Vec<String>,
+}
+
+/// A node on the way.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "FunnelTrialNode")]
+pub struct TriedNode {
+    /// Its id.
+    pub id: i64,
+    /// `step`, `condition` or `end`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+    /// Why the way stops here: answers that are missing or refused.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<TriedFault>,
+    /// Which branch leads on; none where no edge does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// Why this branch.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub trace: Vec<Traced>,
+}
+
+/// An answer that is refused.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "FunnelTrialFault")]
+pub struct TriedFault {
+    /// The field.
+    pub field: String,
+    /// Why.
+    pub code: String,
+    /// How to mend it.
+    pub message: String,
+}
+
+/// Who would be written to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "RoutingTrial")]
+pub struct TriedRouting {
+    /// The active rules for the event, in the order in which they are tried.
+    pub rules: Vec<TriedRule>,
+    /// The rule that writes: the first that matches.
+    pub chosen: Option<i64>,
+    /// Its mails.
+    pub mails: Vec<TriedMail>,
+    /// Why some recipients get none.
+    pub skipped: Vec<String>,
+}
+
+/// A mail rule that was tried.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "RoutingTrialRule")]
+pub struct TriedRule {
+    /// Its id.
+    pub id: i64,
+    /// Whether its condition holds; a rule without one always matches.
+    pub matches: bool,
+    /// Why.
+    pub trace: Vec<Traced>,
+}
+
+/// A mail that would be sent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "RoutingTrialMail")]
+pub struct TriedMail {
+    /// `notice`, or `reply` for the confirmation.
+    pub kind: String,
+    /// Who gets it.
+    pub to: String,
+    /// Who gets the answer.
+    pub reply_to: Option<String>,
+    /// Its subject.
+    pub subject: String,
+    /// Its plain part.
+    pub text: String,
+    /// Its HTML part.
+    pub html: Option<String>,
+}
+
+/// A drawn funnel with what its conditions see.
+struct Trial {
+    detail: FunnelDetail,
+    graph: Graph,
+    conditions: HashMap<i64, Condition>,
+    around: Surroundings,
+    zone: TimeZone,
+}
+
+impl Funnels {
+    /// Walks a funnel as it is drawn now, with all answers given at once.
+    ///
+    /// # Errors
+    /// `not_found`.
+    pub async fn try_answers(
+        &self,
+        which: &WhichFunnel,
+        answers: &Map<String, Json>,
+    ) -> Result<Tried> {
+        let trial = self.trial(which).await?;
+        let context = Context::at(self.0.base.clock().now()).zone(trial.zone.clone());
+        Ok(trial.walk_through(answers, &context))
+    }
+
+    /// Says which mail rule would send what to whom for these answers.
+    ///
+    /// # Errors
+    /// `not_found`; `validation_failed` for a trigger that is none.
+    pub async fn try_routing(
+        &self,
+        which: &WhichFunnel,
+        trigger: &str,
+        answers: &Map<String, Json>,
+    ) -> Result<TriedRouting> {
+        let Some(trigger) = Trigger::named(trigger) else {
+            let message = "completed or abandoned is expected";
+            return Err(Error::invalid_field("trigger", "format", message));
+        };
+        let trial = self.trial(which).await?;
+        Ok(trial.route(trigger, answers))
+    }
+
+    async fn trial(&self, which: &WhichFunnel) -> Result<Trial> {
+        let detail = self.get(which).await?;
+        let json = |rows: serde_json::Result<Json>| match rows {
+            Ok(Json::Array(rows)) => rows,
+            _ => Vec::new(),
+        };
+        let nodes = json(serde_json::to_value(&detail.nodes));
+        let edges = json(serde_json::to_value(&detail.edges));
+        let start = detail.funnel.start_node_id;
+        let (graph, _) = read(Drawn { start, nodes: &nodes, edges: &edges });
+        let deciding = graph.nodes().iter().filter(|node| graph.branches(node.id));
+        let conditions =
+            deciding.map(|node| (node.id, Condition::read(&node.condition()))).collect();
+        let settings = detail.funnel.settings_json.as_object().cloned().unwrap_or_default();
+        let zone = FunnelSettings::read(&settings).0.timezone;
+        let zone = zone.unwrap_or_else(|| self.0.base.zone().clone());
+        let around = Surroundings::at(self.0.base.clock().now()).zone(zone.clone());
+        let around = around.language(&detail.funnel.language_short);
+        Ok(Trial { detail, graph, conditions, around, zone })
+    }
+}
+
+impl Trial {
+    fn walk(&self) -> Walk<'_> {
+        Walk { graph: &self.graph, conditions: &self.conditions, around: &self.around }
+    }
+
+    fn walk_through(&self, answers: &Map<String, Json>, context: &Context) -> Tried {
+        let walk = self.walk();
+        let (mut path, mut taken, mut steps) = (Vec::new(), answers.clone(), Vec::new());
+        let (mut at, mut completes) = (self.graph.start(), false);
+        let mut used: Vec<String> = Vec::new();
+        for _ in self.graph.nodes() {
+            let Some(node) = at else { break };
+            let mut tried = shown(node);
+            if node.end().is_some() {
+                completes = true;
+                path.push(tried);
+                break;
+            }
+            if let Some(step) = node.step() {
+                steps.push(node.id);
+                let given = step.fields.iter().filter(|field| field.type_name() != "calculated");
+                used.extend(given.flat_map(|field| field.names()));
+                match moves::take(step, answers, context, &[], false) {
+                    Ok(Taken { answers, .. }) => taken.extend(answers),
+                    Err(faults) => {
+                        let fault = |fault: crate::FieldError| TriedFault {
+                            field: fault.field,
+                            code: fault.code.to_owned(),
+                            message: fault.message,
+                        };
+                        tried.errors = faults.into_iter().map(fault).collect();
+                        path.push(tried);
+                        break;
+                    }
+                }
+            }
+            let counting = walk.effective(&steps, &taken);
+            let decides = self.conditions.get(&node.id);
+            let said = decides.map(|condition| condition.trace(&counting, &self.around));
+            let label = said.as_ref().map(|(holds, _)| match holds {
+                true => Branch::True,
+                false => Branch::False,
+            });
+            let edge = label.and_then(|label| self.graph.edge(node.id, label));
+            let edge = edge.or_else(|| self.graph.edge(node.id, Branch::Default));
+            tried.branch = edge.map(|edge| edge.branch.as_str().to_owned());
+            tried.trace = said.map(|(_, trace)| trace).unwrap_or_default();
+            path.push(tried);
+            at = edge.and_then(|edge| self.graph.node(edge.to));
+            completes = at.is_none();
+        }
+        let ignored = answers.keys().filter(|name| !used.contains(name)).cloned().collect();
+        Tried { path, completes, ignored }
+    }
+
+    fn route(&self, trigger: Trigger, answers: &Map<String, Json>) -> TriedRouting {
+        let walk = self.walk();
+        let steps: Vec<_> = self.graph.nodes().iter().map(|node| node.id).collect();
+        let counting = walk.effective(&steps, answers);
+        let rules: Vec<Rule> = self.detail.email_routings.iter().cloned().map(Rule::from).collect();
+        let considered = consider(&rules, trigger, &counting, &self.around);
+        let chosen = considered.iter().find(|one| one.matches).map(|one| one.rule);
+        let told = walk.answers(&steps, answers);
+        let funnel = &self.detail.funnel;
+        let known = vec![
+            ("_funnel.name", funnel.name.clone()),
+            ("_funnel.slug", funnel.slug.clone()),
+            ("_submission.id", "0".to_owned()),
+            ("_submission.reference", "0000-0000".to_owned()),
+        ];
+        let values = Values::new(&told, &counting, &self.around, known);
+        let composed = chosen.map(|rule| compose(rule, &values)).unwrap_or_default();
+        let mails = composed.mails.into_iter().map(|(kind, mail)| TriedMail {
+            kind: kind.to_owned(),
+            to: mail.to.to_string(),
+            reply_to: mail.reply_to.map(|to| to.to_string()),
+            subject: mail.subject.as_str().to_owned(),
+            text: mail.text,
+            html: mail.html,
+        });
+        TriedRouting {
+            chosen: chosen.map(|rule| rule.id),
+            mails: mails.collect(),
+            skipped: composed.skipped,
+            rules: considered
+                .into_iter()
+                .map(|one| TriedRule { id: one.rule.id, matches: one.matches, trace: one.trace })
+                .collect(),
+        }
+    }
+}
+
+fn shown(node: &Node) -> TriedNode {
+    TriedNode {
+        id: node.id,
+        kind: node.kind.name().to_owned(),
+        name: node.name.clone(),
+        errors: Vec::new(),
+        branch: None,
+        trace: Vec::new(),
+    }
+}

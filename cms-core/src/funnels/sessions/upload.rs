@@ -1,0 +1,143 @@
+//! Files that visitors send: bound to their session and a field, judged by their bytes.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value as Json, json};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt as _},
+    sync::OwnedSemaphorePermit,
+};
+
+use super::{
+    calls::Uploaded,
+    sniff,
+    sql::{self, NewFile},
+    visit::{Visit, is_file, open},
+};
+use crate::{
+    Change, Code, Error, Result,
+    fields::Upload,
+    funnels::Funnels,
+    ground::{crypto::sha256_hex, plain},
+    mail::shortened,
+};
+
+/// Files of a session at most, and their bytes together.
+const FILES: i64 = 20;
+const BYTES: i64 = 50 << 20;
+/// Characters of a name at most.
+const NAME: usize = 200;
+
+/// Files that no answer holds, of all visits, at most; and their bytes together.
+const WAITING: i64 = 10_000;
+const WAITING_BYTES: i64 = 2 << 30;
+
+/// A file that may be stored.
+pub struct JudgedFile {
+    /// Its place in memory.
+    _place: OwnedSemaphorePermit,
+    field: String,
+    name: String,
+    media_type: &'static str,
+    content: Vec<u8>,
+}
+
+impl std::fmt::Debug for JudgedFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("JudgedFile").field("size", &self.content.len()).finish_non_exhaustive()
+    }
+}
+
+impl Funnels {
+    /// Judges a file by its size and first bytes, then reads it.
+    ///
+    /// # Errors
+    /// `validation_failed` for a field that takes no file, and for a file that the field refuses;
+    /// `unavailable` while too many files wait for their answers.
+    pub async fn judge_file(
+        &self,
+        visit: &Visit,
+        field: &str,
+        name: &str,
+        size: u64,
+        content: &mut (impl AsyncRead + Unpin + Send),
+    ) -> Result<JudgedFile> {
+        let unreadable = |error: std::io::Error| {
+            Error::new(Code::Unavailable, "The file cannot be read.").caused_by(error)
+        };
+        let asked = visit.version.graph.field(field).map(|(_, asked)| asked);
+        let Some(asked) = asked.filter(|asked| is_file(asked.type_name())) else {
+            let message = "the id of a field that takes files is expected";
+            return Err(Error::invalid_field("field", "unknown", message));
+        };
+        let place = Arc::clone(&self.0.judging).acquire_owned().await.map_err(Error::internal)?;
+        let (files, waiting) = sql::waiting(self.0.base.db(), WAITING).await?;
+        if files >= WAITING || waiting >= WAITING_BYTES {
+            let detail = "Too many files wait for their answers: try again later.";
+            return Err(Error::new(Code::Unavailable, detail));
+        }
+        let mut bytes = Vec::new();
+        let mut head = content.take(sniff::HEAD as u64);
+        head.read_to_end(&mut bytes).await.map_err(unreadable)?;
+        let media_type = sniff::media_type(&bytes);
+        let upload = Upload { media_type: media_type.to_owned(), bytes: size };
+        let context = visit.context(0).upload("file", upload);
+        let answer = if asked.type_name() == "signature" { json!("file") } else { json!(["file"]) };
+        let given: Map<String, Json> = [(field.to_owned(), answer)].into_iter().collect();
+        asked.take(&given, &context).map_err(|fault| Error::invalid(vec![fault]))?;
+        let most = u64::try_from(BYTES).unwrap_or(u64::MAX);
+        if size == 0 || size > most {
+            let message = format!("a file of 1 to {most} bytes is expected");
+            return Err(Error::invalid_field(field, "too_large", message));
+        }
+        let mut rest = content.take(size);
+        rest.read_to_end(&mut bytes).await.map_err(unreadable)?;
+        let name = shortened(name, NAME).replace(plain::is_hidden, "").replace(['/', '\\'], "_");
+        let (field, content) = (field.to_owned(), bytes);
+        Ok(JudgedFile { _place: place, field, name, media_type, content })
+    }
+
+    /// Stores a file of a visitor. It is removed after a day if no answer holds it.
+    ///
+    /// # Errors
+    /// `not_found`, `already_completed`, `session_expired`; `validation_failed` for a field of a
+    /// step that was not presented, and for too many files; as every write.
+    pub async fn upload(
+        &self,
+        change: &mut Change,
+        visit: &Visit,
+        file: JudgedFile,
+    ) -> Result<Uploaded> {
+        let mut session = visit.lock(change).await?;
+        let now = change.now();
+        open(&session, now)?;
+        let asks = |id: &i64| {
+            let step = visit.version.graph.node(*id).and_then(|node| node.step());
+            step.is_some_and(|step| step.fields.iter().any(|field| field.id() == file.field))
+        };
+        if !session.path.iter().any(asks) {
+            let message = "a field of the presented step is expected";
+            return Err(Error::invalid_field("field", "unknown", message));
+        }
+        let size = i64::try_from(file.content.len()).unwrap_or(i64::MAX);
+        let (files, bytes) = sql::sent_size(change, session.id).await?;
+        if files >= FILES || bytes.saturating_add(size) > BYTES {
+            let most = BYTES >> 20;
+            let message = format!("a visit may send {FILES} files of {most} MiB together");
+            return Err(Error::invalid_field(file.field, "too_large", message));
+        }
+        let JudgedFile { _place, field, name, media_type, content } = file;
+        let uid = self.0.base.random().uuid_v4()?;
+        let new = NewFile {
+            uid: &uid,
+            field: &field,
+            name: &name,
+            media_type,
+            sha256: sha256_hex(&content),
+            content,
+        };
+        sql::add_file(change, session.id, new).await?;
+        visit.present(change, &mut session).await?;
+        Ok(Uploaded { file: uid, media_type: media_type.to_owned(), size })
+    }
+}

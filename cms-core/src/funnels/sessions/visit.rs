@@ -1,0 +1,265 @@
+//! A visit under way: its session with the version that it keeps.
+
+use std::sync::Arc;
+
+use jiff::tz::TimeZone;
+use serde_json::{Map, Value as Json};
+
+use super::{
+    calls::{Progress, Stepped},
+    listed,
+    session::{Session, Status},
+    sql::{self, SentFile, Told},
+    trail::Trail,
+    walk::Walk,
+};
+use crate::{
+    Change, Code, Error, Millis, Result,
+    conditions::Surroundings,
+    fields::Context,
+    funnels::{
+        Funnels,
+        definitions::versions::Version,
+        graph::{Node, Step},
+    },
+};
+
+/// Characters of a session's uuid.
+const UUID: usize = 36;
+const MINUTE_MS: Millis = 60_000;
+const HOUR_MS: Millis = 60 * MINUTE_MS;
+/// How often a session may rest as long as its funnel allows, before it ends in any case.
+const AGE: Millis = 30;
+/// Changes of a session, at most. Each writes rows and raises an event.
+const CHANGES: i64 = 500;
+/// After so many, calls that change no answer leave no rows.
+const NOTED: i64 = 100;
+
+/// A visit, before its change begins.
+pub struct Visit {
+    pub(super) uuid: String,
+    pub(in crate::funnels) version: Arc<Version>,
+    pub(in crate::funnels) zone: TimeZone,
+}
+
+impl std::fmt::Debug for Visit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Visit").field("version", &self.version.id).finish_non_exhaustive()
+    }
+}
+
+impl Funnels {
+    /// The visit of a session.
+    ///
+    /// # Errors
+    /// `not_found`.
+    pub async fn visit(&self, session_uuid: &str) -> Result<Visit> {
+        let uuid = session_uuid.trim();
+        let is_uuid =
+            uuid.len() == UUID && uuid.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-');
+        if !is_uuid {
+            return Err(missing());
+        }
+        let uuid = uuid.to_ascii_lowercase();
+        let version = sql::version_of(self.0.base.db(), &uuid).await?.ok_or_else(missing)?;
+        Ok(self.visit_of(self.version(version).await?, uuid))
+    }
+
+    pub(super) fn visit_of(&self, version: Arc<Version>, uuid: String) -> Visit {
+        let zone = version.header.settings.timezone.clone();
+        let zone = zone.unwrap_or_else(|| self.0.base.zone().clone());
+        Visit { uuid, version, zone }
+    }
+}
+
+pub(super) fn missing() -> Error {
+    Error::new(Code::NotFound, "There is no such session: start a new one.")
+}
+
+impl Visit {
+    /// The session, which nobody else changes until this change ends.
+    pub(super) async fn lock(&self, change: &mut Change) -> Result<Session> {
+        sql::lock(change, &self.uuid).await?.ok_or_else(missing)
+    }
+
+    pub(in crate::funnels) fn around(&self, session: &Session) -> Surroundings {
+        session.around(self.zone.clone())
+    }
+
+    pub(in crate::funnels) fn walk<'a>(&'a self, around: &'a Surroundings) -> Walk<'a> {
+        Walk { graph: &self.version.graph, conditions: &self.version.conditions, around }
+    }
+
+    pub(super) fn context(&self, now: Millis) -> Context {
+        Context::at(now).zone(self.zone.clone())
+    }
+
+    pub(super) fn is_strict(&self) -> bool {
+        self.version.header.settings.strict
+    }
+
+    /// When a session ends that began at a time and whose visitor rests from now on.
+    pub(super) fn expires(&self, began: Millis, now: Millis) -> Millis {
+        let rest = self.version.header.settings.session_ttl_h.saturating_mul(HOUR_MS);
+        now.saturating_add(rest).min(began.saturating_add(rest.saturating_mul(AGE)))
+    }
+
+    /// The visitor was here. Whoever was away is back.
+    pub(super) fn touch(&self, session: &mut Session, now: Millis) {
+        session.last_activity_at = now;
+        session.expires_at = self.expires(session.started_at, now);
+        if session.status == Status::Abandoned {
+            session.status = Status::InProgress;
+        }
+    }
+
+    /// When the visit counts as abandoned, if nothing more is heard of the visitor.
+    pub(super) fn abandon_due(&self, session: &Session) -> Option<Millis> {
+        let minutes = self.version.header.abandons_after();
+        let minutes = minutes.filter(|_| session.status == Status::InProgress)?;
+        Some(session.last_activity_at.saturating_add(minutes.saturating_mul(MINUTE_MS)))
+    }
+
+    /// Stores that the visitor was here, in a call that changed no answer: only if that was not
+    /// known, or says something new.
+    pub(super) async fn seen(
+        &self,
+        change: &mut Change,
+        session: &mut Session,
+        trapped: bool,
+    ) -> Result<()> {
+        let now = change.now();
+        let is_new = session.status == Status::Abandoned || (trapped && !session.is_spam);
+        session.is_spam |= trapped;
+        if is_new {
+            self.touch(session, now);
+            return self.save(change, session, Trail::default()).await;
+        }
+        if now - session.last_activity_at >= MINUTE_MS {
+            self.present(change, session).await?;
+        }
+        Ok(())
+    }
+
+    /// Stores that the visitor is here.
+    pub(super) async fn present(&self, change: &mut Change, session: &mut Session) -> Result<()> {
+        self.touch(session, change.now());
+        sql::touch(change, session, self.abandon_due(session)).await
+    }
+
+    /// Stores what happened in a call that changed no answer. Of a session that has changed often
+    /// only the time is kept, so that nobody fills the database with what is refused.
+    pub(super) async fn note(
+        &self,
+        change: &mut Change,
+        session: &mut Session,
+        trail: Trail,
+    ) -> Result<()> {
+        if session.rev >= NOTED {
+            return self.present(change, session).await;
+        }
+        self.touch(session, change.now());
+        self.save(change, session, trail).await
+    }
+
+    /// Stores the session with what lists show of it.
+    pub(super) async fn save(
+        &self,
+        change: &mut Change,
+        session: &mut Session,
+        trail: Trail,
+    ) -> Result<()> {
+        let around = self.around(session);
+        let walk = self.walk(&around);
+        let answers = walk.answers(&session.path, &session.answers);
+        let (answered, left) = (session.answered(), walk.remaining(self.current(session)));
+        let whole = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        let told = Told {
+            answered: whole(answered),
+            percent: whole(100 * answered / (answered + left).max(1)),
+            ..listed::of(&answers)
+        };
+        sql::save(change, session, told, self.abandon_due(session), trail).await
+    }
+
+    /// The node that is presented.
+    pub(super) fn current(&self, session: &Session) -> Option<&Node> {
+        self.version.graph.node(session.current?)
+    }
+
+    /// The files of the session, if the step asks for any.
+    pub(super) async fn files(
+        change: &mut Change,
+        session: &Session,
+        step: &Step,
+    ) -> Result<Vec<SentFile>> {
+        let asks = step.fields.iter().any(|field| is_file(field.type_name()));
+        if asks { sql::sent(change, session.id).await } else { Ok(Vec::new()) }
+    }
+
+    /// Where the visitor stands, at this node.
+    pub(super) fn stepped(
+        &self,
+        session: &Session,
+        node: Option<&Node>,
+        ignored: Vec<String>,
+    ) -> Stepped {
+        let around = self.around(session);
+        let place = node.and_then(|node| session.path.iter().position(|id| *id == node.id));
+        let step = node.and_then(Node::step);
+        Stepped {
+            node: node.map(|node| node.shown().clone()),
+            node_type: if step.is_some() { "step" } else { "end" }.to_owned(),
+            can_complete: step.is_none(),
+            progress: Progress {
+                answered: place.unwrap_or(session.path.len()),
+                remaining_max: self.walk(&around).remaining(node),
+            },
+            ignored,
+            answers: step.map(|step| session.answers_of(step)).unwrap_or_default(),
+            rev: session.rev,
+        }
+    }
+}
+
+/// Whether answers of this type are files.
+pub(super) fn is_file(field_type: &str) -> bool {
+    matches!(field_type, "file_upload" | "signature")
+}
+
+/// The ids of files in the answers of a step.
+pub(super) fn files_in(step: &Step, answers: &Map<String, Json>) -> Vec<String> {
+    let fields = step.fields.iter().filter(|field| is_file(field.type_name()));
+    let found = fields.filter_map(|field| answers.get(field.id()));
+    let ids = found.flat_map(|answer| match answer {
+        Json::Array(ids) => ids.as_slice(),
+        one => std::slice::from_ref(one),
+    });
+    ids.filter_map(Json::as_str).map(str::to_owned).collect()
+}
+
+/// Refuses calls that come too late.
+///
+/// # Errors
+/// `already_completed`, `session_expired`.
+pub(super) fn open(session: &Session, now: Millis) -> Result<()> {
+    if session.status == Status::Completed {
+        let detail = "The visit is completed: its answers can no longer be changed.";
+        return Err(Error::new(Code::AlreadyCompleted, detail));
+    }
+    if session.rev >= CHANGES {
+        let detail = "The session has changed too often: complete it, or start a new one.";
+        return Err(Error::new(Code::SessionExpired, detail));
+    }
+    unexpired(session, now)
+}
+
+/// # Errors
+/// `session_expired`.
+pub(super) fn unexpired(session: &Session, now: Millis) -> Result<()> {
+    if now >= session.expires_at {
+        let detail = "The session has rested for too long: start a new one.";
+        return Err(Error::new(Code::SessionExpired, detail));
+    }
+    Ok(())
+}

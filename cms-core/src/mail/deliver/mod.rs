@@ -1,0 +1,16 @@
+//! From the outbox to a provider: plan (who is tried), claim (lease), a round through the chain,
+//! settle (fenced, breaker, log).
+
+mod counters;
+mod plan;
+mod round;
+mod settle;
+mod worker;
+
+pub(super) use counters::Counters;
+pub use counters::MailOutcomes;
+pub(super) use plan::Route;
+pub(super) use round::{Round, round};
+pub(super) use settle::settle;
+pub(super) use worker::LONGEST_END;
+pub use worker::Postman;

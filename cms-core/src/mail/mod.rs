@@ -1,0 +1,140 @@
+//! Mail: queued in the change that causes it, sent at least once through a chain of providers.
+//!
+//! ```text
+//! address    addresses and the sender      text     subjects, values in HTML
+//! message    a mail as a room queues it    ration   who gets no automatic reply (pure)
+//! queue      the row in the outbox         outgoing a mail as its sender sees it
+//! deliver    plan → claim (lease) → a round through the chain → settle (fenced)
+//! log        mails as the API shows them   test     a mail to see whether mail works
+//! providers  attempts over HTTP and SMTP   rules    outcomes, verdicts, the breaker (pure)
+//! ```
+
+mod address;
+mod deliver;
+mod log;
+mod message;
+mod outgoing;
+mod providers;
+mod queue;
+mod ration;
+mod rules;
+mod sql;
+mod test;
+mod text;
+
+use std::sync::Arc;
+
+pub use self::{
+    address::Address,
+    deliver::{MailOutcomes, Postman},
+    log::{LogFilter, Logged, LoggedAttempt, LoggedDetail, ProviderState},
+    message::{MAX_MAIL_BYTES, Mail},
+    test::Claimed,
+    text::{Subject, escape_html, shortened},
+};
+use self::{address::Sender, deliver::Counters, providers::Provider};
+use crate::{
+    Actor, Code, Error, Millis, Result,
+    base::Base,
+    db::{Lock, Statement},
+    jobs,
+};
+
+/// Taken by claims and settlements.
+const CLAIMS: Lock = Lock::new(5);
+
+/// The id of a mail in the outbox.
+pub type MailId = i64;
+
+/// The mail room of a site: `cms.mail()`.
+#[derive(Clone)]
+pub struct Mails(Arc<State>);
+
+struct State {
+    base: Base,
+    /// `mail.from`.
+    sender: Option<Sender>,
+    /// The host of `site_url`.
+    site_host: Option<String>,
+    /// The providers in the order in which they are tried.
+    chain: Vec<Provider>,
+    counters: Counters,
+    tests: test::UnderWay,
+}
+
+impl State {
+    /// Whether a sender and a provider are set.
+    fn can_send(&self) -> bool {
+        self.sender.is_some() && !self.chain.is_empty()
+    }
+
+    /// The names of the chain.
+    fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.chain.iter().map(|provider| provider.name)
+    }
+
+    /// The longest that an attempt may take before its last reply, in milliseconds.
+    fn longest_ms(&self) -> Millis {
+        Millis::try_from(self.base.settings().mail.timeout_s * 1000).unwrap_or(Millis::MAX)
+    }
+}
+
+impl Mails {
+    /// # Errors
+    /// `validation_failed` for settings that cannot be used.
+    pub(crate) fn new(base: &Base) -> Result<Self> {
+        let settings = base.settings();
+        let sender = settings.mail.from.as_deref().map(Sender::of).transpose();
+        let sender = sender.map_err(|why| {
+            Error::new(Code::ValidationFailed, format!("mail.from is no address: {why}"))
+        })?;
+        let host = settings.site_url.as_deref().and_then(|url| url::Url::parse(url).ok());
+        let site_host = host.and_then(|url| url.domain().map(str::to_owned));
+        let chain = providers::chain(&settings.mail)?;
+        Ok(Self(Arc::new(State {
+            base: base.clone(),
+            sender,
+            site_host,
+            chain,
+            counters: Counters::default(),
+            tests: test::UnderWay::default(),
+        })))
+    }
+
+    /// Whether a sender and a provider are set: without them mails wait.
+    #[must_use]
+    pub fn can_send(&self) -> bool {
+        self.0.can_send()
+    }
+
+    /// How the database would look for due mails at a time, and claim them: the lines of the
+    /// engine's plans.
+    ///
+    /// # Errors
+    /// `unavailable` when the database cannot be reached.
+    #[doc(hidden)]
+    pub async fn worker_plans(&self, now: Millis) -> Result<[Vec<String>; 2]> {
+        sql::outbox::plans(self.0.base.db(), now).await
+    }
+
+    /// Gives up mails that have waited for `retention.mails_days`, and removes mails and attempts
+    /// that were settled so long ago. Returns the number of those.
+    pub(crate) async fn expire(&self) -> Result<u64> {
+        let (base, now) = (&self.0.base, self.0.base.clock().now());
+        let horizon = jobs::days_before(now, base.settings().retention.mails_days);
+        let mut change = base.change(Actor::System).await?;
+        change.lock(CLAIMS).await?;
+        let given_up = sql::outbox::give_up(&mut change, horizon).await?;
+        change.commit().await?;
+        if given_up > 0 {
+            tracing::warn!(given_up, "mails waited longer than retention.mails_days");
+        }
+        let due = [(sql::outbox::EXPIRE, horizon), (sql::outbox::EXPIRE_RATIONS, queue::day(now))];
+        jobs::expire(base, &due).await
+    }
+}
+
+/// The statements of this room.
+pub(crate) fn statements() -> [&'static [Statement]; 3] {
+    [sql::queue::ALL, sql::outbox::ALL, log::sql::ALL]
+}

@@ -1,0 +1,209 @@
+//! An attempt over SMTP (RFC 5321), with TLS from the first byte or after STARTTLS.
+
+mod answer;
+mod mime;
+mod stream;
+mod url;
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use lettre::transport::smtp::{
+    authentication::{Credentials, DEFAULT_MECHANISMS},
+    client::{AsyncSmtpConnection, AsyncTokioStream, Certificate, TlsParameters},
+    commands::{Data, Mail, Rcpt},
+    extension::{ClientId, Extension, MailBodyParameter, MailParameter},
+};
+use rustls::{
+    RootCertStore,
+    pki_types::{CertificateDer, ServerName, pem::PemObject as _},
+};
+use tokio_rustls::TlsConnector;
+
+use self::{
+    answer::{Step, answered},
+    stream::Capped,
+    url::{SmtpUrl, Tls},
+};
+use super::End;
+use crate::{
+    mail::{address::Sender, outgoing::Outgoing, rules::outcome::Outcome},
+    outbound::{Undialled, dial},
+    settings,
+};
+
+/// How long the farewell to a server may take: the mail is sent by then.
+const QUIT: Duration = Duration::from_secs(1);
+
+/// How often `mail.timeout_s` the reply to a message may take, and how long at most: servers scan a
+/// message before they take it, and a mail whose reply is not awaited is sent twice (RFC 5321,
+/// 4.5.3.2.6).
+const REPLY_TIMES: u32 = 18;
+const LONGEST_REPLY: Duration = Duration::from_secs(180);
+
+/// A mail server.
+pub(super) struct Smtp {
+    url: SmtpUrl,
+    timeout: Duration,
+    /// For TLS from the first byte.
+    first: TlsConnector,
+    /// For TLS after STARTTLS.
+    start: TlsParameters,
+}
+
+impl Smtp {
+    /// # Errors
+    /// What is wrong with the settings.
+    pub(super) fn new(settings: &settings::Mail, timeout: Duration) -> Result<Self, String> {
+        let text = settings.smtp_url.as_ref().map_or("", |url| url.expose());
+        let url = SmtpUrl::of(text, settings.smtp_tls);
+        let url = url.map_err(|why| format!("mail.smtp_url: {why}"))?;
+        let more = settings.smtp_ca_file.as_deref().map(certificates).transpose()?;
+        let more = more.unwrap_or_default();
+        let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.into() };
+        let mut start = TlsParameters::builder(url.host.clone());
+        for certificate in more {
+            let taken = Certificate::from_der(certificate.to_vec()).map_err(|e| e.to_string())?;
+            start = start.add_root_certificate(taken);
+            let refused = |error| format!("mail.smtp_ca_file: {error}");
+            roots.add(certificate).map_err(refused)?;
+        }
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let first = rustls::ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|error| error.to_string())?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        Ok(Self {
+            url,
+            timeout,
+            first: TlsConnector::from(Arc::new(first)),
+            start: start.build_rustls().map_err(|error| error.to_string())?,
+        })
+    }
+
+    /// Host and port.
+    pub(super) fn server(&self) -> String {
+        format!("{}:{}", self.url.host, self.url.port)
+    }
+
+    pub(super) async fn send(&self, sender: &Sender, mail: &Outgoing) -> End {
+        match self.exchange(sender, mail).await {
+            Ok(said) => End::sent(Some(said)),
+            Err(end) => end,
+        }
+    }
+
+    /// The whole dialogue. Returns what the server said of the mail.
+    async fn exchange(&self, sender: &Sender, mail: &Outgoing) -> Result<String, End> {
+        let (mut server, message) = within(self.timeout, self.envelope(sender, mail)).await?;
+        let reply =
+            async { server.message(&message).await.map_err(|error| answered(Step::Data, &error)) };
+        let taken = within((self.timeout * REPLY_TIMES).min(LONGEST_REPLY), reply).await?;
+        let said = taken.message().collect::<Vec<_>>().join(" ");
+        let _ = tokio::time::timeout(QUIT, server.quit()).await;
+        Ok(said)
+    }
+
+    /// The dialogue up to the message, which the server now waits for.
+    async fn envelope(
+        &self,
+        sender: &Sender,
+        mail: &Outgoing,
+    ) -> Result<(AsyncSmtpConnection, Vec<u8>), End> {
+        let refused = |why: String| End::because(Outcome::Refused, why);
+        let to = mime::address(&mail.to).map_err(refused)?;
+        // Nobody answers an automatic reply (RFC 3834, 3.3).
+        let from = match mail.auto_reply {
+            true => None,
+            false => Some(mime::address(sender.address.as_str()).map_err(refused)?),
+        };
+        let mut parameters = Vec::new();
+        let mut server = self.connect(sender).await?;
+        let offers = |extension| server.server_info().supports_feature(extension);
+        let takes_letters = offers(Extension::SmtpUtfEight);
+        let ends_are_ascii = to.to_string().is_ascii() && sender.address.as_str().is_ascii();
+        if !ends_are_ascii && !takes_letters {
+            let why = "the address has letters that this server does not take (SMTPUTF8)";
+            return Err(refused(why.to_owned()));
+        }
+        let reply_to = mail.reply_to.as_deref().filter(|to| takes_letters || to.is_ascii());
+        if !ends_are_ascii || reply_to.is_some_and(|address| !address.is_ascii()) {
+            parameters.push(MailParameter::SmtpUtfEight);
+        }
+        let message = mime::message(sender, mail, reply_to).map_err(refused)?;
+        if !message.is_ascii() {
+            parameters.push(MailParameter::Body(MailBodyParameter::EightBitMime));
+        }
+        let mut say = async |step, command: String| {
+            server.command(command).await.map_err(|error| answered(step, &error))
+        };
+        say(Step::From, Mail::new(from, parameters).to_string()).await?;
+        say(Step::To, Rcpt::new(to, Vec::new()).to_string()).await?;
+        say(Step::Data, Data.to_string()).await?;
+        Ok((server, message))
+    }
+
+    /// Connects, with TLS and login as the address says.
+    async fn connect(&self, sender: &Sender) -> Result<AsyncSmtpConnection, End> {
+        let SmtpUrl { host, port, tls, login } = &self.url;
+        let tcp = dial(host, *port, self.timeout * 4 / 5).await.map_err(undialled)?;
+        let fault = |why: String| End::because(Outcome::Fault, why);
+        let peer = tcp.peer_addr().map_err(|error| fault(error.to_string()))?;
+        let stream: Box<dyn AsyncTokioStream> = match tls {
+            Tls::First => {
+                let name = ServerName::try_from(host.clone()).map_err(|e| fault(e.to_string()))?;
+                let encrypted = self.first.connect(name, tcp).await;
+                Box::new(Capped::new(encrypted.map_err(|e| fault(format!("TLS: {e}")))?, peer))
+            }
+            Tls::Start => Box::new(Capped::until_tls(tcp, peer)),
+            Tls::Never => Box::new(Capped::new(tcp, peer)),
+        };
+        let hello = ClientId::Domain(sender.address.parts().1.to_owned());
+        let server = AsyncSmtpConnection::connect_with_transport(stream, &hello).await;
+        let mut server = server.map_err(|error| answered(Step::Hello, &error))?;
+        if *tls == Tls::Start {
+            if !server.can_starttls() {
+                let why = "the server offers no TLS; mail.smtp_tls = \"off\" sends without it";
+                return Err(fault(why.to_owned()));
+            }
+            let begun = server.starttls(self.start.clone(), &hello).await;
+            begun.map_err(|error| answered(Step::Hello, &error))?;
+        }
+        if let Some((user, password)) = login {
+            let known = Credentials::new(user.clone(), password.expose().to_owned());
+            let login = server.auth(DEFAULT_MECHANISMS, &known).await;
+            login.map_err(|error| answered(Step::Login, &error))?;
+        }
+        Ok(server)
+    }
+}
+
+/// What a part of the dialogue came to, if it ended in time.
+async fn within<T>(
+    patience: Duration,
+    part: impl Future<Output = Result<T, End>>,
+) -> Result<T, End> {
+    let late = |_| {
+        let why = format!("no complete answer within {} s", patience.as_secs());
+        End::because(Outcome::Fault, why)
+    };
+    tokio::time::timeout(patience, part).await.map_err(late)?
+}
+
+fn undialled(why: Undialled) -> End {
+    let outcome = if why.is_local { Outcome::Local } else { Outcome::Fault };
+    End { is_suspect: why.is_suspect, ..End::because(outcome, why.message) }
+}
+
+/// The certificates of a PEM file.
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+    let unread = |error: &dyn std::fmt::Display| {
+        format!("mail.smtp_ca_file: {} cannot be read: {error}", path.display())
+    };
+    let found = CertificateDer::pem_file_iter(path).map_err(|error| unread(&error))?;
+    let found: Vec<_> = found.collect::<Result<_, _>>().map_err(|error| unread(&error))?;
+    match found.is_empty() {
+        true => Err(unread(&"it holds no certificate")),
+        false => Ok(found),
+    }
+}

@@ -1,0 +1,71 @@
+//! The rest of a worker after faults of this machine, in which one mail tries again. Pure.
+
+use super::outcome::{Outcome, Verdict};
+use crate::{Millis, jobs::Backoff};
+
+/// How long a worker rests, in seconds; the last one repeats.
+const RESTS: Backoff = Backoff(&[5, 10, 20, 40, 60]);
+/// The longest rest. A later end was set before the clock was set back.
+const LONGEST_MS: Millis = 60_000;
+
+/// What a worker knows of its machine.
+#[derive(Debug, Default)]
+pub(in crate::mail) struct LocalRest {
+    /// Rests in a row.
+    in_a_row: i64,
+    until: Millis,
+}
+
+impl LocalRest {
+    /// How many of `free` mails may begin, while `under_way` others are on their way.
+    pub(in crate::mail) fn places(&self, free: usize, under_way: usize, now: Millis) -> usize {
+        match self.in_a_row {
+            0 => free,
+            _ if self.rests(now) || under_way > 0 => 0,
+            _ => free.min(1),
+        }
+    }
+
+    /// Notes the end of a round. Rounds that ran beside each other begin one rest.
+    pub(in crate::mail) fn note(
+        &mut self,
+        outcomes: impl IntoIterator<Item = Outcome>,
+        verdict: Verdict,
+        now: Millis,
+    ) {
+        let is_local = outcomes.into_iter().any(|outcome| outcome == Outcome::Local);
+        if !is_local {
+            *self = Self::default();
+        } else if matches!(verdict, Verdict::Later(_)) && !self.rests(now) {
+            self.in_a_row += 1;
+            let rest = RESTS.wait_ms(self.in_a_row - 1, i64::MAX).unwrap_or(LONGEST_MS);
+            self.until = now + rest;
+        }
+    }
+
+    fn rests(&self, now: Millis) -> bool {
+        self.in_a_row > 0 && self.until > now && self.until <= now + LONGEST_MS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn after_a_local_fault_one_mail_tries_and_rests_grow() {
+        let later = Verdict::Later(5_000);
+        let mut rest = LocalRest::default();
+        assert_eq!(rest.places(16, 9, 0), 16);
+        rest.note([Outcome::Local], later, 0);
+        rest.note([Outcome::Local], later, 10);
+        assert_eq!([4_999, 5_000].map(|now| rest.places(16, 0, now)), [0, 1]);
+        assert_eq!(rest.places(16, 1, 5_000), 0, "one at a time");
+        rest.note([Outcome::Refused, Outcome::Local], later, 5_000);
+        assert_eq!([14_999, 15_000].map(|now| rest.places(16, 0, now)), [0, 1]);
+        // The clock was set back.
+        assert_eq!(rest.places(16, 0, -90_000), 1);
+        rest.note([Outcome::Fault], Verdict::Again(30_000), 15_000);
+        assert_eq!(rest.places(16, 0, 15_000), 16);
+    }
+}

@@ -1,0 +1,211 @@
+//! The outbox as the sender sees it: claims, settlements, the health of providers.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    Change, Millis, Result,
+    db::{Db, args, statements},
+    mail::{
+        outgoing::{Attempt, Outgoing, outgoing_columns},
+        rules::{
+            breaker::Health,
+            outcome::{MOST_TRIES, Outcome},
+        },
+    },
+};
+
+/// How long a worker owns a claimed mail: longer than a round through three providers takes, the
+/// last reply of a mail server included.
+pub(in crate::mail) const LEASE_MS: Millis = 300_000;
+
+statements! {
+    DUE = "select exists (select 1 from cms_mails where status = 'queued' \
+           and next_attempt_at <= $1) or exists (select 1 from cms_mails \
+           where status = 'sending' and (lease_until <= $1 or lease_until > $2))";
+    /// A lease that ends later than any can was given before the clock was set back. A lost lease
+    /// counts as a try: a mail that ends its worker must not come back for ever.
+    RECLAIM = "update cms_mails set lease_until = null, tries = tries + 1, \
+               status = case when tries < $4 then 'queued' else 'failed' end, \
+               settled_at = case when tries < $4 then null else cast($1 as bigint) end, \
+               reason = coalesce(reason, cast($3 as text)) \
+               where status = 'sending' and (lease_until <= $1 or lease_until > $2)";
+    /// `status || ''` keeps the engine from searching an index by status.
+    CLAIM = concat!(
+        "update cms_mails set status = 'sending', lease_until = $2, \
+         lease_token = lease_token + 1 where id in (select * from (select id from cms_mails \
+         where status = 'queued' and next_attempt_at <= $1 order by next_attempt_at, id \
+         limit cast($3 as bigint)) l) and status || '' = 'queued' returning ",
+        outgoing_columns!()
+    );
+    CLAIM_ONE = concat!(
+        "update cms_mails set status = 'sending', lease_until = $2, tries = $3, provider = $4, \
+         lease_token = lease_token + 1 where id = $1 returning ",
+        outgoing_columns!()
+    );
+    SETTLE = "update cms_mails set status = $3, tries = $4, next_attempt_at = $5, reason = $6, \
+              settled_at = $7, lease_until = null \
+              where id = $1 and lease_token = $2 and status = 'sending'";
+    /// The mail was sent all the same, if nobody has claimed it since the lease ended.
+    SETTLE_LATE = "update cms_mails set status = $3, tries = $4, next_attempt_at = $5, \
+                   reason = $6, settled_at = $7, lease_until = null where id = $1 \
+                   and lease_token = $2 and status in ('sending', 'queued', 'failed')";
+    /// Retention may have removed the mail.
+    LOG = "insert into cms_mail_attempts (mail_id, provider, outcome, reason, provider_id, \
+           duration_ms, created_at) select m.id, cast($2 as text), cast($3 as text), \
+           cast($4 as text), cast($5 as text), cast($6 as bigint), cast($7 as bigint) \
+           from cms_mails m where m.id = $1";
+    /// A fault of this machine is logged once, until there is another.
+    LOG_LOCAL = "insert into cms_mail_attempts (mail_id, provider, outcome, reason, provider_id, \
+                 duration_ms, created_at) select m.id, cast($2 as text), cast($3 as text), \
+                 cast($4 as text), cast($5 as text), cast($6 as bigint), cast($7 as bigint) \
+                 from cms_mails m where m.id = $1 and not exists (select 1 from (select outcome, \
+                 reason from cms_mail_attempts where mail_id = $1 and provider = cast($2 as text) \
+                 order by id desc limit 1) l where l.outcome = 'local' \
+                 and coalesce(l.reason, '') = coalesce(cast($4 as text), ''))";
+    HEALTH = "select name, faults, rests_until from cms_mail_providers";
+    NOTE = "insert into cms_mail_providers (name, faults, rests_until, reason) \
+            values ($1, $2, $3, $4) on conflict (name) do update set faults = excluded.faults, \
+            rests_until = excluded.rests_until, \
+            reason = coalesce(excluded.reason, cms_mail_providers.reason)";
+    WELL = "delete from cms_mail_providers where name = $1";
+    WAITING = "select count(*), min(next_attempt_at) from cms_mails where status = 'queued'";
+    EXPIRE = "delete from cms_mails where id in (select id from cms_mails \
+              where settled_at <= $1 limit 1000)";
+    /// Nobody sent them in all that time. Their rows are kept as long as those of other mails.
+    GIVE_UP = "update cms_mails set status = 'failed', settled_at = $2, \
+               reason = cast($3 as text) || coalesce('; ' || reason, '') \
+               where id in (select id from cms_mails where status = 'queued' \
+               and created_at <= $1 limit 1000) and status || '' = 'queued'";
+    EXPIRE_RATIONS = "delete from cms_mail_rations where (recipient, day) in (select recipient, \
+                      day from cms_mail_rations where day < $1 order by day limit 1000)";
+}
+
+/// The latest end that a lease can have now.
+fn latest(now: Millis) -> Millis {
+    now + 2 * LEASE_MS
+}
+
+/// Whether a mail is due or a lease is over.
+pub(in crate::mail) async fn is_due(db: &Db, now: Millis) -> Result<bool> {
+    let (due,): (bool,) = db.one(DUE, args![now, latest(now)]).await?;
+    Ok(due)
+}
+
+/// Returns mails whose lease is over. Returns how many.
+pub(in crate::mail) async fn reclaim(change: &mut Change) -> Result<u64> {
+    let now = change.now();
+    let why = "its worker died or was too slow";
+    change.run(RECLAIM, args![now, latest(now), why, MOST_TRIES]).await
+}
+
+/// Gives up mails that were queued at `horizon` or before, a thousand at most. Returns how many.
+pub(in crate::mail) async fn give_up(change: &mut Change, horizon: Millis) -> Result<u64> {
+    let why = "it waited longer than mails are kept";
+    change.run(GIVE_UP, args![horizon, change.now(), why]).await
+}
+
+/// Claims due mails, the longest due first.
+pub(in crate::mail) async fn claim(change: &mut Change, most: usize) -> Result<Vec<Outgoing>> {
+    let now = change.now();
+    let most = i64::try_from(most).unwrap_or(i64::MAX);
+    let mut claimed: Vec<Outgoing> = change.all(CLAIM, args![now, now + LEASE_MS, most]).await?;
+    claimed.sort_unstable_by_key(|mail| mail.id);
+    Ok(claimed)
+}
+
+/// Claims a mail that this change has queued: for one provider, and for `tries` rounds less.
+pub(in crate::mail) async fn claim_one(
+    change: &mut Change,
+    id: i64,
+    tries: i64,
+    provider: Option<&str>,
+) -> Result<Outgoing> {
+    let until = change.now() + LEASE_MS;
+    change.one(CLAIM_ONE, args![id, until, tries, provider.map(str::to_owned)]).await
+}
+
+/// The state of a mail after a round.
+pub(in crate::mail) struct Settled {
+    pub(in crate::mail) status: &'static str,
+    pub(in crate::mail) tries: i64,
+    pub(in crate::mail) next_attempt_at: Millis,
+    pub(in crate::mail) reason: Option<String>,
+}
+
+/// Ends a lease. False: it was lost before, and nothing was written.
+pub(in crate::mail) async fn settle(
+    change: &mut Change,
+    mail: &Outgoing,
+    settled: Settled,
+) -> Result<bool> {
+    let now = change.now();
+    let is_over = settled.status != "queued";
+    let sql = if settled.status == "sent" { SETTLE_LATE } else { SETTLE };
+    let args = args![
+        mail.id,
+        mail.lease_token,
+        settled.status,
+        settled.tries,
+        settled.next_attempt_at,
+        settled.reason,
+        is_over.then_some(now),
+    ];
+    Ok(change.run(sql, args).await? > 0)
+}
+
+/// Logs an attempt.
+pub(in crate::mail) async fn log(change: &mut Change, mail: i64, attempt: &Attempt) -> Result<()> {
+    let args = args![
+        mail,
+        attempt.provider,
+        attempt.outcome.name(),
+        attempt.reason.clone(),
+        attempt.provider_id.clone(),
+        attempt.duration_ms,
+        change.now(),
+    ];
+    let sql = if attempt.outcome == Outcome::Local { LOG_LOCAL } else { LOG };
+    change.run(sql, args).await.map(drop)
+}
+
+/// The health of all providers that failed lately.
+pub(in crate::mail) async fn health(db: &Db) -> Result<BTreeMap<String, Health>> {
+    Ok(by_name(db.all(HEALTH, args![]).await?))
+}
+
+/// As [`health`], as a change sees it.
+pub(in crate::mail) async fn health_in(change: &mut Change) -> Result<BTreeMap<String, Health>> {
+    Ok(by_name(change.all(HEALTH, args![]).await?))
+}
+
+fn by_name(rows: Vec<(String, i64, i64)>) -> BTreeMap<String, Health> {
+    let health = |(name, faults, rests_until)| (name, Health { faults, rests_until });
+    rows.into_iter().map(health).collect()
+}
+
+/// Notes the health of a provider; `reason` is its last fault, if it is a new one.
+pub(in crate::mail) async fn note(
+    change: &mut Change,
+    provider: &str,
+    health: &Health,
+    reason: Option<String>,
+) -> Result<()> {
+    match *health == Health::default() {
+        true => change.run(WELL, args![provider]).await.map(drop),
+        false => {
+            let args = args![provider, health.faults, health.rests_until, reason];
+            change.run(NOTE, args).await.map(drop)
+        }
+    }
+}
+
+/// The plans of the look for due mails and of a claim.
+pub(in crate::mail) async fn plans(db: &Db, now: Millis) -> Result<[Vec<String>; 2]> {
+    let due = db.plan(DUE.sql(), args![now, latest(now)]).await?;
+    Ok([due, db.plan(CLAIM.sql(), args![now, now + LEASE_MS, 16_i64]).await?])
+}
+
+/// How many mails wait, and since when the first is due.
+pub(in crate::mail) async fn waiting(db: &Db) -> Result<(i64, Option<i64>)> {
+    db.one(WAITING, args![]).await
+}

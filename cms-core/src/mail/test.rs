@@ -1,0 +1,118 @@
+//! A mail that an administrator sends to see whether mail works.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use tokio::sync::RwLock;
+
+use super::{
+    Address, CLAIMS, Mail, Mails, Subject,
+    deliver::{LONGEST_END, Round, Route, round, settle},
+    escape_html,
+    outgoing::Outgoing,
+    rules::outcome::{MOST_TRIES, Verdict},
+    sql::outbox,
+};
+use crate::{Actor, AuditEntry, Change, Code, Error, Result};
+
+/// Test mails under way: each reads the lock until it is settled.
+#[derive(Default)]
+pub(super) struct UnderWay {
+    lock: Arc<RwLock<()>>,
+    /// Whether the site closes: they ask no further provider.
+    ends: AtomicBool,
+}
+
+/// A test mail that this process has claimed: [`Mails::begin`] sends it.
+#[derive(Debug)]
+pub struct Claimed(Outgoing);
+
+impl Claimed {
+    /// The mail's id.
+    #[must_use]
+    pub fn id(&self) -> i64 {
+        self.0.id
+    }
+}
+
+impl Mails {
+    /// Queues a test mail and claims it: through the whole chain, or through one provider. It is
+    /// tried once, also while providers rest.
+    ///
+    /// # Errors
+    /// `validation_failed` for a provider that is not in the chain; `conflict` when no mail can be
+    /// sent, with the setting that is missing.
+    pub async fn claim_test(
+        &self,
+        change: &mut Change,
+        to: Address,
+        provider: Option<&str>,
+    ) -> Result<Claimed> {
+        let missing = match (&self.0.sender, self.0.chain.is_empty()) {
+            (None, _) => Some("mail.from"),
+            (_, true) => Some("mail.smtp_url or another provider"),
+            _ => None,
+        };
+        if let Some(setting) = missing {
+            let why = format!("No mail can be sent: set {setting}. Nothing was changed.");
+            return Err(Error::new(Code::Conflict, why));
+        }
+        let names: Vec<_> = self.0.names().collect();
+        if provider.is_some_and(|name| !names.contains(&name)) {
+            let why = format!("a provider of the chain is expected: {}", names.join(", "));
+            return Err(Error::invalid_field("provider", "unknown", why));
+        }
+        let product = &self.0.base.settings().product;
+        let subject = Subject::of(&format!("Test mail from {product}"));
+        let text = format!("This is a test mail from {product}.\n\nIt arrived, so mail works.\n");
+        let html = format!("<p>{}</p>\n", escape_html(text.trim_end()));
+        let mail = Mail { html: Some(html), ..Mail::new("test", to, subject, text) };
+        let id = self.queue(change, &mail).await?;
+        let text = id.to_string();
+        let entry = AuditEntry { action: "test", table: "mail", id: &text, columns: &[] };
+        change.audit(entry).await?;
+        outbox::claim_one(change, id, MOST_TRIES, provider).await.map(Claimed)
+    }
+
+    /// Sends a claimed mail to its end, also when nobody waits for that.
+    pub fn begin(&self, claimed: Claimed) -> impl Future<Output = ()> + Send + use<> {
+        let mails = self.clone();
+        // None while the site closes: nobody waits for it then.
+        let counted = mails.0.tests.lock.clone().try_read_owned().ok();
+        let running = tokio::spawn(async move {
+            let (site, _counted) = (&mails.0, counted);
+            let route = Route { places: (0..site.chain.len()).collect(), ..Route::default() };
+            let mut ended = round(site, claimed.0, route, &site.tests.ends).await;
+            if matches!(ended.verdict, Verdict::Later(_)) {
+                ended.verdict = Verdict::Failed;
+            }
+            if let Err(error) = mails.settled(ended).await {
+                tracing::warn!(%error, "a test mail was not settled; it fails when its lease ends");
+            }
+        });
+        async move {
+            // After a panic the mail fails when its lease ends.
+            let _ = running.await;
+        }
+    }
+
+    /// Waits for test mails under way, so that they are settled. The site closes next.
+    pub(crate) async fn close(&self) {
+        let tests = &self.0.tests;
+        tests.ends.store(true, Ordering::Relaxed);
+        if tokio::time::timeout(LONGEST_END, tests.lock.write()).await.is_err() {
+            tracing::warn!("a mail server did not answer a test mail before the end");
+        }
+    }
+
+    async fn settled(&self, ended: Round) -> Result<()> {
+        let mut change = self.0.base.change(Actor::System).await?;
+        change.lock(CLAIMS).await?;
+        let counted = settle(&self.0, &mut change, &[ended]).await?;
+        change.commit().await?;
+        self.0.counters.note(&counted);
+        Ok(())
+    }
+}

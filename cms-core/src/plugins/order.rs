@@ -1,0 +1,51 @@
+//! The order in which plugins are taken into service: who names a table of another plugin comes
+//! after it, so that it is known by then whether there will be such a table.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{LoadedPlugin, Manifest};
+
+impl Manifest {
+    /// The content tables that its members name, without its own.
+    fn named_tables(&self) -> BTreeSet<&str> {
+        let mut named = BTreeSet::new();
+        let columns = self.tables.iter().flat_map(|table| &table.columns);
+        named.extend(columns.filter_map(|column| column.references.as_deref()));
+        for (_, button) in self.buttons() {
+            named.extend(button.table.as_deref());
+            named.extend(button.values.as_ref().and_then(|values| values.table.as_deref()));
+            let sources = button.editable_rows.iter().filter_map(|row| row.select_value.as_ref());
+            named.extend(sources.map(|source| source.table.as_str()));
+        }
+        let entries = self.pagebuilder_widgets.iter().flat_map(|widget| widget.widget_menu.iter());
+        let sources = entries.filter_map(|entry| entry.select_value.as_ref());
+        named.extend(sources.filter_map(|source| source.table.as_deref()));
+        for own in &self.tables {
+            named.remove(own.name.as_str());
+        }
+        named
+    }
+}
+
+/// Puts plugins in order. `expected` holds the declaration of each that probably will be in
+/// service. In a circle the first by name comes first.
+pub(crate) fn in_order(
+    found: Vec<LoadedPlugin>,
+    expected: &BTreeMap<String, Manifest>,
+) -> Vec<LoadedPlugin> {
+    let (mut waiting, mut ordered) = (found, Vec::new());
+    while !waiting.is_empty() {
+        let later: BTreeSet<(&str, &str)> = waiting
+            .iter()
+            .filter_map(|one| expected.get(&one.id))
+            .flat_map(|one| one.tables.iter().map(|table| (table.name.as_str(), one.id.as_str())))
+            .collect();
+        let is_free = |one: &LoadedPlugin| {
+            let named = expected.get(&one.id).map(Manifest::named_tables).unwrap_or_default();
+            !later.iter().any(|(table, owner)| named.contains(table) && *owner != one.id)
+        };
+        let free = waiting.iter().position(is_free).unwrap_or(0);
+        ordered.push(waiting.remove(free));
+    }
+    ordered
+}

@@ -1,0 +1,250 @@
+//! Indexes that a start makes under way: requests are served meanwhile. One that cannot be made is
+//! tried again, after ever longer waits.
+
+use std::{
+    collections::VecDeque,
+    time::{Duration, Instant},
+};
+
+use tokio::sync::watch;
+
+use super::Cms;
+use crate::{
+    Clock, Code, Error, Millis, Result,
+    content::{install, plan::Build},
+    db::{self, Db},
+    jobs::Backoff,
+    plugins::Problem,
+};
+
+/// Waits after failures in a row.
+const WAITS: Backoff = Backoff(&[60, 120, 240, 480, 960, 1920, 3600]);
+/// Pause between two indexes, in which others who wait for their turn get it.
+const BETWEEN: Duration = db::TURN.saturating_mul(2);
+
+/// An index to be made.
+#[derive(Clone)]
+pub(super) struct Wanted {
+    plugin: String,
+    build: Build,
+    /// How often it was tried without success.
+    tries: i64,
+}
+
+impl Wanted {
+    pub(super) fn new(plugin: &str, build: Build) -> Self {
+        Self { plugin: plugin.to_owned(), build, tries: 0 }
+    }
+
+    /// Whether it is an index of this plugin.
+    pub(super) fn is_of(&self, plugin: &str) -> bool {
+        self.plugin == plugin
+    }
+
+    /// Whether both mean the same index.
+    fn is(&self, other: &Self) -> bool {
+        self.plugin == other.plugin && self.build.index.name == other.build.index.name
+    }
+
+    /// Table and columns.
+    fn named(&self) -> String {
+        format!("{} ({})", self.build.table.name, self.build.index.spelled().join(", "))
+    }
+}
+
+/// An index that was not made, and why. It stands here until it is made.
+struct Failed {
+    wanted: Wanted,
+    why: String,
+    again_at: Millis,
+    /// Whether it is being tried again.
+    is_tried: bool,
+}
+
+/// How many indexes are still to be made, and which were not.
+#[derive(Default)]
+struct Progress {
+    left: usize,
+    failed: Vec<Failed>,
+}
+
+impl Progress {
+    /// Notes what came of an index.
+    fn end(&mut self, wanted: &Wanted, failed: Option<Failed>) {
+        self.left -= 1;
+        self.failed.retain(|one| !one.wanted.is(wanted));
+        self.failed.extend(failed);
+    }
+
+    /// Notes that an index was broken off.
+    fn break_off(&mut self, wanted: Wanted, now: Millis) {
+        self.left -= 1;
+        if let Some(failed) = self.failed.iter_mut().find(|one| one.wanted.is(&wanted)) {
+            failed.is_tried = false;
+        } else {
+            let why = "making it was broken off".to_owned();
+            self.failed.push(Failed { wanted, why, again_at: now, is_tried: false });
+        }
+    }
+}
+
+/// The indexes that opening the site makes.
+#[derive(Default)]
+pub(super) struct Building(watch::Sender<Progress>);
+
+impl Building {
+    /// Makes these indexes, one after the other.
+    pub(super) fn begin(&self, cms: &Cms, wanted: Vec<Wanted>) {
+        self.0.send_modify(|progress| progress.left += wanted.len());
+        self.run(cms, wanted);
+    }
+
+    /// Makes those that failed again, as far as they are due at this time.
+    fn again(&self, cms: &Cms, now: Millis) {
+        let mut due = Vec::new();
+        self.0.send_modify(|progress| {
+            for failed in &mut progress.failed {
+                if failed.again_at <= now && !failed.is_tried {
+                    failed.is_tried = true;
+                    due.push(failed.wanted.clone());
+                }
+            }
+            progress.left += due.len();
+        });
+        self.run(cms, due);
+    }
+
+    fn run(&self, cms: &Cms, wanted: Vec<Wanted>) {
+        if wanted.is_empty() {
+            return;
+        }
+        let all = wanted.len();
+        let (progress, clock) = (self.0.clone(), cms.clock().clone());
+        let mut left = Left { progress, clock, wanted: wanted.into() };
+        // Not the site itself: that could not be closed before the last index is made.
+        let db = cms.db().clone();
+        tokio::spawn(async move {
+            let mut number = 1;
+            while let Some(wanted) = left.wanted.front().cloned() {
+                if number > 1 {
+                    tokio::time::sleep(BETWEEN).await;
+                }
+                if db.is_closed() {
+                    break;
+                }
+                let failed = one(&db, wanted.clone(), (number, all)).await.map(|(wanted, why)| {
+                    let wait = WAITS.wait_ms(wanted.tries - 1, i64::MAX).unwrap_or_default();
+                    Failed { wanted, why, again_at: left.clock.now() + wait, is_tried: false }
+                });
+                left.wanted.pop_front();
+                left.progress.send_modify(|progress| progress.end(&wanted, failed));
+                number += 1;
+            }
+        });
+    }
+}
+
+/// Makes an index and tells of it. Returns one that was not made, and why.
+async fn one(
+    db: &Db,
+    mut wanted: Wanted,
+    (number, all): (usize, usize),
+) -> Option<(Wanted, String)> {
+    let (plugin, table) = (&wanted.plugin, &wanted.build.table.name);
+    let columns = wanted.build.index.spelled().join(", ");
+    tracing::info!(plugin, table, columns, "making index {number} of {all}; requests go on");
+    let began = Instant::now();
+    match install::build(db, plugin, &wanted.build).await {
+        Ok(true) => {
+            let took_ms = began.elapsed().as_millis();
+            tracing::info!(plugin, table, columns, took_ms, "index {number} of {all} is made");
+            None
+        }
+        // The next start makes it.
+        Ok(false) | Err(_) if db.is_closed() => None,
+        Ok(false) => {
+            tracing::info!(plugin, table, columns, "index {number} of {all} is declared no longer");
+            None
+        }
+        Err(error) => {
+            tracing::error!(plugin, table, columns, %error, "an index was not made; tried again");
+            wanted.tries += 1;
+            Some((wanted, error.detail().to_owned()))
+        }
+    }
+}
+
+/// Indexes that one start has not made yet. What a panic leaves is tried again; nobody waits for it
+/// meanwhile.
+struct Left {
+    progress: watch::Sender<Progress>,
+    clock: Clock,
+    wanted: VecDeque<Wanted>,
+}
+
+impl Drop for Left {
+    fn drop(&mut self) {
+        let (rest, now) = (std::mem::take(&mut self.wanted), self.clock.now());
+        if rest.is_empty() {
+            return;
+        }
+        self.progress.send_modify(|progress| {
+            rest.into_iter().for_each(|wanted| progress.break_off(wanted, now));
+        });
+    }
+}
+
+impl Cms {
+    /// Waits until the indexes are made that opening the site has begun.
+    ///
+    /// # Errors
+    /// `unavailable` when some were not made; the background work and the next start try again.
+    pub async fn indexes_made(&self) -> Result<()> {
+        let mut progress = self.0.building.0.subscribe();
+        // The sender lives as long as the site.
+        let Ok(made) = progress.wait_for(|progress| progress.left == 0).await else {
+            return Ok(());
+        };
+        if made.failed.is_empty() {
+            return Ok(());
+        }
+        let failures: Vec<_> = made
+            .failed
+            .iter()
+            .map(|failed| format!("{}: {}", failed.wanted.named(), failed.why))
+            .collect();
+        let detail = format!("Indexes were not made: {}.", failures.join("; "));
+        Err(Error::new(Code::Unavailable, detail))
+    }
+
+    /// How far this process is with the indexes that it makes: `failed` while some could not be
+    /// made, also while they are tried again; `making`; `made`.
+    #[must_use]
+    pub fn indexes_state(&self) -> &'static str {
+        let progress = self.0.building.0.borrow();
+        match (progress.left, progress.failed.is_empty()) {
+            (_, false) => "failed",
+            (0, true) => "made",
+            _ => "making",
+        }
+    }
+
+    /// The indexes of a plugin that this process could not make.
+    #[must_use]
+    pub fn failed_indexes(&self, plugin: &str) -> Vec<Problem> {
+        let progress = self.0.building.0.borrow();
+        let own = progress.failed.iter().filter(|failed| failed.wanted.plugin == plugin);
+        own.map(|Failed { wanted, why, .. }| {
+            let index = wanted.named();
+            Problem::whole(format!("the index {index} is not made, and tried again: {why}"))
+        })
+        .collect()
+    }
+
+    /// Tries indexes again that could not be made. With `now` all of them, else those whose wait is
+    /// over.
+    pub(super) fn retry_indexes(&self, now: bool) {
+        let until = if now { Millis::MAX } else { self.clock().now() };
+        self.0.building.again(self, until);
+    }
+}

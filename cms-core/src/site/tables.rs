@@ -1,0 +1,81 @@
+//! Tables of plugins: made, changed, served.
+
+use super::{
+    Cms,
+    plugins::{Opening, Taken, declared},
+};
+use crate::{
+    Actor, Code, Error, Result,
+    content::{Declared, Tables, install, plan::Build, resolve},
+    db::TURN,
+    plugins::{self, Manifest},
+};
+
+impl Cms {
+    /// Makes or changes tables that are not as declared. Returns the indexes that are still to be
+    /// made.
+    pub(super) async fn install(
+        &self,
+        taken: &Taken,
+        declared: Declared<'_>,
+        opening: Opening,
+    ) -> Result<Vec<Build>> {
+        let (db, mut turn) = (self.db(), None);
+        // Another process may make this change, and then its indexes, which can take long.
+        let is_made =
+            async || Ok::<_, Error>(!opening.changes(install::standing(db, declared).await?));
+        let lacking = async || install::lacking(db, &taken.tables, declared).await;
+        loop {
+            if is_made().await? {
+                return lacking().await;
+            }
+            if install::is_new(db, declared).await? {
+                break;
+            }
+            let is_first = turn.is_none();
+            let turn = match &mut turn {
+                Some(turn) => turn,
+                none => none.insert(db.index_turn().await?),
+            };
+            if turn.take().await? {
+                break;
+            }
+            if is_first {
+                tracing::info!("a change of tables waits until an index is made");
+            }
+            tokio::time::sleep(TURN).await;
+        }
+        let installed = async {
+            let mut change = self.change(Actor::System).await?;
+            let exactly = opening == Opening::Apply;
+            let builds = install::install(&mut change, &taken.tables, declared, exactly).await?;
+            change.commit().await.map(|()| builds)
+        };
+        let installed = installed.await;
+        if let Some(turn) = turn {
+            turn.end().await;
+        }
+        // Such as when SQLite's writer is kept for one of those indexes.
+        let is_away = installed.as_ref().is_err_and(|error| error.code() == Code::Unavailable);
+        if is_away && is_made().await? { lacking().await } else { installed }
+    }
+
+    /// Adds the tables of a plugin as they are.
+    pub(super) async fn serve(&self, taken: &mut Taken, manifest: &Manifest) -> Result<()> {
+        let mut tables = plugins::bound_tables(manifest);
+        install::keep_indexes(self.db(), &mut tables).await?;
+        let declared = declared(manifest, &tables);
+        taken.tables.check_names(declared)?;
+        plugins::check_names(&taken.states, manifest)?;
+        self.resolve(&mut taken.tables, declared).await
+    }
+
+    pub(super) async fn resolve(&self, tables: &mut Tables, declared: Declared<'_>) -> Result<()> {
+        let mut resolved = Vec::new();
+        for table in declared.tables {
+            resolved.push(resolve::resolve(self.db(), declared, table).await?);
+        }
+        tables.add(resolved);
+        Ok(())
+    }
+}

@@ -1,0 +1,213 @@
+//! `/api/formfunnel`
+
+use cms_core::{
+    Code, Error, Result,
+    funnels::{
+        AnswerStep, CompleteVisit, Completed, ResumeVisit, StartVisit, Started, Stepped, UploadFor,
+        Uploaded, Visitor,
+    },
+    traffic::origins::normalise,
+};
+use futures_util::StreamExt as _;
+use http::header;
+
+use crate::{
+    call::Call,
+    success::Success,
+    wire::{
+        Deferred, Done, Octets,
+        parameters::{AnyQuery, NoQuery},
+    },
+};
+
+/// Bytes of a beacon that are read.
+const BEACON: usize = 64 << 10;
+/// Characters of a session's uuid.
+const UUID: usize = 36;
+
+pub(crate) async fn start(
+    call: &Call<'_>,
+    _: NoQuery,
+    body: StartVisit,
+) -> Result<Success<Started>> {
+    let beginning = call.cms.funnels().begin_visit(body).await?;
+    let visitor = visitor(call).await?;
+    let mut change = call.change().await?;
+    let started = call.cms.funnels().start(&mut change, beginning, visitor).await?;
+    call.commit(change, started, true).await
+}
+
+async fn visitor(call: &Call<'_>) -> Result<Visitor> {
+    let text = |name| {
+        let value = call.request.headers.get(name).and_then(|value| value.to_str().ok());
+        value.map(str::to_owned)
+    };
+    let host = match text(header::HOST) {
+        Some(host) if is_known(call, &host).await? => Some(host),
+        _ => None,
+    };
+    let address = call.client.is_known.then(|| call.client.address.to_string());
+    Ok(Visitor { address, agent: text(header::USER_AGENT), host })
+}
+
+/// Whether the site knows this host: the gate has compared it with `allowed_hosts`, or its pages
+/// may call. Callers can name any host, and links in mails to the staff lead to it.
+async fn is_known(call: &Call<'_>, host: &str) -> Result<bool> {
+    if !call.cms.settings().allowed_hosts.is_empty() {
+        return Ok(true);
+    }
+    for scheme in ["https", "http"] {
+        let origin = normalise(&format!("{scheme}://{host}"));
+        let Some(origin) = origin else { return Ok(false) };
+        if call.cms.origins().allows(&origin).await? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+pub(crate) async fn step(
+    call: &Call<'_>,
+    _: NoQuery,
+    body: AnswerStep,
+) -> Result<Success<Stepped>> {
+    let funnels = call.cms.funnels();
+    let visit = funnels.visit(&body.session_uuid).await?;
+    let mut change = call.change().await?;
+    match funnels.step(&mut change, &visit, &body).await? {
+        Ok(stepped) => call.commit(change, stepped, false).await,
+        Err(refused) => {
+            change.commit().await?;
+            Err(refused)
+        }
+    }
+}
+
+pub(crate) async fn complete(
+    call: &Call<'_>,
+    _: NoQuery,
+    body: CompleteVisit,
+) -> Result<Success<Completed>> {
+    let funnels = call.cms.funnels();
+    let visit = funnels.visit(&body.session_uuid).await?;
+    let mut change = call.change().await?;
+    match funnels.complete(&mut change, &visit, &body).await? {
+        Ok(completed) => call.commit(change, completed, false).await,
+        Err(refused) => {
+            change.commit().await?;
+            Err(refused)
+        }
+    }
+}
+
+/// Beacons learn nothing: their pages are gone.
+pub(crate) async fn abandon(call: &Call<'_>, _: AnyQuery, body: Octets) -> Result<Success<Done>> {
+    let mut parts = body.parts();
+    let mut bytes = Vec::new();
+    while let Some(Ok(part)) = parts.next().await {
+        let room = BEACON.saturating_sub(bytes.len());
+        bytes.extend_from_slice(&part[..part.len().min(room)]);
+        if part.len() > room {
+            break;
+        }
+    }
+    let funnels = call.cms.funnels();
+    let Some(session) = session_in(&bytes) else { return Ok(Done.into()) };
+    let visit = match funnels.visit(&session).await {
+        Ok(visit) => visit,
+        Err(error) => return unheard(error),
+    };
+    let mut change = call.change().await?;
+    match funnels.abandon(&mut change, &visit).await {
+        Ok(()) => call.commit(change, Done, false).await,
+        Err(error) => unheard(error),
+    }
+}
+
+/// Whatever a beacon is about, its answer is the same, unless the database is away.
+fn unheard(error: Error) -> Result<Success<Done>> {
+    match error.code() {
+        Code::Unavailable => Err(error),
+        Code::NotFound => Ok(Done.into()),
+        _ => {
+            tracing::warn!(%error, "a visit was not marked as abandoned");
+            Ok(Done.into())
+        }
+    }
+}
+
+/// The session that a beacon names: the first uuid after `session_uuid`, else the first one. So it
+/// is found in JSON, in text, and in forms of both kinds.
+fn session_in(bytes: &[u8]) -> Option<String> {
+    const NAME: &[u8] = b"session_uuid";
+    let named = bytes.windows(NAME.len()).position(|part| part == NAME);
+    let is_dash = |at: usize| matches!(at, 8 | 13 | 18 | 23);
+    let is_uuid = |part: &[u8]| {
+        part.iter().enumerate().all(|(at, byte)| match is_dash(at) {
+            true => *byte == b'-',
+            false => byte.is_ascii_hexdigit(),
+        })
+    };
+    let first = |bytes: &[u8]| {
+        let found = bytes.windows(UUID).find(|part| is_uuid(part))?;
+        Some(String::from_utf8_lossy(found).into_owned())
+    };
+    named.and_then(|at| first(&bytes[at..])).or_else(|| first(bytes))
+}
+
+pub(crate) async fn resume(
+    call: &Call<'_>,
+    _: NoQuery,
+    body: ResumeVisit,
+) -> Result<Success<Stepped>> {
+    let funnels = call.cms.funnels();
+    let visit = funnels.visit(&body.session_uuid).await?;
+    let mut change = call.change().await?;
+    let stepped = funnels.resume(&mut change, &visit).await?;
+    call.commit(change, stepped, false).await
+}
+
+pub(crate) async fn upload(
+    call: &Call<'_>,
+    _: NoQuery,
+    form: Deferred<UploadFor>,
+) -> Result<Success<Uploaded>> {
+    let (funnels, field) = (call.cms.funnels(), form.fields.field.clone());
+    // Nothing is read of a file that belongs to no visit.
+    let visit = funnels.visit(&form.fields.session_uuid).await?;
+    let mut files = form.files().await?;
+    let [file] = files.as_mut_slice() else {
+        return Err(Error::invalid_field("file", "required", "one file is expected"));
+    };
+    let judged =
+        funnels.judge_file(&visit, &field, &file.name, file.size, &mut file.content).await?;
+    let mut change = call.change().await?;
+    let uploaded = funnels.upload(&mut change, &visit, judged).await?;
+    call.commit(change, uploaded, false).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_is_found_in_every_kind_of_beacon() {
+        let (own, other) =
+            ("0191d0a4-7c9e-4b6f-8a2d-1f5e3c7b9a10", "11111111-2222-4333-8444-555555555555");
+        for body in [
+            format!("{{\"session_uuid\":\"{own}\"}}"),
+            format!("{{\"id\":\"{other}\",\"session_uuid\": \"{own}\"}}"),
+            format!("session_uuid={own}&x=1"),
+            own.to_owned(),
+            format!("  {own}\n"),
+            format!(
+                "--b\r\nContent-Disposition: form-data; name=\"session_uuid\"\r\n\r\n{own}\r\n"
+            ),
+        ] {
+            assert_eq!(session_in(body.as_bytes()).as_deref(), Some(own), "{body}");
+        }
+        for body in ["", "x", "{\"session_uuid\":7}", &own[..35]] {
+            assert_eq!(session_in(body.as_bytes()), None, "{body}");
+        }
+    }
+}

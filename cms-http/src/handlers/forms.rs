@@ -1,0 +1,68 @@
+//! `/api/form/submit` and `/api/backend/forms/submissions`
+
+use std::sync::Arc;
+
+use cms_core::{
+    Result,
+    forms::{Answered, Received, Submission, SubmissionDetail, SubmissionFilter, WhichForm},
+};
+use http::header;
+
+use crate::{
+    call::Call,
+    reply::{csv, save_as::attachment},
+    shown::Lasting,
+    success::Success,
+    wire::{
+        Data, Done, OneOrPage, Text,
+        forms::{Exported, WhichSubmissions},
+        parameters::{ById, NoQuery},
+    },
+};
+
+pub(crate) async fn submit(
+    call: &Call<'_>,
+    _: NoQuery,
+    answered: Answered,
+) -> Result<Success<Data<Received>>> {
+    let judged = call.cms.forms().judge(answered).await?;
+    let mut change = call.change().await?;
+    let data = call.cms.forms().receive(&mut change, judged).await?;
+    call.commit(change, Data { data }, false).await
+}
+
+pub(crate) async fn read(
+    call: &Call<'_>,
+    asked: WhichSubmissions,
+) -> Result<OneOrPage<Submission, SubmissionDetail>> {
+    let forms = call.cms.forms();
+    if let Some(id) = asked.id {
+        return Ok(OneOrPage::one(forms.submission(id).await?));
+    }
+    let filter = SubmissionFilter {
+        form: asked.form.map(WhichForm::from),
+        since: asked.since.map(|since| since.0),
+        until: asked.until.map(|until| until.0),
+        spam: asked.spam,
+    };
+    let page = forms.submissions(&filter, &asked.limit.after(asked.cursor.as_deref())).await?;
+    Ok(OneOrPage::page(page))
+}
+
+pub(crate) async fn delete(call: &Call<'_>, which: ById) -> Result<Success<Done>> {
+    let mut change = call.change().await?;
+    call.cms.forms().delete_submission(&mut change, which.id).await?;
+    call.commit(change, Done, false).await
+}
+
+pub(crate) async fn export(call: &Call<'_>, asked: Exported) -> Result<Success<Text>> {
+    let filter = SubmissionFilter {
+        form: None,
+        since: asked.since.map(|since| since.0),
+        until: asked.until.map(|until| until.0),
+        spam: asked.spam,
+    };
+    let table = call.cms.forms().export(&WhichForm::from(asked.form), filter).await?;
+    let rows = Arc::new(Lasting::of(call)).watching(csv::rows(table.names, table.rows));
+    Ok(Success::streamed(rows).with(header::CONTENT_DISPOSITION, attachment(&table.save_as)))
+}

@@ -1,0 +1,53 @@
+//! `/api/backend/formfunnel`: conditions explained, ways and mail rules tried
+
+use cms_core::{
+    Error, FieldError, Result,
+    conditions::{Condition, Severity, Surroundings, check},
+    funnels::{Tried, TriedRouting},
+};
+
+use crate::{
+    call::Call,
+    wire::{
+        Data,
+        funnel_logic::{Explained, Explanation, RoutingTrial, Trial},
+        parameters::NoQuery,
+    },
+};
+
+/// Conditions that are no good to save may take their time: not that of others.
+pub(crate) async fn explain(
+    call: &Call<'_>,
+    _: NoQuery,
+    body: Explained,
+) -> Result<Data<Explanation>> {
+    call.judge_again().await?;
+    let around = Surroundings::at(call.cms.clock().now());
+    let worked = tokio::task::spawn_blocking(move || {
+        let Explained { condition, answers, validate } = body;
+        let problems = check(&condition).problems;
+        let bad = problems.iter().filter(|problem| problem.severity == Severity::Error);
+        if validate && bad.clone().count() > 0 {
+            return Err(Error::invalid(bad.map(FieldError::from).collect()));
+        }
+        let (result, trace) = Condition::read(&condition).trace(&answers, &around);
+        Ok(Explanation { result, trace, problems })
+    });
+    let data = worked.await.map_err(Error::internal)??;
+    Ok(Data { data })
+}
+
+pub(crate) async fn test(call: &Call<'_>, _: NoQuery, body: Trial) -> Result<Data<Tried>> {
+    call.judge_again().await?;
+    Ok(Data { data: call.cms.funnels().try_answers(&body.id, &body.answers).await? })
+}
+
+pub(crate) async fn routing_test(
+    call: &Call<'_>,
+    _: NoQuery,
+    body: RoutingTrial,
+) -> Result<Data<TriedRouting>> {
+    call.judge_again().await?;
+    let RoutingTrial { funnel_id, trigger, answers } = body;
+    Ok(Data { data: call.cms.funnels().try_routing(&funnel_id, &trigger, &answers).await? })
+}

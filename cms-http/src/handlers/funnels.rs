@@ -1,0 +1,164 @@
+//! `/api/backend/formfunnel`: funnels as their authors draw them
+
+use cms_core::{
+    Error, Result,
+    fields::FieldType,
+    funnels::{
+        Created, Duplicated, EmailRouting, Funnel, FunnelDetail, FunnelFilter, NewFunnel, Preview,
+        Previewed, Published, Routings, Saved, SavedFunnel, SavedRoutings, WhichFunnel,
+    },
+};
+
+use crate::{
+    call::Call,
+    success::Success,
+    wire::{
+        Data, Page,
+        funnels::{
+            Deleted, Deletion, MayName, MayNameFunnel, OfFunnel, OneFunnel, Publication,
+            ShownFieldType, WhichFunnels,
+        },
+        parameters::NoQuery,
+    },
+};
+
+pub(crate) async fn list(call: &Call<'_>, asked: WhichFunnels) -> Result<Page<Funnel>> {
+    let status = asked.status.map(|status| status.as_str().to_owned());
+    let filter = match asked.language.as_deref() {
+        Some("*") => FunnelFilter { status, ..FunnelFilter::default() },
+        Some(_) => FunnelFilter { language: asked.language, status, or_none: false },
+        None => {
+            let first = call.cms.settings().languages.first().cloned();
+            FunnelFilter { language: first, status, or_none: true }
+        }
+    };
+    let paging = asked.limit.after(asked.cursor.as_deref());
+    call.cms.funnels().list(&filter, &paging).await.map(Page::from)
+}
+
+pub(crate) async fn get(call: &Call<'_>, asked: OneFunnel) -> Result<Data<FunnelDetail>> {
+    let data = call.cms.funnels().get(&WhichFunnel::from(asked.id)).await?;
+    Ok(Data { data })
+}
+
+pub(crate) async fn field_types(_: &Call<'_>, _: NoQuery) -> Result<Data<Vec<ShownFieldType>>> {
+    let shown = |found: &FieldType| ShownFieldType {
+        name: found.name.to_owned(),
+        group: found.group,
+        about: found.about.to_owned(),
+        default_config: found.default_config(),
+        config_schema: found.config_schema(),
+    };
+    Ok(Data { data: FieldType::ALL.iter().map(shown).collect() })
+}
+
+pub(crate) async fn email_routings(
+    call: &Call<'_>,
+    asked: OfFunnel,
+) -> Result<Data<Vec<EmailRouting>>> {
+    let data = call.cms.funnels().routings(&WhichFunnel::from(asked.funnel_id)).await?;
+    Ok(Data { data })
+}
+
+pub(crate) async fn create(
+    call: &Call<'_>,
+    _: NoQuery,
+    new: NewFunnel,
+) -> Result<Success<Data<Created>>> {
+    let mut change = call.change().await?;
+    let data = call.cms.funnels().create(&mut change, new).await?;
+    call.commit(change, Data { data }, false).await
+}
+
+pub(crate) async fn save(
+    call: &Call<'_>,
+    named: MayName,
+    mut saved: Saved,
+) -> Result<Success<Data<SavedFunnel>>> {
+    saved.id = Some(which(saved.id, named.id)?);
+    let tries = saved.dry_run;
+    let mut change = call.change().await?;
+    let data = call.cms.funnels().save(&mut change, saved).await?;
+    if tries {
+        return Ok(Data { data }.into());
+    }
+    call.commit(change, Data { data }, false).await
+}
+
+pub(crate) async fn save_email_routings(
+    call: &Call<'_>,
+    named: MayNameFunnel,
+    mut given: Routings,
+) -> Result<Success<Data<SavedRoutings>>> {
+    let body = given.funnel_id.take().or(given.id.take());
+    given.funnel_id = Some(which(body, named.funnel_id.or(named.id))?);
+    let mut change = call.change().await?;
+    let data = call.cms.funnels().save_routings(&mut change, given).await?;
+    call.commit(change, Data { data }, false).await
+}
+
+pub(crate) async fn publish(
+    call: &Call<'_>,
+    named: MayName,
+    asked: Publication,
+) -> Result<Success<Data<Published>>> {
+    let which = which(asked.id, named.id)?;
+    let mut change = call.change().await?;
+    let data = call.cms.funnels().publish(&mut change, which, asked.rev, asked.strict).await?;
+    if asked.dry_run {
+        return Ok(Data { data }.into());
+    }
+    call.commit(change, Data { data }, false).await
+}
+
+pub(crate) async fn duplicate(
+    call: &Call<'_>,
+    named: MayName,
+    mut asked: Duplicated,
+) -> Result<Success<Data<Created>>> {
+    asked.id = Some(which(asked.id, named.id)?);
+    let mut change = call.change().await?;
+    let data = call.cms.funnels().duplicate(&mut change, asked).await?;
+    call.commit(change, Data { data }, false).await
+}
+
+pub(crate) async fn preview(
+    call: &Call<'_>,
+    named: MayNameFunnel,
+    mut asked: Previewed,
+) -> Result<Data<Preview>> {
+    call.judge_again().await?;
+    let query = named.funnel_id.or(named.id);
+    if asked.definition.is_none() || asked.funnel_id.is_some() || query.is_some() {
+        asked.funnel_id = Some(which(asked.funnel_id.take(), query)?);
+    }
+    let data = call.cms.funnels().preview(asked).await?;
+    Ok(Data { data })
+}
+
+pub(crate) async fn delete(
+    call: &Call<'_>,
+    named: MayName,
+    asked: Deletion,
+) -> Result<Success<Data<Deleted>>> {
+    let which = which(asked.id, named.id)?;
+    let mut change = call.change().await?;
+    let id = call.cms.funnels().delete(&mut change, which, asked.rev).await?;
+    call.commit(change, Data { data: Deleted { id, deleted: true } }, false).await
+}
+
+/// The funnel that the body or the query names. Two must be the same.
+fn which(body: Option<WhichFunnel>, query: Option<String>) -> Result<WhichFunnel> {
+    let body = body.map(|body| match body {
+        WhichFunnel::Slug(text) => WhichFunnel::from(text),
+        id => id,
+    });
+    match (body, query.map(WhichFunnel::from)) {
+        (Some(body), Some(query)) if body != query => {
+            Err(Error::invalid_field("id", "unknown", "the query names another funnel"))
+        }
+        (body, query) => body
+            .or(query)
+            .ok_or_else(|| Error::invalid_field("id", "required", "the id or slug of a funnel")),
+    }
+}

@@ -1,0 +1,87 @@
+//! `/api/backend/mail`
+
+use std::time::Duration;
+
+use cms_core::{
+    Error, Result,
+    mail::{Address, LogFilter, Logged, LoggedDetail, ProviderState},
+};
+
+use crate::{
+    call::Call,
+    request::bad,
+    success::Success,
+    wire::{
+        Data, OneOrPage,
+        mail::{MailIds, Requeued, TestMail, WhichMails},
+        parameters::NoQuery,
+    },
+};
+
+/// How long a request waits for the end of a test.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Mails that one request sends again at most.
+const MOST_IDS: usize = 500;
+
+pub(crate) async fn providers(call: &Call<'_>, _: NoQuery) -> Result<Data<Vec<ProviderState>>> {
+    call.cms.mail().providers().await.map(|data| Data { data })
+}
+
+pub(crate) async fn log(
+    call: &Call<'_>,
+    asked: WhichMails,
+) -> Result<OneOrPage<Logged, LoggedDetail>> {
+    let mails = call.cms.mail();
+    if let Some(id) = asked.id {
+        return Ok(OneOrPage::one(mails.detail(id).await?));
+    }
+    let to = asked.to.as_deref().map(Address::parse).transpose();
+    let to = to.map_err(|_| bad("to is one address such as name@example.org."))?;
+    if asked.purpose.as_deref().is_some_and(|purpose| purpose.contains(char::is_control)) {
+        return Err(bad("purpose holds a control character."));
+    }
+    let filter = LogFilter {
+        status: asked.status.map(|status| status.name().to_owned()),
+        to: to.map(|to| to.as_str().to_owned()),
+        purpose: asked.purpose,
+        since: asked.since.map_or(0, |since| since.0),
+    };
+    Ok(OneOrPage::page(mails.log(&filter, &asked.limit.after(asked.cursor.as_deref())).await?))
+}
+
+pub(crate) async fn test(
+    call: &Call<'_>,
+    _: NoQuery,
+    asked: TestMail,
+) -> Result<Data<LoggedDetail>> {
+    let mails = call.cms.mail();
+    let to = Address::parse(&asked.to)?;
+    let mut change = call.change().await?;
+    let claimed = mails.claim_test(&mut change, to, asked.provider.as_deref()).await?;
+    let id = claimed.id();
+    // A repetition sends nothing again: it is told what was queued.
+    let queued = mails.claimed_detail(&mut change, id).await?;
+    call.keep(&mut change, Data { data: queued }).await?;
+    change.commit().await?;
+    // A test that takes longer goes on, and the reply says that it is being sent.
+    let _ = tokio::time::timeout(PATIENCE, mails.begin(claimed)).await;
+    mails.detail(id).await.map(|data| Data { data })
+}
+
+pub(crate) async fn retry(
+    call: &Call<'_>,
+    _: NoQuery,
+    which: MailIds,
+) -> Result<Success<Data<Requeued>>> {
+    let mut ids = which.ids;
+    if ids.is_empty() || ids.len() > MOST_IDS {
+        let why = format!("1 to {MOST_IDS} ids are expected");
+        return Err(Error::invalid_field("ids", "range", why));
+    }
+    // In one order, so that two requests do not wait for each other.
+    ids.sort_unstable();
+    ids.dedup();
+    let mut change = call.change().await?;
+    call.cms.mail().retry(&mut change, &ids).await?;
+    call.commit(change, Data { data: Requeued { queued: ids.len() as u64 } }, false).await
+}

@@ -1,0 +1,86 @@
+//! A form whose files come in only when they are asked for: whoever answers can refuse them by the
+//! fields before.
+
+use std::{borrow::Cow, fmt};
+
+use cms_core::Result;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use super::{
+    Body, BodyKind, Content, File, Multipart,
+    multipart::{Coming, Reading},
+};
+
+/// As [`Multipart`]. Of files that come after all fields nothing is read before
+/// [`Deferred::files`].
+#[derive(Serialize, Deserialize)]
+pub struct Deferred<T> {
+    /// Parts without a file name.
+    #[serde(flatten)]
+    pub fields: T,
+    #[serde(skip)]
+    files: Vec<File>,
+    #[serde(skip)]
+    rest: Option<Box<(Reading, Coming)>>,
+}
+
+impl<T: DeserializeOwned> Deferred<T> {
+    /// Reads the files.
+    ///
+    /// # Errors
+    /// What is wrong with the rest of the form.
+    pub async fn files(self) -> Result<Vec<File>> {
+        let Self { mut files, rest, .. } = self;
+        if let Some(rest) = rest {
+            let (mut reading, first) = *rest;
+            let mut next = Some(first);
+            while let Some(coming) = next {
+                files.push(reading.save(coming).await?);
+                next = reading.next_file().await?;
+            }
+            // Fields that came after the files must fit as well.
+            reading.fields::<T>()?;
+        }
+        Ok(files)
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Deferred<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Deferred").field("fields", &self.fields).finish_non_exhaustive()
+    }
+}
+
+impl<T: Serialize + DeserializeOwned + JsonSchema + Send> Body for Deferred<T> {
+    const KIND: BodyKind = BodyKind::Multipart;
+
+    async fn receive(content: Content) -> Result<Self> {
+        let (mut reading, mut files) = (Reading::begin(content)?, Vec::new());
+        while let Some(coming) = reading.next_file().await? {
+            match reading.fields() {
+                Ok(fields) => {
+                    let rest = Some(Box::new((reading, coming)));
+                    return Ok(Self { fields, files, rest });
+                }
+                // The fields stand behind it.
+                Err(_) => files.push(reading.save(coming).await?),
+            }
+        }
+        Ok(Self { fields: reading.fields()?, files, rest: None })
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for Deferred<T> {
+    fn schema_name() -> Cow<'static, str> {
+        Multipart::<T>::schema_name()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Multipart::<T>::json_schema(generator)
+    }
+}

@@ -1,0 +1,36 @@
+//! `/api/formfunnel`
+
+use cms_core::funnels::{
+    AnswerStep, CompleteVisit, Completed, ResumeVisit, StartVisit, Started, Stepped, UploadFor,
+    Uploaded,
+};
+
+use super::{
+    Body, Deferred, Done, Octets, operations,
+    parameters::{AnyQuery, NoQuery},
+};
+
+operations! {
+    /// Begins a visit of a published funnel: its first step, and the session, which is the
+    /// visitor's secret.
+    Start: NoQuery, StartVisit => Started;
+    /// Answers a step. Conditions are evaluated here; the reply is the next step or the end. The
+    /// same answers again change nothing, other answers to an earlier step lead back to it.
+    Step: NoQuery, AnswerStep => Stepped;
+    /// Completes a visit, with the last answers if they were not sent before. Nothing that the way
+    /// requires may be missing. Completing again answers the same.
+    Complete: NoQuery, CompleteVisit => Completed;
+    /// The page was closed. The body is JSON, text or a form that holds `session_uuid`, as
+    /// `navigator.sendBeacon` sends it. The answer is the same whatever it holds.
+    Abandon: AnyQuery, Octets => Done;
+    /// Where a visit stands, after its page was loaded again.
+    Resume: NoQuery, ResumeVisit => Stepped;
+    /// Takes a file for a field. Its id is the answer. Files that no answer holds are removed after
+    /// a day.
+    Upload: NoQuery, Deferred<UploadFor> => Uploaded;
+}
+
+impl Body for StartVisit {}
+impl Body for AnswerStep {}
+impl Body for CompleteVisit {}
+impl Body for ResumeVisit {}

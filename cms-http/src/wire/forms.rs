@@ -1,0 +1,59 @@
+//! `/api/form/submit` and `/api/backend/forms/submissions`
+
+use cms_core::forms::{Answered, Received, Submission, SubmissionDetail};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Body, Data, Done, NoBody, OneOrPage, Text, operations,
+    parameters::{ById, Limit, Moment, NoQuery},
+};
+
+operations! {
+    /// Submits a form. Submissions that look automatic are answered alike and marked.
+    Submit: NoQuery, Answered => Data<Received>;
+    /// One submission with its answers, or a page of submissions, newest first.
+    Read: WhichSubmissions, NoBody => OneOrPage<Submission, SubmissionDetail>;
+    /// Removes a submission for good.
+    Delete: ById, NoBody => Done;
+    /// The submissions of a form as a table, newest first: a column for each answer.
+    Export: Exported, NoBody => Text;
+}
+
+impl Body for Answered {}
+
+/// Which submissions.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WhichSubmissions {
+    /// The one to show.
+    pub id: Option<i64>,
+    /// Only those of this form, by its name or id.
+    pub form: Option<String>,
+    /// Not before.
+    pub since: Option<Moment>,
+    /// Before.
+    pub until: Option<Moment>,
+    /// Only those that look automatic, or only the others.
+    pub spam: Option<bool>,
+    /// Rows of a page.
+    #[serde(default)]
+    pub limit: Limit,
+    /// Where the page starts: `meta.next` of the page before.
+    pub cursor: Option<String>,
+}
+
+/// Which submissions of a form.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Exported {
+    /// The form, by its name or id.
+    #[schemars(example = &"contact")]
+    pub form: String,
+    /// Not before.
+    pub since: Option<Moment>,
+    /// Before.
+    pub until: Option<Moment>,
+    /// Only those that look automatic, or only the others.
+    pub spam: Option<bool>,
+}

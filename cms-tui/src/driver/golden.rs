@@ -1,0 +1,173 @@
+//! Golden screens with their styles.
+//!
+//! `INSTA_UPDATE=always cargo test -p cms-tui` accepts what has changed.
+
+use serde_json::{Value as Json, json};
+
+use super::{Operator, paint, seed::with_forms, seeded, site::TestSite};
+use crate::calls::Fault;
+
+/// The five main views, in four sizes: name of the golden file, and the keys from home.
+const MAIN: [(&str, &str); 5] = [
+    ("home", "1"),
+    ("webhooks", "2"),
+    ("deliveries", "3"),
+    ("keys", "5"),
+    ("records", "6 / p o s t s Enter Enter"),
+];
+const SIZES: [(u16, u16); 4] = [(60, 16), (80, 24), (100, 30), (200, 60)];
+
+/// All others, at 100x30. A key that changes something comes last.
+const OTHERS: [(&str, &str); 37] = [
+    ("queue", "4"),
+    ("content", "6"),
+    ("users", "7"),
+    ("system", "8"),
+    ("groups", "9"),
+    ("origins", ": o r i g i n s Enter"),
+    ("cache", ": c a c h e Enter"),
+    ("limits", ": l i m i t s Enter"),
+    ("attempts", ": a t t e m p t s Enter"),
+    ("audit", ": a u d i t Enter"),
+    ("events", ": e v e n t s Enter"),
+    ("messages", ": m e s s a g e s Enter"),
+    ("tasks", ": t a s k s Enter"),
+    ("plugins", ": p l u g i n s Enter"),
+    ("matrix", "5 j Enter"),
+    ("matrix_unsaved", "5 j Enter j j j Space"),
+    ("delivery_request", "3 Enter"),
+    ("delivery_response", "3 Enter Tab"),
+    ("delivery_headers", "3 Enter Tab Tab"),
+    ("delivery_signature", "3 Enter Tab Tab Tab"),
+    ("delivery_attempts", "3 Enter a G"),
+    ("diff", "3 d"),
+    ("why_denied", "5 c Tab m e n u Ctrl-s"),
+    ("help", "5 ?"),
+    ("command", "5 : r o t"),
+    ("menu", "5 S"),
+    ("confirm", "5 x"),
+    ("sort", "6 / p o s t s Enter Enter o"),
+    ("full", "6 / p o s t s Enter Enter O / c h a i n Enter G Space k k Space"),
+    ("preview", "6 / p o s t s Enter Enter z"),
+    ("new_webhook", "2 n"),
+    ("new_key", "5 n"),
+    ("record_form", "6 / p o s t s Enter Enter e"),
+    ("record_set", "6 / p o s t s Enter Enter Space Space s"),
+    ("record_language", "6 / p o s t s Enter Enter T"),
+    ("wrong_filter", "3 / w e b h o o k : x"),
+    ("secret", "2 S Enter"),
+];
+
+impl Operator {
+    /// The screen is the golden one of this name.
+    fn is_golden(&self, name: &str) {
+        let mut settings = insta::Settings::clone_current();
+        settings.set_snapshot_path("../screens/golden");
+        settings.set_prepend_module_to_snapshot(false);
+        settings.set_omit_expression(true);
+        let screen = paint::styled(&self.buffer());
+        settings.bind(|| insta::assert_snapshot!(name, screen));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn golden_screens() {
+    let site = seeded().await;
+    for (name, keys) in MAIN {
+        let mut ana = Operator::sits_down(&site).await;
+        ana.press(keys).await;
+        for (width, height) in SIZES {
+            ana.resize(width, height).is_golden(&format!("{name}_{width}x{height}"));
+        }
+    }
+    for (name, keys) in OTHERS {
+        let mut ana = Operator::sits_down(&site).await;
+        ana.press(keys).await.is_golden(name);
+    }
+    Operator::sits_down(&site).await.resize(59, 16).is_golden("too_small");
+}
+
+/// Forms, what was submitted, and the mails about it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn golden_forms_and_mails() {
+    let site = with_forms().await;
+    for (name, keys) in [
+        ("forms", ": f o r m s Enter"),
+        ("submissions", ": f o r m s Enter Enter j"),
+        ("submission_delete", ": f o r m s Enter Enter x"),
+        ("mail", ": m a i l Enter j"),
+        ("mail_test", ": m a i l Enter n"),
+    ] {
+        let mut ana = Operator::sits_down(&site).await;
+        ana.press(keys).await.is_golden(name);
+    }
+    // What is done counts at the service.
+    let mut ana = Operator::sits_down(&site).await;
+    ana.press(": f o r m s Enter Enter x y").await.is_golden("submission_deleted");
+    ana.press(": m a i l Enter r").await.is_golden("mail_retry");
+}
+
+/// What a list shows when there is nothing, nothing yet, no answer, or nobody.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn golden_states() {
+    let (site, bare) = (seeded().await, TestSite::open().await);
+    Operator::sits_down(&bare).await.press("2").await.is_golden("state_empty");
+    let mut ana = Operator::sits_down(&site).await;
+    ana.holds_calls = true;
+    ana.press("2").await.is_golden("state_loading");
+    let refused = Fault {
+        code: "internal_error".to_owned(),
+        detail: "The service failed; its log names the cause under request 7.".to_owned(),
+        errors: Vec::new(),
+    };
+    let mut ana = Operator::sits_down(&site).await;
+    ana.canned.push(("/api/backend/webhooks", Err(refused)));
+    ana.press("2").await.is_golden("state_error");
+    let away = Fault {
+        code: "unreachable".to_owned(),
+        detail: "https://shop.example.org does not answer: connection refused".to_owned(),
+        errors: Vec::new(),
+    };
+    let mut ana = Operator::sits_down(&site).await;
+    ana.press("2").await;
+    ana.canned.push(("/api/", Err(away)));
+    ana.press("F5").await.waits(&site, 40).await.is_golden("state_offline");
+}
+
+/// A first login: name and password, the code to scan, the recovery codes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn golden_logins() {
+    let site = seeded().await;
+    let mut ana = Operator::sits_down(&site).await;
+    ana.model.is_local = false;
+    let secret = "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP";
+    let url = format!("otpauth://totp/CMS:ana%40example.org?secret={secret}&issuer=CMS");
+    let setup = json!({"secret": secret, "otpauth_url": url});
+    let begun = json!({"status": "totp_setup_required", "pending_token": "p", "setup": setup});
+    let codes: Vec<_> = (0..8).map(|n| format!("AAAA-BBBB-CCC{n}")).collect();
+    let user = json!({"id": 1, "username": "ana"});
+    let done = json!({
+        "token": "t", "expires_at": "2026-11-28T09:30:00Z", "user": user, "recovery_codes": codes,
+    });
+    ana.canned.extend([("auth/login", Ok(begun)), ("auth/verify", Ok(done))]);
+    ana.canned.push(("auth/me", Ok(Json::Null)));
+    ana.press(": a p p . l o g i n Enter").await.is_golden("login");
+    ana.types("ana").await.press("Tab").await.types("secret").await.press("Enter").await;
+    for (width, height) in [(80, 24), (100, 30)] {
+        ana.resize(width, height).is_golden(&format!("login_qr_{width}x{height}"));
+    }
+    ana.types("123456").await.press("Enter").await.is_golden("recovery_codes");
+}
+
+/// Two people wrote the same column.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn golden_conflict() {
+    let site = TestSite::open().await;
+    site.post("How to tell when a chain is worn").await;
+    let mut ana = Operator::sits_down(&site).await;
+    ana.press("6 / p o s t s Enter Enter e Down Down").await.types(" out").await;
+    let ask = cms_http::client::Ask::patch("/api/backend/item");
+    let theirs = json!({"title": "When is a chain worn?"});
+    site.does(ask.query("table", "posts").query("id", 1), theirs).await;
+    ana.press("Ctrl-s").await.is_golden("conflict");
+}

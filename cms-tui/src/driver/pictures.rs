@@ -1,0 +1,36 @@
+//! The pictures of the docs. `CMS_WRITE_DOCS=1 cargo test -p cms-tui the_docs` makes them again.
+
+use super::{Operator, paint, seeded};
+
+const PICTURES: [(&str, &str); 6] = [
+    ("home", "1"),
+    ("webhooks", "2"),
+    ("delivery", "3 Enter a"),
+    ("matrix", "5 j Enter"),
+    ("records", "6 / p o s t s Enter Enter"),
+    ("help", "5 ?"),
+];
+
+/// The pictures of the docs are those that the interface draws, and all of them are shown.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_docs_show_what_is_drawn() {
+    let site = seeded().await;
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/tui");
+    let page = std::fs::read_to_string(format!("{folder}.md")).expect("docs/tui.md");
+    for (name, keys) in PICTURES {
+        let mut ana = Operator::sits_down(&site).await;
+        ana.press(keys).await;
+        for (kind, text) in [("txt", ana.screen()), ("svg", paint::svg(&ana.buffer()))] {
+            let path = format!("{folder}/{name}.{kind}");
+            if std::env::var_os("CMS_WRITE_DOCS").is_some() {
+                std::fs::create_dir_all(folder).expect("a folder");
+                std::fs::write(&path, &text).expect("written");
+            }
+            let kept = std::fs::read_to_string(&path).unwrap_or_default();
+            assert!(kept == text, "{path} is old: CMS_WRITE_DOCS=1 cargo test -p cms-tui the_docs");
+        }
+        assert!(page.contains(&format!("(tui/{name}.svg)")), "docs/tui.md does not show {name}");
+    }
+    let files = std::fs::read_dir(folder).expect("docs/tui").count();
+    assert_eq!(files, 2 * PICTURES.len(), "docs/tui holds a picture that nobody makes");
+}

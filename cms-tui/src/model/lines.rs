@@ -1,0 +1,45 @@
+//! Command lines that run beside. Esc ends those of the screen, Ctrl-c any.
+
+use super::{Effect, Model, over::Over};
+use crate::{text::safe, theme::Role};
+
+/// A command line under way.
+pub(super) struct Line {
+    text: String,
+    /// The screen that asked for it.
+    screen: u64,
+}
+
+impl Model {
+    pub(super) fn run_line(&mut self, screen: u64, words: Vec<String>) -> Vec<Effect> {
+        let text = format!("cms {}", words.join(" "));
+        self.tell(Role::Quiet, format!("{} … Esc ends it", safe(&text)));
+        self.tickets += 1;
+        self.lines.insert(self.tickets, Line { text, screen });
+        vec![Effect::Run(self.tickets, words)]
+    }
+
+    /// Shows what it printed where it was asked for; elsewhere its first line is told.
+    pub(super) fn ran(&mut self, number: u64, output: &str) -> Vec<Effect> {
+        let Some(Line { text, screen }) = self.lines.remove(&number) else { return Vec::new() };
+        let is_here = self.stack.last().is_some_and(|shown| shown.id == screen);
+        if is_here && self.over.is_empty() {
+            self.over.push(Over::ran(&text, output));
+        } else {
+            let first = output.lines().find(|line| !line.trim().is_empty());
+            let first = first.map(|line| format!(": {}", safe(line))).unwrap_or_default();
+            self.tell(Role::Plain, format!("{} has ended{first}", safe(&text)));
+        }
+        self.reload()
+    }
+
+    /// Ends the line that was begun last; on this screen only, or anywhere. None: none runs.
+    pub(super) fn end_line(&mut self, is_anywhere: bool) -> Option<Vec<Effect>> {
+        let top = self.stack.last().map(|shown| shown.id);
+        let is_it = |line: &Line| is_anywhere || Some(line.screen) == top;
+        let number = *self.lines.iter().rfind(|(_, line)| is_it(line))?.0;
+        let Line { text, .. } = self.lines.remove(&number)?;
+        self.tell(Role::Plain, format!("{} was ended.", safe(&text)));
+        Some(vec![Effect::End(number)])
+    }
+}

@@ -1,0 +1,144 @@
+//! Replies that come late, forms that are sent twice, and what would be lost by leaving.
+
+use super::*;
+use crate::{step::send, widgets::field::Field};
+use cms_http::wire::{origins::Create, parameters::NoQuery};
+
+/// A form that creates something.
+fn form() -> Form {
+    let fields = vec![Field::text("origin", "Origin", "https://a.example")];
+    Form::new("New origin", fields, |values| {
+        let body = json!({"origin": values.text("origin"), "active": true});
+        let call = send::<Create>(&NoQuery {}, body);
+        call.map(|call| call.then(|_| Step::did("made"))).into()
+    })
+}
+
+fn opened() -> Model {
+    let mut model = model();
+    press(&mut model, ": o r i g i n s Enter");
+    model.over.push(Over::Form(Box::new(form())));
+    model
+}
+
+fn submit(model: &mut Model) -> (u64, cms_http::client::Ask) {
+    let effects = update(model, Msg::Key("Ctrl-s".parse().expect("a key")));
+    match effects.into_iter().next() {
+        Some(Effect::Call { ticket, ask, .. }) => (ticket, ask),
+        _ => panic!("nothing is sent"),
+    }
+}
+
+fn fault(code: &str) -> Fault {
+    Fault { code: code.to_owned(), detail: "no reply".to_owned(), errors: Vec::new() }
+}
+
+#[test]
+fn a_late_reply_leaves_another_form_alone() {
+    let mut model = opened();
+    let mut given_up = || {
+        let (ticket, _) = submit(&mut model);
+        // The user gave up waiting, and writes something else.
+        model.over.clear();
+        model.over.push(Over::Form(Box::new(form())));
+        ticket
+    };
+    let (first, other) = (given_up(), given_up());
+    let (second, _) = submit(&mut model);
+    update(&mut model, Msg::Answered(first, Err(fault("validation_failed"))));
+    assert!(matches!(&model.over[..], [Over::Form(form)] if form.is_sent && form.error.is_none()));
+    update(&mut model, Msg::Answered(other, reply("POST /api/backend/origins")));
+    assert!(matches!(&model.over[..], [Over::Form(form)] if form.is_sent && form.error.is_none()));
+    update(&mut model, Msg::Answered(second, reply("POST /api/backend/origins")));
+    assert!(model.over.is_empty(), "its own reply closes it");
+}
+
+#[test]
+fn what_is_sent_again_without_a_reply_carries_the_same_key() {
+    let mut model = opened();
+    let key = |ask: &cms_http::client::Ask| format!("{ask:?}");
+    let once = |ask: &cms_http::client::Ask| {
+        let text = key(ask);
+        let at = text.find("idempotency_key: Some(").expect("a key");
+        text[at..].chars().take(60).collect::<String>()
+    };
+    let (ticket, first) = submit(&mut model);
+    update(&mut model, Msg::Answered(ticket, Err(fault("unreachable"))));
+    let (ticket, again) = submit(&mut model);
+    assert_eq!(once(&first), once(&again));
+    update(&mut model, Msg::Answered(ticket, Err(fault("validation_failed"))));
+    press(&mut model, "x");
+    let (_, other) = submit(&mut model);
+    assert_ne!(once(&first), once(&other), "other values are another act");
+}
+
+#[test]
+fn a_reply_opens_nothing_where_nobody_waits_for_it() {
+    let mut model = model();
+    press(&mut model, "5");
+    let effects = update(&mut model, Msg::Key("Enter".parse().expect("a key")));
+    answer(&mut model, effects);
+    press(&mut model, "7");
+    let effects = update(&mut model, Msg::Key("e".parse().expect("a key")));
+    let Some(Effect::Call { ticket, .. }) = effects.into_iter().next() else {
+        panic!("the groups are not read")
+    };
+    press(&mut model, "2");
+    update(&mut model, Msg::Answered(ticket, reply("GET /api/backend/user_groups")));
+    assert!(model.over.is_empty(), "a form opened on another screen");
+    let told = model.told.as_ref().map(|told| told.1.as_str()).unwrap_or_default();
+    assert!(told.starts_with("The answer came when you had gone on"), "{told}");
+}
+
+#[test]
+fn leaving_what_is_not_saved_is_asked_about() {
+    let mut model = opened();
+    press(&mut model, "x");
+    let effects = update(&mut model, Msg::Key("Ctrl-c".parse().expect("a key")));
+    assert!(effects.is_empty() && matches!(model.over.last(), Some(Over::Confirm(..))));
+    press(&mut model, "n");
+    assert!(matches!(model.over.last(), Some(Over::Form(_))), "the form is still there");
+    update(&mut model, Msg::Key("Ctrl-c".parse().expect("a key")));
+    let effects = update(&mut model, Msg::Key("Ctrl-c".parse().expect("a key")));
+    assert!(matches!(effects[..], [Effect::Quit]), "twice leaves");
+}
+
+#[test]
+fn warnings_of_the_service_are_told() {
+    let mut model = model();
+    press(&mut model, "5");
+    let effects = update(&mut model, Msg::Key("t".parse().expect("a key")));
+    for effect in effects {
+        let Effect::Call { ticket, .. } = effect else { continue };
+        for effect in update(&mut model, Msg::Answered(ticket, reply("GET /keys?id=1"))) {
+            let Effect::Call { ticket, .. } = effect else { continue };
+            let data = json!({"id": 1, "active": false,
+                "meta": {"warnings": [{"message": "the name does not resolve"}]}});
+            update(&mut model, Msg::Answered(ticket, Ok(Reply { data, ..Reply::default() })));
+        }
+    }
+    let told = model.told.as_ref().map(|told| told.1.as_str()).unwrap_or_default();
+    assert!(told.ends_with("but: the name does not resolve"), "{told}");
+}
+
+#[test]
+fn events_are_followed_at_most_once_a_second_and_a_gap_always() {
+    let mut model = model();
+    press(&mut model, ": m e s s a g e s Enter");
+    let mut calls = 0;
+    for second in 1..=5 {
+        let effects = update(&mut model, Msg::Tick(1_000_000 + second * 1000));
+        calls += answer(&mut model, effects).len();
+        for _ in 0..100 {
+            let effects = update(&mut model, Msg::Happened("item.a.updated".to_owned()));
+            calls += answer(&mut model, effects).len();
+        }
+    }
+    assert!((4..=15).contains(&calls), "{calls} calls in five seconds");
+    press(&mut model, "5");
+    let effects = update(&mut model, Msg::Tick(2_000_000));
+    answer(&mut model, effects);
+    assert!(update(&mut model, Msg::Happened("item.a.updated".to_owned())).is_empty());
+    let effects = update(&mut model, Msg::Happened("stream.gap".to_owned()));
+    assert!(!answer(&mut model, effects).is_empty(), "nobody knows what was missed");
+}

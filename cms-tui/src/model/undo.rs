@@ -1,0 +1,81 @@
+//! What was done is taken back, and done again.
+
+use super::{Effect, Model, Origin};
+use crate::{
+    step::{Act, Checked, Did, Undo, Way},
+    text,
+    theme::Role,
+};
+
+/// Acts that can be taken back.
+const UNDOES: usize = 50;
+
+impl Model {
+    /// Tells what was done, and remembers how it is taken back.
+    pub(super) fn did(&mut self, from: Origin, did: Did) -> Vec<Effect> {
+        self.close_sent_form(from);
+        let Did { say, undo, way } = did;
+        if !say.is_empty() {
+            let back = way.back(undo.is_some());
+            self.tell(Role::Good, format!("✓ {}{back}", text::safe(&say)));
+        }
+        self.tickets += 1;
+        if let Some(undo) = undo.map(|undo| Undo { number: self.tickets, ..undo }) {
+            if way == Way::New {
+                self.redo.clear();
+            }
+            let stack = if way == Way::Back { &mut self.redo } else { &mut self.undo };
+            stack.push(undo);
+            if stack.len() > UNDOES {
+                stack.remove(0);
+            }
+        }
+        self.reload()
+    }
+
+    /// Which way an act goes that answers this one. What is left of this one stays.
+    pub(super) fn way_of(&mut self, number: Option<u64>, rest: Vec<Checked>) -> Way {
+        let Some(number) = number else { return Way::New };
+        let is_redone = self.redo.iter().any(|undo| undo.number == number);
+        let stack = if is_redone { &mut self.redo } else { &mut self.undo };
+        if let Some(undo) = stack.iter_mut().find(|undo| undo.number == number) {
+            undo.rows = rest;
+        }
+        stack.retain(|undo| !undo.rows.is_empty());
+        if is_redone { Way::Again } else { Way::Back }
+    }
+
+    /// Takes the last act back.
+    pub(super) fn take_back(&mut self) -> Vec<Effect> {
+        let none = "There is nothing to take back.";
+        self.turn(self.undo.last().cloned(), "taken back", "take it back all the same", none)
+    }
+
+    /// Does again what was taken back last.
+    pub(super) fn do_again(&mut self) -> Vec<Effect> {
+        let none = "There is nothing to do again.";
+        self.turn(self.redo.last().cloned(), "done again", "do it again all the same", none)
+    }
+
+    fn turn(
+        &mut self,
+        undo: Option<Undo>,
+        done: &str,
+        anyway: &'static str,
+        none: &str,
+    ) -> Vec<Effect> {
+        if self.is_acting() {
+            self.tell(Role::Warn, "Another act is still under way.");
+            return Vec::new();
+        }
+        let Some(Undo { number, rows }) = undo else {
+            self.tell(Role::Plain, none);
+            return Vec::new();
+        };
+        let (done, undoes) = (done.to_owned(), Some(number));
+        let act = Act { done, what: "change", anyway, rows, undoes };
+        let screen = self.stack.last().map_or(0, |shown| shown.id);
+        let from = Origin { screen, ..Origin::default() };
+        self.step_of(from, act.step())
+    }
+}

@@ -1,0 +1,79 @@
+//! Keys, the mouse and the time as messages.
+
+use std::time::Duration;
+
+use cms_http::client::Client;
+use crossterm::event::{Event, KeyCode, KeyEventKind, MouseButton, MouseEvent, MouseEventKind};
+use ratatui::layout::Position;
+use tokio::{sync::mpsc::UnboundedSender, task::JoinHandle};
+
+use super::Incoming;
+use crate::{
+    keys::Key,
+    model::{Mouse, Msg},
+};
+
+/// How often the clock and the site's state are looked at.
+const TICK: Duration = Duration::from_millis(500);
+
+/// Reads keys in a thread of its own, because reading blocks. The thread ends with the process.
+pub(super) fn keys(sender: UnboundedSender<Incoming>) {
+    std::thread::spawn(move || {
+        while let Ok(event) = crossterm::event::read() {
+            let incoming = match event {
+                Event::Key(key) if key.kind != KeyEventKind::Release => match Key::from(key) {
+                    Key { code: KeyCode::Char('z'), ctrl: true, .. } => Incoming::Suspend,
+                    key => Incoming::Msg(Msg::Key(key)),
+                },
+                Event::Paste(text) => Incoming::Msg(Msg::Paste(text)),
+                Event::Resize(..) => Incoming::Msg(Msg::Resize),
+                Event::Mouse(event) => match mouse(event) {
+                    Some(mouse) => Incoming::Msg(Msg::Mouse(mouse)),
+                    None => continue,
+                },
+                _ => continue,
+            };
+            if sender.send(incoming).is_err() {
+                return;
+            }
+        }
+        // The terminal is gone, so nobody can press q.
+        let _ = sender.send(Incoming::Msg(Msg::Quit));
+    });
+}
+
+/// What the interface knows of the mouse: the left button and the wheel.
+fn mouse(event: MouseEvent) -> Option<Mouse> {
+    match event.kind {
+        MouseEventKind::Down(MouseButton::Left) => {
+            Some(Mouse::Click(Position::new(event.column, event.row)))
+        }
+        MouseEventKind::ScrollDown => Some(Mouse::WheelDown),
+        MouseEventKind::ScrollUp => Some(Mouse::WheelUp),
+        _ => None,
+    }
+}
+
+/// Tells the time, and when something was committed at a site that is opened here.
+pub(super) fn ticks(
+    client: Client,
+    sender: UnboundedSender<Incoming>,
+    clock: fn() -> i64,
+) -> JoinHandle<()> {
+    // Before any call is sent: its reply may already show what the next commit changes.
+    let mut mark = client.mark();
+    tokio::spawn(async move {
+        let mut every = tokio::time::interval(TICK);
+        loop {
+            every.tick().await;
+            let now = client.mark();
+            if std::mem::replace(&mut mark, now) != now {
+                // Fails only after the end of the loop, as the next one.
+                let _ = sender.send(Incoming::Msg(Msg::Committed));
+            }
+            if sender.send(Incoming::Msg(Msg::Tick(clock()))).is_err() {
+                return;
+            }
+        }
+    })
+}

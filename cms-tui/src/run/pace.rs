@@ -1,0 +1,186 @@
+//! The pace of calls to a remote site: what its limiter says is left, so that nobody waits for a
+//! refusal.
+
+use std::{
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use cms_http::client::RateLimit;
+use tokio::time::Instant;
+
+/// The smallest bucket of a service as it comes, a key's: kept to until a reply tells the size.
+const SMALLEST: f64 = 60.0;
+/// An empty bucket is full again after a minute.
+const FULL_S: f64 = 60.0;
+/// A little slower than the bucket fills.
+const CAREFUL: f64 = 0.96;
+/// What is left to other programs of the same caller.
+const OTHERS: f64 = 0.1;
+
+/// Refusals halve the pace down to this share; good replies raise it again.
+const SLOWEST: f64 = 0.05;
+/// What a good reply makes of a pace that was lowered.
+const FASTER: f64 = 1.02;
+
+/// Who makes the next call: writes before reads, else in their order.
+pub(super) struct Turns {
+    pace: Mutex<Pace>,
+    reads: tokio::sync::Mutex<()>,
+    writes: tokio::sync::Mutex<()>,
+    /// Writes that wait.
+    writing: AtomicUsize,
+}
+
+/// A call that may be made. What is dropped without an answer was broken off.
+pub(super) struct Turn<'a>(&'a Turns);
+
+/// A write that waits.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Turns {
+    pub(super) fn new(now: Instant) -> Self {
+        let (reads, writes, writing) = Default::default();
+        Self { pace: Mutex::new(Pace::new(now)), reads, writes, writing }
+    }
+
+    fn pace(&self) -> MutexGuard<'_, Pace> {
+        self.pace.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until the limiter has a token for this call.
+    pub(super) async fn take(
+        &self,
+        is_write: bool,
+        wait: &impl AsyncFn(Duration),
+        now: &impl Fn() -> Instant,
+    ) -> Turn<'_> {
+        let _waiting = is_write.then(|| {
+            self.writing.fetch_add(1, Ordering::Relaxed);
+            Waiting(&self.writing)
+        });
+        let _place = if is_write { &self.writes } else { &self.reads }.lock().await;
+        loop {
+            let before = if is_write { 0 } else { self.writing.load(Ordering::Relaxed) };
+            let taken = self.pace().take(before, now());
+            match taken {
+                Ok(()) => return Turn(self),
+                Err(pause) => wait(pause).await,
+            }
+        }
+    }
+}
+
+impl Turn<'_> {
+    /// The call was answered, with this said about its bucket. None: nothing was said.
+    pub(super) fn answered(self, said: Option<Option<RateLimit>>, now: Instant) {
+        let turns = self.0;
+        drop(self);
+        turns.pace().answered(said, now);
+    }
+
+    /// The call was refused for so many seconds.
+    pub(super) fn refused(self, seconds: u64, now: Instant) {
+        self.0.pace().refused(seconds, now);
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let mut pace = self.0.pace();
+        pace.under_way = pace.under_way.saturating_sub(1);
+    }
+}
+
+/// A bucket like the limiter's, kept on this side and set right by each reply.
+struct Pace {
+    tokens: f64,
+    at: Instant,
+    /// None: not known yet.
+    limit: Option<u32>,
+    /// The site limits nothing.
+    is_free: bool,
+    /// Calls that are made and not answered yet.
+    under_way: u32,
+    /// A refusal says that nothing comes before.
+    not_before: Instant,
+    /// The share of the pace that is kept to; 1 without refusals.
+    ease: f64,
+}
+
+impl Pace {
+    fn new(now: Instant) -> Self {
+        Self {
+            tokens: SMALLEST / 2.0,
+            at: now,
+            limit: None,
+            is_free: false,
+            under_way: 0,
+            not_before: now,
+            ease: 1.0,
+        }
+    }
+
+    /// Takes a token when there is one beside those of `before` other calls; else tells how long
+    /// to wait.
+    fn take(&mut self, before: usize, now: Instant) -> Result<(), Duration> {
+        let rest = self.not_before.saturating_duration_since(now);
+        if !rest.is_zero() {
+            return Err(rest);
+        }
+        if !self.is_free || self.ease < 1.0 {
+            self.fill(now);
+            let missing = 1.0 + before as f64 - self.tokens;
+            if missing > 1e-6 {
+                return Err(Duration::from_secs_f64(missing / self.per_second()));
+            }
+            self.tokens -= 1.0;
+        }
+        self.under_way += 1;
+        Ok(())
+    }
+
+    fn per_second(&self) -> f64 {
+        let limit = self.limit.map_or(SMALLEST, f64::from);
+        (limit / FULL_S * CAREFUL * self.ease).max(0.01)
+    }
+
+    fn fill(&mut self, now: Instant) {
+        let since = now.saturating_duration_since(self.at).as_secs_f64();
+        let most = self.limit.map_or(SMALLEST, f64::from) * (1.0 - OTHERS);
+        self.tokens = (self.tokens + since * self.per_second()).min(most);
+        self.at = now.max(self.at);
+    }
+
+    fn answered(&mut self, said: Option<Option<RateLimit>>, now: Instant) {
+        let Some(said) = said else { return };
+        self.fill(now);
+        self.ease = (self.ease * FASTER).min(1.0);
+        self.is_free = said.is_none();
+        let Some(RateLimit { limit, remaining }) = said else { return };
+        let left = f64::from(remaining) - f64::from(self.under_way) - f64::from(limit) * OTHERS;
+        let is_new = self.limit.replace(limit) != Some(limit);
+        self.tokens = if is_new { left } else { self.tokens.min(left) };
+    }
+
+    fn refused(&mut self, seconds: u64, now: Instant) {
+        self.fill(now);
+        self.tokens = self.tokens.min(0.0);
+        self.ease = (self.ease / 2.0).max(SLOWEST);
+        self.not_before = self.not_before.max(now + Duration::from_secs(seconds));
+        // The bucket does not fill meanwhile: others wait for it too.
+        self.at = self.not_before;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,79 @@
+//! Lines above a list, about the whole of it.
+
+use ratatui::{
+    Frame,
+    layout::{Constraint, Layout, Rect},
+    text::Line,
+};
+use serde_json::Value as Json;
+
+use super::Browser;
+use crate::{
+    calls::{Fault, Reply},
+    screens::Look,
+    step::{Calling, Step},
+    text::cut,
+    theme::Role,
+    widgets::draw::{lines, pane},
+};
+
+/// Their replies go to this place and those behind it.
+pub(super) const ABOVE: u8 = 8;
+/// Smaller screens show the list alone.
+const LEAST: u16 = 20;
+
+/// Makes the lines out of the replies; null: no reply yet.
+type Lines = fn(&[Json], i64) -> Vec<(Role, String)>;
+
+/// What is asked for, and the lines out of the replies.
+pub(crate) struct Above {
+    pub(crate) title: &'static str,
+    pub(crate) asks: &'static [fn() -> Result<Calling, Fault>],
+    pub(crate) height: u16,
+    pub(crate) lines: Lines,
+}
+
+impl Browser {
+    pub(super) fn ask_above(&self) -> Step {
+        let asks = self.spec.above.map_or(&[][..], |above| above.asks);
+        let call = |(slot, ask): (u8, &fn() -> Result<Calling, Fault>)| {
+            ask().map(|call| call.slot(slot)).into()
+        };
+        Step::Several((ABOVE..).zip(asks).map(call).collect())
+    }
+
+    /// Whether the reply says something new. A refusal shows in the list itself; what was read
+    /// before it goes.
+    pub(super) fn take_above(&mut self, slot: u8, outcome: Result<Reply, Fault>) -> bool {
+        let data = match outcome {
+            Ok(reply) => reply.data,
+            Err(fault) if fault.is_forbidden() => Json::Null,
+            Err(_) => return false,
+        };
+        let at = usize::from(slot - ABOVE);
+        if self.above.len() <= at {
+            self.above.resize(at + 1, Json::Null);
+        }
+        let changed = self.above[at] != data;
+        self.above[at] = data;
+        changed
+    }
+
+    /// Draws them, and returns what is left for the list.
+    pub(super) fn draw_above(&self, frame: &mut Frame<'_>, area: Rect, look: Look) -> Rect {
+        let Some(above) = self.spec.above.filter(|_| area.height >= LEAST) else { return area };
+        let [top, rest] =
+            Layout::vertical([Constraint::Length(above.height + 2), Constraint::Fill(1)])
+                .areas(area);
+        let block = pane(above.title, false, look.theme);
+        let inner = block.inner(top);
+        frame.render_widget(block, top);
+        let cells = usize::from(inner.width).saturating_sub(1);
+        let line = |(role, text): (Role, String)| {
+            Line::styled(format!(" {}", cut(&text, cells)), look.theme.style(role))
+        };
+        let shown = (above.lines)(&self.above, look.now).into_iter().map(line).collect();
+        lines(frame, inner, shown);
+        rest
+    }
+}

@@ -1,0 +1,78 @@
+//! The preview of the row under the cursor. Its lines are made once for a row as it is, not for
+//! each drawing.
+
+use ratatui::{Frame, layout::Rect, text::Line};
+
+use super::Browser;
+use crate::{
+    screens::Look,
+    text::cut,
+    theme::Role,
+    widgets::draw::{lines, pane},
+};
+
+/// Lines kept of one row; Enter and z show them, and the record itself is read elsewhere.
+const MOST: usize = 5_000;
+/// Ages in it are as old as this at most.
+const AGED_MS: i64 = 10_000;
+
+/// The lines, and of what they are.
+#[derive(Default)]
+pub(super) struct Kept {
+    id: String,
+    version: u64,
+    aged: i64,
+    pub(super) lines: Vec<(Role, String)>,
+}
+
+impl Browser {
+    /// Makes the lines when they are of another row, another state or another time.
+    fn keep_preview(&self, now: i64) {
+        let Some(row) = self.list.row() else { return };
+        let mut kept = self.preview.borrow_mut();
+        let (version, aged) = (self.version, now / AGED_MS);
+        if (kept.id.as_str(), kept.version, kept.aged) == (row.id.as_str(), version, aged) {
+            return;
+        }
+        let detail = self.detail.as_ref().filter(|(id, _)| *id == row.id).map(|(_, json)| json);
+        let mut lines = (self.spec.preview)(&row.json, detail, &self.subject, now);
+        if lines.len() > MOST {
+            let more = lines.len() - MOST;
+            lines.truncate(MOST);
+            lines.push((Role::Warn, format!("… {more} more lines")));
+        }
+        *kept = Kept { id: row.id.clone(), version, aged, lines };
+    }
+}
+
+pub(super) fn draw(browser: &Browser, frame: &mut Frame<'_>, area: Rect, look: Look) {
+    let theme = look.theme;
+    let row = browser.list.row();
+    let title = row.map_or_else(
+        || "—".to_owned(),
+        |row| {
+            let name = ["name", "title", "username", "origin", "event", "endpoint"];
+            let name = name.iter().find_map(|name| row.json[*name].as_str());
+            match name {
+                Some(name) if name != row.id => format!("{name} {}", row.id),
+                _ => row.id.clone(),
+            }
+        },
+    );
+    let block = pane(cut(&title, 60).trim(), browser.is_preview_focused, theme);
+    let inner = block.inner(area);
+    frame.render_widget(block, area);
+    if row.is_none() {
+        return;
+    }
+    browser.keep_preview(look.now);
+    let kept = browser.preview.borrow();
+    let height = usize::from(inner.height);
+    let top = browser.preview_top.get().min(kept.lines.len().saturating_sub(height));
+    browser.preview_top.set(top);
+    let cells = usize::from(inner.width).saturating_sub(1);
+    let line = |(role, text): &(Role, String)| {
+        Line::styled(format!(" {}", cut(text, cells)), theme.style(*role))
+    };
+    lines(frame, inner, kept.lines.iter().skip(top).take(height).map(line).collect());
+}

@@ -1,0 +1,95 @@
+//! What a list with a preview is declared by.
+
+use serde_json::Value as Json;
+
+use super::Above;
+use crate::{
+    actions::Scene,
+    calls::Fault,
+    screens::cells::Column,
+    step::{Calling, Step},
+    theme::Role,
+    widgets::window::Row,
+};
+
+/// What is asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Asked<'a> {
+    pub(crate) subject: &'a Json,
+    pub(crate) cursor: Option<String>,
+    /// The words of the filter.
+    pub(crate) filter: &'a str,
+    pub(crate) now: i64,
+    pub(crate) sort: Option<String>,
+}
+
+/// Counts the rows that fit.
+pub(super) type Count = fn(&Asked<'_>) -> Result<Calling, Fault>;
+/// Reads a row whole: the row, the subject.
+pub(super) type Detail = fn(&Json, &Json) -> Result<Calling, Fault>;
+/// Lines about a row: the row, its details once read, the subject, the time.
+pub(super) type Preview = fn(&Json, Option<&Json>, &Json, i64) -> Vec<(Role, String)>;
+
+/// A list's declaration.
+pub(crate) struct Spec {
+    pub(crate) noun: &'static str,
+    pub(crate) title: fn(&Json) -> String,
+    pub(crate) columns: fn(&Json) -> Vec<Column>,
+    pub(crate) list: fn(&Asked<'_>) -> Result<Calling, Fault>,
+    /// Asks how many rows there are; None: the service does not count them.
+    pub(crate) count: Option<Count>,
+    /// Lines about the whole list.
+    pub(crate) above: Option<&'static Above>,
+    /// Reads one row whole, for the preview.
+    pub(crate) detail: Option<Detail>,
+    /// The rows of a reply.
+    pub(crate) rows: fn(&Json, Json) -> Vec<Row>,
+    pub(crate) preview: Preview,
+    /// What to type in the filter; None: the service does not filter, the rows are filtered here.
+    pub(crate) tokens: Option<fn(&Json) -> String>,
+    /// Columns that can be sorted by.
+    pub(crate) sorts: fn(&Json) -> Vec<String>,
+    pub(crate) act: fn(&str, &Scene<'_>) -> Step,
+    /// What Enter opens.
+    pub(crate) open: Option<fn(&Json, &Json) -> Step>,
+    pub(crate) empty: &'static str,
+    pub(crate) poll_s: i64,
+    pub(crate) follows: fn(&str, &Json) -> bool,
+}
+
+impl Spec {
+    /// What most lists have in common; noun, title, columns and calls are missing.
+    pub(crate) const fn new(
+        noun: &'static str,
+        title: fn(&Json) -> String,
+        columns: fn(&Json) -> Vec<Column>,
+        list: fn(&Asked<'_>) -> Result<Calling, Fault>,
+        act: fn(&str, &Scene<'_>) -> Step,
+    ) -> Self {
+        Self {
+            noun,
+            title,
+            columns,
+            list,
+            count: None,
+            above: None,
+            detail: None,
+            rows: |_, data| by_id(data, "id"),
+            preview: |row, detail, _, _| crate::widgets::viewer::json_lines(detail.unwrap_or(row)),
+            tokens: None,
+            sorts: |_| Vec::new(),
+            act,
+            open: None,
+            empty: "Nothing here.",
+            poll_s: 5,
+            follows: |_, _| false,
+        }
+    }
+}
+
+/// Rows by a member that tells them apart.
+pub(crate) fn by_id(data: Json, name: &str) -> Vec<Row> {
+    let Json::Array(rows) = data else { return Vec::new() };
+    let id = |row: &Json| row[name].as_str().map_or_else(|| row[name].to_string(), str::to_owned);
+    rows.into_iter().map(|json| Row { id: id(&json), json }).collect()
+}

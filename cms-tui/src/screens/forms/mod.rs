@@ -1,0 +1,86 @@
+//! Forms, and what was submitted. Forms are edited as the records that they are.
+
+mod submissions;
+
+use cms_http::wire::item::{Asked as Query, Read};
+use serde_json::Value as Json;
+
+pub(crate) use submissions::SPEC as SUBMISSIONS;
+
+use super::{
+    browser::{Asked, Spec},
+    cells::{Cell, Column, active, column, members, plain, plain_text},
+};
+use crate::{
+    actions::Scene,
+    calls::Fault,
+    step::{Calling, Place, Step, get},
+    theme::Role,
+    widgets::{viewer::Viewer, window::PAGE},
+};
+
+pub(crate) static SPEC: Spec = Spec {
+    preview,
+    open: Some(|row, _| Step::Open(Place::about("submissions", row))),
+    empty: "No form. cms forms create makes one.",
+    follows: |event, _| event.starts_with("item.forms."),
+    ..Spec::new("forms", |_| "Forms".to_owned(), columns, list, act)
+};
+
+fn list(asked: &Asked<'_>) -> Result<Calling, Fault> {
+    get::<Read>(&Query {
+        table: "forms".to_owned(),
+        limit: Some(PAGE.to_string()),
+        cursor: asked.cursor.clone(),
+        sort: Some("name".to_owned()),
+        ..Query::default()
+    })
+}
+
+fn columns(_: &Json) -> Vec<Column> {
+    vec![
+        column("NAME", "name", 20, plain),
+        column("TITLE", "title", 0, plain),
+        column("FIELDS", "fields", 6, number_of),
+        column("STATE", "active", 6, active),
+        column("KEPT", "retention_days", 9, kept),
+    ]
+}
+
+fn number_of(row: &Json, name: &str, _: i64) -> Cell {
+    (row[name].as_array().map_or(0, Vec::len).to_string(), Role::Plain)
+}
+
+fn kept(row: &Json, name: &str, _: i64) -> Cell {
+    match row[name].as_i64() {
+        Some(days) => (format!("{days} days"), Role::Plain),
+        None => ("for ever".to_owned(), Role::Quiet),
+    }
+}
+
+fn preview(row: &Json, _: Option<&Json>, _: &Json, now: i64) -> Vec<(Role, String)> {
+    let names = [
+        ("Title", "title"),
+        ("Mails to", "recipients"),
+        ("Least time", "min_seconds"),
+        ("Thanks", "thanks"),
+        ("Leads to", "redirect_url"),
+    ];
+    let mut lines = members(row, &names, now);
+    lines.push((Role::Title, "Fields".to_owned()));
+    for field in row["fields"].as_array().into_iter().flatten() {
+        let [id, kind, label] = ["id", "type", "label"].map(|name| plain_text(&field[name]));
+        let needed = if field["required"] == true { " *" } else { "" };
+        lines.push((Role::Plain, format!("{id:<18} {kind:<16} {label}{needed}")));
+    }
+    lines
+}
+
+fn act(verb: &str, scene: &Scene<'_>) -> Step {
+    let row = scene.row.cloned().unwrap_or_default();
+    match verb {
+        "submissions" => Step::Open(Place::about("submissions", &row)),
+        "show" => Step::View(Viewer::json(format!("Form {}", plain_text(&row["name"])), &row)),
+        _ => Step::None,
+    }
+}

@@ -1,0 +1,111 @@
+//! Rights of a key as calls with their methods, and how they are changed.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use cms_http::wire::keys::Update;
+use serde_json::{Map, Value as Json, json};
+
+use super::KEY;
+use crate::{
+    calls::Reply,
+    screens::acts::{by_id, name},
+    step::{BulkCall, Checked, send},
+};
+
+pub(super) type Methods = BTreeSet<String>;
+/// An endpoint with the parameters that a row fixes.
+pub(super) type Call = (String, BTreeMap<String, String>);
+pub(super) type Granted = BTreeMap<Call, Methods>;
+
+pub(super) fn call_of(right: &Json) -> Call {
+    let query = right["query"].as_object().into_iter().flatten();
+    let text = |value: &Json| value.as_str().unwrap_or_default().to_owned();
+    (text(&right["endpoint"]), query.map(|(name, value)| (name.clone(), text(value))).collect())
+}
+
+/// `*` has no methods; in the matrix it has one cell.
+pub(super) fn granted(key: &Json) -> Granted {
+    let mut granted = Granted::new();
+    for right in key["rights"].as_array().into_iter().flatten() {
+        let methods = right["methods"].as_array().into_iter().flatten();
+        let mut methods: Methods = methods.filter_map(Json::as_str).map(str::to_owned).collect();
+        if right["endpoint"] == "*" {
+            methods = Methods::from(["GET".to_owned()]);
+        }
+        granted.entry(call_of(right)).or_default().extend(methods);
+    }
+    granted
+}
+
+pub(super) fn as_right((endpoint, query): &Call, methods: &Methods) -> Json {
+    let mut right = Map::from_iter([("endpoint".to_owned(), Json::from(endpoint.as_str()))]);
+    if endpoint != "*" {
+        right.insert("query".to_owned(), json!(query));
+        right.insert("methods".to_owned(), json!(methods));
+    }
+    Json::Object(right)
+}
+
+/// What is granted in `these` and not in `others`.
+pub(super) fn without(these: &Granted, others: &Granted) -> Granted {
+    let rest = these.iter().map(|(call, methods)| {
+        let gone = others.get(call).map(|others| methods - others);
+        (call.clone(), gone.unwrap_or_else(|| methods.clone()))
+    });
+    rest.filter(|(_, methods)| !methods.is_empty()).collect()
+}
+
+/// The change from `seen` to `wanted`, made to rights that others may have changed meanwhile.
+pub(super) fn merged(seen: &Granted, wanted: &Granted, now: &Granted) -> Granted {
+    let mut merged = without(now, &without(seen, wanted));
+    for (call, methods) in without(wanted, seen) {
+        merged.entry(call).or_default().extend(methods);
+    }
+    merged
+}
+
+/// Grants and revokes over the rights that the key has then. Undo does the opposite.
+pub(super) fn changed(key: Json, seen: Granted, wanted: Granted) -> Checked {
+    let shown = Map::from_iter([("rights".to_owned(), key["rights"].clone())]);
+    let (again, known) = (KEY.again(&key), key.clone());
+    let call = Arc::new(move |now: &Reply| {
+        let rights = merged(&seen, &wanted, &granted(&now.data));
+        let rights: Vec<_> = rights.iter().map(|(call, methods)| as_right(call, methods)).collect();
+        let call = send::<Update>(&by_id(&known), json!({"rights": rights}))?;
+        let (mut key, seen, wanted) = (known.clone(), seen.clone(), wanted.clone());
+        let undo = move |reply: &Reply| {
+            key["rights"] = reply.data["rights"].clone();
+            Some(changed(key, wanted, seen))
+        };
+        let call = call.if_match(now.etag.clone());
+        Ok(BulkCall::new(name(&known), call, Some(Box::new(undo))))
+    });
+    Checked { name: name(&key), again, seen: shown, wanted: Map::new(), merges: true, call }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(rights: &[(&str, &[&str])]) -> Granted {
+        let methods = |methods: &[&str]| methods.iter().map(|one| (*one).to_owned()).collect();
+        let one =
+            |(path, some): &(&str, &[&str])| (((*path).to_owned(), BTreeMap::new()), methods(some));
+        rights.iter().map(one).collect()
+    }
+
+    #[test]
+    fn changes_of_two_people_are_both_kept() {
+        let seen = of(&[("/a", &["GET", "POST"]), ("/b", &["GET"])]);
+        let mine = of(&[("/a", &["GET"]), ("/b", &["GET"]), ("/c", &["GET"])]);
+        let theirs = of(&[("/a", &["GET", "POST", "DELETE"]), ("/d", &["GET"])]);
+        let both = of(&[("/a", &["GET", "DELETE"]), ("/c", &["GET"]), ("/d", &["GET"])]);
+        assert_eq!(merged(&seen, &mine, &theirs), both);
+        // And back: only what was mine goes.
+        let back = of(&[("/a", &["GET", "POST", "DELETE"]), ("/d", &["GET"])]);
+        assert_eq!(merged(&mine, &seen, &both), back);
+    }
+}

@@ -1,0 +1,307 @@
+//! Changes that are sent only when the rows are still as the user saw them. The service compares
+//! entity tags where there are some; else the row is read again and compared here. A difference is
+//! asked about, never overwritten silently.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use serde_json::{Map, Value as Json};
+
+use super::{Bulk, BulkCall, Calling, Failed, Menu, Step};
+use crate::{
+    calls::{Fault, LONGEST, Reply},
+    text::{count, cut, safe},
+};
+
+pub(crate) type Again = Arc<dyn Fn() -> Result<Calling, Fault> + Send + Sync>;
+/// Makes the call, and what takes it back, from the row as it is now.
+pub(crate) type CallOf = Arc<dyn Fn(&Reply) -> Result<BulkCall, Fault> + Send + Sync>;
+/// Makes the call that writes these members.
+pub(crate) type Write = Arc<dyn Fn(Json) -> Result<Calling, Fault> + Send + Sync>;
+
+/// A change of one row.
+#[derive(Clone)]
+pub(crate) struct Checked {
+    /// Its name for messages.
+    pub(crate) name: String,
+    /// Reads the row again.
+    pub(crate) again: Again,
+    /// The members as the user saw them.
+    pub(crate) seen: Map<String, Json>,
+    /// What they become; empty when the row goes.
+    pub(crate) wanted: Map<String, Json>,
+    /// Whatever others changed, both edits fit: `call` adds this one to theirs.
+    pub(crate) merges: bool,
+    pub(crate) call: CallOf,
+}
+
+/// Changes of rows as one act.
+pub(crate) struct Act {
+    /// What is done, such as `deleted`.
+    pub(crate) done: String,
+    /// What it is done to, such as `key`; empty: the name says enough.
+    pub(crate) what: &'static str,
+    /// How to go on over the changes of others, such as `delete it all the same`.
+    pub(crate) anyway: &'static str,
+    pub(crate) rows: Vec<Checked>,
+    /// Number of the act that this one takes back.
+    pub(crate) undoes: Option<u64>,
+}
+
+/// Members that are written over a row, and written back by undo.
+#[derive(Clone)]
+pub(crate) struct Patch {
+    pub(crate) name: String,
+    pub(crate) again: Again,
+    pub(crate) write: Write,
+    pub(crate) seen: Map<String, Json>,
+    pub(crate) wanted: Map<String, Json>,
+    /// Whether what stood there can be written back.
+    pub(crate) has_undo: bool,
+}
+
+/// The part of a list's cut value that is there.
+fn uncut(seen: &str) -> Option<&str> {
+    let (begin, size) = seen.rsplit_once("… (")?;
+    size.ends_with(" KB)").then_some(begin)
+}
+
+/// Whether a member is as it was seen. Lists cut long values.
+fn is_same(seen: &Json, now: &Json) -> bool {
+    seen == now
+        || matches!((seen.as_str().and_then(uncut), now.as_str()),
+            (Some(begin), Some(now)) if now.starts_with(begin))
+}
+
+impl Checked {
+    /// A line for each member that others changed meanwhile.
+    fn differences(&self, now: &Json) -> Vec<String> {
+        let shown = |value: &Json| match value {
+            Json::String(text) => cut(&safe(text), 22).into_owned(),
+            other => cut(&safe(&other.to_string()), 22).into_owned(),
+        };
+        let line = |(name, seen): (&String, &Json)| {
+            let (now, wanted) = (&now[name.as_str()], self.wanted.get(name));
+            if is_same(seen, now) || wanted == Some(now) {
+                return None;
+            }
+            let yours = wanted.unwrap_or(seen);
+            let whose = if wanted.is_some() { "yours" } else { "it was" };
+            Some(format!("{name}: theirs {} · {whose} {}", shown(now), shown(yours)))
+        };
+        self.seen.iter().filter_map(line).collect()
+    }
+}
+
+impl Patch {
+    pub(crate) fn checked(self) -> Checked {
+        let (name, again) = (self.name.clone(), self.again.clone());
+        let (seen, wanted) = (self.seen.clone(), self.wanted.clone());
+        let call: CallOf = Arc::new(move |now: &Reply| {
+            let body = Json::Object(self.wanted.clone());
+            let call = (self.write)(body)?.if_match(now.etag.clone());
+            let names = self.wanted.keys();
+            let before: Map<_, _> = names
+                .filter_map(|name| Some((name.clone(), now.data.get(name)?.clone())))
+                .collect();
+            // What was cut, or is never read back, cannot be written back.
+            let is_cut = |json: &Json| now.cut && json.to_string().len() >= LONGEST;
+            let is_known = before.len() == self.wanted.len() && !before.values().any(is_cut);
+            let is_whole = self.has_undo && is_known;
+            let patch = self.clone();
+            let undo = move |reply: &Reply| {
+                let written = |name: &String, wanted: &Json| {
+                    (name.clone(), reply.data.get(name).unwrap_or(wanted).clone())
+                };
+                let seen = patch.wanted.iter().map(|(name, json)| written(name, json)).collect();
+                is_whole.then(|| Self { seen, wanted: before, ..patch }.checked())
+            };
+            Ok(BulkCall::new(self.name.clone(), call, Some(Box::new(undo))))
+        });
+        Checked { name, again, seen, wanted, merges: false, call }
+    }
+}
+
+impl Act {
+    /// Reads all rows again, then sends, or asks.
+    pub(crate) fn step(mut self) -> Step {
+        let left = VecDeque::from(std::mem::take(&mut self.rows));
+        let (total, (ready, moved, failed)) = (left.len(), Default::default());
+        Looking { act: self, left, total, ready, moved, failed, is_merged: false }.next()
+    }
+
+    pub(crate) fn one(row: Checked, done: impl Into<String>, anyway: &'static str) -> Self {
+        Self { done: done.into(), what: "", anyway, rows: vec![row], undoes: None }
+    }
+}
+
+/// Rows as they are read again, one after the other.
+struct Looking {
+    act: Act,
+    left: VecDeque<Checked>,
+    total: usize,
+    ready: Vec<BulkCall>,
+    /// Those that others changed: what is different, and the call all the same.
+    moved: Vec<(Vec<String>, BulkCall)>,
+    failed: Vec<Failed>,
+    is_merged: bool,
+}
+
+impl Looking {
+    fn next(mut self) -> Step {
+        let Some(row) = self.left.pop_front() else { return self.end() };
+        let look = Some((self.total - self.left.len(), self.total));
+        let again = (row.again)().map(|call| {
+            let call = Calling { look, ..call };
+            call.ending(move |outcome| match outcome {
+                Ok(now) => {
+                    self.judge(row, &now);
+                    self.next()
+                }
+                Err(fault) if fault.is_offline() || fault.wants_login() => Step::Fault(fault),
+                Err(fault) => {
+                    self.failed.push(Failed { name: row.name.clone(), fault, row: Some(row) });
+                    self.next()
+                }
+            })
+        });
+        again.into()
+    }
+
+    fn judge(&mut self, row: Checked, now: &Reply) {
+        let (different, merges) = (row.differences(&now.data), row.merges);
+        let call = match (row.call)(now) {
+            Ok(call) => BulkCall { row: Some(row), ..call },
+            Err(fault) => {
+                self.failed.push(Failed { name: row.name.clone(), fault, row: Some(row) });
+                return;
+            }
+        };
+        if different.is_empty() || merges {
+            self.is_merged |= !different.is_empty();
+            self.ready.push(call);
+        } else {
+            self.moved.push((different, call));
+        }
+    }
+
+    fn end(self) -> Step {
+        let Self { act, ready, moved, failed, is_merged, .. } = self;
+        let mut done = act.done;
+        if is_merged {
+            done.push_str("; somebody changed it too, and both edits are kept");
+        }
+        let (what, undoes) = (act.what, act.undoes);
+        let bulk = move |calls, failed| Step::Bulk(Bulk { done, what, calls, failed, undoes });
+        if moved.is_empty() {
+            return bulk(ready, failed);
+        }
+        let is_one = moved.len() == 1 && ready.is_empty();
+        // The rows of an act that is taken back may be of any kind.
+        let what = if undoes.is_some() { "" } else { what };
+        let (title, first) = match &moved[..] {
+            [(_, call)] if is_one => {
+                let subject = format!("{what} {}", safe(&call.name));
+                (format!("Somebody changed {} too", subject.trim_start()), "keep theirs".to_owned())
+            }
+            _ => (
+                format!(
+                    "Somebody changed {} of {}",
+                    moved.len(),
+                    count(moved.len() + ready.len(), if what.is_empty() { "row" } else { what })
+                ),
+                format!("only the {} that nobody changed", ready.len()),
+            ),
+        };
+        let mut entries = vec![first, act.anyway.to_owned(), "leave all as it is now".to_owned()];
+        for (lines, call) in &moved {
+            let name = if is_one { String::new() } else { format!("{}: ", safe(&call.name)) };
+            entries.extend(lines.iter().map(|line| format!("{name}{line}")));
+        }
+        Step::Menu(Menu::new(title, entries, move |n| match n {
+            0 if ready.is_empty() && undoes.is_none() && failed.is_empty() => {
+                Step::Tell("Theirs is kept.".to_owned())
+            }
+            0 => bulk(ready, failed),
+            1 => {
+                let moved = moved.into_iter().map(|(_, call)| call);
+                bulk(ready.into_iter().chain(moved).collect(), failed)
+            }
+            _ if failed.is_empty() => Step::Fault(Fault::new("Nothing was written.")),
+            _ => {
+                let (name, fault) = (safe(&failed[0].name), &failed[0].fault.detail);
+                let what = format!("Nothing was written. {name} could not be read: {fault}");
+                Step::Fault(Fault::new(what))
+            }
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn members(json: Json) -> Map<String, Json> {
+        json.as_object().cloned().unwrap_or_default()
+    }
+
+    fn checked(seen: Json, wanted: Json) -> Checked {
+        Patch {
+            name: "one".to_owned(),
+            again: Arc::new(|| Err(Fault::new("not asked"))),
+            write: Arc::new(|_| Err(Fault::new("not sent"))),
+            seen: members(seen),
+            wanted: members(wanted),
+            has_undo: true,
+        }
+        .checked()
+    }
+
+    #[test]
+    fn undo_writes_back_what_was_read_whole() {
+        let row = |text: &str, cut: bool| Reply {
+            data: json!({"id": 1, "title": text}),
+            etag: Some("a".to_owned()),
+            cut,
+            ..Reply::default()
+        };
+        let undo = |now: &Reply| {
+            let ask = || Ok(Calling::to("/", |_| Ok(Reply::default())));
+            let patch = Patch {
+                name: "1".to_owned(),
+                again: Arc::new(ask),
+                write: Arc::new(move |_| ask()),
+                seen: Map::new(),
+                wanted: members(json!({"title": "new"})),
+                has_undo: true,
+            };
+            let bulk = (patch.checked().call)(now).expect("a call");
+            bulk.undo.expect("an undo")(&row("new", false))
+        };
+        let back = undo(&row("old", true)).expect("taken back");
+        assert_eq!(back.wanted, members(json!({"title": "old"})));
+        assert_eq!(back.seen, members(json!({"title": "new"})));
+        let long = "x".repeat(LONGEST);
+        assert!(undo(&row(&long, true)).is_none(), "a value that was cut is never written back");
+    }
+
+    #[test]
+    fn only_what_others_changed_is_different() {
+        for (seen, wanted, now, expected) in [
+            (json!({"a": 1}), json!({"a": 2}), json!({"a": 1, "b": 9}), vec![]),
+            (json!({"a": 1}), json!({"a": 2}), json!({"a": 2}), vec![]),
+            (json!({"a": 1}), json!({"a": 2}), json!({"a": 3}), vec!["a: theirs 3 · yours 2"]),
+            (json!({"a": 1}), json!({}), json!({"a": 3}), vec!["a: theirs 3 · it was 1"]),
+            (json!({"a": "xy… (12 KB)"}), json!({}), json!({"a": "xyz"}), vec![]),
+            (
+                json!({"a": "xy… (12 KB)"}),
+                json!({}),
+                json!({"a": "z"}),
+                vec!["a: theirs z · it was xy… (12 KB)"],
+            ),
+        ] {
+            assert_eq!(checked(seen, wanted).differences(&now), expected, "{now}");
+        }
+    }
+}

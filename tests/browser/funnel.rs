@@ -1,0 +1,86 @@
+//! `examples/funnel.html` at a registered origin, played in a real Chromium.
+
+use std::time::{Duration, Instant};
+
+use cms_http::Server;
+use serde_json::json;
+
+use super::{Website, register};
+use crate::support::{Site, visits::leads};
+
+pub const PAGE: &str = include_str!("../../examples/funnel.html");
+
+/// A number out of the database, once it is what is expected.
+async fn becomes(site: &Site, sql: &str, expected: i64) {
+    let began = Instant::now();
+    while site.database.count(sql).await != expected {
+        assert!(began.elapsed() < Duration::from_secs(60), "{sql} is not {expected}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_example_plays_a_funnel() {
+    if std::env::var_os("CMS_TEST_BROWSER").is_none() {
+        return;
+    }
+    let site = Site::open().await;
+    for (slug, saves) in [("leads", 1), ("silent", 0)] {
+        let mut funnel = leads();
+        (funnel["slug"], funnel["save_abandoned"]) = (slug.into(), saves.into());
+        site.funnel(funnel).await;
+    }
+    let server = Server::bind(site.api.clone(), "127.0.0.1:0").await.unwrap();
+    let (api, stop) = (format!("http://{}", server.address()), server.stop());
+    let running = tokio::spawn(server.run());
+    let driver = include_str!("funnel.html").replace("{{api}}", &api);
+    let website = Website::of(driver.clone(), site.cms.clone()).await;
+    register(&site.cms, &website.origin).await;
+
+    let seen = website.visit("/").await;
+    let expected = json!({
+        "first": "who", "refused": "an answer is expected", "second": "budget", "third": "call",
+        "back": ["budget", "9000"], "again": "call", "reloaded": "call",
+        "reference": true, "left": [true, true],
+    });
+    let mut told = seen.clone();
+    told["reference"] = told["reference"].as_str().is_some_and(|text| text.len() > 15).into();
+    assert_eq!(told, expected, "{seen}");
+    let of = |slug: &str, rest: &str| {
+        format!(
+            "select count(*) from cms_formfunnel_submissions s join cms_formfunnels f \
+             on f.id = s.funnel_id where f.slug = '{slug}' and {rest}"
+        )
+    };
+    let whole = "s.status = 'completed' and s.utm_source = 'mail' \
+                 and s.answers_json like '%+4930123456%' and s.answers_json like '%paper%'";
+    becomes(&site, &of("leads", whole), 1).await;
+    let attached = "select count(*) from cms_formfunnel_uploads where attached";
+    becomes(&site, attached, 1).await;
+    // Both tabs were closed; only one funnel marks that.
+    becomes(&site, &of("leads", "s.status = 'abandoned'"), 1).await;
+    becomes(&site, &of("silent", "s.status = 'in_progress'"), 1).await;
+    let told = "select count(*) from cms_events where name = 'formfunnel.abandoned'";
+    assert_eq!(site.database.count(told).await, 1 + reloads(&site).await);
+
+    // A page that is not registered begins no visit.
+    let stranger = Website::of(driver, site.cms.clone()).await;
+    assert_eq!(stranger.visit("/").await, json!({"refused": true}));
+    becomes(&site, "select count(*) from cms_formfunnel_submissions", 3).await;
+    stop.now();
+    running.await.unwrap();
+}
+
+/// The reload is a closed page too: told once, unless the tab was quicker.
+async fn reloads(site: &Site) -> i64 {
+    let sql = "select count(*) from cms_formfunnel_submissions \
+               where status = 'completed' and abandoned_told";
+    site.database.count(sql).await
+}
+
+#[test]
+fn the_page_keeps_the_session_out_of_addresses() {
+    let addresses = PAGE.lines().filter(|line| line.contains("fetch(") || line.contains("URL"));
+    assert!(addresses.into_iter().all(|line| !line.contains("session")));
+    assert!(!PAGE.contains("innerHTML"), "texts of authors and visitors are never HTML");
+}

@@ -1,0 +1,45 @@
+//! Funnels: what holds for every graph.
+
+mod random;
+
+use serde_json::{Value as Json, json};
+
+use crate::support::Site;
+
+pub const ACTION: &str = "/api/backend/formfunnel?action";
+
+/// A small funnel with a condition and a mail rule, as it is sent.
+pub fn drawn() -> Json {
+    let rule = json!({"field": "budget", "op": "greater_or_equal", "value": 5000});
+    json!({
+        "name": "Leads", "slug": "leads", "start_node_id": -1,
+        "nodes": [
+            {"client_id": -1, "type": "step", "name": "Who", "config_json": {"fields": [
+                {"id": "mail", "type": "email", "required": true},
+                {"id": "budget", "type": "number"},
+            ]}},
+            {"client_id": -2, "type": "condition", "name": "Rich", "config_json": {
+                "rules": {"operator": "AND", "rules": [rule]}}},
+            {"client_id": -3, "type": "end", "name": "Call"},
+            {"client_id": -4, "type": "end", "name": "Sorry", "config_json": {
+                "end_kind": "disqualified"}},
+        ],
+        "edges": [
+            {"from_node_id": -1, "to_node_id": -2},
+            {"from_node_id": -2, "to_node_id": -3, "branch_label": "true"},
+            {"from_node_id": -2, "to_node_id": -4, "branch_label": "false"},
+        ],
+        "email_routings": [{"recipients": "sales@example.org", "subject": "{{ mail }}"}],
+    })
+}
+
+/// Makes a funnel.
+pub async fn made(site: &Site, funnel: &Json) -> Json {
+    let create = site.admin(&format!("POST {ACTION}=create")).json(funnel.clone());
+    create.expect(201).await.data()
+}
+
+/// A funnel as it is drawn.
+pub async fn get(site: &Site, funnel: &str) -> Json {
+    site.admin(&format!("GET {ACTION}=get&id={funnel}")).expect(200).await.data()
+}

@@ -1,0 +1,185 @@
+//! Random graphs saved one over another: ids are mapped, a wrong one leaves all as it was.
+
+use std::collections::BTreeMap;
+
+use proptest::{
+    prelude::*,
+    test_runner::{Config, RngAlgorithm, TestRng, TestRunner},
+};
+use serde_json::{Value as Json, json};
+
+use super::{ACTION, get};
+use crate::support::Site;
+
+/// What is done to the funnel: nodes added, of those that are there some kept, ways at random.
+#[derive(Clone, Debug)]
+struct Edit {
+    added: Vec<u8>,
+    kept: u16,
+    ways: Vec<(prop::sample::Index, prop::sample::Index, u8)>,
+    fault: Fault,
+}
+
+/// What is wrong with it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Fault {
+    None,
+    Back,
+    Nowhere,
+    Foreign,
+    Twice,
+    Stale,
+    Field,
+}
+
+fn edit() -> impl Strategy<Value = Edit> {
+    let fault = prop_oneof![
+        4 => Just(Fault::None),
+        1 => prop::sample::select(vec![
+            Fault::Back, Fault::Nowhere, Fault::Foreign, Fault::Twice, Fault::Stale, Fault::Field,
+        ]),
+    ];
+    let index = any::<prop::sample::Index>;
+    let ways = proptest::collection::vec((index(), index(), 0..3_u8), 0..12);
+    let added = proptest::collection::vec(0..3_u8, 0..5);
+    (added, any::<u16>(), ways, fault).prop_map(|(added, kept, ways, fault)| Edit {
+        added,
+        kept,
+        ways,
+        fault,
+    })
+}
+
+fn node(id: i64, kind: u8, label: usize) -> Json {
+    let config = match kind {
+        0 => json!({"fields": [{"id": format!("f{label}"), "type": "number"}]}),
+        1 => json!({"rules": {"rules": [{"field": "f0", "op": "is_empty"}]}}),
+        _ => json!({"end_kind": "thank_you"}),
+    };
+    let kind = ["step", "condition", "end"][usize::from(kind)];
+    let name = format!("n{label}");
+    json!({"client_id": id, "type": kind, "name": name, "config_json": config})
+}
+
+/// The body of a save.
+fn body(now: &Json, edit: &Edit, label: &mut usize) -> Json {
+    let mut nodes: Vec<Json> = now["nodes"].as_array().unwrap().clone();
+    let mut at = 0;
+    nodes.retain(|_| {
+        at += 1;
+        edit.kept & (1 << (at % 16)) != 0
+    });
+    for (number, kind) in edit.added.iter().enumerate() {
+        *label += 1;
+        nodes.push(node(-1 - number as i64, *kind, *label));
+    }
+    let id = |node: &Json| node.get("client_id").unwrap_or(&node["id"]).clone();
+    let way = |from: usize, to: usize, branch: usize| {
+        let label = ["default", "true", "false"][branch];
+        let (from, to) = (id(&nodes[from]), id(&nodes[to]));
+        json!({"from_node_id": from, "to_node_id": to, "branch_label": label})
+    };
+    let mut edges = Vec::new();
+    for (from, to, branch) in &edit.ways {
+        let places = nodes.len();
+        if places < 2 {
+            break;
+        }
+        let (from, to) = (from.index(places), to.index(places));
+        let (from, to) = (from.min(to), from.max(to));
+        // Onwards only, and never out of an end.
+        if from != to && nodes[from]["type"] != "end" {
+            edges.push(way(from, to, usize::from(*branch)));
+        }
+    }
+    let mut body = json!({"id": now["id"], "rev": now["rev"], "funnel": {"start_node_id": null}});
+    match edit.fault {
+        Fault::None => {}
+        Fault::Back => {
+            nodes.push(node(-50, 0, 100_000));
+            nodes.push(node(-51, 0, 100_001));
+            edges.push(json!({"from_node_id": -50, "to_node_id": -51}));
+            edges.push(json!({"from_node_id": -51, "to_node_id": -50}));
+        }
+        Fault::Nowhere => edges.push(json!({"from_node_id": -60, "to_node_id": -61})),
+        Fault::Foreign => nodes.push(node(1_000_000, 2, 0)),
+        Fault::Twice => nodes.extend([node(-50, 2, 0), node(-50, 2, 0)]),
+        Fault::Stale => body["rev"] = json!(now["rev"].as_i64().unwrap() - 1),
+        Fault::Field => {
+            let mut wrong = node(-50, 0, 0);
+            wrong["config_json"]["fields"][0]["type"] = json!("x");
+            nodes.push(wrong);
+        }
+    }
+    if let Some(step) = nodes.iter().find(|node| node["type"] == "step") {
+        body["funnel"]["start_node_id"] = id(step);
+    }
+    (body["nodes"], body["edges"]) = (nodes.into(), edges.into());
+    body
+}
+
+/// Nodes by name with their settings, and ways by the names of their ends.
+fn drawing(body: &Json) -> (BTreeMap<String, Json>, Vec<String>, Json) {
+    let id = |node: &Json| node.get("client_id").unwrap_or(&node["id"]).to_string();
+    let nodes = body["nodes"].as_array().unwrap();
+    let text = |json: &Json| json.as_str().unwrap_or_default().to_owned();
+    let names: BTreeMap<_, _> = nodes.iter().map(|node| (id(node), text(&node["name"]))).collect();
+    let kinds = nodes.iter().map(|node| (text(&node["name"]), node["type"].clone())).collect();
+    let name = |id: &Json| names.get(&id.to_string()).cloned().unwrap_or_default();
+    let ways = body["edges"].as_array().unwrap().iter().map(|edge| {
+        let (from, to) = (name(&edge["from_node_id"]), name(&edge["to_node_id"]));
+        format!("{from} {to} {}", text(&edge["branch_label"]))
+    });
+    let mut ways: Vec<_> = ways.collect();
+    ways.sort_unstable();
+    let start = body.pointer("/funnel/start_node_id").unwrap_or(&body["start_node_id"]);
+    (kinds, ways, name(start).into())
+}
+
+#[test]
+fn every_save_is_whole_or_nothing() {
+    let config = Config { cases: 12, max_shrink_iters: 50, ..Config::default() };
+    let random = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
+    let mut runner = TestRunner::new_with_rng(config, random);
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let edits = proptest::collection::vec(edit(), 1..12);
+    let walked = runner.run(&edits, |edits| {
+        runtime.block_on(walk(&edits));
+        Ok(())
+    });
+    walked.unwrap();
+}
+
+async fn walk(edits: &[Edit]) {
+    let site = Site::open().await;
+    let create = site.admin(&format!("POST {ACTION}=create")).json(json!({"name": "A"}));
+    create.expect(201).await;
+    let (mut now, mut label) = (get(&site, "1").await, 0);
+    for edit in edits {
+        let body = body(&now, edit, &mut label);
+        let traces = site.traces().await;
+        let save = site.admin(&format!("POST {ACTION}=save")).json(body.clone());
+        let reply = save.send().await;
+        let after = get(&site, "1").await;
+        match (edit.fault, reply.status.as_u16()) {
+            (Fault::None, 200) => {}
+            (Fault::Stale, 409) | (_, 422) if edit.fault != Fault::None => {
+                assert_eq!((&after, site.traces().await), (&now, traces), "{edit:?}");
+                continue;
+            }
+            other => panic!("{other:?}: {body} {}", reply.text()),
+        }
+        assert_eq!(drawing(&after), drawing(&body), "{edit:?}");
+        let mapped = reply.data()["id_map"].clone();
+        let new = body["nodes"].as_array().unwrap().iter();
+        let new: Vec<_> = new.filter_map(|node| node["client_id"].as_i64()).collect();
+        assert_eq!(mapped.as_object().unwrap().len(), new.len(), "{mapped}");
+        for id in new {
+            let stored = after["nodes"].as_array().unwrap().iter();
+            let is_there = stored.clone().any(|node| node["id"] == mapped[id.to_string()]);
+            assert!(is_there, "{id}: {mapped}");
+        }
+        assert_eq!(after["rev"].as_i64(), now["rev"].as_i64().map(|rev| rev + 1));
+        now = after;
+    }
+}

@@ -1,0 +1,260 @@
+//! `Handlers::endpoint`: what a handler gets, on whose behalf it writes, when its reply is kept.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use cms_core::{
+    Code, Error,
+    items::IfMatch,
+    plugins::{Handlers, Manifest, Plugin, ScriptReply},
+};
+use serde_json::json;
+
+use crate::support::{Reply, Site};
+
+/// Endpoints whose handlers tell what they got; `calls` counts those of `list`.
+struct Desk {
+    calls: Arc<AtomicU64>,
+}
+
+impl Plugin for Desk {
+    fn manifest(&self) -> Manifest {
+        let all = json!(["GET", "POST", "PATCH", "DELETE"]);
+        let manifest = json!({
+            "id": "desk",
+            "tables": [{"name": "notes", "columns": [{"name": "text", "type": "text"}]}],
+            "content_button": [{"button_id": "edit", "type": "edit",
+                "editable_rows": [{"column": "text", "type": "text"}]}],
+            "action_button": [{"button_id": "count", "type": "script", "script": "count.php"}],
+            "endpoints": [
+                {"modelPath": "echo", "endpoint": "backend/desk/echo", "methods": all},
+                {"modelPath": "write", "endpoint": "backend/desk/write",
+                 "methods": ["POST", "DELETE"]},
+                {"modelPath": "list", "endpoint": "desk-list", "public": true},
+                {"modelPath": "count", "endpoint": "desk-count", "public": true},
+                {"modelPath": "faults", "endpoint": "desk-faults", "public": true},
+                {"modelPath": "slow", "endpoint": "backend/desk/slow", "methods": ["POST"]},
+            ],
+        });
+        serde_json::from_value(manifest).unwrap()
+    }
+
+    fn handlers(&self) -> Handlers {
+        let (listed, counted) = (self.calls.clone(), self.calls.clone());
+        let (slow, script) = (self.calls.clone(), self.calls.clone());
+        Handlers::default()
+            .endpoint("echo", &[], |call| async move {
+                let parameter = call.parameter("a").map(str::to_owned);
+                Ok(json!({"method": call.method.name(), "a": parameter, "body": call.body}))
+            })
+            .endpoint("write", &[], |call| async move {
+                let mut change = call.change().await?;
+                if call.method.name() == "DELETE" {
+                    let id = call.parameter("id").unwrap_or_default();
+                    call.items.delete(&mut change, "notes", id, None, &IfMatch::Nothing).await?;
+                } else {
+                    let note = call.body.as_object().cloned().unwrap_or_default();
+                    call.items.create(&mut change, "notes", &note).await?;
+                }
+                if call.parameter("forget").is_none() {
+                    change.commit().await?;
+                }
+                Ok(json!({}))
+            })
+            .endpoint("list", &["notes"], move |call| {
+                listed.fetch_add(1, Ordering::SeqCst);
+                async move {
+                    let all = call.items.list("notes", &cms_core::items::Query::default()).await?;
+                    Ok(json!(format!("[{}]", all.records)))
+                }
+            })
+            .endpoint("count", &[], move |_| {
+                counted.fetch_add(1, Ordering::SeqCst);
+                async { Ok(json!(1)) }
+            })
+            .endpoint("slow", &[], move |call| {
+                let number = slow.fetch_add(1, Ordering::SeqCst);
+                async move {
+                    tokio::time::sleep(Duration::from_millis(300)).await;
+                    match call.body["fails"] == number {
+                        true => Err(Error::new(Code::Conflict, "The desk is closed.")),
+                        false => Ok(json!(number)),
+                    }
+                }
+            })
+            .script("count.php", move |_| {
+                let number = script.fetch_add(1, Ordering::SeqCst);
+                async move {
+                    tokio::time::sleep(Duration::from_millis(300)).await;
+                    Ok(ScriptReply::Json(number.to_string()))
+                }
+            })
+            .endpoint("faults", &[], |call| async move {
+                Err(match call.parameter("kind") {
+                    Some("conflict") => Error::new(Code::Conflict, "The desk is closed."),
+                    Some("field") => Error::invalid_field("text", "dull", "another text"),
+                    _ => Error::internal("a password"),
+                })
+            })
+    }
+}
+
+async fn desk() -> (Site, Arc<AtomicU64>) {
+    let calls = Arc::new(AtomicU64::new(0));
+    let kept = |settings: &mut cms_core::settings::Settings| {
+        settings.cache.enabled = true;
+        settings.cache.ttl_s = 300;
+    };
+    let program = Desk { calls: calls.clone() };
+    (Site::builder().await.settings(kept).program(program).open().await, calls)
+}
+
+#[tokio::test]
+async fn a_handler_gets_method_query_and_body() {
+    let (site, _) = desk().await;
+    for method in ["GET", "POST", "PATCH", "DELETE"] {
+        let mut ask = site.admin(&format!("{method} /api/backend/desk/echo?a=x%20y&b=1"));
+        let has_body = matches!(method, "POST" | "PATCH");
+        if has_body {
+            ask = ask.json(json!([1, {"b": null}]));
+        }
+        let body = if has_body { json!([1, {"b": null}]) } else { json!(null) };
+        let reply = ask.expect(200).await.data();
+        assert_eq!(reply, json!({"method": method, "a": "x y", "body": body}));
+    }
+    let head = site.admin("HEAD /api/backend/desk/echo").expect(200).await;
+    assert!(head.body.is_empty());
+    site.admin("PUT /api/backend/desk/echo").refused(405, "method_not_allowed").await;
+    site.admin("POST /api/backend/desk/echo").body("{").refused(400, "bad_json").await;
+}
+
+/// Reading takes any `_view` of the plugin, everything else any `_edit`.
+#[tokio::test]
+async fn who_may_call_a_handler_and_on_whose_behalf_it_writes() {
+    let (site, _) = desk().await;
+    for (name, rights, reads, writes) in [
+        ("viewer", json!(["desk_edit_view"]), 200, 403),
+        ("editor", json!(["desk_edit_edit"]), 403, 200),
+        ("nobody", json!([]), 403, 403),
+    ] {
+        let person = site.person(name, rights).await;
+        let read = site.ask("GET /api/backend/desk/echo").bearer(&person.token).send().await;
+        assert_eq!(read.status, reads, "{name}");
+        let ask = site.ask("POST /api/backend/desk/write").bearer(&person.token);
+        assert_eq!(ask.json(json!({"text": name})).send().await.status, writes, "{name}");
+        let audit = format!(
+            "select count(*) from cms_audit where table_name = 'notes' and actor_id = {}",
+            person.id
+        );
+        assert_eq!(site.database.count(&audit).await, i64::from(writes == 200), "{name}");
+    }
+    let key = site.key(&["DELETE /api/backend/desk/write"]).await;
+    let write = "/api/backend/desk/write";
+    let post = site.ask(&format!("POST {write}")).key(&key).json(json!({}));
+    post.refused(401, "api_key_forbidden").await;
+    let none = site.ask(&format!("DELETE {write}?id=77")).key(&key);
+    none.refused(404, "not_found").await;
+    site.ask(&format!("DELETE {write}?id=1")).key(&key).expect(200).await;
+    site.ask(&format!("POST {write}")).json(json!({})).refused(401, "login_required").await;
+}
+
+/// A change that its handler drops leaves nothing.
+#[tokio::test]
+async fn what_is_not_committed_is_not_written() {
+    let (site, _) = desk().await;
+    let before = site.traces().await;
+    let forget = site.admin("POST /api/backend/desk/write?forget=1");
+    forget.json(json!({"text": "x"})).expect(200).await;
+    let wrong = site.admin("POST /api/backend/desk/write");
+    wrong.json(json!({"txt": "x"})).refused(400, "database_error").await;
+    assert_eq!(site.traces().await, before);
+}
+
+/// Kept until a table changes that the handler names; never without tables.
+#[tokio::test]
+async fn replies_are_kept_by_the_tables_that_a_handler_names() {
+    let (site, calls) = desk().await;
+    let called = async |line: &str| {
+        let before = calls.load(Ordering::SeqCst);
+        let text = site.ask(line).expect(200).await.text();
+        (calls.load(Ordering::SeqCst) - before, text)
+    };
+    let empty = r#"{"data":"[]"}"#.to_owned();
+    assert_eq!(called("GET /api/desk_list").await, (1, empty.clone()));
+    assert_eq!(called("GET /api/desk_list").await, (0, empty));
+    site.admin("POST /api/backend/item?table=notes").json(json!({"text": "x"})).expect(201).await;
+    let (times, text) = called("GET /api/desk_list").await;
+    assert_eq!((times, text.contains("x")), (1, true), "{text}");
+    for _ in 0..2 {
+        assert_eq!(called("GET /api/desk_count").await.0, 1);
+    }
+}
+
+#[tokio::test]
+async fn errors_of_a_handler_are_problems() {
+    let (site, _) = desk().await;
+    let faults = "GET /api/desk_faults?kind=";
+    let closed = site.ask(&format!("{faults}conflict")).refused(409, "conflict").await;
+    assert_eq!(closed.json()["detail"], "The desk is closed.");
+    let field = site.ask(&format!("{faults}field")).refused(422, "validation_failed").await;
+    assert_eq!(field.json()["errors"][0]["field"], "text", "{}", field.text());
+    let fault = site.ask(&format!("{faults}x")).refused(500, "internal_error").await;
+    assert!(!fault.text().contains("password"), "{}", fault.text());
+}
+
+/// Two that come at once run the handler, or the script, once.
+#[tokio::test]
+async fn a_repetition_waits_for_the_first() {
+    let (site, calls) = desk().await;
+    let slow = |key: &str, body: serde_json::Value| {
+        site.admin("POST /api/backend/desk/slow").header("idempotency-key", key).json(body)
+    };
+    let press = |key: &str| {
+        let body = json!({"plugin": "desk", "button_id": "count"});
+        let ask = site.admin("POST /api/backend/actions/script");
+        ask.header("idempotency-key", key).json(body)
+    };
+    let (one, two) =
+        tokio::join!(slow("a", json!({})).expect(200), slow("a", json!({})).expect(200));
+    assert_eq!((one.body.clone(), calls.load(Ordering::SeqCst)), (two.body.clone(), 1));
+    let replayed = |reply: &Reply| reply.headers.contains_key("idempotency-replayed");
+    assert!(replayed(&one) != replayed(&two));
+    let (one, two) = tokio::join!(press("b").expect(200), press("b").expect(200));
+    assert_eq!((one.body.clone(), calls.load(Ordering::SeqCst)), (two.body, 2));
+    assert_eq!(one.text(), "1");
+    // What fails is tried again by whoever waits.
+    let fails = || slow("c", json!({"fails": 2}));
+    let (one, two) = tokio::join!(fails().send(), fails().send());
+    let mut statuses = [one.status.as_u16(), two.status.as_u16()];
+    statuses.sort_unstable();
+    assert_eq!((statuses, calls.load(Ordering::SeqCst)), ([200, 409], 4));
+    // Another request with the key of one under way.
+    let (first, other) = tokio::join!(slow("d", json!({})).expect(200), async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        slow("d", json!({"other": 1})).refused(409, "idempotency_mismatch").await
+    });
+    assert_eq!(first.data(), 4, "{}", other.text());
+    assert_eq!(calls.load(Ordering::SeqCst), 5);
+}
+
+/// A claim of a process that died holds nobody up for longer than a minute.
+#[tokio::test]
+async fn a_claim_that_nobody_renews_ends() {
+    let (site, calls) = desk().await;
+    let slow = || {
+        let ask = site.admin("POST /api/backend/desk/slow");
+        ask.header("idempotency-key", "a").json(json!({}))
+    };
+    slow().expect(200).await;
+    let dead = "update cms_idempotency set status = 0, body = null";
+    site.database.run(dead.to_owned()).await;
+    slow().refused(409, "in_progress").await;
+    site.clock.advance(60_000);
+    slow().expect(200).await;
+    assert_eq!(calls.load(Ordering::SeqCst), 2);
+}

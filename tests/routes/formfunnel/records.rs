@@ -1,0 +1,300 @@
+//! `create`, `list`, `get`, `duplicate`, `delete`, `field_types`.
+
+use serde_json::{Value as Json, json};
+
+use crate::{
+    funnels::{ACTION, drawn, get, made},
+    support::{Site, visits::leads},
+};
+
+#[tokio::test]
+async fn a_funnel_is_made_shown_and_listed() {
+    let site = Site::open().await;
+    let create = |body: Json| site.admin(&format!("POST {ACTION}=create")).json(body);
+    let funnel = create(json!({"name": "Lead Funnel"})).expect(201).await.data();
+    for (member, expected) in [
+        ("id", json!(1)),
+        ("slug", json!("lead-funnel")),
+        ("status", json!("draft")),
+        ("rev", json!(1)),
+        ("save_abandoned", json!(0)),
+        ("abandon_after_min", json!(60)),
+        ("start_node_id", Json::Null),
+        ("version", Json::Null),
+        ("settings_json", json!({})),
+        ("created_at", json!("2026-11-21T09:30:00Z")),
+        ("nodes", json!([])),
+        ("edges", json!([])),
+        ("email_routings", json!([])),
+        ("id_map", json!({})),
+    ] {
+        assert_eq!(funnel[member], expected, "{member}");
+    }
+    // The slug of another is not taken.
+    let second = create(json!({"name": "Lead Funnel"})).expect(201).await.data();
+    assert_eq!(second["slug"], "lead-funnel-2");
+    let taken = json!({"name": "A", "slug": "lead-funnel"});
+    create(taken.clone()).refused(409, "conflict").await;
+    let mut french = taken;
+    french["language_short"] = json!("fr");
+    french["base_id"] = json!(1);
+    let french = create(french).expect(201).await.data();
+    assert_eq!((&french["slug"], &french["base_id"]), (&json!("lead-funnel"), &json!(1)));
+    let other = json!({"name": "B", "language_short": "fr", "base_id": 1});
+    create(other).refused(409, "conflict").await;
+    let nobodys = json!({"name": "B", "base_id": 99});
+    create(nobodys).refused(422, "validation_failed").await;
+
+    let list = async |query: &str| {
+        let page = site.admin(&format!("GET {ACTION}=list{query}")).expect(200).await.json();
+        let rows = page["data"].as_array().unwrap().clone();
+        assert!(rows.iter().all(|row| row.get("nodes").is_none()));
+        let ids: Vec<_> = rows.iter().map(|row| row["id"].as_i64().unwrap()).collect();
+        (ids, page["meta"]["next"].as_str().map(str::to_owned))
+    };
+    // PostgreSQL counts a refused one too.
+    let last = french["id"].as_i64().unwrap();
+    // Without a language those of the site's first, and those of none.
+    assert_eq!(list("").await.0, [1, 2]);
+    assert_eq!(list("&language=*").await.0, [1, 2, last]);
+    assert_eq!(list("&language=fr").await.0, [last]);
+    assert_eq!(list("&language=FR").await.0, [last]);
+    assert_eq!(list("&status=draft&language=fr").await.0, [last]);
+    assert_eq!(list("&status=published").await.0, [0; 0]);
+    let (first, next) = list("&limit=2&language=*").await;
+    let rest = list(&format!("&limit=2&language=*&cursor={}", next.unwrap())).await;
+    assert_eq!((first, rest), (vec![1, 2], (vec![last], None)));
+    for (query, status, code) in [
+        ("list&status=gone", 400, "bad_query"),
+        ("list&limit=0", 400, "bad_query"),
+        ("list&colour=red", 400, "bad_query"),
+        ("get", 400, "bad_query"),
+        ("get&id=99", 404, "not_found"),
+        ("get&id=none", 404, "not_found"),
+        ("nothing", 404, "not_found"),
+    ] {
+        site.admin(&format!("GET {ACTION}={query}")).refused(status, code).await;
+    }
+    let mut shown = funnel;
+    shown.as_object_mut().unwrap().retain(|name, _| !["id_map", "warnings"].contains(&&**name));
+    assert_eq!(get(&site, "1").await, shown);
+    assert_eq!(get(&site, "lead-funnel").await["id"], 1);
+}
+
+#[tokio::test]
+async fn all_faults_of_a_new_funnel_are_told() {
+    let site = Site::open().await;
+    let before = site.traces().await;
+    let body = json!({
+        "slug": "A b", "colour": 1, "save_abandoned": 2, "settings_json": {"strict": "x"},
+        "start_node_id": 7,
+        "nodes": [{"client_id": 1, "type": "end"}, {"client_id": 1, "type": "end"}],
+        "edges": [{"from_node_id": 1, "to_node_id": 1}],
+        "email_routings": [{"recipients": "nobody"}],
+    });
+    let refused = site.admin(&format!("POST {ACTION}=create")).json(body);
+    let told = refused.refused(422, "validation_failed").await.json();
+    let told = told["errors"].as_array().unwrap().iter();
+    let told: Vec<_> = told.map(|one| format!("{} {}", one["field"], one["code"])).collect();
+    let told: Vec<_> = told.iter().map(|line| line.replace('"', "")).collect();
+    for expected in [
+        "funnel.slug format",
+        "funnel.colour unknown",
+        "funnel.save_abandoned type",
+        "funnel.settings_json.strict bad_config",
+        "funnel.name required",
+        "nodes[1].client_id duplicate_id",
+        "edges[0] self_loop",
+        "email_routings[0].recipients bad_recipient",
+    ] {
+        assert!(told.iter().any(|line| line == expected), "{expected}: {told:?}");
+    }
+    assert_eq!(site.traces().await, before);
+    let none = "select count(*) from cms_formfunnels";
+    assert_eq!(site.database.count(none).await, 0);
+}
+
+/// What belongs to a site: ids, and what names a funnel.
+fn without_ids(mut funnel: Json) -> Json {
+    let ids: Vec<_> =
+        funnel["nodes"].as_array().unwrap().iter().map(|node| node["id"].clone()).collect();
+    let place = |id: &Json| json!(ids.iter().position(|one| one == id));
+    funnel["start_node_id"] = place(&funnel["start_node_id"]);
+    for node in funnel["nodes"].as_array_mut().unwrap() {
+        node["id"] = Json::Null;
+    }
+    for edge in funnel["edges"].as_array_mut().unwrap() {
+        edge["id"] = Json::Null;
+        edge["from_node_id"] = place(&edge["from_node_id"]);
+        edge["to_node_id"] = place(&edge["to_node_id"]);
+    }
+    for rule in funnel["email_routings"].as_array_mut().unwrap() {
+        rule["id"] = Json::Null;
+    }
+    for member in ["id", "slug", "rev", "status", "version", "published_at"] {
+        funnel[member] = Json::Null;
+    }
+    funnel
+}
+
+#[tokio::test]
+async fn a_copy_differs_in_ids_only() {
+    let site = Site::open().await;
+    let original = made(&site, &drawn()).await;
+    site.admin(&format!("POST {ACTION}=publish")).json(json!({"id": 1})).expect(200).await;
+    let duplicate = |body: Json| site.admin(&format!("POST {ACTION}=duplicate")).json(body);
+    let copy = duplicate(json!({"id": 1})).expect(201).await.data();
+    assert_eq!((&copy["status"], &copy["rev"]), (&json!("draft"), &json!(1)));
+    assert_ne!(copy["slug"], original["slug"]);
+    let shown = get(&site, "2").await;
+    assert_eq!(without_ids(shown.clone()), without_ids(get(&site, "1").await));
+    for (list, table) in [("nodes", "nodes"), ("edges", "edges")] {
+        let ids = |funnel: &Json| -> Vec<Json> {
+            funnel[list].as_array().unwrap().iter().map(|one| one["id"].clone()).collect()
+        };
+        let own = get(&site, "1").await;
+        assert!(ids(&shown).iter().all(|id| !ids(&own).contains(id)), "{table}");
+    }
+    // As the version of another language, by its slug.
+    let french = json!({"id": "leads", "language_short": "fr", "name": "Prospects"});
+    let french = duplicate(french.clone()).expect(201).await.data();
+    for (member, expected) in [("name", "Prospects"), ("slug", "leads"), ("language_short", "fr")] {
+        assert_eq!(french[member], expected, "{member}");
+    }
+    assert_eq!(french["base_id"], 1);
+    let again = json!({"id": 1, "language_short": "fr"});
+    duplicate(again).refused(409, "conflict").await;
+    duplicate(json!({"id": 99})).refused(404, "not_found").await;
+    duplicate(json!({})).refused(422, "validation_failed").await;
+    let differs = site.admin(&format!("POST {ACTION}=duplicate&id=2")).json(json!({"id": 1}));
+    differs.refused(422, "validation_failed").await;
+}
+
+#[tokio::test]
+async fn language_versions_stay_together() {
+    let site = Site::open().await;
+    made(&site, &drawn()).await;
+    let post = |action: &str, body: Json| site.admin(&format!("POST {ACTION}={action}")).json(body);
+    let version = async |language: &str| {
+        let body = json!({"id": 1, "language_short": language});
+        post("duplicate", body).expect(201).await.data()["id"].clone()
+    };
+    let (fr, de) = (version("fr").await, version("de").await);
+    // Nobody guesses which of them is meant.
+    let told = post("delete", json!({"id": "leads"})).refused(409, "conflict").await.json();
+    assert!(told["detail"].as_str().unwrap().contains(&format!("1, {fr}, {de}")), "{told}");
+    post("publish", json!({"id": "leads"})).refused(409, "conflict").await;
+    // A version of a version is one of the base; the base is none, and takes no version's language.
+    let body = json!({"name": "Es", "slug": "es", "base_id": fr, "language_short": "es"});
+    assert_eq!(post("create", body).expect(201).await.data()["base_id"], 1);
+    for funnel in [json!({"base_id": fr}), json!({"language_short": "de"})] {
+        post("save", json!({"id": 1, "funnel": funnel})).refused(409, "conflict").await;
+    }
+    post("delete", json!({"id": 1})).expect(200).await;
+    let base = async |id: &Json| get(&site, &id.to_string()).await["base_id"].clone();
+    assert_eq!((base(&fr).await, base(&de).await), (Json::Null, fr.clone()));
+    post("save", json!({"id": de, "funnel": {"name": "Neu"}})).expect(200).await;
+}
+
+#[tokio::test]
+async fn with_a_funnel_goes_all_that_belongs_to_it() {
+    let site = Site::open().await;
+    made(&site, &drawn()).await;
+    site.admin(&format!("POST {ACTION}=publish&id=leads")).json(json!({})).expect(200).await;
+    let mut other = drawn();
+    other["slug"] = json!("other");
+    made(&site, &other).await;
+    let tables = ["nodes", "edges", "email_routing", "versions", "version_nodes", "version_edges"];
+    let counted = async |column: &str| {
+        let mut counts = Vec::new();
+        for table in tables {
+            let table = format!("cms_formfunnel_{table}");
+            let of = match column {
+                "" => String::new(),
+                column if table.contains("version_") => {
+                    let versions = "select id from cms_formfunnel_versions where";
+                    format!(" where version_id in ({versions} {column} = 1)")
+                }
+                column => format!(" where {column} = 1"),
+            };
+            counts.push(site.database.count(&format!("select count(*) from {table}{of}")).await);
+        }
+        counts
+    };
+    assert!(counted("funnel_id").await.iter().all(|count| *count > 0));
+    let delete = |id: Json| site.admin(&format!("POST {ACTION}=delete")).json(json!({"id": id}));
+    let stale = json!({"id": "leads", "rev": 7});
+    let stale = site.admin(&format!("POST {ACTION}=delete")).json(stale);
+    stale.refused(409, "rev_conflict").await;
+    let gone = delete(json!("leads")).expect(200).await.data();
+    assert_eq!(gone, json!({"id": 1, "deleted": true}));
+    assert_eq!(counted("funnel_id").await, [0; 6]);
+    assert!(counted("").await[..3].iter().all(|count| *count > 0), "the other is there");
+    delete(json!(1)).refused(404, "not_found").await;
+    let audit = "GET /api/backend/audit?table=formfunnels";
+    let audit = site.admin(audit).expect(200).await.data();
+    let acts: Vec<_> =
+        audit.as_array().unwrap().iter().map(|row| row["action"].as_str().unwrap()).collect();
+    assert_eq!(acts, ["delete", "create", "publish", "create"]);
+}
+
+#[tokio::test]
+async fn every_field_type_is_told_with_its_settings() {
+    let site = Site::open().await;
+    let types = site.admin(&format!("GET {ACTION}=field_types")).expect(200).await.data();
+    let types = types.as_array().unwrap();
+    assert_eq!(types.len(), 33);
+    let email = types.iter().find(|one| one["type"] == "email").unwrap();
+    assert_eq!(
+        (&email["group"], &email["default_config"]["max_length"]),
+        (&json!("contact"), &json!(254))
+    );
+    assert!(types.iter().all(|one| one["config_schema"].is_object() && one["about"].is_string()));
+}
+
+/// A funnel that very many have visited is gone at once; what they sent follows in the background.
+#[tokio::test]
+async fn a_full_funnel_is_deleted_without_a_long_wait() {
+    let site = Site::open().await;
+    let full = site.funnel(leads()).await.id;
+    let visit = site.visit("leads").await;
+    let rows = format!(
+        "insert into cms_formfunnel_submissions (funnel_id, version_id, version, session_uuid, \
+         started_at, last_activity_at, expires_at) select {full}, 1, 1, 'u' || i, i, i, i from \
+         (with recursive n (i) as (select 1 union all select i + 1 from n where i < 1300) \
+         select i from n) numbers"
+    );
+    site.database.run(rows).await;
+    let mut other = leads();
+    other["slug"] = json!("other");
+    site.funnel(other).await;
+    site.visit("other").await;
+    let count = async || {
+        let sql = "select count(*) from cms_formfunnel_submissions";
+        site.database.count(sql).await
+    };
+    let delete = |body: Json| site.admin(&format!("POST {ACTION}=delete")).json(body);
+    // A refused call loses nothing.
+    delete(json!({"id": full, "rev": 9})).refused(409, "rev_conflict").await;
+    site.cms.upkeep().await;
+    assert_eq!(count().await, 1302);
+    delete(json!({"id": full})).expect(200).await;
+    for line in [format!("get&id={full}"), "get&id=leads".to_owned()] {
+        site.admin(&format!("GET {ACTION}={line}")).refused(404, "not_found").await;
+    }
+    delete(json!({"id": full})).refused(404, "not_found").await;
+    let list = site.admin(&format!("GET {ACTION}=list&language=*")).expect(200).await.data();
+    assert_eq!(list.as_array().unwrap().len(), 1);
+    visit.step(None, json!({"name": "Ada"})).refused(404, "not_found").await;
+    let start = site.visitor("start", json!({"funnel_id": "leads"}));
+    start.refused(404, "funnel_not_available").await;
+    let marked = site.cms.funnels().process_abandoned().await.unwrap();
+    assert_eq!(marked, 0, "nobody is told of its visits");
+    // Its slug is free.
+    site.funnel(leads()).await;
+    assert_eq!(count().await, 1302);
+    site.cms.upkeep().await;
+    assert_eq!(count().await, 1);
+    let left = "select count(*) from cms_formfunnels where status = 'deleted'";
+    assert_eq!(site.database.count(left).await, 0);
+}

@@ -1,0 +1,201 @@
+//! `/api/backend/mail`: providers, a test, the log, another try; what the operator sees of them.
+
+use cms_core::mail::LogFilter;
+use serde_json::json;
+
+use crate::support::{
+    Site,
+    mail::{Say, Smtp, site_with},
+    receiver::Receiver,
+};
+
+#[tokio::test]
+async fn the_log_tells_of_every_mail_and_attempt() {
+    let smtp = Smtp::scripted(|n| if n == 0 { Say::To("450 later") } else { Say::Take }).await;
+    let site = site_with(&smtp.url).await;
+    let (first, second) = (site.mail("ana@example.com").await, site.mail("ida@example.com").await);
+    site.admin(&format!("GET /api/backend/mail/log?id={first}")).expect(200).await;
+    site.send_mails().await;
+    let list = async |query: &str| {
+        let reply = site.admin(&format!("GET /api/backend/mail/log{query}")).expect(200).await;
+        let data = reply.data();
+        let ids = data.as_array().unwrap().iter().map(|mail| mail["id"].as_i64().unwrap());
+        ids.collect::<Vec<_>>()
+    };
+    assert_eq!(list("").await, [second, first], "newest first");
+    assert_eq!(list("?to=IDA@example.com").await, [0_i64; 0], "addresses keep their capitals");
+    assert_eq!(list("?to=ida@EXAMPLE.com").await, [second]);
+    assert_eq!(list("?purpose=form.notice&limit=1").await, [second]);
+    assert_eq!(list("?purpose=other").await, [0_i64; 0]);
+    let since = cms_core::rfc3339(site.clock.now() + 1000);
+    assert_eq!(list(&format!("?since={since}")).await, [0_i64; 0]);
+    let by_status = [list("?status=queued").await, list("?status=sent").await].concat();
+    assert_eq!(by_status.len(), 2);
+    let deferred = list("?status=queued").await[0];
+    let line = format!("GET /api/backend/mail/log?id={deferred}");
+    let detail = site.admin(&line).expect(200).await.data();
+    assert_eq!(detail["status"], "queued");
+    assert_eq!(detail["reason"], "smtp: at the recipient: 450 later");
+    assert_eq!(detail["text"], "Hi\n");
+    let attempts = detail["attempts"].as_array().unwrap();
+    assert_eq!((attempts.len(), &attempts[0]["outcome"]), (1, &json!("deferred")));
+    let page = site.admin("GET /api/backend/mail/log?limit=1").expect(200).await.json();
+    let next = page["meta"]["next"].as_str().unwrap();
+    assert_eq!(list(&format!("?limit=1&cursor={next}")).await, [first]);
+    for (query, status, code) in [
+        ("?id=4711", 404, "not_found"),
+        ("?to=ana", 400, "bad_query"),
+        ("?status=gone", 400, "bad_query"),
+        ("?nothing=1", 400, "bad_query"),
+    ] {
+        site.admin(&format!("GET /api/backend/mail/log{query}")).refused(status, code).await;
+    }
+}
+
+/// However the log is filtered, an index finds the page; the worker keeps its own indexes.
+#[tokio::test]
+async fn the_log_is_read_by_an_index() {
+    let site = Site::open().await;
+    let rows = "insert into cms_mails (purpose, message_id, recipient, subject, body_text, \
+                auto_reply, status, next_attempt_at, created_at) select case when i % 4000 = 0 \
+                then 'test' else 'form.notice' end, 'm' || i, 'a' || i || '@example.com', '', '', \
+                false, case when i % 100 = 0 then 'failed' when i % 3 = 0 then 'queued' else \
+                'sent' end, 1000000 + i, i from (with recursive n (i) as (select 1 union all \
+                select i + 1 from n where i < 20000) select i from n) numbers";
+    site.database.run(rows.to_owned()).await;
+    if site.database.is_postgres() {
+        site.database.run("analyze cms_mails".to_owned()).await;
+    }
+    let text = |text: &str| Some(text.to_owned());
+    let (failed, test) = (text("failed"), text("test"));
+    let (status, purpose) = ("cms_mails_by_status", "cms_mails_by_purpose");
+    for (index, filter) in [
+        (status, LogFilter { status: failed.clone(), ..LogFilter::default() }),
+        (status, LogFilter { status: failed, purpose: test.clone(), ..LogFilter::default() }),
+        (purpose, LogFilter { purpose: test.clone(), ..LogFilter::default() }),
+        (purpose, LogFilter { status: text("sent"), purpose: test, ..LogFilter::default() }),
+        (
+            "cms_mails_by_recipient",
+            LogFilter { to: text("a9@example.com"), ..LogFilter::default() },
+        ),
+    ] {
+        let plan = site.cms.mail().plan(&filter).await.unwrap().join("\n");
+        // PostgreSQL knows which of two filters matches less.
+        let other = filter.purpose.is_some() && plan.contains(purpose);
+        assert!(plan.contains(index) || other, "{filter:?}: {plan}");
+    }
+    for plan in site.cms.mail().worker_plans(1_000_050).await.unwrap() {
+        let plan = plan.join("\n");
+        assert!(plan.contains("cms_mails_due"), "{plan}");
+        assert!(!plan.contains(status), "{plan}");
+    }
+}
+
+#[tokio::test]
+async fn a_test_tells_what_each_provider_said() {
+    let smtp = Smtp::start(Say::Take).await;
+    let site = site_with(&smtp.url).await;
+    let test = |body| site.admin("POST /api/backend/mail/test").json(body);
+    let sent = test(json!({"to": "ana@example.com"})).expect(200).await.data();
+    assert_eq!((&sent["status"], &sent["provider"]), (&json!("sent"), &json!("smtp")));
+    assert_eq!(sent["purpose"], "test");
+    assert_eq!(smtp.taken().len(), 1);
+    assert!(smtp.taken()[0].message.contains("multipart/alternative"));
+    let audits = "select count(*) from cms_audit where table_name = 'mail' and action = 'test'";
+    assert_eq!(site.database.count(audits).await, 1);
+    for (body, field) in [
+        (json!({"to": "ana"}), "to"),
+        (json!({"to": "ana@example.com", "provider": "newsletter"}), "provider"),
+    ] {
+        let refused = test(body).refused(422, "validation_failed").await.json();
+        assert_eq!(refused["errors"][0]["field"], field);
+    }
+    let once = || test(json!({"to": "ida@example.com"})).header("idempotency-key", "one");
+    let (first, again) = (once().expect(200).await, once().expect(200).await);
+    assert_eq!(first.data()["id"], again.data()["id"]);
+    assert_eq!(smtp.taken().len(), 2, "a repetition sends nothing");
+}
+
+#[tokio::test]
+async fn a_test_is_tried_once_and_may_choose_a_provider_that_rests() {
+    let broken = Receiver::start(503).await;
+    let url = broken.url.clone();
+    let smtp = Smtp::start(Say::Take).await;
+    let smtp_url = cms_core::Secret::new(&*smtp.url);
+    let site = Site::builder().await.settings(|settings| {
+        crate::support::mail::from_shop(settings);
+        settings.mail.transactional = crate::support::mail::over_http("json", &url);
+        settings.mail.smtp_url = Some(smtp_url);
+    });
+    let site = site.open().await;
+    for count in 1..=6 {
+        let body = json!({"to": "ana@example.com", "provider": "transactional"});
+        let test = site.admin("POST /api/backend/mail/test").json(body);
+        let tested = test.expect(200).await.data();
+        assert_eq!(tested["status"], "failed");
+        assert_eq!(tested["reason"], "transactional: answered 503");
+        assert_eq!(broken.count(), count, "also while it rests");
+    }
+    assert_eq!(smtp.connections(), 0);
+    let providers = site.admin("GET /api/backend/mail/providers").expect(200).await.data();
+    let rests_until = cms_core::rfc3339(site.clock.now() + 30_000);
+    assert_eq!(
+        providers,
+        json!([
+            {
+                "name": "transactional", "place": 1, "kind": "json",
+                "server": url.trim_end_matches("/hook"), "state": "resting", "faults": 5,
+                "rests_until": rests_until, "reason": "answered 503",
+            },
+            {
+                "name": "smtp", "place": 2, "kind": "smtp",
+                "server": smtp.url.trim_start_matches("smtp://"), "state": "ready", "faults": 0,
+                "rests_until": null, "reason": null,
+            },
+        ])
+    );
+    site.clock.advance(86_400_000);
+    site.send_mails().await;
+    assert_eq!(broken.count(), 6, "a test is not tried again");
+}
+
+#[tokio::test]
+async fn mails_are_tried_again_when_asked() {
+    let smtp = Smtp::scripted(|n| if n == 0 { Say::To("550 5.1.1 no") } else { Say::Take }).await;
+    let site = site_with(&smtp.url).await;
+    let id = site.mail("ana@example.com").await;
+    site.send_mails().await;
+    let retry = |ids| site.admin("POST /api/backend/mail/retry").json(json!({"ids": ids}));
+    retry(vec![id, 4711]).refused(404, "not_found").await;
+    assert_eq!(site.mail_detail(id).await.mail.status, "failed", "all or none");
+    retry(vec![]).refused(422, "validation_failed").await;
+    assert_eq!(retry(vec![id, id]).expect(200).await.data(), json!({"queued": 1}));
+    site.send_mails().await;
+    let story = ["smtp recipient".to_owned(), "smtp sent".to_owned()];
+    assert_eq!(site.mail_story(id).await, ("sent".to_owned(), story.to_vec()));
+    retry(vec![id]).refused(409, "conflict").await;
+    site.send_mails().await;
+    assert_eq!(smtp.taken().len(), 1);
+}
+
+#[tokio::test]
+async fn the_state_of_the_outbox_is_told_and_old_mails_go() {
+    let smtp = Smtp::start(Say::Take).await;
+    let site = site_with(&smtp.url).await;
+    site.mail("ana@example.com").await;
+    site.clock.advance(7_000);
+    let ready = site.ask("GET /readyz").expect(200).await.data();
+    assert_eq!((&ready["mail"], &ready["mail_age_ms"]), (&json!("none"), &json!(7_000)));
+    site.send_mails().await;
+    site.clock.advance(2_000);
+    assert_eq!(site.ask("GET /readyz").expect(200).await.data()["mail_age_ms"], 0);
+    assert_eq!(site.cms.mail().outcomes().sent, 1);
+    let (mails, attempts) =
+        ("select count(*) from cms_mails", "select count(*) from cms_mail_attempts");
+    site.clock.advance(29 * 86_400_000);
+    site.cms.expire().await.unwrap();
+    assert_eq!(site.database.count(mails).await, 1);
+    site.clock.advance(86_400_000);
+    site.cms.expire().await.unwrap();
+    assert_eq!((site.database.count(mails).await, site.database.count(attempts).await), (0, 0));
+}

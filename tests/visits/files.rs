@@ -1,0 +1,119 @@
+//! How much visitors may send.
+
+use serde_json::json;
+
+use crate::support::{
+    Site,
+    visits::{Visit, leads},
+};
+
+const PDF: &[u8] = b"%PDF-1.7 content";
+const FILES: &str = "select count(*) from cms_formfunnel_uploads";
+
+/// Somebody at the step that asks for a file.
+async fn at_files(site: &Site) -> Visit<'_> {
+    let visit = site.visit("leads").await;
+    visit.answers(json!({"name": "Ada"})).await;
+    visit.answers(json!({"budget": 9000})).await;
+    visit
+}
+
+#[tokio::test]
+async fn a_visit_sends_twenty_files() {
+    let site = Site::open().await;
+    site.funnel(leads()).await;
+    let visit = at_files(&site).await;
+    for n in 0..18 {
+        assert_eq!(visit.upload("paper", PDF).await.status, 201, "{n}");
+    }
+    // Two places, three at once.
+    let send = || visit.upload("paper", PDF);
+    let (one, two, three) = tokio::join!(send(), send(), send());
+    let mut told = [one.status.as_u16(), two.status.as_u16(), three.status.as_u16()];
+    told.sort_unstable();
+    assert_eq!(told, [201, 201, 422]);
+    assert_eq!(site.database.count(FILES).await, 20);
+    let size = format!("update cms_formfunnel_uploads set size = {}", 50 << 20);
+    let big = at_files(&site).await;
+    assert_eq!(big.upload("paper", PDF).await.status, 201);
+    site.database.run(size).await;
+    let refused = big.upload("paper", PDF).await;
+    assert_eq!(refused.json()["errors"][0]["code"], "too_large", "50 MiB together");
+}
+
+#[tokio::test]
+async fn a_completed_visit_takes_no_files() {
+    let site = Site::open().await;
+    site.funnel(leads()).await;
+    let visit = at_files(&site).await;
+    visit.complete(None).expect(200).await;
+    let late = visit.upload("paper", PDF).await;
+    assert_eq!((late.status.as_u16(), &late.json()["error"]), (409, &json!("already_completed")));
+    assert_eq!(site.database.count(FILES).await, 0);
+}
+
+#[tokio::test]
+async fn a_file_that_was_replaced_is_removed() {
+    let site = Site::open().await;
+    let funnel = site.funnel(leads()).await;
+    let visit = at_files(&site).await;
+    let call = Some(funnel.node("call"));
+    let send = async || visit.upload("paper", PDF).await.json()["file"].clone();
+    let (one, two) = (send().await, send().await);
+    visit.step(call, json!({"paper": [one]})).expect(200).await;
+    visit.step(call, json!({"paper": [two]})).expect(200).await;
+    // The visit goes on for more than a day.
+    for _ in 0..3 {
+        site.clock.advance(10 * 3_600_000);
+        visit.resume().expect(200).await;
+    }
+    site.cms.funnels().process_abandoned().await.unwrap();
+    assert_eq!(site.database.count(FILES).await, 1);
+    visit.complete(None).expect(200).await;
+}
+
+#[tokio::test]
+async fn files_that_wait_for_answers_have_a_bound() {
+    let site = Site::open().await;
+    site.funnel(leads()).await;
+    let visit = at_files(&site).await;
+    let taken = visit.upload("paper", PDF).await.json();
+    visit.answers(json!({"paper": [taken["file"]]})).await;
+    let grow = async || {
+        let grown = "update cms_formfunnel_uploads set size = 2147483648".to_owned();
+        site.database.run(grown).await;
+    };
+    grow().await;
+    // What an answer holds does not wait.
+    let other = at_files(&site).await;
+    assert_eq!(other.upload("paper", PDF).await.status, 201);
+    grow().await;
+    let refused = at_files(&site).await.upload("paper", PDF).await;
+    assert_eq!((refused.status.as_u16(), &refused.json()["error"]), (503, &json!("unavailable")));
+}
+
+#[tokio::test]
+async fn a_file_of_no_visit_is_not_read() {
+    let site = Site::open().await;
+    site.funnel(leads()).await;
+    let visit = at_files(&site).await;
+    let field = |name: &str, value: &str| {
+        format!("--XX\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n")
+    };
+    let file = "--XX\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\"\r\n\r\n";
+    let send = async |body: String| {
+        let ask = site.ask("POST /api/formfunnel/upload");
+        ask.header("content-type", "multipart/form-data; boundary=XX").body(body).send().await
+    };
+    // The file breaks off, but nobody came to its end.
+    let nobody = field("session_uuid", "0191d0a4-7c9e-4b6f-8a2d-1f5e3c7b9a10");
+    let unread = send(nobody + &field("field", "paper") + file + "%PDF-1.7").await;
+    assert_eq!((unread.status.as_u16(), &unread.json()["error"]), (404, &json!("not_found")));
+    // The fields may stand behind the file.
+    let own = field("session_uuid", &visit.session) + &field("field", "paper");
+    let behind = send(format!("{file}%PDF-1.7 x\r\n{own}--XX--\r\n")).await;
+    assert_eq!(behind.status, 201, "{}", behind.text());
+    let more = send(format!("{own}{file}%PDF-1.7 x\r\n{}--XX--\r\n", field("more", "1"))).await;
+    assert_eq!(more.status, 422, "{}", more.text());
+    assert_eq!(site.database.count(FILES).await, 1);
+}
