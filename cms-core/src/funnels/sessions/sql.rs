@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     Change, Error, Millis, Result,
-    db::{Db, Step, args, read, record, statements},
+    db::{Db, Statement, Step, args, read, record, statements},
     fields::Upload,
 };
 
@@ -71,19 +71,38 @@ impl SentFile {
     }
 }
 
+/// Nobody else changes the session until this change ends. Its funnel is locked first, and not by
+/// the checks of references that follow: a deletion takes both in that order, too.
+macro_rules! lock {
+    ($key:literal, $share:literal) => {
+        concat!(
+            "with held as (select f.id from cms_formfunnels f join cms_formfunnel_submissions s \
+             on s.funnel_id = f.id where s.",
+            $key,
+            " = $1 and f.status <> 'deleted'",
+            $share,
+            ") update cms_formfunnel_submissions set rev = rev where ",
+            $key,
+            " = $1 and funnel_id in (select id from held) returning ",
+            session_columns!()
+        )
+    };
+}
+
+/// On PostgreSQL.
+const LOCK_SHARED: Statement = Statement::new(
+    concat!(module_path!(), "::LOCK_SHARED"),
+    lock!("session_uuid", " for key share of f"),
+);
+const LOCK_ID_SHARED: Statement =
+    Statement::new(concat!(module_path!(), "::LOCK_ID_SHARED"), lock!("id", " for key share of f"));
+
 statements! {
     /// Nothing of a funnel that was deleted.
     VERSION_OF = "select s.version_id from cms_formfunnel_submissions s join cms_formfunnels f \
                   on f.id = s.funnel_id where s.session_uuid = $1 and f.status <> 'deleted'";
-    /// Nobody else changes the session until this change ends.
-    LOCK = concat!(
-        "update cms_formfunnel_submissions set rev = rev where session_uuid = $1 returning ",
-        session_columns!()
-    );
-    LOCK_ID = concat!(
-        "update cms_formfunnel_submissions set rev = rev where id = $1 returning ",
-        session_columns!()
-    );
+    LOCK = lock!("session_uuid", "");
+    LOCK_ID = lock!("id", "");
     START = "insert into cms_formfunnel_submissions (funnel_id, version_id, version, session_uuid, \
              client_hash, rev, status, language_short, path_json, answers_json, current_node_id, \
              last_node_id, source_url, referer, utm_source, utm_medium, utm_campaign, utm_term, \
@@ -153,11 +172,11 @@ pub(super) async fn version_of(db: &Db, uuid: &str) -> Result<Option<i64>> {
 }
 
 pub(super) async fn lock(change: &mut Change, uuid: &str) -> Result<Option<Session>> {
-    change.optional(LOCK, args![uuid]).await
+    change.optional(change.dialect().keeping(LOCK, LOCK_SHARED), args![uuid]).await
 }
 
 pub(super) async fn lock_id(change: &mut Change, id: i64) -> Result<Option<Session>> {
-    change.optional(LOCK_ID, args![id]).await
+    change.optional(change.dialect().keeping(LOCK_ID, LOCK_ID_SHARED), args![id]).await
 }
 
 /// Stores a new session. Returns its id; None: the funnel is gone.
