@@ -26,10 +26,10 @@ const PATIENCE: Duration = Duration::from_secs(2);
 #[cfg(feature = "postgres")]
 const POLL: Duration = Duration::from_millis(400);
 #[cfg(feature = "sqlite")]
-const POLL_FILE: Duration = Duration::from_millis(100);
+const POLL_FILE: Duration = Duration::from_millis(250);
 /// How often in a row the file's mark alone is believed: then SQLite is asked.
 #[cfg(feature = "sqlite")]
-const BELIEVED: u32 = 30;
+const BELIEVED: u32 = 12;
 
 /// A connection that waits for commits of other processes. It is returned as soon as the pool
 /// closes, because closing waits for it.
