@@ -35,33 +35,41 @@ fn parser(rows: u16, cols: u16) -> vt100::Parser {
     vt100::Parser::new(cells(rows), cells(cols), 0)
 }
 
+type Opened = (Box<dyn MasterPty + Send>, Box<dyn Child + Send + Sync>, String);
+
+/// `cms` on a terminal of its own, and the modes of the terminal before.
+fn opened(dir: &Path, args: &[&str]) -> Opened {
+    let pair = native_pty_system().openpty(size(30, 100)).expect("a terminal");
+    let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_cms"));
+    for (name, _) in std::env::vars() {
+        if name.starts_with("CMS_") || name == "NO_COLOR" || name == "ACCESSIBLE" {
+            command.env_remove(name);
+        }
+    }
+    command.env("TERM", "xterm-256color");
+    command.env("CMS_DIR", dir);
+    command.env("XDG_CONFIG_HOME", dir.join("config"));
+    command.env("XDG_STATE_HOME", dir.join("state"));
+    command.args(args);
+    let before = format!("{:?}", pair.master.get_termios());
+    let child = pair.slave.spawn_command(command).expect("cms starts");
+    drop(pair.slave);
+    (pair.master, child, before)
+}
+
 impl Terminal {
     fn start(dir: &Path, args: &[&str]) -> Self {
-        let pair = native_pty_system().openpty(size(30, 100)).expect("a terminal");
-        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_cms"));
-        for (name, _) in std::env::vars() {
-            if name.starts_with("CMS_") || name == "NO_COLOR" || name == "ACCESSIBLE" {
-                command.env_remove(name);
-            }
-        }
-        command.env("TERM", "xterm-256color");
-        command.env("CMS_DIR", dir);
-        command.env("XDG_CONFIG_HOME", dir.join("config"));
-        command.env("XDG_STATE_HOME", dir.join("state"));
-        command.args(args);
-        let before = format!("{:?}", pair.master.get_termios());
-        let child = pair.slave.spawn_command(command).expect("cms starts");
-        drop(pair.slave);
+        let (master, child, before) = opened(dir, args);
         let screen = Arc::new(Mutex::new(parser(30, 100)));
-        let (mut output, shown) = (pair.master.try_clone_reader().expect("output"), screen.clone());
+        let (mut output, shown) = (master.try_clone_reader().expect("output"), screen.clone());
         std::thread::spawn(move || {
             let mut part = [0; 8192];
             while let Ok(n @ 1..) = output.read(&mut part) {
                 shown.lock().expect("a lock").process(&part[..n]);
             }
         });
-        let keys = pair.master.take_writer().expect("input");
-        Self { master: pair.master, keys, child, screen, before }
+        let keys = master.take_writer().expect("input");
+        Self { master, keys, child, screen, before }
     }
 
     fn press(&mut self, keys: &str) {
@@ -119,6 +127,23 @@ impl Terminal {
         let after = stat.rsplit_once(") ").map(|(_, rest)| rest.to_owned());
         after.and_then(|rest| rest.split(' ').next().map(str::to_owned)).unwrap_or_default()
     }
+}
+
+/// The window was closed, or the connection broke.
+#[test]
+fn a_terminal_that_is_gone_ends_it_quietly() {
+    let dir = site();
+    let (master, mut child, _) = opened(dir.path(), &["tui"]);
+    let (mut output, mut screen) = (master.try_clone_reader().expect("output"), parser(30, 100));
+    let mut part = [0; 8192];
+    while !screen.screen().contents().contains("Nothing needs a hand") {
+        let n = output.read(&mut part).expect("output");
+        screen.process(&part[..n]);
+    }
+    drop((output, master));
+    // It learns that from the signal, or from a drawing that fails. It does not panic.
+    let status = child.wait().expect("it ends");
+    assert!(matches!(status.exit_code(), 0 | 1), "{status:?}");
 }
 
 #[test]

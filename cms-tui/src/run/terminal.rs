@@ -25,7 +25,8 @@ use crate::model::Msg;
 
 /// The terminal while the interface is on it.
 pub(super) struct Screen {
-    terminal: Terminal<CrosstermBackend<Stdout>>,
+    /// None once it was left.
+    terminal: Option<Terminal<CrosstermBackend<Stdout>>>,
     is_in: bool,
     has_mouse: bool,
 }
@@ -62,7 +63,7 @@ impl Screen {
         }));
         enter(has_mouse)?;
         match canvas() {
-            Ok(terminal) => Ok(Self { terminal, is_in: true, has_mouse }),
+            Ok(terminal) => Ok(Self { terminal: Some(terminal), is_in: true, has_mouse }),
             Err(error) => {
                 leave();
                 Err(error)
@@ -72,17 +73,18 @@ impl Screen {
 
     pub(super) fn draw(&mut self, draw: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
         let (width, height) = size()?;
-        let area = self.terminal.get_frame().area();
+        let Some(terminal) = &mut self.terminal else { return Ok(()) };
+        let area = terminal.get_frame().area();
         if (area.width, area.height) != (width, height) {
             self.renew()?;
         }
-        self.terminal.draw(draw).map(|_| ())
+        self.terminal.as_mut().map_or(Ok(()), |terminal| terminal.draw(draw).map(|_| ()))
     }
 
     /// An empty terminal of the present size, every cell of which is drawn.
     fn renew(&mut self) -> io::Result<()> {
         execute!(stdout(), Clear(ClearType::All))?;
-        self.terminal = canvas()?;
+        self.terminal = Some(canvas()?);
         Ok(())
     }
 
@@ -102,6 +104,12 @@ impl Screen {
     pub(super) fn leave(&mut self) {
         if std::mem::take(&mut self.is_in) {
             leave();
+        }
+        if let Some(mut terminal) = self.terminal.take()
+            && terminal.show_cursor().is_err()
+        {
+            // Its end would print that, and panic: nothing can be printed any more.
+            std::mem::forget(terminal);
         }
     }
 }
