@@ -75,6 +75,8 @@ async fn process_webhooks_begins_no_mail_that_could_outlast_it() {
     assert_eq!(smtp.connections(), 0);
     let told = run("25", &[]);
     assert!(!told.contains("WARN"), "cron sends every line by mail: {told}");
+    assert!(told.contains("2 mails waiting: set mail.from and"), "{told}");
+    assert!(told.contains("no other work is due"), "{told}");
     run("32", &slow);
     assert_eq!(smtp.taken().len(), 2);
 }

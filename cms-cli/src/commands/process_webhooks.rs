@@ -54,7 +54,7 @@ pub(crate) async fn run(flags: &Flags, out: &Output, args: &ProcessWebhooksArgs)
     let mails = async {
         let timeout = cms.settings().mail.timeout_s;
         if !cms.mail().can_send() {
-            return Until::Drained;
+            return without_provider(&cms, out).await;
         }
         let Some(last) = last_claim(timeout) else {
             let least = timeout + 2;
@@ -67,8 +67,8 @@ pub(crate) async fn run(flags: &Flags, out: &Output, args: &ProcessWebhooksArgs)
         cms.mail().postman().run(stop_after(last, asked.clone()), true).await
     };
     let rows = remove_old_rows(&cms, stop_after(last, asked.clone()));
-    let (jobs, mails, ()) = tokio::join!(jobs, mails, rows);
-    let drained = [jobs, mails].iter().all(|until| *until == Until::Drained);
+    let (jobs, posted, ()) = tokio::join!(jobs, mails, rows);
+    let drained = [jobs, posted].iter().all(|until| *until == Until::Drained);
     let (outcomes, mails) = (cms.webhooks().outcomes(), cms.mail().outcomes());
     // Cron should report that the database was away.
     let reached = cms.ready().await;
@@ -88,7 +88,11 @@ pub(crate) async fn run(flags: &Flags, out: &Output, args: &ProcessWebhooksArgs)
             "mails": sent,
         }))?);
     }
-    let why = if drained { "nothing more is due" } else { "the time limit is reached" };
+    let why = match (drained, cms.mail().can_send()) {
+        (true, _) => "nothing more is due",
+        (_, false) if jobs == Until::Drained => "no other work is due",
+        _ => "the time limit is reached",
+    };
     out.note(&format!(
         "{} delivered, {} to be tried again, {} given up; {} sent, {} to be tried again, {} given \
          up; {why}.",
@@ -100,6 +104,21 @@ pub(crate) async fn run(flags: &Flags, out: &Output, args: &ProcessWebhooksArgs)
         mails.failed
     ));
     Ok(())
+}
+
+/// Says which mails wait for a provider. A database that does not answer is told of at the end.
+async fn without_provider(cms: &Cms, out: &Output) -> Until {
+    match cms.mail().waiting().await {
+        Ok((0, _)) | Err(_) => Until::Drained,
+        Ok((waiting, _)) => {
+            let mails = counted(waiting.unsigned_abs(), "mail");
+            out.note(&format!(
+                "No mail is sent, {mails} waiting: set mail.from and a provider, such as \
+                 mail.smtp_url."
+            ));
+            Until::Stopped
+        }
+    }
 }
 
 /// Turns true when the process is asked to end.
