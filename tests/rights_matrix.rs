@@ -40,7 +40,6 @@ const DOCUMENTED: &[(&str, Access)] = &[
     ("/api/backend/actions/script", Access::Button),
     ("/api/backend/actions/checklist", Access::Checklist),
     ("/api/backend/forms", Access::Area("forms_forms")),
-    ("/api/backend/formfunnel", Access::Area("formfunnel_funnels")),
     ("/api/backend/keys", Access::Area("keys_keys")),
     ("/api/backend/webhooks", Access::Area("webhooks_subscriptions")),
     ("/api/backend/users/2fa-", Access::Operator),
@@ -56,6 +55,19 @@ const DOCUMENTED: &[(&str, Access)] = &[
     ("/api/backend/auth/login", Access::Login),
     ("/api/backend/auth/verify", Access::Login),
     ("/api/backend/auth/", Access::Session),
+];
+
+/// Of the actions for funnels, those that are about what visitors sent.
+const INBOX: [&str; 9] = [
+    "submissions",
+    "submission_get",
+    "submission_update",
+    "submission_delete",
+    "submissions_bulk",
+    "undo",
+    "views",
+    "assignable_users",
+    "file",
 ];
 
 struct Row {
@@ -74,6 +86,11 @@ fn rows(site: &Site) -> Vec<Row> {
         }
         if let Some((_, access)) = DOCUMENTED.iter().find(|(below, _)| path.starts_with(below)) {
             assert_eq!(endpoint.access, *access, "{path}");
+        }
+        if path == "/api/backend/formfunnel" {
+            let is_inbox = endpoint.action.is_some_and(|action| INBOX.contains(&action));
+            let area = if is_inbox { "formfunnel_inbox" } else { "formfunnel_funnels" };
+            assert_eq!(endpoint.access, Access::Area(area), "{path} {:?}", endpoint.action);
         }
         let action = endpoint.action.map(|action| format!("action={action}"));
         let mut add = |query: &str, whom| {
@@ -148,6 +165,7 @@ async fn every_backend_endpoint_answers_each_caller_as_documented() {
         "webhooks_subscriptions",
         "forms_forms",
         "formfunnel_funnels",
+        "formfunnel_inbox",
     ];
     for area in areas {
         readers.insert(

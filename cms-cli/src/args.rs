@@ -5,7 +5,7 @@ use clap::{Parser, Subcommand};
 use crate::{
     commands::{
         audit, auth, cache, completions, config, context, doctor, events, exit_codes, forms,
-        funnels, groups, init, items, keys, limits, login, mail, migrate, origins, plugins,
+        funnels, groups, inbox, init, items, keys, limits, login, mail, migrate, origins, plugins,
         process_webhooks, queue, serve, tables, tasks, users, webhooks,
     },
     flags::Flags,
@@ -48,6 +48,9 @@ pub(crate) enum Command {
     /// Funnels: forms of several steps, drawn as a graph
     #[command(subcommand)]
     Funnels(funnels::FunnelsCommand),
+    /// What visitors of funnels sent: sorted, noted, assigned
+    #[command(subcommand)]
+    Inbox(inbox::InboxCommand),
     /// API keys and their rights
     #[command(subcommand)]
     Keys(keys::KeysCommand),

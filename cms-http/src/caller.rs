@@ -44,13 +44,7 @@ impl Caller {
     /// takes rights from that caller until the change ends. Whatever else the change waits for
     /// comes before that, so that no two wait for each other.
     pub(crate) async fn change(&self, cms: &Cms, waits: Waits<'_>) -> Result<(Change, Self)> {
-        let actor = match self {
-            Self::Key(key) => key.actor(),
-            Self::User { user, .. } => user.actor(),
-            Self::Operator => Actor::Operator,
-            Self::Anonymous => Actor::Visitor,
-        };
-        let mut change = cms.change(actor).await?;
+        let mut change = cms.change(self.actor()).await?;
         if let Some((caller, key)) = waits.repeats {
             cms.idempotency().take_turn(&mut change, caller, key).await?;
         }
@@ -71,6 +65,16 @@ impl Caller {
                 Ok((change, Self::User { user, by_cookie: *by_cookie }))
             }
             Self::Anonymous | Self::Operator => Ok((change, self.clone())),
+        }
+    }
+
+    /// On whose behalf the caller's changes are made.
+    pub(crate) fn actor(&self) -> Actor {
+        match self {
+            Self::Key(key) => key.actor(),
+            Self::User { user, .. } => user.actor(),
+            Self::Operator => Actor::Operator,
+            Self::Anonymous => Actor::Visitor,
         }
     }
 
@@ -129,6 +133,21 @@ impl Caller {
             Self::Operator => true,
             Self::Key(key) => key.rights.iter().any(|right| right.allows(&call)),
             Self::User { user, .. } => user.rights.may("webhooks_subscriptions_edit"),
+        }
+    }
+
+    /// Whether the caller may see the inbox of funnels: who may only change it learns nothing of
+    /// what it holds.
+    pub(crate) fn may_see_inbox(&self) -> bool {
+        const FUNNELS: &str = "/api/backend/formfunnel";
+        let query = [("action".to_owned(), "submissions".to_owned())];
+        let call =
+            access::KeyCall { method: "GET", path: FUNNELS, query: &query, body_table: None };
+        match self {
+            Self::Anonymous => false,
+            Self::Operator => true,
+            Self::Key(key) => key.rights.iter().any(|right| right.allows(&call)),
+            Self::User { user, .. } => user.rights.may("formfunnel_inbox_view"),
         }
     }
 

@@ -206,6 +206,33 @@ routes! {
     "/api/backend/formfunnel" ? action = "delete" Area("formfunnel_funnels") funnels {
         POST Delete delete 200
     };
+    "/api/backend/formfunnel" ? action = "submissions" Area("formfunnel_inbox") inbox {
+        GET Submissions submissions 200
+    };
+    "/api/backend/formfunnel" ? action = "submission_get" Area("formfunnel_inbox") inbox {
+        GET Submission submission 200
+    };
+    "/api/backend/formfunnel" ? action = "submission_update" Area("formfunnel_inbox") inbox {
+        POST UpdateSubmission update 200
+    };
+    "/api/backend/formfunnel" ? action = "submission_delete" Area("formfunnel_inbox") inbox {
+        POST DeleteSubmission delete 200
+    };
+    "/api/backend/formfunnel" ? action = "submissions_bulk" Area("formfunnel_inbox") inbox {
+        POST ChangeSubmissions bulk 200
+    };
+    "/api/backend/formfunnel" ? action = "undo" Area("formfunnel_inbox") inbox {
+        POST Undo undo 200
+    };
+    "/api/backend/formfunnel" ? action = "views" Area("formfunnel_inbox") inbox {
+        GET Views views 200, POST SaveView save_view 200, DELETE DeleteView delete_view 204
+    };
+    "/api/backend/formfunnel" ? action = "assignable_users" Area("formfunnel_inbox") inbox {
+        GET AssignableUsers assignable_users 200
+    };
+    "/api/backend/formfunnel" ? action = "file" Area("formfunnel_inbox") inbox {
+        GET StoredFile file 200 as File
+    };
     "/api/backend/item" Table item {
         GET Read read 200, POST Create create 201, PATCH Update update 200, DELETE Delete delete 204
     };

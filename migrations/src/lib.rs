@@ -2,8 +2,8 @@
 //!
 //! Tokens are filled by `cms-core`, which also applies the steps: `{{id}}` a primary key that
 //! counts up, `{{json}}` a JSON column, `{{bytes}}` bytes, `{{false}}` and `{{true}}` the booleans,
-//! `{{strict}}` the mark of SQLite's STRICT tables, `{{event_order}}` the column `rowid` of events,
-//! which SQLite has by itself.
+//! `{{strict}}` the mark of SQLite's STRICT tables, `{{binary}}` the order of lists in an index,
+//! `{{event_order}}` the column `rowid` of events, which SQLite has by itself.
 //!
 //! A published step is never edited: a database that has it would refuse to start. New needs are
 //! new steps.
@@ -44,6 +44,7 @@ pub const ALL: &[Step] = &[
     Step { version: 13, name: "forms", sql: include_str!("../sql/0013_forms.sql") },
     Step { version: 14, name: "funnels", sql: include_str!("../sql/0014_funnels.sql") },
     Step { version: 15, name: "visits", sql: include_str!("../sql/0015_visits.sql") },
+    Step { version: 16, name: "inbox", sql: include_str!("../sql/0016_inbox.sql") },
 ];
 
 #[cfg(test)]

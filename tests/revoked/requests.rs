@@ -31,7 +31,7 @@ pub async fn acts(site: &Site, receiver: &Receiver) -> Vec<Act> {
         for method in endpoint.methods.iter().filter(|method| **method != "GET") {
             let path = endpoint.path.strip_prefix("/api/backend").expect(&endpoint.path);
             let (query, body, writes) = match endpoint.action {
-                Some(action) => targets.action(path, action),
+                Some(action) => targets.action(method, path, action),
                 None => targets.request(method, path),
             };
             let target = format!("/api/backend{path}{query}");
@@ -60,6 +60,9 @@ struct Targets {
     mail: i64,
     submission: Json,
     funnels: [Json; 2],
+    /// Submissions of the first funnel.
+    visits: [i64; 2],
+    view: Json,
 }
 
 impl Targets {
@@ -85,6 +88,14 @@ impl Targets {
         site.admin("POST /api/backend/item?table=forms").json(form).expect(201).await;
         let answered = json!({"form": "contact", "answers": {"a": "b"}});
         let submission = site.ask("POST /api/form/submit").json(answered).expect(201).await.data();
+        let funnels = [funnel(site, "leads").await, funnel(site, "other").await];
+        site.publish(funnels[0].as_i64().expect("an id")).await;
+        let visits = [visit(site).await, visit(site).await];
+        let view = site.admin("POST /api/backend/formfunnel?action=views");
+        let view = view.json(json!({"name": "All"})).expect(200).await.data()["id"].clone();
+        let assign = json!({"op": "set_status", "ids": visits, "value": "qualified"});
+        let bulk = site.admin("POST /api/backend/formfunnel?action=submissions_bulk");
+        bulk.json(assign).expect(200).await;
         let pending = queue.as_array().unwrap().iter().find(|job| job["status"] == "pending");
         Self {
             key: site.key_with(|_| {}, &[]).await.0,
@@ -98,12 +109,14 @@ impl Targets {
             delivery: log[0]["id"].clone(),
             mail: site.mail("ana@example.org").await,
             submission: submission["id"].clone(),
-            funnels: [funnel(site, "leads").await, funnel(site, "other").await],
+            funnels,
+            visits,
+            view,
         }
     }
 
     /// As [`Targets::request`], for an action of an address.
-    fn action(&self, path: &str, action: &str) -> (String, Json, bool) {
+    fn action(&self, method: &str, path: &str, action: &str) -> (String, Json, bool) {
         let [first, second] = &self.funnels;
         let body = match (path, action) {
             ("/formfunnel", "create") => json!({"name": "New"}),
@@ -125,6 +138,18 @@ impl Targets {
             ("/formfunnel", "routing_test") => {
                 return (format!("?action={action}"), json!({"funnel_id": first}), false);
             }
+            ("/formfunnel", "submission_update") => {
+                json!({"id": self.visits[0], "inbox_notes": "called"})
+            }
+            ("/formfunnel", "submission_delete") => json!({"id": self.visits[1]}),
+            ("/formfunnel", "submissions_bulk") => {
+                json!({"op": "set_status", "ids": [self.visits[0]], "value": "contacted"})
+            }
+            ("/formfunnel", "undo") => json!({}),
+            ("/formfunnel", "views") if method == "DELETE" => {
+                return (format!("?action={action}&id={}", self.view), Json::Null, true);
+            }
+            ("/formfunnel", "views") => json!({"name": "Mine"}),
             ("/formfunnel", "delete") => json!({"id": second}),
             _ => panic!("which request is {action} of {path} to be tried with?"),
         };
@@ -204,4 +229,10 @@ async fn funnel(site: &Site, slug: &str) -> Json {
     let mut funnel = crate::funnels::drawn();
     funnel["slug"] = slug.into();
     crate::funnels::made(site, &funnel).await["id"].clone()
+}
+
+/// A submission of the first funnel.
+async fn visit(site: &Site) -> i64 {
+    site.visit("leads").await;
+    site.database.count("select max(id) from cms_formfunnel_submissions").await
 }

@@ -14,6 +14,8 @@ mod formfunnel;
 mod forms;
 /// `/healthz` and `/readyz`.
 mod health;
+/// What visitors of funnels sent, for the staff.
+mod inbox;
 /// Records of content tables.
 mod item;
 /// API keys.

@@ -38,6 +38,15 @@ ALLOWED = [
         "with `validate` a condition is judged as a whole",
     ),
     (
+        r"GET /api/backend/formfunnel#action=submissions", "bad_query", r"",
+        "columns, operators and values of filters are those of the inbox",
+    ),
+    (
+        r"POST /api/backend/formfunnel#action=(submission|views)", "validation_failed",
+        r"filter|query|value|expected|ids|assigned_to|inbox_status|name",
+        "filters are those of the inbox, users those of the site, and a bulk change is judged whole",
+    ),
+    (
         r"POST /api/formfunnel/upload", "validation_failed|bad_json", r"one file|not UTF-8",
         "a form may hold files under any name, of which one is expected, and text in its fields",
     ),

@@ -68,6 +68,26 @@ cms("funnels", "publish", "spare-7")
 spare["visits"] = several(
     lambda n: {"id": post("/api/formfunnel/start", {"funnel_id": "spare-7"})["session_uuid"]}
 )
+# Submissions to delete, and a file of one of them.
+spare["submissions"] = [
+    row["submission_id"] for row in cms("inbox", "list", "--where", "funnel_name=Spare")
+]
+boundary = "XX"
+parts = (("session_uuid", spare["visits"][7]), ("field", "paper"))
+form = "".join(
+    f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
+    for name, value in parts
+)
+form += (
+    f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="a.pdf"\r\n\r\n'
+    f"%PDF-1.4\n1 0 obj\n<<>>\nendobj\ntrailer\n<<>>\n%%EOF\n\r\n--{boundary}--\r\n"
+)
+sent = urllib.request.Request(
+    url + "/api/formfunnel/upload", form.encode(),
+    {"Content-Type": f"multipart/form-data; boundary={boundary}"},
+)
+with urllib.request.urlopen(sent) as reply:
+    spare["files"] = [json.load(reply)["file"]]
 # The form of the demo.
 for number in range(3):
     answers = {"name": f"spare {number}", "mail": "spare@example.org"}

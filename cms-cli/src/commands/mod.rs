@@ -12,6 +12,7 @@ pub(crate) mod exit_codes;
 pub(crate) mod forms;
 pub(crate) mod funnels;
 pub(crate) mod groups;
+pub(crate) mod inbox;
 pub(crate) mod init;
 pub(crate) mod items;
 pub(crate) mod keys;

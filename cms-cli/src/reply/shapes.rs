@@ -1,6 +1,7 @@
 //! Replies that hold one thing, and those that hold a page.
 
-use cms_http::wire::{Data, Noted, OneOrPage, Page};
+use cms_core::funnels::FunnelSubmission;
+use cms_http::wire::{Data, Noted, OneOrPage, Page, envelope::Meta, inbox::Inbox};
 
 /// A reply that may hold one thing.
 pub(crate) trait Single {
@@ -52,6 +53,15 @@ impl<T> Paged for Page<T> {
 
     fn page(self) -> Option<Self> {
         Some(self)
+    }
+}
+
+impl Paged for Inbox {
+    type Row = FunnelSubmission;
+
+    fn page(self) -> Option<Page<FunnelSubmission>> {
+        let meta = Meta { limit: self.meta.limit, next: self.meta.next, total: None };
+        Some(Page { data: self.data, meta })
     }
 }
 

@@ -6,6 +6,7 @@ mod editor;
 mod events;
 mod forms;
 mod funnels;
+mod inbox;
 mod items;
 mod keys;
 mod leaves;

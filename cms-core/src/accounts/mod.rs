@@ -8,6 +8,7 @@
 //! sessions   the user behind a token
 //! second_factor  recovery for users who lost theirs, on the site's own machine only
 //! acting     the operator looks as a user
+//! people     users with their rights, for other rooms
 //! attempts   wrong logins by network
 //! password, totp, recovery, token, qr   the secrets, each with its own type
 //! ```
@@ -18,6 +19,7 @@ pub(crate) mod attempts;
 pub(crate) mod groups;
 pub(crate) mod login;
 mod password;
+mod people;
 pub mod qr;
 mod recovery;
 mod second_factor;
@@ -31,6 +33,7 @@ pub use groups::{Group, GroupPatch, NewGroup};
 pub use login::{Checked, LoggedIn, Outcome, PENDING_S, Pending, Proof, Setup, WRONG_CODES};
 use password::Passwords;
 pub use password::{MAX_PASSWORD_BYTES, MIN_PASSWORD_CHARS, problem as password_problem};
+pub(crate) use people::Person;
 pub use recovery::{RECOVERY_CODES, RecoveryCode};
 pub use sessions::{Session, SessionUser};
 pub use token::Token;
@@ -43,7 +46,7 @@ use std::sync::Arc;
 use crate::{
     AuditEntry, Change, Code, Error, Result,
     base::Base,
-    db::{Known, Lock},
+    db::{Db, Known, Lock},
     jobs,
 };
 
@@ -79,6 +82,16 @@ impl Accounts {
         ];
         jobs::expire(base, &due).await
     }
+}
+
+/// Users by id, after one.
+pub(crate) async fn people(db: &Db, after: i64, limit: i64) -> Result<Vec<Person>> {
+    users::sql::people(db, after, limit).await
+}
+
+/// A user as the change sees it, who is not deleted before it ends.
+pub(crate) async fn person(change: &mut Change, id: i64) -> Result<Option<Person>> {
+    users::sql::person(change, id).await
 }
 
 /// Where a login comes from.

@@ -22,6 +22,9 @@ pub(crate) mod sql {
     }
 }
 
+/// Rows of one trip when many are told of.
+const TOGETHER: usize = 32;
+
 /// On whose behalf a change is made. The audit log records the actor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -278,6 +281,33 @@ impl Change {
         self.emit_beside(event, data, Some(audit)).await
     }
 
+    /// As [`Change::emit_audited`] for many rows: the same event and act, and for each row its id
+    /// and the data.
+    pub(crate) async fn emit_each(
+        &mut self,
+        event: &str,
+        (action, table, columns): (&'static str, &str, &[&str]),
+        rows: Vec<(i64, serde_json::Value)>,
+    ) -> Result<()> {
+        let mut rows = rows.into_iter().peekable();
+        while rows.peek().is_some() {
+            let (mut steps, mut ends) = (Vec::new(), Vec::new());
+            for (row, data) in rows.by_ref().take(TOGETHER) {
+                let id = self.random.uuid_v7(&self.clock)?;
+                let [event, jobs] = Outbox::add(&id, event, self.now, data);
+                let row = row.to_string();
+                steps.push(event);
+                steps.push(self.audit_step(AuditEntry { action, table, id: &row, columns }));
+                ends.push(jobs);
+                self.emitted.push(id);
+            }
+            // What the last step has queued is told, and every one of them queues as much.
+            steps.extend(ends);
+            self.queued |= self.tx.steps(steps).await? > 0;
+        }
+        Ok(())
+    }
+
     async fn emit_beside(
         &mut self,
         event: &str,
@@ -363,8 +393,9 @@ impl Change {
     async fn move_late_events(&mut self) -> Result<()> {
         let now = self.clock.now();
         if now - self.now >= events::LATE_AFTER {
-            for id in std::mem::take(&mut self.emitted) {
-                self.hit(events::sql::LATER, args![id, now]).await?;
+            for ids in std::mem::take(&mut self.emitted).chunks(TOGETHER) {
+                let later = |id: &String| Step(events::sql::LATER, args![id, now]);
+                self.steps(ids.iter().map(later).collect()).await?;
             }
         }
         Ok(())

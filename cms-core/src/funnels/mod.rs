@@ -11,6 +11,7 @@
 //! filter       which of them a list has
 //! definitions  funnels as their authors draw, save and publish them
 //! sessions     visits: what visitors do in a funnel
+//! inbox        what they sent, for the staff
 //! ```
 
 mod checks;
@@ -19,6 +20,7 @@ mod filter;
 mod graph;
 mod header;
 mod html;
+mod inbox;
 mod problem;
 mod record;
 mod rules;
@@ -35,16 +37,23 @@ pub use definitions::{
     SavedFunnel, SavedRoutings, Taken,
 };
 pub use filter::FunnelFilter;
+pub use inbox::{
+    Assignable, Bulk, BulkDone, BulkOp, FunnelSubmission, FunnelSubmissionDetail, INBOX_STATUSES,
+    InboxCount, InboxCounts, InboxFilter, InboxPage, InboxQuery, InboxView, NewView, StoredFile,
+    SubmissionDeletion, SubmissionFile, SubmissionMail, SubmissionUpdate, Undone, Updated,
+    ViewQuery,
+};
 pub use problem::Warning;
 pub use record::{EmailRouting, Funnel, FunnelDetail, FunnelEdge, FunnelNode, WhichFunnel};
 pub use sessions::{
-    AnswerStep, Beginning, CompleteVisit, Completed, JudgedFile, PastEnd, PastInbox, PastStep,
-    PastVisit, Progress, Replay, ResumeVisit, ShownFunnel, StartVisit, Started, Stepped, Tried,
-    TriedFault, TriedMail, TriedNode, TriedRouting, TriedRule, UploadFor, Uploaded, Visit, Visitor,
+    AnswerStep, Beginning, CompleteVisit, Completed, JudgedFile, PassedEdge, PassedNode, PastEnd,
+    PastInbox, PastStep, PastVisit, Progress, Replay, ResumeVisit, ShownFunnel, StartVisit,
+    Started, Stepped, Tried, TriedFault, TriedMail, TriedNode, TriedRouting, TriedRule, UploadFor,
+    Uploaded, Visit, Visitor,
 };
 
 use self::{definitions::VersionCache, sessions::Salt};
-use crate::{base::Base, mail::Mails};
+use crate::{base::Base, items::OwnList, mail::Mails};
 
 /// Files of visitors that are in memory at once: each may have 50 MiB.
 const JUDGED: usize = 4;
@@ -61,6 +70,7 @@ struct State {
     salt: Mutex<Salt>,
     /// Files of visitors that are in memory at once.
     judging: Arc<Semaphore>,
+    inbox: OwnList,
 }
 
 impl Funnels {
@@ -71,16 +81,18 @@ impl Funnels {
             versions: VersionCache::default(),
             salt: Mutex::default(),
             judging: Arc::new(Semaphore::new(JUDGED)),
+            inbox: inbox::inbox(base.db().dialect()),
         }))
     }
 }
 
 /// All fixed statements of this room.
-pub(crate) fn statements() -> [&'static [crate::db::Statement]; 4] {
+pub(crate) fn statements() -> [&'static [crate::db::Statement]; 5] {
     [
         definitions::sql::ALL,
         definitions::delete::sql::ALL,
         definitions::versions::sql::ALL,
         sessions::sql::ALL,
+        inbox::sql::ALL,
     ]
 }

@@ -9,6 +9,7 @@ mod if_match;
 mod indexes;
 mod key;
 mod order;
+mod own;
 mod page;
 mod passwords;
 mod present;
@@ -26,6 +27,7 @@ use sqlx::AssertSqlSafe;
 
 pub use checklist::Checklist;
 pub use if_match::{IfMatch, etag};
+pub(crate) use own::{OwnColumn, OwnList};
 pub use query::{Filter, Op, Query};
 pub(crate) use write::event as event_data;
 
@@ -143,37 +145,10 @@ impl Items {
     /// `unknown_table`, `bad_query`.
     pub async fn list(&self, table: &str, query: &Query) -> Result<List> {
         let (table, tables) = (self.table(table)?, self.0.registry.tables());
-        let cursors = self.0.base.cursors();
-        let read = async |bound| -> Result<Found> {
-            let Statement { sql, args } = page::page(&tables, cursors, &table, query, bound)?;
-            self.0.base.db().one(AssertSqlSafe(sql), args).await
-        };
-        let most = self.0.base.settings().http.page_limit_bytes;
         let watch = slow::Watch::begin();
-        let mut page = read(Bound::Share(most)).await?;
-        if page.3 < page.2 {
-            page = read(Bound::Sum(most)).await?;
-        }
+        let list = read_page(&self.0.base, &tables, &table, query).await?;
         watch.end(self.0.base.settings().slow_ms, &table, query);
-        let (records, positions, found, fit, total) = page;
-        let (mut records, positions) = (records.unwrap_or_default(), positions.unwrap_or_default());
-        let shown = fit.min(i64::from(query.limit));
-        if fit > shown {
-            records.truncate(records.rfind(page::SEPARATOR).unwrap_or(0));
-        }
-        let shown = u32::try_from(shown).map_err(Error::internal)?;
-        let last = (shown as usize).checked_sub(1).filter(|_| found > i64::from(shown));
-        let mut next =
-            last.and_then(|last| positions.split(page::SEPARATOR).nth(last)).map(str::to_owned);
-        if let (Some(position), false) = (&mut next, table.writable()) {
-            let before = query.cursor.as_deref().map_or(Ok(query.offset), |cursor| {
-                cursor::decode_offset(cursors, &table, query, cursor)
-            })?;
-            *position = format!("[{}]", before + shown);
-        }
-        let next = next.map(|place| cursor::encode(cursors, &table, query, &place)).transpose()?;
-        let records = tables.compact(&table, &query.expand, page::joined(records)?);
-        Ok(List { records, limit: query.limit, next, total })
+        Ok(list)
     }
 
     /// How the database would read a page: the lines of the engine's plan.
@@ -354,6 +329,39 @@ fn single(tables: &Tables, table: &Table, id: &str, query: &Query) -> Result<Sta
     // Rights may require filters, so filters apply to a single record too.
     conditions.query(&Query { language: None, ..query.clone() })?;
     select::one(tables, table, conditions, query, false)
+}
+
+/// A page of the rows of a table.
+async fn read_page(base: &Base, tables: &Tables, table: &Table, query: &Query) -> Result<List> {
+    let cursors = base.cursors();
+    let read = async |bound| -> Result<Found> {
+        let Statement { sql, args } = page::page(tables, cursors, table, query, bound)?;
+        base.db().one(AssertSqlSafe(sql), args).await
+    };
+    let most = base.settings().http.page_limit_bytes;
+    let mut page = read(Bound::Share(most)).await?;
+    if page.3 < page.2 {
+        page = read(Bound::Sum(most)).await?;
+    }
+    let (records, positions, found, fit, total) = page;
+    let (mut records, positions) = (records.unwrap_or_default(), positions.unwrap_or_default());
+    let shown = fit.min(i64::from(query.limit));
+    if fit > shown {
+        records.truncate(records.rfind(page::SEPARATOR).unwrap_or(0));
+    }
+    let shown = u32::try_from(shown).map_err(Error::internal)?;
+    let last = (shown as usize).checked_sub(1).filter(|_| found > i64::from(shown));
+    let mut next =
+        last.and_then(|last| positions.split(page::SEPARATOR).nth(last)).map(str::to_owned);
+    if let (Some(position), false) = (&mut next, table.writable()) {
+        let before = query.cursor.as_deref().map_or(Ok(query.offset), |cursor| {
+            cursor::decode_offset(cursors, table, query, cursor)
+        })?;
+        *position = format!("[{}]", before + shown);
+    }
+    let next = next.map(|place| cursor::encode(cursors, table, query, &place)).transpose()?;
+    let records = tables.compact(table, &query.expand, page::joined(records)?);
+    Ok(List { records, limit: query.limit, next, total })
 }
 
 /// Selects the version in `language` of a record. `id` may be the base or any version.

@@ -12,6 +12,7 @@ pub(crate) mod forms;
 pub(crate) mod funnel_logic;
 pub(crate) mod funnels;
 pub(crate) mod health;
+pub(crate) mod inbox;
 pub(crate) mod item;
 pub(crate) mod keys;
 pub(crate) mod limits;

@@ -26,6 +26,7 @@ pub mod forms;
 pub mod funnel_logic;
 pub mod funnels;
 pub mod health;
+pub mod inbox;
 pub mod item;
 pub mod keys;
 pub mod limits;

@@ -2,8 +2,8 @@
 
 use crate::{
     Change, Result,
-    accounts::{Membership, Rights, User},
-    db::{Db, args, read, record, statements},
+    accounts::{Membership, Person, Rights, User},
+    db::{Db, Statement, args, read, record, statements},
 };
 
 // A user without groups.
@@ -50,7 +50,34 @@ record! { Locked: locked_columns {
     active: "active",
 } }
 
+/// A user without rights.
+struct Name {
+    id: i64,
+    username: String,
+    active: bool,
+}
+
+record! { Name: name_columns {
+    id: "u.id",
+    username: "u.username",
+    active: "u.active",
+} }
+
+macro_rules! name {
+    () => {
+        concat!("select ", name_columns!(), " from cms_users u where u.id = $1")
+    };
+}
+
+/// On PostgreSQL.
+const NAME_KEPT: Statement =
+    Statement::new(concat!(module_path!(), "::NAME_KEPT"), concat!(name!(), " for key share"));
+
 statements! {
+    NAMES = concat!(
+        "select ", name_columns!(), " from cms_users u where u.id > $1 order by u.id limit $2"
+    );
+    NAME = name!();
     LIST = concat!(
         "select ", user_columns!(), " from cms_users u where u.id > $1 order by u.id limit $2"
     );
@@ -95,6 +122,36 @@ pub(in crate::accounts) async fn list(
         }
     }
     Ok(users)
+}
+
+/// Users with their rights, by id.
+pub(in crate::accounts) async fn people(db: &Db, after: i64, limit: i64) -> Result<Vec<Person>> {
+    let names: Vec<Name> = db.all(NAMES, args![after, limit]).await?;
+    let (Some(first), Some(last)) = (names.first(), names.last()) else { return Ok(Vec::new()) };
+    let members: Vec<Member> = db.all(MEMBERSHIPS, args![first.id, last.id]).await?;
+    let mut people: Vec<Person> = names.into_iter().map(Name::person).collect();
+    for member in members {
+        if let Ok(at) = people.binary_search_by_key(&member.user, |person| person.id) {
+            people[at].rights = std::mem::take(&mut people[at].rights).and(member.rights);
+        }
+    }
+    Ok(people)
+}
+
+/// A user with the rights as this change sees them.
+pub(in crate::accounts) async fn person(change: &mut Change, id: i64) -> Result<Option<Person>> {
+    let statement = change.dialect().keeping(NAME, NAME_KEPT);
+    let Some(name) = change.optional::<Name>(statement, args![id]).await? else { return Ok(None) };
+    let members: Vec<Member> = change.all(MEMBERSHIPS, args![id, id]).await?;
+    let rights = members.into_iter().fold(Rights::default(), |all, one| all.and(one.rights));
+    Ok(Some(Person { rights, ..name.person() }))
+}
+
+impl Name {
+    fn person(self) -> Person {
+        let Self { id, username, active } = self;
+        Person { id, username, active, rights: Rights::default() }
+    }
 }
 
 /// The user as changed so far by this change.

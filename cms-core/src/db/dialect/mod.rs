@@ -173,6 +173,7 @@ impl Dialect {
                 ("{{false}}", "0"),
                 ("{{true}}", "1"),
                 ("{{strict}}", "STRICT"),
+                ("{{binary}}", ""),
                 ("{{event_order}}", ""),
             ],
             Self::Postgres => [
@@ -182,6 +183,7 @@ impl Dialect {
                 ("{{false}}", "FALSE"),
                 ("{{true}}", "TRUE"),
                 ("{{strict}}", ""),
+                ("{{binary}}", "COLLATE \"C\""),
                 (
                     "{{event_order}}",
                     "ALTER TABLE cms_events ADD COLUMN rowid BIGINT NOT NULL DEFAULT \

@@ -10,6 +10,7 @@
 //! sniff     what a file's bytes say it is (pure)
 //! mails     who is written to at the end   sql       statements
 //! trial     a funnel tried by its author   replay    visits that were made before
+//! retold    the way of a visit, for the staff
 //! ```
 
 mod abandon;
@@ -21,6 +22,7 @@ mod mails;
 mod moves;
 mod replay;
 mod resume;
+mod retold;
 mod session;
 mod sniff;
 pub(crate) mod sql;
@@ -42,6 +44,8 @@ pub use calls::{
 pub(in crate::funnels) use client::Salt;
 pub use client::Visitor;
 pub use replay::{PastEnd, PastInbox, PastStep, PastVisit, Replay};
+pub(in crate::funnels) use retold::Retold;
+pub use retold::{PassedEdge, PassedNode};
 pub use start::Beginning;
 pub use trial::{Tried, TriedFault, TriedMail, TriedNode, TriedRouting, TriedRule};
 pub use upload::JudgedFile;

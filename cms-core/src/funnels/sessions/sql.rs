@@ -101,6 +101,9 @@ statements! {
     /// Nothing of a funnel that was deleted.
     VERSION_OF = "select s.version_id from cms_formfunnel_submissions s join cms_formfunnels f \
                   on f.id = s.funnel_id where s.session_uuid = $1 and f.status <> 'deleted'";
+    BY_ID = concat!(
+        "select ", session_columns!(), " from cms_formfunnel_submissions where id = $1"
+    );
     LOCK = lock!("session_uuid", "");
     LOCK_ID = lock!("id", "");
     START = "insert into cms_formfunnel_submissions (funnel_id, version_id, version, session_uuid, \
@@ -169,6 +172,11 @@ statements! {
 /// The version that a session keeps.
 pub(super) async fn version_of(db: &Db, uuid: &str) -> Result<Option<i64>> {
     Ok(db.optional::<(i64,)>(VERSION_OF, args![uuid]).await?.map(|(id,)| id))
+}
+
+/// A session as it is stored.
+pub(super) async fn by_id(db: &Db, id: i64) -> Result<Option<Session>> {
+    db.optional(BY_ID, args![id]).await
 }
 
 pub(super) async fn lock(change: &mut Change, uuid: &str) -> Result<Option<Session>> {

@@ -30,11 +30,13 @@ pub(in crate::webhooks) const SYSTEM_EVENTS: [(&str, &str); 11] = [
 ];
 
 /// Events of visits. They are registered as those of the plugin `formfunnel`.
-pub(in crate::webhooks) const FUNNEL_EVENTS: [(&str, &str); 4] = [
+pub(in crate::webhooks) const FUNNEL_EVENTS: [(&str, &str); 6] = [
     ("formfunnel.started", "A visit of a funnel began."),
     ("formfunnel.step_completed", "A step of a funnel was answered."),
     ("formfunnel.completed", "A visit of a funnel was completed."),
     ("formfunnel.abandoned", "A visitor left a funnel."),
+    ("formfunnel.submission_updated", "A submission was sorted, noted or assigned in the inbox."),
+    ("formfunnel.submission_deleted", "A submission was deleted in the inbox."),
 ];
 
 #[cfg(test)]

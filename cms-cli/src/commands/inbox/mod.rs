@@ -1,0 +1,174 @@
+//! `cms inbox`: what visitors of funnels sent, through `/api/backend/formfunnel`
+
+mod change;
+mod choose;
+mod shown;
+mod views;
+mod watch;
+
+use clap::{Args, Subcommand};
+use cms_http::{
+    client::Client,
+    wire::{
+        NoBody,
+        inbox::{AssignableUsers, Nothing, Submission, Submissions, Undo},
+        parameters::NoQuery,
+    },
+};
+
+use self::{choose::Choose, views::ViewsCommand, watch::WatchArgs};
+use crate::{
+    flags::Flags,
+    output::{Done, Output, counted},
+    reply::{self, Paging},
+    site,
+};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum InboxCommand {
+    /// List submissions, newest first
+    #[command(after_help = "Examples:
+  cms inbox list --where inbox_status=new --where is_spam=false
+  cms inbox list --search ada --sort -score --all
+  cms inbox list --view 'My leads'")]
+    List {
+        #[command(flatten)]
+        choose: Choose,
+        #[command(flatten)]
+        paging: Paging,
+    },
+    /// Show a submission: answers, the way that it took and why, files, mails
+    Show {
+        /// Id of the submission
+        id: i64,
+    },
+    /// Set the state of submissions: new, qualified, contacted, converted or rejected
+    #[command(after_help = "Examples:
+  cms inbox set-status qualified 17 18
+  cms inbox set-status rejected --where is_spam=true --expected 412")]
+    SetStatus {
+        /// The state
+        status: String,
+        #[command(flatten)]
+        which: Which,
+    },
+    /// Say who is to see to submissions
+    #[command(after_help = "Examples:
+  cms inbox assign ana 17 18
+  cms inbox assign nobody --where assigned_to=3 --expected 5")]
+    Assign {
+        /// Name or id of the user; nobody: takes the assignment away
+        user: String,
+        #[command(flatten)]
+        which: Which,
+    },
+    /// Write the notes of a submission
+    #[command(after_help = "Examples:
+  cms inbox note 17 'Called on Monday'
+  cms inbox note 17 - < notes.txt")]
+    Note {
+        /// Id of the submission
+        id: i64,
+        /// The text, in place of the one before; - for standard input
+        text: String,
+    },
+    /// Delete submissions for good, with their files and mails
+    Delete {
+        #[command(flatten)]
+        which: Which,
+    },
+    /// Take your last change of many submissions back, where nobody else has changed them since
+    Undo,
+    /// Queries that you keep under a name
+    #[command(subcommand)]
+    Views(ViewsCommand),
+    /// Users who can be assigned
+    Users(Paging),
+    /// Print submissions as they come and change
+    Watch(WatchArgs),
+}
+
+/// Submissions by their ids, or all that match.
+#[derive(Args, Debug)]
+pub(crate) struct Which {
+    /// Ids of the submissions
+    #[arg(conflicts_with_all = ["conditions", "search"])]
+    ids: Vec<i64>,
+    #[command(flatten)]
+    matching: choose::Matching,
+    /// How many are expected to match: with another number nothing is changed
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(0..))]
+    expected: Option<i64>,
+}
+
+const COLUMNS: [&str; 9] = [
+    "submission_id",
+    "funnel_name",
+    "started_at",
+    "status",
+    "inbox_status",
+    "assigned_name",
+    "contact_name",
+    "contact_email",
+    "summary",
+];
+
+pub(crate) async fn run(flags: &Flags, out: &Output, command: InboxCommand) -> Done {
+    site::with(flags, out, async |site| at(flags, out, &site.client, command).await).await
+}
+
+async fn at(flags: &Flags, out: &Output, client: &Client, command: InboxCommand) -> Done {
+    match command {
+        InboxCommand::List { choose, paging } => {
+            let asked = choose.asked(client).await?;
+            let query = |limit: cms_http::wire::parameters::Limit, cursor| {
+                let mut asked = asked.clone();
+                (asked.limit, asked.cursor) = (Some(limit.0.to_string()), cursor);
+                asked
+            };
+            reply::list::<Submissions>(out, client, &paging, &COLUMNS, query).await
+        }
+        InboxCommand::Show { id } => {
+            let one = reply::by_id(id);
+            reply::record_as::<Submission>(out, client, &one, &NoBody, shown::cell).await
+        }
+        InboxCommand::SetStatus { status, which } => {
+            change::set_status(out, client, status, which).await
+        }
+        InboxCommand::Assign { user, which } => change::assign(out, client, &user, which).await,
+        InboxCommand::Note { id, text } => change::note(out, client, id, &text).await,
+        InboxCommand::Delete { which } => change::delete(flags, out, client, which).await,
+        InboxCommand::Undo => undo(out, client).await,
+        InboxCommand::Views(command) => views::run(out, client, command).await,
+        InboxCommand::Users(paging) => {
+            let columns = ["id", "username"];
+            let query = reply::listing;
+            reply::list::<AssignableUsers>(out, client, &paging, &columns, query).await
+        }
+        InboxCommand::Watch(args) => watch::run(out, client, args).await,
+    }
+}
+
+async fn undo(out: &Output, client: &Client) -> Done {
+    let (answer, done) = reply::call::<Undo>(client, &NoQuery {}, &Nothing {}).await?;
+    let done = done.data;
+    let submissions = |count: i64| counted(count.unsigned_abs(), "submission");
+    let mut text = format!("{} as before.", submissions(done.restored));
+    if done.changed_since > 0 {
+        let left = submissions(done.changed_since);
+        text.push_str(&format!(" {left} left as they are: somebody else has changed them since."));
+    }
+    if done.gone > 0 {
+        text.push_str(&format!(" {} deleted since.", submissions(done.gone)));
+    }
+    told(out, &answer.body, &text)
+}
+
+/// Prints the reply with `--json`, else a sentence.
+fn told(out: &Output, body: &str, text: &str) -> Done {
+    if out.json {
+        return Ok(out.line(body)?);
+    }
+    out.note(text);
+    Ok(())
+}

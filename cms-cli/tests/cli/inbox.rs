@@ -1,0 +1,98 @@
+//! `cms inbox`
+
+use std::{
+    io::{Read as _, Write as _},
+    net::TcpStream,
+};
+
+use serde_json::Value as Json;
+
+use crate::{
+    leaves::FUNNEL,
+    support::{Served, cms, cms_with, site},
+};
+
+/// A visitor's call.
+fn call(server: &Served, action: &str, body: &str) -> Json {
+    let host = server.url.strip_prefix("http://").expect("an address");
+    let mut stream = TcpStream::connect(host).expect("connected");
+    let head = format!(
+        "POST /api/formfunnel/{action} HTTP/1.1\r\nhost: {host}\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(format!("{head}{body}").as_bytes()).expect("sent");
+    let mut reply = String::new();
+    stream.read_to_string(&mut reply).expect("a reply");
+    let (_, body) = reply.split_once("\r\n\r\n").expect("a body");
+    serde_json::from_str(body).expect(&reply)
+}
+
+fn send(server: &Served, mail: &str) {
+    let started = call(server, "start", r#"{"funnel_id": "good"}"#);
+    let session = started["session_uuid"].as_str().expect("a session").to_owned();
+    let answers = format!(r#"{{"session_uuid": "{session}", "answers": {{"mail": "{mail}"}}}}"#);
+    call(server, "step", &answers);
+    let done = call(server, "complete", &format!(r#"{{"session_uuid": "{session}"}}"#));
+    assert_eq!(done["status"], "completed");
+}
+
+#[test]
+fn submissions_are_listed_sorted_noted_and_taken_back() {
+    let dir = site();
+    cms_with(dir.path(), &["funnels", "import", "-"], FUNNEL).ok();
+    cms(dir.path(), &["funnels", "publish", "good"]).ok();
+    let server = Served::start(dir.path(), &[]);
+    for mail in ["ada@example.org", "bob@example.org", "cy@example.org"] {
+        send(&server, mail);
+    }
+    let key = dir.path().join("key");
+    let made = cms(dir.path(), &["keys", "create", "--name", "k", "--right", "*", "--json"]).json();
+    std::fs::write(&key, made["data"]["key"].as_str().expect("a key")).expect("written");
+    let key = key.to_str().expect("a path");
+    // Over the network as in the folder.
+    for at in [&[][..], &["--url", &server.url, "--key-file", key]] {
+        let run = |args: &[&str]| cms(dir.path(), &[&["inbox"], args, at].concat());
+        let page = run(&["list", "--json"]).json();
+        assert_eq!(page["meta"]["counts"]["new"], 3);
+        let found = run(&["list", "--search", "ADA"]).ok();
+        assert!(found.contains("ada@example.org") && !found.contains("bob"), "{found}");
+        let shown = run(&["show", "1"]).ok();
+        assert!(shown.contains("From \"Who\" to \"Thanks\"."), "{shown}");
+        run(&["show", "9"]).fails(5);
+        run(&["list", "--where", "inbox_state=new"]).fails(1);
+
+        let done = run(&["set-status", "qualified", "1", "2", "--json"]).json();
+        assert_eq!(done["data"], serde_json::json!({"matched": 2, "changed": 2}));
+        run(&["set-status", "done", "1"]).fails(1);
+        run(&["set-status", "rejected", "1", "9"]).fails(5);
+        run(&["set-status", "rejected"]).fails(2);
+        run(&["set-status", "rejected", "--where", "inbox_status=new"]).fails(2);
+        let which = ["--where", "inbox_status=new", "--expected"];
+        run(&[&["set-status", "rejected"], &which[..], &["2"]].concat()).fails(6);
+        run(&[&["set-status", "rejected"], &which[..], &["1"]].concat()).ok();
+        assert!(run(&["undo"]).err.contains("1 submission as before."));
+        run(&["undo"]).fails(5);
+        run(&["note", "1", "Called on Monday"]).ok();
+        assert!(run(&["show", "1"]).ok().contains("Called on Monday"));
+        run(&["assign", "nobody", "1"]).ok();
+        run(&["assign", "ghost", "1"]).fails(5);
+
+        run(&["views", "save", "Mine", "--where", "inbox_status=qualified", "--sort", "score"])
+            .ok();
+        assert!(run(&["views", "list"]).ok().contains("Mine"));
+        assert_eq!(
+            run(&["list", "--view", "Mine", "--json"]).json()["data"][1]["submission_id"],
+            2
+        );
+        run(&["list", "--view", "None"]).fails(5);
+        run(&["views", "delete", "Mine"]).ok();
+        let watched = run(&["watch", "--no-follow"]).ok();
+        assert_eq!(watched.lines().count(), 3, "{watched}");
+        run(&["set-status", "new", "1", "2"]).ok();
+    }
+    let run = |args: &[&str]| cms(dir.path(), &[&["inbox"], args].concat());
+    run(&["delete", "1"]).fails(2);
+    run(&["delete", "1", "2", "--yes"]).ok();
+    assert_eq!(run(&["list", "--json"]).json()["meta"]["counts"]["new"], 1);
+}

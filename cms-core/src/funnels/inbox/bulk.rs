@@ -1,0 +1,229 @@
+//! Many submissions changed in one change: all or none. Which ones they are is written down first,
+//! by one statement; the rest goes a part at a time, so that memory holds one part.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+use super::{InboxFilter, owner, people, sql, told, update::state_fault};
+use crate::{Change, Code, Error, Result, db::Lock, funnels::Funnels};
+
+/// Bulk changes pass one at a time, so that two never wait for each other's rows.
+pub(super) const TURN: Lock = Lock::new(9);
+/// Ids that a bulk change names at most.
+const IDS: usize = 10_000;
+
+/// What a bulk change does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum BulkOp {
+    /// Sets `inbox_status` to `value`.
+    SetStatus,
+    /// Sets `assigned_to` to `value`; null: nobody.
+    Assign,
+    /// Deletes for good.
+    Delete,
+}
+
+impl BulkOp {
+    /// Its name.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::SetStatus => "set_status",
+            Self::Assign => "assign",
+            Self::Delete => "delete",
+        }
+    }
+}
+
+/// A bulk change of submissions: those of `ids`, or all that `filter` selects.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "BulkOfSubmissions")]
+#[schemars(extend("examples" = [{"op": "set_status", "ids": [1], "value": "qualified"}]))]
+pub struct Bulk {
+    /// What to do.
+    pub op: BulkOp,
+    /// These submissions, 10,000 at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 10_000))]
+    pub ids: Option<Vec<i64>>,
+    /// All submissions that match. Needs `expected`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filter: Option<InboxFilter>,
+    /// How many the caller expects to be meant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub expected: Option<i64>,
+    /// The status, or the id of the user; null: nobody.
+    #[serde(default)]
+    pub value: Option<Json>,
+}
+
+/// What a bulk change did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "BulkOfSubmissionsDone")]
+pub struct BulkDone {
+    /// Submissions that were meant.
+    pub matched: i64,
+    /// Those that were changed or deleted: the others had the value already.
+    pub changed: i64,
+}
+
+/// A bulk change with its value read.
+enum Act {
+    SetStatus(String),
+    Assign(Option<i64>),
+    Delete,
+}
+
+impl Funnels {
+    /// Changes or deletes many submissions. The caller's last change of status or assignment can be
+    /// taken back by [`Funnels::undo`].
+    ///
+    /// # Errors
+    /// `validation_failed` for what cannot be read; `not_found` for an id; `count_moved` when
+    /// another number is meant than expected. Then nothing is changed.
+    pub async fn bulk(&self, change: &mut Change, bulk: Bulk) -> Result<BulkDone> {
+        let act = act(change, &bulk).await?;
+        let (query, named) = match (&bulk.ids, &bulk.filter) {
+            (Some(ids), None) => {
+                let named = distinct(ids)?;
+                (self.0.inbox.keyed(named.iter().copied()), Some(named.len() as i64))
+            }
+            (None, Some(filter)) if bulk.expected.is_none() => {
+                let _ = filter;
+                let why = "how many submissions the filter is expected to select";
+                return Err(Error::invalid_field("expected", "required", why));
+            }
+            (None, Some(filter)) => (filter.query("filter")?.0, None),
+            _ => {
+                let why = "either ids or a filter is expected";
+                return Err(Error::invalid_field("ids", "required", why));
+            }
+        };
+        change.lock(TURN).await?;
+        sql::hold_funnels(change).await?;
+        let owner = owner(change.actor());
+        let id = sql::new_bulk(change, &owner, bulk.op.as_str()).await?;
+        let chosen = self.0.inbox.write_matching(change, sql::CHOOSE, sql::chosen(id), &query);
+        let matched = chosen.await.map_err(in_filter)?;
+        let matched = i64::try_from(matched).unwrap_or(i64::MAX);
+        if bulk.expected.is_some_and(|expected| expected != matched) {
+            let expected = bulk.expected.unwrap_or_default();
+            return Err(moved(&format!("{matched} submissions are meant now, not {expected}")));
+        }
+        if named.is_some_and(|named| named != matched) {
+            let detail = "Some of these submissions are not there. Nothing was changed.";
+            return Err(Error::new(Code::NotFound, detail));
+        }
+        let changed = match act {
+            Act::SetStatus(status) => set_status(change, id, &status).await?,
+            Act::Assign(user) => assign(change, id, user).await?,
+            Act::Delete => delete(change, id).await?,
+        };
+        if bulk.op != BulkOp::Delete && changed > 0 {
+            sql::keep_bulk(change, &owner, id, changed).await?;
+        } else {
+            sql::drop_bulk(change, id).await?;
+        }
+        Ok(BulkDone { matched, changed })
+    }
+}
+
+async fn act(change: &mut Change, bulk: &Bulk) -> Result<Act> {
+    let wrong = |code, why: &str| Err(Error::invalid_field("value", code, why));
+    match (bulk.op, bulk.value.as_ref().filter(|value| !value.is_null())) {
+        (BulkOp::SetStatus, Some(Json::String(status))) => match state_fault("value", status) {
+            Some(fault) => Err(Error::invalid(vec![fault])),
+            None => Ok(Act::SetStatus(status.clone())),
+        },
+        (BulkOp::SetStatus, _) => wrong("required", "a state of the inbox is expected"),
+        (BulkOp::Assign, None) => Ok(Act::Assign(None)),
+        (BulkOp::Assign, Some(value)) => {
+            let Some(user) = value.as_i64() else {
+                return wrong("type", "the id of a user is expected, or null for nobody");
+            };
+            people::check(change, user, "value").await?;
+            Ok(Act::Assign(Some(user)))
+        }
+        (BulkOp::Delete, None) => Ok(Act::Delete),
+        (BulkOp::Delete, Some(_)) => wrong("unknown", "a deletion takes no value"),
+    }
+}
+
+fn distinct(ids: &[i64]) -> Result<Vec<i64>> {
+    let mut distinct = ids.to_vec();
+    distinct.sort_unstable();
+    distinct.dedup();
+    if distinct.is_empty() || distinct.len() > IDS {
+        let why = format!("1 to {IDS} ids are expected: name more by a filter");
+        return Err(Error::invalid_field("ids", "range", why));
+    }
+    Ok(distinct)
+}
+
+fn moved(what: &str) -> Error {
+    Error::new(Code::CountMoved, format!("{what}: look again. Nothing was changed."))
+}
+
+/// The engine's conditions speak of queries.
+fn in_filter(error: Error) -> Error {
+    match error.code() {
+        Code::BadQuery => {
+            let why = error.detail().trim_end_matches('.').to_owned();
+            Error::invalid_field("filter", "format", why)
+        }
+        _ => error,
+    }
+}
+
+async fn set_status(change: &mut Change, id: i64, status: &str) -> Result<i64> {
+    sql::leave_status(change, id, status).await?;
+    let awaited = sql::rows(change, id).await?;
+    let (mut changed, mut after) = (0, 0);
+    while let Some(last) = sql::part(change, id, after).await? {
+        let touched = sql::set_status(change, id, status, after, last).await?;
+        changed += touched.len() as i64;
+        told::updated(change, touched, &["inbox_status"]).await?;
+        after = last;
+    }
+    all_of(awaited, changed)
+}
+
+async fn assign(change: &mut Change, id: i64, user: Option<i64>) -> Result<i64> {
+    sql::leave_assigned(change, id, user).await?;
+    let awaited = sql::rows(change, id).await?;
+    let (mut changed, mut after) = (0, 0);
+    while let Some(last) = sql::part(change, id, after).await? {
+        let touched = sql::assign(change, id, user, after, last).await?;
+        changed += touched.len() as i64;
+        told::updated(change, touched, &["assigned_to"]).await?;
+        after = last;
+    }
+    all_of(awaited, changed)
+}
+
+/// Each part takes its rows off the list.
+async fn delete(change: &mut Change, id: i64) -> Result<i64> {
+    let awaited = sql::rows(change, id).await?;
+    let mut changed = 0;
+    while let Some(last) = sql::part(change, id, 0).await? {
+        let touched = sql::delete_part(change, id, last).await?;
+        if touched.is_empty() {
+            break;
+        }
+        changed += touched.len() as i64;
+        told::deleted(change, touched).await?;
+    }
+    all_of(awaited, changed)
+}
+
+/// Whoever changed a submission after it was chosen had the first word.
+fn all_of(awaited: i64, changed: i64) -> Result<i64> {
+    match awaited == changed {
+        true => Ok(changed),
+        false => Err(moved("Somebody changed some of these submissions at the same time")),
+    }
+}

@@ -1,0 +1,58 @@
+//! The inbox: what visitors sent, sorted, noted and assigned by the staff.
+//!
+//! ```text
+//! columns  what lists show and can be asked for      query    filters, search and order, read
+//! row      a submission in a list, and whole         list     lists, and how many in each state
+//! detail   one, with the way that it took            files    files that visitors sent
+//! update   one changed, one deleted                  people   who can be assigned
+//! bulk     many changed or deleted in one change     undo     the last of these taken back
+//! view     a query that a caller keeps              views    those of a caller
+//! told     what events tell                         sql      statements
+//! ```
+
+mod bulk;
+mod columns;
+mod detail;
+mod files;
+mod list;
+mod people;
+mod query;
+mod row;
+pub(crate) mod sql;
+mod told;
+mod undo;
+mod update;
+mod view;
+mod views;
+
+pub use bulk::{Bulk, BulkDone, BulkOp};
+pub(super) use columns::inbox;
+pub use list::{InboxCount, InboxCounts, InboxPage};
+pub use people::Assignable;
+pub use query::{InboxFilter, InboxQuery};
+pub use row::{
+    FunnelSubmission, FunnelSubmissionDetail, StoredFile, SubmissionFile, SubmissionMail,
+};
+pub use undo::Undone;
+pub use update::{SubmissionDeletion, SubmissionUpdate, Updated};
+pub use view::{InboxView, NewView, ViewQuery};
+
+use crate::{Actor, Code, Error};
+
+/// The states of the inbox, in the order in which a lead goes through them.
+pub const INBOX_STATUSES: [&str; 5] = ["new", "qualified", "contacted", "converted", "rejected"];
+
+/// The table's name in the audit log.
+const TABLE: &str = "formfunnel_submissions";
+
+fn none(id: i64) -> Error {
+    Error::new(Code::NotFound, format!("There is no submission with id {id}."))
+}
+
+/// Whose bulk changes and views they are. The operator's are shared by all who open the folder.
+fn owner(actor: &Actor) -> String {
+    match actor.columns() {
+        (kind, Some(id), _) => format!("{kind}:{id}"),
+        (kind, None, _) => kind.to_owned(),
+    }
+}

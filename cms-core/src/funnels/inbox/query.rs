@@ -1,0 +1,266 @@
+//! Which submissions are asked for. Whatever cannot be read is refused: a filter that is left out
+//! would let a bulk change meet every row.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json};
+
+use super::{
+    INBOX_STATUSES,
+    columns::{SEARCHED, TIMES, kind, names},
+};
+use crate::{
+    Code, Error, FieldError, Result,
+    funnels::graph::EndKind,
+    items::{Filter, Op, Query},
+    parse_rfc3339,
+};
+
+/// The order of lists without `sort`.
+const NEWEST: &str = "-started_at";
+
+/// Which submissions, and in which order.
+#[derive(Clone, Debug)]
+pub struct InboxQuery(pub(super) Query);
+
+/// Conditions on columns of the inbox, and a text to search for under the member `search`. A
+/// condition is a value, a list of values, null, or an object of operators:
+/// `{"inbox_status": "new", "started_at": {"gte": "2026-11-01T00:00:00Z"}}`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+#[schemars(extend("examples" = [{"inbox_status": "new", "search": "ada"}]))]
+pub struct InboxFilter(pub Map<String, Json>);
+
+impl InboxQuery {
+    /// Reads `filter[column][op]`, `sort`, `search`, `limit` and `cursor`.
+    ///
+    /// # Errors
+    /// `bad_query` for anything that is unknown or cannot be read.
+    pub fn parse<'a>(parameters: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self> {
+        let parameters: Vec<_> = parameters.into_iter().collect();
+        let known = |name: &str| {
+            matches!(name, "sort" | "search" | "limit" | "cursor") || name.starts_with("filter[")
+        };
+        if let Some((name, _)) = parameters.iter().find(|(name, _)| !known(name)) {
+            let known = "sort, search, limit, cursor, filter[column][op]";
+            return Err(bad(format!("There is no parameter {name:?}; there are {known}.")));
+        }
+        let mut query = Query::parse(parameters)?;
+        for filter in &mut query.filters {
+            read(filter).map_err(|why| bad(format!("filter[{}]: {}.", filter.column, why)))?;
+        }
+        Ok(Self::sorted(query))
+    }
+
+    /// The default order, and where a search looks.
+    fn sorted(mut query: Query) -> Self {
+        if query.sort.is_empty() {
+            let column = NEWEST.trim_start_matches('-').to_owned();
+            query.sort.push((column, NEWEST.starts_with('-')));
+        }
+        query.search_in = SEARCHED.map(str::to_owned).to_vec();
+        Self(query)
+    }
+
+    /// Whether it selects all submissions, but for the state of the inbox.
+    pub(super) fn is_whole(&self) -> bool {
+        self.0.search.is_none() && self.0.filters.iter().all(is_of_state)
+    }
+
+    /// The same without a page, for the submissions of another state of the inbox.
+    pub(super) fn of_state(&self, state: &str) -> Query {
+        let mut filters: Vec<_> =
+            self.0.filters.iter().filter(|filter| !is_of_state(filter)).cloned().collect();
+        let (column, values) = ("inbox_status".to_owned(), vec![state.to_owned()]);
+        filters.push(Filter { column, op: Op::Eq, values });
+        let (search, search_in) = (self.0.search.clone(), self.0.search_in.clone());
+        Query { filters, search, search_in, ..Query::default() }
+    }
+}
+
+fn is_of_state(filter: &Filter) -> bool {
+    filter.column == "inbox_status"
+}
+
+impl InboxFilter {
+    /// As a query. `field` is what errors call it.
+    ///
+    /// # Errors
+    /// `validation_failed` for anything that is unknown or cannot be read.
+    pub fn query(&self, field: &str) -> Result<InboxQuery> {
+        let mut pairs = Vec::new();
+        for (name, given) in &self.0 {
+            if name == "search" {
+                let text = given.as_str().filter(|text| !text.is_empty());
+                let text = text.ok_or_else(|| wrong(field, name, "a text is expected"))?;
+                pairs.push(("search".to_owned(), text.to_owned()));
+                continue;
+            }
+            if kind(name).is_none() {
+                return Err(wrong(field, name, &format!("there are {}", names())));
+            }
+            conditions(name, given, &mut pairs).map_err(|why| wrong(field, name, why))?;
+        }
+        let pairs = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        InboxQuery::parse(pairs).map_err(|error| {
+            let (code, message) = ("format", error.detail().trim_end_matches('.').to_owned());
+            Error::invalid(vec![FieldError { field: field.to_owned(), code, message }])
+        })
+    }
+}
+
+/// The parameters that say the same as a member.
+fn conditions(
+    name: &str,
+    given: &Json,
+    pairs: &mut Vec<(String, String)>,
+) -> Result<(), &'static str> {
+    let Json::Object(ops) = given else {
+        let op = match given {
+            Json::Null => "null",
+            Json::Array(_) => "in",
+            _ => "eq",
+        };
+        pairs.push((format!("filter[{name}][{op}]"), text(op, given)?));
+        return Ok(());
+    };
+    if ops.is_empty() {
+        return Err("an operator is expected, such as {\"gte\": 5}");
+    }
+    for (op, value) in ops {
+        pairs.push((format!("filter[{name}][{op}]"), text(op, value)?));
+    }
+    Ok(())
+}
+
+fn text(op: &str, value: &Json) -> Result<String, &'static str> {
+    match (op, value) {
+        ("null", Json::Null) => Ok("true".to_owned()),
+        ("in" | "nin", Json::Array(values)) if !values.is_empty() => {
+            let one = |value: &Json| match scalar(value) {
+                Some(text) if !text.contains(',') => Ok(text),
+                _ => Err("a list of values without commas is expected"),
+            };
+            Ok(values.iter().map(one).collect::<Result<Vec<_>, _>>()?.join(","))
+        }
+        ("in" | "nin", _) => Err("a list of values is expected"),
+        (_, value) => scalar(value).ok_or("one value is expected"),
+    }
+}
+
+fn scalar(value: &Json) -> Option<String> {
+    match value {
+        Json::String(text) => Some(text.clone()),
+        Json::Number(number) => Some(number.to_string()),
+        Json::Bool(truth) => Some(truth.to_string()),
+        _ => None,
+    }
+}
+
+/// Checks the values of a filter, and turns times into what the database holds.
+fn read(filter: &mut Filter) -> Result<(), String> {
+    let column = filter.column.as_str();
+    if filter.op == Op::Null {
+        return Ok(());
+    }
+    if TIMES.contains(&column) {
+        for value in &mut filter.values {
+            let time = parse_rfc3339(value);
+            let time = time.ok_or("a date-time such as 2026-11-21T09:30:00Z is expected")?;
+            *value = time.to_string();
+        }
+        return Ok(());
+    }
+    let ends = EndKind::ALL.map(EndKind::as_str);
+    let allowed: &[&str] = match column {
+        "inbox_status" => &INBOX_STATUSES,
+        "status" => &["in_progress", "completed", "abandoned"],
+        "end_kind" => &ends,
+        _ => return Ok(()),
+    };
+    if !matches!(filter.op, Op::Eq | Op::Ne | Op::In | Op::Nin) {
+        return Err("compare it with eq, ne, in or nin".to_owned());
+    }
+    match filter.values.iter().find(|value| !allowed.contains(&value.as_str())) {
+        Some(other) => Err(format!("{other:?} is none of {}", allowed.join(", "))),
+        None => Ok(()),
+    }
+}
+
+fn bad(detail: String) -> Error {
+    Error::new(Code::BadQuery, detail)
+}
+
+fn wrong(field: &str, name: &str, why: &str) -> Error {
+    Error::invalid_field(format!("{field}.{name}"), "unknown", why)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn whatever_cannot_be_read_is_refused() {
+        for wrong in [
+            ("filter[inbox_status]", "nwe"),
+            ("filter[inbox_status][contains]", "new"),
+            ("filter[inbox_status][in]", "new,,"),
+            ("filter[status]", "new"),
+            ("filter[end_kind]", "fine"),
+            ("filter[started_at][gte]", "yesterday"),
+            ("filter[started_at][gte]", "1763717400000"),
+            ("inbox_status", "new"),
+            ("filters[inbox_status]", "new"),
+            ("expand", "assigned_to"),
+            ("offset", "5"),
+        ] {
+            let refused = InboxQuery::parse([wrong]).expect_err(wrong.1);
+            assert_eq!(refused.code(), Code::BadQuery, "{wrong:?}");
+        }
+        for wrong in [
+            json!({"inbox_state": "new"}),
+            json!({"inbox_status": "nwe"}),
+            json!({"inbox_status": {"is": "new"}}),
+            json!({"inbox_status": {}}),
+            json!({"inbox_status": []}),
+            json!({"inbox_status": [["new"]]}),
+            json!({"inbox_status": {"eq": ["new"]}}),
+            json!({"company": ["a,b"]}),
+            json!({"started_at": {"gte": 5}}),
+            json!({"search": 5}),
+            json!({"search": ""}),
+            json!({"sort": "score"}),
+        ] {
+            let Json::Object(members) = wrong.clone() else { continue };
+            let refused = InboxFilter(members).query("filter").expect_err("refused");
+            assert_eq!(refused.code(), Code::ValidationFailed, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_filter_says_what_parameters_say() {
+        let Json::Object(members) = json!({
+            "inbox_status": ["new", "qualified"], "assigned_to": null, "is_spam": false,
+            "started_at": {"gte": "1970-01-01T00:00:01Z", "lt": "1970-01-01T00:00:02Z"},
+            "score": {"gt": 5}, "search": "ada",
+        }) else {
+            return;
+        };
+        let read = InboxFilter(members).query("filter").expect("read").0;
+        let mut said: Vec<_> =
+            read.filters.iter().map(|f| (f.column.as_str(), f.op, f.values.join("|"))).collect();
+        said.sort_by_key(|(column, op, _)| (*column, format!("{op:?}")));
+        let expected = [
+            ("assigned_to", Op::Null, "true"),
+            ("inbox_status", Op::In, "new|qualified"),
+            ("is_spam", Op::Eq, "false"),
+            ("score", Op::Gt, "5"),
+            ("started_at", Op::Gte, "1000"),
+            ("started_at", Op::Lt, "2000"),
+        ];
+        assert_eq!(said, expected.map(|(column, op, value)| (column, op, value.to_owned())));
+        assert_eq!(read.search.as_deref(), Some("ada"));
+    }
+}

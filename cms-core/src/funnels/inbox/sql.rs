@@ -1,0 +1,447 @@
+//! Statements of the inbox.
+
+use super::{InboxView, StoredFile, SubmissionFile, SubmissionMail};
+use crate::{
+    Change, Millis, Result,
+    db::{Db, Statement, Value, args, read, record, statements},
+};
+
+/// Submissions of one part of a bulk change.
+const PART: i64 = 500;
+
+/// A submission that a change touches, with what events tell of it.
+pub(super) struct Touched {
+    pub(super) id: i64,
+    pub(super) funnel: i64,
+    pub(super) slug: String,
+    pub(super) name: String,
+    pub(super) language: String,
+    pub(super) version: i64,
+    pub(super) status: String,
+    pub(super) reference: Option<String>,
+    pub(super) inbox_status: String,
+    pub(super) assigned_to: Option<i64>,
+    pub(super) rev: i64,
+    pub(super) inbox_rev: i64,
+}
+
+record! { Touched: touched_columns {
+    id: "id",
+    funnel: "funnel_id",
+    slug: "(select f.slug from cms_formfunnels f \
+           where f.id = cms_formfunnel_submissions.funnel_id)",
+    name: "(select f.name from cms_formfunnels f \
+           where f.id = cms_formfunnel_submissions.funnel_id)",
+    language: "(select f.language_short from cms_formfunnels f \
+               where f.id = cms_formfunnel_submissions.funnel_id)",
+    version: "version",
+    status: "status",
+    reference: "reference",
+    inbox_status: "inbox_status",
+    assigned_to: "assigned_to",
+    rev: "rev",
+    inbox_rev: "inbox_rev",
+} }
+
+record! { SubmissionFile: file_columns {
+    file: "uid",
+    field: "field",
+    name: "file_name",
+    media_type: "media_type",
+    size: "size",
+    attached: "attached",
+    created_at: "created_at" => read::time,
+} }
+
+record! { SubmissionMail: mail_columns {
+    id: "id",
+    purpose: "purpose",
+    to: "recipient",
+    subject: "subject",
+    status: "status",
+    reason: "reason",
+    created_at: "created_at" => read::time,
+    settled_at: "settled_at" => read::optional_time,
+} }
+
+record! { StoredFile: stored_columns {
+    name: "u.file_name",
+    media_type: "u.media_type",
+    sha256: "u.sha256",
+    content: "u.content",
+} }
+
+record! { InboxView: view_columns {
+    id: "id",
+    name: "name",
+    query: "query" => read::json,
+    created_at: "created_at" => read::time,
+    updated_at: "updated_at" => read::time,
+} }
+
+/// Nobody else changes the submission until this change ends. Its funnel is locked first, as a
+/// deletion does.
+macro_rules! hold {
+    ($share:literal) => {
+        concat!(
+            "with held as (select f.id from cms_formfunnels f join cms_formfunnel_submissions s \
+             on s.funnel_id = f.id where s.id = $1 and f.status <> 'deleted'",
+            $share,
+            ") update cms_formfunnel_submissions set inbox_rev = inbox_rev where id = $1 \
+             and funnel_id in (select id from held) returning ",
+            touched_columns!()
+        )
+    };
+}
+
+macro_rules! hold_funnels {
+    ($share:literal) => {
+        concat!(
+            "select count(*) from (select id from cms_formfunnels where status <> 'deleted' \
+             order by id",
+            $share,
+            ") held"
+        )
+    };
+}
+
+/// The rows of a bulk change behind $2, up to $3.
+macro_rules! of_part {
+    () => {
+        "(select r.submission_id from cms_formfunnel_bulk_rows r where r.bulk_id = $1 \
+         and r.submission_id > $2 and r.submission_id <= $3)"
+    };
+}
+
+/// What a column of a submission was before a bulk change.
+macro_rules! before {
+    ($column:literal) => {
+        concat!(
+            "(select r.",
+            $column,
+            " from cms_formfunnel_bulk_rows r where r.bulk_id = $1 \
+             and r.submission_id = cms_formfunnel_submissions.id)"
+        )
+    };
+}
+
+/// Whoever came first stays the first, unless nothing has happened since the bulk change.
+macro_rules! restore {
+    ($column:literal, $mark:literal) => {
+        concat!(
+            "update cms_formfunnel_submissions set ",
+            $column,
+            " = ",
+            before!($column),
+            ", first_touched_at = case when inbox_rev = 1 + ",
+            before!("inbox_rev"),
+            " then ",
+            before!("first_touched_at"),
+            " else first_touched_at end, inbox_rev = inbox_rev + 1, ",
+            $mark,
+            " = null where ",
+            $mark,
+            " = $1 and id in ",
+            of_part!(),
+            " and funnel_id in (select id from cms_formfunnels where status <> 'deleted') \
+             returning ",
+            touched_columns!()
+        )
+    };
+}
+
+/// On PostgreSQL.
+const HOLD_SHARED: Statement =
+    Statement::new(concat!(module_path!(), "::HOLD_SHARED"), hold!(" for key share of f"));
+const HOLD_FUNNELS_SHARED: Statement = Statement::new(
+    concat!(module_path!(), "::HOLD_FUNNELS_SHARED"),
+    hold_funnels!(" for key share"),
+);
+
+/// Its end is composed: the keys of all submissions that match.
+pub(super) const CHOOSE: Statement = Statement::new(
+    concat!(module_path!(), "::CHOOSE"),
+    "insert into cms_formfunnel_bulk_rows (bulk_id, submission_id, inbox_status, assigned_to, \
+     inbox_rev, first_touched_at) select cast($1 as bigint), s.id, s.inbox_status, s.assigned_to, \
+     s.inbox_rev, s.first_touched_at from cms_formfunnel_submissions s where s.id in",
+);
+
+statements! {
+    COUNTS = "select inbox_status, count(*) from cms_formfunnel_submissions where funnel_id in \
+              (select id from cms_formfunnels where status <> 'deleted') group by inbox_status";
+    NOTES = "select inbox_notes from cms_formfunnel_submissions where id = $1";
+    REVS = "select rev, inbox_rev from cms_formfunnel_submissions where id = $1";
+    FILES = concat!(
+        "select ", file_columns!(), " from cms_formfunnel_uploads where submission_id = $1 \
+         order by id"
+    );
+    MAILS = concat!(
+        "select ", mail_columns!(), " from cms_mails where cause = $1 order by id desc limit 50"
+    );
+    FILE = concat!(
+        "select ", stored_columns!(), " from cms_formfunnel_uploads u join \
+         cms_formfunnel_submissions s on s.id = u.submission_id join cms_formfunnels f \
+         on f.id = s.funnel_id where u.uid = $1 and f.status <> 'deleted'"
+    );
+    HOLD = hold!("");
+    HOLD_FUNNELS = hold_funnels!("");
+    UPDATE = concat!(
+        "update cms_formfunnel_submissions set inbox_status = coalesce($2, inbox_status), \
+         inbox_notes = coalesce($3, inbox_notes), assigned_to = case when $4 \
+         then cast($5 as bigint) else assigned_to end, \
+         status_bulk_id = case when cast($2 as text) is null then status_bulk_id end, \
+         assigned_bulk_id = case when $4 then null else assigned_bulk_id end, \
+         first_touched_at = coalesce(first_touched_at, $6), inbox_rev = inbox_rev + 1 \
+         where id = $1 returning ", touched_columns!()
+    );
+    DELETE = "delete from cms_formfunnel_submissions where id = $1";
+    DELETE_MAILS = "delete from cms_mails where cause = $1";
+    NEW_BULK = "insert into cms_formfunnel_bulks (owner, op, changed, created_at) \
+                values ($1, $2, 0, $3) returning id";
+    KEEP_BULK = "update cms_formfunnel_bulks set changed = $2 where id = $1";
+    FORGET_BULKS = "delete from cms_formfunnel_bulks where owner = $1 and id < $2";
+    DROP_BULK = "delete from cms_formfunnel_bulks where id = $1";
+    LAST_BULK = "select id, op, changed from cms_formfunnel_bulks where owner = $1 \
+                 order by id desc limit 1";
+    ROWS = "select count(*) from cms_formfunnel_bulk_rows where bulk_id = $1";
+    /// The last submission of the next part.
+    END_OF_PART = "select max(p.submission_id) from (select r.submission_id from \
+                   cms_formfunnel_bulk_rows r where r.bulk_id = $1 and r.submission_id > $2 \
+                   order by r.submission_id limit $3) p";
+    /// Those that have the value already.
+    LEAVE_STATUS = "delete from cms_formfunnel_bulk_rows where bulk_id = $1 and inbox_status = $2";
+    LEAVE_ASSIGNED = "delete from cms_formfunnel_bulk_rows where bulk_id = $1 \
+                      and assigned_to is not distinct from cast($2 as bigint)";
+    SET_STATUS = concat!(
+        "update cms_formfunnel_submissions set inbox_status = $4, inbox_rev = inbox_rev + 1, \
+         status_bulk_id = $1, first_touched_at = coalesce(first_touched_at, $5) where id in ",
+        of_part!(), " and inbox_status = ", before!("inbox_status"), " returning ",
+        touched_columns!()
+    );
+    ASSIGN = concat!(
+        "update cms_formfunnel_submissions set assigned_to = $4, inbox_rev = inbox_rev + 1, \
+         assigned_bulk_id = $1, first_touched_at = coalesce(first_touched_at, $5) where id in ",
+        of_part!(), " and assigned_to is not distinct from ", before!("assigned_to"),
+        " returning ", touched_columns!()
+    );
+    RESTORE_STATUS = restore!("inbox_status", "status_bulk_id");
+    RESTORE_ASSIGNED = restore!("assigned_to", "assigned_bulk_id");
+    DELETE_PART_MAILS = concat!(
+        "delete from cms_mails where cause in (select 'funnel submission ' || p.submission_id \
+         from ", of_part!(), " p)"
+    );
+    DELETE_PART = concat!(
+        "delete from cms_formfunnel_submissions where id in ", of_part!(), " returning ",
+        touched_columns!()
+    );
+    VIEWS = concat!(
+        "select ", view_columns!(), " from cms_formfunnel_views where owner = $1 \
+         order by name, id limit $2"
+    );
+    SAVE_VIEW = concat!(
+        "insert into cms_formfunnel_views (owner, user_id, name, query, created_at, updated_at) \
+         values ($1, $2, $3, $4, $5, $5) on conflict (owner, name) do update set \
+         query = excluded.query, updated_at = excluded.updated_at returning ", view_columns!()
+    );
+    COUNT_VIEWS = "select count(*) from (select 1 as one from cms_formfunnel_views \
+                   where owner = $1 limit $2) found";
+    DELETE_VIEW = "delete from cms_formfunnel_views where owner = $1 and id = $2";
+}
+
+/// What the outbox says of the mails of a submission.
+fn cause(id: i64) -> String {
+    format!("funnel submission {id}")
+}
+
+/// How many submissions are in each state of the inbox.
+pub(super) async fn counts(db: &Db) -> Result<Vec<(String, i64)>> {
+    db.all(COUNTS, args![]).await
+}
+
+pub(super) async fn notes(db: &Db, id: i64) -> Result<Option<String>> {
+    Ok(db.optional::<(String,)>(NOTES, args![id]).await?.map(|(notes,)| notes))
+}
+
+pub(super) async fn notes_in(change: &mut Change, id: i64) -> Result<String> {
+    let (notes,) = change.one::<(String,)>(NOTES, args![id]).await?;
+    Ok(notes)
+}
+
+/// How often the visit and the staff have changed a submission.
+pub(super) async fn revs(db: &Db, id: i64) -> Result<Option<(i64, i64)>> {
+    db.optional(REVS, args![id]).await
+}
+
+pub(super) async fn files(db: &Db, id: i64) -> Result<Vec<SubmissionFile>> {
+    db.all(FILES, args![id]).await
+}
+
+pub(super) async fn mails(db: &Db, id: i64) -> Result<Vec<SubmissionMail>> {
+    db.all(MAILS, args![cause(id)]).await
+}
+
+pub(super) async fn file(db: &Db, uid: &str) -> Result<Option<StoredFile>> {
+    db.optional(FILE, args![uid]).await
+}
+
+pub(super) async fn hold(change: &mut Change, id: i64) -> Result<Option<Touched>> {
+    change.optional(change.dialect().keeping(HOLD, HOLD_SHARED), args![id]).await
+}
+
+/// No funnel is deleted until this change ends.
+pub(super) async fn hold_funnels(change: &mut Change) -> Result<()> {
+    let statement = change.dialect().keeping(HOLD_FUNNELS, HOLD_FUNNELS_SHARED);
+    change.one::<(i64,)>(statement, args![]).await.map(drop)
+}
+
+/// Writes what is given, and that it was no bulk change.
+pub(super) async fn update(
+    change: &mut Change,
+    id: i64,
+    status: Option<String>,
+    notes: Option<String>,
+    assigned: Option<Option<i64>>,
+) -> Result<Touched> {
+    let now: Millis = change.now();
+    let (assigns, user) = (assigned.is_some(), assigned.flatten());
+    change.one(UPDATE, args![id, status, notes, assigns, user, now]).await
+}
+
+/// Deletes a submission with the mails that it caused.
+pub(super) async fn delete(change: &mut Change, id: i64) -> Result<()> {
+    change.run(DELETE_MAILS, args![cause(id)]).await?;
+    change.hit(DELETE, args![id]).await
+}
+
+pub(super) async fn new_bulk(change: &mut Change, owner: &str, op: &str) -> Result<i64> {
+    let (id,) = change.one::<(i64,)>(NEW_BULK, args![owner, op, change.now()]).await?;
+    Ok(id)
+}
+
+/// The own values of [`CHOOSE`].
+pub(super) fn chosen(bulk: i64) -> Vec<Value> {
+    args![bulk]
+}
+
+/// Keeps a bulk change to be undone, and none before it.
+pub(super) async fn keep_bulk(
+    change: &mut Change,
+    owner: &str,
+    id: i64,
+    changed: i64,
+) -> Result<()> {
+    change.hit(KEEP_BULK, args![id, changed]).await?;
+    change.run(FORGET_BULKS, args![owner, id]).await.map(drop)
+}
+
+pub(super) async fn drop_bulk(change: &mut Change, id: i64) -> Result<()> {
+    change.hit(DROP_BULK, args![id]).await
+}
+
+/// The id, the act and the number of changed submissions of a caller's last bulk change.
+pub(super) async fn last_bulk(
+    change: &mut Change,
+    owner: &str,
+) -> Result<Option<(i64, String, i64)>> {
+    change.optional(LAST_BULK, args![owner]).await
+}
+
+/// How many submissions are on the list of a bulk change.
+pub(super) async fn rows(change: &mut Change, bulk: i64) -> Result<i64> {
+    let (rows,) = change.one::<(i64,)>(ROWS, args![bulk]).await?;
+    Ok(rows)
+}
+
+/// Where the next part ends; None: there is none.
+pub(super) async fn part(change: &mut Change, bulk: i64, after: i64) -> Result<Option<i64>> {
+    let (last,) = change.one::<(Option<i64>,)>(END_OF_PART, args![bulk, after, PART]).await?;
+    Ok(last)
+}
+
+pub(super) async fn leave_status(change: &mut Change, bulk: i64, status: &str) -> Result<()> {
+    change.run(LEAVE_STATUS, args![bulk, status]).await.map(drop)
+}
+
+pub(super) async fn leave_assigned(
+    change: &mut Change,
+    bulk: i64,
+    user: Option<i64>,
+) -> Result<()> {
+    change.run(LEAVE_ASSIGNED, args![bulk, user]).await.map(drop)
+}
+
+/// Those of a part that nobody has changed since they were chosen.
+pub(super) async fn set_status(
+    change: &mut Change,
+    bulk: i64,
+    status: &str,
+    after: i64,
+    last: i64,
+) -> Result<Vec<Touched>> {
+    let now: Millis = change.now();
+    change.all(SET_STATUS, args![bulk, after, last, status, now]).await
+}
+
+/// As [`set_status`].
+pub(super) async fn assign(
+    change: &mut Change,
+    bulk: i64,
+    user: Option<i64>,
+    after: i64,
+    last: i64,
+) -> Result<Vec<Touched>> {
+    let now: Millis = change.now();
+    change.all(ASSIGN, args![bulk, after, last, user, now]).await
+}
+
+/// Those of a part whose status nobody else has changed since.
+pub(super) async fn restore_status(
+    change: &mut Change,
+    bulk: i64,
+    after: i64,
+    last: i64,
+) -> Result<Vec<Touched>> {
+    change.all(RESTORE_STATUS, args![bulk, after, last]).await
+}
+
+/// As [`restore_status`].
+pub(super) async fn restore_assigned(
+    change: &mut Change,
+    bulk: i64,
+    after: i64,
+    last: i64,
+) -> Result<Vec<Touched>> {
+    change.all(RESTORE_ASSIGNED, args![bulk, after, last]).await
+}
+
+/// Deletes the first part with the mails that it caused.
+pub(super) async fn delete_part(change: &mut Change, bulk: i64, last: i64) -> Result<Vec<Touched>> {
+    change.run(DELETE_PART_MAILS, args![bulk, 0_i64, last]).await?;
+    change.all(DELETE_PART, args![bulk, 0_i64, last]).await
+}
+
+pub(super) async fn views(db: &Db, owner: &str, most: i64) -> Result<Vec<InboxView>> {
+    db.all(VIEWS, args![owner, most]).await
+}
+
+pub(super) async fn save_view(
+    change: &mut Change,
+    owner: &str,
+    user: Option<i64>,
+    name: &str,
+    query: &str,
+) -> Result<InboxView> {
+    let now: Millis = change.now();
+    change.one(SAVE_VIEW, args![owner, user, name, query, now]).await
+}
+
+/// Counts `most` at most.
+pub(super) async fn count_views(change: &mut Change, owner: &str, most: i64) -> Result<i64> {
+    let (count,) = change.one::<(i64,)>(COUNT_VIEWS, args![owner, most]).await?;
+    Ok(count)
+}
+
+/// Whether there was one.
+pub(super) async fn delete_view(change: &mut Change, owner: &str, id: i64) -> Result<bool> {
+    Ok(change.run(DELETE_VIEW, args![owner, id]).await? > 0)
+}

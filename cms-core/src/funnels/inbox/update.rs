@@ -1,0 +1,190 @@
+//! One submission changed, one deleted.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::{INBOX_STATUSES, none, people, sql, told};
+use crate::{Change, Code, Error, FieldError, Result, funnels::Funnels, items::IfMatch};
+
+/// Characters of notes at most.
+const NOTES: usize = 10_000;
+
+/// What is to change. Members that are left out stay as they are.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "UpdateSubmission")]
+#[schemars(extend("examples" = [{"id": 1, "inbox_status": "qualified"}]))]
+pub struct SubmissionUpdate {
+    /// The submission, when the query does not name it.
+    #[serde(default)]
+    pub id: Option<i64>,
+    /// `new`, `qualified`, `contacted`, `converted` or `rejected`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inbox_status: Option<String>,
+    /// Notes of the staff, up to 10,000 characters; empty: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inbox_notes: Option<String>,
+    /// The user who is to see to it; null: nobody.
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<i64>")]
+    pub assigned_to: Option<Option<i64>>,
+    /// The `inbox_rev` that the caller has seen: a submission that was changed since stays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rev: Option<i64>,
+}
+
+/// A submission to delete.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "DeleteSubmission")]
+#[schemars(extend("examples" = [{"id": 1}]))]
+pub struct SubmissionDeletion {
+    /// The submission, when the query does not name it.
+    #[serde(default)]
+    pub id: Option<i64>,
+    /// The `inbox_rev` that the caller has seen: a submission that was changed since stays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rev: Option<i64>,
+}
+
+/// A submission after a change, as whoever may only change it learns it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "UpdatedSubmission")]
+pub struct Updated {
+    /// Its id.
+    pub id: i64,
+    /// Its `inbox_rev` now.
+    pub inbox_rev: i64,
+}
+
+/// A member that is there, null or not.
+fn given<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Option<i64>>, D::Error> {
+    Option::deserialize(from).map(Some)
+}
+
+/// The beginning of a submission's entity tag: it says all that a change in the inbox, or of the
+/// visit, would change.
+fn tagged(id: i64, rev: i64, inbox_rev: i64) -> String {
+    format!("\"{id}.{rev}.{inbox_rev}.")
+}
+
+impl Funnels {
+    /// The entity tag of a submission as it is shown as `json`.
+    ///
+    /// # Errors
+    /// `not_found`.
+    pub async fn submission_etag(&self, id: i64, json: &str) -> Result<String> {
+        let (rev, inbox_rev) = sql::revs(self.0.base.db(), id).await?.ok_or_else(|| none(id))?;
+        let digest = crate::items::etag(json);
+        Ok(format!("{}{}", tagged(id, rev, inbox_rev), digest.trim_start_matches('"')))
+    }
+
+    /// Sorts, notes or assigns a submission.
+    ///
+    /// # Errors
+    /// `not_found`; `stale` when `if_match` no longer holds, `rev_conflict` for another `rev`;
+    /// `validation_failed` for an unknown status, for a user who may not see the inbox, and for
+    /// notes that are too long.
+    pub async fn update_submission(
+        &self,
+        change: &mut Change,
+        id: i64,
+        update: SubmissionUpdate,
+        if_match: &IfMatch,
+    ) -> Result<Updated> {
+        let faults = faults(&update);
+        if !faults.is_empty() {
+            return Err(Error::invalid(faults));
+        }
+        if let Some(Some(user)) = update.assigned_to {
+            people::check(change, user, "assigned_to").await?;
+        }
+        let found = held(change, id, update.rev, if_match).await?;
+        let notes = update.inbox_notes.map(|notes| notes.replace("\r\n", "\n"));
+        let status = update.inbox_status.filter(|status| *status != found.inbox_status);
+        let assigned = update.assigned_to.filter(|user| *user != found.assigned_to);
+        let notes = match notes {
+            Some(notes) if sql::notes_in(change, id).await? != notes => Some(notes),
+            _ => None,
+        };
+        let columns = [
+            status.is_some().then_some("inbox_status"),
+            notes.is_some().then_some("inbox_notes"),
+            assigned.is_some().then_some("assigned_to"),
+        ];
+        let columns: Vec<_> = columns.into_iter().flatten().collect();
+        if columns.is_empty() {
+            return Ok(Updated { id, inbox_rev: found.inbox_rev });
+        }
+        let touched = sql::update(change, id, status, notes, assigned).await?;
+        let inbox_rev = touched.inbox_rev;
+        told::updated(change, vec![touched], &columns).await?;
+        Ok(Updated { id, inbox_rev })
+    }
+
+    /// Deletes a submission for good, with its files and the mails that it caused.
+    ///
+    /// # Errors
+    /// As [`Funnels::update_submission`].
+    pub async fn delete_submission(
+        &self,
+        change: &mut Change,
+        id: i64,
+        rev: Option<i64>,
+        if_match: &IfMatch,
+    ) -> Result<()> {
+        let found = held(change, id, rev, if_match).await?;
+        sql::delete(change, id).await?;
+        told::deleted(change, vec![found]).await
+    }
+}
+
+/// The submission, which nobody else changes until this change ends.
+async fn held(
+    change: &mut Change,
+    id: i64,
+    rev: Option<i64>,
+    if_match: &IfMatch,
+) -> Result<sql::Touched> {
+    let found = sql::hold(change, id).await?.ok_or_else(|| none(id))?;
+    let is_same = |tag: &String| tag.starts_with(&tagged(id, found.rev, found.inbox_rev));
+    if let IfMatch::Tags(tags) = if_match
+        && !tags.iter().any(is_same)
+    {
+        let detail = "The submission has changed since you read it: read it again, then repeat \
+                      the change.";
+        return Err(Error::new(Code::Stale, detail));
+    }
+    if rev.is_some_and(|rev| rev != found.inbox_rev) {
+        let detail = "Somebody has changed the submission since you read it. Nothing was changed.";
+        return Err(Error::new(Code::RevConflict, detail));
+    }
+    Ok(found)
+}
+
+fn faults(update: &SubmissionUpdate) -> Vec<FieldError> {
+    let fault =
+        |field: &str, code, message: String| FieldError { field: field.to_owned(), code, message };
+    let mut faults = Vec::new();
+    if let Some(status) = &update.inbox_status {
+        faults.extend(state_fault("inbox_status", status));
+    }
+    if let Some(notes) = &update.inbox_notes {
+        if notes.chars().count() > NOTES {
+            let message = format!("at most {NOTES} characters are expected");
+            faults.push(fault("inbox_notes", "range", message));
+        }
+        if notes.contains('\0') {
+            let message = "a text without the character U+0000 is expected".to_owned();
+            faults.push(fault("inbox_notes", "format", message));
+        }
+    }
+    faults
+}
+
+/// What is wrong with a state of the inbox.
+pub(super) fn state_fault(field: &str, status: &str) -> Option<FieldError> {
+    let known = INBOX_STATUSES.contains(&status);
+    let message = format!("one of {} is expected", INBOX_STATUSES.join(", "));
+    (!known).then(|| FieldError { field: field.to_owned(), code: "unknown", message })
+}

@@ -1,0 +1,87 @@
+//! Queries of the inbox that a caller keeps under a name.
+
+use super::{InboxQuery, InboxView, NewView, columns::kind, owner, sql};
+use crate::{Actor, AuditEntry, Change, Code, Error, Result, funnels::Funnels, plain};
+
+/// The table's name in the audit log.
+const TABLE: &str = "formfunnel_views";
+/// Views of a caller at most.
+const VIEWS: i64 = 100;
+/// Characters of a name at most.
+const NAME: usize = 100;
+
+impl Funnels {
+    /// The views of a caller, by name; 100 at most.
+    ///
+    /// # Errors
+    /// `unavailable` when the database cannot be reached.
+    pub async fn views(&self, of: &Actor) -> Result<Vec<InboxView>> {
+        sql::views(self.0.base.db(), &owner(of), VIEWS).await
+    }
+
+    /// Saves a view of the caller.
+    ///
+    /// # Errors
+    /// `validation_failed` for a query that cannot be read, or for too many views.
+    pub async fn save_view(&self, change: &mut Change, new: NewView) -> Result<InboxView> {
+        let length = new.name.chars().count();
+        if length == 0 || length > NAME || new.name.trim() != new.name {
+            let why = "1 to 100 characters are expected, with no blank at either end";
+            return Err(Error::invalid_field("name", "format", why));
+        }
+        if let Some(fault) = plain::problem("name", &new.name) {
+            return Err(Error::invalid(vec![fault]));
+        }
+        let query = new.query.filter.query("query.filter")?;
+        self.0.inbox.check(&query.0).map_err(|error| at("query.filter", &error))?;
+        if let Some(sort) = &new.query.sort {
+            sorted(sort)?;
+        }
+        let owner = owner(change.actor());
+        let user = match change.actor() {
+            Actor::User { id, .. } => Some(*id),
+            _ => None,
+        };
+        let text = serde_json::to_string(&new.query).map_err(Error::internal)?;
+        let view = sql::save_view(change, &owner, user, &new.name, &text).await?;
+        if sql::count_views(change, &owner, VIEWS + 1).await? > VIEWS {
+            let why = format!("at most {VIEWS} views: delete one");
+            return Err(Error::invalid_field("name", "range", why));
+        }
+        audit(change, "save", view.id).await?;
+        Ok(view)
+    }
+
+    /// Deletes a view of the caller.
+    ///
+    /// # Errors
+    /// `not_found`, also for a view of somebody else.
+    pub async fn delete_view(&self, change: &mut Change, id: i64) -> Result<()> {
+        let owner = owner(change.actor());
+        if !sql::delete_view(change, &owner, id).await? {
+            return Err(Error::new(Code::NotFound, format!("You have no view with id {id}.")));
+        }
+        audit(change, "delete", id).await
+    }
+}
+
+async fn audit(change: &mut Change, action: &'static str, id: i64) -> Result<()> {
+    let id = id.to_string();
+    change.audit(AuditEntry { action, table: TABLE, id: &id, columns: &[] }).await
+}
+
+fn at(field: &str, error: &Error) -> Error {
+    Error::invalid_field(field, "format", error.detail().trim_end_matches('.').to_owned())
+}
+
+fn sorted(sort: &str) -> Result<()> {
+    let query = InboxQuery::parse([("sort", sort)]).map_err(|error| at("query.sort", &error))?;
+    let unknown = query.0.sort.iter().find(|(name, _)| kind(name).is_none());
+    match unknown {
+        Some((name, _)) => {
+            let why = format!("there is no column {name:?} to sort by");
+            Err(Error::invalid_field("query.sort", "unknown", why))
+        }
+        None => Ok(()),
+    }
+}

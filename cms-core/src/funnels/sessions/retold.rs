@@ -1,0 +1,166 @@
+//! A visit told to the staff: the way that it took, step by step, and why.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json};
+
+use super::{session::Session, sql, visit::Visit, walk::Walk};
+use crate::{
+    Result,
+    conditions::Traced,
+    fields::Answer,
+    funnels::{
+        Funnels,
+        graph::{Edge, Node, is_asked},
+    },
+};
+
+/// A node that a visitor saw.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "PassedFunnelNode")]
+pub struct PassedNode {
+    /// Its id.
+    pub id: i64,
+    /// `step` or `end`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+    /// Its settings in the version that the visit keeps.
+    pub config: Json,
+    /// What was answered there.
+    pub answers: Vec<Answer>,
+    /// The edges that led on from there; none while it is not answered.
+    pub ways: Vec<PassedEdge>,
+}
+
+/// An edge that a visit took.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "PassedFunnelEdge")]
+pub struct PassedEdge {
+    /// Its id.
+    pub edge_id: i64,
+    /// Where it begins: the step, or a condition behind it.
+    pub from_node_id: i64,
+    /// The name of that node.
+    pub from_name: String,
+    /// Where it leads.
+    pub to_node_id: i64,
+    /// The name of that node.
+    pub to_name: String,
+    /// `default`, `true` or `false`.
+    pub branch_label: String,
+    /// Whether the condition held; null where none decides.
+    pub result: Option<bool>,
+    /// What its rules said.
+    pub rules: Vec<Traced>,
+    /// All of this as a sentence.
+    pub words: String,
+}
+
+/// A visit as the staff reads it.
+pub(in crate::funnels) struct Retold {
+    pub(in crate::funnels) answers: Vec<Answer>,
+    pub(in crate::funnels) path: Vec<i64>,
+    pub(in crate::funnels) passed: Vec<PassedNode>,
+}
+
+impl Funnels {
+    /// The way and the answers of a submission; None: it is gone.
+    pub(in crate::funnels) async fn retell(&self, id: i64) -> Result<Option<Retold>> {
+        let Some(session) = sql::by_id(self.0.base.db(), id).await? else { return Ok(None) };
+        let visit = self.visit_of(self.version(session.version).await?, session.uuid.clone());
+        let around = visit.around(&session);
+        let walk = visit.walk(&around);
+        let answers = walk.answers(&session.path, &session.answers);
+        let passed = passed(&visit, &walk, &session);
+        Ok(Some(Retold { answers, path: session.path, passed }))
+    }
+}
+
+fn passed(visit: &Visit, walk: &Walk<'_>, session: &Session) -> Vec<PassedNode> {
+    let graph = &visit.version.graph;
+    let nodes = session.path.iter().enumerate();
+    let nodes = nodes.filter_map(|(at, id)| Some((at, graph.node(*id)?)));
+    let told = nodes.map(|(at, node)| {
+        // A way was decided by what was answered up to there.
+        let counting = walk.effective(&session.path[..=at], &session.answers);
+        let is_left = node.step().is_some() && at < session.answered();
+        PassedNode {
+            id: node.id,
+            kind: node.kind.name().to_owned(),
+            name: node.name.clone(),
+            config: Json::Object(node.config.clone()),
+            answers: answered(node, &counting),
+            ways: if is_left { ways(walk, node, &counting) } else { Vec::new() },
+        }
+    });
+    told.collect()
+}
+
+fn answered(node: &Node, counting: &Map<String, Json>) -> Vec<Answer> {
+    let asked = node.fields().filter(|field| is_asked(field));
+    asked.flat_map(|field| field.answered(counting)).collect()
+}
+
+fn ways(walk: &Walk<'_>, node: &Node, counting: &Map<String, Json>) -> Vec<PassedEdge> {
+    let mut judged = Vec::new();
+    let way = walk.graph.onwards(node.id, |deciding| {
+        let traced = walk.conditions.get(&deciding.id);
+        let (holds, rules) =
+            traced.map_or((true, Vec::new()), |condition| condition.trace(counting, walk.around));
+        judged.push((deciding.id, holds, rules));
+        holds
+    });
+    let told = way.into_iter().map(|edge| {
+        let said = judged.iter().find(|(id, ..)| *id == edge.from);
+        let (result, rules) = match said {
+            Some((_, holds, rules)) => (Some(*holds), rules.clone()),
+            None => (None, Vec::new()),
+        };
+        told(walk, edge, result, rules)
+    });
+    told.collect()
+}
+
+fn told(walk: &Walk<'_>, edge: &Edge, result: Option<bool>, rules: Vec<Traced>) -> PassedEdge {
+    let name = |id: i64| walk.graph.node(id).map(|node| node.name.clone()).unwrap_or_default();
+    let title = |id: i64| walk.graph.node(id).map(Node::title).unwrap_or_default();
+    let (from, to) = (title(edge.from), title(edge.to));
+    let words = match result {
+        None => format!("From {from} to {to}."),
+        Some(holds) => {
+            let said: Vec<_> = rules.iter().filter_map(said).collect();
+            let why =
+                if said.is_empty() { String::new() } else { format!(": {}", said.join("; ")) };
+            let holds = if holds { "holds" } else { "does not hold" };
+            format!("From {from} to {to}, because its condition {holds}{why}.")
+        }
+    };
+    PassedEdge {
+        edge_id: edge.id,
+        from_node_id: edge.from,
+        from_name: name(edge.from),
+        to_node_id: edge.to,
+        to_name: name(edge.to),
+        branch_label: edge.branch.as_str().to_owned(),
+        result,
+        rules,
+        words,
+    }
+}
+
+/// A rule with its answer, in words.
+fn said(rule: &Traced) -> Option<String> {
+    let yes = |result: bool| if result { "yes" } else { "no" };
+    match rule {
+        Traced::Rule { field, op, value, answer, result, .. } => {
+            let value = value.as_ref().map(|value| format!(" {value}")).unwrap_or_default();
+            let answer = if answer.is_null() { "nothing".to_owned() } else { answer.to_string() };
+            let op = op.replace('_', " ");
+            Some(format!("{field} {op}{value}? {}, it is {answer}", yes(*result)))
+        }
+        Traced::Group { .. } => None,
+        Traced::Unreadable { .. } => Some("a part of it cannot be read".to_owned()),
+    }
+}

@@ -1,0 +1,159 @@
+//! `/api/backend/formfunnel`: the inbox, what visitors of funnels sent
+
+use cms_core::{
+    Code, Error, Result,
+    funnels::{
+        Assignable, Bulk, FunnelSubmissionDetail, InboxQuery, InboxView, NewView,
+        SubmissionDeletion, SubmissionUpdate, Undone,
+    },
+};
+use http::{HeaderValue, StatusCode, header};
+
+use super::item::if_match;
+use crate::{
+    call::Call,
+    caller::Caller,
+    reply::{Reply, save_as::attachment},
+    success::Success,
+    wire::{
+        Data, Done, Page, Text,
+        envelope::Meta,
+        inbox::{
+            BulkOutcome, DeletedSubmission, Inbox, InboxAsked, InboxMeta, MayNameSubmission,
+            Nothing, UpdatedSubmission, WhichStoredFile,
+        },
+        parameters::{ById, Listing, NoQuery},
+    },
+};
+
+/// Views of a caller at most.
+const VIEWS: u32 = 100;
+
+pub(crate) async fn submissions(call: &Call<'_>, asked: InboxAsked) -> Result<Inbox> {
+    let own = [
+        ("limit", &asked.limit),
+        ("cursor", &asked.cursor),
+        ("sort", &asked.sort),
+        ("search", &asked.search),
+    ];
+    let own = own.into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?)));
+    let filters = asked.filters.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let query = InboxQuery::parse(own.chain(filters))?;
+    let page = call.cms.funnels().submissions(&query).await?;
+    let meta = InboxMeta { limit: page.limit, next: page.next, counts: page.counts };
+    Ok(Inbox { data: page.data, meta })
+}
+
+pub(crate) async fn submission(
+    call: &Call<'_>,
+    which: ById,
+) -> Result<Success<Data<FunnelSubmissionDetail>>> {
+    let funnels = call.cms.funnels();
+    let detail = funnels.submission(which.id).await?;
+    let json = serde_json::to_string(&detail).map_err(Error::internal)?;
+    let etag = funnels.submission_etag(which.id, &json).await?;
+    Ok(Success::data(&json).with(header::ETAG, etag))
+}
+
+pub(crate) async fn update(
+    call: &Call<'_>,
+    named: MayNameSubmission,
+    update: SubmissionUpdate,
+) -> Result<Success<Data<UpdatedSubmission>>> {
+    let (id, if_match) = (which(update.id, named.id)?, if_match(call)?);
+    let mut change = call.change().await?;
+    let done = call.cms.funnels().update_submission(&mut change, id, update, &if_match).await?;
+    let inbox_rev = may_see(call).then_some(done.inbox_rev);
+    call.commit(change, Data { data: UpdatedSubmission { id, inbox_rev } }, false).await
+}
+
+pub(crate) async fn delete(
+    call: &Call<'_>,
+    named: MayNameSubmission,
+    asked: SubmissionDeletion,
+) -> Result<Success<Data<DeletedSubmission>>> {
+    let (id, if_match) = (which(asked.id, named.id)?, if_match(call)?);
+    let mut change = call.change().await?;
+    call.cms.funnels().delete_submission(&mut change, id, asked.rev, &if_match).await?;
+    call.commit(change, Data { data: DeletedSubmission { id, deleted: true } }, false).await
+}
+
+pub(crate) async fn bulk(
+    call: &Call<'_>,
+    _: NoQuery,
+    bulk: Bulk,
+) -> Result<Success<Data<BulkOutcome>>> {
+    let mut change = call.change().await?;
+    if bulk.filter.is_some() && !may_see(call) {
+        // How many match would tell what the inbox holds.
+        let code = match call.caller() {
+            Caller::Key(_) => Code::ApiKeyForbidden,
+            _ => Code::PermissionDenied,
+        };
+        let detail = "Only who may see the inbox chooses submissions by a filter: name their ids.";
+        return Err(Error::new(code, detail));
+    }
+    let done = call.cms.funnels().bulk(&mut change, bulk).await?;
+    let changed = may_see(call).then_some(done.changed);
+    let data = BulkOutcome { matched: done.matched, changed };
+    call.commit(change, Data { data }, false).await
+}
+
+pub(crate) async fn undo(call: &Call<'_>, _: NoQuery, _: Nothing) -> Result<Success<Data<Undone>>> {
+    let mut change = call.change().await?;
+    let data = call.cms.funnels().undo(&mut change).await?;
+    call.commit(change, Data { data }, false).await
+}
+
+pub(crate) async fn views(call: &Call<'_>, _: NoQuery) -> Result<Page<InboxView>> {
+    let data = call.cms.funnels().views(&call.caller().actor()).await?;
+    Ok(Page { data, meta: Meta { limit: VIEWS, next: None, total: None } })
+}
+
+pub(crate) async fn save_view(
+    call: &Call<'_>,
+    _: NoQuery,
+    new: NewView,
+) -> Result<Success<Data<InboxView>>> {
+    let mut change = call.change().await?;
+    let data = call.cms.funnels().save_view(&mut change, new).await?;
+    call.commit(change, Data { data }, false).await
+}
+
+pub(crate) async fn delete_view(call: &Call<'_>, which: ById) -> Result<Success<Done>> {
+    let mut change = call.change().await?;
+    call.cms.funnels().delete_view(&mut change, which.id).await?;
+    call.commit(change, Done, false).await
+}
+
+pub(crate) async fn assignable_users(call: &Call<'_>, asked: Listing) -> Result<Page<Assignable>> {
+    let paging = asked.limit.after(asked.cursor.as_deref());
+    call.cms.funnels().assignable_users(&paging).await.map(Page::from)
+}
+
+/// The bytes are a visitor's: no browser shows them, and none guesses what they are.
+pub(crate) async fn file(call: &Call<'_>, asked: WhichStoredFile) -> Result<Success<Text>> {
+    let file = call.cms.funnels().file(&asked.file).await?;
+    let unknown = HeaderValue::from_static("application/octet-stream");
+    let media_type = HeaderValue::from_str(&file.media_type).unwrap_or(unknown);
+    let reply = Reply::new(StatusCode::OK, media_type, file.content)
+        .with(header::CONTENT_DISPOSITION, &attachment(&file.name))
+        .with(header::ETAG, &format!("\"{}\"", file.sha256));
+    Ok(Success::written(reply))
+}
+
+fn may_see(call: &Call<'_>) -> bool {
+    call.caller().may_see_inbox()
+}
+
+/// The submission that the body or the query names. Two must be the same.
+fn which(body: Option<i64>, query: Option<i64>) -> Result<i64> {
+    match (body, query) {
+        (Some(body), Some(query)) if body != query => {
+            Err(Error::invalid_field("id", "unknown", "the query names another submission"))
+        }
+        (body, query) => body
+            .or(query)
+            .ok_or_else(|| Error::invalid_field("id", "required", "the id of a submission")),
+    }
+}

@@ -1,0 +1,148 @@
+//! `/api/backend/formfunnel`: the inbox, what visitors of funnels sent
+
+use std::collections::BTreeMap;
+
+use cms_core::{
+    MAX_LIMIT,
+    funnels::{
+        Assignable, Bulk, FunnelSubmission, FunnelSubmissionDetail, InboxCounts, InboxView,
+        NewView, SubmissionDeletion, SubmissionUpdate, Undone,
+    },
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Body, Data, Done, NoBody, Page, Text, operations,
+    parameters::{ById, Listing, NoQuery},
+};
+
+operations! {
+    /// Submissions of all funnels, newest first unless `sort` says otherwise. Conditions are
+    /// written as `filter[column][op]=value`.
+    Submissions: InboxAsked, NoBody => Inbox;
+    /// A submission with its answers, the way that it took, its files and its mails.
+    Submission: ById, NoBody => Data<FunnelSubmissionDetail>;
+    /// Sorts, notes or assigns a submission.
+    UpdateSubmission: MayNameSubmission, SubmissionUpdate => Data<UpdatedSubmission>;
+    /// Deletes a submission for good, with its files and the mails that it caused.
+    DeleteSubmission: MayNameSubmission, SubmissionDeletion => Data<DeletedSubmission>;
+    /// Changes or deletes many submissions: all or none.
+    ChangeSubmissions: NoQuery, Bulk => Data<BulkOutcome>;
+    /// Takes the caller's last bulk change of status or assignment back.
+    Undo: NoQuery, Nothing => Data<Undone>;
+    /// The caller's saved views, by name.
+    Views: NoQuery, NoBody => Page<InboxView>;
+    /// Saves a view; one of the same name is replaced.
+    SaveView: NoQuery, NewView => Data<InboxView>;
+    /// Deletes a view.
+    DeleteView: ById, NoBody => Done;
+    /// Users who can be assigned: those who may see the inbox.
+    AssignableUsers: Listing, NoBody => Page<Assignable>;
+    /// A file that a visitor sent.
+    StoredFile: WhichStoredFile, NoBody => Text;
+}
+
+impl Body for SubmissionUpdate {}
+impl Body for SubmissionDeletion {}
+impl Body for Bulk {}
+impl Body for NewView {}
+impl Body for Nothing {
+    const OPTIONAL: bool = true;
+}
+
+/// Which submissions, and in which order.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct InboxAsked {
+    /// Rows of a page.
+    #[schemars(with = "u32", range(min = 1, max = MAX_LIMIT))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<String>,
+    /// Where the page starts: `meta.next` of the page before.
+    pub cursor: Option<String>,
+    /// Columns separated by commas; `-` before one sorts it downwards.
+    pub sort: Option<String>,
+    /// Text that the name, the address, the telephone, the company, the summary or the reference
+    /// must contain.
+    #[schemars(length(max = 200))]
+    pub search: Option<String>,
+    /// `filter[column][op]` and their values.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub filters: BTreeMap<String, String>,
+}
+
+/// A page of submissions.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub struct Inbox {
+    /// The submissions.
+    pub data: Vec<FunnelSubmission>,
+    /// Where the page stands in the list.
+    pub meta: InboxMeta,
+}
+
+/// Where a page of submissions stands in its list.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct InboxMeta {
+    /// Rows that were asked for.
+    pub limit: u32,
+    /// The cursor of the next page; null at the end.
+    pub next: Option<String>,
+    /// On the first page: how many are in each state of the inbox, under the other conditions.
+    /// Exact without any; else `10k+` for more than 10,000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counts: Option<InboxCounts>,
+}
+
+/// The submission, when the body does not name it.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MayNameSubmission {
+    /// Its id.
+    pub id: Option<i64>,
+}
+
+/// A submission after a change.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct UpdatedSubmission {
+    /// Its id.
+    pub id: i64,
+    /// Its `inbox_rev` now; left out for callers who may not see the inbox.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inbox_rev: Option<i64>,
+}
+
+/// A submission that is gone.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct DeletedSubmission {
+    /// Its id.
+    pub id: i64,
+    /// True.
+    pub deleted: bool,
+}
+
+/// What a bulk change did.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "BulkOutcome")]
+pub struct BulkOutcome {
+    /// Submissions that were meant.
+    pub matched: i64,
+    /// Those that were changed or deleted: the others had the value already. Left out for callers
+    /// who may not see the inbox.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed: Option<i64>,
+}
+
+/// Nothing more to say.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Nothing {}
+
+/// A file that a visitor sent.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WhichStoredFile {
+    /// What an answer holds.
+    pub file: String,
+}

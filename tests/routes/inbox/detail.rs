@@ -1,0 +1,113 @@
+//! One submission: its answers, the way in words, its files and mails.
+
+use serde_json::json;
+
+use super::{at, get, id, post, sent, site};
+
+#[tokio::test]
+async fn a_submission_tells_the_way_that_it_took_and_why() {
+    let site = site().await;
+    let rich = get(&site, sent(&site, "Ada", 9000).await).await;
+    let passed = rich["path_resolved"].as_array().unwrap();
+    let names: Vec<_> = passed.iter().map(|node| node["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["who", "budget", "call", "thanks"]);
+    assert_eq!(passed[0]["answers"][0]["text"], "Ada");
+    assert_eq!(passed[0]["config"]["fields"][0]["id"], "name");
+    let ways = passed[1]["ways"].as_array().unwrap();
+    let words: Vec<_> = ways.iter().map(|way| way["words"].as_str().unwrap()).collect();
+    assert_eq!(
+        words,
+        [
+            "From \"budget\" to \"rich?\".",
+            "From \"rich?\" to \"call\", because its condition holds: budget greater or equal \
+             5000? yes, it is 9000.",
+        ]
+    );
+    assert_eq!(
+        (&ways[1]["branch_label"], &ways[1]["result"], &ways[1]["rules"][0]["answer"]),
+        (&json!("true"), &json!(true), &json!(9000))
+    );
+    let poor = get(&site, sent(&site, "Bob", 10).await).await;
+    let way = &poor["path_resolved"][1]["ways"][1];
+    assert_eq!(way["to_name"], "sorry");
+    assert!(way["words"].as_str().unwrap().contains("does not hold"), "{way}");
+    // Taken from what happened: the edges of the events are those of the words.
+    let taken = "select count(*) from cms_formfunnel_events where kind = 'edge' and on_path";
+    let told: usize = [&rich, &poor]
+        .iter()
+        .flat_map(|one| one["path_resolved"].as_array().unwrap())
+        .map(|node| node["ways"].as_array().unwrap().len())
+        .sum();
+    assert_eq!(site.database.count(taken).await, told as i64);
+}
+
+#[tokio::test]
+async fn a_visit_under_way_ends_where_it_stands() {
+    let site = site().await;
+    let visit = site.visit("leads").await;
+    visit.answers(json!({"name": "Ada"})).await;
+    visit.answers(json!({"budget": 10})).await;
+    // Back, and on another way: only the last one counts.
+    let node = get(&site, id(&visit).await).await["path"][1].as_i64();
+    visit.step(node, json!({"budget": 9000})).expect(200).await;
+    let shown = get(&site, id(&visit).await).await;
+    let passed = shown["path_resolved"].as_array().unwrap();
+    let last = passed.last().unwrap();
+    assert_eq!((&last["name"], &last["ways"]), (&json!("call"), &json!([])));
+    assert_eq!(passed[1]["ways"][1]["to_name"], "call");
+    assert_eq!(shown["status"], "in_progress");
+    site.admin(&at("GET", "submission_get&id=99")).refused(404, "not_found").await;
+    site.admin(&at("GET", "submission_get")).refused(400, "bad_query").await;
+}
+
+#[tokio::test]
+async fn the_way_is_that_of_the_version_of_the_visit() {
+    let site = site().await;
+    let id = sent(&site, "Ada", 9000).await;
+    let drawn = site.admin(&at("GET", "get&id=1")).expect(200).await.data();
+    let mut nodes = drawn["nodes"].clone();
+    for node in nodes.as_array_mut().unwrap() {
+        node["client_id"] = node["id"].take();
+        node.as_object_mut().unwrap().remove("id");
+        node["name"] = json!("renamed");
+    }
+    let saved = json!({"id": 1, "nodes": nodes, "edges": drawn["edges"]});
+    let mut saved = saved;
+    for edge in saved["edges"].as_array_mut().unwrap() {
+        edge.as_object_mut().unwrap().remove("id");
+    }
+    post(&site, "save", saved).expect(200).await;
+    site.publish(1).await;
+    assert_eq!(get(&site, id).await["path_resolved"][0]["name"], "who");
+}
+
+#[tokio::test]
+async fn a_file_is_saved_and_never_shown() {
+    let site = site().await;
+    let visit = site.visit("leads").await;
+    visit.answers(json!({"name": "Ada"})).await;
+    visit.answers(json!({"budget": 9000})).await;
+    let pdf = b"%PDF-1.4\n1 0 obj\n<<>>\nendobj\ntrailer\n<<>>\n%%EOF\n";
+    let file = visit.upload("paper", pdf).await.json()["file"].clone();
+    visit.answers(json!({"paper": [file]})).await;
+    let shown = get(&site, id(&visit).await).await;
+    let listed = &shown["files"][0];
+    assert_eq!(
+        (&listed["file"], &listed["name"], &listed["attached"]),
+        (&file, &json!("a.pdf"), &json!(true))
+    );
+    let action = format!("file&file={}", file.as_str().unwrap());
+    let reply = site.admin(&at("GET", &action)).expect(200).await;
+    assert_eq!(reply.text().as_bytes(), pdf);
+    assert_eq!(reply.header("content-type"), "application/pdf");
+    assert_eq!(reply.header("x-content-type-options"), "nosniff");
+    assert!(reply.header("content-disposition").starts_with("attachment; filename=\"a.pdf\""));
+    for unknown in ["file&file=none", "file&file=%00"] {
+        let refused = site.admin(&at("GET", unknown)).send().await;
+        assert!([400, 404].contains(&refused.status.as_u16()), "{unknown}: {}", refused.text());
+    }
+    // What is deleted takes its files along.
+    post(&site, "submission_delete", json!({"id": id(&visit).await})).expect(200).await;
+    site.admin(&at("GET", &action)).refused(404, "not_found").await;
+    assert_eq!(site.database.count("select count(*) from cms_formfunnel_uploads").await, 0);
+}
