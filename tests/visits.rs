@@ -10,6 +10,7 @@ mod presence;
 mod races;
 mod replay;
 mod secret;
+mod situations;
 mod views;
 
 use serde_json::{Value as Json, json};

@@ -1,5 +1,6 @@
 //! How much visitors may send.
 
+use cms_http::Peer;
 use serde_json::json;
 
 use crate::support::{
@@ -90,6 +91,69 @@ async fn files_that_wait_for_answers_have_a_bound() {
     grow().await;
     let refused = at_files(&site).await.upload("paper", PDF).await;
     assert_eq!((refused.status.as_u16(), &refused.json()["error"]), (503, &json!("unavailable")));
+}
+
+/// Begins at this address, with a browser of this name.
+async fn from<'a>(site: &'a Site, peer: &str, agent: &str) -> Visit<'a> {
+    let ask = site.visitor("start", json!({"funnel_id": "leads"})).header("user-agent", agent);
+    let started = ask.peer(Peer(peer.parse().unwrap())).expect(201).await.json();
+    let session = started["session_uuid"].as_str().unwrap().to_owned();
+    let visit = Visit { site, session };
+    visit.answers(json!({"name": "Ada"})).await;
+    visit.answers(json!({"budget": 9000})).await;
+    visit
+}
+
+#[tokio::test]
+async fn one_address_takes_a_small_share_of_the_room() {
+    let site = Site::open().await;
+    site.funnel(leads()).await;
+    let first = from(&site, "192.0.2.1:1000", "one").await;
+    let sent = first.upload("paper", PDF).await.json();
+    // As large as an address may have, then as many.
+    let large = format!("update cms_formfunnel_uploads set size = {}", 100 << 20);
+    let small = "update cms_formfunnel_uploads set size = 16".to_owned();
+    site.database.run(large).await;
+    for bound in ["bytes", "files"] {
+        // Another name, another place in the network of a customer: the same address.
+        let same = from(&site, "192.0.2.1:2000", "two").await;
+        let refused = same.upload("paper", PDF).await;
+        let told = (refused.status.as_u16(), refused.json()["error"].clone());
+        assert_eq!(told, (429, json!("rate_limited")), "{bound}");
+        assert_eq!(refused.header("retry-after"), "60");
+        let other = from(&site, "192.0.2.2:1000", "one").await;
+        assert_eq!(other.upload("paper", PDF).await.status, 201, "{bound}");
+        let unknown = at_files(&site).await;
+        assert_eq!(unknown.upload("paper", PDF).await.status, 201, "{bound}");
+        // 256 files.
+        site.database.run(small.clone()).await;
+        for round in 0..8 * i32::from(bound == "bytes") {
+            let twice = format!(
+                "insert into cms_formfunnel_uploads (uid, submission_id, field, file_name, \
+                 media_type, size, sha256, attached, created_at, content) select uid || '{round}', \
+                 submission_id, field, file_name, media_type, size, sha256, attached, created_at, \
+                 content from cms_formfunnel_uploads where submission_id = 1"
+            );
+            site.database.run(twice).await;
+        }
+    }
+    // What answers hold, and what was removed, takes no room.
+    let rest = "delete from cms_formfunnel_uploads where length(uid) > 36".to_owned();
+    site.database.run(rest).await;
+    first.answers(json!({"paper": [sent["file"]]})).await;
+    let large = format!("update cms_formfunnel_uploads set size = {}", 100 << 20);
+    site.database.run(large).await;
+    let again = from(&site, "192.0.2.1:3000", "three").await;
+    assert_eq!(again.upload("paper", PDF).await.status, 201);
+    // A customer of IPv6 has many addresses.
+    let six = from(&site, "[2001:db8::1]:1", "x").await;
+    assert_eq!(six.upload("paper", PDF).await.status, 201);
+    let large = format!("update cms_formfunnel_uploads set size = {}", 100 << 20);
+    site.database.run(large).await;
+    let near = from(&site, "[2001:db8::2]:1", "x").await;
+    assert_eq!(near.upload("paper", PDF).await.status, 429);
+    let far = from(&site, "[2001:db8:0:1::1]:1", "x").await;
+    assert_eq!(far.upload("paper", PDF).await.status, 201);
 }
 
 #[tokio::test]

@@ -1,96 +1,99 @@
-//! Two calls at once: whichever comes first, the other finds what it left.
+//! Two calls at once: whichever comes first, the other finds what it left. Each call runs on a
+//! thread of its own, and all begin together.
 
-use serde_json::json;
+mod authors;
+mod ends;
 
-use super::{ABANDONED, COMPLETED};
-use crate::support::{Site, visits::leads};
+use std::sync::Arc;
 
-const ROUNDS: i64 = 5;
+use serde_json::{Value as Json, json};
+use tokio::sync::Barrier;
 
-#[tokio::test]
-async fn an_end_and_another_answer() {
-    let site = Site::open().await;
-    let funnel = site.funnel(leads()).await;
-    for round in 0..ROUNDS {
-        let visit = site.visit("leads").await;
-        visit.answers(json!({"name": "Ada"})).await;
-        visit.answers(json!({"budget": 1})).await;
-        let other = visit.step(Some(funnel.node("who")), json!({"name": "Eve"}));
-        let (done, other) = tokio::join!(visit.complete(None).send(), other.send());
-        let (done, other) = (done.status.as_u16(), other.status.as_u16());
-        assert!(matches!((done, other), (200, 409) | (422, 200)), "{round}: {done} {other}");
-        assert_eq!(visit.column(COMPLETED).await, i64::from(done == 200));
-        let is_ada = "case when answers_json like '%Ada%' then 1 else 0 end";
-        assert_eq!(visit.column(is_ada).await, i64::from(done == 200), "{round}");
+use crate::support::{
+    Site,
+    visits::{Visit, leads},
+};
+
+const ROUNDS: i64 = 12;
+
+/// A call that will be made.
+#[derive(Clone)]
+pub enum Shot {
+    /// Of a visitor: the action and the body.
+    Visitor(&'static str, Json),
+    /// A page that is closed, by its session.
+    Beacon(String),
+    /// A file for `paper`, by its session.
+    File(String),
+    /// Of a user, with the key that may do everything.
+    Author(String, Json),
+    /// The task that marks visits.
+    Round,
+}
+
+impl Shot {
+    pub fn author(action: &str, body: Json) -> Self {
+        Self::Author(format!("POST /api/backend/formfunnel?action={action}"), body)
+    }
+
+    /// The status of the reply; 200 for the task.
+    async fn fire(self, site: &Site) -> u16 {
+        let visit = |session| Visit { site, session };
+        match self {
+            Self::Visitor(action, body) => site.visitor(action, body).send().await.status.as_u16(),
+            Self::Beacon(session) => {
+                visit(session).abandon().await;
+                204
+            }
+            Self::File(session) => {
+                visit(session).upload("paper", b"%PDF-1.7 x").await.status.as_u16()
+            }
+            Self::Author(line, body) => site.admin(&line).json(body).send().await.status.as_u16(),
+            Self::Round => {
+                site.cms.funnels().process_abandoned().await.unwrap();
+                200
+            }
+        }
     }
 }
 
-#[tokio::test]
-async fn an_end_and_a_closed_page() {
-    let site = Site::open().await;
-    let mut saving = leads();
-    saving["save_abandoned"] = 1.into();
-    site.funnel(saving).await;
-    for _ in 0..ROUNDS {
-        let visit = site.visit("leads").await;
-        visit.answers(json!({"name": "Ada"})).await;
-        visit.answers(json!({"budget": 1})).await;
-        let (done, ()) = tokio::join!(visit.complete(None).expect(200), visit.abandon());
-        assert_eq!(done.json()["status"], "completed");
-        assert_eq!((visit.column(COMPLETED).await, visit.column(ABANDONED).await), (1, 0));
+/// Makes the calls at once. Their statuses, in their order.
+pub async fn race<const N: usize>(site: &Arc<Site>, shots: [Shot; N]) -> [u16; N] {
+    let start = Arc::new(Barrier::new(N));
+    let calls = shots.map(|shot| {
+        let (site, start) = (Arc::clone(site), Arc::clone(&start));
+        tokio::spawn(async move {
+            start.wait().await;
+            shot.fire(&site).await
+        })
+    });
+    let mut statuses = [0; N];
+    for (status, call) in statuses.iter_mut().zip(calls) {
+        *status = call.await.unwrap();
     }
-    assert_eq!(site.raised("formfunnel.completed").await, ROUNDS);
+    statuses
 }
 
-#[tokio::test]
-async fn two_beacons_tell_once() {
-    let site = Site::open().await;
+/// A site whose calls wait for each other as those of several processes do.
+pub async fn open() -> Arc<Site> {
+    Arc::new(Site::open().await)
+}
+
+/// Marks those who leave, with a mail.
+pub fn saving() -> Json {
     let mut saving = leads();
     saving["save_abandoned"] = 1.into();
     saving["email_routings"] = json!([
-        {"recipients": "a@example.org", "subject": "Away", "trigger_event": "abandoned"}]);
-    site.funnel(saving).await;
-    for round in 1..=ROUNDS {
-        let visit = site.visit("leads").await;
-        site.clock.advance(61 * 60_000);
-        let process = async || site.cms.funnels().process_abandoned().await.unwrap();
-        tokio::join!(visit.abandon(), visit.abandon(), process());
-        assert_eq!((site.raised("formfunnel.abandoned").await, site.mails().await), (round, round));
-    }
+        {"recipients": "a@example.org", "subject": "Done"},
+        {"recipients": "a@example.org", "subject": "Away", "trigger_event": "abandoned"},
+    ]);
+    saving
 }
 
-#[tokio::test]
-async fn a_file_and_the_end() {
-    let site = Site::open().await;
-    site.funnel(leads()).await;
-    for round in 0..ROUNDS {
-        let visit = site.visit("leads").await;
-        visit.answers(json!({"name": "Ada"})).await;
-        visit.answers(json!({"budget": 9000})).await;
-        let (sent, done) =
-            tokio::join!(visit.upload("paper", b"%PDF-1.7 x"), visit.complete(None).expect(200));
-        assert_eq!(done.json()["status"], "completed");
-        assert!(matches!(sent.status.as_u16(), 201 | 409), "{round}: {}", sent.text());
-    }
-    // None of them is an answer.
-    site.clock.advance(25 * 3_600_000);
-    site.cms.funnels().process_abandoned().await.unwrap();
-    assert_eq!(site.database.count("select count(*) from cms_formfunnel_uploads").await, 0);
+pub fn step(session: &str, answers: Json) -> Shot {
+    Shot::Visitor("step", json!({"session_uuid": session, "answers": answers}))
 }
 
-#[tokio::test]
-async fn a_step_and_the_end_of_its_funnel() {
-    let site = Site::open().await;
-    for round in 0..ROUNDS {
-        let funnel = site.funnel(leads()).await;
-        let visit = site.visit("leads").await;
-        let delete = site.admin("POST /api/backend/formfunnel?action=delete");
-        let delete = delete.json(json!({"id": funnel.id})).expect(200);
-        let step = visit.step(None, json!({"name": "Ada"})).send();
-        let (_, step) = tokio::join!(delete, step);
-        assert!(matches!(step.status.as_u16(), 200 | 404), "{round}: {}", step.text());
-        visit.step(None, json!({"budget": 1})).refused(404, "not_found").await;
-        let left = "select count(*) from cms_formfunnel_events";
-        assert_eq!(site.database.count(left).await, 0);
-    }
+pub fn complete(session: &str) -> Shot {
+    Shot::Visitor("complete", json!({"session_uuid": session}))
 }

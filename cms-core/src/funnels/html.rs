@@ -305,9 +305,10 @@ fn behind<'a>(text: &'a str, name: &str) -> &'a str {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
+mod judge;
 
+#[cfg(test)]
+mod tests {
     use super::*;
 
     #[test]
@@ -355,31 +356,6 @@ mod tests {
             ("", ""),
         ] {
             assert_eq!(harmless(given), expected, "{given}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn nothing_that_runs_is_left(
-            parts in proptest::collection::vec(prop_oneof![
-                "[<>/='\" a-z!-]{0,4}",
-                prop::sample::select(vec![
-                    "<script", "</script>", "<b ", "onclick=", "<svg", "<a href=", "javascript:x",
-                    "<!--", "-->", "<style>", "'", "\"", ">", "<img src=x ",
-                ]).prop_map(str::to_owned),
-            ], 0..12)
-        ) {
-            let kept = harmless(&parts.concat());
-            prop_assert_eq!(&harmless(&kept), &kept, "the same again");
-            let mut rest = kept.as_str();
-            while let Some(at) = rest.find('<') {
-                let (tag, after) = tag(&rest[at..]).expect("a tag");
-                prop_assert!(TAGS.contains(&tag.name.as_str()), "{kept}");
-                for (name, value) in &tag.attributes {
-                    prop_assert!(is_harmless(name, value), "{kept}");
-                }
-                rest = after;
-            }
         }
     }
 }

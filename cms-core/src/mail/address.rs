@@ -59,7 +59,7 @@ impl Address {
 
     /// The mailbox behind the address, so that nobody counts twice by capitals, a `+tag`, or
     /// dots where they mean nothing.
-    pub(super) fn mailbox(&self) -> String {
+    pub(crate) fn mailbox(&self) -> String {
         let (local, domain) = self.parts();
         let local = local.split_once('+').map_or(local, |(name, _)| name);
         let local = local.to_lowercase();

@@ -152,6 +152,25 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Whether the service answers for this `host` or `host:port`.
+    ///
+    /// ```
+    /// let mut settings = cms_core::settings::Settings::default();
+    /// assert!(settings.answers_for("any.example"));
+    /// settings.allowed_hosts = vec!["example.org".to_owned()];
+    /// assert!(settings.answers_for("Example.org:8080") && !settings.answers_for("any.example"));
+    /// ```
+    #[must_use]
+    pub fn answers_for(&self, host: &str) -> bool {
+        let is_port = |port: &str| port.bytes().all(|b| b.is_ascii_digit());
+        let bare = host.rsplit_once(':').filter(|(_, port)| is_port(port));
+        let bare = bare.map_or(host, |(name, _)| name);
+        let mut allowed = self.allowed_hosts.iter();
+        let is_known =
+            |known: &String| [bare, host].iter().any(|one| known.eq_ignore_ascii_case(one));
+        self.allowed_hosts.is_empty() || allowed.any(is_known)
+    }
+
     /// Reads the settings of the site in the folder `dir`: `cms.toml` and `cms.local.toml` if they
     /// exist, then `env` (usually [`environment()`]), then `flags` as dotted key and text. Joins
     /// relative paths to `dir`. An empty text unsets a key.

@@ -160,19 +160,8 @@ fn asked_host(uri: &Uri, headers: &mut HeaderMap) {
 }
 
 fn check_host(cms: &Cms, request: &Canonical) -> Result<()> {
-    let allowed = &cms.settings().allowed_hosts;
-    if allowed.is_empty() {
-        return Ok(());
-    }
     let host = request.header(&header::HOST).ok().flatten().unwrap_or_default();
-    let bare = host
-        .rsplit_once(':')
-        .filter(|(_, port)| port.bytes().all(|b| b.is_ascii_digit()))
-        .map_or(host, |(name, _)| name);
-    if allowed
-        .iter()
-        .any(|known| known.eq_ignore_ascii_case(bare) || known.eq_ignore_ascii_case(host))
-    {
+    if cms.settings().answers_for(host) {
         return Ok(());
     }
     Err(Error::new(

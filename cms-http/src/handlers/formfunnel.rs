@@ -31,39 +31,27 @@ pub(crate) async fn start(
     body: StartVisit,
 ) -> Result<Success<Started>> {
     let beginning = call.cms.funnels().begin_visit(body).await?;
-    let visitor = visitor(call).await?;
+    let visitor = visitor(call);
     let mut change = call.change().await?;
     let started = call.cms.funnels().start(&mut change, beginning, visitor).await?;
     call.commit(change, started, true).await
 }
 
-async fn visitor(call: &Call<'_>) -> Result<Visitor> {
+fn visitor(call: &Call<'_>) -> Visitor {
     let text = |name| {
         let value = call.request.headers.get(name).and_then(|value| value.to_str().ok());
         value.map(str::to_owned)
     };
-    let host = match text(header::HOST) {
-        Some(host) if is_known(call, &host).await? => Some(host),
-        _ => None,
-    };
-    let address = call.client.is_known.then(|| call.client.address.to_string());
-    Ok(Visitor { address, agent: text(header::USER_AGENT), host })
+    // The gate compares no host that the operator names.
+    let host = text(header::HOST).filter(|host| call.cms.settings().answers_for(host));
+    let address = call.client.is_known.then_some(call.client.address);
+    Visitor { address, agent: text(header::USER_AGENT), host: host.as_deref().and_then(plain) }
 }
 
-/// Whether the site knows this host: the gate has compared it with `allowed_hosts`, or its pages
-/// may call. Callers can name any host, and links in mails to the staff lead to it.
-async fn is_known(call: &Call<'_>, host: &str) -> Result<bool> {
-    if !call.cms.settings().allowed_hosts.is_empty() {
-        return Ok(true);
-    }
-    for scheme in ["https", "http"] {
-        let origin = normalise(&format!("{scheme}://{host}"));
-        let Some(origin) = origin else { return Ok(false) };
-        if call.cms.origins().allows(&origin).await? {
-            return Ok(true);
-        }
-    }
-    Ok(false)
+/// The host as it stands in an address; None for what is more than a host, or none.
+fn plain(host: &str) -> Option<String> {
+    let origin = normalise(&format!("https://{host}"))?;
+    origin.strip_prefix("https://").map(str::to_owned)
 }
 
 pub(crate) async fn step(
@@ -189,6 +177,21 @@ pub(crate) async fn upload(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_host_is_a_host() {
+        for (host, expected) in [
+            ("Cms.Example:8443", Some("cms.example:8443")),
+            ("cms.example:443", Some("cms.example")),
+            ("[2001:db8::1]:80", Some("[2001:db8::1]:80")),
+            ("evil.example/phish?", None),
+            ("user@evil.example", None),
+            ("evil.example\" onclick=\"x", None),
+            ("", None),
+        ] {
+            assert_eq!(plain(host).as_deref(), expected, "{host}");
+        }
+    }
 
     #[test]
     fn a_session_is_found_in_every_kind_of_beacon() {

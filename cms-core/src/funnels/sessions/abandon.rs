@@ -4,7 +4,7 @@ use super::{
     session::{Session, Status},
     sql, told,
     trail::Trail,
-    visit::Visit,
+    visit::{Visit, has_changed_often},
 };
 use crate::{
     Actor, Change, Code, Millis, Result,
@@ -93,6 +93,9 @@ impl Funnels {
         session.status = Status::Abandoned;
         session.abandoned_at = Some(change.now());
         let tells = !session.abandoned_told && !session.is_spam;
+        if !tells && has_changed_often(session) {
+            return visit.away(change, session).await;
+        }
         let mut trail = Trail::default();
         trail.note("abandoned", session.current);
         if tells {

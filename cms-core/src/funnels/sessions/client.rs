@@ -1,25 +1,27 @@
 //! One text for the calls of a visitor within a day. The address cannot be found from it: the salt
 //! is random, and overwritten on the next day.
 
-use std::sync::PoisonError;
+use std::{net::IpAddr, sync::PoisonError};
 
 use data_encoding::HEXLOWER;
 
 use super::sql;
-use crate::{Actor, Millis, Result, crypto::hmac_sha256, funnels::Funnels};
+use crate::{Actor, Millis, Result, crypto::hmac_sha256, funnels::Funnels, ground::network};
 
 const DAY_MS: Millis = 86_400_000;
-/// Bytes of a hash that are kept.
-const KEPT: usize = 16;
+/// Bytes that are kept of the hash of an address, and of the hash of address and browser.
+const KEPT: usize = 8;
+/// Characters at the beginning of a visitor's text that all browsers of an address share.
+pub(super) const OF_ADDRESS: i64 = 2 * KEPT as i64;
 
 /// Who calls, as far as the request says.
 #[derive(Clone, Default)]
 pub struct Visitor {
-    /// The address, as text.
-    pub address: Option<String>,
+    /// The address, if it is known.
+    pub address: Option<IpAddr>,
     /// The browser's name for itself.
     pub agent: Option<String>,
-    /// The host that was called, if the site knows it: links in mails lead there.
+    /// The host that was called, if the site answers for it: links in mails lead there.
     pub host: Option<String>,
 }
 
@@ -37,13 +39,16 @@ impl std::fmt::Debug for Salt {
 }
 
 impl Salt {
-    /// The visitor's text; None for one whose address is not known.
+    /// The visitor's text; None for one whose address is not known. Visitors of one network begin
+    /// alike, whatever browser they name: what they may send together is counted by that.
     pub(super) fn hash(&self, visitor: &Visitor) -> Option<String> {
-        let address = visitor.address.as_deref()?;
+        let network = network(visitor.address?);
         let agent = visitor.agent.as_deref().unwrap_or_default();
-        let told = format!("{address} {agent}");
-        let hash = hmac_sha256(self.text.as_bytes(), told.as_bytes());
-        Some(HEXLOWER.encode(&hash[..KEPT]))
+        let part = |told: String| {
+            let hash = hmac_sha256(self.text.as_bytes(), told.as_bytes());
+            HEXLOWER.encode(&hash[..KEPT])
+        };
+        Some(part(format!("{network:x}")) + &part(format!("{network:x} {agent}")))
     }
 }
 

@@ -10,7 +10,7 @@ use super::{
     step::is_filled,
     told,
     trail::Trail,
-    visit::{Visit, files_in, unexpired},
+    visit::{Visit, files_in, is_spent, unexpired},
     walk::Walk,
 };
 use crate::{
@@ -47,15 +47,11 @@ impl Funnels {
             visit.seen(change, &mut session, trapped).await?;
             return Ok(Err(refused));
         }
-        session.is_spam |= trapped;
-        let files = sql::sent(change, session.id).await?;
-        let around = visit.around(&session);
-        let walk = visit.walk(&around);
-        let lacking = moves::unfinished(&walk, &session, &visit.context(now), &files);
-        if let Some((node, faults)) = lacking {
+        if let Err(refused) = lacks_nothing(change, visit, &session).await? {
             visit.seen(change, &mut session, trapped).await?;
-            return Ok(Err(incomplete(node, faults)));
+            return Ok(Err(refused));
         }
+        session.is_spam |= trapped;
         self.finish(change, visit, &mut session).await?;
         Ok(Ok(shown(visit, &session)))
     }
@@ -93,7 +89,7 @@ impl Funnels {
         let taken = match bare.and_then(|()| over()) {
             Ok(taken) => taken,
             Err(faults) => {
-                moves::refused(node.id, &faults, &mut trail);
+                moves::refused(node, &faults, &mut trail);
                 visit.note(change, session, trail).await?;
                 return Ok(Err(incomplete(Some(node), faults)));
             }
@@ -111,6 +107,15 @@ impl Funnels {
             return Ok(Err(incomplete(Some(node), Vec::new())));
         }
         if let Moved::To(_) = moved {
+            if is_spent(session) {
+                // Only the last change of all is left.
+                if leads_on {
+                    return Ok(Err(incomplete(next, Vec::new())));
+                }
+                if let Err(refused) = lacks_nothing(change, visit, &ahead).await? {
+                    return Ok(Err(refused));
+                }
+            }
             *session = ahead;
             self.moved(change, visit, session, node, trail).await?;
         }
@@ -175,6 +180,18 @@ impl Visit {
         self.touch(session, now);
         trail.note("completed", session.end);
     }
+}
+
+/// Walks the path again. Within: what is not finished.
+async fn lacks_nothing(
+    change: &mut Change,
+    visit: &Visit,
+    session: &Session,
+) -> Result<Result<()>> {
+    let files = sql::sent(change, session.id).await?;
+    let (around, context) = (visit.around(session), visit.context(change.now()));
+    let lacking = moves::unfinished(&visit.walk(&around), session, &context, &files);
+    Ok(lacking.map_or(Ok(()), |(node, faults)| Err(incomplete(node, faults))))
 }
 
 /// The step that is presented, else the last one on the path.

@@ -13,6 +13,8 @@ use crate::{
 const ANSWERS: usize = 1 << 20;
 /// Refused answers that are noted at most.
 const NOTED: usize = 20;
+/// Names that no field has and that are told at most.
+const UNKNOWN: usize = 100;
 
 /// Answers to a step, in the form in which they are stored.
 #[derive(Clone, Debug)]
@@ -39,8 +41,8 @@ pub(super) fn take(
         code: "unknown",
         message: "this step asks for nothing of this name".to_owned(),
     };
-    let mut faults: Vec<_> =
-        ignored.iter().filter(|_| is_strict).filter(is_foreign).map(unknown).collect();
+    let strange = ignored.iter().filter(|_| is_strict).filter(is_foreign);
+    let mut faults: Vec<_> = strange.take(UNKNOWN).map(unknown).collect();
     let mut answers = Map::new();
     for field in asked {
         let own = files.iter().filter(|file| file.field == field.id());
@@ -194,10 +196,15 @@ pub(super) fn answer<'a>(
     Ok(Moved::To(way.to))
 }
 
-/// Notes refused answers.
-pub(super) fn refused(node: i64, faults: &[FieldError], trail: &mut Trail) {
-    for fault in faults.iter().take(NOTED) {
-        trail.invalid(node, &fault.field);
+/// Notes refused answers. Of names that no field has, only that there were some.
+pub(super) fn refused(node: &Node, faults: &[FieldError], trail: &mut Trail) {
+    let asked = node.step().map(names).unwrap_or_default();
+    let is_asked = |fault: &&FieldError| asked.contains(&fault.field);
+    for fault in faults.iter().filter(is_asked).take(NOTED) {
+        trail.invalid(node.id, &fault.field);
+    }
+    if !faults.iter().any(|fault| is_asked(&fault)) {
+        trail.note("invalid", Some(node.id));
     }
 }
 

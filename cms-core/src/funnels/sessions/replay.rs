@@ -157,7 +157,7 @@ fn step(
     let step = node.step().ok_or_else(|| Error::internal("a target that is no step"))?;
     match moves::take(step, &call.answers, &visit.context(at), &[], false) {
         Ok(taken) => drop(moves::answer(&walk, session, node, &taken, at, trail)?),
-        Err(faults) => moves::refused(node.id, &faults, trail),
+        Err(faults) => moves::refused(node, &faults, trail),
     }
     visit.touch(session, at);
     trail.happened_at(at);

@@ -89,7 +89,22 @@ macro_rules! lock {
     };
 }
 
-/// On PostgreSQL.
+/// Files that no answer holds.
+macro_rules! sweep {
+    ($locked:literal) => {
+        concat!(
+            "delete from cms_formfunnel_uploads where id in (select id from \
+             cms_formfunnel_uploads where attached = $2 and created_at <= $1 limit 100",
+            $locked,
+            ") and attached = $2"
+        )
+    };
+}
+
+/// On PostgreSQL. What a visitor is about to use is left for the next time: whoever waits for two
+/// files must not meet somebody who waits for them in another order.
+const SWEEP_FREE: Statement =
+    Statement::new(concat!(module_path!(), "::SWEEP_FREE"), sweep!(" for update skip locked"));
 const LOCK_SHARED: Statement = Statement::new(
     concat!(module_path!(), "::LOCK_SHARED"),
     lock!("session_uuid", " for key share of f"),
@@ -145,17 +160,23 @@ statements! {
     ATTACH = "update cms_formfunnel_uploads set attached = $3 \
               where submission_id = $1 and uid = $2";
     DETACH = "update cms_formfunnel_uploads set attached = $3 \
-              where submission_id = $1 and field = $2";
-    DETACH_ALL = "update cms_formfunnel_uploads set attached = $2 where submission_id = $1";
+              where submission_id = $1 and field = $2 and attached = $4";
+    DETACH_ALL = "update cms_formfunnel_uploads set attached = $2 \
+                  where submission_id = $1 and attached = $3";
     /// Files that no answer holds, of all sessions. It reads $2 rows at most.
     WAITING = "select count(*), cast(coalesce(sum(size), 0) as bigint) from (select size from \
                cms_formfunnel_uploads where attached = $1 limit $2) found";
+    /// The same of sessions that began at the address of this one.
+    WAITING_NEAR = "select count(*), cast(coalesce(sum(size), 0) as bigint) from (select u.size \
+                    from cms_formfunnel_submissions own, cms_formfunnel_uploads u \
+                    join cms_formfunnel_submissions s on s.id = u.submission_id \
+                    where own.session_uuid = $3 and u.attached = $1 \
+                    and substr(s.client_hash, 1, cast($4 as integer)) = \
+                    substr(own.client_hash, 1, cast($4 as integer)) \
+                    limit $2) found";
     TOUCH = "update cms_formfunnel_submissions set last_activity_at = $2, expires_at = $3, \
-             status = $4, abandon_due_at = $5 where id = $1";
-    /// Files that no answer holds.
-    SWEEP = "delete from cms_formfunnel_uploads where id in (select id from \
-             cms_formfunnel_uploads where attached = $2 and created_at <= $1 limit 100) \
-             and attached = $2";
+             status = $4, abandon_due_at = $5, is_spam = $6, abandoned_at = $7 where id = $1";
+    SWEEP = sweep!("");
     /// Sessions that rest for longer than their funnels allow, the longest first.
     RESTING = "select s.id, s.version_id, s.abandon_due_at from cms_formfunnel_submissions s \
                join cms_formfunnels f on f.id = s.funnel_id and f.status <> 'deleted' \
@@ -326,23 +347,41 @@ pub(super) async fn waiting(db: &Db, most: i64) -> Result<(i64, i64)> {
     db.one(WAITING, args![false, most]).await
 }
 
+/// The same of sessions that began at the address of this one, whose clients' texts begin with as
+/// many characters. Nothing for one whose address is not known.
+pub(super) async fn waiting_near(
+    db: &Db,
+    uuid: &str,
+    of_address: i64,
+    most: i64,
+) -> Result<(i64, i64)> {
+    db.one(WAITING_NEAR, args![false, most, uuid, of_address]).await
+}
+
 pub(super) async fn attach(change: &mut Change, session: i64, uid: &str) -> Result<()> {
     change.run(ATTACH, args![session, uid, true]).await.map(drop)
 }
 
 /// No answer to this field holds a file any more.
 pub(super) async fn detach(change: &mut Change, session: i64, field: &str) -> Result<()> {
-    change.run(DETACH, args![session, field, false]).await.map(drop)
+    change.run(DETACH, args![session, field, false, true]).await.map(drop)
 }
 
-/// Notes that the visitor is there.
+/// Notes whether the visitor is there, and whether it is a program. It leaves no other rows.
 pub(super) async fn touch(
     change: &mut Change,
     session: &Session,
     abandon_due: Option<Millis>,
 ) -> Result<()> {
-    let (seen, expires) = (session.last_activity_at, session.expires_at);
-    let args = args![session.id, seen, expires, session.status.as_str(), abandon_due];
+    let args = args![
+        session.id,
+        session.last_activity_at,
+        session.expires_at,
+        session.status.as_str(),
+        abandon_due,
+        session.is_spam,
+        session.abandoned_at,
+    ];
     change.hit(TOUCH, args).await
 }
 
@@ -372,7 +411,7 @@ pub(super) async fn resting(
 }
 
 pub(super) async fn detach_all(change: &mut Change, session: i64) -> Result<()> {
-    change.run(DETACH_ALL, args![session, false]).await.map(drop)
+    change.run(DETACH_ALL, args![session, false, true]).await.map(drop)
 }
 
 /// What became of a submission in the inbox.
@@ -391,7 +430,7 @@ pub(super) async fn move_window(change: &mut Change, since: Millis) -> Result<()
 
 /// Removes files that no answer holds and that came before a time, some at once. Returns how many.
 pub(super) async fn sweep(change: &mut Change, before: Millis) -> Result<u64> {
-    change.run(SWEEP, args![before, false]).await
+    change.run(change.dialect().keeping(SWEEP, SWEEP_FREE), args![before, false]).await
 }
 
 /// A file as it is stored.

@@ -39,7 +39,7 @@ impl Funnels {
         let taken = match taken {
             Ok(taken) => taken,
             Err(faults) => {
-                moves::refused(node.id, &faults, &mut trail);
+                moves::refused(node, &faults, &mut trail);
                 session.is_spam |= trapped;
                 visit.note(change, &mut session, trail).await?;
                 return Ok(Err(Error::invalid(faults).at_node(Some(node.id))));

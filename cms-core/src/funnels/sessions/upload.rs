@@ -10,6 +10,7 @@ use tokio::{
 
 use super::{
     calls::Uploaded,
+    client::OF_ADDRESS,
     sniff,
     sql::{self, NewFile},
     visit::{Visit, is_file, open},
@@ -31,6 +32,11 @@ const NAME: usize = 200;
 /// Files that no answer holds, of all visits, at most; and their bytes together.
 const WAITING: i64 = 10_000;
 const WAITING_BYTES: i64 = 2 << 30;
+/// The same of visits that began at one address, so that nobody takes the place of all others.
+const WAITING_NEAR: i64 = 200;
+const WAITING_NEAR_BYTES: i64 = 100 << 20;
+/// Seconds after which a refused file may be sent again.
+const AGAIN_S: u64 = 60;
 
 /// A file that may be stored.
 pub struct JudgedFile {
@@ -53,7 +59,8 @@ impl Funnels {
     ///
     /// # Errors
     /// `validation_failed` for a field that takes no file, and for a file that the field refuses;
-    /// `unavailable` while too many files wait for their answers.
+    /// `rate_limited` while too many files of the visitor's address wait for their answers;
+    /// `unavailable` while too many of all visitors do.
     pub async fn judge_file(
         &self,
         visit: &Visit,
@@ -71,11 +78,7 @@ impl Funnels {
             return Err(Error::invalid_field("field", "unknown", message));
         };
         let place = Arc::clone(&self.0.judging).acquire_owned().await.map_err(Error::internal)?;
-        let (files, waiting) = sql::waiting(self.0.base.db(), WAITING).await?;
-        if files >= WAITING || waiting >= WAITING_BYTES {
-            let detail = "Too many files wait for their answers: try again later.";
-            return Err(Error::new(Code::Unavailable, detail));
-        }
+        self.has_room(visit).await?;
         let mut bytes = Vec::new();
         let mut head = content.take(sniff::HEAD as u64);
         head.read_to_end(&mut bytes).await.map_err(unreadable)?;
@@ -95,6 +98,23 @@ impl Funnels {
         let name = shortened(name, NAME).replace(plain::is_hidden, "").replace(['/', '\\'], "_");
         let (field, content) = (field.to_owned(), bytes);
         Ok(JudgedFile { _place: place, field, name, media_type, content })
+    }
+
+    /// Whether one file more may wait for its answer.
+    async fn has_room(&self, visit: &Visit) -> Result<()> {
+        let db = self.0.base.db();
+        let (files, bytes) = sql::waiting(db, WAITING).await?;
+        if files >= WAITING || bytes >= WAITING_BYTES {
+            let detail = "Too many files wait for their answers: try again later.";
+            return Err(Error::new(Code::Unavailable, detail));
+        }
+        let (files, bytes) = sql::waiting_near(db, &visit.uuid, OF_ADDRESS, WAITING_NEAR).await?;
+        if files >= WAITING_NEAR || bytes >= WAITING_NEAR_BYTES {
+            let detail = "Too many files from this address wait for their answers: send the steps \
+                          that they belong to, or try again later.";
+            return Err(Error::new(Code::RateLimited, detail).retry_after(AGAIN_S));
+        }
+        Ok(())
     }
 
     /// Stores a file of a visitor. It is removed after a day if no answer holds it.

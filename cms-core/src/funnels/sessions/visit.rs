@@ -32,7 +32,8 @@ const HOUR_MS: Millis = 60 * MINUTE_MS;
 const AGE: Millis = 30;
 /// Changes of a session, at most. Each writes rows and raises an event.
 const CHANGES: i64 = 500;
-/// After so many, calls that change no answer leave no rows.
+/// After so many, calls that change no answer leave no rows: only when the visitor was here last,
+/// whether the visit is abandoned, and whether a program makes it.
 const NOTED: i64 = 100;
 
 /// A visit, before its change begins.
@@ -132,8 +133,7 @@ impl Visit {
         let is_new = session.status == Status::Abandoned || (trapped && !session.is_spam);
         session.is_spam |= trapped;
         if is_new {
-            self.touch(session, now);
-            return self.save(change, session, Trail::default()).await;
+            return self.note(change, session, Trail::default()).await;
         }
         if now - session.last_activity_at >= MINUTE_MS {
             self.present(change, session).await?;
@@ -148,18 +148,23 @@ impl Visit {
     }
 
     /// Stores what happened in a call that changed no answer. Of a session that has changed often
-    /// only the time is kept, so that nobody fills the database with what is refused.
+    /// no rows are kept, so that nobody fills the database with what is refused.
     pub(super) async fn note(
         &self,
         change: &mut Change,
         session: &mut Session,
         trail: Trail,
     ) -> Result<()> {
-        if session.rev >= NOTED {
+        if has_changed_often(session) {
             return self.present(change, session).await;
         }
         self.touch(session, change.now());
         self.save(change, session, trail).await
+    }
+
+    /// Stores that the visitor is away.
+    pub(super) async fn away(&self, change: &mut Change, session: &Session) -> Result<()> {
+        sql::touch(change, session, self.abandon_due(session)).await
     }
 
     /// Stores the session with what lists show of it.
@@ -222,6 +227,16 @@ impl Visit {
     }
 }
 
+/// Whether calls that change no answer leave no rows any more.
+pub(super) const fn has_changed_often(session: &Session) -> bool {
+    session.rev >= NOTED
+}
+
+/// Whether no answer of the session changes any more, unless that completes it.
+pub(super) const fn is_spent(session: &Session) -> bool {
+    session.rev >= CHANGES
+}
+
 /// Whether answers of this type are files.
 pub(super) fn is_file(field_type: &str) -> bool {
     matches!(field_type, "file_upload" | "signature")
@@ -247,7 +262,7 @@ pub(super) fn open(session: &Session, now: Millis) -> Result<()> {
         let detail = "The visit is completed: its answers can no longer be changed.";
         return Err(Error::new(Code::AlreadyCompleted, detail));
     }
-    if session.rev >= CHANGES {
+    if is_spent(session) {
         let detail = "The session has changed too often: complete it, or start a new one.";
         return Err(Error::new(Code::SessionExpired, detail));
     }

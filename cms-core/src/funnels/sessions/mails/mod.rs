@@ -61,6 +61,10 @@ impl Funnels {
             );
         }
         let mut queued = 0;
+        let mut mails = mails;
+        // Each takes its share of what an address gets in a day. In one order, so that two visits
+        // with the same addresses do not wait for each other.
+        mails.sort_by_cached_key(|(_, mail)| mail.to.mailbox());
         for (kind, mail) in mails {
             let to = &sha256_hex(mail.to.as_str().as_bytes())[..16];
             let (id, event, rule) = (session.id, trigger.as_str(), chosen.id);
@@ -93,7 +97,7 @@ impl Funnels {
         let site = site.or_else(|| session.host.as_ref().map(|host| format!("https://{host}")));
         let now = jiff::Timestamp::from_millisecond(base.clock().now()).unwrap_or_default();
         let date = now.to_zoned(visit.zone.clone()).date().to_string();
-        // Without a host that is known the link stays blank: a caller may name any.
+        // Without a host that the site answers for the link stays blank.
         let link = "api/backend/formfunnel?action=submission_get&id";
         let url = site.map(|site| format!("{}/{link}={}", site.trim_end_matches('/'), session.id));
         vec![
