@@ -87,6 +87,33 @@ fn what_is_wrong_is_told_and_nothing_is_saved() {
     run(&["show", "good"]).fails(5);
 }
 
+/// Whoever may change funnels and read none publishes, archives and deletes them. With `--rev` only
+/// what they have seen.
+#[test]
+fn verbs_that_change_read_nothing() {
+    let dir = site();
+    let dir = dir.path();
+    cms_with(dir, &["funnels", "import", "-"], FUNNEL).ok();
+    let right = "POST /api/backend/formfunnel";
+    let key = dir.join("key");
+    let file = key.to_str().expect("a path");
+    cms(dir, &["keys", "create", "--name", "k", "--right", right, "--out", file]).ok();
+    let served = Served::start(dir, &[]);
+    let run = |args: &[&str]| {
+        cms(dir, &[&["funnels"], args, &["--url", &served.url, "--key-file", file]].concat())
+    };
+    run(&["show", "good"]).fails(4);
+    for verb in ["publish", "archive", "delete"] {
+        run(&[verb, "good", "--rev", "7", "--yes"]).fails(6);
+    }
+    run(&["publish", "good", "--rev", "1"]).ok();
+    run(&["archive", "good", "--rev", "1"]).ok();
+    run(&["publish", "1"]).ok();
+    run(&["archive", "1"]).ok();
+    run(&["delete", "1", "--yes"]).ok();
+    cms(dir, &["funnels", "show", "good"]).fails(5);
+}
+
 /// A funnel with a branch and a rule for one side of it.
 const BRANCHED: &str = r#"{
     "name": "Leads", "slug": "leads", "start_node_id": -1,

@@ -81,9 +81,8 @@ pub(crate) enum FunnelsCommand {
     Publish {
         /// Id or slug of the funnel
         funnel: String,
-        /// The rev that was checked: a funnel that was saved since is refused
-        #[arg(long, value_name = "REV")]
-        rev: Option<i64>,
+        #[command(flatten)]
+        seen: Seen,
         /// Refuse it when there are warnings
         #[arg(long)]
         strict: bool,
@@ -92,6 +91,8 @@ pub(crate) enum FunnelsCommand {
     Archive {
         /// Id or slug of the funnel
         funnel: String,
+        #[command(flatten)]
+        seen: Seen,
     },
     /// Copy a funnel; the copy is a draft
     Duplicate(DuplicateArgs),
@@ -99,6 +100,8 @@ pub(crate) enum FunnelsCommand {
     Delete {
         /// Id or slug of the funnel
         funnel: String,
+        #[command(flatten)]
+        seen: Seen,
     },
     /// Write a funnel as JSON that another site can import
     Export {
@@ -155,6 +158,14 @@ pub(crate) enum FunnelsCommand {
     Routing(routing::RoutingCommand),
     /// List the field types that a step may ask with
     FieldTypes,
+}
+
+/// What its author has seen. Without it the funnel counts as it is now.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct Seen {
+    /// The rev that you have seen: a funnel that was saved since is refused
+    #[arg(long, value_name = "REV")]
+    rev: Option<i64>,
 }
 
 #[derive(Args, Debug)]
@@ -239,15 +250,10 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: FunnelsComman
         FunnelsCommand::Check { funnel, strict } => {
             publish(out, client, &funnel, None, strict, true).await
         }
-        FunnelsCommand::Publish { funnel, rev, strict } => {
-            // Without --rev: what is drawn when the command begins.
-            let rev = match rev {
-                Some(rev) => rev,
-                None => get(client, &funnel).await?.funnel.rev,
-            };
-            publish(out, client, &funnel, Some(rev), strict, false).await
+        FunnelsCommand::Publish { funnel, seen, strict } => {
+            publish(out, client, &funnel, seen.rev, strict, false).await
         }
-        FunnelsCommand::Archive { funnel } => archive(out, client, &funnel).await,
+        FunnelsCommand::Archive { funnel, seen } => archive(out, client, &funnel, seen.rev).await,
         FunnelsCommand::Duplicate(args) => {
             let asked = Duplicated {
                 id: Some(WhichFunnel::from(args.funnel.clone())),
@@ -261,15 +267,11 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: FunnelsComman
             let note = format!("The copy of {} is {} ({}).", args.funnel, copy.id, copy.slug);
             done(out, &answer.body, &note)
         }
-        FunnelsCommand::Delete { funnel } => {
-            let found = get(client, &funnel).await?.funnel;
-            let question = format!(
-                "Delete the funnel {} ({}) with all that visitors sent?",
-                funnel, found.name
-            );
+        FunnelsCommand::Delete { funnel, seen } => {
+            let question = format!("Delete the funnel {funnel} with all that visitors sent?");
             prompt::confirm(flags, &question)?;
             let id = Some(WhichFunnel::from(funnel.clone()));
-            let asked = Deletion { id, rev: Some(found.rev) };
+            let asked = Deletion { id, rev: seen.rev };
             let (answer, _) = reply::call::<Delete>(client, &MayName::default(), &asked).await?;
             done(out, &answer.body, &format!("The funnel {funnel} is deleted."))
         }
@@ -363,10 +365,10 @@ async fn publish(
     done(out, &answer.body, &note)
 }
 
-async fn archive(out: &Output, client: &Client, funnel: &str) -> Done {
+async fn archive(out: &Output, client: &Client, funnel: &str, rev: Option<i64>) -> Done {
     let saved = Saved {
         id: Some(WhichFunnel::from(funnel.to_owned())),
-        rev: Some(get(client, funnel).await?.funnel.rev),
+        rev,
         funnel: [("status".to_owned(), "archived".into())].into_iter().collect(),
         ..Saved::default()
     };

@@ -137,15 +137,15 @@ pub(crate) async fn fill(cms: &Cms, client: &Client, out: &Output) -> Done<u64> 
     }
     progress.clear();
     publish(client).await?;
-    Ok(written + visit(cms, Clock::system().now()).await?.len() as u64)
+    Ok(written + visit(cms).await?.len() as u64)
 }
 
-/// Stores the visits of the forty days before `now`. Returns how each ended.
-async fn visit(cms: &Cms, now: i64) -> Done<Vec<PastEnd>> {
+/// Stores the visits of the last forty days. Returns how each ended.
+async fn visit(cms: &Cms) -> Done<Vec<PastEnd>> {
     let which = WhichFunnel::Slug(visits::FUNNEL.to_owned());
     let replay = cms.funnels().replay(&which).await?;
     let mut ends = Vec::new();
-    for batch in visits::visits(now).chunks(VISITS) {
+    for batch in visits::visits(cms.clock().now()).chunks(VISITS) {
         let mut change = cms.change(Actor::System).await?;
         for one in batch {
             ends.push(replay.add(&mut change, one.clone()).await?);
@@ -212,10 +212,10 @@ mod tests {
         let mut settings = Settings::default();
         let file = folder.path().join("site.db");
         settings.database_url = Some(format!("sqlite://{}", file.display()).into());
-        let cms = Cms::open(settings).await.expect("a site");
+        let clock = Clock::fixed(visits::NOON);
+        let cms = Cms::builder(settings).clock(clock).open().await.expect("a site");
         publish(&Client::local(Api::new(cms.clone()).expect("an API"))).await.expect("a funnel");
-        let now = Clock::system().now();
-        let ends = visit(&cms, now).await.expect("visits");
+        let ends = visit(&cms).await.expect("visits");
         let count = |end| ends.iter().filter(|one| **one == end).count();
         let [completed, abandoned, open] =
             [PastEnd::Completed, PastEnd::Abandoned, PastEnd::InProgress].map(count);

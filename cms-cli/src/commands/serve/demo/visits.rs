@@ -249,26 +249,35 @@ fn plain(name: &str) -> String {
     spelled.replace('ß', "ss")
 }
 
+/// Of a Wednesday.
+#[cfg(test)]
+pub(super) const NOON: i64 = 1_764_158_400_000;
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// A Wednesday.
-    const NOW: i64 = 1_764_158_400_000;
-
+    /// Whatever the time of the day: some are under way, and no day is left out.
     #[test]
     fn visits_lie_in_the_last_forty_days_and_are_the_same_each_time() {
-        let all = visits(NOW);
-        assert_eq!(all.len(), 2000);
-        let days: std::collections::BTreeSet<_> =
-            all.iter().map(|one| one.started_at.div_euclid(DAY)).collect();
-        assert!((39..=41).contains(&days.len()), "{days:?}");
-        for one in &all {
-            let takes: i64 = one.steps.iter().map(|step| step.after).sum();
-            assert!(one.started_at >= NOW - DAYS * DAY - MINUTE && one.started_at + takes <= NOW);
+        for hour in 0..24 * 7 {
+            let now = NOON + hour * HOUR + 1234;
+            let all = visits(now);
+            assert_eq!(all.len(), 2000);
+            let days: std::collections::BTreeSet<_> =
+                all.iter().map(|one| (now - one.started_at) / DAY).collect();
+            assert!(days.len() >= 40, "{hour}: {days:?}");
+            let takes = |one: &PastVisit| one.steps.iter().map(|step| step.after).sum::<i64>();
+            let mut new = 0;
+            for one in &all {
+                let ended = one.started_at + takes(one);
+                assert!(one.started_at >= now - DAYS * DAY - MINUTE && ended <= now, "{hour}");
+                new += i32::from(ended > now - HOUR);
+            }
+            assert!((5..80).contains(&new), "{hour}: {new} within the last hour");
         }
-        let again = visits(NOW);
+        let again = visits(NOON);
         let told = |all: &[PastVisit]| all.iter().map(|one| format!("{one:?}")).collect::<Vec<_>>();
-        assert_eq!(told(&all), told(&again));
+        assert_eq!(told(&visits(NOON)), told(&again));
     }
 }
