@@ -43,3 +43,26 @@ pub async fn made(site: &Site, funnel: &Json) -> Json {
 pub async fn get(site: &Site, funnel: &str) -> Json {
     site.admin(&format!("GET {ACTION}=get&id={funnel}")).expect(200).await.data()
 }
+
+/// What belongs to a site: ids, and what names a funnel.
+pub fn without_ids(mut funnel: Json) -> Json {
+    let ids: Vec<_> =
+        funnel["nodes"].as_array().unwrap().iter().map(|node| node["id"].clone()).collect();
+    let place = |id: &Json| json!(ids.iter().position(|one| one == id));
+    funnel["start_node_id"] = place(&funnel["start_node_id"]);
+    for node in funnel["nodes"].as_array_mut().unwrap() {
+        node["id"] = Json::Null;
+    }
+    for edge in funnel["edges"].as_array_mut().unwrap() {
+        edge["id"] = Json::Null;
+        edge["from_node_id"] = place(&edge["from_node_id"]);
+        edge["to_node_id"] = place(&edge["to_node_id"]);
+    }
+    for rule in funnel["email_routings"].as_array_mut().unwrap() {
+        rule["id"] = Json::Null;
+    }
+    for member in ["id", "slug", "rev", "status", "version", "published_at"] {
+        funnel[member] = Json::Null;
+    }
+    funnel
+}

@@ -1,6 +1,6 @@
 //! Random graphs saved one over another: ids are mapped, a wrong one leaves all as it was.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::{
     prelude::*,
@@ -8,7 +8,7 @@ use proptest::{
 };
 use serde_json::{Value as Json, json};
 
-use super::{ACTION, get};
+use super::{ACTION, get, without_ids};
 use crate::support::Site;
 
 /// What is done to the funnel: nodes added, of those that are there some kept, ways at random.
@@ -118,6 +118,19 @@ fn body(now: &Json, edit: &Edit, label: &mut usize) -> Json {
     body
 }
 
+/// The codes that tell a fault.
+fn told(fault: Fault) -> &'static [&'static str] {
+    match fault {
+        Fault::None => &[],
+        Fault::Back => &["cycle"],
+        Fault::Nowhere => &["edge_missing_node"],
+        Fault::Foreign => &["foreign_node"],
+        Fault::Twice => &["duplicate_id"],
+        Fault::Stale => &["rev_conflict"],
+        Fault::Field => &["unknown_field_type"],
+    }
+}
+
 /// Nodes by name with their settings, and ways by the names of their ends.
 fn drawing(body: &Json) -> (BTreeMap<String, Json>, Vec<String>, Json) {
     let id = |node: &Json| node.get("client_id").unwrap_or(&node["id"]).to_string();
@@ -157,29 +170,54 @@ async fn walk(edits: &[Edit]) {
     let (mut now, mut label) = (get(&site, "1").await, 0);
     for edit in edits {
         let body = body(&now, edit, &mut label);
-        let traces = site.traces().await;
+        let before = (site.traces().await, site.database.dump("cms_formfunnel").await);
         let save = site.admin(&format!("POST {ACTION}=save")).json(body.clone());
         let reply = save.send().await;
         let after = get(&site, "1").await;
         match (edit.fault, reply.status.as_u16()) {
             (Fault::None, 200) => {}
             (Fault::Stale, 409) | (_, 422) if edit.fault != Fault::None => {
-                assert_eq!((&after, site.traces().await), (&now, traces), "{edit:?}");
+                // Nothing is written, not a byte.
+                let left = (site.traces().await, site.database.dump("cms_formfunnel").await);
+                assert_eq!(left, before, "{edit:?}");
+                assert_eq!(after, now, "{edit:?}");
+                let said = reply.json();
+                let faults = said["errors"].as_array().cloned().unwrap_or_default();
+                let codes = faults.iter().map(|one| one["code"].as_str().unwrap());
+                let codes: BTreeSet<_> = match edit.fault {
+                    Fault::Stale => [said["error"].as_str().unwrap()].into(),
+                    _ => codes.collect(),
+                };
+                assert_eq!(codes, told(edit.fault).iter().copied().collect(), "{edit:?} {said}");
                 continue;
             }
             other => panic!("{other:?}: {body} {}", reply.text()),
         }
         assert_eq!(drawing(&after), drawing(&body), "{edit:?}");
         let mapped = reply.data()["id_map"].clone();
-        let new = body["nodes"].as_array().unwrap().iter();
-        let new: Vec<_> = new.filter_map(|node| node["client_id"].as_i64()).collect();
-        assert_eq!(mapped.as_object().unwrap().len(), new.len(), "{mapped}");
-        for id in new {
-            let stored = after["nodes"].as_array().unwrap().iter();
-            let is_there = stored.clone().any(|node| node["id"] == mapped[id.to_string()]);
-            assert!(is_there, "{id}: {mapped}");
+        let name_of = |funnel: &Json, id: &Json| {
+            let nodes = funnel["nodes"].as_array().unwrap();
+            nodes.iter().find(|node| node["id"] == *id).map(|node| node["name"].clone())
+        };
+        let mut new = 0;
+        for node in body["nodes"].as_array().unwrap() {
+            let id = match &node["client_id"] {
+                Json::Null => &node["id"],
+                client => {
+                    new += 1;
+                    let id = &mapped[client.to_string()];
+                    assert_eq!(name_of(&now, id), None, "{id} was given before: {mapped}");
+                    id
+                }
+            };
+            assert_eq!(name_of(&after, id).as_ref(), Some(&node["name"]), "{id}: {mapped}");
         }
+        assert_eq!(mapped.as_object().unwrap().len(), new, "{mapped}");
         assert_eq!(after["rev"].as_i64(), now["rev"].as_i64().map(|rev| rev + 1));
         now = after;
     }
+    let copy = site.admin(&format!("POST {ACTION}=duplicate")).json(json!({"id": 1}));
+    let copy = copy.expect(201).await.data()["id"].to_string();
+    assert_eq!(without_ids(get(&site, &copy).await), without_ids(now.clone()), "a copy");
+    assert_eq!(get(&site, "1").await, now, "what was copied");
 }

@@ -103,6 +103,42 @@ impl TestDatabase {
         }
     }
 
+    /// Every row of the tables whose names begin so, as text, in an order of its own.
+    pub async fn dump(&self, prefix: &str) -> String {
+        let (names, is_postgres) = (format!("name like '{prefix}%'"), self.is_postgres());
+        let tables = match is_postgres {
+            true => format!(
+                "select coalesce(string_agg(name, ',' order by name), '') from (select tablename \
+                 as name from pg_tables where schemaname = current_schema()) t where {names}"
+            ),
+            false => format!(
+                "select coalesce(group_concat(name), '') from (select name from sqlite_schema \
+                 where type = 'table' and {names} order by name)"
+            ),
+        };
+        let mut all = String::new();
+        for table in self.text(&tables).await.split(',').filter(|name| !name.is_empty()) {
+            let rows = if is_postgres {
+                format!(
+                    "select coalesce(string_agg(t::text, chr(10) order by t::text), '') from \
+                     {table} t"
+                )
+            } else {
+                let columns = format!(
+                    "select group_concat('quote(' || name || ')', ' || '','' || ') \
+                     from pragma_table_info('{table}')"
+                );
+                let columns = self.text(&columns).await;
+                format!(
+                    "select coalesce(group_concat(line, char(10)), '') from (select {columns} as \
+                     line from {table} order by 1)"
+                )
+            };
+            all.push_str(&format!("{table}\n{}\n", self.text(&rows).await));
+        }
+        all
+    }
+
     /// A number out of the database.
     pub async fn count(&self, sql: &str) -> i64 {
         let sql = AssertSqlSafe(sql.to_owned());

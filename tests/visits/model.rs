@@ -32,12 +32,20 @@ async fn visitors_go_as_the_plain_rules_say() {
     let mut random = Random(11);
     let (mut calls, mut funnels) = (0, 0);
     let mut met: BTreeMap<String, usize> = BTreeMap::new();
+    let mut raised = [0; 4];
     while calls < rounds {
         funnels += 1;
         let drawn = Drawn::random(&mut random, format!("f{funnels}"));
         let published = site.funnel(drawn.json()).await;
         for _ in 0..VISITS {
-            calls += play(&site, &published, &drawn, &mut random, &mut met).await;
+            let (made, model) = play(&site, &published, &drawn, &mut random, &mut met).await;
+            calls += made;
+            // Away is told once.
+            let times = |kind| model.rows.iter().filter(|row| row.kind == kind).count() as i64;
+            raised[0] += 1;
+            raised[1] += times("answered");
+            raised[2] += times("completed");
+            raised[3] += times("abandoned").min(1);
         }
     }
     for what in ["moved", "repeated", "back", "resumed", "completed", "completed again", "revived"]
@@ -47,17 +55,21 @@ async fn visitors_go_as_the_plain_rules_say() {
     for what in ["validation_failed", "not_on_path", "incomplete", "already_completed"] {
         assert!(met.get(what).is_some_and(|times| *times > 2), "{what}: {met:?}");
     }
+    let events = ["started", "step_completed", "completed", "abandoned"];
+    for (event, times) in events.into_iter().zip(raised) {
+        assert_eq!(site.raised(&format!("formfunnel.{event}")).await, times, "{event}");
+    }
     println!("{calls} calls in {funnels} funnels: {met:?}");
 }
 
-/// A visit: every reply and the row at the end are as the model says. Returns the number of calls.
-async fn play(
+/// A visit: every reply and all rows at the end are as the model says. Returns the number of calls.
+async fn play<'a>(
     site: &Site,
     published: &Published,
-    drawn: &Drawn,
+    drawn: &'a Drawn,
     random: &mut Random,
     met: &mut BTreeMap<String, usize>,
-) -> usize {
+) -> (usize, Model<'a>) {
     let source = [None, Some("spring")][random.below(2)];
     let hidden = source.map(|source| json!({"source": source})).unwrap_or(json!({}));
     let body = json!({"funnel_id": drawn.slug, "hidden": hidden});
@@ -122,7 +134,7 @@ async fn play(
     note("resumed");
     model.resume();
     kept(&visit, &model, &ids).await;
-    most
+    (most, model)
 }
 
 /// Answers to the fields of a step: mostly good ones, some missing, some wrong, some of no field.
@@ -170,7 +182,7 @@ fn compare(said: &Said, reply: &Reply, ids: &[i64], about: &dyn Fn() -> String) 
     }
 }
 
-/// The row holds what the model holds.
+/// The row, and the rows of what happened, hold what the model holds.
 async fn kept(visit: &Visit<'_>, model: &Model<'_>, ids: &[i64]) {
     let path: Vec<_> = model.path.iter().map(|at| ids[*at]).collect();
     let (path, answers) = (json!(path).to_string(), json!(model.answers).to_string());
@@ -179,10 +191,24 @@ async fn kept(visit: &Visit<'_>, model: &Model<'_>, ids: &[i64]) {
         Status::Abandoned => "abandoned",
         Status::Completed => "completed",
     };
-    let same = format!(
-        "case when status = '{status}' and path_json = '{path}' and answers_json = '{answers}' \
-         then 1 else 0 end"
+    let rows = model.rows.iter().map(|row| {
+        let node = row.node.map_or(0, |at| ids[at]);
+        format!("{} {node} {} {}", row.kind, row.field, i32::from(row.counts))
+    });
+    let expected = [status, &path, &answers].into_iter().map(str::to_owned).chain(rows);
+    let expected = expected.collect::<Vec<_>>().join("\n");
+    let line = "e.kind || ' ' || coalesce(e.node_id, 0) || ' ' || coalesce(e.field, '') || ' ' || \
+                case when e.on_path then 1 else 0 end";
+    let joined = match visit.site.database.is_postgres() {
+        true => "string_agg(line, chr(10) order by seq)",
+        false => "group_concat(line, char(10))",
+    };
+    let sql = format!(
+        "select s.status || '\n' || s.path_json || '\n' || s.answers_json || '\n' || (select \
+         {joined} from (select e.seq, {line} as line from cms_formfunnel_events e where \
+         e.submission_id = s.id order by e.seq) lines) from cms_formfunnel_submissions s where \
+         s.session_uuid = '{}'",
+        visit.session
     );
-    assert_eq!(visit.column(&same).await, 1, "{model:#?}");
-    assert_eq!(visit.happened("answered").await, model.answered, "{model:#?}");
+    assert_eq!(visit.site.database.text(&sql).await, expected, "{model:#?}");
 }

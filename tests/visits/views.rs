@@ -96,3 +96,102 @@ async fn the_views_count_visits_by_step_and_by_branch() {
     assert_eq!(inbox(done).await, 4);
     assert_eq!(inbox("status = 'abandoned' and last_node_name = 'budget'").await, 1);
 }
+
+/// Two funnels and two versions, counted by hand: nobody is counted with others.
+///
+/// Version 1 of `leads`: A and B complete at `sorry`, C leaves at `budget` after a refused answer,
+/// D is at `call`. Version 2: E completes at `thanks`. `other`: F leaves at `who`.
+#[tokio::test]
+async fn versions_and_funnels_are_counted_apart() {
+    let site = Site::open().await;
+    let mut saving = leads();
+    saving["save_abandoned"] = 1.into();
+    let mut other = saving.clone();
+    other["slug"] = "other".into();
+    let funnel = site.funnel(saving).await;
+    site.funnel(other).await;
+    let visit = async |slug: &str, answers: &[serde_json::Value]| {
+        let visit = site.visit(slug).await;
+        for one in answers {
+            visit.step(None, one.clone()).send().await;
+        }
+        visit
+    };
+    let name = || json!({"name": "Ada"});
+    for _ in 0..2 {
+        visit("leads", &[name(), json!({"budget": 1})]).await.complete(None).expect(200).await;
+    }
+    visit("leads", &[name(), json!({"budget": "x"})]).await.abandon().await;
+    visit("leads", &[name(), json!({"budget": 9000})]).await;
+    visit("other", &[]).await.abandon().await;
+    let rename = json!({"id": funnel.id, "funnel": {"settings_json": {"min_seconds": 0}}});
+    site.admin("POST /api/backend/formfunnel?action=save").json(rename).expect(200).await;
+    site.publish(funnel.id).await;
+    let last = visit("leads", &[name(), json!({"budget": 9000}), json!({})]).await;
+    last.complete(None).expect(200).await;
+    site.cms.funnels().process_abandoned().await.unwrap();
+
+    let whole = |column: &str| format!("cast(round({column}) as bigint)");
+    let columns =
+        ["entered", "answered", "exited", "waiting", "validation_errors"].join(" || ' ' || ");
+    let dropoff = format!(
+        "f.slug || ' ' || d.version || ' ' || d.node_name || ': ' || {columns} || ', ' || {} || ' ' \
+         || {}",
+        whole("dropoff_pct"),
+        whole("reach_pct")
+    );
+    let columns = ["sessions", "completed"].join(" || ' ' || ");
+    let branches = format!(
+        "f.slug || ' ' || d.version || ' ' || d.from_name || ' ' || d.to_name || ': ' || {columns} \
+         || ', ' || {} || ' ' || {}",
+        whole("share_pct"),
+        whole("conversion_pct")
+    );
+    let lines = async |line: &str, view: &str| {
+        let joined = match site.database.is_postgres() {
+            true => "string_agg(line, chr(10) order by line collate \"C\")",
+            false => "group_concat(line, char(10))",
+        };
+        let sql = format!(
+            "select {joined} from (select {line} as line from {view} d join cms_formfunnels f on \
+             f.id = d.funnel_id order by 1) lines"
+        );
+        site.database.text(&sql).await
+    };
+    // entered answered exited waiting refused, percent that left, percent of all visits.
+    let expected = [
+        "leads 1 budget: 4 3 1 0 1, 25 100",
+        "leads 1 call: 1 0 0 1 0, 0 25",
+        "leads 1 sorry: 2 2 0 0 0, 0 50",
+        "leads 1 who: 4 4 0 0 0, 0 100",
+        "leads 2 budget: 1 1 0 0 0, 0 100",
+        "leads 2 call: 1 1 0 0 0, 0 100",
+        "leads 2 thanks: 1 1 0 0 0, 0 100",
+        "leads 2 who: 1 1 0 0 0, 0 100",
+        "other 1 who: 1 0 1 0 0, 100 100",
+    ];
+    assert_eq!(lines(&dropoff, "cms_v_funnel_dropoff_30d").await, expected.join("\n"));
+    // visits completed, percent of those who left the node, percent of these that completed.
+    let expected = [
+        "leads 1 budget rich?: 3 2, 100 67",
+        "leads 1 rich? call: 1 0, 33 0",
+        "leads 1 rich? sorry: 2 2, 67 100",
+        "leads 1 who budget: 4 2, 100 50",
+        "leads 2 budget rich?: 1 1, 100 100",
+        "leads 2 call thanks: 1 1, 100 100",
+        "leads 2 rich? call: 1 1, 100 100",
+        "leads 2 who budget: 1 1, 100 100",
+    ];
+    assert_eq!(lines(&branches, "cms_v_funnel_branches_30d").await, expected.join("\n"));
+    let inbox = "f.slug || ' ' || d.version || ' ' || d.status || ' ' || d.last_node_name || ' ' || \
+                 d.steps_answered || ' ' || d.progress_pct";
+    let expected = [
+        "leads 1 abandoned budget 1 33",
+        "leads 1 completed sorry 2 100",
+        "leads 1 completed sorry 2 100",
+        "leads 1 in_progress call 2 66",
+        "leads 2 completed thanks 3 100",
+        "other 1 abandoned who 0 0",
+    ];
+    assert_eq!(lines(inbox, "cms_v_funnel_inbox").await, expected.join("\n"));
+}

@@ -3,7 +3,7 @@
 use serde_json::{Value as Json, json};
 
 use crate::{
-    funnels::{ACTION, drawn, get, made},
+    funnels::{ACTION, drawn, get, made, without_ids},
     support::{Site, visits::leads},
 };
 
@@ -112,29 +112,6 @@ async fn all_faults_of_a_new_funnel_are_told() {
     assert_eq!(site.traces().await, before);
     let none = "select count(*) from cms_formfunnels";
     assert_eq!(site.database.count(none).await, 0);
-}
-
-/// What belongs to a site: ids, and what names a funnel.
-fn without_ids(mut funnel: Json) -> Json {
-    let ids: Vec<_> =
-        funnel["nodes"].as_array().unwrap().iter().map(|node| node["id"].clone()).collect();
-    let place = |id: &Json| json!(ids.iter().position(|one| one == id));
-    funnel["start_node_id"] = place(&funnel["start_node_id"]);
-    for node in funnel["nodes"].as_array_mut().unwrap() {
-        node["id"] = Json::Null;
-    }
-    for edge in funnel["edges"].as_array_mut().unwrap() {
-        edge["id"] = Json::Null;
-        edge["from_node_id"] = place(&edge["from_node_id"]);
-        edge["to_node_id"] = place(&edge["to_node_id"]);
-    }
-    for rule in funnel["email_routings"].as_array_mut().unwrap() {
-        rule["id"] = Json::Null;
-    }
-    for member in ["id", "slug", "rev", "status", "version", "published_at"] {
-        funnel[member] = Json::Null;
-    }
-    funnel
 }
 
 #[tokio::test]

@@ -123,8 +123,12 @@ impl Drawn {
         })
     }
 
-    /// The next step or end after an answered node.
-    pub fn follow(&self, from: usize, answers: &BTreeMap<String, Json>) -> Option<usize> {
+    /// The nodes that are left on the way from an answered node, and the next step or end.
+    pub fn follow(
+        &self,
+        from: usize,
+        answers: &BTreeMap<String, Json>,
+    ) -> (Vec<usize>, Option<usize>) {
         let node = &self.nodes[from];
         let number = |field: &String| answers.get(field).and_then(Json::as_i64);
         let holds = node.rule.as_ref().map(|rule| match rule {
@@ -133,11 +137,13 @@ impl Drawn {
             Rule::Hidden(value) => answers.get("source").is_some_and(|source| source == value),
         });
         let labelled = holds.and_then(|holds| node.ways[usize::from(!holds)]);
-        let to = labelled.or(node.ways[2])?;
-        match self.nodes[to].kind {
+        let Some(to) = labelled.or(node.ways[2]) else { return (Vec::new(), None) };
+        let (mut left, next) = match self.nodes[to].kind {
             Kind::Condition => self.follow(to, answers),
-            _ => Some(to),
-        }
+            _ => (Vec::new(), Some(to)),
+        };
+        left.insert(0, from);
+        (left, next)
     }
 }
 

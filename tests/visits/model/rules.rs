@@ -24,6 +24,16 @@ pub enum Said {
 
 pub type Given = Map<String, Json>;
 
+/// What happened, as a row tells it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    pub kind: &'static str,
+    pub node: Option<usize>,
+    pub field: String,
+    /// False for what the visitor went back behind.
+    pub counts: bool,
+}
+
 /// A visit. Answers stand under the ids of their fields, because steps that exclude each other
 /// share them.
 #[derive(Clone, Debug)]
@@ -36,6 +46,7 @@ pub struct Model<'a> {
     pub status: Status,
     /// Steps that were answered, repeated ones aside.
     pub answered: i64,
+    pub rows: Vec<Row>,
 }
 
 impl<'a> Model<'a> {
@@ -43,13 +54,36 @@ impl<'a> Model<'a> {
         let names_source = drawn.nodes.iter().any(|node| node.hidden);
         let source = names_source.then(|| source.unwrap_or("none"));
         let answers = source.map(|source| ("source".to_owned(), source.into()));
-        Self {
+        let mut new = Self {
             drawn,
             answers: answers.into_iter().collect(),
             path: vec![0],
             now: Some(0),
             status: Status::InProgress,
             answered: 0,
+            rows: Vec::new(),
+        };
+        new.note("started", None);
+        new.note("presented", Some(0));
+        new
+    }
+
+    fn note(&mut self, kind: &'static str, node: Option<usize>) {
+        self.rows.push(Row { kind, node, field: String::new(), counts: true });
+    }
+
+    fn refused(&mut self, at: usize, fields: Vec<String>) {
+        for field in fields {
+            self.rows.push(Row { kind: "invalid", node: Some(at), field, counts: true });
+        }
+    }
+
+    /// What came after a step was presented counts no more.
+    fn cut(&mut self, at: usize) {
+        let is_place = |row: &Row| row.counts && row.kind == "presented" && row.node == Some(at);
+        let place = self.rows.iter().rposition(is_place).expect("presented");
+        for row in &mut self.rows[place + 1..] {
+            row.counts &= !matches!(row.kind, "presented" | "answered" | "edge");
         }
     }
 
@@ -68,13 +102,15 @@ impl<'a> Model<'a> {
         held.collect()
     }
 
-    fn is_good(&self, at: usize, given: &Given) -> bool {
-        let fields = self.fields(at).iter().enumerate();
-        let mut fields = fields.map(|(place, id)| (place, given.get(id)));
-        fields.all(|(place, answer)| match answer {
+    /// The fields of a step that these answers do not suit.
+    fn faults(&self, at: usize, given: &Given) -> Vec<String> {
+        let is_good = |place: usize, answer: Option<&Json>| match answer {
             None => !(self.drawn.nodes[at].required && place == 0),
             Some(answer) => answer.as_i64().is_some_and(|answer| (0..=3).contains(&answer)),
-        })
+        };
+        let fields = self.fields(at).iter().enumerate();
+        let bad = fields.filter(|(place, id)| !is_good(*place, given.get(*id)));
+        bad.map(|(_, id)| id.clone()).collect()
     }
 
     /// The answers that count: of steps on the path, and what came with the visitor.
@@ -123,8 +159,18 @@ impl<'a> Model<'a> {
         }
         let place = self.path.iter().position(|one| *one == at).expect("on the path");
         self.path.truncate(place + 1);
-        self.now = self.drawn.follow(at, &self.counting());
+        if self.now != Some(at) {
+            self.cut(at);
+            self.note("rewound", Some(at));
+        }
+        self.note("answered", Some(at));
+        let (passed, next) = self.drawn.follow(at, &self.counting());
+        passed.into_iter().for_each(|from| self.note("edge", Some(from)));
+        self.now = next;
         self.path.extend(self.now);
+        if next.is_some() {
+            self.note("presented", next);
+        }
         self.answered += 1;
         true
     }
@@ -137,7 +183,9 @@ impl<'a> Model<'a> {
         let target = target.filter(|at| self.path.contains(at) && self.is_step(*at));
         let Some(at) = target else { return Said::Refused("not_on_path", self.now) };
         self.seen();
-        if !self.is_good(at, given) {
+        let faults = self.faults(at, given);
+        if !faults.is_empty() {
+            self.refused(at, faults);
             return Said::Refused("validation_failed", Some(at));
         }
         let next = match self.answer(at, given) {
@@ -155,12 +203,14 @@ impl<'a> Model<'a> {
             return Said::Refused("already_completed", None);
         }
         self.seen();
+        self.note("resumed", self.now);
         Said::At(self.now, self.held(self.now))
     }
 
     pub fn abandon(&mut self) {
         if self.status == Status::InProgress {
             self.status = Status::Abandoned;
+            self.note("abandoned", self.now);
         }
     }
 
@@ -176,8 +226,11 @@ impl<'a> Model<'a> {
             self.seen();
             let mut all = self.held(Some(last));
             all.extend(given.clone());
-            let is_bare = is_named || self.is_good(last, &Given::new());
-            if !is_bare || !self.is_good(last, &all) {
+            // Who names nothing has answered nothing that is required.
+            let bare = if is_named { Vec::new() } else { self.faults(last, &Given::new()) };
+            let faults = if bare.is_empty() { self.faults(last, &all) } else { bare };
+            if !faults.is_empty() {
+                self.refused(last, faults);
                 return Said::Refused("incomplete", Some(last));
             }
             let mut ahead = self.clone();
@@ -193,6 +246,7 @@ impl<'a> Model<'a> {
         }
         self.status = Status::Completed;
         self.answers = self.counting();
+        self.note("completed", self.now);
         Said::Done(self.now)
     }
 }
