@@ -45,6 +45,11 @@ pub const ALL: &[Step] = &[
     Step { version: 14, name: "funnels", sql: include_str!("../sql/0014_funnels.sql") },
     Step { version: 15, name: "visits", sql: include_str!("../sql/0015_visits.sql") },
     Step { version: 16, name: "inbox", sql: include_str!("../sql/0016_inbox.sql") },
+    Step {
+        version: 17,
+        name: "views_by_funnel",
+        sql: include_str!("../sql/0017_views_by_funnel.sql"),
+    },
 ];
 
 #[cfg(test)]

@@ -139,6 +139,25 @@ impl TestDatabase {
         all
     }
 
+    /// The tables that a statement reads from their beginning to their end.
+    pub async fn plan(&self, sql: &str) -> Vec<String> {
+        if let Some(url) = &self.url {
+            let mut connection = sqlx::PgConnection::connect(url).await.unwrap();
+            let sql = AssertSqlSafe(format!("explain (format text) {sql}"));
+            let lines: Vec<String> =
+                sqlx::query_scalar(sql).fetch_all(&mut connection).await.unwrap();
+            let scans = lines.iter().filter_map(|line| line.split("Seq Scan on ").nth(1));
+            return scans.filter_map(|rest| Some(rest.split(' ').next()?.to_owned())).collect();
+        }
+        let mut connection = self.sqlite_connection().await;
+        let sql = AssertSqlSafe(format!("explain query plan {sql}"));
+        let rows: Vec<(i64, i64, i64, String)> =
+            sqlx::query_as(sql).fetch_all(&mut connection).await.unwrap();
+        // SQLite tells the alias, or the table where there is none.
+        let scans = rows.iter().filter_map(|row| row.3.strip_prefix("SCAN "));
+        scans.filter_map(|rest| Some(rest.split(' ').next()?.to_owned())).collect()
+    }
+
     /// A number out of the database.
     pub async fn count(&self, sql: &str) -> i64 {
         let sql = AssertSqlSafe(sql.to_owned());

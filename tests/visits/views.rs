@@ -195,3 +195,41 @@ async fn versions_and_funnels_are_counted_apart() {
     ];
     assert_eq!(lines(inbox, "cms_v_funnel_inbox").await, expected.join("\n"));
 }
+
+/// A view of one funnel reads its rows, not those of all others.
+#[tokio::test]
+async fn the_views_read_by_index() {
+    let site = Site::open().await;
+    let many = site.funnel(leads()).await.id;
+    let mut small = leads();
+    small["slug"] = "small".into();
+    let few = site.funnel(small).await.id;
+    for slug in ["leads", "small"] {
+        let visit = site.visit(slug).await;
+        visit.answers(json!({"name": "Ada"})).await;
+        visit.answers(json!({"budget": 1})).await;
+        visit.complete(None).expect(200).await;
+    }
+    // Twenty thousand visits of the other funnel, with their events.
+    let copies = "with recursive n(i) as (select 1 union all select i + 1 from n where i < 20000) \
+                  insert into cms_formfunnel_submissions (funnel_id, version_id, version, \
+                  session_uuid, status, last_node_id, started_at, last_activity_at, expires_at) \
+                  select funnel_id, version_id, version, session_uuid || n.i, status, \
+                  last_node_id, started_at, 0, 0 from cms_formfunnel_submissions s, n where s.id = 1";
+    site.database.run(copies.to_owned()).await;
+    let events = "insert into cms_formfunnel_events (submission_id, seq, kind, node_id, edge_id, \
+                  field, on_path, at, dwell_ms) select s.id, e.seq, e.kind, e.node_id, e.edge_id, \
+                  e.field, e.on_path, e.at, e.dwell_ms from cms_formfunnel_submissions s, \
+                  cms_formfunnel_events e where e.submission_id = 1 and s.id > 2";
+    site.database.run(events.to_owned()).await;
+    site.database.run("analyze".to_owned()).await;
+    for view in ["cms_v_funnel_dropoff_30d", "cms_v_funnel_branches_30d", "cms_v_funnel_inbox"] {
+        let of = |funnel| format!("select * from {view} where funnel_id = {funnel}");
+        let plan = site.database.plan(&of(few)).await;
+        for table in ["cms_formfunnel_submissions", "s", "cms_formfunnel_events", "e"] {
+            assert!(!plan.iter().any(|one| one == table), "{view} scans {table}: {plan:?}");
+        }
+        let count = format!("select count(*) from ({}) v", of(many));
+        assert!(site.database.count(&count).await > 0, "{view}");
+    }
+}
