@@ -58,7 +58,7 @@ const DOCUMENTED: &[(&str, Access)] = &[
 ];
 
 /// Of the actions for funnels, those that are about what visitors sent.
-const INBOX: [&str; 9] = [
+const INBOX: [&str; 10] = [
     "submissions",
     "submission_get",
     "submission_update",
@@ -68,6 +68,7 @@ const INBOX: [&str; 9] = [
     "views",
     "assignable_users",
     "file",
+    "export",
 ];
 
 struct Row {

@@ -230,6 +230,9 @@ routes! {
     "/api/backend/formfunnel" ? action = "assignable_users" Area("formfunnel_inbox") inbox {
         GET AssignableUsers assignable_users 200
     };
+    "/api/backend/formfunnel" ? action = "export" Area("formfunnel_inbox") inbox {
+        GET Export export 200 as Any
+    };
     "/api/backend/formfunnel" ? action = "file" Area("formfunnel_inbox") inbox {
         GET StoredFile file 200 as File
     };

@@ -244,9 +244,10 @@ impl Reply {
         serde_json::from_slice(&self.body).unwrap_or_else(|e| panic!("{e}: {}", self.text()))
     }
 
-    /// As [`Reply::json`]; null for an empty body and for a stream of events.
+    /// As [`Reply::json`]; null for an empty body and for what is no JSON.
     pub fn json_or_null(&self) -> Json {
-        let is_json = self.headers.get("content-type").is_none_or(|kind| kind != EVENTS);
+        let kind = self.headers.get("content-type").map(|kind| kind.to_str().unwrap_or_default());
+        let is_json = kind.is_none_or(|kind| kind.ends_with("json"));
         if self.body.is_empty() || !is_json { Json::Null } else { self.json() }
     }
 

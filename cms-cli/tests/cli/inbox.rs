@@ -78,6 +78,19 @@ fn submissions_are_listed_sorted_noted_and_taken_back() {
         run(&["assign", "nobody", "1"]).ok();
         run(&["assign", "ghost", "1"]).fails(5);
 
+        let table = run(&["export", "good", "--where", "submission_id=1"]).ok();
+        let lines: Vec<_> = table.lines().collect();
+        assert!(lines[0].starts_with("\u{feff}submission.id,"), "{table}");
+        assert!(lines[0].ends_with(",mail,submission.inbox_notes,submission.more"), "{table}");
+        assert!(lines[1].ends_with(",ada@example.org,Called on Monday,"), "{table}");
+        let lines = run(&["export", "--format", "jsonl"]).ok();
+        assert_eq!(lines.lines().count(), 3, "{lines}");
+        run(&["export", "none"]).fails(5);
+        let file = dir.path().join("inbox.csv");
+        run(&["export", "--no-bom", "--out", file.to_str().expect("a path"), "--json"]).json();
+        let written = std::fs::read_to_string(&file).expect("a file");
+        assert!(written.starts_with("submission.id,") && written.lines().count() == 4, "{written}");
+
         run(&["views", "save", "Mine", "--where", "inbox_status=qualified", "--sort", "score"])
             .ok();
         assert!(run(&["views", "list"]).ok().contains("Mine"));

@@ -216,6 +216,7 @@ pub(crate) const OTHERS: &[Call] = &[
     ("forms submissions show", &["1"], ""),
     ("forms submissions delete", &["1", "--yes"], ""),
     ("forms export", &["contact"], ""),
+    ("inbox export", &["good"], ""),
     ("inbox show", &["1"], ""),
     ("inbox note", &["1", "called"], ""),
     ("inbox undo", &[], ""),

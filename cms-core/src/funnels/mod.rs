@@ -39,9 +39,9 @@ pub use definitions::{
 pub use filter::FunnelFilter;
 pub use inbox::{
     Assignable, Bulk, BulkDone, BulkOp, FunnelSubmission, FunnelSubmissionDetail, INBOX_STATUSES,
-    InboxCount, InboxCounts, InboxFilter, InboxPage, InboxQuery, InboxView, NewView, StoredFile,
-    SubmissionDeletion, SubmissionFile, SubmissionMail, SubmissionUpdate, Undone, Updated,
-    ViewQuery,
+    InboxCount, InboxCounts, InboxFilter, InboxLines, InboxPage, InboxQuery, InboxTable, InboxView,
+    NewView, StoredFile, SubmissionDeletion, SubmissionFile, SubmissionMail, SubmissionUpdate,
+    Undone, Updated, ViewQuery,
 };
 pub use problem::Warning;
 pub use record::{EmailRouting, Funnel, FunnelDetail, FunnelEdge, FunnelNode, WhichFunnel};

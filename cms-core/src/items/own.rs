@@ -86,11 +86,12 @@ impl OwnList {
         Ok(count)
     }
 
-    /// Whether the conditions can be composed.
+    /// Whether the conditions and the order can be composed.
     ///
     /// # Errors
     /// `bad_query`.
     pub(crate) fn check(&self, query: &Query) -> Result<()> {
+        super::order::of(&self.0, query)?;
         Conditions::new(&self.0).query(query)
     }
 

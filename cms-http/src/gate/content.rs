@@ -12,7 +12,7 @@ use crate::{
     body::{self, Limits, Source, Upload},
     demand::Named,
     request,
-    wire::{BodyKind, Content},
+    wire::{BodyKind, Content, script::is_inbox_export},
 };
 
 /// A body that was read, or that its handler will read.
@@ -35,7 +35,11 @@ impl<B> Sent<B> {
         let button = text("plugin").zip(text("button_id"));
         Named {
             table: text("table").map(str::to_owned),
-            button: button.map(|(plugin, button)| format!("{plugin}_{button}_edit")),
+            button: button.map(|(plugin, button)| match is_inbox_export(plugin, button) {
+                // Who may see the inbox may take it along.
+                true => "formfunnel_inbox_view".to_owned(),
+                false => format!("{plugin}_{button}_edit"),
+            }),
         }
     }
 

@@ -1,26 +1,33 @@
 //! `/api/backend/formfunnel`: the inbox, what visitors of funnels sent
 
+use std::sync::Arc;
+
+use bytes::Bytes;
 use cms_core::{
     Code, Error, Result,
     funnels::{
         Assignable, Bulk, FunnelSubmissionDetail, InboxQuery, InboxView, NewView,
-        SubmissionDeletion, SubmissionUpdate, Undone,
+        SubmissionDeletion, SubmissionUpdate, Undone, WhichFunnel,
     },
 };
+use futures_util::{StreamExt as _, TryStreamExt as _};
 use http::{HeaderValue, StatusCode, header};
+use serde_json::{Value as Json, json};
 
 use super::item::if_match;
 use crate::{
+    body::{Body, Parts},
     call::Call,
     caller::Caller,
-    reply::{Reply, save_as::attachment},
+    reply::{Reply, csv, save_as::attachment},
+    shown::Lasting,
     success::Success,
     wire::{
-        Data, Done, Page, Text,
+        Data, Done, Page, ReplyKind, Text,
         envelope::Meta,
         inbox::{
-            BulkOutcome, DeletedSubmission, Inbox, InboxAsked, InboxMeta, MayNameSubmission,
-            Nothing, UpdatedSubmission, WhichStoredFile,
+            BulkOutcome, DeletedSubmission, ExportData, Inbox, InboxAsked, InboxExported,
+            InboxMeta, MayNameSubmission, Nothing, UpdatedSubmission, WhichStoredFile,
         },
         parameters::{ById, Listing, NoQuery},
     },
@@ -86,12 +93,8 @@ pub(crate) async fn bulk(
     let mut change = call.change().await?;
     if bulk.filter.is_some() && !may_see(call) {
         // How many match would tell what the inbox holds.
-        let code = match call.caller() {
-            Caller::Key(_) => Code::ApiKeyForbidden,
-            _ => Code::PermissionDenied,
-        };
         let detail = "Only who may see the inbox chooses submissions by a filter: name their ids.";
-        return Err(Error::new(code, detail));
+        return Err(unseen(call, detail));
     }
     let done = call.cms.funnels().bulk(&mut change, bulk).await?;
     let changed = may_see(call).then_some(done.changed);
@@ -129,6 +132,83 @@ pub(crate) async fn delete_view(call: &Call<'_>, which: ById) -> Result<Success<
 pub(crate) async fn assignable_users(call: &Call<'_>, asked: Listing) -> Result<Page<Assignable>> {
     let paging = asked.limit.after(asked.cursor.as_deref());
     call.cms.funnels().assignable_users(&paging).await.map(Page::from)
+}
+
+pub(crate) async fn export(call: &Call<'_>, asked: InboxExported) -> Result<Success<Json>> {
+    let bom = match asked.bom.as_deref() {
+        None | Some("true") => true,
+        Some("false") => false,
+        Some(_) => return Err(Error::new(Code::BadQuery, "bom is true or false.")),
+    };
+    if let Some(name) = asked.filters.keys().find(|name| !name.starts_with("filter[")) {
+        return Err(Error::new(Code::BadQuery, format!("There is no parameter {name:?} here.")));
+    }
+    let own = [("sort", &asked.sort), ("search", &asked.search)];
+    let own = own.into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?)));
+    let filters = asked.filters.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let query = InboxQuery::parse(own.chain(filters))?;
+    let funnel = asked.funnel_id.map(WhichFunnel::from);
+    exported(call, asked.format.as_deref(), funnel, bom, query).await
+}
+
+/// The script `submissions/export.php` of the plugin `formfunnel`.
+pub(super) async fn export_script(call: &Call<'_>, data: Json) -> Result<Success<Json>> {
+    call.judge_again().await?;
+    if !may_see(call) {
+        // A key may have a row for scripts, and none for the inbox.
+        return Err(unseen(call, "Only who may see the inbox may export it."));
+    }
+    let data = if data.is_null() { json!({}) } else { data };
+    let asked: ExportData = serde_json::from_value(data)
+        .map_err(|why| Error::invalid_field("data", "format", why.to_string()))?;
+    let mut query = asked.filter.query("data.filter")?;
+    if let Some(sort) = &asked.sort {
+        query = query.sorted_by(sort)?;
+    }
+    let funnel = asked.funnel_id.map(|which| match which {
+        WhichFunnel::Slug(text) => WhichFunnel::from(text),
+        id => id,
+    });
+    let bom = asked.bom.unwrap_or(true);
+    exported(call, asked.format.as_deref(), funnel, bom, query).await
+}
+
+async fn exported(
+    call: &Call<'_>,
+    format: Option<&str>,
+    funnel: Option<WhichFunnel>,
+    bom: bool,
+    query: InboxQuery,
+) -> Result<Success<Json>> {
+    let funnels = call.cms.funnels();
+    let (kind, save_as, parts) = match format {
+        None | Some("csv") => {
+            let mut table = funnels.export_table(funnel.as_ref(), query).await?;
+            if let (true, Some(first)) = (bom, table.names.first_mut()) {
+                first.insert(0, '\u{feff}');
+            }
+            let parts = csv::rows(table.names, table.rows);
+            (ReplyKind::Csv.media_type(), table.save_as, parts)
+        }
+        Some("jsonl") => {
+            let lines = funnels.export_lines(funnel.as_ref(), query).await?;
+            let parts: Parts = lines.lines.map_ok(Bytes::from).boxed();
+            ("application/jsonl", lines.save_as, parts)
+        }
+        Some(_) => return Err(Error::new(Code::BadQuery, "format is csv or jsonl.")),
+    };
+    let body = Body::streamed(Arc::new(Lasting::of(call)).watching(parts));
+    let reply = Reply::new(StatusCode::OK, HeaderValue::from_static(kind), Bytes::new());
+    let reply = Reply { body, ..reply };
+    Ok(Success::written(reply.with(header::CONTENT_DISPOSITION, &attachment(&save_as))))
+}
+
+fn unseen(call: &Call<'_>, detail: &str) -> Error {
+    let code = match call.caller() {
+        Caller::Key(_) => Code::ApiKeyForbidden,
+        _ => Code::PermissionDenied,
+    };
+    Error::new(code, detail)
 }
 
 /// The bytes are a visitor's: no browser shows them, and none guesses what they are.

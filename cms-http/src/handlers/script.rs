@@ -19,7 +19,7 @@ use crate::{
     success::Success,
     wire::{
         ReplyKind,
-        script::{OfButton, RunScript},
+        script::{OfButton, RunScript, is_inbox_export},
     },
 };
 
@@ -33,6 +33,9 @@ pub(crate) async fn run(
         if in_query.is_some_and(|name| name != *in_body) {
             return Err(bad("The query and the body name different buttons: leave the query out."));
         }
+    }
+    if is_inbox_export(&plugin, &button_id) {
+        return super::inbox::export_script(call, data).await;
     }
     let script = call.cms.scripts().find(&plugin, &button_id)?;
     let lasting = Arc::new(Lasting::of(call));

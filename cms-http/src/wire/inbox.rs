@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use cms_core::{
     MAX_LIMIT,
     funnels::{
-        Assignable, Bulk, FunnelSubmission, FunnelSubmissionDetail, InboxCounts, InboxView,
-        NewView, SubmissionDeletion, SubmissionUpdate, Undone,
+        Assignable, Bulk, FunnelSubmission, FunnelSubmissionDetail, InboxCounts, InboxFilter,
+        InboxView, NewView, SubmissionDeletion, SubmissionUpdate, Undone, WhichFunnel,
     },
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
 
 use super::{
     Body, Data, Done, NoBody, Page, Text, operations,
@@ -39,6 +40,8 @@ operations! {
     DeleteView: ById, NoBody => Done;
     /// Users who can be assigned: those who may see the inbox.
     AssignableUsers: Listing, NoBody => Page<Assignable>;
+    /// Submissions with their answers as a table, or as lines of JSON.
+    Export: InboxExported, NoBody => Json;
     /// A file that a visitor sent.
     StoredFile: WhichStoredFile, NoBody => Text;
 }
@@ -70,6 +73,42 @@ pub struct InboxAsked {
     #[serde(flatten)]
     #[schemars(skip)]
     pub filters: BTreeMap<String, String>,
+}
+
+/// Which submissions, in which form.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct InboxExported {
+    /// `csv` (the default) or `jsonl`.
+    pub format: Option<String>,
+    /// Only those of this funnel, by its id or slug: a table then has a column for each answer.
+    pub funnel_id: Option<String>,
+    /// `false`: a table without the byte order mark that tells spreadsheets of UTF-8.
+    pub bom: Option<String>,
+    /// Columns separated by commas; `-` before one sorts it downwards.
+    pub sort: Option<String>,
+    /// As in lists.
+    #[schemars(length(max = 200))]
+    pub search: Option<String>,
+    /// `filter[column][op]` and their values.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub filters: BTreeMap<String, String>,
+}
+
+/// What the script `submissions/export.php` takes as its data.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ExportData {
+    /// `csv` (the default) or `jsonl`.
+    pub format: Option<String>,
+    /// Only those of this funnel, by its id or slug.
+    pub funnel_id: Option<WhichFunnel>,
+    /// False: a table without a byte order mark.
+    pub bom: Option<bool>,
+    /// Columns separated by commas; `-` before one sorts it downwards.
+    pub sort: Option<String>,
+    /// Conditions, and what is searched for.
+    pub filter: InboxFilter,
 }
 
 /// A page of submissions.
@@ -137,6 +176,7 @@ pub struct BulkOutcome {
 /// Nothing more to say.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{}]))]
 pub struct Nothing {}
 
 /// A file that a visitor sent.

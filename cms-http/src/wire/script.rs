@@ -46,6 +46,12 @@ pub struct RunScript {
 
 impl Body for RunScript {}
 
+/// Whether a button runs the script `submissions/export.php`, which the service has itself.
+#[must_use]
+pub fn is_inbox_export(plugin: &str, button_id: &str) -> bool {
+    plugin == "formfunnel" && button_id == "export"
+}
+
 /// The id of a row.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]

@@ -2,6 +2,7 @@
 
 mod bulk;
 mod detail;
+mod export;
 mod list;
 mod rights;
 mod undo;

@@ -2,6 +2,7 @@
 
 mod change;
 mod choose;
+mod export;
 mod shown;
 mod views;
 mod watch;
@@ -16,7 +17,7 @@ use cms_http::{
     },
 };
 
-use self::{choose::Choose, views::ViewsCommand, watch::WatchArgs};
+use self::{choose::Choose, export::ExportArgs, views::ViewsCommand, watch::WatchArgs};
 use crate::{
     flags::Flags,
     output::{Done, Output, counted},
@@ -82,6 +83,8 @@ pub(crate) enum InboxCommand {
     /// Queries that you keep under a name
     #[command(subcommand)]
     Views(ViewsCommand),
+    /// Write submissions with their answers, as CSV or as lines of JSON
+    Export(ExportArgs),
     /// Users who can be assigned
     Users(Paging),
     /// Print submissions as they come and change
@@ -145,6 +148,7 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: InboxCommand)
             let query = reply::listing;
             reply::list::<AssignableUsers>(out, client, &paging, &columns, query).await
         }
+        InboxCommand::Export(args) => export::run(out, client, &args).await,
         InboxCommand::Watch(args) => watch::run(out, client, args).await,
     }
 }

@@ -45,6 +45,7 @@ const VERBS_ALONE: &[&str] = &[
     "funnels test",
     "inbox assign",
     "inbox delete",
+    "inbox export",
     "inbox list",
     "inbox note",
     "inbox set-status",

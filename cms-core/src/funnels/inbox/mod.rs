@@ -7,12 +7,14 @@
 //! update   one changed, one deleted                  people   who can be assigned
 //! bulk     many changed or deleted in one change     undo     the last of these taken back
 //! view     a query that a caller keeps              views    those of a caller
-//! told     what events tell                         sql      statements
+//! export   all as a table, or as lines of JSON        told     what events tell
+//! sql      statements
 //! ```
 
 mod bulk;
 mod columns;
 mod detail;
+mod export;
 mod files;
 mod list;
 mod people;
@@ -27,6 +29,7 @@ mod views;
 
 pub use bulk::{Bulk, BulkDone, BulkOp};
 pub(super) use columns::inbox;
+pub use export::{InboxLines, InboxTable};
 pub use list::{InboxCount, InboxCounts, InboxPage};
 pub use people::Assignable;
 pub use query::{InboxFilter, InboxQuery};

@@ -52,6 +52,15 @@ impl InboxQuery {
         Ok(Self::sorted(query))
     }
 
+    /// In this order, such as `-score,started_at`.
+    ///
+    /// # Errors
+    /// `bad_query`.
+    pub fn sorted_by(mut self, sort: &str) -> Result<Self> {
+        self.0.sort = Query::parse([("sort", sort)])?.sort;
+        Ok(self)
+    }
+
     /// The default order, and where a search looks.
     fn sorted(mut query: Query) -> Self {
         if query.sort.is_empty() {
@@ -60,6 +69,13 @@ impl InboxQuery {
         }
         query.search_in = SEARCHED.map(str::to_owned).to_vec();
         Self(query)
+    }
+
+    /// Of one funnel only.
+    pub(super) fn of_funnel(mut self, id: i64) -> Self {
+        let (column, values) = ("funnel_id".to_owned(), vec![id.to_string()]);
+        self.0.filters.push(Filter { column, op: Op::Eq, values });
+        self
     }
 
     /// Whether it selects all submissions, but for the state of the inbox.

@@ -169,6 +169,7 @@ pub(super) const CHOOSE: Statement = Statement::new(
 statements! {
     COUNTS = "select inbox_status, count(*) from cms_formfunnel_submissions where funnel_id in \
               (select id from cms_formfunnels where status <> 'deleted') group by inbox_status";
+    NEWEST_VERSION = "select max(id) from cms_formfunnel_versions where funnel_id = $1";
     NOTES = "select inbox_notes from cms_formfunnel_submissions where id = $1";
     REVS = "select rev, inbox_rev from cms_formfunnel_submissions where id = $1";
     FILES = concat!(
@@ -256,6 +257,12 @@ fn cause(id: i64) -> String {
 /// How many submissions are in each state of the inbox.
 pub(super) async fn counts(db: &Db) -> Result<Vec<(String, i64)>> {
     db.all(COUNTS, args![]).await
+}
+
+/// The version of a funnel that was published last.
+pub(super) async fn newest_version(db: &Db, funnel: i64) -> Result<Option<i64>> {
+    let (id,) = db.one::<(Option<i64>,)>(NEWEST_VERSION, args![funnel]).await?;
+    Ok(id)
 }
 
 pub(super) async fn notes(db: &Db, id: i64) -> Result<Option<String>> {

@@ -44,7 +44,7 @@ pub use calls::{
 pub(in crate::funnels) use client::Salt;
 pub use client::Visitor;
 pub use replay::{PastEnd, PastInbox, PastStep, PastVisit, Replay};
-pub(in crate::funnels) use retold::Retold;
+pub(in crate::funnels) use retold::{Exported, Retold};
 pub use retold::{PassedEdge, PassedNode};
 pub use start::Beginning;
 pub use trial::{Tried, TriedFault, TriedMail, TriedNode, TriedRouting, TriedRule};

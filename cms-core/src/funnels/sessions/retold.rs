@@ -1,5 +1,7 @@
 //! A visit told to the staff: the way that it took, step by step, and why.
 
+use std::collections::HashMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
@@ -65,7 +67,31 @@ pub(in crate::funnels) struct Retold {
     pub(in crate::funnels) passed: Vec<PassedNode>,
 }
 
+/// What exports tell of a visit beside what lists show.
+pub(in crate::funnels) struct Exported {
+    pub(in crate::funnels) notes: String,
+    pub(in crate::funnels) answers: Vec<Answer>,
+}
+
 impl Funnels {
+    /// The notes and answers of submissions, by their ids.
+    pub(in crate::funnels) async fn retell_many(
+        &self,
+        ids: &[i64],
+    ) -> Result<HashMap<i64, Exported>> {
+        let mut told = HashMap::with_capacity(ids.len());
+        for ids in ids.chunks(sql::TOGETHER) {
+            for sql::Noted { notes, session } in sql::by_ids(self.0.base.db(), ids).await? {
+                let version = self.version(session.version).await?;
+                let visit = self.visit_of(version, session.uuid.clone());
+                let around = visit.around(&session);
+                let answers = visit.walk(&around).answers(&session.path, &session.answers);
+                told.insert(session.id, Exported { notes, answers });
+            }
+        }
+        Ok(told)
+    }
+
     /// The way and the answers of a submission; None: it is gone.
     pub(in crate::funnels) async fn retell(&self, id: i64) -> Result<Option<Retold>> {
         let Some(session) = sql::by_id(self.0.base.db(), id).await? else { return Ok(None) };

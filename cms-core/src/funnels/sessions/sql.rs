@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     Change, Error, Millis, Result,
-    db::{Db, Statement, Step, args, read, record, statements},
+    db::{Db, Statement, Step, Value, args, read, record, statements},
     fields::Upload,
 };
 
@@ -42,6 +42,20 @@ record! { Session: session_columns {
     mail_rule: "mail_rule_id",
     mail_status: "mail_status",
 } }
+
+/// A session with what the staff noted.
+pub(super) struct Noted {
+    pub(super) notes: String,
+    pub(super) session: Session,
+}
+
+record! { Noted: noted_columns {
+    notes: "inbox_notes",
+    session: (session_columns),
+} }
+
+/// Sessions that one statement reads. Fewer are filled up with an id that no row has.
+pub(super) const TOGETHER: usize = 8;
 
 /// Rows of a change at most; so each change of a session has numbers of its own.
 const ROWS: i64 = 1000;
@@ -118,6 +132,10 @@ statements! {
                   on f.id = s.funnel_id where s.session_uuid = $1 and f.status <> 'deleted'";
     BY_ID = concat!(
         "select ", session_columns!(), " from cms_formfunnel_submissions where id = $1"
+    );
+    BY_IDS = concat!(
+        "select ", noted_columns!(), " from cms_formfunnel_submissions \
+         where id in ($1, $2, $3, $4, $5, $6, $7, $8)"
     );
     LOCK = lock!("session_uuid", "");
     LOCK_ID = lock!("id", "");
@@ -198,6 +216,12 @@ pub(super) async fn version_of(db: &Db, uuid: &str) -> Result<Option<i64>> {
 /// A session as it is stored.
 pub(super) async fn by_id(db: &Db, id: i64) -> Result<Option<Session>> {
     db.optional(BY_ID, args![id]).await
+}
+
+/// Sessions with their notes, in any order. Only the first [`TOGETHER`] ids are asked for.
+pub(super) async fn by_ids(db: &Db, ids: &[i64]) -> Result<Vec<Noted>> {
+    let filled = ids.iter().copied().chain(std::iter::repeat(-1)).take(TOGETHER);
+    db.all(BY_IDS, filled.map(Value::from).collect()).await
 }
 
 pub(super) async fn lock(change: &mut Change, uuid: &str) -> Result<Option<Session>> {
