@@ -9,6 +9,7 @@ mod model;
 mod presence;
 mod races;
 mod replay;
+mod retention;
 mod secret;
 mod situations;
 mod views;

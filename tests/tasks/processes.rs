@@ -173,7 +173,11 @@ async fn commands_list_run_and_show_tasks() {
     let listed = process::run(&database, &["tasks", "list"]);
     let listed: Vec<Vec<_>> = listed.lines().map(|line| line.split('\t').collect()).collect();
     let names: Vec<_> = listed.iter().map(|line| line[1]).collect();
-    assert_eq!(names, ["process_abandoned", "bad", "good"], "{listed:?}");
-    assert!(listed[1][5].starts_with("failed ") && listed[2][5].starts_with("done "));
+    assert_eq!(
+        names,
+        ["cleanup_old_submissions", "process_abandoned", "bad", "good"],
+        "{listed:?}"
+    );
+    assert!(listed[2][5].starts_with("failed ") && listed[3][5].starts_with("done "));
     assert_eq!(history(&database, "bad").len(), 1);
 }

@@ -74,3 +74,37 @@ pub struct Endpoint {
     /// Who may call it.
     pub access: Access,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dashes_are_underscores_outside_of_the_backend() {
+        for (path, spelling) in [
+            ("/api/form-funnel/start", "/api/form_funnel/start"),
+            ("/api/pages", "/api/pages"),
+            ("/api/backend/a-b", "/api/backend/a-b"),
+            ("/a-b", "/a-b"),
+        ] {
+            assert_eq!(spelled(path.to_owned()), spelling);
+        }
+    }
+
+    #[test]
+    fn keys_call_what_has_rights() {
+        for (access, is_for_keys, refuses_keys) in [
+            (Access::Open, false, false),
+            (Access::Public, true, false),
+            (Access::Login, false, true),
+            (Access::Session, false, true),
+            (Access::Operator, false, false),
+            (Access::Admin, true, false),
+            (Access::Table, true, false),
+            (Access::Plugin("shop"), true, false),
+        ] {
+            let found = (access.is_for_keys(), access.refuses_keys());
+            assert_eq!(found, (is_for_keys, refuses_keys), "{access:?}");
+        }
+    }
+}

@@ -95,6 +95,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn methods_are_acts() {
+        for (method, act) in [
+            ("POST", Some(Act::Create)),
+            ("PATCH", Some(Act::Update)),
+            ("DELETE", Some(Act::Delete)),
+            ("GET", None),
+            ("PUT", None),
+        ] {
+            assert_eq!(Act::of(method), act, "{method}");
+        }
+    }
+
+    #[test]
     fn columns_are_those_of_the_buttons_held() {
         let writer = |name: &str, act, columns: &[&str], version| Writer {
             permission: format!("p_{name}_edit"),

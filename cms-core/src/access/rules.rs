@@ -108,6 +108,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::access::Writer;
 
     fn rights(keys: &[&str]) -> Rights {
         Rights::Only(keys.iter().map(|key| (*key).to_owned()).collect())
@@ -145,6 +146,96 @@ mod tests {
             let found = allows(&rights(keys), access, method, owner);
             assert_eq!(found, expected, "{keys:?} {access:?} {method} {owner:?}");
         }
+    }
+
+    #[test]
+    fn buttons_and_checklists_open_what_they_write() {
+        let permissions = BTreeSet::from(["shop_list_view".to_owned()]);
+        let writer = |name: &str, act| Writer {
+            permission: format!("shop_{name}_edit"),
+            act,
+            columns: BTreeSet::from(["title".to_owned()]),
+            version: false,
+        };
+        let writers = [
+            writer("new", Act::Create),
+            writer("edit", Act::Update),
+            writer("delete", Act::Delete),
+            writer("tags", Act::Check),
+        ];
+        let shop =
+            Owner { table: "goods", plugin: "shop", permissions: &permissions, writers: &writers };
+        let none = BTreeSet::new();
+        let core = Owner { table: "pages", plugin: "core", permissions: &none, writers: &[] };
+        for (keys, access, method, owner, expected) in [
+            (&["shop_new_edit"][..], Access::Table, "POST", Some(shop), true),
+            (&["shop_new_edit"], Access::Table, "PATCH", Some(shop), false),
+            (&["shop_edit_edit"], Access::Table, "PATCH", Some(shop), true),
+            (&["shop_edit_edit"], Access::Table, "DELETE", Some(shop), false),
+            (&["shop_delete_edit"], Access::Table, "DELETE", Some(shop), true),
+            (&["shop_delete_edit"], Access::Table, "GET", Some(shop), false),
+            (&["shop_tags_edit"], Access::Checklist, "POST", Some(shop), true),
+            (&["shop_tags_edit"], Access::Table, "PATCH", Some(shop), false),
+            (&["shop_edit_edit"], Access::Checklist, "POST", Some(shop), false),
+            (&["pages_pages_edit"], Access::Checklist, "POST", Some(core), true),
+            (&["pages_pages_view"], Access::Checklist, "POST", Some(core), false),
+            (&["pages_pages_edit"], Access::Checklist, "POST", None, false),
+        ] {
+            let found = allows(&rights(keys), access, method, owner);
+            assert_eq!(found, expected, "{keys:?} {access:?} {method}");
+        }
+        for access in [Access::Table, Access::Checklist] {
+            assert!(allows(&Rights::Admin, access, "POST", None), "{access:?}");
+        }
+        for (rights, owner, expected) in [
+            (Rights::Admin, shop, true),
+            (rights(&["shop_new_edit", "shop_edit_edit", "shop_delete_edit"]), shop, false),
+            (rights(&["pages_pages_edit"]), core, true),
+            (rights(&["pages_pages_view"]), core, false),
+        ] {
+            for act in [Act::Create, Act::Update, Act::Delete, Act::Check] {
+                assert_eq!(allows_columns(&rights, act, owner), expected, "{rights:?} {act:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn rows_name_tables_that_are_open_as_a_whole() {
+        let endpoint = |path: &str, methods: &[&'static str], access| Endpoint {
+            path: path.to_owned(),
+            action: None,
+            methods: methods.to_vec(),
+            access,
+        };
+        let endpoints = [
+            endpoint("/api/backend/item", &["GET", "PATCH"], Access::Table),
+            endpoint("/api/backend/item/checklist", &["POST"], Access::Checklist),
+        ];
+        let permissions = BTreeSet::from(["shop_list_view".to_owned()]);
+        let writers = [Act::Update, Act::Check].map(|act| Writer {
+            permission: "shop_edit_edit".to_owned(),
+            act,
+            columns: BTreeSet::from(["title".to_owned()]),
+            version: false,
+        });
+        let none = BTreeSet::new();
+        let tables = [
+            Owner { table: "pages", plugin: "core", permissions: &none, writers: &[] },
+            Owner { table: "goods", plugin: "shop", permissions: &permissions, writers: &writers },
+        ];
+        let held = rights(&["shop_list_view", "shop_edit_edit", "pages_pages_edit"]);
+        let shown: Vec<_> = rows(&held, &endpoints, &tables)
+            .into_iter()
+            .map(|row| format!("{} {} {}", row.methods.join(","), row.endpoint, row.query["table"]))
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                "PATCH /api/backend/item pages",
+                "GET /api/backend/item goods",
+                "POST /api/backend/item/checklist pages",
+            ]
+        );
     }
 
     #[test]

@@ -12,6 +12,7 @@
 //! definitions  funnels as their authors draw, save and publish them
 //! sessions     visits: what visitors do in a funnel
 //! inbox        what they sent, for the staff
+//! retention    old submissions go, what they counted stays
 //! ```
 
 mod checks;
@@ -23,9 +24,9 @@ mod html;
 mod inbox;
 mod problem;
 mod record;
+mod retention;
 mod rules;
 mod sessions;
-#[cfg_attr(not(test), expect(dead_code, reason = "submissions are removed by the inbox"))]
 mod settings;
 
 use std::sync::{Arc, Mutex};
@@ -87,12 +88,13 @@ impl Funnels {
 }
 
 /// All fixed statements of this room.
-pub(crate) fn statements() -> [&'static [crate::db::Statement]; 5] {
+pub(crate) fn statements() -> [&'static [crate::db::Statement]; 6] {
     [
         definitions::sql::ALL,
         definitions::delete::sql::ALL,
         definitions::versions::sql::ALL,
         sessions::sql::ALL,
         inbox::sql::ALL,
+        retention::sql::ALL,
     ]
 }

@@ -13,6 +13,8 @@ use crate::{Millis, Result, funnels::Funnels, jobs::Stop, tasks::Own};
 const UPKEEP: Millis = 60_000;
 /// Seconds from one look for abandoned visits to the next.
 const ABANDONED_S: u64 = 300;
+/// Seconds from one removal of old submissions to the next.
+const CLEANUP_S: u64 = 86_400;
 /// How often the clock is asked whether it is time.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -153,17 +155,20 @@ impl Drop for Background {
 
 /// The service's own tasks.
 pub(super) fn own_tasks(funnels: &Funnels) -> Vec<Own> {
-    let funnels = funnels.clone();
+    let (marks, cleans) = (funnels.clone(), funnels.clone());
     let mark = move |_| -> BoxFuture<'static, Result<()>> {
-        let funnels = funnels.clone();
+        let funnels = marks.clone();
         Box::pin(async move { funnels.process_abandoned().await.map(drop) })
     };
-    vec![Own {
-        area: "formfunnel",
-        name: "process_abandoned",
-        interval_s: ABANDONED_S,
-        handler: Arc::new(mark),
-    }]
+    let clean = move |_| -> BoxFuture<'static, Result<()>> {
+        let funnels = cleans.clone();
+        Box::pin(async move { funnels.cleanup_old_submissions().await.map(drop) })
+    };
+    let own = |name, interval_s, handler| Own { area: "formfunnel", name, interval_s, handler };
+    vec![
+        own("process_abandoned", ABANDONED_S, Arc::new(mark)),
+        own("cleanup_old_submissions", CLEANUP_S, Arc::new(clean)),
+    ]
 }
 
 async fn run(cms: Cms, part: Work, mut stop: Stop) {

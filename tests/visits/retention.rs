@@ -1,0 +1,118 @@
+//! Old submissions go; what they counted stays.
+
+use serde_json::json;
+
+use super::COMPLETED;
+use crate::support::{
+    Site,
+    visits::{Visit, leads},
+};
+
+const DAY: i64 = 24 * 3_600_000;
+const ROWS: &str = "select count(*) from cms_formfunnel_submissions";
+
+async fn left(site: &Site) -> i64 {
+    site.database.count(ROWS).await
+}
+
+/// The sum of a counter over all days.
+async fn sum(site: &Site, counter: &str, of: &str) -> i64 {
+    let sql = "select cast(coalesce(sum(";
+    let from = "), 0) as bigint) from cms_formfunnel_daily where";
+    site.database.count(&format!("{sql}{counter}{from} {of}")).await
+}
+
+/// Who completes a visit, who stays under way, a program, and an author who tries.
+async fn visited(site: &Site) -> Visit<'_> {
+    let whole = site.visit("leads").await;
+    whole.answers(json!({"name": "Ada"})).await;
+    whole.answers(json!({"budget": 9000})).await;
+    whole.complete(None).expect(200).await;
+    let part = site.visit("leads").await;
+    part.answers(json!({"name": "Eve"})).await;
+    for column in ["is_spam", "is_test"] {
+        let other = site.visit("leads").await;
+        let sql = "update cms_formfunnel_submissions set";
+        let of = format!("{column} = (1 = 1) where session_uuid = '{}'", other.session);
+        site.database.run(format!("{sql} {of}")).await;
+    }
+    whole
+}
+
+async fn clean(site: &Site) -> u64 {
+    site.cms.funnels().cleanup_old_submissions().await.unwrap()
+}
+
+#[tokio::test]
+async fn what_old_submissions_counted_stays() {
+    let site = Site::open().await;
+    let funnel = site.funnel(leads()).await;
+    visited(&site).await;
+    site.clock.advance(2 * DAY);
+    visited(&site).await;
+    site.clock.advance(28 * DAY - 1);
+    assert_eq!((clean(&site).await, left(&site).await), (0, 8), "nothing is old");
+    site.clock.advance(1);
+    let (one, two) = tokio::join!(clean(&site), clean(&site));
+    assert_eq!((one + two, left(&site).await), (4, 4));
+    let visits = "node_id = 0 and edge_id = 0";
+    for (counter, expected) in
+        [("started", 2), ("engaged", 2), ("completed", 1), ("abandoned", 1), ("spam", 1)]
+    {
+        assert_eq!(sum(&site, counter, visits).await, expected, "{counter}");
+    }
+    for (node, entered, answered, exited) in
+        [("who", 2, 2, 0), ("budget", 2, 1, 1), ("call", 1, 1, 0), ("thanks", 1, 1, 0)]
+    {
+        let of = format!("node_id = {}", funnel.node(node));
+        let found = (
+            sum(&site, "entered", &of).await,
+            sum(&site, "answered", &of).await,
+            sum(&site, "exited", &of).await,
+        );
+        assert_eq!(found, (entered, answered, exited), "{node}");
+    }
+    assert!(sum(&site, "traversed", "edge_id > 0").await > 0);
+    // The next day is added to what is there.
+    site.clock.advance(2 * DAY);
+    assert_eq!((clean(&site).await, left(&site).await), (4, 0));
+    assert_eq!(sum(&site, "started", visits).await, 4);
+    let days = "select count(distinct day) from cms_formfunnel_daily";
+    assert_eq!(site.database.count(days).await, 2);
+    for table in ["events", "uploads"] {
+        let rows = format!("select count(*) from cms_formfunnel_{table}");
+        assert_eq!(site.database.count(&rows).await, 0, "{table}");
+    }
+}
+
+#[tokio::test]
+async fn a_funnel_says_how_long() {
+    let site = Site::open().await;
+    let mut kept = leads();
+    kept["settings_json"] = json!({"retention_days": {"new": 2, "converted": null}});
+    site.funnel(kept).await;
+    let whole = visited(&site).await;
+    let status = "update cms_formfunnel_submissions set inbox_status = 'converted' \
+                  where session_uuid =";
+    site.database.run(format!("{status} '{}'", whole.session)).await;
+    site.clock.advance(3 * DAY);
+    assert_eq!((clean(&site).await, left(&site).await), (3, 1));
+    site.clock.advance(400 * DAY);
+    assert_eq!(clean(&site).await, 0, "those that became customers are kept");
+    assert_eq!(whole.column(COMPLETED).await, 1);
+}
+
+/// Days beyond the time that a visitor may rest.
+#[tokio::test]
+async fn a_visit_that_can_go_on_is_kept() {
+    let site = Site::open().await;
+    let mut kept = leads();
+    kept["settings_json"] = json!({"retention_days": 1, "session_ttl_h": 72});
+    site.funnel(kept).await;
+    let visit = site.visit("leads").await;
+    site.clock.advance(2 * DAY);
+    assert_eq!(clean(&site).await, 0);
+    visit.answers(json!({"name": "Ada"})).await;
+    site.clock.advance(3 * DAY);
+    assert_eq!((clean(&site).await, left(&site).await), (1, 0));
+}
