@@ -61,7 +61,8 @@ const RECORDS: &str = "insert into notes (title, n) with recursive c (i) as (sel
                        select i + 1 from c where i < $1) select 'Record ' || i, i from c";
 const DELIVERIES: &str = "insert into cms_webhook_deliveries (queue_id, event_id, event_name, \
      subscription_id, attempt, outcome, error_message, status_code, response, \
-     duration_ms, created_at) with recursive c (i) as (select 1 union all select i + 1 from c where i < $1) select i, 'evt_' || i, \
+     duration_ms, created_at) with recursive c (i) as (select 1 union all \
+     select i + 1 from c where i < $1) select i, 'evt_' || i, \
      'item.notes.updated', 1, 1, case i % 50 when 0 then 'status' else 'delivered' end, case i % \
      50 when 0 then 'it answered 503' end, case i % 50 when 0 then 503 else 200 end, '{}', i % \
      900, 1700000000000 + i * 1000 from c";

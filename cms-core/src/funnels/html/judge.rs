@@ -1,5 +1,5 @@
-//! Random texts, cleaned, and then read as browsers read HTML: by the tokeniser of the HTML standard
-//! (13.2.5), which shares nothing with what it judges.
+//! Random texts, cleaned, and then read as browsers read HTML: by the tokeniser of the HTML
+//! standard (13.2.5), which shares nothing with what it judges.
 
 use proptest::prelude::*;
 

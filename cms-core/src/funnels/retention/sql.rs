@@ -51,7 +51,8 @@ statements! {
         "select funnel_id, version, 0, 0, $2, \
          cast(sum(case when is_spam then 0 else 1 end) as bigint), \
          cast(sum(case when not is_spam and steps_answered > 0 then 1 else 0 end) as bigint), \
-         cast(sum(case when not is_spam and completed_at is not null then 1 else 0 end) as bigint), \
+         cast(sum(case when not is_spam and completed_at is not null then 1 else 0 end) \
+         as bigint), \
          cast(sum(case when not is_spam and completed_at is null then 1 else 0 end) as bigint), \
          cast(sum(case when is_spam then 1 else 0 end) as bigint) \
          from cms_formfunnel_submissions where funnel_id = $1 and status = 'removed' \
