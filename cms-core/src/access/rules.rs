@@ -114,6 +114,10 @@ mod tests {
         Rights::Only(keys.iter().map(|key| (*key).to_owned()).collect())
     }
 
+    fn endpoint(path: &str, methods: &[&'static str], access: Access) -> Endpoint {
+        Endpoint { path: path.to_owned(), action: None, methods: methods.to_vec(), access }
+    }
+
     #[test]
     fn permissions_open_areas_and_tables() {
         let keys = |keys: &[&str]| keys.iter().map(|key| (*key).to_owned()).collect();
@@ -201,12 +205,6 @@ mod tests {
 
     #[test]
     fn rows_name_tables_that_are_open_as_a_whole() {
-        let endpoint = |path: &str, methods: &[&'static str], access| Endpoint {
-            path: path.to_owned(),
-            action: None,
-            methods: methods.to_vec(),
-            access,
-        };
         let endpoints = [
             endpoint("/api/backend/item", &["GET", "PATCH"], Access::Table),
             endpoint("/api/backend/item/checklist", &["POST"], Access::Checklist),
@@ -240,12 +238,6 @@ mod tests {
 
     #[test]
     fn rows_grant_exactly_what_the_user_may_call() {
-        let endpoint = |path: &str, methods: &[&'static str], access| Endpoint {
-            path: path.to_owned(),
-            action: None,
-            methods: methods.to_vec(),
-            access,
-        };
         let endpoints = [
             endpoint("/api/backend/item", &["GET", "POST"], Access::Table),
             endpoint("/api/backend/keys", &["GET", "POST"], Access::Area("keys_keys")),

@@ -1,5 +1,6 @@
 //! The one way to write: a transaction with an actor. Its commit writes the rows, their events, the
-//! audit rows, the epochs of the tables and the idempotency record together, or nothing.
+//! audit rows, the epochs of the tables and the idempotency record together, or nothing. Long,
+//! because the order of these at a commit is one idea.
 
 use std::{collections::BTreeSet, sync::Arc};
 

@@ -1,4 +1,5 @@
-//! Statements of the inbox.
+//! Statements of the inbox. Long, because all that reads or writes its rows stands together: in
+//! which order rows are locked can be seen here alone.
 
 use super::{InboxView, StoredFile, SubmissionFile, SubmissionMail};
 use crate::{

@@ -1,4 +1,5 @@
-//! Statements of sessions.
+//! Statements of sessions. Long, because all that reads or writes their rows stands together: in
+//! which order rows are locked can be seen here alone.
 
 use serde_json::{Map, Value as Json};
 
