@@ -145,6 +145,16 @@ async fn one_address_takes_a_small_share_of_the_room() {
     site.database.run(large).await;
     let again = from(&site, "192.0.2.1:3000", "three").await;
     assert_eq!(again.upload("paper", PDF).await.status, 201);
+    // Answers cannot hold files without end either.
+    let full = format!("update cms_formfunnel_uploads set size = {} where attached", 1 << 30);
+    site.database.run(full).await;
+    let refused = from(&site, "192.0.2.1:4000", "four").await.upload("paper", PDF).await;
+    assert_eq!((refused.status.as_u16(), refused.header("retry-after")), (429, "3600"));
+    let other = from(&site, "192.0.2.3:1000", "one").await;
+    assert_eq!(other.upload("paper", PDF).await.status, 201);
+    site.clock.advance(24 * 3_600_000);
+    let tomorrow = from(&site, "192.0.2.1:5000", "five").await;
+    assert_eq!(tomorrow.upload("paper", PDF).await.status, 201);
     // A customer of IPv6 has many addresses.
     let six = from(&site, "[2001:db8::1]:1", "x").await;
     assert_eq!(six.upload("paper", PDF).await.status, 201);

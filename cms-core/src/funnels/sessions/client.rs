@@ -8,7 +8,7 @@ use data_encoding::HEXLOWER;
 use super::sql;
 use crate::{Actor, Millis, Result, crypto::hmac_sha256, funnels::Funnels, ground::network};
 
-const DAY_MS: Millis = 86_400_000;
+pub(super) const DAY_MS: Millis = 86_400_000;
 /// Bytes that are kept of the hash of an address, and of the hash of address and browser.
 const KEPT: usize = 8;
 /// Characters at the beginning of a visitor's text that all browsers of an address share.

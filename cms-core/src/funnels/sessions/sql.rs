@@ -193,6 +193,14 @@ statements! {
                     and substr(s.client_hash, 1, cast($4 as integer)) = \
                     substr(own.client_hash, 1, cast($4 as integer)) \
                     limit $2) found";
+    /// Files that answers hold, of sessions that began at the address of this one.
+    HELD_NEAR = "select count(*), cast(coalesce(sum(size), 0) as bigint) from (select u.size \
+                 from cms_formfunnel_submissions own, cms_formfunnel_uploads u \
+                 join cms_formfunnel_submissions s on s.id = u.submission_id \
+                 where own.session_uuid = $3 and u.attached = $1 and u.created_at > $5 \
+                 and substr(s.client_hash, 1, cast($4 as integer)) = \
+                 substr(own.client_hash, 1, cast($4 as integer)) \
+                 limit $2) found";
     TOUCH = "update cms_formfunnel_submissions set last_activity_at = $2, expires_at = $3, \
              status = $4, abandon_due_at = $5, is_spam = $6, abandoned_at = $7 where id = $1";
     SWEEP = sweep!("");
@@ -381,6 +389,18 @@ pub(super) async fn waiting_near(
     most: i64,
 ) -> Result<(i64, i64)> {
     db.one(WAITING_NEAR, args![false, most, uuid, of_address]).await
+}
+
+/// How many files that were sent since a moment answers hold, of the same sessions. A day's salt is
+/// part of the clients' texts, so those of the day before are not counted.
+pub(super) async fn held_near(
+    db: &Db,
+    uuid: &str,
+    of_address: i64,
+    since: Millis,
+    most: i64,
+) -> Result<(i64, i64)> {
+    db.one(HELD_NEAR, args![true, most, uuid, of_address, since]).await
 }
 
 pub(super) async fn attach(change: &mut Change, session: i64, uid: &str) -> Result<()> {

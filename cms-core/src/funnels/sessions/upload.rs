@@ -10,7 +10,7 @@ use tokio::{
 
 use super::{
     calls::Uploaded,
-    client::OF_ADDRESS,
+    client::{DAY_MS, OF_ADDRESS},
     sniff,
     sql::{self, NewFile},
     visit::{Visit, is_file, open},
@@ -35,8 +35,12 @@ const WAITING_BYTES: i64 = 2 << 30;
 /// The same of visits that began at one address, so that nobody takes the place of all others.
 const WAITING_NEAR: i64 = 200;
 const WAITING_NEAR_BYTES: i64 = 100 << 20;
-/// Seconds after which a refused file may be sent again.
+/// What answers hold of the visits that began at one address on a day.
+const DAILY_NEAR: i64 = 1_000;
+const DAILY_NEAR_BYTES: i64 = 1 << 30;
+/// Seconds after which a refused file may be sent again: while others wait, and after a full day.
 const AGAIN_S: u64 = 60;
+const AGAIN_DAILY_S: u64 = 3_600;
 
 /// A file that may be stored.
 pub struct JudgedFile {
@@ -59,8 +63,8 @@ impl Funnels {
     ///
     /// # Errors
     /// `validation_failed` for a field that takes no file, and for a file that the field refuses;
-    /// `rate_limited` while too many files of the visitor's address wait for their answers;
-    /// `unavailable` while too many of all visitors do.
+    /// `rate_limited` while too many files of the visitor's address wait for their answers, and
+    /// when too many came from there today; `unavailable` while too many of all visitors wait.
     pub async fn judge_file(
         &self,
         visit: &Visit,
@@ -113,6 +117,12 @@ impl Funnels {
             let detail = "Too many files from this address wait for their answers: send the steps \
                           that they belong to, or try again later.";
             return Err(Error::new(Code::RateLimited, detail).retry_after(AGAIN_S));
+        }
+        let since = self.0.base.clock().now() - DAY_MS;
+        let (files, bytes) = sql::held_near(db, &visit.uuid, OF_ADDRESS, since, DAILY_NEAR).await?;
+        if files >= DAILY_NEAR || bytes >= DAILY_NEAR_BYTES {
+            let detail = "Too many files came from this address today: try again tomorrow.";
+            return Err(Error::new(Code::RateLimited, detail).retry_after(AGAIN_DAILY_S));
         }
         Ok(())
     }
