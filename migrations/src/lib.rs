@@ -3,7 +3,8 @@
 //! Tokens are filled by `cms-core`, which also applies the steps: `{{id}}` a primary key that
 //! counts up, `{{json}}` a JSON column, `{{bytes}}` bytes, `{{false}}` and `{{true}}` the booleans,
 //! `{{strict}}` the mark of SQLite's STRICT tables, `{{binary}}` the order of lists in an index,
-//! `{{event_order}}` the column `rowid` of events, which SQLite has by itself.
+//! `{{event_order}}` the column `rowid` of events, which SQLite has by itself, `{{inbox_counts}}`
+//! and `{{inbox_search}}` what keeps the counts of the inbox and the index of its searches.
 //!
 //! A published step is never edited: a database that has it would refuse to start. New needs are
 //! new steps.
@@ -50,6 +51,7 @@ pub const ALL: &[Step] = &[
         name: "views_by_funnel",
         sql: include_str!("../sql/0017_views_by_funnel.sql"),
     },
+    Step { version: 18, name: "inbox_scale", sql: include_str!("../sql/0018_inbox_scale.sql") },
 ];
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ use sqlx::AssertSqlSafe;
 pub use checklist::Checklist;
 pub use if_match::{IfMatch, etag};
 pub(crate) use own::{OwnColumn, OwnList};
-pub use query::{Filter, Op, Query};
+pub use query::{Filter, Op, Query, Within};
 pub(crate) use write::event as event_data;
 
 use self::{

@@ -78,12 +78,27 @@ impl OwnList {
     pub(crate) async fn count(&self, base: &Base, query: &Query, most: i64) -> Result<i64> {
         let mut conditions = Conditions::new(&self.0);
         conditions.query(query)?;
-        let (source, matching) = (self.0.quoted(), conditions.sql());
+        let (source, matching) = (conditions.source(), conditions.sql());
         let sql = format!(
-            "select count(*) from (select 1 as one from {source} t{matching} limit {most}) found"
+            "select count(*) from (select 1 as one from {source}{matching} limit {most}) found"
         );
         let (count,): (i64,) = base.db().one(AssertSqlSafe(sql), conditions.into_args()).await?;
         Ok(count)
+    }
+
+    /// How many rows match, by their value of a column of text.
+    pub(crate) async fn count_by(
+        &self,
+        base: &Base,
+        query: &Query,
+        column: &str,
+    ) -> Result<Vec<(String, i64)>> {
+        let mut conditions = Conditions::new(&self.0);
+        conditions.query(query)?;
+        let column = self.0.dialect.compared("t", self.0.readable(column)?.col());
+        let (source, matching) = (conditions.source(), conditions.sql());
+        let sql = format!("select {column}, count(*) from {source}{matching} group by {column}");
+        base.db().all(AssertSqlSafe(sql), conditions.into_args()).await
     }
 
     /// Whether the conditions and the order can be composed.
@@ -107,9 +122,9 @@ impl OwnList {
         let mut conditions = Conditions::after(&self.0, args);
         conditions.query(query)?;
         let key = self.0.key_columns().next().map(|key| crate::db::dialect::quote(&key.name));
-        let (source, matching) = (self.0.quoted(), conditions.sql());
+        let (source, matching) = (conditions.source(), conditions.sql());
         let sql = format!(
-            "{} (select t.{} from {source} t{matching})",
+            "{} (select t.{} from {source}{matching})",
             fixed.sql(),
             key.unwrap_or_default()
         );

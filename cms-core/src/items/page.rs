@@ -53,11 +53,11 @@ pub(super) fn page(
     let dialect = table.dialect;
     let positions: Vec<String> =
         sort.iter().map(|(column, _)| dialect.placed("t", column.col())).collect();
-    let (source, matching) = (table.quoted(), conditions.sql());
+    let (source, matching) = (conditions.source(), conditions.sql());
     let object = object(tables, table, &query.fields, &query.expand)?;
     let position = dialect.array(&positions);
     let total = if query.count {
-        format!("(select count(*) from {source} t{matching})")
+        format!("(select count(*) from {source}{matching})")
     } else {
         "cast(null as bigint)".to_owned()
     };
@@ -97,15 +97,15 @@ fn rows(
     };
     let order: Vec<Term> = sort.iter().map(term).collect();
     let ranges = place.map_or_else(|| ranges::all(&order), |place| ranges::after(&order, place));
-    let source = table.quoted();
+    let source = conditions.source();
     let read = |range: &ranges::Range, limit: &str| {
         let (filtered, order) = (conditions.sql_and(&range.conditions), &range.order);
         let order = if order.is_empty() { String::new() } else { format!(" order by {order}") };
-        format!("select t.* from {source} t{filtered}{order} limit {limit}")
+        format!("select t.* from {source}{filtered}{order} limit {limit}")
     };
     let page = format!("{found} offset {offset}");
     match ranges.as_slice() {
-        [] => format!("select t.* from {source} t where 1 = 0"),
+        [] => format!("select t.* from {source} where 1 = 0"),
         [range] => read(range, &page),
         ranges => {
             let most = (u64::from(found) + u64::from(offset)).to_string();

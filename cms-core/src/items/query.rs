@@ -42,6 +42,18 @@ pub struct Query {
     pub count: bool,
     /// References to replace by the record they name.
     pub expand: Vec<String>,
+    /// Only some of the rows, by their key: what an index found elsewhere. A cursor is not bound to
+    /// it.
+    pub within: Option<Within>,
+}
+
+/// Some rows of a table whose key is one whole number.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Within {
+    /// Those with these keys.
+    Keys(Vec<i64>),
+    /// Those from this key on.
+    From(i64),
 }
 
 /// One condition on a column.
@@ -107,6 +119,7 @@ impl Default for Query {
             search_in: Vec::new(),
             count: false,
             expand: Vec::new(),
+            within: None,
         }
     }
 }

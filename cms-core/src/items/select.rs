@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 
 use super::{
     key::Key,
-    query::{Filter, Op, Query},
+    query::{Filter, Op, Query, Within},
 };
 use crate::{
     Code, Error, Result,
@@ -109,16 +109,18 @@ pub(super) struct Conditions<'a> {
     table: &'a Table,
     args: Vec<Value>,
     parts: Vec<String>,
+    /// What stands before the table in `from`: the keys to look up.
+    keys: String,
 }
 
 impl<'a> Conditions<'a> {
     pub(super) fn new(table: &'a Table) -> Self {
-        Self { table, args: Vec::new(), parts: Vec::new() }
+        Self::after(table, Vec::new())
     }
 
     /// Continues after values that are bound already.
     pub(super) fn after(table: &'a Table, args: Vec<Value>) -> Self {
-        Self { table, args, parts: Vec::new() }
+        Self { table, args, parts: Vec::new(), keys: String::new() }
     }
 
     fn compared(&self, column: &Column) -> String {
@@ -167,7 +169,33 @@ impl<'a> Conditions<'a> {
         })
     }
 
+    /// What the rows are read from, as `t`.
+    pub(super) fn source(&self) -> String {
+        format!("{}{} t", self.keys, self.table.quoted())
+    }
+
+    /// Only some rows. Those of some keys are looked up by the key, whatever the order.
+    fn within(&mut self, within: &Within) {
+        let Some(key) = self.table.key_columns().next() else { return };
+        let (compared, table) = (self.compared(key), self.table);
+        let part = match within {
+            Within::Keys(keys) => {
+                let n = self.bind_text(&serde_json::json!(keys).to_string());
+                let (from, one) = table.dialect.keys(n);
+                self.keys = format!("{from} cross join ");
+                format!("{compared} = {one}")
+            }
+            Within::From(first) => {
+                format!("{compared} >= {}", self.bind(key, &Json::from(*first)))
+            }
+        };
+        self.parts.push(part);
+    }
+
     pub(super) fn query(&mut self, query: &Query) -> Result<()> {
+        if let Some(within) = &query.within {
+            self.within(within);
+        }
         for filter in &query.filters {
             self.filter(filter)?;
         }

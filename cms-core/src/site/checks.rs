@@ -65,6 +65,17 @@ impl Cms {
         Ok(newest)
     }
 
+    /// The statements that make the index of searches in the inbox; None: it is there.
+    ///
+    /// # Errors
+    /// `unavailable` when the database cannot be reached.
+    pub async fn missing_search_index(&self) -> Result<Option<&'static str>> {
+        let dialect = self.db().dialect();
+        let Some(ask) = dialect.has_search_index() else { return Ok(None) };
+        let (there,): (bool,) = self.db().one(ask, args![]).await?;
+        Ok(dialect.search_index().filter(|_| !there))
+    }
+
     /// Reads the whole file of SQLite. Returns the first damage found.
     ///
     /// # Errors

@@ -282,6 +282,7 @@ impl Cms {
     /// As every write.
     pub async fn expire(&self) -> Result<u64> {
         let rooms = &*self.0;
+        rooms.funnels.tend_inbox().await?;
         Ok(rooms.idempotency.expire().await?
             + rooms.audit.expire().await?
             + rooms.tasks.expire().await?

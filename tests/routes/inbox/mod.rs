@@ -5,6 +5,7 @@ mod detail;
 mod export;
 mod list;
 mod rights;
+mod search;
 mod undo;
 mod update;
 mod views;

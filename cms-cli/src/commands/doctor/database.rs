@@ -48,6 +48,7 @@ pub(super) async fn check(checks: &mut Checks, settings: Settings) {
             damage(checks, &cms).await;
             writing(checks, &cms).await;
             clocks(checks, &cms).await;
+            searches(checks, &cms).await;
             plugins(checks, &cms);
             secrets(checks, &cms).await;
             administrators(checks, &cms).await;
@@ -92,6 +93,19 @@ async fn writing(checks: &mut Checks, cms: &Cms) {
             told(&error),
             "let the database user write, and end programs that keep it locked",
         ),
+    }
+}
+
+/// Whether the inbox is searched by an index.
+async fn searches(checks: &mut Checks, cms: &Cms) {
+    match cms.missing_search_index().await {
+        Ok(None) => checks.ok("search", "the inbox has an index"),
+        Ok(Some(statements)) => {
+            let found = "the extension pg_trgm is missing: the inbox is searched among its newest \
+                         50,000 submissions only";
+            checks.warn("search", found, format!("run as a superuser: {statements}"));
+        }
+        Err(error) => checks.fail("search", told(&error), mending(&error)),
     }
 }
 

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use super::{InboxFilter, owner, people, sql, told, update::state_fault};
+use super::{InboxFilter, owner, people, search, sql, told, update::state_fault};
 use crate::{Change, Code, Error, Result, db::Lock, funnels::Funnels};
 
 /// Bulk changes pass one at a time, so that two never wait for each other's rows.
@@ -105,6 +105,7 @@ impl Funnels {
         };
         change.lock(TURN).await?;
         sql::hold_funnels(change).await?;
+        let query = search::narrowed(&mut *change, &query).await?;
         let owner = owner(change.actor());
         let id = sql::new_bulk(change, &owner, bulk.op.as_str()).await?;
         let chosen = self.0.inbox.write_matching(change, sql::CHOOSE, sql::chosen(id), &query);

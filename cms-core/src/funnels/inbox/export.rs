@@ -6,7 +6,7 @@ use std::collections::{HashSet, VecDeque};
 use futures_util::{StreamExt as _, TryStreamExt as _, stream, stream::BoxStream};
 use serde_json::{Map, Value as Json, json};
 
-use super::{FunnelSubmission, InboxQuery, sql};
+use super::{FunnelSubmission, InboxQuery, search::narrowed, sql};
 use crate::{
     Error, Result,
     fields::Answer,
@@ -98,7 +98,7 @@ impl Funnels {
         let last = ["inbox_notes", "more"];
         let names = COLUMNS.iter().map(named).chain(answers.iter().cloned());
         let names = names.chain(last.iter().map(named)).collect();
-        let rows = self.whole(query).map_ok(move |one| cells(&one, &answers));
+        let rows = self.whole(query).await?.map_ok(move |one| cells(&one, &answers));
         Ok(InboxTable { save_as, names, rows: rows.boxed() })
     }
 
@@ -119,12 +119,13 @@ impl Funnels {
             None => (query, "inbox.jsonl".to_owned()),
         };
         self.0.inbox.check(&query.0)?;
-        let lines = self.whole(query).and_then(async |one| line(&one));
+        let lines = self.whole(query).await?.and_then(async |one| line(&one));
         Ok(InboxLines { save_as, lines: lines.boxed() })
     }
 
-    fn whole(&self, query: InboxQuery) -> BoxStream<'static, Result<Whole>> {
-        let query = Query { limit: STEP, cursor: None, ..query.0 };
+    async fn whole(&self, query: InboxQuery) -> Result<BoxStream<'static, Result<Whole>>> {
+        let query = narrowed(self.0.base.db(), &query.0).await?;
+        let query = Query { limit: STEP, cursor: None, ..query };
         let begun = (self.clone(), Some(query), VecDeque::new());
         let all = stream::try_unfold(begun, async |(funnels, mut query, mut read)| {
             while read.is_empty() {
@@ -135,7 +136,7 @@ impl Funnels {
             }
             Ok::<_, Error>(read.pop_front().map(|one| (one, (funnels, query, read))))
         });
-        all.boxed()
+        Ok(all.boxed())
     }
 
     /// The names under which the newest version of a funnel stores answers.

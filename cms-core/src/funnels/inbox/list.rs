@@ -5,8 +5,12 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{FunnelSubmission, INBOX_STATUSES, query::InboxQuery, sql};
-use crate::{Result, funnels::Funnels};
+use super::{FunnelSubmission, INBOX_STATUSES, query::InboxQuery, search::narrowed, sql};
+use crate::{
+    Result,
+    funnels::Funnels,
+    items::{Query, Within},
+};
 
 /// Up to so many matching submissions are counted.
 const COUNTED: i64 = 10_000;
@@ -45,6 +49,7 @@ impl Funnels {
     /// `bad_query`.
     pub async fn submissions(&self, query: &InboxQuery) -> Result<InboxPage> {
         let base = &self.0.base;
+        let query = &InboxQuery(narrowed(base.db(), &query.0).await?);
         let (rows, next) = self.0.inbox.page(base, &query.0).await?;
         let data = rows.into_iter().map(FunnelSubmission::read).collect::<Result<_>>()?;
         let counts = match query.0.cursor {
@@ -54,14 +59,16 @@ impl Funnels {
         Ok(InboxPage { data, limit: query.0.limit, next, counts })
     }
 
-    /// All that are there are counted; under conditions only so many of each state.
+    /// Counters tell of all that are there, and of a funnel's; a search that finds little is
+    /// counted; otherwise only so many of each state.
     async fn counts(&self, query: &InboxQuery) -> Result<InboxCounts> {
         let base = &self.0.base;
-        if query.is_whole() {
-            let found: BTreeMap<_, _> = sql::counts(base.db()).await?.into_iter().collect();
-            let count = |state: &&str| found.get(*state).copied().unwrap_or_default();
-            let named = |state: &&str| ((*state).to_owned(), InboxCount::Exactly(count(state)));
-            return Ok(INBOX_STATUSES.iter().map(named).collect());
+        if let Some(funnel) = query.whole() {
+            return Ok(exactly(sql::counts(base.db(), funnel).await?));
+        }
+        if let Some(Within::Keys(_)) = &query.0.within {
+            let query = Query { sort: Vec::new(), ..query.of_any_state() };
+            return Ok(exactly(self.0.inbox.count_by(base, &query, "inbox_status").await?));
         }
         let mut counts = InboxCounts::new();
         for state in INBOX_STATUSES {
@@ -80,6 +87,14 @@ impl Funnels {
     /// # Errors
     /// `bad_query`.
     pub async fn inbox_plan(&self, query: &InboxQuery) -> Result<Vec<String>> {
-        self.0.inbox.plan(&self.0.base, &query.0).await
+        let base = &self.0.base;
+        self.0.inbox.plan(base, &narrowed(base.db(), &query.0).await?).await
     }
+}
+
+fn exactly(found: Vec<(String, i64)>) -> InboxCounts {
+    let found: BTreeMap<_, _> = found.into_iter().collect();
+    let count = |state: &&str| found.get(*state).copied().unwrap_or_default();
+    let named = |state: &&str| ((*state).to_owned(), InboxCount::Exactly(count(state)));
+    INBOX_STATUSES.iter().map(named).collect()
 }

@@ -8,6 +8,7 @@
 //! bulk     many changed or deleted in one change     undo     the last of these taken back
 //! view     a query that a caller keeps              views    those of a caller
 //! export   all as a table, or as lines of JSON        told     what events tell
+//! search   where a text is searched for              index    what is kept for that, and for counts
 //! sql      statements
 //! ```
 
@@ -16,10 +17,12 @@ mod columns;
 mod detail;
 mod export;
 mod files;
+mod index;
 mod list;
 mod people;
 mod query;
 mod row;
+mod search;
 pub(crate) mod sql;
 mod told;
 mod undo;

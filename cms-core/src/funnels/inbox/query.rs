@@ -78,19 +78,31 @@ impl InboxQuery {
         self
     }
 
-    /// Whether it selects all submissions, but for the state of the inbox.
-    pub(super) fn is_whole(&self) -> bool {
-        self.0.search.is_none() && self.0.filters.iter().all(is_of_state)
+    /// Whether it selects all submissions, or all of one funnel, but for the state of the inbox.
+    pub(super) fn whole(&self) -> Option<Option<i64>> {
+        let others: Vec<_> = self.0.filters.iter().filter(|filter| !is_of_state(filter)).collect();
+        match others.as_slice() {
+            _ if self.0.search.is_some() => None,
+            [] => Some(None),
+            [Filter { column, op: Op::Eq, values }] if column == "funnel_id" => {
+                values.first()?.parse().ok().map(Some)
+            }
+            _ => None,
+        }
+    }
+
+    /// The same without a page, in any state of the inbox.
+    pub(super) fn of_any_state(&self) -> Query {
+        let filters = self.0.filters.iter().filter(|filter| !is_of_state(filter));
+        Query { filters: filters.cloned().collect(), cursor: None, ..self.0.clone() }
     }
 
     /// The same without a page, for the submissions of another state of the inbox.
     pub(super) fn of_state(&self, state: &str) -> Query {
-        let mut filters: Vec<_> =
-            self.0.filters.iter().filter(|filter| !is_of_state(filter)).cloned().collect();
+        let mut query = self.of_any_state();
         let (column, values) = ("inbox_status".to_owned(), vec![state.to_owned()]);
-        filters.push(Filter { column, op: Op::Eq, values });
-        let (search, search_in) = (self.0.search.clone(), self.0.search_in.clone());
-        Query { filters, search, search_in, ..Query::default() }
+        query.filters.push(Filter { column, op: Op::Eq, values });
+        query
     }
 }
 

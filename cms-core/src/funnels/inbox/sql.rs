@@ -168,8 +168,13 @@ pub(super) const CHOOSE: Statement = Statement::new(
 );
 
 statements! {
-    COUNTS = "select inbox_status, count(*) from cms_formfunnel_submissions where funnel_id in \
-              (select id from cms_formfunnels where status <> 'deleted') group by inbox_status";
+    /// Of one funnel, or of all.
+    COUNTS = "select c.inbox_status, cast(sum(c.n) as bigint) from cms_formfunnel_counts c \
+              join cms_formfunnels f on f.id = c.funnel_id where f.status <> 'deleted' \
+              and f.id = coalesce(cast($1 as bigint), f.id) group by c.inbox_status";
+    /// Where the newest $1 submissions begin.
+    NEWEST = "select coalesce(min(n.id), 0) from (select id from cms_formfunnel_submissions \
+              order by id desc limit $1) n";
     NEWEST_VERSION = "select max(id) from cms_formfunnel_versions where funnel_id = $1";
     NOTES = "select inbox_notes from cms_formfunnel_submissions where id = $1";
     REVS = "select rev, inbox_rev from cms_formfunnel_submissions where id = $1";
@@ -255,9 +260,9 @@ fn cause(id: i64) -> String {
     format!("funnel submission {id}")
 }
 
-/// How many submissions are in each state of the inbox.
-pub(super) async fn counts(db: &Db) -> Result<Vec<(String, i64)>> {
-    db.all(COUNTS, args![]).await
+/// How many submissions are in each state of the inbox: of one funnel, or of all.
+pub(super) async fn counts(db: &Db, funnel: Option<i64>) -> Result<Vec<(String, i64)>> {
+    db.all(COUNTS, args![funnel]).await
 }
 
 /// The version of a funnel that was published last.
