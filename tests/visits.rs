@@ -2,6 +2,7 @@
 
 mod answers;
 mod computed;
+mod counters;
 mod crash;
 mod files;
 mod mails;

@@ -52,6 +52,7 @@ pub const ALL: &[Step] = &[
         sql: include_str!("../sql/0017_views_by_funnel.sql"),
     },
     Step { version: 18, name: "inbox_scale", sql: include_str!("../sql/0018_inbox_scale.sql") },
+    Step { version: 19, name: "counters", sql: include_str!("../sql/0019_counters.sql") },
 ];
 
 #[cfg(test)]

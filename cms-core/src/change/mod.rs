@@ -268,7 +268,7 @@ impl Change {
     /// `validation_failed` for a name with control characters or more than 300 bytes; as every
     /// write: `unavailable`, `internal_error`.
     pub async fn emit(&mut self, event: &str, data: serde_json::Value) -> Result<Emitted> {
-        self.emit_beside(event, data, None).await
+        self.emit_beside(event, data, None, None).await
     }
 
     /// As [`Change::emit`] and [`Change::audit`], in one trip to the database.
@@ -279,7 +279,19 @@ impl Change {
         entry: AuditEntry<'_>,
     ) -> Result<Emitted> {
         let audit = self.audit_step(entry);
-        self.emit_beside(event, data, Some(audit)).await
+        self.emit_beside(event, data, None, Some(audit)).await
+    }
+
+    /// As [`Change::emit`], for an event whose payload goes when its subject is removed.
+    pub(crate) async fn emit_about(
+        &mut self,
+        subject: String,
+        event: &str,
+        data: serde_json::Value,
+        entry: Option<AuditEntry<'_>>,
+    ) -> Result<Emitted> {
+        let audit = entry.map(|entry| self.audit_step(entry));
+        self.emit_beside(event, data, Some(subject), audit).await
     }
 
     /// As [`Change::emit_audited`] for many rows: the same event and act, and for each row its id
@@ -295,7 +307,7 @@ impl Change {
             let (mut steps, mut ends) = (Vec::new(), Vec::new());
             for (row, data) in rows.by_ref().take(TOGETHER) {
                 let id = self.random.uuid_v7(&self.clock)?;
-                let [event, jobs] = Outbox::add(&id, event, self.now, data);
+                let [event, jobs] = Outbox::add(&id, event, self.now, data, None);
                 let row = row.to_string();
                 steps.push(event);
                 steps.push(self.audit_step(AuditEntry { action, table, id: &row, columns }));
@@ -313,6 +325,7 @@ impl Change {
         &mut self,
         event: &str,
         data: serde_json::Value,
+        subject: Option<String>,
         beside: Option<Step>,
     ) -> Result<Emitted> {
         if !events::is_name(event) {
@@ -323,7 +336,7 @@ impl Change {
             ));
         }
         let id = self.random.uuid_v7(&self.clock)?;
-        let [event, jobs] = Outbox::add(&id, event, self.now, data);
+        let [event, jobs] = Outbox::add(&id, event, self.now, data, subject);
         let steps = [Some(event), beside, Some(jobs)].into_iter().flatten().collect();
         let queued = self.tx.steps(steps).await?;
         self.queued |= queued > 0;

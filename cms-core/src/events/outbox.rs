@@ -14,8 +14,9 @@ use crate::{
 
 pub(crate) mod sql {
     crate::db::statements! {
-        EVENT = "insert into cms_events (id, name, body, removed, created_at) \
-                 values ($1, $2, $3, $4, $5)";
+        /// The subject is whom the payload tells of, if it goes with them.
+        EVENT = "insert into cms_events (id, name, body, removed, created_at, subject) \
+                 values ($1, $2, $3, $4, $5, $6)";
         /// `$4` is the event's family. Jobs are inserted in the order of subscriptions, so that
         /// each index grows at one place: PostgreSQL then needs a third less time for 10,000
         /// subscriptions. The select does not join subscriptions: a join costs PostgreSQL a quarter
@@ -52,11 +53,17 @@ struct Wakes {
 
 impl Outbox {
     /// The steps that write an event and then its jobs.
-    pub(crate) fn add(id: &str, event: &str, now: Millis, data: serde_json::Value) -> [Step; 2] {
+    pub(crate) fn add(
+        id: &str,
+        event: &str,
+        now: Millis,
+        data: serde_json::Value,
+        subject: Option<String>,
+    ) -> [Step; 2] {
         let (body, removed) = body(id, event, now, data);
         let removed = (!removed.is_empty()).then(|| json!(removed).to_string());
         [
-            Step(sql::EVENT, args![id, event, body, removed, now]),
+            Step(sql::EVENT, args![id, event, body, removed, now, subject]),
             Step(sql::ENQUEUE, args![id, now, event, family(event)]),
         ]
     }

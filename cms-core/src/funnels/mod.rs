@@ -12,10 +12,12 @@
 //! definitions  funnels as their authors draw, save and publish them
 //! sessions     visits: what visitors do in a funnel
 //! inbox        what they sent, for the staff
-//! retention    old submissions go, what they counted stays
+//! counters     visits that are over, counted by day
+//! retention    old submissions go
 //! ```
 
 mod checks;
+mod counters;
 mod definitions;
 mod filter;
 mod graph;
@@ -39,10 +41,10 @@ pub use definitions::{
 };
 pub use filter::FunnelFilter;
 pub use inbox::{
-    Assignable, Bulk, BulkDone, BulkOp, FunnelSubmission, FunnelSubmissionDetail, INBOX_STATUSES,
-    InboxCount, InboxCounts, InboxFilter, InboxLines, InboxPage, InboxQuery, InboxTable, InboxView,
-    NewView, StoredFile, SubmissionDeletion, SubmissionFile, SubmissionMail, SubmissionUpdate,
-    Undone, Updated, ViewQuery,
+    Assignable, Bulk, BulkDone, BulkOp, FunnelSubmission, FunnelSubmissionDetail, InboxCount,
+    InboxCounts, InboxFilter, InboxLines, InboxPage, InboxQuery, InboxTable, InboxView, NewView,
+    StoredFile, SubmissionDeletion, SubmissionFile, SubmissionMail, SubmissionUpdate, Undone,
+    Updated, ViewQuery,
 };
 pub use problem::Warning;
 pub use record::{EmailRouting, Funnel, FunnelDetail, FunnelEdge, FunnelNode, WhichFunnel};
@@ -52,6 +54,7 @@ pub use sessions::{
     Started, Stepped, Tried, TriedFault, TriedMail, TriedNode, TriedRouting, TriedRule, UploadFor,
     Uploaded, Visit, Visitor,
 };
+pub use settings::INBOX_STATUSES;
 
 use self::{definitions::VersionCache, sessions::Salt};
 use crate::{base::Base, items::OwnList, mail::Mails};
@@ -87,14 +90,20 @@ impl Funnels {
     }
 }
 
+/// How mails and events name the submission that they are about.
+fn subject(submission: i64) -> String {
+    format!("funnel submission {submission}")
+}
+
 /// All fixed statements of this room.
-pub(crate) fn statements() -> [&'static [crate::db::Statement]; 6] {
+pub(crate) fn statements() -> [&'static [crate::db::Statement]; 7] {
     [
         definitions::sql::ALL,
         definitions::delete::sql::ALL,
         definitions::versions::sql::ALL,
         sessions::sql::ALL,
         inbox::sql::ALL,
+        counters::sql::ALL,
         retention::sql::ALL,
     ]
 }

@@ -12,8 +12,9 @@ use crate::{Millis, parse_rfc3339};
 const TTL_H: i64 = 24;
 /// Bytes of all settings at most.
 const MOST_BYTES: usize = 64 * 1024;
-/// What becomes of a submission in the inbox.
-pub(crate) const INBOX: [&str; 5] = ["new", "qualified", "contacted", "converted", "rejected"];
+
+/// The states of the inbox, in the order in which a lead goes through them.
+pub const INBOX_STATUSES: [&str; 5] = ["new", "qualified", "contacted", "converted", "rejected"];
 
 /// What the service reads of `settings_json`.
 #[derive(Clone, Debug)]
@@ -128,7 +129,7 @@ impl Reading<'_> {
         let read = match value {
             Json::Object(states) => {
                 let one = |(state, value): (&String, &Json)| {
-                    let is_known = INBOX.contains(&state.as_str());
+                    let is_known = INBOX_STATUSES.contains(&state.as_str());
                     is_known.then(|| days(value)).flatten().map(|days| (state.clone(), days))
                 };
                 states.iter().map(one).collect::<Option<_>>().map(Retention::ByStatus)

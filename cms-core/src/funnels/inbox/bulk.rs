@@ -6,10 +6,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::{InboxFilter, owner, people, search, sql, told, update::state_fault};
-use crate::{Change, Code, Error, Result, db::Lock, funnels::Funnels};
+use crate::{
+    Change, Code, Error, Result,
+    funnels::{
+        Funnels,
+        counters::{self, TURN},
+    },
+};
 
-/// Bulk changes pass one at a time, so that two never wait for each other's rows.
-pub(super) const TURN: Lock = Lock::new(9);
 /// Ids that a bulk change names at most.
 const IDS: usize = 10_000;
 
@@ -104,7 +108,7 @@ impl Funnels {
             }
         };
         change.lock(TURN).await?;
-        sql::hold_funnels(change).await?;
+        counters::sql::hold_funnels(change).await?;
         let query = search::narrowed(&mut *change, &query).await?;
         let owner = owner(change.actor());
         let id = sql::new_bulk(change, &owner, bulk.op.as_str()).await?;
@@ -122,7 +126,7 @@ impl Funnels {
         let changed = match act {
             Act::SetStatus(status) => set_status(change, id, &status).await?,
             Act::Assign(user) => assign(change, id, user).await?,
-            Act::Delete => delete(change, id).await?,
+            Act::Delete => self.delete_chosen(change, id).await?,
         };
         if bulk.op != BulkOp::Delete && changed > 0 {
             sql::keep_bulk(change, &owner, id, changed).await?;
@@ -206,19 +210,24 @@ async fn assign(change: &mut Change, id: i64, user: Option<i64>) -> Result<i64> 
     all_of(awaited, changed)
 }
 
-/// Each part takes its rows off the list.
-async fn delete(change: &mut Change, id: i64) -> Result<i64> {
-    let awaited = sql::rows(change, id).await?;
-    let mut changed = 0;
-    while let Some(last) = sql::part(change, id, 0).await? {
-        let touched = sql::delete_part(change, id, last).await?;
-        if touched.is_empty() {
-            break;
+impl Funnels {
+    /// Each part takes its rows off the list.
+    async fn delete_chosen(&self, change: &mut Change, id: i64) -> Result<i64> {
+        let awaited = sql::rows(change, id).await?;
+        let mut changed = 0;
+        while let Some(last) = sql::part(change, id, 0).await? {
+            sql::leave_part(change, id, last).await?;
+            self.count_leaving(change).await?;
+            counters::sql::empty(change).await?;
+            let touched = sql::delete_part(change, id, last).await?;
+            if touched.is_empty() {
+                break;
+            }
+            changed += touched.len() as i64;
+            told::deleted(change, touched).await?;
         }
-        changed += touched.len() as i64;
-        told::deleted(change, touched).await?;
+        all_of(awaited, changed)
     }
-    all_of(awaited, changed)
 }
 
 /// Whoever changed a submission after it was chosen had the first word.

@@ -43,10 +43,8 @@ pub use undo::Undone;
 pub use update::{SubmissionDeletion, SubmissionUpdate, Updated};
 pub use view::{InboxView, NewView, ViewQuery};
 
+use super::settings::INBOX_STATUSES;
 use crate::{Actor, Code, Error};
-
-/// The states of the inbox, in the order in which a lead goes through them.
-pub const INBOX_STATUSES: [&str; 5] = ["new", "qualified", "contacted", "converted", "rejected"];
 
 /// The table's name in the audit log.
 const TABLE: &str = "formfunnel_submissions";

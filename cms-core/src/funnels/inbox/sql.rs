@@ -5,6 +5,7 @@ use super::{InboxView, StoredFile, SubmissionFile, SubmissionMail};
 use crate::{
     Change, Millis, Result,
     db::{Db, Statement, Value, args, read, record, statements},
+    funnels::subject,
 };
 
 /// Submissions of one part of a bulk change.
@@ -95,17 +96,6 @@ macro_rules! hold {
     };
 }
 
-macro_rules! hold_funnels {
-    ($share:literal) => {
-        concat!(
-            "select count(*) from (select id from cms_formfunnels where status <> 'deleted' \
-             order by id",
-            $share,
-            ") held"
-        )
-    };
-}
-
 /// The rows of a bulk change behind $2, up to $3.
 macro_rules! of_part {
     () => {
@@ -154,11 +144,6 @@ macro_rules! restore {
 /// On PostgreSQL.
 const HOLD_SHARED: Statement =
     Statement::new(concat!(module_path!(), "::HOLD_SHARED"), hold!(" for key share of f"));
-const HOLD_FUNNELS_SHARED: Statement = Statement::new(
-    concat!(module_path!(), "::HOLD_FUNNELS_SHARED"),
-    hold_funnels!(" for key share"),
-);
-
 /// Its end is composed: the keys of all submissions that match.
 pub(super) const CHOOSE: Statement = Statement::new(
     concat!(module_path!(), "::CHOOSE"),
@@ -191,7 +176,6 @@ statements! {
          on f.id = s.funnel_id where u.uid = $1 and f.status <> 'deleted'"
     );
     HOLD = hold!("");
-    HOLD_FUNNELS = hold_funnels!("");
     UPDATE = concat!(
         "update cms_formfunnel_submissions set inbox_status = coalesce($2, inbox_status), \
          inbox_notes = coalesce($3, inbox_notes), assigned_to = case when $4 \
@@ -233,6 +217,10 @@ statements! {
     );
     RESTORE_STATUS = restore!("inbox_status", "status_bulk_id");
     RESTORE_ASSIGNED = restore!("assigned_to", "assigned_bulk_id");
+    LEAVE_PART = concat!(
+        "insert into cms_formfunnel_folding (submission_id) select p.submission_id from ",
+        of_part!(), " p"
+    );
     DELETE_PART_MAILS = concat!(
         "delete from cms_mails where cause in (select 'funnel submission ' || p.submission_id \
          from ", of_part!(), " p)"
@@ -253,11 +241,6 @@ statements! {
     COUNT_VIEWS = "select count(*) from (select 1 as one from cms_formfunnel_views \
                    where owner = $1 limit $2) found";
     DELETE_VIEW = "delete from cms_formfunnel_views where owner = $1 and id = $2";
-}
-
-/// What the outbox says of the mails of a submission.
-fn cause(id: i64) -> String {
-    format!("funnel submission {id}")
 }
 
 /// How many submissions are in each state of the inbox: of one funnel, or of all.
@@ -290,7 +273,7 @@ pub(super) async fn files(db: &Db, id: i64) -> Result<Vec<SubmissionFile>> {
 }
 
 pub(super) async fn mails(db: &Db, id: i64) -> Result<Vec<SubmissionMail>> {
-    db.all(MAILS, args![cause(id)]).await
+    db.all(MAILS, args![subject(id)]).await
 }
 
 pub(super) async fn file(db: &Db, uid: &str) -> Result<Option<StoredFile>> {
@@ -299,12 +282,6 @@ pub(super) async fn file(db: &Db, uid: &str) -> Result<Option<StoredFile>> {
 
 pub(super) async fn hold(change: &mut Change, id: i64) -> Result<Option<Touched>> {
     change.optional(change.dialect().keeping(HOLD, HOLD_SHARED), args![id]).await
-}
-
-/// No funnel is deleted until this change ends.
-pub(super) async fn hold_funnels(change: &mut Change) -> Result<()> {
-    let statement = change.dialect().keeping(HOLD_FUNNELS, HOLD_FUNNELS_SHARED);
-    change.one::<(i64,)>(statement, args![]).await.map(drop)
 }
 
 /// Writes what is given, and that it was no bulk change.
@@ -322,7 +299,7 @@ pub(super) async fn update(
 
 /// Deletes a submission with the mails that it caused.
 pub(super) async fn delete(change: &mut Change, id: i64) -> Result<()> {
-    change.run(DELETE_MAILS, args![cause(id)]).await?;
+    change.run(DELETE_MAILS, args![subject(id)]).await?;
     change.hit(DELETE, args![id]).await
 }
 
@@ -425,6 +402,11 @@ pub(super) async fn restore_assigned(
     last: i64,
 ) -> Result<Vec<Touched>> {
     change.all(RESTORE_ASSIGNED, args![bulk, after, last]).await
+}
+
+/// The submissions of the first part are about to leave.
+pub(super) async fn leave_part(change: &mut Change, bulk: i64, last: i64) -> Result<()> {
+    change.run(LEAVE_PART, args![bulk, 0_i64, last]).await.map(drop)
 }
 
 /// Deletes the first part with the mails that it caused.

@@ -4,8 +4,14 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{BulkOp, bulk::TURN, owner, sql, told};
-use crate::{Change, Code, Error, Result, funnels::Funnels};
+use super::{BulkOp, owner, sql, told};
+use crate::{
+    Change, Code, Error, Result,
+    funnels::{
+        Funnels,
+        counters::{self, TURN},
+    },
+};
 
 /// What an undo did.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -28,7 +34,7 @@ impl Funnels {
     /// `not_found` when there is none.
     pub async fn undo(&self, change: &mut Change) -> Result<Undone> {
         change.lock(TURN).await?;
-        sql::hold_funnels(change).await?;
+        counters::sql::hold_funnels(change).await?;
         let owner = owner(change.actor());
         let (id, op, changed) = sql::last_bulk(change, &owner).await?.ok_or_else(|| {
             Error::new(Code::NotFound, "There is no bulk change of yours to take back.")

@@ -4,7 +4,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{INBOX_STATUSES, none, people, sql, told};
-use crate::{Change, Code, Error, FieldError, Result, funnels::Funnels, items::IfMatch};
+use crate::{
+    Change, Code, Error, FieldError, Result,
+    funnels::{
+        Funnels,
+        counters::{self, TURN},
+    },
+    items::IfMatch,
+};
 
 /// Characters of notes at most.
 const NOTES: usize = 10_000;
@@ -133,7 +140,11 @@ impl Funnels {
         rev: Option<i64>,
         if_match: &IfMatch,
     ) -> Result<()> {
+        change.lock(TURN).await?;
         let found = held(change, id, rev, if_match).await?;
+        counters::sql::leave(change, id).await?;
+        self.count_leaving(change).await?;
+        counters::sql::empty(change).await?;
         sql::delete(change, id).await?;
         told::deleted(change, vec![found]).await
     }

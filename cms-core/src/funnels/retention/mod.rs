@@ -1,23 +1,23 @@
-//! Old submissions go. What they counted stays, by the day on which they began.
+//! Old submissions go. What they counted stays.
 
 pub(crate) mod sql;
-
-use jiff::{Timestamp, ToSpan as _, Unit, tz::TimeZone};
 
 use self::sql::Batch;
 use super::{
     Funnels,
-    settings::{FunnelSettings, INBOX, Retention},
+    counters::{self, TURN},
+    settings::{FunnelSettings, INBOX_STATUSES, Retention},
 };
-use crate::{Actor, Code, Error, Millis, Result, jobs};
+use crate::{Actor, Code, Result, jobs};
 
 /// Funnels that are read together.
 const PAGE: i64 = 100;
 
 impl Funnels {
-    /// Removes submissions that are older than their funnel keeps them, with their files and mails.
-    /// Their numbers are added to those of their day first, in the same change. A visit that can
-    /// still go on is kept. Returns how many were removed.
+    /// Removes submissions that are older than their funnel keeps them, with their files and mails,
+    /// and the payloads of events that hold their answers. What is not counted yet is added to the
+    /// counters of its day first, in the same change. A visit that can still go on is kept, and one
+    /// of which something is on its way to a webhook. Returns how many were removed.
     ///
     /// # Errors
     /// As every write. What was committed stays removed.
@@ -43,17 +43,14 @@ impl Funnels {
 
     async fn clean(&self, funnel: i64, settings: &FunnelSettings) -> Result<u64> {
         let (base, mut removed) = (&self.0.base, 0);
-        let zone = settings.timezone.as_ref().unwrap_or_else(|| base.zone());
         let site = i64::try_from(base.settings().retention.submissions_days).unwrap_or(i64::MAX);
-        for status in INBOX {
+        for status in INBOX_STATUSES {
             let Some(days) = settings.retention.days(status, site) else { continue };
-            let days = u64::try_from(days).unwrap_or_default();
             let now = base.clock().now();
-            let until = jobs::days_before(now, days);
-            while let Some(began) = sql::oldest(base.db(), funnel, status, until, now).await? {
-                let (day, end) = day_of(began, zone)?;
-                let batch = Batch { funnel, status, day: &day, before: end.min(until + 1), now };
-                removed += self.remove(&batch).await?;
+            let until = jobs::days_before(now, u64::try_from(days).unwrap_or_default());
+            let batch = Batch { funnel, status, until, now };
+            while let Some(rows) = self.remove(&batch).await? {
+                removed += rows;
             }
         }
         if removed > 0 {
@@ -62,11 +59,22 @@ impl Funnels {
         Ok(removed)
     }
 
-    async fn remove(&self, batch: &Batch<'_>) -> Result<u64> {
+    /// None: nothing is left that goes.
+    async fn remove(&self, batch: &Batch<'_>) -> Result<Option<u64>> {
         let mut change = self.0.base.change(Actor::System).await?;
-        let removed = sql::fold(&mut change, batch).await?;
+        change.lock(TURN).await?;
+        counters::sql::hold_funnels(&mut change).await?;
+        if sql::choose(&mut change, batch).await? == 0 {
+            return Ok(None);
+        }
+        change.search_by_key().await?;
+        counters::sql::hold(&mut change).await?;
+        sql::spare(&mut change, batch).await?;
+        self.count_leaving(&mut change).await?;
+        let removed = sql::remove(&mut change).await?;
+        counters::sql::empty(&mut change).await?;
         change.commit().await?;
-        Ok(removed)
+        Ok(Some(removed))
     }
 }
 
@@ -80,19 +88,6 @@ impl Retention {
         }
     }
 }
-
-/// The day of a moment, as `YYYY-MM-DD`, and when it ends.
-fn day_of(at: Millis, zone: &TimeZone) -> Result<(String, Millis)> {
-    let of = || {
-        let here = Timestamp::from_millisecond(at)?.to_zoned(zone.clone());
-        let next = here.round(jiff::ZonedRound::new().smallest(Unit::Day).mode(FLOOR))?;
-        let next = next.checked_add(1.day())?;
-        Ok::<_, jiff::Error>((here.date().to_string(), next.timestamp().as_millisecond()))
-    };
-    of().map_err(Error::internal)
-}
-
-const FLOOR: jiff::RoundMode = jiff::RoundMode::Floor;
 
 #[cfg(test)]
 mod tests {
@@ -112,22 +107,6 @@ mod tests {
             (Retention::ByStatus(states), "rejected", Some(30)),
         ] {
             assert_eq!(retention.days(status, 30), days, "{retention:?} {status}");
-        }
-    }
-
-    #[test]
-    fn days_are_those_of_the_zone() {
-        let at = |text: &str| text.parse::<Timestamp>().expect("a moment").as_millisecond();
-        for (began, zone, day, end) in [
-            ("2026-03-01T23:30:00Z", "UTC", "2026-03-01", "2026-03-02T00:00:00Z"),
-            ("2026-03-01T23:30:00Z", "Europe/Berlin", "2026-03-02", "2026-03-02T23:00:00Z"),
-            // A day of 23 hours, and one of 25.
-            ("2026-03-29T10:00:00Z", "Europe/Berlin", "2026-03-29", "2026-03-29T22:00:00Z"),
-            ("2026-10-24T22:00:00Z", "Europe/Berlin", "2026-10-25", "2026-10-25T23:00:00Z"),
-        ] {
-            let zone = TimeZone::get(zone).expect("a zone");
-            let found = day_of(at(began), &zone).expect("a day");
-            assert_eq!(found, (day.to_owned(), at(end)), "{began}");
         }
     }
 }

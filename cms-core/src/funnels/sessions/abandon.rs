@@ -26,14 +26,14 @@ impl Funnels {
     pub async fn abandon(&self, change: &mut Change, visit: &Visit) -> Result<()> {
         let mut session = visit.lock(change).await?;
         let is_here = session.status == Status::InProgress && change.now() < session.expires_at;
-        if is_here && visit.version.header.save_abandoned {
+        if is_here && !session.folded && visit.version.header.save_abandoned {
             self.leave(change, visit, &mut session).await?;
         }
         Ok(())
     }
 
-    /// Marks the sessions that rest for longer than their funnels allow, and removes files that no
-    /// answer holds. Returns how many sessions were marked.
+    /// Marks the sessions that rest for longer than their funnels allow, removes files that no
+    /// answer holds, and counts the visits that are over. Returns how many sessions were marked.
     ///
     /// # Errors
     /// As every write.
@@ -59,6 +59,7 @@ impl Funnels {
                 }
             }
             if page.len() < usize::try_from(PAGE).unwrap_or_default() {
+                self.fold().await?;
                 return Ok(marked);
             }
         }

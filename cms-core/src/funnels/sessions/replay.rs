@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     Change, Error, Millis, Result,
-    funnels::{Funnels, WhichFunnel, definitions::versions::Version},
+    funnels::{Funnels, WhichFunnel, counters, definitions::versions::Version},
 };
 
 const MINUTE_MS: Millis = 60_000;
@@ -98,7 +98,8 @@ impl Replay<'_> {
         let visit = funnels.visit_of(Arc::clone(version), uuid);
         let mut at = past.started_at;
         let (mut session, mut trail) = visit.begin(past.start, None, at)?;
-        let id = sql::start(change, &session, version.number, None).await?;
+        let day = counters::day(at, &visit.zone)?;
+        let id = sql::start(change, &session, version.number, None, day).await?;
         session.id = id.ok_or_else(|| Error::internal("the funnel was deleted"))?;
         trail.happened_at(at);
         for call in past.steps {

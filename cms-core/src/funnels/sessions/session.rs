@@ -62,6 +62,8 @@ pub(in crate::funnels) struct Session {
     /// Whether an event and a mail have told of an abandonment.
     pub(super) abandoned_told: bool,
     pub(super) expires_at: Millis,
+    /// Whether it is counted as over: then it is.
+    pub(super) folded: bool,
     pub(super) mail_rule: Option<i64>,
     pub(super) mail_status: Option<String>,
 }

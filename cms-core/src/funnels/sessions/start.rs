@@ -15,7 +15,7 @@ use super::{
 use crate::{
     Change, Code, Error, Millis, Result,
     fields::{Context, is_blank},
-    funnels::{Funnels, definitions::versions::Version},
+    funnels::{Funnels, counters, definitions::versions::Version},
     mail::shortened,
     rfc3339,
 };
@@ -73,7 +73,8 @@ impl Funnels {
         let now = change.now();
         let (mut session, trail) = visit.begin(call, visitor.host.clone(), now)?;
         let client = salt.hash(&visitor);
-        let id = sql::start(change, &session, version.number, client).await?;
+        let day = counters::day(now, &visit.zone)?;
+        let id = sql::start(change, &session, version.number, client, day).await?;
         let gone = || Error::new(Code::FunnelNotAvailable, "The funnel was deleted.");
         session.id = id.ok_or_else(gone)?;
         visit.save(change, &mut session, trail).await?;
@@ -144,6 +145,7 @@ impl Visit {
             abandoned_at: None,
             abandoned_told: false,
             expires_at: self.expires(now, now),
+            folded: false,
             mail_rule: None,
             mail_status: None,
         };

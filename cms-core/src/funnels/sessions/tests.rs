@@ -171,6 +171,7 @@ fn session(start: i64) -> Session {
         abandoned_at: None,
         abandoned_told: false,
         expires_at: i64::MAX,
+        folded: false,
         mail_rule: None,
         mail_status: None,
     }

@@ -6,7 +6,12 @@ use super::{
     session::{Session, UTM},
     visit::Visit,
 };
-use crate::{AuditEntry, Change, Result, fields::Answer, funnels::graph::Node, rfc3339};
+use crate::{
+    AuditEntry, Change, Result,
+    fields::Answer,
+    funnels::{graph::Node, subject},
+    rfc3339,
+};
 
 /// The table's name in the audit log.
 const TABLE: &str = "formfunnel_submissions";
@@ -21,7 +26,8 @@ pub(super) async fn emit(
     node: Option<&Node>,
     answers: &[Answer],
 ) -> Result<()> {
-    change.emit(event, data(visit, session, node, answers)).await.map(drop)
+    let data = data(visit, session, node, answers);
+    change.emit_about(subject(session.id), event, data, None).await.map(drop)
 }
 
 /// As [`emit`], with a row in the audit log.
@@ -39,7 +45,8 @@ pub(super) async fn emit_audited(
         _ => ("update", &["status"][..]),
     };
     let entry = AuditEntry { action, table: TABLE, id: &id, columns };
-    change.emit_audited(event, data(visit, session, node, answers), entry).await.map(drop)
+    let data = data(visit, session, node, answers);
+    change.emit_about(subject(session.id), event, data, Some(entry)).await.map(drop)
 }
 
 fn data(visit: &Visit, session: &Session, node: Option<&Node>, answers: &[Answer]) -> Json {

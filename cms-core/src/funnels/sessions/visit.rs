@@ -272,7 +272,7 @@ pub(super) fn open(session: &Session, now: Millis) -> Result<()> {
 /// # Errors
 /// `session_expired`.
 pub(super) fn unexpired(session: &Session, now: Millis) -> Result<()> {
-    if now >= session.expires_at {
+    if session.folded || now >= session.expires_at {
         let detail = "The session has rested for too long: start a new one.";
         return Err(Error::new(Code::SessionExpired, detail));
     }

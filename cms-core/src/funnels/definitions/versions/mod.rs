@@ -10,7 +10,7 @@ use std::{
 use serde_json::Value as Json;
 
 use crate::{
-    Code, Error, Result,
+    Change, Code, Error, Result,
     conditions::Condition,
     funnels::{
         Funnels,
@@ -145,7 +145,22 @@ impl Funnels {
         if let Some(kept) = self.0.versions.get(id) {
             return Ok(kept);
         }
-        let row = sql::get(self.0.base.db(), id).await?;
+        self.keep(sql::get(self.0.base.db(), id).await?)
+    }
+
+    /// As [`Funnels::version`], within a change.
+    pub(in crate::funnels) async fn version_in(
+        &self,
+        change: &mut Change,
+        id: i64,
+    ) -> Result<Arc<Version>> {
+        match self.0.versions.get(id) {
+            Some(kept) => Ok(kept),
+            None => self.keep(sql::get_in(change, id).await?),
+        }
+    }
+
+    fn keep(&self, row: Option<sql::Row>) -> Result<Arc<Version>> {
         let row = row.ok_or_else(|| Error::new(Code::NotFound, "The funnel was deleted."))?;
         let version = Arc::new(Version::read(&row)?);
         self.0.versions.keep(&version, GROWTH * row.definition.len());

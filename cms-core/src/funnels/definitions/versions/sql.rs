@@ -101,6 +101,11 @@ pub(super) async fn get(db: &Db, id: i64) -> Result<Option<Row>> {
     db.optional(GET, args![id]).await
 }
 
+/// As [`get`], within a change.
+pub(super) async fn get_in(change: &mut Change, id: i64) -> Result<Option<Row>> {
+    change.optional(GET, args![id]).await
+}
+
 pub(super) async fn live_by_id(db: &Db, id: i64) -> Result<Vec<Live>> {
     db.all(LIVE_BY_ID, args![id]).await
 }

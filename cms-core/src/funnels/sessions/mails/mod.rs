@@ -24,6 +24,7 @@ use crate::{
         definitions::{self, sql::From},
         graph::Node,
         rules::{Rule, Trigger},
+        subject,
     },
     ground::crypto::sha256_hex,
     mail::Mail,
@@ -69,7 +70,7 @@ impl Funnels {
             let to = &sha256_hex(mail.to.as_str().as_bytes())[..16];
             let (id, event, rule) = (session.id, trigger.as_str(), chosen.id);
             let mail = Mail {
-                cause: Some(format!("funnel submission {id}")),
+                cause: Some(subject(id)),
                 once: Some(format!("funnel:{id}:{event}:{rule}:{kind}:{to}")),
                 ..mail
             };

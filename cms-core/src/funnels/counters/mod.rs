@@ -1,0 +1,121 @@
+//! Visits that are over, counted by the day on which they began. At every instant each visit counts
+//! once: from the counters when it is folded, else from its own rows. So the numbers stay when
+//! submissions are removed.
+//!
+//! ```text
+//! select   what is counted of visits       sql      statements
+//! answers  which answers are counted       days     days of visits (both pure)
+//! ```
+//!
+//! Only what nobody can change any more is folded: visits that are completed, and visits that have
+//! expired. So a step never writes counters, and no visitor waits for another at them.
+
+pub(in crate::funnels) mod answers;
+mod days;
+pub(in crate::funnels) mod select;
+pub(crate) mod sql;
+
+use std::collections::{HashMap, hash_map::Entry};
+
+use jiff::tz::TimeZone;
+use serde_json::{Map, Value as Json};
+
+pub(in crate::funnels) use self::days::day;
+use self::sql::Counted;
+use super::{Funnels, settings::FunnelSettings};
+use crate::{Actor, Change, Code, Millis, Result, db::Lock};
+
+/// Whoever changes many submissions, deletes one, or writes counters: these pass one at a time, so
+/// that two never wait for each other's rows.
+pub(in crate::funnels) const TURN: Lock = Lock::new(9);
+
+/// How long a visit that is over waits for its mails to be settled.
+const MAILED: Millis = 24 * 3_600_000;
+
+impl Funnels {
+    /// Adds visits that are over to the counters of their day, some in each change. Returns how
+    /// many.
+    pub(super) async fn fold(&self) -> Result<u64> {
+        while self.label_some().await? {}
+        let base = &self.0.base;
+        let now = base.clock().now();
+        let (due, mut after, mut folded) = ((now, now - MAILED), Default::default(), 0);
+        loop {
+            let mut change = base.change(Actor::System).await?;
+            change.lock(TURN).await?;
+            sql::hold_funnels(&mut change).await?;
+            change.search_by_key().await?;
+            let Some(last) = sql::choose(&mut change, due, after).await? else {
+                return Ok(folded);
+            };
+            sql::hold(&mut change).await?;
+            sql::spare(&mut change, due).await?;
+            self.count(&mut change).await?;
+            folded += sql::mark(&mut change).await?;
+            sql::empty(&mut change).await?;
+            change.commit().await?;
+            after = last;
+        }
+    }
+
+    /// Counts the submissions that are noted to leave, before they are removed in the same change.
+    /// A visit that was under way is counted as abandoned. Whoever calls holds [`TURN`], and
+    /// forgets what was noted.
+    pub(super) async fn count_leaving(&self, change: &mut Change) -> Result<()> {
+        change.search_by_key().await?;
+        sql::hold(change).await?;
+        self.label(change).await?;
+        self.count(change).await?;
+        sql::count_inbox(change).await
+    }
+
+    async fn count(&self, change: &mut Change) -> Result<()> {
+        sql::count(change).await?;
+        let mut counted = Counted::default();
+        for visit in sql::answered(change).await? {
+            match self.version_in(change, visit.0).await {
+                Ok(version) => answers::count(&version, &visit, &mut counted)?,
+                // Its funnel is being deleted.
+                Err(error) if error.code() == Code::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        sql::count_answers(change, counted).await
+    }
+
+    /// Finds out the day of visits that began before days were noted. Whether there were some.
+    async fn label_some(&self) -> Result<bool> {
+        let mut change = self.0.base.change(Actor::System).await?;
+        change.lock(TURN).await?;
+        change.search_by_key().await?;
+        let some = sql::unlabelled(&mut change).await? > 0;
+        if some {
+            sql::hold(&mut change).await?;
+            self.label(&mut change).await?;
+            sql::empty(&mut change).await?;
+            change.commit().await?;
+        }
+        Ok(some)
+    }
+
+    async fn label(&self, change: &mut Change) -> Result<()> {
+        let mut zones: HashMap<i64, TimeZone> = HashMap::new();
+        let mut days = Vec::new();
+        for (id, funnel, began) in sql::without_day(change).await? {
+            let zone = match zones.entry(funnel) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => {
+                    new.insert(self.zone_of(&sql::settings(change, funnel).await?))
+                }
+            };
+            days.push((id, day(began, zone)?));
+        }
+        sql::label(change, days).await
+    }
+
+    /// Where the days of a funnel begin.
+    pub(super) fn zone_of(&self, settings: &Map<String, Json>) -> TimeZone {
+        let (settings, _) = FunnelSettings::read(settings);
+        settings.timezone.unwrap_or_else(|| self.0.base.zone().clone())
+    }
+}

@@ -1,0 +1,215 @@
+//! What is counted of visits: one text for those that a change folds, and for those that are not
+//! folded yet and are counted while somebody reads.
+
+/// Visits that a change folds. Whoever has not completed one is gone.
+macro_rules! folding {
+    (gone) => {
+        "1 = 1"
+    };
+    (last $waiting:expr) => {
+        ""
+    };
+    // Anybody can write any source, so a day has room for about a hundred of them.
+    (source) => {
+        concat!(
+            "case when ",
+            $crate::funnels::counters::select::folding!(known),
+            " then coalesce(s.utm_source, '') else '' end, case when coalesce(s.utm_source, '') = '' or ",
+            $crate::funnels::counters::select::folding!(known),
+            " then '' else 'other' end"
+        )
+    };
+    (known) => {
+        "(exists (select 1 from cms_formfunnel_tally t where t.funnel_id = s.funnel_id and t.day = \
+         s.day and t.what = 'source' and t.node_id = 0 and t.name = s.utm_source) or (select \
+         count(distinct t.name) from cms_formfunnel_tally t where t.funnel_id = s.funnel_id \
+         and t.day = s.day and t.what = 'source') < 100)"
+    };
+    ($joined:literal) => {
+        concat!(
+            "from cms_formfunnel_folding f cross join cms_formfunnel_submissions s",
+            $joined,
+            " where s.id = f.submission_id and not s.folded and not s.is_test"
+        )
+    };
+}
+
+/// How many of the rows of a group fulfil a condition.
+macro_rules! number {
+    ($($when:expr),+) => {
+        concat!("sum(case when ", $($when,)+ " then 1 else 0 end)")
+    };
+}
+
+/// Visits, by day.
+macro_rules! visits {
+    ($of:ident) => {
+        concat!(
+            "select s.funnel_id, s.version, s.day, 0, 0, ",
+            number!("not s.is_spam"),
+            ", ",
+            number!("not s.is_spam and s.steps_answered > 0"),
+            ", ",
+            number!("not s.is_spam and s.completed_at is not null"),
+            ", ",
+            number!("not s.is_spam and s.completed_at is null and ", $of!(gone)),
+            ", ",
+            number!("s.is_spam"),
+            $of!(last concat!(
+                ", ",
+                number!("not s.is_spam and s.completed_at is null and not ", $of!(gone))
+            )),
+            " ",
+            $of!(""),
+            " group by s.funnel_id, s.version, s.day"
+        )
+    };
+}
+
+/// Visits at each node and edge of their ways, as `cms_v_funnel_dropoff_30d` counts them. On a way
+/// that counts each node is presented once, answered once at most, and each edge lies once.
+macro_rules! ways {
+    ($of:ident) => {
+        concat!(
+            "select s.funnel_id, s.version, s.day, case when e.kind = 'edge' then 0 else e.node_id \
+             end, coalesce(e.edge_id, 0), ",
+            number!("e.on_path and e.kind = 'presented'"),
+            ", ",
+            number!(
+                "e.on_path and e.kind = case when s.completed_at is null then 'answered' \
+                 else 'presented' end"
+            ),
+            ", ",
+            left!($of!(gone)),
+            ", ",
+            number!("e.kind = 'rewound'"),
+            ", ",
+            number!("e.kind = 'invalid'"),
+            ", cast(coalesce(sum(case when e.kind = 'answered' then e.dwell_ms end), 0) as bigint)\
+             , ",
+            number!("e.kind = 'answered' and e.dwell_ms is not null"),
+            ", ",
+            number!("e.on_path and e.kind = 'edge'"),
+            ", ",
+            number!(
+                "e.on_path and s.completed_at is not null and (e.kind = 'edge' \
+                 or (e.kind = 'presented' and e.node_id = s.end_node_id))"
+            ),
+            ", ",
+            number!("e.on_path and e.kind = 'edge' and s.score is not null"),
+            ", coalesce(sum(case when e.on_path and e.kind = 'edge' then s.score end), 0.0)",
+            $of!(last concat!(", ", left!("not ", $of!(gone)))),
+            " ",
+            $of!(" cross join cms_formfunnel_events e"),
+            " and e.submission_id = s.id and not s.is_spam and e.node_id is not null \
+             and e.kind in ('presented', 'answered', 'edge', 'rewound', 'invalid') \
+             and (e.on_path or e.kind = 'answered') group by s.funnel_id, s.version, s.day, 4, 5"
+        )
+    };
+}
+
+/// Visits that were not completed, and stand at a node.
+macro_rules! left {
+    ($($who:expr),+) => {
+        concat!(
+            "sum(case when e.on_path and s.completed_at is null and ",
+            $($who,)+
+            " then case e.kind when 'presented' then 1 when 'answered' then -1 else 0 end \
+             else 0 end)"
+        )
+    };
+}
+
+/// Milliseconds, rounded down to two digits.
+macro_rules! bucket {
+    ($ms:literal) => {
+        concat!(
+            "case when ",
+            $ms,
+            " < 10 then 0 else cast(substr(cast(",
+            $ms,
+            " as text), 1, 2) || substr('0000000000000000', 1, length(cast(",
+            $ms,
+            " as text)) - 2) as bigint) end"
+        )
+    };
+}
+
+/// Where visits came from.
+macro_rules! sources {
+    ($of:ident) => {
+        concat!(
+            "select s.funnel_id, s.version, s.day, 'source', 0, ",
+            $of!(source),
+            ", 0, count(*), ",
+            number!("s.completed_at is not null"),
+            " ",
+            $of!(""),
+            " and not s.is_spam group by s.funnel_id, s.version, s.day, 6, 7"
+        )
+    };
+}
+
+/// How long completed visits took.
+macro_rules! durations {
+    ($of:ident) => {
+        concat!(
+            "select s.funnel_id, s.version, s.day, 'duration', 0, '', '', ",
+            bucket!("(s.completed_at - s.started_at)"),
+            ", count(*), 0 ",
+            $of!(""),
+            " and not s.is_spam and s.completed_at is not null \
+             group by s.funnel_id, s.version, s.day, 8"
+        )
+    };
+}
+
+/// How long steps were seen, and which answers were refused.
+macro_rules! steps {
+    ($of:ident) => {
+        concat!(
+            "select s.funnel_id, s.version, s.day, case when e.kind = 'invalid' then 'invalid' \
+             else 'dwell' end, e.node_id, coalesce(e.field, ''), '', case when e.kind = 'invalid' \
+             then 0 else ",
+            bucket!("e.dwell_ms"),
+            " end, count(*), 0 ",
+            $of!(" cross join cms_formfunnel_events e"),
+            " and e.submission_id = s.id and not s.is_spam and e.node_id is not null and \
+             ((e.kind = 'answered' and e.dwell_ms is not null) or (e.kind = 'invalid' \
+             and e.field is not null)) group by s.funnel_id, s.version, s.day, 4, 5, 6, 8"
+        )
+    };
+}
+
+/// Mails of visits that are settled, and visits that no mail rule fits.
+macro_rules! mails {
+    ($of:ident) => {
+        concat!(
+            "select s.funnel_id, s.version, s.day, 'mail', 0, m.status, '', 0, count(*), 0 ",
+            $of!(" cross join cms_mails m"),
+            " and not s.is_spam and s.mail_rule_id is not null \
+             and m.cause = 'funnel submission ' || s.id and m.status in ('sent', 'failed') \
+             group by s.funnel_id, s.version, s.day, m.status union all \
+             select s.funnel_id, s.version, s.day, 'mail', 0, 'unmatched', '', 0, count(*), 0 ",
+            $of!(""),
+            " and not s.is_spam and s.mail_status = 'unmatched' \
+             group by s.funnel_id, s.version, s.day"
+        )
+    };
+}
+
+/// What completed visits answered. Answers of more than 64 KiB are not looked at.
+macro_rules! answers {
+    ($of:ident) => {
+        concat!(
+            "select s.version_id, s.funnel_id, s.version, s.day, s.path_json, \
+             case when length(s.answers_json) <= 65536 then s.answers_json end ",
+            $of!(""),
+            " and not s.is_spam and s.completed_at is not null"
+        )
+    };
+}
+
+pub(in crate::funnels) use {
+    answers, bucket, durations, folding, left, mails, number, sources, steps, visits, ways,
+};

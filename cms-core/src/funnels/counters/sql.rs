@@ -1,0 +1,257 @@
+//! Statements that count visits into the figures of their day.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value as Json};
+
+use super::select::{
+    answers, bucket, durations, folding, left, mails, number, sources, steps, visits, ways,
+};
+use crate::{
+    Change, Millis, Result,
+    db::{Statement, Step, args, statements},
+};
+
+/// Visits of a change at most.
+const BATCH: i64 = 200;
+/// Visits whose day is found out at once.
+const LABELLED: i64 = 500;
+/// Rows of one trip.
+const TOGETHER: usize = 32;
+
+/// Where the walk through all visits that are not folded stands.
+pub(super) type Place = (i64, String, i64);
+
+/// A visit whose day is not known: its id, its funnel, when it began.
+pub(super) type Unlabelled = (i64, i64, Millis);
+
+/// What a completed visit answered: its version's id, its funnel, the version's number, its day,
+/// its path and its answers.
+pub(in crate::funnels) type Answered = (i64, i64, i64, String, String, Option<String>);
+
+/// How many visits, by funnel, version, day, `answered`, `blank` or `value`, field and value.
+pub(in crate::funnels) type Counted =
+    BTreeMap<(i64, i64, String, &'static str, String, String), i64>;
+
+/// Adds to the counters of a day.
+macro_rules! add {
+    ([$($counter:literal),*], $counts:expr) => {
+        concat!(
+            "insert into cms_formfunnel_daily (funnel_id, version, day, node_id, edge_id",
+            $(", ", $counter,)*
+            ") ", $counts,
+            " on conflict (funnel_id, version, node_id, edge_id, day) do update set day = \
+             excluded.day",
+            $(", ", $counter, " = cms_formfunnel_daily.", $counter, " + excluded.", $counter,)*
+        )
+    };
+}
+
+macro_rules! tally {
+    ($counts:expr) => {
+        concat!(
+            "insert into cms_formfunnel_tally (funnel_id, version, day, what, node_id, name, \
+             value, bucket, visits, completed) ",
+            $counts,
+            " on conflict (funnel_id, day, what, node_id, name, value, bucket, version) do update \
+             set visits = cms_formfunnel_tally.visits + excluded.visits, \
+             completed = cms_formfunnel_tally.completed + excluded.completed"
+        )
+    };
+}
+
+macro_rules! held {
+    ($locked:literal) => {
+        concat!(
+            "select count(*) from (select s.id from cms_formfunnel_submissions s where s.id in \
+             (select submission_id from cms_formfunnel_folding) order by s.id",
+            $locked,
+            ") held"
+        )
+    };
+}
+
+macro_rules! hold_funnels {
+    ($share:literal) => {
+        concat!(
+            "select count(*) from (select id from cms_formfunnels where status <> 'deleted' \
+             order by id",
+            $share,
+            ") held"
+        )
+    };
+}
+
+/// A visit is over once nobody can change it any more. For its mails it waits a day at most.
+macro_rules! over {
+    () => {
+        "(s.completed_at is not null or (s.expires_at <= $1 and s.abandon_due_at is null)) \
+         and (s.mail_rule_id is null or s.last_activity_at <= $2 or not exists (select 1 from \
+         cms_mails m where m.cause = 'funnel submission ' || s.id \
+         and m.status in ('queued', 'sending')))"
+    };
+}
+
+/// On PostgreSQL.
+const HELD_LOCKED: Statement =
+    Statement::new(concat!(module_path!(), "::HELD_LOCKED"), held!(" for update"));
+const HOLD_FUNNELS_SHARED: Statement = Statement::new(
+    concat!(module_path!(), "::HOLD_FUNNELS_SHARED"),
+    hold_funnels!(" for key share"),
+);
+
+statements! {
+    UNLABELLED = "insert into cms_formfunnel_folding (submission_id) select id from \
+                  cms_formfunnel_submissions where not folded and day = '' limit $1";
+    WITHOUT_DAY = "select s.id, s.funnel_id, s.started_at from cms_formfunnel_folding f \
+                   cross join cms_formfunnel_submissions s where s.id = f.submission_id \
+                   and s.day = '' order by s.id";
+    LABEL = "update cms_formfunnel_submissions set day = $2 where id = $1";
+    SETTINGS = "select settings_json from cms_formfunnels where id = $1";
+    CHOOSE = concat!(
+        "insert into cms_formfunnel_folding (submission_id) select s.id from \
+         cms_formfunnel_submissions s where not s.folded and ", over!(),
+        " and (s.funnel_id, s.day, s.id) > ($3, $4, $5) and s.day <> '' and s.funnel_id in \
+         (select id from cms_formfunnels where status <> 'deleted') \
+         order by s.funnel_id, s.day, s.id limit $6"
+    );
+    LAST = "select s.funnel_id, s.day, s.id from cms_formfunnel_folding f \
+            cross join cms_formfunnel_submissions s where s.id = f.submission_id \
+            order by s.funnel_id desc, s.day desc, s.id desc limit 1";
+    HELD = held!("");
+    /// Whoever has changed a visit before this change held it had the first word.
+    SPARE = concat!(
+        "delete from cms_formfunnel_folding where not exists (select 1 from \
+         cms_formfunnel_submissions s where s.id = cms_formfunnel_folding.submission_id \
+         and not s.folded and ", over!(), ")"
+    );
+    MARK = "update cms_formfunnel_submissions set folded = $1 where id in \
+            (select submission_id from cms_formfunnel_folding)";
+    HOLD_FUNNELS = hold_funnels!("");
+    LEAVE = "insert into cms_formfunnel_folding (submission_id) values ($1)";
+    EMPTY = "delete from cms_formfunnel_folding";
+    VISITS = add!(["started", "engaged", "completed", "abandoned", "spam"], visits!(folding));
+    WAYS = add!(
+        ["entered", "answered", "exited", "rewound", "invalid", "dwell_ms", "dwelt", "traversed",
+         "completed", "scored", "score"],
+        ways!(folding)
+    );
+    SOURCES = tally!(sources!(folding));
+    DURATIONS = tally!(durations!(folding));
+    STEPS = tally!(steps!(folding));
+    MAILS = tally!(concat!("select * from (", mails!(folding), ") m where 1 = 1"));
+    ANSWERS = answers!(folding);
+    TALLY = tally!("values ($1, $2, $3, $4, 0, $5, $6, 0, $7, 0)");
+    /// What became in the inbox of visits that leave.
+    INBOX = tally!(
+        "select s.funnel_id, s.version, s.day, 'inbox', 0, s.inbox_status, '', 0, count(*), 0 \
+         from cms_formfunnel_folding f cross join cms_formfunnel_submissions s \
+         where s.id = f.submission_id and not s.is_spam and not s.is_test \
+         group by s.funnel_id, s.version, s.day, s.inbox_status"
+    );
+    TOUCHED = tally!(concat!(
+        "select s.funnel_id, s.version, s.day, 'touch', 0, '', '', ",
+        bucket!("(s.first_touched_at - s.started_at)"),
+        ", count(*), 0 from cms_formfunnel_folding f cross join cms_formfunnel_submissions s \
+         where s.id = f.submission_id and not s.is_spam and not s.is_test \
+         and s.first_touched_at is not null group by s.funnel_id, s.version, s.day, 8"
+    ));
+}
+
+/// Notes visits whose day is not known. Returns how many.
+pub(super) async fn unlabelled(change: &mut Change) -> Result<u64> {
+    change.run(UNLABELLED, args![LABELLED]).await
+}
+
+pub(super) async fn without_day(change: &mut Change) -> Result<Vec<Unlabelled>> {
+    change.all(WITHOUT_DAY, args![]).await
+}
+
+pub(super) async fn label(change: &mut Change, days: Vec<(i64, String)>) -> Result<()> {
+    let steps = days.into_iter().map(|(id, day)| Step(LABEL, args![id, day]));
+    together(change, steps.collect()).await
+}
+
+/// The settings of a funnel.
+pub(super) async fn settings(change: &mut Change, funnel: i64) -> Result<Map<String, Json>> {
+    let found = change.optional::<(String,)>(SETTINGS, args![funnel]).await?;
+    let read = found.map(|(text,)| serde_json::from_str(&text));
+    read.transpose().map(Option::unwrap_or_default).map_err(crate::Error::internal)
+}
+
+/// Notes visits that are over, behind a place. Returns the place of the last one.
+pub(super) async fn choose(
+    change: &mut Change,
+    (now, mailed): (Millis, Millis),
+    (funnel, day, id): Place,
+) -> Result<Option<Place>> {
+    change.run(CHOOSE, args![now, mailed, funnel, day, id, BATCH]).await?;
+    change.optional(LAST, args![]).await
+}
+
+/// No funnel is deleted until this change ends.
+pub(in crate::funnels) async fn hold_funnels(change: &mut Change) -> Result<()> {
+    let statement = change.dialect().keeping(HOLD_FUNNELS, HOLD_FUNNELS_SHARED);
+    change.one::<(i64,)>(statement, args![]).await.map(drop)
+}
+
+/// Nobody else changes the noted visits until this change ends.
+pub(in crate::funnels) async fn hold(change: &mut Change) -> Result<()> {
+    change.one::<(i64,)>(change.dialect().keeping(HELD, HELD_LOCKED), args![]).await.map(drop)
+}
+
+/// Leaves out those that are not over.
+pub(super) async fn spare(change: &mut Change, (now, mailed): (Millis, Millis)) -> Result<()> {
+    change.run(SPARE, args![now, mailed]).await.map(drop)
+}
+
+pub(super) async fn mark(change: &mut Change) -> Result<u64> {
+    change.run(MARK, args![true]).await
+}
+
+/// Notes that a submission leaves.
+pub(in crate::funnels) async fn leave(change: &mut Change, id: i64) -> Result<()> {
+    change.run(LEAVE, args![id]).await.map(drop)
+}
+
+/// Forgets which visits were counted.
+pub(in crate::funnels) async fn empty(change: &mut Change) -> Result<()> {
+    change.run(EMPTY, args![]).await.map(drop)
+}
+
+/// Adds the noted visits that are not folded to the counters, but for their answers.
+pub(super) async fn count(change: &mut Change) -> Result<()> {
+    for counting in [VISITS, WAYS, SOURCES, DURATIONS, STEPS, MAILS] {
+        change.run(counting, args![]).await?;
+    }
+    Ok(())
+}
+
+/// The answers of these that were completed.
+pub(super) async fn answered(change: &mut Change) -> Result<Vec<Answered>> {
+    change.all(ANSWERS, args![]).await
+}
+
+pub(super) async fn count_answers(change: &mut Change, counted: Counted) -> Result<()> {
+    let steps = counted.into_iter().map(|((funnel, version, day, what, field, value), visits)| {
+        Step(TALLY, args![funnel, version, day, what, field, value, visits])
+    });
+    together(change, steps.collect()).await
+}
+
+/// Adds what became of the noted visits in the inbox.
+pub(super) async fn count_inbox(change: &mut Change) -> Result<()> {
+    for counting in [INBOX, TOUCHED] {
+        change.run(counting, args![]).await?;
+    }
+    Ok(())
+}
+
+/// No two steps may write the same row.
+async fn together(change: &mut Change, mut steps: Vec<Step>) -> Result<()> {
+    while !steps.is_empty() {
+        let rest = steps.split_off(steps.len().min(TOGETHER));
+        change.steps(std::mem::replace(&mut steps, rest)).await?;
+    }
+    Ok(())
+}
