@@ -48,9 +48,9 @@ pub(crate) enum Command {
     /// Funnels: forms of several steps, drawn as a graph
     #[command(subcommand)]
     Funnels(funnels::FunnelsCommand),
-    /// What visitors of funnels sent: sorted, noted, assigned
-    #[command(subcommand)]
-    Inbox(inbox::InboxCommand),
+    /// What visitors of funnels sent: sorted, noted, assigned; without a verb in the terminal
+    /// interface
+    Inbox(inbox::InboxArgs),
     /// API keys and their rights
     #[command(subcommand)]
     Keys(keys::KeysCommand),

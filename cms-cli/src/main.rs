@@ -95,6 +95,7 @@ async fn run(cli: Cli, out: &Output) -> Done {
         Command::Doctor(_) => log::start(out, LogFormat::Text, "off")?,
         #[cfg(feature = "tui")]
         Command::Tui(_) => log::start(out, LogFormat::Text, "off")?,
+        Command::Inbox(args) if args.is_interface() => log::start(out, LogFormat::Text, "off")?,
         Command::ProcessWebhooks(_) => {
             log::start(out, LogFormat::Text, "warn,cms_http=off")?;
             log::catch_panics(LogFormat::Text);
@@ -115,7 +116,7 @@ async fn run(cli: Cli, out: &Output) -> Done {
         Command::Plugins(command) => plugins::run(flags, out, command).await,
         Command::Forms(command) => forms::run(flags, out, command).await,
         Command::Funnels(command) => funnels::run(flags, out, command).await,
-        Command::Inbox(command) => inbox::run(flags, out, command).await,
+        Command::Inbox(args) => inbox::run(flags, out, args).await,
         Command::Origins(command) => origins::run(flags, out, command).await,
         Command::Users(command) => users::run(flags, out, command).await,
         Command::Groups(command) => groups::run(flags, out, command).await,

@@ -24,6 +24,8 @@ pub(crate) struct Reply {
     /// The cursor of the next page.
     pub(crate) next: Option<String>,
     pub(crate) total: Option<i64>,
+    /// How many rows are in each state, where the service counts them.
+    pub(crate) counts: Json,
     pub(crate) etag: Option<String>,
     /// Values were cut.
     pub(crate) cut: bool,
@@ -114,6 +116,7 @@ pub(crate) fn whole<O: Operation>(answer: &Answer) -> Result<Reply, Fault> {
         data,
         next: body["meta"]["next"].as_str().map(str::to_owned),
         total: body["meta"]["total"].as_i64(),
+        counts: body["meta"]["counts"].take(),
         etag: answer.etag.clone(),
         cut: false,
     };

@@ -33,6 +33,11 @@ pub(crate) fn clock(text: &str, now: i64) -> String {
     printed(at, format)
 }
 
+/// A time in milliseconds as RFC 3339 in UTC.
+pub(crate) fn text(millis: i64) -> String {
+    printed(millis, "%Y-%m-%dT%H:%M:%SZ")
+}
+
 /// The day of a time in milliseconds: `2026-11-21`.
 pub(crate) fn day(millis: i64) -> String {
     printed(millis, "%Y-%m-%d")

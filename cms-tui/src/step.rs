@@ -5,6 +5,8 @@ mod checked;
 
 pub(crate) use checked::{Act, Again, CallOf, Checked, Patch};
 
+use std::{path::PathBuf, sync::Arc};
+
 use cms_http::{
     client::Ask,
     wire::{Body, NoBody, Operation},
@@ -118,6 +120,12 @@ pub(crate) enum Step {
     Open(Place),
     /// Something for the screen on top: what, and its value.
     Set(&'static str, String),
+    /// The row below or above this one in the list that this screen was opened from.
+    Beside(isize),
+    /// A reply written into a file of its own.
+    Save(Saving),
+    /// The act of this number was taken back, or done again, as a whole.
+    Undone(u64, Did),
     /// A command line of `cms`, whose output is shown.
     Run(Vec<String>),
     /// A login has ended well.
@@ -179,6 +187,17 @@ impl Way {
 pub(crate) struct Undo {
     pub(crate) number: u64,
     pub(crate) rows: Vec<Checked>,
+    /// The service takes all of it back by itself. It remembers one such act: the last.
+    pub(crate) whole: Option<Whole>,
+}
+
+/// Takes an act back as a whole; the number is that of its [`Undo`]. Ends with [`Step::Undone`].
+pub(crate) type Whole = Arc<dyn Fn(u64) -> Step + Send + Sync>;
+
+/// What is to be written into a file.
+pub(crate) struct Saving {
+    pub(crate) ask: Ask,
+    pub(crate) path: PathBuf,
 }
 
 /// Several calls as one act.

@@ -105,6 +105,8 @@ fn submissions_are_listed_sorted_noted_and_taken_back() {
         run(&["set-status", "new", "1", "2"]).ok();
     }
     let run = |args: &[&str]| cms(dir.path(), &[&["inbox"], args].concat());
+    let alone = run(&[]).fails(2);
+    assert!(alone.err.contains("needs a terminal") && alone.err.contains("cms inbox list"));
     run(&["delete", "1"]).fails(2);
     run(&["delete", "1", "2", "--yes"]).ok();
     assert_eq!(run(&["list", "--json"]).json()["meta"]["counts"]["new"], 1);

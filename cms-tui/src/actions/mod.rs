@@ -105,7 +105,8 @@ impl Action {
 
     /// The equal command line for what is under the cursor.
     pub(crate) fn command_line(&self, scene: &Scene<'_>) -> Option<String> {
-        if self.cli.is_empty() {
+        // What matches a filter has no ids here.
+        if self.cli.is_empty() || (self.needs == Needs::Rows && scene.is_all) {
             return None;
         }
         let rows: Vec<_> = match self.needs {
@@ -129,6 +130,7 @@ fn has_list_action(noun: &str, verb: &str) -> bool {
     let walks = ["open", "down", "up", "half_down", "half_up", "first", "last"].contains(&verb);
     match noun {
         "home" | "rights" => walks,
+        "submission" => walks || verb == "pane",
         "delivery" => walks || matches!(verb, "mark" | "mark_all" | "range"),
         _ => true,
     }

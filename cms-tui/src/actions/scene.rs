@@ -17,12 +17,18 @@ pub(crate) struct Scene<'a> {
     pub(crate) row: Option<&'a Json>,
     /// Marked rows, by id.
     pub(crate) marks: Vec<&'a Json>,
+    /// All rows that match the filter are marked.
+    pub(crate) is_all: bool,
     /// Permission keys; None: everything, or not known.
     pub(crate) rights: Option<&'a [String]>,
     /// What names the site on a command line, such as `--context prod`.
     pub(crate) site: &'a str,
     /// The filter in force.
     pub(crate) filter: &'a str,
+    /// The column that the list is sorted by, and whether downwards.
+    pub(crate) sort: Option<(&'a str, bool)>,
+    /// Who the user is, once known.
+    pub(crate) who: &'a str,
     /// Whether the caller is whoever can open the site's folder.
     pub(crate) is_operator: bool,
     pub(crate) readonly: bool,

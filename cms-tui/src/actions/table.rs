@@ -42,6 +42,9 @@ const HOOKS_SEEN: Right = Holds("webhooks_subscriptions_view");
 const KEYS: Right = Holds("keys_keys_edit");
 const KEYS_SEEN: Right = Holds("keys_keys_view");
 
+const INBOX: Right = Holds("formfunnel_inbox_edit");
+const INBOX_SEEN: Right = Holds("formfunnel_inbox_view");
+const FUNNELS: Right = Holds("formfunnel_funnels_edit");
 const FORMS: Right = Holds("forms_forms_edit");
 const FORMS_SEEN: Right = Holds("forms_forms_view");
 
@@ -79,7 +82,7 @@ pub(crate) static ACTIONS: &[Action] = &[
     act("app.palette", "Ctrl-p", "Search all actions"),
     act("app.command", ":", "Type a command"),
     act("app.back", "Esc", "One step back"),
-    act("app.undo", "u", "Take the last change back"),
+    act("app.undo", "u", "Take the last change back").also(&["inbox undo"]),
     act("app.redo", "U", "Do again what was taken back"),
     act("app.copy", "y", "Copy the equal command line"),
     act("app.copy_id", "Y", "Copy the id").on(Row, Free),
@@ -99,7 +102,11 @@ pub(crate) static ACTIONS: &[Action] = &[
     act("go.content", "6", "Content tables").cli("tables list"),
     act("go.users", "7", "Users").cli("users list").on(Nothing, Admin),
     act("go.system", "8", "System: readiness, versions"),
-    act("go.groups", "9", "Groups and their rights").cli("groups list").on(Nothing, Admin),
+    act("go.inbox", "9", "Inbox: what visitors of funnels sent")
+        .cli("inbox list")
+        .also(&["inbox watch"])
+        .on(Nothing, INBOX_SEEN),
+    act("go.groups", "0", "Groups and their rights").cli("groups list").on(Nothing, Admin),
     act("go.origins", "", "Origins").cli("origins list").on(Nothing, Admin),
     act("go.cache", "", "Response cache").cli("cache status").on(Nothing, Admin),
     act("go.limits", "", "Limits: buckets that are not full")
@@ -320,6 +327,48 @@ pub(crate) static ACTIONS: &[Action] = &[
     write("submissions.delete", "x", "Delete…")
         .cli("forms submissions delete {id}")
         .on(Rows, FORMS),
+    write("inbox.state", "s", "Set the state")
+        .cli("inbox set-status STATE {submission_id}")
+        .on(Rows, INBOX),
+    write("inbox.assign", "a", "Assign: to you, to somebody, to nobody")
+        .cli("inbox assign USER {submission_id}")
+        .also(&["inbox users"])
+        .on(Rows, INBOX),
+    write("inbox.notes", "e", "Notes").cli("inbox note {submission_id} TEXT").on(Row, INBOX),
+    act("inbox.next_state", "l Right", "Next state: all, new, qualified …"),
+    act("inbox.state_before", "h Left", "State before"),
+    act("inbox.views", "V", "Saved views: see, save, delete")
+        .cli("inbox views list")
+        .also(&["inbox views save NAME", "inbox views delete NAME"])
+        .on(Nothing, INBOX_SEEN),
+    act("inbox.export", "E", "Export what the list shows, into a file")
+        .cli("inbox export --out FILE")
+        .on(Nothing, INBOX_SEEN),
+    write("inbox.delete", "x", "Delete…").cli("inbox delete {submission_id}").on(Rows, INBOX),
+    write("submission.state", "s", "Set the state")
+        .cli("inbox set-status STATE {submission_id}")
+        .on(Row, INBOX),
+    write("submission.assign", "a", "Assign: to you, to somebody, to nobody")
+        .cli("inbox assign USER {submission_id}")
+        .on(Row, INBOX),
+    write("submission.notes", "e", "Notes").cli("inbox note {submission_id} TEXT").on(Row, INBOX),
+    act("submission.next", "n l Right", "Next: that of the list below it")
+        .cli("inbox show {submission_id}")
+        .on(Row, INBOX_SEEN),
+    act("submission.before", "p h Left", "Before: that of the list above it")
+        .cli("inbox show {submission_id}")
+        .on(Row, INBOX_SEEN),
+    act("submission.files", "f", "Files: save one that the visitor sent")
+        .cli("inbox show {submission_id}")
+        .on(Row, INBOX_SEEN),
+    act("submission.why", "w", "Why: which mail rule matched")
+        .cli("funnels routing test {funnel_id} --answers FILE")
+        .on(Row, FUNNELS),
+    act("submission.mails", "m", "Mails: its own in the log").cli("mail log").on(Row, Admin),
+    act("submission.deliveries", "d", "Deliveries of its events, from when it began")
+        .cli("webhooks deliveries list")
+        .on(Row, HOOKS_SEEN),
+    write("submission.delete", "x", "Delete…").cli("inbox delete {submission_id}").on(Row, INBOX),
     write("tasks.run", "r", "Run now").cli("tasks run {name}").on(Row, Admin),
     act("tasks.runs", "d", "Its runs").cli("tasks history {name}").on(Row, Admin),
     act("plugins.diff", "d", "What plugins apply would change")

@@ -4,7 +4,12 @@
 
 use serde_json::{Value as Json, json};
 
-use super::{Operator, paint, seed::with_forms, seeded, site::TestSite};
+use super::{
+    Operator, paint,
+    seed::{with_forms, with_inbox},
+    seeded,
+    site::TestSite,
+};
 use crate::calls::Fault;
 
 /// The five main views, in four sizes: name of the golden file, and the keys from home.
@@ -23,7 +28,7 @@ const OTHERS: [(&str, &str); 37] = [
     ("content", "6"),
     ("users", "7"),
     ("system", "8"),
-    ("groups", "9"),
+    ("groups", "0"),
     ("origins", ": o r i g i n s Enter"),
     ("cache", ": c a c h e Enter"),
     ("limits", ": l i m i t s Enter"),
@@ -105,6 +110,34 @@ async fn golden_forms_and_mails() {
     let mut ana = Operator::sits_down(&site).await;
     ana.press(": f o r m s Enter Enter x y").await.is_golden("submission_deleted");
     ana.press(": m a i l Enter r").await.is_golden("mail_retry");
+}
+
+/// The inbox and a submission, in all sizes; and what is asked there.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn golden_inbox() {
+    let site = with_inbox().await;
+    for (name, keys) in [("inbox", "9 j"), ("inbox_one", "9 Enter")] {
+        let mut ana = Operator::sits_down(&site).await;
+        ana.press(keys).await;
+        for (width, height) in SIZES {
+            ana.resize(width, height).is_golden(&format!("{name}_{width}x{height}"));
+        }
+    }
+    for (name, keys) in [
+        ("inbox_filter", "9 / v i s i t : a b"),
+        ("inbox_marked", "9 Space j Space"),
+        ("inbox_all", "9 l * x"),
+        ("inbox_state", "9 Space Space s"),
+        ("inbox_assign", "9 a"),
+        ("inbox_notes", "9 e"),
+        ("inbox_views", "9 V"),
+        ("inbox_export", "9 E"),
+        ("inbox_why", "9 Enter w"),
+        ("inbox_left", "9 j Enter"),
+    ] {
+        let mut ana = Operator::sits_down(&site).await;
+        ana.press(keys).await.is_golden(name);
+    }
 }
 
 /// What a list shows when there is nothing, nothing yet, no answer, or nobody.

@@ -7,6 +7,7 @@
 //! acting   the operator looks as a user
 //! day      what an operator does all day
 //! together two people at one thing
+//! support  the day of somebody who answers leads
 //! hostile  stored text that would break a screen
 //! golden   golden screens
 //! pictures those of the docs
@@ -22,6 +23,7 @@ mod pictures;
 mod receiver;
 mod seed;
 pub(crate) mod site;
+mod support;
 mod together;
 
 use std::{
@@ -37,6 +39,7 @@ use crate::{
     calls::{Fault, Reply},
     keys::{Key, KeysFile},
     model::{Effect, Model, Msg, Remembered, Start, update},
+    run::save::save,
     theme::Theme,
     view,
 };
@@ -117,6 +120,9 @@ impl Operator {
                 Effect::Quit => {
                     self.has_left = true;
                     continue;
+                }
+                Effect::Save(number, saving) => {
+                    Msg::Saved(number, save(&self.client, &saving).await)
                 }
                 Effect::Forget(_)
                 | Effect::Run(..)

@@ -1,6 +1,6 @@
 //! The pictures of the docs. `CMS_WRITE_DOCS=1 cargo test -p cms-tui the_docs` makes them again.
 
-use super::{Operator, paint, seeded};
+use super::{Operator, paint, seed::with_inbox, seeded};
 
 const PICTURES: [(&str, &str); 6] = [
     ("home", "1"),
@@ -10,15 +10,18 @@ const PICTURES: [(&str, &str); 6] = [
     ("records", "6 / p o s t s Enter Enter"),
     ("help", "5 ?"),
 ];
+/// Those of a site that people have sent something to.
+const OF_INBOX: [(&str, &str); 2] = [("inbox", "9 j Space j Space"), ("submission", "9 Enter")];
 
 /// The pictures of the docs are those that the interface draws, and all of them are shown.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_docs_show_what_is_drawn() {
-    let site = seeded().await;
+    let (site, inbox) = (seeded().await, with_inbox().await);
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/tui");
     let page = std::fs::read_to_string(format!("{folder}.md")).expect("docs/tui.md");
-    for (name, keys) in PICTURES {
-        let mut ana = Operator::sits_down(&site).await;
+    let pictures = PICTURES.map(|one| (&site, one)).into_iter();
+    for (site, (name, keys)) in pictures.chain(OF_INBOX.map(|one| (&inbox, one))) {
+        let mut ana = Operator::sits_down(site).await;
         ana.press(keys).await;
         for (kind, text) in [("txt", ana.screen()), ("svg", paint::svg(&ana.buffer()))] {
             let path = format!("{folder}/{name}.{kind}");
@@ -32,5 +35,9 @@ async fn the_docs_show_what_is_drawn() {
         assert!(page.contains(&format!("(tui/{name}.svg)")), "docs/tui.md does not show {name}");
     }
     let files = std::fs::read_dir(folder).expect("docs/tui").count();
-    assert_eq!(files, 2 * PICTURES.len(), "docs/tui holds a picture that nobody makes");
+    assert_eq!(
+        files,
+        2 * (PICTURES.len() + OF_INBOX.len()),
+        "docs/tui holds a picture that nobody makes"
+    );
 }

@@ -74,3 +74,86 @@ pub(super) async fn with_forms() -> TestSite {
     site.clock.advance(5_000);
     site
 }
+
+/// A site with a funnel that people have walked through; ana and ben answer them.
+pub(super) async fn with_inbox() -> TestSite {
+    let site = TestSite::with(|settings| {
+        settings.mail.from = Some("Shop <shop@example.org>".to_owned());
+        settings.mail.smtp_url = Some(Secret::new("smtp://127.0.0.1:9"));
+    });
+    let site = site.await;
+    let rights = ["formfunnel_inbox_view", "formfunnel_inbox_edit", "formfunnel_funnels_edit"];
+    let support = json!({"name": "support", "rights": rights});
+    site.does(Ask::post("/api/backend/user_groups"), support).await;
+    for name in ["ana", "ben"] {
+        let user = json!({"username": name, "password": "a long password", "groups": ["support"]});
+        site.does(Ask::post("/api/backend/users"), user).await;
+    }
+    let made = site.funnel(solar()).await;
+    for (name, company, bill) in VISITORS {
+        site.clock.advance(7 * 60_000);
+        let mail = format!("{}@example.com", name.to_lowercase().replace(' ', "."));
+        let mut visit = vec![json!({"name": name, "mail": mail, "company": company})];
+        visit.extend(bill.map(|bill| json!({"bill": bill, "roof": "south"})));
+        let is_long = bill.is_some_and(|bill| bill > 100);
+        visit.extend(is_long.then(|| json!({"phone": "+34 600 123 456", "when": "in 3 months"})));
+        site.visit(made, &visit, bill.is_some()).await;
+    }
+    site.clock.advance(3 * 60_000);
+    site
+}
+
+/// Name, company, monthly bill. Whoever tells no bill leaves there.
+const VISITORS: [(&str, &str, Option<i64>); 9] = [
+    ("Ada Lovelace", "Engines", Some(240)),
+    ("Grace Hopper", "", Some(60)),
+    ("Julia Alvarez", "Casa Sol", Some(180)),
+    ("Li Wei", "", None),
+    ("O'Petrov", "Heat & Co", Some(320)),
+    ("Sara Dupont", "", Some(45)),
+    ("Kim Novak", "日本の自転車", Some(150)),
+    ("Räder Müller", "Räder", None),
+    ("Mia Berg", "Berg AG", Some(410)),
+];
+
+fn solar() -> serde_json::Value {
+    let rules = json!({"operator": "AND", "rules": [
+        {"field": "bill", "op": "greater_than", "value": 100},
+    ]});
+    json!({
+        "name": "Solar quote", "slug": "solar", "start_node_id": -1, "save_abandoned": 1,
+        "nodes": [
+            {"client_id": -1, "type": "step", "name": "Contact", "config_json": {"fields": [
+                {"id": "name", "type": "short_text", "label": "Name", "required": true},
+                {"id": "mail", "type": "email", "label": "E-mail"},
+                {"id": "company", "type": "short_text", "label": "Company"},
+            ]}},
+            {"client_id": -2, "type": "step", "name": "Bill", "config_json": {"fields": [
+                {"id": "bill", "type": "number", "label": "Monthly bill", "required": true},
+                {"id": "roof", "type": "short_text", "label": "Roof"},
+            ]}},
+            {"client_id": -3, "type": "condition", "name": "Eligible?",
+             "config_json": {"rules": rules}},
+            {"client_id": -4, "type": "step", "name": "Call", "config_json": {"fields": [
+                {"id": "phone", "type": "phone", "default_country": "ES", "label": "Telephone"},
+                {"id": "when", "type": "short_text", "label": "When"},
+            ]}},
+            {"client_id": -5, "type": "end", "name": "Thank you", "config_json": {}},
+            {"client_id": -6, "type": "end", "name": "Not eligible", "config_json": {
+                "end_kind": "disqualified"}},
+        ],
+        "edges": [
+            {"from_node_id": -1, "to_node_id": -2, "branch_label": "default"},
+            {"from_node_id": -2, "to_node_id": -3, "branch_label": "default"},
+            {"from_node_id": -3, "to_node_id": -4, "branch_label": "true"},
+            {"from_node_id": -3, "to_node_id": -6, "branch_label": "false"},
+            {"from_node_id": -4, "to_node_id": -5, "branch_label": "default"},
+        ],
+        "email_routings": [
+            {"recipients": "sales@example.org", "subject": "A lead: {{ name }}",
+             "body_html": "{{*:table}}", "condition_json": rules},
+            {"recipients": "info@example.org", "subject": "Another: {{ name }}",
+             "body_html": "{{*:table}}"},
+        ],
+    })
+}

@@ -119,6 +119,36 @@ impl TestSite {
         self.does(ask, json!({"title": title, "language_short": "en"})).await
     }
 
+    /// Makes a funnel and puts it before visitors. Returns its id.
+    pub(crate) async fn funnel(&self, drawn: Json) -> i64 {
+        let action = |name| Ask::post("/api/backend/formfunnel").query("action", name);
+        let made = self.does(action("create"), drawn).await;
+        let id = made["id"].as_i64().expect("an id");
+        self.does(action("publish"), json!({"id": id})).await;
+        id
+    }
+
+    /// What a visitor does: the answers of one step after the other, and the end.
+    pub(crate) async fn visit(&self, funnel: i64, steps: &[Json], completes: bool) {
+        let calls = async |action: &str, body: Json| {
+            let ask = Ask::post(&format!("/api/formfunnel/{action}")).json(&body);
+            let answer = self.client().send(ask).await.expect("a good answer");
+            answer.json().unwrap_or_default()
+        };
+        let started = calls("start", json!({"funnel_id": funnel})).await;
+        let session = &started["session_uuid"];
+        for answers in steps {
+            self.clock.advance(30_000);
+            calls("step", json!({"session_uuid": session, "answers": answers})).await;
+        }
+        self.clock.advance(5_000);
+        if completes {
+            calls("complete", json!({"session_uuid": session})).await;
+        } else {
+            calls("abandon", json!({"session_uuid": session})).await;
+        }
+    }
+
     /// Returns its value.
     pub(crate) async fn key(&self, name: &str, body: Json) -> String {
         let mut all = json!({"name": name});

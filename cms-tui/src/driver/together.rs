@@ -103,7 +103,7 @@ async fn rights_of_one_group() {
     let id = group["id"].as_i64().expect("an id");
     let (mut ana, mut bob) = both(&site).await;
     for (one, right) in [(&mut ana, "keys_keys_view"), (&mut bob, "media_media_view")] {
-        one.press("9 /").await.types("editors").await.press("Enter e").await;
+        one.press("0 /").await.types("editors").await.press("Enter e").await;
         one.sees("Rights of editors");
         one.press("Tab").await.types(right).await.press("Space").await;
     }

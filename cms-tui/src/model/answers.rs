@@ -15,7 +15,8 @@ use crate::{
 
 /// Whether a call changes nothing: it reads, logs in or logs out.
 fn is_look(line: &str) -> bool {
-    let looks = ["auth/login", "auth/verify", "auth/logout", "webhooks/explain"];
+    let looks =
+        ["auth/login", "auth/verify", "auth/logout", "webhooks/explain", "action=routing_test"];
     line.starts_with("GET ") || looks.iter().any(|path| line.ends_with(path))
 }
 
@@ -133,7 +134,10 @@ impl Model {
             Pending::Who => {
                 self.is_dirty = true;
                 self.note_who(outcome);
-                Vec::new()
+                let asks = self.stack.last().is_some_and(|top| top.screen.applied().contains("me"));
+                self.stack.iter_mut().for_each(|shown| shown.screen.meet(&self.who));
+                // A filter may ask for what is the user's.
+                if asks { self.reload() } else { Vec::new() }
             }
         }
     }

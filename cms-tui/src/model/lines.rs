@@ -1,9 +1,14 @@
-//! Command lines that run beside. Esc ends those of the screen, Ctrl-c any.
+//! Command lines that run beside, and files that are written. Esc ends those of the screen, Ctrl-c
+//! any.
 
 use super::{Effect, Model, over::Over};
-use crate::{text::safe, theme::Role};
+use crate::{
+    step::Saving,
+    text::{number, safe},
+    theme::Role,
+};
 
-/// A command line under way.
+/// A command line under way, or a file.
 pub(super) struct Line {
     text: String,
     /// The screen that asked for it.
@@ -17,6 +22,27 @@ impl Model {
         self.tickets += 1;
         self.lines.insert(self.tickets, Line { text, screen });
         vec![Effect::Run(self.tickets, words)]
+    }
+
+    pub(super) fn save(&mut self, screen: u64, saving: Saving) -> Vec<Effect> {
+        let text = saving.path.display().to_string();
+        self.tell(Role::Quiet, format!("Writing {} … Esc stops", safe(&text)));
+        self.tickets += 1;
+        self.lines.insert(self.tickets, Line { text, screen });
+        vec![Effect::Save(self.tickets, saving)]
+    }
+
+    /// A file is written, of so many bytes, or not.
+    pub(super) fn saved(&mut self, ticket: u64, outcome: Result<u64, String>) {
+        let Some(Line { text, .. }) = self.lines.remove(&ticket) else { return };
+        let text = safe(&text);
+        match outcome {
+            Ok(bytes) => {
+                let bytes = number(i64::try_from(bytes).unwrap_or(i64::MAX));
+                self.tell(Role::Good, format!("✓ {text} is written, {bytes} bytes"));
+            }
+            Err(why) => self.tell(Role::Bad, format!("✗ {text}: {}", safe(&why))),
+        }
     }
 
     /// Shows what it printed where it was asked for; elsewhere its first line is told.

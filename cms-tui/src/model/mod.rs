@@ -7,7 +7,7 @@
 //! answers  replies to calls; stale ones are dropped
 //! undo     acts taken back, and done again
 //! bulk     several calls as one act
-//! lines    command lines that run beside
+//! lines    command lines that run beside, files that are written
 //! link     whether the site answers, how old data is
 //! pending  calls under way
 //! sight    where the user is, on what
@@ -40,7 +40,7 @@ use crate::{
     calls::{Fault, Read, Reply},
     keys::Key,
     screens::Screen,
-    step::{Place, Undo},
+    step::{Place, Saving, Undo},
     theme::{Role, Theme},
     widgets::shape::Shape,
 };
@@ -73,6 +73,8 @@ pub(crate) enum Msg {
     Committed,
     /// A command line has ended: its number, what it printed.
     Ran(u64, String),
+    /// A file is written, of so many bytes, or why not.
+    Saved(u64, Result<u64, String>),
     /// Something that was not asked of the site failed.
     Failed(String),
     Quit,
@@ -109,6 +111,8 @@ pub(crate) enum Effect {
     Copy(String),
     /// Runs a command line under this number.
     Run(u64, Vec<String>),
+    /// Writes a reply into a file under this number.
+    Save(u64, Saving),
     /// Ends it.
     End(u64),
     /// Leaves this site for that of another context.
@@ -328,6 +332,10 @@ fn take(model: &mut Model, msg: Msg) -> Vec<Effect> {
             Vec::new()
         }
         Msg::Ran(number, output) => model.ran(number, &output),
+        Msg::Saved(number, outcome) => {
+            model.saved(number, outcome);
+            Vec::new()
+        }
         Msg::Failed(why) => {
             model.tell(Role::Bad, format!("✗ {why}"));
             Vec::new()

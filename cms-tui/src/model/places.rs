@@ -4,7 +4,7 @@ use cms_http::wire::{auth::Logout, parameters::NoQuery};
 
 use serde_json::Value as Json;
 
-use super::{Effect, Model, Shown};
+use super::{Effect, Model, Origin, Shown};
 use crate::{
     actions::ACTIONS,
     screens,
@@ -69,6 +69,7 @@ impl Model {
         self.tickets += 1;
         let mut screen = screens::open(place);
         screen.tick(self.now);
+        screen.meet(&self.who);
         let id = self.tickets;
         self.stack.push(Shown { id, screen, asked_at: 0, answered_at: None });
         self.reload()
@@ -97,6 +98,29 @@ impl Model {
             return self.reload();
         }
         self.open(place)
+    }
+
+    /// Moves in the list below, and shows its row on this screen.
+    pub(super) fn go_beside(&mut self, from: Origin, by: isize) -> Vec<Effect> {
+        let [.., below, top] = &mut self.stack[..] else { return Vec::new() };
+        if top.id != from.screen || below.screen.list().is_none() {
+            self.tell(Role::Plain, "There is no list below: Esc goes back.");
+            return Vec::new();
+        }
+        let before = below.screen.row().cloned();
+        let step = below.screen.move_list(if by < 0 { "up" } else { "down" });
+        let (id, row) = (below.id, below.screen.row().cloned());
+        let shown = match row.filter(|row| before.as_ref() != Some(row)) {
+            Some(row) => top.screen.show(row),
+            None => {
+                let end = if by < 0 { "first" } else { "last" };
+                Step::Tell(format!("This is the {end} one that is there."))
+            }
+        };
+        // What it asks for is for the list below.
+        let mut effects = self.step_of(Origin { screen: id, ..Origin::default() }, step);
+        effects.extend(self.step_of(from, shown));
+        effects
     }
 
     /// One step back: within the screen, then to the one below.

@@ -107,6 +107,12 @@ impl Model {
                 }
                 return self.step_of(from, step);
             }
+            Step::Beside(by) => return self.go_beside(from, by),
+            Step::Save(saving) => {
+                self.close_sent_form(from);
+                return self.save(from.screen, saving);
+            }
+            Step::Undone(number, did) => return self.undone(from, number, did),
             Step::Run(words) => return self.run_line(from.screen, words),
             Step::LoggedIn { token, user, expires_at } => {
                 self.close_sent_form(from);

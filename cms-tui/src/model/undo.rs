@@ -14,6 +14,7 @@ impl Model {
     /// Tells what was done, and remembers how it is taken back.
     pub(super) fn did(&mut self, from: Origin, did: Did) -> Vec<Effect> {
         self.close_sent_form(from);
+        self.stack.iter_mut().for_each(|shown| shown.screen.acted());
         let Did { say, undo, way } = did;
         if !say.is_empty() {
             let back = way.back(undo.is_some());
@@ -23,6 +24,10 @@ impl Model {
         if let Some(undo) = undo.map(|undo| Undo { number: self.tickets, ..undo }) {
             if way == Way::New {
                 self.redo.clear();
+            }
+            if undo.whole.is_some() {
+                self.undo.retain(|before| before.whole.is_none());
+                self.redo.retain(|before| before.whole.is_none());
             }
             let stack = if way == Way::Back { &mut self.redo } else { &mut self.undo };
             stack.push(undo);
@@ -39,10 +44,16 @@ impl Model {
         let is_redone = self.redo.iter().any(|undo| undo.number == number);
         let stack = if is_redone { &mut self.redo } else { &mut self.undo };
         if let Some(undo) = stack.iter_mut().find(|undo| undo.number == number) {
-            undo.rows = rest;
+            (undo.rows, undo.whole) = (rest, None);
         }
-        stack.retain(|undo| !undo.rows.is_empty());
+        stack.retain(|undo| !undo.rows.is_empty() || undo.whole.is_some());
         if is_redone { Way::Again } else { Way::Back }
+    }
+
+    /// An act was taken back, or done again, by one call.
+    pub(super) fn undone(&mut self, from: Origin, number: u64, did: Did) -> Vec<Effect> {
+        let way = self.way_of(Some(number), Vec::new());
+        self.did(from, Did { way, ..did })
     }
 
     /// Takes the last act back.
@@ -68,10 +79,13 @@ impl Model {
             self.tell(Role::Warn, "Another act is still under way.");
             return Vec::new();
         }
-        let Some(Undo { number, rows }) = undo else {
+        let Some(Undo { number, rows, whole }) = undo else {
             self.tell(Role::Plain, none);
             return Vec::new();
         };
+        if let Some(whole) = whole {
+            return self.step(whole(number));
+        }
         let (done, undoes) = (done.to_owned(), Some(number));
         let act = Act { done, what: "change", anyway, rows, undoes };
         let screen = self.stack.last().map_or(0, |shown| shown.id);

@@ -1,4 +1,5 @@
-//! Runs command lines of `cms`, each in a process group of its own, so that it ends whole.
+//! Runs command lines of `cms`, each in a process group of its own, so that it ends whole; and
+//! writes files, which end whole too.
 
 use std::{
     collections::HashMap,
@@ -7,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use cms_http::client::Client;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::{
     io::AsyncReadExt as _,
@@ -18,8 +20,8 @@ use tokio::{
     task::JoinSet,
 };
 
-use super::Incoming;
-use crate::model::Msg;
+use super::{Incoming, save};
+use crate::{model::Msg, step::Saving};
 
 /// What a command prints is shown up to so many bytes; then it is ended.
 const MOST: usize = 1 << 20;
@@ -43,13 +45,36 @@ impl Lines {
         line: Vec<String>,
         sender: UnboundedSender<Incoming>,
     ) {
+        let ended = self.begin(number);
+        self.tasks.spawn(async move {
+            let output = run(&program, &line, ended).await;
+            let _ = sender.send(Incoming::Msg(Msg::Ran(number, output)));
+        });
+    }
+
+    fn begin(&mut self, number: u64) -> Receiver<()> {
         let (end, ended) = oneshot::channel();
         while self.tasks.try_join_next().is_some() {}
         self.ends.retain(|_, end| !end.is_closed());
         self.ends.insert(number, end);
+        ended
+    }
+
+    /// Writes a reply into a file.
+    pub(super) fn save(
+        &mut self,
+        number: u64,
+        client: Client,
+        saving: Saving,
+        sender: UnboundedSender<Incoming>,
+    ) {
+        let ended = self.begin(number);
         self.tasks.spawn(async move {
-            let output = run(&program, &line, ended).await;
-            let _ = sender.send(Incoming::Msg(Msg::Ran(number, output)));
+            let outcome = tokio::select! {
+                outcome = save::save(&client, &saving) => outcome,
+                _ = ended => return,
+            };
+            let _ = sender.send(Incoming::Msg(Msg::Saved(number, outcome)));
         });
     }
 

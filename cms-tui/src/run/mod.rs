@@ -6,6 +6,7 @@
 //! calls     makes calls, each in a task of its own
 //! pace      how fast: as the limiter of a remote site allows
 //! lines     runs command lines of cms
+//! save      writes replies into files
 //! live      follows events; polling is the fallback
 //! files     keys.toml, and what is remembered of a site
 //! copy      the clipboard of the terminal
@@ -18,6 +19,7 @@ mod input;
 mod lines;
 mod live;
 mod pace;
+pub(crate) mod save;
 mod terminal;
 
 use std::{
@@ -288,6 +290,9 @@ impl Hands {
                 Effect::Run(number, line) => {
                     let program = self.session.site.program.clone();
                     self.lines.start(number, program, line, self.sender.clone());
+                }
+                Effect::Save(number, saving) => {
+                    self.lines.save(number, self.calls.client.clone(), saving, self.sender.clone());
                 }
                 Effect::End(number) => self.lines.end(number),
                 Effect::Login { token, user, expires_at } => {

@@ -16,11 +16,20 @@ pub(crate) struct Column {
     pub(crate) name: String,
     /// Its width; 0: it shares what is left.
     pub(crate) cells: usize,
+    /// Lists narrower than this leave it out.
+    pub(crate) from: usize,
     pub(crate) show: Show,
 }
 
 pub(crate) fn column(title: &str, name: &str, cells: usize, show: Show) -> Column {
-    Column { title: title.to_owned(), name: name.to_owned(), cells, show }
+    Column { title: title.to_owned(), name: name.to_owned(), cells, from: 0, show }
+}
+
+impl Column {
+    /// Only in lists of so many cells.
+    pub(crate) fn from(self, from: usize) -> Self {
+        Self { from, ..self }
+    }
 }
 
 /// A value as one line.

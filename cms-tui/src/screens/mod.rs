@@ -18,6 +18,7 @@ mod events;
 mod forms;
 mod groups;
 mod home;
+mod inbox;
 mod keys;
 mod limits;
 mod login;
@@ -27,6 +28,7 @@ mod origins;
 mod plugins;
 mod queue;
 mod records;
+mod submission;
 mod system;
 mod tasks;
 mod users;
@@ -86,6 +88,12 @@ pub(crate) trait Screen: Send {
     /// even of a row that looks the same.
     fn outdate(&mut self, _is_own: bool) {}
 
+    /// The user did something, here or on a screen above, and it went well.
+    fn acted(&mut self) {}
+
+    /// Who the user is.
+    fn meet(&mut self, _who: &str) {}
+
     /// Whether leaving it would lose what the user did.
     fn is_unsaved(&self) -> bool {
         false
@@ -113,6 +121,11 @@ pub(crate) trait Screen: Send {
 
     /// Does an action of lists.
     fn move_list(&mut self, _verb: &str) -> Step {
+        Step::None
+    }
+
+    /// Shows another row of the list that it was opened from.
+    fn show(&mut self, _row: Json) -> Step {
         Step::None
     }
 

@@ -10,10 +10,43 @@ pub(crate) enum Word<'a> {
 }
 
 pub(crate) fn words(filter: &str) -> impl Iterator<Item = Word<'_>> {
-    filter.split_whitespace().map(|word| match word.split_once(':') {
-        Some((name, value)) if !name.is_empty() => Word::Token(name, value),
-        _ => Word::Text(word),
-    })
+    filter.split_whitespace().map(Word::of)
+}
+
+impl<'a> Word<'a> {
+    pub(crate) fn of(word: &'a str) -> Self {
+        match word.split_once(':') {
+            Some((name, value)) if !name.is_empty() => Self::Token(name, value),
+            _ => Self::Text(word),
+        }
+    }
+}
+
+/// The words of a filter in which `"two words"` are one, and whether a word begins with a quote. One
+/// that is not closed yet ends with the line.
+pub(crate) fn quoted_words(filter: &str) -> Vec<(String, bool)> {
+    let (mut words, mut word, mut is_open) = (Vec::new(), None::<(String, bool)>, false);
+    for c in filter.chars() {
+        match c {
+            '"' => {
+                is_open = !is_open;
+                word.get_or_insert((String::new(), true));
+            }
+            c if c.is_whitespace() && !is_open => words.extend(word.take()),
+            c => word.get_or_insert_default().0.push(c),
+        }
+    }
+    words.extend(word);
+    words.retain(|(word, _)| !word.is_empty());
+    words
+}
+
+/// A value as one word of a filter.
+pub(crate) fn quoted(value: &str) -> String {
+    match value.contains(char::is_whitespace) {
+        true => format!("\"{}\"", value.replace('"', "")),
+        false => value.replace('"', ""),
+    }
 }
 
 /// What is wrong with a word, and which there are.

@@ -108,7 +108,7 @@ fn tabs_line(model: &Model, area: Rect) -> Line<'static> {
     };
     let tabs: Vec<_> = ACTIONS
         .iter()
-        .filter(|one| one.noun() == "go" && !one.keys.is_empty())
+        .filter(|one| one.noun() == "go" && !one.keys.is_empty() && one.keys != "0")
         .map(|one| (one.keys, one.verb()))
         .collect();
     let whole: usize = tabs.iter().map(|(_, verb)| verb.len() + 4).sum();

@@ -42,6 +42,10 @@ pub(crate) struct List {
     /// Visible rows, as last drawn.
     pub(crate) height: Cell<usize>,
     pub(crate) marks: BTreeMap<String, Json>,
+    /// All rows that match the filter are marked, held or not.
+    pub(crate) is_all: bool,
+    /// The user did something to the row under the cursor: when it is gone, the next one is meant.
+    pub(crate) goes_on: bool,
     range_from: Option<String>,
     pub(crate) filter: Input,
     pub(crate) is_filtering: bool,
@@ -92,6 +96,15 @@ impl List {
         self.id.as_deref()
     }
 
+    /// The column that it is sorted by, and whether downwards.
+    pub(crate) fn order(&self) -> Option<(&str, bool)> {
+        self.sort.as_ref().map(|(column, down)| (column.as_str(), *down))
+    }
+
+    pub(crate) fn is_marked(&self, id: &str) -> bool {
+        self.is_all || self.marks.contains_key(id)
+    }
+
     pub(crate) fn marked(&self) -> Vec<&Json> {
         self.marks.values().collect()
     }
@@ -112,6 +125,7 @@ impl List {
 
     /// Cursor and marks stay on their rows.
     fn follow(&mut self, put: Put, was_loaded: bool) -> bool {
+        let goes_on = std::mem::take(&mut self.goes_on);
         if !put.changed {
             return false;
         }
@@ -126,7 +140,7 @@ impl List {
             Some(at) => (self.at, self.is_lost, self.is_sought) = (at, false, false),
             None => {
                 self.at = before.min(self.window.len().saturating_sub(1));
-                self.is_lost = self.id.is_some() && (was_loaded || self.is_sought);
+                self.is_lost = self.id.is_some() && (was_loaded || self.is_sought) && !goes_on;
             }
         }
         // The row under the cursor stays on its line.
@@ -171,6 +185,9 @@ impl List {
     }
 
     fn mark(&mut self) {
+        if std::mem::take(&mut self.is_all) {
+            return;
+        }
         let Some(Row { id, json }) = self.row().cloned() else { return };
         if self.marks.remove(&id).is_none() {
             self.marks.insert(id, json);
@@ -179,6 +196,7 @@ impl List {
 
     /// The first call remembers a row, the second marks all between.
     fn range(&mut self) {
+        self.is_all = false;
         let from = self.range_from.take().and_then(|id| self.window.position(&id));
         let Some(from) = from else {
             self.range_from.clone_from(&self.id);
@@ -227,8 +245,8 @@ impl List {
         if self.range_from.take().is_some() {
             return Some(Moved::Here);
         }
-        if !self.marks.is_empty() {
-            self.marks.clear();
+        if self.is_all || !self.marks.is_empty() {
+            self.unmark();
             return Some(Moved::Here);
         }
         if !self.filter.text().is_empty() {
@@ -238,8 +256,14 @@ impl List {
         None
     }
 
-    /// Forgets the rows; the cursor keeps its id.
+    pub(crate) fn unmark(&mut self) {
+        self.is_all = false;
+        self.marks.clear();
+    }
+
+    /// Forgets the rows; the cursor keeps its id. Other rows match from now on.
     pub(crate) fn restart(&mut self) {
+        self.is_all = false;
         self.window.clear();
         (self.at, self.is_lost, self.is_sought) = (0, false, false);
         self.top.set(0);
@@ -249,7 +273,7 @@ impl List {
     pub(crate) fn forget(&mut self) {
         self.restart();
         (self.id, self.range_from) = (None, None);
-        self.marks.clear();
+        self.unmark();
     }
 
     /// Puts the cursor on this row once it is there.
@@ -333,6 +357,35 @@ mod tests {
         list.replace(rows(&["a", "b"]));
         list.act("mark_all");
         assert_eq!(list.marks.keys().collect::<Vec<_>>(), ["a", "b", "far"]);
+    }
+
+    #[test]
+    fn all_that_match_are_marked_until_others_match() {
+        let mut list = List { is_all: true, ..List::default() };
+        list.replace(rows(&["a", "b"]));
+        assert!(list.is_marked("b") && list.is_marked("of another page"));
+        assert_eq!(list.back(), Some(Moved::Here));
+        assert!(!list.is_marked("b"));
+        for verb in ["mark", "range"] {
+            list.is_all = true;
+            list.act(verb);
+            assert_eq!((list.is_all, list.marks.len()), (false, 0), "{verb}");
+        }
+        list.is_all = true;
+        list.restart();
+        assert!(!list.is_all);
+    }
+
+    #[test]
+    fn whoever_moved_a_row_away_goes_on_with_the_next() {
+        let mut list = List::default();
+        list.replace(rows(&["a", "b", "c"]));
+        list.act("down");
+        list.goes_on = true;
+        list.replace(rows(&["a", "c"]));
+        assert_eq!(list.row().map(|row| row.id.as_str()), Some("c"));
+        list.replace(rows(&["a"]));
+        assert_eq!(list.row(), None, "once only: what others take away is another thing");
     }
 
     #[test]

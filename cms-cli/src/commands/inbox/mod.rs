@@ -25,6 +25,19 @@ use crate::{
     site,
 };
 
+#[derive(Args, Debug)]
+pub(crate) struct InboxArgs {
+    #[command(subcommand)]
+    command: Option<InboxCommand>,
+}
+
+impl InboxArgs {
+    /// Whether it opens the terminal interface.
+    pub(crate) fn is_interface(&self) -> bool {
+        self.command.is_none()
+    }
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum InboxCommand {
     /// List submissions, newest first
@@ -116,8 +129,19 @@ const COLUMNS: [&str; 9] = [
     "summary",
 ];
 
-pub(crate) async fn run(flags: &Flags, out: &Output, command: InboxCommand) -> Done {
+pub(crate) async fn run(flags: &Flags, out: &Output, args: InboxArgs) -> Done {
+    let Some(command) = args.command else { return interface(flags, out).await };
     site::with(flags, out, async |site| at(flags, out, &site.client, command).await).await
+}
+
+#[cfg(feature = "tui")]
+async fn interface(flags: &Flags, out: &Output) -> Done {
+    crate::commands::tui::inbox(flags, out).await
+}
+
+#[cfg(not(feature = "tui"))]
+async fn interface(_: &Flags, _: &Output) -> Done {
+    Err(Failure::usage("this build has no terminal interface").hint("cms inbox list"))
 }
 
 async fn at(flags: &Flags, out: &Output, client: &Client, command: InboxCommand) -> Done {

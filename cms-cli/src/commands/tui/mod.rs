@@ -20,7 +20,7 @@ use crate::{
     output::{Done, Failure, Output},
 };
 
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 #[command(after_help = "Examples:
   cms tui
   cms tui webhooks
@@ -60,6 +60,16 @@ fn unfit(out: &Output) -> Option<&'static str> {
 const FORMS: &str = "the same as commands: cms webhooks list, cms webhooks deliveries list, \
                      cms queue list, cms keys list, cms items list TABLE, cms users list; \
                      cms --help lists all";
+
+/// `cms inbox` without a verb.
+pub(crate) async fn inbox(flags: &Flags, out: &Output) -> Done {
+    if let Some(why) = unfit(out) {
+        let hint = "the same as commands: cms inbox list, show, set-status, assign, note, export; \
+                    cms inbox --help lists all";
+        return Err(Failure::usage(why.replacen("cms tui", "cms inbox", 1)).hint(hint));
+    }
+    run(flags, out, TuiArgs { screen: Some("inbox".to_owned()), ..TuiArgs::default() }).await
+}
 
 pub(crate) async fn run(flags: &Flags, out: &Output, args: TuiArgs) -> Done {
     if let Some(why) = unfit(out) {

@@ -6,6 +6,7 @@ use super::Browser;
 use crate::{
     screens::Screen,
     step::{Menu, Step},
+    widgets::input::Input,
 };
 
 impl Browser {
@@ -45,6 +46,12 @@ impl Browser {
                     Step::Set("sort", sorts.into_iter().nth(n).unwrap_or_default())
                 }))
             }
+            "mark_all" if self.spec.marks_all => {
+                let is_all = !self.list.is_all;
+                self.list.unmark();
+                self.list.is_all = is_all;
+                Step::None
+            }
             "columns" => self.columns_form(),
             "reverse" => match self.list.sort.take() {
                 Some((column, down)) => {
@@ -62,8 +69,17 @@ impl Browser {
 
     pub(super) fn choose(&mut self, what: &str, value: &str) -> Step {
         match what {
-            "sort" => self.list.sort = Some((value.to_owned(), false)),
+            "sort" => {
+                let order = value.strip_prefix('-').map_or((value, false), |column| (column, true));
+                self.list.sort = (!order.0.is_empty()).then(|| (order.0.to_owned(), order.1));
+            }
+            "filter" => {
+                self.list.filter = Input::of(value);
+                self.list.is_filtering = false;
+                value.clone_into(&mut self.applied);
+            }
             "columns" => return self.set_columns(value),
+            "part" => return self.see_part_beside(if value == "-1" { -1 } else { 1 }),
             name => {
                 self.subject[name] = if value.is_empty() { Json::Null } else { Json::from(value) };
                 // Another language: an id that was marked would name another version.

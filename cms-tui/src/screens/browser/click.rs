@@ -21,6 +21,10 @@ impl Browser {
                 self.is_preview_focused = false;
                 Clicked::Moved(self.along().into())
             }
+            Hit::Head(part) if part.contains(':') => {
+                let name = part.rsplit_once(':').map_or("", |(_, name)| name);
+                Clicked::Moved(self.see_part(name).into())
+            }
             Hit::Head(column) => match &self.list.sort {
                 Some((by, _)) if *by == column => Clicked::Moved(self.move_list("reverse").into()),
                 _ if (self.spec.sorts)(&self.subject).contains(&column) => {

@@ -44,7 +44,9 @@ fn heading(browser: &Browser) -> String {
     if let Some((column, down)) = &browser.list.sort {
         title = format!("{title} · {column}{}", if *down { '▼' } else { '▲' });
     }
-    if !browser.list.marks.is_empty() {
+    if browser.list.is_all {
+        title = format!("{title} · all that match are marked");
+    } else if !browser.list.marks.is_empty() {
         title = format!("{title} · {} marked", browser.list.marks.len());
     }
     title
@@ -56,18 +58,24 @@ fn list(browser: &Browser, frame: &mut Frame<'_>, area: Rect, look: Look) {
     let inner = block.inner(area);
     frame.render_widget(block, area);
     let has_filter = list.is_filtering || list.filter_fault.is_some();
-    let height = usize::from(inner.height).saturating_sub(2 + usize::from(has_filter));
     let cells = usize::from(inner.width);
-    let widths = widths(browser, cells.saturating_sub(2));
-    let head = browser.columns.iter().zip(&widths);
+    let seen: Vec<&Column> = browser.columns.iter().filter(|one| one.from <= cells).collect();
+    let widths = widths(&seen, cells.saturating_sub(2));
+    let head = seen.iter().zip(&widths);
     let head: Vec<_> = head.map(|(column, width)| fitted(&safe(&column.title), *width)).collect();
-    let mut shown = vec![Line::styled(format!("  {}", head.join(" ")), theme.style(Role::Title))];
+    let parts = browser.parts_line(inner, theme);
+    let (mut shown, mut clicks): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
+    let above = shown.len();
+    let height = usize::from(inner.height).saturating_sub(2 + above + usize::from(has_filter));
+    shown.push(Line::styled(format!("  {}", head.join(" ")), theme.style(Role::Title)));
     let top = list.top_for(height);
-    list.rows_at.set(Rect { y: inner.y + 1, height: height as u16, ..inner });
-    list.heads_at.replace(heads(browser, &widths, inner));
+    let first = inner.y + above as u16;
+    list.rows_at.set(Rect { y: first + 1, height: height as u16, ..inner });
+    clicks.push(heads(&seen, &widths, Rect { y: first, ..inner }));
+    list.heads_at.replace(clicks.concat());
     for at in top..top + height {
         let Some(row) = list.window.get(at) else { break };
-        let is_marked = list.marks.contains_key(&row.id);
+        let is_marked = list.is_marked(&row.id);
         let is_here = Some(at) == list.here();
         let sign = match (is_here, is_marked) {
             (true, _) => "▶",
@@ -77,7 +85,7 @@ fn list(browser: &Browser, frame: &mut Frame<'_>, area: Rect, look: Look) {
         let mark = if is_marked { "✓" } else { " " };
         let sign = if is_here { format!("{sign}{mark}") } else { format!("{sign} ") };
         let mut spans = vec![Span::styled(sign, theme.style(Role::Marked))];
-        for (column, width) in browser.columns.iter().zip(&widths) {
+        for (column, width) in seen.iter().zip(&widths) {
             let (text, role) = (column.show)(&row.json, &column.name, look.now);
             spans.push(Span::styled(fitted(&text, *width) + " ", theme.style(role)));
         }
@@ -91,7 +99,7 @@ fn list(browser: &Browser, frame: &mut Frame<'_>, area: Rect, look: Look) {
     if list.window.len() == 0 {
         shown.push(Line::styled(format!("  {}", why_empty(browser)), theme.style(Role::Quiet)));
     }
-    shown.resize(height + 1, Line::default());
+    shown.resize(height + 1 + above, Line::default());
     if list.is_filtering {
         let mut line = typed(&list.filter, cells.saturating_sub(3), true);
         line.spans.insert(0, Span::styled(" /", theme.style(Role::Key)));
@@ -105,14 +113,14 @@ fn list(browser: &Browser, frame: &mut Frame<'_>, area: Rect, look: Look) {
 }
 
 /// Where the heads of the columns are, for the mouse.
-fn heads(browser: &Browser, widths: &[usize], inner: Rect) -> Vec<(Rect, String)> {
+fn heads(columns: &[&Column], widths: &[usize], inner: Rect) -> Vec<(Rect, String)> {
     let mut x = inner.x + 2;
-    let head = |(column, width): (&Column, &usize)| {
+    let head = |(column, width): (&&Column, &usize)| {
         let area = Rect::new(x, inner.y, *width as u16, 1);
         x += *width as u16 + 1;
         (area, column.name.clone())
     };
-    browser.columns.iter().zip(widths).map(head).collect()
+    columns.iter().zip(widths).map(head).collect()
 }
 
 fn why_empty(browser: &Browser) -> String {
@@ -156,14 +164,14 @@ fn count(browser: &Browser) -> String {
 }
 
 /// Widths of the columns: those without one share what is left.
-fn widths(browser: &Browser, cells: usize) -> Vec<usize> {
+fn widths(columns: &[&Column], cells: usize) -> Vec<usize> {
     let least = |column: &Column| match column.cells {
         0 => 0,
         cells => cells.max(width(&column.title)),
     };
-    let fixed: usize = browser.columns.iter().map(|column| least(column) + 1).sum();
-    let free = browser.columns.iter().filter(|column| column.cells == 0).count();
+    let fixed: usize = columns.iter().map(|column| least(column) + 1).sum();
+    let free = columns.iter().filter(|column| column.cells == 0).count();
     let share = cells.saturating_sub(fixed).checked_div(free).unwrap_or(0).max(8);
-    let given = |column: &Column| if column.cells == 0 { share } else { least(column) };
-    browser.columns.iter().map(given).collect()
+    let given = |column: &&Column| if column.cells == 0 { share } else { least(column) };
+    columns.iter().map(given).collect()
 }

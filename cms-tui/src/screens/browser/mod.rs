@@ -7,6 +7,7 @@
 //! act     what keys do to the list and its preview
 //! click   what the mouse does
 //! columns their order and widths, as the user wants them
+//! parts   parts of the list that the service counts, one of which is seen
 //! above   lines about the whole list
 //! draw    how it looks
 //! preview the lines about the row under the cursor
@@ -18,6 +19,7 @@ mod click;
 mod columns;
 mod draw;
 mod filter;
+mod parts;
 mod preview;
 mod read;
 mod spec;
@@ -31,6 +33,7 @@ use ratatui::{
 use serde_json::Value as Json;
 
 pub(crate) use above::Above;
+pub(crate) use parts::Parts;
 pub(crate) use spec::{Asked, Spec, by_id};
 
 use preview::Kept;
@@ -61,6 +64,10 @@ pub(crate) struct Browser {
     shape: Shape,
     /// What is known of the whole list.
     above: Vec<Json>,
+    /// How many rows are in each part.
+    counts: Json,
+    /// Who the user is, once known.
+    who: String,
     list: List,
     reading: Option<Reading>,
     /// All rows, of a list that is filtered here.
@@ -97,6 +104,8 @@ impl Browser {
             columns,
             shape: place.shape,
             above: Vec::new(),
+            counts: Json::Null,
+            who: String::new(),
             list,
             reading: None,
             whole: Vec::new(),
@@ -149,6 +158,14 @@ impl Screen for Browser {
         if is_own {
             self.counted_at = None;
         }
+    }
+
+    fn acted(&mut self) {
+        self.list.goes_on = self.spec.parts.is_some();
+    }
+
+    fn meet(&mut self, who: &str) {
+        who.clone_into(&mut self.who);
     }
 
     fn take(&mut self, slot: u8, outcome: Result<Reply, Fault>) -> (Step, bool) {

@@ -51,7 +51,7 @@ pub(super) fn draw(browser: &Browser, frame: &mut Frame<'_>, area: Rect, look: L
     let title = row.map_or_else(
         || "—".to_owned(),
         |row| {
-            let name = ["name", "title", "username", "origin", "event", "endpoint"];
+            let name = ["name", "title", "username", "origin", "event", "endpoint", "contact_name"];
             let name = name.iter().find_map(|name| row.json[*name].as_str());
             match name {
                 Some(name) if name != row.id => format!("{name} {}", row.id),

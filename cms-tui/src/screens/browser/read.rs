@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::Value as Json;
+
 use super::{Asked, Browser};
 use crate::{
     calls::{Fault, Reply},
@@ -89,6 +91,7 @@ impl Browser {
             cursor,
             filter: if self.spec.tokens.is_some() { &self.applied } else { "" },
             sort: self.list.sort.as_ref().map(order),
+            who: &self.who,
             now: self.now,
         }
     }
@@ -178,7 +181,7 @@ impl Browser {
                 (Step::None, true)
             }
             (DETAIL, outcome) => (Step::None, self.take_detail(outcome)),
-            (COUNT, Ok(reply)) => (Step::None, self.take_count(reply.total)),
+            (COUNT, Ok(reply)) => (Step::None, self.take_counts(&reply)),
             (COUNT, Err(fault)) if fault.is_forbidden() => (Step::None, self.take_count(None)),
             _ => (Step::None, false),
         };
@@ -196,6 +199,16 @@ impl Browser {
         };
         let before = std::mem::replace(&mut self.detail, detail);
         before != self.detail
+    }
+
+    /// How many there are, in all or in each part.
+    fn take_counts(&mut self, reply: &Reply) -> bool {
+        if reply.counts.is_null() {
+            return self.take_count(reply.total);
+        }
+        let total = self.take_count(self.total_of(&reply.counts));
+        self.counted_at = Some(self.now);
+        std::mem::replace(&mut self.counts, reply.counts.clone()) != reply.counts || total
     }
 
     fn take_count(&mut self, total: Option<i64>) -> bool {
@@ -218,14 +231,17 @@ impl Browser {
         self.list.forget();
         self.whole.clear();
         (self.detail, self.counted_at, self.details) = Default::default();
+        self.counts = Json::Null;
         self.version += 1;
     }
 
     fn take_rows(&mut self, reply: Reply) -> (Step, bool) {
         let Some(reading) = self.reading.take() else { return (Step::None, false) };
+        let counted = !reply.counts.is_null() && self.take_counts(&reply);
         let rows = (self.spec.rows)(&self.subject, reply.data);
         if self.is_window() {
-            self.take_page(reading, rows, reply.next)
+            let (step, changed) = self.take_page(reading, rows, reply.next);
+            (step, changed || counted)
         } else {
             self.take_part(reading, rows, reply.next)
         }

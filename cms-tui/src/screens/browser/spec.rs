@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use super::Above;
+use super::{Above, Parts};
 use crate::{
     actions::Scene,
     calls::Fault,
@@ -21,6 +21,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) filter: &'a str,
     pub(crate) now: i64,
     pub(crate) sort: Option<String>,
+    /// Who the user is, once known.
+    pub(crate) who: &'a str,
 }
 
 /// Counts the rows that fit.
@@ -38,6 +40,8 @@ pub(crate) struct Spec {
     pub(crate) list: fn(&Asked<'_>) -> Result<Calling, Fault>,
     /// Asks how many rows there are; None: the service does not count them.
     pub(crate) count: Option<Count>,
+    /// Parts of it, one of which is seen.
+    pub(crate) parts: Option<&'static Parts>,
     /// Lines about the whole list.
     pub(crate) above: Option<&'static Above>,
     /// Reads one row whole, for the preview.
@@ -50,6 +54,8 @@ pub(crate) struct Spec {
     /// Columns that can be sorted by.
     pub(crate) sorts: fn(&Json) -> Vec<String>,
     pub(crate) act: fn(&str, &Scene<'_>) -> Step,
+    /// `*` marks all rows that match, not only those that are loaded.
+    pub(crate) marks_all: bool,
     /// What Enter opens.
     pub(crate) open: Option<fn(&Json, &Json) -> Step>,
     pub(crate) empty: &'static str,
@@ -72,6 +78,7 @@ impl Spec {
             columns,
             list,
             count: None,
+            parts: None,
             above: None,
             detail: None,
             rows: |_, data| by_id(data, "id"),
@@ -79,6 +86,7 @@ impl Spec {
             tokens: None,
             sorts: |_| Vec::new(),
             act,
+            marks_all: false,
             open: None,
             empty: "Nothing here.",
             poll_s: 5,

@@ -41,6 +41,7 @@ fn failed(scene: &Scene<'_>) -> Result<Json, Fault> {
         filter: scene.filter,
         now: scene.now,
         sort: None,
+        who: scene.who,
     };
     let which = super::which(&asked)?;
     if let Some(status) = which.status.filter(|status| status != "failed") {

@@ -1,0 +1,91 @@
+//! Writes a reply into a file, part by part. What is there already stays, and what was not read to
+//! its end goes.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Write as _},
+    os::unix::fs::OpenOptionsExt as _,
+    path::{Path, PathBuf},
+};
+
+use cms_http::client::Client;
+use futures_util::StreamExt as _;
+
+use crate::step::Saving;
+
+/// A file that is removed unless it was written to its end.
+struct Part {
+    file: File,
+    path: PathBuf,
+    is_whole: bool,
+}
+
+impl Part {
+    /// For its owner: it holds what visitors sent.
+    fn create(path: &Path) -> Result<Self, String> {
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+        match file {
+            Ok(file) => Ok(Self { file, path: path.to_owned(), is_whole: false }),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                Err("there is such a file already: choose another name".to_owned())
+            }
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        if !self.is_whole {
+            // Nothing more can be done about it.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Returns how many bytes it has.
+///
+/// # Errors
+/// Why it is not written.
+pub(crate) async fn save(client: &Client, saving: &Saving) -> Result<u64, String> {
+    let mut parts = client.stream(&saving.ask).await.map_err(|error| error.to_string())?;
+    let mut part = Part::create(&saving.path)?;
+    let mut bytes = 0;
+    while let Some(read) = parts.next().await {
+        let read = read.map_err(|error| error.to_string())?;
+        part.file.write_all(&read).map_err(|error| error.to_string())?;
+        bytes += read.len() as u64;
+    }
+    part.file.sync_all().map_err(|error| error.to_string())?;
+    part.is_whole = true;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use cms_http::client::Ask;
+
+    use super::*;
+    use crate::driver::site::TestSite;
+
+    #[tokio::test]
+    async fn a_file_is_written_whole_or_not_at_all() {
+        let site = TestSite::open().await;
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("posts.json");
+        let saving = |path: &Path, table: &str| Saving {
+            ask: Ask::get("/api/backend/item").query("table", table),
+            path: path.to_owned(),
+        };
+        let bytes = save(&site.client(), &saving(&path, "posts")).await.expect("written");
+        assert_eq!(fs::metadata(&path).map(|file| file.len()).ok(), Some(bytes));
+        let why = save(&site.client(), &saving(&path, "posts")).await.expect_err("it is there");
+        assert!(why.contains("choose another name"), "{why}");
+        let other = folder.path().join("none.json");
+        save(&site.client(), &saving(&other, "nothing")).await.expect_err("no such table");
+        assert!(!other.exists());
+        let part = Part::create(&other).expect("a file");
+        drop(part);
+        assert!(!other.exists(), "what broke off leaves nothing");
+    }
+}

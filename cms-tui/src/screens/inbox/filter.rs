@@ -1,0 +1,369 @@
+//! The filter line of the inbox: words that people type, as conditions of the service and back.
+
+use cms_http::wire::inbox::InboxAsked;
+use serde_json::{Map, Value as Json, json};
+
+use crate::{
+    calls::Fault,
+    moment,
+    screens::words::{Word, quoted, quoted_words, since, unknown},
+};
+
+/// What the line says while it is typed.
+pub(super) const TOKENS: &str = "text @me @nobody state:new visit:abandoned funnel:leads score:>5 \
+    since:2d spam:no !word: not";
+
+/// Values that a word may have.
+const VALUES: [(&str, &[&str]); 2] =
+    [("state", &super::STATES), ("visit", &["completed", "abandoned", "under-way"])];
+
+/// A word, and the column that it is a condition on.
+struct Token {
+    word: &'static str,
+    column: &'static str,
+    op: &'static str,
+}
+
+const fn token(word: &'static str, column: &'static str, op: &'static str) -> Token {
+    Token { word, column, op }
+}
+
+/// Words with a value. Those of times and of assignment are read by themselves.
+const KNOWN: [Token; 15] = [
+    token("state", "inbox_status", "in"),
+    token("visit", "status", "in"),
+    token("end", "end_kind", "in"),
+    token("mail", "mail_status", "in"),
+    token("spam", "is_spam", "eq"),
+    token("test", "is_test", "eq"),
+    token("lang", "language_short", "eq"),
+    token("source", "utm_source", "eq"),
+    token("medium", "utm_medium", "eq"),
+    token("campaign", "utm_campaign", "eq"),
+    token("ref", "reference", "eq"),
+    token("company", "company", "contains"),
+    token("mailto", "contact_email", "contains"),
+    token("at", "last_node_id", "eq"),
+    token("score", "score", "eq"),
+];
+
+/// Which submissions are asked for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Conditions {
+    /// Column, operator, value.
+    pub(super) all: Vec<(String, String, String)>,
+    pub(super) search: String,
+}
+
+impl Conditions {
+    /// Reads the words of a filter.
+    ///
+    /// # Errors
+    /// For a word that is not understood; it says which there are.
+    pub(crate) fn read(filter: &str, now: i64, who: &str) -> Result<Self, Fault> {
+        let (mut read, mut text) = (Self::default(), Vec::new());
+        for (word, is_quoted) in quoted_words(filter) {
+            if is_quoted {
+                text.push(word);
+                continue;
+            }
+            let (not, rest) = match word.strip_prefix('!') {
+                Some(rest) => (true, rest),
+                None => (false, word.as_str()),
+            };
+            match Word::of(rest) {
+                Word::Text(name) if name.len() > 1 && name.starts_with('@') => {
+                    read.all.push(assigned(&name[1..], not, who)?);
+                }
+                Word::Text(_) if not => return Err(unknown(&word, TOKENS)),
+                Word::Text(_) => match column(rest) {
+                    Some(condition) => read.all.push(condition),
+                    None => text.push(word),
+                },
+                Word::Token(name, value) => {
+                    read.all.push(condition(name, value, not, now, who)?);
+                }
+            }
+        }
+        read.search = text.join(" ");
+        Ok(read)
+    }
+
+    /// As the query of a list.
+    pub(super) fn asked(&self) -> InboxAsked {
+        let name = |(column, op, value): &(String, String, String)| {
+            (format!("filter[{column}][{op}]"), value.clone())
+        };
+        InboxAsked {
+            search: (!self.search.is_empty()).then(|| self.search.clone()),
+            filters: self.all.iter().map(name).collect(),
+            ..InboxAsked::default()
+        }
+    }
+
+    /// As the body of a change, or of a view.
+    pub(super) fn body(&self) -> Json {
+        let mut body = Map::new();
+        for (column, op, value) in &self.all {
+            let ops = body.entry(column.clone()).or_insert_with(|| json!({}));
+            ops[op.as_str()] = match op.as_str() {
+                "in" | "nin" => value.split(',').map(Json::from).collect(),
+                _ => Json::from(value.clone()),
+            };
+        }
+        if !self.search.is_empty() {
+            body.insert("search".to_owned(), self.search.clone().into());
+        }
+        Json::Object(body)
+    }
+}
+
+fn assigned(name: &str, not: bool, who: &str) -> Result<(String, String, String), Fault> {
+    let condition = |column: &str, op: &str, value: &str| {
+        Ok((column.to_owned(), op.to_owned(), value.to_owned()))
+    };
+    match (name, who) {
+        ("nobody", _) => condition("assigned_to", "null", if not { "false" } else { "true" }),
+        ("me", "") => Err(Fault::new("nobody is logged in here: name the user, such as @ana")),
+        ("me", who) => condition("assigned_name", if not { "ne" } else { "eq" }, who),
+        (name, _) => condition("assigned_name", if not { "ne" } else { "eq" }, name),
+    }
+}
+
+/// `column=value`, for any column.
+fn column(word: &str) -> Option<(String, String, String)> {
+    let (name, value) = word.split_once('=')?;
+    is_name(name).then(|| (name.to_owned(), "eq".to_owned(), value.to_owned()))
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_lowercase() || b == b'_')
+}
+
+fn condition(
+    name: &str,
+    value: &str,
+    not: bool,
+    now: i64,
+    who: &str,
+) -> Result<(String, String, String), Fault> {
+    let made = |column: &str, op: &str, value: &str| {
+        Ok((column.to_owned(), op.to_owned(), value.to_owned()))
+    };
+    // Any column by its name: `column:op=value`.
+    if let Some((op, value)) = value.split_once('=').filter(|(op, _)| is_name(op)) {
+        return made(name, op, value);
+    }
+    if value.is_empty() {
+        return Err(Fault::new(format!("{name}: wants a value, such as {}", example(name))));
+    }
+    match name {
+        "for" => return assigned(value, not, who),
+        "since" | "before" => {
+            let wrong = || unknown(value, "since:2d, before:12h or since:2026-11-21T09:30:00Z");
+            let at = moment::text(since(value, now).ok_or_else(wrong)?);
+            return made("started_at", if (name == "since") == not { "lt" } else { "gte" }, &at);
+        }
+        "funnel" => {
+            let is_id = value.bytes().all(|b| b.is_ascii_digit());
+            return match (is_id, not) {
+                (true, true) => made("funnel_id", "ne", value),
+                (true, false) => made("funnel_id", "eq", value),
+                (false, true) => made("funnel_name", "ne", value),
+                (false, false) => made("funnel_name", "contains", value),
+            };
+        }
+        _ => {}
+    }
+    if let Some((_, values)) = VALUES.iter().find(|(word, _)| *word == name)
+        && let Some(wrong) = value.split(',').find(|value| !values.contains(value))
+    {
+        return Err(unknown(wrong, &format!("{name}: with {}", values.join(", "))));
+    }
+    let known = KNOWN.iter().find(|one| one.word == name);
+    let known = known.ok_or_else(|| unknown(&format!("{name}:"), TOKENS))?;
+    let value = match known.column {
+        "status" => value.replace("under-way", "in_progress"),
+        "is_spam" | "is_test" => match value {
+            "yes" | "true" => "true".to_owned(),
+            "no" | "false" => "false".to_owned(),
+            _ => return Err(unknown(value, &format!("{name}:yes or {name}:no"))),
+        },
+        _ => value.to_owned(),
+    };
+    if known.column == "score" {
+        let ops = [(">=", "gte"), ("<=", "lte"), (">", "gt"), ("<", "lt")];
+        let said = ops.iter().find_map(|(sign, op)| Some((*op, value.strip_prefix(sign)?)));
+        let (op, number) = said.unwrap_or(("eq", &value));
+        if number.parse::<f64>().is_err() {
+            return Err(unknown(number, "score:5, score:>5 or score:<=5"));
+        }
+        return made("score", if not && op == "eq" { "ne" } else { op }, number);
+    }
+    match (known.op, not) {
+        ("in", false) => made(known.column, "in", &value),
+        ("in", true) => made(known.column, "nin", &value),
+        ("eq", true) => made(known.column, "ne", &value),
+        (_, true) => Err(unknown(&format!("!{name}:"), TOKENS)),
+        (op, false) => made(known.column, op, &value),
+    }
+}
+
+fn example(name: &str) -> &'static str {
+    match name {
+        "state" => "state:new or state:new,qualified",
+        "visit" => "visit:completed, visit:abandoned or visit:under-way",
+        "score" => "score:>5",
+        "since" | "before" => "since:2d",
+        "spam" | "test" => "spam:no",
+        "funnel" => "funnel:leads",
+        _ => "state:new",
+    }
+}
+
+/// A filter of the service as words, for saved views.
+pub(super) fn words(filter: &Json) -> String {
+    let mut words = Vec::new();
+    for (column, given) in filter.as_object().into_iter().flatten() {
+        let value = |value: &Json| match value {
+            Json::Array(values) => values.iter().map(plain).collect::<Vec<_>>().join(","),
+            other => plain(other),
+        };
+        if column == "search" {
+            words.extend(plain(given).split_whitespace().map(str::to_owned));
+            continue;
+        }
+        match given {
+            Json::Object(ops) => {
+                words.extend(ops.iter().map(|(op, of)| word(column, op, &value(of))));
+            }
+            Json::Null => words.push(word(column, "null", "true")),
+            Json::Array(_) => words.push(word(column, "in", &value(given))),
+            _ => words.push(word(column, "eq", &value(given))),
+        }
+    }
+    // The state comes first, as when it is chosen.
+    words.sort_by_key(|word| !word.starts_with("state:"));
+    words.join(" ")
+}
+
+fn plain(value: &Json) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn word(column: &str, op: &str, value: &str) -> String {
+    let known = KNOWN.iter().find(|one| one.column == column);
+    match (column, op, known) {
+        ("assigned_to", "null", _) => {
+            (if value == "false" { "!@nobody" } else { "@nobody" }).to_owned()
+        }
+        ("assigned_name", "eq", _) if !value.contains(char::is_whitespace) => format!("@{value}"),
+        ("funnel_id", "eq", _) => format!("funnel:{value}"),
+        ("funnel_name", "contains", _) => format!("funnel:{}", quoted(value)),
+        ("started_at", "gte", _) => format!("since:{value}"),
+        ("started_at", "lt", _) => format!("before:{value}"),
+        ("score", op, _) if !matches!(op, "ne" | "in" | "nin" | "null") => {
+            let signs = [("gte", ">="), ("lte", "<="), ("gt", ">"), ("lt", "<"), ("eq", "")];
+            let sign = signs.iter().find(|(name, _)| *name == op).map_or("", |(_, sign)| sign);
+            format!("score:{sign}{value}")
+        }
+        ("is_spam" | "is_test", "eq", Some(known)) => {
+            format!("{}:{}", known.word, if value == "true" { "yes" } else { "no" })
+        }
+        (_, "in" | "eq", Some(known)) if known.op == "in" => {
+            let value = value.replace("in_progress", "under-way");
+            format!("{}:{}", known.word, quoted(&value))
+        }
+        (_, op, Some(known)) if known.op == op => format!("{}:{}", known.word, quoted(value)),
+        (_, op, _) => format!("{column}:{}", quoted(&format!("{op}={value}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(filter: &str) -> Result<Conditions, Fault> {
+        let now = moment::millis("2026-11-21T12:00:00Z").expect("a time");
+        Conditions::read(filter, now, "ana")
+    }
+
+    fn said(filter: &str) -> String {
+        let read = read(filter).unwrap_or_else(|fault| panic!("{filter}: {}", fault.detail));
+        let one = |(column, op, value): &(String, String, String)| format!("{column} {op} {value}");
+        let all: Vec<_> = read.all.iter().map(one).collect();
+        format!("{}|{}", all.join("; "), read.search)
+    }
+
+    #[test]
+    fn words_are_conditions() {
+        for (filter, expected) in [
+            ("", "|"),
+            ("ada lovelace", "|ada lovelace"),
+            ("state:new", "inbox_status in new|"),
+            ("state:new,qualified ada", "inbox_status in new,qualified|ada"),
+            ("!state:rejected", "inbox_status nin rejected|"),
+            ("visit:under-way", "status in in_progress|"),
+            ("@me", "assigned_name eq ana|"),
+            ("for:ben !@nobody", "assigned_name eq ben; assigned_to null false|"),
+            ("@nobody", "assigned_to null true|"),
+            ("funnel:7", "funnel_id eq 7|"),
+            ("funnel:\"Solar quote\"", "funnel_name contains Solar quote|"),
+            ("score:>5 score:<=9", "score gt 5; score lte 9|"),
+            ("spam:no test:yes", "is_spam eq false; is_test eq true|"),
+            ("since:2d", "started_at gte 2026-11-19T12:00:00Z|"),
+            ("before:1h", "started_at lt 2026-11-21T11:00:00Z|"),
+            ("company:x", "company contains x|"),
+            ("contact_name:starts_with=A", "contact_name starts_with A|"),
+            ("last_node_id=12", "last_node_id eq 12|"),
+            ("O'Brien \"a:b\"", "|O'Brien a:b"),
+        ] {
+            assert_eq!(said(filter), expected, "{filter}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_word_is_named() {
+        for wrong in [
+            "colour:red",
+            "state:",
+            "state:nwe",
+            "visit:new",
+            "since:x",
+            "score:high",
+            "spam:maybe",
+            "!ada",
+        ] {
+            let fault = read(wrong).expect_err(wrong);
+            assert!(!fault.detail.is_empty(), "{wrong}");
+        }
+        assert!(Conditions::read("@me", 0, "").is_err(), "nobody is logged in");
+    }
+
+    #[test]
+    fn a_view_is_read_as_it_was_saved() {
+        for filter in [
+            "state:new @me",
+            "visit:under-way,completed",
+            "funnel:7 score:>=5 spam:no",
+            "since:2026-11-19T12:00:00Z ada lovelace",
+            "funnel:\"Solar quote\" @nobody",
+            "contact_name:starts_with=A",
+            "contact_name:\"eq=Ada Lovelace\"",
+            "!state:rejected",
+            "company:x source:google",
+        ] {
+            let (first, mut again) = (read(filter).expect(filter), read("").expect("none"));
+            again.clone_from(&read(&words(&first.body())).expect("its own words"));
+            let sorted = |mut one: Conditions| {
+                one.all.sort();
+                one
+            };
+            assert_eq!(sorted(again), sorted(first), "{filter}: {}", words(&json!({})));
+        }
+        assert_eq!(
+            words(&json!({"inbox_status": "new", "assigned_to": null})),
+            "state:new @nobody"
+        );
+    }
+}

@@ -1,0 +1,134 @@
+//! The inbox: what visitors of funnels sent, sorted, noted and assigned.
+//!
+//! ```text
+//! filter   the filter line, as conditions of the service and back
+//! shown    a submission in words: answers, the way that it took, files, mails
+//! act      what can be done with submissions
+//! target   which are meant: one, the marked ones, all that match
+//! save     one changed, on condition that nobody else did
+//! bulk     many changed or deleted as one act of the service
+//! assign   whom they are for
+//! notes    the notes of one
+//! views    saved views
+//! export   written into a file
+//! ```
+
+mod act;
+mod assign;
+mod bulk;
+mod export;
+mod filter;
+mod notes;
+mod save;
+pub(super) mod shown;
+mod target;
+mod views;
+
+use cms_http::wire::inbox::{InboxAsked, Submission, Submissions};
+use serde_json::Value as Json;
+
+pub(super) use act::{act, is_shared};
+pub(super) use export::at_home;
+
+use super::{
+    browser::{self, Asked, Parts, Spec},
+    cells::{Cell, Column, age, column, plain_text},
+};
+use crate::{
+    calls::Fault,
+    step::{Calling, Place, Step, get},
+    text::safe,
+    theme::Role,
+    widgets::window::{PAGE, Row},
+};
+use filter::{Conditions, TOKENS};
+
+/// The states, in the order in which a lead goes through them.
+pub(super) const STATES: [&str; 5] = ["new", "qualified", "contacted", "converted", "rejected"];
+
+static PARTS: Parts = Parts { token: "state", names: &STATES };
+
+pub(crate) static SPEC: Spec = Spec {
+    rows,
+    count: Some(count),
+    parts: Some(&PARTS),
+    detail: Some(|row, _| whole(row)),
+    preview: |row, detail, _, now| shown::preview(row, detail, now),
+    tokens: Some(|_| TOKENS.to_owned()),
+    sorts: |_| SORTS.map(str::to_owned).to_vec(),
+    marks_all: true,
+    open: Some(|row, _| Step::Open(Place::about("submission", row))),
+    empty: "Nobody has sent anything yet.",
+    poll_s: 5,
+    follows: |event, _| event.starts_with("formfunnel."),
+    ..Spec::new("inbox", |_| "Inbox".to_owned(), columns, list, act::act_on_list)
+};
+
+/// Those with an index first.
+const SORTS: [&str; 6] =
+    ["started_at", "inbox_status", "assigned_to", "funnel_id", "score", "last_activity_at"];
+
+fn rows(_: &Json, data: Json) -> Vec<Row> {
+    browser::by_id(data, "submission_id")
+}
+
+fn asked(asked: &Asked<'_>) -> Result<InboxAsked, Fault> {
+    let conditions = Conditions::read(asked.filter, asked.now, asked.who)?;
+    Ok(InboxAsked { sort: asked.sort.clone(), ..conditions.asked() })
+}
+
+fn list(of: &Asked<'_>) -> Result<Calling, Fault> {
+    let (limit, cursor) = (Some(PAGE.to_string()), of.cursor.clone());
+    get::<Submissions>(&InboxAsked { limit, cursor, ..asked(of)? })
+}
+
+/// How many there are in each state: the first page tells it.
+fn count(of: &Asked<'_>) -> Result<Calling, Fault> {
+    get::<Submissions>(&InboxAsked { limit: Some("1".to_owned()), sort: None, ..asked(of)? })
+}
+
+/// A submission with its answers and its way.
+pub(super) fn whole(row: &Json) -> Result<Calling, Fault> {
+    get::<Submission>(&cms_http::wire::parameters::ById { id: id(row) })
+}
+
+pub(super) fn id(row: &Json) -> i64 {
+    row["submission_id"].as_i64().unwrap_or_default()
+}
+
+/// What people call it: the contact, else its number.
+pub(super) fn name(row: &Json) -> String {
+    let members = ["contact_name", "contact_email", "company", "contact_phone", "reference"];
+    let known = members.iter().filter_map(|name| row[*name].as_str());
+    let known = known.map(str::trim).find(|text| !text.is_empty());
+    known.map_or_else(|| format!("submission {}", id(row)), |text| safe(text).into_owned())
+}
+
+fn columns(_: &Json) -> Vec<Column> {
+    vec![
+        column("STATE", "inbox_status", 11, |row, _, _| shown::state(row)),
+        column("AGE", "started_at", 4, age),
+        column("CONTACT", "contact", 0, |row, _, _| contact(row)),
+        column("ABOUT", "about", 0, |row, _, _| (shown::about(row), Role::Plain)),
+        column("WAY", "way", 14, |row, _, _| shown::visit(row)).from(96),
+        column("FUNNEL", "funnel_id", 12, |row, _, _| {
+            (plain_text(&row["funnel_name"]), Role::Plain)
+        })
+        .from(84),
+        column("FOR", "assigned_to", 7, |row, _, _| assigned(row)),
+        column("SCORE", "score", 5, |row, name, _| (plain_text(&row[name]), Role::Plain)).from(70),
+    ]
+}
+
+fn contact(row: &Json) -> Cell {
+    let text = name(row);
+    let role = if text.starts_with("submission ") { Role::Quiet } else { Role::Plain };
+    (text, role)
+}
+
+fn assigned(row: &Json) -> Cell {
+    match row["assigned_name"].as_str() {
+        Some(name) => (safe(name).into_owned(), Role::Plain),
+        None => ("—".to_owned(), Role::Quiet),
+    }
+}

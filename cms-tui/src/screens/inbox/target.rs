@@ -1,0 +1,98 @@
+//! Which submissions an act means: the one under the cursor, those that are marked, or all that
+//! match the filter. Of all, the service says first how many they are.
+
+use cms_http::wire::{inbox::ChangeSubmissions, parameters::NoQuery};
+use serde_json::{Value as Json, json};
+
+use super::{filter::Conditions, id, name};
+use crate::{
+    actions::Scene,
+    calls::Fault,
+    step::{Step, send},
+    text::count,
+};
+
+/// Ids that one change names.
+const IDS: usize = 10_000;
+
+/// Which submissions.
+#[derive(Clone, Debug)]
+pub(super) enum Target {
+    One(Json),
+    Many(Vec<i64>),
+    /// All that match this filter: so many, as the service counted them.
+    All(Json, i64),
+}
+
+impl Target {
+    pub(super) fn count(&self) -> usize {
+        match self {
+            Self::One(_) => 1,
+            Self::Many(ids) => ids.len(),
+            Self::All(_, expected) => usize::try_from(*expected).unwrap_or(usize::MAX),
+        }
+    }
+
+    /// In words, for questions.
+    pub(super) fn said(&self) -> String {
+        match self {
+            Self::One(row) => name(row),
+            Self::Many(ids) => count(ids.len(), "submission"),
+            Self::All(..) => format!("all {} that match", count(self.count(), "submission")),
+        }
+    }
+
+    /// The members of a bulk change that say which.
+    pub(super) fn body(&self) -> Json {
+        match self {
+            Self::One(row) => json!({"ids": [id(row)]}),
+            Self::Many(ids) => json!({"ids": ids}),
+            Self::All(filter, expected) => json!({"filter": filter, "expected": expected}),
+        }
+    }
+}
+
+/// Finds out which submissions are meant, then goes on.
+pub(super) fn chosen(
+    scene: &Scene<'_>,
+    next: impl FnOnce(Target) -> Step + Send + 'static,
+) -> Step {
+    if scene.is_all {
+        let read = Conditions::read(scene.filter, scene.now, scene.who);
+        return match read {
+            Ok(conditions) => counted(conditions.body(), next),
+            Err(fault) => Step::Fault(fault),
+        };
+    }
+    let rows = scene.rows();
+    match rows[..] {
+        [] => Step::None,
+        [row] => next(Target::One(row.clone())),
+        ref rows if rows.len() > IDS => Step::Fault(Fault::new(format!(
+            "At most {IDS} can be marked one by one: * marks all that match the filter."
+        ))),
+        ref rows => next(Target::Many(rows.iter().map(|row| id(row)).collect())),
+    }
+}
+
+/// The service counts: it refuses a change of none when some match, and says how many they are.
+fn counted(filter: Json, next: impl FnOnce(Target) -> Step + Send + 'static) -> Step {
+    let body = json!({"op": "set_status", "value": "new", "filter": filter, "expected": 0});
+    let call = send::<ChangeSubmissions>(&NoQuery {}, body).map(|call| {
+        call.ending(move |outcome| match outcome {
+            Ok(_) => Step::Tell("No submission matches.".to_owned()),
+            Err(fault) if fault.code == "count_moved" => match first_number(&fault.detail) {
+                Some(expected) => next(Target::All(filter, expected)),
+                None => Step::Fault(fault),
+            },
+            Err(fault) => Step::Fault(fault),
+        })
+    });
+    call.into()
+}
+
+fn first_number(text: &str) -> Option<i64> {
+    let digits = text.trim_start_matches(|c: char| !c.is_ascii_digit());
+    let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+    digits[..end].parse().ok()
+}

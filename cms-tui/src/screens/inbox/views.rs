@@ -1,0 +1,112 @@
+//! Saved views: filter and order under a name. They are those of the command line too.
+
+use cms_http::wire::{
+    inbox::{DeleteView, SaveView, Views},
+    parameters::{ById, NoQuery},
+};
+use serde_json::{Value as Json, json};
+
+use super::filter::{self, Conditions};
+use crate::{
+    actions::Scene,
+    screens::cells::plain_text,
+    step::{Confirm, Form, Menu, Step, get, send},
+    text::{cut, safe},
+    widgets::field::Field,
+};
+
+/// The filter and the order that are saved.
+#[derive(Clone)]
+struct Shown {
+    words: String,
+    filter: Json,
+    sort: Option<String>,
+}
+
+pub(super) fn choose(scene: &Scene<'_>) -> Step {
+    let order =
+        |(column, down): (&str, bool)| if down { format!("-{column}") } else { column.into() };
+    let conditions = match Conditions::read(scene.filter, scene.now, scene.who) {
+        Ok(conditions) => conditions,
+        Err(fault) => return Step::Fault(fault),
+    };
+    let words = scene.filter.to_owned();
+    let shown = Shown { words, filter: conditions.body(), sort: scene.sort.map(order) };
+    let readonly = scene.readonly;
+    let call = get::<Views>(&NoQuery {})
+        .map(|call| call.then(move |reply| offered(reply.data, shown, readonly)));
+    call.into()
+}
+
+fn said(view: &Json) -> String {
+    let words = filter::words(&view["query"]["filter"]);
+    let sort = plain_text(&view["query"]["sort"]);
+    let sort = if sort.is_empty() { sort } else { format!(" by {sort}") };
+    let name = plain_text(&view["name"]);
+    format!("{name:<20} {}{}", cut(&safe(&words), 48), safe(&sort))
+}
+
+fn offered(views: Json, shown: Shown, readonly: bool) -> Step {
+    let views = views.as_array().cloned().unwrap_or_default();
+    let mut entries: Vec<String> = views.iter().map(said).collect();
+    entries.push("all: no filter".to_owned());
+    if !readonly {
+        entries.push("save what is shown as a view …".to_owned());
+        if !views.is_empty() {
+            entries.push("delete a view …".to_owned());
+        }
+    }
+    Step::Menu(Menu::new("Saved views", entries, move |n| match n.checked_sub(views.len()) {
+        None => see(&views[n]["query"]),
+        Some(0) => see(&Json::Null),
+        Some(1) => save(shown),
+        Some(_) => delete(views),
+    }))
+}
+
+fn see(query: &Json) -> Step {
+    let sort = query["sort"].as_str().unwrap_or_default();
+    // Lists of the interface have one order at a time.
+    let first = sort.split(',').next().unwrap_or_default().to_owned();
+    Step::Several(vec![
+        Step::Set("sort", first),
+        Step::Set("filter", filter::words(&query["filter"])),
+    ])
+}
+
+fn save(shown: Shown) -> Step {
+    let words = if shown.words.is_empty() { "no filter" } else { &shown.words };
+    let mut note = format!("Shows: {}.", safe(words));
+    if let Some(sort) = &shown.sort {
+        note.push_str(&format!(" In the order {sort}."));
+    }
+    if ["since:", "before:"].iter().any(|word| shown.words.contains(word)) {
+        note.push_str(" A time such as since:2d is kept as the moment that it is now.");
+    }
+    let field = Field::text("name", "Name", "").required();
+    let hint = "one of the same name is replaced";
+    Form::new("Save a view", vec![field.hint(hint)], move |values| {
+        let name = values.text("name");
+        let mut query = json!({"filter": shown.filter});
+        if let Some(sort) = &shown.sort {
+            query["sort"] = sort.clone().into();
+        }
+        let call = send::<SaveView>(&NoQuery {}, json!({"name": name, "query": query}));
+        call.map(|call| call.then(move |_| Step::did(format!("The view {name} is saved")))).into()
+    })
+    .note(note)
+    .step()
+}
+
+fn delete(views: Vec<Json>) -> Step {
+    let entries = views.iter().map(said).collect();
+    Step::Menu(Menu::new("Delete a view", entries, move |n| {
+        let Some(view) = views.into_iter().nth(n) else { return Step::None };
+        let (name, id) = (plain_text(&view["name"]), view["id"].as_i64().unwrap_or_default());
+        Step::Confirm(Confirm::new(format!("Delete the view {name}?"), move || {
+            let call = get::<DeleteView>(&ById { id });
+            call.map(|call| call.then(move |_| Step::did(format!("The view {name} is deleted"))))
+                .into()
+        }))
+    }))
+}

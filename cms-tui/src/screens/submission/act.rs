@@ -1,0 +1,193 @@
+//! What can be done beside sorting: files saved, mails and deliveries opened, why a mail went out.
+
+use std::path::PathBuf;
+
+use cms_http::{
+    client::Ask,
+    wire::{
+        NoBody,
+        funnel_logic::RoutingTest,
+        inbox::{StoredFile, WhichStoredFile},
+        parameters::NoQuery,
+    },
+};
+use serde_json::{Map, Value as Json, json};
+
+use crate::{
+    actions::Scene,
+    calls::Fault,
+    screens::{
+        cells::plain_text,
+        inbox::{self, at_home, shown},
+    },
+    step::{Form, Menu, Place, Saving, Step, send},
+    text::{safe, wrapped},
+    theme::Role,
+    widgets::{field::Field, viewer::Viewer},
+};
+
+pub(super) fn act(verb: &str, of: &Json, _: &Scene<'_>) -> Step {
+    match verb {
+        "files" => files(of),
+        "mails" => mails(of),
+        "deliveries" => deliveries(of),
+        "why" => why(of),
+        _ => Step::None,
+    }
+}
+
+fn files(of: &Json) -> Step {
+    let files = of["files"].as_array().cloned().unwrap_or_default();
+    let entries: Vec<_> = shown::files(of).into_iter().map(|(_, line)| line).collect();
+    match files.len() {
+        0 => Step::Tell("The visitor sent no file.".to_owned()),
+        1 => save(&files[0]),
+        _ => Step::Menu(Menu::new("Save which file?", entries, move |n| {
+            files.get(n).map(save).unwrap_or_default()
+        })),
+    }
+}
+
+fn save(file: &Json) -> Step {
+    let key = file["file"].as_str().unwrap_or_default().to_owned();
+    let name = file_name(file["name"].as_str().unwrap_or_default());
+    let path = Field::text("path", "File", &format!("./{name}"));
+    let note = "A visitor sent it: it may be anything. A file that is there already stays.";
+    let title = format!("Save {}", safe(&name));
+    Form::new(title, vec![path.hint("~ is your home").required()], move |values| {
+        let path = path_for(&values.text("path"), &name);
+        match Ask::of::<StoredFile>(&WhichStoredFile { file: key.clone() }, &NoBody) {
+            Ok(ask) => Step::Save(Saving { ask, path }),
+            Err(error) => Step::Fault(Fault::from(error)),
+        }
+    })
+    .note(note)
+    .step()
+}
+
+/// The path that was typed; in a folder, under the file's own name.
+fn path_for(typed: &str, name: &str) -> PathBuf {
+    let path = at_home(typed);
+    if typed.ends_with('/') || path.is_dir() { path.join(name) } else { path }
+}
+
+/// What the visitor called it, as a name that leads nowhere else and hides nothing.
+fn file_name(given: &str) -> String {
+    let last = given.rsplit(['/', '\\']).next().unwrap_or_default();
+    let fits = |c: &char| !c.is_control() && !cms_http::plain::is_hidden(*c) && *c != ':';
+    let name: String = last.chars().filter(fits).take(120).collect();
+    let name = name.trim().trim_start_matches(['.', '-', '~']);
+    if name.is_empty() { "file".to_owned() } else { name.to_owned() }
+}
+
+fn mails(of: &Json) -> Step {
+    let mails = of["mails"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let Some(newest) = mails.iter().max_by_key(|mail| mail["id"].as_i64()) else {
+        return Step::Tell("It caused no mail.".to_owned());
+    };
+    let to = plain_text(&newest["to"]);
+    let is_same = mails.iter().all(|mail| mail["to"] == newest["to"]);
+    let filter = if is_same && !to.contains(' ') { format!("to:{to}") } else { String::new() };
+    Step::Open(Place::of("mail").filtered(filter).at(newest["id"].to_string()))
+}
+
+/// Those of the last event of the visit, from its time on.
+fn deliveries(of: &Json) -> Step {
+    let (event, since) = match of["status"].as_str() {
+        Some("completed") => ("formfunnel.completed", &of["completed_at"]),
+        Some("abandoned") => ("formfunnel.abandoned", &of["abandoned_at"]),
+        _ => ("formfunnel.started", &of["started_at"]),
+    };
+    let since = plain_text(since);
+    Step::Open(Place::of("deliveries").filtered(format!("event:{event} since:{since}")))
+}
+
+/// Tries the mail rules, as they are now, on the answers.
+fn why(of: &Json) -> Step {
+    let answer =
+        |answer: &Json| Some((answer["field"].as_str()?.to_owned(), answer["value"].clone()));
+    let answers: Map<String, Json> =
+        of["answers"].as_array().into_iter().flatten().filter_map(answer).collect();
+    let trigger = if of["status"] == "abandoned" { "abandoned" } else { "completed" };
+    let body = json!({"funnel_id": of["funnel_id"], "trigger": trigger, "answers": answers});
+    let (title, was) = (format!("Mail rules for {}", inbox::name(of)), of["mail_rule_id"].as_i64());
+    let call = send::<RoutingTest>(&NoQuery {}, body).map(|call| {
+        call.then(move |reply| Step::View(Viewer::new(title, tried(&reply.data, was))))
+    });
+    call.into()
+}
+
+fn tried(trial: &Json, was: Option<i64>) -> Vec<(Role, String)> {
+    let mut lines = Vec::new();
+    if let Some(rule) = was {
+        lines.push((Role::Plain, format!("Then rule {rule} matched. As the rules are now:")));
+    } else {
+        lines.push((Role::Plain, "Then no rule matched. As the rules are now:".to_owned()));
+    }
+    for rule in trial["rules"].as_array().into_iter().flatten() {
+        let is_chosen = rule["id"] == trial["chosen"];
+        let (sign, role, said) = match (rule["matches"] == true, is_chosen) {
+            (_, true) => ("✓", Role::Good, "matches first: it writes"),
+            (true, _) => ("·", Role::Quiet, "would match too"),
+            _ => ("✗", Role::Plain, "does not match"),
+        };
+        lines.push((role, format!("{sign} rule {} {said}", rule["id"])));
+        let trace = rule["trace"].as_array().into_iter().flatten();
+        lines.extend(trace.filter_map(ruled).map(|line| (Role::Quiet, format!("    {line}"))));
+    }
+    if trial["chosen"].is_null() {
+        lines.push((Role::Warn, "No rule matches: no mail.".to_owned()));
+    }
+    for mail in trial["mails"].as_array().into_iter().flatten() {
+        let [kind, to, subject] = ["kind", "to", "subject"].map(|name| plain_text(&mail[name]));
+        lines.push((Role::Plain, format!("✉ {kind} to {to}: {subject}")));
+    }
+    for why in trial["skipped"].as_array().into_iter().flatten() {
+        let why = wrapped(why.as_str().unwrap_or_default(), 76).into_iter();
+        lines.extend(why.map(|line| (Role::Warn, line)));
+    }
+    lines
+}
+
+/// A rule of a condition with what it found.
+fn ruled(rule: &Json) -> Option<String> {
+    let field = rule["field"].as_str()?;
+    let op = plain_text(&rule["op"]).replace('_', " ");
+    let holds = if rule["result"] == true { "yes" } else { "no" };
+    let value = if rule["value"].is_null() { String::new() } else { format!(" {}", rule["value"]) };
+    let answer = match &rule["answer"] {
+        Json::Null => "nothing".to_owned(),
+        answer => answer.to_string(),
+    };
+    Some(safe(&format!("{field} {op}{value}? {holds}, it is {answer}")).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_visitors_name_leads_nowhere_else() {
+        for (given, expected) in [
+            ("roof.jpg", "roof.jpg"),
+            ("../../etc/passwd", "passwd"),
+            ("C:\\Users\\x\\bill.pdf", "bill.pdf"),
+            (".bashrc", "bashrc"),
+            ("-rf", "rf"),
+            ("a\u{202e}gpj.exe\n", "agpj.exe"),
+            ("..", "file"),
+            ("", "file"),
+        ] {
+            assert_eq!(file_name(given), expected, "{given:?}");
+        }
+    }
+
+    #[test]
+    fn a_path_in_a_folder_has_the_files_name() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let typed = folder.path().to_str().expect("a path");
+        assert_eq!(path_for(typed, "a.pdf"), folder.path().join("a.pdf"));
+        assert_eq!(path_for("/no/such/", "a.pdf"), PathBuf::from("/no/such/a.pdf"));
+        assert_eq!(path_for("b.pdf", "a.pdf"), PathBuf::from("b.pdf"));
+    }
+}
