@@ -95,6 +95,7 @@ async fn run(cli: Cli, out: &Output) -> Done {
         Command::Doctor(_) => log::start(out, LogFormat::Text, "off")?,
         #[cfg(feature = "tui")]
         Command::Tui(_) => log::start(out, LogFormat::Text, "off")?,
+        #[cfg(feature = "tui")]
         Command::Inbox(args) if args.is_interface() => log::start(out, LogFormat::Text, "off")?,
         Command::ProcessWebhooks(_) => {
             log::start(out, LogFormat::Text, "warn,cms_http=off")?;
@@ -116,6 +117,8 @@ async fn run(cli: Cli, out: &Output) -> Done {
         Command::Plugins(command) => plugins::run(flags, out, command).await,
         Command::Forms(command) => forms::run(flags, out, command).await,
         Command::Funnels(command) => funnels::run(flags, out, command).await,
+        #[cfg(feature = "tui")]
+        Command::Inbox(args) if args.is_interface() => tui::inbox(flags, out).await,
         Command::Inbox(args) => inbox::run(flags, out, args).await,
         Command::Origins(command) => origins::run(flags, out, command).await,
         Command::Users(command) => users::run(flags, out, command).await,

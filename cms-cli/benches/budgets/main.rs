@@ -3,12 +3,14 @@
 //! ```text
 //! cargo bench -p cms-cli --bench budgets
 //! cargo bench -p cms-cli --bench budgets -- --records 1000000 --deliveries 500000
+//! cargo bench -p cms-cli --bench budgets -- --submissions 1000000 inbox
 //! ```
 //!
-//! It runs the real program on a terminal. Nothing is asserted: other work on the machine counts.
+//! `inbox` measures the inbox alone. It runs the real program on a terminal. Nothing is asserted: other work on the machine counts.
 
 #![expect(clippy::print_stdout, reason = "figures are what it is for")]
 
+mod inbox;
 mod terminal;
 
 use std::{
@@ -29,14 +31,24 @@ fn main() {
         words.next().and_then(|word| word.parse().ok()).unwrap_or(usual)
     };
     let (records, deliveries) = (number("--records", 100_000), number("--deliveries", 50_000));
+    let submissions = number("--submissions", 100_000);
+    let is_inbox = std::env::args().any(|word| word == "inbox");
+    let (records, deliveries) = if is_inbox { (10, 10) } else { (records, deliveries) };
     let profile = if cfg!(debug_assertions) { "debug" } else { "release" };
-    println!("{records} records, {deliveries} deliveries, {profile} build\n");
+    println!(
+        "{records} records, {deliveries} deliveries, {submissions} submissions, {profile} build\n"
+    );
     println!("{:<52} {:>12}   budget", "", "measured");
-    let site = site(records, deliveries);
+    let site = site(records, deliveries, submissions);
+    if is_inbox {
+        inbox::measure(site.path());
+        return;
+    }
     start(site.path());
     keys(site.path());
     changes(site.path());
     idle(site.path());
+    inbox::measure(site.path());
 }
 
 fn said(what: &str, measured: impl std::fmt::Display, budget: &str) {
@@ -67,8 +79,8 @@ const DELIVERIES: &str = "insert into cms_webhook_deliveries (queue_id, event_id
      50 when 0 then 'it answered 503' end, case i % 50 when 0 then 503 else 200 end, '{}', i % \
      900, 1700000000000 + i * 1000 from c";
 
-/// A site with one table, one webhook and a long past.
-fn site(records: i64, deliveries: i64) -> tempfile::TempDir {
+/// A site with one table, one webhook, one funnel and a long past.
+fn site(records: i64, deliveries: i64, submissions: i64) -> tempfile::TempDir {
     let dir = tempfile::tempdir().expect("a folder");
     let plugin = dir.path().join("plugins/notes");
     std::fs::create_dir_all(&plugin).expect("a folder");
@@ -78,13 +90,19 @@ fn site(records: i64, deliveries: i64) -> tempfile::TempDir {
     cms(dir.path(), &["init"], "");
     let hook = ["webhooks", "create", "--name", "shop", "--url", "https://shop.example.org/hook"];
     cms(dir.path(), &[&hook[..], &["--event", "auth.logout"]].concat(), "");
+    cms(dir.path(), &["funnels", "import", "-"], inbox::FUNNEL);
+    cms(dir.path(), &["funnels", "publish", "leads"], "");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime").block_on(async {
         let path = format!("sqlite://{}", dir.path().join("data/cms.db").display());
         let mut database = sqlx::SqliteConnection::connect(&path).await.expect("the database");
-        for (text, rows) in [(RECORDS, records), (DELIVERIES, deliveries)] {
+        let filled =
+            [(RECORDS, records), (DELIVERIES, deliveries), (inbox::SUBMISSIONS, submissions)];
+        for (text, rows) in filled {
             sqlx::query(text).bind(rows).execute(&mut database).await.expect("filled");
         }
+        // Plans are chosen by what is there.
+        sqlx::query("analyze").execute(&mut database).await.expect("analyzed");
         database.close().await.expect("closed");
     });
     dir

@@ -96,6 +96,26 @@ impl Terminal {
         })
     }
 
+    /// Waits for a line that holds all of these words, in this order.
+    pub(crate) fn shows_row(&self, words: &str) -> Instant {
+        let words: Vec<&str> = words.split(' ').collect();
+        let fits = |line: &str| {
+            let mut rest = line;
+            words.iter().all(|word| match rest.find(word) {
+                Some(at) => {
+                    rest = &rest[at + word.len()..];
+                    true
+                }
+                None => false,
+            })
+        };
+        self.until(&format!("{words:?} is in no line"), |drawn| {
+            // The line of the filter holds what is typed.
+            let text = drawn.screen.screen().contents();
+            text.lines().filter(|line| !line.contains('/')).any(fits)
+        })
+    }
+
     /// Presses keys, and returns how long the next drawing took.
     pub(crate) fn frame_after(&mut self, keys: &str) -> Duration {
         let before = self.bytes();

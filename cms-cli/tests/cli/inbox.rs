@@ -6,6 +6,7 @@ use std::{
 };
 
 use serde_json::Value as Json;
+use tempfile::TempDir;
 
 use crate::{
     leaves::FUNNEL,
@@ -37,8 +38,8 @@ fn send(server: &Served, mail: &str) {
     assert_eq!(done["status"], "completed");
 }
 
-#[test]
-fn submissions_are_listed_sorted_noted_and_taken_back() {
+/// A served site that three people have sent something to.
+pub(crate) fn three_sent() -> (TempDir, Served) {
     let dir = site();
     cms_with(dir.path(), &["funnels", "import", "-"], FUNNEL).ok();
     cms(dir.path(), &["funnels", "publish", "good"]).ok();
@@ -46,6 +47,12 @@ fn submissions_are_listed_sorted_noted_and_taken_back() {
     for mail in ["ada@example.org", "bob@example.org", "cy@example.org"] {
         send(&server, mail);
     }
+    (dir, server)
+}
+
+#[test]
+fn submissions_are_listed_sorted_noted_and_taken_back() {
+    let (dir, server) = three_sent();
     let key = dir.path().join("key");
     let made = cms(dir.path(), &["keys", "create", "--name", "k", "--right", "*", "--json"]).json();
     std::fs::write(&key, made["data"]["key"].as_str().expect("a key")).expect("written");

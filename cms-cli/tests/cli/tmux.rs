@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::support::site;
+use crate::{inbox::three_sent, support::site};
 
 /// A tmux server of its own; it ends with the test.
 struct Tmux<'a> {
@@ -80,6 +80,64 @@ fn a_session_in_tmux() {
     tmux.run(&["send-keys", "q"]);
     tmux.shows("after");
     assert_eq!(tmux.screen().trim(), "beforeafter");
+    let mode = tmux.run(&["display-message", "-p", "#{alternate_on} #{cursor_flag}"]);
+    assert_eq!(mode.trim(), "0 1", "the terminal is given back");
+}
+
+/// The day of somebody who answers leads: filter, mark three, set their state, take it back, note,
+/// assign, read the way, export.
+#[test]
+#[ignore = "needs tmux"]
+fn a_day_at_the_inbox_in_tmux() {
+    let (dir, _server) = three_sent();
+    let tmux = Tmux { dir: dir.path() };
+    let shell = format!("{} inbox; printf after; read end", env!("CARGO_BIN_EXE_cms"));
+    tmux.run(&["new-session", "-d", "-x", "100", "-y", "30", &shell]);
+    let keys = |keys: &[&str]| tmux.run(&[&["send-keys"][..], keys].concat());
+    let types = |text: &str| tmux.run(&["send-keys", "-l", text]);
+    tmux.shows("new 3");
+    keys(&["/"]);
+    types("visit:completed");
+    keys(&["Enter"]);
+    tmux.shows("1 of 3");
+    keys(&["Space", "Space", "Space", "s"]);
+    tmux.shows("State of 3 submissions");
+    keys(&["2"]);
+    tmux.shows("3 submissions are qualified");
+    tmux.shows("qualified 3");
+    keys(&["u"]);
+    tmux.shows("3 submissions as before");
+    keys(&["Escape"]);
+    keys(&["g", "e"]);
+    tmux.shows("Notes of cy@example.org");
+    types("called, wants an offer");
+    keys(&["C-s"]);
+    tmux.shows("has its new notes");
+    keys(&["a"]);
+    tmux.shows("nobody");
+    // A question that comes on its own takes no key until the user pauses.
+    std::thread::sleep(Duration::from_millis(500));
+    keys(&["1"]);
+    tmux.shows("is for nobody");
+    keys(&["Enter"]);
+    tmux.shows("called, wants an offer");
+    tmux.shows("● ");
+    tmux.run(&["resize-window", "-x", "80", "-y", "24"]);
+    tmux.shows("? help");
+    assert!(tmux.screen().lines().all(|line| line.chars().count() <= 80), "{}", tmux.screen());
+    keys(&["Escape"]);
+    tmux.shows("1 of 3");
+    keys(&["E"]);
+    tmux.shows("Export the inbox");
+    keys(&["C-u"]);
+    let file = dir.path().join("leads.csv");
+    types(&file.display().to_string());
+    keys(&["C-s"]);
+    tmux.shows("is written");
+    let table = std::fs::read_to_string(file).expect("a table");
+    assert_eq!(table.lines().count(), 4, "{table}");
+    keys(&["q"]);
+    tmux.shows("after");
     let mode = tmux.run(&["display-message", "-p", "#{alternate_on} #{cursor_flag}"]);
     assert_eq!(mode.trim(), "0 1", "the terminal is given back");
 }

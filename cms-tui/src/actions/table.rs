@@ -45,6 +45,7 @@ const KEYS_SEEN: Right = Holds("keys_keys_view");
 const INBOX: Right = Holds("formfunnel_inbox_edit");
 const INBOX_SEEN: Right = Holds("formfunnel_inbox_view");
 const FUNNELS: Right = Holds("formfunnel_funnels_edit");
+const FUNNELS_SEEN: Right = Holds("formfunnel_funnels_view");
 const FORMS: Right = Holds("forms_forms_edit");
 const FORMS_SEEN: Right = Holds("forms_forms_view");
 
@@ -122,6 +123,7 @@ pub(crate) static ACTIONS: &[Action] = &[
         .also(&["mail providers"])
         .on(Nothing, Admin),
     act("go.forms", "", "Forms and submissions").cli("forms list").on(Nothing, FORMS_SEEN),
+    act("go.funnels", "", "Funnels, drawn as graphs").cli("funnels list").on(Nothing, FUNNELS_SEEN),
     act("go.tasks", "", "Tasks of plugins").cli("tasks list").on(Nothing, Admin),
     act("go.plugins", "", "Plugins and their problems").cli("plugins list"),
     act("list.down", "j Down", "Down"),
@@ -369,6 +371,26 @@ pub(crate) static ACTIONS: &[Action] = &[
         .cli("webhooks deliveries list")
         .on(Row, HOOKS_SEEN),
     write("submission.delete", "x", "Delete…").cli("inbox delete {submission_id}").on(Row, INBOX),
+    act("funnels.graph", "d", "Drawn as a graph").cli("funnels graph {id}").on(Row, FUNNELS_SEEN),
+    act("funnels.inbox", "i", "What visitors sent through it")
+        .cli("inbox list --where funnel_id={id}")
+        .on(Row, INBOX_SEEN),
+    act("funnels.check", "c", "What is wrong with it").cli("funnels check {id}").on(Row, FUNNELS),
+    write("funnels.publish", "P", "Publish…").cli("funnels publish {id}").on(Row, FUNNELS),
+    write("funnels.archive", "A", "Archive…").cli("funnels archive {id}").on(Row, FUNNELS),
+    write("funnels.duplicate", "n", "Copy it as a draft")
+        .cli("funnels duplicate {id}")
+        .on(Row, FUNNELS),
+    act("funnels.show", "s", "Show it whole").cli("funnels show {id}").on(Row, FUNNELS_SEEN),
+    write("funnels.delete", "x", "Delete…").cli("funnels delete {id}").on(Row, FUNNELS),
+    act("funnel.inbox", "i", "What visitors sent through it")
+        .cli("inbox list --where funnel_id={id}")
+        .on(Nothing, INBOX_SEEN),
+    act("funnel.check", "c", "What is wrong with it")
+        .cli("funnels check {id}")
+        .on(Nothing, FUNNELS),
+    write("funnel.publish", "P", "Publish…").cli("funnels publish {id}").on(Nothing, FUNNELS),
+    act("funnel.show", "s", "Show it whole").cli("funnels show {id}").on(Nothing, FUNNELS_SEEN),
     write("tasks.run", "r", "Run now").cli("tasks run {name}").on(Row, Admin),
     act("tasks.runs", "d", "Its runs").cli("tasks history {name}").on(Row, Admin),
     act("plugins.diff", "d", "What plugins apply would change")

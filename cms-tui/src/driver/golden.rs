@@ -134,6 +134,8 @@ async fn golden_inbox() {
         ("inbox_export", "9 E"),
         ("inbox_why", "9 Enter w"),
         ("inbox_left", "9 j Enter"),
+        ("funnels", ": f u n n e l s Enter"),
+        ("funnel", ": f u n n e l s Enter Enter j j"),
     ] {
         let mut ana = Operator::sits_down(&site).await;
         ana.press(keys).await.is_golden(name);

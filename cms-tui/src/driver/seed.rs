@@ -82,7 +82,8 @@ pub(super) async fn with_inbox() -> TestSite {
         settings.mail.smtp_url = Some(Secret::new("smtp://127.0.0.1:9"));
     });
     let site = site.await;
-    let rights = ["formfunnel_inbox_view", "formfunnel_inbox_edit", "formfunnel_funnels_edit"];
+    let rights = ["inbox_view", "inbox_edit", "funnels_view", "funnels_edit"];
+    let rights = rights.map(|right| format!("formfunnel_{right}"));
     let support = json!({"name": "support", "rights": rights});
     site.does(Ask::post("/api/backend/user_groups"), support).await;
     for name in ["ana", "ben"] {

@@ -247,3 +247,30 @@ async fn readers_change_nothing() {
     kim.sees("needs the right formfunnel_funnels_edit");
     assert!(all(&site, "inbox_status").await.iter().all(|state| state == "new"));
 }
+
+/// A funnel as a graph: its nodes, what is wrong with it, and the people who stopped at one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_funnel_is_looked_at_as_a_graph() {
+    let site = with_inbox().await;
+    let mut ana = sits_down(&site, "ana").await;
+    ana.resize(100, 40).press(": f u n n e l s Enter").await;
+    ana.sees("● published 1").sees("■ Contact").sees("├─╮ no");
+    ana.press("Enter").await.sees("Contact (start)").sees("◆ Eligible?");
+    ana.press("j j").await.sees("bill greater than 100");
+    ana.press("Enter").await.sees("Nobody stops at a condition");
+    ana.press("k Enter").await.sees("funnel:1 at:2").sees("left: Bill").sees("1 of 2");
+    ana.press("Esc Esc").await;
+    // What is wrong stands at its node, and publishing says all of it.
+    let node = json!({"client_id": -9, "type": "step", "name": "Lost", "config_json": {}});
+    let drawn = ana.client.send(Ask::get(FUNNEL).query("action", "get").query("id", 1)).await;
+    let mut drawn = drawn.expect("a funnel").json().expect("JSON")["data"].take();
+    let mut nodes = drawn["nodes"].take();
+    nodes.as_array_mut().expect("nodes").push(node);
+    let saved = json!({"id": 1, "nodes": nodes, "edges": drawn["edges"]});
+    site.does(Ask::post(FUNNEL).query("action", "save"), saved).await;
+    ana.press("F5 G").await.sees("Lost");
+    ana.press("c").await;
+    ana.sees("Check of Solar quote");
+    ana.press("Esc").await;
+    ana.press("i").await.sees("funnel:1");
+}

@@ -16,6 +16,7 @@ mod deliveries;
 mod delivery;
 mod events;
 mod forms;
+mod funnels;
 mod groups;
 mod home;
 mod inbox;

@@ -2,8 +2,8 @@
 
 use super::{
     Screen, attempts, audit, browser::Browser, cache, content, deliveries, delivery::Delivery,
-    events, forms, groups, home::Home, inbox, keys, limits, login::SignIn, mail, origins, plugins,
-    queue, records, submission::Submission, system, tasks, users, webhooks,
+    events, forms, funnels, groups, home::Home, inbox, keys, limits, login::SignIn, mail, origins,
+    plugins, queue, records, submission::Submission, system, tasks, users, webhooks,
 };
 use crate::step::Place;
 
@@ -27,6 +27,7 @@ pub(crate) fn open(place: Place) -> Box<dyn Screen> {
         "events" => &events::KNOWN,
         "messages" => &events::HAPPENED,
         "forms" => &forms::SPEC,
+        "funnels" => &funnels::SPEC,
         "submissions" => &forms::SUBMISSIONS,
         "inbox" => &inbox::SPEC,
         "mail" => &mail::SPEC,
@@ -34,6 +35,7 @@ pub(crate) fn open(place: Place) -> Box<dyn Screen> {
         "runs" => &tasks::RUNS,
         "system" => &system::SPEC,
         "submission" => return Box::new(Submission::new(place.subject)),
+        "funnel" => return Box::new(funnels::Graph::new(place.subject)),
         "delivery" => return Box::new(Delivery::new(place.subject)),
         "login" => return Box::new(SignIn::default()),
         "rights" => return Box::new(keys::Matrix::new(place.subject)),

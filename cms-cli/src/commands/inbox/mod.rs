@@ -20,7 +20,7 @@ use cms_http::{
 use self::{choose::Choose, export::ExportArgs, views::ViewsCommand, watch::WatchArgs};
 use crate::{
     flags::Flags,
-    output::{Done, Output, counted},
+    output::{Done, Failure, Output, counted},
     reply::{self, Paging},
     site,
 };
@@ -32,7 +32,8 @@ pub(crate) struct InboxArgs {
 }
 
 impl InboxArgs {
-    /// Whether it opens the terminal interface.
+    /// Without a verb it opens the terminal interface.
+    #[cfg(feature = "tui")]
     pub(crate) fn is_interface(&self) -> bool {
         self.command.is_none()
     }
@@ -130,18 +131,10 @@ const COLUMNS: [&str; 9] = [
 ];
 
 pub(crate) async fn run(flags: &Flags, out: &Output, args: InboxArgs) -> Done {
-    let Some(command) = args.command else { return interface(flags, out).await };
+    let Some(command) = args.command else {
+        return Err(Failure::usage("this build has no terminal interface").hint("cms inbox list"));
+    };
     site::with(flags, out, async |site| at(flags, out, &site.client, command).await).await
-}
-
-#[cfg(feature = "tui")]
-async fn interface(flags: &Flags, out: &Output) -> Done {
-    crate::commands::tui::inbox(flags, out).await
-}
-
-#[cfg(not(feature = "tui"))]
-async fn interface(_: &Flags, _: &Output) -> Done {
-    Err(Failure::usage("this build has no terminal interface").hint("cms inbox list"))
 }
 
 async fn at(flags: &Flags, out: &Output, client: &Client, command: InboxCommand) -> Done {

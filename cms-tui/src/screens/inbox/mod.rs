@@ -110,11 +110,11 @@ fn columns(_: &Json) -> Vec<Column> {
         column("AGE", "started_at", 4, age),
         column("CONTACT", "contact", 0, |row, _, _| contact(row)),
         column("ABOUT", "about", 0, |row, _, _| (shown::about(row), Role::Plain)),
-        column("WAY", "way", 14, |row, _, _| shown::visit(row)).from(96),
+        column("WAY", "way", 14, |row, _, _| shown::visit(row)).from(80),
         column("FUNNEL", "funnel_id", 12, |row, _, _| {
             (plain_text(&row["funnel_name"]), Role::Plain)
         })
-        .from(84),
+        .from(92),
         column("FOR", "assigned_to", 7, |row, _, _| assigned(row)),
         column("SCORE", "score", 5, |row, name, _| (plain_text(&row[name]), Role::Plain)).from(70),
     ]

@@ -38,7 +38,8 @@ pub(crate) fn about(row: &Json) -> String {
     let [company, summary] = ["company", "summary"].map(|name| plain_text(&row[name]));
     let said = ["contact_name", "contact_email", "company"].map(|name| plain_text(&row[name]));
     let rest = summary.split(" · ").filter(|part| !said.iter().any(|one| one == part));
-    let known = Some(company.as_str()).filter(|company| !company.is_empty());
+    let is_told = company.is_empty() || company == super::name(row);
+    let known = (!is_told).then_some(company.as_str());
     known.into_iter().chain(rest).collect::<Vec<_>>().join(" · ")
 }
 

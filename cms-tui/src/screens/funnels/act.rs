@@ -1,0 +1,173 @@
+//! What can be done with funnels.
+
+use cms_http::wire::funnels::{Delete, Duplicate, MayName, Publish, Save};
+use serde_json::{Value as Json, json};
+
+use super::name;
+use crate::{
+    actions::Scene,
+    calls::{Fault, Reply},
+    screens::{acts, cells::plain_text},
+    step::{Calling, Confirm, Place, Step, send},
+    text::{count, wrapped},
+    theme::Role,
+    widgets::viewer::Viewer,
+};
+
+pub(super) fn act(verb: &str, scene: &Scene<'_>) -> Step {
+    let row = scene.row.cloned().unwrap_or_default();
+    match verb {
+        "graph" => Step::Open(Place::about("funnel", &row)),
+        _ => shared(verb, &row),
+    }
+}
+
+/// What is the same in the list and on the screen of one.
+pub(super) fn shared(verb: &str, funnel: &Json) -> Step {
+    match verb {
+        "show" => super::whole(funnel)
+            .map(|call| {
+                let title = format!("Funnel {}", name(funnel));
+                call.then(move |reply| Step::View(Viewer::json(title, &reply.data)))
+            })
+            .into(),
+        "inbox" => Step::Open(Place::of("inbox").filtered(format!("funnel:{}", acts::id(funnel)))),
+        "check" => check(funnel),
+        "publish" => publish(funnel.clone()),
+        "archive" => archive(funnel.clone()),
+        "duplicate" => duplicate(funnel),
+        "delete" => delete(funnel.clone()),
+        _ => Step::None,
+    }
+}
+
+/// Whether it could be published. Nothing is stored.
+pub(super) fn judging(funnel: &Json) -> Result<Calling, Fault> {
+    send::<Publish>(&MayName::default(), json!({"id": acts::id(funnel), "dry_run": true}))
+}
+
+/// Everything that is wrong with it, or worth knowing: whether it refuses, where, what.
+pub(super) fn problems(judged: &Result<Reply, Fault>) -> Vec<(bool, String, Option<i64>, String)> {
+    match judged {
+        Ok(reply) => {
+            let warnings = reply.data["warnings"].as_array().into_iter().flatten();
+            let one = |one: &Json| {
+                let [path, message] = ["path", "message"].map(|name| plain_text(&one[name]));
+                (false, path, one["node"].as_i64(), message)
+            };
+            warnings.map(one).collect()
+        }
+        Err(fault) => {
+            let one = |one: &cms_http::wire::problem::FieldProblem| {
+                (true, one.field.clone(), None, one.message.clone())
+            };
+            fault.errors.iter().map(one).collect()
+        }
+    }
+}
+
+fn check(funnel: &Json) -> Step {
+    let title = format!("Check of {}", name(funnel));
+    let call = judging(funnel).map(|call| {
+        call.ending(move |judged| match &judged {
+            Err(fault) if fault.code != "not_publishable" => Step::Fault(fault.clone()),
+            _ => Step::View(Viewer::new(title, told(&judged))),
+        })
+    });
+    call.into()
+}
+
+fn told(judged: &Result<Reply, Fault>) -> Vec<(Role, String)> {
+    let found = problems(judged);
+    let refused = found.iter().filter(|(is_bad, ..)| *is_bad).count();
+    let mut lines = vec![match (refused, found.len()) {
+        (0, 0) => (Role::Good, "✓ It can be published.".to_owned()),
+        (0, n) => (Role::Good, format!("✓ It can be published: {}.", count(n, "warning"))),
+        (n, _) => (Role::Bad, format!("✗ It cannot be published: {}.", count(n, "problem"))),
+    }];
+    for (is_bad, path, _, message) in found {
+        let (sign, role) = if is_bad { ("✗", Role::Bad) } else { ("◐", Role::Warn) };
+        lines.push((role, format!("{sign} {path}")));
+        lines.extend(
+            wrapped(&message, 74).into_iter().map(|line| (Role::Plain, format!("    {line}"))),
+        );
+    }
+    lines
+}
+
+/// Only what its author has seen.
+fn publish(funnel: Json) -> Step {
+    let text = format!(
+        "Publish {}? New visits begin with it as it is drawn; those under way keep their version.",
+        name(&funnel)
+    );
+    Step::Confirm(Confirm::new(text, move || {
+        let body = json!({"id": acts::id(&funnel), "rev": funnel["rev"]});
+        let call = send::<Publish>(&MayName::default(), body).map(|call| {
+            call.ending(move |outcome| match outcome {
+                Ok(reply) => {
+                    let version = plain_text(&reply.data["version"]);
+                    Step::did(format!("{} is published as version {version}", name(&funnel)))
+                }
+                Err(fault) if fault.code == "not_publishable" => {
+                    let title = format!("Check of {}", name(&funnel));
+                    Step::View(Viewer::new(title, told(&Err(fault))))
+                }
+                Err(fault) => Step::Fault(moved(fault)),
+            })
+        });
+        call.into()
+    }))
+}
+
+/// Somebody saved it since.
+fn moved(fault: Fault) -> Fault {
+    match fault.code.as_str() {
+        "rev_conflict" => Fault {
+            detail: "Somebody has saved it since: look again (F5). Nothing was done.".to_owned(),
+            ..fault
+        },
+        _ => fault,
+    }
+}
+
+fn archive(funnel: Json) -> Step {
+    let text =
+        format!("Archive {}? No visit begins any more; those under way go on.", name(&funnel));
+    Step::Confirm(Confirm::new(text, move || {
+        let funnel_id = acts::id(&funnel);
+        let body = json!({"id": funnel_id, "rev": funnel["rev"], "funnel": {"status": "archived"}});
+        ended(send::<Save>(&MayName::default(), body), format!("{} is archived", name(&funnel)))
+    }))
+}
+
+fn duplicate(funnel: &Json) -> Step {
+    let body = json!({"id": acts::id(funnel)});
+    ended(
+        send::<Duplicate>(&MayName::default(), body),
+        format!("{} is copied; the copy is a draft", name(funnel)),
+    )
+}
+
+fn delete(funnel: Json) -> Step {
+    let text = format!(
+        "Delete {} for good, with all that visitors sent through it? This cannot be taken back.",
+        name(&funnel)
+    );
+    let typed = plain_text(&funnel["slug"]);
+    let ask = Confirm::new(text, move || {
+        let body = json!({"id": acts::id(&funnel), "rev": funnel["rev"]});
+        ended(send::<Delete>(&MayName::default(), body), format!("{} is deleted", name(&funnel)))
+    });
+    Step::Confirm(ask.typing(typed))
+}
+
+fn ended(call: Result<Calling, Fault>, done: String) -> Step {
+    let call = call.map(|call| {
+        call.ending(move |outcome| match outcome {
+            Ok(_) => Step::did(done),
+            Err(fault) => Step::Fault(moved(fault)),
+        })
+    });
+    call.into()
+}

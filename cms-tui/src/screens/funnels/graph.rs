@@ -1,0 +1,375 @@
+//! A funnel as a drawn graph: its nodes can be walked through, its edges say how many went there, and
+//! what is wrong stands at the node that it is about.
+
+use std::cell::Cell;
+
+use ratatui::{
+    Frame,
+    layout::{Constraint, Layout, Position, Rect},
+    text::{Line, Span},
+};
+use serde_json::Value as Json;
+
+use super::{
+    act,
+    lanes::{self, Drawn, What},
+    said::{self, Lines},
+};
+use crate::{
+    actions::Scene,
+    calls::{Fault, Reply},
+    screens::{Clicked, Look, Screen, acts, cells::plain_text},
+    step::{Place, Step},
+    text::{cut, fitted, safe, wrapped},
+    theme::Role,
+    widgets::{
+        draw::{lines, pane},
+        list::{Hit, List},
+        window::Row,
+    },
+};
+
+/// Where replies go: the funnel, whether it could be published.
+const WHOLE: u8 = 0;
+const JUDGED: u8 = 1;
+/// From this width on, what is known of a node stands beside the graph.
+const BESIDE: u16 = 96;
+
+/// Something that is wrong: whether it refuses, at which node, what.
+struct Found {
+    is_bad: bool,
+    node: Option<i64>,
+    say: String,
+}
+
+/// The screen.
+pub(crate) struct Graph {
+    funnel: Json,
+    /// The nodes in the order in which they are drawn.
+    nodes: List,
+    drawn: Vec<Drawn>,
+    found: Vec<Found>,
+    /// The `rev` that was judged last.
+    judged: Option<i64>,
+    fault: Option<String>,
+    /// First visible line.
+    top: Cell<usize>,
+}
+
+/// Nodes and edges as lines of text.
+pub(super) fn drawn(funnel: &Json) -> Vec<String> {
+    let line = |one: &Drawn| match one.what {
+        What::Node(n) => format!("{} {}", one.lanes, plain_text(&funnel["nodes"][n]["name"])),
+        What::Edge(n) => {
+            format!("{} {}", one.lanes, said::branch(&funnel["edges"][n])).trim_end().to_owned()
+        }
+        What::Back(n) => format!("{} ↺ {}", one.lanes, to_name(funnel, n)),
+        What::Joint => one.lanes.clone(),
+    };
+    lay(funnel).iter().map(line).collect()
+}
+
+fn list<'a>(funnel: &'a Json, name: &str) -> &'a [Json] {
+    funnel[name].as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+fn lay(funnel: &Json) -> Vec<Drawn> {
+    let nodes: Vec<_> =
+        list(funnel, "nodes").iter().map(|node| (acts::id(node), said::sign(node))).collect();
+    let end = |edge: &Json, name: &str| edge[name].as_i64().unwrap_or_default();
+    let edges = list(funnel, "edges").iter();
+    let edges: Vec<_> =
+        edges.map(|edge| (end(edge, "from_node_id"), end(edge, "to_node_id"))).collect();
+    lanes::draw(funnel["start_node_id"].as_i64(), &nodes, &edges)
+}
+
+/// The name of the node that an edge leads to.
+fn to_name(funnel: &Json, edge: usize) -> String {
+    let to = &funnel["edges"][edge]["to_node_id"];
+    let node = list(funnel, "nodes").iter().find(|node| node["id"] == *to);
+    node.map(|node| plain_text(&node["name"])).unwrap_or_default()
+}
+
+impl Graph {
+    pub(crate) fn new(funnel: Json) -> Self {
+        Self {
+            funnel,
+            nodes: List::default(),
+            drawn: Vec::new(),
+            found: Vec::new(),
+            judged: None,
+            fault: None,
+            top: Cell::new(0),
+        }
+    }
+
+    fn put(&mut self, funnel: Json) -> Step {
+        (self.funnel, self.fault) = (funnel, None);
+        self.drawn = lay(&self.funnel);
+        let nodes = self.drawn.iter().filter_map(|one| match one.what {
+            What::Node(n) => self.funnel["nodes"].get(n).cloned(),
+            _ => None,
+        });
+        let rows = nodes.map(|json| Row { id: acts::id(&json).to_string(), json }).collect();
+        self.nodes.replace(rows);
+        let rev = self.funnel["rev"].as_i64();
+        if self.judged == rev {
+            return Step::None;
+        }
+        self.judged = rev;
+        act::judging(&self.funnel).map(|call| call.slot(JUDGED)).into()
+    }
+
+    /// Whoever may not publish is not told what is wrong.
+    fn judge(&mut self, judged: &Result<Reply, Fault>) {
+        let nodes = list(&self.funnel, "nodes");
+        // A fault names its node by its place: `nodes[2].config_json`.
+        let at = |path: &str| {
+            let place = path.strip_prefix("nodes[")?.split(']').next()?.parse::<usize>().ok()?;
+            nodes.get(place).map(acts::id)
+        };
+        let problems = act::problems(judged).into_iter();
+        let found = problems.map(|(is_bad, path, node, say)| {
+            let node = node.or_else(|| at(&path));
+            let say = if node.is_some() { say } else { format!("{path}: {say}") };
+            Found { is_bad, node, say }
+        });
+        self.found = found.collect();
+    }
+
+    /// The worst that is said of a node.
+    fn sign_of(&self, node: &Json) -> Option<(&'static str, Role)> {
+        let mut of = self.found.iter().filter(|one| one.node == Some(acts::id(node))).peekable();
+        of.peek()?;
+        Some(if of.any(|one| one.is_bad) { ("✗", Role::Bad) } else { ("◐", Role::Warn) })
+    }
+
+    /// Whoever stopped at the node under the cursor.
+    fn people(&self) -> Step {
+        let Some(Row { json: node, .. }) = self.nodes.row() else { return Step::None };
+        let (funnel, id) = (acts::id(&self.funnel), acts::id(node));
+        let word = match node["type"].as_str() {
+            Some("end") => format!("end_node_id={id}"),
+            Some("step") => format!("at:{id}"),
+            _ => {
+                return Step::Tell(
+                    "Nobody stops at a condition: choose a step or an end.".to_owned(),
+                );
+            }
+        };
+        Step::Open(Place::of("inbox").filtered(format!("funnel:{funnel} {word}")))
+    }
+}
+
+impl Screen for Graph {
+    fn noun(&self) -> &'static str {
+        "funnel"
+    }
+
+    fn title(&self) -> String {
+        let version = self.funnel["version"].as_i64().map(|one| format!(" {one}"));
+        let status = plain_text(&self.funnel["status"]);
+        format!("{} · {status}{}", super::name(&self.funnel), version.unwrap_or_default())
+    }
+
+    fn subject(&self) -> &Json {
+        &self.funnel
+    }
+
+    fn load(&mut self) -> Step {
+        super::whole(&self.funnel).map(|call| call.slot(WHOLE)).into()
+    }
+
+    fn take(&mut self, slot: u8, outcome: Result<Reply, Fault>) -> (Step, bool) {
+        match (slot, outcome) {
+            (WHOLE, Ok(reply)) => {
+                let changed = self.fault.is_some() || self.funnel != reply.data;
+                (self.put(reply.data), changed)
+            }
+            (WHOLE, Err(fault)) => {
+                self.fault = Some(fault.detail);
+                (Step::None, true)
+            }
+            (_, judged) => {
+                self.judge(&judged);
+                (Step::None, true)
+            }
+        }
+    }
+
+    fn is_read(&mut self, slot: u8) -> bool {
+        slot == WHOLE
+    }
+
+    fn act(&mut self, verb: &str, _: &Scene<'_>) -> Step {
+        act::shared(verb, &self.funnel)
+    }
+
+    fn list(&self) -> Option<&List> {
+        Some(&self.nodes)
+    }
+
+    fn move_list(&mut self, verb: &str) -> Step {
+        if verb == "open" {
+            return self.people();
+        }
+        self.nodes.act(verb);
+        Step::None
+    }
+
+    fn click(&mut self, at: Position) -> Clicked {
+        // Rows of the list are nodes; there are more lines than these.
+        let area = self.nodes.rows_at.get();
+        if !area.contains(at) {
+            return Clicked::Nothing;
+        }
+        let line = self.top.get() + usize::from(at.y - area.y);
+        let is_node = |one: &&Drawn| matches!(one.what, What::Node(_));
+        if !self.drawn.get(line).as_ref().is_some_and(is_node) {
+            return Clicked::Nothing;
+        }
+        let row = self.drawn[..line].iter().filter(is_node).count();
+        if Hit::Row(row) == Hit::Row(self.nodes.at()) {
+            return Clicked::Again;
+        }
+        self.nodes.go(row);
+        Clicked::Moved(Box::default())
+    }
+
+    fn poll_s(&self) -> i64 {
+        10
+    }
+
+    fn draw(&self, frame: &mut Frame<'_>, area: Rect, look: Look) {
+        let [graph, node] = if area.width >= BESIDE {
+            Layout::horizontal([Constraint::Percentage(55), Constraint::Fill(1)]).areas(area)
+        } else if area.height >= 18 {
+            Layout::vertical([Constraint::Percentage(60), Constraint::Fill(1)]).areas(area)
+        } else {
+            Layout::vertical([Constraint::Fill(1), Constraint::Length(0)]).areas(area)
+        };
+        self.draw_graph(frame, graph, look);
+        if !node.is_empty() {
+            self.draw_node(frame, node, look);
+        }
+    }
+}
+
+impl Graph {
+    fn draw_graph(&self, frame: &mut Frame<'_>, area: Rect, look: Look) {
+        let theme = look.theme;
+        let block = pane(&self.title(), true, theme);
+        let inner = block.inner(area);
+        frame.render_widget(block, area);
+        let (height, cells) = (usize::from(inner.height), usize::from(inner.width));
+        let here = self.nodes.row().map(|row| acts::id(&row.json));
+        let is_here = |one: &Drawn| match one.what {
+            What::Node(n) => here == Some(acts::id(&self.funnel["nodes"][n])),
+            _ => false,
+        };
+        let at = self.drawn.iter().position(is_here).unwrap_or(0);
+        let highest = self.drawn.len().saturating_sub(height).min(at);
+        // The way to the next node stays in sight.
+        let lowest = (at + 2).min(self.drawn.len()).saturating_sub(height);
+        self.top.set(self.top.get().min(highest).max(lowest));
+        self.nodes.rows_at.set(inner);
+        self.nodes.height.set(height / 2);
+        let seen = self.drawn.iter().skip(self.top.get()).take(height);
+        let mut shown: Vec<Line<'_>> = seen
+            .map(|one| {
+                let line = self.line(one, cells, look);
+                if is_here(one) { line.patch_style(theme.style(Role::Cursor)) } else { line }
+            })
+            .collect();
+        if let Some(fault) = &self.fault {
+            let text = format!(" ✗ {}", safe(fault));
+            shown.insert(0, Line::styled(cut(&text, cells).into_owned(), theme.style(Role::Bad)));
+        } else if self.drawn.is_empty() {
+            let say = if self.nodes.window.loaded { " It has no nodes." } else { " Loading …" };
+            shown.push(Line::styled(say, theme.style(Role::Quiet)));
+        }
+        lines(frame, inner, shown);
+    }
+
+    fn line(&self, one: &Drawn, cells: usize, look: Look) -> Line<'static> {
+        let style = |role| look.theme.style(role);
+        let lanes = Span::styled(format!(" {} ", one.lanes), style(Role::Key));
+        let room = cells.saturating_sub(lanes.width());
+        match one.what {
+            What::Node(n) => {
+                let node = &self.funnel["nodes"][n];
+                let is_start = self.funnel["start_node_id"] == node["id"];
+                let start = if is_start { " (start)" } else { "" };
+                let name = format!("{}{start}", plain_text(&node["name"]));
+                let (sign, role) = self.sign_of(node).unwrap_or((" ", Role::Plain));
+                let name = fitted(&name, room.saturating_sub(2));
+                Line::from(vec![
+                    lanes,
+                    Span::styled(name, style(Role::Title)),
+                    Span::styled(format!("{sign} "), style(role)),
+                ])
+            }
+            What::Edge(n) => {
+                let said = said::branch(&self.funnel["edges"][n]);
+                Line::from(vec![
+                    lanes,
+                    Span::styled(cut(said, room).into_owned(), style(Role::Quiet)),
+                ])
+            }
+            What::Back(n) => {
+                let said = format!("↺ back to {}", to_name(&self.funnel, n));
+                Line::from(vec![
+                    lanes,
+                    Span::styled(cut(&said, room).into_owned(), style(Role::Warn)),
+                ])
+            }
+            What::Joint => Line::from(lanes),
+        }
+    }
+
+    fn draw_node(&self, frame: &mut Frame<'_>, area: Rect, look: Look) {
+        let node = self.nodes.row().map(|row| &row.json);
+        let title = node.map_or_else(|| "—".to_owned(), |node| plain_text(&node["name"]));
+        let block = pane(&title, false, look.theme);
+        let inner = block.inner(area);
+        frame.render_widget(block, area);
+        let wide = usize::from(inner.width).saturating_sub(2);
+        let all = node.map(|node| self.about(node, wide)).unwrap_or_default();
+        let line = |(role, text): (Role, String)| {
+            Line::styled(format!(" {}", cut(&text, wide)), look.theme.style(role))
+        };
+        lines(frame, inner, all.into_iter().take(usize::from(inner.height)).map(line).collect());
+    }
+
+    /// What is known of a node.
+    fn about(&self, node: &Json, cells: usize) -> Lines {
+        let kind = plain_text(&node["type"]);
+        let mut all = vec![(Role::Quiet, format!("{kind} {}", acts::id(node)))];
+        let of = |one: &&Found| one.node == Some(acts::id(node));
+        for one in self.found.iter().filter(of) {
+            let (sign, role) = if one.is_bad { ("✗", Role::Bad) } else { ("◐", Role::Warn) };
+            let said = wrapped(&one.say, cells.saturating_sub(2).max(8)).into_iter();
+            all.extend(
+                said.enumerate()
+                    .map(|(n, line)| (role, format!("{} {line}", if n == 0 { sign } else { " " }))),
+            );
+        }
+        all.extend(said::about(node, cells));
+        let rules = list(&self.funnel, "email_routings");
+        if kind == "end" && !rules.is_empty() {
+            all.push((Role::Title, "Mail rules of the funnel".to_owned()));
+            all.extend(rules.iter().map(|rule| (Role::Plain, said::rule(rule))));
+        }
+        let whole: Vec<_> = self.found.iter().filter(|one| one.node.is_none()).collect();
+        if !whole.is_empty() {
+            all.push((Role::Title, "About the funnel".to_owned()));
+            for one in whole {
+                let (sign, role) =
+                    if one.is_bad { ("✗", Role::Bad) } else { ("◐", Role::Warn) };
+                let said = wrapped(&format!("{sign} {}", one.say), cells.max(8)).into_iter();
+                all.extend(said.map(|line| (role, line)));
+            }
+        }
+        all
+    }
+}

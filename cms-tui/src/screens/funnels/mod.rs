@@ -1,0 +1,121 @@
+//! Funnels, and one of them as a drawn graph.
+//!
+//! ```text
+//! graph  the screen of one: nodes to walk through, counts on its edges, what is wrong with it
+//! lanes  how a graph is drawn
+//! said   nodes, edges and conditions in words
+//! act    what can be done with funnels
+//! ```
+
+mod act;
+mod graph;
+mod lanes;
+mod said;
+
+use cms_http::wire::{
+    funnels::{Get, List, OneFunnel, WhichFunnels},
+    parameters::Limit,
+};
+use serde_json::Value as Json;
+
+pub(super) use graph::Graph;
+
+use super::{
+    acts,
+    browser::{Asked, Spec},
+    cells::{Cell, Column, age, column, members, plain, plain_text},
+    words::{Word, unknown, words},
+};
+use crate::{
+    calls::Fault,
+    step::{Calling, Place, Step, get},
+    theme::Role,
+    widgets::window::PAGE,
+};
+
+pub(crate) static SPEC: Spec = Spec {
+    detail: Some(|row, _| whole(row)),
+    preview: |row, detail, _, now| preview(row, detail, now),
+    tokens: Some(|_| TOKENS.to_owned()),
+    open: Some(|row, _| Step::Open(Place::about("funnel", row))),
+    empty: "No funnel. cms funnels create makes one.",
+    poll_s: 5,
+    ..Spec::new("funnels", |_| "Funnels".to_owned(), columns, list, act::act)
+};
+
+const TOKENS: &str = "status:published (draft archived) lang:de";
+
+/// A funnel as it is drawn.
+fn whole(row: &Json) -> Result<Calling, Fault> {
+    get::<Get>(&OneFunnel { id: acts::id(row).to_string() })
+}
+
+/// Of all languages, unless the filter names one.
+fn list(asked: &Asked<'_>) -> Result<Calling, Fault> {
+    let mut which = WhichFunnels {
+        language: Some("*".to_owned()),
+        limit: Limit(PAGE),
+        cursor: asked.cursor.clone(),
+        ..WhichFunnels::default()
+    };
+    for word in words(asked.filter) {
+        match word {
+            Word::Token("lang", value) => which.language = Some(value.to_owned()),
+            Word::Token("status", value) | Word::Text(value) => {
+                let status = serde_json::from_value(value.into());
+                which.status = Some(status.map_err(|_| unknown(value, TOKENS))?);
+            }
+            Word::Token(name, _) => return Err(unknown(name, TOKENS)),
+        }
+    }
+    get::<List>(&which)
+}
+
+fn columns(_: &Json) -> Vec<Column> {
+    vec![
+        column("NAME", "name", 0, plain),
+        column("SLUG", "slug", 0, plain),
+        column("LANG", "language_short", 4, plain),
+        column("STATE", "status", 14, state),
+        column("SAVED", "updated_at", 6, age),
+    ]
+}
+
+fn state(row: &Json, name: &str, _: i64) -> Cell {
+    let version = row["version"].as_i64().map(|version| format!(" {version}")).unwrap_or_default();
+    match row[name].as_str() {
+        Some("published") => (format!("● published{version}"), Role::Good),
+        Some("draft") => ("○ draft".to_owned(), Role::Warn),
+        other => (format!("⊘ {}", other.unwrap_or_default()), Role::Quiet),
+    }
+}
+
+fn preview(row: &Json, detail: Option<&Json>, now: i64) -> Vec<(Role, String)> {
+    let (said, role) = state(row, "status", now);
+    let mut lines = vec![(role, said)];
+    lines.extend(members(row, &[("Published", "published_at"), ("Saved", "updated_at")], now));
+    let kept = match (row["save_abandoned"].as_i64(), row["abandon_after_min"].as_i64()) {
+        (Some(1), Some(minutes)) => format!("abandoned after {minutes} minutes of rest"),
+        _ => "visits that end early are not marked".to_owned(),
+    };
+    lines.push((Role::Plain, format!("{:<12} {kept}", "Visits")));
+    let Some(detail) = detail else {
+        lines.push((Role::Quiet, "Loading …".to_owned()));
+        return lines;
+    };
+    lines.push((Role::Title, "Nodes".to_owned()));
+    for node in graph::drawn(detail) {
+        lines.push((Role::Plain, node));
+    }
+    for (at, rule) in detail["email_routings"].as_array().into_iter().flatten().enumerate() {
+        if at == 0 {
+            lines.push((Role::Title, "Mail rules".to_owned()));
+        }
+        lines.push((Role::Plain, said::rule(rule)));
+    }
+    lines
+}
+
+fn name(row: &Json) -> String {
+    plain_text(&row["name"])
+}
