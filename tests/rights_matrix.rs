@@ -58,13 +58,14 @@ const DOCUMENTED: &[(&str, Access)] = &[
 ];
 
 /// Of the actions for funnels, those that are about what visitors sent.
-const INBOX: [&str; 10] = [
+const INBOX: [&str; 11] = [
     "submissions",
     "submission_get",
     "submission_update",
     "submission_delete",
     "submissions_bulk",
     "undo",
+    "erase",
     "views",
     "assignable_users",
     "file",

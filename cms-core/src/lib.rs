@@ -38,6 +38,7 @@ mod change;
 pub mod conditions;
 pub mod content;
 pub mod db;
+pub mod erasure;
 mod events;
 pub mod fields;
 pub mod forms;

@@ -224,6 +224,9 @@ routes! {
     "/api/backend/formfunnel" ? action = "undo" Area("formfunnel_inbox") inbox {
         POST Undo undo 200
     };
+    "/api/backend/formfunnel" ? action = "erase" Area("formfunnel_inbox") inbox {
+        POST Erase erase 200
+    };
     "/api/backend/formfunnel" ? action = "views" Area("formfunnel_inbox") inbox {
         GET Views views 200, POST SaveView save_view 200, DELETE DeleteView delete_view 204
     };

@@ -37,6 +37,7 @@ const CORE: Floors = &[
     &["forms"],
     &["funnels"],
     &["webhooks"],
+    &["erasure"],
     &["site"],
 ];
 

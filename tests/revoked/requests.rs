@@ -146,6 +146,7 @@ impl Targets {
                 json!({"op": "set_status", "ids": [self.visits[0]], "value": "contacted"})
             }
             ("/formfunnel", "undo") => json!({}),
+            ("/formfunnel", "erase") => json!({"email": "nobody@example.org"}),
             ("/formfunnel", "views") if method == "DELETE" => {
                 return (format!("?action={action}&id={}", self.view), Json::Null, true);
             }

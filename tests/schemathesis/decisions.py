@@ -47,6 +47,10 @@ ALLOWED = [
         "filters are those of the inbox, users those of the site, and a bulk change is judged whole",
     ),
     (
+        r"POST /api/backend/formfunnel#action=erase", "validation_failed", r"email",
+        "an address of mail is more than a text",
+    ),
+    (
         r"POST /api/formfunnel/upload", "validation_failed|bad_json", r"one file|not UTF-8",
         "a form may hold files under any name, of which one is expected, and text in its fields",
     ),

@@ -106,6 +106,7 @@ pub(crate) const ORDINARY: &[Call] = &[
     ("inbox set-status", &["rejected", "--where", "is_spam=true", "--expected", "0"], ""),
     ("inbox assign", &["nobody", "--where", "is_spam=true", "--expected", "0"], ""),
     ("inbox delete", &["--where", "is_spam=true", "--expected", "0", "--yes"], ""),
+    ("inbox erase", &["nobody@example.org", "--yes"], ""),
     ("inbox users", &[], ""),
     ("inbox views delete", &["New"], ""),
     ("funnels delete", &["good", "--yes"], ""),

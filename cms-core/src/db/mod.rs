@@ -225,6 +225,20 @@ impl Db {
         }
     }
 
+    /// Overwrites what removed rows have left in SQLite's file and moves its log into it, which
+    /// ends there; `compact` writes the file anew. PostgreSQL does neither: then false.
+    pub(crate) async fn scrub(&self, compact: bool) -> Result<bool> {
+        match &self.pool {
+            #[cfg(feature = "sqlite")]
+            Pool::Sqlite(_, writer) => writer.scrub(compact).await.map(|()| true),
+            #[cfg(feature = "postgres")]
+            Pool::Postgres(_) => {
+                let _ = compact;
+                Ok(false)
+            }
+        }
+    }
+
     /// Closes the pool once running statements have ended. SQLite moves its log into the file.
     pub async fn close(&self) {
         match &self.pool {

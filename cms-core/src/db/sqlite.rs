@@ -33,6 +33,8 @@ const NEXT: &str = "RELEASE change; SAVEPOINT change";
 const UNDO: &str = "ROLLBACK TO change";
 const HAS_DEFERRED: &str =
     "select exists (select 1 from sqlite_schema where sql like '%initially%deferred%')";
+/// How often the log is tried to be moved into the file while others read it.
+const SCRUBS: u32 = 20;
 const CHECKPOINT: &str = "PRAGMA wal_checkpoint(TRUNCATE)";
 
 /// Creates the file and its folder when missing, and makes it keep a log of writes.
@@ -79,7 +81,8 @@ pub(super) async fn open(path: &Path, synchronous: Synchronous) -> Result<(Sqlit
     });
     // The undo data of savepoints stays in memory: as temporary files it would be more than half of
     // all writes.
-    let writing = options.clone().pragma("temp_store", "memory");
+    // What is removed is overwritten: the file keeps no visitor's answers in its free space.
+    let writing = options.clone().pragma("temp_store", "memory").pragma("secure_delete", "on");
     let mut connection = connect(&writing).await.map_err(unreachable)?;
     let alone =
         sqlx::query_scalar(HAS_DEFERRED).fetch_one(&mut connection).await.map_err(unreachable)?;
@@ -187,6 +190,30 @@ impl Writer {
         let made = state.make(index).await;
         state.send("pragma temp_store = memory").await?;
         Ok(made?)
+    }
+
+    /// Moves the log into the file, once no reader needs it. What is removed was overwritten there
+    /// already, unless an earlier version removed it: then `compact` writes the file anew.
+    pub(super) async fn scrub(&self, compact: bool) -> Result<()> {
+        for attempt in 0..SCRUBS {
+            let mut state = self.0.clone().lock_owned().await;
+            state.flush().await;
+            if compact && attempt == 0 {
+                // A large file would not fit into memory.
+                state.send("pragma temp_store = file").await?;
+                let written = state.send("vacuum").await;
+                state.send("pragma temp_store = memory").await?;
+                written?;
+            }
+            let moved = sqlx::query_as(CHECKPOINT).fetch_one(&mut state.connection).await;
+            let (busy, ..): (i64, i64, i64) = moved?;
+            drop(state);
+            if busy == 0 {
+                break;
+            }
+            tokio::time::sleep(BUSY_TIMEOUT / 50).await;
+        }
+        Ok(())
     }
 
     pub(super) async fn close(&self) {

@@ -228,6 +228,17 @@ impl Cms {
         &self.0.funnels
     }
 
+    /// Finds everything that visitors sent under an address, and removes it; `only_looks`: only
+    /// counts it.
+    #[must_use]
+    pub fn eraser(
+        &self,
+        address: &crate::mail::Address,
+        only_looks: bool,
+    ) -> crate::erasure::Eraser {
+        crate::erasure::Eraser::new(&self.0.base, self.funnels(), address, only_looks)
+    }
+
     /// The content tables at this moment.
     #[must_use]
     pub fn tables(&self) -> Arc<Tables> {

@@ -4,7 +4,7 @@ use super::{Cms, checks};
 use crate::{
     Result, accounts, audit, change, content,
     db::{self, Dialect},
-    events, forms, funnels, keys, mail, pages, plugins, tasks, traffic, webhooks,
+    erasure, events, forms, funnels, keys, mail, pages, plugins, tasks, traffic, webhooks,
 };
 
 /// The statements of all modules.
@@ -31,6 +31,7 @@ fn all(dialect: Dialect) -> Vec<db::Statement> {
         plugins::installed::sql::ALL,
         tasks::sql::ALL,
         forms::sql::ALL,
+        erasure::sql::ALL,
         checks::sql::ALL,
     ]
     .concat();

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use cms_core::{
     Code, Error, Result,
+    erasure::EraseReceipt,
     funnels::{
         Assignable, Bulk, FunnelSubmissionDetail, InboxQuery, InboxView, NewView,
         SubmissionDeletion, SubmissionUpdate, Undone, WhichFunnel,
     },
+    mail::Address,
 };
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use http::{HeaderValue, StatusCode, header};
@@ -26,8 +28,9 @@ use crate::{
         Data, Done, Page, ReplyKind, Text,
         envelope::Meta,
         inbox::{
-            BulkOutcome, DeletedSubmission, ExportData, Inbox, InboxAsked, InboxExported,
-            InboxMeta, MayNameSubmission, Nothing, UpdatedSubmission, WhichStoredFile,
+            AskedErasure, BulkOutcome, DeletedSubmission, ExportData, Inbox, InboxAsked,
+            InboxExported, InboxMeta, MayNameSubmission, Nothing, UpdatedSubmission,
+            WhichStoredFile,
         },
         parameters::{ById, Listing, NoQuery},
     },
@@ -106,6 +109,39 @@ pub(crate) async fn undo(call: &Call<'_>, _: NoQuery, _: Nothing) -> Result<Succ
     let mut change = call.change().await?;
     let data = call.cms.funnels().undo(&mut change).await?;
     call.commit(change, Data { data }, false).await
+}
+
+/// Each part is a change of its own, and its caller judged anew: whoever is interrupted calls
+/// again.
+pub(crate) async fn erase(
+    call: &Call<'_>,
+    _: NoQuery,
+    asked: AskedErasure,
+) -> Result<Success<Data<EraseReceipt>>> {
+    let address = Address::parse(&asked.email).map_err(|error| {
+        let why = error.fields().first().map_or(error.detail(), |field| field.message.as_str());
+        Error::invalid_field("email", "format", why)
+    })?;
+    call.judge_again().await?;
+    let mut eraser = call.cms.eraser(&address, asked.dry_run);
+    while let Some(found) = eraser.find().await? {
+        if asked.dry_run {
+            eraser.look(found).await?;
+            continue;
+        }
+        let mut change = call.change().await?;
+        eraser.remove(&mut change, found).await?;
+        change.commit().await?;
+    }
+    let actor = call.caller().actor();
+    if asked.dry_run {
+        return Ok(Data { data: eraser.receipt(&actor).await? }.into());
+    }
+    let mut change = call.change().await?;
+    eraser.note(&mut change).await?;
+    change.commit().await?;
+    let data = eraser.receipt(&actor).await?;
+    call.commit(call.change().await?, Data { data }, false).await
 }
 
 pub(crate) async fn views(call: &Call<'_>, _: NoQuery) -> Result<Page<InboxView>> {

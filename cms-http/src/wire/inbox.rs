@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use cms_core::{
     MAX_LIMIT,
+    erasure::EraseReceipt,
     funnels::{
         Assignable, Bulk, FunnelSubmission, FunnelSubmissionDetail, InboxCounts, InboxFilter,
         InboxView, NewView, SubmissionDeletion, SubmissionUpdate, Undone, WhichFunnel,
@@ -32,6 +33,8 @@ operations! {
     ChangeSubmissions: NoQuery, Bulk => Data<BulkOutcome>;
     /// Takes the caller's last bulk change of status or assignment back.
     Undo: NoQuery, Nothing => Data<Undone>;
+    /// Erases everything that visitors sent under an address of mail, wherever it lies.
+    Erase: NoQuery, AskedErasure => Data<EraseReceipt>;
     /// The caller's saved views, by name.
     Views: NoQuery, NoBody => Page<InboxView>;
     /// Saves a view; one of the same name is replaced.
@@ -50,6 +53,7 @@ impl Body for SubmissionUpdate {}
 impl Body for SubmissionDeletion {}
 impl Body for Bulk {}
 impl Body for NewView {}
+impl Body for AskedErasure {}
 impl Body for Nothing {
     const OPTIONAL: bool = true;
 }
@@ -73,6 +77,19 @@ pub struct InboxAsked {
     #[serde(flatten)]
     #[schemars(skip)]
     pub filters: BTreeMap<String, String>,
+}
+
+/// Whose submissions are erased.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "EraseAddress")]
+#[schemars(extend("examples" = [{"email": "ada@example.org", "dry_run": true}]))]
+pub struct AskedErasure {
+    /// The address of mail, whatever the case of its letters.
+    pub email: String,
+    /// Removes nothing: the receipt says what would go.
+    #[serde(default)]
+    pub dry_run: bool,
 }
 
 /// Which submissions, in which form.

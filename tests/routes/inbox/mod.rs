@@ -2,10 +2,13 @@
 
 mod bulk;
 mod detail;
+mod erase;
 mod export;
+mod large;
 mod list;
 mod rights;
 mod search;
+mod spreadsheet;
 mod undo;
 mod update;
 mod views;

@@ -2,6 +2,7 @@
 
 mod change;
 mod choose;
+mod erase;
 mod export;
 mod shown;
 mod views;
@@ -94,6 +95,17 @@ pub(crate) enum InboxCommand {
     },
     /// Take your last change of many submissions back, where nobody else has changed them since
     Undo,
+    /// Erase everything that visitors sent under an address, with a receipt of what is gone
+    #[command(after_help = "Examples:
+  cms inbox erase ada@example.org --dry-run
+  cms inbox erase ada@example.org --yes --json > receipt.json")]
+    Erase {
+        /// The address of mail
+        email: String,
+        /// Remove nothing, show what would go
+        #[arg(long)]
+        dry_run: bool,
+    },
     /// Queries that you keep under a name
     #[command(subcommand)]
     Views(ViewsCommand),
@@ -159,6 +171,9 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: InboxCommand)
         InboxCommand::Note { id, text } => change::note(out, client, id, &text).await,
         InboxCommand::Delete { which } => change::delete(flags, out, client, which).await,
         InboxCommand::Undo => undo(out, client).await,
+        InboxCommand::Erase { email, dry_run } => {
+            erase::run(flags, out, client, email, dry_run).await
+        }
         InboxCommand::Views(command) => views::run(out, client, command).await,
         InboxCommand::Users(paging) => {
             let columns = ["id", "username"];

@@ -34,6 +34,7 @@ const VERBS_ALONE: &[&str] = &[
     "funnels routing list",
     "funnels routing set",
     "funnels test",
+    "inbox erase",
     "init",
     "items export",
     "items import",

@@ -8,6 +8,7 @@
 //! bulk     many changed or deleted in one change     undo     the last of these taken back
 //! view     a query that a caller keeps              views    those of a caller
 //! export   all as a table, or as lines of JSON        told     what events tell
+//! erase    a person's submissions gone for good
 //! search   where a text is searched for              index    what is kept for that, and for counts
 //! sql      statements
 //! ```
@@ -15,6 +16,7 @@
 mod bulk;
 mod columns;
 mod detail;
+mod erase;
 mod export;
 mod files;
 mod index;

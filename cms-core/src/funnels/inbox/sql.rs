@@ -303,6 +303,12 @@ pub(super) async fn delete(change: &mut Change, id: i64) -> Result<()> {
     change.hit(DELETE, args![id]).await
 }
 
+/// As [`delete`], if it is there.
+pub(super) async fn erase(change: &mut Change, id: i64) -> Result<()> {
+    change.run(DELETE_MAILS, args![cause(id)]).await?;
+    change.run(DELETE, args![id]).await.map(drop)
+}
+
 pub(super) async fn new_bulk(change: &mut Change, owner: &str, op: &str) -> Result<i64> {
     let (id,) = change.one::<(i64,)>(NEW_BULK, args![owner, op, change.now()]).await?;
     Ok(id)

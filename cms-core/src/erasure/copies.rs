@@ -1,0 +1,126 @@
+//! Files that hold an address still: the database itself, and what lies in the site's folders.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use super::needles::Needles;
+use crate::{Error, Result, base::Base, db::Dialect, settings::Database};
+
+/// Bytes that are read at once.
+const PART: usize = 1 << 20;
+/// Files that a receipt names at most.
+const NAMED: usize = 100;
+/// Files whose bytes say nothing.
+const COMPRESSED: [&str; 7] = ["gz", "zst", "xz", "bz2", "zip", "7z", "lz4"];
+
+/// What was found.
+#[derive(Debug, Default)]
+pub(super) struct Copies {
+    /// Whether SQLite's own files hold it.
+    pub(super) database: bool,
+    pub(super) files: Vec<String>,
+    pub(super) unread: Vec<String>,
+}
+
+impl Copies {
+    /// What a receipt says of the database.
+    pub(super) fn told(&self, dialect: Dialect, only_looked: bool) -> &'static str {
+        match (dialect, self.database || only_looked) {
+            (Dialect::Postgres, _) => "server",
+            (_, true) => "holds",
+            (_, false) => "clean",
+        }
+    }
+}
+
+/// Looks through the folder of the data and of the media.
+pub(super) async fn holding(base: &Base, needles: &Needles) -> Result<Copies> {
+    let (settings, needles) = (base.settings(), needles.clone());
+    let own = match settings.database() {
+        Ok(Database::Sqlite { path, .. }) => beside(&path),
+        _ => Vec::new(),
+    };
+    let folders = [settings.dirs.data.clone(), settings.dirs.media.clone()];
+    let look = move || {
+        let database = own.iter().any(|path| holds(path, &needles).unwrap_or(false));
+        let mut copies = Copies { database, ..Copies::default() };
+        for folder in &folders {
+            walk(folder, folder, &own, &needles, &mut copies);
+        }
+        copies
+    };
+    tokio::task::spawn_blocking(look).await.map_err(Error::internal)
+}
+
+/// SQLite's file, its log and the index of that.
+fn beside(path: &Path) -> Vec<PathBuf> {
+    let with = |end: &str| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(end);
+        PathBuf::from(name)
+    };
+    vec![path.to_owned(), with("-wal"), with("-shm")]
+}
+
+/// Links are not followed; what cannot be read is told as such.
+fn walk(root: &Path, folder: &Path, own: &[PathBuf], needles: &Needles, copies: &mut Copies) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let (path, Ok(kind)) = (entry.path(), entry.file_type()) else { continue };
+        let name = path.strip_prefix(root).unwrap_or(&path).display().to_string();
+        if kind.is_dir() {
+            walk(root, &path, own, needles, copies);
+        } else if kind.is_file() && !own.contains(&path) {
+            let end = path.extension().and_then(|end| end.to_str()).unwrap_or_default();
+            let list = if COMPRESSED.contains(&end) {
+                &mut copies.unread
+            } else {
+                match holds(&path, needles) {
+                    Ok(true) => &mut copies.files,
+                    Ok(false) => continue,
+                    Err(_) => &mut copies.unread,
+                }
+            };
+            if list.len() < NAMED {
+                list.push(name);
+            }
+        }
+    }
+}
+
+/// Whether the bytes of a file hold a needle, whatever the case of ASCII letters.
+fn holds(path: &Path, needles: &Needles) -> io::Result<bool> {
+    use io::Read as _;
+    let mut file = match fs::File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        opened => opened?,
+    };
+    let kept = needles.bytes().map(<[u8]>::len).max().unwrap_or(1) - 1;
+    let mut part = Vec::with_capacity(PART + kept);
+    loop {
+        let from = part.len();
+        let read = file.by_ref().take(PART as u64).read_to_end(&mut part)?;
+        part[from..].make_ascii_lowercase();
+        if needles.bytes().any(|needle| found(&part, needle)) {
+            return Ok(true);
+        }
+        if read == 0 {
+            return Ok(false);
+        }
+        part.drain(..part.len().saturating_sub(kept));
+    }
+}
+
+fn found(bytes: &[u8], needle: &[u8]) -> bool {
+    let Some((first, rest)) = needle.split_first() else { return false };
+    let mut at = 0;
+    while let Some(next) = bytes[at..].iter().position(|byte| byte == first) {
+        at += next + 1;
+        if bytes[at..].starts_with(rest) {
+            return true;
+        }
+    }
+    false
+}

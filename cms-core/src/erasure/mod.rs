@@ -1,0 +1,132 @@
+//! Everything that visitors sent under an address of mail is erased, wherever it lies.
+//!
+//! ```text
+//! needles  how an address stands in a text (pure)    sql      statements
+//! find     where it is found, a page at a time       remove   what is found goes
+//! copies   files that hold it still                  receipt  what was done
+//! ```
+//!
+//! Pages are found without a lock and removed in changes of their own, each judged anew. The
+//! submissions go last: whoever is interrupted calls again, finds the person by them, and goes on.
+
+mod copies;
+mod find;
+mod needles;
+mod receipt;
+mod remove;
+pub(crate) mod sql;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+pub use find::Found;
+pub use receipt::{EraseReceipt, ErasedRows};
+
+use self::needles::Needles;
+use crate::{
+    Actor, AuditEntry, Change, Clock, Result, base::Base, funnels::Funnels, mail::Address, rfc3339,
+};
+
+/// Ids of a kind that a receipt names at most.
+const NAMED: usize = 1_000;
+
+/// An address that is being erased: `cms.eraser(&address)`.
+pub struct Eraser {
+    base: Base,
+    funnels: Funnels,
+    address: Address,
+    needles: Needles,
+    /// Nothing is removed.
+    only_looks: bool,
+    place: find::Place,
+    /// The last row that was looked at in this place.
+    after: String,
+    /// How often all places were gone through, and whether this time anything was found.
+    passes: u8,
+    hit: bool,
+    /// The person's submissions, of funnels and of forms.
+    visits: BTreeSet<i64>,
+    forms: BTreeSet<i64>,
+    removed: BTreeMap<&'static str, ErasedRows>,
+}
+
+impl Eraser {
+    pub(crate) fn new(base: &Base, funnels: &Funnels, address: &Address, only_looks: bool) -> Self {
+        Self {
+            base: base.clone(),
+            funnels: funnels.clone(),
+            address: address.clone(),
+            needles: Needles::of(address.as_str()),
+            only_looks,
+            place: find::Place::FIRST,
+            after: String::new(),
+            passes: 0,
+            hit: false,
+            visits: BTreeSet::new(),
+            forms: BTreeSet::new(),
+            removed: BTreeMap::new(),
+        }
+    }
+
+    /// What stands for the address in the audit log: it tells nobody who does not know it.
+    #[must_use]
+    pub fn digest(&self) -> String {
+        self.base.cursors().digest("erased address", &self.address.as_str().to_lowercase())
+    }
+
+    /// Notes in the audit log that an address was erased, not which.
+    ///
+    /// # Errors
+    /// As every write.
+    pub async fn note(&self, change: &mut Change) -> Result<()> {
+        let (id, columns): (_, Vec<&str>) = (self.digest(), self.removed.keys().copied().collect());
+        let entry = AuditEntry {
+            action: "erase",
+            table: "formfunnel_submissions",
+            id: &id,
+            columns: &columns,
+        };
+        change.audit(entry).await
+    }
+
+    /// Overwrites what the database keeps of removed rows, as far as its engine can, and looks for
+    /// files that hold the address still.
+    ///
+    /// # Errors
+    /// `unavailable` when the database cannot be reached.
+    pub async fn receipt(self, actor: &Actor) -> Result<EraseReceipt> {
+        if !self.only_looks {
+            self.base.db().scrub(false).await?;
+        }
+        let mut copies = copies::holding(&self.base, &self.needles).await?;
+        if !self.only_looks && copies.database && self.base.db().scrub(true).await? {
+            // Free space of a file that an earlier version has written.
+            copies = copies::holding(&self.base, &self.needles).await?;
+        }
+        let clock: &Clock = self.base.clock();
+        Ok(EraseReceipt {
+            digest: self.digest(),
+            dry_run: self.only_looks,
+            erased_at: rfc3339(clock.now()),
+            erased_by: receipt::name(actor),
+            removed: self.removed.into_iter().map(|(kind, rows)| (kind.to_owned(), rows)).collect(),
+            database: copies.told(self.base.db().dialect(), self.only_looks).to_owned(),
+            copies: copies.files,
+            unread: copies.unread,
+        })
+    }
+
+    /// Counts what was removed, or would be.
+    fn count(&mut self, kind: &'static str, ids: impl IntoIterator<Item = String>) {
+        let rows = self.removed.entry(kind).or_default();
+        for id in ids {
+            self.hit = true;
+            rows.count += 1;
+            if rows.ids.len() < NAMED {
+                rows.ids.push(id);
+            }
+        }
+        if rows.count == 0 {
+            self.removed.remove(kind);
+        }
+    }
+}

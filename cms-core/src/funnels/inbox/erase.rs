@@ -1,0 +1,42 @@
+//! A person's submissions go for good, and what the notes of others say of him.
+
+use super::{bulk::TURN, sql, told};
+use crate::{Change, Result, db::args, funnels::Funnels};
+
+impl Funnels {
+    /// Deletes submissions with all that they caused, also those of a deleted funnel. Nothing of
+    /// their texts stays in the index of searches.
+    pub(crate) async fn erase_submissions(&self, change: &mut Change, ids: &[i64]) -> Result<()> {
+        change.lock(TURN).await?;
+        let mut touched = Vec::new();
+        for id in ids {
+            touched.extend(sql::hold(change, *id).await?);
+            sql::erase(change, *id).await?;
+        }
+        told::deleted(change, touched).await?;
+        if let Some(indexing) = change.dialect().indexing() {
+            let keys = serde_json::json!(ids).to_string();
+            let [begin, end] = indexing.overwrite;
+            change.script(begin).await?;
+            change.run(indexing.forget, args![keys.clone()]).await?;
+            change.script(end).await?;
+            change.run(indexing.done, args![keys]).await?;
+        }
+        Ok(())
+    }
+
+    /// Writes the notes of a submission as `cut` leaves them.
+    pub(crate) async fn erase_notes(
+        &self,
+        change: &mut Change,
+        id: i64,
+        cut: &(dyn Fn(&str) -> String + Sync),
+    ) -> Result<()> {
+        if sql::hold(change, id).await?.is_none() {
+            return Ok(());
+        }
+        let notes = cut(&sql::notes_in(change, id).await?);
+        let touched = sql::update(change, id, None, Some(notes), None).await?;
+        told::updated(change, vec![touched], &["inbox_notes"]).await
+    }
+}

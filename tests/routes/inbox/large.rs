@@ -1,0 +1,110 @@
+//! A bulk change of many submissions while others write: `CMS_TEST_BULK=50000` makes it as large as
+//! `.ci/full` does.
+
+use std::{
+    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
+    time::{Duration, Instant},
+};
+
+use serde_json::json;
+
+use super::{ids, list::copies, page, post, sent, site};
+use crate::support::Site;
+
+fn many() -> usize {
+    std::env::var("CMS_TEST_BULK").ok().and_then(|text| text.parse().ok()).unwrap_or(2_000)
+}
+
+async fn in_state(site: &Site, status: &str) -> i64 {
+    let counts = page(site, "").await.json()["meta"]["counts"].clone();
+    counts[status].as_i64().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn many_are_changed_and_taken_back_while_others_write() {
+    let (site, many) = (site().await, many());
+    sent(&site, "Ada", 10).await;
+    site.database.run(copies(many - 1)).await;
+    let (over, reads) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let bulk = async {
+        let (mut moved, mut took) = (0, Duration::ZERO);
+        let done = loop {
+            let before = ids(&site, "&filter[inbox_status]=rejected&limit=1").await;
+            let expected = in_state(&site, "new").await;
+            let body = json!({"op": "set_status", "filter": {"inbox_status": "new"},
+                              "expected": expected, "value": "rejected"});
+            let (began, read) = (Instant::now(), reads.load(Ordering::SeqCst));
+            let reply = post(&site, "submissions_bulk", body).send().await;
+            took = took.max(began.elapsed());
+            if reply.status == 200 {
+                let meanwhile = reads.load(Ordering::SeqCst) - read;
+                assert!(meanwhile > 0, "readers wait for nobody");
+                println!("{many} changed in {took:.1?}, {meanwhile} pages read meanwhile");
+                let done = reply.data();
+                assert_eq!(
+                    (&done["matched"], &done["changed"]),
+                    (&json!(expected), &json!(expected))
+                );
+                break expected;
+            }
+            assert_eq!(
+                (reply.status.as_u16(), &reply.json()["error"]),
+                (409, &json!("count_moved"))
+            );
+            let now = ids(&site, "&filter[inbox_status]=rejected&limit=1").await;
+            assert_eq!(before, now, "another number changes nothing");
+            moved += 1;
+            assert!(moved < 30, "never the number that was seen");
+        };
+        over.store(true, Ordering::SeqCst);
+        done
+    };
+    let write = async {
+        let mut round = 0;
+        while !over.load(Ordering::SeqCst) && round < 200 {
+            let id = 1 + (round * 37) % many;
+            let body = json!({"id": id, "inbox_notes": format!("round {round}")});
+            post(&site, "submission_update", body).expect(200).await;
+            if round % 5 == 0 {
+                let body = json!({"id": id, "inbox_status": "converted"});
+                post(&site, "submission_update", body).expect(200).await;
+            }
+            if round % 20 == 0 {
+                site.visit("leads").await;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            round += 1;
+        }
+    };
+    let read = async {
+        while !over.load(Ordering::SeqCst) {
+            page(&site, "&limit=20").await;
+            reads.fetch_add(1, Ordering::SeqCst);
+        }
+    };
+    let (done, ..) = tokio::join!(bulk, write, read);
+    // Every step of a revision was told and audited.
+    let revisions = "select cast(sum(inbox_rev) as bigint) from cms_formfunnel_submissions";
+    let told = site.raised("formfunnel.submission_updated").await;
+    assert_eq!(site.database.count(revisions).await, told);
+    let audited =
+        "select count(*) from cms_audit where action = 'update' and columns like '%inbox%'";
+    assert_eq!(site.database.count(audited).await, told);
+    let (left, fresh) = (in_state(&site, "rejected").await, in_state(&site, "new").await);
+    // What others change after it stays theirs.
+    let mine = ids(&site, "&filter[inbox_status]=rejected&sort=started_at&limit=7").await;
+    for id in &mine {
+        let body = json!({"id": id, "inbox_status": "qualified"});
+        post(&site, "submission_update", body).expect(200).await;
+    }
+    let undone = post(&site, "undo", json!({})).expect(200).await.data();
+    let since = done - (left - 7);
+    assert_eq!(
+        undone,
+        json!({"op": "set_status", "restored": left - 7, "changed_since": since,
+                              "gone": 0})
+    );
+    assert_eq!(in_state(&site, "new").await, fresh + left - 7);
+    assert_eq!(in_state(&site, "qualified").await, 7);
+    assert_eq!(in_state(&site, "rejected").await, 0);
+}
