@@ -69,6 +69,8 @@ impl Eraser {
                 let rations = change.run(sql::DELETE_RATIONS, self.rationed()).await?;
                 let replies = change.run(sql::DELETE_REPLIES, self.patterns()).await?;
                 change.run(sql::EMPTY_ATTEMPTS, self.patterns()).await?;
+                change.run(sql::MERGE_SOURCES, self.patterns()).await?;
+                change.run(sql::DELETE_SOURCES, self.patterns()).await?;
                 change.run(sql::EMPTY_PROVIDERS, self.patterns()).await?;
                 self.count_rows("rations", rations);
                 self.count_rows("replies", replies);

@@ -68,6 +68,20 @@ statements! {
     COUNT_RATIONS = "select count(*) from cms_mail_rations where recipient in ($1, $2)";
     DELETE_REPLIES = concat!("delete from cms_idempotency where ", matching!("body"));
     COUNT_REPLIES = concat!("select count(*) from cms_idempotency where ", matching!("body"));
+    /// Where a visit came from may hold the address.
+    MERGE_SOURCES = concat!(
+        "insert into cms_formfunnel_tally (funnel_id, day, what, node_id, name, value, bucket, \
+         version, visits, completed) select funnel_id, day, what, node_id, '[erased]', value, \
+         bucket, version, cast(sum(visits) as bigint), cast(sum(completed) as bigint) \
+         from cms_formfunnel_tally where what = 'source' and ", matching!("name"),
+        " group by funnel_id, day, what, node_id, value, bucket, version \
+         on conflict (funnel_id, day, what, node_id, name, value, bucket, version) do update set \
+         visits = cms_formfunnel_tally.visits + excluded.visits, \
+         completed = cms_formfunnel_tally.completed + excluded.completed"
+    );
+    DELETE_SOURCES = concat!(
+        "delete from cms_formfunnel_tally where what = 'source' and ", matching!("name")
+    );
     EMPTY_ATTEMPTS = concat!(
         "update cms_mail_attempts set reason = null where ", matching!("reason")
     );

@@ -98,7 +98,8 @@ async fn an_address_goes_without_a_trace_and_neighbours_stay() {
     visit.answers(json!({"name": "it's me zora.quill@example.org", "mail": null})).await;
     let under_way = super::id(&visit).await;
     let source = format!(
-        "update cms_formfunnel_submissions set source_url = 'https://x.example/?m=zora.quill%40example.org' \
+        "update cms_formfunnel_submissions set source_url = 'https://x.example/?m=zora.quill%40example.org', \
+         utm_source = 'zora.quill@example.org' \
          where id = {under_way}"
     );
     site.database.run(source).await;
@@ -167,6 +168,9 @@ async fn an_address_goes_without_a_trace_and_neighbours_stay() {
     let noted = "select row_id from cms_audit where action = 'erase'";
     assert_eq!(site.database.text(noted).await, receipt["digest"].as_str().unwrap());
 
+    // The visits stay in the numbers of their day.
+    let started = "select cast(coalesce(sum(started), 0) as bigint) from cms_formfunnel_daily";
+    assert_eq!(site.database.count(started).await, 2);
     let again = post(&site, "erase", json!({"email": ADDRESS})).expect(200).await.data();
     assert_eq!(again["removed"], json!({}));
     assert_eq!(again["digest"], receipt["digest"]);

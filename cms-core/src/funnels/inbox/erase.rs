@@ -1,16 +1,29 @@
 //! A person's submissions go for good, and what the notes of others say of him.
 
-use super::{bulk::TURN, sql, told};
-use crate::{Change, Result, db::args, funnels::Funnels};
+use super::{sql, told};
+use crate::{
+    Change, Result,
+    db::args,
+    funnels::{
+        Funnels,
+        counters::{self, TURN},
+    },
+};
 
 impl Funnels {
-    /// Deletes submissions with all that they caused, also those of a deleted funnel. Nothing of
-    /// their texts stays in the index of searches.
+    /// Deletes submissions with all that they caused, also those of a deleted funnel. What they
+    /// counted stays; nothing of their texts stays in the index of searches.
     pub(crate) async fn erase_submissions(&self, change: &mut Change, ids: &[i64]) -> Result<()> {
         change.lock(TURN).await?;
+        counters::sql::hold_funnels(change).await?;
         let mut touched = Vec::new();
         for id in ids {
             touched.extend(sql::hold(change, *id).await?);
+            counters::sql::leave(change, *id).await?;
+        }
+        self.count_leaving(change).await?;
+        counters::sql::empty(change).await?;
+        for id in ids {
             sql::erase(change, *id).await?;
         }
         told::deleted(change, touched).await?;

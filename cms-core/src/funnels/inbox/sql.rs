@@ -305,7 +305,7 @@ pub(super) async fn delete(change: &mut Change, id: i64) -> Result<()> {
 
 /// As [`delete`], if it is there.
 pub(super) async fn erase(change: &mut Change, id: i64) -> Result<()> {
-    change.run(DELETE_MAILS, args![cause(id)]).await?;
+    change.run(DELETE_MAILS, args![subject(id)]).await?;
     change.run(DELETE, args![id]).await.map(drop)
 }
 
