@@ -58,7 +58,7 @@ const DOCUMENTED: &[(&str, Access)] = &[
 ];
 
 /// Of the actions for funnels, those that are about what visitors sent.
-const INBOX: [&str; 11] = [
+const INBOX: [&str; 12] = [
     "submissions",
     "submission_get",
     "submission_update",
@@ -70,6 +70,7 @@ const INBOX: [&str; 11] = [
     "assignable_users",
     "file",
     "export",
+    "analytics",
 ];
 
 struct Row {

@@ -5,6 +5,7 @@ mod computed;
 mod counters;
 mod crash;
 mod files;
+mod law;
 mod mails;
 mod model;
 mod presence;

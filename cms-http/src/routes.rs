@@ -233,6 +233,9 @@ routes! {
     "/api/backend/formfunnel" ? action = "assignable_users" Area("formfunnel_inbox") inbox {
         GET AssignableUsers assignable_users 200
     };
+    "/api/backend/formfunnel" ? action = "analytics" Area("formfunnel_inbox") inbox {
+        GET Numbers analytics 200
+    };
     "/api/backend/formfunnel" ? action = "export" Area("formfunnel_inbox") inbox {
         GET Export export 200 as Any
     };

@@ -42,6 +42,10 @@ ALLOWED = [
         "columns, operators and values of filters are those of the inbox",
     ),
     (
+        r"GET /api/backend/formfunnel#action=analytics", "bad_query", r"",
+        "days lie in order, 366 at most, in the funnel's time zone",
+    ),
+    (
         r"POST /api/backend/formfunnel#action=(submission|views)", "validation_failed",
         r"filter|query|value|expected|ids|assigned_to|inbox_status|name",
         "filters are those of the inbox, users those of the site, and a bulk change is judged whole",

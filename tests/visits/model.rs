@@ -2,7 +2,7 @@
 //!
 //! `CMS_TEST_ROUNDS` is the number of calls; a few hundred without it.
 
-mod drawn;
+pub mod drawn;
 mod rules;
 
 use std::collections::BTreeMap;

@@ -96,6 +96,7 @@ pub(crate) const ORDINARY: &[Call] = &[
     ("funnels preview", &["good", "--answers", "-"], "{}"),
     ("funnels explain", &["--condition", "-"], r#"{"rules": []}"#),
     ("funnels test", &["good", "--answers", "-"], "{}"),
+    ("funnels stats", &["good"], ""),
     ("funnels routing test", &["good", "--answers", "-"], "{}"),
     ("funnels routing list", &["good"], ""),
     ("funnels routing set", &["good", "-"], "[]"),

@@ -15,6 +15,7 @@ mod mark;
 pub(crate) mod migrate;
 mod record;
 mod schema;
+mod snapshot;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod statements;
@@ -40,6 +41,7 @@ pub(crate) use lock::Lock;
 pub use migrate::Migration;
 pub(crate) use record::{Record, field, read, record};
 pub use schema::{DbColumn, DbTable};
+pub(crate) use snapshot::Snapshot;
 pub(crate) use statements::Step;
 pub(crate) use statements::statements;
 pub use statements::{Sql, Statement};

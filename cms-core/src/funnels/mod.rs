@@ -12,10 +12,12 @@
 //! definitions  funnels as their authors draw, save and publish them
 //! sessions     visits: what visitors do in a funnel
 //! inbox        what they sent, for the staff
+//! analytics    the numbers of a funnel
 //! counters     visits that are over, counted by day
 //! retention    old submissions go
 //! ```
 
+mod analytics;
 mod checks;
 mod counters;
 mod definitions;
@@ -35,6 +37,11 @@ use std::sync::{Arc, Mutex};
 
 use tokio::sync::Semaphore;
 
+pub use analytics::{
+    Analytics, AnalyticsBefore, AnalyticsBranch, AnalyticsDay, AnalyticsEnd, AnalyticsField,
+    AnalyticsInbox, AnalyticsMails, AnalyticsQuery, AnalyticsRange, AnalyticsSource, AnalyticsStep,
+    AnalyticsTotals, AnalyticsValue, AnalyticsVersion,
+};
 pub use definitions::{
     Created, Duplicated, NewFunnel, Preview, Previewed, Published, RefusedAnswer, Routings, Saved,
     SavedFunnel, SavedRoutings, Taken,
@@ -96,7 +103,7 @@ fn subject(submission: i64) -> String {
 }
 
 /// All fixed statements of this room.
-pub(crate) fn statements() -> [&'static [crate::db::Statement]; 7] {
+pub(crate) fn statements() -> [&'static [crate::db::Statement]; 8] {
     [
         definitions::sql::ALL,
         definitions::delete::sql::ALL,
@@ -104,6 +111,7 @@ pub(crate) fn statements() -> [&'static [crate::db::Statement]; 7] {
         sessions::sql::ALL,
         inbox::sql::ALL,
         counters::sql::ALL,
+        analytics::sql::ALL,
         retention::sql::ALL,
     ]
 }

@@ -7,8 +7,8 @@ use cms_core::{
     Code, Error, Result,
     erasure::EraseReceipt,
     funnels::{
-        Assignable, Bulk, FunnelSubmissionDetail, InboxQuery, InboxView, NewView,
-        SubmissionDeletion, SubmissionUpdate, Undone, WhichFunnel,
+        Analytics, AnalyticsQuery, Assignable, Bulk, FunnelSubmissionDetail, InboxQuery, InboxView,
+        NewView, SubmissionDeletion, SubmissionUpdate, Undone, WhichFunnel,
     },
     mail::Address,
 };
@@ -28,8 +28,8 @@ use crate::{
         Data, Done, Page, ReplyKind, Text,
         envelope::Meta,
         inbox::{
-            AskedErasure, BulkOutcome, DeletedSubmission, ExportData, Inbox, InboxAsked,
-            InboxExported, InboxMeta, MayNameSubmission, Nothing, UpdatedSubmission,
+            AskedErasure, BulkOutcome, DeletedSubmission, ExportData, FunnelNumbers, Inbox,
+            InboxAsked, InboxExported, InboxMeta, MayNameSubmission, Nothing, UpdatedSubmission,
             WhichStoredFile,
         },
         parameters::{ById, Listing, NoQuery},
@@ -168,6 +168,12 @@ pub(crate) async fn delete_view(call: &Call<'_>, which: ById) -> Result<Success<
 pub(crate) async fn assignable_users(call: &Call<'_>, asked: Listing) -> Result<Page<Assignable>> {
     let paging = asked.limit.after(asked.cursor.as_deref());
     call.cms.funnels().assignable_users(&paging).await.map(Page::from)
+}
+
+pub(crate) async fn analytics(call: &Call<'_>, asked: FunnelNumbers) -> Result<Data<Analytics>> {
+    let FunnelNumbers { funnel_id, from, to, version, tz } = asked;
+    let query = AnalyticsQuery { funnel: WhichFunnel::from(funnel_id), from, to, version, tz };
+    Ok(Data { data: call.cms.funnels().analytics(&query).await? })
 }
 
 pub(crate) async fn export(call: &Call<'_>, asked: InboxExported) -> Result<Success<Json>> {

@@ -6,8 +6,8 @@ use cms_core::{
     MAX_LIMIT,
     erasure::EraseReceipt,
     funnels::{
-        Assignable, Bulk, FunnelSubmission, FunnelSubmissionDetail, InboxCounts, InboxFilter,
-        InboxView, NewView, SubmissionDeletion, SubmissionUpdate, Undone, WhichFunnel,
+        Analytics, Assignable, Bulk, FunnelSubmission, FunnelSubmissionDetail, InboxCounts,
+        InboxFilter, InboxView, NewView, SubmissionDeletion, SubmissionUpdate, Undone, WhichFunnel,
     },
 };
 use schemars::JsonSchema;
@@ -43,6 +43,8 @@ operations! {
     DeleteView: ById, NoBody => Done;
     /// Users who can be assigned: those who may see the inbox.
     AssignableUsers: Listing, NoBody => Page<Assignable>;
+    /// The numbers of a funnel in some days, beside as many days before.
+    Numbers: FunnelNumbers, NoBody => Data<Analytics>;
     /// Submissions with their answers as a table, or as lines of JSON.
     Export: InboxExported, NoBody => Json;
     /// A file that a visitor sent.
@@ -90,6 +92,27 @@ pub struct AskedErasure {
     /// Removes nothing: the receipt says what would go.
     #[serde(default)]
     pub dry_run: bool,
+}
+
+/// The numbers of which funnel, and of which days.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FunnelNumbers {
+    /// The funnel's id or its slug.
+    #[schemars(example = &"leads")]
+    pub funnel_id: String,
+    /// The first day, such as `2026-11-01`; thirty days without it. At most 366 days are told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// The last day; today without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// Only visits of this version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<i64>,
+    /// The time zone of the days: that of the funnel, which `range.tz` tells. Another is refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tz: Option<String>,
 }
 
 /// Which submissions, in which form.

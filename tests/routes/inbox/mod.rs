@@ -1,5 +1,6 @@
 //! `/api/backend/formfunnel`: what visitors sent, for the staff.
 
+mod analytics;
 mod bulk;
 mod detail;
 mod erase;

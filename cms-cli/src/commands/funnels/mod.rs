@@ -8,6 +8,7 @@ mod export;
 mod preview;
 mod routing;
 mod shown;
+mod stats;
 #[cfg(test)]
 mod tests;
 
@@ -153,6 +154,8 @@ pub(crate) enum FunnelsCommand {
         #[arg(long, value_name = "FILE")]
         answers: Option<PathBuf>,
     },
+    /// Tell how many visited a funnel, and where they left it
+    Stats(stats::StatsArgs),
     /// Mail rules: who is written to when a visit ends
     #[command(subcommand)]
     Routing(routing::RoutingCommand),
@@ -300,6 +303,7 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: FunnelsComman
         FunnelsCommand::Test { funnel, answers } => {
             explain::test(out, client, &funnel, answers.as_deref()).await
         }
+        FunnelsCommand::Stats(args) => stats::run(out, client, &args).await,
         FunnelsCommand::Routing(command) => routing::run(out, client, command).await,
         FunnelsCommand::FieldTypes => field_types(out, client).await,
     }

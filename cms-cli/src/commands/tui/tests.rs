@@ -33,6 +33,7 @@ const VERBS_ALONE: &[&str] = &[
     "funnels preview",
     "funnels routing list",
     "funnels routing set",
+    "funnels stats",
     "funnels test",
     "inbox erase",
     "init",

@@ -34,6 +34,28 @@ macro_rules! folding {
     };
 }
 
+/// Visits of the funnel $1 from the day $2 to $3, of the version $4 or of all, that are not folded.
+/// $5 is the time.
+macro_rules! open {
+    (gone) => {
+        "(s.status = 'abandoned' or s.expires_at <= $5)"
+    };
+    (last $waiting:expr) => {
+        $waiting
+    };
+    (source) => {
+        "coalesce(s.utm_source, ''), ''"
+    };
+    ($joined:literal) => {
+        concat!(
+            "from cms_formfunnel_submissions s",
+            $joined,
+            " where not s.folded and s.funnel_id = $1 and s.day between $2 and $3 \
+             and (cast($4 as bigint) is null or s.version = $4) and not s.is_test"
+        )
+    };
+}
+
 /// How many of the rows of a group fulfil a condition.
 macro_rules! number {
     ($($when:expr),+) => {
@@ -139,9 +161,9 @@ macro_rules! bucket {
 macro_rules! sources {
     ($of:ident) => {
         concat!(
-            "select s.funnel_id, s.version, s.day, 'source', 0, ",
+            "select s.funnel_id, s.version, s.day, 'source', cast(0 as bigint), ",
             $of!(source),
-            ", 0, count(*), ",
+            ", cast(0 as bigint), count(*), ",
             number!("s.completed_at is not null"),
             " ",
             $of!(""),
@@ -154,9 +176,9 @@ macro_rules! sources {
 macro_rules! durations {
     ($of:ident) => {
         concat!(
-            "select s.funnel_id, s.version, s.day, 'duration', 0, '', '', ",
+            "select s.funnel_id, s.version, s.day, 'duration', cast(0 as bigint), '', '', ",
             bucket!("(s.completed_at - s.started_at)"),
-            ", count(*), 0 ",
+            ", count(*), cast(0 as bigint) ",
             $of!(""),
             " and not s.is_spam and s.completed_at is not null \
              group by s.funnel_id, s.version, s.day, 8"
@@ -172,7 +194,7 @@ macro_rules! steps {
              else 'dwell' end, e.node_id, coalesce(e.field, ''), '', case when e.kind = 'invalid' \
              then 0 else ",
             bucket!("e.dwell_ms"),
-            " end, count(*), 0 ",
+            " end, count(*), cast(0 as bigint) ",
             $of!(" cross join cms_formfunnel_events e"),
             " and e.submission_id = s.id and not s.is_spam and e.node_id is not null and \
              ((e.kind = 'answered' and e.dwell_ms is not null) or (e.kind = 'invalid' \
@@ -185,12 +207,14 @@ macro_rules! steps {
 macro_rules! mails {
     ($of:ident) => {
         concat!(
-            "select s.funnel_id, s.version, s.day, 'mail', 0, m.status, '', 0, count(*), 0 ",
+            "select s.funnel_id, s.version, s.day, 'mail', cast(0 as bigint), m.status, '', \
+             cast(0 as bigint), count(*), cast(0 as bigint) ",
             $of!(" cross join cms_mails m"),
             " and not s.is_spam and s.mail_rule_id is not null \
              and m.cause = 'funnel submission ' || s.id and m.status in ('sent', 'failed') \
              group by s.funnel_id, s.version, s.day, m.status union all \
-             select s.funnel_id, s.version, s.day, 'mail', 0, 'unmatched', '', 0, count(*), 0 ",
+             select s.funnel_id, s.version, s.day, 'mail', cast(0 as bigint), 'unmatched', '', \
+             cast(0 as bigint), count(*), cast(0 as bigint) ",
             $of!(""),
             " and not s.is_spam and s.mail_status = 'unmatched' \
              group by s.funnel_id, s.version, s.day"
@@ -211,5 +235,5 @@ macro_rules! answers {
 }
 
 pub(in crate::funnels) use {
-    answers, bucket, durations, folding, left, mails, number, sources, steps, visits, ways,
+    answers, bucket, durations, folding, left, mails, number, open, sources, steps, visits, ways,
 };

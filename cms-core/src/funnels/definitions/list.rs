@@ -46,7 +46,11 @@ impl Funnels {
     }
 
     /// A funnel without what is drawn. Of several languages the first that was made.
-    pub(super) async fn find(&self, from: &mut From<'_>, which: &WhichFunnel) -> Result<Funnel> {
+    pub(in crate::funnels) async fn find(
+        &self,
+        from: &mut From<'_>,
+        which: &WhichFunnel,
+    ) -> Result<Funnel> {
         let found = match which {
             WhichFunnel::Slug(text) => match WhichFunnel::from(text.clone()) {
                 WhichFunnel::Id(id) => sql::by_id(from, id).await?,

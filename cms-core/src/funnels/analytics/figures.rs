@@ -1,0 +1,465 @@
+//! Rows of counters and of visits that are not folded, added up. Pure.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
+
+use super::{
+    fields::fields,
+    range::Range,
+    shape::{
+        Analytics, AnalyticsBefore, AnalyticsBranch, AnalyticsDay, AnalyticsEnd, AnalyticsInbox,
+        AnalyticsMails, AnalyticsSource, AnalyticsStep, AnalyticsTotals, AnalyticsVersion,
+    },
+    spread::Spread,
+    sql::{Asked, Edge, Node, Tally, Touched, Visits, Way},
+};
+use crate::{
+    Millis,
+    funnels::{
+        counters::{answers::OTHER, sql::Counted},
+        definitions::versions::Version,
+    },
+    rfc3339,
+};
+
+/// Sources that are told at most.
+const SOURCES: usize = 50;
+/// Those that are not.
+const OTHERS: &str = "(other)";
+
+/// All that was read of one state of the database.
+#[derive(Debug, Default)]
+pub(super) struct Figures {
+    pub(super) visits: Vec<Visits>,
+    pub(super) ways: Vec<Way>,
+    pub(super) tally: Vec<Tally>,
+    pub(super) touched: Vec<Touched>,
+    pub(super) nodes: Vec<Node>,
+    pub(super) edges: Vec<Edge>,
+    /// Id, number and time of each version, the newest first.
+    pub(super) versions: Vec<(i64, i64, Millis)>,
+    /// Of the period before.
+    pub(super) before: Vec<Visits>,
+    pub(super) durations_before: Vec<Tally>,
+    /// Answers that are in no counter yet.
+    pub(super) counted: Counted,
+    pub(super) newest: Option<Arc<Version>>,
+}
+
+impl Figures {
+    pub(super) fn analytics(
+        &self,
+        asked: &Asked,
+        range: Range,
+        tz: &str,
+        retained_from: Option<String>,
+    ) -> Analytics {
+        let before = totals(&self.before, &self.durations_before);
+        let totals = totals(&self.visits, &self.tally);
+        let (nodes, edges) = self.places();
+        Analytics {
+            funnel_id: asked.funnel,
+            version: asked.version,
+            range: range.told(tz),
+            steps: self.steps(&nodes, totals.started),
+            branches: self.branches(&edges),
+            ends: self.ends(&nodes, totals.completed),
+            series: self.series(range),
+            sources: self.sources(),
+            fields: fields(&self.tally, &self.counted, self.newest.as_deref()),
+            inbox: self.inbox(totals.started),
+            mails: self.mails(),
+            versions: self.versions(),
+            totals,
+            previous: AnalyticsBefore { range: range.before().told(tz), totals: before },
+            retained_from,
+        }
+    }
+
+    /// Visits at each node, and at each edge.
+    fn places(&self) -> (HashMap<i64, Way>, HashMap<i64, Way>) {
+        let (mut nodes, mut edges) = (HashMap::new(), HashMap::new());
+        for way in &self.ways {
+            let place: &mut Way = match way.edge {
+                0 => nodes.entry(way.node).or_default(),
+                edge => edges.entry(edge).or_default(),
+            };
+            place.add(way);
+        }
+        (nodes, edges)
+    }
+
+    fn newest_id(&self) -> Option<i64> {
+        self.versions.first().map(|(id, ..)| *id)
+    }
+
+    fn steps(&self, found: &HashMap<i64, Way>, started: i64) -> Vec<AnalyticsStep> {
+        let mut dwelt: HashMap<i64, Spread> = HashMap::new();
+        let mut refused: HashMap<i64, BTreeMap<&str, i64>> = HashMap::new();
+        for one in &self.tally {
+            match one.what.as_str() {
+                "dwell" => dwelt.entry(one.node).or_default().add(one.bucket, one.visits),
+                "invalid" => {
+                    let fields = refused.entry(one.node).or_default();
+                    *fields.entry(one.name.as_str()).or_default() += one.visits;
+                }
+                _ => {}
+            }
+        }
+        let worst = |node| {
+            let fields: &BTreeMap<&str, i64> = refused.get(&node)?;
+            let most = fields.iter().max_by(|a, b| a.1.cmp(b.1).then(b.0.cmp(a.0)));
+            most.map(|(field, _)| (*field).to_owned())
+        };
+        let none = Way::default();
+        let mut steps: Vec<_> = self
+            .nodes
+            .iter()
+            .filter(|node| node.1 != "condition")
+            .filter(|node| Some(node.5) == self.newest_id() || found.contains_key(&node.0))
+            .map(|(id, kind, name, _, depth, _)| {
+                let way = found.get(id).unwrap_or(&none);
+                AnalyticsStep {
+                    node_id: *id,
+                    node_name: name.clone(),
+                    node_type: kind.clone(),
+                    depth: *depth,
+                    entered: way.entered,
+                    answered: way.answered,
+                    exited: way.exited,
+                    waiting: way.waiting,
+                    rewound: way.rewound,
+                    validation_errors: way.invalid,
+                    dropoff_pct: percent(way.exited, way.entered),
+                    reach_pct: percent(way.entered, started),
+                    avg_dwell_s: mean(way.dwell_ms as f64 / 1000.0, way.dwelt),
+                    median_dwell_s: dwelt.get(id).and_then(|spread| spread.seconds(0.5)),
+                    top_error_field: worst(*id),
+                }
+            })
+            .collect();
+        steps.sort_by_key(|step| (step.depth.unwrap_or(i64::MAX), step.node_id));
+        steps
+    }
+
+    fn branches(&self, found: &HashMap<i64, Way>) -> Vec<AnalyticsBranch> {
+        let name = |id: i64| {
+            let node = self.nodes.iter().find(|node| node.0 == id);
+            node.map(|node| node.2.clone()).unwrap_or_default()
+        };
+        let mut leaving: HashMap<i64, i64> = HashMap::new();
+        for (edge, from, ..) in &self.edges {
+            let passed = found.get(edge).map_or(0, |way| way.traversed);
+            *leaving.entry(*from).or_default() += passed;
+        }
+        let none = Way::default();
+        let mut branches: Vec<_> = self
+            .edges
+            .iter()
+            .filter(|edge| Some(edge.4) == self.newest_id() || found.contains_key(&edge.0))
+            .map(|(id, from, to, label, _)| {
+                let way = found.get(id).unwrap_or(&none);
+                AnalyticsBranch {
+                    edge_id: *id,
+                    from_node_id: *from,
+                    from_name: name(*from),
+                    to_node_id: *to,
+                    to_name: name(*to),
+                    branch_label: label.clone(),
+                    sessions: way.traversed,
+                    share_pct: percent(way.traversed, leaving[from]),
+                    completed: way.completed,
+                    conversion_pct: percent(way.completed, way.traversed),
+                    avg_score: mean(way.score, way.scored),
+                }
+            })
+            .collect();
+        branches.sort_by_key(|branch| (branch.from_node_id, branch.edge_id));
+        branches
+    }
+
+    fn ends(&self, found: &HashMap<i64, Way>, completed: i64) -> Vec<AnalyticsEnd> {
+        let mut ends = Vec::new();
+        for (id, kind, name, end_kind, _, version) in &self.nodes {
+            let sessions = found.get(id).map_or(0, |way| way.completed);
+            if kind == "end" && (Some(*version) == self.newest_id() || sessions > 0) {
+                ends.push(AnalyticsEnd {
+                    node_id: Some(*id),
+                    node_name: Some(name.clone()),
+                    end_kind: end_kind.clone(),
+                    sessions,
+                    share_pct: percent(sessions, completed),
+                });
+            }
+        }
+        let elsewhere = completed - ends.iter().map(|end| end.sessions).sum::<i64>();
+        if elsewhere > 0 {
+            let (sessions, share_pct) = (elsewhere, percent(elsewhere, completed));
+            let (node_id, node_name, end_kind) = (None, None, None);
+            ends.push(AnalyticsEnd { node_id, node_name, end_kind, sessions, share_pct });
+        }
+        ends.sort_by_key(|end| (std::cmp::Reverse(end.sessions), end.node_id));
+        ends
+    }
+
+    /// Each day, also those without visits.
+    fn series(&self, range: Range) -> Vec<AnalyticsDay> {
+        let mut days: BTreeMap<String, AnalyticsDay> = range
+            .each()
+            .map(|date| (date.clone(), AnalyticsDay { date, ..AnalyticsDay::default() }))
+            .collect();
+        for visits in &self.visits {
+            if let Some(day) = days.get_mut(&visits.day) {
+                day.started += visits.started;
+                day.engaged += visits.engaged;
+                day.completed += visits.completed;
+                day.abandoned += visits.abandoned;
+            }
+        }
+        days.into_values().collect()
+    }
+
+    fn sources(&self) -> Vec<AnalyticsSource> {
+        let mut found: BTreeMap<Option<&str>, (i64, i64)> = BTreeMap::new();
+        for one in self.tally.iter().filter(|one| one.what == "source") {
+            let name = match (one.name.as_str(), one.value.as_str()) {
+                (_, OTHER) => Some(OTHERS),
+                ("", _) => None,
+                (name, _) => Some(name),
+            };
+            let source = found.entry(name).or_default();
+            *source = (source.0 + one.visits, source.1 + one.completed);
+        }
+        let mut others = found.remove(&Some(OTHERS)).unwrap_or_default();
+        let mut sorted: Vec<_> = found.into_iter().collect();
+        sorted.sort_by_key(|(_, (started, _))| std::cmp::Reverse(*started));
+        for (_, (started, completed)) in sorted.drain(sorted.len().min(SOURCES)..) {
+            others = (others.0 + started, others.1 + completed);
+        }
+        if others.0 > 0 {
+            sorted.push((Some(OTHERS), others));
+        }
+        let told = |(name, (started, completed)): (Option<&str>, (i64, i64))| AnalyticsSource {
+            utm_source: name.map(str::to_owned),
+            started,
+            completed,
+            completion_rate: rate(completed, started),
+        };
+        sorted.into_iter().map(told).collect()
+    }
+
+    /// Whatever is in no other state is new.
+    fn inbox(&self, started: i64) -> AnalyticsInbox {
+        let mut inbox = AnalyticsInbox { new: started, ..AnalyticsInbox::default() };
+        let mut touched = Spread::default();
+        let mut moved = |state: &str, number: i64| {
+            let place = match state {
+                "qualified" => &mut inbox.qualified,
+                "contacted" => &mut inbox.contacted,
+                "converted" => &mut inbox.converted,
+                "rejected" => &mut inbox.rejected,
+                _ => return,
+            };
+            *place += number;
+            inbox.new -= number;
+        };
+        for (state, bucket, number) in &self.touched {
+            moved(state, *number);
+            if let Some(bucket) = bucket {
+                touched.add(*bucket, *number);
+            }
+        }
+        for one in &self.tally {
+            match one.what.as_str() {
+                "inbox" => moved(&one.name, one.visits),
+                "touch" => touched.add(one.bucket, one.visits),
+                _ => {}
+            }
+        }
+        inbox.median_first_touch_h = touched.seconds(0.5).map(|seconds| round(seconds / 3600.0));
+        inbox
+    }
+
+    fn mails(&self) -> AnalyticsMails {
+        let mut mails = AnalyticsMails::default();
+        for one in self.tally.iter().filter(|one| one.what == "mail") {
+            match one.name.as_str() {
+                "sent" => mails.sent += one.visits,
+                "failed" => mails.failed += one.visits,
+                _ => mails.unmatched += one.visits,
+            }
+        }
+        mails
+    }
+
+    fn versions(&self) -> Vec<AnalyticsVersion> {
+        let mut found: BTreeMap<i64, (i64, i64)> = BTreeMap::new();
+        for visits in &self.visits {
+            let version = found.entry(visits.version).or_default();
+            *version = (version.0 + visits.started, version.1 + visits.completed);
+        }
+        let published = |number: i64| {
+            let version = self.versions.iter().find(|(_, version, _)| *version == number);
+            version.map(|(.., at)| rfc3339(*at))
+        };
+        let told = |(version, (started, completed))| AnalyticsVersion {
+            version,
+            published_at: published(version),
+            started,
+            completed,
+        };
+        found.into_iter().rev().map(told).collect()
+    }
+}
+
+impl Way {
+    fn add(&mut self, other: &Self) {
+        self.entered += other.entered;
+        self.answered += other.answered;
+        self.exited += other.exited;
+        self.waiting += other.waiting;
+        self.rewound += other.rewound;
+        self.invalid += other.invalid;
+        self.dwell_ms += other.dwell_ms;
+        self.dwelt += other.dwelt;
+        self.traversed += other.traversed;
+        self.completed += other.completed;
+        self.scored += other.scored;
+        self.score += other.score;
+    }
+}
+
+fn totals(visits: &[Visits], tally: &[Tally]) -> AnalyticsTotals {
+    let mut took = Spread::default();
+    for one in tally.iter().filter(|one| one.what == "duration") {
+        took.add(one.bucket, one.visits);
+    }
+    let mut totals = AnalyticsTotals::default();
+    for one in visits {
+        totals.started += one.started;
+        totals.engaged += one.engaged;
+        totals.completed += one.completed;
+        totals.abandoned += one.abandoned;
+        totals.in_progress += one.in_progress;
+        totals.spam += one.spam;
+    }
+    AnalyticsTotals {
+        completion_rate: rate(totals.completed, totals.started),
+        abandon_rate: rate(totals.abandoned, totals.started),
+        median_duration_s: took.seconds(0.5),
+        p90_duration_s: took.seconds(0.9),
+        ..totals
+    }
+}
+
+/// 0 to 1; nothing of nothing.
+fn rate(part: i64, whole: i64) -> Option<f64> {
+    (whole != 0).then(|| round(part as f64 / whole as f64))
+}
+
+fn percent(part: i64, whole: i64) -> Option<f64> {
+    (whole != 0).then(|| round(100.0 * part as f64 / whole as f64))
+}
+
+fn mean(sum: f64, number: i64) -> Option<f64> {
+    (number != 0).then(|| round(sum / number as f64))
+}
+
+/// Four places.
+fn round(number: f64) -> f64 {
+    (number * 10_000.0).round() / 10_000.0
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::tz::TimeZone;
+
+    use super::*;
+
+    fn asked() -> (Asked, Range) {
+        let range = Range::read(Some("2026-03-28"), Some("2026-03-30"), 0, &TimeZone::UTC);
+        let range = range.expect("a range");
+        let (from, to) = range.bounds();
+        (Asked { funnel: 1, from, to, version: None, now: 0 }, range)
+    }
+
+    #[test]
+    fn without_visits_days_are_zero_and_rates_null() {
+        let (asked, range) = asked();
+        let nodes = vec![
+            (1, "step".to_owned(), "who".to_owned(), None, Some(0), 9),
+            (2, "end".to_owned(), "thanks".to_owned(), Some("thank_you".to_owned()), Some(1), 9),
+            (3, "step".to_owned(), "gone".to_owned(), None, None, 8),
+        ];
+        let edges = vec![(5, 1, 2, "default".to_owned(), 9)];
+        let versions = vec![(9, 2, 0), (8, 1, 0)];
+        let read = Figures { nodes, edges, versions, ..Figures::default() };
+        let told = read.analytics(&asked, range, "Europe/Berlin", None);
+        assert_eq!(told.totals, AnalyticsTotals::default());
+        let days: Vec<_> = told.series.iter().map(|day| (&*day.date, day.started)).collect();
+        assert_eq!(days, [("2026-03-28", 0), ("2026-03-29", 0), ("2026-03-30", 0)]);
+        let steps: Vec<_> = told.steps.iter().map(|step| (step.node_id, step.reach_pct)).collect();
+        assert_eq!(steps, [(1, None), (2, None)], "what the newest version has");
+        assert_eq!((told.branches[0].share_pct, told.ends[0].share_pct), (None, None));
+        assert_eq!(
+            (told.previous.range.from.as_str(), told.previous.range.days),
+            ("2026-03-25", 3)
+        );
+        assert_eq!((told.range.tz.as_str(), told.sources.len()), ("Europe/Berlin", 0));
+        assert_eq!(told.inbox, AnalyticsInbox::default());
+    }
+
+    #[test]
+    fn counters_and_visits_that_are_not_folded_add_up() {
+        let (asked, range) = asked();
+        let visits = |day: &str, numbers: [i64; 6]| {
+            let [started, engaged, completed, abandoned, spam, in_progress] = numbers;
+            let (version, day) = (1, day.to_owned());
+            Visits { version, day, started, engaged, completed, abandoned, spam, in_progress }
+        };
+        let tally = |what: &str, name: &str, bucket, visits| Tally {
+            what: what.to_owned(),
+            name: name.to_owned(),
+            bucket,
+            visits,
+            completed: visits / 2,
+            ..Tally::default()
+        };
+        let read = Figures {
+            visits: vec![
+                visits("2026-03-28", [4, 3, 2, 2, 1, 0]),
+                visits("2026-03-30", [4, 2, 1, 2, 0, 1]),
+            ],
+            tally: vec![
+                tally("duration", "", 60_000, 2),
+                tally("duration", "", 99_000, 1),
+                tally("source", "fair", 0, 2),
+                tally("source", "fair", 0, 1),
+                tally("source", "", 0, 5),
+                tally("inbox", "rejected", 0, 2),
+                tally("inbox", "new", 0, 1),
+                tally("touch", "", 7_200_000, 3),
+                tally("mail", "unmatched", 0, 1),
+            ],
+            touched: vec![("new".to_owned(), Some(10), 1), ("converted".to_owned(), None, 1)],
+            ..Figures::default()
+        };
+        let told = read.analytics(&asked, range, "UTC", None);
+        let totals = &told.totals;
+        assert_eq!((totals.started, totals.spam, totals.in_progress), (8, 1, 1));
+        assert_eq!(totals.started, totals.completed + totals.abandoned + totals.in_progress);
+        assert_eq!((totals.completion_rate, totals.median_duration_s), (Some(0.375), Some(60.5)));
+        assert_eq!(totals.p90_duration_s, Some(99.5));
+        let days: Vec<_> = told.series.iter().map(|day| day.started).collect();
+        assert_eq!(days, [4, 0, 4]);
+        let sources: Vec<_> =
+            told.sources.iter().map(|one| (one.utm_source.as_deref(), one.started)).collect();
+        assert_eq!(sources, [(None, 5), (Some("fair"), 3)]);
+        let AnalyticsInbox { new, rejected, converted, median_first_touch_h, .. } = told.inbox;
+        assert_eq!((new, rejected, converted, median_first_touch_h), (5, 2, 1, Some(2.0139)));
+        assert_eq!(told.mails.unmatched, 1);
+        assert_eq!((told.versions.len(), told.versions[0].started), (1, 8));
+    }
+}

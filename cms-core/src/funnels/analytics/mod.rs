@@ -1,0 +1,127 @@
+//! Analytics: the numbers of a funnel in some days, beside those before.
+//!
+//! ```text
+//! shape    the numbers as they are told    range    which days are asked for
+//! figures  rows to numbers                 fields   what was answered
+//! spread   how long things took (all pure) sql      statements
+//! ```
+//!
+//! All rows are read from one state of the database: a visit is in the counters or among those that
+//! are not folded, never in both.
+
+mod fields;
+mod figures;
+mod range;
+mod shape;
+mod spread;
+pub(crate) mod sql;
+
+pub use self::shape::{
+    Analytics, AnalyticsBefore, AnalyticsBranch, AnalyticsDay, AnalyticsEnd, AnalyticsField,
+    AnalyticsInbox, AnalyticsMails, AnalyticsRange, AnalyticsSource, AnalyticsStep,
+    AnalyticsTotals, AnalyticsValue, AnalyticsVersion,
+};
+use self::{figures::Figures, range::Range, sql::Asked};
+use super::{
+    Funnels, WhichFunnel, counters,
+    counters::{answers, sql::Counted},
+    definitions::sql::From,
+};
+use crate::{Code, Error, Result};
+
+/// Which numbers.
+#[derive(Clone, Debug)]
+pub struct AnalyticsQuery {
+    /// Of which funnel.
+    pub funnel: WhichFunnel,
+    /// The first day, `YYYY-MM-DD`; without it, thirty days.
+    pub from: Option<String>,
+    /// The last day; without it, today.
+    pub to: Option<String>,
+    /// Only visits of this version.
+    pub version: Option<i64>,
+    /// The time zone of the days. There is only that of the funnel.
+    pub tz: Option<String>,
+}
+
+impl Funnels {
+    /// The numbers of a funnel.
+    ///
+    /// # Errors
+    /// `not_found` for a funnel or a version that there is not; `bad_query` for days that cannot be
+    /// read, for more than 366 of them, and for another time zone than the funnel's.
+    pub async fn analytics(&self, query: &AnalyticsQuery) -> Result<Analytics> {
+        let base = &self.0.base;
+        let funnel = self.find(&mut From::Db(base.db()), &query.funnel).await?;
+        let zone = self.zone_of(&funnel.settings_json.as_object().cloned().unwrap_or_default());
+        let tz = zone.iana_name().unwrap_or("UTC").to_owned();
+        if let Some(other) = query.tz.as_ref().filter(|other| **other != tz) {
+            let detail = format!(
+                "The days of this funnel are counted in its time zone {tz}, not in {other:?}: \
+                 leave tz out, or name that one."
+            );
+            return Err(Error::new(Code::BadQuery, detail));
+        }
+        let now = base.clock().now();
+        let range = Range::read(query.from.as_deref(), query.to.as_deref(), now, &zone)?;
+        let of = |range: Range| {
+            let (from, to) = range.bounds();
+            Asked { funnel: funnel.id, from, to, version: query.version, now }
+        };
+        let (asked, before) = (of(range), of(range.before()));
+        let mut at = base.db().snapshot().await?;
+        let versions = sql::versions(&mut at, &asked).await?;
+        if let (Some(version), true) = (query.version, versions.is_empty()) {
+            let detail = format!("The funnel has no version {version}.");
+            return Err(Error::new(Code::NotFound, detail));
+        }
+        let read = Figures {
+            visits: sql::visits(&mut at, &asked).await?,
+            ways: sql::ways(&mut at, &asked).await?,
+            tally: sql::tally(&mut at, &asked).await?,
+            touched: sql::touched(&mut at, &asked).await?,
+            nodes: sql::nodes(&mut at, &asked).await?,
+            edges: sql::edges(&mut at, &asked).await?,
+            versions,
+            before: sql::visits(&mut at, &before).await?,
+            durations_before: sql::durations(&mut at, &before).await?,
+            counted: Counted::default(),
+            newest: None,
+        };
+        let (visits, oldest) =
+            (sql::answers(&mut at, &asked).await?, sql::oldest(&mut at, &asked).await?);
+        at.end().await?;
+        let read = self.with_answers(read, visits).await?;
+        let retained_from = match oldest {
+            Some((day, began)) if day.is_empty() => Some(counters::day(began, &zone)?),
+            oldest => oldest.map(|(day, _)| day),
+        };
+        Ok(read.analytics(&asked, range, &tz, retained_from))
+    }
+
+    /// What is read of submissions, for tests of plans.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn reads_of_analytics(&self) -> Vec<&'static str> {
+        sql::READS.iter().map(|one| one.sql()).collect()
+    }
+
+    /// Adds answers that are in no counter yet, and the newest version.
+    async fn with_answers(
+        &self,
+        mut read: Figures,
+        visits: Vec<counters::sql::Answered>,
+    ) -> Result<Figures> {
+        for visit in visits {
+            match self.version(visit.0).await {
+                Ok(version) => answers::count(&version, &visit, &mut read.counted)?,
+                Err(error) if error.code() == Code::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        if let Some((id, ..)) = read.versions.first() {
+            read.newest = Some(self.version(*id).await?);
+        }
+        Ok(read)
+    }
+}

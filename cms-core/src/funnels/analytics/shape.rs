@@ -1,0 +1,264 @@
+//! The numbers of a funnel, as they are told. Rates are null where nothing can be divided.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The numbers of a funnel.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "FunnelAnalytics")]
+pub struct Analytics {
+    /// The funnel.
+    pub funnel_id: i64,
+    /// Its only version that is counted; null: all.
+    pub version: Option<i64>,
+    /// The days on which the visits began.
+    pub range: AnalyticsRange,
+    /// All visits.
+    pub totals: AnalyticsTotals,
+    /// As many days before.
+    pub previous: AnalyticsBefore,
+    /// Steps and ends, the first before the last.
+    pub steps: Vec<AnalyticsStep>,
+    /// Edges.
+    pub branches: Vec<AnalyticsBranch>,
+    /// Where completed visits ended.
+    pub ends: Vec<AnalyticsEnd>,
+    /// Each day.
+    pub series: Vec<AnalyticsDay>,
+    /// Where visitors came from, most first; 50 at most.
+    pub sources: Vec<AnalyticsSource>,
+    /// What completed visits answered.
+    pub fields: Vec<AnalyticsField>,
+    /// What became of them in the inbox. The five states add up to `totals.started`.
+    pub inbox: AnalyticsInbox,
+    /// Mails that the visits caused.
+    pub mails: AnalyticsMails,
+    /// The versions that were visited, the newest first.
+    pub versions: Vec<AnalyticsVersion>,
+    /// The day of the oldest submission that is kept; null: none is. Numbers of days before are
+    /// counters only.
+    pub retained_from: Option<String>,
+}
+
+/// Days, both included.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AnalyticsRange {
+    /// `YYYY-MM-DD`.
+    pub from: String,
+    /// `YYYY-MM-DD`.
+    pub to: String,
+    /// How many.
+    pub days: i64,
+    /// The funnel's time zone.
+    pub tz: String,
+}
+
+/// All visits: `started` = `completed` + `abandoned` + `in_progress`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AnalyticsTotals {
+    /// Visits of people.
+    pub started: i64,
+    /// Those that answered a step.
+    pub engaged: i64,
+    /// Those that were completed.
+    pub completed: i64,
+    /// Those whose visitor left, or rested until the visit expired.
+    pub abandoned: i64,
+    /// Those that are under way.
+    pub in_progress: i64,
+    /// Visits of programs, which count nowhere else.
+    pub spam: i64,
+    /// `completed` of `started`, 0 to 1.
+    pub completion_rate: Option<f64>,
+    /// `abandoned` of `started`, 0 to 1.
+    pub abandon_rate: Option<f64>,
+    /// Seconds that half of the completed visits took at most, exact to 5 %.
+    pub median_duration_s: Option<f64>,
+    /// Seconds that nine of ten took at most, exact to 5 %.
+    pub p90_duration_s: Option<f64>,
+}
+
+/// The period before.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AnalyticsBefore {
+    /// Its days.
+    pub range: AnalyticsRange,
+    /// Its visits.
+    pub totals: AnalyticsTotals,
+}
+
+/// A step or an end: `entered` = `answered` + `exited` + `waiting`. What a visitor went back behind
+/// does not count.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AnalyticsStep {
+    /// The node.
+    pub node_id: i64,
+    /// Its name.
+    pub node_name: String,
+    /// `step` or `end`.
+    pub node_type: String,
+    /// Edges on the longest way from the start; null where none leads there any more.
+    pub depth: Option<i64>,
+    /// Visits that came to it.
+    pub entered: i64,
+    /// Those that went on, or were completed.
+    pub answered: i64,
+    /// Those that ended here unfinished.
+    pub exited: i64,
+    /// Those that stand here.
+    pub waiting: i64,
+    /// How often visitors went back to it.
+    pub rewound: i64,
+    /// Refused answers.
+    pub validation_errors: i64,
+    /// `exited` of `entered` in percent.
+    pub dropoff_pct: Option<f64>,
+    /// `entered` of all visits in percent.
+    pub reach_pct: Option<f64>,
+    /// Seconds from its being shown to its answer.
+    pub avg_dwell_s: Option<f64>,
+    /// The median of these, exact to 5 %.
+    pub median_dwell_s: Option<f64>,
+    /// The field whose answers were refused most often.
+    pub top_error_field: Option<String>,
+}
+
+/// An edge.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AnalyticsBranch {
+    /// The edge.
+    pub edge_id: i64,
+    /// Where it begins.
+    pub from_node_id: i64,
+    /// The name of that node.
+    pub from_name: String,
+    /// Where it leads.
+    pub to_node_id: i64,
+    /// The name of that node.
+    pub to_name: String,
+    /// `default`, `true` or `false`.
+    pub branch_label: String,
+    /// Visits that took it.
+    pub sessions: i64,
+    /// Their part of those that left the node, in percent.
+    pub share_pct: Option<f64>,
+    /// Those that were completed.
+    pub completed: i64,
+    /// Their part in percent.
+    pub conversion_pct: Option<f64>,
+    /// The mean of their scores.
+    pub avg_score: Option<f64>,
+}
+
+/// Where completed visits ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AnalyticsEnd {
+    /// The node; null: after a step from which no edge leads on.
+    pub node_id: Option<i64>,
+    /// Its name.
+    pub node_name: Option<String>,
+    /// `thank_you`, `redirect`, `disqualified` or `booking`.
+    pub end_kind: Option<String>,
+    /// Completed visits.
+    pub sessions: i64,
+    /// Their part in percent.
+    pub share_pct: Option<f64>,
+}
+
+/// Visits that began on a day.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AnalyticsDay {
+    /// `YYYY-MM-DD`.
+    pub date: String,
+    /// Visits.
+    pub started: i64,
+    /// Those that answered a step.
+    pub engaged: i64,
+    /// Those that were completed since.
+    pub completed: i64,
+    /// Those that were abandoned since.
+    pub abandoned: i64,
+}
+
+/// Where visitors came from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AnalyticsSource {
+    /// What the link said; null: nothing; `(other)`: those that are not listed.
+    pub utm_source: Option<String>,
+    /// Visits.
+    pub started: i64,
+    /// Those that were completed.
+    pub completed: i64,
+    /// Their part, 0 to 1.
+    pub completion_rate: Option<f64>,
+}
+
+/// What completed visits answered to a field that was on their way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AnalyticsField {
+    /// Its id.
+    pub field: String,
+    /// Its type; null: no version has it any more.
+    #[serde(rename = "type")]
+    pub field_type: Option<String>,
+    /// How visitors see it.
+    pub label: Option<String>,
+    /// Visits with an answer.
+    pub answered: i64,
+    /// Visits without.
+    pub blank: i64,
+    /// The ten most frequent answers, where all possible ones are known.
+    pub top: Vec<AnalyticsValue>,
+}
+
+/// An answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AnalyticsValue {
+    /// The id of the option, or the number; `other`: what visitors wrote themselves.
+    pub value: String,
+    /// The label of the option.
+    pub label: Option<String>,
+    /// Visits.
+    pub count: i64,
+}
+
+/// What became of visits in the inbox, removed ones included.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AnalyticsInbox {
+    /// Nobody has sorted them.
+    pub new: i64,
+    /// Worth a call.
+    pub qualified: i64,
+    /// Somebody has called.
+    pub contacted: i64,
+    /// Customers.
+    pub converted: i64,
+    /// Not.
+    pub rejected: i64,
+    /// Hours from the start to the first touch, the median, exact to 5 %.
+    pub median_first_touch_h: Option<f64>,
+}
+
+/// Mails that visits caused.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AnalyticsMails {
+    /// Taken by a provider.
+    pub sent: i64,
+    /// Given up.
+    pub failed: i64,
+    /// Visits that no mail rule fits.
+    pub unmatched: i64,
+}
+
+/// A version.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AnalyticsVersion {
+    /// Its number.
+    pub version: i64,
+    /// When it was published.
+    pub published_at: Option<String>,
+    /// Visits.
+    pub started: i64,
+    /// Those that were completed.
+    pub completed: i64,
+}

@@ -1,0 +1,286 @@
+//! Statements that read the numbers of a funnel: counters of visits that are folded, and the same of
+//! those that are not. All take the funnel, the first day, the last day, and a version or null.
+
+use crate::{
+    Millis, Result,
+    db::{FromRow, Row, Snapshot, Statement, Value, args, statements},
+    funnels::counters::{
+        select::{
+            answers, bucket, durations, left, mails, number, open, sources, steps, visits, ways,
+        },
+        sql::Answered,
+    },
+};
+
+/// What counters are read.
+macro_rules! counted {
+    ($table:literal) => {
+        concat!(
+            "from ",
+            $table,
+            " c where c.funnel_id = $1 and c.day between $2 and $3 \
+             and (cast($4 as bigint) is null or c.version = $4)"
+        )
+    };
+}
+
+macro_rules! tallied {
+    ($where:literal) => {
+        concat!(
+            "select c.funnel_id, max(c.version), max(c.day), c.what, c.node_id, c.name, c.value, \
+             c.bucket, cast(sum(c.visits) as bigint), cast(sum(c.completed) as bigint) ",
+            counted!("cms_formfunnel_tally"),
+            $where,
+            " group by c.funnel_id, c.what, c.node_id, c.name, c.value, c.bucket"
+        )
+    };
+}
+
+statements! {
+    VISITS = concat!(
+        "select c.funnel_id, c.version, c.day, 0, 0, c.started, c.engaged, c.completed, \
+         c.abandoned, c.spam, cast(0 as bigint) ", counted!("cms_formfunnel_daily"),
+        " and c.node_id = 0 and c.edge_id = 0"
+    );
+    OPEN_VISITS = visits!(open);
+    WAYS = concat!(
+        "select c.funnel_id, max(c.version), max(c.day), c.node_id, c.edge_id, \
+         cast(sum(c.entered) as bigint), cast(sum(c.answered) as bigint), \
+         cast(sum(c.exited) as bigint), cast(sum(c.rewound) as bigint), \
+         cast(sum(c.invalid) as bigint), cast(sum(c.dwell_ms) as bigint), \
+         cast(sum(c.dwelt) as bigint), cast(sum(c.traversed) as bigint), \
+         cast(sum(c.completed) as bigint), cast(sum(c.scored) as bigint), sum(c.score), \
+         cast(0 as bigint) ", counted!("cms_formfunnel_daily"),
+        " and (c.node_id <> 0 or c.edge_id <> 0) group by c.funnel_id, c.node_id, c.edge_id"
+    );
+    OPEN_WAYS = ways!(open);
+    TALLY = tallied!("");
+    TALLIED_DURATIONS = tallied!(" and c.what = 'duration'");
+    OPEN_SOURCES = sources!(open);
+    OPEN_DURATIONS = durations!(open);
+    OPEN_STEPS = steps!(open);
+    OPEN_MAILS = mails!(open);
+    OPEN_ANSWERS = answers!(open);
+    /// Kept submissions that somebody has looked at.
+    TOUCHED = concat!(
+        "select s.inbox_status, case when s.first_touched_at is not null then ",
+        bucket!("(s.first_touched_at - s.started_at)"),
+        " end, count(*) from cms_formfunnel_submissions s where s.funnel_id = $1 \
+         and s.day between $2 and $3 and (cast($4 as bigint) is null or s.version = $4) \
+         and (s.inbox_status <> 'new' or s.first_touched_at is not null) and not s.is_spam \
+         and not s.is_test group by 1, 2"
+    );
+    /// Each node as the newest version has it.
+    NODES = "select n.node_id, n.type, n.name, n.end_kind, n.depth, n.version_id from \
+             (select x.node_id, max(x.version_id) as version_id from \
+             cms_formfunnel_version_nodes x join cms_formfunnel_versions v on v.id = x.version_id \
+             where v.funnel_id = $1 and (cast($2 as bigint) is null or v.version = $2) \
+             group by x.node_id) newest join cms_formfunnel_version_nodes n \
+             on n.version_id = newest.version_id and n.node_id = newest.node_id";
+    EDGES = "select n.edge_id, n.from_node_id, n.to_node_id, n.branch_label, n.version_id from \
+             (select x.edge_id, max(x.version_id) as version_id from \
+             cms_formfunnel_version_edges x join cms_formfunnel_versions v on v.id = x.version_id \
+             where v.funnel_id = $1 and (cast($2 as bigint) is null or v.version = $2) \
+             group by x.edge_id) newest join cms_formfunnel_version_edges n \
+             on n.version_id = newest.version_id and n.edge_id = newest.edge_id";
+    VERSIONS = "select id, version, published_at from cms_formfunnel_versions where funnel_id = $1 \
+                and (cast($2 as bigint) is null or version = $2) order by version desc";
+    OLDEST = "select day, started_at from cms_formfunnel_submissions where funnel_id = $1 \
+              order by started_at, id limit 1";
+}
+
+/// Those that read submissions.
+pub(super) const READS: [Statement; 8] = [
+    OPEN_VISITS,
+    OPEN_WAYS,
+    OPEN_SOURCES,
+    OPEN_DURATIONS,
+    OPEN_STEPS,
+    OPEN_MAILS,
+    OPEN_ANSWERS,
+    TOUCHED,
+];
+
+/// Visits of a version that began on a day.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Visits {
+    pub(super) version: i64,
+    pub(super) day: String,
+    pub(super) started: i64,
+    pub(super) engaged: i64,
+    pub(super) completed: i64,
+    pub(super) abandoned: i64,
+    pub(super) spam: i64,
+    pub(super) in_progress: i64,
+}
+
+impl FromRow for Visits {
+    fn from_row(row: &Row) -> Result<Self> {
+        Ok(Self {
+            version: row.get(1)?,
+            day: row.get(2)?,
+            started: row.get(5)?,
+            engaged: row.get(6)?,
+            completed: row.get(7)?,
+            abandoned: row.get(8)?,
+            spam: row.get(9)?,
+            in_progress: row.get(10)?,
+        })
+    }
+}
+
+/// Visits at a node, or at an edge.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Way {
+    pub(super) node: i64,
+    pub(super) edge: i64,
+    pub(super) entered: i64,
+    pub(super) answered: i64,
+    pub(super) exited: i64,
+    pub(super) rewound: i64,
+    pub(super) invalid: i64,
+    pub(super) dwell_ms: i64,
+    pub(super) dwelt: i64,
+    pub(super) traversed: i64,
+    pub(super) completed: i64,
+    pub(super) scored: i64,
+    pub(super) score: f64,
+    pub(super) waiting: i64,
+}
+
+impl FromRow for Way {
+    fn from_row(row: &Row) -> Result<Self> {
+        Ok(Self {
+            node: row.get(3)?,
+            edge: row.get(4)?,
+            entered: row.get(5)?,
+            answered: row.get(6)?,
+            exited: row.get(7)?,
+            rewound: row.get(8)?,
+            invalid: row.get(9)?,
+            dwell_ms: row.get(10)?,
+            dwelt: row.get(11)?,
+            traversed: row.get(12)?,
+            completed: row.get(13)?,
+            scored: row.get(14)?,
+            score: row.get(15)?,
+            waiting: row.get(16)?,
+        })
+    }
+}
+
+/// Visits by what they were.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tally {
+    pub(super) what: String,
+    pub(super) node: i64,
+    pub(super) name: String,
+    pub(super) value: String,
+    pub(super) bucket: i64,
+    pub(super) visits: i64,
+    pub(super) completed: i64,
+}
+
+impl FromRow for Tally {
+    fn from_row(row: &Row) -> Result<Self> {
+        Ok(Self {
+            what: row.get(3)?,
+            node: row.get(4)?,
+            name: row.get(5)?,
+            value: row.get(6)?,
+            bucket: row.get(7)?,
+            visits: row.get(8)?,
+            completed: row.get(9)?,
+        })
+    }
+}
+
+/// A node: its id, type, name, kind of end, depth, and the version that it is read from.
+pub(super) type Node = (i64, String, String, Option<String>, Option<i64>, i64);
+
+/// An edge: its id, where it begins and leads, its branch, and the version that it is read from.
+pub(super) type Edge = (i64, i64, i64, String, i64);
+
+/// A state of the inbox, how long it took until the first touch, and how many.
+pub(super) type Touched = (String, Option<i64>, i64);
+
+/// Which visits are read.
+#[derive(Clone, Debug)]
+pub(super) struct Asked {
+    pub(super) funnel: i64,
+    pub(super) from: String,
+    pub(super) to: String,
+    pub(super) version: Option<i64>,
+    pub(super) now: Millis,
+}
+
+impl Asked {
+    fn args(&self) -> Vec<Value> {
+        args![self.funnel, &self.from, &self.to, self.version]
+    }
+
+    fn timed(&self) -> Vec<Value> {
+        args![self.funnel, &self.from, &self.to, self.version, self.now]
+    }
+}
+
+pub(super) async fn visits(at: &mut Snapshot, asked: &Asked) -> Result<Vec<Visits>> {
+    let mut all = at.all(VISITS, asked.args()).await?;
+    all.extend(at.all(OPEN_VISITS, asked.timed()).await?);
+    Ok(all)
+}
+
+pub(super) async fn ways(at: &mut Snapshot, asked: &Asked) -> Result<Vec<Way>> {
+    let mut all = at.all(WAYS, asked.args()).await?;
+    all.extend(at.all(OPEN_WAYS, asked.timed()).await?);
+    Ok(all)
+}
+
+/// How long completed visits took.
+pub(super) async fn durations(at: &mut Snapshot, asked: &Asked) -> Result<Vec<Tally>> {
+    together(at, asked, &[TALLIED_DURATIONS, OPEN_DURATIONS]).await
+}
+
+pub(super) async fn tally(at: &mut Snapshot, asked: &Asked) -> Result<Vec<Tally>> {
+    let all = [TALLY, OPEN_SOURCES, OPEN_DURATIONS, OPEN_STEPS, OPEN_MAILS];
+    together(at, asked, &all).await
+}
+
+async fn together(
+    at: &mut Snapshot,
+    asked: &Asked,
+    statements: &[Statement],
+) -> Result<Vec<Tally>> {
+    let mut all = Vec::new();
+    for statement in statements {
+        all.extend(at.all::<Tally>(*statement, asked.args()).await?);
+    }
+    Ok(all)
+}
+
+/// Answers that are in no counter yet.
+pub(super) async fn answers(at: &mut Snapshot, asked: &Asked) -> Result<Vec<Answered>> {
+    at.all(OPEN_ANSWERS, asked.args()).await
+}
+
+pub(super) async fn touched(at: &mut Snapshot, asked: &Asked) -> Result<Vec<Touched>> {
+    at.all(TOUCHED, asked.args()).await
+}
+
+pub(super) async fn nodes(at: &mut Snapshot, asked: &Asked) -> Result<Vec<Node>> {
+    at.all(NODES, args![asked.funnel, asked.version]).await
+}
+
+pub(super) async fn edges(at: &mut Snapshot, asked: &Asked) -> Result<Vec<Edge>> {
+    at.all(EDGES, args![asked.funnel, asked.version]).await
+}
+
+/// Id, number and time of each version, the newest first.
+pub(super) async fn versions(at: &mut Snapshot, asked: &Asked) -> Result<Vec<(i64, i64, Millis)>> {
+    at.all(VERSIONS, args![asked.funnel, asked.version]).await
+}
+
+/// The day of the oldest submission, and when it began.
+pub(super) async fn oldest(at: &mut Snapshot, asked: &Asked) -> Result<Option<(String, Millis)>> {
+    at.optional(OLDEST, args![asked.funnel]).await
+}
