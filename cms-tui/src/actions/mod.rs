@@ -129,7 +129,7 @@ impl Action {
 fn has_list_action(noun: &str, verb: &str) -> bool {
     let walks = ["open", "down", "up", "half_down", "half_up", "first", "last"].contains(&verb);
     match noun {
-        "home" | "rights" | "funnel" => walks,
+        "home" | "rights" | "funnel" | "analytics" => walks,
         "submission" => walks || verb == "pane",
         "delivery" => walks || matches!(verb, "mark" | "mark_all" | "range"),
         _ => true,

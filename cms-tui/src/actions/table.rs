@@ -372,6 +372,9 @@ pub(crate) static ACTIONS: &[Action] = &[
         .on(Row, HOOKS_SEEN),
     write("submission.delete", "x", "Delete…").cli("inbox delete {submission_id}").on(Row, INBOX),
     act("funnels.graph", "d", "Drawn as a graph").cli("funnels graph {id}").on(Row, FUNNELS_SEEN),
+    act("funnels.analytics", "a", "Analytics: who came, who left where")
+        .cli("funnels stats {id}")
+        .on(Row, INBOX_SEEN),
     act("funnels.inbox", "i", "What visitors sent through it")
         .cli("inbox list --where funnel_id={id}")
         .on(Row, INBOX_SEEN),
@@ -383,6 +386,9 @@ pub(crate) static ACTIONS: &[Action] = &[
         .on(Row, FUNNELS),
     act("funnels.show", "s", "Show it whole").cli("funnels show {id}").on(Row, FUNNELS_SEEN),
     write("funnels.delete", "x", "Delete…").cli("funnels delete {id}").on(Row, FUNNELS),
+    act("funnel.analytics", "a", "Analytics: who came, who left where")
+        .cli("funnels stats {id}")
+        .on(Nothing, INBOX_SEEN),
     act("funnel.inbox", "i", "What visitors sent through it")
         .cli("inbox list --where funnel_id={id}")
         .on(Nothing, INBOX_SEEN),
@@ -391,6 +397,17 @@ pub(crate) static ACTIONS: &[Action] = &[
         .on(Nothing, FUNNELS),
     write("funnel.publish", "P", "Publish…").cli("funnels publish {id}").on(Nothing, FUNNELS),
     act("funnel.show", "s", "Show it whole").cli("funnels show {id}").on(Nothing, FUNNELS_SEEN),
+    act("analytics.period", "t", "Period")
+        .cli("funnels stats {id} --from DAY")
+        .on(Nothing, INBOX_SEEN),
+    act("analytics.day_before", "h Left", "Day before"),
+    act("analytics.day_after", "l Right", "Day after"),
+    act("analytics.graph", "d", "Drawn as a graph")
+        .cli("funnels graph {id}")
+        .on(Nothing, FUNNELS_SEEN),
+    act("analytics.show", "s", "Show all figures")
+        .cli("funnels stats {id}")
+        .on(Nothing, INBOX_SEEN),
     write("tasks.run", "r", "Run now").cli("tasks run {name}").on(Row, Admin),
     act("tasks.runs", "d", "Its runs").cli("tasks history {name}").on(Row, Admin),
     act("plugins.diff", "d", "What plugins apply would change")

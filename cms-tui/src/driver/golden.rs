@@ -116,7 +116,9 @@ async fn golden_forms_and_mails() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn golden_inbox() {
     let site = with_inbox().await;
-    for (name, keys) in [("inbox", "9 j"), ("inbox_one", "9 Enter")] {
+    let main =
+        [("inbox", "9 j"), ("inbox_one", "9 Enter"), ("analytics", ": f u n n e l s Enter a j")];
+    for (name, keys) in main {
         let mut ana = Operator::sits_down(&site).await;
         ana.press(keys).await;
         for (width, height) in SIZES {

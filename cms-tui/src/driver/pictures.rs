@@ -11,10 +11,11 @@ const PICTURES: [(&str, &str); 6] = [
     ("help", "5 ?"),
 ];
 /// Those of a site that people have sent something to.
-const OF_INBOX: [(&str, &str); 3] = [
+const OF_INBOX: [(&str, &str); 4] = [
     ("inbox", "9 j Space j Space"),
     ("submission", "9 Enter"),
     ("funnel", ": f u n n e l s Enter Enter j j"),
+    ("analytics", ": f u n n e l s Enter a j"),
 ];
 
 /// The pictures of the docs are those that the interface draws, and all of them are shown.

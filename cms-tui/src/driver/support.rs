@@ -274,3 +274,23 @@ async fn a_funnel_is_looked_at_as_a_graph() {
     ana.press("Esc").await;
     ana.press("i").await.sees("funnel:1");
 }
+
+/// The numbers of a funnel: a bar opens the people behind it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_bar_opens_the_people_behind_it() {
+    let site = with_inbox().await;
+    let mut ana = sits_down(&site, "ana").await;
+    ana.press(": f u n n e l s Enter a").await;
+    ana.sees("started 9").sees("completed 7").sees("abandoned 2").sees("Per day");
+    ana.sees("Eligible? yes").sees("direct");
+    ana.press("j").await.sees("−2");
+    ana.press("Enter").await;
+    ana.sees("1 of 2").sees("left: Bill");
+    ana.press("Esc Esc").await;
+    ana.press("t").await.sees("the last 90 days");
+    ana.press("3").await.sees("the last 90 days");
+    ana.press("h").await.sees("2026-11-20  started 0");
+    ana.press("d").await;
+    // The same numbers stand on the edges of the graph.
+    ana.sees("yes 5 (71 %)").sees("no 2 (29 %)").sees("9");
+}

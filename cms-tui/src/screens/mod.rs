@@ -6,6 +6,7 @@
 //! ```
 
 mod acts;
+mod analytics;
 mod attempts;
 mod audit;
 mod browser;

@@ -1,9 +1,10 @@
 //! The screen of a place.
 
 use super::{
-    Screen, attempts, audit, browser::Browser, cache, content, deliveries, delivery::Delivery,
-    events, forms, funnels, groups, home::Home, inbox, keys, limits, login::SignIn, mail, origins,
-    plugins, queue, records, submission::Submission, system, tasks, users, webhooks,
+    Screen, analytics::Analytics, attempts, audit, browser::Browser, cache, content, deliveries,
+    delivery::Delivery, events, forms, funnels, groups, home::Home, inbox, keys, limits,
+    login::SignIn, mail, origins, plugins, queue, records, submission::Submission, system, tasks,
+    users, webhooks,
 };
 use crate::step::Place;
 
@@ -36,6 +37,7 @@ pub(crate) fn open(place: Place) -> Box<dyn Screen> {
         "system" => &system::SPEC,
         "submission" => return Box::new(Submission::new(place.subject)),
         "funnel" => return Box::new(funnels::Graph::new(place.subject)),
+        "analytics" => return Box::new(Analytics::new(place.subject)),
         "delivery" => return Box::new(Delivery::new(place.subject)),
         "login" => return Box::new(SignIn::default()),
         "rights" => return Box::new(keys::Matrix::new(place.subject)),

@@ -33,7 +33,6 @@ const VERBS_ALONE: &[&str] = &[
     "funnels preview",
     "funnels routing list",
     "funnels routing set",
-    "funnels stats",
     "funnels test",
     "inbox erase",
     "init",
@@ -56,6 +55,8 @@ const VERBS_ALONE: &[&str] = &[
 
 /// Actions without a line: they move within the interface, and their noun or name says so.
 const ACTIONS_ALONE: &[&str] = &[
+    "analytics.day_after",
+    "analytics.day_before",
     "app.back",
     "app.command",
     "app.copy",
@@ -116,6 +117,7 @@ fn filled(line: &str) -> Vec<String> {
         "{owner}" => "key:7".to_owned(),
         word if word.starts_with('{') => "7".to_owned(),
         "N" => "3".to_owned(),
+        "DAY" => "2026-11-01".to_owned(),
         word => word.to_owned(),
     };
     line.split(' ').map(word).collect()

@@ -32,6 +32,7 @@ pub(super) fn shared(verb: &str, funnel: &Json) -> Step {
             })
             .into(),
         "inbox" => Step::Open(Place::of("inbox").filtered(format!("funnel:{}", acts::id(funnel)))),
+        "analytics" => Step::Open(Place::about("analytics", funnel)),
         "check" => check(funnel),
         "publish" => publish(funnel.clone()),
         "archive" => archive(funnel.clone()),

@@ -18,9 +18,13 @@ use super::{
 use crate::{
     actions::Scene,
     calls::{Fault, Reply},
-    screens::{Clicked, Look, Screen, acts, cells::plain_text},
+    screens::{
+        Clicked, Look, Screen, acts,
+        analytics::{self, count, percent},
+        cells::plain_text,
+    },
     step::{Place, Step},
-    text::{cut, fitted, safe, wrapped},
+    text::{cut, fitted, number, safe, width, wrapped},
     theme::Role,
     widgets::{
         draw::{lines, pane},
@@ -29,9 +33,10 @@ use crate::{
     },
 };
 
-/// Where replies go: the funnel, whether it could be published.
+/// Where replies go: the funnel, whether it could be published, its numbers.
 const WHOLE: u8 = 0;
 const JUDGED: u8 = 1;
+const NUMBERS: u8 = 2;
 /// From this width on, what is known of a node stands beside the graph.
 const BESIDE: u16 = 96;
 
@@ -49,6 +54,8 @@ pub(crate) struct Graph {
     nodes: List,
     drawn: Vec<Drawn>,
     found: Vec<Found>,
+    /// The numbers of the last thirty days.
+    numbers: Json,
     /// The `rev` that was judged last.
     judged: Option<i64>,
     fault: Option<String>,
@@ -90,6 +97,11 @@ fn to_name(funnel: &Json, edge: usize) -> String {
     node.map(|node| plain_text(&node["name"])).unwrap_or_default()
 }
 
+/// The numbers of a node or an edge.
+fn numbered<'a>(all: &'a Json, by: &str, of: &Json) -> Option<&'a Json> {
+    all.as_array()?.iter().find(|one| one[by] == of["id"])
+}
+
 impl Graph {
     pub(crate) fn new(funnel: Json) -> Self {
         Self {
@@ -97,6 +109,7 @@ impl Graph {
             nodes: List::default(),
             drawn: Vec::new(),
             found: Vec::new(),
+            numbers: Json::Null,
             judged: None,
             fault: None,
             top: Cell::new(0),
@@ -177,7 +190,11 @@ impl Screen for Graph {
     }
 
     fn load(&mut self) -> Step {
-        super::whole(&self.funnel).map(|call| call.slot(WHOLE)).into()
+        let numbers = analytics::usual(&self.funnel).map(|call| call.slot(NUMBERS));
+        Step::Several(vec![
+            super::whole(&self.funnel).map(|call| call.slot(WHOLE)).into(),
+            numbers.into(),
+        ])
     }
 
     fn take(&mut self, slot: u8, outcome: Result<Reply, Fault>) -> (Step, bool) {
@@ -189,6 +206,12 @@ impl Screen for Graph {
             (WHOLE, Err(fault)) => {
                 self.fault = Some(fault.detail);
                 (Step::None, true)
+            }
+            (NUMBERS, outcome) => {
+                // Whoever may not see the inbox sees the graph without numbers.
+                let numbers = outcome.map(|reply| reply.data).unwrap_or_default();
+                let before = std::mem::replace(&mut self.numbers, numbers);
+                (Step::None, before != self.numbers)
             }
             (_, judged) => {
                 self.judge(&judged);
@@ -302,18 +325,21 @@ impl Graph {
                 let start = if is_start { " (start)" } else { "" };
                 let name = format!("{}{start}", plain_text(&node["name"]));
                 let (sign, role) = self.sign_of(node).unwrap_or((" ", Role::Plain));
-                let name = fitted(&name, room.saturating_sub(2));
+                let came = self.came(node);
+                let room = room.saturating_sub(width(&came) + 3);
+                let name = fitted(&name, room);
                 Line::from(vec![
                     lanes,
                     Span::styled(name, style(Role::Title)),
+                    Span::styled(format!(" {came}"), style(Role::Plain)),
                     Span::styled(format!("{sign} "), style(role)),
                 ])
             }
             What::Edge(n) => {
-                let said = said::branch(&self.funnel["edges"][n]);
+                let said = self.went(&self.funnel["edges"][n]);
                 Line::from(vec![
                     lanes,
-                    Span::styled(cut(said, room).into_owned(), style(Role::Quiet)),
+                    Span::styled(cut(&said, room).into_owned(), style(Role::Quiet)),
                 ])
             }
             What::Back(n) => {
@@ -325,6 +351,26 @@ impl Graph {
             }
             What::Joint => Line::from(lanes),
         }
+    }
+
+    /// How many came to a node, and how many of them left there.
+    fn came(&self, node: &Json) -> String {
+        let Some(step) = numbered(&self.numbers["steps"], "node_id", node) else {
+            return String::new();
+        };
+        let left = step["exited"].as_i64().filter(|left| *left > 0);
+        let left = left.map(|left| format!("  −{}", number(left))).unwrap_or_default();
+        format!("{}{left}", count(&step["entered"]))
+    }
+
+    /// Which branch an edge is, and how many took it.
+    fn went(&self, edge: &Json) -> String {
+        let branch = said::branch(edge);
+        let Some(taken) = numbered(&self.numbers["branches"], "edge_id", edge) else {
+            return branch.to_owned();
+        };
+        let share = percent(&taken["share_pct"]);
+        format!("{branch} {} ({share})", count(&taken["sessions"])).trim_start().to_owned()
     }
 
     fn draw_node(&self, frame: &mut Frame<'_>, area: Rect, look: Look) {
@@ -341,6 +387,23 @@ impl Graph {
         lines(frame, inner, all.into_iter().take(usize::from(inner.height)).map(line).collect());
     }
 
+    /// What became of the visits that came to a node.
+    fn told(&self, node: &Json) -> Lines {
+        let Some(step) = numbered(&self.numbers["steps"], "node_id", node) else {
+            return Vec::new();
+        };
+        let of = |name: &str| count(&step[name]);
+        let mut lines = vec![(Role::Title, "The last 30 days".to_owned())];
+        lines.push((Role::Plain, format!("came {}   went on {}", of("entered"), of("answered"))));
+        let left = format!("left {} ({})", of("exited"), percent(&step["dropoff_pct"]));
+        lines.push((Role::Plain, format!("{left}   are there {}", of("waiting"))));
+        if let Some(field) = step["top_error_field"].as_str() {
+            let errors = of("validation_errors");
+            lines.push((Role::Warn, format!("{errors} refused answers, most at {}", safe(field))));
+        }
+        lines
+    }
+
     /// What is known of a node.
     fn about(&self, node: &Json, cells: usize) -> Lines {
         let kind = plain_text(&node["type"]);
@@ -354,6 +417,7 @@ impl Graph {
                     .map(|(n, line)| (role, format!("{} {line}", if n == 0 { sign } else { " " }))),
             );
         }
+        all.extend(self.told(node));
         all.extend(said::about(node, cells));
         let rules = list(&self.funnel, "email_routings");
         if kind == "end" && !rules.is_empty() {

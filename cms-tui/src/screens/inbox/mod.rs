@@ -64,9 +64,9 @@ pub(crate) static SPEC: Spec = Spec {
     ..Spec::new("inbox", |_| "Inbox".to_owned(), columns, list, act::act_on_list)
 };
 
-/// Those with an index first.
+/// All but the last have an index.
 const SORTS: [&str; 6] =
-    ["started_at", "inbox_status", "assigned_to", "funnel_id", "score", "last_activity_at"];
+    ["started_at", "score", "completed_at", "contact_name", "contact_email", "inbox_status"];
 
 fn rows(_: &Json, data: Json) -> Vec<Row> {
     browser::by_id(data, "submission_id")
@@ -108,7 +108,7 @@ fn columns(_: &Json) -> Vec<Column> {
     vec![
         column("STATE", "inbox_status", 11, |row, _, _| shown::state(row)),
         column("AGE", "started_at", 4, age),
-        column("CONTACT", "contact", 0, |row, _, _| contact(row)),
+        column("CONTACT", "contact_name", 0, |row, _, _| contact(row)),
         column("ABOUT", "about", 0, |row, _, _| (shown::about(row), Role::Plain)),
         column("WAY", "way", 14, |row, _, _| shown::visit(row)).from(80),
         column("FUNNEL", "funnel_id", 12, |row, _, _| {
