@@ -99,6 +99,8 @@ fn a_day_at_the_inbox_in_tmux() {
     keys(&["/"]);
     types("visit:completed");
     keys(&["Enter"]);
+    // The same rows before and after: while they are read, no row is selected.
+    std::thread::sleep(Duration::from_secs(1));
     tmux.shows("1 of 3");
     keys(&["Space", "Space", "Space", "s"]);
     tmux.shows("State of 3 submissions");
@@ -108,6 +110,8 @@ fn a_day_at_the_inbox_in_tmux() {
     keys(&["u"]);
     tmux.shows("3 submissions as before");
     keys(&["Escape"]);
+    // Esc and g at once would be Alt-g.
+    std::thread::sleep(Duration::from_millis(200));
     keys(&["g", "e"]);
     tmux.shows("Notes of cy@example.org");
     types("called, wants an offer");
