@@ -49,6 +49,8 @@ mod login_processes;
 mod mail;
 /// ARCHITECTURE names what is there.
 mod map;
+/// Uploaded files: hostile ones, hostile paths, crashes, memory.
+mod media;
 /// Origins: which pages may call, what browsers are told, how soon a change is in force.
 mod origins;
 /// Buttons of plugins: seen, used, and what they let a user write.

@@ -89,11 +89,15 @@ async fn written(site: &Site) -> i64 {
 }
 
 async fn send(site: &Site, act: &Act, by: &Caller, body: StreamBody<Chunks<'_>>) -> (u16, Json) {
+    let kind = match act.body.starts_with("--") {
+        true => crate::support::media::FORM,
+        false => "application/json",
+    };
     let request = Request::builder()
         .method(act.method)
         .uri(&act.target)
         .header("host", "cms.test")
-        .header("content-type", "application/json")
+        .header("content-type", kind)
         .header(by.header.0, &by.header.1);
     let reply = site.api.handle(request.body(body).unwrap()).await;
     let status = reply.status().as_u16();

@@ -28,6 +28,7 @@ const TABLES: &[(&str, &str, For)] = &[
     ("/api/backend/item", "table=menu_items", For::Area("pages_pages")),
     ("/api/backend/item", "table=settings", For::Area("settings_settings")),
     ("/api/backend/item", "table=forms", For::Area("forms_forms")),
+    ("/api/backend/item", "table=media", For::Area("media_media")),
     ("/api/backend/item", "table=users", For::Admins),
     ("/api/backend/item", "", For::Admins),
     ("/api/backend/actions/checklist", "table=pages", For::Area("pages_pages")),
@@ -40,6 +41,7 @@ const DOCUMENTED: &[(&str, Access)] = &[
     ("/api/backend/actions/script", Access::Button),
     ("/api/backend/actions/checklist", Access::Checklist),
     ("/api/backend/forms", Access::Area("forms_forms")),
+    ("/api/backend/media", Access::Area("media_media")),
     ("/api/backend/keys", Access::Area("keys_keys")),
     ("/api/backend/webhooks", Access::Area("webhooks_subscriptions")),
     ("/api/backend/users/2fa-", Access::Operator),
@@ -167,6 +169,7 @@ async fn every_backend_endpoint_answers_each_caller_as_documented() {
         "keys_keys",
         "webhooks_subscriptions",
         "forms_forms",
+        "media_media",
         "formfunnel_funnels",
         "formfunnel_inbox",
     ];

@@ -5,8 +5,8 @@ use clap::{Parser, Subcommand};
 use crate::{
     commands::{
         audit, auth, cache, completions, config, context, doctor, events, exit_codes, forms,
-        funnels, groups, inbox, init, items, keys, limits, login, mail, migrate, origins, plugins,
-        process_webhooks, queue, serve, tables, tasks, users, webhooks,
+        funnels, groups, inbox, init, items, keys, limits, login, mail, media, migrate, origins,
+        plugins, process_webhooks, queue, serve, tables, tasks, users, webhooks,
     },
     flags::Flags,
 };
@@ -51,6 +51,9 @@ pub(crate) enum Command {
     /// What visitors of funnels sent: sorted, noted, assigned; without a verb in the terminal
     /// interface
     Inbox(inbox::InboxArgs),
+    /// Uploaded files: pictures, sound, film, documents
+    #[command(subcommand)]
+    Media(media::MediaCommand),
     /// API keys and their rights
     #[command(subcommand)]
     Keys(keys::KeysCommand),

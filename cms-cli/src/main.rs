@@ -43,9 +43,9 @@ use crate::{
     args::{Cli, Command},
     commands::{
         audit, auth, cache, completions, config, context, doctor, events, exit_codes, forms,
-        funnels, groups, inbox, init, items, keys, limits, login, logout, mail, migrate, origins,
-        plugins, process_webhooks, queue, serve, start, tables, tasks, users, version, webhooks,
-        whoami,
+        funnels, groups, inbox, init, items, keys, limits, login, logout, mail, media, migrate,
+        origins, plugins, process_webhooks, queue, serve, start, tables, tasks, users, version,
+        webhooks, whoami,
     },
     log::LogFormat,
     output::{Done, Exit, Failure, Output},
@@ -116,6 +116,7 @@ async fn run(cli: Cli, out: &Output) -> Done {
         Command::ProcessWebhooks(args) => process_webhooks::run(flags, out, &args).await,
         Command::Plugins(command) => plugins::run(flags, out, command).await,
         Command::Forms(command) => forms::run(flags, out, command).await,
+        Command::Media(command) => media::run(flags, out, command).await,
         Command::Funnels(command) => funnels::run(flags, out, command).await,
         #[cfg(feature = "tui")]
         Command::Inbox(args) if args.is_interface() => tui::inbox(flags, out).await,

@@ -14,6 +14,7 @@
 //! scripts    scripts of plugins: handlers, or files that an interpreter runs
 //! tasks      tasks of plugins and of the service, each once in its interval, and their history
 //! pages      pages, menus, public settings and sitemap, as visitors read them
+//! media      files that editors upload, stored by content, served
 //! mail       mails, queued and sent through a chain of providers
 //! forms      what visitors submit: judged, stored, listed
 //! funnels    forms of several steps: drawn, checked, published
@@ -24,8 +25,8 @@
 //!
 //! Modules stand on floors and import only from floors below: `ground`, `settings`, `db`, `events`,
 //! `change`, `base`, `access`, `outbound`, `jobs`, `fields`, `content`, `items`, then the rooms
-//! `audit`, `keys`, `accounts`, `traffic`, `plugins`, `scripts`, `pages`, `tasks`, `mail`,
-//! `forms`, `funnels`, `webhooks`, and `site` on top. A test checks the imports.
+//! `audit`, `keys`, `accounts`, `traffic`, `plugins`, `scripts`, `pages`, `media`, `tasks`,
+//! `mail`, `forms`, `funnels`, `webhooks`, and `site` on top. A test checks the imports.
 
 #[cfg(not(any(feature = "sqlite", feature = "postgres")))]
 compile_error!("cms-core needs a database: enable the feature `sqlite`, `postgres` or both");
@@ -48,6 +49,7 @@ pub mod items;
 mod jobs;
 pub mod keys;
 pub mod mail;
+pub mod media;
 mod outbound;
 pub mod pages;
 pub mod plugins;

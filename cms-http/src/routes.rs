@@ -146,6 +146,7 @@ routes! {
     "/healthz" Open health { GET Healthz alive 200 };
     "/readyz" Open health { GET Readyz ready 200 };
     "/metrics" Open health { GET Metrics metrics 200 as "text/plain; version=0.0.4" };
+    "/media/{folder}/{file}" Open media { GET Serve serve 200 as File };
     "/sitemap.xml" Open ["pages"] pages { GET Sitemap sitemap 200 as "application/xml" };
     "/api/openapi.json" Public openapi { GET Read read 200 };
     "/api/pages" Public ["pages"] pages { GET Read read 200 };
@@ -271,6 +272,10 @@ routes! {
     "/api/backend/mail/log" Admin mail { GET Log log 200 };
     "/api/backend/mail/test" Admin mail { POST Test test 200 };
     "/api/backend/mail/retry" Admin mail { POST Retry retry 200 };
+    "/api/backend/media" Area("media_media") media {
+        GET Read read 200, POST Upload upload 201, PATCH Update update 200, DELETE Delete delete 204
+    };
+    "/api/backend/media/check" Area("media_media") media { POST Check check 200 };
     "/api/backend/audit" Admin audit { GET List list 200 };
     "/api/backend/cache" Admin cache {
         GET Read read 200, PATCH Update update 200, DELETE Clear clear 204

@@ -32,6 +32,7 @@ const CORE: Floors = &[
     &["plugins"],
     &["scripts"],
     &["pages"],
+    &["media"],
     &["tasks"],
     &["mail"],
     &["forms"],

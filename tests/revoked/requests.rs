@@ -35,7 +35,11 @@ pub async fn acts(site: &Site, receiver: &Receiver) -> Vec<Act> {
                 None => targets.request(method, path),
             };
             let target = format!("/api/backend{path}{query}");
-            let body = if body.is_null() { String::new() } else { body.to_string() };
+            let body = match body {
+                Json::Null => String::new(),
+                Json::String(form) => form,
+                json => json.to_string(),
+            };
             acts.push(Act { method, target, body, access, writes });
         }
     }
@@ -63,6 +67,7 @@ struct Targets {
     /// Submissions of the first funnel.
     visits: [i64; 2],
     view: Json,
+    media: [Json; 2],
 }
 
 impl Targets {
@@ -96,6 +101,9 @@ impl Targets {
         let assign = json!({"op": "set_status", "ids": visits, "value": "qualified"});
         let bulk = site.admin("POST /api/backend/formfunnel?action=submissions_bulk");
         bulk.json(assign).expect(200).await;
+        let media = [b"%PDF-1.7 one", b"%PDF-1.7 two"];
+        let [one, two] = media.map(|content| site.upload("a.pdf", content));
+        let media = [one.await.data()["id"].clone(), two.await.data()["id"].clone()];
         let pending = queue.as_array().unwrap().iter().find(|job| job["status"] == "pending");
         Self {
             key: site.key_with(|_| {}, &[]).await.0,
@@ -112,6 +120,7 @@ impl Targets {
             funnels,
             visits,
             view,
+            media,
         }
     }
 
@@ -173,6 +182,17 @@ impl Targets {
                 (none, json!({"plugin": "shop", "button_id": "nightly"}))
             }
             ("DELETE", "/forms/submissions") => (id(&self.submission), Json::Null),
+            ("POST", "/media") => {
+                // Its last byte is needed.
+                let form = crate::support::media::form(&[], "a.pdf", b"%PDF-1.7 mine");
+                let form = String::from_utf8(form).expect("text");
+                (none, form.trim_end().into())
+            }
+            ("PATCH", "/media") => (id(&self.media[0]), json!({"alt": {"en": "A bill"}})),
+            ("DELETE", "/media") => (id(&self.media[1]), Json::Null),
+            ("POST", "/media/check") => {
+                return (none, json!({"remove": true}), false);
+            }
             ("POST", "/keys") => (none, json!({"name": "mine", "rights": [{"endpoint": "*"}]})),
             ("PATCH", "/keys") => (id(&self.key), json!({"name": "renamed"})),
             ("DELETE", "/keys") => (id(&self.key), Json::Null),

@@ -24,6 +24,8 @@ mod keys;
 mod limits;
 /// Mails: their log, a test, the providers.
 mod mail;
+/// Uploaded files: uploaded, listed, changed, served, removed.
+mod media;
 /// Menus, as trees.
 mod menu;
 /// What `/metrics` tells.

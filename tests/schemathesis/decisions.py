@@ -51,6 +51,10 @@ ALLOWED = [
         "filters are those of the inbox, users those of the site, and a bulk change is judged whole",
     ),
     (
+        r"\w+ /api/backend/media", "validation_failed|bad_json", r"",
+        "a file is judged by its bytes, and its record has rules of its own",
+    ),
+    (
         r"POST /api/backend/formfunnel#action=erase", "validation_failed", r"email",
         "an address of mail is more than a text",
     ),

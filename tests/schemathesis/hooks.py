@@ -30,6 +30,7 @@ def before_call(context, case, kwargs):
         case.headers["Idempotency-Key"] = uuid.uuid4().hex
     spare_own(case)
     triage(case)
+    show(case)
     if is_valid(case):
         log_in(case)
         buy(case)
@@ -68,6 +69,22 @@ def triage(case):
         case.body["id"] = next(spare["submissions"])
     elif action == "file" and is_valid(case):
         case.query["file"] = next(spare["files"])
+
+
+def show(case):
+    """What is uploaded is a file that is taken, what is deleted a spare one, and a path leads to one."""
+    if not is_valid(case):
+        return
+    if case.path == "/api/backend/media":
+        if case.method == "POST":
+            case.body = {"file": f"%PDF-1.4 {uuid.uuid4().hex}".encode()}
+        elif case.method == "DELETE":
+            case.query["id"] = next(spare["media"])
+        elif case.method == "PATCH":
+            case.query["id"], case.body = 1, {"alt": {"en": "Spare"}}
+    elif case.path == "/media/{folder}/{file}":
+        _, _, folder, file = next(spare["paths"]).split("/")
+        case.path_parameters = {"folder": folder, "file": file}
 
 
 def is_own(resource, id):

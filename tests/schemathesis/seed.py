@@ -5,6 +5,7 @@ import json
 import secrets
 import subprocess
 import sys
+import tempfile
 import urllib.request
 
 binary, site, url = sys.argv[1:4]
@@ -88,6 +89,16 @@ sent = urllib.request.Request(
 )
 with urllib.request.urlopen(sent) as reply:
     spare["files"] = [json.load(reply)["file"]]
+# Files to delete, and the path of one that stays.
+def upload(number):
+    with tempfile.NamedTemporaryFile("w", suffix=".pdf") as file:
+        file.write(f"%PDF-1.4 spare {number}")
+        file.flush()
+        return cms("media", "upload", file.name)
+
+
+spare["paths"] = [upload(8)["path"]]
+spare["media"] = several(upload)
 # The form of the demo.
 for number in range(3):
     answers = {"name": f"spare {number}", "mail": "spare@example.org"}

@@ -2,6 +2,7 @@
 
 pub mod database;
 pub mod mail;
+pub mod media;
 pub mod people;
 pub mod process;
 pub mod receiver;

@@ -20,6 +20,7 @@ pub(crate) mod limits;
 pub(crate) mod login;
 pub(crate) mod logout;
 pub(crate) mod mail;
+pub(crate) mod media;
 pub(crate) mod migrate;
 pub(crate) mod origins;
 pub(crate) mod plugins;

@@ -11,7 +11,7 @@ use super::printer::Output;
 
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
-/// The progress of one task, counted in rows.
+/// The progress of one task, counted in rows or bytes.
 pub(crate) struct Progress {
     out: Output,
     bar: Option<ProgressBar>,
@@ -19,14 +19,30 @@ pub(crate) struct Progress {
     told: Instant,
     rows: u64,
     what: &'static str,
+    shown: fn(u64) -> String,
 }
 
 impl Progress {
     /// Begins. `total` has the unit of [`Progress::at`]: bytes of a file, or rows.
     pub(crate) fn new(out: &Output, what: &'static str, total: Option<u64>) -> Self {
+        Self::shown_as(out, what, total, |rows| format!("{rows} rows"))
+    }
+
+    /// As [`Progress::new`], counted in bytes.
+    pub(crate) fn of_bytes(out: &Output, what: &'static str, total: u64) -> Self {
+        let shown = |bytes: u64| format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20));
+        Self::shown_as(out, what, Some(total), shown)
+    }
+
+    fn shown_as(
+        out: &Output,
+        what: &'static str,
+        total: Option<u64>,
+        shown: fn(u64) -> String,
+    ) -> Self {
         let now = Instant::now();
         let bar = (std::io::stderr().is_terminal() && !out.quiet && !out.json).then(|| bar(total));
-        Self { out: out.clone(), bar, started: now, told: now, rows: 0, what }
+        Self { out: out.clone(), bar, started: now, told: now, rows: 0, what, shown }
     }
 
     /// Reports the rows done so far, and the position within the total.
@@ -34,10 +50,11 @@ impl Progress {
         self.rows = rows;
         if let Some(bar) = &self.bar {
             bar.set_position(position);
-            bar.set_message(format!("{rows} rows, {}/s", self.rate()));
+            bar.set_message(format!("{}, {}/s", (self.shown)(rows), self.rate()));
         } else if self.told.elapsed() >= LINE_EVERY {
             self.told = Instant::now();
-            self.out.note(&format!("{}: {rows} rows, {}/s", self.what, self.rate()));
+            let rows = (self.shown)(rows);
+            self.out.note(&format!("{}: {rows}, {}/s", self.what, self.rate()));
         }
     }
 
@@ -48,9 +65,9 @@ impl Progress {
         }
         let seconds = self.started.elapsed().as_secs_f64();
         self.out.note(&format!(
-            "{}: {} rows {target} in {seconds:.1} s ({}/s)",
+            "{}: {} {target} in {seconds:.1} s ({}/s)",
             self.what,
-            self.rows,
+            (self.shown)(self.rows),
             self.rate()
         ));
     }
@@ -62,8 +79,9 @@ impl Progress {
         }
     }
 
-    fn rate(&self) -> u64 {
-        (self.rows as f64 / self.started.elapsed().as_secs_f64().max(0.001)) as u64
+    fn rate(&self) -> String {
+        let rate = (self.rows as f64 / self.started.elapsed().as_secs_f64().max(0.001)) as u64;
+        (self.shown)(rate)
     }
 }
 

@@ -12,6 +12,7 @@ mod keys;
 mod leaves;
 mod login;
 mod mail;
+mod media;
 mod origins;
 mod plugins;
 mod receivers;

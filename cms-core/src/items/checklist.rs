@@ -6,7 +6,7 @@ use serde_json::{Map, Value as Json};
 use sqlx::AssertSqlSafe;
 
 use super::{IfMatch, Items, parsed, select::Statement, write};
-use crate::{Change, Code, Error, Result, db::dialect::Kind};
+use crate::{Change, Code, Error, Result, content::core, db::dialect::Kind};
 
 /// A change of a checklist: either all values, or values to add and to remove.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -53,6 +53,7 @@ impl Items {
         request: &Checklist,
         if_match: &IfMatch,
     ) -> Result<Vec<Json>> {
+        core::by_hand(&request.table, Some([&request.column]))?;
         let table = self.writable(&request.table)?;
         let column = table
             .readable(&request.column)

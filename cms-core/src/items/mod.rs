@@ -2,6 +2,7 @@
 //! takes it apart.
 
 mod bound;
+mod by_hand;
 mod checklist;
 mod cursor;
 mod estimate;
@@ -97,6 +98,11 @@ impl Items {
         })
     }
 
+    /// All content tables.
+    pub(crate) fn tables(&self) -> Arc<Tables> {
+        self.0.registry.tables()
+    }
+
     /// The source whose epoch counts changes of a content table; None: no such table.
     #[must_use]
     pub fn source<'n>(&self, table: &'n str) -> Option<Source<'n>> {
@@ -171,12 +177,8 @@ impl Items {
         select::reference(&self.0.registry.tables(), &*self.table(table)?, column)
     }
 
-    /// Adds a record.
-    ///
-    /// # Errors
-    /// `validation_failed`, `database_error`, `conflict`. Then nothing is written and the change
-    /// cannot be committed.
-    pub async fn create(
+    /// As [`Items::create`], for rooms whose records nobody makes by hand.
+    pub(crate) async fn insert(
         &self,
         change: &mut Change,
         table: &str,
@@ -216,11 +218,8 @@ impl Items {
         Ok(Written { id: key.spelled(&table), key: key.json(&table), json, changed })
     }
 
-    /// Changes the columns named in `body`.
-    ///
-    /// # Errors
-    /// `not_found`, `stale`, `precondition_required`, and as [`Items::create`].
-    pub async fn update(
+    /// As [`Items::update`], for rooms whose records have columns that nobody writes by hand.
+    pub(crate) async fn set(
         &self,
         change: &mut Change,
         table: &str,
@@ -252,25 +251,25 @@ impl Items {
         Ok(Written { id: moved.spelled(&table), key: moved.json(&table), json, changed })
     }
 
-    /// Deletes a record. Its event carries the record as it was.
-    ///
-    /// # Errors
-    /// `not_found`, `stale`, `precondition_required`, `conflict` when other rows refer to it.
-    pub async fn delete(
+    /// As [`Items::delete`], for rooms whose records nobody removes by hand. Returns the record as
+    /// it was.
+    pub(crate) async fn remove(
         &self,
         change: &mut Change,
         table: &str,
         id: &str,
         language: Option<&str>,
         if_match: &IfMatch,
-    ) -> Result<()> {
+    ) -> Result<Json> {
         let table = self.writable(table)?;
         let (key, before) = self.present(change, &table, id, language).await?;
         if_match.check(&table, &before)?;
         let Statement { sql, args } = write::delete(&table, &key);
         let deleted = change.hit(AssertSqlSafe(sql), args).await;
         references::explained(change, &table, &Vec::new(), deleted).await?;
-        self.record(change, &table, "deleted", &key, &parsed(&before)?, &[], None).await
+        let before = parsed(&before)?;
+        self.record(change, &table, "deleted", &key, &before, &[], None).await?;
+        Ok(before)
     }
 
     fn writable(&self, name: &str) -> Result<Arc<Table>> {

@@ -32,8 +32,8 @@ pub use error::SettingsError;
 pub use layers::Loaded;
 pub use origin::{Origin, Origins, Setting};
 pub use tables::{
-    Cache, CacheStore, Commits, Dirs, Http, Limiter, LimiterStore, MAIL_KINDS, Mail, MailProvider,
-    Media, Retention, Scripts, Session, SmtpTls, Synchronous, Webhooks,
+    Cache, CacheStore, Commits, Dirs, Http, Limiter, LimiterStore, MAIL_KINDS, MEDIA_TYPES, Mail,
+    MailProvider, Media, Retention, Scripts, Session, SmtpTls, Synchronous, Webhooks,
 };
 
 /// Keys that belong in `cms.local.toml` and whose values are masked wherever they are shown.

@@ -232,7 +232,39 @@ impl Mail {
 pub struct Media {
     /// Largest file in bytes, 1 to 1 TiB.
     pub max_bytes: u64,
+    /// Types that are taken, by the bytes of a file, each one of [`MEDIA_TYPES`]; empty means the
+    /// usual ones: pictures, sound, film and PDF.
+    pub types: Vec<String>,
+    /// Most pixels of a picture, 1 to 1 000 000 000.
+    pub max_pixels: u64,
 }
+
+/// The types of files that can be told by their bytes.
+pub const MEDIA_TYPES: [&str; 23] = [
+    "image/png",
+    "image/jpeg",
+    "image/gif",
+    "image/webp",
+    "image/avif",
+    "image/svg+xml",
+    "image/heic",
+    "image/tiff",
+    "application/pdf",
+    "video/mp4",
+    "video/webm",
+    "video/quicktime",
+    "audio/mpeg",
+    "audio/ogg",
+    "audio/wav",
+    "text/plain",
+    "text/html",
+    "application/zip",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+    "application/vnd.oasis.opendocument.text",
+    "application/vnd.oasis.opendocument.spreadsheet",
+];
 
 /// Scripts of plugins.
 #[derive(Clone, Debug, Deserialize)]

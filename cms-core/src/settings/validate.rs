@@ -1,7 +1,7 @@
 //! Rules that types cannot express: ranges, forms, and combinations of values.
 
 use super::{
-    CacheStore, LimiterStore, Settings, SettingsError,
+    CacheStore, LimiterStore, MEDIA_TYPES, Settings, SettingsError,
     forms::{
         are_languages, has_scheme, is_chain, is_host, is_key, is_key_prefix, is_line, is_listen,
         is_provider, is_safe_web, is_site, is_token, is_web, none_or,
@@ -37,7 +37,7 @@ impl Settings {
     }
 
     /// Each key with whether its rule holds, and the rule's text.
-    fn rules(&self) -> [(&'static str, bool, &'static str); 27] {
+    fn rules(&self) -> [(&'static str, bool, &'static str); 28] {
         let redis = self.redis_url.is_some();
         let need_redis = "must not be \"redis\" unless redis_url is set";
         let folder = "must name a folder";
@@ -115,6 +115,11 @@ impl Settings {
                 "must name configured providers, each once: transactional, newsletter, smtp",
             ),
             (
+                "media.types",
+                self.media.types.iter().all(|one| MEDIA_TYPES.contains(&one.as_str())),
+                "must be types of files that docs/media.md lists, such as image/png",
+            ),
+            (
                 "scripts.interpreter",
                 is_line(&self.scripts.interpreter),
                 "must name a program, such as php",
@@ -140,7 +145,7 @@ impl Settings {
     }
 
     /// Each numeric key with its value, minimum and maximum.
-    fn ranges(&self) -> [(&'static str, u64, u64, u64); 29] {
+    fn ranges(&self) -> [(&'static str, u64, u64, u64); 30] {
         let (http, scripts, keep) = (&self.http, &self.scripts, &self.retention);
         [
             ("http.body_limit_bytes", http.body_limit_bytes as u64, 1, GIB),
@@ -164,6 +169,7 @@ impl Settings {
             ("mail.auto_reply_per_day", self.mail.auto_reply_per_day, 0, 1000),
             ("mail.timeout_s", self.mail.timeout_s, 1, 30),
             ("media.max_bytes", self.media.max_bytes, 1, GIB << 10),
+            ("media.max_pixels", self.media.max_pixels, 1, 1_000_000_000),
             ("scripts.timeout_s", scripts.timeout_s, 1, 3600),
             ("scripts.max_running", scripts.max_running as u64, 1, 256),
             ("scripts.max_output_bytes", scripts.max_output_bytes as u64, 1, GIB),

@@ -7,13 +7,13 @@ use futures_util::future::BoxFuture;
 use tokio::{sync::watch, task::JoinSet};
 
 use super::Cms;
-use crate::{Millis, Result, funnels::Funnels, jobs::Stop, tasks::Own};
+use crate::{Millis, Result, funnels::Funnels, jobs::Stop, media::Media, tasks::Own};
 
 /// How often counters are written and old rows removed.
 const UPKEEP: Millis = 60_000;
 /// Seconds from one look for abandoned visits to the next.
 const ABANDONED_S: u64 = 300;
-/// Seconds from one removal of old submissions to the next.
+/// Seconds from one removal of old submissions, or of files without rows, to the next.
 const CLEANUP_S: u64 = 86_400;
 /// How often the clock is asked whether it is time.
 const LOOK: Duration = Duration::from_secs(1);
@@ -24,8 +24,8 @@ const LOOK: Duration = Duration::from_secs(1);
 pub enum Work {
     /// Delivers webhooks.
     Deliveries,
-    /// Writes what this process has counted, and tries indexes again that it could not make, once a
-    /// minute. Every process does this for itself.
+    /// Writes what this process has counted, tries indexes again that it could not make, and
+    /// removes files whose upload did not end, once a minute. Every process does this for itself.
     Counters,
     /// Removes rows older than `retention` says, once a minute.
     Upkeep,
@@ -33,7 +33,8 @@ pub enum Work {
     Tasks,
     /// Sends mails.
     Mail,
-    /// Runs the service's own tasks when they are due: marks abandoned visits of funnels.
+    /// Runs the service's own tasks when they are due: marks abandoned visits of funnels, compares
+    /// media with their rows.
     Funnels,
 }
 
@@ -123,6 +124,7 @@ impl Cms {
     async fn count(&self) {
         self.limiter().tidy();
         self.retry_indexes(false);
+        self.media().tidy().await;
         if let Err(error) = self.flush().await {
             tracing::warn!(%error, "counters were not written; they are kept for the next minute");
         }
@@ -154,7 +156,7 @@ impl Drop for Background {
 }
 
 /// The service's own tasks.
-pub(super) fn own_tasks(funnels: &Funnels) -> Vec<Own> {
+pub(super) fn own_tasks(funnels: &Funnels, media: &Media) -> Vec<Own> {
     let (marks, cleans) = (funnels.clone(), funnels.clone());
     let mark = move |_| -> BoxFuture<'static, Result<()>> {
         let funnels = marks.clone();
@@ -164,10 +166,16 @@ pub(super) fn own_tasks(funnels: &Funnels) -> Vec<Own> {
         let funnels = cleans.clone();
         Box::pin(async move { funnels.cleanup_old_submissions().await.map(drop) })
     };
+    let swept = media.clone();
+    let sweep = move |_| -> BoxFuture<'static, Result<()>> {
+        let media = swept.clone();
+        Box::pin(async move { media.check(true).await.map(drop) })
+    };
     let own = |name, interval_s, handler| Own { area: "formfunnel", name, interval_s, handler };
     vec![
         own("process_abandoned", ABANDONED_S, Arc::new(mark)),
         own("cleanup_old_submissions", CLEANUP_S, Arc::new(clean)),
+        Own { area: "media", name: "sweep", interval_s: CLEANUP_S, handler: Arc::new(sweep) },
     ]
 }
 

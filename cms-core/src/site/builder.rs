@@ -27,6 +27,7 @@ use crate::{
     jobs::Restarts,
     keys::Keys,
     mail::Mails,
+    media::Media,
     pages::Pages,
     plugins::{Plugin, Plugins},
     scripts::Scripts,
@@ -151,6 +152,7 @@ impl Builder {
         let scripts = Scripts::new(&base, &items, &known);
         let mail = Mails::new(&base)?;
         let funnels = Funnels::new(&base, &mail);
+        let media = Media::new(&base, &items);
         let rooms = Rooms {
             audit: AuditLog::new(&base),
             keys: Keys::new(&base, &endpoints),
@@ -160,7 +162,8 @@ impl Builder {
             cache: Cache::new(&base, redis.as_ref()),
             idempotency: Idempotency::new(&base),
             pages: Pages::new(&base, &items),
-            tasks: Tasks::new(&base, &items, &known, &scripts, own_tasks(&funnels)),
+            tasks: Tasks::new(&base, &items, &known, &scripts, own_tasks(&funnels, &media)),
+            media,
             forms: Forms::new(&base, &mail),
             funnels,
             mail,

@@ -34,6 +34,7 @@ use crate::{
     jobs::Restarts,
     keys::Keys,
     mail::Mails,
+    media::Media,
     pages::Pages,
     plugins::{Plugin, Plugins},
     scripts::Scripts,
@@ -92,6 +93,7 @@ struct Rooms {
     /// How often other processes were seen to apply or remove plugins.
     reapplied: watch::Sender<u64>,
     pages: Pages,
+    media: Media,
     tasks: Tasks,
     mail: Mails,
     forms: Forms,
@@ -190,6 +192,12 @@ impl Cms {
     #[must_use]
     pub fn pages(&self) -> &Pages {
         &self.0.pages
+    }
+
+    /// Uploaded files.
+    #[must_use]
+    pub fn media(&self) -> &Media {
+        &self.0.media
     }
 
     /// The plugins that were found, loaded or not.

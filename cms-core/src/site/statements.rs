@@ -4,7 +4,7 @@ use super::{Cms, checks};
 use crate::{
     Result, accounts, audit, change, content,
     db::{self, Dialect},
-    erasure, events, forms, funnels, keys, mail, pages, plugins, tasks, traffic, webhooks,
+    erasure, events, forms, funnels, keys, mail, media, pages, plugins, tasks, traffic, webhooks,
 };
 
 /// The statements of all modules.
@@ -28,6 +28,7 @@ fn all(dialect: Dialect) -> Vec<db::Statement> {
         traffic::cache::sql::ALL,
         traffic::idempotency::sql::ALL,
         pages::sql::ALL,
+        media::sql::ALL,
         plugins::installed::sql::ALL,
         tasks::sql::ALL,
         forms::sql::ALL,

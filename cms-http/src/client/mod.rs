@@ -7,6 +7,7 @@ mod follow;
 mod remote;
 mod stream;
 mod typed;
+mod upload;
 
 use bytes::Bytes;
 use cms_core::Secret;
@@ -19,6 +20,7 @@ pub use credential::Credential;
 pub use follow::{Following, Happened};
 pub use remote::{address, transport};
 pub use stream::Parts;
+pub use upload::Outgoing;
 
 use crate::{
     Api,
@@ -210,8 +212,10 @@ impl Client {
     /// As [`Client::send`].
     pub async fn send_once(&self, ask: &Ask) -> Result<Answer, ClientError> {
         let (status, retry_after, answer) = match self {
-            Self::Local(api) => local(api, ask, None).await?,
-            Self::LocalAs(api, credential) => local(api, ask, Some(credential)).await?,
+            Self::Local(api) => local(api, local_request(ask, None)?).await?,
+            Self::LocalAs(api, credential) => {
+                local(api, local_request(ask, Some(credential))?).await?
+            }
             Self::Remote(remote) => remote.send(ask).await?,
         };
         match status.is_success() {
@@ -254,12 +258,12 @@ fn local_request(
     request.body(body).map_err(|e| ClientError::Unexpected(e.to_string()))
 }
 
-async fn local(
-    api: &Api,
-    ask: &Ask,
-    credential: Option<&Credential>,
-) -> Result<Outcome, ClientError> {
-    let (parts, body) = api.handle(local_request(ask, credential)?).await.into_parts();
+async fn local<B>(api: &Api, request: Request<B>) -> Result<Outcome, ClientError>
+where
+    B: http_body::Body,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let (parts, body) = api.handle(request).await.into_parts();
     finite(&parts.headers)?;
     let bytes = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
     let mut body = String::from_utf8_lossy(&bytes).into_owned();

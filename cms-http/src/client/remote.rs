@@ -2,7 +2,7 @@
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
-use http::{HeaderName, HeaderValue};
+use http::{HeaderName, HeaderValue, header};
 
 use super::{Ask, ClientError, Credential, Outcome, finite, outcome};
 
@@ -58,8 +58,25 @@ impl Remote {
     }
 
     pub(super) async fn send(&self, ask: &Ask) -> Result<Outcome, ClientError> {
+        self.answer(self.request(ask)).await
+    }
+
+    /// A body that comes part by part, which may take a day.
+    pub(super) async fn upload(
+        &self,
+        ask: &Ask,
+        kind: HeaderValue,
+        length: u64,
+        body: reqwest::Body,
+    ) -> Result<Outcome, ClientError> {
+        let request = self.request(ask).timeout(Duration::from_secs(86_400));
+        let request = request.header(header::CONTENT_TYPE, kind);
+        self.answer(request.header(header::CONTENT_LENGTH, length).body(body)).await
+    }
+
+    async fn answer(&self, request: reqwest::RequestBuilder) -> Result<Outcome, ClientError> {
         let unreachable = |e: reqwest::Error| self.unreachable(&e);
-        let mut response = self.request(ask).send().await.map_err(unreachable)?;
+        let mut response = request.send().await.map_err(unreachable)?;
         let (status, headers) = (response.status(), response.headers().clone());
         finite(&headers)?;
         let mut body = Vec::new();

@@ -17,6 +17,7 @@ pub(crate) mod item;
 pub(crate) mod keys;
 pub(crate) mod limits;
 pub(crate) mod mail;
+pub(crate) mod media;
 pub(crate) mod openapi;
 pub(crate) mod origins;
 pub(crate) mod pages;

@@ -97,7 +97,8 @@ fn without_null(mut schema: Json) -> Json {
 
 /// Whether the operation changes a record that has an entity tag: all but reads and creations.
 fn conditional(described: &Described) -> bool {
-    matches!(described.access, Access::Table | Access::Checklist)
+    let is_media = described.resource == "media" && described.method != "POST";
+    (is_media || matches!(described.access, Access::Table | Access::Checklist))
         && described.method != "GET"
         && described.answers.status != StatusCode::CREATED
 }
@@ -123,6 +124,10 @@ fn responses(described: &Described, reply: &Json) -> Json {
         }),
     };
     let mut responses = json!({described.answers.status.to_string(): success});
+    if described.resource == "media" && described.answers.status == StatusCode::CREATED {
+        // Content that is there already is not stored again.
+        responses["200"] = responses["201"].clone();
+    }
     if described.answers.kind == ReplyKind::File {
         responses["206"] = json!({"description": "The part that Range asks for."});
         responses["416"] = json!({"description": "The file ends before the part begins."});

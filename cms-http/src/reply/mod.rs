@@ -2,8 +2,6 @@
 
 pub(crate) mod csv;
 pub(crate) mod events;
-// The first room that replies with files comes later; a table of routes in the tests does already.
-#[cfg_attr(not(test), expect(dead_code, reason = "media is built next"))]
 pub(crate) mod file;
 mod range;
 pub(crate) mod save_as;

@@ -31,6 +31,7 @@ pub mod item;
 pub mod keys;
 pub mod limits;
 pub mod mail;
+pub mod media;
 pub mod openapi;
 pub mod origins;
 pub mod pages;

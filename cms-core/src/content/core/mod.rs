@@ -2,11 +2,12 @@
 //! declares how they are served.
 
 mod forms;
+mod media;
 
 use serde_json::Value as Json;
 
 use super::{ColumnDeclaration, TableDeclaration};
-use crate::FieldError;
+use crate::{FieldError, Result};
 
 /// Names in the API and in the database. They differ, so that an adopted database may have its own
 /// `pages`.
@@ -15,6 +16,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("menu_items", "cms_menu_items"),
     ("settings", "cms_settings"),
     ("forms", "cms_forms"),
+    ("media", "cms_media"),
 ];
 
 /// Names reserved for the core, including those of future tables.
@@ -30,12 +32,26 @@ fn source_of(name: &str) -> Option<&'static str> {
 pub(crate) const ID: &str = "core";
 
 /// Columns of these tables that hold names and addresses.
-pub(crate) const NAMES: [&str; 6] = ["name", "menu", "view", "url", "url_rewrite", "target"];
+pub(crate) const NAMES: [&str; 8] =
+    ["name", "menu", "view", "url", "url_rewrite", "target", "file_name", "folder"];
+
+/// Refuses what cannot be done to a core table by hand. `columns`: those that a change names; none:
+/// the record itself is made or removed.
+pub(crate) fn by_hand<'n>(
+    table: &str,
+    columns: Option<impl IntoIterator<Item = &'n String>>,
+) -> Result<()> {
+    match table {
+        "media" => media::by_hand(columns),
+        _ => Ok(()),
+    }
+}
 
 /// What is wrong with a value, beside its type. `column` is of the core's table of this name.
 pub(crate) fn problems(table: &str, column: &str, value: &Json) -> Vec<FieldError> {
     match table {
         "forms" => forms::problems(column, value),
+        "media" => media::problems(column, value),
         _ => Vec::new(),
     }
 }
@@ -92,10 +108,26 @@ pub(crate) fn tables() -> Vec<TableDeclaration> {
         ("retention_days", "integer", None),
         ("active", "checkbox", None),
     ]);
+    let media = columns(&[
+        ("path", "image", None),
+        ("file_name", "text", None),
+        ("media_type", "text", None),
+        ("size", "integer", None),
+        ("width", "integer", None),
+        ("height", "integer", None),
+        ("sha256", "text", None),
+        ("folder", "text", None),
+        ("alt", "json", None),
+        ("title", "json", None),
+        ("focal_x", "number", None),
+        ("focal_y", "number", None),
+        ("uploaded_at", "text", None),
+    ]);
     vec![
         table("pages", true, pages),
         table("menu_items", false, menu_items),
         table("settings", false, settings),
         table("forms", false, forms),
+        table("media", false, media),
     ]
 }

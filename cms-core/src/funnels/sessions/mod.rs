@@ -7,7 +7,6 @@
 //! start · step · complete · abandon · resume · upload     one call each
 //! client    one text for a visitor of a day
 //! told      what events tell               listed    what lists show
-//! sniff     what a file's bytes say it is (pure)
 //! mails     who is written to at the end   sql       statements
 //! trial     a funnel tried by its author   replay    visits that were made before
 //! retold    the way of a visit, for the staff
@@ -24,7 +23,6 @@ mod replay;
 mod resume;
 mod retold;
 mod session;
-mod sniff;
 pub(crate) mod sql;
 mod start;
 mod step;

@@ -11,7 +11,6 @@ use tokio::{
 use super::{
     calls::Uploaded,
     client::{DAY_MS, OF_ADDRESS},
-    sniff,
     sql::{self, NewFile},
     visit::{Visit, is_file, open},
 };
@@ -21,6 +20,7 @@ use crate::{
     funnels::Funnels,
     ground::{crypto::sha256_hex, plain},
     mail::shortened,
+    media::sniff,
 };
 
 /// Files of a session at most, and their bytes together.

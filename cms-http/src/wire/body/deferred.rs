@@ -3,7 +3,8 @@
 
 use std::{borrow::Cow, fmt};
 
-use cms_core::Result;
+use bytes::Bytes;
+use cms_core::{Error, Result};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
@@ -11,6 +12,8 @@ use super::{
     Body, BodyKind, Content, File, Multipart,
     multipart::{Coming, Reading},
 };
+
+const ONE: &str = "one file is expected, after all other fields";
 
 /// As [`Multipart`]. Of files that come after all fields nothing is read before
 /// [`Deferred::files`].
@@ -43,6 +46,66 @@ impl<T: DeserializeOwned> Deferred<T> {
             reading.fields::<T>()?;
         }
         Ok(files)
+    }
+}
+
+/// The one file of a form, as it comes in.
+pub struct Arriving {
+    reading: Reading,
+    coming: Coming,
+}
+
+impl<T> Deferred<T> {
+    /// The one file of the form, part by part: nothing of it is kept here.
+    ///
+    /// # Errors
+    /// `validation_failed` when there is none.
+    pub fn one(self) -> Result<Arriving> {
+        match (self.rest, self.files.is_empty()) {
+            (Some(rest), true) => {
+                let (reading, coming) = *rest;
+                Ok(Arriving { reading, coming })
+            }
+            _ => Err(Error::invalid_field("file", "required", ONE)),
+        }
+    }
+}
+
+impl Arriving {
+    /// The name that the sender gave it. It may hold anything.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.coming.name()
+    }
+
+    /// The next bytes; None at the end of the file.
+    ///
+    /// # Errors
+    /// When the form breaks off, is too large or too slow.
+    pub async fn next(&mut self) -> Result<Option<Bytes>> {
+        self.reading.part_of(&mut self.coming).await
+    }
+
+    /// Reads the end of the form.
+    ///
+    /// # Errors
+    /// `validation_failed` when more than the file comes: fields stand before it.
+    pub async fn end(self) -> Result<()> {
+        let Self { mut reading, coming } = self;
+        // The parser goes on only when nobody holds the part before.
+        drop(coming);
+        let known = reading.known();
+        let more = reading.next_file().await?.is_some();
+        if more || reading.known() > known {
+            return Err(Error::invalid_field("file", "required", ONE));
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Arriving {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Arriving").finish_non_exhaustive()
     }
 }
 

@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned, de::IgnoredAny};
 use serde_json::{Map, Value as Json};
 
-pub use deferred::Deferred;
+pub use deferred::{Arriving, Deferred};
 pub use form::Form;
 pub use multipart::{File, Multipart};
 pub use stream::Octets;

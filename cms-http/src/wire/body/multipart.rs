@@ -84,7 +84,23 @@ pub(super) struct Coming {
     part: multer::Field<'static>,
 }
 
+impl Coming {
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+}
+
 impl Reading {
+    /// The next bytes of a file; None at its end.
+    pub(super) async fn part_of(&self, coming: &mut Coming) -> Result<Option<Bytes>> {
+        next(&mut coming.part, &self.between).await
+    }
+
+    /// How many fields have come.
+    pub(super) fn known(&self) -> usize {
+        self.pairs.len()
+    }
+
     pub(super) fn begin(content: Content) -> Result<Self> {
         let Content::Upload(Upload { parts, content_type, folder }) = content else {
             return Err(Error::internal("the gate has read a form with files"));

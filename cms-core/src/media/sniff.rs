@@ -1,7 +1,7 @@
 //! What the bytes of a file say it is. Pure. Names and declared types say nothing.
 
 /// Beginnings of files, each at its place.
-const MAGIC: [(usize, &[u8], &str); 17] = [
+const MAGIC: [(usize, &[u8], &str); 21] = [
     (0, b"%PDF-", "application/pdf"),
     (0, b"\x89PNG\r\n\x1a\n", "image/png"),
     (0, b"\xff\xd8\xff", "image/jpeg"),
@@ -10,6 +10,7 @@ const MAGIC: [(usize, &[u8], &str); 17] = [
     (8, b"WEBP", "image/webp"),
     (8, b"WAVE", "audio/wav"),
     (4, b"ftypavif", "image/avif"),
+    (4, b"ftypavis", "image/avif"),
     (4, b"ftypheic", "image/heic"),
     (4, b"ftypqt", "video/quicktime"),
     (4, b"ftyp", "video/mp4"),
@@ -17,6 +18,9 @@ const MAGIC: [(usize, &[u8], &str); 17] = [
     (0, b"II*\0", "image/tiff"),
     (0, b"MM\0*", "image/tiff"),
     (0, b"ID3", "audio/mpeg"),
+    (0, b"\xff\xfb", "audio/mpeg"),
+    (0, b"\xff\xf3", "audio/mpeg"),
+    (0, b"\xff\xf2", "audio/mpeg"),
     (0, b"OggS", "audio/ogg"),
     (0, b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "application/x-ole-storage"),
 ];
@@ -30,10 +34,10 @@ const ARCHIVES: [(&str, &str); 3] = [
 const OPEN_DOCUMENT: &[u8] = b"mimetypeapplication/vnd.oasis.opendocument.";
 
 /// Bytes that are looked at.
-pub(super) const HEAD: usize = 8192;
+pub(crate) const HEAD: usize = 8192;
 
 /// The media type of a file that begins so; `application/octet-stream` for what is not known.
-pub(super) fn media_type(head: &[u8]) -> &'static str {
+pub(crate) fn media_type(head: &[u8]) -> &'static str {
     let at = |(place, magic, _): &&(usize, &[u8], &str)| {
         head.get(*place..).is_some_and(|rest| rest.starts_with(magic))
     };
@@ -48,9 +52,11 @@ pub(super) fn media_type(head: &[u8]) -> &'static str {
         Ok(_) => true,
         Err(error) => error.error_len().is_none() && head.len() == HEAD,
     };
-    let is_plain = |byte: &u8| *byte >= 0x20 || matches!(byte, b'\t' | b'\n' | b'\r' | 0x0c);
+    let is_plain = |byte: &u8| {
+        (*byte >= 0x20 && *byte != 0x7f) || matches!(byte, b'\t' | b'\n' | b'\r' | 0x0c)
+    };
     if is_text && !head.is_empty() && head.iter().all(is_plain) {
-        return if is_markup(head) { "text/html" } else { "text/plain" };
+        return markup(head).unwrap_or("text/plain");
     }
     "application/octet-stream"
 }
@@ -71,11 +77,17 @@ fn archive(head: &[u8]) -> &'static str {
     found.map_or("application/zip", |(_, media_type)| media_type)
 }
 
-/// Whether a browser would take a text for a page or a picture with scripts.
-fn is_markup(head: &[u8]) -> bool {
+/// What a browser would take a text for: a page or a drawing, both with scripts; None: text.
+fn markup(head: &[u8]) -> Option<&'static str> {
     let start = head.trim_ascii_start();
     let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start).trim_ascii_start();
-    start.starts_with(b"<")
+    if !start.starts_with(b"<") {
+        return None;
+    }
+    let text = start.to_ascii_lowercase();
+    let place = |tag: &[u8]| text.windows(tag.len()).position(|part| part == tag);
+    let is_drawing = place(b"<svg").is_some_and(|at| place(b"<html").is_none_or(|page| at < page));
+    Some(if is_drawing { "image/svg+xml" } else { "text/html" })
 }
 
 #[cfg(test)]
@@ -99,7 +111,24 @@ mod tests {
             ),
             (b"name,mail\nAda,ada@example.org\n", "text/plain"),
             (b" <script>alert(1)</script>", "text/html"),
-            (b"<svg onload=alert(1)>", "text/html"),
+            (b"<svg onload=alert(1)>", "image/svg+xml"),
+            (b"\xef\xbb\xbf<?xml version=\"1.0\"?>\n<!-- a -->\n<SVG>", "image/svg+xml"),
+            (b"<!DOCTYPE html><HTML><svg>", "text/html"),
+            (b"\xff\xfb\x90\x44", "audio/mpeg"),
+            (b"\0\0\0\x1cftypavif", "image/avif"),
+            (b"\0\0\0\x1cftypheic", "image/heic"),
+            (b"\0\0\0\x14ftypqt  ", "video/quicktime"),
+            (b"GIF87a", "image/gif"),
+            (b"GIF89a/*<script>", "image/gif"),
+            (b"GIF88a", "text/plain"),
+            (b"RIFF\0\0\0\0WAVEfmt ", "audio/wav"),
+            (b"\x1a\x45\xdf\xa3", "video/webm"),
+            (b"II*\0", "image/tiff"),
+            (b"OggS\0", "audio/ogg"),
+            (b"ID3\x03", "audio/mpeg"),
+            (b"\x7fELF", "application/octet-stream"),
+            (b"\xfe\xff\0<\0s\0v\0g", "application/octet-stream"),
+            (b"\x1f\x8b\x08", "application/octet-stream"),
             (b"MZ\x90\0", "application/octet-stream"),
             (b"", "application/octet-stream"),
             (b"caf\xe9", "application/octet-stream"),

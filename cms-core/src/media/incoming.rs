@@ -1,0 +1,190 @@
+//! A file that comes in: written and hashed part by part, judged when it is whole.
+
+use std::{fs, io, path::Path};
+
+use data_encoding::HEXLOWER;
+use sha2::{Digest as _, Sha256};
+use tempfile::TempPath;
+use tokio::{fs::File, io::AsyncWriteExt as _, task::spawn_blocking};
+
+use super::{
+    Media,
+    kinds::{self, Kind},
+    name::{INCOMING, Name},
+    shape::{self, Fault, Size},
+    sniff,
+};
+use crate::{
+    Code, Error, Result,
+    ground::{plain, private},
+};
+
+/// Characters of a file's name at most.
+const NAME: usize = 200;
+
+/// A file of which parts may still come. Dropping it removes what came.
+pub struct Incoming {
+    file: File,
+    place: TempPath,
+    hash: Sha256,
+    size: u64,
+    most: u64,
+    head: Vec<u8>,
+}
+
+/// A file that is whole, safe on the disk, and may be stored. Dropping it removes it.
+pub struct Ready {
+    pub(super) place: TempPath,
+    pub(super) name: Name,
+    pub(super) kind: &'static Kind,
+    /// As its sender named it.
+    pub(super) given: String,
+    pub(super) size: u64,
+    pub(super) pixels: Option<Size>,
+}
+
+impl std::fmt::Debug for Incoming {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Incoming").field("size", &self.size).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Ready {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ready").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Media {
+    /// Begins a file.
+    ///
+    /// # Errors
+    /// `unavailable` when the media folder cannot be written.
+    pub async fn incoming(&self) -> Result<Incoming> {
+        let folder = self.folder().join(INCOMING);
+        let (file, place) = blocking(move || {
+            private::create_folder(&folder)?;
+            Ok(tempfile::NamedTempFile::new_in(&folder)?.into_parts())
+        })
+        .await?;
+        let most = self.0.base.settings().media.max_bytes;
+        let (hash, head) = (Sha256::new(), Vec::with_capacity(sniff::HEAD));
+        Ok(Incoming { file: File::from_std(file), place, hash, size: 0, most, head })
+    }
+
+    /// Judges a file that is whole. `given`: what its sender calls it, which says nothing of what
+    /// it is.
+    ///
+    /// # Errors
+    /// `validation_failed` for an empty file, a type that is not taken, a picture that does not
+    /// hold together or has too many pixels; `unavailable` when the disk is full.
+    pub async fn judge(&self, incoming: Incoming, given: &str) -> Result<Ready> {
+        let Incoming { mut file, place, hash, size, head, .. } = incoming;
+        let refused = |code, message: String| Error::invalid_field("file", code, message);
+        if size == 0 {
+            return Err(refused("empty", "a file with content is expected".to_owned()));
+        }
+        let (media_type, settings) = (sniff::media_type(&head), &self.0.base.settings().media);
+        let kind = kinds::of_type(media_type);
+        let Some(kind) = kind.filter(|kind| kinds::is_taken(kind, &settings.types)) else {
+            let message = format!("is {media_type} by its bytes, which media.types does not take");
+            return Err(refused("media_type", message));
+        };
+        file.flush().await.map_err(kept)?;
+        let mut file = file.into_std().await;
+        let judged = blocking(move || {
+            let judged = shape::size(media_type, &mut file, size)?;
+            file.sync_all()?;
+            Ok(judged)
+        });
+        let pixels = judged.await?.map_err(|fault| {
+            let message = match fault {
+                Fault::Broken => "is cut off or damaged: send the whole file",
+                Fault::Longer => "goes on after the end of the picture: save it as a picture again",
+            };
+            refused("broken", format!("{media_type} {message}"))
+        })?;
+        let count = pixels.map_or(0, |(width, height)| u64::from(width) * u64::from(height));
+        if count > settings.max_pixels {
+            let message = format!(
+                "has {count} pixels, more than the {} of media.max_pixels: send a smaller picture",
+                settings.max_pixels
+            );
+            return Err(refused("pixels", message));
+        }
+        let name = Name::new(HEXLOWER.encode(&hash.finalize()), kind);
+        Ok(Ready { place, name, kind, given: cleaned(given), size, pixels })
+    }
+}
+
+impl Incoming {
+    /// Adds a part.
+    ///
+    /// # Errors
+    /// `payload_too_large` beyond `media.max_bytes`; `unavailable` when the disk is full.
+    pub async fn write(&mut self, part: &[u8]) -> Result<()> {
+        self.size += part.len() as u64;
+        if self.size > self.most {
+            let detail = format!("A file has at most {} bytes (media.max_bytes).", self.most);
+            return Err(Error::new(Code::PayloadTooLarge, detail));
+        }
+        let room = sniff::HEAD.saturating_sub(self.head.len()).min(part.len());
+        self.head.extend_from_slice(&part[..room]);
+        self.hash.update(part);
+        self.file.write_all(part).await.map_err(kept)
+    }
+}
+
+/// Puts a file in its place: after a crash it is there whole, or not at all.
+pub(super) fn place(from: TempPath, folder: &Path, name: &Name) -> io::Result<()> {
+    let to = folder.join(name.place());
+    let above = folder.join(name.folder());
+    let is_new = !above.is_dir();
+    private::create_folder(&above)?;
+    from.persist(&to).map_err(|refused| refused.error)?;
+    fs::File::open(&above)?.sync_all()?;
+    if is_new {
+        fs::File::open(folder)?.sync_all()?;
+    }
+    Ok(())
+}
+
+/// A name that can be shown, without the folders that some senders put before it.
+fn cleaned(given: &str) -> String {
+    let last = given.rsplit(['/', '\\']).next().unwrap_or_default();
+    let shown: String = last.chars().filter(|c| !plain::is_hidden(*c)).take(NAME).collect();
+    let shown = shown.trim();
+    if shown.is_empty() { "file".to_owned() } else { shown.to_owned() }
+}
+
+pub(super) fn kept(error: io::Error) -> Error {
+    let detail = "The file cannot be kept: the disk may be full.";
+    Error::new(Code::Unavailable, detail).caused_by(error)
+}
+
+/// Works with files on a thread that may wait.
+pub(super) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> Result<T> {
+    spawn_blocking(work).await.map_err(Error::internal)?.map_err(kept)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn names_lose_what_no_name_has() {
+        for (given, expected) in [
+            ("a.png", "a.png"),
+            ("C:\\photos\\a b.png", "a b.png"),
+            ("../../etc/passwd", "passwd"),
+            ("a\u{202e}gnp.exe", "agnp.exe"),
+            ("a\0\r\nb", "ab"),
+            ("/", "file"),
+            ("", "file"),
+            ("ü.jpg", "ü.jpg"),
+        ] {
+            assert_eq!(super::cleaned(given), expected, "{given:?}");
+        }
+        assert_eq!(super::cleaned(&"x".repeat(999)).len(), 200);
+    }
+}

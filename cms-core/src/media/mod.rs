@@ -1,0 +1,259 @@
+//! Media: files that editors upload and websites show. Their records are the content table `media`;
+//! this room takes the files, serves and removes them.
+//!
+//! ```text
+//! file      a stored file as it is shown
+//! incoming  an upload: written and hashed part by part, judged, put in its place
+//! sniff     what a file's bytes say it is (pure)
+//! kinds     the types: ends of names, which are shown by browsers (pure)
+//! shape     the size of a picture, and whether it is whole, by its structure
+//! name      names in the media folder (pure)
+//! serve     a file as it is served
+//! variants  smaller pictures, made once
+//! uses      the records that show a file
+//! sweep     files without rows removed, rows without files told
+//! sql       statements
+//! ```
+//!
+//! A row exists only for a whole file. Whoever stores or removes a file holds [`TURN`], and a file
+//! is removed only under it, when no row is there. So equal content that comes meanwhile loses
+//! nothing.
+
+mod file;
+mod incoming;
+mod kinds;
+mod name;
+mod serve;
+mod shape;
+pub(crate) mod sniff;
+pub(crate) mod sql;
+mod sweep;
+mod uses;
+mod variants;
+
+use std::{
+    collections::BTreeSet,
+    path::Path,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use serde_json::{Map, Value as Json, json};
+
+pub use file::{MediaFile, MediaFilter};
+pub use incoming::{Incoming, Ready};
+pub use name::Name;
+pub use serve::Served;
+pub use sweep::Checked;
+pub use uses::Use;
+pub use variants::{Found, Unmade, WIDTHS};
+
+use self::incoming::{blocking, place};
+use crate::{
+    Actor, Change, Error, Paging, Result,
+    base::Base,
+    db::Lock,
+    items::{Filter, IfMatch, Items, List, Op, Query, Written},
+    rfc3339,
+};
+
+/// The content table.
+const TABLE: &str = "media";
+/// Held while a file and its row come or go.
+const TURN: Lock = Lock::new(20);
+
+/// The media of a site: `cms.media()`.
+#[derive(Clone)]
+pub struct Media(Arc<State>);
+
+struct State {
+    base: Base,
+    items: Items,
+    /// Files that may have no row: their change has not ended well, or not yet.
+    doubtful: Mutex<BTreeSet<Name>>,
+    /// Held by who makes a variant: one at a time bounds their memory.
+    making: Arc<tokio::sync::Mutex<()>>,
+    made: Arc<AtomicU64>,
+}
+
+/// What has become of an upload.
+#[derive(Debug)]
+pub enum Stored {
+    /// A new file, when its change commits.
+    New(Name, Written),
+    /// The content is there already, with this id.
+    Present(i64),
+}
+
+impl Media {
+    pub(crate) fn new(base: &Base, items: &Items) -> Self {
+        let (base, items) = (base.clone(), items.clone());
+        Self(Arc::new(State {
+            base,
+            items,
+            doubtful: Mutex::default(),
+            making: Arc::default(),
+            made: Arc::default(),
+        }))
+    }
+
+    fn folder(&self) -> &Path {
+        &self.0.base.settings().dirs.media
+    }
+
+    /// Files, newest first, a page at a time.
+    ///
+    /// # Errors
+    /// `bad_query` for a foreign cursor.
+    pub async fn list(&self, filter: &MediaFilter, paging: &Paging) -> Result<List> {
+        let condition = |column: &str, op, value: &Option<String>| {
+            let values = vec![value.clone()?];
+            Some(Filter { column: column.to_owned(), op, values })
+        };
+        let filters = [
+            condition("folder", Op::Eq, &filter.folder),
+            condition("media_type", Op::StartsWith, &filter.media_type),
+        ];
+        let query = Query {
+            filters: filters.into_iter().flatten().collect(),
+            search: filter.search.clone().filter(|text| !text.is_empty()),
+            search_in: ["file_name", "path", "folder"].map(str::to_owned).to_vec(),
+            sort: vec![("id".to_owned(), true)],
+            limit: paging.limit,
+            cursor: paging.cursor.clone(),
+            ..Query::default()
+        };
+        self.0.items.list(TABLE, &query).await
+    }
+
+    /// The record of a file as JSON.
+    ///
+    /// # Errors
+    /// `not_found`.
+    pub async fn get(&self, id: i64) -> Result<String> {
+        self.0.items.get(TABLE, &id.to_string(), &Query::default()).await
+    }
+
+    /// Stores a file with its row and the event `media.uploaded`. Content that is there already is
+    /// not stored again.
+    ///
+    /// # Errors
+    /// `validation_failed` for a folder that is none; `unavailable` when the disk is full; as every
+    /// write.
+    pub async fn store(&self, change: &mut Change, ready: Ready, folder: &str) -> Result<Stored> {
+        let Ready { place: from, name, kind, given, size, pixels } = ready;
+        change.lock(TURN).await?;
+        let (media, to) = (self.folder().to_owned(), name.clone());
+        if let Some(id) = sql::by_content(change, name.sha256()).await? {
+            // A file that was lost is there again.
+            blocking(move || match media.join(to.place()).exists() {
+                true => Ok(()),
+                false => place(from, &media, &to),
+            })
+            .await?;
+            return Ok(Stored::Present(id));
+        }
+        let now = change.now();
+        let record = json!({
+            "path": name.path(),
+            "file_name": given,
+            "media_type": kind.media_type,
+            "size": size,
+            "width": pixels.map(|(width, _)| width),
+            "height": pixels.map(|(_, height)| height),
+            "sha256": name.sha256(),
+            "folder": folder,
+            "uploaded_at": rfc3339(now - now.rem_euclid(1000)),
+        });
+        let record = record.as_object().cloned().unwrap_or_default();
+        let written = self.0.items.insert(change, TABLE, &record).await?;
+        let shown: Json = serde_json::from_str(&written.json).map_err(Error::internal)?;
+        change.emit("media.uploaded", json!({"media": shown})).await?;
+        self.doubt(&name);
+        blocking(move || place(from, &media, &to)).await?;
+        Ok(Stored::New(name, written))
+    }
+
+    /// Variants that this process has made since its start.
+    #[must_use]
+    pub fn made(&self) -> u64 {
+        self.0.made.load(Ordering::Relaxed)
+    }
+
+    /// The change that stored a file has been committed.
+    pub fn settled(&self, name: &Name) {
+        self.doubtful().remove(name);
+    }
+
+    /// Changes texts, name, folder and focal point of a file.
+    ///
+    /// # Errors
+    /// `not_found`, `stale`, `validation_failed` for other columns and wrong values; as every
+    /// write.
+    pub async fn update(
+        &self,
+        change: &mut Change,
+        id: i64,
+        if_match: &IfMatch,
+        body: &Map<String, Json>,
+    ) -> Result<Written> {
+        const EDITED: [&str; 6] = ["alt", "title", "file_name", "folder", "focal_x", "focal_y"];
+        if let Some(other) = body.keys().find(|name| !EDITED.contains(&name.as_str())) {
+            let message = format!("only {} change", EDITED.join(", "));
+            return Err(Error::invalid_field(other, "read_only", message));
+        }
+        self.0.items.set(change, TABLE, &id.to_string(), None, if_match, body).await
+    }
+
+    /// Removes the row of a file, with the event `media.deleted`. When the change has been
+    /// committed, [`Media::discard`] removes the file.
+    ///
+    /// # Errors
+    /// `not_found`, `stale`; as every write.
+    pub async fn delete(&self, change: &mut Change, id: i64, if_match: &IfMatch) -> Result<Name> {
+        change.lock(TURN).await?;
+        let record = self.0.items.remove(change, TABLE, &id.to_string(), None, if_match).await?;
+        let path = record["path"].as_str().unwrap_or_default();
+        let name = Name::of_path(path).ok_or_else(|| Error::internal("a path of no file"))?;
+        change.emit("media.deleted", json!({"media": record})).await?;
+        self.doubt(&name);
+        Ok(name)
+    }
+
+    /// Removes a file that has no row. One that cannot be removed now is tried again every minute.
+    pub async fn discard(&self, name: &Name) {
+        match self.remove_unless_known(name).await {
+            Ok(_) => self.settled(name),
+            Err(error) => tracing::warn!(%error, "a file without a row was not removed yet"),
+        }
+    }
+
+    /// Removes what changes have left that did not end.
+    pub(crate) async fn tidy(&self) {
+        let doubtful: Vec<_> = self.doubtful().iter().cloned().collect();
+        for name in doubtful {
+            self.discard(&name).await;
+        }
+    }
+
+    /// Removes a file and its variants unless there is a row for it. Returns whether one was there.
+    async fn remove_unless_known(&self, name: &Name) -> Result<bool> {
+        let mut change = self.0.base.change(Actor::System).await?;
+        change.lock(TURN).await?;
+        if sql::by_content(&mut change, name.sha256()).await?.is_some() {
+            return Ok(false);
+        }
+        let (media, name) = (self.folder().to_owned(), name.clone());
+        blocking(move || serve::remove(&media, &name)).await
+    }
+
+    fn doubt(&self, name: &Name) {
+        self.doubtful().insert(name.clone());
+    }
+
+    fn doubtful(&self) -> std::sync::MutexGuard<'_, BTreeSet<Name>> {
+        self.0.doubtful.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,110 @@
+//! Names of files in the media folder: the SHA-256 of the content and the end of its type. Pure.
+//! Nothing else is ever opened, so no path leads out of the folder.
+
+use std::path::PathBuf;
+
+use super::kinds::{self, Kind};
+
+/// The folder of uploads that are under way, and of those that a crash has left.
+pub(super) const INCOMING: &str = ".incoming";
+/// The folder of smaller pictures.
+pub(super) const VARIANTS: &str = ".variants";
+
+/// The name of a file.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Name {
+    /// In hex.
+    sha256: String,
+    extension: &'static str,
+}
+
+impl Name {
+    pub(super) fn new(sha256: String, kind: &Kind) -> Self {
+        Self { sha256, extension: kind.extension }
+    }
+
+    /// Reads a folder and the name of a file in it.
+    pub(super) fn read(folder: &str, file: &str) -> Option<Self> {
+        let is_hex = |text: &str, length| {
+            let fits = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+            text.len() == length && text.bytes().all(fits)
+        };
+        let (rest, extension) = file.split_once('.')?;
+        let kind = kinds::of_extension(extension)?;
+        let is_ours = is_hex(folder, 2) && is_hex(rest, 62);
+        is_ours.then(|| Self { sha256: format!("{folder}{rest}"), extension: kind.extension })
+    }
+
+    /// Reads the path under which a file is served.
+    pub(super) fn of_path(path: &str) -> Option<Self> {
+        let (folder, file) = path.strip_prefix("/media/")?.split_once('/')?;
+        Self::read(folder, file)
+    }
+
+    pub(super) fn sha256(&self) -> &str {
+        &self.sha256
+    }
+
+    pub(super) fn kind(&self) -> Option<&'static Kind> {
+        kinds::of_extension(self.extension)
+    }
+
+    /// The name of its folder.
+    pub(super) fn folder(&self) -> &str {
+        &self.sha256[..2]
+    }
+
+    /// The name within its folder.
+    pub(super) fn file(&self) -> String {
+        format!("{}.{}", &self.sha256[2..], self.extension)
+    }
+
+    /// Where it lies in the media folder.
+    pub(super) fn place(&self) -> PathBuf {
+        [self.folder(), &self.file()].iter().collect()
+    }
+
+    /// Where its variant of a width lies in the media folder.
+    pub(super) fn variant(&self, width: u32) -> PathBuf {
+        let file = format!("{}-{width}.{}", &self.sha256[2..], self.extension);
+        [VARIANTS, self.folder(), &file].iter().collect()
+    }
+
+    /// The path under which it is served.
+    pub(super) fn path(&self) -> String {
+        format!("/media/{}/{}", self.folder(), self.file())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_of_stored_files_are_read() {
+        let rest = "b".repeat(62);
+        let good = Name::read("ab", &format!("{rest}.png")).expect("a name");
+        assert_eq!(good.place(), PathBuf::from(format!("ab/{rest}.png")));
+        assert_eq!(good.path(), format!("/media/ab/{rest}.png"));
+        assert_eq!(good.variant(320), PathBuf::from(format!(".variants/ab/{rest}-320.png")));
+        assert_eq!(Name::of_path(&good.path()), Some(good));
+        for (folder, file) in [
+            ("..", format!("{rest}.png")),
+            ("AB", format!("{rest}.png")),
+            ("a", format!("{rest}.png")),
+            ("abc", format!("{rest}.png")),
+            ("ab", format!("{rest}.exe")),
+            ("ab", format!("{rest}.png.html")),
+            ("ab", format!("{rest}.PNG")),
+            ("ab", format!("{rest}-320.png")),
+            ("ab", rest.clone()),
+            ("ab", format!("../{rest}.png")),
+            ("ab", format!("{}.png", "b".repeat(61))),
+            ("ab", format!("{}\0.png", "b".repeat(61))),
+            ("ab", format!("{}é.png", "b".repeat(60))),
+            ("", String::new()),
+        ] {
+            assert_eq!(Name::read(folder, &file), None, "{folder}/{file}");
+        }
+    }
+}

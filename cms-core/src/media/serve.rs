@@ -1,0 +1,117 @@
+//! A file as it is served: opened by its name alone, never through a link.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, ErrorKind},
+    os::unix::fs::OpenOptionsExt as _,
+    path::Path,
+    time::UNIX_EPOCH,
+};
+
+use rustix::fs::OFlags;
+
+use super::{
+    Media,
+    incoming::blocking,
+    name::{Name, VARIANTS},
+};
+use crate::{Code, Error, Millis, Result};
+
+/// An open file.
+#[derive(Debug)]
+pub struct Served {
+    /// Its content, from the start.
+    pub content: File,
+    /// Bytes.
+    pub length: u64,
+    /// Its type.
+    pub media_type: &'static str,
+    /// Without quotes; it stands for this content alone.
+    pub etag: String,
+    /// When it was stored.
+    pub modified: Millis,
+    /// The name to save it under, for types that browsers must not show.
+    pub save_as: Option<String>,
+}
+
+impl Media {
+    /// Opens a file, or its variant of a width.
+    pub(super) async fn served(&self, name: &Name, width: Option<u32>) -> Result<Served> {
+        let place = width.map_or_else(|| name.place(), |width| name.variant(width));
+        let path = self.folder().join(place);
+        let opened = blocking(move || opened(&path)).await?;
+        Served::new(name, width, opened.ok_or_else(missing)?)
+    }
+}
+
+impl Served {
+    pub(super) fn new(name: &Name, width: Option<u32>, opened: Opened) -> Result<Self> {
+        let (content, length, modified) = opened;
+        let kind = name.kind().ok_or_else(missing)?;
+        let of_width = width.map(|width| format!("-{width}")).unwrap_or_default();
+        Ok(Self {
+            content,
+            length,
+            media_type: kind.media_type,
+            etag: format!("{}{of_width}", name.sha256()),
+            modified,
+            save_as: (!kind.is_shown).then(|| name.file()),
+        })
+    }
+}
+
+pub(super) fn missing() -> Error {
+    Error::new(Code::NotFound, "There is no such file.")
+}
+
+/// A file with its length and time.
+type Opened = (File, u64, Millis);
+
+/// A plain file with its length and time; None: there is none, or it is a link.
+pub(super) fn opened(path: &Path) -> io::Result<Option<Opened>> {
+    let no_link = i32::try_from((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits()).unwrap_or_default();
+    let file = match OpenOptions::new().read(true).custom_flags(no_link).open(path) {
+        Ok(file) => file,
+        Err(error) if is_absent(&error) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let found = file.metadata()?;
+    let since = found.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let modified = Millis::try_from(since.as_millis()).unwrap_or_default();
+    Ok(found.is_file().then_some((file, found.len(), modified)))
+}
+
+fn is_absent(error: &io::Error) -> bool {
+    let is_link = error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error());
+    is_link || matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+}
+
+/// Removes a file and its variants. Returns whether the file was there.
+pub(super) fn remove(media: &Path, name: &Name) -> io::Result<bool> {
+    let was_there = gone(&media.join(name.place()))?;
+    let variants = media.join(VARIANTS).join(name.folder());
+    let start = name.file().replace('.', "-");
+    let start = start.rsplit_once('-').map_or("", |(start, _)| start).to_owned() + "-";
+    match fs::read_dir(&variants) {
+        Ok(files) => {
+            for file in files {
+                let file = file?;
+                if file.file_name().to_string_lossy().starts_with(&start) {
+                    gone(&file.path())?;
+                }
+            }
+        }
+        Err(error) if is_absent(&error) => {}
+        Err(error) => return Err(error),
+    }
+    Ok(was_there)
+}
+
+/// Removes a file. Returns whether there was one.
+pub(super) fn gone(path: &Path) -> io::Result<bool> {
+    match fs::remove_file(path) {
+        Ok(()) => Ok(true),
+        Err(error) if is_absent(&error) => Ok(false),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,199 @@
+//! The size of a picture, and whether its file is whole, by its structure. Nothing is unpacked, and
+//! memory does not grow with the file.
+
+mod jpeg;
+
+use std::io::{BufRead, BufReader, Read, Result, Seek, SeekFrom};
+
+/// Pixels from left to right and from top to bottom, as the picture is shown.
+pub(super) type Size = (u32, u32);
+
+/// Why a file is not what it begins as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// It ends too early, or does not hold together.
+    Broken,
+    /// It goes on after its end.
+    Longer,
+}
+
+type Judged<T> = Result<std::result::Result<T, Fault>>;
+
+/// Bytes that are read at once.
+const STEP: usize = 64 << 10;
+/// In how many first bytes the size of an AVIF picture stands.
+const AVIF_HEAD: u64 = 64 << 10;
+
+/// Looks through a file of this type and length. None: the type has no size.
+pub(super) fn size(
+    media_type: &str,
+    file: &mut (impl Read + Seek),
+    length: u64,
+) -> Judged<Option<Size>> {
+    file.rewind()?;
+    let mut file = BufReader::with_capacity(STEP, file);
+    let judged = match media_type {
+        "image/png" => png(&mut file, length),
+        "image/gif" => gif(&mut file, length),
+        "image/webp" => webp(&mut file, length),
+        "image/jpeg" => jpeg::size(&mut file),
+        "image/avif" => avif(&mut file, length),
+        _ => return Ok(Ok(None)),
+    };
+    match judged {
+        Ok(Ok((0, _) | (_, 0))) => Ok(Err(Fault::Broken)),
+        Ok(judged) => Ok(judged.map(Some)),
+        Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Ok(Err(Fault::Broken)),
+        Err(error) => Err(error),
+    }
+}
+
+fn bytes<const N: usize>(file: &mut impl Read) -> Result<[u8; N]> {
+    let mut bytes = [0; N];
+    file.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Goes on by so many bytes, also beyond the end: the next read tells.
+fn skip<F: Read + Seek>(file: &mut BufReader<F>, count: u64) -> Result<()> {
+    match i64::try_from(count) {
+        Ok(count) => file.seek_relative(count),
+        Err(_) => file.seek(SeekFrom::End(0)).map(drop),
+    }
+}
+
+fn u16_le(bytes: [u8; 2]) -> u32 {
+    u32::from(u16::from_le_bytes(bytes))
+}
+
+/// Chunks up to IEND (PNG, third edition, 5).
+fn png<F: Read + Seek>(file: &mut BufReader<F>, length: u64) -> Judged<Size> {
+    bytes::<8>(file)?;
+    let mut size = None;
+    loop {
+        let (count, name) = (u64::from(u32::from_be_bytes(bytes(file)?)), bytes::<4>(file)?);
+        match (&name, size) {
+            (b"IHDR", None) if count == 13 => {
+                let width = u32::from_be_bytes(bytes(file)?);
+                size = Some((width, u32::from_be_bytes(bytes(file)?)));
+                skip(file, 9)?;
+            }
+            (b"IEND", Some(size)) if count == 0 => {
+                bytes::<4>(file)?;
+                let is_end = file.stream_position()? == length;
+                return Ok(if is_end { Ok(size) } else { Err(Fault::Longer) });
+            }
+            (_, Some(_)) => skip(file, count + 4)?,
+            (_, None) => return Ok(Err(Fault::Broken)),
+        }
+    }
+}
+
+/// Blocks up to the trailer (GIF89a, 17 to 27).
+fn gif<F: Read + Seek>(file: &mut BufReader<F>, length: u64) -> Judged<Size> {
+    bytes::<6>(file)?;
+    let size = (u16_le(bytes(file)?), u16_le(bytes(file)?));
+    let [flags, _, _] = bytes(file)?;
+    let table = |flags: u8| if flags & 0x80 == 0 { 0 } else { 3u64 << ((flags & 7) + 1) };
+    skip(file, table(flags))?;
+    loop {
+        match bytes(file)? {
+            [0x21] => {
+                bytes::<1>(file)?;
+            }
+            [0x2c] => {
+                let place: [u8; 9] = bytes(file)?;
+                skip(file, table(place[8]) + 1)?;
+            }
+            [0x3b] => {
+                let is_end = file.stream_position()? == length;
+                return Ok(if is_end { Ok(size) } else { Err(Fault::Longer) });
+            }
+            _ => return Ok(Err(Fault::Broken)),
+        }
+        loop {
+            match bytes(file)? {
+                [0] => break,
+                [count] => skip(file, count.into())?,
+            }
+        }
+    }
+}
+
+/// The first chunk of RIFF (RFC 9649, 2).
+fn webp<F: Read + Seek>(file: &mut BufReader<F>, length: u64) -> Judged<Size> {
+    bytes::<4>(file)?;
+    let said = u64::from(u32::from_le_bytes(bytes(file)?)) + 8;
+    if said != length {
+        return Ok(Err(if said < length { Fault::Longer } else { Fault::Broken }));
+    }
+    bytes::<4>(file)?;
+    let (name, _): ([u8; 4], [u8; 4]) = (bytes(file)?, bytes(file)?);
+    let head: [u8; 10] = bytes(file)?;
+    let short = |at: usize| u16_le([head[at], head[at + 1]]);
+    let long = |at: usize| short(at) | u32::from(head[at + 2]) << 16;
+    Ok(match &name {
+        b"VP8X" => Ok((long(4) + 1, long(7) + 1)),
+        b"VP8L" if head[0] == 0x2f => {
+            let bits = short(1) | short(3) << 16;
+            Ok(((bits & 0x3fff) + 1, (bits >> 14 & 0x3fff) + 1))
+        }
+        b"VP8 " if head[3..6] == [0x9d, 0x01, 0x2a] => Ok((short(6) & 0x3fff, short(8) & 0x3fff)),
+        _ => Err(Fault::Broken),
+    })
+}
+
+/// Boxes that fill the file, and the largest `ispe` among them (HEIF, 6.5.3): tiles and previews
+/// have smaller ones.
+fn avif<F: Read + Seek>(file: &mut BufReader<F>, length: u64) -> Judged<Size> {
+    let mut at = 0;
+    while at < length {
+        let count = match u32::from_be_bytes(bytes(file)?) {
+            0 => length - at,
+            1 => {
+                bytes::<4>(file)?;
+                u64::from_be_bytes(bytes(file)?)
+            }
+            count => count.into(),
+        };
+        at = match at.checked_add(count) {
+            Some(next) if count >= 8 && next <= length => next,
+            _ => return Ok(Err(Fault::Broken)),
+        };
+        file.seek(SeekFrom::Start(at))?;
+    }
+    file.rewind()?;
+    let mut head = Vec::new();
+    file.take(AVIF_HEAD).read_to_end(&mut head)?;
+    let number = |at: usize| {
+        let bytes = head.get(at..at + 4)?;
+        bytes.try_into().ok().map(u32::from_be_bytes)
+    };
+    let places = head.windows(4).enumerate().filter(|(_, four)| *four == b"ispe");
+    let sizes = places.filter_map(|(at, _)| Some((number(at + 8)?, number(at + 12)?)));
+    let largest = sizes.max_by_key(|(width, height)| u64::from(*width) * u64::from(*height));
+    Ok(largest.ok_or(Fault::Broken))
+}
+
+/// Goes on to the next byte of this value, and behind it.
+fn seek_byte(file: &mut impl BufRead, byte: u8) -> Result<()> {
+    loop {
+        let held = file.fill_buf()?;
+        if held.is_empty() {
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
+        }
+        match held.iter().position(|one| *one == byte) {
+            Some(at) => {
+                file.consume(at + 1);
+                return Ok(());
+            }
+            None => {
+                let count = held.len();
+                file.consume(count);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

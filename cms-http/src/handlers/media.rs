@@ -1,0 +1,179 @@
+//! `/api/backend/media` and `/media`
+
+use cms_core::{
+    Code, Error, Result,
+    items::etag,
+    media::{Checked, Found, MediaFile, MediaFilter, Stored, Use},
+    traffic::{
+        address,
+        limiter::{Owner, bucket},
+    },
+};
+use http::{HeaderValue, StatusCode, header};
+
+use super::item::if_match;
+use crate::{
+    call::Call,
+    caller::Caller,
+    reply::{JSON, Reply, file::File},
+    success::Success,
+    wire::{
+        Data, Deferred, Done, OneOrPage, Text,
+        envelope::Meta,
+        media::{Checking, MediaChange, Removal, Served, UploadInto, WhichMedia},
+        parameters::{ById, NoQuery},
+    },
+};
+
+/// Content at this path never changes.
+const FOREVER: &str = "public, max-age=31536000, immutable";
+/// Whatever a browser takes a file for: it runs nothing and asks nobody.
+const INERT: &str = "default-src 'none'; img-src 'self'; media-src 'self'; style-src \
+                     'unsafe-inline'; sandbox";
+
+pub(crate) async fn read(
+    call: &Call<'_>,
+    asked: WhichMedia,
+) -> Result<Success<OneOrPage<MediaFile>>> {
+    let media = call.cms.media();
+    if let Some(id) = asked.id {
+        let json = media.get(id).await?;
+        return Ok(Success::data(&json).with(header::ETAG, etag(&json)));
+    }
+    let filter =
+        MediaFilter { folder: asked.folder, media_type: asked.r#type, search: asked.search };
+    let list = media.list(&filter, &asked.limit.after(asked.cursor.as_deref())).await?;
+    let meta = Meta { limit: list.limit, next: list.next, total: None };
+    Success::page(&list.records, &meta)
+}
+
+pub(crate) async fn upload(
+    call: &Call<'_>,
+    _: NoQuery,
+    form: Deferred<UploadInto>,
+) -> Result<Success<Data<MediaFile>>> {
+    let (media, folder) = (call.cms.media(), form.fields.folder.clone());
+    let mut coming = form.one()?;
+    let mut incoming = media.incoming().await?;
+    while let Some(part) = coming.next().await? {
+        incoming.write(&part).await?;
+    }
+    let given = coming.name().to_owned();
+    coming.end().await?;
+    let ready = media.judge(incoming, &given).await?;
+    let mut change = call.change().await?;
+    match media.store(&mut change, ready, &folder).await? {
+        Stored::New(name, written) => {
+            let made = Success::data(&written.json).with(header::ETAG, etag(&written.json));
+            let made = call.commit(change, made, false).await?;
+            media.settled(&name);
+            Ok(made)
+        }
+        Stored::Present(id) => {
+            // The row may be as young as this change.
+            change.commit().await?;
+            let json = media.get(id).await?;
+            let reply = Reply::new(StatusCode::OK, JSON, ["{\"data\":", &json, "}"].concat());
+            Ok(Success::written(reply.with(header::ETAG, &etag(&json))))
+        }
+    }
+}
+
+pub(crate) async fn update(
+    call: &Call<'_>,
+    which: ById,
+    MediaChange(body): MediaChange,
+) -> Result<Success<Data<MediaFile>>> {
+    let if_match = if_match(call)?;
+    let mut change = call.change().await?;
+    let written = call.cms.media().update(&mut change, which.id, &if_match, &body).await?;
+    let made = Success::data(&written.json).with(header::ETAG, etag(&written.json));
+    call.commit(change, made, false).await
+}
+
+pub(crate) async fn delete(call: &Call<'_>, asked: Removal) -> Result<Success<Done>> {
+    let (media, if_match) = (call.cms.media(), if_match(call)?);
+    if asked.force != Some(true) {
+        unused(call, &media.uses(asked.id).await?)?;
+    }
+    let mut change = call.change().await?;
+    let name = media.delete(&mut change, asked.id, &if_match).await?;
+    let done = call.commit(change, Done, false).await?;
+    media.discard(&name).await;
+    Ok(done)
+}
+
+/// Refuses while records show a file. Tables that the caller may not read are counted, not named.
+fn unused(call: &Call<'_>, uses: &[Use]) -> Result<()> {
+    if uses.is_empty() {
+        return Ok(());
+    }
+    let caller = call.caller();
+    let (seen, hidden): (Vec<_>, Vec<_>) =
+        uses.iter().partition(|one| caller.may_read(call.cms, &one.table));
+    let mut places: Vec<_> =
+        seen.iter().map(|one| format!("{} {} ({})", one.table, one.id, one.column)).collect();
+    if !hidden.is_empty() {
+        places.push(format!("{} that you may not read", hidden.len()));
+    }
+    let detail = format!(
+        "Records show the file: {}. Change them first, or delete it with force=true.",
+        places.join(", ")
+    );
+    Err(Error::new(Code::Conflict, detail))
+}
+
+pub(crate) async fn check(
+    call: &Call<'_>,
+    _: NoQuery,
+    asked: Checking,
+) -> Result<Success<Data<Checked>>> {
+    call.judge_again().await?;
+    let data = call.cms.media().check(asked.remove).await?;
+    Ok(Data { data }.into())
+}
+
+pub(crate) async fn serve(call: &Call<'_>, asked: Served) -> Result<Success<Text>> {
+    let media = call.cms.media();
+    let found = match media.open(&asked.folder, &asked.file, asked.w).await? {
+        Found::Served(found) => found,
+        Found::Unmade(unmade) => {
+            admit(call).await?;
+            media.make(unmade).await?
+        }
+    };
+    let tag = HeaderValue::from_str(&format!("\"{}\"", found.etag)).map_err(Error::internal)?;
+    let file = File {
+        content: tokio::fs::File::from_std(found.content),
+        length: found.length,
+        media_type: HeaderValue::from_static(found.media_type),
+        etag: tag,
+        save_as: found.save_as,
+    };
+    let reply = file.reply(call.request).await?;
+    let modified = jiff::Timestamp::from_millisecond(found.modified).map_err(Error::internal)?;
+    let modified = jiff::fmt::rfc2822::DateTimePrinter::new()
+        .timestamp_to_rfc9110_string(&modified)
+        .map_err(Error::internal)?;
+    let reply = reply
+        .with(header::LAST_MODIFIED, &modified)
+        .with(header::CACHE_CONTROL, FOREVER)
+        .with(header::CONTENT_SECURITY_POLICY, INERT);
+    Ok(Success::written(reply))
+}
+
+/// A variant that is to be made costs work: it counts as a request.
+async fn admit(call: &Call<'_>) -> Result<()> {
+    if matches!(call.caller(), Caller::Operator) {
+        return Ok(());
+    }
+    let owner = Owner::Network(address::network(call.client.address));
+    let quota = call.cms.limiter().take(owner, bucket::PUBLIC, &call.request.path).await;
+    match quota.and_then(|quota| quota.retry_after_s) {
+        None => Ok(()),
+        Some(seconds) => {
+            let detail = format!("Too many new widths of pictures: wait {seconds} s.");
+            Err(Error::new(Code::RateLimited, detail).retry_after(seconds))
+        }
+    }
+}
