@@ -6,7 +6,8 @@
 //! cargo bench -p cms-cli --bench budgets -- --submissions 1000000 inbox
 //! ```
 //!
-//! `inbox` measures the inbox alone. It runs the real program on a terminal. Nothing is asserted: other work on the machine counts.
+//! `inbox` measures the inbox alone. It runs the real program on a terminal. Nothing is asserted:
+//! other work on the machine counts.
 
 #![expect(clippy::print_stdout, reason = "figures are what it is for")]
 

@@ -16,7 +16,7 @@
 //! ```
 //!
 //! A row exists only for a whole file. Whoever stores or removes a file holds a lock, and a file is
-//! removed only under it, when no row is there. So equal content that comes meanwhile loses nothing.
+//! removed only under it, when no row is there: equal content that comes meanwhile loses nothing.
 
 mod file;
 mod incoming;

@@ -98,7 +98,8 @@ async fn an_address_goes_without_a_trace_and_neighbours_stay() {
     visit.answers(json!({"name": "it's me zora.quill@example.org", "mail": null})).await;
     let under_way = super::id(&visit).await;
     let source = format!(
-        "update cms_formfunnel_submissions set source_url = 'https://x.example/?m=zora.quill%40example.org', \
+        "update cms_formfunnel_submissions set source_url = \
+         'https://x.example/?m=zora.quill%40example.org', \
          utm_source = 'zora.quill@example.org' \
          where id = {under_way}"
     );

@@ -1,5 +1,5 @@
-//! Statements that read the numbers of a funnel: counters of visits that are folded, and the same of
-//! those that are not. All take the funnel, the first day, the last day, and a version or null.
+//! Statements that read the numbers of a funnel: counters of visits that are folded, and the same
+//! of those that are not. All take the funnel, the first day, the last day, and a version or null.
 
 use crate::{
     Millis, Result,

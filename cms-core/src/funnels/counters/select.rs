@@ -14,7 +14,8 @@ macro_rules! folding {
         concat!(
             "case when ",
             $crate::funnels::counters::select::folding!(known),
-            " then coalesce(s.utm_source, '') else '' end, case when coalesce(s.utm_source, '') = '' or ",
+            " then coalesce(s.utm_source, '') else '' end, \
+             case when coalesce(s.utm_source, '') = '' or ",
             $crate::funnels::counters::select::folding!(known),
             " then '' else 'other' end"
         )

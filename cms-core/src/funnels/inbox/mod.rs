@@ -9,7 +9,7 @@
 //! view     a query that a caller keeps              views    those of a caller
 //! export   all as a table, or as lines of JSON        told     what events tell
 //! erase    a person's submissions gone for good
-//! search   where a text is searched for              index    what is kept for that, and for counts
+//! search   where a text is searched for              index    what is kept for it and for counts
 //! sql      statements
 //! ```
 

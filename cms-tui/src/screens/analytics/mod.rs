@@ -1,5 +1,5 @@
-//! What became of the visits of a funnel: where they ended, which branches they took, when they came
-//! and from where.
+//! What became of the visits of a funnel: where they ended, which branches they took, when they
+//! came and from where.
 //!
 //! ```text
 //! told   figures in words, bars

@@ -1,5 +1,5 @@
-//! A funnel as a drawn graph: its nodes can be walked through, its edges say how many went there, and
-//! what is wrong stands at the node that it is about.
+//! A funnel as a drawn graph: its nodes can be walked through, its edges say how many went there,
+//! and what is wrong stands at the node that it is about.
 
 use std::cell::Cell;
 

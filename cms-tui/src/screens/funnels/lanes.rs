@@ -1,5 +1,5 @@
-//! A graph drawn with lanes: a node a line, from the start on; edges are lines beside them that fork
-//! and join. What leads back is said, not drawn.
+//! A graph drawn with lanes: a node a line, from the start on; edges are lines beside them that
+//! fork and join. What leads back is said, not drawn.
 
 /// A line of the drawing.
 #[derive(Clone, Debug, PartialEq, Eq)]
