@@ -2,7 +2,7 @@
 
 use std::{path::Path, time::Duration};
 
-use super::{IDLE, median, ms, said, terminal::Terminal};
+use super::{IDLE, half_pages, median, ms, said, terminal::Terminal};
 
 /// One step and one end.
 pub(crate) const FUNNEL: &str = r#"{"name": "Leads", "slug": "leads", "start_node_id": -1,
@@ -82,18 +82,7 @@ fn at_inbox(dir: &Path) -> Terminal {
 /// Through the list in half pages, as in the list of records.
 fn keys(terminal: &mut Terminal) {
     std::thread::sleep(Duration::from_millis(500));
-    let (mut times, mut ends) = (Vec::new(), 0);
-    for _ in 0..400 {
-        let before = terminal.place();
-        let time = terminal.frame_after("\x04");
-        std::thread::sleep(Duration::from_millis(15));
-        if terminal.place() == before {
-            ends += 1;
-        } else {
-            times.push(time);
-        }
-    }
-    times.sort();
+    let (times, ends) = half_pages(terminal);
     if times.is_empty() {
         return;
     }

@@ -143,10 +143,9 @@ fn median(mut times: Vec<Duration>) -> Duration {
     times[times.len() / 2]
 }
 
-/// Through 6,000 rows in half pages: pages are read all the time. At the end of the rows that are
-/// there a key moves nothing, and the next frame is that of a page.
-fn keys(dir: &Path) {
-    let (mut terminal, _) = at_records(dir);
+/// Presses the key for half a page 400 times. Returns from key to frame, sorted, of those that moved
+/// the list, and how many moved nothing.
+fn half_pages(terminal: &mut Terminal) -> (Vec<Duration>, usize) {
     let (mut times, mut ends) = (Vec::new(), 0);
     for _ in 0..400 {
         let before = terminal.place();
@@ -159,6 +158,14 @@ fn keys(dir: &Path) {
         }
     }
     times.sort();
+    (times, ends)
+}
+
+/// Through 6,000 rows in half pages: pages are read all the time. At the end of the rows that are
+/// there a key moves nothing, and the next frame is that of a page.
+fn keys(dir: &Path) {
+    let (mut terminal, _) = at_records(dir);
+    let (times, ends) = half_pages(&mut terminal);
     said("keys at the end of the rows that were there, of 400", ends, "-");
     said("key to frame while rows are read, median", ms(times[times.len() / 2]), "-");
     said("key to frame while rows are read, p99", ms(times[times.len() * 99 / 100]), "16 ms");

@@ -22,8 +22,8 @@ impl<'a> Word<'a> {
     }
 }
 
-/// The words of a filter in which `"two words"` are one, and whether a word begins with a quote. One
-/// that is not closed yet ends with the line.
+/// The words of a filter in which `"two words"` are one, and whether a word begins with a quote. A
+/// quote that is not closed yet ends with the line.
 pub(crate) fn quoted_words(filter: &str) -> Vec<(String, bool)> {
     let (mut words, mut word, mut is_open) = (Vec::new(), None::<(String, bool)>, false);
     for c in filter.chars() {
