@@ -22,6 +22,9 @@ const GRACE: Duration = Duration::from_secs(10);
 /// Pause after an error of the listener, and how often such errors are logged.
 const PAUSE: Duration = Duration::from_millis(50);
 const COMPLAINT: Duration = Duration::from_secs(10);
+/// Bytes of one connection that the kernel takes ahead of the network.
+#[cfg(target_os = "linux")]
+const MOST_UNSENT: u32 = 128 << 10;
 /// Bytes of a short header: a head of only these has the most headers.
 const SHORT_HEADER: usize = 16;
 
@@ -147,6 +150,7 @@ impl Server {
                 _ = stopped.wait_for(|stop| *stop) => break,
             };
             let _ = stream.set_nodelay(true);
+            leave_unsent_to_us(&stream);
             let (headway, place) = (Arc::new(Headway::default()), Arc::new(place));
             let connection = Connection {
                 api: api.clone(),
@@ -171,6 +175,16 @@ impl Server {
         ended.send_replace(true);
         api.cms().close().await;
     }
+}
+
+/// The kernel takes little that the network has not taken: what it holds is not in the budget of
+/// unread replies, and it would take 4 MiB for each connection (`tcp_wmem`). What is under way is
+/// not bounded by this, so fast readers lose nothing.
+fn leave_unsent_to_us(stream: &TcpStream) {
+    #[cfg(target_os = "linux")]
+    let _ = socket2::SockRef::from(stream).set_tcp_notsent_lowat(MOST_UNSENT);
+    #[cfg(not(target_os = "linux"))]
+    let _ = stream;
 }
 
 /// Where connections come in.

@@ -62,7 +62,8 @@ async fn readers_who_do_not_read_fill_no_memory() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     println!("{CLIENTS} readers of 4 MB each: {before} MiB before, {most} at most");
-    assert!(most < before + 200, "{before} MiB before, {most} at most");
+    // Half of what they ask for; 160 MiB were seen: replies in the making, several times over.
+    assert!(most < before + CLIENTS * 4 / 2, "{before} MiB before, {most} at most");
     let mut refused = 0;
     for stream in &mut unread {
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
@@ -77,7 +78,8 @@ async fn readers_who_do_not_read_fill_no_memory() {
             assert!(head.starts_with("http/1.1 200"), "{head}");
         }
     }
-    // A share holds one, and so much more as sockets have taken.
+    // A share holds one, and as much again while parts of it are under way.
+    println!("{refused} were refused");
     assert!((CLIENTS / 2..CLIENTS).contains(&refused), "{refused} were refused");
     // Small replies and writes go on; when the readers are gone, large ones too.
     client.send(cms_http::client::Ask::get("/api/settings")).await.unwrap();
