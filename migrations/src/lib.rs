@@ -54,6 +54,7 @@ pub const ALL: &[Step] = &[
     Step { version: 18, name: "inbox_scale", sql: include_str!("../sql/0018_inbox_scale.sql") },
     Step { version: 19, name: "counters", sql: include_str!("../sql/0019_counters.sql") },
     Step { version: 20, name: "media", sql: include_str!("../sql/0020_media.sql") },
+    Step { version: 21, name: "inbox_counts", sql: include_str!("../sql/0021_inbox_counts.sql") },
 ];
 
 #[cfg(test)]

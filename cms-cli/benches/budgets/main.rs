@@ -106,6 +106,8 @@ fn site(records: i64, deliveries: i64, submissions: i64) -> tempfile::TempDir {
         sqlx::query("analyze").execute(&mut database).await.expect("analyzed");
         database.close().await.expect("closed");
     });
+    // Takes the submissions into the index of searches.
+    cms(dir.path(), &["process-webhooks"], "");
     dir
 }
 

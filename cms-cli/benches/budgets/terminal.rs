@@ -96,23 +96,21 @@ impl Terminal {
         })
     }
 
-    /// Waits for a line that holds all of these words, in this order.
-    pub(crate) fn shows_row(&self, words: &str) -> Instant {
-        let words: Vec<&str> = words.split(' ').collect();
-        let fits = |line: &str| {
-            let mut rest = line;
-            words.iter().all(|word| match rest.find(word) {
-                Some(at) => {
-                    rest = &rest[at + word.len()..];
-                    true
-                }
-                None => false,
-            })
-        };
-        self.until(&format!("{words:?} is in no line"), |drawn| {
-            // The line of the filter holds what is typed.
+    /// Waits until the text is nowhere.
+    pub(crate) fn hides(&self, text: &str) {
+        self.until(&format!("{text:?} is shown"), |drawn| {
+            !drawn.screen.screen().contents().contains(text)
+        });
+    }
+
+    /// Waits until there are rows with `of`, and each of them holds the word too.
+    pub(crate) fn shows_only(&self, of: &str, word: &str) -> Instant {
+        self.until(&format!("{of:?} without {word:?}"), |drawn| {
             let text = drawn.screen.screen().contents();
-            text.lines().filter(|line| !line.contains('/')).any(fits)
+            // The line of the filter holds what is typed, a frame the row under the cursor.
+            let rows = text.lines().filter(|line| line.contains(of) && !line.contains(['/', '┌']));
+            let fits: Vec<_> = rows.map(|row| row.contains(word)).collect();
+            !fits.is_empty() && fits.iter().all(|fits| *fits)
         })
     }
 

@@ -2,6 +2,8 @@
 //! audit rows, the epochs of the tables and the idempotency record together, or nothing. Long,
 //! because the order of these at a commit is one idea.
 
+mod many;
+
 use std::{collections::BTreeSet, sync::Arc};
 
 use schemars::JsonSchema;
@@ -22,9 +24,6 @@ pub(crate) mod sql {
                  row_id, columns, created_at) values ($1, $2, $3, $4, $5, $6, $7, $8)";
     }
 }
-
-/// Rows of one trip when many are told of.
-const TOGETHER: usize = 32;
 
 /// On whose behalf a change is made. The audit log records the actor.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -294,33 +293,6 @@ impl Change {
         self.emit_beside(event, data, Some(subject), audit).await
     }
 
-    /// As [`Change::emit_audited`] for many rows: the same event and act, and for each row its id
-    /// and the data.
-    pub(crate) async fn emit_each(
-        &mut self,
-        event: &str,
-        (action, table, columns): (&'static str, &str, &[&str]),
-        rows: Vec<(i64, serde_json::Value)>,
-    ) -> Result<()> {
-        let mut rows = rows.into_iter().peekable();
-        while rows.peek().is_some() {
-            let (mut steps, mut ends) = (Vec::new(), Vec::new());
-            for (row, data) in rows.by_ref().take(TOGETHER) {
-                let id = self.random.uuid_v7(&self.clock)?;
-                let [event, jobs] = Outbox::add(&id, event, self.now, data, None);
-                let row = row.to_string();
-                steps.push(event);
-                steps.push(self.audit_step(AuditEntry { action, table, id: &row, columns }));
-                ends.push(jobs);
-                self.emitted.push(id);
-            }
-            // What the last step has queued is told, and every one of them queues as much.
-            steps.extend(ends);
-            self.queued |= self.tx.steps(steps).await? > 0;
-        }
-        Ok(())
-    }
-
     async fn emit_beside(
         &mut self,
         event: &str,
@@ -396,21 +368,6 @@ impl Change {
         }
         if self.queued {
             self.outbox.ring();
-        }
-        Ok(())
-    }
-}
-
-impl Change {
-    /// Moves the events of a slow change to its end. Who asks for events by time has read past its
-    /// beginning.
-    async fn move_late_events(&mut self) -> Result<()> {
-        let now = self.clock.now();
-        if now - self.now >= events::LATE_AFTER {
-            for ids in std::mem::take(&mut self.emitted).chunks(TOGETHER) {
-                let later = |id: &String| Step(events::sql::LATER, args![id, now]);
-                self.steps(ids.iter().map(later).collect()).await?;
-            }
         }
         Ok(())
     }

@@ -29,7 +29,6 @@ pub(crate) mod sql {
                    cast($2 as bigint), cast($2 as bigint) from \
                    (select distinct i.subscription_id as id from cms_webhook_interests i \
                    where i.event in ($3, $4, '*')) l order by l.id";
-        LATER = "update cms_events set created_at = $2 where id = $1";
     }
 }
 

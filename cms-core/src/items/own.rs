@@ -74,30 +74,22 @@ impl OwnList {
         base.db().plan(&sql, args).await
     }
 
-    /// How many rows match; it reads `most` of them at most.
-    pub(crate) async fn count(&self, base: &Base, query: &Query, most: i64) -> Result<i64> {
-        let mut conditions = Conditions::new(&self.0);
-        conditions.query(query)?;
-        let (source, matching) = (conditions.source(), conditions.sql());
-        let sql = format!(
-            "select count(*) from (select 1 as one from {source}{matching} limit {most}) found"
-        );
-        let (count,): (i64,) = base.db().one(AssertSqlSafe(sql), conditions.into_args()).await?;
-        Ok(count)
-    }
-
-    /// How many rows match, by their value of a column of text.
+    /// How many rows match, by their value of a column of text; it reads `most` of them at most.
     pub(crate) async fn count_by(
         &self,
         base: &Base,
         query: &Query,
         column: &str,
+        most: i64,
     ) -> Result<Vec<(String, i64)>> {
         let mut conditions = Conditions::new(&self.0);
         conditions.query(query)?;
         let column = self.0.dialect.compared("t", self.0.readable(column)?.col());
         let (source, matching) = (conditions.source(), conditions.sql());
-        let sql = format!("select {column}, count(*) from {source}{matching} group by {column}");
+        let sql = format!(
+            "select found.one, count(*) from (select {column} as one from {source}{matching} \
+             limit {most}) found group by found.one"
+        );
         base.db().all(AssertSqlSafe(sql), conditions.into_args()).await
     }
 

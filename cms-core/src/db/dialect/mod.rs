@@ -3,6 +3,7 @@
 mod content;
 mod inbox;
 mod json;
+mod many;
 mod schema;
 mod steps;
 

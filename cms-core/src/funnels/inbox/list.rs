@@ -6,11 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{FunnelSubmission, INBOX_STATUSES, query::InboxQuery, search::narrowed, sql};
-use crate::{
-    Result,
-    funnels::Funnels,
-    items::{Query, Within},
-};
+use crate::{Result, funnels::Funnels};
 
 /// Up to so many matching submissions are counted.
 const COUNTED: i64 = 10_000;
@@ -59,20 +55,22 @@ impl Funnels {
         Ok(InboxPage { data, limit: query.0.limit, next, counts })
     }
 
-    /// Counters tell of all that are there, and of a funnel's; a search that finds little is
-    /// counted; otherwise only so many of each state.
+    /// Counters tell of all that are there, and of a funnel's. Otherwise matching submissions are
+    /// counted, together if they are few, else so many of each state.
     async fn counts(&self, query: &InboxQuery) -> Result<InboxCounts> {
         let base = &self.0.base;
         if let Some(funnel) = query.whole() {
             return Ok(exactly(sql::counts(base.db(), funnel).await?));
         }
-        if let Some(Within::Keys(_)) = &query.0.within {
-            let query = Query { sort: Vec::new(), ..query.of_any_state() };
-            return Ok(exactly(self.0.inbox.count_by(base, &query, "inbox_status").await?));
+        let inbox = &self.0.inbox;
+        let count = async |query| inbox.count_by(base, &query, "inbox_status", COUNTED + 1).await;
+        let all = count(query.of_any_state()).await?;
+        if all.iter().map(|(_, found)| found).sum::<i64>() <= COUNTED {
+            return Ok(exactly(all));
         }
         let mut counts = InboxCounts::new();
         for state in INBOX_STATUSES {
-            let found = self.0.inbox.count(base, &query.of_state(state), COUNTED + 1).await?;
+            let found = count(query.of_state(state)).await?.first().map_or(0, |(_, found)| *found);
             let count = match found > COUNTED {
                 true => InboxCount::More("10k+".to_owned()),
                 false => InboxCount::Exactly(found),

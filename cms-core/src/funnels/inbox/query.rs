@@ -94,7 +94,8 @@ impl InboxQuery {
     /// The same without a page, in any state of the inbox.
     pub(super) fn of_any_state(&self) -> Query {
         let filters = self.0.filters.iter().filter(|filter| !is_of_state(filter));
-        Query { filters: filters.cloned().collect(), cursor: None, ..self.0.clone() }
+        let (filters, sort) = (filters.cloned().collect(), Vec::new());
+        Query { filters, sort, cursor: None, ..self.0.clone() }
     }
 
     /// The same without a page, for the submissions of another state of the inbox.

@@ -1,0 +1,59 @@
+//! The same happens to many rows in one change: their events and their rows of the audit log are
+//! written together.
+
+use serde_json::{Value as Json, json};
+
+use super::Change;
+use crate::{
+    Result,
+    db::args,
+    events::{self, family},
+};
+
+/// Rows of one trip.
+const TOGETHER: usize = 500;
+
+impl Change {
+    /// As [`Change::emit_audited`] for many rows: the same event and act, and for each row its id
+    /// and the data.
+    pub(crate) async fn emit_each(
+        &mut self,
+        event: &str,
+        (action, table, columns): (&'static str, &str, &[&str]),
+        rows: Vec<(i64, Json)>,
+    ) -> Result<()> {
+        let (many, columns) = (self.dialect.many(), json!(columns).to_string());
+        let mut rows = rows.into_iter().peekable();
+        while rows.peek().is_some() {
+            let mut told = Vec::new();
+            for (row, data) in rows.by_ref().take(TOGETHER) {
+                let id = self.random.uuid_v7(&self.clock)?;
+                let (body, removed) = events::body(&id, event, self.now, data);
+                let removed = (!removed.is_empty()).then(|| json!(removed).to_string());
+                told.push(json!([id, body, removed, row.to_string()]));
+                self.emitted.push(id);
+            }
+            let (told, (kind, actor, name)) = (Json::from(told).to_string(), self.actor.columns());
+            let audit = args![&told, kind, actor, name, action, table, &columns, self.now];
+            self.tx.run(many.events, args![&told, event, self.now]).await?;
+            self.tx.run(many.audit, audit).await?;
+            let jobs = args![&told, self.now, event, family(event)];
+            self.queued |= self.tx.run(many.jobs, jobs).await? > 0;
+        }
+        Ok(())
+    }
+
+    /// Moves the events of a slow change to its end. Who asks for events by time has read past its
+    /// beginning.
+    pub(super) async fn move_late_events(&mut self) -> Result<()> {
+        let now = self.clock.now();
+        if now - self.now >= events::LATE_AFTER {
+            let later = self.dialect.many().later;
+            for ids in std::mem::take(&mut self.emitted).chunks(TOGETHER) {
+                let ids: Vec<_> = ids.iter().map(|id| [id]).collect();
+                self.tx.run(later, args![json!(ids).to_string(), now]).await?;
+            }
+        }
+        Ok(())
+    }
+}
