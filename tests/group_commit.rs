@@ -106,3 +106,29 @@ async fn a_dropped_change_leaves_no_trace() {
     );
     assert_eq!(site.traces().await[0], before[0] + 7);
 }
+
+/// Changes of many rows have a transaction of their own, between others that share theirs.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn large_changes_stand_among_small_ones() {
+    let site = Site::open().await;
+    let one = async |n: usize| {
+        let mut change = site.cms.change(cms_core::Actor::Operator).await.unwrap();
+        if n.is_multiple_of(3) {
+            change = change.large().await.unwrap();
+        }
+        for part in 0..3 {
+            let body = json!({"name": format!("{n} {part}")});
+            let items = site.cms.items();
+            items.create(&mut change, "settings", body.as_object().unwrap()).await.unwrap();
+        }
+        match n % 2 {
+            0 => change.commit().await.unwrap(),
+            _ => drop(change),
+        }
+    };
+    futures_util::future::join_all((0..60).map(one)).await;
+    for n in 0..60 {
+        let kept = format!("select count(*) from cms_settings where name like '{n} %'");
+        assert_eq!(site.database.count(&kept).await, if n % 2 == 0 { 3 } else { 0 }, "{n}");
+    }
+}

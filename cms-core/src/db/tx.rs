@@ -50,6 +50,16 @@ impl Tx {
         if unshared { db.mark() } else { None }
     }
 
+    /// Makes room for many rows, before anything is written; see [`sqlite::SqliteTx::grow`].
+    pub(crate) async fn grow(self) -> Result<Self> {
+        match self {
+            #[cfg(feature = "sqlite")]
+            Self::Sqlite(tx) => tx.grow().await.map(Self::Sqlite),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(tx) => Ok(Self::Postgres(tx)),
+        }
+    }
+
     pub(crate) async fn all<T: FromRow>(
         &mut self,
         sql: impl Into<Sql>,

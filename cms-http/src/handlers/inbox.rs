@@ -93,7 +93,7 @@ pub(crate) async fn bulk(
     _: NoQuery,
     bulk: Bulk,
 ) -> Result<Success<Data<BulkOutcome>>> {
-    let mut change = call.change().await?;
+    let mut change = call.change().await?.large().await?;
     if bulk.filter.is_some() && !may_see(call) {
         // How many match would tell what the inbox holds.
         let detail = "Only who may see the inbox chooses submissions by a filter: name their ids.";
@@ -106,7 +106,7 @@ pub(crate) async fn bulk(
 }
 
 pub(crate) async fn undo(call: &Call<'_>, _: NoQuery, _: Nothing) -> Result<Success<Data<Undone>>> {
-    let mut change = call.change().await?;
+    let mut change = call.change().await?.large().await?;
     let data = call.cms.funnels().undo(&mut change).await?;
     call.commit(change, Data { data }, false).await
 }
