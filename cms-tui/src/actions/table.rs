@@ -347,6 +347,9 @@ pub(crate) static ACTIONS: &[Action] = &[
         .cli("inbox export --out FILE")
         .on(Nothing, INBOX_SEEN),
     write("inbox.delete", "x", "Delete…").cli("inbox delete {submission_id}").on(Rows, INBOX),
+    write("inbox.erase", "X", "Erase all that was sent under an address…")
+        .cli("inbox erase ADDRESS")
+        .on(Nothing, INBOX),
     write("submission.state", "s", "Set the state")
         .cli("inbox set-status STATE {submission_id}")
         .on(Row, INBOX),

@@ -122,7 +122,7 @@ impl Operator {
                     continue;
                 }
                 Effect::Save(number, saving) => {
-                    Msg::Saved(number, save(&self.client, &saving).await)
+                    Msg::Saved(number, save(&self.client, &saving, |_| ()).await)
                 }
                 Effect::Forget(_)
                 | Effect::Run(..)

@@ -103,6 +103,25 @@ async fn a_day_at_the_inbox() {
     ana.sees("choose another name");
 }
 
+/// First what would go is told; the address is typed once more.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_address_is_erased_with_a_receipt() {
+    let site = with_inbox().await;
+    let mut ana = sits_down(&site, "ana").await;
+    let before = all(&site, "contact_email").await;
+    let address = before.iter().find(|address| address.contains('@')).expect("one").clone();
+    ana.press("9 X").await.sees("Nothing goes yet");
+    ana.press("Ctrl-u").await;
+    ana.types("nobody@example.net").await.press("Ctrl-s").await.sees("Nothing holds nobody@");
+    ana.press("X Ctrl-u").await.types(&address).await.press("Ctrl-s").await;
+    ana.sees("Erase for good what was sent as").sees("1 submissions");
+    ana.types("nobody").await.press("Enter").await.sees(&format!("Type {address}"));
+    assert_eq!(all(&site, "contact_email").await, before, "nothing went");
+    ana.press("Ctrl-u").await.types(&address).await.press("Enter").await;
+    ana.sees("Receipt of the erasure").sees("database: clean");
+    assert!(!all(&site, "contact_email").await.contains(&address));
+}
+
 /// All that match a filter: the service counts them first, and refuses when another one comes in
 /// between.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -32,6 +32,15 @@ impl Model {
         vec![Effect::Save(self.tickets, saving)]
     }
 
+    /// So many bytes of a file are written.
+    pub(super) fn saving(&mut self, ticket: u64, bytes: u64) {
+        if let Some(Line { text, .. }) = self.lines.get(&ticket) {
+            let bytes = number(i64::try_from(bytes).unwrap_or(i64::MAX));
+            let text = format!("Writing {}: {bytes} bytes … Esc stops", safe(text));
+            self.tell(Role::Quiet, text);
+        }
+    }
+
     /// A file is written, of so many bytes, or not.
     pub(super) fn saved(&mut self, ticket: u64, outcome: Result<u64, String>) {
         let Some(Line { text, .. }) = self.lines.remove(&ticket) else { return };

@@ -73,6 +73,8 @@ pub(crate) enum Msg {
     Committed,
     /// A command line has ended: its number, what it printed.
     Ran(u64, String),
+    /// So many bytes of a file are written.
+    Saving(u64, u64),
     /// A file is written, of so many bytes, or why not.
     Saved(u64, Result<u64, String>),
     /// Something that was not asked of the site failed.
@@ -332,6 +334,10 @@ fn take(model: &mut Model, msg: Msg) -> Vec<Effect> {
             Vec::new()
         }
         Msg::Ran(number, output) => model.ran(number, &output),
+        Msg::Saving(number, bytes) => {
+            model.saving(number, bytes);
+            Vec::new()
+        }
         Msg::Saved(number, outcome) => {
             model.saved(number, outcome);
             Vec::new()

@@ -68,10 +68,13 @@ impl Lines {
         saving: Saving,
         sender: UnboundedSender<Incoming>,
     ) {
-        let ended = self.begin(number);
+        let (ended, told) = (self.begin(number), sender.clone());
+        let tell = move |bytes| {
+            let _ = told.send(Incoming::Msg(Msg::Saving(number, bytes)));
+        };
         self.tasks.spawn(async move {
             let outcome = tokio::select! {
-                outcome = save::save(&client, &saving) => outcome,
+                outcome = save::save(&client, &saving, tell) => outcome,
                 _ = ended => return,
             };
             let _ = sender.send(Incoming::Msg(Msg::Saved(number, outcome)));

@@ -6,12 +6,16 @@ use std::{
     io::{self, Write as _},
     os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
+    time::{Duration, Instant},
 };
 
 use cms_http::client::Client;
 use futures_util::StreamExt as _;
 
 use crate::step::Saving;
+
+/// How often it is told how far a file is.
+const PACE: Duration = Duration::from_millis(500);
 
 /// A file that is removed unless it was written to its end.
 struct Part {
@@ -43,18 +47,26 @@ impl Drop for Part {
     }
 }
 
-/// Returns how many bytes it has.
+/// Returns how many bytes it has. `tell` gets how many there are so far.
 ///
 /// # Errors
 /// Why it is not written.
-pub(crate) async fn save(client: &Client, saving: &Saving) -> Result<u64, String> {
+pub(crate) async fn save(
+    client: &Client,
+    saving: &Saving,
+    mut tell: impl FnMut(u64),
+) -> Result<u64, String> {
     let mut parts = client.stream(&saving.ask).await.map_err(|error| error.to_string())?;
     let mut part = Part::create(&saving.path)?;
-    let mut bytes = 0;
+    let (mut bytes, mut told) = (0, Instant::now());
     while let Some(read) = parts.next().await {
         let read = read.map_err(|error| error.to_string())?;
         part.file.write_all(&read).map_err(|error| error.to_string())?;
         bytes += read.len() as u64;
+        if told.elapsed() >= PACE {
+            told = Instant::now();
+            tell(bytes);
+        }
     }
     part.file.sync_all().map_err(|error| error.to_string())?;
     part.is_whole = true;
@@ -77,12 +89,13 @@ mod tests {
             ask: Ask::get("/api/backend/item").query("table", table),
             path: path.to_owned(),
         };
-        let bytes = save(&site.client(), &saving(&path, "posts")).await.expect("written");
+        let bytes = save(&site.client(), &saving(&path, "posts"), |_| ()).await.expect("written");
         assert_eq!(fs::metadata(&path).map(|file| file.len()).ok(), Some(bytes));
-        let why = save(&site.client(), &saving(&path, "posts")).await.expect_err("it is there");
+        let why = save(&site.client(), &saving(&path, "posts"), |_| ()).await;
+        let why = why.expect_err("it is there");
         assert!(why.contains("choose another name"), "{why}");
         let other = folder.path().join("none.json");
-        save(&site.client(), &saving(&other, "nothing")).await.expect_err("no such table");
+        save(&site.client(), &saving(&other, "nothing"), |_| ()).await.expect_err("no such table");
         assert!(!other.exists());
         let part = Part::create(&other).expect("a file");
         drop(part);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::theme::Role;
+use crate::{step::Saving, theme::Role};
 
 /// A site with keys.
 #[derive(Default)]
@@ -276,4 +276,19 @@ fn a_command_line_is_ended_and_shown_where_it_was_asked_for() {
     assert!(model.over.is_empty(), "it opens over another screen");
     let told = model.told.clone();
     assert_eq!(told, Some((Role::Plain, "cms doctor has ended: all is well".to_owned())));
+}
+
+#[test]
+fn a_file_that_is_written_tells_how_far_it_is() {
+    let mut model = model();
+    let saving =
+        Saving { ask: cms_http::client::Ask::get("/api/x"), path: "/home/ana/inbox.csv".into() };
+    let effects = model.step(Step::Save(saving));
+    let [Effect::Save(number, _)] = effects[..] else { panic!("it is not written") };
+    update(&mut model, Msg::Saving(number, 12_345_678));
+    assert_eq!(told(&model), "Writing /home/ana/inbox.csv: 12,345,678 bytes … Esc stops");
+    update(&mut model, Msg::Saved(number, Err("the disk is full".to_owned())));
+    assert_eq!(told(&model), "✗ /home/ana/inbox.csv: the disk is full");
+    update(&mut model, Msg::Saving(number, 13_000_000));
+    assert_eq!(told(&model), "✗ /home/ana/inbox.csv: the disk is full", "it is over");
 }

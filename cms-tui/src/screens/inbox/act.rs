@@ -3,7 +3,7 @@
 use serde_json::{Map, Value as Json};
 
 use super::{
-    STATES, assign, bulk, export, notes, save,
+    STATES, assign, bulk, erase, export, notes, save,
     target::{self, Target},
     views,
 };
@@ -18,6 +18,7 @@ pub(super) fn act_on_list(verb: &str, scene: &Scene<'_>) -> Step {
         "state_before" => Step::Set("part", "-1".to_owned()),
         "views" => views::choose(scene),
         "export" => export::ask(scene),
+        "erase" => erase::ask(scene),
         _ => act(verb, scene),
     }
 }

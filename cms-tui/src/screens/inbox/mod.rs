@@ -16,6 +16,7 @@
 mod act;
 mod assign;
 mod bulk;
+mod erase;
 mod export;
 mod filter;
 mod notes;

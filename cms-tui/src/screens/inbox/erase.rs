@@ -1,0 +1,72 @@
+//! Everything that was sent under an address, erased wherever it lies: first what would go is told,
+//! then the address is typed once more.
+
+use cms_http::wire::{inbox::Erase, parameters::NoQuery};
+use serde_json::{Value as Json, json};
+
+use crate::{
+    actions::Scene,
+    calls::{Fault, Reply},
+    screens::cells::plain_text,
+    step::{Calling, Confirm, Form, Step, send},
+    text::safe,
+    theme::Role,
+    widgets::{field::Field, viewer::Viewer},
+};
+
+pub(super) fn ask(scene: &Scene<'_>) -> Step {
+    let known = scene.row.map(|row| plain_text(&row["contact_email"])).unwrap_or_default();
+    let field = Field::text("email", "Address of mail", &known)
+        .hint("in submissions, forms, files, mails, events and what was sent of them")
+        .required();
+    Form::new("Erase an address", vec![field], |values| {
+        let email = values.text("email").trim().to_owned();
+        call(&email, true).map(|call| call.then(move |reply| confirm(email, &reply))).into()
+    })
+    .note("Nothing goes yet: first you see what would.")
+    .step()
+}
+
+fn call(email: &str, dry_run: bool) -> Result<Calling, Fault> {
+    let call = send::<Erase>(&NoQuery {}, json!({"email": email, "dry_run": dry_run}));
+    call.map(Calling::whole::<Erase>)
+}
+
+/// What holds the address, by kind: `2 submissions, 5 events`.
+fn found(receipt: &Json) -> Vec<String> {
+    let kinds = receipt["removed"].as_object().into_iter().flatten();
+    kinds.map(|(kind, rows)| format!("{} {}", rows["count"], kind.replace('_', " "))).collect()
+}
+
+fn confirm(email: String, reply: &Reply) -> Step {
+    let found = found(&reply.data);
+    let shown = safe(&email).into_owned();
+    if found.is_empty() {
+        return Step::Tell(format!("Nothing holds {shown}."));
+    }
+    let text = format!(
+        "Erase for good what was sent as {shown}: {}? This cannot be taken back.",
+        found.join(", ")
+    );
+    let typed = email.clone();
+    let ask = Confirm::new(text, move || {
+        call(&email, false).map(|call| call.then(|reply| receipt(&reply.data))).into()
+    });
+    Step::Confirm(ask.typing(typed))
+}
+
+/// What the service tells of it, to be kept.
+fn receipt(told: &Json) -> Step {
+    let fact = |name: &str| plain_text(&told[name]);
+    let mut lines = vec![
+        (Role::Good, format!("✓ Erased {} by {}", fact("erased_at"), fact("erased_by"))),
+        (Role::Quiet, format!("digest {}", fact("digest"))),
+    ];
+    lines.extend(found(told).into_iter().map(|rows| (Role::Plain, rows)));
+    lines.push((Role::Plain, format!("database: {}", fact("database"))));
+    for (member, said) in [("copies", "still held by"), ("unread", "not looked into")] {
+        let files = told[member].as_array().into_iter().flatten();
+        lines.extend(files.map(|file| (Role::Warn, format!("◐ {said}: {}", plain_text(file)))));
+    }
+    Step::View(Viewer::new("Receipt of the erasure", lines))
+}
