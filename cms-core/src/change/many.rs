@@ -16,7 +16,7 @@ const TOGETHER: usize = 500;
 impl Change {
     /// Makes room for the change of many rows, before it writes anything. On SQLite it shares its
     /// commit with no other change then, and what undoes it stays on the disk; without this a change
-    /// of 50,000 rows takes three times as long, and memory for each page that it writes.
+    /// of 50,000 rows takes twice as long, and memory for each page that it writes.
     ///
     /// # Errors
     /// `unavailable` when another process wrote in the same instant, so that what this change has

@@ -1,5 +1,4 @@
 //! Events and audit rows of many rows at once, from a JSON array: each engine reads it in its way.
-//! A statement for each row would take three times as long.
 
 use super::{Dialect, Statement};
 
