@@ -6,3 +6,6 @@ DROP INDEX cms_formfunnel_submissions_by_assigned;
 CREATE INDEX cms_formfunnel_submissions_by_assigned
     ON cms_formfunnel_submissions (assigned_to, started_at, id, inbox_status {{binary}}, funnel_id)
     WHERE assigned_to IS NOT NULL;
+DROP INDEX cms_formfunnel_submissions_by_start;
+CREATE INDEX cms_formfunnel_submissions_by_start
+    ON cms_formfunnel_submissions (started_at, id, inbox_status {{binary}}, funnel_id);

@@ -116,7 +116,6 @@ fn filled(line: &str) -> Vec<String> {
         "EVENT" => "item.pages.updated".to_owned(),
         "RIGHT" => "GET /api/pages".to_owned(),
         "PATH" => "/api/pages".to_owned(),
-        "ADDRESS" => "ada@example.org".to_owned(),
         "URL" => "https://example.org".to_owned(),
         "ADDRESS" => "ana@example.org".to_owned(),
         "{network}" => "203.0.113.7".to_owned(),
