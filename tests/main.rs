@@ -111,3 +111,5 @@ mod webhook_faults;
 mod webhook_model;
 /// Webhooks: what is queued, what arrives, when it is tried again.
 mod webhooks;
+/// Widgets: built-in ones and those of plugins, registered, shown.
+mod widgets;

@@ -41,6 +41,7 @@ impl Plugin for Shop {
             .script("purchases/export.php", export)
             .content("Turnover", turnover)
             .task("cancel", cancel)
+            .icon("product.svg", include_bytes!("../demo/product.svg"))
     }
 }
 

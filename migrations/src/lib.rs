@@ -55,6 +55,7 @@ pub const ALL: &[Step] = &[
     Step { version: 19, name: "counters", sql: include_str!("../sql/0019_counters.sql") },
     Step { version: 20, name: "media", sql: include_str!("../sql/0020_media.sql") },
     Step { version: 21, name: "inbox_counts", sql: include_str!("../sql/0021_inbox_counts.sql") },
+    Step { version: 22, name: "widgets", sql: include_str!("../sql/0022_widgets.sql") },
 ];
 
 #[cfg(test)]

@@ -15,12 +15,17 @@ use self::table::FAULTS;
 
 pub(crate) const BASE: &str = include_str!("base.json");
 
-/// A plugin's folder with the scripts that the base names.
+/// A plugin's folder with the scripts and icons that the manifests name.
 fn folder(root: &Path, text: &str) -> std::path::PathBuf {
     let folder = root.join("blog");
     fs::create_dir_all(folder.join("script/posts")).unwrap();
     for script in ["tidy.php", "posts/export.php"] {
         fs::write(folder.join("script").join(script), "<?php").unwrap();
+    }
+    for icon in ["posts/posts.svg", "w/w.svg"] {
+        let icon = folder.join("widgets").join(icon);
+        fs::create_dir_all(icon.parent().unwrap()).unwrap();
+        fs::write(icon, "<svg/>").unwrap();
     }
     fs::write(folder.join("plugin.json"), text).unwrap();
     folder

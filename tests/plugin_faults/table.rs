@@ -727,6 +727,36 @@ pub(super) const FAULTS: &[Fault] = &[
         "/pagebuilder_widgets/0/widget_icon",
         "name of a file",
     ),
+    by_check(
+        r#""widget_icon": "posts.svg""#,
+        r#""widget_icon": "other.svg""#,
+        "/pagebuilder_widgets/0/widget_icon",
+        "no file widgets/posts/other.svg",
+    ),
+    by_schema(
+        r#""widget_icon": "posts.svg""#,
+        r#""widget_icon": "posts.html""#,
+        "/pagebuilder_widgets/0/widget_icon",
+        "SVG, PNG, JPEG",
+    ),
+    by_check(
+        r#""widget_template": "posts""#,
+        r#""widget_template": "title""#,
+        "/pagebuilder_widgets/0/widget_template",
+        "such as \"blog_title\"",
+    ),
+    by_check(
+        r#"{"row": "title", "type": "text""#,
+        r#"{"row": "position", "type": "text""#,
+        "/pagebuilder_widgets/0/widget_menu/0/row",
+        "where it stands",
+    ),
+    by_check(
+        r#""widget_template": "posts","#,
+        r#""widget_template": "posts", "widget_item_menu": [{"row": "id", "type": "text"}],"#,
+        "/pagebuilder_widgets/0/widget_item_menu/0/row",
+        "where it stands",
+    ),
     // Endpoints, events, tasks.
     by_schema(
         r#"{"modelPath": "authors", "endpoint": "blog/authors"}"#,

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use cms_core::{
     Actor, Builder, Clock, Cms, Random,
     keys::{NewApiKey, Right},
-    plugins::{Manifest, Plugin},
+    plugins::{Handlers, Manifest, Plugin},
     settings::Settings,
 };
 use cms_http::Api;
@@ -33,6 +33,20 @@ pub struct Site {
     pub admin: String,
 }
 
+/// A plugin of the program that has nothing but its declaration, and the icons that it names.
+struct Declared(Manifest);
+
+impl Plugin for Declared {
+    fn manifest(&self) -> Manifest {
+        self.0.clone()
+    }
+
+    fn handlers(&self) -> Handlers {
+        let icons = self.0.pagebuilder_widgets.iter().map(|widget| &widget.widget_icon);
+        icons.fold(Handlers::default(), |handlers, icon| handlers.icon(icon, b"<svg/>"))
+    }
+}
+
 pub struct SiteBuilder {
     database: TestDatabase,
     settings: Settings,
@@ -41,7 +55,7 @@ pub struct SiteBuilder {
 
 impl SiteBuilder {
     pub fn plugin(self, manifest: Json) -> Self {
-        self.program(serde_json::from_value::<Manifest>(manifest).unwrap())
+        self.program(Declared(serde_json::from_value(manifest).unwrap()))
     }
 
     /// A plugin of the embedding program.

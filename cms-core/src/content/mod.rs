@@ -3,6 +3,7 @@
 
 pub(crate) mod changes;
 pub(crate) mod check;
+pub(crate) mod columns;
 pub(crate) mod core;
 mod create;
 mod declaration;

@@ -3,6 +3,7 @@
 mod menu;
 mod sitemap;
 pub(crate) mod sql;
+pub mod widgets;
 
 use std::sync::Arc;
 
@@ -10,11 +11,13 @@ use serde_json::value::RawValue;
 
 pub use menu::MenuItem;
 
+use self::widgets::Widgets;
 use crate::{
     Code, Error, Paging, Result,
     base::Base,
     db::args,
     items::{Filter, Items, List, Op, Query},
+    plugins::Plugins,
 };
 
 /// The columns of the public list of pages.
@@ -42,11 +45,19 @@ pub struct Pages(Arc<State>);
 struct State {
     base: Base,
     items: Items,
+    widgets: Widgets,
 }
 
 impl Pages {
-    pub(crate) fn new(base: &Base, items: &Items) -> Self {
-        Self(Arc::new(State { base: base.clone(), items: items.clone() }))
+    pub(crate) fn new(base: &Base, items: &Items, plugins: &Plugins) -> Self {
+        let widgets = Widgets::new(base, plugins);
+        Self(Arc::new(State { base: base.clone(), items: items.clone(), widgets }))
+    }
+
+    /// The widgets that pages are made of.
+    #[must_use]
+    pub fn widgets(&self) -> &Widgets {
+        &self.0.widgets
     }
 
     /// Published pages in menu order, one page of the list at a time.

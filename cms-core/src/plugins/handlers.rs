@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value as Json;
 
 use super::{
-    Manifest, Problem,
+    MAX_ICON_BYTES, Manifest, Problem,
     answers::{Answering, ContentCall, ContentHandler, EndpointCall, EndpointHandler},
     begin::Begin,
 };
@@ -38,6 +38,7 @@ pub struct Handlers {
     scripts: BTreeMap<String, ScriptHandler>,
     pub(super) contents: BTreeMap<String, ContentHandler>,
     pub(super) endpoints: BTreeMap<String, Answering>,
+    pub(super) icons: BTreeMap<String, &'static [u8]>,
 }
 
 impl Handlers {
@@ -107,6 +108,14 @@ impl Handlers {
         self
     }
 
+    /// Adds the icon that the widgets of the manifest name `file`, such as `include_bytes!` reads:
+    /// SVG, PNG, JPEG or WebP of at most 256 KiB.
+    #[must_use]
+    pub fn icon(mut self, file: &str, content: &'static [u8]) -> Self {
+        self.icons.insert(file.to_owned(), content);
+        self
+    }
+
     pub(crate) fn of_task(&self, name: &str) -> Option<TaskHandler> {
         self.tasks.get(name).cloned()
     }
@@ -154,6 +163,24 @@ impl Handlers {
                     endpoint.model_path
                 );
                 Problem::new(format!("/endpoints/{i}/modelPath"), remedy)
+            })
+            .collect()
+    }
+
+    /// Icons of widgets that are not here. A plugin without code has them as files.
+    pub(crate) fn missing_icons(&self, manifest: &Manifest) -> Vec<Problem> {
+        let named = manifest.pagebuilder_widgets.iter().enumerate();
+        let fits = |icon: &[u8]| icon.len() as u64 <= MAX_ICON_BYTES;
+        let missing = named.filter(|(_, widget)| {
+            !self.icons.get(&widget.widget_icon).is_some_and(|icon| fits(icon))
+        });
+        missing
+            .map(|(i, widget)| {
+                let remedy = format!(
+                    "no icon is named {:?}: add one of at most 256 KiB with Handlers::icon",
+                    widget.widget_icon
+                );
+                Problem::new(format!("/pagebuilder_widgets/{i}/widget_icon"), remedy)
             })
             .collect()
     }

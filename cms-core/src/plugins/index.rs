@@ -85,7 +85,7 @@ fn permission_keys(manifest: &Manifest) -> impl Iterator<Item = String> {
 
 /// Refuses a plugin whose id another has, whose button would share a permission key with a button
 /// of another, such as `shop` with `orders_list` and `shop_orders` with `list`, or that names an
-/// event or a path of another.
+/// event, a path or a widget of another.
 pub(crate) fn check_names(before: &[PluginState], manifest: &Manifest) -> Result<()> {
     let mut in_service = before.iter().filter(|state| state.manifest.is_some());
     if in_service.any(|state| state.id == manifest.id) {
@@ -116,6 +116,18 @@ pub(crate) fn check_names(before: &[PluginState], manifest: &Manifest) -> Result
     }
     let others = before.iter().filter_map(|state| state.manifest.as_deref());
     for other in others {
+        for widget in manifest.pagebuilder_widgets.iter() {
+            let name = &widget.widget_template;
+            let mut theirs = other.pagebuilder_widgets.iter();
+            if theirs.any(|one| one.widget_template == *name) {
+                let why = format!(
+                    "The widget {name} belongs to {} already: choose another widget_template, \
+                     such as {}_{name}.",
+                    other.id, manifest.id
+                );
+                return Err(Error::new(Code::ValidationFailed, why));
+            }
+        }
         for endpoint in manifest.endpoints.iter() {
             if other.endpoints.iter().any(|one| one.path() == endpoint.path()) {
                 let (path, owner) = (endpoint.path(), &other.id);

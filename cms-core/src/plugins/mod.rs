@@ -5,8 +5,9 @@
 //! reading   plugin.json → manifest, with every fault of its form and the places of values
 //! check     checks of a manifest whose form is right
 //! problem   a fault of a manifest, with pointer, place and remedy
+//! built_in  names of widgets that the service has itself
 //! load      reads plugins/<id>/plugin.json
-//! script_path  the rule of a script's path, and its file
+//! script_path  the rule of a script's path, and its file; icon_path: a widget's icon
 //! handlers  what a plugin written in Rust runs by itself; answers: what it answers
 //! writers   what buttons write; shown: buttons as a user sees them; select: their fixed options
 //! installed what the database remembers: the last declaration in service
@@ -16,8 +17,10 @@
 
 mod answers;
 mod begin;
+mod built_in;
 mod check;
 mod handlers;
+mod icon_path;
 mod index;
 pub(crate) mod installed;
 mod load;
@@ -38,8 +41,13 @@ use crate::items::Items;
 
 pub use answers::{ContentCall, EndpointCall};
 pub use begin::Begin;
+#[cfg(test)]
+pub(crate) use built_in::BUILT_IN_WIDGETS;
+#[cfg(test)]
+pub(crate) use check::problems_of_widgets;
 pub use handlers::{Handlers, ScriptCall, ScriptInput, ScriptReply, TaskRun};
 pub(crate) use handlers::{ScriptHandler, TaskHandler};
+pub(crate) use icon_path::{MAX_ICON_BYTES, find_icon};
 pub use index::Index;
 pub(crate) use index::check_names;
 pub use load::{LoadedPlugin, check_folder, check_text, load_folder};
@@ -153,6 +161,11 @@ impl Plugins {
     /// The handler of a plugin's script.
     pub(crate) fn script_handler(&self, plugin: &str, path: &str) -> Option<ScriptHandler> {
         self.0.load().handlers.get(plugin)?.of_script(path)
+    }
+
+    /// The icon that a plugin in Rust has of this name.
+    pub(crate) fn icon(&self, plugin: &str, file: &str) -> Option<&'static [u8]> {
+        self.0.load().handlers.get(plugin)?.icons.get(file).copied()
     }
 
     /// The manifest of a plugin in service.

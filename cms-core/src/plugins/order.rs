@@ -17,7 +17,10 @@ impl Manifest {
             let sources = button.editable_rows.iter().filter_map(|row| row.select_value.as_ref());
             named.extend(sources.map(|source| source.table.as_str()));
         }
-        let entries = self.pagebuilder_widgets.iter().flat_map(|widget| widget.widget_menu.iter());
+        let entries = self
+            .pagebuilder_widgets
+            .iter()
+            .flat_map(|widget| widget.widget_menu.iter().chain(widget.widget_item_menu.iter()));
         let sources = entries.filter_map(|entry| entry.select_value.as_ref());
         named.extend(sources.filter_map(|source| source.table.as_deref()));
         for own in &self.tables {

@@ -19,10 +19,12 @@ pub fn is_script_path(path: &str) -> bool {
 /// The file of a script: one that really lies in the plugin's folder `script/`, whatever links lead
 /// there. None for every other path.
 pub(crate) fn find_script(plugins: &Path, plugin: &str, path: &str) -> Option<PathBuf> {
-    if !is_script_path(path) {
-        return None;
-    }
-    let folder = std::fs::canonicalize(plugins).ok()?.join(plugin).join("script");
+    is_script_path(path).then(|| find_within(plugins, &Path::new(plugin).join("script"), path))?
+}
+
+/// A file that really lies in a folder of the plugins, whatever links lead there.
+pub(super) fn find_within(plugins: &Path, folder: &Path, path: &str) -> Option<PathBuf> {
+    let folder = std::fs::canonicalize(plugins).ok()?.join(folder);
     let file = std::fs::canonicalize(folder.join(path)).ok()?;
     (file.starts_with(&folder) && file.is_file()).then_some(file)
 }

@@ -161,7 +161,7 @@ impl Builder {
             origins: Origins::new(&base),
             cache: Cache::new(&base, redis.as_ref()),
             idempotency: Idempotency::new(&base),
-            pages: Pages::new(&base, &items),
+            pages: Pages::new(&base, &items, &known),
             tasks: Tasks::new(&base, &items, &known, &scripts, own_tasks(&funnels, &media)),
             media,
             forms: Forms::new(&base, &mail),

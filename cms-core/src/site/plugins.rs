@@ -10,6 +10,7 @@ use crate::{
         install::{self, Standing},
         resolve,
     },
+    pages::widgets::Refresh,
     plugins::{
         self, LoadedPlugin, Manifest, PluginState, Problem,
         installed::{self, Installed},
@@ -127,7 +128,9 @@ impl Cms {
         let mut handlers = BTreeMap::new();
         for plugin in &self.0.given {
             let (manifest, own) = (plugin.manifest(), plugin.handlers());
-            let problems = [manifest.problems(), own.missing(&manifest)].concat();
+            let problems =
+                [manifest.problems(), own.missing(&manifest), own.missing_icons(&manifest)]
+                    .concat();
             if !problems.is_empty() {
                 let list: Vec<_> = problems.iter().map(Problem::to_string).collect();
                 let why = format!("plugin {}: {}", manifest.id, list.join("; "));
@@ -182,12 +185,38 @@ impl Cms {
             }
             tracing::warn!(%error, "plugins in service are not recorded; the next start does it");
         }
+        self.register_widgets(&taken.states, opening, only).await?;
         self.0.registry.set(taken.tables);
         self.0.plugins.set(taken.states, handlers);
         if opening.writes() {
             self.webhooks().register(&self.plugins().index()).await?;
         }
         Ok(taken.builds)
+    }
+
+    /// Registers widgets: those of plugins that are new, or that are applied.
+    async fn register_widgets(
+        &self,
+        states: &[PluginState],
+        opening: Opening,
+        only: Option<&str>,
+    ) -> Result<()> {
+        let in_service = states.iter().filter_map(|state| state.manifest.clone());
+        let in_service: Vec<_> = in_service.collect();
+        let refresh = match opening {
+            Opening::Start => Refresh::New,
+            Opening::Apply => Refresh::Again(only),
+            Opening::AsIs | Opening::Inspect => Refresh::Nothing,
+        };
+        let widgets = self.pages().widgets();
+        match widgets.load(&in_service, refresh).await {
+            // As when another process makes an index for which SQLite keeps its writer.
+            Err(error) if opening == Opening::Start && error.code() == Code::Unavailable => {
+                tracing::warn!(%error, "widgets are not registered; the next start does it");
+                widgets.load(&in_service, Refresh::Nothing).await
+            }
+            loaded => loaded,
+        }
     }
 
     /// Takes a plugin of the folder into service: with its present declaration, or else with the

@@ -10,6 +10,7 @@ use super::{
 use crate::{
     Actor, Change, Code, Error, Result,
     content::{Changes, install},
+    pages::widgets::WidgetChange,
     plugins::{self, Manifest, PluginState, Problem, installed},
     webhooks::Registered,
 };
@@ -25,14 +26,16 @@ pub struct Difference {
     pub changes: Changes,
     /// Events that are new.
     pub events: Vec<String>,
+    /// Widgets that are declared otherwise than they are registered.
+    pub widgets: Vec<WidgetChange>,
     /// Whether it was removed, and comes back.
     pub removed: bool,
 }
 
 impl Difference {
     fn of(plugin: &str) -> Self {
-        let (problems, changes, events) = Default::default();
-        Self { plugin: plugin.to_owned(), problems, changes, events, removed: false }
+        let (problems, changes, events, widgets) = Default::default();
+        Self { plugin: plugin.to_owned(), problems, changes, events, widgets, removed: false }
     }
 }
 
@@ -89,6 +92,7 @@ impl Cms {
         let names = manifest.webhook_events.iter().map(|event| &event.name);
         let is_new = |name: &&String| !registered.contains(&(manifest.id.clone(), (*name).clone()));
         difference.events = names.filter(is_new).cloned().collect();
+        difference.widgets = self.pages().widgets().differences(manifest);
         let others = self.tables().without(&manifest.id);
         let states = self.plugins().states();
         let beside: Vec<PluginState> =

@@ -28,6 +28,7 @@ fn all(dialect: Dialect) -> Vec<db::Statement> {
         traffic::cache::sql::ALL,
         traffic::idempotency::sql::ALL,
         pages::sql::ALL,
+        pages::widgets::sql::ALL,
         media::sql::ALL,
         plugins::installed::sql::ALL,
         tasks::sql::ALL,

@@ -52,14 +52,16 @@ pub(crate) async fn remove(call: &Call<'_>, _: Anything, asked: Removed) -> Resu
 /// `then`: the state of a plugin with changes that nothing is in the way of. `named`: a plugin that
 /// was removed comes back.
 fn shown(found: Difference, then: ChangeState, named: bool) -> PluginChanges {
-    let Difference { plugin, problems, changes, events, removed } = found;
+    let Difference { plugin, problems, changes, events, widgets, removed } = found;
     let refused = !problems.is_empty() || !changes.refused.is_empty();
     let state = match then {
         ChangeState::Pending if removed => ChangeState::Removed,
         _ if removed && !named => ChangeState::Removed,
         _ if refused => ChangeState::Refused,
-        _ if changes.is_empty() && events.is_empty() && !removed => ChangeState::Current,
+        _ if changes.is_empty() && events.is_empty() && widgets.is_empty() && !removed => {
+            ChangeState::Current
+        }
         then => then,
     };
-    PluginChanges { plugin, state, problems, changes, events }
+    PluginChanges { plugin, state, problems, changes, events, widgets }
 }

@@ -1,6 +1,6 @@
 //! `/api/backend/plugins/diff`, `apply` and `remove`
 
-use cms_core::{content::Changes, plugins::Problem};
+use cms_core::{content::Changes, pages::widgets::WidgetChange, plugins::Problem};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -66,6 +66,9 @@ pub struct PluginChanges {
     pub changes: Changes,
     /// Names of events that are new.
     pub events: Vec<String>,
+    /// Widgets that are declared otherwise than they are registered.
+    #[serde(default)]
+    pub widgets: Vec<WidgetChange>,
 }
 
 /// How far the changes of a plugin are.

@@ -119,7 +119,7 @@ fn print(out: &Output, body: &str, found: &[PluginChanges]) -> Done {
                 columns.to_owned(),
             ]
         };
-        if one.changes.steps.is_empty() && one.events.is_empty() {
+        if one.changes.steps.is_empty() && one.events.is_empty() && one.widgets.is_empty() {
             rows.push(row("", "", ""));
         }
         for step in &one.changes.steps {
@@ -127,6 +127,9 @@ fn print(out: &Output, body: &str, found: &[PluginChanges]) -> Done {
         }
         for event in &one.events {
             rows.push(row("register_event", "", event));
+        }
+        for change in &one.widgets {
+            rows.push(row(change.action.name(), "", &change.widget));
         }
         let problems = one.problems.iter().map(ToString::to_string);
         let reasons: Vec<_> = problems.chain(one.changes.refused.iter().cloned()).collect();

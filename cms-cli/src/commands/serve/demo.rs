@@ -35,6 +35,9 @@ use crate::{
 
 pub(crate) const LANGUAGES: [&str; 2] = ["en", "de"];
 const PLUGIN: &str = include_str!("../../../demo/plugin.json");
+/// The icon of the plugin's widget, in the widget's folder.
+const ICON: (&str, &str) =
+    ("widgets/latestPosts/posts.svg", include_str!("../../../demo/posts.svg"));
 /// A table refers only to those before it.
 const TABLES: [(&str, &str); 10] = [
     ("authors", include_str!("../../../demo/authors.jsonl")),
@@ -83,8 +86,11 @@ pub(crate) async fn prepare(loaded: &Loaded, cms: &Cms, client: &Client) -> Done
         Ok(text) if text == PLUGIN => {}
         Ok(_) => return Err(refused(format!("{} is another plugin", file.display()))),
         Err(_) => {
-            fs::create_dir_all(&folder).map_err(|e| Failure::file(&folder, &e))?;
-            fs::write(&file, PLUGIN).map_err(|e| Failure::file(&file, &e))?;
+            for (file, text) in [(folder.join(ICON.0), ICON.1), (file, PLUGIN)] {
+                let around = file.parent().unwrap_or(&folder);
+                fs::create_dir_all(around).map_err(|e| Failure::file(around, &e))?;
+                fs::write(&file, text).map_err(|e| Failure::file(&file, &e))?;
+            }
         }
     }
     folder::add_shop(&loaded.settings)

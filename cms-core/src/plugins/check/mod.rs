@@ -62,6 +62,17 @@ pub(super) fn problems(
     check.problems
 }
 
+/// The problems of the widgets of a manifest, with the core's tables known.
+#[cfg(test)]
+pub(crate) fn problems_of_widgets(manifest: &Manifest) -> Vec<Problem> {
+    let (known, faulty) = (Known::of([].into_iter()), BTreeSet::new());
+    let mut check = Check { manifest, known: &known, faulty: &faulty, problems: Vec::new() };
+    for (i, widget) in manifest.pagebuilder_widgets.iter().enumerate() {
+        check.widget(widget, &format!("/{i}"));
+    }
+    check.problems
+}
+
 /// Whether nothing at this pointer or above has a faulty form.
 pub(super) fn is_sound(faulty: &BTreeSet<String>, at: &str) -> bool {
     let ends = at.match_indices('/').map(|(end, _)| end).chain([at.len()]);

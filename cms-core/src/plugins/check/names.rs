@@ -14,6 +14,13 @@ pub(super) fn is_path(path: &str) -> bool {
     path.len() <= 200 && path.split('/').all(is_word)
 }
 
+/// The path of a picture below its widget's folder.
+pub(super) fn is_icon(path: &str) -> bool {
+    path.rsplit_once('.').is_some_and(|(stem, end)| {
+        is_path(stem) && ["svg", "png", "jpg", "jpeg", "webp"].contains(&end)
+    })
+}
+
 pub(super) fn is_word(part: &str) -> bool {
     !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-".contains(&b))
 }

@@ -1,7 +1,33 @@
 //! Widgets of the page builder.
 
+use std::{ffi::OsStr, path::PathBuf};
+
 use super::{Check, names};
-use crate::plugins::manifest::{FieldType, MenuEntry, Widget};
+use crate::plugins::{
+    MAX_ICON_BYTES, built_in, find_icon,
+    manifest::{FieldType, List, MenuEntry, Widget},
+};
+
+/// Fields of a menu at most.
+const MOST: usize = 100;
+
+/// Columns of placed widgets and of their items that say what they are and where they stand.
+const TAKEN: [&str; 14] = [
+    "id",
+    "page_id",
+    "row_id",
+    "col_id",
+    "widget_id",
+    "widget",
+    "position",
+    "items",
+    "sort_order",
+    "base_id",
+    "language_short",
+    "rev",
+    "created_at",
+    "updated_at",
+];
 
 impl Check<'_> {
     pub(super) fn widgets(&mut self) {
@@ -15,11 +41,20 @@ impl Check<'_> {
             "is the template of another widget",
         );
         for (i, widget) in widgets.iter().enumerate() {
-            self.widget(widget, &format!("/pagebuilder_widgets/{i}"));
+            let at = format!("/pagebuilder_widgets/{i}");
+            self.widget(widget, &at);
+            let name = &widget.widget_template;
+            if built_in::is_built_in(name) {
+                let remedy = format!(
+                    "{name:?} is a widget of the service: choose another name, such as {:?}",
+                    format!("{}_{name}", self.manifest.id)
+                );
+                self.fault(format!("{at}/widget_template"), remedy);
+            }
         }
     }
 
-    fn widget(&mut self, widget: &Widget, at: &str) {
+    pub(super) fn widget(&mut self, widget: &Widget, at: &str) {
         if widget.widget_title.trim().is_empty() {
             self.fault(format!("{at}/widget_title"), "text that is not empty is expected");
         }
@@ -27,21 +62,52 @@ impl Check<'_> {
             let remedy = "letters, digits, _ and - are expected, such as \"imageText\"";
             self.fault(format!("{at}/widget_template"), remedy);
         }
-        let icon = &widget.widget_icon;
-        if icon.contains("..") || icon.starts_with('/') || icon.trim().is_empty() {
-            let remedy = "the name of a file is expected, such as \"widget.svg\"";
+        if !names::is_icon(&widget.widget_icon) {
+            let remedy = "the name of a file is expected, such as \"widget.svg\": SVG, PNG, JPEG \
+                          or WebP";
             self.fault(format!("{at}/widget_icon"), remedy);
+        } else {
+            self.icon_file(widget, &format!("{at}/widget_icon"));
         }
-        let at = format!("{at}/widget_menu");
         if widget.widget_menu.is_empty() {
-            self.fault(&at, "declare at least one field");
+            self.fault(format!("{at}/widget_menu"), "declare at least one field");
         }
-        let rows = widget.widget_menu.iter().enumerate();
+        self.menu(&widget.widget_menu, &format!("{at}/widget_menu"));
+        self.menu(&widget.widget_item_menu, &format!("{at}/widget_item_menu"));
+    }
+
+    /// The icon lies in the folder of its widget.
+    fn icon_file(&mut self, widget: &Widget, at: &str) {
+        let Some(folder) = &self.known.folder else { return };
+        let name = folder.file_name().and_then(OsStr::to_str);
+        let Some((plugins, name)) = folder.parent().zip(name) else { return };
+        let Widget { widget_template: template, widget_icon: icon, .. } = widget;
+        if !names::is_path(template) {
+            return;
+        }
+        let path = format!("widgets/{template}/{icon}");
+        let size = |file: PathBuf| file.metadata().map_or(0, |found| found.len());
+        let remedy = match find_icon(plugins, name, template, icon).map(size) {
+            Some(size) if size <= MAX_ICON_BYTES => return,
+            Some(size) => format!("{path} has {size} bytes: an icon has at most {MAX_ICON_BYTES}"),
+            None if folder.join(&path).is_file() => {
+                format!("{path} leads out of the widget's folder: copy the file")
+            }
+            None => format!("there is no file {path} in the plugin's folder"),
+        };
+        self.fault(at, remedy);
+    }
+
+    fn menu(&mut self, menu: &List<MenuEntry>, at: &str) {
+        if menu.len() > MOST {
+            self.fault(at, format!("{} fields are more than a form can have ({MOST})", menu.len()));
+        }
+        let rows = menu.iter().enumerate();
         self.doubles(
             rows.map(|(i, entry)| (format!("{at}/{i}/row"), entry.row.as_str())),
             "has a field already",
         );
-        for (i, entry) in widget.widget_menu.iter().enumerate() {
+        for (i, entry) in menu.iter().enumerate() {
             self.entry(entry, &format!("{at}/{i}"));
         }
     }
@@ -50,8 +116,12 @@ impl Check<'_> {
         if !names::is_identifier(&entry.row) {
             let remedy = format!("{} are expected, such as \"title\"", names::IDENTIFIER);
             self.fault(format!("{at}/row"), remedy);
-        } else if entry.row == "id" {
-            self.fault(format!("{at}/row"), "id says which widget it is: choose another column");
+        } else if TAKEN.contains(&entry.row.as_str()) {
+            let remedy = format!(
+                "{} says which widget it is or where it stands: choose another column",
+                entry.row
+            );
+            self.fault(format!("{at}/row"), remedy);
         }
         let members =
             [("options", entry.options.is_some()), ("select_value", entry.select_value.is_some())];

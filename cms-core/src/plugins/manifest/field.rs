@@ -72,3 +72,25 @@ pub enum FieldType {
     /// `#rgb`, `#rrggbb` or `#rrggbbaa`.
     Color,
 }
+
+impl FieldType {
+    /// Its name in a manifest.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Textarea => "textarea",
+            Self::RichtextEditor => "richtext_editor",
+            Self::CodeEditor => "code_editor",
+            Self::Select => "select",
+            Self::Image => "image",
+            Self::Checkbox => "checkbox",
+            Self::Number => "number",
+            Self::Date => "date",
+            Self::Time => "time",
+            Self::Datetime => "datetime",
+            Self::Password => "password",
+            Self::Color => "color",
+        }
+    }
+}

@@ -12,8 +12,8 @@ pub struct Widget {
     /// Title in the picker.
     #[schemars(length(min = 1))]
     pub widget_title: String,
-    /// File of the icon in the picker.
-    #[schemars(regex(pattern = "^(?!/)(?!.*\\.\\.).+$"))]
+    /// File of the icon in the picker, in the widget's folder: SVG, PNG, JPEG or WebP.
+    #[schemars(regex(pattern = "^[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*\\.(svg|png|jpe?g|webp)$"))]
     pub widget_icon: String,
     /// Second line in the picker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -23,6 +23,9 @@ pub struct Widget {
     pub widget_template: String,
     /// Fields of its form.
     pub widget_menu: List<MenuEntry>,
+    /// Fields of each of its items; without them it has no items.
+    #[serde(default, skip_serializing_if = "List::is_empty")]
+    pub widget_item_menu: List<MenuEntry>,
 }
 
 /// A field of a widget's form.

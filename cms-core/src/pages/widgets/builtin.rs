@@ -1,0 +1,179 @@
+//! The built-in widgets: a JSON file for each group in `builtin/`, an icon for each widget in
+//! `icons/`. The members of a widget are those that plugins declare.
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use super::Widget;
+use crate::plugins::manifest;
+
+macro_rules! group {
+    ($name:literal) => {
+        include_str!(concat!("builtin/", $name, ".json"))
+    };
+}
+
+macro_rules! icon {
+    ($name:literal) => {
+        (concat!($name, ".svg"), include_str!(concat!("icons/", $name, ".svg")))
+    };
+}
+
+/// The groups, in the order of the picker.
+const GROUPS: [&str; 22] = [
+    group!("base"),
+    group!("spacer"),
+    group!("button"),
+    group!("imageButton"),
+    group!("imageOverlayText"),
+    group!("titleBanner"),
+    group!("titleBannerElement"),
+    group!("infoBoxes"),
+    group!("uspIconList"),
+    group!("instagramJourney"),
+    group!("locationMap"),
+    group!("jobs"),
+    group!("gallery"),
+    group!("blog"),
+    group!("newsletter"),
+    group!("productListing"),
+    group!("shop"),
+    group!("shopsystem"),
+    group!("search"),
+    group!("elearning"),
+    group!("exhibition"),
+    group!("form"),
+];
+
+/// The icons by their files.
+const ICONS: [(&str, &str); 42] = [
+    icon!("title"),
+    icon!("html"),
+    icon!("image"),
+    icon!("footer_links"),
+    icon!("social_footer"),
+    icon!("pagebuilder_element"),
+    icon!("spacer"),
+    icon!("button"),
+    icon!("imageButton"),
+    icon!("imageOverlayText"),
+    icon!("titleBanner"),
+    icon!("titleBannerElement"),
+    icon!("infoBoxes"),
+    icon!("uspIconList"),
+    icon!("instagramJourney"),
+    icon!("locationMap"),
+    icon!("jobs"),
+    icon!("gallery"),
+    icon!("blog"),
+    icon!("blogpreview"),
+    icon!("newsletter"),
+    icon!("productListing"),
+    icon!("productTeaser"),
+    icon!("categoryBannerNoLink"),
+    icon!("newReleasesNoLink"),
+    icon!("user"),
+    icon!("shop"),
+    icon!("checkout"),
+    icon!("abobutton"),
+    icon!("calendar"),
+    icon!("shopsystemProductListing"),
+    icon!("shopsystemProductDetail"),
+    icon!("shopsystemCart"),
+    icon!("shopsystemCheckout"),
+    icon!("shopsystemUserAccount"),
+    icon!("shopsystemCategoryTeaser"),
+    icon!("shopsystemSearchBar"),
+    icon!("elasticsearch"),
+    icon!("searchbar"),
+    icon!("elearning"),
+    icon!("exhibition"),
+    icon!("form"),
+];
+
+/// A group as its file has it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Group {
+    group: String,
+    title: String,
+    version: String,
+    widgets: Vec<manifest::Widget>,
+}
+
+/// All built-in widgets, in the order of the picker.
+pub(super) fn all() -> &'static [Widget] {
+    static ALL: LazyLock<Vec<Widget>> = LazyLock::new(|| groups().flat_map(widgets).collect());
+    &ALL
+}
+
+/// The files are part of the program; a test reads each of them.
+fn groups() -> impl Iterator<Item = Group> {
+    GROUPS.iter().filter_map(|text| match serde_json::from_str(text) {
+        Ok(group) => Some(group),
+        Err(error) => {
+            tracing::error!(%error, "a group of built-in widgets cannot be read");
+            None
+        }
+    })
+}
+
+fn widgets(group: Group) -> impl Iterator<Item = Widget> {
+    let Group { group, title, version, widgets } = group;
+    let widget = move |declared| Widget::new(None, (&group, &title), &version, declared);
+    widgets.into_iter().map(widget)
+}
+
+/// The icon of a built-in widget, as SVG.
+pub(super) fn icon(file: &str) -> Option<&'static str> {
+    ICONS.iter().find(|(name, _)| *name == file).map(|(_, svg)| *svg)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::{
+        pages::widgets::COLUMNS,
+        plugins::{BUILT_IN_WIDGETS, Manifest},
+    };
+
+    #[test]
+    fn every_group_is_read_and_sound() {
+        assert_eq!(groups().count(), GROUPS.len());
+        for group in groups() {
+            let widgets = group.widgets.into();
+            let manifest = Manifest { pagebuilder_widgets: widgets, ..Manifest::default() };
+            let problems = crate::plugins::problems_of_widgets(&manifest);
+            assert_eq!(problems, [], "{}", group.group);
+        }
+    }
+
+    #[test]
+    fn the_widgets_are_those_whose_names_are_taken() {
+        let names: Vec<_> = all().iter().map(|widget| widget.name.as_str()).collect();
+        assert_eq!(names, BUILT_IN_WIDGETS.concat());
+        assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), 42);
+    }
+
+    #[test]
+    fn each_has_an_icon_of_its_own() {
+        let icons: BTreeSet<_> = all().iter().map(|widget| icon(&widget.icon)).collect();
+        assert!(!icons.contains(&None));
+        assert_eq!(icons.len(), ICONS.len());
+        for (file, svg) in ICONS {
+            assert!(svg.starts_with("<svg ") && !svg.contains("script"), "{file}");
+        }
+    }
+
+    #[test]
+    fn the_columns_are_those_of_the_menus() {
+        let menus = all().iter().flat_map(|widget| [&widget.menu, &widget.item_menu]);
+        let rows: BTreeSet<_> =
+            menus.flat_map(|menu| menu.iter()).map(|e| e.row.as_str()).collect();
+        assert_eq!(rows, COLUMNS.into_iter().collect());
+        assert_eq!(rows.len(), COLUMNS.len());
+    }
+}

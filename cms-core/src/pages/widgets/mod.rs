@@ -1,0 +1,189 @@
+//! Widgets of the page builder: the kinds that can be placed on a page, what each asks its editor
+//! for, and what it shows beside that.
+//!
+//! ```text
+//! builtin   the widgets of the service: a JSON file for each group, and their icons
+//! columns   the columns of placed widgets that they use
+//! icons     the icon of a widget
+//! register  what the database knows of widgets, refreshed when plugins are installed
+//! values    values of a placed widget, checked by its menu
+//! sql       statements
+//! ```
+
+mod builtin;
+mod columns;
+mod icons;
+mod register;
+pub(crate) mod sql;
+pub(crate) mod values;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use arc_swap::ArcSwap;
+use serde_json::{Map, Value as Json};
+
+pub use columns::COLUMNS;
+pub use icons::Icon;
+pub use register::{WidgetAction, WidgetChange};
+
+pub(crate) use self::register::Refresh;
+use crate::{
+    Result,
+    base::Base,
+    plugins::{
+        Plugins,
+        manifest::{self, List, MenuEntry},
+    },
+};
+
+/// The fields that a widget, or each of its items, asks for.
+pub type Menu = List<MenuEntry>;
+
+/// A kind of widget, as registered.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Widget {
+    /// Its name. No two have the same.
+    pub name: String,
+    /// The plugin that brings it; None: it is built in.
+    pub plugin: Option<String>,
+    /// Its group in the picker: one of the service's, or the plugin.
+    pub group: String,
+    /// The title of the group.
+    pub group_title: String,
+    /// Title in the picker.
+    pub title: String,
+    /// Second line in the picker.
+    pub subtitle: Option<String>,
+    /// File of the icon.
+    pub icon: String,
+    /// Name of the component that shows it.
+    pub template: String,
+    /// What it asks for.
+    pub menu: Menu,
+    /// What each item of a repeater asks for; empty: it has no items.
+    pub item_menu: Menu,
+    /// The version of its group or plugin.
+    pub version: String,
+}
+
+impl Widget {
+    /// A widget as it is declared.
+    fn new(
+        plugin: Option<&str>,
+        (group, group_title): (&str, &str),
+        version: &str,
+        declared: manifest::Widget,
+    ) -> Self {
+        Self {
+            name: declared.widget_template.clone(),
+            plugin: plugin.map(str::to_owned),
+            group: group.to_owned(),
+            group_title: group_title.to_owned(),
+            title: declared.widget_title,
+            subtitle: declared.widget_subtitle,
+            icon: declared.widget_icon,
+            template: declared.widget_template,
+            menu: declared.widget_menu,
+            item_menu: declared.widget_item_menu,
+            version: version.to_owned(),
+        }
+    }
+
+    /// The text of one of its columns as JSON; null for a password.
+    #[must_use]
+    pub fn shown(&self, column: &str, text: &str) -> Json {
+        values::shown(Some(&self.menu), column, text)
+    }
+
+    /// As [`Widget::shown`], for a column of one of its items.
+    #[must_use]
+    pub fn shown_of_item(&self, column: &str, text: &str) -> Json {
+        values::shown(Some(&self.item_menu), column, text)
+    }
+
+    /// Whether it has items.
+    #[must_use]
+    pub fn is_repeater(&self) -> bool {
+        !self.item_menu.is_empty()
+    }
+
+    /// The columns that hold its values, and those of its items.
+    fn rows(&self) -> impl Iterator<Item = &str> {
+        self.menu.iter().chain(self.item_menu.iter()).map(|entry| entry.row.as_str())
+    }
+}
+
+/// The registered widgets of a site: `cms.pages().widgets()`. Clones share them.
+#[derive(Clone)]
+pub struct Widgets(Arc<State>);
+
+struct State {
+    base: Base,
+    plugins: Plugins,
+    known: ArcSwap<Known>,
+}
+
+/// The widgets at a moment.
+#[derive(Debug, Default)]
+struct Known {
+    /// Those in service, in the order of the picker.
+    listed: Vec<Arc<Widget>>,
+    by_name: BTreeMap<String, Arc<Widget>>,
+    /// All columns that registered widgets use.
+    columns: Vec<String>,
+    /// Those of plugins out of service too.
+    registered: Vec<Widget>,
+}
+
+impl Widgets {
+    pub(super) fn new(base: &Base, plugins: &Plugins) -> Self {
+        let (base, plugins) = (base.clone(), plugins.clone());
+        let known = ArcSwap::from_pointee(Known::new(builtin::all().to_vec(), |_| true));
+        Self(Arc::new(State { base, plugins, known }))
+    }
+
+    /// The widgets that can be placed, in the order of the picker: built-in ones first.
+    #[must_use]
+    pub fn all(&self) -> Vec<Arc<Widget>> {
+        self.0.known.load().listed.clone()
+    }
+
+    /// The widget of this name, if it can be placed.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<Arc<Widget>> {
+        self.0.known.load().by_name.get(name).cloned()
+    }
+
+    /// The columns that the tables of placed widgets and of their items have beside their own:
+    /// [`COLUMNS`], then those that plugins brought.
+    #[must_use]
+    pub fn columns(&self) -> Vec<String> {
+        self.0.known.load().columns.clone()
+    }
+
+    /// Checks values against a menu: in their canonical form, passwords sealed. Null clears a value.
+    ///
+    /// # Errors
+    /// `validation_failed` with every unknown column and every invalid value.
+    pub fn check(&self, menu: &Menu, data: &Map<String, Json>) -> Result<Map<String, Json>> {
+        values::sealed(menu, values::check(menu, data)?, self.0.base.vault())
+    }
+}
+
+impl Known {
+    /// `serves` tells whether a plugin is in service.
+    fn new(registered: Vec<Widget>, serves: impl Fn(&str) -> bool) -> Self {
+        let mut columns: Vec<String> = COLUMNS.map(str::to_owned).to_vec();
+        let rows: BTreeSet<&str> = registered.iter().flat_map(Widget::rows).collect();
+        let more = rows.into_iter().filter(|row| !COLUMNS.contains(row));
+        columns.extend(more.map(str::to_owned));
+        let in_service = |widget: &Widget| widget.plugin.as_deref().is_none_or(&serves);
+        let listed = registered.iter().filter(|widget| in_service(widget)).cloned().map(Arc::new);
+        let listed: Vec<_> = listed.collect();
+        let by_name = listed.iter().map(|widget| (widget.name.clone(), widget.clone())).collect();
+        Self { listed, by_name, columns, registered }
+    }
+}

@@ -1,0 +1,176 @@
+//! Brings the registered widgets up to date: built-in ones by the service that starts, those of a
+//! plugin when it is installed or installed again. What a plugin declares otherwise waits for that.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Known, Widget, Widgets, builtin, sql};
+use crate::{
+    Actor, AuditEntry, Change, Result,
+    content::columns,
+    db::Lock,
+    plugins::{Manifest, installed},
+};
+
+/// The tables whose columns hold what the menus ask for.
+const TABLES: [&str; 2] = ["cms_page_row_col_widget", "cms_page_widget_item"];
+
+/// Which widgets a load registers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Refresh<'a> {
+    /// None: the load writes nothing.
+    Nothing,
+    /// Those of the service, and of plugins that have none registered.
+    New,
+    /// Those of the service, and of this plugin or of all.
+    Again(Option<&'a str>),
+}
+
+/// What a plugin declares otherwise than it is registered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WidgetChange {
+    /// The name of the widget.
+    pub widget: String,
+    /// What installing the plugin again does to it.
+    pub action: WidgetAction,
+}
+
+/// What becomes of a registered widget.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WidgetAction {
+    /// It is declared and not registered.
+    Add,
+    /// It is registered with other members.
+    Change,
+    /// It is registered and declared no longer.
+    Remove,
+}
+
+impl WidgetAction {
+    /// What is done, as a step of a plugin is named.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Add => "add_widget",
+            Self::Change => "change_widget",
+            Self::Remove => "remove_widget",
+        }
+    }
+}
+
+impl Widgets {
+    /// Reads what is registered, after it was brought up to date where `refresh` says so.
+    /// `plugins` are those in service.
+    ///
+    /// # Errors
+    /// `unavailable` when the database cannot be read or written.
+    pub(crate) async fn load(&self, plugins: &[Arc<Manifest>], refresh: Refresh<'_>) -> Result<()> {
+        let db = self.0.base.db();
+        let mut registered = sql::registered(db).await?;
+        let declared: Vec<_> = plugins.iter().map(|plugin| declared(plugin)).collect();
+        let is_due = |plugin: &Manifest| match refresh {
+            Refresh::Nothing => false,
+            Refresh::New => !registered.iter().any(|widget| is_of(widget, Some(&plugin.id))),
+            Refresh::Again(only) => only.is_none_or(|only| only == plugin.id),
+        };
+        let mut todo = Vec::new();
+        if !matches!(refresh, Refresh::Nothing) {
+            todo.push((None, builtin::all()));
+        }
+        let due = plugins.iter().zip(&declared).filter(|(plugin, _)| is_due(plugin));
+        todo.extend(due.map(|(plugin, widgets)| (Some(plugin.id.as_str()), widgets.as_slice())));
+        todo.retain(|(plugin, widgets)| !differences(&registered, *plugin, widgets).is_empty());
+        if !todo.is_empty() {
+            let mut change = self.0.base.change(Actor::System).await?;
+            change.lock(Lock::SCHEMA).await?;
+            for (plugin, widgets) in todo {
+                register(&mut change, &registered, plugin, widgets).await?;
+            }
+            change.announce(installed::TABLE);
+            change.commit().await?;
+            registered = sql::registered(db).await?;
+        }
+        for (plugin, widgets) in plugins.iter().zip(&declared) {
+            let changes = differences(&registered, Some(&plugin.id), widgets);
+            if !changes.is_empty() {
+                let names: Vec<_> = changes.iter().map(|one| one.widget.as_str()).collect();
+                let (plugin, names) = (&plugin.id, names.join(", "));
+                let remedy = format!("`cms plugins apply {plugin}` registers them");
+                tracing::warn!(plugin, widgets = names, "its widgets have changed: {remedy}");
+            }
+        }
+        // A database that was not brought up to date yet may lack some.
+        let missing = builtin::all().iter();
+        let missing = missing.filter(|one| !registered.iter().any(|other| other.name == one.name));
+        let missing: Vec<_> = missing.cloned().collect();
+        registered.extend(missing);
+        let place = |widget: &Widget| {
+            let built_in = builtin::all().iter().position(|one| one.name == widget.name);
+            (widget.plugin.clone(), built_in)
+        };
+        registered.sort_by_cached_key(place);
+        let serves = |id: &str| plugins.iter().any(|plugin| plugin.id == id);
+        self.0.known.store(Arc::new(Known::new(registered, serves)));
+        Ok(())
+    }
+
+    /// What installing a plugin again would change of its widgets.
+    #[must_use]
+    pub fn differences(&self, plugin: &Manifest) -> Vec<WidgetChange> {
+        differences(&self.0.known.load().registered, Some(&plugin.id), &declared(plugin))
+    }
+}
+
+/// The widgets of a plugin as it declares them.
+fn declared(plugin: &Manifest) -> Vec<Widget> {
+    let title = if plugin.name.is_empty() { &plugin.id } else { &plugin.name };
+    let group = (plugin.id.as_str(), title.as_str());
+    let widgets = plugin.pagebuilder_widgets.iter().cloned();
+    widgets.map(|widget| Widget::new(Some(&plugin.id), group, &plugin.version, widget)).collect()
+}
+
+fn is_of(widget: &Widget, plugin: Option<&str>) -> bool {
+    widget.plugin.as_deref() == plugin
+}
+
+/// What registering the widgets of a plugin, or of the service, would do.
+fn differences(
+    registered: &[Widget],
+    plugin: Option<&str>,
+    wanted: &[Widget],
+) -> Vec<WidgetChange> {
+    let before = |name: &str| registered.iter().find(|widget| widget.name == name);
+    let change = |widget: &Widget, action| WidgetChange { widget: widget.name.clone(), action };
+    let news = wanted.iter().filter_map(|widget| match before(&widget.name) {
+        Some(known) if known == widget => None,
+        Some(known) if is_of(known, plugin) => Some(change(widget, WidgetAction::Change)),
+        _ => Some(change(widget, WidgetAction::Add)),
+    });
+    let is_wanted = |known: &&Widget| wanted.iter().any(|widget| widget.name == known.name);
+    let gone = registered.iter().filter(|known| is_of(known, plugin) && !is_wanted(known));
+    news.chain(gone.map(|widget| change(widget, WidgetAction::Remove))).collect()
+}
+
+async fn register(
+    change: &mut Change,
+    registered: &[Widget],
+    plugin: Option<&str>,
+    wanted: &[Widget],
+) -> Result<()> {
+    for one in differences(registered, plugin, wanted) {
+        match wanted.iter().position(|widget| widget.name == one.widget) {
+            Some(place) => sql::register(change, &wanted[place], place).await?,
+            None => sql::forget(change, &one.widget).await?,
+        }
+    }
+    let Some(plugin) = plugin else { return Ok(()) };
+    let rows = wanted.iter().flat_map(Widget::rows).collect();
+    for table in TABLES {
+        columns::add(change, table, &rows).await?;
+    }
+    let table = "cms_page_widgets";
+    change.audit(AuditEntry { action: "register", table, id: plugin, columns: &[] }).await
+}

@@ -1,0 +1,182 @@
+//! Values of a placed widget or of its item, by the menu that asks for them. All problems are told
+//! at once.
+//!
+//! | type | in JSON | as text of its column |
+//! |---|---|---|
+//! | `checkbox` | true, false | `1`, `0` |
+//! | `number` | a number | in digits |
+//! | `select` | the `id` or `value` of its option; from a table: text | as text |
+//! | `password` | never shown | sealed |
+//! | all others | text | the text |
+
+use serde_json::{Map, Number, Value as Json};
+
+use super::Menu;
+use crate::{
+    Error, FieldError, Result, Vault,
+    content::{Column, ColumnDeclaration, check as content_check},
+    db::{Dialect, Kind},
+    fields::is_page,
+    ground::{nearest, plain},
+    plugins::manifest::{FieldType, MenuEntry},
+};
+
+/// Characters of a line at most.
+const LINE: usize = 1000;
+/// Characters of a long text at most.
+const LONG: usize = 100_000;
+/// Options that an error shows.
+const SHOWN: usize = 20;
+
+/// Values in their canonical form; null clears one. Empty text is null.
+pub(crate) fn check(menu: &Menu, data: &Map<String, Json>) -> Result<Map<String, Json>> {
+    let (mut values, mut faults) = (Map::new(), Vec::new());
+    for (row, sent) in data {
+        let entry = menu.iter().find(|entry| entry.row == *row);
+        match entry.map_or_else(|| Err(unknown(menu, row)), |entry| value(entry, sent)) {
+            Ok(value) => drop(values.insert(row.clone(), value)),
+            Err(fault) => faults.push(fault),
+        }
+    }
+    if faults.is_empty() { Ok(values) } else { Err(Error::invalid(faults)) }
+}
+
+/// A stored text as JSON. `column` is of no entry of the menu when the menu has changed since.
+pub(crate) fn shown(menu: Option<&Menu>, column: &str, text: &str) -> Json {
+    let entry = menu.and_then(|menu| menu.iter().find(|entry| entry.row == column));
+    let Some(entry) = entry else { return text.into() };
+    match entry.field_type {
+        FieldType::Checkbox => matches!(text, "1" | "true").into(),
+        FieldType::Number => text.parse().map_or_else(|_| text.into(), number),
+        FieldType::Select => chosen(entry, text).unwrap_or_else(|| text.into()),
+        FieldType::Password => Json::Null,
+        _ => text.into(),
+    }
+}
+
+/// The values, with those of passwords sealed.
+pub(super) fn sealed(
+    menu: &Menu,
+    data: Map<String, Json>,
+    vault: &Vault,
+) -> Result<Map<String, Json>> {
+    let is_secret = |row: &str| {
+        menu.iter().any(|entry| entry.row == row && entry.field_type == FieldType::Password)
+    };
+    let seal = |(row, value): (String, Json)| match value.as_str() {
+        Some(text) if is_secret(&row) => {
+            let sealed = vault.seal(&format!("page_widgets.{row}"), text.as_bytes())?;
+            Ok((row, sealed.into()))
+        }
+        _ => Ok((row, value)),
+    };
+    data.into_iter().map(seal).collect()
+}
+
+fn unknown(menu: &Menu, row: &str) -> FieldError {
+    let rows = menu.iter().map(|entry| entry.row.as_str());
+    let message = match nearest(row, rows.clone()) {
+        Some(near) => format!("there is no field {row:?}; did you mean {near:?}?"),
+        None => format!("there is no field {row:?}: write {}", rows.collect::<Vec<_>>().join(", ")),
+    };
+    FieldError { field: row.to_owned(), code: "unknown_column", message }
+}
+
+/// A value in its canonical form.
+fn value(entry: &MenuEntry, sent: &Json) -> Result<Json, FieldError> {
+    let wrong = |code, message: &str| FieldError {
+        field: entry.row.clone(),
+        code,
+        message: message.to_owned(),
+    };
+    if sent.is_null() || sent.as_str().is_some_and(str::is_empty) {
+        return Ok(Json::Null);
+    }
+    if entry.field_type == FieldType::Select {
+        return option(entry, sent);
+    }
+    let column = column(entry);
+    let checked = content_check::value(&column, Dialect::Sqlite, sent)?;
+    let text = checked.as_str().unwrap_or_default();
+    let is_line = matches!(entry.field_type, FieldType::Text | FieldType::Password);
+    if is_line && text.chars().any(char::is_control) {
+        return Err(wrong("format", "one line without control characters is expected"));
+    }
+    let most = if matches!(column.kind, Kind::Text) && !is_line { LONG } else { LINE };
+    if text.chars().count() > most {
+        return Err(wrong("range", &format!("at most {most} characters")));
+    }
+    if entry.field_type == FieldType::Text && is_address(&entry.row) && !leads_somewhere(text) {
+        let message = "an address is expected: /page, https://..., mailto:..., tel:... or #part";
+        return Err(wrong("format", message));
+    }
+    content_check::permitted(&column, sent, &checked)?;
+    Ok(checked.as_f64().filter(|_| checked.is_f64()).map_or(checked, number))
+}
+
+/// The entry as a column of records: these have the same types.
+fn column(entry: &MenuEntry) -> Column {
+    let field_type = entry.field_type.name().to_owned();
+    let declared =
+        ColumnDeclaration { field_type: Some(field_type.clone()), ..ColumnDeclaration::default() };
+    let kind = declared.kind().unwrap_or(Kind::Text);
+    Column { field_type, ..Column::declared(&entry.row, kind) }
+}
+
+/// A whole number without a point.
+fn number(number: f64) -> Json {
+    let is_whole = number.fract() == 0.0 && number.abs() < 9_007_199_254_740_992.0;
+    if is_whole { (number as i64).into() } else { Number::from_f64(number).into() }
+}
+
+/// Rows that hold addresses.
+fn is_address(row: &str) -> bool {
+    row == "link" || row.ends_with("_link")
+}
+
+/// Whether a link leads somewhere and runs nothing.
+fn leads_somewhere(text: &str) -> bool {
+    let is_inert = || !text.chars().any(|c| c.is_whitespace() || plain::is_hidden(c));
+    is_page(text)
+        || (["mailto:", "tel:", "#"].iter().any(|start| text.starts_with(start)) && is_inert())
+}
+
+/// The values that a select takes; None: they come from a table.
+fn options(entry: &MenuEntry) -> Option<Vec<&Json>> {
+    if let Some(choices) = &entry.options {
+        return Some(choices.iter().map(|choice| &choice.id).collect());
+    }
+    let fixed = entry.select_value.as_ref()?.options.as_ref()?;
+    Some(fixed.iter().map(|option| &option.value).collect())
+}
+
+fn text_of(value: &Json) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// The option that a stored text stands for.
+fn chosen(entry: &MenuEntry, text: &str) -> Option<Json> {
+    options(entry)?.into_iter().find(|one| text_of(one) == text).cloned()
+}
+
+fn option(entry: &MenuEntry, sent: &Json) -> Result<Json, FieldError> {
+    let wrong = |code, message| FieldError { field: entry.row.clone(), code, message };
+    let is_single = sent.is_string() || sent.is_number() || sent.is_boolean();
+    let text = text_of(sent);
+    let Some(options) = options(entry) else {
+        // A record may go at any time, so it is not looked for.
+        let fits = is_single && text.chars().count() <= LINE && !text.chars().any(char::is_control);
+        let told = || wrong("type", "text or a number is expected".to_owned());
+        return if fits { Ok(text.into()) } else { Err(told()) };
+    };
+    match chosen(entry, &text).filter(|_| is_single) {
+        Some(chosen) => Ok(chosen),
+        None => {
+            let known: Vec<_> = options.iter().take(SHOWN).map(|one| one.to_string()).collect();
+            Err(wrong("enum", format!("one of {} is expected", known.join(", "))))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

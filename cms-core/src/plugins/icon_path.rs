@@ -1,0 +1,13 @@
+//! The icon of a plugin's widget: a file in the widget's folder.
+
+use std::path::{Path, PathBuf};
+
+use super::script_path::find_within;
+
+/// Bytes of an icon at most.
+pub(crate) const MAX_ICON_BYTES: u64 = 256 << 10;
+
+/// The file `widgets/<widget>/<icon>` of a plugin, if it really lies in that folder.
+pub(crate) fn find_icon(plugins: &Path, plugin: &str, widget: &str, icon: &str) -> Option<PathBuf> {
+    find_within(plugins, &Path::new(plugin).join("widgets").join(widget), icon)
+}
