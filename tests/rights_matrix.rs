@@ -42,6 +42,7 @@ const DOCUMENTED: &[(&str, Access)] = &[
     ("/api/backend/actions/checklist", Access::Checklist),
     ("/api/backend/forms", Access::Area("forms_forms")),
     ("/api/backend/media", Access::Area("media_media")),
+    ("/api/backend/pagebuilder", Access::Area("pages_pages")),
     ("/api/backend/keys", Access::Area("keys_keys")),
     ("/api/backend/webhooks", Access::Area("webhooks_subscriptions")),
     ("/api/backend/users/2fa-", Access::Operator),

@@ -1,3 +1,7 @@
 //! Widgets: what a site knows of them, and what it shows.
 
+mod attacks;
+mod content;
+mod golden;
+mod picker;
 mod registry;

@@ -6,7 +6,7 @@ use crate::{
     commands::{
         audit, auth, cache, completions, config, context, doctor, events, exit_codes, forms,
         funnels, groups, inbox, init, items, keys, limits, login, mail, media, migrate, origins,
-        plugins, process_webhooks, queue, serve, tables, tasks, users, webhooks,
+        plugins, process_webhooks, queue, serve, tables, tasks, users, webhooks, widgets,
     },
     flags::Flags,
 };
@@ -54,6 +54,9 @@ pub(crate) enum Command {
     /// Uploaded files: pictures, sound, film, documents
     #[command(subcommand)]
     Media(media::MediaCommand),
+    /// Widgets that pages are made of
+    #[command(subcommand)]
+    Widgets(widgets::WidgetsCommand),
     /// API keys and their rights
     #[command(subcommand)]
     Keys(keys::KeysCommand),

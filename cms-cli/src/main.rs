@@ -45,7 +45,7 @@ use crate::{
         audit, auth, cache, completions, config, context, doctor, events, exit_codes, forms,
         funnels, groups, inbox, init, items, keys, limits, login, logout, mail, media, migrate,
         origins, plugins, process_webhooks, queue, serve, start, tables, tasks, users, version,
-        webhooks, whoami,
+        webhooks, whoami, widgets,
     },
     log::LogFormat,
     output::{Done, Exit, Failure, Output},
@@ -117,6 +117,7 @@ async fn run(cli: Cli, out: &Output) -> Done {
         Command::Plugins(command) => plugins::run(flags, out, command).await,
         Command::Forms(command) => forms::run(flags, out, command).await,
         Command::Media(command) => media::run(flags, out, command).await,
+        Command::Widgets(command) => widgets::run(flags, out, command).await,
         Command::Funnels(command) => funnels::run(flags, out, command).await,
         #[cfg(feature = "tui")]
         Command::Inbox(args) if args.is_interface() => tui::inbox(flags, out).await,

@@ -276,6 +276,11 @@ routes! {
         GET Read read 200, POST Upload upload 201, PATCH Update update 200, DELETE Delete delete 204
     };
     "/api/backend/media/check" Area("media_media") media { POST Check check 200 };
+    "/api/backend/pagebuilder/widgets" Area("pages_pages") widgets { GET Read read 200 };
+    "/api/backend/pagebuilder/icon" Area("pages_pages") widgets { GET ShowIcon icon 200 as Any };
+    "/api/backend/pagebuilder/components" Area("pages_pages") widgets {
+        GET ShowComponents components 200
+    };
     "/api/backend/audit" Admin audit { GET List list 200 };
     "/api/backend/cache" Admin cache {
         GET Read read 200, PATCH Update update 200, DELETE Clear clear 204

@@ -36,3 +36,4 @@ pub(crate) mod users;
 pub(crate) mod version;
 pub(crate) mod webhooks;
 pub(crate) mod whoami;
+pub(crate) mod widgets;

@@ -97,9 +97,11 @@ fn answer(call: &str) -> Json {
 fn the_content_survives_a_round_trip(dir: &std::path::Path) {
     let copy = tempfile::tempdir().expect("a folder");
     let plugins = copy.path().join("plugins/blog");
-    std::fs::create_dir_all(&plugins).expect("a folder");
-    std::fs::copy(dir.join("plugins/blog/plugin.json"), plugins.join("plugin.json"))
-        .expect("copied");
+    for file in ["plugin.json", "widgets/latestPosts/posts.svg"] {
+        let to = plugins.join(file);
+        std::fs::create_dir_all(to.parent().expect("a folder")).expect("a folder");
+        std::fs::copy(dir.join("plugins/blog").join(file), to).expect("copied");
+    }
     cms(copy.path(), &["init"]).ok();
     for (table, format) in [
         ("authors", "csv"),

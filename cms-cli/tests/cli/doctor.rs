@@ -273,6 +273,9 @@ fn sound() -> tempfile::TempDir {
     cms_with(at, &["init", "--admin", "ana", "--password-stdin"], PASSWORD).ok();
     let hook = ["--name", "w", "--url", "https://hooks.example.org/x", "--event", "item.*"];
     cms(at, &[&["webhooks", "create"], &hook[..]].concat()).ok();
+    // The last pages of the file hold what no start reads.
+    let long = format!(r#"{{"name": "long", "value": "{}"}}"#, "x".repeat(20_000));
+    cms_with(at, &["items", "create", "settings", "-"], &long).ok();
     dir
 }
 

@@ -34,6 +34,7 @@ mod options;
 mod page;
 mod phone;
 mod scale;
+mod shown;
 mod special;
 mod table;
 #[cfg(test)]
@@ -54,4 +55,5 @@ pub(crate) use email::{address, is_free};
 pub use field::Field;
 pub(crate) use kind::plain;
 pub(crate) use page::is_page;
+pub(crate) use shown::shown;
 pub use table::{FieldType, Group};

@@ -10,6 +10,7 @@
 //! submission   a submission as it is shown, and which are asked for
 //! submissions  a list of them, one, its removal
 //! export       the same as a table, row by row
+//! shown        a form as a page shows it
 //! sql          statements
 //! ```
 
@@ -19,6 +20,7 @@ mod known;
 mod mails;
 mod receive;
 mod robots;
+mod shown;
 pub(crate) mod sql;
 mod submission;
 mod submissions;
@@ -28,6 +30,7 @@ use std::sync::Arc;
 pub use export::Export;
 pub use form::WhichForm;
 pub use receive::{Answered, Judged, Received};
+pub use shown::ShownForm;
 pub use submission::{Submission, SubmissionDetail, SubmissionFilter};
 
 use crate::{Millis, Result, base::Base, db::args, jobs, mail::Mails};

@@ -24,7 +24,6 @@ mod definitions;
 mod filter;
 mod graph;
 mod header;
-mod html;
 mod inbox;
 mod problem;
 mod record;

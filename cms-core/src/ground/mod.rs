@@ -5,6 +5,7 @@ pub mod crypto;
 pub(crate) mod cursor;
 mod descriptors;
 pub(crate) mod error;
+pub(crate) mod html;
 mod network;
 mod outdated;
 pub(crate) mod paging;

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Pages, sql};
-use crate::{Result, db::args};
+use crate::{Result, base::Base, db::args};
 
 /// An item of a menu.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -34,8 +34,13 @@ impl Pages {
         let language = language
             .or_else(|| self.0.base.settings().languages.first().map(String::as_str))
             .unwrap_or("en");
-        Ok(tree(self.0.base.db().all(sql::MENU, args![name, language]).await?))
+        read(&self.0.base, name, language).await
     }
+}
+
+/// A menu as a tree.
+pub(super) async fn read(base: &Base, name: &str, language: &str) -> Result<Vec<MenuItem>> {
+    Ok(tree(base.db().all(sql::MENU, args![name, language]).await?))
 }
 
 /// Leaves out items whose parent is missing or lies below themselves.

@@ -50,7 +50,7 @@ struct State {
 
 impl Pages {
     pub(crate) fn new(base: &Base, items: &Items, plugins: &Plugins) -> Self {
-        let widgets = Widgets::new(base, plugins);
+        let widgets = Widgets::new(base, items, plugins);
         Self(Arc::new(State { base: base.clone(), items: items.clone(), widgets }))
     }
 

@@ -11,6 +11,7 @@ use super::{
     MAX_ICON_BYTES, Manifest, Problem,
     answers::{Answering, ContentCall, ContentHandler, EndpointCall, EndpointHandler},
     begin::Begin,
+    widgets::WidgetContent,
 };
 use crate::{Change, Result, items::Items};
 
@@ -39,6 +40,7 @@ pub struct Handlers {
     pub(super) contents: BTreeMap<String, ContentHandler>,
     pub(super) endpoints: BTreeMap<String, Answering>,
     pub(super) icons: BTreeMap<String, &'static [u8]>,
+    pub(super) widgets: BTreeMap<String, Arc<dyn WidgetContent>>,
 }
 
 impl Handlers {
@@ -105,6 +107,13 @@ impl Handlers {
         let handler: EndpointHandler = Arc::new(move |call| Box::pin(handler(call)));
         let tables = tables.iter().map(|table| (*table).to_owned()).collect();
         self.endpoints.insert(name.to_owned(), Answering { handler, tables });
+        self
+    }
+
+    /// Adds what makes the content of a widget: one of the plugin, or a built-in one.
+    #[must_use]
+    pub fn widget(mut self, content: impl WidgetContent) -> Self {
+        self.widgets.insert(content.name().to_owned(), Arc::new(content));
         self
     }
 

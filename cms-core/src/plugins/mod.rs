@@ -7,8 +7,9 @@
 //! problem   a fault of a manifest, with pointer, place and remedy
 //! built_in  names of widgets that the service has itself
 //! load      reads plugins/<id>/plugin.json
-//! script_path  the rule of a script's path, and its file; icon_path: a widget's icon
+//! script_path  the rule of a script's path, and its file; widget_path: those of widgets
 //! handlers  what a plugin written in Rust runs by itself; answers: what it answers
+//! widgets   what a plugin written in Rust shows in widgets
 //! writers   what buttons write; shown: buttons as a user sees them; select: their fixed options
 //! installed what the database remembers: the last declaration in service
 //! order     who names a table of another plugin comes after it
@@ -20,7 +21,6 @@ mod begin;
 mod built_in;
 mod check;
 mod handlers;
-mod icon_path;
 mod index;
 pub(crate) mod installed;
 mod load;
@@ -31,6 +31,8 @@ mod reading;
 mod script_path;
 mod select;
 mod shown;
+mod widget_path;
+mod widgets;
 mod writers;
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -47,7 +49,6 @@ pub(crate) use built_in::BUILT_IN_WIDGETS;
 pub(crate) use check::problems_of_widgets;
 pub use handlers::{Handlers, ScriptCall, ScriptInput, ScriptReply, TaskRun};
 pub(crate) use handlers::{ScriptHandler, TaskHandler};
-pub(crate) use icon_path::{MAX_ICON_BYTES, find_icon};
 pub use index::Index;
 pub(crate) use index::check_names;
 pub use load::{LoadedPlugin, check_folder, check_text, load_folder};
@@ -57,7 +58,10 @@ pub use problem::Problem;
 pub(crate) use script_path::find_script;
 pub use script_path::is_script_path;
 pub(crate) use select::bound_tables;
+pub(crate) use shown::options_of;
 pub use shown::{Shown, ShownButton, ShownField};
+pub(crate) use widget_path::{MAX_ICON_BYTES, find_component, find_icon};
+pub use widgets::{PlacedWidget, WidgetContent};
 
 /// A plugin of the embedding program. Every [`Manifest`] is one; your own type may hold state
 /// beside its manifest.
@@ -161,6 +165,11 @@ impl Plugins {
     /// The handler of a plugin's script.
     pub(crate) fn script_handler(&self, plugin: &str, path: &str) -> Option<ScriptHandler> {
         self.0.load().handlers.get(plugin)?.of_script(path)
+    }
+
+    /// The code of a plugin in service that makes the content of a widget.
+    pub(crate) fn widget_content(&self, widget: &str) -> Option<Arc<dyn WidgetContent>> {
+        self.0.load().handlers.values().find_map(|own| own.widgets.get(widget).cloned())
     }
 
     /// The icon that a plugin in Rust has of this name.

@@ -233,7 +233,7 @@ impl Shown<'_> {
             let sources = button.editable_rows.iter().filter_map(|f| f.select_value.as_ref());
             for source in sources.filter(|source| (self.may_read)(&source.table)) {
                 let Entry::Vacant(room) = options.entry(key(source)) else { continue };
-                match self.of_table(source).await {
+                match options_of(self.items, source).await {
                     Ok(found) => drop(room.insert(found)),
                     Err(error) => {
                         let (plugin, table) = (&manifest.id, &source.table);
@@ -245,21 +245,22 @@ impl Shown<'_> {
         }
         options
     }
+}
 
-    async fn of_table(&self, source: &SelectSource) -> Result<Vec<SelectOption>> {
-        let mut fields = vec![source.value.clone(), source.title.clone()];
-        fields.dedup();
-        let sort = vec![(source.title.clone(), false)];
-        let query = Query { limit: MAX_OPTIONS, fields, sort, ..Query::default() };
-        let list = self.items.list(&source.table, &query).await?;
-        let rows: Vec<Map<String, Json>> =
-            serde_json::from_str(&format!("[{}]", list.records)).map_err(crate::Error::internal)?;
-        let option = |row: Map<String, Json>| SelectOption {
-            value: row.get(&source.value).cloned().unwrap_or_default(),
-            title: row.get(&source.title).map(title).unwrap_or_default(),
-        };
-        Ok(rows.into_iter().map(option).collect())
-    }
+/// The options that a table gives, by their titles.
+pub(crate) async fn options_of(items: &Items, source: &SelectSource) -> Result<Vec<SelectOption>> {
+    let mut fields = vec![source.value.clone(), source.title.clone()];
+    fields.dedup();
+    let sort = vec![(source.title.clone(), false)];
+    let query = Query { limit: MAX_OPTIONS, fields, sort, ..Query::default() };
+    let list = items.list(&source.table, &query).await?;
+    let rows: Vec<Map<String, Json>> =
+        serde_json::from_str(&format!("[{}]", list.records)).map_err(crate::Error::internal)?;
+    let option = |row: Map<String, Json>| SelectOption {
+        value: row.get(&source.value).cloned().unwrap_or_default(),
+        title: row.get(&source.title).map(title).unwrap_or_default(),
+    };
+    Ok(rows.into_iter().map(option).collect())
 }
 
 fn key(source: &SelectSource) -> (String, String, String) {

@@ -181,6 +181,7 @@ impl Builder {
             base,
         };
         let cms = Cms(Arc::new(rooms));
+        cms.provide_widgets();
         if let Err(error) = cms.begin(opening).await {
             cms.db().close().await;
             return Err(error);

@@ -10,6 +10,7 @@ mod plugins;
 mod reload;
 mod statements;
 mod tables;
+mod widgets;
 
 use std::{sync::Arc, time::Duration};
 

@@ -31,3 +31,4 @@ pub(crate) mod tasks;
 pub(crate) mod user_groups;
 pub(crate) mod users;
 pub(crate) mod webhooks;
+pub(crate) mod widgets;

@@ -49,6 +49,7 @@ pub mod tasks;
 pub mod user_groups;
 pub mod users;
 pub mod webhooks;
+pub mod widgets;
 
 pub use body::{Body, BodyKind, Content, Deferred, Form, Multipart, NoBody, Octets};
 pub use envelope::{Data, Done, Noted, OneOrPage, Page, ReplyKind, Text};

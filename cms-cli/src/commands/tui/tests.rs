@@ -56,6 +56,9 @@ const VERBS_ALONE: &[&str] = &[
     "webhooks listen",
     "webhooks verify",
     "whoami",
+    "widgets list",
+    "widgets rebuild",
+    "widgets show",
 ];
 
 /// Actions without a line: they move within the interface, and their noun or name says so.

@@ -42,5 +42,7 @@ fn missing(which: &WhichFunnel) -> Error {
 
 async fn audit(change: &mut Change, action: &'static str, id: i64, columns: &[&str]) -> Result<()> {
     let id = id.to_string();
+    // Pages show which funnels are published.
+    change.touch(TABLE);
     change.audit(AuditEntry { action, table: TABLE, id: &id, columns }).await
 }

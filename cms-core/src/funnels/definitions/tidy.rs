@@ -2,10 +2,7 @@
 
 use serde_json::{Map, Value as Json};
 
-use crate::{
-    conditions::check,
-    funnels::{html::harmless, rules::Rule},
-};
+use crate::{conditions::check, funnels::rules::Rule, ground::html::harmless};
 
 /// The settings of a node. Operators of its condition are in upper case, lists are lists, nothing
 /// is empty.

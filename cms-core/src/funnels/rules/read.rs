@@ -7,7 +7,8 @@ use serde_json::{Map, Value as Json};
 use super::{Rule, Trigger, entries, token};
 use crate::{
     fields::address,
-    funnels::{html::harmless, problem::Problem, settings::truth},
+    funnels::{problem::Problem, settings::truth},
+    ground::html::harmless,
 };
 
 /// Mail rules of a funnel at most.

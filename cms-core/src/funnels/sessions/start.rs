@@ -15,7 +15,7 @@ use super::{
 use crate::{
     Change, Code, Error, Millis, Result,
     fields::{Context, is_blank},
-    funnels::{Funnels, counters, definitions::versions::Version},
+    funnels::{Funnels, WhichFunnel, counters, definitions::versions::Version},
     mail::shortened,
     rfc3339,
 };
@@ -57,6 +57,15 @@ impl Funnels {
         Ok(Beginning { visit: self.visit_of(version, uuid), call, salt })
     }
 
+    /// The published funnel as a page shows it that leads to it.
+    ///
+    /// # Errors
+    /// `funnel_not_available` when no such funnel is published.
+    pub async fn shown(&self, which: &WhichFunnel, language: &str) -> Result<ShownFunnel> {
+        let version = self.live(which, Some(language)).await?;
+        Ok(shown_funnel(&version))
+    }
+
     /// Begins a visit.
     ///
     /// # Errors
@@ -82,13 +91,7 @@ impl Funnels {
         told::emit_audited(change, &visit, &session, event, Some(first), &[]).await?;
         Ok(Started {
             session_uuid: visit.uuid.clone(),
-            funnel: ShownFunnel {
-                id: version.funnel,
-                slug: version.header.slug.clone(),
-                name: version.header.name.clone(),
-                language_short: version.header.language_short.clone(),
-                version: version.number,
-            },
+            funnel: shown_funnel(&version),
             node: first.shown().clone(),
             progress: Progress {
                 answered: 0,
@@ -97,6 +100,17 @@ impl Funnels {
             expires_at: rfc3339(session.expires_at),
             rev: session.rev,
         })
+    }
+}
+
+/// What visitors see of the funnel itself.
+fn shown_funnel(version: &Version) -> ShownFunnel {
+    ShownFunnel {
+        id: version.funnel,
+        slug: version.header.slug.clone(),
+        name: version.header.name.clone(),
+        language_short: version.header.language_short.clone(),
+        version: version.number,
     }
 }
 

@@ -12,6 +12,8 @@ use crate::{
 /// An icon as it is served.
 #[derive(Clone, Debug)]
 pub struct Icon {
+    /// Its name.
+    pub file: String,
     /// Its type: of SVG, PNG, JPEG or WebP.
     pub media_type: &'static str,
     /// The file.
@@ -48,7 +50,7 @@ impl Widgets {
             },
         };
         content
-            .map(|content| Icon { media_type, content })
+            .map(|content| Icon { file: widget.icon.clone(), media_type, content })
             .ok_or_else(|| missing(&format!("file {} of the widget {name}", widget.icon)))
     }
 }

@@ -4,6 +4,9 @@
 //! ```text
 //! builtin   the widgets of the service: a JSON file for each group, and their icons
 //! columns   the columns of placed widgets that they use
+//! content   what placed widgets show beside their values
+//! own       content of built-in ones: menus, vacancies; pictures: texts and sizes of pictures
+//! picker    widgets as editors choose them; components of templates
 //! icons     the icon of a widget
 //! register  what the database knows of widgets, refreshed when plugins are installed
 //! values    values of a placed widget, checked by its menu
@@ -12,14 +15,18 @@
 
 mod builtin;
 mod columns;
+mod content;
 mod icons;
+mod own;
+mod picker;
+mod pictures;
 mod register;
 pub(crate) mod sql;
 pub(crate) mod values;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::Arc,
+    sync::{Arc, RwLock},
 };
 
 use arc_swap::ArcSwap;
@@ -27,14 +34,16 @@ use serde_json::{Map, Value as Json};
 
 pub use columns::COLUMNS;
 pub use icons::Icon;
+pub use picker::{Components, PickedField, PickedWidget};
 pub use register::{WidgetAction, WidgetChange};
 
 pub(crate) use self::register::Refresh;
 use crate::{
     Result,
     base::Base,
+    items::Items,
     plugins::{
-        Plugins,
+        Plugins, WidgetContent,
         manifest::{self, List, MenuEntry},
     },
 };
@@ -122,7 +131,10 @@ pub struct Widgets(Arc<State>);
 
 struct State {
     base: Base,
+    items: Items,
     plugins: Plugins,
+    /// What makes the content of built-in widgets.
+    own: RwLock<Vec<Arc<dyn WidgetContent>>>,
     known: ArcSwap<Known>,
 }
 
@@ -139,10 +151,12 @@ struct Known {
 }
 
 impl Widgets {
-    pub(super) fn new(base: &Base, plugins: &Plugins) -> Self {
-        let (base, plugins) = (base.clone(), plugins.clone());
+    pub(super) fn new(base: &Base, items: &Items, plugins: &Plugins) -> Self {
         let known = ArcSwap::from_pointee(Known::new(builtin::all().to_vec(), |_| true));
-        Self(Arc::new(State { base, plugins, known }))
+        let footer: Arc<dyn WidgetContent> = Arc::new(own::FooterLinks(base.clone()));
+        let own = RwLock::new(vec![footer, Arc::new(own::Jobs(base.clone()))]);
+        let (base, items, plugins) = (base.clone(), items.clone(), plugins.clone());
+        Self(Arc::new(State { base, items, plugins, own, known }))
     }
 
     /// The widgets that can be placed, in the order of the picker: built-in ones first.

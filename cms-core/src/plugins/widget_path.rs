@@ -1,4 +1,4 @@
-//! The icon of a plugin's widget: a file in the widget's folder.
+//! The files of a plugin's widget: icon and component, in the widget's folder.
 
 use std::path::{Path, PathBuf};
 
@@ -10,4 +10,9 @@ pub(crate) const MAX_ICON_BYTES: u64 = 256 << 10;
 /// The file `widgets/<widget>/<icon>` of a plugin, if it really lies in that folder.
 pub(crate) fn find_icon(plugins: &Path, plugin: &str, widget: &str, icon: &str) -> Option<PathBuf> {
     find_within(plugins, &Path::new(plugin).join("widgets").join(widget), icon)
+}
+
+/// The component of a widget, likewise.
+pub(crate) fn find_component(plugins: &Path, plugin: &str, widget: &str) -> Option<PathBuf> {
+    find_icon(plugins, plugin, widget, "template/index.vue")
 }

@@ -103,7 +103,7 @@ const ATTRIBUTES: [&str; 30] = [
 const ADDRESSES: [&str; 7] = ["https://", "http://", "mailto:", "tel:", "cid:", "/", "#"];
 
 /// The harmless part of a text. What it returns it returns again.
-pub(super) fn harmless(html: &str) -> String {
+pub(crate) fn harmless(html: &str) -> String {
     let (mut kept, mut rest) = (String::with_capacity(html.len()), html);
     while let Some(at) = rest.find('<') {
         kept.push_str(&rest[..at]);

@@ -1,0 +1,75 @@
+//! The content of built-in widgets that follows from what this room knows: menus, vacancies.
+
+use futures_util::future::BoxFuture;
+use serde_json::{Map, Value as Json, json};
+
+use crate::{
+    Result,
+    base::Base,
+    pages::menu,
+    plugins::{PlacedWidget, WidgetContent},
+};
+
+/// The version of this code.
+const VERSION: &str = "1.0.0";
+
+/// `footer_links`: the menu that it names, as a tree.
+pub(super) struct FooterLinks(pub(super) Base);
+
+impl WidgetContent for FooterLinks {
+    fn name(&self) -> &str {
+        "footer_links"
+    }
+
+    fn version(&self) -> &str {
+        VERSION
+    }
+
+    fn tables(&self) -> Option<Vec<String>> {
+        Some(vec!["menu_items".to_owned()])
+    }
+
+    fn content<'a>(&'a self, widget: &'a PlacedWidget, _: bool) -> BoxFuture<'a, Result<Json>> {
+        Box::pin(async move {
+            let Some(name) = widget.text("menu") else { return Ok(Json::Null) };
+            Ok(json!({"menu": menu::read(&self.0, name, &widget.language).await?}))
+        })
+    }
+}
+
+/// `jobs`: the vacancies whose last day has not passed; editors see all.
+pub(super) struct Jobs(pub(super) Base);
+
+impl WidgetContent for Jobs {
+    fn name(&self) -> &str {
+        "jobs"
+    }
+
+    fn version(&self) -> &str {
+        VERSION
+    }
+
+    fn tables(&self) -> Option<Vec<String>> {
+        Some(Vec::new())
+    }
+
+    fn content<'a>(
+        &'a self,
+        widget: &'a PlacedWidget,
+        backend: bool,
+    ) -> BoxFuture<'a, Result<Json>> {
+        Box::pin(async move {
+            let now = jiff::Timestamp::from_millisecond(self.0.clock().now());
+            let today = now.map(|now| now.to_zoned(self.0.zone().clone()).date().to_string());
+            let today = today.map_err(crate::Error::internal)?;
+            // Days as text are in the order of days.
+            let last = |item: &Map<String, Json>| {
+                item.get("end_date").and_then(Json::as_str).map(str::to_owned)
+            };
+            let is_open =
+                |item: &&Map<String, Json>| backend || last(item).is_none_or(|last| last >= today);
+            let open: Vec<_> = widget.items.iter().filter(is_open).collect();
+            Ok(json!({"items": open}))
+        })
+    }
+}

@@ -1,0 +1,203 @@
+//! What widgets show beside their values: code of plugins, and what built-in ones know.
+
+use std::time::{Duration, Instant};
+
+use cms_core::{
+    Code, Error, Result,
+    items::Query,
+    plugins::{Handlers, Manifest, PlacedWidget, Plugin, WidgetContent},
+};
+use futures_util::future::BoxFuture;
+use serde_json::{Map, Value as Json, json};
+
+use crate::support::Site;
+
+/// Content of code that behaves as its version says.
+struct Behaving(&'static str, &'static str);
+
+impl WidgetContent for Behaving {
+    fn name(&self) -> &str {
+        self.0
+    }
+
+    fn version(&self) -> &str {
+        self.1
+    }
+
+    fn tables(&self) -> Option<Vec<String>> {
+        (self.1 != "unknown").then(|| vec!["settings".to_owned()])
+    }
+
+    fn content<'a>(
+        &'a self,
+        widget: &'a PlacedWidget,
+        backend: bool,
+    ) -> BoxFuture<'a, Result<Json>> {
+        Box::pin(async move {
+            match self.1 {
+                "fails" => Err(Error::new(Code::Unavailable, "nothing today")),
+                "panics" => panic!("as it was told to"),
+                "hangs" => std::future::pending().await,
+                _ => {
+                    let list = widget.records().list("settings", &Query::default()).await?;
+                    let title = widget.text("title");
+                    Ok(json!({"title": title, "backend": backend, "any": !list.records.is_empty()}))
+                }
+            }
+        })
+    }
+}
+
+/// A plugin whose code serves built-in widgets.
+struct Shop;
+
+impl Plugin for Shop {
+    fn manifest(&self) -> Manifest {
+        Manifest { id: "shop".to_owned(), ..Manifest::default() }
+    }
+
+    fn handlers(&self) -> Handlers {
+        Handlers::default()
+            .widget(Behaving("productTeaser", "works"))
+            .widget(Behaving("productListing", "fails"))
+            .widget(Behaving("shop", "panics"))
+            .widget(Behaving("checkout", "hangs"))
+            .widget(Behaving("calendar", "unknown"))
+    }
+}
+
+fn object(value: Json) -> Map<String, Json> {
+    value.as_object().unwrap().clone()
+}
+
+/// The content of one widget in English.
+async fn shown(site: &Site, widget: &str, data: Json, items: Vec<Json>, backend: bool) -> Json {
+    let widgets = site.cms.pages().widgets();
+    let items = items.into_iter().map(object).collect();
+    let placed = widgets.placed(1, widget, "en", object(data), items);
+    widgets.contents(&[placed], backend).await.remove(0)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn code_that_fails_panics_or_hangs_costs_its_own_content_alone() {
+    let site = Site::builder().await.program(Shop).open().await;
+    let widgets = site.cms.pages().widgets();
+    let names = ["productTeaser", "productListing", "shop", "checkout", "title", "productTeaser"];
+    let placed: Vec<_> = names
+        .iter()
+        .zip(1..)
+        .map(|(name, id)| widgets.placed(id, name, "en", object(json!({"title": "A"})), Vec::new()))
+        .collect();
+    let start = Instant::now();
+    let contents = widgets.contents(&placed, true).await;
+    assert!(start.elapsed() < Duration::from_secs(4), "{:?}", start.elapsed());
+    let works = json!({"title": "A", "backend": true, "any": false});
+    let expected = [works.clone(), Json::Null, Json::Null, Json::Null, Json::Null, works];
+    assert_eq!(contents, expected);
+}
+
+#[tokio::test]
+async fn tables_say_until_when_a_page_is_kept() {
+    let site = Site::builder().await.program(Shop).open().await;
+    let widgets = site.cms.pages().widgets();
+    let tables = |names: &[&str]| {
+        let found = widgets.tables(names.iter().copied());
+        found.map(|tables| tables.into_iter().collect::<Vec<_>>().join(" "))
+    };
+    assert_eq!(tables(&["title", "html"]).as_deref(), Some(""));
+    assert_eq!(tables(&["title", "productTeaser", "gallery"]).as_deref(), Some("media settings"));
+    assert_eq!(tables(&["form"]).as_deref(), Some("formfunnels forms"));
+    assert_eq!(tables(&["footer_links", "jobs"]).as_deref(), Some("media menu_items"));
+    assert_eq!(tables(&["title", "calendar"]), None);
+}
+
+#[tokio::test]
+async fn what_needs_code_shows_nothing_without_it() {
+    let site = Site::open().await;
+    let groups =
+        ["shop", "shopsystem", "search", "elearning", "exhibition", "productListing", "blog"];
+    let mut seen = 0;
+    for widget in site.cms.pages().widgets().all() {
+        if groups.contains(&widget.group.as_str()) {
+            let data = json!({"title": "A", "image": "/media/ab/c.png"});
+            assert_eq!(shown(&site, &widget.name, data, Vec::new(), false).await, Json::Null);
+            seen += 1;
+        }
+    }
+    assert_eq!(seen, 8 + 7 + 2 + 1 + 1 + 1 + 2);
+}
+
+#[tokio::test]
+async fn vacancies_are_shown_until_their_last_day() {
+    let site = Site::open().await;
+    let job = |title: &str, last: Json| json!({"title": title, "end_date": last});
+    let items = || {
+        vec![
+            job("over", json!("2026-11-20")),
+            job("today", json!("2026-11-21")),
+            job("always", json!(null)),
+        ]
+    };
+    let titles = |content: Json| -> Vec<String> {
+        let items = content["items"].as_array().unwrap().clone();
+        items.iter().map(|item| item["title"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(titles(shown(&site, "jobs", json!({}), items(), false).await), ["today", "always"]);
+    assert_eq!(titles(shown(&site, "jobs", json!({}), items(), true).await).len(), 3);
+    site.clock.advance(24 * 3_600_000);
+    assert_eq!(titles(shown(&site, "jobs", json!({}), items(), false).await), ["always"]);
+}
+
+#[tokio::test]
+async fn forms_show_their_fields_and_nothing_that_stays_here() {
+    let site = Site::open().await;
+    let form = json!({
+        "name": "contact", "title": "Write to us", "active": true,
+        "recipients": ["office@example.org"],
+        "fields": [{"id": "mail", "type": "email", "blocked_domains": ["spam.example"]}],
+    });
+    site.admin("POST /api/backend/item?table=forms").json(form).expect(201).await;
+    for widget in ["form", "newsletter"] {
+        let content = shown(&site, widget, json!({"form": "contact"}), Vec::new(), false).await;
+        assert_eq!(content["form"]["name"], "contact");
+        assert_eq!(content["form"]["fields"][0]["id"], "mail");
+        let text = content.to_string();
+        assert!(!text.contains("office@") && !text.contains("spam.example"), "{text}");
+    }
+    let off = json!({"active": false});
+    site.admin("PATCH /api/backend/item?table=forms&id=1").json(off).expect(200).await;
+    for data in
+        [json!({"form": "contact"}), json!({"form": "gone"}), json!({}), json!({"funnel": "x"})]
+    {
+        assert_eq!(shown(&site, "form", data, Vec::new(), false).await, Json::Null);
+    }
+}
+
+#[tokio::test]
+async fn a_funnel_is_shown_while_it_is_published() {
+    let site = Site::open().await;
+    let created = json!({"name": "Fleet", "slug": "fleet"});
+    let funnel = site.admin("POST /api/backend/formfunnel?action=create").json(created);
+    let id = funnel.expect(201).await.data()["id"].clone();
+    let data = json!({"funnel": "fleet"});
+    assert_eq!(shown(&site, "form", data.clone(), Vec::new(), false).await, Json::Null);
+    let nodes = json!([
+        {"client_id": -1, "type": "step", "name": "Ask",
+         "config_json": {"fields": [{"id": "mail", "type": "email"}]}},
+        {"client_id": -2, "type": "end", "name": "End", "config_json": {}},
+    ]);
+    let edges = json!([{"from_node_id": -1, "to_node_id": -2, "branch_label": "default"}]);
+    let drawing = json!({"id": id, "rev": 1, "funnel": {"start_node_id": -1}, "nodes": nodes,
+                         "edges": edges});
+    site.admin("POST /api/backend/formfunnel?action=save").json(drawing).expect(200).await;
+    site.admin("POST /api/backend/formfunnel?action=publish")
+        .json(json!({"id": id}))
+        .expect(200)
+        .await;
+    let content = shown(&site, "form", data, Vec::new(), false).await;
+    assert_eq!(
+        (&content["funnel"]["slug"], &content["funnel"]["name"]),
+        (&json!("fleet"), &json!("Fleet")),
+        "{content}"
+    );
+}
