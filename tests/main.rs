@@ -53,6 +53,9 @@ mod map;
 mod media;
 /// Origins: which pages may call, what browsers are told, how soon a change is in force.
 mod origins;
+/// Pages as editors and visitors have them at the same time: what is read while it is published,
+/// what an edit costs, what a kill leaves.
+mod page_builder;
 /// Buttons of plugins: seen, used, and what they let a user write.
 mod plugin_buttons;
 /// Plugins of a folder that change: differences, applying, the declaration before.

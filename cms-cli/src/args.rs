@@ -6,7 +6,7 @@ use crate::{
     commands::{
         audit, auth, cache, completions, config, context, doctor, events, exit_codes, forms,
         funnels, groups, inbox, init, items, keys, limits, login, mail, media, migrate, origins,
-        plugins, process_webhooks, queue, serve, tables, tasks, users, webhooks, widgets,
+        pages, plugins, process_webhooks, queue, serve, tables, tasks, users, webhooks, widgets,
     },
     flags::Flags,
 };
@@ -51,12 +51,15 @@ pub(crate) enum Command {
     /// What visitors of funnels sent: sorted, noted, assigned; without a verb in the terminal
     /// interface
     Inbox(inbox::InboxArgs),
-    /// Uploaded files: pictures, sound, film, documents
+    /// Pages: drafts, what is published of them, revisions
     #[command(subcommand)]
-    Media(media::MediaCommand),
+    Pages(pages::PagesCommand),
     /// Widgets that pages are made of
     #[command(subcommand)]
     Widgets(widgets::WidgetsCommand),
+    /// Uploaded files: pictures, sound, film, documents
+    #[command(subcommand)]
+    Media(media::MediaCommand),
     /// API keys and their rights
     #[command(subcommand)]
     Keys(keys::KeysCommand),

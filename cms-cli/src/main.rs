@@ -44,8 +44,8 @@ use crate::{
     commands::{
         audit, auth, cache, completions, config, context, doctor, events, exit_codes, forms,
         funnels, groups, inbox, init, items, keys, limits, login, logout, mail, media, migrate,
-        origins, plugins, process_webhooks, queue, serve, start, tables, tasks, users, version,
-        webhooks, whoami, widgets,
+        origins, pages, plugins, process_webhooks, queue, serve, start, tables, tasks, users,
+        version, webhooks, whoami, widgets,
     },
     log::LogFormat,
     output::{Done, Exit, Failure, Output},
@@ -116,8 +116,9 @@ async fn run(cli: Cli, out: &Output) -> Done {
         Command::ProcessWebhooks(args) => process_webhooks::run(flags, out, &args).await,
         Command::Plugins(command) => plugins::run(flags, out, command).await,
         Command::Forms(command) => forms::run(flags, out, command).await,
-        Command::Media(command) => media::run(flags, out, command).await,
+        Command::Pages(command) => pages::run(flags, out, command).await,
         Command::Widgets(command) => widgets::run(flags, out, command).await,
+        Command::Media(command) => media::run(flags, out, command).await,
         Command::Funnels(command) => funnels::run(flags, out, command).await,
         #[cfg(feature = "tui")]
         Command::Inbox(args) if args.is_interface() => tui::inbox(flags, out).await,

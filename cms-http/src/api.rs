@@ -146,8 +146,8 @@ impl Api {
     /// The reply, if its reader may have it beside what was not read yet.
     fn admitted(&self, peer: Option<Peer>, is_write: bool, reply: Reply) -> Result<Reply> {
         let Some(Peer(peer)) = peer else { return Ok(reply) };
-        let Reply { status, headers, body } = reply;
-        Ok(Reply { status, headers, body: self.0.kept.unread.admit(peer, body, is_write)? })
+        let body = self.0.kept.unread.admit(peer, reply.body, is_write)?;
+        Ok(Reply { body, ..reply })
     }
 
     async fn answer<B>(
@@ -195,7 +195,7 @@ impl Api {
         let reply = self
             .admitted(peer, is_write, reply)
             .unwrap_or_else(|error| Reply::problem(&error, id.to_str().unwrap_or_default()));
-        let Reply { status, mut headers, body } = found.told(reply);
+        let Reply { status, mut headers, body, reads } = found.told(reply);
         if backend || !matches!(found.caller, Caller::Anonymous) {
             headers
                 .entry(header::CACHE_CONTROL)
@@ -208,7 +208,7 @@ impl Api {
         if let Some((method, path)) = logged {
             log(&found.caller, &method, &path, status, took);
         }
-        let mut response = Reply { status, headers, body }.into_response(is_head);
+        let mut response = Reply { status, headers, body, reads }.into_response(is_head);
         if let Some(cause) = cause {
             response.extensions_mut().insert(cause);
         }

@@ -150,6 +150,7 @@ routes! {
     "/sitemap.xml" Open ["pages"] pages { GET Sitemap sitemap 200 as "application/xml" };
     "/api/openapi.json" Public openapi { GET Read read 200 };
     "/api/pages" Public ["pages"] pages { GET Read read 200 };
+    "/api/pages/draft" Public pages { GET Draft draft 200 };
     "/api/menu" Public ["menu_items"] pages { GET Menu menu 200 };
     "/api/settings" Public ["settings"] pages { GET Settings settings 200 };
     "/api/form/submit" Public forms { POST Submit submit 201 };
@@ -272,6 +273,42 @@ routes! {
     "/api/backend/mail/log" Admin mail { GET Log log 200 };
     "/api/backend/mail/test" Admin mail { POST Test test 200 };
     "/api/backend/mail/retry" Admin mail { POST Retry retry 200 };
+    "/api/backend/pagebuilder" Area("pages_pages") pagebuilder {
+        GET Read read 200, POST Add add 201, PATCH Set set 200, DELETE Remove remove 204
+    };
+    "/api/backend/pagebuilder" ? action = "move" Area("pages_pages") pagebuilder {
+        POST MoveNode move_node 200
+    };
+    "/api/backend/pagebuilder" ? action = "publish" Area("pages_pages") pagebuilder {
+        POST Publish publish 200
+    };
+    "/api/backend/pagebuilder" ? action = "take_off" Area("pages_pages") pagebuilder {
+        POST TakeOff take_off 200
+    };
+    "/api/backend/pagebuilder" ? action = "discard" Area("pages_pages") pagebuilder {
+        POST Discard discard 200
+    };
+    "/api/backend/pagebuilder" ? action = "restore" Area("pages_pages") pagebuilder {
+        POST Restore restore 200
+    };
+    "/api/backend/pagebuilder" ? action = "copy" Area("pages_pages") pagebuilder {
+        POST CopyTree copy 200
+    };
+    "/api/backend/pagebuilder" ? action = "schedule" Area("pages_pages") pagebuilder {
+        POST SetSchedule schedule 200
+    };
+    "/api/backend/pagebuilder" ? action = "link" Area("pages_pages") pagebuilder {
+        POST MakeLink link 200
+    };
+    "/api/backend/pagebuilder" ? action = "revisions" Area("pages_pages") pagebuilder {
+        GET Revisions revisions 200
+    };
+    "/api/backend/pagebuilder" ? action = "revision" Area("pages_pages") pagebuilder {
+        GET OneRevision revision 200
+    };
+    "/api/backend/pagebuilder" ? action = "diff" Area("pages_pages") pagebuilder {
+        GET Diff diff 200
+    };
     "/api/backend/media" Area("media_media") media {
         GET Read read 200, POST Upload upload 201, PATCH Update update 200, DELETE Delete delete 204
     };

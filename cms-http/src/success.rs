@@ -22,6 +22,8 @@ pub(crate) struct Answers {
 pub(crate) struct Success<T> {
     content: Content<T>,
     headers: Vec<(HeaderName, String)>,
+    /// The tables that it was made from beside those of its route.
+    reads: Vec<String>,
 }
 
 enum Content<T> {
@@ -34,7 +36,13 @@ enum Content<T> {
 
 impl<T> From<T> for Success<T> {
     fn from(value: T) -> Self {
-        Self { content: Content::Value(value), headers: Vec::new() }
+        Self::of(Content::Value(value))
+    }
+}
+
+impl<T> Success<T> {
+    fn of(content: Content<T>) -> Self {
+        Self { content, headers: Vec::new(), reads: Vec::new() }
     }
 }
 
@@ -52,16 +60,16 @@ impl<T: Serialize> Success<T> {
 
     /// A reply that is written already.
     pub(crate) fn written(reply: Reply) -> Self {
-        Self { content: Content::Written(reply), headers: Vec::new() }
+        Self::of(Content::Written(reply))
     }
 
     /// A reply that is made part by part.
     pub(crate) fn streamed(parts: Parts) -> Self {
-        Self { content: Content::Streamed(parts), headers: Vec::new() }
+        Self::of(Content::Streamed(parts))
     }
 
     fn json(text: String) -> Self {
-        Self { content: Content::Json(text), headers: Vec::new() }
+        Self::of(Content::Json(text))
     }
 
     pub(crate) fn with(mut self, name: HeaderName, value: impl Into<String>) -> Self {
@@ -69,11 +77,16 @@ impl<T: Serialize> Success<T> {
         self
     }
 
+    /// Made from these tables too: a kept reply lasts until one of them changes.
+    pub(crate) fn reading(self, reads: Vec<String>) -> Self {
+        Self { reads, ..self }
+    }
+
     /// With a strong entity tag of the whole body.
     pub(crate) fn tagged(self) -> Result<Self> {
-        let (text, headers) = (self.content.text()?, self.headers);
+        let (text, headers, reads) = (self.content.text()?, self.headers, self.reads);
         let tag = etag(&text);
-        Ok(Self { content: Content::Json(text), headers }.with(header::ETAG, tag))
+        Ok(Self { content: Content::Json(text), headers, reads }.with(header::ETAG, tag))
     }
 
     pub(crate) fn reply(self, answers: Answers) -> Result<Reply> {
@@ -100,6 +113,7 @@ impl<T: Serialize> Success<T> {
         for (name, value) in self.headers {
             reply = reply.with(name, &value);
         }
+        reply.reads.extend(self.reads);
         Ok(reply)
     }
 }

@@ -56,6 +56,7 @@ pub const ALL: &[Step] = &[
     Step { version: 20, name: "media", sql: include_str!("../sql/0020_media.sql") },
     Step { version: 21, name: "inbox_counts", sql: include_str!("../sql/0021_inbox_counts.sql") },
     Step { version: 22, name: "widgets", sql: include_str!("../sql/0022_widgets.sql") },
+    Step { version: 23, name: "page_builder", sql: include_str!("../sql/0023_page_builder.sql") },
 ];
 
 #[cfg(test)]

@@ -68,6 +68,8 @@ struct Targets {
     visits: [i64; 2],
     view: Json,
     media: [Json; 2],
+    /// A row to remove, and a widget.
+    nodes: [i64; 2],
 }
 
 impl Targets {
@@ -121,6 +123,7 @@ impl Targets {
             visits,
             view,
             media,
+            nodes: nodes(site).await,
         }
     }
 
@@ -161,6 +164,16 @@ impl Targets {
             }
             ("/formfunnel", "views") => json!({"name": "Mine"}),
             ("/formfunnel", "delete") => json!({"id": second}),
+            ("/pagebuilder", "move") => json!({"kind": "widget", "id": self.nodes[1]}),
+            ("/pagebuilder", "publish" | "discard" | "take_off") => json!({"page_id": 71}),
+            ("/pagebuilder", "restore") => json!({"page_id": 71, "revision": 1}),
+            ("/pagebuilder", "copy") => json!({"from_page_id": 71, "page_id": 72}),
+            ("/pagebuilder", "schedule") => {
+                json!({"page_id": 71, "publish_at": "2099-01-01T00:00:00Z"})
+            }
+            ("/pagebuilder", "link") => {
+                return (format!("?action={action}"), json!({"page_id": 71}), false);
+            }
             _ => panic!("which request is {action} of {path} to be tried with?"),
         };
         (format!("?action={action}"), body, true)
@@ -193,6 +206,11 @@ impl Targets {
             ("POST", "/media/check") => {
                 return (none, json!({"remove": true}), false);
             }
+            ("POST", "/pagebuilder") => (none, json!({"kind": "row", "parent": {"page_id": 71}})),
+            ("PATCH", "/pagebuilder") => {
+                (format!("?widget_id={}", self.nodes[1]), json!({"data": {"title": "Mine"}}))
+            }
+            ("DELETE", "/pagebuilder") => (format!("?kind=row&id={}", self.nodes[0]), Json::Null),
             ("POST", "/keys") => (none, json!({"name": "mine", "rights": [{"endpoint": "*"}]})),
             ("PATCH", "/keys") => (id(&self.key), json!({"name": "renamed"})),
             ("DELETE", "/keys") => (id(&self.key), Json::Null),
@@ -250,6 +268,20 @@ async fn funnel(site: &Site, slug: &str) -> Json {
     let mut funnel = crate::funnels::drawn();
     funnel["slug"] = slug.into();
     crate::funnels::made(site, &funnel).await["id"].clone()
+}
+
+/// A published page, 71, with two rows, and one without, 72.
+async fn nodes(site: &Site) -> [i64; 2] {
+    for id in [71, 72] {
+        let page = json!({"id": id, "language_short": "en", "url_rewrite": format!("/{id}"),
+                          "title": "P"});
+        site.admin("POST /api/backend/item?table=pages").json(page).expect(201).await;
+    }
+    let (spare, _) = site.row(71).await;
+    let (_, col) = site.row(71).await;
+    let widget = site.title(col, "Theirs").await;
+    site.act("publish", json!({"page_id": 71})).await;
+    [spare, widget]
 }
 
 /// A submission of the first funnel.

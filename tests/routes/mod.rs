@@ -34,6 +34,8 @@ mod metrics;
 mod openapi;
 /// Origins are administered.
 mod origins;
+/// Drafts of pages, what is published of them.
+pub(crate) mod pagebuilder;
 /// What visitors read.
 mod pages;
 /// Permission keys that groups can hold.

@@ -74,17 +74,21 @@ async fn abandoned_visits_are_a_task_of_the_service() {
                 "plugin": "media", "name": "sweep", "interval_s": 86_400,
                 "next_due_at": null, "state": "waiting", "last_run": null,
             },
+            {
+                "plugin": "pages", "name": "schedule", "interval_s": 60,
+                "next_due_at": null, "state": "waiting", "last_run": null,
+            },
         ])
     );
     let away = "case status when 'abandoned' then 1 else 0 end";
     let mut scheduler = site.cms.tasks().own_scheduler();
-    assert_eq!(scheduler.step().await.unwrap(), 3, "the first round is at once");
+    assert_eq!(scheduler.step().await.unwrap(), 4, "the first round is at once");
     assert!(site.database.count("select since from cms_formfunnel_window").await > 0);
     site.clock.advance(299_000);
-    assert_eq!(scheduler.step().await.unwrap(), 0);
+    assert_eq!(scheduler.step().await.unwrap(), 1, "the pages, each minute");
     // Another scheduler, as after a restart: the beat stays.
     site.clock.advance(3_600_000);
-    assert_eq!(site.cms.tasks().own_scheduler().step().await.unwrap(), 1);
+    assert_eq!(site.cms.tasks().own_scheduler().step().await.unwrap(), 2);
     assert_eq!(visit.column(away).await, 1);
     assert_eq!(site.cms.tasks().scheduler().step().await.unwrap(), 0, "no plugin's");
     let other = site.visit("leads").await;

@@ -55,6 +55,10 @@ ALLOWED = [
         "a file is judged by its bytes, and its record has rules of its own",
     ),
     (
+        r"\w+ /api/backend/pagebuilder", "validation_failed|bad_query|conflict", r"",
+        "widgets have menus, nodes one parent and a place in it, pages a size, and times lie ahead",
+    ),
+    (
         r"POST /api/backend/formfunnel#action=erase", "validation_failed", r"email",
         "an address of mail is more than a text",
     ),

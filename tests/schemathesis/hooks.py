@@ -31,6 +31,7 @@ def before_call(context, case, kwargs):
     spare_own(case)
     triage(case)
     show(case)
+    build(case)
     if is_valid(case):
         log_in(case)
         buy(case)
@@ -85,6 +86,37 @@ def show(case):
     elif case.path == "/media/{folder}/{file}":
         _, _, folder, file = next(spare["paths"]).split("/")
         case.path_parameters = {"folder": folder, "file": file}
+
+
+def build(case):
+    """Nodes and pages are those that the seed has made."""
+    if case.path != "/api/backend/pagebuilder" or not is_valid(case):
+        return
+    action = case.query.get("action")
+    if "page_id" in case.query:
+        case.query["page_id"] = 901
+    if action in ("revision", "diff"):
+        case.query.update({name: value for name, value in
+                           (("number", 1), ("from", "1"), ("to", "draft")) if name in case.query})
+    body = case.body if isinstance(case.body, dict) else {}
+    if case.method == "DELETE":
+        case.query["kind"], case.query["id"] = "widget", next(spare["widgets"])
+    elif case.method == "PATCH":
+        case.query.pop("item_id", None)
+        case.query["widget_id"] = next(spare["widgets"])
+        case.body = {"data": {"title": "Spare"}}
+    elif action == "move":
+        case.body = {"kind": "row", "id": next(spare["rows"]), "position": 0}
+    elif action == "copy":
+        case.body = {"from_page_id": 901, "page_id": 902, "replace": True}
+    elif action == "restore":
+        case.body = {"page_id": 901, "revision": 1}
+    elif action == "schedule":
+        case.body = {"page_id": 901, "publish_at": "2999-12-24T06:00:00Z"}
+    elif case.method == "POST" and not action:
+        case.body = {"kind": "widget", "parent": {"col_id": next(spare["cols"])}, "widget": "title"}
+    elif "page_id" in body:
+        body["page_id"] = 901
 
 
 def is_own(resource, id):

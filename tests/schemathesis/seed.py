@@ -99,6 +99,24 @@ def upload(number):
 
 spare["paths"] = [upload(8)["path"]]
 spare["media"] = several(upload)
+# A page with rows to remove, each with a column and a widget; revisions of it; one to copy it to.
+pages = json.dumps([
+    {"id": number, "language_short": "en", "url_rewrite": f"/spare-{number}", "title": "Spare"}
+    for number in (901, 902)
+])
+cms("items", "create", "pages", "-", given=pages)
+
+
+def node(number):
+    made = cms("widgets", "place", "title", "901", "--data", "-", given='{"title": "Spare"}')
+    return {"id": made["id"]}
+
+
+spare["widgets"] = several(node)
+rows = cms("pages", "show", "901")["rows"]
+spare["rows"] = [row["id"] for row in rows]
+spare["cols"] = [row["cols"][0]["id"] for row in rows]
+cms("pages", "publish", "901")
 # The form of the demo.
 for number in range(3):
     answers = {"name": f"spare {number}", "mail": "spare@example.org"}

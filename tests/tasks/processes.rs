@@ -175,9 +175,9 @@ async fn commands_list_run_and_show_tasks() {
     let names: Vec<_> = listed.iter().map(|line| line[1]).collect();
     assert_eq!(
         names,
-        ["cleanup_old_submissions", "process_abandoned", "sweep", "bad", "good"],
+        ["cleanup_old_submissions", "process_abandoned", "sweep", "schedule", "bad", "good"],
         "{listed:?}"
     );
-    assert!(listed[3][5].starts_with("failed ") && listed[4][5].starts_with("done "));
+    assert!(listed[4][5].starts_with("failed ") && listed[5][5].starts_with("done "));
     assert_eq!(history(&database, "bad").len(), 1);
 }

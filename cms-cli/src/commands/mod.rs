@@ -23,6 +23,7 @@ pub(crate) mod mail;
 pub(crate) mod media;
 pub(crate) mod migrate;
 pub(crate) mod origins;
+pub(crate) mod pages;
 pub(crate) mod plugins;
 pub(crate) mod process_webhooks;
 pub(crate) mod queue;

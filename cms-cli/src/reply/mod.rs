@@ -9,11 +9,13 @@
 //! single  one record
 //! search  the first match on any page
 //! acts    entries of the audit log
+//! draft   drafts of pages, changed only as they were seen
 //! ```
 
 pub(crate) mod acts;
 mod call;
 mod cells;
+pub(crate) mod draft;
 mod list;
 mod query;
 mod search;

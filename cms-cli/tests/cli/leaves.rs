@@ -53,6 +53,13 @@ pub(crate) const FUNNEL: &str = r#"{
     "email_routings": [{"recipients": "{{ mail }}", "subject": "Hello"}]
 }"#;
 
+/// A page in two languages.
+pub(crate) const PAGES: &str = r#"[
+    {"id": 1, "base_id": 1, "language_short": "en", "url_rewrite": "/", "title": "Home",
+     "view": "home"},
+    {"id": 2, "base_id": 1, "language_short": "de", "url_rewrite": "/de", "title": "Start"}
+]"#;
+
 /// Commands that end well on a site with the table `notes`, in this order.
 pub(crate) const ORDINARY: &[Call] = &[
     ("init", &[], ""),
@@ -87,6 +94,25 @@ pub(crate) const ORDINARY: &[Call] = &[
     ("widgets rebuild", &[], ""),
     ("media check", &[], ""),
     ("forms delete", &["contact", "--yes"], ""),
+    ("items create", &["pages", "-"], PAGES),
+    ("pages list", &[], ""),
+    ("pages add", &["/", "row"], ""),
+    ("pages add", &["/", "col", "--in", "1"], ""),
+    ("widgets place", &["title", "home", "--col", "1", "--data", "-"], r#"{"title": "Hi"}"#),
+    ("pages show", &["1"], ""),
+    ("pages tree", &["/"], ""),
+    ("pages edit", &["/", "widget", "1", "-"], r#"{"title": "Hello"}"#),
+    ("pages move", &["/", "widget", "1", "--position", "0"], ""),
+    ("pages diff", &["/"], ""),
+    ("pages publish", &["/"], ""),
+    ("pages revisions", &["/"], ""),
+    ("pages restore", &["/", "1", "--yes"], ""),
+    ("pages discard", &["/", "--yes"], ""),
+    ("pages schedule", &["/", "--publish", "2999-12-24T06:00:00Z"], ""),
+    ("pages link", &["/", "--ttl", "60"], ""),
+    ("pages copy", &["/", "/de"], ""),
+    ("pages take-off", &["/"], ""),
+    ("pages remove", &["/", "widget", "1", "--yes"], ""),
     ("funnels create", &["Leads"], ""),
     ("funnels import", &["-"], FUNNEL),
     ("funnels list", &[], ""),

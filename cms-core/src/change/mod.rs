@@ -241,6 +241,16 @@ impl Change {
         self.tx.steps(steps).await
     }
 
+    /// As [`Change::steps`] and [`Change::audit`], in one trip to the database.
+    pub(crate) async fn steps_audited(
+        &mut self,
+        mut steps: Vec<Step>,
+        entry: AuditEntry<'_>,
+    ) -> Result<()> {
+        steps.push(self.audit_step(entry));
+        self.steps(steps).await.map(drop)
+    }
+
     /// As [`Change::run`], for a statement that must change a row that this change has read or
     /// locked.
     ///

@@ -30,6 +30,12 @@ impl Epochs {
         self.0.read().unwrap_or_else(PoisonError::into_inner).get(table).copied().unwrap_or(0)
     }
 
+    /// Those of all tables at this moment.
+    #[must_use]
+    pub fn all(&self) -> BTreeMap<String, i64> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Raises a table's epoch; never lowers it. True: the epoch was new.
     pub(crate) fn raise(&self, table: &str, epoch: i64) -> bool {
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);

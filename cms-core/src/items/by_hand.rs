@@ -1,11 +1,41 @@
 //! Records as callers write them. Of some core tables they may not write everything.
 
+use futures_util::future::BoxFuture;
 use serde_json::{Map, Value as Json};
 
 use super::{IfMatch, Items, Written};
 use crate::{Change, Result, content::core};
 
+/// What a room does in the change of a caller who writes a record of its table.
+pub(crate) trait Beside: Send + Sync {
+    /// A record was made, or changed.
+    fn written<'c>(
+        &'c self,
+        change: &'c mut Change,
+        written: &'c Written,
+        is_new: bool,
+    ) -> BoxFuture<'c, Result<()>>;
+}
+
 impl Items {
+    /// Says what is done beside the writes of a table, once.
+    pub(crate) fn set_beside(&self, table: &'static str, beside: Box<dyn Beside>) {
+        let _ = self.0.beside.set((table, beside));
+    }
+
+    async fn beside(
+        &self,
+        change: &mut Change,
+        table: &str,
+        written: &Written,
+        is_new: bool,
+    ) -> Result<()> {
+        match self.0.beside.get() {
+            Some((of, beside)) if *of == table => beside.written(change, written, is_new).await,
+            _ => Ok(()),
+        }
+    }
+
     /// Adds a record.
     ///
     /// # Errors
@@ -18,7 +48,9 @@ impl Items {
         body: &Map<String, Json>,
     ) -> Result<Written> {
         core::by_hand(table, None::<[&String; 0]>)?;
-        self.insert(change, table, body).await
+        let written = self.insert(change, table, body).await?;
+        self.beside(change, table, &written, true).await?;
+        Ok(written)
     }
 
     /// Changes the columns named in `body`.
@@ -35,7 +67,9 @@ impl Items {
         body: &Map<String, Json>,
     ) -> Result<Written> {
         core::by_hand(table, Some(body.keys()))?;
-        self.set(change, table, id, language, if_match, body).await
+        let written = self.set(change, table, id, language, if_match, body).await?;
+        self.beside(change, table, &written, false).await?;
+        Ok(written)
     }
 
     /// Deletes a record. Its event carries the record as it was.

@@ -13,6 +13,7 @@ mod order;
 mod own;
 mod page;
 mod passwords;
+mod placed;
 mod present;
 mod query;
 mod ranges;
@@ -21,14 +22,22 @@ mod select;
 mod slow;
 mod write;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, OnceLock},
+};
 
 use serde_json::{Map, Value as Json, value::RawValue};
 use sqlx::AssertSqlSafe;
 
+pub(crate) use by_hand::Beside;
 pub use checklist::Checklist;
 pub use if_match::{IfMatch, etag};
 pub(crate) use own::{OwnColumn, OwnList};
+pub(crate) use placed::{
+    At, NewPlaced, Placed, PlacedRow, add as add_rows, holding as pages_holding,
+    of_page as rows_of_page, of_page_in as rows_of_page_in, set as set_row,
+};
 pub use query::{Filter, Op, Query, Within};
 pub(crate) use write::event as event_data;
 
@@ -52,6 +61,8 @@ pub struct Items(Arc<State>);
 struct State {
     base: Base,
     registry: Registry,
+    /// What a room does beside the writes of its table.
+    beside: OnceLock<(&'static str, Box<dyn Beside>)>,
 }
 
 /// A page of records.
@@ -85,7 +96,8 @@ pub struct Written {
 
 impl Items {
     pub(crate) fn new(base: &Base, registry: &Registry) -> Self {
-        Self(Arc::new(State { base: base.clone(), registry: registry.clone() }))
+        let (base, registry) = (base.clone(), registry.clone());
+        Self(Arc::new(State { base, registry, beside: OnceLock::new() }))
     }
 
     /// The content table of this name.

@@ -55,6 +55,7 @@ use crate::{
     base::Base,
     db::Lock,
     items::{Filter, IfMatch, Items, List, Op, Query, Written},
+    pages::Pages,
     rfc3339,
 };
 
@@ -70,6 +71,7 @@ pub struct Media(Arc<State>);
 struct State {
     base: Base,
     items: Items,
+    pages: Pages,
     /// Files that may have no row: their change has not ended well, or not yet.
     doubtful: Mutex<BTreeSet<Name>>,
     /// Held by who makes a variant: one at a time bounds their memory.
@@ -87,11 +89,12 @@ pub enum Stored {
 }
 
 impl Media {
-    pub(crate) fn new(base: &Base, items: &Items) -> Self {
-        let (base, items) = (base.clone(), items.clone());
+    pub(crate) fn new(base: &Base, items: &Items, pages: &Pages) -> Self {
+        let (base, items, pages) = (base.clone(), items.clone(), pages.clone());
         Self(Arc::new(State {
             base,
             items,
+            pages,
             doubtful: Mutex::default(),
             making: Arc::default(),
             made: Arc::default(),

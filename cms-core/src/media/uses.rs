@@ -1,4 +1,5 @@
-//! The records that show a file: columns that hold its path, or a text with it.
+//! The records that show a file: columns that hold its path, or a text with it; pages whose widgets
+//! do.
 
 use std::time::Duration;
 
@@ -24,7 +25,7 @@ pub struct Use {
     pub table: String,
     /// Id of the record; of a table without a key empty.
     pub id: String,
-    /// The column.
+    /// The column; of a page `draft` or `published`.
     pub column: String,
 }
 
@@ -68,6 +69,15 @@ impl Media {
                 }
             }
         }
+        let (drafts, shown) = self.0.pages.holding(path, TOLD - uses.len()).await?;
+        let of_page = |column: &str, id: i64| Use {
+            table: "pages".to_owned(),
+            id: id.to_string(),
+            column: column.to_owned(),
+        };
+        uses.extend(drafts.into_iter().map(|id| of_page("draft", id)));
+        uses.extend(shown.into_iter().map(|id| of_page("published", id)));
+        uses.truncate(TOLD);
         Ok(uses)
     }
 }

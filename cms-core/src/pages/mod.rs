@@ -1,6 +1,8 @@
-//! Public reads: published pages, menus, public settings, the sitemap.
+//! Pages: what visitors read of them, menus, public settings, the sitemap; the page builder.
 
+pub mod builder;
 mod menu;
+mod published;
 mod sitemap;
 pub(crate) mod sql;
 pub mod widgets;
@@ -10,10 +12,11 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 
 pub use menu::MenuItem;
+pub use published::{Alternate, Shown, ShownCol, ShownPage, ShownRow, ShownWidget};
 
 use self::widgets::Widgets;
 use crate::{
-    Code, Error, Paging, Result,
+    Error, Paging, Result,
     base::Base,
     db::args,
     items::{Filter, Items, List, Op, Query},
@@ -51,13 +54,24 @@ struct State {
 impl Pages {
     pub(crate) fn new(base: &Base, items: &Items, plugins: &Plugins) -> Self {
         let widgets = Widgets::new(base, items, plugins);
-        Self(Arc::new(State { base: base.clone(), items: items.clone(), widgets }))
+        let (base, items) = (base.clone(), items.clone());
+        let pages = Self(Arc::new(State { base, items, widgets }));
+        pages.items().set_beside("pages", Box::new(builder::ByHand::of(&pages.0)));
+        pages
     }
 
     /// The widgets that pages are made of.
     #[must_use]
     pub fn widgets(&self) -> &Widgets {
         &self.0.widgets
+    }
+
+    fn base(&self) -> &Base {
+        &self.0.base
+    }
+
+    fn items(&self) -> &Items {
+        &self.0.items
     }
 
     /// Published pages in menu order, one page of the list at a time.
@@ -77,51 +91,6 @@ impl Pages {
         self.0.items.list("pages", &query).await
     }
 
-    /// One published page as JSON, with its rows.
-    ///
-    /// # Errors
-    /// `not_found`, also for an unpublished page.
-    pub async fn find(&self, wanted: &Wanted<'_>) -> Result<String> {
-        let language = wanted.language;
-        let page = match (wanted.id, wanted.view, wanted.url.unwrap_or("/")) {
-            (Some(id), ..) => self.by_id(id, language).await?,
-            (None, Some(view), _) => {
-                let first = || self.0.base.settings().languages.first().map(String::as_str);
-                self.first(equals("view", view), language.or_else(first)).await?
-            }
-            (None, None, url) => self.by_url(url, language).await?,
-        };
-        let page =
-            page.ok_or_else(|| Error::new(Code::NotFound, "There is no such published page."))?;
-        // The page builder adds rows. A page without rows has an empty list.
-        Ok(format!("{},\"rows\":[]}}", page.strip_suffix('}').unwrap_or(&page)))
-    }
-
-    async fn by_id(&self, id: &str, language: Option<&str>) -> Result<Option<String>> {
-        let query = published(Vec::new(), language);
-        match self.0.items.get("pages", id, &query).await {
-            Err(error) if error.code() == Code::NotFound => Ok(None),
-            found => found.map(Some),
-        }
-    }
-
-    /// The page at this address. Otherwise the version in `language` of a page at this address.
-    async fn by_url(&self, url: &str, language: Option<&str>) -> Result<Option<String>> {
-        let page = self.first(equals("url_rewrite", url), language).await?;
-        if page.is_some() || language.is_none() {
-            return Ok(page);
-        }
-        let page: Option<(i64,)> = self.0.base.db().optional(sql::PAGE_OF_URL, args![url]).await?;
-        match page {
-            Some((page,)) => self.by_id(&page.to_string(), language).await,
-            None => Ok(None),
-        }
-    }
-
-    async fn first(&self, filter: Filter, language: Option<&str>) -> Result<Option<String>> {
-        self.0.items.first("pages", &published(vec![filter], language)).await
-    }
-
     /// The public settings as one JSON object.
     ///
     /// # Errors
@@ -137,14 +106,6 @@ impl Pages {
         }
         serde_json::to_string(&members).map_err(Error::internal)
     }
-}
-
-/// A query for one page with the columns that visitors see.
-fn published(mut filters: Vec<Filter>, language: Option<&str>) -> Query {
-    filters.push(equals("published", "true"));
-    let fields = LISTED.iter().chain(&["meta_title", "meta_description"]);
-    let fields = fields.map(|name| (*name).to_owned()).collect();
-    Query { language: language.map(str::to_owned), filters, fields, ..Query::default() }
 }
 
 fn equals(column: &str, value: &str) -> Filter {

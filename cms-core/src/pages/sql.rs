@@ -1,9 +1,74 @@
 //! The statements of the public reads.
 
-crate::db::statements! {
+use crate::db::{record, statements};
+
+/// A page, and one of its published versions.
+pub(super) struct Found {
+    pub(super) id: i64,
+    pub(super) base_id: Option<i64>,
+    pub(super) language_short: String,
+    pub(super) parent_id: Option<i64>,
+    pub(super) url_rewrite: String,
+    pub(super) title: String,
+    pub(super) view: Option<String>,
+    pub(super) sort_order: i64,
+    pub(super) meta_title: Option<String>,
+    pub(super) meta_description: Option<String>,
+    pub(super) version_language: Option<String>,
+    pub(super) version_url: Option<String>,
+    /// What was frozen, once.
+    pub(super) tree: Option<String>,
+}
+
+record! { Found: found_columns {
+    id: "p.id",
+    base_id: "p.base_id",
+    language_short: "p.language_short",
+    parent_id: "p.parent_id",
+    url_rewrite: "p.url_rewrite",
+    title: "p.title",
+    view: "p.view",
+    sort_order: "p.sort_order",
+    meta_title: "p.meta_title",
+    meta_description: "p.meta_description",
+    version_language: "v.language_short",
+    version_url: "v.url_rewrite",
+    tree: "case when v.id = p.id or v.id is null then r.tree end",
+} }
+
+/// A page with its published versions. One that SQL has written may have no base: it is its own.
+macro_rules! page {
+    ($condition:expr) => {
+        concat!(
+            "select ", found_columns!(), " from cms_pages p left join cms_page_revisions r on \
+             r.page_id = p.id and r.number = p.revision left join cms_pages v on v.published and \
+             (v.id = coalesce(p.base_id, p.id) or v.base_id = coalesce(p.base_id, p.id)) where ",
+            $condition, " order by v.language_short, v.id"
+        )
+    };
+}
+
+/// The version in language `$2` of the page `k`.
+macro_rules! version {
+    ($condition:literal) => {
+        page!(concat!(
+            "p.published and p.id = (select q.id from cms_pages k join cms_pages q on \
+             (q.id = coalesce(k.base_id, k.id) or q.base_id = coalesce(k.base_id, k.id)) where ",
+            $condition, " and q.language_short = $2 limit 1)"
+        ))
+    };
+}
+
+statements! {
     PUBLIC_SETTINGS = "select name, cast(value as text) from cms_settings where public order by \
                        name limit 1000";
-    PAGE_OF_URL = "select id from cms_pages where url_rewrite = $1 and published";
+    BY_ID = page!("p.published and p.id = $1");
+    BY_ID_IN = version!("k.id = $1");
+    BY_VIEW = page!("p.published and p.view = $1 and p.language_short = $2");
+    BY_URL = page!("p.published and p.url_rewrite = $1");
+    BY_URL_IN = version!("k.url_rewrite = $1 and k.published");
+    /// For those who may see drafts.
+    ANY_BY_ID = page!("p.id = $1");
     MENU = "select id, parent_id, title, url, target from cms_menu_items where menu = $1 and \
             language_short = $2 order by sort_order, id limit 1000";
     /// The protocol allows addresses of less than 2,048 characters, the site's own included.

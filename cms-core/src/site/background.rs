@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use tokio::{sync::watch, task::JoinSet};
 
 use super::Cms;
-use crate::{Millis, Result, funnels::Funnels, jobs::Stop, media::Media, tasks::Own};
+use crate::{Millis, Result, funnels::Funnels, jobs::Stop, media::Media, pages::Pages, tasks::Own};
 
 /// How often counters are written and old rows removed.
 const UPKEEP: Millis = 60_000;
@@ -15,6 +15,8 @@ const UPKEEP: Millis = 60_000;
 const ABANDONED_S: u64 = 300;
 /// Seconds from one removal of old submissions, or of files without rows, to the next.
 const CLEANUP_S: u64 = 86_400;
+/// Seconds from one look for pages that are to be published or taken off to the next.
+const SCHEDULE_S: u64 = 60;
 /// How often the clock is asked whether it is time.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -34,7 +36,7 @@ pub enum Work {
     /// Sends mails.
     Mail,
     /// Runs the service's own tasks when they are due: marks abandoned visits of funnels, compares
-    /// media with their rows.
+    /// media with their rows, publishes pages and takes them off at their time.
     Funnels,
 }
 
@@ -156,7 +158,7 @@ impl Drop for Background {
 }
 
 /// The service's own tasks.
-pub(super) fn own_tasks(funnels: &Funnels, media: &Media) -> Vec<Own> {
+pub(super) fn own_tasks(funnels: &Funnels, media: &Media, pages: &Pages) -> Vec<Own> {
     let (marks, cleans) = (funnels.clone(), funnels.clone());
     let mark = move |_| -> BoxFuture<'static, Result<()>> {
         let funnels = marks.clone();
@@ -171,11 +173,17 @@ pub(super) fn own_tasks(funnels: &Funnels, media: &Media) -> Vec<Own> {
         let media = swept.clone();
         Box::pin(async move { media.check(true).await.map(drop) })
     };
+    let scheduled = pages.clone();
+    let publish = move |_| -> BoxFuture<'static, Result<()>> {
+        let pages = scheduled.clone();
+        Box::pin(async move { pages.run_schedule().await.map(drop) })
+    };
     let own = |name, interval_s, handler| Own { area: "formfunnel", name, interval_s, handler };
     vec![
         own("process_abandoned", ABANDONED_S, Arc::new(mark)),
         own("cleanup_old_submissions", CLEANUP_S, Arc::new(clean)),
         Own { area: "media", name: "sweep", interval_s: CLEANUP_S, handler: Arc::new(sweep) },
+        Own { area: "pages", name: "schedule", interval_s: SCHEDULE_S, handler: Arc::new(publish) },
     ]
 }
 

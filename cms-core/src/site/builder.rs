@@ -152,7 +152,9 @@ impl Builder {
         let scripts = Scripts::new(&base, &items, &known);
         let mail = Mails::new(&base)?;
         let funnels = Funnels::new(&base, &mail);
-        let media = Media::new(&base, &items);
+        let pages = Pages::new(&base, &items, &known);
+        let media = Media::new(&base, &items, &pages);
+        let own = own_tasks(&funnels, &media, &pages);
         let rooms = Rooms {
             audit: AuditLog::new(&base),
             keys: Keys::new(&base, &endpoints),
@@ -161,8 +163,8 @@ impl Builder {
             origins: Origins::new(&base),
             cache: Cache::new(&base, redis.as_ref()),
             idempotency: Idempotency::new(&base),
-            pages: Pages::new(&base, &items, &known),
-            tasks: Tasks::new(&base, &items, &known, &scripts, own_tasks(&funnels, &media)),
+            pages,
+            tasks: Tasks::new(&base, &items, &known, &scripts, own),
             media,
             forms: Forms::new(&base, &mail),
             funnels,

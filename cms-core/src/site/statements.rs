@@ -29,6 +29,7 @@ fn all(dialect: Dialect) -> Vec<db::Statement> {
         traffic::idempotency::sql::ALL,
         pages::sql::ALL,
         pages::widgets::sql::ALL,
+        &pages::builder::sql::statements(),
         media::sql::ALL,
         plugins::installed::sql::ALL,
         tasks::sql::ALL,

@@ -34,7 +34,7 @@ pub(super) fn source<'v>(cms: &Cms, visit: &'v Visit) -> Option<Source<'v>> {
 /// The reply that is asked for, if it may be kept: one for visitors, or one for callers that is
 /// made from what counts its `changes`.
 pub(super) async fn asked<'v>(
-    cms: &Cms,
+    cms: &'v Cms,
     visit: &'v Visit,
     caller: &Caller,
     changes: Option<i64>,

@@ -16,7 +16,7 @@ pub(super) fn answer(visit: &Visit, mut reply: Reply) -> Reply {
     }
     reply.headers.remove(header::CONTENT_TYPE);
     reply.headers.remove(header::CONTENT_LENGTH);
-    Reply { status: StatusCode::NOT_MODIFIED, headers: reply.headers, body: Body::default() }
+    Reply { status: StatusCode::NOT_MODIFIED, body: Body::default(), ..reply }
 }
 
 /// Whether a line names the state of this tag, or any.

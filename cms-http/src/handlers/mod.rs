@@ -20,6 +20,7 @@ pub(crate) mod mail;
 pub(crate) mod media;
 pub(crate) mod openapi;
 pub(crate) mod origins;
+pub(crate) mod pagebuilder;
 pub(crate) mod pages;
 pub(crate) mod permissions;
 pub(crate) mod plugin_changes;

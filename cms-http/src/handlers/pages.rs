@@ -1,11 +1,11 @@
 //! `/api/pages`, `/api/menu`, `/api/settings`, `/sitemap.xml`
 
 use cms_core::{
-    Result,
+    Error, Result,
     items::etag,
-    pages::{self, MenuItem},
+    pages::{self, MenuItem, Shown, ShownPage},
 };
-use http::header;
+use http::{HeaderName, header};
 
 use crate::{
     call::Call,
@@ -13,9 +13,12 @@ use crate::{
     wire::{
         Data, OneOrPage, Record, Text,
         envelope::Meta,
-        pages::{Anything, Wanted, WhichFile, WhichMenu},
+        pages::{Anything, DraftLink, Wanted, WhichFile, WhichMenu},
     },
 };
+
+const NO_STORE: &str = "no-store";
+const ROBOTS: HeaderName = HeaderName::from_static("x-robots-tag");
 
 pub(crate) async fn read(call: &Call<'_>, wanted: Wanted) -> Result<Success<OneOrPage<Record>>> {
     let language = wanted.language.as_deref();
@@ -27,12 +30,28 @@ pub(crate) async fn read(call: &Call<'_>, wanted: Wanted) -> Result<Success<OneO
     };
     let pages = call.cms.pages();
     if one.id.or(one.view).or(one.url).is_some() {
-        let json = pages.find(&one).await?;
-        return Ok(Success::data(&json).with(header::ETAG, etag(&json)));
+        let Shown { page, reads } = pages.find(&one, &base(call)).await?;
+        let json = serde_json::to_string(&page).map_err(Error::internal)?;
+        let found = Success::data(&json).with(header::ETAG, etag(&json));
+        return Ok(match reads {
+            Some(reads) => found.reading(reads),
+            // It shows what no table counts.
+            None => found.with(header::CACHE_CONTROL, NO_STORE),
+        });
     }
     let list = pages.list(language, &wanted.limit.after(wanted.cursor.as_deref())).await?;
     let meta = Meta { limit: list.limit, next: list.next, total: None };
     Success::page(&list.records, &meta)?.tagged()
+}
+
+/// A draft for people without a login: never kept, never in a search engine.
+pub(crate) async fn draft(call: &Call<'_>, link: DraftLink) -> Result<Success<Data<ShownPage>>> {
+    let (named, base) = ((link.page_id, link.expires), base(call));
+    let data = call.cms.pages().preview(named, &link.signature, &base).await?.page;
+    Ok(Success::from(Data { data })
+        .with(header::CACHE_CONTROL, NO_STORE)
+        .with(ROBOTS, "noindex, nofollow")
+        .with(header::REFERRER_POLICY, "no-referrer"))
 }
 
 pub(crate) async fn menu(
@@ -53,7 +72,7 @@ pub(crate) async fn sitemap(call: &Call<'_>, which: WhichFile) -> Result<Text> {
 }
 
 /// Absolute links are always https, on the site's own address or the request's host.
-fn base(call: &Call<'_>) -> String {
+pub(super) fn base(call: &Call<'_>) -> String {
     let host = || {
         call.request
             .headers

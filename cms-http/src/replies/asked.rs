@@ -27,6 +27,7 @@ impl Basis {
 
 /// A reply that is asked for.
 pub(crate) struct Asked<'a> {
+    cms: &'a Cms,
     pub(super) key: Key,
     pub(super) path: &'a str,
     pub(super) rules: Arc<CacheRules>,
@@ -37,7 +38,7 @@ pub(crate) struct Asked<'a> {
 impl<'a> Asked<'a> {
     /// By a visitor. Changes that other processes make count within a second.
     pub(crate) fn by_visitor(
-        cms: &Cms,
+        cms: &'a Cms,
         key: Key,
         path: &'a str,
         tables: &'static [&'static str],
@@ -45,25 +46,30 @@ impl<'a> Asked<'a> {
     ) -> Self {
         let epochs = tables.iter().map(|table| cms.db().epochs().of(table)).collect();
         let basis = basis(cms, epochs, &rules);
-        Self { key, path, rules, basis, tables: Some(tables) }
+        Self { cms, key, path, rules, basis, tables: Some(tables) }
     }
 
     /// By somebody whose rights were judged. `changes` counts the changes of all that the reply is
     /// made from, up to a moment since the request came: nothing older is given.
     pub(crate) fn by_caller(
-        cms: &Cms,
+        cms: &'a Cms,
         key: Key,
         path: &'a str,
         changes: i64,
         rules: Arc<CacheRules>,
     ) -> Self {
         let basis = basis(cms, vec![changes], &rules);
-        Self { key, path, rules, basis, tables: None }
+        Self { cms, key, path, rules, basis, tables: None }
     }
 
     /// Whether it may be given before rights are judged.
     pub(crate) fn is_by_visitor(&self) -> bool {
         self.tables.is_some()
+    }
+
+    /// Whether tables beside those of the route are as they were.
+    pub(super) fn finds(&self, beside: &[(String, i64)]) -> bool {
+        beside.iter().all(|(table, epoch)| self.cms.db().epochs().of(table) == *epoch)
     }
 
     /// The tables of a reply that all processes and visitors share.

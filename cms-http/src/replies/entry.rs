@@ -9,6 +9,8 @@ use crate::reply::{self, Reply};
 
 pub(crate) struct Entry {
     pub(super) basis: Basis,
+    /// Tables that only the handler knew, with their epochs before it read them.
+    pub(super) beside: Vec<(String, i64)>,
     pub(super) answer: Answer,
 }
 
@@ -23,8 +25,8 @@ pub(super) enum Answer {
 
 impl Entry {
     /// The answer to what is asked.
-    pub(super) fn new(asked: &Asked<'_>, answer: Answer) -> Self {
-        Self { basis: asked.basis.clone(), answer }
+    pub(super) fn new(asked: &Asked<'_>, beside: Vec<(String, i64)>, answer: Answer) -> Self {
+        Self { basis: asked.basis.clone(), beside, answer }
     }
 
     /// Whether a kept reply is still what a handler would answer.
@@ -33,6 +35,7 @@ impl Entry {
         matches!(self.answer, Answer::Reply(..))
             && asked.basis.at - at < asked.rules.settings.ttl_s * 1000
             && *epochs == asked.basis.epochs
+            && asked.finds(&self.beside)
             // From before a backup was restored, perhaps.
             && *last_clear <= asked.rules.last_clear()
             && !asked.rules.is_cleared(asked.path, *last_clear)
@@ -40,7 +43,7 @@ impl Entry {
 
     /// Whether the outcome of a fill is for somebody who waited for it.
     pub(super) fn is_for(&self, asked: &Asked<'_>) -> bool {
-        self.is_good(asked) || self.basis.covers(&asked.basis)
+        self.is_good(asked) || (self.basis.covers(&asked.basis) && asked.finds(&self.beside))
     }
 
     pub(super) fn reply(&self) -> Result<Reply> {
@@ -51,7 +54,12 @@ impl Entry {
                 return Err(Error::new(*code, detail.clone()).with_fields(fields.clone()));
             }
         };
-        let mut reply = Reply { status, headers: reply::headers(), body: body.clone().into() };
+        let mut reply = Reply {
+            status,
+            headers: reply::headers(),
+            body: body.clone().into(),
+            reads: Vec::new(),
+        };
         reply.headers.extend(headers.iter().map(|(name, value)| (name.clone(), value.clone())));
         Ok(reply)
     }
@@ -73,7 +81,7 @@ impl Entry {
 impl Answer {
     pub(super) fn of(outcome: Result<Reply>) -> Self {
         match outcome {
-            Ok(Reply { status, headers, body }) => match body.whole().cloned() {
+            Ok(Reply { status, headers, body, .. }) => match body.whole().cloned() {
                 Some(body) if status == StatusCode::OK && is_public(&headers) => {
                     Self::Reply(headers, body)
                 }

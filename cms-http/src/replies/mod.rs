@@ -104,7 +104,7 @@ impl Replies {
                 Ok(entry) if !entry.is_for(asked) => continue,
                 Ok(entry) if matches!(entry.answer, Answer::Once(..)) => {
                     let answer = Answer::of(fill().await);
-                    return self.answer(asked, &Entry::new(asked, answer), false);
+                    return self.answer(asked, &Entry::new(asked, Vec::new(), answer), false);
                 }
                 Ok(entry) => return self.answer(asked, &entry, true),
             };
@@ -115,7 +115,12 @@ impl Replies {
             }
             // What was known before the handler runs counts: a write meanwhile makes the entry
             // old, not wrong.
-            let entry = Arc::new(Entry::new(asked, Answer::of(fill().await)));
+            let known = cms.db().epochs().all();
+            let filled = fill().await;
+            let reads = filled.as_ref().map_or(&[][..], |reply| reply.reads.as_slice());
+            let epoch = |table: &String| (table.clone(), known.get(table).copied().unwrap_or(0));
+            let beside = reads.iter().map(epoch).collect();
+            let entry = Arc::new(Entry::new(asked, beside, Answer::of(filled)));
             shared::share(cms, asked, &entry).await;
             let _ = guard.insert(entry.clone());
             if !matches!(entry.answer, Answer::Reply(..)) {

@@ -47,13 +47,19 @@ pub(super) async fn share(cms: &Cms, asked: &Asked<'_>, entry: &Entry) {
 fn encode(entry: &Entry, tables: &[&str]) -> Option<Vec<u8>> {
     let Answer::Reply(headers, body) = &entry.answer else { return None };
     let Basis { epochs, last_clear, at } = &entry.basis;
+    let beside = entry.beside.iter().cloned();
     let text = |(name, value): (&HeaderName, &HeaderValue)| {
         Some((name.to_string(), value.to_str().ok()?.to_owned()))
     };
     let head = Head {
         at: *at,
         last_clear: *last_clear,
-        epochs: tables.iter().map(ToString::to_string).zip(epochs.iter().copied()).collect(),
+        epochs: tables
+            .iter()
+            .map(ToString::to_string)
+            .zip(epochs.iter().copied())
+            .chain(beside)
+            .collect(),
         headers: headers.iter().map(text).collect::<Option<_>>()?,
     };
     let bytes = [&serde_json::to_vec(&head).ok()?[..], b"\n", body].concat();
@@ -63,10 +69,13 @@ fn encode(entry: &Entry, tables: &[&str]) -> Option<Vec<u8>> {
 /// None for what we have not written ourselves.
 fn decode(bytes: Vec<u8>, tables: &[&str]) -> Option<Entry> {
     let end = bytes.iter().position(|byte| *byte == b'\n')?;
-    let Head { at, last_clear, epochs, headers } = serde_json::from_slice(&bytes[..end]).ok()?;
-    if !epochs.iter().map(|(table, _)| table).eq(tables) {
+    let head: Head = serde_json::from_slice(&bytes[..end]).ok()?;
+    let Head { at, last_clear, mut epochs, headers } = head;
+    if !epochs.iter().map(|(table, _)| table).take(tables.len()).eq(tables) {
         return None;
     }
+    // Those that only the handler knew come after those of the route.
+    let beside = epochs.split_off(tables.len());
     let mut map = HeaderMap::with_capacity(headers.len() + 8);
     for (name, value) in headers {
         map.append(
@@ -76,7 +85,7 @@ fn decode(bytes: Vec<u8>, tables: &[&str]) -> Option<Entry> {
     }
     let epochs = epochs.into_iter().map(|(_, epoch)| epoch).collect();
     let basis = Basis { epochs, last_clear, at };
-    Some(Entry { basis, answer: Answer::Reply(map, Bytes::from(bytes).slice(end + 1..)) })
+    Some(Entry { basis, beside, answer: Answer::Reply(map, Bytes::from(bytes).slice(end + 1..)) })
 }
 
 #[cfg(test)]
@@ -92,21 +101,22 @@ mod tests {
         headers.append("vary", HeaderValue::from_static("a"));
         headers.append("vary", HeaderValue::from_static("b"));
         let basis = Basis { epochs: vec![5, 0], last_clear: 3, at: 1_000 };
-        Entry { basis, answer: Answer::Reply(headers, body.into()) }
+        let beside = vec![("blog".to_owned(), 7)];
+        Entry { basis, beside, answer: Answer::Reply(headers, body.into()) }
     }
 
     #[test]
     fn what_is_shared_is_read_again() {
         let kept = entry("line\n{\"data\":1}");
         let found = decode(encode(&kept, TABLES).expect("bytes"), TABLES).expect("an entry");
-        assert_eq!(found.basis, kept.basis);
+        assert_eq!((&found.basis, &found.beside), (&kept.basis, &kept.beside));
         assert_eq!(format!("{:?}", found.answer), format!("{:?}", kept.answer));
     }
 
     #[test]
     fn nothing_foreign_is_read() {
         let bytes = encode(&entry("x"), TABLES).expect("bytes");
-        assert!(decode(bytes.clone(), &["pages"]).is_none(), "made from other tables");
+        assert!(decode(bytes.clone(), &["menu_items"]).is_none(), "made from other tables");
         for end in 0..bytes.len() - 2 {
             assert!(decode(bytes[..end].to_vec(), TABLES).is_none());
         }

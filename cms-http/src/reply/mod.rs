@@ -67,6 +67,8 @@ pub(crate) struct Reply {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Body,
+    /// The tables that it was made from beside those of its route: only the handler knows them.
+    pub(crate) reads: Vec<String>,
 }
 
 /// Room for the headers of most replies, those of the gate included.
@@ -109,11 +111,12 @@ impl Reply {
     ) -> Self {
         let mut headers = headers();
         headers.insert(header::CONTENT_TYPE, content_type);
-        Self { status, headers, body: body.into().into() }
+        Self { status, headers, body: body.into().into(), reads: Vec::new() }
     }
 
     pub(crate) fn no_content() -> Self {
-        Self { status: StatusCode::NO_CONTENT, headers: HeaderMap::new(), body: Body::default() }
+        let (headers, body) = (HeaderMap::new(), Body::default());
+        Self { status: StatusCode::NO_CONTENT, headers, body, reads: Vec::new() }
     }
 
     pub(crate) fn with(mut self, name: HeaderName, value: &str) -> Self {

@@ -34,6 +34,7 @@ pub mod mail;
 pub mod media;
 pub mod openapi;
 pub mod origins;
+pub mod pagebuilder;
 pub mod pages;
 pub mod parameters;
 pub mod permissions;

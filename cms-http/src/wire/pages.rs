@@ -1,7 +1,7 @@
 //! `/api/pages`, `/api/menu`, `/api/settings`, `/sitemap.xml`. Other parameters are ignored: links
 //! of visitors carry those of other services.
 
-use cms_core::pages::MenuItem;
+use cms_core::pages::{MenuItem, ShownPage};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -10,6 +10,8 @@ use super::{Data, NoBody, OneOrPage, Record, Text, operations, parameters::Limit
 operations! {
     /// One published page with its content, or a page of the list.
     Read: Wanted, NoBody => OneOrPage<Record>;
+    /// The draft of a page, for who has a link to it.
+    Draft: DraftLink, NoBody => Data<ShownPage>;
     /// A menu as a tree.
     Menu: WhichMenu, NoBody => Data<Vec<MenuItem>>;
     /// The public settings.
@@ -36,6 +38,20 @@ pub struct Wanted {
     pub limit: Limit,
     /// Where the page of the list starts: `meta.next` of the one before.
     pub cursor: Option<String>,
+}
+
+/// A link to a draft, as `POST /api/backend/pagebuilder?action=link` makes it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct DraftLink {
+    /// The page.
+    #[schemars(example = 1)]
+    pub page_id: i64,
+    /// When the link ends: seconds since 1970, as they were signed.
+    #[schemars(example = 1_795_339_800)]
+    pub expires: i64,
+    /// Nobody makes it without the site's secret.
+    #[schemars(example = &"0123456789abcdef0123456789abcdef")]
+    pub signature: String,
 }
 
 /// Which menu.

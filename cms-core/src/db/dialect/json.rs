@@ -45,6 +45,14 @@ impl Dialect {
         }
     }
 
+    /// The elements of the JSON array `$n` as rows `e`, each in the column `value`.
+    pub(crate) fn elements(self, n: usize) -> String {
+        match self {
+            Self::Sqlite => format!("json_each(${n}) e"),
+            Self::Postgres => format!("json_array_elements(cast(${n} as json)) e(value)"),
+        }
+    }
+
     /// The value of a column inside [`Dialect::array`]. [`Dialect::comparable`] reads it back
     /// without loss.
     pub fn placed(self, of: &str, col: Col) -> String {

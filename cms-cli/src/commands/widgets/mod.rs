@@ -1,5 +1,7 @@
 //! `cms widgets`: what pages can be made of, from `/api/backend/pagebuilder/`
 
+mod place;
+
 use std::{io::Write as _, path::PathBuf};
 
 use clap::Subcommand;
@@ -14,6 +16,7 @@ use cms_http::{
 };
 use serde_json::json;
 
+use self::place::PlaceArgs;
 use crate::{
     flags::Flags,
     output::{Done, Exit, Failure, Output, WholeFile},
@@ -31,6 +34,8 @@ pub(crate) enum WidgetsCommand {
         /// Its name
         name: String,
     },
+    /// Place a widget in the draft of a page
+    Place(PlaceArgs),
     /// Write which component shows each template, as JSON, for the build of a front end
     #[command(after_help = "Example: cms widgets rebuild --output theme/widgets.json
 
@@ -58,6 +63,7 @@ async fn at(out: &Output, client: &Client, command: WidgetsCommand) -> Done {
             let asked = WhichWidgets { widget: Some(name), ..WhichWidgets::default() };
             reply::record::<Read>(out, client, &asked, &NoBody).await
         }
+        WidgetsCommand::Place(args) => place::run(out, client, &args).await,
         WidgetsCommand::Rebuild { output } => rebuild(out, client, output).await,
     }
 }

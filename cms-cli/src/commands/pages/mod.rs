@@ -1,0 +1,257 @@
+//! `cms pages`: drafts and what is published of them, through `/api/backend/pagebuilder`
+
+mod diff;
+mod nodes;
+mod tree;
+
+use clap::Subcommand;
+use cms_core::pages::builder::Tree;
+use cms_http::{
+    client::{Ask, Client},
+    wire::{
+        NoBody,
+        pagebuilder::{
+            Copied, CopyTree, Discard, LinkFor, MakeLink, MayName, OnePage, OneRevision, Planned,
+            Publish, Restore, Restored, Revisions, SetSchedule, TakeOff, WhichRevision,
+            WhichRevisions,
+        },
+        parameters::NoQuery,
+    },
+};
+use serde_json::json;
+
+use self::nodes::{AddArgs, EditArgs, MoveArgs, RemoveArgs};
+use crate::{
+    flags::Flags,
+    output::{Done, Output},
+    prompt,
+    reply::{
+        self, Paging,
+        draft::{ITEMS, Seen, id_of},
+    },
+    site,
+};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PagesCommand {
+    /// List pages
+    List {
+        /// Only those in this language, such as en
+        #[arg(long, value_name = "LANGUAGE")]
+        language: Option<String>,
+        #[command(flatten)]
+        paging: Paging,
+    },
+    /// Show the state of a page: published, revision, schedule, size of the draft
+    Show {
+        /// Id, address or view of the page
+        page: String,
+    },
+    /// Draw a page: rows, columns, widgets, items
+    Tree {
+        /// Id, address or view of the page
+        page: String,
+        /// A revision instead of the draft
+        #[arg(long, value_name = "N")]
+        revision: Option<i64>,
+    },
+    /// Add a row, a column or an item to a draft
+    Add(AddArgs),
+    /// Change values of a widget or an item in a draft
+    Edit(EditArgs),
+    /// Move a node of a draft
+    Move(MoveArgs),
+    /// Remove a node of a draft, with all that stands in it
+    Remove(RemoveArgs),
+    /// Publish the draft of a page
+    Publish {
+        /// Id, address or view of the page
+        page: String,
+    },
+    /// Hide a page from visitors; its revisions stay
+    TakeOff {
+        /// Id, address or view of the page
+        page: String,
+    },
+    /// Return the draft of a page to what was published last
+    Discard {
+        /// Id, address or view of the page
+        page: String,
+    },
+    /// List the revisions of a page, newest first
+    Revisions {
+        /// Id, address or view of the page
+        page: String,
+        #[command(flatten)]
+        paging: Paging,
+    },
+    /// Make the draft of a page what a revision is
+    Restore {
+        /// Id, address or view of the page
+        page: String,
+        /// Number of the revision
+        revision: i64,
+    },
+    /// Tell what publishing would change, or how two states of a page differ
+    #[command(after_help = "Examples:
+  cms pages diff /
+  cms pages diff / --from 2 --to 3")]
+    Diff {
+        /// Id, address or view of the page
+        page: String,
+        /// draft or a revision; otherwise what was published last
+        #[arg(long, value_name = "STATE")]
+        from: Option<String>,
+        /// draft or a revision; otherwise the draft
+        #[arg(long, value_name = "STATE")]
+        to: Option<String>,
+    },
+    /// Copy the draft of a page into another page: a translation begins so
+    Copy {
+        /// Id, address or view of the page to copy
+        from: String,
+        /// Id or address of the page whose draft becomes the copy
+        to: String,
+        /// Lose what the other draft holds
+        #[arg(long)]
+        replace: bool,
+    },
+    /// Set when a page is published and taken off by itself; without times never
+    #[command(after_help = "Example: cms pages schedule / --publish 2099-12-24T06:00:00Z")]
+    Schedule {
+        /// Id, address or view of the page
+        page: String,
+        /// When the draft is published, RFC 3339
+        #[arg(long, value_name = "TIME")]
+        publish: Option<String>,
+        /// When the page is taken off, RFC 3339
+        #[arg(long, value_name = "TIME")]
+        take_off: Option<String>,
+    },
+    /// Make a link that shows a draft without a login
+    Link {
+        /// Id, address or view of the page
+        page: String,
+        /// Seconds for which it shows the draft, 30 days at most
+        #[arg(long, value_name = "SECONDS", default_value_t = 86_400)]
+        ttl: i64,
+    },
+}
+
+pub(crate) async fn run(flags: &Flags, out: &Output, command: PagesCommand) -> Done {
+    site::with(flags, out, async |site| at(flags, out, &site.client, command).await).await
+}
+
+async fn at(flags: &Flags, out: &Output, client: &Client, command: PagesCommand) -> Done {
+    let named = MayName::default();
+    match command {
+        PagesCommand::List { language, paging } => {
+            let fields = "id,language_short,url_rewrite,title,view,published,base_id";
+            let ask = Ask::get(ITEMS).query("table", "pages").query("fields", fields);
+            let ask = ask.maybe("filter[language_short][eq]", language);
+            reply::records(out, client, &paging, ask).await
+        }
+        PagesCommand::Show { page } => show(out, client, &page).await,
+        PagesCommand::Tree { page, revision } => draw(out, client, &page, revision).await,
+        PagesCommand::Add(args) => nodes::added(out, client, &args).await,
+        PagesCommand::Edit(args) => nodes::edited(out, client, &args).await,
+        PagesCommand::Move(args) => nodes::moved(out, client, &args).await,
+        PagesCommand::Remove(args) => nodes::removed(flags, out, client, &args).await,
+        PagesCommand::Publish { page } => {
+            let seen = Seen::find(client, &page).await?;
+            let body = OnePage { page_id: Some(seen.draft.page_id) };
+            let (answer, done) = seen.send::<Publish>(client, &named, &body).await?;
+            reply::show(out, &answer.body, &done.data)
+        }
+        PagesCommand::TakeOff { page } => {
+            let seen = Seen::find(client, &page).await?;
+            let body = OnePage { page_id: Some(seen.draft.page_id) };
+            let (answer, done) = seen.send::<TakeOff>(client, &named, &body).await?;
+            reply::show(out, &answer.body, &done.data)
+        }
+        PagesCommand::Discard { page } => {
+            prompt::confirm(flags, &format!("Lose what the draft of {page} has changed?"))?;
+            let seen = Seen::find(client, &page).await?;
+            let body = OnePage { page_id: Some(seen.draft.page_id) };
+            let (answer, done) = seen.send::<Discard>(client, &named, &body).await?;
+            reply::show(out, &answer.body, &done.data)
+        }
+        PagesCommand::Revisions { page, paging } => {
+            let page_id = id_of(client, &page).await?;
+            let columns = ["number", "created_at", "actor", "checksum"];
+            let query = |limit, cursor| WhichRevisions { page_id, limit, cursor };
+            reply::list::<Revisions>(out, client, &paging, &columns, query).await
+        }
+        PagesCommand::Restore { page, revision } => {
+            let told = format!("Replace the draft of {page} by revision {revision}?");
+            prompt::confirm(flags, &told)?;
+            let seen = Seen::find(client, &page).await?;
+            let body = Restored { page_id: Some(seen.draft.page_id), revision };
+            let (answer, done) = seen.send::<Restore>(client, &named, &body).await?;
+            reply::show(out, &answer.body, &done.data)
+        }
+        PagesCommand::Diff { page, from, to } => diff::run(out, client, &page, from, to).await,
+        PagesCommand::Copy { from, to, replace } => {
+            let from_page_id = id_of(client, &from).await?;
+            let seen = Seen::find(client, &to).await?;
+            let body = Copied { from_page_id, page_id: seen.draft.page_id, replace };
+            let (answer, done) = seen.send::<CopyTree>(client, &NoQuery {}, &body).await?;
+            reply::show(out, &answer.body, &done.data)
+        }
+        PagesCommand::Schedule { page, publish, take_off } => {
+            let seen = Seen::find(client, &page).await?;
+            let page_id = Some(seen.draft.page_id);
+            let body = Planned { page_id, publish_at: publish, take_off_at: take_off };
+            let (answer, done) = seen.send::<SetSchedule>(client, &named, &body).await?;
+            reply::show(out, &answer.body, &done.data)
+        }
+        PagesCommand::Link { page, ttl } => {
+            let page_id = Some(id_of(client, &page).await?);
+            let body = LinkFor { page_id, ttl_s: Some(ttl) };
+            reply::record::<MakeLink>(out, client, &named, &body).await
+        }
+    }
+}
+
+async fn show(out: &Output, client: &Client, page: &str) -> Done {
+    let Seen { draft, answer } = Seen::find(client, page).await?;
+    let shown = json!({
+        "page_id": draft.page_id,
+        "published": draft.published,
+        "revision": draft.revision,
+        "changed": draft.changed,
+        "rev": draft.rev,
+        "publish_at": draft.publish_at,
+        "take_off_at": draft.take_off_at,
+        "size": tree::size(&draft.tree),
+    });
+    reply::show(out, &answer.body, &shown)
+}
+
+async fn draw(out: &Output, client: &Client, page: &str, revision: Option<i64>) -> Done {
+    let (body, head, tree): (String, String, Tree) = match revision {
+        None => {
+            let Seen { draft, answer } = Seen::find(client, page).await?;
+            let seen = match (draft.published, draft.revision) {
+                (true, Some(number)) => format!("published as revision {number}"),
+                (_, Some(number)) => format!("not published, last as revision {number}"),
+                _ => "never published".to_owned(),
+            };
+            let changed = if draft.changed { ", draft changed" } else { "" };
+            (answer.body, format!("page {}, {seen}{changed}", draft.page_id), draft.tree)
+        }
+        Some(number) => {
+            let which = WhichRevision { page_id: id_of(client, page).await?, number };
+            let (answer, read) = reply::call::<OneRevision>(client, &which, &NoBody).await?;
+            let head = format!(
+                "page {}, revision {number} of {}",
+                which.page_id, read.data.revision.created_at
+            );
+            (answer.body, head, read.data.tree)
+        }
+    };
+    if out.json {
+        return Ok(out.line(&body)?);
+    }
+    Ok(out.line(tree::drawn(&head, &tree).trim_end())?)
+}

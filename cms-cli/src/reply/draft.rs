@@ -1,0 +1,88 @@
+//! The draft of a page, as commands see and change it.
+
+use std::path::Path;
+
+use cms_core::pages::builder::{Draft, Edited, NewNode};
+use cms_http::{
+    client::{Answer, Ask, Client},
+    wire::{
+        NoBody, Operation,
+        pagebuilder::{Add, OfPage, Read},
+        parameters::NoQuery,
+    },
+};
+use serde_json::{Map, Value as Json};
+
+use super::call::call;
+use crate::{
+    input,
+    output::{Done, Exit, Failure},
+};
+
+/// Records of pages.
+pub(crate) const ITEMS: &str = "/api/backend/item";
+
+/// The draft of a page with the reply that shows it.
+pub(crate) struct Seen {
+    pub(crate) draft: Draft,
+    pub(crate) answer: Answer,
+}
+
+/// Its id, from an id, an address that begins with `/`, or the name of a view.
+pub(crate) async fn id_of(client: &Client, page: &str) -> Done<i64> {
+    if let Ok(id) = page.parse() {
+        return Ok(id);
+    }
+    let column = if page.starts_with('/') { "url_rewrite" } else { "view" };
+    let ask = Ask::get(ITEMS).query("table", "pages").query("fields", "id");
+    let ask = ask.query(&format!("filter[{column}][eq]"), page).query("limit", 2);
+    let answer = client.send(ask).await?;
+    let body: Json = serde_json::from_str(&answer.body).map_err(Failure::unexpected)?;
+    let found = body["data"].as_array().cloned().unwrap_or_default();
+    match found.as_slice() {
+        [one] => one["id"].as_i64().ok_or_else(|| Failure::unexpected("a page without id")),
+        [] => Err(Failure::new(Exit::NotFound, format!("there is no page {page}"))
+            .hint("name its id, its address or its view: cms pages list")),
+        _ => Err(Failure::usage(format!("the view {page} has several languages"))
+            .hint("name the page's id or its address")),
+    }
+}
+
+impl Seen {
+    pub(crate) async fn find(client: &Client, page: &str) -> Done<Self> {
+        let page_id = id_of(client, page).await?;
+        let (answer, read) = call::<Read>(client, &OfPage { page_id }, &NoBody).await?;
+        Ok(Self { draft: read.data, answer })
+    }
+
+    /// Sends a change of the draft, if it is still as it was seen.
+    pub(crate) async fn send<O: Operation>(
+        &self,
+        client: &Client,
+        query: &O::Query,
+        body: &O::Body,
+    ) -> Done<(Answer, O::Reply)> {
+        let ask = Ask::of::<O>(query, body)?.if_match(self.answer.etag.clone());
+        let answer = client.send(ask).await?;
+        let reply = answer.read::<O>()?;
+        Ok((answer, reply))
+    }
+}
+
+/// Adds a node to a draft that is still as the tag says.
+pub(crate) async fn add(
+    client: &Client,
+    tag: Option<String>,
+    node: &NewNode,
+) -> Done<(Answer, Edited)> {
+    let answer = client.send(Ask::of::<Add>(&NoQuery {}, node)?.if_match(tag)).await?;
+    let added = answer.read::<Add>()?.data;
+    Ok((answer, added))
+}
+
+/// Values of a node as a file has them.
+pub(crate) fn values(file: &Path) -> Done<Map<String, Json>> {
+    serde_json::from_str(&input::text(file)?).map_err(|why| {
+        Failure::usage(format!("{}: {why}", file.display())).hint("a JSON object is expected")
+    })
+}

@@ -1,0 +1,255 @@
+//! A draft becomes what visitors see, and back.
+
+use serde_json::{Map, json};
+
+use super::{
+    hold::{no_page, note},
+    sql::{self, Held},
+    tree::{NodeKind, Tree},
+    words::{Published, Replaced},
+};
+use crate::{
+    Change, Code, Error, Result,
+    crypto::sha256_hex,
+    items::{At, IfMatch, NewPlaced, add_rows},
+    pages::Pages,
+};
+
+impl Pages {
+    /// Freezes the draft of a page as a revision and shows it to visitors, with the event
+    /// `page.published`. A draft that was frozen last as it is gets no new revision.
+    ///
+    /// # Errors
+    /// `not_found`; `stale`. As every write.
+    pub async fn publish(
+        &self,
+        change: &mut Change,
+        page: i64,
+        if_match: &IfMatch,
+    ) -> Result<Published> {
+        let held = self.hold(change, None, page, if_match).await?;
+        if !held.published {
+            self.switch(change, page, true).await?;
+        }
+        self.freeze(change, &held, held.published).await
+    }
+
+    /// Makes a revision of the draft and shows it. `was_seen`: visitors saw the page before.
+    pub(super) async fn freeze(
+        &self,
+        change: &mut Change,
+        held: &Held,
+        was_seen: bool,
+    ) -> Result<Published> {
+        let frozen = self.tree_in(change, held.id).await?.text()?;
+        let checksum = sha256_hex(frozen.as_bytes());
+        let newest = sql::newest(change, held.id).await?;
+        let (number, is_new) = match newest {
+            Some((number, same)) if same == checksum => (number, false),
+            newest => (newest.map_or(1, |(number, _)| number + 1), true),
+        };
+        let mut steps = Vec::new();
+        if is_new {
+            steps.push(sql::freeze(change, held.id, number, frozen, &checksum));
+        }
+        if held.revision != Some(number) {
+            sql::show(change, held.id, number).await?;
+        }
+        note(change, held, "published", None, &["published"], steps).await?;
+        change.emit("page.published", told(held, number)).await?;
+        change.touch("pages");
+        Ok(Published {
+            page_id: held.id,
+            revision: number,
+            checksum,
+            changed: !was_seen || held.revision != Some(number),
+            rev: held.rev,
+        })
+    }
+
+    /// Hides a page from visitors. Its revisions stay.
+    ///
+    /// # Errors
+    /// `not_found`; `stale`; `conflict` for a page that is not published. As every write.
+    pub async fn take_off(
+        &self,
+        change: &mut Change,
+        page: i64,
+        if_match: &IfMatch,
+    ) -> Result<(i64, i64)> {
+        let held = self.hold(change, None, page, if_match).await?;
+        if !held.published {
+            return Err(Error::new(Code::Conflict, "The page is not published."));
+        }
+        self.switch(change, page, false).await?;
+        note(change, &held, "taken off", None, &["published"], Vec::new()).await?;
+        Ok((held.id, held.rev))
+    }
+
+    /// Returns the draft to the revision that was published last, with the event
+    /// `page.draft_discarded`.
+    ///
+    /// # Errors
+    /// `not_found`; `stale`; `conflict` for a page that was never published. As every write.
+    pub async fn discard(
+        &self,
+        change: &mut Change,
+        page: i64,
+        if_match: &IfMatch,
+    ) -> Result<Replaced> {
+        let held = self.hold(change, None, page, if_match).await?;
+        let number = held.revision.ok_or_else(|| {
+            let detail = "The page was never published, so there is nothing to return to: \
+                          remove its rows instead.";
+            Error::new(Code::Conflict, detail)
+        })?;
+        self.put_back(change, &held, number, "discarded").await?;
+        change.emit("page.draft_discarded", told(&held, number)).await?;
+        Ok(Replaced { page_id: held.id, revision: Some(number), rev: held.rev })
+    }
+
+    /// Makes the draft what a revision is. Visitors see nothing of it before it is published.
+    ///
+    /// # Errors
+    /// `not_found`; `stale`. As every write.
+    pub async fn restore(
+        &self,
+        change: &mut Change,
+        page: i64,
+        number: i64,
+        if_match: &IfMatch,
+    ) -> Result<Replaced> {
+        let held = self.hold(change, None, page, if_match).await?;
+        self.put_back(change, &held, number, "restored").await?;
+        Ok(Replaced { page_id: held.id, revision: Some(number), rev: held.rev })
+    }
+
+    /// Makes the draft of a page a copy of another page's draft: its translation begins so. Items
+    /// remember which item they are a version of. A draft that holds something is replaced only
+    /// with `replaces`.
+    ///
+    /// # Errors
+    /// `not_found`; `stale`; `conflict` for a draft that holds something; `validation_failed` for a
+    /// copy onto itself. As every write.
+    pub async fn copy(
+        &self,
+        change: &mut Change,
+        (from, to): (i64, i64),
+        if_match: &IfMatch,
+        replaces: bool,
+    ) -> Result<Replaced> {
+        if from == to {
+            let message = "another page is expected";
+            return Err(Error::invalid_field("from_page_id", "range", message));
+        }
+        let held = self.hold(change, None, to, if_match).await?;
+        if !replaces && !self.tree_in(change, to).await?.rows.is_empty() {
+            let detail = "The draft holds something: send replace to lose it.";
+            return Err(Error::new(Code::Conflict, detail));
+        }
+        sql::exists(change, from).await?.then_some(()).ok_or_else(|| no_page(from))?;
+        let tree = self.tree_in(change, from).await?;
+        sql::empty(change, to).await?;
+        self.write(change, &held, &tree, false).await?;
+        note(change, &held, "copied", None, &[], Vec::new()).await?;
+        Ok(Replaced { page_id: held.id, revision: None, rev: held.rev })
+    }
+
+    /// What a caller writes into `published` through items does the same.
+    pub(super) async fn published_by_hand(
+        &self,
+        change: &mut Change,
+        page: i64,
+        published: bool,
+    ) -> Result<()> {
+        let held = self.hold(change, None, page, &IfMatch::Nothing).await?;
+        match published {
+            true => self.freeze(change, &held, false).await.map(drop),
+            false => note(change, &held, "taken off", None, &["published"], Vec::new()).await,
+        }
+    }
+
+    /// Writes `published`, as an item.
+    async fn switch(&self, change: &mut Change, page: i64, published: bool) -> Result<()> {
+        let body: Map<_, _> = [("published".to_owned(), published.into())].into_iter().collect();
+        let id = page.to_string();
+        self.items().set(change, "pages", &id, None, &IfMatch::Nothing, &body).await.map(drop)
+    }
+
+    async fn put_back(
+        &self,
+        change: &mut Change,
+        held: &Held,
+        number: i64,
+        action: &'static str,
+    ) -> Result<()> {
+        let frozen = sql::tree_in(change, held.id, number).await?;
+        let frozen = frozen.ok_or_else(|| no_revision(held.id, number))?;
+        let tree: Tree = serde_json::from_str(&frozen).map_err(Error::internal)?;
+        sql::empty(change, held.id).await?;
+        self.write(change, held, &tree, true).await?;
+        note(change, held, action, None, &[], Vec::new()).await
+    }
+
+    /// Writes a tree into an empty draft: one statement for each kind of node.
+    async fn write(
+        &self,
+        change: &mut Change,
+        held: &Held,
+        tree: &Tree,
+        keeps_ids: bool,
+    ) -> Result<()> {
+        let columns = self.widgets().columns();
+        // The nodes of one kind that were written before, each with its new id.
+        let mut above = vec![(held.id, held.id)];
+        for kind in NodeKind::ALL {
+            let nodes: Vec<_> =
+                tree.nodes(held.id).into_iter().filter(|node| node.kind == kind).collect();
+            let row = |node: &super::tree::Node<'_>| {
+                let old = node.place.parent;
+                let parent = above.iter().find(|(was, _)| *was == old).map(|(_, is)| *is);
+                let item = tree.item(node.id).filter(|_| kind == NodeKind::Item);
+                NewPlaced {
+                    id: keeps_ids.then_some(node.id),
+                    parent: parent.unwrap_or(old),
+                    position: node.place.at as i64,
+                    name: match item {
+                        Some((_, item)) if keeps_ids => Some(item.language_short.clone()),
+                        Some(_) => Some(held.language.clone()),
+                        None => node.widget.map(str::to_owned),
+                    },
+                    base: item.map(|(_, item)| item.base_id),
+                    data: node.data.map(super::edit::stored).unwrap_or_default(),
+                }
+            };
+            let rows: Vec<_> = nodes.iter().map(row).collect();
+            let table = sql::table(kind);
+            let written = add_rows(change, table, &columns, held.id, &rows).await?;
+            let new = |(node, row): (&super::tree::Node<'_>, &NewPlaced)| {
+                let stands = |at: &&At| (at.parent, at.position) == (row.parent, row.position);
+                Some((node.id, written.iter().find(stands)?.id))
+            };
+            above = nodes.iter().zip(&rows).filter_map(new).collect();
+        }
+        Ok(())
+    }
+}
+
+/// What events tell of a page.
+fn told(held: &Held, revision: i64) -> serde_json::Value {
+    json!({
+        "page": {
+            "id": held.id,
+            "base_id": held.base,
+            "language_short": held.language,
+            "url_rewrite": held.url,
+            "title": held.title,
+            "view": held.view,
+        },
+        "revision": revision,
+    })
+}
+
+pub(super) fn no_revision(page: i64, number: i64) -> Error {
+    Error::new(Code::NotFound, format!("The page {page} has no revision {number}."))
+}

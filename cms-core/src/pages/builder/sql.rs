@@ -1,0 +1,347 @@
+//! Statements of the page builder. The row of a page is locked before all that stands in it: by
+//! [`hold`], which every change of a draft begins with.
+
+use super::{
+    tree::{NodeKind, Place},
+    words::{Edit, Revision},
+};
+use crate::{
+    Change, Millis, Result,
+    db::{Db, Snapshot, Statement, Step, args, read, record, statements},
+    items::Placed,
+};
+
+/// Edits that are remembered of a page.
+const REMEMBERED: i64 = 200;
+
+/// A page that is held.
+#[derive(Clone, Debug)]
+pub(super) struct Held {
+    pub(super) id: i64,
+    /// This change's.
+    pub(super) rev: i64,
+    pub(super) base: Option<i64>,
+    pub(super) language: String,
+    pub(super) title: String,
+    pub(super) url: String,
+    pub(super) view: Option<String>,
+    pub(super) published: bool,
+    pub(super) revision: Option<i64>,
+    pub(super) publish_at: Option<Millis>,
+    pub(super) take_off_at: Option<Millis>,
+}
+
+record! { Held: held_columns {
+    id: "id",
+    rev: "draft_rev",
+    base: "base_id",
+    language: "language_short",
+    title: "title",
+    url: "url_rewrite",
+    view: "view",
+    published: "published",
+    revision: "revision",
+    publish_at: "publish_at",
+    take_off_at: "take_off_at",
+} }
+
+/// What is known of a page's draft beside its tree.
+#[derive(Clone, Debug)]
+pub(super) struct State {
+    pub(super) rev: i64,
+    pub(super) published: bool,
+    pub(super) revision: Option<i64>,
+    pub(super) publish_at: Option<String>,
+    pub(super) take_off_at: Option<String>,
+    /// Of the revision.
+    pub(super) checksum: Option<String>,
+}
+
+record! { State: state_columns {
+    rev: "p.draft_rev",
+    published: "p.published",
+    revision: "p.revision",
+    publish_at: "p.publish_at" => read::optional_time,
+    take_off_at: "p.take_off_at" => read::optional_time,
+    checksum: "(select r.checksum from cms_page_revisions r \
+               where r.page_id = p.id and r.number = p.revision)",
+} }
+
+record! { Edit: edit_columns {
+    action: "action",
+    kind: "kind",
+    node_id: "node_id",
+    columns: "columns" => read::json,
+    actor: "actor_kind" + "actor_id" + "actor_name" => actor,
+    created_at: "created_at" => read::time,
+} }
+
+record! { Revision: revision_columns {
+    number: "number",
+    checksum: "checksum",
+    bytes: "cast(length(tree) as bigint)",
+    actor: "actor_kind" + "actor_id" + "actor_name" => actor,
+    created_at: "created_at" => read::time,
+} }
+
+fn actor((kind, id, name): (String, Option<i64>, Option<String>)) -> Result<crate::AuditActor> {
+    Ok(crate::AuditActor { kind, id, name })
+}
+
+/// The statements of one kind of nodes: its table, and the column of what they stand in.
+macro_rules! nodes {
+    ($module:ident, $table:literal, $parent:literal) => {
+        mod $module {
+            crate::db::statements! {
+                HOLD = concat!(
+                    "update cms_pages set draft_rev = draft_rev + 1 where id = \
+    (select n.page_id from ", $table, " n where n.id = $1) returning ",
+                    held_columns!()
+                );
+                DELETE = concat!("delete from ", $table, " where id = $1");
+                /// Nodes from a place on make room, or close a gap.
+                SHIFT = concat!(
+                    "update ", $table, " set sort_order = sort_order + $1 where ", $parent,
+                    " = $2 and sort_order >= $3 and id <> $4"
+                );
+                /// One goes to its place, those between make room.
+                WITHIN = concat!(
+                    "update ", $table, " set sort_order = case when id = $1 then \
+    cast($2 as bigint) else sort_order + $3 end where ", $parent,
+                    " = $4 and (id = $1 or (sort_order >= $5 and sort_order <= $6))"
+                );
+                MOVE = concat!(
+                    "update ", $table, " set ", $parent, " = $2, sort_order = $3 where id = $1"
+                );
+            }
+        }
+    };
+}
+nodes!(rows, "cms_page_rows", "page_id");
+nodes!(cols, "cms_page_cols", "row_id");
+nodes!(widgets, "cms_page_row_col_widget", "col_id");
+nodes!(items, "cms_page_widget_item", "widget_id");
+
+statements! {
+    HOLD = concat!(
+        "update cms_pages set draft_rev = draft_rev + 1 where id = $1 returning ", held_columns!()
+    );
+    STATE = concat!("select ", state_columns!(), " from cms_pages p where p.id = $1");
+    EXISTS = "select id from cms_pages where id = $1";
+    EMPTY = "delete from cms_page_rows where page_id = $1";
+    EDITED = "insert into cms_page_edits (page_id, rev, action, kind, node_id, columns, \
+              actor_kind, actor_id, actor_name, created_at) \
+              values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
+    FORGET = "delete from cms_page_edits where page_id = $1 and rev <= $2";
+    EDITS = concat!(
+        "select ", edit_columns!(), " from cms_page_edits where page_id = $1 and rev > $2 \
+         order by rev desc limit 20"
+    );
+    FREEZE = "insert into cms_page_revisions (page_id, number, tree, checksum, actor_kind, \
+              actor_id, actor_name, created_at) values ($1, $2, $3, $4, $5, $6, $7, $8)";
+    NEWEST = "select number, checksum from cms_page_revisions where page_id = $1 \
+              order by number desc limit 1";
+    SHOW = "update cms_pages set revision = $2 where id = $1";
+    PLAN = "update cms_pages set publish_at = $2, take_off_at = $3 where id = $1";
+    DUE = "select id from cms_pages where publish_at <= $1 or take_off_at <= $1 order by id \
+           limit 100";
+    REVISIONS = concat!(
+        "select ", revision_columns!(), " from cms_page_revisions where page_id = $1 and \
+         number < $2 order by number desc limit $3"
+    );
+    REVISION = concat!(
+        "select ", revision_columns!(), " from cms_page_revisions where page_id = $1 and \
+         number = $2"
+    );
+    SHOWING = "select p.id from cms_pages p join cms_page_revisions r on r.page_id = p.id and \
+               r.number = p.revision where p.published and r.tree like $1 order by p.id limit $2";
+    TREE = "select tree from cms_page_revisions where page_id = $1 and number = $2";
+}
+
+/// All of them, for the test that prepares them.
+pub(crate) fn statements() -> Vec<Statement> {
+    [ALL, rows::ALL, cols::ALL, widgets::ALL, items::ALL].concat()
+}
+
+/// The tables of the nodes, from the top.
+pub(super) const TABLES: [Placed; 4] = [
+    Placed { source: "cms_page_rows", parent: "page_id", name: None, base: None, has_data: false },
+    Placed { source: "cms_page_cols", parent: "row_id", name: None, base: None, has_data: false },
+    Placed {
+        source: "cms_page_row_col_widget",
+        parent: "col_id",
+        name: Some("widget"),
+        base: None,
+        has_data: true,
+    },
+    Placed {
+        source: "cms_page_widget_item",
+        parent: "widget_id",
+        name: Some("language_short"),
+        base: Some("base_id"),
+        has_data: true,
+    },
+];
+
+pub(super) fn table(kind: NodeKind) -> &'static Placed {
+    match kind {
+        NodeKind::Row => &TABLES[0],
+        NodeKind::Col => &TABLES[1],
+        NodeKind::Widget => &TABLES[2],
+        NodeKind::Item => &TABLES[3],
+    }
+}
+
+macro_rules! of_kind {
+    ($kind:expr, $name:ident) => {
+        match $kind {
+            NodeKind::Row => rows::$name,
+            NodeKind::Col => cols::$name,
+            NodeKind::Widget => widgets::$name,
+            NodeKind::Item => items::$name,
+        }
+    };
+}
+
+/// Holds a page, or the page that a node stands in, until the change ends, and counts an edit of
+/// its draft. None: there is no such thing.
+pub(super) async fn hold(
+    change: &mut Change,
+    kind: Option<NodeKind>,
+    id: i64,
+) -> Result<Option<Held>> {
+    let statement = kind.map_or(HOLD, |kind| of_kind!(kind, HOLD));
+    change.optional(statement, args![id]).await
+}
+
+pub(super) async fn state(snapshot: &mut Snapshot, page: i64) -> Result<Option<State>> {
+    snapshot.optional(STATE, args![page]).await
+}
+
+pub(super) async fn is_page(db: &Db, page: i64) -> Result<bool> {
+    let found: Option<(i64,)> = db.optional(EXISTS, args![page]).await?;
+    Ok(found.is_some())
+}
+
+pub(super) fn delete(kind: NodeKind, id: i64) -> Step {
+    Step(of_kind!(kind, DELETE), args![id])
+}
+
+/// The nodes from a place on, but not `id`, go one place on (1) or back (-1).
+pub(super) fn shift(kind: NodeKind, by: i64, from: Place, id: i64) -> Step {
+    Step(of_kind!(kind, SHIFT), args![by, from.parent, from.at as i64, id])
+}
+
+/// A node goes from one place to another; those between make room.
+pub(super) fn moved(kind: NodeKind, id: i64, from: Place, to: Place) -> Vec<Step> {
+    let (was, is) = (from.at as i64, to.at as i64);
+    if from.parent != to.parent {
+        let put = Step(of_kind!(kind, MOVE), args![id, to.parent, is]);
+        return vec![shift(kind, -1, from, id), shift(kind, 1, to, id), put];
+    }
+    let by: i64 = if was < is { -1 } else { 1 };
+    let args = args![id, is, by, to.parent, was.min(is), was.max(is)];
+    vec![Step(of_kind!(kind, WITHIN), args)]
+}
+
+/// Notes an edit for those who are late.
+pub(super) fn edited(
+    change: &Change,
+    held: &Held,
+    action: &str,
+    (kind, id): (&str, i64),
+    columns: &[&str],
+) -> [Step; 2] {
+    let (actor_kind, actor_id, actor_name) = change.actor().columns();
+    let columns = serde_json::json!(columns).to_string();
+    let now = change.now();
+    let args =
+        args![held.id, held.rev, action, kind, id, columns, actor_kind, actor_id, actor_name, now];
+    [Step(EDITED, args), Step(FORGET, args![held.id, held.rev - REMEMBERED])]
+}
+
+/// The edits after `rev`, newest first.
+pub(super) async fn edits(change: &mut Change, page: i64, rev: i64) -> Result<Vec<Edit>> {
+    change.all(EDITS, args![page, rev]).await
+}
+
+pub(super) async fn exists(change: &mut Change, page: i64) -> Result<bool> {
+    let found: Option<(i64,)> = change.optional(EXISTS, args![page]).await?;
+    Ok(found.is_some())
+}
+
+pub(super) async fn empty(change: &mut Change, page: i64) -> Result<()> {
+    change.run(EMPTY, args![page]).await.map(drop)
+}
+
+/// Number and checksum of the newest revision.
+pub(super) async fn newest(change: &mut Change, page: i64) -> Result<Option<(i64, String)>> {
+    change.optional(NEWEST, args![page]).await
+}
+
+pub(super) fn freeze(
+    change: &Change,
+    page: i64,
+    number: i64,
+    tree: String,
+    checksum: &str,
+) -> Step {
+    let (kind, id, name) = change.actor().columns();
+    let now = change.now();
+    Step(FREEZE, args![page, number, tree, checksum, kind, id, name, now])
+}
+
+pub(super) async fn show(change: &mut Change, page: i64, number: i64) -> Result<()> {
+    change.hit(SHOW, args![page, number]).await
+}
+
+pub(super) async fn plan(
+    change: &mut Change,
+    page: i64,
+    publish_at: Option<Millis>,
+    take_off_at: Option<Millis>,
+) -> Result<()> {
+    change.hit(PLAN, args![page, publish_at, take_off_at]).await
+}
+
+/// The pages that show a text to visitors.
+pub(super) async fn showing(db: &Db, text: &str, most: i64) -> Result<Vec<i64>> {
+    let rows: Vec<(i64,)> = db.all(SHOWING, args![format!("%{text}%"), most]).await?;
+    Ok(rows.into_iter().map(|(id,)| id).collect())
+}
+
+pub(super) async fn due(db: &Db, now: Millis) -> Result<Vec<i64>> {
+    let rows: Vec<(i64,)> = db.all(DUE, args![now]).await?;
+    Ok(rows.into_iter().map(|(id,)| id).collect())
+}
+
+pub(super) async fn revisions(
+    db: &Db,
+    page: i64,
+    before: i64,
+    limit: i64,
+) -> Result<Vec<Revision>> {
+    db.all(REVISIONS, args![page, before, limit]).await
+}
+
+pub(super) async fn revision(
+    snapshot: &mut Snapshot,
+    page: i64,
+    number: i64,
+) -> Result<Option<Revision>> {
+    snapshot.optional(REVISION, args![page, number]).await
+}
+
+pub(super) async fn tree(
+    snapshot: &mut Snapshot,
+    page: i64,
+    number: i64,
+) -> Result<Option<String>> {
+    let found: Option<(String,)> = snapshot.optional(TREE, args![page, number]).await?;
+    Ok(found.map(|(tree,)| tree))
+}
+
+pub(super) async fn tree_in(change: &mut Change, page: i64, number: i64) -> Result<Option<String>> {
+    let found: Option<(String,)> = change.optional(TREE, args![page, number]).await?;
+    Ok(found.map(|(tree,)| tree))
+}

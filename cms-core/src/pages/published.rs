@@ -1,0 +1,266 @@
+//! A published page as visitors read it: its record, its addresses, its rows as they were frozen.
+//! One statement reads it, so that nobody sees half of a publication.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json, json};
+
+use super::{
+    Pages, Wanted,
+    builder::{PageCol, PlacedWidget, Tree},
+    sql,
+};
+use crate::{Code, Error, Result, db::args};
+
+/// A page as visitors read it.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ShownPage")]
+pub struct ShownPage {
+    /// Its id.
+    pub id: i64,
+    /// The page that it is a language version of.
+    pub base_id: Option<i64>,
+    /// Its language.
+    pub language_short: String,
+    /// The page above it.
+    pub parent_id: Option<i64>,
+    /// Its address on the site.
+    pub url_rewrite: String,
+    /// Its title.
+    pub title: String,
+    /// Name by which a theme asks for it.
+    pub view: Option<String>,
+    /// Its place in lists.
+    pub sort_order: i64,
+    /// Title for search engines.
+    pub meta_title: Option<String>,
+    /// Description for search engines.
+    pub meta_description: Option<String>,
+    /// Its whole address, always https.
+    pub canonical: String,
+    /// The published versions of the page, itself included, by language.
+    pub alternates: Vec<Alternate>,
+    /// Structured data for search engines: a `WebPage` of schema.org.
+    pub json_ld: Json,
+    /// From top to bottom.
+    pub rows: Vec<ShownRow>,
+}
+
+/// A page in one language.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "PageAlternate")]
+pub struct Alternate {
+    /// The language.
+    pub language_short: String,
+    /// The whole address, always https.
+    pub url: String,
+}
+
+/// A row of a page.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ShownPageRow")]
+pub struct ShownRow {
+    /// Its id.
+    pub id: i64,
+    /// From left to right.
+    pub cols: Vec<ShownCol>,
+}
+
+/// A column of a row.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ShownPageCol")]
+pub struct ShownCol {
+    /// Its id.
+    pub id: i64,
+    /// From top to bottom.
+    pub widgets: Vec<ShownWidget>,
+}
+
+/// A widget as its component gets it.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ShownPageWidget")]
+pub struct ShownWidget {
+    /// Its id.
+    pub id: i64,
+    /// Its name in the registry.
+    pub widget: String,
+    /// Name of its component; null when the widget is registered no longer.
+    pub template: Option<String>,
+    /// The values that are set; of a repeater also `items`, each with its `id` and its values.
+    pub data: Map<String, Json>,
+    /// What the widget computes; null when it computes nothing.
+    pub content: Json,
+}
+
+/// A page, and what it was made from.
+#[derive(Clone, Debug)]
+pub struct Shown {
+    /// The page.
+    pub page: ShownPage,
+    /// The tables that the content of its widgets was read from; None: the page must not be kept.
+    pub reads: Option<Vec<String>>,
+}
+
+impl Pages {
+    /// One published page with its rows. `site`: the site's address, without a slash at its end.
+    ///
+    /// # Errors
+    /// `not_found`, also for an unpublished page; `bad_query` for an id that is none.
+    pub async fn find(&self, wanted: &Wanted<'_>, site: &str) -> Result<Shown> {
+        let db = self.base().db();
+        let first = || self.base().settings().languages.first().cloned();
+        let rows: Vec<sql::Found> = match (wanted.id, wanted.view, wanted.url, wanted.language) {
+            (Some(id), _, _, language) => {
+                let id: i64 = id.parse().map_err(|_| {
+                    Error::new(Code::BadQuery, format!("{id:?} is no id of a page: a number is."))
+                })?;
+                match language {
+                    None => db.all(sql::BY_ID, args![id]).await?,
+                    Some(language) => db.all(sql::BY_ID_IN, args![id, language]).await?,
+                }
+            }
+            (None, Some(view), _, language) => {
+                let language = language.map(str::to_owned).or_else(first);
+                db.all(sql::BY_VIEW, args![text(view)?, language]).await?
+            }
+            (None, None, url, language) => {
+                let url = text(url.unwrap_or("/"))?;
+                match language {
+                    None => db.all(sql::BY_URL, args![url]).await?,
+                    Some(language) => db.all(sql::BY_URL_IN, args![url, language]).await?,
+                }
+            }
+        };
+        self.shown(rows, site, None).await
+    }
+
+    /// The draft of a page as visitors would read it, for who has a link to it.
+    ///
+    /// # Errors
+    /// `not_found`, also for a link that nobody signed or that has ended.
+    pub async fn preview(
+        &self,
+        (page, expires): (i64, i64),
+        signature: &str,
+        site: &str,
+    ) -> Result<Shown> {
+        self.admit_link(page, expires, signature)?;
+        let rows: Vec<sql::Found> = self.base().db().all(sql::ANY_BY_ID, args![page]).await?;
+        let tree = self.draft(page).await?.tree;
+        self.shown(rows, site, Some(tree)).await
+    }
+
+    /// Puts a page together; `draft`: what it shows instead of its revision.
+    async fn shown(&self, rows: Vec<sql::Found>, site: &str, draft: Option<Tree>) -> Result<Shown> {
+        let none = || Error::new(Code::NotFound, "There is no such published page.");
+        let versions = rows.iter().filter_map(|row| {
+            let url = address(site, row.version_url.as_deref()?);
+            Some(Alternate { language_short: row.version_language.clone()?, url })
+        });
+        let alternates: Vec<_> = versions.collect();
+        let frozen = rows.iter().find_map(|row| row.tree.clone());
+        let found = rows.into_iter().next().ok_or_else(none)?;
+        let (backend, tree) = match (draft, frozen) {
+            (Some(draft), _) => (true, draft),
+            (None, Some(frozen)) => {
+                (false, serde_json::from_str(&frozen).map_err(Error::internal)?)
+            }
+            (None, None) => (false, Tree::default()),
+        };
+        let canonical = address(site, &found.url_rewrite);
+        let name = found.meta_title.as_deref().filter(|text| !text.is_empty());
+        let mut json_ld = json!({
+            "@context": "https://schema.org",
+            "@type": "WebPage",
+            "@id": canonical,
+            "url": canonical,
+            "name": name.unwrap_or(&found.title),
+            "inLanguage": found.language_short,
+            "isPartOf": {"@type": "WebSite", "url": address(site, "/")},
+        });
+        if let Some(description) = found.meta_description.as_deref().filter(|t| !t.is_empty()) {
+            json_ld["description"] = description.into();
+        }
+        let (rows, reads) = self.filled(tree, &found.language_short, backend).await;
+        let page = ShownPage {
+            id: found.id,
+            base_id: found.base_id,
+            language_short: found.language_short,
+            parent_id: found.parent_id,
+            url_rewrite: found.url_rewrite,
+            title: found.title,
+            view: found.view,
+            sort_order: found.sort_order,
+            meta_title: found.meta_title,
+            meta_description: found.meta_description,
+            canonical,
+            alternates,
+            json_ld,
+            rows,
+        };
+        Ok(Shown { page, reads })
+    }
+
+    /// The rows of a tree with templates and content.
+    async fn filled(
+        &self,
+        tree: Tree,
+        language: &str,
+        backend: bool,
+    ) -> (Vec<ShownRow>, Option<Vec<String>>) {
+        let widgets = self.widgets();
+        let all = tree.rows.iter().flat_map(|row| &row.cols).flat_map(|col| &col.widgets);
+        let placed = all.map(|one| {
+            let items = one.items.iter().map(|item| item.data.clone()).collect();
+            widgets.placed(one.id, &one.widget, language, one.data.clone(), items)
+        });
+        let placed: Vec<_> = placed.collect();
+        let reads = widgets.tables(placed.iter().map(|one| one.widget.as_str()));
+        let mut contents = widgets.contents(&placed, backend).await.into_iter();
+        let mut widget = |placed: PlacedWidget| ShownWidget {
+            id: placed.id,
+            template: widgets.find(&placed.widget).map(|found| found.template.clone()),
+            data: with_items(&placed),
+            widget: placed.widget,
+            content: contents.next().unwrap_or_default(),
+        };
+        let mut col = |col: PageCol| ShownCol {
+            id: col.id,
+            widgets: col.widgets.into_iter().map(&mut widget).collect(),
+        };
+        let rows = tree
+            .rows
+            .into_iter()
+            .map(|row| ShownRow { id: row.id, cols: row.cols.into_iter().map(&mut col).collect() });
+        (rows.collect(), reads.map(|tables| tables.into_iter().collect()))
+    }
+}
+
+/// The values of a widget, with its items among them: its component gets nothing else.
+fn with_items(placed: &PlacedWidget) -> Map<String, Json> {
+    let mut data = placed.data.clone();
+    if placed.items.is_empty() {
+        return data;
+    }
+    let items = placed.items.iter().map(|item| {
+        let mut values = item.data.clone();
+        values.insert("id".to_owned(), item.id.into());
+        Json::Object(values)
+    });
+    data.insert("items".to_owned(), items.collect());
+    data
+}
+
+/// A whole address: always https, because `site` is.
+fn address(site: &str, url: &str) -> String {
+    let slash = if url.starts_with('/') { "" } else { "/" };
+    format!("{site}{slash}{}", url.replace(' ', "%20"))
+}
+
+/// PostgreSQL refuses to compare with text that holds U+0000.
+fn text(given: &str) -> Result<&str> {
+    match given.contains('\0') {
+        true => Err(Error::new(Code::NotFound, "There is no such published page.")),
+        false => Ok(given),
+    }
+}

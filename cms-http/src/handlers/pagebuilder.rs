@@ -1,0 +1,196 @@
+//! `/api/backend/pagebuilder`
+
+use cms_core::{
+    Code, Error, Result,
+    pages::builder::{
+        Difference, Draft, Edited, Link, Move, NewNode, NodeKind, PageState, Published, Replaced,
+        Revision, RevisionTree, Schedule, draft_tag,
+    },
+};
+use http::header;
+
+use super::{item::if_match, pages::base};
+use crate::{
+    call::Call,
+    success::Success,
+    wire::{
+        Data, Done, Page,
+        pagebuilder::{
+            Compared, Copied, LinkFor, MayName, OfPage, OnePage, Planned, Removal, Restored,
+            Scheduled, TakenOff, Values, WhichNode, WhichRevision, WhichRevisions,
+        },
+        parameters::NoQuery,
+    },
+};
+
+pub(crate) async fn read(call: &Call<'_>, asked: OfPage) -> Result<Success<Data<Draft>>> {
+    let data = call.cms.pages().draft(asked.page_id).await?;
+    let tag = draft_tag(data.page_id, data.rev);
+    Ok(Success::from(Data { data }).with(header::ETAG, tag))
+}
+
+pub(crate) async fn add(
+    call: &Call<'_>,
+    _: NoQuery,
+    new: NewNode,
+) -> Result<Success<Data<Edited>>> {
+    let if_match = if_match(call)?;
+    let mut change = call.change().await?;
+    let data = call.cms.pages().add_node(&mut change, &if_match, &new).await?;
+    done(call, change, (data.page_id, data.rev), data).await
+}
+
+pub(crate) async fn set(
+    call: &Call<'_>,
+    which: WhichNode,
+    values: Values,
+) -> Result<Success<Data<Edited>>> {
+    let node = match (which.widget_id, which.item_id) {
+        (Some(id), None) => (NodeKind::Widget, id),
+        (None, Some(id)) => (NodeKind::Item, id),
+        _ => return Err(Error::new(Code::BadQuery, "Either widget_id or item_id is expected.")),
+    };
+    let if_match = if_match(call)?;
+    let mut change = call.change().await?;
+    let data = call.cms.pages().set_node(&mut change, &if_match, node, &values.data).await?;
+    done(call, change, (data.page_id, data.rev), data).await
+}
+
+pub(crate) async fn remove(call: &Call<'_>, asked: Removal) -> Result<Success<Done>> {
+    let if_match = if_match(call)?;
+    let mut change = call.change().await?;
+    let node = (asked.kind, asked.id);
+    let (page, rev) = call.cms.pages().remove_node(&mut change, &if_match, node).await?;
+    let made = Success::from(Done).with(header::ETAG, draft_tag(page, rev));
+    call.commit(change, made, false).await
+}
+
+pub(crate) async fn move_node(
+    call: &Call<'_>,
+    _: NoQuery,
+    asked: Move,
+) -> Result<Success<Data<Edited>>> {
+    let if_match = if_match(call)?;
+    let mut change = call.change().await?;
+    let data = call.cms.pages().move_node(&mut change, &if_match, &asked).await?;
+    done(call, change, (data.page_id, data.rev), data).await
+}
+
+pub(crate) async fn publish(
+    call: &Call<'_>,
+    named: MayName,
+    asked: OnePage,
+) -> Result<Success<Data<Published>>> {
+    let (page, if_match) = (which(asked.page_id, named)?, if_match(call)?);
+    let mut change = call.change().await?;
+    let data = call.cms.pages().publish(&mut change, page, &if_match).await?;
+    done(call, change, (page, data.rev), data).await
+}
+
+pub(crate) async fn take_off(
+    call: &Call<'_>,
+    named: MayName,
+    asked: OnePage,
+) -> Result<Success<Data<TakenOff>>> {
+    let (page_id, if_match) = (which(asked.page_id, named)?, if_match(call)?);
+    let mut change = call.change().await?;
+    let (_, rev) = call.cms.pages().take_off(&mut change, page_id, &if_match).await?;
+    done(call, change, (page_id, rev), TakenOff { page_id, published: false, rev }).await
+}
+
+pub(crate) async fn discard(
+    call: &Call<'_>,
+    named: MayName,
+    asked: OnePage,
+) -> Result<Success<Data<Replaced>>> {
+    let (page, if_match) = (which(asked.page_id, named)?, if_match(call)?);
+    let mut change = call.change().await?;
+    let data = call.cms.pages().discard(&mut change, page, &if_match).await?;
+    done(call, change, (page, data.rev), data).await
+}
+
+pub(crate) async fn restore(
+    call: &Call<'_>,
+    named: MayName,
+    asked: Restored,
+) -> Result<Success<Data<Replaced>>> {
+    let (page, if_match) = (which(asked.page_id, named)?, if_match(call)?);
+    let mut change = call.change().await?;
+    let data = call.cms.pages().restore(&mut change, page, asked.revision, &if_match).await?;
+    done(call, change, (page, data.rev), data).await
+}
+
+pub(crate) async fn copy(
+    call: &Call<'_>,
+    _: NoQuery,
+    asked: Copied,
+) -> Result<Success<Data<Replaced>>> {
+    let (if_match, pages) = (if_match(call)?, (asked.from_page_id, asked.page_id));
+    let mut change = call.change().await?;
+    let data = call.cms.pages().copy(&mut change, pages, &if_match, asked.replace).await?;
+    done(call, change, (asked.page_id, data.rev), data).await
+}
+
+pub(crate) async fn schedule(
+    call: &Call<'_>,
+    named: MayName,
+    asked: Planned,
+) -> Result<Success<Data<Scheduled>>> {
+    let (page_id, if_match) = (which(asked.page_id, named)?, if_match(call)?);
+    let wanted = Schedule { publish_at: asked.publish_at, take_off_at: asked.take_off_at };
+    let mut change = call.change().await?;
+    let pages = call.cms.pages();
+    let (schedule, rev) = pages.schedule(&mut change, page_id, &if_match, &wanted).await?;
+    done(call, change, (page_id, rev), Scheduled { page_id, schedule, rev }).await
+}
+
+pub(crate) async fn link(
+    call: &Call<'_>,
+    named: MayName,
+    asked: LinkFor,
+) -> Result<Success<Data<Link>>> {
+    call.judge_again().await?;
+    let page = which(asked.page_id, named)?;
+    let data = call.cms.pages().link(page, asked.ttl_s, &base(call)).await?;
+    Ok(Data { data }.into())
+}
+
+pub(crate) async fn revisions(call: &Call<'_>, asked: WhichRevisions) -> Result<Page<Revision>> {
+    let paging = asked.limit.after(asked.cursor.as_deref());
+    call.cms.pages().revisions(asked.page_id, &paging).await.map(Page::from)
+}
+
+pub(crate) async fn revision(call: &Call<'_>, asked: WhichRevision) -> Result<Data<RevisionTree>> {
+    let data = call.cms.pages().revision(asked.page_id, asked.number).await?;
+    Ok(Data { data })
+}
+
+pub(crate) async fn diff(call: &Call<'_>, asked: Compared) -> Result<Data<Vec<Difference>>> {
+    let from = asked.from.as_deref().map(PageState::parse).transpose()?;
+    let to = asked.to.as_deref().map_or(Ok(PageState::Draft), PageState::parse)?;
+    let data = call.cms.pages().diff(asked.page_id, from, to).await?;
+    Ok(Data { data })
+}
+
+/// Commits an edit, with the tag of the draft as it is then.
+async fn done<T: serde::Serialize>(
+    call: &Call<'_>,
+    change: cms_core::Change,
+    (page, rev): (i64, i64),
+    data: T,
+) -> Result<Success<Data<T>>> {
+    let made = Success::from(Data { data }).with(header::ETAG, draft_tag(page, rev));
+    call.commit(change, made, false).await
+}
+
+/// The page that the body or the query names. Two must be the same.
+fn which(body: Option<i64>, named: MayName) -> Result<i64> {
+    match (body, named.page_id) {
+        (Some(body), Some(query)) if body != query => {
+            Err(Error::invalid_field("page_id", "unknown", "the query names another page"))
+        }
+        (body, query) => body
+            .or(query)
+            .ok_or_else(|| Error::invalid_field("page_id", "required", "the id of a page")),
+    }
+}

@@ -1,0 +1,140 @@
+use std::time::{Duration, Instant};
+
+use serde_json::{Value as Json, json};
+
+use crate::{
+    routes::pagebuilder::{BUILDER, site},
+    support::{Ask, Site},
+};
+
+/// Statements that a request sends, the least of three.
+async fn cost<'s>(site: &'s Site, ask: impl Fn(usize) -> Ask<'s>, status: u16) -> u64 {
+    let mut least = u64::MAX;
+    for n in 0..3 {
+        let before = site.cms.db().statements_sent();
+        ask(n).expect(status).await;
+        least = least.min(site.cms.db().statements_sent() - before);
+    }
+    least
+}
+
+/// Adds rows until the page has `widgets` of them, every other one a repeater with three items.
+async fn grow(site: &Site, widgets: usize) -> (Vec<i64>, i64) {
+    let mut ids = Vec::new();
+    let mut last_col = 0;
+    for n in 0..widgets {
+        if n % 4 == 0 {
+            last_col = site.row(1).await.1;
+        }
+        let name = if n % 2 == 0 { "title" } else { "uspIconList" };
+        let node = json!({"kind": "widget", "parent": {"col_id": last_col}, "widget": name,
+                          "data": {"title": format!("Widget {n}")}});
+        let id = site.add(node).await["id"].as_i64().unwrap();
+        for item in 0..3 * (n % 2) {
+            let data = json!({"title": format!("Item {item}")});
+            let node = json!({"kind": "item", "parent": {"widget_id": id}, "data": data});
+            site.add(node).await;
+        }
+        ids.push(id);
+    }
+    (ids, last_col)
+}
+
+/// What each kind of edit costs, and what reads cost.
+async fn costs(site: &Site, ids: &[i64], col: i64) -> Vec<(&'static str, u64)> {
+    let post = |action: &str, body: Json| {
+        let line = if action.is_empty() {
+            format!("POST {BUILDER}")
+        } else {
+            format!("POST {BUILDER}?action={action}")
+        };
+        site.admin(&line).json(body)
+    };
+    let widget = ids[0];
+    let row = json!({"kind": "row", "parent": {"page_id": 1}});
+    let title = json!({"kind": "widget", "parent": {"col_id": col}, "widget": "title",
+                       "data": {"title": "new"}, "position": 0});
+    let mut told = vec![
+        ("add a row", cost(site, |_| post("", row.clone()), 201).await),
+        ("add a widget", cost(site, |_| post("", title.clone()), 201).await),
+    ];
+    let set = |n: usize| {
+        let body = json!({"data": {"title": format!("title {n}")}});
+        site.admin(&format!("PATCH {BUILDER}?widget_id={widget}")).json(body)
+    };
+    told.push(("change a widget", cost(site, set, 200).await));
+    let to = |n: usize| {
+        let body = json!({"kind": "widget", "id": widget, "position": n % 2});
+        post("move", body)
+    };
+    told.push(("move a widget", cost(site, to, 200).await));
+    let mut made = Vec::new();
+    for _ in 0..3 {
+        made.push(site.add(title.clone()).await["id"].clone());
+    }
+    let gone = |n: usize| site.admin(&format!("DELETE {BUILDER}?kind=widget&id={}", made[n]));
+    told.push(("remove a widget", cost(site, gone, 204).await));
+    let page = json!({"page_id": 1});
+    told.push(("publish", cost(site, |_| post("publish", page.clone()), 200).await));
+    told.push(("discard", cost(site, |_| post("discard", page.clone()), 200).await));
+    let read = || site.admin(&format!("GET {BUILDER}?page_id=1"));
+    told.push(("read the draft", cost(site, |_| read(), 200).await));
+    told.push(("read the page", cost(site, |_| site.ask("GET /api/pages?id=1"), 200).await));
+    told
+}
+
+#[tokio::test]
+async fn an_edit_costs_the_same_whatever_the_size_of_the_page() {
+    let site = site().await;
+    let (few, col) = grow(&site, 2).await;
+    site.act("publish", json!({"page_id": 1})).await;
+    let small = costs(&site, &few, col).await;
+    let (_, col) = grow(&site, 40).await;
+    let large = costs(&site, &few, col).await;
+    assert_eq!(small, large);
+    for (what, cost) in &large {
+        let most = match *what {
+            "read the page" => 1,
+            "read the draft" => 3,
+            "publish" => 10,
+            "discard" => 13,
+            _ => 8,
+        };
+        assert!(*cost <= most, "{what}: {cost} statements of {most}");
+    }
+}
+
+/// The least time of several rounds of reads.
+async fn time(site: &Site, line: &str) -> Duration {
+    let mut least = Duration::MAX;
+    for _ in 0..12 {
+        let began = Instant::now();
+        for _ in 0..50 {
+            site.ask(line).expect(200).await;
+        }
+        least = least.min(began.elapsed());
+    }
+    least
+}
+
+#[tokio::test]
+async fn a_large_page_comes_from_memory_as_any_reply_does() {
+    let site =
+        Site::builder().await.settings(|settings| settings.cache.enabled = true).open().await;
+    let pages = json!({"id": 1, "language_short": "en", "url_rewrite": "/", "title": "Home"});
+    site.admin("POST /api/backend/item?table=pages").json(pages).expect(201).await;
+    let (ids, _) = grow(&site, 40).await;
+    site.act("publish", json!({"page_id": 1})).await;
+    let line = "GET /api/pages?id=1";
+    assert_eq!(site.ask(line).expect(200).await.header("x-cache"), "MISS");
+    assert_eq!(site.ask(line).expect(200).await.header("x-cache"), "HIT");
+    // Edits of the draft leave the kept page where it is; a publication does not.
+    site.retitle(ids[0], "new").await;
+    assert_eq!(site.ask(line).expect(200).await.header("x-cache"), "HIT");
+    site.act("publish", json!({"page_id": 1})).await;
+    assert_eq!(site.ask(line).expect(200).await.header("x-cache"), "MISS");
+    site.ask("GET /api/settings").expect(200).await;
+    let (page, other) = (time(&site, line).await, time(&site, "GET /api/settings").await);
+    assert!(page < other * 3, "the page {page:?}, the settings {other:?}");
+    println!("50 reads of a page of 40 widgets: {page:?}; of the settings: {other:?}");
+}

@@ -1,0 +1,78 @@
+//! `/api/backend/pagebuilder`: drafts edited, published, returned.
+
+/// Nodes added, changed, moved, removed; what is refused.
+mod edits;
+/// Links that show a draft.
+mod links;
+/// Published, discarded, restored, copied, compared.
+mod publish;
+/// Publications at a time.
+mod schedule;
+
+use serde_json::{Value as Json, json};
+
+use crate::support::{Site, site::Reply};
+
+pub(crate) const BUILDER: &str = "/api/backend/pagebuilder";
+
+/// A site with a page in two languages: 1 in English, 2 in German.
+pub(crate) async fn site() -> Site {
+    let site = Site::open().await;
+    let page = |id: i64, language: &str, url: &str| {
+        json!({"id": id, "base_id": 1, "language_short": language, "url_rewrite": url,
+               "title": format!("Home {language}"), "view": "home"})
+    };
+    let pages = json!([page(1, "en", "/"), page(2, "de", "/de")]);
+    site.admin("POST /api/backend/item?table=pages").json(pages).expect(201).await;
+    site
+}
+
+impl Site {
+    pub(crate) async fn add(&self, node: Json) -> Json {
+        self.admin(&format!("POST {BUILDER}")).json(node).expect(201).await.data()
+    }
+
+    pub(crate) async fn draft(&self, page: i64) -> Reply {
+        self.admin(&format!("GET {BUILDER}?page_id={page}")).expect(200).await
+    }
+
+    /// A page action, by its name.
+    pub(crate) async fn act(&self, action: &str, body: Json) -> Json {
+        let line = format!("POST {BUILDER}?action={action}");
+        self.admin(&line).json(body).expect(200).await.data()
+    }
+
+    /// A row with a column in a page; the ids of both.
+    pub(crate) async fn row(&self, page: i64) -> (i64, i64) {
+        let row = self.add(json!({"kind": "row", "parent": {"page_id": page}})).await;
+        let row = row["id"].as_i64().unwrap();
+        let col = self.add(json!({"kind": "col", "parent": {"row_id": row}})).await;
+        (row, col["id"].as_i64().unwrap())
+    }
+
+    /// A widget `title` in a column; its id.
+    pub(crate) async fn title(&self, col: i64, title: &str) -> i64 {
+        let node = json!({"kind": "widget", "parent": {"col_id": col}, "widget": "title",
+                          "data": {"title": title}});
+        self.add(node).await["id"].as_i64().unwrap()
+    }
+
+    pub(crate) async fn retitle(&self, widget: i64, title: &str) -> Reply {
+        let line = format!("PATCH {BUILDER}?widget_id={widget}");
+        self.admin(&line).json(json!({"data": {"title": title}})).expect(200).await
+    }
+
+    /// The titles that visitors see of a page; none while it is not published.
+    pub(crate) async fn seen(&self, page: i64) -> Option<Vec<String>> {
+        let reply = self.ask(&format!("GET /api/pages?id={page}")).send().await;
+        (reply.status == 200).then(|| titles(&reply.data()))
+    }
+}
+
+/// The titles of the widgets of a page, in order.
+pub(crate) fn titles(page: &Json) -> Vec<String> {
+    let list = |json: &Json, name: &str| json[name].as_array().cloned().unwrap_or_default();
+    let cols = list(page, "rows").into_iter().flat_map(|row| list(&row, "cols"));
+    let widgets = cols.flat_map(|col| list(&col, "widgets"));
+    widgets.map(|one| one["data"]["title"].as_str().unwrap_or_default().to_owned()).collect()
+}

@@ -1,0 +1,222 @@
+use serde_json::{Value as Json, json};
+
+use super::{BUILDER, site, titles};
+use crate::support::{Site, media::png};
+
+async fn events(site: &Site, name: &str) -> i64 {
+    let sql = format!("select count(*) from cms_events where name = '{name}'");
+    site.database.count(&sql).await
+}
+
+#[tokio::test]
+async fn a_draft_is_published_discarded_and_restored() {
+    let site = site().await;
+    let (_, col) = site.row(1).await;
+    let widget = site.title(col, "one").await;
+    assert_eq!(site.seen(1).await, None);
+    let never = site.admin(&format!("POST {BUILDER}?action=discard")).json(json!({"page_id": 1}));
+    never.refused(409, "conflict").await;
+    let published = site.act("publish", json!({"page_id": 1})).await;
+    assert_eq!((&published["revision"], &published["changed"]), (&json!(1), &json!(true)));
+    assert_eq!(site.seen(1).await, Some(vec!["one".to_owned()]));
+    assert_eq!(site.draft(1).await.data()["changed"], json!(false));
+    assert_eq!(events(&site, "page.published").await, 1);
+    assert_eq!(events(&site, "item.pages.updated").await, 1, "published is a column");
+
+    // Edits are the draft's alone.
+    site.retitle(widget, "two").await;
+    let new = site.title(col, "new").await;
+    assert_eq!(site.seen(1).await, Some(vec!["one".to_owned()]));
+    let diff = site.admin(&format!("GET {BUILDER}?action=diff&page_id=1")).expect(200).await.data();
+    assert_eq!(
+        diff,
+        json!([
+            {"change": "changed", "kind": "widget", "id": widget, "widget": "title",
+             "column": "title", "from": "one", "to": "two"},
+            {"change": "added", "kind": "widget", "id": new, "widget": "title"},
+        ])
+    );
+    let again = site.act("publish", json!({"page_id": 1})).await;
+    assert_eq!(again["revision"], 2);
+    assert_eq!(site.seen(1).await.unwrap(), ["two", "new"]);
+    assert_eq!(events(&site, "item.pages.updated").await, 1, "it was published already");
+    let same = site.act("publish", json!({"page_id": 1})).await;
+    assert_eq!((&same["revision"], &same["changed"]), (&json!(2), &json!(false)));
+
+    // Discarding returns to what was published, ids and all.
+    let before = site.draft(1).await.data()["rows"].clone();
+    site.retitle(widget, "three").await;
+    site.admin(&format!("DELETE {BUILDER}?kind=widget&id={new}")).expect(204).await;
+    let tag = site.draft(1).await.header("etag").to_owned();
+    site.act("discard", json!({"page_id": 1})).await;
+    assert_eq!(site.draft(1).await.data()["rows"], before);
+    assert_ne!(site.draft(1).await.header("etag"), tag);
+    assert_eq!(events(&site, "page.draft_discarded").await, 1);
+
+    // An older revision comes into the draft; visitors see it after the next publication.
+    let restored = site.act("restore", json!({"page_id": 1, "revision": 1})).await;
+    assert_eq!(restored["revision"], 1);
+    assert_eq!(titles(&site.draft(1).await.data()), ["one"]);
+    assert_eq!(site.seen(1).await.unwrap(), ["two", "new"]);
+    assert_eq!(site.act("publish", json!({"page_id": 1})).await["revision"], 3);
+    assert_eq!(site.seen(1).await.unwrap(), ["one"]);
+    let missing = json!({"page_id": 1, "revision": 9});
+    let missing = site.admin(&format!("POST {BUILDER}?action=restore")).json(missing);
+    missing.refused(404, "not_found").await;
+
+    // Revisions are listed, shown and compared.
+    let line = format!("GET {BUILDER}?action=revisions&page_id=1&limit=2");
+    let list = site.admin(&line).expect(200).await.json();
+    let numbers: Vec<_> = list["data"].as_array().unwrap().iter().map(|r| &r["number"]).collect();
+    assert_eq!(numbers, [3, 2]);
+    assert_eq!(list["data"][0]["actor"]["name"], "test");
+    let rest = format!("{line}&cursor={}", list["meta"]["next"].as_str().unwrap());
+    assert_eq!(site.admin(&rest).expect(200).await.data()[0]["number"], 1);
+    let line = format!("GET {BUILDER}?action=revision&page_id=1&number=2");
+    assert_eq!(titles(&site.admin(&line).expect(200).await.data()), ["two", "new"]);
+    let line = format!("GET {BUILDER}?action=diff&page_id=1&from=2&to=1");
+    let diff = site.admin(&line).expect(200).await.data();
+    let told: Vec<_> = diff.as_array().unwrap().iter().map(|one| &one["change"]).collect();
+    assert_eq!(told, ["removed", "changed"]);
+    let line = format!("GET {BUILDER}?action=diff&page_id=1&from=x");
+    site.admin(&line).refused(400, "bad_query").await;
+}
+
+#[tokio::test]
+async fn the_event_names_page_and_revision() {
+    let site = site().await;
+    site.row(1).await;
+    site.act("publish", json!({"page_id": 1})).await;
+    let list = site.admin("GET /api/backend/webhooks/messages").expect(200).await.data();
+    let found = list.as_array().unwrap().iter().find(|one| one["event"] == "page.published");
+    let line = format!("GET /api/backend/webhooks/messages?id={}", found.unwrap()["id"]);
+    let line = line.replace('"', "");
+    let told = site.admin(&line).expect(200).await.data();
+    assert_eq!(
+        told["payload"]["data"],
+        json!({"page": {"id": 1, "base_id": 1, "language_short": "en", "url_rewrite": "/",
+                        "title": "Home en", "view": "home"}, "revision": 1})
+    );
+}
+
+#[tokio::test]
+async fn writing_published_as_an_item_does_the_same() {
+    let site = site().await;
+    let (_, col) = site.row(1).await;
+    let widget = site.title(col, "one").await;
+    let item = |published: bool| {
+        let line = "PATCH /api/backend/item?table=pages&id=1";
+        site.admin(line).json(json!({"published": published})).expect(200)
+    };
+    item(true).await;
+    assert_eq!(site.seen(1).await.unwrap(), ["one"]);
+    assert_eq!(events(&site, "page.published").await, 1);
+    // A form sends all columns: what stays true publishes nothing.
+    site.retitle(widget, "two").await;
+    item(true).await;
+    assert_eq!(site.seen(1).await.unwrap(), ["one"]);
+    item(false).await;
+    assert_eq!(site.seen(1).await, None);
+    item(true).await;
+    assert_eq!(site.seen(1).await.unwrap(), ["two"]);
+    // Taken off by the builder.
+    let off = site.act("take_off", json!({"page_id": 1})).await;
+    assert_eq!(off["published"], json!(false));
+    assert_eq!(site.seen(1).await, None);
+    let again = site.admin(&format!("POST {BUILDER}?action=take_off&page_id=1"));
+    again.refused(409, "conflict").await;
+    // A page that is made published has a revision without rows.
+    let page = json!({"id": 7, "language_short": "en", "url_rewrite": "/new", "title": "New",
+                      "published": true});
+    site.admin("POST /api/backend/item?table=pages").json(page).expect(201).await;
+    assert_eq!(site.draft(7).await.data()["revision"], 1);
+    assert_eq!(site.seen(7).await.unwrap(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_tree_is_copied_into_another_language() {
+    let site = site().await;
+    let (_, col) = site.row(1).await;
+    site.title(col, "Hello").await;
+    let list = json!({"kind": "widget", "parent": {"col_id": col}, "widget": "uspIconList"});
+    let list = site.add(list).await["id"].as_i64().unwrap();
+    for title in ["a", "b"] {
+        let item = json!({"kind": "item", "parent": {"widget_id": list}, "data": {"title": title}});
+        site.add(item).await;
+    }
+    let copy = json!({"from_page_id": 1, "page_id": 2});
+    site.act("copy", copy.clone()).await;
+    let (from, to) = (site.draft(1).await.data(), site.draft(2).await.data());
+    assert_eq!(titles(&from), titles(&to));
+    let items = |page: &Json| page["rows"][0]["cols"][0]["widgets"][1]["items"].clone();
+    for n in 0..2 {
+        assert_eq!(items(&to)[n]["base_id"], items(&from)[n]["id"]);
+        assert_ne!(items(&to)[n]["id"], items(&from)[n]["id"]);
+        assert_eq!(items(&to)[n]["language_short"], "de");
+        assert_eq!(items(&to)[n]["data"], items(&from)[n]["data"]);
+    }
+    let line = format!("POST {BUILDER}?action=copy");
+    site.admin(&line).json(copy).refused(409, "conflict").await;
+    site.act("copy", json!({"from_page_id": 1, "page_id": 2, "replace": true})).await;
+    let onto = json!({"from_page_id": 1, "page_id": 1});
+    site.admin(&line).json(onto).refused(422, "validation_failed").await;
+    let none = json!({"from_page_id": 99, "page_id": 2, "replace": true});
+    site.admin(&line).json(none).refused(404, "not_found").await;
+    assert_eq!(titles(&site.draft(2).await.data()).len(), 2, "a refusal loses nothing");
+}
+
+#[tokio::test]
+async fn a_file_that_a_page_shows_stays() {
+    let site = site().await;
+    let (_, col) = site.row(1).await;
+    let file = site.upload("a.png", &png(8, 5, 1)).await.data();
+    let node = json!({"kind": "widget", "parent": {"col_id": col}, "widget": "image",
+                      "data": {"image": file["path"]}});
+    let widget = site.add(node).await["id"].clone();
+    let line = format!("DELETE /api/backend/media?id={}", file["id"]);
+    let told = async || site.admin(&line).refused(409, "conflict").await.text();
+    assert!(told().await.contains("pages 1 (draft)"));
+    site.act("publish", json!({"page_id": 1})).await;
+    site.admin(&format!("DELETE {BUILDER}?kind=widget&id={widget}")).expect(204).await;
+    assert!(told().await.contains("pages 1 (published)"));
+    site.act("publish", json!({"page_id": 1})).await;
+    site.admin(&line).expect(204).await;
+}
+
+#[tokio::test]
+async fn visitors_get_addresses_languages_and_structured_data() {
+    let site = site().await;
+    let (_, col) = site.row(1).await;
+    site.title(col, "Hello").await;
+    let list = json!({"kind": "widget", "parent": {"col_id": col}, "widget": "uspIconList"});
+    let list = site.add(list).await["id"].as_i64().unwrap();
+    let item = json!({"kind": "item", "parent": {"widget_id": list}, "data": {"title": "a"}});
+    let item = site.add(item).await["id"].clone();
+    let meta = json!({"meta_title": "The shop", "meta_description": "All we sell"});
+    site.admin("PATCH /api/backend/item?table=pages&id=1").json(meta).expect(200).await;
+    site.act("publish", json!({"page_id": 1})).await;
+    let page = site.ask("GET /api/pages?view=home").expect(200).await.data();
+    assert_eq!(page["canonical"], "https://cms.test/");
+    let alternates = |page: &Json| page["alternates"].as_array().unwrap().len();
+    assert_eq!(alternates(&page), 1, "the other version is no page for visitors");
+    site.act("publish", json!({"page_id": 2})).await;
+    let page = site.ask("GET /api/pages?url=/").expect(200).await.data();
+    assert_eq!(
+        page["alternates"],
+        json!([{"language_short": "de", "url": "https://cms.test/de"},
+               {"language_short": "en", "url": "https://cms.test/"}])
+    );
+    assert_eq!(
+        page["json_ld"],
+        json!({"@context": "https://schema.org", "@type": "WebPage", "@id": "https://cms.test/",
+               "url": "https://cms.test/", "name": "The shop", "description": "All we sell",
+               "inLanguage": "en",
+               "isPartOf": {"@type": "WebSite", "url": "https://cms.test/"}})
+    );
+    let widgets = &page["rows"][0]["cols"][0]["widgets"];
+    assert_eq!(widgets[0]["template"], "title");
+    assert_eq!(widgets[0]["data"], json!({"title": "Hello"}));
+    assert_eq!(widgets[1]["data"]["items"], json!([{"id": item, "title": "a"}]));
+    let other = site.ask("GET /api/pages?url=/&language=de").expect(200).await.data();
+    assert_eq!((&other["id"], alternates(&other)), (&json!(2), 2));
+}
