@@ -2,9 +2,19 @@
 
 /// Paths and names that would lead out of the folder.
 mod attacks;
-/// Killed between two steps.
+/// A real browser opens hostile files.
+mod browser;
+/// Ended between two steps.
 mod crash;
+/// A full disk.
+mod full;
+/// Files that would call somebody.
+mod hostile;
+/// A real server killed in the middle.
+mod killed;
 /// Large files take no memory.
 mod memory;
 /// Uploads that are refused.
 mod situations;
+/// What shows a file keeps it.
+mod uses;

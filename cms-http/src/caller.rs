@@ -139,15 +139,24 @@ impl Caller {
     /// Whether the caller may see the inbox of funnels: who may only change it learns nothing of
     /// what it holds.
     pub(crate) fn may_see_inbox(&self) -> bool {
+        self.may_see_of_funnels("submissions", "formfunnel_inbox_view")
+    }
+
+    /// Whether the caller may see funnels.
+    pub(crate) fn may_see_funnels(&self) -> bool {
+        self.may_see_of_funnels("list", "formfunnel_funnels_view")
+    }
+
+    fn may_see_of_funnels(&self, action: &str, permission: &str) -> bool {
         const FUNNELS: &str = "/api/backend/formfunnel";
-        let query = [("action".to_owned(), "submissions".to_owned())];
+        let query = [("action".to_owned(), action.to_owned())];
         let call =
             access::KeyCall { method: "GET", path: FUNNELS, query: &query, body_table: None };
         match self {
             Self::Anonymous => false,
             Self::Operator => true,
             Self::Key(key) => key.rights.iter().any(|right| right.allows(&call)),
-            Self::User { user, .. } => user.rights.may("formfunnel_inbox_view"),
+            Self::User { user, .. } => user.rights.may(permission),
         }
     }
 

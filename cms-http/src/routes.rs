@@ -312,6 +312,7 @@ routes! {
     "/api/backend/media" Area("media_media") media {
         GET Read read 200, POST Upload upload 201, PATCH Update update 200, DELETE Delete delete 204
     };
+    "/api/backend/media/uses" Area("media_media") media { GET Uses uses 200 };
     "/api/backend/media/check" Area("media_media") media { POST Check check 200 };
     "/api/backend/pagebuilder/widgets" Area("pages_pages") widgets { GET Read read 200 };
     "/api/backend/pagebuilder/icon" Area("pages_pages") widgets { GET ShowIcon icon 200 as Any };

@@ -6,7 +6,7 @@ use hyper::body::Frame;
 
 use crate::support::{
     Site,
-    media::{FORM, form, png},
+    media::{FORM, form, pdf, png},
 };
 
 /// A PNG that says that it has so many pixels.
@@ -44,6 +44,9 @@ async fn hostile_files_are_refused_with_a_code_and_leave_nothing() {
         ("cut off", "a.png", whole[..whole.len() - 5].to_vec(), "broken"),
         ("cut off early", "a.png", whole[..20].to_vec(), "broken"),
         ("cut off JPEG", "a.jpg", b"\xff\xd8\xff\xe0\0\x10JFIF\0".to_vec(), "broken"),
+        ("a cut off film", "a.mp4", b"\0\0\0\x0cftypmp42\0\0\x10\0mdatdata".to_vec(), "broken"),
+        ("a cut off PDF", "a.pdf", b"%PDF-1.7\n1 0 obj\n".to_vec(), "broken"),
+        ("cut off sound", "a.wav", b"RIFF\0\x10\0\0WAVEfmt ".to_vec(), "broken"),
         ("many pixels", "a.png", bomb(50_000, 50_000), "pixels"),
         ("most pixels", "a.png", bomb(u32::MAX, u32::MAX), "pixels"),
         ("no pixels", "a.png", bomb(0, 10), "broken"),
@@ -64,15 +67,40 @@ async fn a_file_may_be_as_large_as_the_setting_says() {
     let most = 300_000;
     let limit = |settings: &mut cms_core::settings::Settings| settings.media.max_bytes = most;
     let site = Site::builder().await.settings(limit).open().await;
-    let mut content = b"%PDF-1.7 ".to_vec();
-    content.resize(most as usize, b'x');
+    let mut content = pdf(most as usize);
     site.uploading(&[], "a.pdf", &content).expect(201).await;
     content.push(b'x');
     site.uploading(&[], "a.pdf", &content).refused(413, "payload_too_large").await;
-    // What announces too much is not read at all.
-    content.resize(51 << 20, b'x');
-    site.uploading(&[], "a.pdf", &content).refused(413, "payload_too_large").await;
     assert_eq!(site.media_files().len(), 1);
+}
+
+#[tokio::test]
+async fn by_default_a_file_has_50_mib() {
+    let site = Site::open().await;
+    let mut content = pdf(50 << 20);
+    site.uploading(&[], "a.pdf", &content).expect(201).await;
+    content.resize(51 << 20, b'x');
+    let before = site.traces().await;
+    // What announces too much is not read at all; else it ends where it is too much.
+    site.uploading(&[], "a.pdf", &content).refused(413, "payload_too_large").await;
+    let form = Bytes::from(form(&[], "a.pdf", &content));
+    let read = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let (counted, length) = (read.clone(), form.len());
+    let parts = stream::iter((0..length).step_by(64 << 10).map(move |at| {
+        counted.store(at, std::sync::atomic::Ordering::Relaxed);
+        Ok::<_, std::io::Error>(Frame::data(form.slice(at..length.min(at + (64 << 10)))))
+    }));
+    let request = Request::post("/api/backend/media")
+        .header("host", "cms.test")
+        .header("content-type", FORM)
+        .header("x-api-key", &site.admin)
+        .body(Box::pin(StreamBody::new(parts)))
+        .unwrap();
+    let reply = site.api.handle(request).await;
+    assert_eq!(reply.status().as_u16(), 413);
+    let read = read.load(std::sync::atomic::Ordering::Relaxed);
+    assert!((50 << 20..length - (64 << 10)).contains(&read), "{read}");
+    assert_eq!((site.traces().await, site.media_files().len()), (before, 1));
 }
 
 #[tokio::test]

@@ -103,7 +103,7 @@ impl Targets {
         let assign = json!({"op": "set_status", "ids": visits, "value": "qualified"});
         let bulk = site.admin("POST /api/backend/formfunnel?action=submissions_bulk");
         bulk.json(assign).expect(200).await;
-        let media = [b"%PDF-1.7 one", b"%PDF-1.7 two"];
+        let media = [b"%PDF-1.7 one%%EOF", b"%PDF-1.7 two%%EOF"];
         let [one, two] = media.map(|content| site.upload("a.pdf", content));
         let media = [one.await.data()["id"].clone(), two.await.data()["id"].clone()];
         let pending = queue.as_array().unwrap().iter().find(|job| job["status"] == "pending");
@@ -197,7 +197,7 @@ impl Targets {
             ("DELETE", "/forms/submissions") => (id(&self.submission), Json::Null),
             ("POST", "/media") => {
                 // Its last byte is needed.
-                let form = crate::support::media::form(&[], "a.pdf", b"%PDF-1.7 mine");
+                let form = crate::support::media::form(&[], "a.pdf", b"%PDF-1.7 mine%%EOF");
                 let form = String::from_utf8(form).expect("text");
                 (none, form.trim_end().into())
             }

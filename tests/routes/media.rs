@@ -112,7 +112,7 @@ async fn files_are_listed() {
         let name = format!("picture {n}.png");
         site.uploading(&[("folder", folder)], &name, &png(8, 5, n)).expect(201).await;
     }
-    site.upload("bill.pdf", b"%PDF-1.7 bill").await;
+    site.upload("bill.pdf", b"%PDF-1.7 bill%%EOF").await;
     let list = async |query: &str| {
         let page = site.admin(&format!("GET {MEDIA}?{query}")).expect(200).await.json();
         let name = |file: &Json| file["file_name"].as_str().unwrap().replace("picture ", "");
@@ -170,12 +170,12 @@ async fn a_file_in_use_stays() {
     let delete = format!("DELETE {MEDIA}?id=1");
     let refused = site.admin(&delete).refused(409, "conflict").await.json();
     let told = refused["detail"].as_str().unwrap();
-    assert!(told.contains("goods 1 (picture), goods 2 (text)."), "{told}");
+    assert!(told.contains("goods 1 (picture), goods 2 (text), goods 3 (name)."), "{told}");
     // Who may not read the records does not learn of them.
     let key = site.key(&["DELETE /api/backend/media"]).await;
     let refused = site.ask(&delete).key(&key).refused(409, "conflict").await.json();
     let told = refused["detail"].as_str().unwrap();
-    assert!(told.contains("2 that you may not read") && !told.contains("goods"), "{told}");
+    assert!(told.contains("3 that you may not read") && !told.contains("goods"), "{told}");
     assert_eq!(site.media_files().len(), 1);
     site.admin("PATCH /api/backend/item?table=goods&id=2")
         .json(json!({"text": ""}))
@@ -233,7 +233,7 @@ async fn files_are_served_inert_and_in_parts() {
             "svg",
         ),
         ("a.png", "<!doctype html><script>alert(1)</script>", "text/html", "html"),
-        ("a.pdf", "%PDF-1.7 <script>", "application/pdf", "pdf"),
+        ("a.pdf", "%PDF-1.7 <script>%%EOF", "application/pdf", "pdf"),
     ] {
         let file = site.uploading(&[], name, content.as_bytes()).expect(201).await.data();
         assert_eq!(file["media_type"], kind);
@@ -292,15 +292,15 @@ async fn the_form_has_one_file_after_its_fields() {
     let end = b"\r\n--XX--\r\n";
     let field =
         b"\r\n--XX\r\nContent-Disposition: form-data; name=\"folder\"\r\n\r\na\r\n--XX--\r\n";
-    let whole = file("a.pdf", b"%PDF-1.7 a");
+    let whole = file("a.pdf", b"%PDF-1.7 a%%EOF");
     let open = &whole[..whole.len() - end.len()];
     let before = site.traces().await;
     for (body, code) in [
         ([open, field].concat(), "validation_failed"),
         ([open, b"\r\n", &whole].concat(), "validation_failed"),
         (b"--XX--\r\n".to_vec(), "validation_failed"),
-        (form(&[("colour", "red")], "a.pdf", b"%PDF-1.7 a"), "validation_failed"),
-        (form(&[("folder", "../a")], "a.pdf", b"%PDF-1.7 a"), "validation_failed"),
+        (form(&[("colour", "red")], "a.pdf", b"%PDF-1.7 a%%EOF"), "validation_failed"),
+        (form(&[("folder", "../a")], "a.pdf", b"%PDF-1.7 a%%EOF"), "validation_failed"),
         (open.to_vec(), "bad_json"),
     ] {
         let text = String::from_utf8_lossy(&body).into_owned();

@@ -78,7 +78,7 @@ def show(case):
         return
     if case.path == "/api/backend/media":
         if case.method == "POST":
-            case.body = {"file": f"%PDF-1.4 {uuid.uuid4().hex}".encode()}
+            case.body = {"file": f"%PDF-1.4 {uuid.uuid4().hex} %%EOF".encode()}
         elif case.method == "DELETE":
             case.query["id"] = next(spare["media"])
         elif case.method == "PATCH":

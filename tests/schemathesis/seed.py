@@ -92,7 +92,7 @@ with urllib.request.urlopen(sent) as reply:
 # Files to delete, and the path of one that stays.
 def upload(number):
     with tempfile.NamedTemporaryFile("w", suffix=".pdf") as file:
-        file.write(f"%PDF-1.4 spare {number}")
+        file.write(f"%PDF-1.4 spare {number} %%EOF")
         file.flush()
         return cms("media", "upload", file.name)
 

@@ -1,6 +1,9 @@
 //! Files to upload.
 
-use std::{io::Cursor, path::PathBuf};
+use std::{
+    io::Cursor,
+    path::{Path, PathBuf},
+};
 
 use image::{ImageFormat, RgbImage};
 
@@ -35,6 +38,14 @@ pub fn png(width: u32, height: u32, seed: u8) -> Vec<u8> {
     picture(ImageFormat::Png, width, height, seed)
 }
 
+/// A PDF of so many bytes.
+pub fn pdf(length: usize) -> Vec<u8> {
+    let mut file = b"%PDF-1.7 ".to_vec();
+    file.resize(length - 5, b'x');
+    file.extend(b"%%EOF");
+    file
+}
+
 impl Site {
     /// Uploads with the key that may do everything.
     pub async fn upload(&self, name: &str, content: &[u8]) -> Reply {
@@ -52,20 +63,25 @@ impl Site {
 
     /// The plain files below the media folder, by their paths in it.
     pub fn media_files(&self) -> Vec<String> {
-        let (root, mut found) = (self.media_folder(), Vec::new());
-        let mut folders = vec![root.clone()];
-        while let Some(folder) = folders.pop() {
-            for entry in std::fs::read_dir(folder).into_iter().flatten() {
-                let entry = entry.unwrap();
-                if entry.file_type().unwrap().is_dir() {
-                    folders.push(entry.path());
-                } else {
-                    let path = entry.path();
-                    found.push(path.strip_prefix(&root).unwrap().display().to_string());
-                }
+        files_below(&self.media_folder())
+    }
+}
+
+/// The plain files below a folder, by their paths in it.
+pub fn files_below(root: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut folders = vec![root.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).into_iter().flatten() {
+            let entry = entry.unwrap();
+            if entry.file_type().unwrap().is_dir() {
+                folders.push(entry.path());
+            } else {
+                let path = entry.path();
+                found.push(path.strip_prefix(root).unwrap().display().to_string());
             }
         }
-        found.sort();
-        found
     }
+    found.sort();
+    found
 }

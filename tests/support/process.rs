@@ -140,6 +140,19 @@ impl Served {
         reply
     }
 
+    /// Status and body of the reply to an anonymous GET.
+    pub fn bytes(&self, path: &str) -> (u16, Vec<u8>) {
+        let host = self.url.trim_start_matches("http://");
+        let mut stream = std::net::TcpStream::connect(host).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n").unwrap();
+        let mut reply = Vec::new();
+        stream.read_to_end(&mut reply).unwrap();
+        let end = reply.windows(4).position(|four| four == b"\r\n\r\n").expect("a head") + 4;
+        let body = reply.split_off(end);
+        let status = std::str::from_utf8(&reply[9..12]).unwrap().parse().unwrap();
+        (status, body)
+    }
+
     /// SIGKILL: no chance to finish anything.
     pub fn kill(&mut self) {
         self.child.kill().unwrap();

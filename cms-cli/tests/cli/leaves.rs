@@ -252,6 +252,7 @@ pub(crate) const OTHERS: &[Call] = &[
     ("media upload", &["/no/such/file"], ""),
     ("media show", &["1"], ""),
     ("media edit", &["1", "-"], "{}"),
+    ("media uses", &["1"], ""),
     ("media delete", &["1", "--yes"], ""),
     ("inbox export", &["good"], ""),
     ("inbox show", &["1"], ""),

@@ -6,6 +6,7 @@ mod by_hand;
 mod checklist;
 mod cursor;
 mod estimate;
+mod holding;
 mod if_match;
 mod indexes;
 mod key;

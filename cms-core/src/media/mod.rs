@@ -10,7 +10,7 @@
 //! name      names in the media folder (pure)
 //! serve     a file as it is served
 //! variants  smaller pictures, made once
-//! uses      the records that show a file
+//! uses      the records and funnels that show a file
 //! sweep     files without rows removed, rows without files told
 //! sql       statements
 //! ```
@@ -46,7 +46,7 @@ pub use incoming::{Incoming, Ready};
 pub use name::Name;
 pub use serve::Served;
 pub use sweep::Checked;
-pub use uses::Use;
+pub use uses::{Holder, TOLD, Use};
 pub use variants::{Found, Unmade, WIDTHS};
 
 use self::incoming::{blocking, place};

@@ -45,6 +45,11 @@ impl Name {
         &self.sha256
     }
 
+    /// The digits of its name within its folder: whatever holds its path holds them.
+    pub(super) fn digits(&self) -> &str {
+        &self.sha256[2..]
+    }
+
     pub(super) fn kind(&self) -> Option<&'static Kind> {
         kinds::of_extension(self.extension)
     }
@@ -56,7 +61,7 @@ impl Name {
 
     /// The name within its folder.
     pub(super) fn file(&self) -> String {
-        format!("{}.{}", &self.sha256[2..], self.extension)
+        format!("{}.{}", self.digits(), self.extension)
     }
 
     /// Where it lies in the media folder.
@@ -66,7 +71,7 @@ impl Name {
 
     /// Where its variant of a width lies in the media folder.
     pub(super) fn variant(&self, width: u32) -> PathBuf {
-        let file = format!("{}-{width}.{}", &self.sha256[2..], self.extension);
+        let file = format!("{}-{width}.{}", self.digits(), self.extension);
         [VARIANTS, self.folder(), &file].iter().collect()
     }
 

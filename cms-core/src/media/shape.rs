@@ -1,7 +1,8 @@
-//! The size of a picture, and whether its file is whole, by its structure. Nothing is unpacked, and
+//! Whether a file is whole, and the size of a picture, by its structure. Nothing is unpacked, and
 //! memory does not grow with the file.
 
 mod jpeg;
+mod whole;
 
 use std::io::{BufRead, BufReader, Read, Result, Seek, SeekFrom};
 
@@ -31,21 +32,24 @@ pub(super) fn size(
     length: u64,
 ) -> Judged<Option<Size>> {
     file.rewind()?;
-    let mut file = BufReader::with_capacity(STEP, file);
+    let file = &mut BufReader::with_capacity(STEP, file);
     let judged = match media_type {
-        "image/png" => png(&mut file, length),
-        "image/gif" => gif(&mut file, length),
-        "image/webp" => webp(&mut file, length),
-        "image/jpeg" => jpeg::size(&mut file),
-        "image/avif" => avif(&mut file, length),
-        _ => return Ok(Ok(None)),
+        "image/png" => some(png(file, length)),
+        "image/gif" => some(gif(file, length)),
+        "image/webp" => some(webp(file, length)),
+        "image/jpeg" => some(jpeg::size(file)),
+        "image/avif" => some(avif(file, length)),
+        _ => whole::whole(media_type, file, length).map(|judged| judged.map(|()| None)),
     };
     match judged {
-        Ok(Ok((0, _) | (_, 0))) => Ok(Err(Fault::Broken)),
-        Ok(judged) => Ok(judged.map(Some)),
+        Ok(Ok(Some((0, _) | (_, 0)))) => Ok(Err(Fault::Broken)),
         Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Ok(Err(Fault::Broken)),
-        Err(error) => Err(error),
+        judged => judged,
     }
+}
+
+fn some(judged: Judged<Size>) -> Judged<Option<Size>> {
+    judged.map(|judged| judged.map(Some))
 }
 
 fn bytes<const N: usize>(file: &mut impl Read) -> Result<[u8; N]> {
@@ -146,21 +150,8 @@ fn webp<F: Read + Seek>(file: &mut BufReader<F>, length: u64) -> Judged<Size> {
 /// Boxes that fill the file, and the largest `ispe` among them (HEIF, 6.5.3): tiles and previews
 /// have smaller ones.
 fn avif<F: Read + Seek>(file: &mut BufReader<F>, length: u64) -> Judged<Size> {
-    let mut at = 0;
-    while at < length {
-        let count = match u32::from_be_bytes(bytes(file)?) {
-            0 => length - at,
-            1 => {
-                bytes::<4>(file)?;
-                u64::from_be_bytes(bytes(file)?)
-            }
-            count => count.into(),
-        };
-        at = match at.checked_add(count) {
-            Some(next) if count >= 8 && next <= length => next,
-            _ => return Ok(Err(Fault::Broken)),
-        };
-        file.seek(SeekFrom::Start(at))?;
+    if !whole::boxes(file, length)? {
+        return Ok(Err(Fault::Broken));
     }
     file.rewind()?;
     let mut head = Vec::new();

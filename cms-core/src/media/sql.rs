@@ -5,10 +5,42 @@ use crate::{
     db::{Db, args, statements},
 };
 
+/// Whether a text holds the digits of a path (`$1`) or names a file by its id (`$2`, `$3`).
+macro_rules! shows {
+    ($text:literal) => {
+        concat!("(", $text, " like $1 or ", shows!(id $text, "$2", "$3"), ")")
+    };
+    // PostgreSQL writes a space after the colon.
+    (id $text:literal, $comma:literal, $brace:literal) => {
+        concat!(
+            "replace(", $text, ", ' ', '') like ", $comma, " or replace(", $text,
+            ", ' ', '') like ", $brace
+        )
+    };
+}
+
 statements! {
     BY_CONTENT = "select id from cms_media where sha256 = $1";
     /// Those whose content begins so.
     WITHIN = "select path, size from cms_media where sha256 >= $1 and sha256 < $2 order by sha256";
+    /// Drafts, and the versions that visitors see. Mails cannot name a file by its id.
+    IN_FUNNELS = concat!(
+        "select u.id, u.part from (select id, 'settings' as part from cms_formfunnels where ",
+        shows!("settings_json"),
+        " union select funnel_id, 'nodes' from cms_formfunnel_nodes where ",
+        shows!("config_json"),
+        " union select funnel_id, 'mails' from cms_formfunnel_email_routing \
+         where body_html like $1 or auto_reply_body_html like $1 \
+         union select v.funnel_id, 'published' from cms_formfunnel_versions v \
+         join cms_formfunnels f on f.published_version_id = v.id where ",
+        shows!("v.definition"),
+        ") u order by u.id, u.part limit $4"
+    );
+    /// Forms that name a file by its id.
+    IN_FORMS = concat!(
+        "select id from cms_forms where ", shows!(id "cast(fields as text)", "$1", "$2"),
+        " order by id limit $3"
+    );
 }
 
 pub(super) async fn by_content(change: &mut Change, sha256: &str) -> Result<Option<i64>> {
@@ -27,4 +59,27 @@ pub(super) async fn within(db: &Db, folder: u8) -> Result<Vec<(String, i64)>> {
     // `g` stands behind all digits.
     let (first, end) = (format!("{folder:02x}"), format!("{folder:02x}g"));
     db.all(WITHIN, args![first, end]).await
+}
+
+/// The funnels that show a file, each with the part that does. `digits`: those of its path.
+pub(super) async fn in_funnels(
+    db: &Db,
+    id: i64,
+    digits: &str,
+    most: usize,
+) -> Result<Vec<(i64, String)>> {
+    let (path, [comma, brace]) = (format!("%{digits}%"), named(id));
+    db.all(IN_FUNNELS, args![path, comma, brace, most as i64]).await
+}
+
+/// Ids of the forms that name a file by its id.
+pub(super) async fn in_forms(db: &Db, id: i64, most: usize) -> Result<Vec<i64>> {
+    let [comma, brace] = named(id);
+    let rows: Vec<(i64,)> = db.all(IN_FORMS, args![comma, brace, most as i64]).await?;
+    Ok(rows.into_iter().map(|(id,)| id).collect())
+}
+
+/// Patterns of JSON that names a file by its id: other members follow, or none.
+fn named(id: i64) -> [String; 2] {
+    [",", "}"].map(|end| format!("%\"media_id\":{id}{end}%"))
 }

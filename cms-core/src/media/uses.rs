@@ -1,103 +1,103 @@
-//! The records that show a file: columns that hold its path, or a text with it; pages whose widgets
-//! do.
+//! The places that show a file: records that hold its path, funnels and forms that name it, pages
+//! whose widgets do.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use super::{Media, TABLE};
-use crate::{
-    Code, Error, Result,
-    content::{Column, Table},
-    db::Kind,
-    items::{Filter, Op, Query},
-};
+use super::{Media, Name, TABLE, sql};
+use crate::{Code, Error, Result};
 
 /// Places that are told at most.
-const TOLD: usize = 20;
-/// How long is looked. Adopted tables may have millions of rows and no index.
+pub const TOLD: usize = 20;
+/// How long is looked. Adopted tables may have many millions of rows.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A record that shows a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A place that shows a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "MediaUse")]
 pub struct Use {
-    /// The content table.
-    pub table: String,
-    /// Id of the record; of a table without a key empty.
+    /// Whether it is a record or a funnel.
+    pub what: Holder,
+    /// The content table of a record; of a funnel null.
+    pub table: Option<String>,
+    /// Id of the record or funnel; of a record of a table without a key empty.
     pub id: String,
-    /// The column; of a page `draft` or `published`.
-    pub column: String,
+    /// The column of a record; of the widgets of a page `draft` or `published`; of a funnel `settings`, `nodes`, `mails` of the draft, or
+    /// `published`.
+    pub part: String,
+}
+
+/// What shows a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "MediaHolder")]
+pub enum Holder {
+    /// A record of a content table.
+    Record,
+    /// A funnel.
+    Funnel,
+}
+
+impl fmt::Display for Use {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let holder = self.table.as_deref().unwrap_or("funnel");
+        write!(f, "{holder} {} ({})", self.id, self.part)
+    }
 }
 
 impl Media {
-    /// The records that show a file, 20 at most.
+    /// The places that show a file, [`TOLD`] at most. A path is found in every text and every JSON
+    /// value, however it is spelled around its digits.
     ///
     /// # Errors
     /// `not_found`; `unavailable` when the tables cannot be looked through in 10 s.
     pub async fn uses(&self, id: i64) -> Result<Vec<Use>> {
         let record: Json = serde_json::from_str(&self.get(id).await?).map_err(Error::internal)?;
-        let path = record["path"].as_str().unwrap_or_default();
-        let found = tokio::time::timeout(PATIENCE, self.uses_of(path)).await;
+        let name = record["path"].as_str().and_then(Name::of_path);
+        let name = name.ok_or_else(|| Error::internal("a path of no file"))?;
+        let found = tokio::time::timeout(PATIENCE, self.uses_of(id, &name)).await;
         found.unwrap_or_else(|_| {
             let detail = "The tables are too large to see in 10 s whether the file is in use: \
-                          delete it with force=true, or index their image columns.";
+                          delete it with force=true.";
             Err(Error::new(Code::Unavailable, detail))
         })
     }
 
-    async fn uses_of(&self, path: &str) -> Result<Vec<Use>> {
-        let (items, mut uses) = (&self.0.items, Vec::new());
+    async fn uses_of(&self, id: i64, name: &Name) -> Result<Vec<Use>> {
+        let (db, items) = (self.0.base.db(), &self.0.items);
+        let funnel = |(id, part): (i64, String)| Use {
+            what: Holder::Funnel,
+            table: None,
+            id: id.to_string(),
+            part,
+        };
+        let funnels = sql::in_funnels(db, id, name.digits(), TOLD).await?;
+        let mut uses: Vec<_> = funnels.into_iter().map(funnel).collect();
+        let record = |table: &str, id, part| {
+            let table = Some(table.to_owned());
+            Use { what: Holder::Record, table, id, part }
+        };
+        for id in sql::in_forms(db, id, TOLD).await? {
+            uses.push(record("forms", id.to_string(), "fields".to_owned()));
+        }
         for table in items.tables().iter().filter(|table| table.name != TABLE) {
-            let columns = table.columns.iter().filter_map(|column| Some((column, look(column)?)));
-            for (column, op) in columns {
-                let values = vec![path.to_owned()];
-                let filter = Filter { column: column.name.clone(), op, values };
-                let key = table.key_columns().map(|key| key.name.clone()).collect();
-                let left = u32::try_from(TOLD - uses.len()).unwrap_or(1);
-                let query =
-                    Query { filters: vec![filter], fields: key, limit: left, ..Query::default() };
-                let page = items.list(&table.name, &query).await?.records;
-                let rows: Vec<Json> =
-                    serde_json::from_str(&format!("[{page}]")).map_err(Error::internal)?;
-                uses.extend(rows.iter().map(|row| Use {
-                    table: table.name.clone(),
-                    id: spelled(table, row),
-                    column: column.name.clone(),
-                }));
-                if uses.len() >= TOLD {
-                    return Ok(uses);
+            let most = TOLD.saturating_sub(uses.len());
+            for found in items.holding(table, name.digits(), most).await? {
+                let found = record(&table.name, found.id, found.column);
+                if !uses.contains(&found) {
+                    uses.push(found);
                 }
             }
         }
-        let (drafts, shown) = self.0.pages.holding(path, TOLD - uses.len()).await?;
-        let of_page = |column: &str, id: i64| Use {
-            table: "pages".to_owned(),
-            id: id.to_string(),
-            column: column.to_owned(),
-        };
-        uses.extend(drafts.into_iter().map(|id| of_page("draft", id)));
-        uses.extend(shown.into_iter().map(|id| of_page("published", id)));
+        let (drafts, shown) =
+            self.0.pages.holding(name.digits(), TOLD.saturating_sub(uses.len())).await?;
+        let page = |id: i64, part: &str| record("pages", id.to_string(), part.to_owned());
+        uses.extend(drafts.into_iter().map(|id| page(id, "draft")));
+        uses.extend(shown.into_iter().map(|id| page(id, "published")));
         uses.truncate(TOLD);
         Ok(uses)
-    }
-}
-
-/// How a column can hold a path.
-fn look(column: &Column) -> Option<Op> {
-    match (column.kind, column.field_type.as_str()) {
-        (Kind::Text, "image") => Some(Op::Eq),
-        (Kind::Text, "richtext_editor" | "textarea" | "code_editor") => Some(Op::Contains),
-        _ => None,
-    }
-}
-
-fn spelled(table: &Table, row: &Json) -> String {
-    let mut key = table.key_columns().map(|column| &row[&column.name]);
-    match (key.len(), key.next()) {
-        (1, Some(Json::String(id))) => id.clone(),
-        (1, Some(id)) => id.to_string(),
-        (0, _) => String::new(),
-        _ => Json::Array(table.key_columns().map(|column| row[&column.name].clone()).collect())
-            .to_string(),
     }
 }

@@ -3,7 +3,7 @@
 use cms_core::{
     Code, Error, Result,
     items::etag,
-    media::{Checked, Found, MediaFile, MediaFilter, Stored, Use},
+    media::{Checked, Found, Holder, MediaFile, MediaFilter, Stored, Use},
     traffic::{
         address,
         limiter::{Owner, bucket},
@@ -20,7 +20,7 @@ use crate::{
     wire::{
         Data, Deferred, Done, OneOrPage, Text,
         envelope::Meta,
-        media::{Checking, MediaChange, Removal, Served, UploadInto, WhichMedia},
+        media::{Checking, MediaChange, MediaUses, Removal, Served, UploadInto, WhichMedia},
         parameters::{ById, NoQuery},
     },
 };
@@ -94,7 +94,7 @@ pub(crate) async fn update(
 pub(crate) async fn delete(call: &Call<'_>, asked: Removal) -> Result<Success<Done>> {
     let (media, if_match) = (call.cms.media(), if_match(call)?);
     if asked.force != Some(true) {
-        unused(call, &media.uses(asked.id).await?)?;
+        unused(call, media.uses(asked.id).await?)?;
     }
     let mut change = call.change().await?;
     let name = media.delete(&mut change, asked.id, &if_match).await?;
@@ -103,21 +103,36 @@ pub(crate) async fn delete(call: &Call<'_>, asked: Removal) -> Result<Success<Do
     Ok(done)
 }
 
-/// Refuses while records show a file. Tables that the caller may not read are counted, not named.
-fn unused(call: &Call<'_>, uses: &[Use]) -> Result<()> {
+pub(crate) async fn uses(call: &Call<'_>, which: ById) -> Result<Success<Data<MediaUses>>> {
+    let (uses, hidden) = shown(call, call.cms.media().uses(which.id).await?);
+    Ok(Data { data: MediaUses { uses, hidden } }.into())
+}
+
+/// The places that the caller may read, and the number of the others.
+fn shown(call: &Call<'_>, uses: Vec<Use>) -> (Vec<Use>, usize) {
+    let caller = call.caller();
+    let may_see = |one: &Use| match (one.what, &one.table) {
+        (Holder::Record, Some(table)) => caller.may_read(call.cms, table),
+        _ => caller.may_see_funnels(),
+    };
+    let all = uses.len();
+    let seen: Vec<_> = uses.into_iter().filter(may_see).collect();
+    let hidden = all - seen.len();
+    (seen, hidden)
+}
+
+/// Refuses while something shows a file.
+fn unused(call: &Call<'_>, uses: Vec<Use>) -> Result<()> {
     if uses.is_empty() {
         return Ok(());
     }
-    let caller = call.caller();
-    let (seen, hidden): (Vec<_>, Vec<_>) =
-        uses.iter().partition(|one| caller.may_read(call.cms, &one.table));
-    let mut places: Vec<_> =
-        seen.iter().map(|one| format!("{} {} ({})", one.table, one.id, one.column)).collect();
-    if !hidden.is_empty() {
-        places.push(format!("{} that you may not read", hidden.len()));
+    let (seen, hidden) = shown(call, uses);
+    let mut places: Vec<_> = seen.iter().map(ToString::to_string).collect();
+    if hidden > 0 {
+        places.push(format!("{hidden} that you may not read"));
     }
     let detail = format!(
-        "Records show the file: {}. Change them first, or delete it with force=true.",
+        "The file is in use: {}. Change these first, or delete it with force=true.",
         places.join(", ")
     );
     Err(Error::new(Code::Conflict, detail))

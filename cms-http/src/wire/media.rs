@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use cms_core::media::{Checked, MediaFile, WIDTHS};
+pub use cms_core::media::WIDTHS;
+use cms_core::media::{Checked, MediaFile, Use};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
@@ -20,8 +21,10 @@ operations! {
     Upload: NoQuery, Deferred<UploadInto> => Data<MediaFile>;
     /// Changes `alt`, `title`, `file_name`, `folder`, `focal_x` and `focal_y`.
     Update: ById, MediaChange => Data<MediaFile>;
-    /// Removes a file for good. Refused while records show it, unless `force` says otherwise.
+    /// Removes a file for good. Refused while it is in use, unless `force` says otherwise.
     Delete: Removal, NoBody => Done;
+    /// The places that show a file, 20 at most.
+    Uses: ById, NoBody => Data<MediaUses>;
     /// Compares files with their rows.
     Check: NoQuery, Checking => Data<Checked>;
     /// A file, or a part of it; `w` asks for a smaller picture.
@@ -99,8 +102,17 @@ pub struct Removal {
     /// Its id.
     #[schemars(example = 1)]
     pub id: i64,
-    /// Whether it goes although records show it.
+    /// Whether it goes although it is in use.
     pub force: Option<bool>,
+}
+
+/// Where a file is in use.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct MediaUses {
+    /// The places, 20 at most together with the hidden ones.
+    pub uses: Vec<Use>,
+    /// How many more there are that the caller may not read.
+    pub hidden: usize,
 }
 
 /// How to compare files with their rows.

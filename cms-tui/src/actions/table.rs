@@ -48,6 +48,8 @@ const FUNNELS: Right = Holds("formfunnel_funnels_edit");
 const FUNNELS_SEEN: Right = Holds("formfunnel_funnels_view");
 const FORMS: Right = Holds("forms_forms_edit");
 const FORMS_SEEN: Right = Holds("forms_forms_view");
+const MEDIA: Right = Holds("media_media_edit");
+const MEDIA_SEEN: Right = Holds("media_media_view");
 
 fn is_on(row: &Json) -> Option<&'static str> {
     (row["active"] == true).then_some("it is active already")
@@ -124,6 +126,7 @@ pub(crate) static ACTIONS: &[Action] = &[
         .on(Nothing, Admin),
     act("go.forms", "", "Forms and submissions").cli("forms list").on(Nothing, FORMS_SEEN),
     act("go.funnels", "", "Funnels, drawn as graphs").cli("funnels list").on(Nothing, FUNNELS_SEEN),
+    act("go.media", "", "Media: uploaded files").cli("media list").on(Nothing, MEDIA_SEEN),
     act("go.tasks", "", "Tasks of plugins").cli("tasks list").on(Nothing, Admin),
     act("go.plugins", "", "Plugins and their problems").cli("plugins list"),
     act("list.down", "j Down", "Down"),
@@ -329,6 +332,13 @@ pub(crate) static ACTIONS: &[Action] = &[
     write("submissions.delete", "x", "Delete…")
         .cli("forms submissions delete {id}")
         .on(Rows, FORMS),
+    act("media.show", "s", "Show it whole").cli("media show {id}").on(Row, MEDIA_SEEN),
+    write("media.edit", "e", "Texts by language, name, folder, what stays in sight")
+        .cli("media edit {id} -")
+        .on(Row, MEDIA),
+    act("media.uses", "w", "Where it is in use").cli("media uses {id}").on(Row, MEDIA_SEEN),
+    act("media.check", "c", "Compare files with records").cli("media check").on(Nothing, MEDIA),
+    write("media.delete", "x", "Delete…").cli("media delete {id}").on(Row, MEDIA),
     write("inbox.state", "s", "Set the state")
         .cli("inbox set-status STATE {submission_id}")
         .on(Rows, INBOX),

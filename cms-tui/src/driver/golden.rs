@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 
 use super::{
     Operator, paint,
-    seed::{with_forms, with_inbox},
+    seed::{with_forms, with_inbox, with_media},
     seeded,
     site::TestSite,
 };
@@ -110,6 +110,42 @@ async fn golden_forms_and_mails() {
     let mut ana = Operator::sits_down(&site).await;
     ana.press(": f o r m s Enter Enter x y").await.is_golden("submission_deleted");
     ana.press(": m a i l Enter r").await.is_golden("mail_retry");
+}
+
+/// Files, in all sizes; and what is asked there.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn golden_media() {
+    let site = with_media().await;
+    let mut ana = Operator::sits_down(&site).await;
+    ana.press(": m e d i a Enter j j").await;
+    for (width, height) in SIZES {
+        ana.resize(width, height).is_golden(&format!("media_{width}x{height}"));
+    }
+    for (name, keys) in [
+        ("media_filter", ": m e d i a Enter / t y p e : i m a g e / Enter"),
+        ("media_edit", ": m e d i a Enter j j e"),
+        ("media_uses", ": m e d i a Enter j j w"),
+        ("media_check", ": m e d i a Enter c"),
+        ("media_delete", ": m e d i a Enter x"),
+        ("media_delete_used", ": m e d i a Enter j j x"),
+    ] {
+        let mut ana = Operator::sits_down(&site).await;
+        ana.press(keys).await.is_golden(name);
+    }
+    // What is done counts at the service.
+    let mut ana = Operator::sits_down(&site).await;
+    ana.press(": m e d i a Enter e").await.types("en: Our logo").await.press("Ctrl-s").await;
+    let file = |id| cms_http::client::Ask::get("/api/backend/media").query("id", id);
+    let logo = site.client().send(file(5)).await.expect("a file").json().expect("JSON");
+    assert_eq!(logo["data"]["alt"], json!({"en": "Our logo"}), "{}", ana.screen());
+    ana.press("u").await;
+    let logo = site.client().send(file(5)).await.expect("a file").json().expect("JSON");
+    assert_eq!(logo["data"]["alt"], json!({}), "{}", ana.screen());
+    ana.press("x").await.types("logo.png").await.press("Enter").await.is_golden("media_deleted");
+    ana.press("j j x").await.types("bicycle.png").await.press("Enter").await;
+    let list = site.client().send(cms_http::client::Ask::get("/api/backend/media")).await;
+    let left = list.expect("a list").json().expect("JSON")["data"].as_array().map(Vec::len);
+    assert_eq!(left, Some(3), "{}", ana.screen());
 }
 
 /// The inbox and a submission, in all sizes; and what is asked there.

@@ -1,6 +1,10 @@
 //! The pictures of the docs. `CMS_WRITE_DOCS=1 cargo test -p cms-tui the_docs` makes them again.
 
-use super::{Operator, paint, seed::with_inbox, seeded};
+use super::{
+    Operator, paint,
+    seed::{with_inbox, with_media},
+    seeded,
+};
 
 const PICTURES: [(&str, &str); 6] = [
     ("home", "1"),
@@ -17,15 +21,18 @@ const OF_INBOX: [(&str, &str); 4] = [
     ("funnel", ": f u n n e l s Enter Enter j j"),
     ("analytics", ": f u n n e l s Enter a j"),
 ];
+/// That of a site with files.
+const OF_MEDIA: (&str, &str) = ("media", ": m e d i a Enter j j");
 
 /// The pictures of the docs are those that the interface draws, and all of them are shown.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_docs_show_what_is_drawn() {
-    let (site, inbox) = (seeded().await, with_inbox().await);
+    let (site, inbox, media) = (seeded().await, with_inbox().await, with_media().await);
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/tui");
     let page = std::fs::read_to_string(format!("{folder}.md")).expect("docs/tui.md");
     let pictures = PICTURES.map(|one| (&site, one)).into_iter();
-    for (site, (name, keys)) in pictures.chain(OF_INBOX.map(|one| (&inbox, one))) {
+    let pictures = pictures.chain(OF_INBOX.map(|one| (&inbox, one)));
+    for (site, (name, keys)) in pictures.chain([(&media, OF_MEDIA)]) {
         let mut ana = Operator::sits_down(site).await;
         ana.press(keys).await;
         for (kind, text) in [("txt", ana.screen()), ("svg", paint::svg(&ana.buffer()))] {
@@ -42,7 +49,7 @@ async fn the_docs_show_what_is_drawn() {
     let files = std::fs::read_dir(folder).expect("docs/tui").count();
     assert_eq!(
         files,
-        2 * (PICTURES.len() + OF_INBOX.len()),
+        2 * (PICTURES.len() + OF_INBOX.len() + 1),
         "docs/tui holds a picture that nobody makes"
     );
 }

@@ -75,6 +75,49 @@ pub(super) async fn with_forms() -> TestSite {
     site
 }
 
+/// A site with some files, of which a post and the settings show two.
+pub(super) async fn with_media() -> TestSite {
+    let site = TestSite::open().await;
+    let film = b"\0\0\0\x14ftypmp42\0\0\0\0mp42\0\0\0\0mdat";
+    for (folder, name, content) in [
+        ("", "terms.pdf", b"%PDF-1.7\n%%EOF".to_vec()),
+        ("films", "workshop.mp4", film.to_vec()),
+        ("products", "bicycle.png", png(3000, 2000, 480_000)),
+        ("products/2026", "日本の自転車.png", png(640, 480, 52_000)),
+        ("", "logo.png", png(320, 80, 900)),
+    ] {
+        site.clock.advance(60_000);
+        site.upload(folder, name, &content).await;
+    }
+    let alt = json!({"en": "A red bicycle", "de": "Ein rotes Fahrrad, von der Seite gesehen"});
+    let texts = json!({"alt": alt, "title": {"en": "Bicycle"}, "focal_x": 0.5, "focal_y": 0.25});
+    site.does(Ask::patch("/api/backend/media").query("id", 3), texts).await;
+    let file = Ask::get("/api/backend/media").query("id", 3);
+    let answer = site.client().send(file).await.expect("a file").json().expect("JSON");
+    let path = &answer["data"]["path"];
+    let settings = Ask::post("/api/backend/item").query("table", "settings");
+    let hero = json!({"name": "hero", "value": {"picture": path}, "public": true});
+    site.does(settings, hero).await;
+    let menu = Ask::post("/api/backend/item").query("table", "menu_items");
+    let entry = json!({
+        "menu": "main", "title": "Bicycles", "url": path, "language_short": "en",
+    });
+    site.does(menu, entry).await;
+    site
+}
+
+/// A picture of so many pixels and bytes that nobody can unpack.
+fn png(width: u32, height: u32, length: u32) -> Vec<u8> {
+    let mut file = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec();
+    file.extend([width.to_be_bytes(), height.to_be_bytes()].concat());
+    file.extend([8, 6, 0, 0, 0, 0, 0, 0, 0]);
+    file.extend(length.to_be_bytes());
+    file.extend(b"IDAT");
+    file.resize(file.len() + length as usize + 4, 0);
+    file.extend(b"\0\0\0\0IEND\0\0\0\0");
+    file
+}
+
 /// A site with a funnel that people have walked through; ana and ben answer them.
 pub(super) async fn with_inbox() -> TestSite {
     let site = TestSite::with(|settings| {

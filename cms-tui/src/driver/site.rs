@@ -1,7 +1,7 @@
 //! A service of its own for each test, with a clock that tests move and names that stay the same.
 
 use cms_core::{
-    Clock, Cms, Random, Secret,
+    Actor, Clock, Cms, Random, Secret,
     plugins::Manifest,
     settings::{LimiterStore, Settings},
 };
@@ -117,6 +117,17 @@ impl TestSite {
     pub(crate) async fn post(&self, title: &str) -> Json {
         let ask = Ask::post("/api/backend/item").query("table", "posts");
         self.does(ask, json!({"title": title, "language_short": "en"})).await
+    }
+
+    /// Stores a file.
+    pub(crate) async fn upload(&self, folder: &str, name: &str, content: &[u8]) {
+        let media = self.cms.media();
+        let mut incoming = media.incoming().await.expect("a file");
+        incoming.write(content).await.expect("written");
+        let ready = media.judge(incoming, name).await.expect("taken");
+        let mut change = self.cms.change(Actor::Operator).await.expect("a change");
+        media.store(&mut change, ready, folder).await.expect("stored");
+        change.commit().await.expect("committed");
     }
 
     /// Makes a funnel and puts it before visitors. Returns its id.

@@ -23,7 +23,7 @@ pub(crate) fn by_id(row: &Json) -> ById {
 
 /// The name that people gave it.
 pub(crate) fn name(row: &Json) -> String {
-    let names = ["name", "username", "origin", "title"].iter();
+    let names = ["name", "username", "origin", "title", "file_name"].iter();
     let name = names.filter_map(|name| row[*name].as_str()).find(|name| !name.is_empty());
     name.map_or_else(|| format!("#{}", id(row)), str::to_owned)
 }

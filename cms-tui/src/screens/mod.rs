@@ -25,6 +25,7 @@ mod keys;
 mod limits;
 mod login;
 mod mail;
+mod media;
 mod open;
 mod origins;
 mod plugins;

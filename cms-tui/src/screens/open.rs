@@ -3,8 +3,8 @@
 use super::{
     Screen, analytics::Analytics, attempts, audit, browser::Browser, cache, content, deliveries,
     delivery::Delivery, events, forms, funnels, groups, home::Home, inbox, keys, limits,
-    login::SignIn, mail, origins, plugins, queue, records, submission::Submission, system, tasks,
-    users, webhooks,
+    login::SignIn, mail, media, origins, plugins, queue, records, submission::Submission, system,
+    tasks, users, webhooks,
 };
 use crate::step::Place;
 
@@ -32,6 +32,7 @@ pub(crate) fn open(place: Place) -> Box<dyn Screen> {
         "submissions" => &forms::SUBMISSIONS,
         "inbox" => &inbox::SPEC,
         "mail" => &mail::SPEC,
+        "media" => &media::SPEC,
         "tasks" => &tasks::TASKS,
         "runs" => &tasks::RUNS,
         "system" => &system::SPEC,

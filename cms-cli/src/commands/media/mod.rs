@@ -6,11 +6,13 @@ mod upload;
 use std::path::PathBuf;
 
 use clap::Subcommand;
+use cms_core::media::Use;
 use cms_http::{
     client::{Ask, Client},
     wire::{
-        media::{Check, Checking, Read, WhichMedia},
-        parameters::NoQuery,
+        NoBody,
+        media::{Check, Checking, Read, Uses, WhichMedia},
+        parameters::{ById, NoQuery},
     },
 };
 use serde_json::json;
@@ -22,7 +24,7 @@ use self::{
 use crate::{
     flags::Flags,
     input,
-    output::{Done, Exit, Failure, Output},
+    output::{Done, Exit, Failure, Output, table},
     prompt,
     reply::{self, Paging},
     site,
@@ -62,12 +64,17 @@ pub(crate) enum MediaCommand {
         /// File with the JSON; - for standard input
         changes: PathBuf,
     },
-    /// Delete files for good; refused while records show one
+    /// List the places that show a file: records and funnels, 20 at most
+    Uses {
+        /// Id or path of the file
+        file: String,
+    },
+    /// Delete files for good; refused while one is in use
     Delete {
         /// Ids or paths of the files
         #[arg(required = true)]
         files: Vec<String>,
-        /// Also files that records show
+        /// Also files that are in use
         #[arg(long)]
         force: bool,
     },
@@ -105,9 +112,33 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: MediaCommand)
             let ask = Ask::patch(MEDIA).query("id", saved.id).text(body);
             print(out, &client.send(ask.if_match(saved.answer.etag)).await?)
         }
+        MediaCommand::Uses { file } => uses(out, client, &file).await,
         MediaCommand::Delete { files, force } => delete(flags, out, client, &files, force).await,
         MediaCommand::Check { remove } => check(out, client, remove).await,
     }
+}
+
+async fn uses(out: &Output, client: &Client, file: &str) -> Done {
+    let id = Saved::find(client, file).await?.id;
+    let (answer, found) = reply::call::<Uses>(client, &ById { id }, &NoBody).await?;
+    if out.json {
+        return Ok(out.line(&answer.body)?);
+    }
+    let row = |one: &Use| {
+        let holder = one.table.clone().unwrap_or_else(|| "funnel".to_owned());
+        vec![holder, one.id.clone(), one.part.clone()]
+    };
+    let found = found.data;
+    let rows: Vec<_> = found.uses.iter().map(row).collect();
+    if !rows.is_empty() {
+        table::rows(out, &["in", "id", "part"], &rows)?;
+    }
+    match (found.hidden, rows.len()) {
+        (0, 0) => out.note("Nothing shows the file."),
+        (0, _) => {}
+        (hidden, _) => out.note(&format!("{hidden} more that you may not read.")),
+    }
+    Ok(())
 }
 
 /// Stops at the first failure.

@@ -346,6 +346,14 @@ impl Dialect {
         }
     }
 
+    /// Whether the expression `haystack` contains `$n` as it is written.
+    pub fn holds(self, haystack: &str, n: usize) -> String {
+        match self {
+            Self::Sqlite => format!("instr({haystack}, ${n}) > 0"),
+            Self::Postgres => format!("strpos({haystack}, ${n}) > 0"),
+        }
+    }
+
     /// Value `index` of the JSON array in `$1`, as the column stores it.
     pub fn input(self, index: usize, col: Col) -> String {
         match (self, col.kind) {

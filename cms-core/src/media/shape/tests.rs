@@ -59,7 +59,7 @@ fn sizes_are_read_from_whole_files() {
         ("image/jpeg", jpeg(b"Exif\0\0MM\0*\xff\xff\xff\xff"), Some((7, 5))),
         ("image/webp", webp(), Some((7, 5))),
         ("image/avif", avif(), Some((7, 5))),
-        ("application/pdf", b"%PDF-1.7".to_vec(), None),
+        ("image/tiff", b"II*\0\x08\0\0\0".to_vec(), None),
     ] {
         assert_eq!(judged(media_type, &file), Ok(expected), "{media_type}");
         // Every cut is told, and nothing panics.
@@ -69,7 +69,7 @@ fn sizes_are_read_from_whole_files() {
         }
         let longer = [file.as_slice(), b"<script>"].concat();
         let told = match media_type {
-            "image/jpeg" | "application/pdf" => Ok(expected),
+            "image/jpeg" | "image/tiff" => Ok(expected),
             "image/avif" => Err(Fault::Broken),
             _ => Err(Fault::Longer),
         };
@@ -104,5 +104,70 @@ proptest::proptest! {
         ] {
             let _ = judged(media_type, &[head, &rest].concat());
         }
+    }
+}
+
+/// A film in which the first box is as long as 8 bytes tell, and the second goes to the end.
+fn film() -> Vec<u8> {
+    let mut file = b"\0\0\0\x14ftypmp42\0\0\0\0mp42".to_vec();
+    file.extend(b"\0\0\0\x01mdat\0\0\0\0\0\0\0\x14data");
+    file.extend(b"\0\0\0\x0cmoovmoov");
+    file
+}
+
+fn webm() -> Vec<u8> {
+    b"\x1a\x45\xdf\xa3\x84head\x18\x53\x80\x67\x40\x07segment".to_vec()
+}
+
+fn ogg() -> Vec<u8> {
+    let page = |table: &[u8], data: &[u8]| {
+        [&b"OggS"[..], &[0; 22], &[table.len() as u8], table, data].concat()
+    };
+    [page(&[4], b"head"), page(&[3, 2], b"sound")].concat()
+}
+
+fn zip(comment: &[u8]) -> Vec<u8> {
+    let end = [&b"PK\x05\x06"[..], &[0; 16], &(comment.len() as u16).to_le_bytes(), comment];
+    [&b"PK\x03\x04a file"[..], &end.concat()].concat()
+}
+
+#[test]
+fn what_is_no_picture_is_cut_off_when_its_lengths_say_so() {
+    let wav = b"RIFF\x0c\0\0\0WAVEfmt \0\0\0\0".to_vec();
+    for (media_type, file) in [
+        ("video/mp4", film()),
+        ("video/quicktime", film()),
+        ("video/webm", webm()),
+        ("audio/ogg", ogg()),
+        ("audio/wav", wav),
+        ("application/zip", zip(b"")),
+        ("application/zip", zip(b"A comment, PK\x05\x06 in it")),
+        ("application/vnd.oasis.opendocument.text", zip(b"")),
+        ("application/pdf", b"%PDF-1.7\n1 0 obj\n%%EOF".to_vec()),
+    ] {
+        assert_eq!(judged(media_type, &file), Ok(None), "{media_type}");
+        let whole = |cut: &usize| judged(media_type, &file[..*cut]) == Ok(None);
+        let told: Vec<_> = (1..file.len()).filter(whole).collect();
+        // Between two boxes or pages nothing tells that more follows.
+        let between: &[usize] = match media_type {
+            "video/mp4" | "video/quicktime" => &[20, 40],
+            "audio/ogg" => &[32],
+            _ => &[],
+        };
+        assert_eq!(told, between, "{media_type}");
+    }
+    // Recorded live: the lengths are not known.
+    let live = b"\x1a\x45\xdf\xa3\x84head\x18\x53\x80\x67\x01\xff\xff\xff\xff\xff\xff\xffs";
+    assert_eq!(judged("video/webm", live), Ok(None));
+    assert_eq!(judged("audio/wav", b"RIFF\xff\xff\xff\xffWAVEfmt "), Ok(None));
+    assert_eq!(judged("video/mp4", b"\0\0\0\x0cftypmp42\0\0\0\0mdatdata"), Ok(None));
+    for (media_type, wrong) in [
+        ("video/webm", &b"\x1a\x45\xdf\xa3\0\0\0"[..]),
+        ("video/webm", b"\x1a\x45\xdf\xa3\x84head\x18\x53\x80\x68\x81s"),
+        ("video/mp4", b"\0\0\0\x01ftyp\xff\xff\xff\xff\xff\xff\xff\xff"),
+        ("audio/ogg", b"OggS"),
+        ("application/zip", b"PK\x03\x04PK\x05\x06"),
+    ] {
+        assert_eq!(judged(media_type, wrong), Err(Fault::Broken), "{media_type} {wrong:?}");
     }
 }

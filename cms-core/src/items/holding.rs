@@ -1,0 +1,101 @@
+//! Records that hold a text, looked for slice by slice: each is one short read, however large the
+//! table is.
+
+use sqlx::AssertSqlSafe;
+
+use super::{Items, Key, write::key_of};
+use crate::{
+    Result,
+    content::{Column, Table},
+    db::{Dialect, Kind, args, dialect::quote},
+};
+
+/// Rows of a slice.
+const SLICE: usize = 10_000;
+/// Texts of these types are no places for a path.
+const NEVER: [&str; 2] = ["select", "color"];
+
+/// A record that holds the text.
+#[derive(Debug)]
+pub(crate) struct Holder {
+    /// Its id, as the parameter `id` writes it; of a table without a key empty.
+    pub(crate) id: String,
+    /// The first of its columns that does.
+    pub(crate) column: String,
+}
+
+impl Items {
+    /// Records of a table in whose texts or JSON a text stands as it is written here; `most` at
+    /// most. The text is letters and digits.
+    pub(crate) async fn holding(
+        &self,
+        table: &Table,
+        text: &str,
+        most: usize,
+    ) -> Result<Vec<Holder>> {
+        let columns: Vec<&Column> = table.columns.iter().filter(|one| can_hold(one)).collect();
+        let mut holders = Vec::new();
+        if columns.is_empty() {
+            return Ok(holders);
+        }
+        let db = self.0.base.db();
+        let counted = table.key_columns().next();
+        let counted = counted.filter(|key| table.key.len() == 1 && key.kind == Kind::Integer);
+        let Some(key) = counted.map(|key| quote(&key.name)) else {
+            let sql = select(table, &columns, "", most);
+            let rows = db.all(AssertSqlSafe(sql), args![text]).await?;
+            return rows.into_iter().map(|row| holder(table, &columns, row)).collect();
+        };
+        let end = format!(
+            "select cast(max(k) as bigint) from (select {key} as k from {} where {key} > $1 \
+             order by {key} limit {SLICE}) s",
+            table.quoted()
+        );
+        let bounds = format!("t.{key} > $2 and t.{key} <= $3 and ");
+        let mut after = i64::MIN;
+        while holders.len() < most {
+            let (last,): (Option<i64>,) = db.one(AssertSqlSafe(end.clone()), args![after]).await?;
+            let Some(last) = last else { break };
+            let sql = select(table, &columns, &bounds, most - holders.len());
+            let rows = db.all(AssertSqlSafe(sql), args![text, after, last]).await?;
+            for row in rows {
+                holders.push(holder(table, &columns, row)?);
+            }
+            after = last;
+        }
+        Ok(holders)
+    }
+}
+
+fn can_hold(column: &Column) -> bool {
+    matches!(column.kind, Kind::Text | Kind::Json) && !NEVER.contains(&column.field_type.as_str())
+}
+
+/// Rows within bounds that hold `$1`: the key, and which column it is.
+fn select(table: &Table, columns: &[&Column], bounds: &str, most: usize) -> String {
+    let dialect = table.dialect;
+    let held: Vec<_> = columns.iter().map(|column| holds(dialect, column)).collect();
+    let which: String =
+        held.iter().enumerate().map(|(at, held)| format!(" when {held} then {at}")).collect();
+    let key = if table.key.is_empty() { "'[]'".to_owned() } else { key_of(table, "t") };
+    format!(
+        "select {key}, cast(case{which} end as bigint) from {} t where {bounds}({}) limit {most}",
+        table.quoted(),
+        held.join(" or ")
+    )
+}
+
+/// Whether a column holds `$1`.
+fn holds(dialect: Dialect, column: &Column) -> String {
+    dialect.holds(&dialect.compared("t", column.col()), 1)
+}
+
+fn holder(table: &Table, columns: &[&Column], row: (String, i64)) -> Result<Holder> {
+    let (key, at) = row;
+    let id = Key::from_json(table, &key)?.spelled(table);
+    let column = usize::try_from(at).ok().and_then(|at| columns.get(at));
+    Ok(Holder {
+        id: if table.key.is_empty() { String::new() } else { id },
+        column: column.map(|column| column.name.clone()).unwrap_or_default(),
+    })
+}

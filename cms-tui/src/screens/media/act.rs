@@ -1,0 +1,144 @@
+//! What can be done with files.
+
+use std::sync::Arc;
+
+use cms_http::wire::{
+    media::{Check, Delete, Removal},
+    parameters::NoQuery,
+};
+use serde_json::{Map, Value as Json, json};
+
+use super::{FILE, edit, place, told, uses};
+use crate::{
+    actions::Scene,
+    calls::Reply,
+    screens::acts::{id, name},
+    step::{Act, BulkCall, Checked, Confirm, Step, get, send},
+    text::number,
+    theme::Role,
+    widgets::viewer::Viewer,
+};
+
+pub(super) fn act(verb: &str, scene: &Scene<'_>) -> Step {
+    let row = scene.row.cloned().unwrap_or_default();
+    match verb {
+        "show" => Step::View(Viewer::json(format!("File {}", id(&row)), &row)),
+        "edit" => edit::form(row),
+        "uses" => {
+            let title = format!("{} is in use", name(&row));
+            let call = uses(&row);
+            call.map(|call| {
+                call.then(move |reply| Step::View(Viewer::new(title, told(Some(&reply.data)))))
+            })
+            .into()
+        }
+        "check" => check(),
+        "delete" => delete(row),
+        _ => Step::None,
+    }
+}
+
+/// Compares files with their records.
+fn check() -> Step {
+    let call = send::<Check>(&NoQuery {}, json!({"remove": false}));
+    call.map(|call| {
+        call.then(|reply| Step::View(Viewer::new("Files and records", found(&reply.data))))
+    })
+    .into()
+}
+
+fn found(data: &Json) -> Vec<(Role, String)> {
+    let count = |name: &str| data[name].as_i64().unwrap_or_default();
+    let mut lines = vec![(
+        Role::Plain,
+        format!(
+            "{} files with their record, {} bytes",
+            number(count("files")),
+            number(count("bytes"))
+        ),
+    )];
+    if count("orphans") > 0 {
+        let orphans = number(count("orphans"));
+        let say = format!("{orphans} without a record: they go within a day");
+        lines.push((Role::Warn, say));
+    }
+    match count("lost") {
+        0 => lines.push((Role::Good, "No file is missing.".to_owned())),
+        lost => {
+            let say = format!("{} records have lost their file; upload these again:", number(lost));
+            lines.push((Role::Bad, say));
+            let missing = data["missing"].as_array().into_iter().flatten();
+            let path = |path: &Json| (Role::Plain, crate::screens::cells::plain_text(path));
+            lines.extend(missing.map(path));
+        }
+    }
+    lines
+}
+
+/// Looks where the file is in use before it asks.
+fn delete(row: Json) -> Step {
+    let call = uses(&row);
+    call.map(|call| call.then(move |reply| Step::Confirm(question(row, &reply.data)))).into()
+}
+
+fn question(row: Json, uses: &Json) -> Confirm {
+    let named = name(&row);
+    let places: Vec<_> = uses["uses"].as_array().into_iter().flatten().map(place).collect();
+    let hidden = uses["hidden"].as_u64().unwrap_or_default();
+    let is_used = !places.is_empty() || hidden > 0;
+    let mut text = format!("Delete {named} for good?");
+    if is_used {
+        let mut shown: Vec<_> = places.iter().take(3).cloned().collect();
+        let more = places.len() - shown.len() + usize::try_from(hidden).unwrap_or_default();
+        if more > 0 {
+            shown.push(format!("{more} more"));
+        }
+        text = format!("{named} is in use: {}. Delete it all the same?", shown.join(", "));
+    }
+    Confirm::new(text, move || removed(&row, is_used).step()).typing(named)
+}
+
+/// Goes only if it is as the list shows it.
+fn removed(row: &Json, force: bool) -> Act {
+    let (named, removal) = (name(row), Removal { id: id(row), force: force.then_some(true) });
+    let said = named.clone();
+    let call = Arc::new(move |now: &Reply| {
+        let call = get::<Delete>(&removal)?.if_match(now.etag.clone());
+        Ok(BulkCall::new(said.clone(), call, None))
+    });
+    let seen = FILE.judged.iter().map(|name| ((*name).to_owned(), row[*name].clone()));
+    let row = Checked {
+        name: named,
+        again: FILE.again(row),
+        seen: seen.collect(),
+        wanted: Map::new(),
+        merges: false,
+        call,
+    };
+    Act::one(row, "is deleted", "delete it all the same")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_deletes_a_file_in_use_reads_where() {
+        let row = json!({"id": 7, "file_name": "a.png"});
+        let asked = |uses: Json| question(row.clone(), &uses).text;
+        assert_eq!(asked(json!({"uses": [], "hidden": 0})), "Delete a.png for good?");
+        let one = json!({"what": "record", "table": "goods", "id": "1", "part": "picture"});
+        let uses = json!({"uses": [one, one, one, one], "hidden": 2});
+        let told = asked(uses);
+        assert!(told.contains("a.png is in use: goods 1 (picture), "), "{told}");
+        assert!(told.contains(", 3 more. Delete it all the same?"), "{told}");
+    }
+
+    #[test]
+    fn lost_files_are_named() {
+        let lines = found(&json!({"files": 2, "bytes": 2000, "orphans": 1, "lost": 1,
+            "missing": ["/media/aa/b.png"]}));
+        assert!(lines.iter().any(|(role, line)| *role == Role::Bad && line.contains("1 records")));
+        assert_eq!(lines.last().map(|(_, line)| line.as_str()), Some("/media/aa/b.png"));
+    }
+}

@@ -1,0 +1,131 @@
+//! A real disk that is full: the media folder of a real server is a file system of 4 MiB.
+
+use std::{
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use bytes::Bytes;
+use cms_http::client::{Ask, Client, ClientError, Outgoing};
+use futures_util::stream;
+use serde_json::{Value as Json, json};
+
+use crate::support::{
+    TestDatabase,
+    media::{files_below, pdf, png},
+    process::{self, Served},
+};
+
+const MEDIA: &str = "/api/backend/media";
+const SIZE: usize = 1 << 20;
+
+/// How this machine lets a process have mounts of its own. None: it does not.
+fn apart(folder: &Path) -> Option<&'static [&'static str]> {
+    let ways: [&[&str]; 2] = [&["--mount"], &["--user", "--map-root-user", "--mount"]];
+    ways.into_iter().find(|way| {
+        let mut command = Command::new("unshare");
+        command.args(*way).args(["mount", "-t", "tmpfs", "tmpfs"]).arg(folder);
+        let status = command.stderr(Stdio::null()).status();
+        status.is_ok_and(|status| status.success())
+    })
+}
+
+/// The same command with 4 MiB mounted at a folder, which nobody else sees.
+fn within(command: &Command, way: &[&str], folder: &Path) -> Command {
+    let script = "mount -t tmpfs -o size=4m tmpfs \"$0\" && exec \"$@\"";
+    let mut outer = Command::new("unshare");
+    outer.args(way).args(["sh", "-c", script]).arg(folder);
+    outer.arg(command.get_program()).args(command.get_args()).stdin(Stdio::null());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => outer.env(name, value),
+            None => outer.env_remove(name),
+        };
+    }
+    outer
+}
+
+/// The status, and the record or what was refused.
+async fn upload(client: &Client, name: &str, content: Vec<u8>) -> (u16, Json) {
+    let (size, whole) = (content.len() as u64, Bytes::from(content));
+    let parts = (0..whole.len()).step_by(64 << 10);
+    let parts = parts.map(|at| Ok(whole.slice(at..whole.len().min(at + (64 << 10)))));
+    let parts = stream::iter(parts.collect::<Vec<_>>());
+    let file = Outgoing { name: name.to_owned(), size, parts };
+    match client.upload(&Ask::post(MEDIA), &[], file).await {
+        Ok(answer) => (answer.status.as_u16(), answer.json().unwrap()["data"].clone()),
+        Err(ClientError::Problem { status, document, .. }) => (status.into(), document),
+        Err(other) => panic!("{other:?}"),
+    }
+}
+
+fn document(number: u8) -> Vec<u8> {
+    let mut file = pdf(SIZE);
+    file[9] = number;
+    file
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_disk_refuses_uploads_and_harms_nothing() {
+    let database = TestDatabase::new().await;
+    let folder = database.folder.path().join("data/media");
+    process::run(&database, &["init"]);
+    std::fs::create_dir_all(&folder).unwrap();
+    let Some(way) = apart(&folder) else {
+        println!("NOT SHOWN: this machine lets no process mount anything");
+        return;
+    };
+    let made = ["--json", "keys", "create", "--name", "test", "--right", "*"];
+    let made: Json = serde_json::from_str(&process::run(&database, &made)).unwrap();
+    let serve = process::command(&database, &["serve", "--listen", "127.0.0.1:0"]);
+    let served = Served::start_command(within(&serve, way, &folder), "error", &[]);
+    let client = served.client(made["data"]["key"].as_str().unwrap());
+    // As the server sees it.
+    let inside = PathBuf::from(format!("/proc/{}/root", served.child.id()));
+    let inside = inside.join(folder.strip_prefix("/").unwrap());
+    let picture = png(2000, 1, 1);
+    let (_, shown) = upload(&client, "a.png", picture.clone()).await;
+    let mut stored = Vec::new();
+    let refused = loop {
+        match upload(&client, "a.pdf", document(stored.len() as u8)).await {
+            (201, file) => stored.push(file),
+            refused => break refused,
+        }
+        assert!(stored.len() < 5, "4 MiB hold no 5 files of 1 MiB");
+    };
+    let (status, told) = refused;
+    assert_eq!((status, stored.len()), (503, 3), "{told}");
+    assert_eq!(told["error"], "unavailable");
+    assert!(told["detail"].as_str().unwrap().contains("disk may be full"), "{told}");
+    assert_eq!(files_below(&inside.join(".incoming")), Vec::<String>::new());
+    assert_eq!(files_below(&inside).len(), 4);
+    // Several at once: together they fill what is left.
+    let more = (10..18).map(|number| upload(&client, "a.pdf", document(number)));
+    for (status, told) in futures_util::future::join_all(more).await {
+        assert_eq!(status, 503, "{told}");
+    }
+    assert_eq!(files_below(&inside).len(), 4);
+    // A file of a few bytes has room, and what is there is served.
+    assert_eq!(upload(&client, "b.pdf", pdf(100)).await.0, 201);
+    for (number, file) in stored.iter().enumerate() {
+        let (status, body) = served.bytes(file["path"].as_str().unwrap());
+        assert_eq!(status, 200);
+        assert!(body == document(number as u8), "{number}");
+    }
+    assert_eq!(served.bytes("/readyz").0, 200);
+    // No room for a smaller picture: the request says so, the picture itself stays.
+    std::fs::write(inside.join("filler"), vec![0; SIZE]).unwrap_err();
+    let path = shown["path"].as_str().unwrap();
+    assert_eq!(served.bytes(&format!("{path}?w=320")).0, 503);
+    assert!(served.bytes(path) == (200, picture));
+    // Room again.
+    std::fs::remove_file(inside.join("filler")).unwrap();
+    let delete = Ask::delete(MEDIA).query("id", stored[0]["id"].as_i64().unwrap());
+    assert_eq!(client.send(delete).await.unwrap().status.as_u16(), 204);
+    assert_eq!(upload(&client, "a.pdf", document(20)).await.0, 201);
+    assert_eq!(served.bytes(&format!("{path}?w=320")).0, 200);
+    let ask = Ask::post(&format!("{MEDIA}/check")).json(&json!({"remove": false}));
+    let found = client.send(ask).await.unwrap().json().unwrap()["data"].clone();
+    assert_eq!((&found["lost"], &found["orphans"]), (&json!(0), &json!(0)), "{found}");
+    println!("a file system of 4 MiB was full: {} files stay", found["files"]);
+}

@@ -1,0 +1,174 @@
+use serde_json::{Value as Json, json};
+
+use crate::{
+    funnels::{drawn, made},
+    support::{Site, media::png},
+};
+
+const MEDIA: &str = "/api/backend/media";
+
+async fn site() -> Site {
+    let columns = json!([
+        {"name": "name", "type": "text"}, {"name": "text", "type": "richtext_editor"},
+        {"name": "blocks", "type": "json"}, {"name": "colour", "type": "color"},
+        {"name": "weight", "type": "number"},
+    ]);
+    let shop = json!({"id": "shop", "tables": [{"name": "goods", "columns": columns}]});
+    Site::builder().await.plugin(shop).open().await
+}
+
+/// The places of a file, as its deletion tells them.
+async fn places(site: &Site, id: i64) -> String {
+    let refused = site.admin(&format!("DELETE {MEDIA}?id={id}")).refused(409, "conflict").await;
+    let told = refused.json()["detail"].as_str().unwrap().to_owned();
+    let told = told.strip_prefix("The file is in use: ").expect("places").to_owned();
+    told.split_once(". Change these").expect("what to do").0.to_owned()
+}
+
+async fn uses(site: &Site, id: i64) -> Json {
+    site.admin(&format!("GET {MEDIA}/uses?id={id}")).expect(200).await.data()
+}
+
+#[tokio::test]
+async fn a_path_is_found_however_it_is_written() {
+    let site = site().await;
+    let file = site.upload("a.png", &png(8, 5, 1)).await.data();
+    let other = site.upload("b.png", &png(8, 5, 2)).await.data();
+    let path = file["path"].as_str().unwrap();
+    let escaped = path.replace('/', "\\/");
+    let gallery = json!([{"title": "A"}, {"pictures": [{"src": format!("{path}?w=320")}]}]);
+    for (table, record, part) in [
+        ("goods", json!({"blocks": {"picture": path}}), "blocks"),
+        ("goods", json!({"blocks": gallery}), "blocks"),
+        ("goods", json!({"blocks": format!("https://cms.example.org{path}")}), "blocks"),
+        ("goods", json!({"blocks": {"html": format!("<img src='{path}'>")}}), "blocks"),
+        ("goods", json!({"name": path}), "name"),
+        ("goods", json!({"text": format!("<p data-a=\"{escaped}\">")}), "text"),
+        (
+            "menu_items",
+            json!({"menu": "main", "title": "Terms", "url": path, "language_short": "en"}),
+            "url",
+        ),
+        ("settings", json!({"name": "logo", "value": path}), "value"),
+        (
+            "forms",
+            json!({"name": "a", "fields": [
+                {"id": "a", "type": "statement", "html": format!("<img src=\"{path}\">")},
+            ]}),
+            "fields",
+        ),
+        (
+            "forms",
+            json!({"name": "b", "fields": [
+                {"id": "a", "type": "statement", "media_id": file["id"], "html": "<p>b</p>"},
+            ]}),
+            "fields",
+        ),
+    ] {
+        let items = format!("/api/backend/item?table={table}");
+        let made = site.admin(&format!("POST {items}")).json(record.clone()).expect(201).await;
+        let made = made.data();
+        // The key of settings is their name.
+        let name = || made["name"].as_str().unwrap().to_owned();
+        let id = made["id"].as_i64().map_or_else(name, |id| id.to_string());
+        assert_eq!(places(&site, 1).await, format!("{table} {id} ({part})"), "{record}");
+        let told = json!([{"what": "record", "table": table, "id": id, "part": part}]);
+        assert_eq!(uses(&site, 1).await, json!({"uses": told, "hidden": 0}), "{record}");
+        site.admin(&format!("DELETE {items}&id={id}")).expect(204).await;
+        assert_eq!(uses(&site, 1).await["uses"], json!([]), "{record}");
+    }
+    // What only looks alike.
+    let digits = &other["path"].as_str().unwrap()[10..];
+    let alike = json!([
+        {"name": &path[..60], "blocks": {"media_id": 1, "picture": &path[..70]}},
+        {"text": path.to_uppercase(), "blocks": [digits]},
+    ]);
+    site.admin("POST /api/backend/item?table=goods").json(alike).expect(201).await;
+    let fields = json!([{"id": "a", "type": "statement", "html": "<p>c</p>", "media_id": 11}]);
+    let form = json!({"name": "c", "fields": fields});
+    site.admin("POST /api/backend/item?table=forms").json(form).expect(201).await;
+    assert_eq!(uses(&site, 1).await, json!({"uses": [], "hidden": 0}));
+    let last = site.database.count("select max(id) from goods").await;
+    assert_eq!(places(&site, 2).await, format!("goods {last} (blocks)"));
+    site.admin(&format!("DELETE {MEDIA}?id=1")).expect(204).await;
+    site.admin(&format!("GET {MEDIA}/uses?id=1")).refused(404, "not_found").await;
+}
+
+#[tokio::test]
+async fn funnels_keep_what_they_show() {
+    let site = site().await;
+    for n in 1..=4 {
+        site.upload("a.png", &png(8, 5, n)).await;
+    }
+    let path = async |id: i64| {
+        let file = site.admin(&format!("GET {MEDIA}?id={id}")).expect(200).await.data();
+        file["path"].as_str().unwrap().to_owned()
+    };
+    let mut funnel = drawn();
+    funnel["settings_json"] = json!({"logo": path(1).await});
+    funnel["nodes"][0]["config_json"]["media_id"] = json!(2);
+    let html = format!("<img src=\"{}\">", path(3).await);
+    funnel["nodes"][2]["config_json"] = json!({"html": html});
+    funnel["email_routings"][0]["body_html"] = json!(format!("<p>{}</p>", path(4).await));
+    let id = made(&site, &funnel).await["id"].clone();
+    assert_eq!(places(&site, 1).await, format!("funnel {id} (settings)"));
+    assert_eq!(places(&site, 2).await, format!("funnel {id} (nodes)"));
+    assert_eq!(places(&site, 3).await, format!("funnel {id} (nodes)"));
+    assert_eq!(places(&site, 4).await, format!("funnel {id} (mails)"));
+    site.publish(id.as_i64().unwrap()).await;
+    assert_eq!(places(&site, 3).await, format!("funnel {id} (nodes), funnel {id} (published)"));
+    // Who may not see funnels does not learn of them.
+    let rights = ["GET /api/backend/media", "GET /api/backend/media/uses"];
+    let key = site.key(&rights).await;
+    let read = || site.ask(&format!("GET {MEDIA}/uses?id=3"));
+    let hidden = read().key(&key).expect(200).await.data();
+    assert_eq!(hidden, json!({"uses": [], "hidden": 2}));
+    let seeing = [rights[1], "GET /api/backend/formfunnel?action=list"];
+    let seen = read().key(&site.key(&seeing).await).expect(200).await.data();
+    assert_eq!(
+        seen["uses"][0],
+        json!({"what": "funnel", "table": null, "id": id.to_string(),
+        "part": "nodes"})
+    );
+    let delete = site.admin("POST /api/backend/formfunnel?action=delete");
+    delete.json(json!({"id": id})).expect(200).await;
+    assert_eq!(uses(&site, 3).await["uses"], json!([]));
+}
+
+/// `CMS_TEST_ROWS` makes the table larger and tells how long the look takes.
+#[tokio::test]
+async fn at_most_twenty_places_are_told_and_all_slices_are_looked_through() {
+    // Two slices and a piece, with gaps between the keys, a kilobyte a row.
+    let rows = std::env::var("CMS_TEST_ROWS").ok().and_then(|n| n.parse().ok()).unwrap_or(20_100);
+    let site = site().await;
+    let path = site.upload("a.png", &png(8, 5, 1)).await.data()["path"].clone();
+    let path = path.as_str().unwrap();
+    let (text, series) = if site.database.is_postgres() {
+        ("repeat('x', 1000)", format!("from generate_series(1, {rows}) as n (i)"))
+    } else {
+        let series = format!(
+            "from (with recursive n (i) as (select 1 union all select i + 1 from n where i < \
+             {rows}) select i from n)"
+        );
+        ("hex(zeroblob(500))", series)
+    };
+    let insert = format!("insert into goods (id, name, text) select i * 3, '', {text} {series}");
+    site.database.run(insert).await;
+    let ids = async || {
+        let uses = uses(&site, 1).await["uses"].clone();
+        let id = |one: &Json| one["id"].as_str().unwrap().to_owned();
+        uses.as_array().unwrap().iter().map(id).collect::<Vec<_>>()
+    };
+    let show = async |rows: &str| {
+        site.database.run(format!("update goods set name = '{path}' where {rows}")).await;
+    };
+    let began = std::time::Instant::now();
+    assert_eq!(ids().await, Vec::<String>::new());
+    println!("{rows} rows of a kilobyte looked through in {:.1?}", began.elapsed());
+    show("id in (3, 30000, 30003, 60000, 60300)").await;
+    let mut found = ids().await;
+    found.sort();
+    assert_eq!(found, ["3", "30000", "30003", "60000", "60300"]);
+    show("id > 59000").await;
+    assert_eq!(ids().await.len(), 20);
+}
