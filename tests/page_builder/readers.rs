@@ -8,15 +8,15 @@ use serde_json::json;
 
 use crate::{routes::pagebuilder::titles, support::Site};
 
-/// A site with one page of 12 widgets, kept replies or not.
+/// A site with one page of 6 widgets, kept replies or not.
 async fn site(keeps: bool) -> (Site, Vec<i64>) {
     let site = Site::builder().await.settings(|s| s.cache.enabled = keeps).open().await;
     let page = json!({"id": 1, "language_short": "en", "url_rewrite": "/", "title": "Home"});
     site.admin("POST /api/backend/item?table=pages").json(page).expect(201).await;
     let mut ids = Vec::new();
-    for _ in 0..4 {
+    for _ in 0..3 {
         let (_, col) = site.row(1).await;
-        for _ in 0..3 {
+        for _ in 0..2 {
             ids.push(site.title(col, "0").await);
         }
     }
@@ -37,16 +37,18 @@ async fn nobody_sees_half_a_publication() {
                 let page = site.ask("GET /api/pages?id=1").expect(200).await.data();
                 let seen: BTreeSet<u64> =
                     titles(&page).iter().map(|title| title.parse().unwrap()).collect();
-                assert_eq!((seen.len(), titles(&page).len()), (1, 12), "a mix: {seen:?}");
+                assert_eq!((seen.len(), titles(&page).len()), (1, 6), "a mix: {seen:?}");
                 let number = *seen.first().unwrap();
                 assert!(number >= last, "{number} after {last}");
                 last = number;
                 reads.fetch_add(1, Ordering::SeqCst);
+                // Others read too, and the editor has a turn.
+                tokio::task::yield_now().await;
             }
             last
         };
         let write = async {
-            for number in 1..=12 {
+            for number in 1..=4 {
                 for id in &ids {
                     site.retitle(*id, &number.to_string()).await;
                 }
@@ -63,7 +65,7 @@ async fn nobody_sees_half_a_publication() {
         };
         let readers = join_all((0..50).map(|_| read()));
         let (last, ()) = tokio::join!(readers, write);
-        assert!(last.iter().any(|number| *number >= 10), "they read to the end: {last:?}");
+        assert!(last.iter().any(|number| *number >= 3), "they read to the end: {last:?}");
         assert!(reads.load(Ordering::SeqCst) > 200, "{reads:?}");
     }
 }

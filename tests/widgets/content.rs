@@ -10,7 +10,7 @@ use cms_core::{
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value as Json, json};
 
-use crate::support::Site;
+use crate::support::{Site, visits::leads};
 
 /// Content of code that behaves as its version says.
 struct Behaving(&'static str, &'static str);
@@ -176,28 +176,13 @@ async fn forms_show_their_fields_and_nothing_that_stays_here() {
 #[tokio::test]
 async fn a_funnel_is_shown_while_it_is_published() {
     let site = Site::open().await;
-    let created = json!({"name": "Fleet", "slug": "fleet"});
-    let funnel = site.admin("POST /api/backend/formfunnel?action=create").json(created);
-    let id = funnel.expect(201).await.data()["id"].clone();
-    let data = json!({"funnel": "fleet"});
+    let data = json!({"funnel": "leads"});
     assert_eq!(shown(&site, "form", data.clone(), Vec::new(), false).await, Json::Null);
-    let nodes = json!([
-        {"client_id": -1, "type": "step", "name": "Ask",
-         "config_json": {"fields": [{"id": "mail", "type": "email"}]}},
-        {"client_id": -2, "type": "end", "name": "End", "config_json": {}},
-    ]);
-    let edges = json!([{"from_node_id": -1, "to_node_id": -2, "branch_label": "default"}]);
-    let drawing = json!({"id": id, "rev": 1, "funnel": {"start_node_id": -1}, "nodes": nodes,
-                         "edges": edges});
-    site.admin("POST /api/backend/formfunnel?action=save").json(drawing).expect(200).await;
-    site.admin("POST /api/backend/formfunnel?action=publish")
-        .json(json!({"id": id}))
-        .expect(200)
-        .await;
+    site.funnel(leads()).await;
     let content = shown(&site, "form", data, Vec::new(), false).await;
     assert_eq!(
         (&content["funnel"]["slug"], &content["funnel"]["name"]),
-        (&json!("fleet"), &json!("Fleet")),
+        (&json!("leads"), &json!("Leads")),
         "{content}"
     );
 }

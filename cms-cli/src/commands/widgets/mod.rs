@@ -82,10 +82,11 @@ fn cell(widget: &PickedWidget, column: &str) -> Option<String> {
 }
 
 async fn rebuild(out: &Output, client: &Client, output: Option<PathBuf>) -> Done {
-    let (_, found) = reply::call::<ShowComponents>(client, &NoQuery {}, &NoBody).await?;
+    let (answer, found) = reply::call::<ShowComponents>(client, &NoQuery {}, &NoBody).await?;
     let found = found.data;
     let text = serde_json::to_string_pretty(&found.components).map_err(Failure::unexpected)?;
     match &output {
+        None if out.json => out.line(&answer.body)?,
         None => out.line(&text)?,
         Some(file) => {
             let mut whole = WholeFile::create(file)?;

@@ -1,6 +1,6 @@
 //! Widgets as the picker offers them, and as a front end finds their components.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, btree_map::Entry};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -87,13 +87,11 @@ impl Widgets {
     ) -> Result<Vec<PickedWidget>> {
         let mut options = BTreeMap::new();
         for source in widgets.iter().flat_map(|one| sources(one)).filter(|s| may_read(&s.table)) {
-            let key = key(&source);
-            if !options.contains_key(&key) {
-                match options_of(&self.0.items, &source).await {
-                    Ok(found) => drop(options.insert(key, found)),
-                    Err(error) => {
-                        tracing::error!(table = source.table, %error, "a select has no options");
-                    }
+            let Entry::Vacant(room) = options.entry(key(&source)) else { continue };
+            match options_of(&self.0.items, &source).await {
+                Ok(found) => drop(room.insert(found)),
+                Err(error) => {
+                    tracing::error!(table = source.table, %error, "a select has no options");
                 }
             }
         }
