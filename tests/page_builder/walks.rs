@@ -43,7 +43,7 @@ async fn a_draft_is_what_a_model_of_it_says() {
                 let id = site.add(node).await["id"].as_i64().unwrap();
                 model[row].1.insert(at, (id, Vec::new()));
             }
-            4 | 5 | 6 if model.get(row).is_some_and(|row| !row.1.is_empty()) => {
+            4..=6 if model.get(row).is_some_and(|row| !row.1.is_empty()) => {
                 let col = draw(model[row].1.len());
                 let (id, widgets) = &mut model[row].1[col];
                 let at = draw(widgets.len() + 1);

@@ -19,6 +19,15 @@ use crate::{
     },
 };
 
+/// A new node.
+struct Judged {
+    /// Of a widget.
+    name: Option<String>,
+    /// What its values keep to, if it may hold some.
+    menu: Option<Menu>,
+    data: Map<String, Json>,
+}
+
 impl Pages {
     /// Adds a node to a draft.
     ///
@@ -36,7 +45,7 @@ impl Pages {
         let parent = fitting(&new.parent, kind)?;
         let held = self.hold(change, above(kind), parent, if_match).await?;
         let tree = self.tree_in(change, held.id).await?;
-        let (name, menu, data) = self.judge(&tree, new, parent)?;
+        let Judged { name, menu, data } = self.judge(&tree, new, parent)?;
         let data = stored(&data.into_iter().filter(|(_, value)| !value.is_null()).collect());
         tree.admit(Some(kind), parent, size(&data))?;
         let at = spot(new.position, tree.siblings(kind, parent))?;
@@ -171,13 +180,8 @@ impl Pages {
         })
     }
 
-    /// Name, menu and values of a new node, checked.
-    fn judge(
-        &self,
-        tree: &Tree,
-        new: &NewNode,
-        parent: i64,
-    ) -> Result<(Option<String>, Option<Menu>, Map<String, Json>)> {
+    /// What a new node is to hold, checked.
+    fn judge(&self, tree: &Tree, new: &NewNode, parent: i64) -> Result<Judged> {
         let kind = new.kind;
         if kind != NodeKind::Widget && new.widget.is_some() {
             let message = "only widgets have one";
@@ -192,15 +196,15 @@ impl Pages {
                 })?;
                 let known = self.known(name)?;
                 let data = self.widgets().check(&known.menu, &given)?;
-                Ok((Some(name.to_owned()), Some(known.menu.clone()), data))
+                Ok(Judged { name: Some(name.to_owned()), menu: Some(known.menu.clone()), data })
             }
             NodeKind::Item => {
                 let widget = tree.widget(parent).ok_or_else(|| not_found(kind, parent))?;
                 let known = self.repeater(widget)?;
                 let data = self.widgets().check(&known.item_menu, &given)?;
-                Ok((None, Some(known.item_menu.clone()), data))
+                Ok(Judged { name: None, menu: Some(known.item_menu.clone()), data })
             }
-            _ if given.is_empty() => Ok((None, None, given)),
+            _ if given.is_empty() => Ok(Judged { name: None, menu: None, data: given }),
             _ => Err(Error::invalid_field("data", "unexpected", "rows and columns hold no values")),
         }
     }
