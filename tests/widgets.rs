@@ -4,4 +4,5 @@ mod attacks;
 mod content;
 mod golden;
 mod picker;
+mod placed;
 mod registry;

@@ -4,6 +4,7 @@ use std::{convert::Infallible, future::poll_fn, net::SocketAddr, pin::Pin, sync:
 
 use cms_core::{Code, Error};
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Version, header};
+use http_body::Body as _;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
 use tokio::{io::AsyncWriteExt, net::TcpStream, sync::watch};
@@ -14,6 +15,9 @@ use crate::{
     lingering::Lingering,
     places::Place,
 };
+
+/// Bytes of a body that hyper reads to its end even when it was refused.
+const SMALL: u64 = 8 << 10;
 
 /// Who is at the other end, and what is known of the connection.
 pub(crate) struct Connection {
@@ -83,9 +87,13 @@ async fn answer(api: &Api, peer: SocketAddr, request: Request<Incoming>) -> Resp
     if let Some(refusal) = without_host(request.version(), request.headers()) {
         return api.refuse(&refusal);
     }
+    let is_small = request.body().size_hint().exact().is_some_and(|bytes| bytes <= SMALL);
     let mut response = api.handle_from(Some(Peer(peer)), request).await;
-    if response.status() == StatusCode::TOO_MANY_REQUESTS {
-        // Its place is for others.
+    let status = response.status();
+    let is_refused = status.is_client_error() || status.is_server_error();
+    // The place of who asks too much is for others. A body that was refused may be unread: hyper
+    // then ends the connection, and nobody must send on it.
+    if status == StatusCode::TOO_MANY_REQUESTS || (is_refused && !is_small) {
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     response

@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json, json};
 use crate::support::{Site, media::png};
 
 /// A site with what widgets show: a picture, a menu, a form and a funnel.
-async fn site() -> (Site, String) {
+pub(super) async fn with_content() -> (Site, String) {
     let site = Site::open().await;
     let file = site.upload("a.png", &png(80, 50, 1)).await.data();
     let texts = json!({"alt": {"en": "A red bicycle", "de": "Ein rotes Fahrrad"}, "focal_x": 0.25});
@@ -29,7 +29,7 @@ async fn site() -> (Site, String) {
 }
 
 /// A value for each column of a menu: that of the sample, or the last option.
-fn filled(menu: &Menu, picture: &str) -> Map<String, Json> {
+pub(super) fn filled(menu: &Menu, picture: &str) -> Map<String, Json> {
     let sample: Json = serde_json::from_str(include_str!("sample.json")).unwrap();
     let value = |row: &str, options: Option<Json>| match (row, options) {
         ("image" | "mobile_image", _) => json!(picture),
@@ -43,7 +43,12 @@ fn filled(menu: &Menu, picture: &str) -> Map<String, Json> {
     entries.collect()
 }
 
-async fn content(widgets: &Widgets, widget: &Widget, language: &str, picture: &str) -> Json {
+pub(super) async fn content(
+    widgets: &Widgets,
+    widget: &Widget,
+    language: &str,
+    picture: &str,
+) -> Json {
     let data = filled(&widget.menu, picture);
     let items = match widget.is_repeater() {
         true => vec![filled(&widget.item_menu, picture), Map::new()],
@@ -55,7 +60,7 @@ async fn content(widgets: &Widgets, widget: &Widget, language: &str, picture: &s
 
 #[tokio::test]
 async fn every_built_in_widget_has_its_golden_file() {
-    let (site, picture) = site().await;
+    let (site, picture) = with_content().await;
     let widgets = site.cms.pages().widgets();
     let all = widgets.all();
     assert_eq!(all.len(), 42);

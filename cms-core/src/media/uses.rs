@@ -25,8 +25,8 @@ pub struct Use {
     pub table: Option<String>,
     /// Id of the record or funnel; of a record of a table without a key empty.
     pub id: String,
-    /// The column of a record; of the widgets of a page `draft` or `published`; of a funnel `settings`, `nodes`, `mails` of the draft, or
-    /// `published`.
+    /// The column of a record; of the widgets of a page `draft` or `published`; of a funnel
+    /// `settings`, `nodes`, `mails` of the draft, or `published`.
     pub part: String,
 }
 
