@@ -1,9 +1,15 @@
 //! Every built-in widget on a page: placed, edited, published, read back in two languages.
 
+use cms_core::pages::widgets::Menu;
 use serde_json::{Value as Json, json};
 
 use super::golden::{content, filled, with_content};
 use crate::routes::pagebuilder::BUILDER;
+
+/// As it is read: what has no value is left out.
+fn set(menu: &Menu, picture: &str) -> Json {
+    filled(menu, picture).into_iter().filter(|(_, value)| !value.is_null()).collect()
+}
 
 #[tokio::test]
 async fn every_built_in_widget_is_read_back_in_two_languages() {
@@ -41,13 +47,12 @@ async fn every_built_in_widget_is_read_back_in_two_languages() {
             assert_eq!(shown["template"], widget.template.as_str());
             let mut data = shown["data"].clone();
             let items = data.as_object_mut().unwrap().remove("items");
-            assert_eq!(data, Json::from(filled(&widget.menu, &picture)), "{}", widget.name);
+            assert_eq!(data, set(&widget.menu, &picture), "{}", widget.name);
             let mut items = items.unwrap_or(json!([]));
             assert_eq!(items.as_array().unwrap().len(), 2 * usize::from(widget.is_repeater()));
             if let Some(first) = items.get_mut(0) {
                 first.as_object_mut().unwrap().remove("id");
-                let item = filled(&widget.item_menu, &picture);
-                assert_eq!(*first, Json::from(item), "{}", widget.name);
+                assert_eq!(*first, set(&widget.item_menu, &picture), "{}", widget.name);
             }
             let content = content(widgets, &widget, language, &picture).await;
             assert_eq!(shown["content"], content, "{} {language}", widget.name);
