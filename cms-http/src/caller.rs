@@ -148,10 +148,18 @@ impl Caller {
     }
 
     fn may_see_of_funnels(&self, action: &str, permission: &str) -> bool {
-        const FUNNELS: &str = "/api/backend/formfunnel";
         let query = [("action".to_owned(), action.to_owned())];
-        let call =
-            access::KeyCall { method: "GET", path: FUNNELS, query: &query, body_table: None };
+        self.may_get("/api/backend/formfunnel", &query, permission)
+    }
+
+    /// Whether the caller may read the draft of this page; without one, of any.
+    pub(crate) fn may_see_draft(&self, page: Option<i64>) -> bool {
+        let query = page.map(|page| ("page_id".to_owned(), page.to_string()));
+        self.may_get("/api/backend/pagebuilder", query.as_slice(), "pages_pages_view")
+    }
+
+    fn may_get(&self, path: &str, query: &[(String, String)], permission: &str) -> bool {
+        let call = access::KeyCall { method: "GET", path, query, body_table: None };
         match self {
             Self::Anonymous => false,
             Self::Operator => true,

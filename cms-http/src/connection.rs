@@ -1,10 +1,22 @@
 //! One connection: its requests, until it ends by itself, a stop comes, or it is told to end.
 
-use std::{convert::Infallible, future::poll_fn, net::SocketAddr, pin::Pin, sync::Arc};
+use std::{
+    convert::Infallible,
+    future::poll_fn,
+    net::SocketAddr,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
 
 use cms_core::{Code, Error};
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Version, header};
-use http_body::Body as _;
+use http_body::{Body as _, Frame, SizeHint};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
 use tokio::{io::AsyncWriteExt, net::TcpStream, sync::watch};
@@ -15,9 +27,6 @@ use crate::{
     lingering::Lingering,
     places::Place,
 };
-
-/// Bytes of a body that hyper reads to its end even when it was refused.
-const SMALL: u64 = 8 << 10;
 
 /// Who is at the other end, and what is known of the connection.
 pub(crate) struct Connection {
@@ -83,17 +92,48 @@ impl Connection {
     }
 }
 
+/// A body that tells whether it was read to its end.
+struct Watched {
+    body: Incoming,
+    ended: Arc<AtomicBool>,
+}
+
+impl http_body::Body for Watched {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(context);
+        if matches!(polled, Poll::Ready(None)) || self.body.is_end_stream() {
+            self.ended.store(true, Ordering::Relaxed);
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
 async fn answer(api: &Api, peer: SocketAddr, request: Request<Incoming>) -> Response<Body> {
     if let Some(refusal) = without_host(request.version(), request.headers()) {
         return api.refuse(&refusal);
     }
-    let is_small = request.body().size_hint().exact().is_some_and(|bytes| bytes <= SMALL);
+    let ended = Arc::new(AtomicBool::new(request.body().is_end_stream()));
+    let request = request.map(|body| Watched { body, ended: ended.clone() });
     let mut response = api.handle_from(Some(Peer(peer)), request).await;
     let status = response.status();
     let is_refused = status.is_client_error() || status.is_server_error();
-    // The place of who asks too much is for others. A body that was refused may be unread: hyper
-    // then ends the connection, and nobody must send on it.
-    if status == StatusCode::TOO_MANY_REQUESTS || (is_refused && !is_small) {
+    // The place of who asks too much is for others. When a body was refused unread, hyper ends the
+    // connection, and nobody must send on it.
+    if status == StatusCode::TOO_MANY_REQUESTS || (is_refused && !ended.load(Ordering::Relaxed)) {
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     response

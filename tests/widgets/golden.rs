@@ -55,7 +55,7 @@ pub(super) async fn content(
         false => Vec::new(),
     };
     let placed = widgets.placed(1, &widget.name, language, data, items);
-    widgets.contents(&[placed], false).await.remove(0)
+    widgets.contents(&[placed], false).await.0.remove(0)
 }
 
 #[tokio::test]

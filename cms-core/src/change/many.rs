@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 
 use super::Change;
 use crate::{
-    Result,
+    Error, Result,
     db::args,
     events::{self, family},
 };
@@ -14,14 +14,17 @@ use crate::{
 const TOGETHER: usize = 500;
 
 impl Change {
-    /// Makes room for the change of many rows, before it writes anything. On SQLite it shares its
-    /// commit with no other change then, and what undoes it stays on the disk; without this a change
-    /// of 50,000 rows takes twice as long, and memory for each page that it writes.
+    /// Makes room for the change of many rows, before it writes anything. On SQLite it then has a
+    /// transaction of its own and no savepoint, whose undo data would stay in memory: 50,000 rows
+    /// took twice as long.
     ///
     /// # Errors
-    /// `unavailable` when another process wrote in the same instant, so that what this change has
-    /// read may be old.
+    /// `unavailable` when what this change has read may be old, because another process wrote in
+    /// the same instant; `internal_error` for a change that has written already.
     pub async fn large(self) -> Result<Self> {
+        if !self.touched.is_empty() || !self.emitted.is_empty() {
+            return Err(Error::internal("a large change that has written already"));
+        }
         Ok(Self { tx: self.tx.grow().await?, ..self })
     }
 

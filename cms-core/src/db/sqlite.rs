@@ -1,7 +1,8 @@
 //! SQLite: readers in a pool, and one writer that groups commits.
 //!
 //! `synchronous = FULL` waits for the disk at every commit, so changes that wait for the writer at
-//! the same time share one commit. Each runs in a savepoint. A flusher queues behind them, commits
+//! the same time share one commit. Each runs in a savepoint, but a large one, which is the whole
+//! transaction. A flusher queues behind them, commits
 //! once and tells them all. A change reports success only when the disk has it.
 
 use std::{
@@ -289,8 +290,8 @@ impl State {
         }
     }
 
-    /// Ends the transaction and tells the group the outcome.
-    async fn end(&mut self, mut outcome: Result<(), sqlx::Error>) {
+    /// Ends the transaction and tells the group the outcome. Returns whether it is good.
+    async fn end(&mut self, mut outcome: Result<(), sqlx::Error>) -> bool {
         let (touched, mut raised) = (std::mem::take(&mut self.touched), Raised::new());
         self.large = false;
         if std::mem::take(&mut self.open) {
@@ -306,10 +307,12 @@ impl State {
         for waiting in self.finished.drain(..) {
             let _ = waiting.send(told.clone());
         }
+        told.is_ok()
     }
 
     /// Ends the savepoint, commits for those who have finished, and goes on without one. Nothing may
-    /// have been written since. Returns whether all is as it was: no other process has written.
+    /// have been written since. Returns whether all is as it was seen: those who have finished are
+    /// committed, and no other process has written.
     async fn grow(&mut self) -> Result<bool, sqlx::Error> {
         self.send(RELEASE).await?;
         if self.finished.is_empty() {
@@ -318,13 +321,15 @@ impl State {
         }
         let before = self.version().await?;
         self.running = false;
-        self.end(Ok(())).await;
+        if !self.end(Ok(())).await {
+            return Ok(false);
+        }
         self.send(BEGIN_LARGE).await?;
         (self.open, self.running, self.large) = (true, true, true);
         Ok(self.version().await? == before)
     }
 
-    /// Changes with each commit of other connections (sqlite.org/pragma.html#pragma_data_version).
+    /// Changes with each commit of other connections, and when they restart the log (sqlite.org/pragma.html#pragma_data_version).
     async fn version(&mut self) -> Result<i64, sqlx::Error> {
         sqlx::query_scalar("PRAGMA data_version").fetch_one(&mut self.connection).await
     }
@@ -370,7 +375,7 @@ impl SqliteTx {
         match task.await.map_err(Error::internal)?? {
             (tx, true) => Ok(tx),
             (_, false) => {
-                let detail = "Another program wrote in the same instant. Try again.";
+                let detail = "What this change has read may be old. Try again.";
                 Err(Error::new(Code::Unavailable, detail).retry_after(1))
             }
         }

@@ -76,6 +76,12 @@ impl Vault {
         Ok(format!("v1.{id}.{}", BASE64URL_NOPAD.encode(&[&nonce[..], &sealed].concat())))
     }
 
+    /// Whether a text looks as one that [`Vault::seal`] made.
+    #[must_use]
+    pub fn is_sealed(text: &str) -> bool {
+        text.starts_with("v1.")
+    }
+
     /// Decrypts a value that [`Vault::seal`] encrypted for the same `context`.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use sqlx::AssertSqlSafe;
 
 use super::Items;
 use crate::{
-    Result,
+    Result, Vault,
     db::dialect::{Kind, quote},
 };
 
@@ -29,7 +29,7 @@ impl Items {
                 );
                 let found: Vec<(String,)> = base.db().all(AssertSqlSafe(sql), Vec::new()).await?;
                 // Other software may have written others.
-                let sealed = found.iter().filter(|(text,)| text.starts_with("v1."));
+                let sealed = found.iter().filter(|(text,)| Vault::is_sealed(text));
                 opens.extend(sealed.map(|(text,)| base.vault().open(&context, text).is_ok()));
             }
         }

@@ -1,6 +1,8 @@
 //! A published page as visitors read it: its record, its addresses, its rows as they were frozen.
 //! One statement reads it, so that nobody sees half of a publication.
 
+use std::collections::BTreeSet;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
@@ -10,7 +12,7 @@ use super::{
     builder::{PageCol, PlacedWidget, Tree},
     sql,
 };
-use crate::{Code, Error, Result, db::args};
+use crate::{Code, Error, Result, db::args, plugins::installed};
 
 /// A page as visitors read it.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -216,7 +218,10 @@ impl Pages {
         });
         let placed: Vec<_> = placed.collect();
         let reads = widgets.tables(placed.iter().map(|one| one.widget.as_str()));
-        let mut contents = widgets.contents(&placed, backend).await.into_iter();
+        let (contents, whole) = widgets.contents(&placed, backend).await;
+        // What failed for a moment must not be kept.
+        let reads = reads.filter(|_| whole);
+        let mut contents = contents.into_iter();
         let mut widget = |placed: PlacedWidget| ShownWidget {
             id: placed.id,
             template: widgets.find(&placed.widget).map(|found| found.template.clone()),
@@ -232,7 +237,10 @@ impl Pages {
             .rows
             .into_iter()
             .map(|row| ShownRow { id: row.id, cols: row.cols.into_iter().map(&mut col).collect() });
-        (rows.collect(), reads.map(|tables| tables.into_iter().collect()))
+        // Templates and content come from plugins.
+        let with_plugins =
+            |tables: BTreeSet<String>| tables.into_iter().chain([installed::TABLE.to_owned()]);
+        (rows.collect(), reads.map(|tables| with_plugins(tables).collect()))
     }
 }
 

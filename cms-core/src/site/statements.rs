@@ -41,6 +41,7 @@ fn all(dialect: Dialect) -> Vec<db::Statement> {
     all.extend(funnels::statements().concat());
     all.extend(mail::statements().concat());
     all.extend(webhooks::statements().concat());
+    all.extend(dialect.many().all());
     if dialect == Dialect::Postgres {
         all.extend([keys::sql::FIND_LOCKED, accounts::sessions::sql::FIND_LOCKED]);
     }

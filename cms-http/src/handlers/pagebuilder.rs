@@ -9,7 +9,7 @@ use cms_core::{
 };
 use http::header;
 
-use super::{item::if_match, pages::base};
+use super::{inbox::unseen, item::if_match, pages::base};
 use crate::{
     call::Call,
     success::Success,
@@ -36,7 +36,8 @@ pub(crate) async fn add(
 ) -> Result<Success<Data<Edited>>> {
     let if_match = if_match(call)?;
     let mut change = call.change().await?;
-    let data = call.cms.pages().add_node(&mut change, &if_match, &new).await?;
+    let made = call.cms.pages().add_node(&mut change, &if_match, &new).await;
+    let data = shown(call, told(call, made)?);
     done(call, change, (data.page_id, data.rev), data).await
 }
 
@@ -52,7 +53,8 @@ pub(crate) async fn set(
     };
     let if_match = if_match(call)?;
     let mut change = call.change().await?;
-    let data = call.cms.pages().set_node(&mut change, &if_match, node, &values.data).await?;
+    let made = call.cms.pages().set_node(&mut change, &if_match, node, &values.data).await;
+    let data = shown(call, told(call, made)?);
     done(call, change, (data.page_id, data.rev), data).await
 }
 
@@ -60,7 +62,7 @@ pub(crate) async fn remove(call: &Call<'_>, asked: Removal) -> Result<Success<Do
     let if_match = if_match(call)?;
     let mut change = call.change().await?;
     let node = (asked.kind, asked.id);
-    let (page, rev) = call.cms.pages().remove_node(&mut change, &if_match, node).await?;
+    let (page, rev) = told(call, call.cms.pages().remove_node(&mut change, &if_match, node).await)?;
     let made = Success::from(Done).with(header::ETAG, draft_tag(page, rev));
     call.commit(change, made, false).await
 }
@@ -72,7 +74,8 @@ pub(crate) async fn move_node(
 ) -> Result<Success<Data<Edited>>> {
     let if_match = if_match(call)?;
     let mut change = call.change().await?;
-    let data = call.cms.pages().move_node(&mut change, &if_match, &asked).await?;
+    let made = call.cms.pages().move_node(&mut change, &if_match, &asked).await;
+    let data = shown(call, told(call, made)?);
     done(call, change, (data.page_id, data.rev), data).await
 }
 
@@ -83,7 +86,7 @@ pub(crate) async fn publish(
 ) -> Result<Success<Data<Published>>> {
     let (page, if_match) = (which(asked.page_id, named)?, if_match(call)?);
     let mut change = call.change().await?;
-    let data = call.cms.pages().publish(&mut change, page, &if_match).await?;
+    let data = told(call, call.cms.pages().publish(&mut change, page, &if_match).await)?;
     done(call, change, (page, data.rev), data).await
 }
 
@@ -94,7 +97,7 @@ pub(crate) async fn take_off(
 ) -> Result<Success<Data<TakenOff>>> {
     let (page_id, if_match) = (which(asked.page_id, named)?, if_match(call)?);
     let mut change = call.change().await?;
-    let (_, rev) = call.cms.pages().take_off(&mut change, page_id, &if_match).await?;
+    let (_, rev) = told(call, call.cms.pages().take_off(&mut change, page_id, &if_match).await)?;
     done(call, change, (page_id, rev), TakenOff { page_id, published: false, rev }).await
 }
 
@@ -105,7 +108,7 @@ pub(crate) async fn discard(
 ) -> Result<Success<Data<Replaced>>> {
     let (page, if_match) = (which(asked.page_id, named)?, if_match(call)?);
     let mut change = call.change().await?;
-    let data = call.cms.pages().discard(&mut change, page, &if_match).await?;
+    let data = told(call, call.cms.pages().discard(&mut change, page, &if_match).await)?;
     done(call, change, (page, data.rev), data).await
 }
 
@@ -116,7 +119,8 @@ pub(crate) async fn restore(
 ) -> Result<Success<Data<Replaced>>> {
     let (page, if_match) = (which(asked.page_id, named)?, if_match(call)?);
     let mut change = call.change().await?;
-    let data = call.cms.pages().restore(&mut change, page, asked.revision, &if_match).await?;
+    let data =
+        told(call, call.cms.pages().restore(&mut change, page, asked.revision, &if_match).await)?;
     done(call, change, (page, data.rev), data).await
 }
 
@@ -127,7 +131,8 @@ pub(crate) async fn copy(
 ) -> Result<Success<Data<Replaced>>> {
     let (if_match, pages) = (if_match(call)?, (asked.from_page_id, asked.page_id));
     let mut change = call.change().await?;
-    let data = call.cms.pages().copy(&mut change, pages, &if_match, asked.replace).await?;
+    let data =
+        told(call, call.cms.pages().copy(&mut change, pages, &if_match, asked.replace).await)?;
     done(call, change, (asked.page_id, data.rev), data).await
 }
 
@@ -140,7 +145,8 @@ pub(crate) async fn schedule(
     let wanted = Schedule { publish_at: asked.publish_at, take_off_at: asked.take_off_at };
     let mut change = call.change().await?;
     let pages = call.cms.pages();
-    let (schedule, rev) = pages.schedule(&mut change, page_id, &if_match, &wanted).await?;
+    let (schedule, rev) =
+        told(call, pages.schedule(&mut change, page_id, &if_match, &wanted).await)?;
     done(call, change, (page_id, rev), Scheduled { page_id, schedule, rev }).await
 }
 
@@ -151,6 +157,10 @@ pub(crate) async fn link(
 ) -> Result<Success<Data<Link>>> {
     call.judge_again().await?;
     let page = which(asked.page_id, named)?;
+    if !call.caller().may_see_draft(Some(page)) {
+        let detail = "A link shows the draft: only who may read the draft makes one.";
+        return Err(unseen(call, detail));
+    }
     let data = call.cms.pages().link(page, asked.ttl_s, &base(call)).await?;
     Ok(Data { data }.into())
 }
@@ -170,6 +180,22 @@ pub(crate) async fn diff(call: &Call<'_>, asked: Compared) -> Result<Data<Vec<Di
     let to = asked.to.as_deref().map_or(Ok(PageState::Draft), PageState::parse)?;
     let data = call.cms.pages().diff(asked.page_id, from, to).await?;
     Ok(Data { data })
+}
+
+/// What an edit made: its values only to who may read the draft.
+fn shown(call: &Call<'_>, made: Edited) -> Edited {
+    match call.caller().may_see_draft(Some(made.page_id)) {
+        true => made,
+        false => Edited { widget: None, data: None, ..made },
+    }
+}
+
+/// What others have edited meanwhile is told to who may read drafts.
+fn told<T>(call: &Call<'_>, outcome: Result<T>) -> Result<T> {
+    outcome.map_err(|error| match error.code() {
+        Code::Stale if !call.caller().may_see_draft(None) => error.with_fields(Vec::new()),
+        _ => error,
+    })
 }
 
 /// Commits an edit, with the tag of the draft as it is then.

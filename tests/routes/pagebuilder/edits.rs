@@ -262,3 +262,42 @@ async fn who_comes_second_learns_what_changed() {
     let foreign = foreign.refused(412, "stale").await.json();
     assert_eq!(foreign["errors"], json!(null), "nothing is known of it");
 }
+
+/// Who may edit and not read learns nothing that is in a draft.
+#[tokio::test]
+async fn who_may_only_edit_does_not_see_the_draft() {
+    let site = site().await;
+    let (_, col) = site.row(1).await;
+    let widget = site.title(col, "secret plan").await;
+    let key = site.key(&[&format!("PATCH {BUILDER}"), &format!("POST {BUILDER}")]).await;
+    let line = format!("PATCH {BUILDER}?widget_id={widget}");
+    let mine = site.ask(&line).key(&key).json(json!({"data": {"align": "center"}}));
+    let mine = mine.expect(200).await;
+    assert!(!mine.text().contains("secret"), "{}", mine.text());
+    let first = site.ask(&line).key(&key).json(json!({"data": {}})).header("if-match", "\"1-1\"");
+    let stale = first.refused(412, "stale").await.json();
+    assert_eq!(stale["errors"], json!(null));
+    let link = site.ask(&format!("POST {BUILDER}?action=link")).key(&key);
+    link.json(json!({"page_id": 1})).refused(401, "api_key_forbidden").await;
+    let reader = site.key(&[&format!("GET {BUILDER}"), &format!("POST {BUILDER}")]).await;
+    let link = site.ask(&format!("POST {BUILDER}?action=link")).key(&reader);
+    link.json(json!({"page_id": 1})).expect(200).await;
+}
+
+/// A page that is nearly full can be made smaller.
+#[tokio::test]
+async fn a_full_page_can_shrink() {
+    let site = site().await;
+    let (_, col) = site.row(1).await;
+    let long = "x".repeat(100_000);
+    let mut last = json!(null);
+    for _ in 0..10 {
+        let node = json!({"kind": "widget", "parent": {"col_id": col}, "widget": "html",
+                          "data": {"text": long}});
+        last = site.add(node).await["id"].clone();
+    }
+    let line = format!("PATCH {BUILDER}?widget_id={last}");
+    let shorter = json!({"data": {"text": "y".repeat(99_000)}});
+    site.admin(&line).json(shorter).expect(200).await;
+    site.admin(&line).json(json!({"data": {"text": null}})).expect(200).await;
+}

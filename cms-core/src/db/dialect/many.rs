@@ -16,6 +16,13 @@ pub(crate) struct Many {
     pub(crate) later: Statement,
 }
 
+impl Many {
+    /// All of them, to be tried.
+    pub(crate) const fn all(&self) -> [Statement; 4] {
+        [self.events, self.jobs, self.audit, self.later]
+    }
+}
+
 macro_rules! many {
     ($rows:literal) => {
         Many {

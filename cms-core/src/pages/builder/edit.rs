@@ -99,7 +99,9 @@ impl Pages {
         let menu = if kind == NodeKind::Item { &known.item_menu } else { &known.menu };
         let checked = self.widgets().check(menu, data)?;
         let checked = stored(&checked);
-        tree.admit(None, 0, size(&checked))?;
+        let replaced = values.iter().filter(|(column, _)| checked.contains_key(*column));
+        let replaced = replaced.map(|(column, value)| (column.clone(), value.clone())).collect();
+        tree.admit(None, 0, size(&checked).saturating_sub(size(&replaced)))?;
         values.retain(|column, _| !checked.contains_key(column));
         values.extend(shown(menu, &checked));
         set_row(change, sql::table(kind), id, &checked).await?;

@@ -35,13 +35,12 @@ impl Pages {
         if tags.contains(&draft_tag(held.id, held.rev - 1)) {
             return Ok(held);
         }
-        // An edit that the caller has seen; others were told for another draft, or never.
-        let seen = tags.iter().filter_map(|tag| rev_of(tag, held.id)).max();
-        let missed = match seen {
-            Some(seen) => sql::edits(change, held.id, seen).await?,
-            None => Vec::new(),
-        };
-        Err(stale(&missed))
+        let seen = tags.iter().filter_map(|tag| rev_of(tag, held.id)).max().ok_or_else(|| {
+            let detail = "If-Match names another draft than the one that this stands in: read \
+                          that page's draft.";
+            Error::new(Code::Stale, detail)
+        })?;
+        Err(stale(&sql::edits(change, held.id, seen).await?))
     }
 
     /// The tree of a draft.

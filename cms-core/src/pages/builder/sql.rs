@@ -79,7 +79,7 @@ record! { Edit: edit_columns {
 record! { Revision: revision_columns {
     number: "number",
     checksum: "checksum",
-    bytes: "cast(length(tree) as bigint)",
+    bytes: "cast(octet_length(tree) as bigint)",
     actor: "actor_kind" + "actor_id" + "actor_name" => actor,
     created_at: "created_at" => read::time,
 } }

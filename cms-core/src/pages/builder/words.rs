@@ -131,7 +131,7 @@ pub struct Revision {
     pub number: i64,
     /// SHA-256 of what was frozen.
     pub checksum: String,
-    /// Length of what was frozen, in characters.
+    /// Length of what was frozen, in bytes.
     pub bytes: i64,
     /// Who published it.
     pub actor: AuditActor,

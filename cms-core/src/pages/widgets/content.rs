@@ -29,8 +29,9 @@ impl Widgets {
         PlacedWidget { id, widget, language, data, items, records: self.0.items.clone() }
     }
 
-    /// The content of the widgets of a page, in their order; null for those that have none.
-    pub async fn contents(&self, placed: &[PlacedWidget], backend: bool) -> Vec<Json> {
+    /// The content of the widgets of a page, in their order; null for those that have none. And
+    /// whether it is whole: what failed may come the next time.
+    pub async fn contents(&self, placed: &[PlacedWidget], backend: bool) -> (Vec<Json>, bool) {
         let (mut running, mut open) = (JoinSet::new(), BTreeSet::new());
         for (place, widget) in placed.iter().enumerate() {
             let Some(provider) = self.provider(&widget.widget) else { continue };
@@ -42,7 +43,7 @@ impl Widgets {
         }
         let deadline = Instant::now() + DEADLINE;
         let pictures = tokio::time::timeout_at(deadline, pictures::of(self, placed)).await;
-        let mut contents = vec![Json::Null; placed.len()];
+        let (mut contents, mut whole) = (vec![Json::Null; placed.len()], true);
         // What is still running when the set is dropped is ended.
         while let Ok(Some(Ok((place, made)))) =
             tokio::time::timeout_at(deadline, running.join_next()).await
@@ -50,13 +51,21 @@ impl Widgets {
             open.remove(&place);
             match made {
                 Ok(Ok(content)) => contents[place] = content,
-                Ok(Err(error)) => lacks(&placed[place], &format!("{error:?}")),
-                Err(_) => lacks(&placed[place], "its code panicked"),
+                Ok(Err(error)) => {
+                    whole = false;
+                    lacks(&placed[place], &format!("{error:?}"));
+                }
+                Err(_) => {
+                    whole = false;
+                    lacks(&placed[place], "its code panicked");
+                }
             }
         }
+        whole &= open.is_empty();
         for place in open {
             lacks(&placed[place], "it took more than two seconds");
         }
+        whole &= matches!(pictures, Ok(Ok(_)));
         match pictures {
             Ok(Ok(pictures)) => pictures::add(&mut contents, pictures),
             Ok(Err(error)) => tracing::warn!(?error, "pictures of widgets are shown without texts"),
@@ -64,7 +73,7 @@ impl Widgets {
                 tracing::warn!("pictures of widgets are shown without texts: it took too long")
             }
         }
-        contents
+        (contents, whole)
     }
 
     /// The content tables that pages with these widgets show; None: nobody can tell.

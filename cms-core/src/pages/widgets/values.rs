@@ -44,7 +44,10 @@ pub(crate) fn check(menu: &Menu, data: &Map<String, Json>) -> Result<Map<String,
 /// A stored text as JSON. `column` is of no entry of the menu when the menu has changed since.
 pub(crate) fn shown(menu: Option<&Menu>, column: &str, text: &str) -> Json {
     let entry = menu.and_then(|menu| menu.iter().find(|entry| entry.row == column));
-    let Some(entry) = entry else { return text.into() };
+    let Some(entry) = entry else {
+        // It may have been a password.
+        return if Vault::is_sealed(text) { Json::Null } else { text.into() };
+    };
     match entry.field_type {
         FieldType::Checkbox => matches!(text, "1" | "true").into(),
         FieldType::Number => text.parse().map_or_else(|_| text.into(), number),

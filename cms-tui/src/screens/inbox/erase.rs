@@ -42,7 +42,11 @@ fn confirm(email: String, reply: &Reply) -> Step {
     let found = found(&reply.data);
     let shown = safe(&email).into_owned();
     if found.is_empty() {
-        return Step::Tell(format!("Nothing holds {shown}."));
+        let left = left(&reply.data);
+        return match left.is_empty() {
+            true => Step::Tell(format!("Nothing holds {shown}.")),
+            false => Step::View(Viewer::new(format!("Files alone hold {shown}"), left)),
+        };
     }
     let text = format!(
         "Erase for good what was sent as {shown}: {}? This cannot be taken back.",
@@ -64,9 +68,16 @@ fn receipt(told: &Json) -> Step {
     ];
     lines.extend(found(told).into_iter().map(|rows| (Role::Plain, rows)));
     lines.push((Role::Plain, format!("database: {}", fact("database"))));
-    for (member, said) in [("copies", "still held by"), ("unread", "not looked into")] {
+    lines.extend(left(told));
+    Step::View(Viewer::new("Receipt of the erasure", lines))
+}
+
+/// Files that hold the address, or may.
+fn left(told: &Json) -> Vec<(Role, String)> {
+    let mut lines = Vec::new();
+    for (member, said) in [("copies", "held by"), ("unread", "not looked into")] {
         let files = told[member].as_array().into_iter().flatten();
         lines.extend(files.map(|file| (Role::Warn, format!("◐ {said}: {}", plain_text(file)))));
     }
-    Step::View(Viewer::new("Receipt of the erasure", lines))
+    lines
 }
