@@ -1,6 +1,6 @@
 //! `cms serve --demo`
 
-use std::process::Command;
+use std::{collections::BTreeSet, process::Command};
 
 use serde_json::Value as Json;
 
@@ -27,9 +27,18 @@ fn the_demo_prints_calls_that_work_and_fills_only_once() {
     let keys = cms(&dir, &["keys", "list", "--json"]).json();
     assert_eq!((&keys["data"][0]["name"], &keys["data"][1]), (&"demo".into(), &Json::Null));
     assert_eq!(cms(&dir, &["config", "get", "languages"]).ok(), "en,de\n");
+    the_start_page_is_made_of_widgets(&server.url);
     assert_eq!(server.stop().0, Some(0));
     let again = cms(&dir, &["serve", "--listen", "127.0.0.1:0", "--demo"]).fails(6);
     assert!(again.err.contains("empty site"), "{again:?}");
+    let files = cms(&dir, &["media", "list", "--json"]).json();
+    assert_eq!(files["data"].as_array().map(Vec::len), Some(6), "{files}");
+    for page in ["/", "/de"] {
+        let draft = cms(&dir, &["pages", "diff", page, "--json"]).json();
+        assert_eq!(draft["data"], Json::Array(Vec::new()), "{page}");
+        let revisions = cms(&dir, &["pages", "revisions", page, "--json"]).json();
+        assert_eq!(revisions["data"].as_array().map(Vec::len), Some(1), "{page}: {revisions}");
+    }
     for table in ["authors", "blog_categories", "blog", "pages", "menu_items"] {
         let rows = cms(&dir, &["items", "list", table, "--limit", "1", "--count", "--json"]).json();
         assert!(rows["meta"]["total"].as_i64() > Some(5), "{table}: {rows}");
@@ -39,6 +48,67 @@ fn the_demo_prints_calls_that_work_and_fills_only_once() {
     assert!(cms(&dir, &["funnels", "list"]).ok().contains("published"));
     the_content_survives_a_round_trip(&dir);
     both_plugins_are_in_service(&dir);
+}
+
+/// A dozen widgets in each language. What is told of pictures, menus, jobs and the funnel is there,
+/// and each picture is served.
+fn the_start_page_is_made_of_widgets(url: &str) {
+    let pages = ["en", "de"].map(|language| {
+        answer(&format!("curl -gsS '{url}/api/pages?view=home&language={language}'"))["data"].take()
+    });
+    let widgets = pages.each_ref().map(widgets_of);
+    let names = widgets.each_ref().map(|all| {
+        let names = all.iter().map(|one| one["widget"].as_str().expect("a name"));
+        names.collect::<Vec<_>>()
+    });
+    assert_eq!(names[0], names[1]);
+    assert_eq!(BTreeSet::from_iter(&names[0]).len(), 12, "{names:?}");
+    let mut paths = BTreeSet::new();
+    for (page, widgets) in pages.iter().zip(&widgets) {
+        assert_eq!(page["alternates"].as_array().map(Vec::len), Some(2), "{page}");
+        for widget in widgets {
+            assert!(widget["data"].as_object().is_some_and(|data| data.len() > 1), "{widget}");
+            let content = &widget["content"];
+            match widget["widget"].as_str().expect("a name") {
+                "blogpreview" | "button" | "html" | "uspIconList" => {
+                    assert_eq!(content, &Json::Null, "{widget}");
+                }
+                "footer_links" => assert_eq!(content["menu"].as_array().map(Vec::len), Some(3)),
+                "form" => assert_eq!(content["funnel"]["slug"], "company-bicycles", "{widget}"),
+                "jobs" => assert_eq!(content["items"].as_array().map(Vec::len), Some(2)),
+                _ => {
+                    let pictures = content["pictures"].as_object().expect("pictures");
+                    assert!(!pictures.is_empty(), "{widget}");
+                    for (path, about) in pictures {
+                        assert!(about["alt"].is_string() && about["width"] == 800, "{about}");
+                        paths.insert(path.clone());
+                    }
+                }
+            }
+        }
+    }
+    assert_eq!(paths.len(), 6, "{paths:?}");
+    for path in paths {
+        let call = format!("curl -gsS -o /dev/null -w '%{{http_code}}' '{url}{path}'");
+        assert_eq!(answer(&call), 200, "{path}");
+    }
+    // Texts that nobody has translated are the same in both languages.
+    let texts = |widget: &Json| {
+        let content = widget["content"]["pictures"].as_object().cloned().unwrap_or_default();
+        let alt = content.into_iter().map(|(path, about)| (path, about["alt"].clone()));
+        (widget["data"]["title"].clone(), alt.collect::<Vec<_>>())
+    };
+    for (en, de) in widgets[0].iter().zip(&widgets[1]) {
+        let (en, de) = (texts(en), texts(de));
+        assert!(en.0.is_null() || en.0 == "Ritzel & Rast" || en.0 != de.0, "{en:?}");
+        assert!(en.1.iter().zip(&de.1).all(|(en, de)| en.0 == de.0 && en.1 != de.1), "{en:?}");
+    }
+}
+
+fn widgets_of(page: &Json) -> Vec<Json> {
+    let rows = page["rows"].as_array().expect("rows");
+    let cols = rows.iter().flat_map(|row| row["cols"].as_array().expect("columns"));
+    cols.flat_map(|col| col["widgets"].as_array().expect("widgets")).cloned().collect()
 }
 
 /// The blog is a file; the shop is part of the program, also when the site is opened again.

@@ -1,7 +1,9 @@
 //! The content of `cms serve --demo`: a bicycle shop with a blog in two languages. The blog is a
-//! plugin in JSON, the shop one in Rust.
+//! plugin in JSON, the shop one in Rust. The start page is made of widgets.
 
+mod home;
 mod people;
+mod pictures;
 mod visits;
 
 use std::fs;
@@ -143,7 +145,8 @@ pub(crate) async fn fill(cms: &Cms, client: &Client, out: &Output) -> Done<u64> 
     }
     progress.clear();
     publish(client).await?;
-    Ok(written + visit(cms).await?.len() as u64)
+    let home = home::publish(cms).await?;
+    Ok(written + home + visit(cms).await?.len() as u64)
 }
 
 /// Stores the visits of the last forty days. Returns how each ended.
