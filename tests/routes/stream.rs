@@ -68,8 +68,14 @@ impl Stream {
         }
     }
 
+    /// The next event; a sign of life may come before it.
     async fn event(&mut self) -> Event {
-        let part = self.part().await.expect("an event");
+        let part = loop {
+            let part = self.part().await.expect("an event");
+            if part != ": " {
+                break part;
+            }
+        };
         let field = |name: &str| {
             let line = part.lines().find_map(|line| line.strip_prefix(&format!("{name}: ")));
             line.unwrap_or_else(|| panic!("no {name} in {part:?}")).to_owned()
