@@ -2,8 +2,8 @@
 //!
 //! `synchronous = FULL` waits for the disk at every commit, so changes that wait for the writer at
 //! the same time share one commit. Each runs in a savepoint, but a large one, which is the whole
-//! transaction. A flusher queues behind them, commits
-//! once and tells them all. A change reports success only when the disk has it.
+//! transaction. A flusher queues behind them, commits once and tells them all. A change reports
+//! success only when the disk has it. Long, because each state of the writer must fit all others.
 
 use std::{
     collections::BTreeSet,
@@ -310,8 +310,8 @@ impl State {
         told.is_ok()
     }
 
-    /// Ends the savepoint, commits for those who have finished, and goes on without one. Nothing may
-    /// have been written since. Returns whether all is as it was seen: those who have finished are
+    /// Ends the savepoint, commits for those who have finished, and goes on without one. Nothing
+    /// may have been written since. Returns whether all is as it was seen: those who have finished are
     /// committed, and no other process has written.
     async fn grow(&mut self) -> Result<bool, sqlx::Error> {
         self.send(RELEASE).await?;
@@ -329,7 +329,8 @@ impl State {
         Ok(self.version().await? == before)
     }
 
-    /// Changes with each commit of other connections, and when they restart the log (sqlite.org/pragma.html#pragma_data_version).
+    /// Changes with each commit of other connections, and when they restart the log
+    /// (sqlite.org/pragma.html#pragma_data_version).
     async fn version(&mut self) -> Result<i64, sqlx::Error> {
         sqlx::query_scalar("PRAGMA data_version").fetch_one(&mut self.connection).await
     }

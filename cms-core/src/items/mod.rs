@@ -1,5 +1,5 @@
 //! Items: the rows of content tables, read and written as JSON. The database makes this JSON and
-//! takes it apart.
+//! takes it apart. Long, because each way of reading and writing stands here once.
 
 mod bound;
 mod by_hand;

@@ -2,7 +2,7 @@
 
 /// They come from the documented list of groups, in its order. A group with names in parentheses
 /// has these, any other group is one widget of its own name: 6 + 11 + 1 + 2 + 1 + 1 + 8 + 7 + 2 + 3
-/// are 42. The widgets of the shop system have names of their own, since the shop has a checkout too.
+/// are 42. The widgets of the shop system have names of their own: the shop has a checkout too.
 pub(crate) const BUILT_IN_WIDGETS: [&[&str]; 10] = [
     // Base.
     &["title", "html", "image", "footer_links", "social_footer", "pagebuilder_element"],

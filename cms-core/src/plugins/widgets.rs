@@ -47,8 +47,8 @@ pub trait WidgetContent: Send + Sync + 'static {
     /// The version of this code, as the picker shows it.
     fn version(&self) -> &str;
 
-    /// The content tables that the content is made from: a page with the widget is kept until one of
-    /// them changes. None: nobody can tell, so such a page is never kept.
+    /// The content tables that the content is made from: a page with the widget is kept until one
+    /// of them changes. None: nobody can tell, so such a page is never kept.
     fn tables(&self) -> Option<Vec<String>> {
         None
     }

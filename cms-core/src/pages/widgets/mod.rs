@@ -178,7 +178,7 @@ impl Widgets {
         self.0.known.load().columns.clone()
     }
 
-    /// Checks values against a menu: in their canonical form, passwords sealed. Null clears a value.
+    /// Checks values against a menu: in their canonical form, passwords sealed. Null clears one.
     ///
     /// # Errors
     /// `validation_failed` with every unknown column and every invalid value.
