@@ -1,5 +1,5 @@
-//! Records that hold a text, looked for slice by slice: each is one short read, however large the
-//! table is.
+//! Records that hold a text. Tables with a number as key are read slice by slice: each is one short
+//! read, however large the table is; others are read at once.
 
 use sqlx::AssertSqlSafe;
 

@@ -31,7 +31,7 @@ fn values() -> Vec<String> {
         long("e\u{301}\u{301}\u{301}", 10_000_000),
         long("\u{1b}[2J\u{1b}]52;c;aGk=\u{7}", 1_000_000),
         long("line\n", 10_000_000),
-        format!("\u{202e}txt.exe\u{2066}\u{200f}\u{200d}👩\u{200d}👩\u{9b}31m\r\n\t\u{feff}end"),
+        "\u{202e}txt.exe\u{2066}\u{200f}\u{200d}👩\u{200d}👩\u{9b}31m\r\n\t\u{feff}end".into(),
         "\u{301}".repeat(100_000),
         "👨\u{200d}👩\u{200d}👧\u{1f3fd}".repeat(100),
     ]

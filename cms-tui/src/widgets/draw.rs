@@ -136,8 +136,8 @@ pub(crate) fn viewer(frame: &mut Frame<'_>, viewer: &Viewer, theme: Theme) {
         None => {
             let more = viewer.lines.len().saturating_sub(top + height);
             let more = if more > 0 { format!(" · {more} more lines: j") } else { String::new() };
-            lines
-                .push(Line::styled(format!(" Esc close · y copy{more}"), theme.style(Role::Quiet)));
+            let keys = format!(" Esc close · y copy{more}");
+            lines.push(Line::styled(keys, theme.style(Role::Quiet)));
         }
     }
     frame.render_widget(Paragraph::new(lines), inner);

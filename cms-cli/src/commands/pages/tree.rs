@@ -87,10 +87,16 @@ mod tests {
 
     use super::*;
 
+    fn item(id: i64, text: &str) -> Json {
+        json!({"id": id, "base_id": id, "language_short": "en", "data": {"title": text}})
+    }
+
+    fn widget(id: i64, name: &str, data: Json, items: Json) -> Json {
+        json!({"id": id, "widget": name, "data": data, "items": items})
+    }
+
     #[test]
     fn a_tree_is_drawn_with_what_its_widgets_are_about() {
-        let item = |id: i64, text: &str| json!({"id": id, "base_id": id, "language_short": "en", "data": {"title": text}});
-        let widget = |id: i64, name: &str, data: Json, items: Json| json!({"id": id, "widget": name, "data": data, "items": items});
         let long = "many words ".repeat(9);
         let tree = json!({"rows": [
             {"id": 1, "cols": [

@@ -200,7 +200,8 @@ fn what_can_never_be_taken_back_is_named() {
     keys.sent();
     keys.fails = Some((2, "conflict"));
     keys.press(&mut model, "u");
-    let said = "✗ 2 of 3 taken back (U does it again); 1 failed (k2 for good), first k2: no reply";
+    let said = "✗ 2 of 3 taken back (U does it again); 1 failed (k2 for good), \
+                first k2: no reply";
     assert_eq!(told(&model), said);
     keys.press(&mut model, "u");
     assert_eq!(told(&model), "There is nothing to take back.");

@@ -54,7 +54,8 @@ fn pinged(name: &str, reply: &Reply) -> Step {
         return Step::did(format!("Test to {name}: ✓{code} in {ms} ms"));
     }
     let why = data["error_message"].as_str().or(data["status"].as_str()).unwrap_or("failed");
-    let mut lines = vec![(Role::Bad, format!("✗{code} after {ms} ms: {}", crate::text::safe(why)))];
+    let why = crate::text::safe(why);
+    let mut lines = vec![(Role::Bad, format!("✗{code} after {ms} ms: {why}"))];
     if let Some(response) = data["response"].as_str() {
         lines.push((Role::Plain, String::new()));
         lines.extend(Viewer::text("", response).lines);
