@@ -214,6 +214,15 @@ async fn analytics(site: &Site) {
     let began = Instant::now();
     site.cms.funnels().process_abandoned().await.expect("counted");
     println!("visits that are over counted in {:.1?}", began.elapsed());
+    thirty_days(site, "thirty days").await;
+    if site.database.is_postgres() {
+        // Every row was written again: autovacuum comes within a minute of that.
+        site.database.run("vacuum analyze cms_formfunnel_submissions".to_owned()).await;
+        thirty_days(site, "thirty days, vacuumed").await;
+    }
+}
+
+async fn thirty_days(site: &Site, name: &str) {
     let line = "GET /api/backend/formfunnel?action=analytics&funnel_id=leads";
     let mut times = Vec::new();
     for _ in 0..TIMES {
@@ -224,7 +233,7 @@ async fn analytics(site: &Site) {
     times.sort_unstable();
     let (took, aim) = (times[TIMES / 2], Duration::from_millis(300));
     let told = if took <= aim { "within" } else { "MORE THAN" };
-    println!("{:<22} {took:>9.1?}, {told} {aim:?}", "thirty days");
+    println!("{name:<22} {took:>9.1?}, {told} {aim:?}");
 }
 
 fn resident(name: &str) -> u64 {

@@ -30,6 +30,10 @@ ALLOWED = [
         r"cannot be stored|cannot be shown", "a drawing is judged as a whole",
     ),
     (
+        r"POST /api/backend/formfunnel#action=email_routing_save", "validation_failed",
+        r"cannot be stored", "addresses, texts and conditions of mails have rules of their own",
+    ),
+    (
         r"POST /api/backend/formfunnel#action=create", "validation_failed", r"funnel\.",
         "languages, bases and addresses are those of the site, and a new funnel is a draft",
     ),

@@ -6,6 +6,7 @@ import secrets
 import subprocess
 import sys
 import tempfile
+import urllib.parse
 import urllib.request
 
 binary, site, url = sys.argv[1:4]
@@ -30,18 +31,20 @@ def several(make):
     return [make(number)["id"] for number in range(8)]
 
 
+def user(name):
+    return cms(
+        "users", "create", name, "--group", "spare 7", "--password-stdin", given=password + "\n"
+    )
+
+
 password = secrets.token_urlsafe(18)
 right = ("--right", "GET /api/pages")
 spare = {
     "user_groups": several(lambda n: cms("groups", "create", f"spare {n}")),
-    "users": several(
-        lambda n: cms(
-            "users", "create", f"spare {n}", "--group", "spare 7", "--password-stdin",
-            given=password + "\n",
-        )
-    ),
+    "users": several(lambda n: user(f"spare {n}")),
     "keys": several(lambda n: cms("keys", "create", "--name", f"spare {n}", *right)),
 }
+kept = user("kept")
 # Its receiver refuses, so its jobs wait for another attempt. It hears of nothing else: ten failures
 # would switch it off, and its jobs with it.
 receiver = ("--name", "refused", "--url", f"{url}/healthz", "--event", "order.created")
@@ -65,16 +68,26 @@ drawing = {
 spare["funnels"] = several(
     lambda n: cms("funnels", "import", "-", given=json.dumps({**drawing, "slug": f"spare-{n}"}))
 )
-cms("funnels", "publish", "spare-7")
-spare["visits"] = several(
-    lambda n: {"id": post("/api/formfunnel/start", {"funnel_id": "spare-7"})["session_uuid"]}
-)
-# Submissions to delete, and a file of one of them.
+cms("funnels", "import", "-", given=json.dumps({**drawing, "slug": "visited"}))
+for slug in ("spare-7", "visited"):
+    cms("funnels", "publish", slug)
+# Submissions to delete, two that stay, and a file of one of these.
+def visit(slug):
+    return post("/api/formfunnel/start", {"funnel_id": slug})["session_uuid"]
+
+
+for number in range(8):
+    visit("spare-7")
 spare["submissions"] = [
     row["submission_id"] for row in cms("inbox", "list", "--where", "funnel_name=Spare")
 ]
+visits = [visit("visited") for number in range(2)]
+triaged = [
+    row["submission_id"] for row in cms("inbox", "list", "--where", "funnel_name=Spare")
+    if row["submission_id"] not in spare["submissions"]
+]
 boundary = "XX"
-parts = (("session_uuid", spare["visits"][7]), ("field", "paper"))
+parts = (("session_uuid", visits[0]), ("field", "paper"))
 form = "".join(
     f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
     for name, value in parts
@@ -117,9 +130,14 @@ rows = cms("pages", "show", "901")["rows"]
 spare["rows"] = [row["id"] for row in rows]
 spare["cols"] = [row["cols"][0]["id"] for row in rows]
 cms("pages", "publish", "901")
+link = urllib.parse.urlsplit(cms("pages", "link", "901")["url"])
+draft = dict(urllib.parse.parse_qsl(link.query))
 # The form of the demo.
 for number in range(3):
     answers = {"name": f"spare {number}", "mail": "spare@example.org"}
     post("/api/form/submit", {"form": "contact", "answers": answers})
 cms("origins", "add", "https://spare.example.org")
-print(json.dumps({"spare": spare, "user": "spare 0", "password": password}))
+print(json.dumps({
+    "spare": spare, "user": "kept", "user_id": kept["id"], "password": password,
+    "triaged": triaged, "draft": draft,
+}))

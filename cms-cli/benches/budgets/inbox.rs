@@ -59,7 +59,7 @@ pub(crate) fn measure(dir: &Path) {
     for (name, words, shown) in [
         ("state", "state:qualified", "qualified"),
         ("text", "p4242@", "Person 4242"),
-        ("since", "since:90000d visit:abandoned", "left: Who"),
+        ("since", "since:90000d state:converted", "converted"),
     ] {
         terminal.press("/\x15");
         std::thread::sleep(Duration::from_millis(300));

@@ -150,9 +150,6 @@ impl Query {
                 "fields" => query.fields = list(value).map(str::to_owned).collect(),
                 "expand" => query.expand = list(value).map(str::to_owned).collect(),
                 "count" => query.count = truth(name, value)?,
-                "search" if value.chars().count() > MAX_SEARCH => {
-                    return Err(bad(format!("search takes at most {MAX_SEARCH} characters.")));
-                }
                 "search" => query.search = Some(value.to_owned()).filter(|text| !text.is_empty()),
                 _ => query.filters.push(filter(name, value)?),
             }
@@ -163,10 +160,24 @@ impl Query {
         if query.cursor.is_some() && query.offset > 0 {
             return Err(bad("Send either cursor or offset."));
         }
-        if query.search.as_ref().is_some_and(|text| text.contains('\0')) {
-            return Err(bad("search cannot hold the character U+0000."));
-        }
+        query.searched()?;
         Ok(query)
+    }
+
+    /// The text that is searched for, within its limits.
+    ///
+    /// # Errors
+    /// `bad_query` for more than 200 characters, and for U+0000.
+    pub(crate) fn searched(&self) -> Result<Option<&str>> {
+        match self.search.as_deref() {
+            Some(text) if text.chars().count() > MAX_SEARCH => {
+                Err(bad(format!("search takes at most {MAX_SEARCH} characters.")))
+            }
+            Some(text) if text.contains('\0') => {
+                Err(bad("search cannot hold the character U+0000."))
+            }
+            text => Ok(text),
+        }
     }
 }
 

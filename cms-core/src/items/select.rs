@@ -208,7 +208,7 @@ impl<'a> Conditions<'a> {
             }
             self.equals("language_short", language)?;
         }
-        if let Some(text) = &query.search {
+        if let Some(text) = query.searched()? {
             let n = self.bind_text(text);
             let table = self.table;
             let within = &query.search_in;

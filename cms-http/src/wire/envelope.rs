@@ -34,7 +34,7 @@ impl ReplyKind {
             Self::Text(kind) => kind,
             Self::Events => "text/event-stream",
             Self::Csv => "text/csv; charset=utf-8; header=present",
-            Self::File => "application/octet-stream",
+            Self::File => "*/*",
         }
     }
 }

@@ -119,10 +119,12 @@ pub struct FunnelNumbers {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct InboxExported {
     /// `csv` (the default) or `jsonl`.
+    #[schemars(regex(pattern = "^(csv|jsonl)$"))]
     pub format: Option<String>,
     /// Only those of this funnel, by its id or slug: a table then has a column for each answer.
     pub funnel_id: Option<String>,
     /// `false`: a table without the byte order mark that tells spreadsheets of UTF-8.
+    #[schemars(regex(pattern = "^(true|false)$"))]
     pub bom: Option<String>,
     /// Columns separated by commas; `-` before one sorts it downwards.
     pub sort: Option<String>,

@@ -91,23 +91,11 @@ pub struct ResumeVisit {
 /// To which session and field a file belongs.
 #[derive(Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(transform = with_file)]
 pub struct UploadFor {
     /// The session.
     pub session_uuid: String,
     /// The id of a field of the step that is presented, or of one before.
     pub field: String,
-}
-
-/// The file itself is no field.
-fn with_file(schema: &mut schemars::Schema) {
-    let file = serde_json::json!({"type": "string", "format": "binary"});
-    if let Some(Json::Object(properties)) = schema.get_mut("properties") {
-        properties.insert("file".to_owned(), file);
-    }
-    if let Some(Json::Array(required)) = schema.get_mut("required") {
-        required.push("file".into());
-    }
 }
 
 macro_rules! hides_session {

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use cms_core::{Error, Result};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::{Value as Json, json};
 
 use super::{
     Body, BodyKind, Content, File, Multipart,
@@ -144,6 +145,14 @@ impl<T: JsonSchema> JsonSchema for Deferred<T> {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        Multipart::<T>::json_schema(generator)
+        let mut schema = Multipart::<T>::json_schema(generator);
+        let file = json!({"type": "string", "format": "binary"});
+        let document = schema.ensure_object();
+        document.entry("properties").or_insert_with(|| json!({}))["file"] = file;
+        match document.entry("required").or_insert_with(|| json!([])) {
+            Json::Array(required) => required.push("file".into()),
+            _ => debug_assert!(false, "a list of names"),
+        }
+        schema
     }
 }
