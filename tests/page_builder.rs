@@ -4,6 +4,8 @@
 mod cost;
 /// Changes that end between two steps, processes that are killed.
 mod crash;
+/// A plugin that is applied while editors edit.
+mod plugins;
 /// Visitors read while editors publish.
 mod readers;
 /// A page against a model of it: any edits in any order.

@@ -2,6 +2,7 @@
 
 mod attacks;
 mod content;
+mod elements;
 mod golden;
 mod picker;
 mod placed;

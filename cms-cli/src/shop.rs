@@ -8,11 +8,12 @@ use cms_core::{
     items::{IfMatch, Items, Query, etag},
     parse_rfc3339,
     plugins::{
-        ContentCall, EndpointCall, Handlers, Manifest, Plugin, ScriptCall, ScriptReply, TaskRun,
+        ContentCall, EndpointCall, Handlers, Manifest, PlacedWidget, Plugin, ScriptCall,
+        ScriptReply, TaskRun, WidgetContent,
     },
     rfc3339,
 };
-use futures_util::{StreamExt as _, stream};
+use futures_util::{StreamExt as _, future::BoxFuture, stream};
 use serde_json::{Map, Value as Json, json};
 
 /// Purchases that nobody paid for this long are cancelled.
@@ -42,6 +43,42 @@ impl Plugin for Shop {
             .content("Turnover", turnover)
             .task("cancel", cancel)
             .icon("product.svg", include_bytes!("../demo/product.svg"))
+            .widget(NewestPosts)
+    }
+}
+
+/// `blogpreview`: the newest posts of the blog in the language of the page; nothing without a blog.
+struct NewestPosts;
+
+impl WidgetContent for NewestPosts {
+    fn name(&self) -> &str {
+        "blogpreview"
+    }
+
+    fn version(&self) -> &str {
+        "1.0.0"
+    }
+
+    fn tables(&self) -> Option<Vec<String>> {
+        Some(vec!["blog".to_owned()])
+    }
+
+    fn content<'a>(&'a self, widget: &'a PlacedWidget, _: bool) -> BoxFuture<'a, Result<Json>> {
+        Box::pin(async move {
+            let limit = widget.amount("amount", 3, 20).to_string();
+            let wanted = [
+                ("language", widget.language.as_str()),
+                ("filter[published]", "true"),
+                ("sort", "-published_at"),
+                ("fields", "id,title,slug,teaser,published_at,reading_minutes"),
+                ("limit", limit.as_str()),
+            ];
+            match rows(widget.records(), "blog", &wanted).await {
+                Ok(posts) => Ok(json!({"posts": posts})),
+                Err(error) if error.code() == Code::UnknownTable => Ok(Json::Null),
+                Err(error) => Err(error),
+            }
+        })
     }
 }
 

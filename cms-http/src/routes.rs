@@ -298,7 +298,7 @@ routes! {
         POST SetSchedule schedule 200
     };
     "/api/backend/pagebuilder" ? action = "link" Area("pages_pages") pagebuilder {
-        POST MakeLink link 200
+        GET Links links 200, POST MakeLink link 200, DELETE Unlink unlink 204
     };
     "/api/backend/pagebuilder" ? action = "revisions" Area("pages_pages") pagebuilder {
         GET Revisions revisions 200

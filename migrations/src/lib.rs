@@ -57,6 +57,7 @@ pub const ALL: &[Step] = &[
     Step { version: 21, name: "inbox_counts", sql: include_str!("../sql/0021_inbox_counts.sql") },
     Step { version: 22, name: "widgets", sql: include_str!("../sql/0022_widgets.sql") },
     Step { version: 23, name: "page_builder", sql: include_str!("../sql/0023_page_builder.sql") },
+    Step { version: 24, name: "page_links", sql: include_str!("../sql/0024_page_links.sql") },
 ];
 
 #[cfg(test)]

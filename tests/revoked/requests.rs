@@ -70,6 +70,7 @@ struct Targets {
     media: [Json; 2],
     /// A row to remove, and a widget.
     nodes: [i64; 2],
+    link: Json,
 }
 
 impl Targets {
@@ -124,6 +125,7 @@ impl Targets {
             view,
             media,
             nodes: nodes(site).await,
+            link: site.act("link", json!({"page_id": 71})).await["id"].clone(),
         }
     }
 
@@ -171,9 +173,10 @@ impl Targets {
             ("/pagebuilder", "schedule") => {
                 json!({"page_id": 71, "publish_at": "2099-01-01T00:00:00Z"})
             }
-            ("/pagebuilder", "link") => {
-                return (format!("?action={action}"), json!({"page_id": 71}), false);
+            ("/pagebuilder", "link") if method == "DELETE" => {
+                return (format!("?action={action}&id={}", self.link), Json::Null, true);
             }
+            ("/pagebuilder", "link") => json!({"page_id": 71}),
             _ => panic!("which request is {action} of {path} to be tried with?"),
         };
         (format!("?action={action}"), body, true)

@@ -108,7 +108,9 @@ def build(case):
         case.query.update({name: value for name, value in
                            (("number", 1), ("from", "1"), ("to", "draft")) if name in case.query})
     body = case.body if isinstance(case.body, dict) else {}
-    if case.method == "DELETE":
+    if case.method == "DELETE" and action == "link":
+        case.query["id"] = next(spare["links"])
+    elif case.method == "DELETE":
         case.query["kind"], case.query["id"] = "widget", next(spare["widgets"])
     elif case.method == "PATCH":
         case.query.pop("item_id", None)

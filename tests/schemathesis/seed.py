@@ -130,6 +130,7 @@ rows = cms("pages", "show", "901")["rows"]
 spare["rows"] = [row["id"] for row in rows]
 spare["cols"] = [row["cols"][0]["id"] for row in rows]
 cms("pages", "publish", "901")
+spare["links"] = several(lambda n: cms("pages", "link", "901", "--note", f"spare {n}"))
 link = urllib.parse.urlsplit(cms("pages", "link", "901")["url"])
 draft = dict(urllib.parse.parse_qsl(link.query))
 # The form of the demo.

@@ -1,16 +1,26 @@
 //! What widgets show beside their values: code of plugins, and what built-in ones know.
 
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::SeqCst},
+    },
+    time::Duration,
+};
 
 use cms_core::{
     Code, Error, Result,
     items::Query,
     plugins::{Handlers, Manifest, PlacedWidget, Plugin, WidgetContent},
+    settings::Settings,
 };
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value as Json, json};
 
-use crate::support::{Site, visits::leads};
+use crate::{
+    routes::pagebuilder::with_pages,
+    support::{Site, media::png, visits::leads},
+};
 
 /// Content of code that behaves as its version says.
 struct Behaving(&'static str, &'static str);
@@ -97,6 +107,97 @@ async fn code_that_fails_panics_or_hangs_costs_its_own_content_alone() {
     assert!(!whole, "such a page is not kept");
 }
 
+/// Counts its calls that run at the same time, and answers with so many bytes.
+#[derive(Clone, Default)]
+struct Counted {
+    running: Arc<AtomicUsize>,
+    most: Arc<AtomicUsize>,
+}
+
+impl WidgetContent for Counted {
+    fn name(&self) -> &str {
+        "elearning"
+    }
+
+    fn version(&self) -> &str {
+        "1.0.0"
+    }
+
+    fn content<'a>(&'a self, widget: &'a PlacedWidget, _: bool) -> BoxFuture<'a, Result<Json>> {
+        Box::pin(async move {
+            self.most.fetch_max(self.running.fetch_add(1, SeqCst) + 1, SeqCst);
+            // All that may run have begun before the first ends.
+            for _ in 0..100 {
+                tokio::task::yield_now().await;
+            }
+            self.running.fetch_sub(1, SeqCst);
+            Ok("x".repeat(widget.data["bytes"].as_u64().unwrap() as usize).into())
+        })
+    }
+}
+
+/// A plugin whose code counts.
+struct Counting(Counted);
+
+impl Plugin for Counting {
+    fn manifest(&self) -> Manifest {
+        Manifest { id: "shop".to_owned(), ..Manifest::default() }
+    }
+
+    fn handlers(&self) -> Handlers {
+        Handlers::default().widget(self.0.clone())
+    }
+}
+
+#[tokio::test]
+async fn sixteen_make_their_content_at_once() {
+    let counted = Counted::default();
+    let site = Site::builder().await.program(Counting(counted.clone())).open().await;
+    let widgets = site.cms.pages().widgets();
+    let placed: Vec<_> = (0..100)
+        .map(|id| widgets.placed(id, "elearning", "en", object(json!({"bytes": 1})), Vec::new()))
+        .collect();
+    let (contents, whole) = widgets.contents(&placed, false).await;
+    assert!(whole && contents.iter().all(|content| *content == "x"));
+    assert_eq!(counted.most.load(SeqCst), 16);
+}
+
+#[tokio::test]
+async fn what_does_not_fit_costs_its_own_content_alone() {
+    let site = Site::builder().await.program(Counting(Counted::default())).open().await;
+    let widgets = site.cms.pages().widgets();
+    let made = async |bytes: &[usize]| {
+        let placed: Vec<_> = bytes
+            .iter()
+            .map(|bytes| {
+                let data = object(json!({"bytes": bytes}));
+                widgets.placed(1, "elearning", "en", data, Vec::new())
+            })
+            .collect();
+        let (contents, whole) = widgets.contents(&placed, false).await;
+        let sizes: Vec<_> = contents.iter().map(|one| one.as_str().map(str::len)).collect();
+        (sizes, whole)
+    };
+    let most = 4 * 1024 * 1024;
+    // Two bytes are the quotes.
+    assert_eq!(made(&[most - 2]).await, (vec![Some(most - 2)], true));
+    let (sizes, whole) = made(&[most - 1, 10]).await;
+    assert_eq!((sizes, whole), (vec![None, Some(10)], false));
+    let (sizes, whole) = made(&[1 << 20; 6]).await;
+    assert_eq!((sizes.iter().flatten().count(), whole), (3, false), "not a byte more");
+    // What a page tells of its pictures counts too.
+    let path = site.upload("a.png", &png(8, 5, 1)).await.data()["path"].clone();
+    for (bytes, fits) in [(most - 2, false), (most - 1000, true)] {
+        let data = object(json!({"bytes": bytes}));
+        let large = widgets.placed(1, "elearning", "en", data, Vec::new());
+        let data = object(json!({"image": path}));
+        let image = widgets.placed(2, "image", "en", data, Vec::new());
+        let (contents, whole) = widgets.contents(&[large, image], false).await;
+        let told = !contents[1].is_null();
+        assert_eq!((contents[0].is_null(), told, whole), (false, fits, fits));
+    }
+}
+
 #[tokio::test]
 async fn tables_say_until_when_a_page_is_kept() {
     let site = Site::builder().await.program(Shop).open().await;
@@ -110,7 +211,7 @@ async fn tables_say_until_when_a_page_is_kept() {
     assert_eq!(tables(&["form"]).as_deref(), Some("formfunnels forms"));
     assert_eq!(tables(&["footer_links"]).as_deref(), Some("menu_items"));
     assert_eq!(tables(&["title", "calendar"]), None);
-    assert_eq!(tables(&["jobs"]), None, "they change with the day");
+    assert_eq!(tables(&["jobs"]).as_deref(), Some("@today media"), "they change with the day");
 }
 
 #[tokio::test]
@@ -148,6 +249,32 @@ async fn vacancies_are_shown_until_their_last_day() {
     assert_eq!(titles(shown(&site, "jobs", json!({}), items(), true).await).len(), 3);
     site.clock.advance(24 * 3_600_000);
     assert_eq!(titles(shown(&site, "jobs", json!({}), items(), false).await), ["always"]);
+}
+
+#[tokio::test]
+async fn a_page_with_vacancies_is_kept_until_midnight() {
+    let keeps = |settings: &mut Settings| {
+        (settings.cache.enabled, settings.cache.ttl_s) = (true, 7 * 86_400);
+    };
+    let site = with_pages(Site::builder().await.settings(keeps).open().await).await;
+    let (_, col) = site.row(1).await;
+    let jobs = json!({"kind": "widget", "parent": {"col_id": col}, "widget": "jobs"});
+    let jobs = site.add(jobs).await["id"].clone();
+    let today = json!({"kind": "item", "parent": {"widget_id": jobs},
+                       "data": {"title": "Today", "end_date": "2026-11-21"}});
+    site.add(today).await;
+    site.act("publish", json!({"page_id": 1})).await;
+    let read = async || {
+        let reply = site.ask("GET /api/pages?id=1").expect(200).await;
+        let page = reply.data();
+        let items = &page["rows"][0]["cols"][0]["widgets"][0]["content"]["items"];
+        (reply.header("x-cache").to_owned(), items.as_array().map(Vec::len))
+    };
+    assert_eq!(read().await, ("MISS".to_owned(), Some(1)));
+    assert_eq!(read().await, ("HIT".to_owned(), Some(1)));
+    site.clock.advance(24 * 3_600_000);
+    assert_eq!(read().await, ("MISS".to_owned(), Some(0)));
+    assert_eq!(read().await, ("HIT".to_owned(), Some(0)));
 }
 
 #[tokio::test]

@@ -2,10 +2,16 @@
 
 use std::{fs, path::PathBuf};
 
-use cms_core::pages::widgets::{COLUMNS, WidgetAction};
+use cms_core::{
+    pages::widgets::WidgetAction,
+    plugins::{Handlers, Manifest, Plugin, WIDGET_COLUMNS},
+};
 use serde_json::{Value as Json, json};
 
-use crate::support::{Site, TestDatabase};
+use crate::{
+    routes::pagebuilder::with_pages,
+    support::{Site, TestDatabase},
+};
 
 /// A widget with one field.
 fn widget(name: &str, row: &str) -> Json {
@@ -50,14 +56,14 @@ async fn every_site_has_the_built_in_widgets() {
     assert_eq!(site.database.count("select count(*) from cms_page_widgets").await, 42);
     let widgets = site.cms.pages().widgets();
     assert_eq!(widgets.all().len(), 42);
-    assert_eq!(widgets.columns(), COLUMNS);
+    assert_eq!(widgets.columns(), WIDGET_COLUMNS);
     assert!(widgets.find("gallery").unwrap().is_repeater());
     assert!(widgets.find("Gallery").is_none());
     // What somebody changed by hand is put right by the next start.
     site.database.run("update cms_page_widgets set title = 'x' where name = 'html'".into()).await;
     site.database.run("delete from cms_page_widgets where name = 'title'".into()).await;
-    let more = "insert into cms_page_widgets select 'old', plugin, widget_group, group_title, title, \
-                subtitle, icon, template, menu, item_menu, version, sort_order \
+    let more = "insert into cms_page_widgets select 'old', plugin, widget_group, group_title, \
+                title, subtitle, icon, template, menu, item_menu, version, sort_order \
                 from cms_page_widgets where name = 'image'";
     site.database.run(more.to_owned()).await;
     let site = reopen(site).await;
@@ -139,6 +145,183 @@ async fn new_rows_are_columns_of_placed_widgets_and_of_their_items() {
     // Again: they are there already.
     write(&site.database, "shop", json!([widget("teaser", "voucher")]));
     site.admin("POST /api/backend/plugins/apply").json(json!({})).expect(200).await;
+}
+
+/// A widget with these columns, 100 in each of its menus at most.
+fn wide(name: &str, rows: std::ops::Range<usize>) -> Json {
+    let fields: Vec<_> = rows.map(|n| json!({"row": format!("row_{n}"), "type": "text"})).collect();
+    let (menu, item_menu) = fields.split_at(fields.len().min(100));
+    json!({"widget_title": name, "widget_icon": "w.svg", "widget_template": name,
+           "widget_menu": menu, "widget_item_menu": item_menu})
+}
+
+#[tokio::test]
+async fn widgets_of_plugins_have_so_many_columns() {
+    let database = TestDatabase::new().await;
+    write(&database, "shop", json!([wide("teaser", 0..200), wide("basket", 200..400)]));
+    let site = with_pages(Site::on(database).open().await).await;
+    assert_eq!(site.cms.pages().widgets().columns().len(), 69 + 400);
+    // All that reads and writes them goes on.
+    let (_, col) = site.row(1).await;
+    let file = site.upload("a.png", &crate::support::media::png(8, 5, 1)).await.data();
+    let data = json!({"row_7": "seven", "row_99": file["path"]});
+    let node = json!({"kind": "widget", "parent": {"col_id": col}, "widget": "teaser",
+                      "data": data});
+    let widget = site.add(node).await["id"].clone();
+    let item = json!({"kind": "item", "parent": {"widget_id": widget}, "data": {"row_150": "x"}});
+    site.add(item).await;
+    site.act("publish", json!({"page_id": 1})).await;
+    site.act("copy", json!({"from_page_id": 1, "page_id": 2})).await;
+    site.act("discard", json!({"page_id": 1})).await;
+    let shown = site.ask("GET /api/pages?id=1").expect(200).await.data();
+    assert_eq!(shown["rows"][0]["cols"][0]["widgets"][0]["data"]["row_7"], "seven");
+    let line = format!("DELETE /api/backend/media?id={}", file["id"]);
+    site.admin(&line).refused(409, "conflict").await;
+
+    // One more is refused, of whichever plugin; columns that are there already are none.
+    write(&site.database, "a_tour", json!([wide("tour", 399..401)]));
+    write(&site.database, "tours", json!([wide("journey", 0..50)]));
+    site.admin("POST /api/backend/plugins/apply")
+        .json(json!({"plugin": "tours"}))
+        .expect(200)
+        .await;
+    let site = reopen(site).await;
+    assert_eq!(of_plugins(&site), ["teaser", "basket", "journey"]);
+    let states = site.cms.plugins().states();
+    let refused = states.iter().find(|state| state.id == "a_tour").unwrap();
+    let told = &refused.problems[0].remedy;
+    assert!(told.contains("401 columns") && told.contains("400 are the most"), "{told}");
+    assert_eq!(site.cms.pages().widgets().columns().len(), 69 + 400);
+    // Alone, too.
+    let rows: Vec<_> = (0..3).map(|n| wide(&format!("w{n}"), n * 200..n * 200 + 200)).collect();
+    let folder = write(&site.database, "wide", json!(rows));
+    let found = cms_core::plugins::check_folder(&folder).outcome.unwrap_err();
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].pointer, "/pagebuilder_widgets");
+    assert!(found[0].remedy.contains("600 columns"), "{found:?}");
+}
+
+/// Registered widgets stay as they are until their plugin is applied: so do their columns.
+#[tokio::test]
+async fn what_a_changed_plugin_has_registered_counts_until_it_is_applied() {
+    let database = TestDatabase::new().await;
+    write(&database, "a_shop", json!([wide("teaser", 0..200), wide("basket", 200..400)]));
+    let site = with_pages(Site::on(database).open().await).await;
+    let columns = |site: &Site| site.cms.pages().widgets().columns().len() - 69;
+    assert_eq!(columns(&site), 400);
+    write(&site.database, "a_shop", json!([wide("teaser", 0..1)]));
+    write(&site.database, "b_tour", json!([wide("tour", 400..600), wide("trip", 600..799)]));
+    // Who asks is told before anything is applied.
+    let asked = site.cms.plugin_differences(Some("b_tour")).await.unwrap();
+    let told = &asked[0].problems[0].remedy;
+    assert!(told.contains("799 columns") && told.contains("cms plugins remove"), "{told}");
+    let site = reopen(site).await;
+    assert_eq!((of_plugins(&site), columns(&site)), (vec!["teaser".into(), "basket".into()], 400));
+    let (_, col) = site.row(1).await;
+    site.title(col, "drafts can be read").await;
+    site.act("publish", json!({"page_id": 1})).await;
+    for plugin in ["a_shop", "b_tour"] {
+        let body = json!({"plugin": plugin});
+        site.admin("POST /api/backend/plugins/apply").json(body).expect(200).await;
+    }
+    assert_eq!((of_plugins(&site).len(), columns(&site)), (3, 400));
+    site.draft(1).await;
+}
+
+/// A plugin of the program whose widget has so many columns of its own.
+struct OfProgram(std::ops::Range<usize>);
+
+impl Plugin for OfProgram {
+    fn manifest(&self) -> Manifest {
+        let widgets = json!([wide("banner", self.0.clone())]);
+        let manifest = json!({"id": "program", "name": "Program", "pagebuilder_widgets": widgets});
+        serde_json::from_value(manifest).unwrap()
+    }
+
+    fn handlers(&self) -> Handlers {
+        Handlers::default().icon("w.svg", b"<svg/>")
+    }
+}
+
+/// What is in the folder, or was once, keeps no site from opening.
+#[tokio::test]
+async fn columns_of_the_program_come_before_those_of_the_folder() {
+    let database = TestDatabase::new().await;
+    let shop = json!([wide("teaser", 0..200), wide("basket", 200..400)]);
+    write(&database, "a_shop", shop);
+    let site = with_pages(Site::on(database).open().await).await;
+    let (_, col) = site.row(1).await;
+    let node = json!({"kind": "widget", "parent": {"col_id": col}, "widget": "teaser",
+                      "data": {"row_7": "seven"}});
+    site.add(node).await;
+    let again = async |site: Site| {
+        site.cms.close().await;
+        Site::on(site.database).program(OfProgram(1_000..1_010)).open().await
+    };
+    let columns = |site: &Site| site.cms.pages().widgets().columns().len() - 69;
+    let site = again(site).await;
+    assert_eq!((of_plugins(&site), columns(&site)), (vec!["banner".to_owned()], 400));
+    let states = site.cms.plugins().states();
+    let shop = states.iter().find(|state| state.id == "a_shop").unwrap();
+    assert!(shop.problems[0].remedy.contains("410 columns"), "{:?}", shop.problems);
+    assert_eq!(shop.problems.len(), 1, "{:?}", shop.problems);
+    let draft = site.draft(1).await.data();
+    assert_eq!(draft["rows"][0]["cols"][0]["widgets"][0]["data"]["row_7"], "seven");
+    // Who removes it makes room, also after a start.
+    let body = json!({"plugin": "a_shop"});
+    site.admin("POST /api/backend/plugins/remove").json(body.clone()).expect(204).await;
+    write(&site.database, "b_tour", json!([wide("tour", 400..600)]));
+    let site = again(site).await;
+    assert_eq!((of_plugins(&site), columns(&site)), (vec!["tour".into(), "banner".into()], 400));
+    // It takes no room from those that are in service.
+    let applied = site.admin("POST /api/backend/plugins/apply").json(body).expect(200).await;
+    assert!(applied.text().contains("610 columns"), "{}", applied.text());
+    let site = again(site).await;
+    assert_eq!(of_plugins(&site), ["tour", "banner"]);
+    site.draft(1).await;
+}
+
+/// What was frozen as text is not written into a column that holds passwords meanwhile.
+#[tokio::test]
+async fn a_restored_value_is_no_password() {
+    let database = TestDatabase::new().await;
+    let teaser = |kind: &str| {
+        let menu = json!([{"row": "title", "type": "text"}, {"row": "token", "type": kind}]);
+        json!([{"widget_title": "Teaser", "widget_icon": "w.svg", "widget_template": "teaser",
+                "widget_menu": menu, "widget_item_menu": menu}])
+    };
+    write(&database, "shop", teaser("text"));
+    let site = with_pages(Site::on(database).open().await).await;
+    let (_, col) = site.row(1).await;
+    let data = json!({"title": "Hello", "token": "written as text"});
+    let node = json!({"kind": "widget", "parent": {"col_id": col}, "widget": "teaser",
+                      "data": data});
+    let widget = site.add(node).await["id"].clone();
+    let item = json!({"kind": "item", "parent": {"widget_id": widget}, "data": data});
+    let item = site.add(item).await["id"].clone();
+    site.act("publish", json!({"page_id": 1})).await;
+    write(&site.database, "shop", teaser("password"));
+    site.admin("POST /api/backend/plugins/apply").json(json!({})).expect(200).await;
+    let left_out = json!([{"kind": "widget", "id": widget, "column": "token"},
+                          {"kind": "item", "id": item, "column": "token"}]);
+    for (action, body) in
+        [("restore", json!({"page_id": 1, "revision": 1})), ("discard", json!({"page_id": 1}))]
+    {
+        let replaced = site.act(action, body).await;
+        assert_eq!(replaced["left_out"], left_out, "{action}");
+        for table in ["cms_page_row_col_widget", "cms_page_widget_item"] {
+            let held = format!("select count(*) from {table} where token is not null");
+            assert_eq!(site.database.count(&held).await, 0, "{action}: {table}");
+            let held = format!("select count(*) from {table} where title = 'Hello'");
+            assert_eq!(site.database.count(&held).await, 1, "{action}: {table}");
+        }
+    }
+    // Who may not read drafts is not told what is in one.
+    let builder = "/api/backend/pagebuilder";
+    let key = site.key(&[&format!("POST {builder}")]).await;
+    let blind = site.ask(&format!("POST {builder}?action=discard")).key(&key);
+    let blind = blind.json(json!({"page_id": 1})).expect(200).await.data();
+    assert_eq!(blind["left_out"], json!(null));
 }
 
 #[tokio::test]

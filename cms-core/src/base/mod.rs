@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use jiff::tz::TimeZone;
+use jiff::{Timestamp, civil::Date, tz::TimeZone};
 
 use crate::{
-    Actor, Change, Clock, Random, Result, Vault,
+    Actor, Change, Clock, Error, Millis, Random, Result, Vault,
     db::Db,
     events::Outbox,
     ground::{Cursors, List, ListName},
@@ -61,6 +61,12 @@ impl Base {
 
     pub(crate) fn zone(&self) -> &TimeZone {
         &self.0.zone
+    }
+
+    /// The day of a moment, where the site is.
+    pub(crate) fn day(&self, at: Millis) -> Result<Date> {
+        let at = Timestamp::from_millisecond(at).map_err(Error::internal)?;
+        Ok(at.to_zoned(self.zone().clone()).date())
     }
 
     pub(crate) fn vault(&self) -> &Vault {

@@ -9,17 +9,25 @@ use crate::{
     db::dialect::{Kind, quote},
 };
 
-/// Adds the columns that the table lacks; a table that is not there stays so. Whoever calls holds
+/// Those that the table lacks; none of a table that is not there. Whoever calls holds
 /// [`Lock::SCHEMA`](crate::db::Lock::SCHEMA).
-pub(crate) async fn add(change: &mut Change, table: &str, names: &BTreeSet<&str>) -> Result<()> {
-    let Some(described) = change.describe(table).await? else { return Ok(()) };
+pub(crate) async fn lacking<'n>(
+    change: &mut Change,
+    table: &str,
+    names: &BTreeSet<&'n str>,
+) -> Result<Vec<&'n str>> {
+    let Some(described) = change.describe(table).await? else { return Ok(Vec::new()) };
+    let is_there = |name: &str| described.columns.iter().any(|column| column.name == name);
+    Ok(names.iter().copied().filter(|name| !is_there(name)).collect())
+}
+
+/// Adds columns that the table lacks.
+pub(crate) async fn add(change: &mut Change, table: &str, names: &[&str]) -> Result<()> {
     let text = change.dialect().declared_type(Kind::Text);
     for name in names {
-        if !described.columns.iter().any(|column| column.name == *name) {
-            let (table, name) = (quote(table), quote(name));
-            let statement = format!("alter table {table} add column {name} {text}");
-            change.script(AssertSqlSafe(statement)).await?;
-        }
+        let (table, name) = (quote(table), quote(name));
+        let statement = format!("alter table {table} add column {name} {text}");
+        change.script(AssertSqlSafe(statement)).await?;
     }
     Ok(())
 }

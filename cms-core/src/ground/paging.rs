@@ -70,6 +70,7 @@ pub(crate) enum ListName {
     Mails,
     Messages,
     Origins,
+    PageLinks,
     Revisions,
     Sessions,
     Submissions,

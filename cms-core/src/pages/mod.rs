@@ -1,7 +1,9 @@
 //! Pages: what visitors read of them, menus, public settings, the sitemap; the page builder.
 
 pub mod builder;
+mod fill;
 mod menu;
+mod parts;
 mod published;
 mod sitemap;
 pub(crate) mod sql;

@@ -1,18 +1,12 @@
 //! A published page as visitors read it: its record, its addresses, its rows as they were frozen.
-//! One statement reads it, so that nobody sees half of a publication.
-
-use std::collections::BTreeSet;
+//! One statement reads them, so that nobody sees half of a publication.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 
-use super::{
-    Pages, Wanted,
-    builder::{PageCol, PlacedWidget, Tree},
-    sql,
-};
-use crate::{Code, Error, Result, db::args, plugins::installed};
+use super::{Pages, Wanted, builder::Tree, sql};
+use crate::{Code, Error, Result, Secret, db::args};
 
 /// A page as visitors read it.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -139,14 +133,9 @@ impl Pages {
     /// The draft of a page as visitors would read it, for who has a link to it.
     ///
     /// # Errors
-    /// `not_found`, also for a link that nobody signed or that has ended.
-    pub async fn preview(
-        &self,
-        (page, expires): (i64, i64),
-        signature: &str,
-        site: &str,
-    ) -> Result<Shown> {
-        self.admit_link(page, expires, signature)?;
+    /// `not_found`, also for a link that was revoked or has ended.
+    pub async fn preview(&self, token: &Secret, site: &str) -> Result<Shown> {
+        let page = self.admit_link(token).await?;
         let rows: Vec<sql::Found> = self.base().db().all(sql::ANY_BY_ID, args![page]).await?;
         let tree = self.draft(page).await?.tree;
         self.shown(rows, site, Some(tree)).await
@@ -162,7 +151,7 @@ impl Pages {
         let alternates: Vec<_> = versions.collect();
         let frozen = rows.iter().find_map(|row| row.tree.clone());
         let found = rows.into_iter().next().ok_or_else(none)?;
-        let (backend, tree) = match (draft, frozen) {
+        let (is_draft, tree) = match (draft, frozen) {
             (Some(draft), _) => (true, draft),
             (None, Some(frozen)) => {
                 (false, serde_json::from_str(&frozen).map_err(Error::internal)?)
@@ -183,7 +172,8 @@ impl Pages {
         if let Some(description) = found.meta_description.as_deref().filter(|t| !t.is_empty()) {
             json_ld["description"] = description.into();
         }
-        let (rows, reads) = self.filled(tree, &found.language_short, backend).await;
+        let named = (found.id, found.language_short.as_str());
+        let (rows, reads) = self.filled(&tree, named, is_draft).await;
         let page = ShownPage {
             id: found.id,
             base_id: found.base_id,
@@ -202,61 +192,6 @@ impl Pages {
         };
         Ok(Shown { page, reads })
     }
-
-    /// The rows of a tree with templates and content.
-    async fn filled(
-        &self,
-        tree: Tree,
-        language: &str,
-        backend: bool,
-    ) -> (Vec<ShownRow>, Option<Vec<String>>) {
-        let widgets = self.widgets();
-        let all = tree.rows.iter().flat_map(|row| &row.cols).flat_map(|col| &col.widgets);
-        let placed = all.map(|one| {
-            let items = one.items.iter().map(|item| item.data.clone()).collect();
-            widgets.placed(one.id, &one.widget, language, one.data.clone(), items)
-        });
-        let placed: Vec<_> = placed.collect();
-        let reads = widgets.tables(placed.iter().map(|one| one.widget.as_str()));
-        let (contents, whole) = widgets.contents(&placed, backend).await;
-        // What failed for a moment must not be kept.
-        let reads = reads.filter(|_| whole);
-        let mut contents = contents.into_iter();
-        let mut widget = |placed: PlacedWidget| ShownWidget {
-            id: placed.id,
-            template: widgets.find(&placed.widget).map(|found| found.template.clone()),
-            data: with_items(&placed),
-            widget: placed.widget,
-            content: contents.next().unwrap_or_default(),
-        };
-        let mut col = |col: PageCol| ShownCol {
-            id: col.id,
-            widgets: col.widgets.into_iter().map(&mut widget).collect(),
-        };
-        let rows = tree
-            .rows
-            .into_iter()
-            .map(|row| ShownRow { id: row.id, cols: row.cols.into_iter().map(&mut col).collect() });
-        // Templates and content come from plugins.
-        let with_plugins =
-            |tables: BTreeSet<String>| tables.into_iter().chain([installed::TABLE.to_owned()]);
-        (rows.collect(), reads.map(|tables| with_plugins(tables).collect()))
-    }
-}
-
-/// The values of a widget, with its items among them: its component gets nothing else.
-fn with_items(placed: &PlacedWidget) -> Map<String, Json> {
-    let mut data = placed.data.clone();
-    if placed.items.is_empty() {
-        return data;
-    }
-    let items = placed.items.iter().map(|item| {
-        let mut values = item.data.clone();
-        values.insert("id".to_owned(), item.id.into());
-        Json::Object(values)
-    });
-    data.insert("items".to_owned(), items.collect());
-    data
 }
 
 /// A whole address: always https, because `site` is.

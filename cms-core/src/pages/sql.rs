@@ -1,6 +1,6 @@
 //! The statements of the public reads.
 
-use crate::db::{record, statements};
+use crate::db::{Dialect, Statement, record, statements};
 
 /// A page, and one of its published versions.
 pub(super) struct Found {
@@ -74,4 +74,36 @@ statements! {
     /// The protocol allows addresses of less than 2,048 characters, the site's own included.
     SITEMAP = "select id, url_rewrite from cms_pages where published and id > $1 \
                and length(url_rewrite) < 2000 order by id limit $2";
+}
+
+/// The published versions in language `$2` of the pages in the array `$1`, `$4` at most and without
+/// the page `$5`; trees as far as all before have `$3` bytes together. A tree is read only then.
+macro_rules! parts {
+    ($name:literal, $elements:literal) => {
+        Statement::new(
+            concat!(module_path!(), "::", $name),
+            concat!(
+                "select s.named, s.id, (select t.tree from cms_page_revisions t where t.page_id = \
+                 s.id and t.number = s.number and s.total <= $3) from (select f.named, f.place, \
+                 f.id, f.number, cast(sum(f.bytes) over (order by f.place, f.id) as bigint) as \
+                 total from (select cast(e.value ->> 'id' as bigint) as named, cast(e.value ->> \
+                 'at' as bigint) as place, p.id as id, r.number as number, octet_length(r.tree) as \
+                 bytes from ", $elements, " join cms_pages k on k.id = cast(e.value ->> 'id' as \
+                 bigint) join cms_pages p on (p.id = coalesce(k.base_id, k.id) or p.base_id = \
+                 coalesce(k.base_id, k.id)) join cms_page_revisions r on r.page_id = p.id and \
+                 r.number = p.revision where p.language_short = $2 and p.published and \
+                 p.id <> $5) f order by f.place, f.id limit $4) s order by s.place, s.id"
+            ),
+        )
+    };
+}
+const PARTS_SQLITE: Statement = parts!("PARTS_SQLITE", "json_each($1) e");
+const PARTS_POSTGRES: Statement =
+    parts!("PARTS_POSTGRES", "json_array_elements(cast($1 as json)) e(value)");
+
+pub(crate) const fn parts(dialect: Dialect) -> Statement {
+    match dialect {
+        Dialect::Sqlite => PARTS_SQLITE,
+        Dialect::Postgres => PARTS_POSTGRES,
+    }
 }

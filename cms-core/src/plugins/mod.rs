@@ -31,6 +31,7 @@ mod reading;
 mod script_path;
 mod select;
 mod shown;
+mod widget_columns;
 mod widget_path;
 mod widgets;
 mod writers;
@@ -60,8 +61,10 @@ pub use script_path::is_script_path;
 pub(crate) use select::bound_tables;
 pub(crate) use shown::options_of;
 pub use shown::{Shown, ShownButton, ShownField};
+pub use widget_columns::WIDGET_COLUMNS;
+pub(crate) use widget_columns::{MOST_COLUMNS, check_made, check_rows, rows_of};
 pub(crate) use widget_path::{MAX_ICON_BYTES, find_component, find_icon};
-pub use widgets::{PlacedWidget, WidgetContent};
+pub use widgets::{PlacedWidget, TODAY, WidgetContent};
 
 /// A plugin of the embedding program. Every [`Manifest`] is one; your own type may hold state
 /// beside its manifest.

@@ -5,6 +5,9 @@ use serde_json::{Map, Value as Json};
 
 use crate::{Result, items::Items};
 
+/// Stands in [`WidgetContent::tables`] for what changes at midnight, in the site's time zone.
+pub const TODAY: &str = "@today";
+
 /// Makes the content of a widget: what its component gets beside the stored values. It belongs to a
 /// widget of its plugin, or to a built-in one.
 ///
@@ -48,13 +51,15 @@ pub trait WidgetContent: Send + Sync + 'static {
     fn version(&self) -> &str;
 
     /// The content tables that the content is made from: a page with the widget is kept until one
-    /// of them changes. None: nobody can tell, so such a page is never kept.
+    /// of them changes. [`TODAY`] among them: at midnight too. None: nobody can tell, so such a
+    /// page is never kept.
     fn tables(&self) -> Option<Vec<String>> {
         None
     }
 
-    /// The content of a placed widget. `backend`: an editor looks at the draft. An error, or more
-    /// than two seconds, makes it null and is logged.
+    /// The content of a placed widget. `backend`: an editor looks at the draft. Of a page 16
+    /// widgets make their content at once, and all of it within the same two seconds, in 4 MiB
+    /// as JSON. An error, what is late, and what no longer fits is null and logged.
     fn content<'a>(
         &'a self,
         widget: &'a PlacedWidget,

@@ -310,4 +310,6 @@ pub struct Retention {
     pub task_runs_days: u64,
     /// Days of submissions of funnels, unless a funnel says otherwise.
     pub submissions_days: u64,
+    /// Revisions of a page, 1 to 10 000.
+    pub page_revisions: u64,
 }

@@ -145,7 +145,7 @@ impl Settings {
     }
 
     /// Each numeric key with its value, minimum and maximum.
-    fn ranges(&self) -> [(&'static str, u64, u64, u64); 30] {
+    fn ranges(&self) -> [(&'static str, u64, u64, u64); 31] {
         let (http, scripts, keep) = (&self.http, &self.scripts, &self.retention);
         [
             ("http.body_limit_bytes", http.body_limit_bytes as u64, 1, GIB),
@@ -183,6 +183,7 @@ impl Settings {
             ("retention.mails_days", keep.mails_days, 1, CENTURY_D),
             ("retention.task_runs_days", keep.task_runs_days, 1, CENTURY_D),
             ("retention.submissions_days", keep.submissions_days, 1, CENTURY_D),
+            ("retention.page_revisions", keep.page_revisions, 1, 10_000),
         ]
     }
 }

@@ -14,6 +14,7 @@ mod widgets;
 
 use std::{sync::Arc, time::Duration};
 
+use jiff::civil::Date;
 use tokio::sync::watch;
 
 pub use background::{Background, Work};
@@ -22,7 +23,7 @@ pub use checks::{SealedValues, ping_redis};
 pub use reload::Difference;
 
 use crate::{
-    Actor, AuditLog, Change, Clock, Code, Error, Random, Result,
+    Actor, AuditLog, Change, Clock, Code, Error, Millis, Random, Result,
     access::Endpoints,
     accounts::Accounts,
     base::Base,
@@ -279,6 +280,15 @@ impl Cms {
         self.0.base.clock()
     }
 
+    /// The day of a moment in the site's time zone, as a number that grows with the days.
+    #[must_use]
+    pub fn day(&self, at: Millis) -> i64 {
+        let number = |day: Date| {
+            (i64::from(day.year()) * 100 + i64::from(day.month())) * 100 + i64::from(day.day())
+        };
+        self.0.base.day(at).map_or(0, number)
+    }
+
     /// The randomness that the site was opened with.
     #[must_use]
     pub fn random(&self) -> &Random {
@@ -295,8 +305,8 @@ impl Cms {
     }
 
     /// Removes rows older than `retention` says: replies, audit rows, runs of tasks, mails,
-    /// submissions of forms, events, deliveries, ended sessions. Returns the number of rows.
-    /// [`Cms::background`] calls this once a minute.
+    /// submissions of forms, links to drafts, events, deliveries, ended sessions. Returns the
+    /// number of rows. [`Cms::background`] calls this once a minute.
     ///
     /// # Errors
     /// As every write.
@@ -308,6 +318,7 @@ impl Cms {
             + rooms.tasks.expire().await?
             + rooms.mail.expire().await?
             + rooms.forms.expire().await?
+            + rooms.pages.expire().await?
             + rooms.funnels.sweep_deleted().await?
             + rooms.webhooks.expire().await?
             + rooms.cache.expire().await?

@@ -1,6 +1,6 @@
 //! Takes plugins into service: their tables, then their events.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Cms, building::Wanted};
 use crate::{
@@ -10,7 +10,6 @@ use crate::{
         install::{self, Standing},
         resolve,
     },
-    pages::widgets::Refresh,
     plugins::{
         self, LoadedPlugin, Manifest, PluginState, Problem,
         installed::{self, Installed},
@@ -64,6 +63,9 @@ pub(super) struct Taken {
     expected: BTreeMap<String, Manifest>,
     /// Tables that are not in service, with their plugins.
     absent: BTreeMap<String, String>,
+    /// Columns of widgets that are registered, or that this load registers, by plugin; none of
+    /// plugins that are out of service.
+    pub(super) rows: BTreeMap<String, BTreeSet<String>>,
     /// Declarations to be recorded.
     news: Vec<Manifest>,
     /// Indexes that are still to be made.
@@ -71,6 +73,11 @@ pub(super) struct Taken {
 }
 
 impl Taken {
+    /// Nothing but what is registered.
+    pub(super) fn with(rows: BTreeMap<String, BTreeSet<String>>) -> Self {
+        Self { rows, ..Self::default() }
+    }
+
     /// Notes what will be in service of a plugin, unless the program contains one of that id.
     fn expect(&mut self, id: &str, manifest: Option<Manifest>) {
         if self.states.iter().any(|state| state.id == id) {
@@ -121,7 +128,8 @@ impl Cms {
     /// logged; its earlier declaration stays in service.
     pub(super) async fn load(&self, opening: Opening, only: Option<&str>) -> Result<Vec<Wanted>> {
         let _turn = self.0.loading.lock().await;
-        let mut taken = Taken::default();
+        let installed = installed::all(self.db()).await?;
+        let mut taken = Taken::with(self.rows_kept(&installed).await?);
         let core = content::core::tables();
         let declared = Declared { plugin: content::core::ID, tables: &core, silent: false };
         self.resolve(&mut taken.tables, declared).await?;
@@ -146,7 +154,6 @@ impl Cms {
             taken.expect(&manifest.id, Some(manifest.clone()));
             taken.states.push(PluginState::in_service(manifest));
         }
-        let installed = installed::all(self.db()).await?;
         let own: Vec<_> = taken.expected.values().cloned().collect();
         let folder = plugins::load_folder(&self.settings().dirs.plugins, &own);
         for found in &folder {
@@ -194,31 +201,6 @@ impl Cms {
         Ok(taken.builds)
     }
 
-    /// Registers widgets: those of plugins that are new, or that are applied.
-    async fn register_widgets(
-        &self,
-        states: &[PluginState],
-        opening: Opening,
-        only: Option<&str>,
-    ) -> Result<()> {
-        let in_service = states.iter().filter_map(|state| state.manifest.clone());
-        let in_service: Vec<_> = in_service.collect();
-        let refresh = match opening {
-            Opening::Start => Refresh::New,
-            Opening::Apply => Refresh::Again(only),
-            Opening::AsIs | Opening::Inspect => Refresh::Nothing,
-        };
-        let widgets = self.pages().widgets();
-        match widgets.load(&in_service, refresh).await {
-            // As when another process makes an index for which SQLite keeps its writer.
-            Err(error) if opening == Opening::Start && error.code() == Code::Unavailable => {
-                tracing::warn!(%error, "widgets are not registered; the next start does it");
-                widgets.load(&in_service, Refresh::Nothing).await
-            }
-            loaded => loaded,
-        }
-    }
-
     /// Takes a plugin of the folder into service: with its present declaration, or else with the
     /// one before.
     ///
@@ -261,12 +243,25 @@ impl Cms {
         problems: Vec<Problem>,
     ) -> Result<PluginState> {
         let Some(earlier) = installed.and_then(Installed::manifest) else {
+            taken.rows.remove(&found.id);
             return Ok(PluginState::refused(found.id.clone(), problems));
         };
-        Ok(match self.serve(taken, &earlier).await {
-            Ok(()) => PluginState::earlier(earlier, problems),
+        let served = match self.check_rows(taken, &earlier, (false, true)).await {
+            Ok(()) => self.serve(taken, &earlier).await,
+            refused => refused,
+        };
+        Ok(match served {
+            Ok(()) => {
+                taken.note_rows(&earlier, true);
+                PluginState::earlier(earlier, problems)
+            }
             Err(error) => {
-                let problems = [problems, vec![error.into()]].concat();
+                taken.rows.remove(&found.id);
+                let mut problems = problems;
+                let why = Problem::from(error);
+                if !problems.contains(&why) {
+                    problems.push(why);
+                }
                 PluginState::refused(found.id.clone(), problems)
             }
         })
@@ -344,6 +339,8 @@ impl Cms {
         let declared = declared(manifest, &manifest.tables);
         taken.tables.check_names(declared)?;
         plugins::check_names(&taken.states, manifest)?;
+        let registers = opening == Opening::Apply;
+        self.check_rows(taken, manifest, (found.is_none(), registers)).await?;
         let standing = install::standing(self.db(), declared).await?;
         if opening.wants(standing) && !opening.writes() {
             // A plugin that can never be installed does not keep the site from opening.
@@ -371,7 +368,9 @@ impl Cms {
                 }
             }
         }
-        self.serve(taken, manifest).await.map(|()| Vec::new())
+        self.serve(taken, manifest).await?;
+        taken.note_rows(manifest, registers);
+        Ok(Vec::new())
     }
 
     /// What only the tables in service show, such as columns of adopted tables.

@@ -5,7 +5,7 @@ use tracing::Instrument as _;
 
 use super::{
     Cms,
-    plugins::{Opening, declared},
+    plugins::{Opening, Taken, declared},
 };
 use crate::{
     Actor, Change, Code, Error, Result,
@@ -58,6 +58,11 @@ impl Cms {
         let installed = installed::all(self.db()).await?;
         let registered = self.webhooks().registered().await?;
         let given: Vec<_> = self.0.given.iter().map(|plugin| plugin.manifest()).collect();
+        let states = self.plugins().states();
+        let mut rows = self.rows_kept(&installed).await?;
+        let is_out = |id: &str| states.iter().any(|one| one.id == id && one.manifest.is_none());
+        rows.retain(|id, _| !is_out(id));
+        let beside = Taken::with(rows);
         let mut differences = Vec::new();
         for found in plugins::load_folder(&self.settings().dirs.plugins, &given) {
             if only.is_some_and(|only| only != found.id) {
@@ -67,7 +72,11 @@ impl Cms {
             difference.removed = installed.get(&found.id).is_some_and(|before| before.removed);
             match &found.outcome {
                 Err(problems) => difference.problems.clone_from(problems),
-                Ok(manifest) => self.compare(manifest, &registered, &mut difference).await?,
+                Ok(manifest) => {
+                    self.compare(manifest, &registered, &mut difference).await?;
+                    let checked = self.check_rows(&beside, manifest, (false, true)).await;
+                    difference.problems.extend(checked.err().map(Problem::from));
+                }
             }
             differences.push(difference);
         }
@@ -106,8 +115,8 @@ impl Cms {
     }
 
     /// Reads the plugins again and takes them into service: their tables get their declared form.
-    /// With `only`, just that one, also when it was removed. Returns what was
-    /// changed, and the problems of those that keep their earlier declaration.
+    /// With `only`, just that one, also when it was removed; one with problems stays removed.
+    /// Returns what was changed, and the problems of those that keep their earlier declaration.
     ///
     /// # Errors
     /// As [`Cms::plugin_differences`].
@@ -119,6 +128,10 @@ impl Cms {
     async fn apply_now(&self, only: Option<&str>) -> Result<Vec<Difference>> {
         let mut differences = self.plugin_differences(only).await?;
         if let Some(id) = only.filter(|_| differences.iter().any(|one| one.removed)) {
+            // What did not fit would come between others and their columns.
+            if differences.iter().any(|one| !one.problems.is_empty()) {
+                return Ok(differences);
+            }
             let mut change = self.change(Actor::System).await?;
             installed::remove(&mut change, id, false).await?;
             change.commit().await?;

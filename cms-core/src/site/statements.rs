@@ -30,6 +30,7 @@ fn all(dialect: Dialect) -> Vec<db::Statement> {
         pages::sql::ALL,
         pages::widgets::sql::ALL,
         &pages::builder::sql::statements(),
+        pages::builder::link::sql::ALL,
         media::sql::ALL,
         plugins::installed::sql::ALL,
         tasks::sql::ALL,
@@ -42,6 +43,7 @@ fn all(dialect: Dialect) -> Vec<db::Statement> {
     all.extend(mail::statements().concat());
     all.extend(webhooks::statements().concat());
     all.extend(dialect.many().all());
+    all.push(pages::sql::parts(dialect));
     if dialect == Dialect::Postgres {
         all.extend([keys::sql::FIND_LOCKED, accounts::sessions::sql::FIND_LOCKED]);
     }

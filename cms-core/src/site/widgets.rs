@@ -1,15 +1,28 @@
-//! The content of built-in widgets that shows a form or a funnel.
+//! The content of built-in widgets that shows a form or a funnel; the columns of those of plugins.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::future::BoxFuture;
 use serde_json::{Value as Json, json};
 
-use super::Cms;
+use super::{
+    Cms,
+    plugins::{Opening, Taken},
+};
 use crate::{
     Code, Result,
     forms::{Forms, WhichForm},
     funnels::{Funnels, WhichFunnel},
-    plugins::{PlacedWidget, WidgetContent},
+    pages::widgets::Refresh,
+    plugins::{
+        MOST_COLUMNS, Manifest, PlacedWidget, PluginState, WIDGET_COLUMNS, WidgetContent,
+        check_made, check_rows, installed::Installed, rows_of,
+    },
 };
+
+/// Columns that a table of widgets may come to have by plugins of the folder: PostgreSQL takes
+/// 1,600, SQLite 2,000, and those of the program come beside.
+const MOST_MADE: usize = 1_100;
 
 impl Cms {
     /// Adds the content of built-in widgets that other rooms know.
@@ -17,6 +30,84 @@ impl Cms {
         for widget in ["form", "newsletter"] {
             let (forms, funnels) = (self.forms().clone(), self.funnels().clone());
             self.pages().widgets().provide(FormContent { widget, forms, funnels });
+        }
+    }
+}
+
+impl Cms {
+    /// Registers widgets: those of plugins that are new, or that are applied.
+    pub(super) async fn register_widgets(
+        &self,
+        states: &[PluginState],
+        opening: Opening,
+        only: Option<&str>,
+    ) -> Result<()> {
+        let in_service = states.iter().filter_map(|state| state.manifest.clone());
+        let in_service: Vec<_> = in_service.collect();
+        let refresh = match opening {
+            Opening::Start => Refresh::New,
+            Opening::Apply => Refresh::Again(only),
+            Opening::AsIs | Opening::Inspect => Refresh::Nothing,
+        };
+        let widgets = self.pages().widgets();
+        match widgets.load(&in_service, refresh).await {
+            // As when another process makes an index for which SQLite keeps its writer.
+            Err(error) if opening == Opening::Start && error.code() == Code::Unavailable => {
+                tracing::warn!(%error, "widgets are not registered; the next start does it");
+                widgets.load(&in_service, Refresh::Nothing).await
+            }
+            loaded => loaded,
+        }
+    }
+
+    /// The columns of registered widgets by plugin, but of plugins that were removed.
+    pub(super) async fn rows_kept(
+        &self,
+        installed: &BTreeMap<String, Installed>,
+    ) -> Result<BTreeMap<String, BTreeSet<String>>> {
+        let mut rows = self.pages().widgets().rows_of_plugins().await?;
+        rows.retain(|plugin, _| !installed.get(plugin).is_some_and(|one| one.removed));
+        Ok(rows)
+    }
+
+    /// Refuses a plugin whose widgets need more columns than tables of widgets may have, with those
+    /// that others have registered, or will have after this load. Those of the program come first:
+    /// of them only what is declared counts. `registers`: it will be registered as it is declared.
+    pub(super) async fn check_rows(
+        &self,
+        taken: &Taken,
+        manifest: &Manifest,
+        (is_given, registers): (bool, bool),
+    ) -> Result<()> {
+        let declared = || rows_of(manifest).collect();
+        let registered = taken.rows.get(&manifest.id).filter(|_| !registers && !is_given);
+        let own: BTreeSet<_> =
+            registered.map_or_else(declared, |rows| rows.iter().map(String::as_str).collect());
+        let others: Vec<_> = if is_given {
+            let given = taken.states.iter().filter_map(|one| one.manifest.as_deref());
+            given.flat_map(rows_of).collect()
+        } else {
+            let others = taken.rows.iter().filter(|(id, _)| **id != manifest.id);
+            others.flat_map(|(_, rows)| rows).map(String::as_str).collect()
+        };
+        check_rows(&own, others.iter().copied())?;
+        if own.iter().all(|row| WIDGET_COLUMNS.contains(row)) || registered.is_some() {
+            return Ok(());
+        }
+        let most = if is_given { MOST_MADE + MOST_COLUMNS } else { MOST_MADE };
+        for made in self.pages().widgets().columns_made().await? {
+            check_made(&made, &own, &others, most)?;
+        }
+        Ok(())
+    }
+}
+
+impl Taken {
+    /// Notes the columns of a plugin that is in service after this load.
+    pub(super) fn note_rows(&mut self, manifest: &Manifest, registers: bool) {
+        if registers || !self.rows.contains_key(&manifest.id) {
+            let declared = rows_of(manifest).map(str::to_owned).collect();
+            self.rows.insert(manifest.id.clone(), declared);
         }
     }
 }

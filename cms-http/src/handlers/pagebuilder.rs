@@ -3,8 +3,8 @@
 use cms_core::{
     Code, Error, Result,
     pages::builder::{
-        Difference, Draft, Edited, Link, Move, NewNode, NodeKind, PageState, Published, Replaced,
-        Revision, RevisionTree, Schedule, draft_tag,
+        Difference, Draft, Edited, Link, MadeLink, Move, NewNode, NodeKind, PageState, Published,
+        Replaced, Revision, RevisionTree, Schedule, draft_tag,
     },
 };
 use http::header;
@@ -17,9 +17,9 @@ use crate::{
         Data, Done, Page,
         pagebuilder::{
             Compared, Copied, LinkFor, MayName, OfPage, OnePage, Planned, Removal, Restored,
-            Scheduled, TakenOff, Values, WhichNode, WhichRevision, WhichRevisions,
+            Scheduled, TakenOff, Values, WhichLinks, WhichNode, WhichRevision, WhichRevisions,
         },
-        parameters::NoQuery,
+        parameters::{ById, NoQuery},
     },
 };
 
@@ -109,6 +109,7 @@ pub(crate) async fn discard(
     let (page, if_match) = (which(asked.page_id, named)?, if_match(call)?);
     let mut change = call.change().await?;
     let data = told(call, call.cms.pages().discard(&mut change, page, &if_match).await)?;
+    let data = replaced(call, data);
     done(call, change, (page, data.rev), data).await
 }
 
@@ -121,6 +122,7 @@ pub(crate) async fn restore(
     let mut change = call.change().await?;
     let data =
         told(call, call.cms.pages().restore(&mut change, page, asked.revision, &if_match).await)?;
+    let data = replaced(call, data);
     done(call, change, (page, data.rev), data).await
 }
 
@@ -155,14 +157,26 @@ pub(crate) async fn link(
     named: MayName,
     asked: LinkFor,
 ) -> Result<Success<Data<Link>>> {
-    call.judge_again().await?;
     let page = which(asked.page_id, named)?;
+    let mut change = call.change().await?;
     if !call.caller().may_see_draft(Some(page)) {
         let detail = "A link shows the draft: only who may read the draft makes one.";
         return Err(unseen(call, detail));
     }
-    let data = call.cms.pages().link(page, asked.ttl_s, &base(call)).await?;
-    Ok(Data { data }.into())
+    let (pages, how) = (call.cms.pages(), (asked.ttl_s, asked.note.as_deref()));
+    let data = pages.link(&mut change, page, how, &base(call)).await?;
+    call.commit(change, Data { data }, true).await
+}
+
+pub(crate) async fn links(call: &Call<'_>, asked: WhichLinks) -> Result<Page<MadeLink>> {
+    let paging = asked.limit.after(asked.cursor.as_deref());
+    call.cms.pages().links(asked.page_id, &paging).await.map(Page::from)
+}
+
+pub(crate) async fn unlink(call: &Call<'_>, which: ById) -> Result<Success<Done>> {
+    let mut change = call.change().await?;
+    call.cms.pages().unlink(&mut change, which.id).await?;
+    call.commit(change, Done, false).await
 }
 
 pub(crate) async fn revisions(call: &Call<'_>, asked: WhichRevisions) -> Result<Page<Revision>> {
@@ -187,6 +201,14 @@ fn shown(call: &Call<'_>, made: Edited) -> Edited {
     match call.caller().may_see_draft(Some(made.page_id)) {
         true => made,
         false => Edited { widget: None, data: None, ..made },
+    }
+}
+
+/// What replaced a draft: what it did not get only to who may read the draft.
+fn replaced(call: &Call<'_>, made: Replaced) -> Replaced {
+    match call.caller().may_see_draft(Some(made.page_id)) {
+        true => made,
+        false => Replaced { left_out: Vec::new(), ..made },
     }
 }
 

@@ -1,7 +1,7 @@
 //! `/api/pages`, `/api/menu`, `/api/settings`, `/sitemap.xml`
 
 use cms_core::{
-    Error, Result,
+    Error, Result, Secret,
     items::etag,
     pages::{self, MenuItem, Shown, ShownPage},
 };
@@ -46,8 +46,8 @@ pub(crate) async fn read(call: &Call<'_>, wanted: Wanted) -> Result<Success<OneO
 
 /// A draft for people without a login: never kept, never in a search engine.
 pub(crate) async fn draft(call: &Call<'_>, link: DraftLink) -> Result<Success<Data<ShownPage>>> {
-    let (named, base) = ((link.page_id, link.expires), base(call));
-    let data = call.cms.pages().preview(named, &link.signature, &base).await?.page;
+    let token = link.token.unwrap_or_else(|| Secret::new(""));
+    let data = call.cms.pages().preview(&token, &base(call)).await?.page;
     Ok(Success::from(Data { data })
         .with(header::CACHE_CONTROL, NO_STORE)
         .with(ROBOTS, "noindex, nofollow")

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cms_core::{Cms, Millis, traffic::cache::CacheRules};
+use cms_core::{Cms, Millis, plugins::TODAY, traffic::cache::CacheRules};
 
 /// What a reply depends on, in one text.
 pub(crate) type Key = Vec<u8>;
@@ -69,7 +69,13 @@ impl<'a> Asked<'a> {
 
     /// Whether tables beside those of the route are as they were.
     pub(super) fn finds(&self, beside: &[(String, i64)]) -> bool {
-        beside.iter().all(|(table, epoch)| self.cms.db().epochs().of(table) == *epoch)
+        let of = |table: &str| self.cms.db().epochs().of(table);
+        beside.iter().all(|(table, epoch)| self.epoch(table, of) == *epoch)
+    }
+
+    /// The epoch of a table; of what changes at midnight it is the day of this request.
+    pub(super) fn epoch(&self, table: &str, of: impl Fn(&str) -> i64) -> i64 {
+        if table == TODAY { self.cms.day(self.basis.at) } else { of(table) }
     }
 
     /// The tables of a reply that all processes and visitors share.

@@ -118,7 +118,8 @@ impl Replies {
             let known = cms.db().epochs().all();
             let filled = fill().await;
             let reads = filled.as_ref().map_or(&[][..], |reply| reply.reads.as_slice());
-            let epoch = |table: &String| (table.clone(), known.get(table).copied().unwrap_or(0));
+            let of = |table: &str| known.get(table).copied().unwrap_or(0);
+            let epoch = |table: &String| (table.clone(), asked.epoch(table, of));
             let beside = reads.iter().map(epoch).collect();
             let entry = Arc::new(Entry::new(asked, beside, Answer::of(filled)));
             shared::share(cms, asked, &entry).await;

@@ -1,8 +1,8 @@
 //! `/api/backend/pagebuilder`
 
 use cms_core::pages::builder::{
-    Difference, Draft, Edited, Link, Move, NewNode, NodeKind, Published, Replaced, Revision,
-    RevisionTree, Schedule,
+    Difference, Draft, Edited, Link, MadeLink, Move, NewNode, NodeKind, Published, Replaced,
+    Revision, RevisionTree, Schedule,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use serde_json::{Map, Value as Json};
 
 use super::{
     Body, Data, Done, NoBody, Page, operations,
-    parameters::{Limit, NoQuery},
+    parameters::{ById, Limit, NoQuery},
 };
 
 operations! {
@@ -36,8 +36,12 @@ operations! {
     CopyTree: NoQuery, Copied => Data<Replaced>;
     /// Sets when a page is published and taken off by itself.
     SetSchedule: MayName, Planned => Data<Scheduled>;
+    /// The links that show the draft of a page without a login, newest first.
+    Links: WhichLinks, NoBody => Page<MadeLink>;
     /// Makes a link that shows a draft without a login, for a while.
     MakeLink: MayName, LinkFor => Data<Link>;
+    /// Ends a link to a draft before its time.
+    Unlink: ById, NoBody => Done;
     /// The revisions of a page, newest first.
     Revisions: WhichRevisions, NoBody => Page<Revision>;
     /// A revision with its tree.
@@ -192,11 +196,25 @@ pub struct Scheduled {
     pub rev: i64,
 }
 
+/// The links to the draft of a page.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WhichLinks {
+    /// The page.
+    #[schemars(example = 1)]
+    pub page_id: i64,
+    /// Rows of a page of the list.
+    #[serde(default)]
+    pub limit: Limit,
+    /// Where it starts: `meta.next` of the one before.
+    pub cursor: Option<String>,
+}
+
 /// A link to make.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "LinkPage")]
-#[schemars(extend("examples" = [{"page_id": 1, "ttl_s": 3600}]))]
+#[schemars(extend("examples" = [{"page_id": 1, "ttl_s": 3600, "note": "For the agency"}]))]
 pub struct LinkFor {
     /// The page, when the query does not name it.
     #[serde(default)]
@@ -204,6 +222,9 @@ pub struct LinkFor {
     /// Seconds for which it shows the draft: a day by default, 30 days at most.
     #[serde(default)]
     pub ttl_s: Option<i64>,
+    /// For whom it is, for those who see the list: one line, up to 200 characters.
+    #[serde(default)]
+    pub note: Option<String>,
 }
 
 impl Body for LinkFor {

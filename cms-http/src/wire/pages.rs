@@ -1,7 +1,10 @@
 //! `/api/pages`, `/api/menu`, `/api/settings`, `/sitemap.xml`. Other parameters are ignored: links
 //! of visitors carry those of other services.
 
-use cms_core::pages::{MenuItem, ShownPage};
+use cms_core::{
+    Secret,
+    pages::{MenuItem, ShownPage},
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -41,17 +44,12 @@ pub struct Wanted {
 }
 
 /// A link to a draft, as `POST /api/backend/pagebuilder?action=link` makes it.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct DraftLink {
-    /// The page.
-    #[schemars(example = 1)]
-    pub page_id: i64,
-    /// When the link ends: seconds since 1970, as they were signed.
-    #[schemars(example = 1_795_339_800)]
-    pub expires: i64,
-    /// Nobody makes it without the site's secret.
-    #[schemars(example = &"0123456789abcdef0123456789abcdef")]
-    pub signature: String,
+    /// What opens it. Without it the link is as one that has ended.
+    #[serde(default, serialize_with = "Secret::send_maybe")]
+    #[schemars(example = &"RX5aE0oZ7Tq9mB1cVw4yUe8sKd2fGh3jLp6nQx0iAbM")]
+    pub token: Option<Secret>,
 }
 
 /// Which menu.

@@ -17,7 +17,11 @@ pub(crate) const BUILDER: &str = "/api/backend/pagebuilder";
 
 /// A site with a page in two languages: 1 in English, 2 in German.
 pub(crate) async fn site() -> Site {
-    let site = Site::open().await;
+    with_pages(Site::open().await).await
+}
+
+/// As [`site`], of a site that is open.
+pub(crate) async fn with_pages(site: Site) -> Site {
     let page = |id: i64, language: &str, url: &str| {
         json!({"id": id, "base_id": 1, "language_short": language, "url_rewrite": url,
                "title": format!("Home {language}"), "view": "home"})

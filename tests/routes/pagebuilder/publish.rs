@@ -1,6 +1,7 @@
+use cms_core::settings::Settings;
 use serde_json::{Value as Json, json};
 
-use super::{BUILDER, site, titles};
+use super::{BUILDER, site, titles, with_pages};
 use crate::support::{Site, media::png};
 
 async fn events(site: &Site, name: &str) -> i64 {
@@ -40,8 +41,15 @@ async fn a_draft_is_published_discarded_and_restored() {
     assert_eq!(again["revision"], 2);
     assert_eq!(site.seen(1).await.unwrap(), ["two", "new"]);
     assert_eq!(events(&site, "item.pages.updated").await, 1, "it was published already");
+    // Once more is nothing: no revision, no event, and nobody who has read the draft is late.
+    let audited = "select count(*) from cms_audit";
+    let (tag, audits) = (site.draft(1).await.header("etag").to_owned(), audited);
+    let before = (events(&site, "page.published").await, site.database.count(audits).await);
     let same = site.act("publish", json!({"page_id": 1})).await;
     assert_eq!((&same["revision"], &same["changed"]), (&json!(2), &json!(false)));
+    let after = (events(&site, "page.published").await, site.database.count(audits).await);
+    assert_eq!(before, after);
+    assert_eq!(site.draft(1).await.header("etag"), tag);
 
     // Discarding returns to what was published, ids and all.
     let before = site.draft(1).await.data()["rows"].clone();
@@ -80,6 +88,65 @@ async fn a_draft_is_published_discarded_and_restored() {
     assert_eq!(told, ["removed", "changed"]);
     let line = format!("GET {BUILDER}?action=diff&page_id=1&from=x");
     site.admin(&line).refused(400, "bad_query").await;
+}
+
+/// Publishes page 1 with each of these titles.
+async fn publications(site: &Site, widget: i64, titles: std::ops::Range<i64>) {
+    for title in titles {
+        site.retitle(widget, &title.to_string()).await;
+        site.act("publish", json!({"page_id": 1})).await;
+    }
+}
+
+#[tokio::test]
+async fn of_a_page_so_many_revisions_are_kept() {
+    let keep = |kept: u64| move |settings: &mut Settings| settings.retention.page_revisions = kept;
+    let site = with_pages(Site::builder().await.settings(keep(3)).open().await).await;
+    let (_, col) = site.row(1).await;
+    let widget = site.title(col, "0").await;
+    let numbers = async |site: &Site| -> Vec<i64> {
+        let line = format!("GET {BUILDER}?action=revisions&page_id=1&limit=500");
+        let list = site.admin(&line).expect(200).await.data();
+        list.as_array().unwrap().iter().map(|one| one["number"].as_i64().unwrap()).collect()
+    };
+    publications(&site, widget, 1..4).await;
+    assert_eq!(numbers(&site).await, [3, 2, 1]);
+    publications(&site, widget, 4..6).await;
+    assert_eq!(numbers(&site).await, [5, 4, 3]);
+    let line = format!("POST {BUILDER}?action=restore");
+    let gone = site.admin(&line).json(json!({"page_id": 1, "revision": 2}));
+    gone.refused(404, "not_found").await;
+    // What visitors see stays, also when it is taken off and shown again.
+    site.act("take_off", json!({"page_id": 1})).await;
+    site.act("publish", json!({"page_id": 1})).await;
+    assert_eq!(numbers(&site).await, [5, 4, 3]);
+    assert_eq!(site.seen(1).await.unwrap(), ["5"]);
+    // Who keeps fewer loses the others at the next publication, not before.
+    site.cms.close().await;
+    let site = Site::on(site.database).settings(keep(1)).open().await;
+    assert_eq!(numbers(&site).await, [5, 4, 3]);
+    publications(&site, widget, 6..7).await;
+    assert_eq!(numbers(&site).await, [6]);
+    assert_eq!(site.seen(1).await.unwrap(), ["6"]);
+}
+
+#[tokio::test]
+async fn a_publication_removes_a_bounded_number_of_revisions() {
+    let site = site().await;
+    let (_, col) = site.row(1).await;
+    let widget = site.title(col, "0").await;
+    publications(&site, widget, 1..2).await;
+    let more = "insert into cms_page_revisions (page_id, number, tree, checksum, actor_kind, \
+                created_at) with recursive n (i) as (select 2 union all select i + 1 from n where \
+                i < 250) select 1, i, '{\"rows\":[]}', 'x', 'system', 0 from n";
+    site.database.run(more.to_owned()).await;
+    let count = "select count(*) from cms_page_revisions";
+    publications(&site, widget, 2..3).await;
+    assert_eq!(site.database.count(count).await, 251 - 100);
+    publications(&site, widget, 3..4).await;
+    assert_eq!(site.database.count(count).await, 100);
+    publications(&site, widget, 4..5).await;
+    assert_eq!(site.database.count(count).await, 100);
 }
 
 #[tokio::test]

@@ -52,6 +52,103 @@ async fn of_two_times_in_the_past_the_later_counts() {
     }
 }
 
+/// Who does by hand what was planned has done it, unless the other time comes before it.
+#[tokio::test]
+async fn what_is_done_by_hand_is_no_longer_planned() {
+    let site = site().await;
+    let (_, col) = site.row(1).await;
+    let widget = site.title(col, "one").await;
+    let at = |minutes: i64| json!(rfc3339(NOW + minutes * MINUTE));
+    let plan = async |publish: i64, off: i64| {
+        let planned = json!({"page_id": 1, "publish_at": at(publish), "take_off_at": at(off)});
+        site.act("schedule", planned).await;
+    };
+    let times = async || {
+        let draft = site.draft(1).await.data();
+        (draft["publish_at"].clone(), draft["take_off_at"].clone())
+    };
+    let by_builder = async |publishes: bool| {
+        let action = if publishes { "publish" } else { "take_off" };
+        site.act(action, json!({"page_id": 1})).await;
+    };
+    let by_column = async |publishes: bool| {
+        let line = "PATCH /api/backend/item?table=pages&id=1";
+        site.admin(line).json(json!({"published": publishes})).expect(200).await;
+    };
+    let none = json!(null);
+    for is_column in [false, true] {
+        for (publish, off, publishes, left) in [
+            (10, 20, true, (none.clone(), at(20))),
+            (20, 10, false, (at(20), none.clone())),
+            (20, 10, true, (at(20), at(10))),
+            (10, 20, false, (at(10), at(20))),
+        ] {
+            plan(publish, off).await;
+            match is_column {
+                false => by_builder(publishes).await,
+                true => by_column(publishes).await,
+            }
+            assert_eq!(times().await, left, "{publish} {off} {publishes} {is_column}");
+        }
+    }
+    // What stays planned happens.
+    let run = async || site.cms.pages().run_schedule().await.unwrap();
+    site.clock.advance(10 * MINUTE);
+    assert_eq!((run().await, site.seen(1).await.is_some()), (1, true));
+    site.clock.advance(10 * MINUTE);
+    assert_eq!((run().await, site.seen(1).await), (1, None));
+    // Also of what visitors see already.
+    by_builder(true).await;
+    plan(30, 40).await;
+    by_builder(true).await;
+    assert_eq!(times().await, (none.clone(), at(40)));
+    plan(40, 30).await;
+    let tag = site.draft(1).await.header("etag").to_owned();
+    by_builder(true).await;
+    assert_eq!(times().await, (at(40), at(30)));
+    assert_eq!(site.draft(1).await.header("etag"), tag, "nothing was done");
+    // What is overdue undoes nothing.
+    plan(30, 40).await;
+    site.clock.advance(60 * MINUTE);
+    by_builder(true).await;
+    assert_eq!(times().await, (none.clone(), none));
+    site.retitle(widget, "not yet").await;
+    assert_eq!(run().await, 0);
+    assert_eq!(site.seen(1).await.unwrap(), ["one"]);
+}
+
+/// Who has read the draft before is told what made it another.
+#[tokio::test]
+async fn a_time_that_changes_nothing_is_an_edit_that_is_noted() {
+    let site = site().await;
+    let (_, col) = site.row(1).await;
+    let widget = site.title(col, "one").await;
+    site.act("publish", json!({"page_id": 1})).await;
+    let at = rfc3339(NOW + MINUTE);
+    site.act("schedule", json!({"page_id": 1, "publish_at": at})).await;
+    site.act("schedule", json!({"page_id": 2, "take_off_at": at})).await;
+    let tag = site.draft(1).await.header("etag").to_owned();
+    let rev = async |page| site.draft(page).await.data()["rev"].as_i64().unwrap();
+    let before = (rev(1).await, rev(2).await);
+    site.clock.advance(MINUTE);
+    assert_eq!(site.cms.pages().run_schedule().await.unwrap(), 2);
+    assert_eq!(site.cms.pages().run_schedule().await.unwrap(), 0);
+    assert_eq!((rev(1).await, rev(2).await), (before.0 + 1, before.1 + 1));
+    let edit = site.admin(&format!("PATCH {BUILDER}?widget_id={widget}")).header("if-match", &tag);
+    let late = edit.json(json!({"data": {"title": "two"}})).refused(412, "stale").await.json();
+    let told = late["errors"][0]["message"].as_str().unwrap();
+    assert!(told.starts_with("scheduled (publish_at) by"), "{late}");
+    for page in [1, 2] {
+        let noted = format!(
+            "select count(*) from cms_page_edits where page_id = {page} and action = 'scheduled' \
+             and actor_kind = 'system'"
+        );
+        assert_eq!(site.database.count(&noted).await, 1, "{page}");
+    }
+    let events = "select count(*) from cms_events where name = 'page.published'";
+    assert_eq!(site.database.count(events).await, 1, "visitors see what they saw");
+}
+
 #[tokio::test]
 async fn times_that_cannot_be_are_refused() {
     let site = site().await;

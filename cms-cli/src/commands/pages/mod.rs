@@ -11,9 +11,9 @@ use cms_http::{
     wire::{
         NoBody,
         pagebuilder::{
-            Copied, CopyTree, Discard, LinkFor, MakeLink, MayName, OnePage, OneRevision, Planned,
-            Publish, Restore, Restored, Revisions, SetSchedule, TakeOff, WhichRevision,
-            WhichRevisions,
+            Copied, CopyTree, Discard, LinkFor, Links, MakeLink, MayName, OnePage, OneRevision,
+            Planned, Publish, Restore, Restored, Revisions, SetSchedule, TakeOff, Unlink,
+            WhichLinks, WhichRevision, WhichRevisions,
         },
         parameters::NoQuery,
     },
@@ -129,12 +129,28 @@ pub(crate) enum PagesCommand {
         take_off: Option<String>,
     },
     /// Make a link that shows a draft without a login
+    #[command(after_help = "Example: cms pages link / --ttl 3600 --note 'For the agency'")]
     Link {
         /// Id, address or view of the page
         page: String,
         /// Seconds for which it shows the draft, 30 days at most
         #[arg(long, value_name = "SECONDS", default_value_t = 86_400)]
         ttl: i64,
+        /// For whom it is
+        #[arg(long, value_name = "TEXT")]
+        note: Option<String>,
+    },
+    /// List the links that show the draft of a page, newest first
+    Links {
+        /// Id, address or view of the page
+        page: String,
+        #[command(flatten)]
+        paging: Paging,
+    },
+    /// Revoke a link that shows a draft
+    Unlink {
+        /// Its id, as cms pages links shows it
+        id: i64,
     },
 }
 
@@ -205,10 +221,22 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: PagesCommand)
             let (answer, done) = seen.send::<SetSchedule>(client, &named, &body).await?;
             reply::show(out, &answer.body, &done.data)
         }
-        PagesCommand::Link { page, ttl } => {
+        PagesCommand::Link { page, ttl, note } => {
             let page_id = Some(id_of(client, &page).await?);
-            let body = LinkFor { page_id, ttl_s: Some(ttl) };
+            let body = LinkFor { page_id, ttl_s: Some(ttl), note };
             reply::record::<MakeLink>(out, client, &named, &body).await
+        }
+        PagesCommand::Links { page, paging } => {
+            let page_id = id_of(client, &page).await?;
+            let columns = ["id", "note", "actor", "created_at", "expires_at"];
+            let query = |limit, cursor| WhichLinks { page_id, limit, cursor };
+            reply::list::<Links>(out, client, &paging, &columns, query).await
+        }
+        PagesCommand::Unlink { id } => {
+            let told = format!("Revoke the link {id}? Who has it sees the draft no longer.");
+            prompt::confirm(flags, &told)?;
+            client.call::<Unlink>(&reply::by_id(id), &NoBody).await?;
+            out.done(&json!({"deleted": [id]}), &format!("The link {id} is revoked."))
         }
     }
 }

@@ -11,7 +11,7 @@ use std::fs;
 use cms_core::settings::Loaded;
 use cms_core::{
     Actor, Clock, Cms,
-    funnels::{PastEnd, WhichFunnel},
+    funnels::{NewFunnel, PastEnd, WhichFunnel},
     keys::{NewApiKey, Right},
     rfc3339,
 };
@@ -53,8 +53,9 @@ const TABLES: [(&str, &str); 10] = [
     ("products", include_str!("../../../demo/products.jsonl")),
     ("purchases", include_str!("../../../demo/purchases.jsonl")),
 ];
-/// A funnel that companies ask for bicycles with.
-const FUNNEL: &str = include_str!("../../../demo/funnel.json");
+/// A funnel that companies ask for bicycles with, in each language.
+const FUNNELS: [&str; 2] =
+    [include_str!("../../../demo/funnel.json"), include_str!("../../../demo/funnel.de.json")];
 const BATCH: usize = 200;
 /// Visits that are stored in one change.
 const VISITS: usize = 500;
@@ -164,13 +165,18 @@ async fn visit(cms: &Cms) -> Done<Vec<PastEnd>> {
     Ok(ends)
 }
 
-/// Makes the funnel and puts it before visitors.
+/// Makes the funnel in each language and puts it before visitors.
 async fn publish(client: &Client) -> Done {
-    let new = serde_json::from_str(FUNNEL).map_err(Failure::unexpected)?;
-    let made = client.call::<funnels::Create>(&NoQuery {}, &new).await?.data;
-    let id = Some(WhichFunnel::Id(made.funnel.funnel.id));
-    let publication = Publication { id, ..Publication::default() };
-    client.call::<funnels::Publish>(&MayName::default(), &publication).await?;
+    let mut base = None;
+    for text in FUNNELS {
+        let mut new: NewFunnel = serde_json::from_str(text).map_err(Failure::unexpected)?;
+        new.members.extend(base.map(|id: i64| ("base_id".to_owned(), id.into())));
+        let made = client.call::<funnels::Create>(&NoQuery {}, &new).await?.data;
+        let id = made.funnel.funnel.id;
+        base.get_or_insert(id);
+        let publication = Publication { id: Some(WhichFunnel::Id(id)), ..Publication::default() };
+        client.call::<funnels::Publish>(&MayName::default(), &publication).await?;
+    }
     Ok(())
 }
 

@@ -1,67 +1,196 @@
-//! Links that show a draft to people without a login, for a while.
+//! Links that show a draft to people without a login, for a while. Each is a row, so that it can be
+//! listed and revoked; what opens it is kept as a digest alone.
 
+use data_encoding::BASE64URL_NOPAD;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{hold::no_page, sql};
-use crate::{Code, Error, Millis, Result, crypto::sha256, pages::Pages, rfc3339};
+use super::{
+    hold::no_page,
+    sql::{actor, is_page},
+};
+use crate::{
+    AuditActor, AuditEntry, Change, Code, Error, Page, Paging, Result, Secret,
+    db::{args, read, record},
+    ground::ListName,
+    jobs,
+    pages::Pages,
+    rfc3339,
+};
 
 /// Seconds for which a link shows a draft when nobody says otherwise: a day.
 const TTL_S: i64 = 86_400;
 /// At most: 30 days.
 const MOST_TTL_S: i64 = 30 * 86_400;
+/// Characters of a note at most.
+const MOST_NOTE: usize = 200;
 
-/// What shows a draft without a login.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// A new link, with what opens it: nobody is told that again.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "PageLink")]
 pub struct Link {
+    /// Its id.
+    pub id: i64,
     /// The page.
     pub page_id: i64,
+    /// For whom it is.
+    pub note: Option<String>,
     /// Path and query of the draft.
-    pub path: String,
+    #[serde(serialize_with = "Secret::send")]
+    pub path: Secret,
     /// The whole address, on the site's own address or the request's host.
-    pub url: String,
+    #[serde(serialize_with = "Secret::send")]
+    pub url: Secret,
     /// When it ends, RFC 3339 in UTC.
     pub expires_at: String,
 }
 
+/// A link that shows a draft, without what opens it.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "MadePageLink")]
+pub struct MadeLink {
+    /// Its id.
+    pub id: i64,
+    /// The page.
+    pub page_id: i64,
+    /// For whom it is.
+    pub note: Option<String>,
+    /// Who made it.
+    pub actor: AuditActor,
+    /// When.
+    pub created_at: String,
+    /// When it ends.
+    pub expires_at: String,
+}
+
+record! { MadeLink: link_columns {
+    id: "id",
+    page_id: "page_id",
+    note: "note",
+    actor: "actor_kind" + "actor_id" + "actor_name" => actor,
+    created_at: "created_at" => read::time,
+    expires_at: "expires_at" => read::time,
+} }
+
+pub(crate) mod sql {
+    crate::db::statements! {
+        /// Whoever deletes the page waits, or has deleted it.
+        KEEP_PAGE = "update cms_pages set draft_rev = draft_rev where id = $1 returning id";
+        ADD = "insert into cms_page_links (page_id, digest, note, actor_kind, actor_id, \
+               actor_name, created_at, expires_at) values ($1, $2, $3, $4, $5, $6, $7, $8) \
+               returning id";
+        LIST = concat!(
+            "select ", link_columns!(), " from cms_page_links where page_id = $1 and id < $2 and \
+             expires_at > $4 order by id desc limit $3"
+        );
+        REVOKE = "delete from cms_page_links where id = $1 and expires_at > $2 returning id";
+        OPENED = "select page_id from cms_page_links where digest = $1 and expires_at > $2";
+        EXPIRE = "delete from cms_page_links where id in (select id from cms_page_links \
+                  where expires_at <= $1 order by expires_at limit 1000)";
+    }
+}
+
 impl Pages {
-    /// A link to the draft of a page, signed with the site's secret. It shows the draft as it is
-    /// when it is opened. `site`: the site's address.
+    /// A link to the draft of a page, for `ttl_s` seconds: a day when nobody says otherwise. It
+    /// shows the draft as it is when it is opened. `note` tells others for whom it is. `site`: the
+    /// site's address.
     ///
     /// # Errors
-    /// `not_found`; `validation_failed` for a time that is too long.
-    pub async fn link(&self, page: i64, ttl_s: Option<i64>, site: &str) -> Result<Link> {
+    /// `not_found`; `validation_failed` for a time or a note that is too long. As every write.
+    pub async fn link(
+        &self,
+        change: &mut Change,
+        page: i64,
+        (ttl_s, note): (Option<i64>, Option<&str>),
+        site: &str,
+    ) -> Result<Link> {
         let ttl_s = ttl_s.unwrap_or(TTL_S);
         if !(1..=MOST_TTL_S).contains(&ttl_s) {
             let message = format!("1 to {MOST_TTL_S} seconds are expected");
             return Err(Error::invalid_field("ttl_s", "range", message));
         }
-        sql::is_page(self.base().db(), page).await?.then_some(()).ok_or_else(|| no_page(page))?;
-        let expires = self.base().clock().now() / 1000 + ttl_s;
-        let signature = self.signature(page, expires);
-        let path =
-            format!("/api/pages/draft?page_id={page}&expires={expires}&signature={signature}");
-        let url = format!("{site}{path}");
-        Ok(Link { page_id: page, path, url, expires_at: rfc3339(expires * 1000) })
+        let note = note.map(str::trim).filter(|note| !note.is_empty());
+        if note.is_some_and(|note| note.chars().count() > MOST_NOTE) {
+            let message = format!("at most {MOST_NOTE} characters");
+            return Err(Error::invalid_field("note", "range", message));
+        }
+        if note.is_some_and(|note| note.chars().any(char::is_control)) {
+            let message = "one line without control characters is expected";
+            return Err(Error::invalid_field("note", "format", message));
+        }
+        let kept: Option<(i64,)> = change.optional(sql::KEEP_PAGE, args![page]).await?;
+        kept.ok_or_else(|| no_page(page))?;
+        let token = BASE64URL_NOPAD.encode(&self.base().random().bytes::<32>()?);
+        let now = change.now();
+        let expires = (now / 1000 + ttl_s) * 1000;
+        let (kind, by, name) = change.actor().columns();
+        let args = args![page, self.digest(&token), note, kind, by, name, now, expires];
+        let (id,): (i64,) = change.one(sql::ADD, args).await?;
+        let columns = &["page_id", "note", "expires_at"];
+        audited(change, "create", id, columns).await?;
+        let path = format!("/api/pages/draft?token={token}");
+        let url = Secret::new(format!("{site}{path}"));
+        let (note, expires_at) = (note.map(str::to_owned), rfc3339(expires));
+        Ok(Link { id, page_id: page, note, path: Secret::new(path), url, expires_at })
     }
 
-    /// Refuses a link that nobody signed, or that has ended.
+    /// The links to the draft of a page that still show it, newest first.
+    ///
+    /// # Errors
+    /// `not_found`; `bad_query` for a foreign cursor.
+    pub async fn links(&self, page: i64, paging: &Paging) -> Result<Page<MadeLink>> {
+        let base = self.base();
+        is_page(base.db(), page).await?.then_some(()).ok_or_else(|| no_page(page))?;
+        let (list, now) = (base.list(ListName::PageLinks).of(page), base.clock().now());
+        let read =
+            async |before, limit| base.db().all(sql::LIST, args![page, before, limit, now]).await;
+        Page::newest_first(list, paging, read, |one: &MadeLink| one.id).await
+    }
+
+    /// Ends a link before its time.
+    ///
+    /// # Errors
+    /// `not_found`, also for a link that has ended. As every write.
+    pub async fn unlink(&self, change: &mut Change, id: i64) -> Result<()> {
+        let args = args![id, change.now()];
+        let revoked: Option<(i64,)> = change.optional(sql::REVOKE, args).await?;
+        revoked.ok_or_else(|| {
+            Error::new(Code::NotFound, format!("There is no link with id {id}, or it has ended."))
+        })?;
+        audited(change, "delete", id, &[]).await
+    }
+
+    /// Removes links that have ended. Returns how many.
+    pub(crate) async fn expire(&self) -> Result<u64> {
+        jobs::expire(self.base(), &[(sql::EXPIRE, self.base().clock().now())]).await
+    }
+
+    /// The page that a link leads to.
     ///
     /// # Errors
     /// `not_found`: a stranger does not learn which pages there are.
-    pub(crate) fn admit_link(&self, page: i64, expires: i64, signature: &str) -> Result<()> {
-        let now: Millis = self.base().clock().now();
-        // Digests are compared, so that the time tells nothing.
-        let same = sha256(self.signature(page, expires).as_bytes()) == sha256(signature.as_bytes());
-        if same && now / 1000 < expires {
-            return Ok(());
-        }
-        let detail = "The link is not valid, or has ended: ask for a new one.";
-        Err(Error::new(Code::NotFound, detail))
+    pub(crate) async fn admit_link(&self, token: &Secret) -> Result<i64> {
+        let args = args![self.digest(token.expose()), self.base().clock().now()];
+        let opened: Option<(i64,)> = self.base().db().optional(sql::OPENED, args).await?;
+        opened.map(|(page,)| page).ok_or_else(|| {
+            let detail = "The link is not valid, or has ended: ask for a new one.";
+            Error::new(Code::NotFound, detail)
+        })
     }
 
-    fn signature(&self, page: i64, expires: i64) -> String {
-        self.base().cursors().digest("draft of a page", &format!("{page} {expires}"))
+    /// What is kept of a token. Who reads the database opens nothing with it, and another key of
+    /// the site ends all links.
+    fn digest(&self, token: &str) -> String {
+        self.base().cursors().digest("draft of a page", token)
     }
+}
+
+async fn audited(
+    change: &mut Change,
+    action: &'static str,
+    id: i64,
+    columns: &[&str],
+) -> Result<()> {
+    let id = id.to_string();
+    change.audit(AuditEntry { action, table: "page_links", id: &id, columns }).await
 }

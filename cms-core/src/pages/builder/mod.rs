@@ -9,14 +9,14 @@
 //! publish    frozen, discarded, restored, copied
 //! revisions  drafts and revisions read, and compared
 //! schedule   publications and take-offs at a time
-//! link       links that show a draft without a login
+//! link       links that show a draft without a login: made, listed, revoked
 //! sql        statements
 //! ```
 
 mod diff;
 mod edit;
 mod hold;
-mod link;
+pub(crate) mod link;
 mod publish;
 mod revisions;
 mod schedule;
@@ -31,14 +31,14 @@ use serde_json::Value as Json;
 
 pub use diff::{Difference, Happened};
 pub use hold::draft_tag;
-pub use link::Link;
+pub use link::{Link, MadeLink};
 pub use revisions::{PageState, RevisionTree};
 pub use schedule::Schedule;
 pub use tree::{
     MOST_BYTES, MOST_COLS, MOST_ITEMS, MOST_ROWS, MOST_WIDGETS, NodeKind, PageCol, PageItem,
     PageRow, PlacedWidget, Tree,
 };
-pub use words::{Draft, Edited, Move, NewNode, Parent, Published, Replaced, Revision};
+pub use words::{Draft, Edited, LeftOut, Move, NewNode, Parent, Published, Replaced, Revision};
 
 use super::{Pages, State};
 use crate::{

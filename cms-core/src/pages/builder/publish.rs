@@ -1,12 +1,15 @@
 //! A draft becomes what visitors see, and back.
 
-use serde_json::{Map, json};
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value as Json, json};
 
 use super::{
     hold::{no_page, note},
+    schedule::keep,
     sql::{self, Held},
     tree::{NodeKind, Tree},
-    words::{Published, Replaced},
+    words::{LeftOut, Published, Replaced},
 };
 use crate::{
     Change, Code, Error, Result,
@@ -17,7 +20,9 @@ use crate::{
 
 impl Pages {
     /// Freezes the draft of a page as a revision and shows it to visitors, with the event
-    /// `page.published`. A draft that was frozen last as it is gets no new revision.
+    /// `page.published`. A draft that was frozen last as it is gets no new revision; when visitors
+    /// see that already, nobody is told, and nothing is written but that a planned time is over. A
+    /// planned publication stays when the page is to be taken off before it.
     ///
     /// # Errors
     /// `not_found`; `stale`. As every write.
@@ -28,10 +33,14 @@ impl Pages {
         if_match: &IfMatch,
     ) -> Result<Published> {
         let held = self.hold(change, None, page, if_match).await?;
+        self.publish_held(change, &held).await
+    }
+
+    pub(super) async fn publish_held(&self, change: &mut Change, held: &Held) -> Result<Published> {
         if !held.published {
-            self.switch(change, page, true).await?;
+            self.switch(change, held.id, true).await?;
         }
-        self.freeze(change, &held, held.published).await
+        self.freeze(change, held, held.published).await
     }
 
     /// Makes a revision of the draft and shows it. `was_seen`: visitors saw the page before.
@@ -48,9 +57,26 @@ impl Pages {
             Some((number, same)) if same == checksum => (number, false),
             newest => (newest.map_or(1, |(number, _)| number + 1), true),
         };
+        let changed = !was_seen || held.revision != Some(number);
+        let mut made =
+            Published { page_id: held.id, revision: number, checksum, changed, rev: held.rev };
+        let over = keep(change, held, true).await?;
+        if !changed && over.is_empty() {
+            // The draft is as it was: whoever has read it is not late.
+            sql::release(change, held.id).await?;
+            made.rev -= 1;
+            return Ok(made);
+        }
+        if !changed {
+            note(change, held, "scheduled", None, &over, Vec::new()).await?;
+            return Ok(made);
+        }
         let mut steps = Vec::new();
         if is_new {
-            steps.push(sql::freeze(change, held.id, number, frozen, &checksum));
+            steps.push(sql::freeze(change, held.id, number, frozen, &made.checksum));
+            // The newest is the one that visitors see, so it stays.
+            let kept = self.base().settings().retention.page_revisions;
+            steps.push(sql::cut(held.id, number.saturating_sub_unsigned(kept)));
         }
         if held.revision != Some(number) {
             sql::show(change, held.id, number).await?;
@@ -58,16 +84,11 @@ impl Pages {
         note(change, held, "published", None, &["published"], steps).await?;
         change.emit("page.published", told(held, number)).await?;
         change.touch("pages");
-        Ok(Published {
-            page_id: held.id,
-            revision: number,
-            checksum,
-            changed: !was_seen || held.revision != Some(number),
-            rev: held.rev,
-        })
+        Ok(made)
     }
 
-    /// Hides a page from visitors. Its revisions stay.
+    /// Hides a page from visitors. Its revisions stay. A planned take-off is over, unless the page
+    /// is to be published before it.
     ///
     /// # Errors
     /// `not_found`; `stale`; `conflict` for a page that is not published. As every write.
@@ -81,9 +102,13 @@ impl Pages {
         if !held.published {
             return Err(Error::new(Code::Conflict, "The page is not published."));
         }
-        self.switch(change, page, false).await?;
-        note(change, &held, "taken off", None, &["published"], Vec::new()).await?;
+        self.take_off_held(change, &held).await?;
         Ok((held.id, held.rev))
+    }
+
+    pub(super) async fn take_off_held(&self, change: &mut Change, held: &Held) -> Result<()> {
+        self.switch(change, held.id, false).await?;
+        taken_off(change, held).await
     }
 
     /// Returns the draft to the revision that was published last, with the event
@@ -103,9 +128,9 @@ impl Pages {
                           remove its rows instead.";
             Error::new(Code::Conflict, detail)
         })?;
-        self.put_back(change, &held, number, "discarded").await?;
+        let left_out = self.put_back(change, &held, number, "discarded").await?;
         change.emit("page.draft_discarded", told(&held, number)).await?;
-        Ok(Replaced { page_id: held.id, revision: Some(number), rev: held.rev })
+        Ok(Replaced { page_id: held.id, revision: Some(number), left_out, rev: held.rev })
     }
 
     /// Makes the draft what a revision is. Visitors see nothing of it before it is published.
@@ -120,8 +145,8 @@ impl Pages {
         if_match: &IfMatch,
     ) -> Result<Replaced> {
         let held = self.hold(change, None, page, if_match).await?;
-        self.put_back(change, &held, number, "restored").await?;
-        Ok(Replaced { page_id: held.id, revision: Some(number), rev: held.rev })
+        let left_out = self.put_back(change, &held, number, "restored").await?;
+        Ok(Replaced { page_id: held.id, revision: Some(number), left_out, rev: held.rev })
     }
 
     /// Makes the draft of a page a copy of another page's draft: its translation begins so. Items
@@ -152,7 +177,7 @@ impl Pages {
         sql::empty(change, to).await?;
         self.write(change, &held, &tree, false).await?;
         note(change, &held, "copied", None, &[], Vec::new()).await?;
-        Ok(Replaced { page_id: held.id, revision: None, rev: held.rev })
+        Ok(Replaced { page_id: held.id, revision: None, left_out: Vec::new(), rev: held.rev })
     }
 
     /// What a caller writes into `published` through items does the same.
@@ -165,7 +190,7 @@ impl Pages {
         let held = self.hold(change, None, page, &IfMatch::Nothing).await?;
         match published {
             true => self.freeze(change, &held, false).await.map(drop),
-            false => note(change, &held, "taken off", None, &["published"], Vec::new()).await,
+            false => taken_off(change, &held).await,
         }
     }
 
@@ -176,19 +201,40 @@ impl Pages {
         self.items().set(change, "pages", &id, None, &IfMatch::Nothing, &body).await.map(drop)
     }
 
+    /// Makes the draft what a revision is. Returns the values that it did not get.
     async fn put_back(
         &self,
         change: &mut Change,
         held: &Held,
         number: i64,
         action: &'static str,
-    ) -> Result<()> {
+    ) -> Result<Vec<LeftOut>> {
         let frozen = sql::tree_in(change, held.id, number).await?;
         let frozen = frozen.ok_or_else(|| no_revision(held.id, number))?;
-        let tree: Tree = serde_json::from_str(&frozen).map_err(Error::internal)?;
+        let mut tree: Tree = serde_json::from_str(&frozen).map_err(Error::internal)?;
+        let left_out = self.leave_out(&mut tree);
         sql::empty(change, held.id).await?;
         self.write(change, held, &tree, true).await?;
-        note(change, held, action, None, &[], Vec::new()).await
+        note(change, held, action, None, &[], Vec::new()).await?;
+        Ok(left_out)
+    }
+
+    /// Takes values out of columns that have become those of passwords: nothing seals them, and
+    /// what was frozen as text is no secret.
+    fn leave_out(&self, tree: &mut Tree) -> Vec<LeftOut> {
+        let mut left_out = Vec::new();
+        let mut clean = |kind, id, data: &mut Map<String, Json>, secret: &BTreeSet<String>| {
+            let taken = secret.iter().filter(|column| data.remove(*column).is_some());
+            left_out.extend(taken.map(|column| LeftOut { kind, id, column: column.clone() }));
+        };
+        for widget in tree.widgets_mut() {
+            let [own, of_items] = self.widgets().passwords(&widget.widget);
+            clean(NodeKind::Widget, widget.id, &mut widget.data, &own);
+            for item in &mut widget.items {
+                clean(NodeKind::Item, item.id, &mut item.data, &of_items);
+            }
+        }
+        left_out
     }
 
     /// Writes a tree into an empty draft: one statement for each kind of node.
@@ -233,6 +279,12 @@ impl Pages {
         }
         Ok(())
     }
+}
+
+/// Notes that a page was taken off, and what stays planned.
+async fn taken_off(change: &mut Change, held: &Held) -> Result<()> {
+    keep(change, held, false).await?;
+    note(change, held, "taken off", None, &["published"], Vec::new()).await
 }
 
 /// What events tell of a page.

@@ -3,7 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{hold::note, sql};
+use super::{
+    hold::note,
+    sql::{self, Held},
+};
 use crate::{
     Actor, Change, Error, Millis, Result, items::IfMatch, pages::Pages, parse_rfc3339, rfc3339,
 };
@@ -73,19 +76,59 @@ impl Pages {
         let now = change.now();
         let due = |at: Option<Millis>| at.filter(|at| *at <= now);
         let (publish, take_off) = (due(held.publish_at), due(held.take_off_at));
-        let rest = |at: Option<Millis>| at.filter(|at| *at > now);
-        let both = publish.is_some() || take_off.is_some();
-        if !both {
+        if publish.is_none() && take_off.is_none() {
             return Ok(());
         }
-        sql::plan(&mut change, page, rest(held.publish_at), rest(held.take_off_at)).await?;
         if publish > take_off {
-            self.publish(&mut change, page, &IfMatch::Nothing).await?;
+            self.publish_held(&mut change, &held).await?;
         } else if held.published {
-            self.take_off(&mut change, page, &IfMatch::Nothing).await?;
+            self.take_off_held(&mut change, &held).await?;
+        } else {
+            let over = keep(&mut change, &held, false).await?;
+            note(&mut change, &held, "scheduled", None, &over, Vec::new()).await?;
         }
         change.commit().await
     }
+}
+
+/// Writes what stays planned of a page that is published now, or taken off. Returns the columns of
+/// the times that are over.
+pub(super) async fn keep(
+    change: &mut Change,
+    held: &Held,
+    is_published: bool,
+) -> Result<Vec<&'static str>> {
+    let (now, times) = (change.now(), (held.publish_at, held.take_off_at));
+    let (publish_at, take_off_at) = match is_published {
+        true => rest(now, times.0, times.1),
+        false => {
+            let (take_off_at, publish_at) = rest(now, times.1, times.0);
+            (publish_at, take_off_at)
+        }
+    };
+    let mut over = Vec::new();
+    if publish_at != held.publish_at {
+        over.push("publish_at");
+    }
+    if take_off_at != held.take_off_at {
+        over.push("take_off_at");
+    }
+    if !over.is_empty() {
+        sql::plan(change, held.id, publish_at, take_off_at).await?;
+    }
+    Ok(over)
+}
+
+/// What stays planned once something is done: `own` is the time that was planned for it, `other`
+/// that of the opposite. A past `other` would undo it at the next run. `own` is over, unless
+/// `other` comes before it: then it has its turn after that.
+fn rest(
+    now: Millis,
+    own: Option<Millis>,
+    other: Option<Millis>,
+) -> (Option<Millis>, Option<Millis>) {
+    let other = other.filter(|at| *at > now);
+    (own.filter(|own| other.is_some_and(|other| other < *own)), other)
 }
 
 fn ahead(now: Millis, field: &str, text: Option<&str>) -> Result<Option<Millis>> {
@@ -101,6 +144,23 @@ fn ahead(now: Millis, field: &str, text: Option<&str>) -> Result<Option<Millis>>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_done_leaves_the_rest_of_the_plan() {
+        for (own, other, left) in [
+            (None, None, (None, None)),
+            (Some(20), None, (None, None)),
+            (None, Some(20), (None, Some(20))),
+            (Some(20), Some(30), (None, Some(30))),
+            (Some(30), Some(20), (Some(30), Some(20))),
+            // 10 is now: what is past is over, its own time too.
+            (Some(5), Some(10), (None, None)),
+            (Some(5), Some(20), (None, Some(20))),
+            (Some(20), Some(5), (None, None)),
+        ] {
+            assert_eq!(rest(10, own, other), left, "{own:?} {other:?}");
+        }
+    }
 
     #[test]
     fn times_lie_ahead() {

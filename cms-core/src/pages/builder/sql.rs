@@ -84,7 +84,9 @@ record! { Revision: revision_columns {
     created_at: "created_at" => read::time,
 } }
 
-fn actor((kind, id, name): (String, Option<i64>, Option<String>)) -> Result<crate::AuditActor> {
+pub(super) fn actor(
+    (kind, id, name): (String, Option<i64>, Option<String>),
+) -> Result<crate::AuditActor> {
     Ok(crate::AuditActor { kind, id, name })
 }
 
@@ -126,6 +128,7 @@ statements! {
     HOLD = concat!(
         "update cms_pages set draft_rev = draft_rev + 1 where id = $1 returning ", held_columns!()
     );
+    RELEASE = "update cms_pages set draft_rev = draft_rev - 1 where id = $1";
     STATE = concat!("select ", state_columns!(), " from cms_pages p where p.id = $1");
     EXISTS = "select id from cms_pages where id = $1";
     EMPTY = "delete from cms_page_rows where page_id = $1";
@@ -139,6 +142,8 @@ statements! {
     );
     FREEZE = "insert into cms_page_revisions (page_id, number, tree, checksum, actor_kind, \
               actor_id, actor_name, created_at) values ($1, $2, $3, $4, $5, $6, $7, $8)";
+    CUT = "delete from cms_page_revisions where page_id = $1 and number in (select number \
+           from cms_page_revisions where page_id = $1 and number <= $2 order by number limit 100)";
     NEWEST = "select number, checksum from cms_page_revisions where page_id = $1 \
               order by number desc limit 1";
     SHOW = "update cms_pages set revision = $2 where id = $1";
@@ -212,6 +217,11 @@ pub(super) async fn hold(
 ) -> Result<Option<Held>> {
     let statement = kind.map_or(HOLD, |kind| of_kind!(kind, HOLD));
     change.optional(statement, args![id]).await
+}
+
+/// Takes back that [`hold`] counted an edit.
+pub(super) async fn release(change: &mut Change, page: i64) -> Result<()> {
+    change.hit(RELEASE, args![page]).await
 }
 
 pub(super) async fn state(snapshot: &mut Snapshot, page: i64) -> Result<Option<State>> {
@@ -289,6 +299,11 @@ pub(super) fn freeze(
     let (kind, id, name) = change.actor().columns();
     let now = change.now();
     Step(FREEZE, args![page, number, tree, checksum, kind, id, name, now])
+}
+
+/// Removes revisions up to a number, 100 at most: the next publication goes on.
+pub(super) fn cut(page: i64, last: i64) -> Step {
+    Step(CUT, args![page, last])
 }
 
 pub(super) async fn show(change: &mut Change, page: i64, number: i64) -> Result<()> {

@@ -158,6 +158,10 @@ impl Tree {
         self.rows.iter().flat_map(|row| &row.cols).flat_map(|col| &col.widgets)
     }
 
+    pub(super) fn widgets_mut(&mut self) -> impl Iterator<Item = &mut PlacedWidget> {
+        self.rows.iter_mut().flat_map(|row| &mut row.cols).flat_map(|col| &mut col.widgets)
+    }
+
     /// A widget by its id.
     pub(crate) fn widget(&self, id: i64) -> Option<&PlacedWidget> {
         self.widgets().find(|widget| widget.id == id)

@@ -149,10 +149,22 @@ pub struct Published {
     pub revision: i64,
     /// SHA-256 of what was frozen.
     pub checksum: String,
-    /// Whether visitors see something new.
+    /// Whether visitors see something new; false: the page was published as it is already.
     pub changed: bool,
     /// Of the draft after this.
     pub rev: i64,
+}
+
+/// A value of a revision that the draft does not get.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "LeftOutValue")]
+pub struct LeftOut {
+    /// What would hold it: a widget or an item.
+    pub kind: NodeKind,
+    /// Its id.
+    pub id: i64,
+    /// The column, which is one of a password meanwhile.
+    pub column: String,
 }
 
 /// What became of a draft that was replaced whole.
@@ -163,6 +175,9 @@ pub struct Replaced {
     pub page_id: i64,
     /// The revision that the draft is now; null for a copy of another page.
     pub revision: Option<i64>,
+    /// Values that the draft did not get: passwords are no part of a revision.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
     /// Of the draft after this.
     pub rev: i64,
 }

@@ -135,10 +135,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::{
-        pages::widgets::COLUMNS,
-        plugins::{BUILT_IN_WIDGETS, Manifest},
-    };
+    use crate::plugins::{BUILT_IN_WIDGETS, Manifest, WIDGET_COLUMNS};
 
     #[test]
     fn every_group_is_read_and_sound() {
@@ -173,7 +170,7 @@ mod tests {
         let menus = all().iter().flat_map(|widget| [&widget.menu, &widget.item_menu]);
         let rows: BTreeSet<_> =
             menus.flat_map(|menu| menu.iter()).map(|e| e.row.as_str()).collect();
-        assert_eq!(rows, COLUMNS.into_iter().collect());
-        assert_eq!(rows.len(), COLUMNS.len());
+        assert_eq!(rows, WIDGET_COLUMNS.into_iter().collect());
+        assert_eq!(rows.len(), WIDGET_COLUMNS.len());
     }
 }

@@ -1,18 +1,30 @@
-//! The content of placed widgets: all of a page side by side, each within a deadline. What fails,
-//! panics or takes too long is null and in the log; the page is shown all the same.
+//! The content of placed widgets: all of a page side by side, some at once, within a deadline and a
+//! size. What fails, panics, takes too long or is too large is null and in the log; the page is
+//! shown all the same.
 
-use std::{collections::BTreeSet, panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, io, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures_util::FutureExt as _;
 use serde_json::{Map, Value as Json};
-use tokio::{task::JoinSet, time::Instant};
+use tokio::{
+    sync::Semaphore,
+    task::JoinSet,
+    time::{Instant, timeout_at},
+};
 use tracing::Instrument as _;
 
 use super::{Widgets, pictures};
 use crate::plugins::{PlacedWidget, WidgetContent};
 
 /// How long the content of a page may take.
-const DEADLINE: Duration = Duration::from_secs(2);
+pub(in crate::pages) const DEADLINE: Duration = Duration::from_secs(2);
+/// Calls of providers that run at once for one page.
+const AT_ONCE: usize = 16;
+/// Bytes of the content of a page at most, as JSON.
+pub(in crate::pages) const MOST_BYTES: usize = 4 << 20;
+/// Bytes around the pictures of a widget.
+const MEMBER: usize = r#"{"pictures":}"#.len();
+const NO_ROOM: &str = "the page would have more than 4 MiB of content";
 
 impl Widgets {
     /// A widget on a page in this language; each item of a repeater as its values.
@@ -32,42 +44,74 @@ impl Widgets {
     /// The content of the widgets of a page, in their order; null for those that have none. And
     /// whether it is whole: what failed may come the next time.
     pub async fn contents(&self, placed: &[PlacedWidget], backend: bool) -> (Vec<Json>, bool) {
+        let of_draft = if backend { placed.len() } else { 0 };
+        self.contents_of(placed, of_draft, Instant::now() + DEADLINE).await
+    }
+
+    /// As [`Widgets::contents`]; the first `of_draft` widgets stand in a draft.
+    pub(in crate::pages) async fn contents_of(
+        &self,
+        placed: &[PlacedWidget],
+        of_draft: usize,
+        deadline: Instant,
+    ) -> (Vec<Json>, bool) {
         let (mut running, mut open) = (JoinSet::new(), BTreeSet::new());
+        let turns = Arc::new(Semaphore::new(AT_ONCE));
         for (place, widget) in placed.iter().enumerate() {
             let Some(provider) = self.provider(&widget.widget) else { continue };
-            let widget = widget.clone();
+            let (widget, backend, turns) = (widget.clone(), place < of_draft, turns.clone());
             let made = async move { provider.content(&widget, backend).await };
             let made = AssertUnwindSafe(made.in_current_span()).catch_unwind();
-            running.spawn(async move { (place, made.await) });
+            running.spawn(async move {
+                let turn = turns.acquire_owned().await;
+                // Whoever takes the content ends the turn: what nobody has taken yet has bounds.
+                (place, made.await, turn)
+            });
             open.insert(place);
         }
-        let deadline = Instant::now() + DEADLINE;
-        let pictures = tokio::time::timeout_at(deadline, pictures::of(self, placed)).await;
         let (mut contents, mut whole) = (vec![Json::Null; placed.len()], true);
-        // What is still running when the set is dropped is ended.
-        while let Ok(Some(Ok((place, made)))) =
-            tokio::time::timeout_at(deadline, running.join_next()).await
-        {
-            open.remove(&place);
-            match made {
-                Ok(Ok(content)) => contents[place] = content,
-                Ok(Err(error)) => {
-                    whole = false;
-                    lacks(&placed[place], &format!("{error:?}"));
-                }
-                Err(_) => {
-                    whole = false;
-                    lacks(&placed[place], "its code panicked");
-                }
+        let mut room = MOST_BYTES;
+        let taken = async {
+            // What is still running when the set is dropped is ended.
+            while let Ok(Some(Ok((place, made, _turn)))) =
+                timeout_at(deadline, running.join_next()).await
+            {
+                open.remove(&place);
+                let failed = match made {
+                    Ok(Ok(content)) => match room.checked_sub(size(&content)) {
+                        Some(rest) => {
+                            (contents[place], room) = (content, rest);
+                            continue;
+                        }
+                        None => NO_ROOM.to_owned(),
+                    },
+                    Ok(Err(error)) => format!("{error:?}"),
+                    Err(_) => "its code panicked".to_owned(),
+                };
+                whole = false;
+                lacks(&placed[place], &failed);
             }
-        }
+        };
+        let pictures = timeout_at(deadline, pictures::of(self, placed));
+        let (pictures, ()) = tokio::join!(pictures, taken);
         whole &= open.is_empty();
         for place in open {
-            lacks(&placed[place], "it took more than two seconds");
+            lacks(&placed[place], "it took more than two seconds, or waited for others that did");
         }
         whole &= matches!(pictures, Ok(Ok(_)));
         match pictures {
-            Ok(Ok(pictures)) => pictures::add(&mut contents, pictures),
+            Ok(Ok(pictures)) => {
+                let some = pictures.into_iter().enumerate().filter(|(_, some)| !some.is_empty());
+                for (place, pictures) in some {
+                    let Some(rest) = room.checked_sub(size(&pictures) + MEMBER) else {
+                        whole = false;
+                        lacks(&placed[place], NO_ROOM);
+                        continue;
+                    };
+                    room = rest;
+                    pictures::add(&mut contents[place], pictures);
+                }
+            }
             Ok(Err(error)) => tracing::warn!(?error, "pictures of widgets are shown without texts"),
             Err(_) => {
                 tracing::warn!("pictures of widgets are shown without texts: it took too long")
@@ -98,7 +142,7 @@ impl Widgets {
     }
 
     /// What makes the content of a widget: code of a plugin first.
-    pub(super) fn provider(&self, name: &str) -> Option<Arc<dyn WidgetContent>> {
+    pub(in crate::pages) fn provider(&self, name: &str) -> Option<Arc<dyn WidgetContent>> {
         if let Some(provider) = self.0.plugins.widget_content(name) {
             return Some(provider);
         }
@@ -107,7 +151,27 @@ impl Widgets {
     }
 }
 
+/// Bytes of a value as JSON.
+pub(in crate::pages) fn size(value: &impl serde::Serialize) -> usize {
+    struct Counter(usize);
+
+    impl io::Write for Counter {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    let mut counter = Counter(0);
+    // Nothing that is shown fails to be written.
+    serde_json::to_writer(&mut counter, value).map_or(usize::MAX, |()| counter.0)
+}
+
 fn lacks(widget: &PlacedWidget, why: &str) {
     let PlacedWidget { id, widget, .. } = widget;
-    tracing::warn!(id, widget, why, "a widget has no content");
+    tracing::warn!(id, widget, why, "a widget lacks content");
 }

@@ -3,7 +3,6 @@
 //!
 //! ```text
 //! builtin   the widgets of the service: a JSON file for each group, and their icons
-//! columns   the columns of placed widgets that they use
 //! content   what placed widgets show beside their values
 //! own       content of built-in ones: menus, vacancies; pictures: texts and sizes of pictures
 //! picker    widgets as editors choose them; components of templates
@@ -14,7 +13,6 @@
 //! ```
 
 mod builtin;
-mod columns;
 mod content;
 mod icons;
 mod own;
@@ -32,21 +30,24 @@ use std::{
 use arc_swap::ArcSwap;
 use serde_json::{Map, Value as Json};
 
-pub use columns::COLUMNS;
 pub use icons::Icon;
 pub use picker::{Components, PickedField, PickedWidget};
 pub use register::{WidgetAction, WidgetChange};
 
+pub(super) use self::content::{DEADLINE, MOST_BYTES as MOST_CONTENT, size};
 pub(crate) use self::register::Refresh;
 use crate::{
     Result,
     base::Base,
     items::Items,
     plugins::{
-        Plugins, WidgetContent,
-        manifest::{self, List, MenuEntry},
+        MOST_COLUMNS, Plugins, WIDGET_COLUMNS, WidgetContent,
+        manifest::{self, FieldType, List, MenuEntry},
     },
 };
+
+/// The widget that shows the rows of another page; whoever puts a page together fills it.
+pub(super) const ELEMENT: &str = "pagebuilder_element";
 
 /// The fields that a widget, or each of its items, asks for.
 pub type Menu = List<MenuEntry>;
@@ -144,7 +145,7 @@ struct Known {
     /// Those in service, in the order of the picker.
     listed: Vec<Arc<Widget>>,
     by_name: BTreeMap<String, Arc<Widget>>,
-    /// All columns that registered widgets use.
+    /// All columns that registered widgets use, as far as statements can name them.
     columns: Vec<String>,
     /// Those of plugins out of service too.
     registered: Vec<Widget>,
@@ -172,10 +173,24 @@ impl Widgets {
     }
 
     /// The columns that the tables of placed widgets and of their items have beside their own:
-    /// [`COLUMNS`], then those that plugins brought.
+    /// [`WIDGET_COLUMNS`], then those that plugins brought.
     #[must_use]
     pub fn columns(&self) -> Vec<String> {
         self.0.known.load().columns.clone()
+    }
+
+    /// The columns of a widget that hold passwords, and those of its items, also while its plugin
+    /// is out of service.
+    pub(super) fn passwords(&self, name: &str) -> [BTreeSet<String>; 2] {
+        let known = self.0.known.load();
+        let found = known.registered.iter().find(|widget| widget.name == name);
+        let secret = |menu: &Menu| {
+            let entries = menu.iter().filter(|entry| entry.field_type == FieldType::Password);
+            entries.map(|entry| entry.row.clone()).collect()
+        };
+        found.map_or_else(Default::default, |widget| {
+            [secret(&widget.menu), secret(&widget.item_menu)]
+        })
     }
 
     /// Checks values against a menu: in their canonical form, passwords sealed. Null clears one.
@@ -190,11 +205,17 @@ impl Widgets {
 impl Known {
     /// `serves` tells whether a plugin is in service.
     fn new(registered: Vec<Widget>, serves: impl Fn(&str) -> bool) -> Self {
-        let mut columns: Vec<String> = COLUMNS.map(str::to_owned).to_vec();
-        let rows: BTreeSet<&str> = registered.iter().flat_map(Widget::rows).collect();
-        let more = rows.into_iter().filter(|row| !COLUMNS.contains(row));
-        columns.extend(more.map(str::to_owned));
         let in_service = |widget: &Widget| widget.plugin.as_deref().is_none_or(&serves);
+        // Drafts can be read whatever is registered: those out of service get what room is left.
+        let (served, others): (Vec<_>, Vec<_>) = registered.iter().partition(|one| in_service(one));
+        let mut more = BTreeSet::new();
+        for row in served.into_iter().chain(others).flat_map(Widget::rows) {
+            if more.len() < MOST_COLUMNS && !WIDGET_COLUMNS.contains(&row) {
+                more.insert(row);
+            }
+        }
+        let own = WIDGET_COLUMNS.into_iter();
+        let columns: Vec<String> = own.chain(more).map(str::to_owned).collect();
         let listed = registered.iter().filter(|widget| in_service(widget)).cloned().map(Arc::new);
         let listed: Vec<_> = listed.collect();
         let by_name = listed.iter().map(|widget| (widget.name.clone(), widget.clone())).collect();

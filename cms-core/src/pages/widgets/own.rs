@@ -7,7 +7,7 @@ use crate::{
     Result,
     base::Base,
     pages::menu,
-    plugins::{PlacedWidget, WidgetContent},
+    plugins::{PlacedWidget, TODAY, WidgetContent},
 };
 
 /// The version of this code.
@@ -49,9 +49,8 @@ impl WidgetContent for Jobs {
         VERSION
     }
 
-    /// None: it changes with the day.
     fn tables(&self) -> Option<Vec<String>> {
-        None
+        Some(vec![TODAY.to_owned()])
     }
 
     fn content<'a>(
@@ -60,9 +59,7 @@ impl WidgetContent for Jobs {
         backend: bool,
     ) -> BoxFuture<'a, Result<Json>> {
         Box::pin(async move {
-            let now = jiff::Timestamp::from_millisecond(self.0.clock().now());
-            let today = now.map(|now| now.to_zoned(self.0.zone().clone()).date().to_string());
-            let today = today.map_err(crate::Error::internal)?;
+            let today = self.0.day(self.0.clock().now())?.to_string();
             // Days as text are in the order of days.
             let last = |item: &Map<String, Json>| {
                 item.get("end_date").and_then(Json::as_str).map(str::to_owned)

@@ -109,7 +109,7 @@ impl Widgets {
                 icon: format!("/api/backend/pagebuilder/icon?widget={}", widget.name),
                 template: widget.template.clone(),
                 version: version.unwrap_or_else(|| widget.version.clone()),
-                has_content: provider.is_some() || super::pictures::are_told_of(&widget.name),
+                has_content: provider.is_some() || has_content(&widget.name),
                 pending: self.pending(widget),
                 menu: fields(&widget.menu),
                 item_menu: fields(&widget.item_menu),
@@ -147,6 +147,11 @@ impl Widgets {
         };
         tokio::task::spawn_blocking(look).await.map_err(Error::internal)
     }
+}
+
+/// Whether the content of a built-in widget is made without a provider.
+fn has_content(widget: &str) -> bool {
+    widget == super::ELEMENT || super::pictures::are_told_of(widget)
 }
 
 type Key = (String, String, String);

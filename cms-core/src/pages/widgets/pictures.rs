@@ -85,15 +85,12 @@ pub(super) async fn of(
     Ok(paths.into_iter().zip(placed).map(told).collect())
 }
 
-/// Adds them to the content of the widgets.
-pub(super) fn add(contents: &mut [Json], pictures: Vec<Map<String, Json>>) {
-    for (content, pictures) in contents.iter_mut().zip(pictures) {
-        match content {
-            _ if pictures.is_empty() => {}
-            Json::Object(members) => drop(members.insert("pictures".to_owned(), pictures.into())),
-            Json::Null => *content = json!({"pictures": pictures}),
-            _ => {}
-        }
+/// Adds them to the content of a widget, as a member of it.
+pub(super) fn add(content: &mut Json, pictures: Map<String, Json>) {
+    match content {
+        Json::Object(members) => drop(members.insert("pictures".to_owned(), pictures.into())),
+        Json::Null => *content = json!({"pictures": pictures}),
+        _ => {}
     }
 }
 

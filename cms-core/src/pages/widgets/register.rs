@@ -1,7 +1,10 @@
 //! Brings the registered widgets up to date: built-in ones by the service that starts, those of a
 //! plugin when it is installed or installed again. What a plugin declares otherwise waits for that.
 
-use std::sync::Arc;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -117,6 +120,29 @@ impl Widgets {
         Ok(())
     }
 
+    /// The columns that registered widgets of plugins use, by plugin, in service or not.
+    ///
+    /// # Errors
+    /// `unavailable` when the database cannot be read.
+    pub(crate) async fn rows_of_plugins(&self) -> Result<BTreeMap<String, BTreeSet<String>>> {
+        let mut rows = BTreeMap::<String, BTreeSet<String>>::new();
+        for widget in sql::registered(self.0.base.db()).await? {
+            let Some(plugin) = &widget.plugin else { continue };
+            rows.entry(plugin.clone()).or_default().extend(widget.rows().map(str::to_owned));
+        }
+        Ok(rows)
+    }
+
+    /// The columns of each table that holds values of widgets.
+    ///
+    /// # Errors
+    /// `unavailable` when the database cannot be read.
+    pub(crate) async fn columns_made(&self) -> Result<[Vec<String>; 2]> {
+        let db = self.0.base.db();
+        let [widgets, items] = TABLES;
+        Ok([db.columns_of(widgets).await?, db.columns_of(items).await?])
+    }
+
     /// What installing a plugin again would change of its widgets.
     #[must_use]
     pub fn differences(&self, plugin: &Manifest) -> Vec<WidgetChange> {
@@ -167,9 +193,18 @@ async fn register(
         }
     }
     let Some(plugin) = plugin else { return Ok(()) };
-    let rows = wanted.iter().flat_map(Widget::rows).collect();
+    let rows: BTreeSet<_> = wanted.iter().flat_map(Widget::rows).collect();
+    let mut lacking = Vec::new();
     for table in TABLES {
-        columns::add(change, table, &rows).await?;
+        lacking.push((table, columns::lacking(change, table, &rows).await?));
+    }
+    lacking.retain(|(_, names)| !names.is_empty());
+    // An edit of a draft takes the row of its page first, then these tables in another order.
+    if let Some(hold) = change.dialect().hold_pages().filter(|_| !lacking.is_empty()) {
+        change.script(hold).await?;
+    }
+    for (table, names) in lacking {
+        columns::add(change, table, &names).await?;
     }
     let table = "cms_page_widgets";
     change.audit(AuditEntry { action: "register", table, id: plugin, columns: &[] }).await

@@ -6,6 +6,7 @@ use super::{Check, names};
 use crate::plugins::{
     MAX_ICON_BYTES, built_in, find_icon,
     manifest::{FieldType, List, MenuEntry, Widget},
+    widget_columns,
 };
 
 /// Fields of a menu at most.
@@ -40,6 +41,9 @@ impl Check<'_> {
             }),
             "is the template of another widget",
         );
+        if let Some(why) = widget_columns::too_many(widget_columns::rows_of(self.manifest)) {
+            self.fault("/pagebuilder_widgets", why);
+        }
         for (i, widget) in widgets.iter().enumerate() {
             let at = format!("/pagebuilder_widgets/{i}");
             self.widget(widget, &at);
