@@ -69,6 +69,7 @@ async fn a_real_delivery_is_taken_and_a_forged_one_refused() -> Result<(), Failu
     use axum::{body::Body, http::Request};
     use cms_core::{
         Actor, Cms,
+        events::{Order, OrderCreated},
         settings::{Secret, Settings},
         webhooks::NewSubscription,
     };
@@ -90,7 +91,8 @@ async fn a_real_delivery_is_taken_and_a_forged_one_refused() -> Result<(), Failu
     let mut change = cms.change(Actor::Operator).await?;
     let new: NewSubscription = serde_json::from_value(new)?;
     let (_, secret) = cms.webhooks().create(&mut change, new).await?;
-    let order = change.emit("order.created", serde_json::json!({"order": {"id": 7}})).await?;
+    let order = OrderCreated { order: Order::new(7) };
+    let order = change.raise(&order).await?;
     change.commit().await?;
 
     let receiver = Receiver::new(secret.expose());

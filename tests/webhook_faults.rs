@@ -36,7 +36,7 @@ fn arrivals(receivers: &[&Receiver]) -> BTreeMap<String, usize> {
 }
 
 async fn subscribe(site: &Site, url: &str) -> i64 {
-    let body = json!({"name": "test", "url": url, "events": ["form.submitted"]});
+    let body = json!({"name": "test", "url": url, "events": ["order.created"]});
     site.admin("POST /api/backend/webhooks").json(body).expect(201).await.data()["id"]
         .as_i64()
         .unwrap()
@@ -46,7 +46,7 @@ async fn subscribe(site: &Site, url: &str) -> i64 {
 async fn raise(site: &Site, count: usize) {
     let mut change = site.cms.change(cms_core::Actor::System).await.unwrap();
     for n in 0..count {
-        change.emit("form.submitted", json!({"n": n})).await.unwrap();
+        change.emit("order.created", json!({"order": {"id": n}})).await.unwrap();
     }
     change.commit().await.unwrap();
 }
@@ -197,15 +197,15 @@ async fn one_event_for_ten_thousand_subscriptions() {
             "with recursive n(i) as (select 1 union all select i + 1 from n where i < 10000) \
              insert into cms_webhook_subscriptions (name, url, events, secret, custom_headers, \
              max_retries, active, created_at) \
-             select 'n', 'https://hooks.example.org/', '[\"form.submitted\"]', '', '{}', 5, true, \
+             select 'n', 'https://hooks.example.org/', '[\"order.created\"]', '', '{}', 5, true, \
              0 from n; \
              insert into cms_webhook_interests (subscription_id, event) \
-             select id, 'form.submitted' from cms_webhook_subscriptions"
+             select id, 'order.created' from cms_webhook_subscriptions"
                 .to_owned(),
         )
         .await;
     let mut change = site.cms.change(cms_core::Actor::System).await.unwrap();
-    change.emit("form.submitted", json!({})).await.unwrap();
+    change.emit("order.created", json!({"order": {"id": 7}})).await.unwrap();
     drop(change);
     assert_eq!(by_status(&site).await, BTreeMap::new(), "a crash before the commit leaves nothing");
     let began = Instant::now();

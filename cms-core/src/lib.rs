@@ -3,6 +3,7 @@
 //! ```text
 //! settings   configuration in layers, each value with its origin
 //! db         one SQL text for SQLite and PostgreSQL
+//! events     what an embedding program tells: orders, registrations, deployments
 //! access     rights as data: endpoints, rights of keys, permissions of users
 //! fields     field types: what forms and funnels ask people for
 //! content    content tables: declared, installed, their values checked
@@ -40,7 +41,7 @@ pub mod conditions;
 pub mod content;
 pub mod db;
 pub mod erasure;
-mod events;
+pub mod events;
 pub mod fields;
 pub mod forms;
 pub mod funnels;

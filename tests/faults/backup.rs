@@ -43,7 +43,7 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
     let unknown = sent.difference(&known).count();
     let expected = 20 * LANES;
     let mut change = cms.change(cms_core::Actor::System).await.unwrap();
-    change.emit(EVENT, serde_json::json!({"n": "new"})).await.unwrap();
+    change.emit(EVENT, serde_json::json!({"order": {"id": "new"}})).await.unwrap();
     change.commit().await.unwrap();
     let events: BTreeSet<_> = first.iter().map(|arrival| arrival.event.clone()).collect();
     let newest = lab.texts("select id from cms_events order by id desc limit 1").await;

@@ -38,15 +38,15 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
     })
     .await;
     let ids = lab.subscribe(RECEIVERS.len(), &[EVENT]).await;
-    lab.subscribe(JOBS * RECEIVERS.len(), &["auth.login"]).await;
+    lab.subscribe(JOBS * RECEIVERS.len(), &["user.registered"]).await;
     let served = lab.serve(&[], &[]);
     // As many attempts at once, of the harmless kind.
-    lab.emit("auth.login", 20).await;
+    lab.emit("user.registered", 20).await;
     lab.delivered_within(Duration::from_secs(30)).await;
     let before = peak_kib(served.child.id());
     lab.emit(EVENT, JOBS).await;
     let (began, attempts) = (Instant::now(), JOBS * RECEIVERS.len());
-    let log = "from cms_webhook_deliveries where event_name = 'form.submitted'";
+    let log = "from cms_webhook_deliveries where event_name = 'order.created'";
     while lab.count(&format!("select count(*) {log}")).await < i64::try_from(attempts).unwrap()
         && began.elapsed() < Duration::from_secs(20)
     {

@@ -28,8 +28,9 @@ pub const LEASE: Duration = Duration::from_secs(30);
 /// What lets the processes deliver to loopback.
 pub const OPEN: [(&str, &str); 2] =
     [("CMS_WEBHOOKS__ALLOW_HTTP", "true"), ("CMS_WEBHOOKS__ALLOW_CIDRS", "127.0.0.1/32")];
+const TEXT: &str = "something of the usual length of a record";
 /// An event that nothing here raises by itself.
-pub const EVENT: &str = "form.submitted";
+pub const EVENT: &str = "order.created";
 /// An event that is raised by [`Lab::post`].
 pub const ITEM: &str = "item.settings.created";
 
@@ -151,7 +152,7 @@ impl Lab {
         let mut change = self.cms.change(Actor::System).await.unwrap();
         for n in 0..count {
             change
-                .emit(event, json!({"n": n, "text": "something of the usual length of a record"}))
+                .emit(event, json!({"order": {"id": n}, "user": {"id": n}, "text": TEXT}))
                 .await
                 .unwrap();
         }

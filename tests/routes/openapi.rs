@@ -94,6 +94,40 @@ async fn fields_of_forms_are_described_by_the_table_of_types() {
 }
 
 #[tokio::test]
+async fn deliveries_are_described_to_who_may_see_the_list_of_events() {
+    let site = site().await;
+    let document = site.admin("GET /api/openapi.json").expect(200).await.json();
+    let body = |event: &str| {
+        let delivery = &document["webhooks"][event]["post"];
+        assert_eq!(delivery["parameters"].as_array().unwrap().len(), 6, "{event}");
+        delivery["requestBody"]["content"]["application/json"].clone()
+    };
+    let published = body("page.published");
+    assert_eq!(published["schema"]["properties"]["event"], json!({"const": "page.published"}));
+    assert_eq!(published["example"]["data"]["revision"], 3);
+    let created = body("item.dishes.created");
+    let record = created.pointer("/schema/properties/data/properties/record/$ref").unwrap();
+    assert_eq!(record, "#/components/schemas/event.dishes");
+    let dishes = &document["components"]["schemas"]["event.dishes"]["properties"];
+    assert!(dishes["price"].is_object() && dishes["code"].is_null(), "{dishes}");
+
+    let rights = ["GET /api/openapi.json", "GET /api/backend/webhooks/events"];
+    let key = site.key(&rights).await;
+    let known = site.ask("GET /api/openapi.json").key(&key).expect(200).await.json();
+    assert!(known["webhooks"]["order.created"].is_object());
+    assert!(known["webhooks"]["item.dishes.created"].is_null(), "it may not read the table");
+    // Nor does the event itself tell the columns.
+    let line = "GET /api/backend/webhooks/events?name=item.dishes.created";
+    let seen = site.ask(line).key(&key).expect(200).await;
+    assert!(!seen.text().contains("price"), "{}", seen.text());
+    assert_eq!(seen.data()["schema"]["properties"]["event"]["const"], "item.dishes.created");
+    assert!(site.admin(line).expect(200).await.text().contains("price"));
+    let key = site.key(&rights[..1]).await;
+    let known = site.ask("GET /api/openapi.json").key(&key).expect(200).await.json();
+    assert!(known["webhooks"].is_null());
+}
+
+#[tokio::test]
 async fn callers_see_what_they_may_call() {
     let site = site().await;
     let paths = |document: &Json| -> Vec<String> {

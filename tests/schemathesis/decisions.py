@@ -125,7 +125,8 @@ ALLOWED = [
         r"\w+ /api/backend/webhooks(/emit|/explain)?$", "unknown_event", r"",
         "events are those of the site",
     ),
-    (r"POST /api/backend/webhooks/emit", "validation_failed", r"", "some events are the service's own"),
+    (r"POST /api/backend/webhooks/(emit|explain)", "validation_failed", r"",
+        "some events are the service's own, some have a schema"),
     (
         r"GET /api/backend/(webhooks/messages|events/stream)", "bad_query", r"event",
         "a name of events, or the beginning of names",

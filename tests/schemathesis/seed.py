@@ -50,7 +50,8 @@ kept = user("kept")
 receiver = ("--name", "refused", "--url", f"{url}/healthz", "--event", "order.created")
 several(lambda n: cms("webhooks", "create", *receiver))
 for number in range(3):
-    cms("events", "emit", "order.created", "--data", "-", given=json.dumps({"order": number}))
+    order = json.dumps({"order": {"id": number}})
+    cms("events", "emit", "order.created", "--data", "-", given=order)
 spare["jobs"] = [job["id"] for job in cms("queue", "list") if job["subscription"] > 2]
 # Nobody listens at its provider, so the mail is given up, and can be tried again.
 subprocess.run([binary, "--dir", site, "mail", "test", "spare@example.org", "--quiet"],

@@ -77,13 +77,16 @@ async fn poison_fails_with_a_reason_and_stops_only_its_lane() {
         ))
         .await;
     let mut change = site.cms.change(cms_core::Actor::System).await.unwrap();
-    for name in ["form.submitted\r\nx-evil: 1", "form\0", ""] {
+    for name in ["order.created\r\nx-evil: 1", "form\0", ""] {
         assert_eq!(
             change.emit(name, json!({})).await.unwrap_err().code().as_str(),
             "validation_failed"
         );
     }
-    change.emit("form.submitted", json!({"text": "x".repeat(5 << 20)})).await.unwrap();
+    let order = |text: usize| json!({"order": {"id": 7, "text": "x".repeat(text)}});
+    let refused = change.emit("order.created", order(1 << 20)).await.unwrap_err();
+    assert_eq!(refused.code().as_str(), "payload_too_large");
+    change.emit("order.created", order(1_000_000)).await.unwrap();
     change.emit("shop.größe_geändert", json!({})).await.unwrap();
     change.commit().await.unwrap();
     let mut worker = site.cms.webhooks().worker();
@@ -93,12 +96,12 @@ async fn poison_fails_with_a_reason_and_stops_only_its_lane() {
     let mut arrived: Vec<_> = receiver
         .deliveries()
         .iter()
-        .map(|d| (d.headers["x-webhook-event"].clone(), d.body.len() >> 20))
+        .map(|d| (d.headers["x-webhook-event"].clone(), d.body.len() / 1_000_000))
         .collect();
     arrived.sort();
     assert_eq!(
         arrived,
-        [("form.submitted".to_owned(), 5), ("shop.gr%C3%B6%C3%9Fe_ge%C3%A4ndert".to_owned(), 0)]
+        [("order.created".to_owned(), 1), ("shop.gr%C3%B6%C3%9Fe_ge%C3%A4ndert".to_owned(), 0)]
     );
     assert_eq!(
         by_status(&site).await,

@@ -127,7 +127,7 @@ impl Both {
         let mut subscriptions = [0; 2];
         for (id, max_retries) in subscriptions.iter_mut().zip(MAX_RETRIES) {
             let body = json!({
-                "name": "x", "url": receiver.url, "events": ["form.submitted"],
+                "name": "x", "url": receiver.url, "events": ["order.created"],
                 "max_retries": max_retries,
             });
             *id =
@@ -156,7 +156,7 @@ impl Both {
         match (step, &mut change) {
             (Step::Enqueue(count), Some(change)) => {
                 for _ in 0..*count {
-                    change.emit("form.submitted", json!({})).await.unwrap();
+                    change.emit("order.created", json!({"order": {"id": 7}})).await.unwrap();
                 }
             }
             (Step::Disable(n), Some(change)) => {

@@ -49,12 +49,12 @@ impl Drop for Tail {
 }
 
 fn emit(dir: &Path, event: &str) -> String {
-    let made = cms_with(
-        dir,
-        &["events", "emit", event, "--data", "-", "--json"],
-        r#"{"order": {"id": 7, "token": "x"}}"#,
-    )
-    .json();
+    let data = r#"{
+        "order": {"id": 7, "token": "x"}, "user": {"id": 7},
+        "subscriber": {"email": "ada@example.org"},
+        "deployment": {"target": "production", "status": "succeeded"}
+    }"#;
+    let made = cms_with(dir, &["events", "emit", event, "--data", "-", "--json"], data).json();
     assert_eq!(made["data"]["queued"], 0);
     made["data"]["id"].as_str().expect("an id").to_owned()
 }
@@ -66,6 +66,8 @@ fn events_are_described_and_raised() {
     let shown = cms(at, &["events", "show", "item.notes.updated", "--json"]).json();
     assert_eq!(shown["data"]["example"]["record"]["price"], 1.5);
     assert!(cms(at, &["events", "show", "order.created"]).ok().contains("emit\ttrue"));
+    let schema = cms(at, &["events", "show", "order.created", "--schema"]).json();
+    assert_eq!(schema["properties"]["data"]["required"], serde_json::json!(["order"]));
     let id = emit(at, "order.created");
     let payload = cms(at, &["events", "payload", &id, "--json"]).json();
     assert_eq!(
@@ -85,6 +87,7 @@ fn events_are_described_and_raised() {
         (&["emit", "order.created"], "", 2),
         (&["emit", "order.creatd", "--data", "-"], "{}", 1),
         (&["emit", "auth.login", "--data", "-"], "{}", 1),
+        (&["emit", "order.created", "--data", "-"], "{}", 1),
         (&["emit", "item.notes.created", "--data", "-"], "{}", 1),
         (&["emit", "order.created", "--data", "-"], "[]", 2),
         (&["emit", "order.created", "--data", "-"], "{", 2),

@@ -176,7 +176,7 @@ pub(crate) const ORDINARY: &[Call] = &[
     ("context remove", &["there"], ""),
     ("events list", &[], ""),
     ("events show", &["item.notes.created"], ""),
-    ("events emit", &["order.created", "--data", "-"], r#"{"order": 7}"#),
+    ("events emit", &["order.created", "--data", "-"], r#"{"order": {"id": 7}}"#),
     (
         "webhooks create",
         &["--name", "w", "--url", "https://hooks.example.org/x", "--event", "item.*", "--inactive"],

@@ -7,7 +7,7 @@ use super::Change;
 use crate::{
     Error, Result,
     db::args,
-    events::{self, family},
+    events::{self, Event, Payload, family},
 };
 
 /// Rows of one trip.
@@ -28,21 +28,22 @@ impl Change {
         Ok(Self { tx: self.tx.grow().await?, ..self })
     }
 
-    /// As [`Change::emit_audited`] for many rows: the same event and act, and for each row its id
+    /// As [`Change::raise_audited`] for many rows: the same event and act, and for each row its id
     /// and the data.
-    pub(crate) async fn emit_each(
+    pub(crate) async fn raise_each<P: Payload>(
         &mut self,
-        event: &str,
+        event: Event<P>,
         (action, table, columns): (&'static str, &str, &[&str]),
-        rows: Vec<(i64, Json)>,
+        rows: Vec<(i64, P)>,
     ) -> Result<()> {
+        let event = event.name;
         let (many, columns) = (self.dialect.many(), json!(columns).to_string());
         let mut rows = rows.into_iter().peekable();
         while rows.peek().is_some() {
             let mut told = Vec::new();
             for (row, data) in rows.by_ref().take(TOGETHER) {
                 let id = self.random.uuid_v7(&self.clock)?;
-                let (body, removed) = events::body(&id, event, self.now, data);
+                let (body, removed) = events::body(&id, event, self.now, json!(data));
                 let removed = (!removed.is_empty()).then(|| json!(removed).to_string());
                 told.push(json!([id, body, removed, row.to_string()]));
                 self.emitted.push(id);

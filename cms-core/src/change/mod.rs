@@ -14,7 +14,7 @@ use crate::{
     db::{
         Db, DbTable, Dialect, Epochs, FromRow, Hold, Lock, Mark, Seen, Sql, Step, Tx, Value, args,
     },
-    events::{self, Outbox},
+    events::{self, Event, Judged, Outbox, Payload},
 };
 use serde_json::json;
 
@@ -53,7 +53,7 @@ pub enum Actor {
 
 impl Actor {
     /// Whether somebody may take the actor's rights away.
-    fn is_caller(&self) -> bool {
+    pub(crate) fn is_caller(&self) -> bool {
         matches!(self, Self::Key { .. } | Self::User { .. })
     }
 
@@ -270,17 +270,57 @@ impl Change {
     }
 
     /// Records an event, and queues a job for every subscription that listens. The payload filter
-    /// removes members that look like secrets. Plugins and embedding programs raise their events
-    /// here. Nothing is sent before the commit, nor after a dropped change.
+    /// removes members that look like secrets. Plugins raise the events here that they declare;
+    /// [`Change::raise`] takes data that has a type. Nothing is sent before the commit, nor after a
+    /// dropped change.
     ///
     /// # Errors
-    /// `validation_failed` for a name with control characters or more than 300 bytes; as every
-    /// write: `unavailable`, `internal_error`.
+    /// `validation_failed` for a name with control characters or more than 300 bytes, for an event
+    /// that the service raises itself (`reserved`), and for data that does not fit the event's
+    /// schema or is nested more than 100 levels deep; `payload_too_large` for data of more than
+    /// [`MAX_DATA`](crate::events::MAX_DATA) bytes; as every write: `unavailable`,
+    /// `internal_error`.
     pub async fn emit(&mut self, event: &str, data: serde_json::Value) -> Result<Emitted> {
-        self.emit_beside(event, data, None, None).await
+        self.emit_judged(events::judge(event, data)?).await
     }
 
-    /// As [`Change::emit`] and [`Change::audit`], in one trip to the database.
+    /// As [`Change::emit`], for an event that was judged before.
+    pub(crate) async fn emit_judged(&mut self, judged: Judged) -> Result<Emitted> {
+        self.record(&judged.event, judged.data, None, None).await
+    }
+
+    /// Raises an event of the service.
+    pub(crate) async fn raise_own<P: Payload>(
+        &mut self,
+        event: Event<P>,
+        data: &P,
+    ) -> Result<Emitted> {
+        self.record(event.name, json!(data), None, None).await
+    }
+
+    /// As [`Change::raise_own`] and [`Change::audit`], in one trip to the database.
+    pub(crate) async fn raise_audited<P: Payload>(
+        &mut self,
+        event: Event<P>,
+        data: &P,
+        entry: AuditEntry<'_>,
+    ) -> Result<Emitted> {
+        self.emit_audited(event.name, json!(data), entry).await
+    }
+
+    /// As [`Change::raise_own`], for an event whose payload goes when its subject is removed.
+    pub(crate) async fn raise_about<P: Payload>(
+        &mut self,
+        subject: String,
+        event: Event<P>,
+        data: &P,
+        entry: Option<AuditEntry<'_>>,
+    ) -> Result<Emitted> {
+        let audit = entry.map(|entry| self.audit_step(entry));
+        self.record(event.name, json!(data), Some(subject), audit).await
+    }
+
+    /// As [`Change::raise_audited`], for the events of items, whose names the tables give.
     pub(crate) async fn emit_audited(
         &mut self,
         event: &str,
@@ -288,22 +328,10 @@ impl Change {
         entry: AuditEntry<'_>,
     ) -> Result<Emitted> {
         let audit = self.audit_step(entry);
-        self.emit_beside(event, data, None, Some(audit)).await
+        self.record(event, data, None, Some(audit)).await
     }
 
-    /// As [`Change::emit`], for an event whose payload goes when its subject is removed.
-    pub(crate) async fn emit_about(
-        &mut self,
-        subject: String,
-        event: &str,
-        data: serde_json::Value,
-        entry: Option<AuditEntry<'_>>,
-    ) -> Result<Emitted> {
-        let audit = entry.map(|entry| self.audit_step(entry));
-        self.emit_beside(event, data, Some(subject), audit).await
-    }
-
-    async fn emit_beside(
+    async fn record(
         &mut self,
         event: &str,
         data: serde_json::Value,

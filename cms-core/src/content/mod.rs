@@ -15,6 +15,7 @@ pub(crate) mod install;
 mod less;
 pub(crate) mod plan;
 pub(crate) mod resolve;
+mod schema;
 pub(crate) mod sql;
 mod table;
 mod tables;

@@ -1,13 +1,54 @@
-//! Events: their names, the filter of their payloads, and the outbox that queues their jobs.
+//! Events: their names and the types of their data, what other code may raise, and the outbox that
+//! queues their jobs.
+//!
+//! ```text
+//! event     an event of the service: name, type of its data, the schema of that
+//! system    all of them
+//! payloads  the types of data
+//! outside   what plugins and embedding programs may raise
+//! conform   data compared with its schema
+//! filter    members removed from payloads
+//! outbox    an event's row and its jobs
+//! ```
+//!
+//! An embedding program raises events with [`Change::raise`](crate::Change::raise), or alone with
+//! [`Webhooks::raise`](crate::webhooks::Webhooks::raise).
 
+mod conform;
+mod event;
 mod filter;
 mod outbox;
+mod outside;
+mod payloads;
+mod system;
 
 use serde_json::{Value as Json, json};
 
-pub(crate) use filter::is_removed;
-pub(crate) use outbox::{Outbox, family, sql};
-
+pub use self::{
+    event::EventData,
+    outside::{Judged, MAX_DATA},
+    payloads::{
+        Deployment, DeploymentCompleted, DeploymentStatus, EmailmarketingSubscribed, Id, MediaFile,
+        Order, OrderCreated, OrderItem, RegisteredUser, Subscriber, UserRegistered,
+    },
+};
+pub(crate) use self::{
+    event::{Event, Payload, of_delivery, schema},
+    filter::is_removed,
+    outbox::{Outbox, family, sql},
+    outside::judge,
+    payloads::{
+        AnswerData, AnsweredForm, FormData, FormSubmission, FunnelData, InboxSubmission, ItemData,
+        LoginData, MediaData, Page, PageData, PassedNode, SubmissionDeleted, SubmissionUpdated,
+        VisitData, VisitSubmission,
+    },
+    system::{
+        AUTH_LOGIN, AUTH_LOGOUT, FORM_SUBMITTED, FUNNEL_ABANDONED, FUNNEL_COMPLETED,
+        FUNNEL_STARTED, FUNNEL_STEP_COMPLETED, FUNNELS, MEDIA_DELETED, MEDIA_UPLOADED, OWN,
+        PAGE_DRAFT_DISCARDED, PAGE_PUBLISHED, SUBMISSION_DELETED, SUBMISSION_UPDATED, SYSTEM,
+        is_reserved, known,
+    },
+};
 use crate::ground::{Millis, clock};
 
 /// A change that takes this long moves its events to its end. `cms events tail` and others who ask

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 
 use super::{Context, Field, kind::plain};
-use crate::FieldError;
+use crate::{FieldError, events::AnswerData};
 
 /// Fields at most.
 const MOST: usize = 200;
@@ -137,14 +137,15 @@ impl Answer {
 
     /// As events tell it. Members whose names an author chose become a list: the filter of payloads
     /// removes members by name, and authors choose ids such as `keywords`.
-    pub(crate) fn told(&self) -> Json {
+    pub(crate) fn told(&self) -> AnswerData {
         let Self { field, field_type, label, value, .. } = self;
         let value = match (field_type.as_str(), value) {
             ("matrix", row) => pairs(row),
             ("repeater", Json::Array(rows)) => rows.iter().map(pairs).collect(),
             _ => value.clone(),
         };
-        json!({"field": field, "type": field_type, "label": label, "value": value})
+        let (field, label) = (field.clone(), label.clone());
+        AnswerData { field, field_type: field_type.clone(), label, value }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Map, Value as Json};
 
 use super::{
     Forms, TABLE, WhichForm,
@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{
     AuditEntry, Change, Error, Result,
+    events::{AnsweredForm, FORM_SUBMITTED, FormData, FormSubmission},
     fields::{Answer, Context, summary},
     rfc3339,
 };
@@ -103,7 +104,7 @@ impl Forms {
             change.audit(entry).await?;
         } else {
             let data = event(&form, id, change, &answers);
-            change.emit_audited("form.submitted", data, entry).await?;
+            change.raise_audited(FORM_SUBMITTED, &data, entry).await?;
             // The row that was just stored counts.
             if sql::within_hour(change, form.id, NOTICES + 1).await? <= NOTICES {
                 for mail in mails::notices(&form, id, &line, &answers) {
@@ -116,11 +117,10 @@ impl Forms {
 }
 
 /// The data of `form.submitted`.
-fn event(form: &Form, id: i64, change: &Change, answers: &[Answer]) -> Json {
-    let answers: Vec<_> = answers.iter().map(Answer::told).collect();
-    json!({
-        "form": {"id": form.id, "name": form.name, "title": form.title},
-        "submission": {"id": id, "created_at": rfc3339(change.now())},
-        "answers": answers,
-    })
+fn event(form: &Form, id: i64, change: &Change, answers: &[Answer]) -> FormData {
+    FormData {
+        form: AnsweredForm { id: form.id, name: form.name.clone(), title: form.title.clone() },
+        submission: FormSubmission { id, created_at: rfc3339(change.now()) },
+        answers: answers.iter().map(Answer::told).collect(),
+    }
 }

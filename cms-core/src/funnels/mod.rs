@@ -97,7 +97,7 @@ impl Funnels {
 }
 
 /// How mails and events name the submission that they are about.
-fn subject(submission: i64) -> String {
+pub(crate) fn subject(submission: i64) -> String {
     format!("funnel submission {submission}")
 }
 

@@ -312,12 +312,7 @@ impl Items {
         changed: Option<Vec<String>>,
     ) -> Result<()> {
         let language = record.get("language_short").and_then(Json::as_str);
-        let mut data = write::event(table, &key.json(table), language, record);
-        if let Some(changed) = changed {
-            let named: Vec<String> =
-                changed.into_iter().filter(|name| !crate::events::is_removed(name)).collect();
-            data["changed"] = named.into();
-        }
+        let data = write::event(table, &key.json(table), language, record, changed);
         let action = what.trim_end_matches('d');
         let id = &key.spelled(table);
         let entry = AuditEntry { action, table: &table.name, id, columns };

@@ -14,6 +14,7 @@ use crate::{
         self, Value,
         dialect::{Kind, quote},
     },
+    events::{ItemData, is_removed},
     ground::{Vault, plain},
 };
 
@@ -320,7 +321,14 @@ fn mentions(message: &str, name: &str) -> bool {
     })
 }
 
-/// Event data and audit columns of a row.
-pub(crate) fn event(table: &Table, id: &Json, language: Option<&str>, record: &Json) -> Json {
-    json!({"table": table.name, "id": id, "language": language, "record": record})
+/// The data of an event of a row. Names of changed columns that look like secrets are left out.
+pub(crate) fn event(
+    table: &Table,
+    id: &Json,
+    language: Option<&str>,
+    record: &Json,
+    changed: Option<Vec<String>>,
+) -> Json {
+    let seen = |names: Vec<String>| names.into_iter().filter(|name| !is_removed(name)).collect();
+    json!(ItemData { table: &table.name, id, language, record, changed: changed.map(seen) })
 }

@@ -54,6 +54,7 @@ use crate::{
     Actor, Change, Error, Paging, Result,
     base::Base,
     db::Lock,
+    events::{MEDIA_DELETED, MEDIA_UPLOADED, MediaData},
     items::{Filter, IfMatch, Items, List, Op, Query, Written},
     pages::Pages,
     rfc3339,
@@ -172,7 +173,7 @@ impl Media {
         let record = record.as_object().cloned().unwrap_or_default();
         let written = self.0.items.insert(change, TABLE, &record).await?;
         let shown: Json = serde_json::from_str(&written.json).map_err(Error::internal)?;
-        change.emit("media.uploaded", json!({"media": shown})).await?;
+        change.raise_own(MEDIA_UPLOADED, &MediaData::of(shown)?).await?;
         self.doubt(&name);
         blocking(move || place(from, &media, &to)).await?;
         Ok(Stored::New(name, written))
@@ -219,7 +220,7 @@ impl Media {
         let record = self.0.items.remove(change, TABLE, &id.to_string(), None, if_match).await?;
         let path = record["path"].as_str().unwrap_or_default();
         let name = Name::of_path(path).ok_or_else(|| Error::internal("a path of no file"))?;
-        change.emit("media.deleted", json!({"media": record})).await?;
+        change.raise_own(MEDIA_DELETED, &MediaData::of(record)?).await?;
         self.doubt(&name);
         Ok(name)
     }

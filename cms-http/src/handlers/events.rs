@@ -2,7 +2,7 @@
 //! be sent of it, what has happened
 
 use cms_core::{
-    Direction, Emitted, Result,
+    Direction, Emitted, Page, Result,
     webhooks::{DescribedEvent, Message, MessageDetail, MessageFilter, RegisteredEvent},
 };
 use serde_json::Value as Json;
@@ -13,7 +13,7 @@ use crate::{
     wire::{
         Data, OneOrPage,
         envelope::Meta,
-        events::{Event, ExplainedTo, Named, ToSubscriptions, Which},
+        events::{Event, ExplainedTo, ListedEvent, Named, ToSubscriptions, Which},
         parameters::{Listing, NoQuery},
     },
 };
@@ -21,12 +21,24 @@ use crate::{
 pub(crate) async fn list(
     call: &Call<'_>,
     asked: Named,
-) -> Result<OneOrPage<RegisteredEvent, DescribedEvent>> {
+) -> Result<OneOrPage<ListedEvent, DescribedEvent>> {
     let webhooks = call.cms.webhooks();
     if let Some(name) = &asked.name {
-        return Ok(OneOrPage::one(webhooks.event(name).await?));
+        let mut event = webhooks.event(name).await?;
+        if !may_know(call, &event.entry) {
+            event.hide_record();
+        }
+        return Ok(OneOrPage::one(event));
     }
-    Ok(OneOrPage::page(webhooks.events(&asked.limit.after(asked.cursor.as_deref())).await?))
+    let page = webhooks.events(&asked.limit.after(asked.cursor.as_deref())).await?;
+    let data = page.data.into_iter().map(ListedEvent::from).collect();
+    Ok(OneOrPage::page(Page { data, limit: page.limit, next: page.next }))
+}
+
+/// Callers know the columns of the tables that they may read.
+fn may_know(call: &Call<'_>, event: &RegisteredEvent) -> bool {
+    let table = event.content_table.as_deref();
+    table.is_none_or(|table| call.caller().may_read(call.cms, table))
 }
 
 pub(crate) async fn explain(
@@ -46,8 +58,10 @@ pub(crate) async fn emit(
     _: NoQuery,
     Event { event, data }: Event,
 ) -> Result<Success<Data<Emitted>>> {
+    // Before the change: large data takes time, and SQLite has one writer.
+    let judged = call.cms.webhooks().judge(&event, data).await?;
     let mut change = call.change().await?;
-    let data = call.cms.webhooks().emit(&mut change, &event, data).await?;
+    let data = call.cms.webhooks().emit(&mut change, judged).await?;
     call.commit(change, Data { data }, false).await
 }
 

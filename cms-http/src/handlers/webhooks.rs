@@ -153,6 +153,7 @@ pub(crate) async fn deliveries(
     }
     let filter = JobFilter {
         job: asked.job,
+        submission: asked.submission,
         subscription: asked.subscription,
         event: plain("event", asked.event)?,
         status: plain("status", asked.status)?,
@@ -176,7 +177,8 @@ pub(crate) async fn redeliver(
                 Error::invalid_field("filter.since", "format", error.detail().to_owned())
             })?;
             let (event, status) = (plain("event", event)?, plain("status", status)?);
-            let filter = JobFilter { job: None, subscription, event, status, since };
+            let all = JobFilter::default();
+            let filter = JobFilter { subscription, event, status, since, ..all };
             Redeliver::Filter { filter, expected }
         }
         _ => {

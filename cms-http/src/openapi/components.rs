@@ -58,7 +58,8 @@ pub(super) fn add(document: &mut Json, schemas: Map<String, Json>) {
         },
     });
     let mut used = BTreeSet::new();
-    let mut waiting = [names(&document["paths"]), names(&components)].concat();
+    let places = [&document["paths"], &document["webhooks"], &components];
+    let mut waiting: Vec<String> = places.into_iter().flat_map(names).collect();
     while let Some(name) = waiting.pop() {
         if let Some(schema) = schemas.get(&name)
             && used.insert(name)

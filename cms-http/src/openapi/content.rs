@@ -4,7 +4,6 @@ use std::sync::{Arc, OnceLock};
 
 use cms_core::{
     content::{Column, Table},
-    db::Kind,
     fields::FieldType,
 };
 use serde_json::{Map, Value as Json, json};
@@ -101,40 +100,15 @@ fn field() -> &'static Json {
     })
 }
 
-/// What a column holds. Adopted columns may hold what their type does not promise; a reference may
-/// be replaced by the record it names.
+/// What a column holds. A reference may be replaced by the record that it names.
 fn value(table: &Table, column: &Column) -> Json {
-    let kind = match column.kind {
-        Kind::Integer => "integer",
-        Kind::Decimal | Kind::Double => "number",
-        Kind::Boolean => "boolean",
-        Kind::Json if (table.name.as_str(), column.name.as_str()) == ("forms", "fields") => {
-            let field = json!({"$ref": "#/components/schemas/FieldDeclaration"});
-            return json!({"type": "array", "items": field});
-        }
-        Kind::Json => return json!({"description": column.field_type}),
-        _ => "string",
-    };
-    let format = match column.kind {
-        Kind::Date => Some("date"),
-        Kind::Time => Some("time"),
-        Kind::DateTime => Some("date-time"),
-        _ => None,
-    };
-    if table.adopted {
-        return json!({"description": format!("{}, as a rule {kind}", column.field_type)});
+    if (table.name.as_str(), column.name.as_str()) == ("forms", "fields") {
+        let field = json!({"$ref": "#/components/schemas/FieldDeclaration"});
+        return json!({"type": "array", "items": field});
     }
-    let mut types = vec![kind, "null"];
-    if column.references.is_some() {
-        types.push("object");
-    }
-    let mut schema = json!({"type": types, "description": column.field_type});
-    // A time of day has no zone here, so it is none of RFC 3339.
-    if let Some(format) = format.filter(|format| *format != "time") {
-        schema["format"] = format.into();
-    }
-    if column.kind == Kind::Binary {
-        schema["contentEncoding"] = "base64".into();
+    let mut schema = column.schema(table.adopted);
+    if let (Some(_), Some(types)) = (&column.references, schema["type"].as_array_mut()) {
+        types.push("object".into());
     }
     schema
 }

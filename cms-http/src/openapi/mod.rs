@@ -8,6 +8,7 @@
 //! content     schemas of the content tables
 //! example     a record of a content table
 //! links       from a reply to the operations on the rows it names
+//! webhooks    what receivers of webhooks get
 //! components  what operations share
 //! ```
 
@@ -18,6 +19,7 @@ mod knowledge;
 mod links;
 mod operation;
 mod types;
+mod webhooks;
 
 use serde_json::{Map, Value as Json, json};
 
@@ -63,6 +65,7 @@ pub(crate) fn document(call: &Call<'_>) -> Json {
         "servers": [{"url": "/"}],
         "paths": paths,
     });
+    webhooks::add(call, &mut document, &mut schemas);
     components::add(&mut document, schemas);
     document
 }

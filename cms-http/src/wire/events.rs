@@ -4,6 +4,7 @@ use cms_core::{
     Emitted,
     webhooks::{Considered, DescribedEvent, Explained, Message, MessageDetail, RegisteredEvent},
 };
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
@@ -15,9 +16,12 @@ use super::{
     parameters::{Limit, Listing, Moment, NoQuery},
 };
 
+/// What a name keeps in a query.
+const NAME: &AsciiSet = &NON_ALPHANUMERIC.remove(b'.').remove(b'_').remove(b'-');
+
 operations! {
     /// One event that can happen, or a page of them.
-    List: Named, NoBody => OneOrPage<RegisteredEvent, DescribedEvent>;
+    List: Named, NoBody => OneOrPage<ListedEvent, DescribedEvent>;
     /// What would be sent of an event, and to whom.
     Explain: Listing, Event => ExplainedTo;
     /// Raises an event.
@@ -39,10 +43,37 @@ pub struct Named {
     pub cursor: Option<String>,
 }
 
+/// An event of the list.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct ListedEvent {
+    /// Its entry in the catalogue.
+    #[serde(flatten)]
+    pub entry: RegisteredEvent,
+    /// The JSON Schema of the body that receivers get: a reference to it in the reply that
+    /// describes this event.
+    pub schema: Reference,
+}
+
+/// Where a JSON Schema is.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Reference {
+    /// The address, and behind `#` the place in its reply.
+    #[serde(rename = "$ref")]
+    pub at: String,
+}
+
+impl From<RegisteredEvent> for ListedEvent {
+    fn from(entry: RegisteredEvent) -> Self {
+        let name = utf8_percent_encode(&entry.event_name, NAME);
+        let at = format!("/api/backend/webhooks/events?name={name}#/data/schema");
+        Self { entry, schema: Reference { at } }
+    }
+}
+
 /// An event with its data.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(extend("examples" = [{"event": "order.created", "data": {"order": 7}}]))]
+#[schemars(extend("examples" = [{"event": "order.created", "data": {"order": {"id": 7}}}]))]
 pub struct Event {
     /// Its name.
     #[schemars(length(min = 1, max = 300))]

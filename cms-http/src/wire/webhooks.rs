@@ -137,6 +137,8 @@ pub struct WhichDeliveries {
     pub id: Option<i64>,
     /// Only those of this job: `queue_id`.
     pub job: Option<i64>,
+    /// Only of the events of this visit of a funnel, by the id of its submission.
+    pub submission: Option<i64>,
     /// Only those of this subscription.
     pub subscription: Option<i64>,
     /// Only those of this event.

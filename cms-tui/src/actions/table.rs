@@ -76,10 +76,6 @@ fn has_members(row: &Json) -> Option<&'static str> {
     row["members"].as_i64().filter(|n| *n > 0).map(|_| "it has members")
 }
 
-fn is_expected(row: &Json) -> Option<&'static str> {
-    (row["emit"] == false).then_some("the service raises it itself")
-}
-
 pub(crate) static ACTIONS: &[Action] = &[
     act("app.help", "?", "All keys; type to search, Enter runs"),
     act("app.palette", "Ctrl-p", "Search all actions"),
@@ -311,10 +307,7 @@ pub(crate) static ACTIONS: &[Action] = &[
         .cli("auth clear --address {network}")
         .on(Row, Admin),
     act("events.show", "", "Show").cli("events show {event_name}").on(Row, HOOKS_SEEN),
-    write("events.emit", "n", "Raise it")
-        .cli("events emit {event_name} --data -")
-        .on(Row, HOOKS)
-        .unless(is_expected),
+    write("events.emit", "n", "Raise it").cli("events emit {event_name} --data -").on(Row, HOOKS),
     act("messages.payload", "", "Show what is sent").cli("events payload {id}").on(Row, HOOKS_SEEN),
     act("mail.show", "s", "Show it whole, with its attempts").cli("mail show {id}").on(Row, Admin),
     write("mail.retry", "r", "Try now, also what was given up")

@@ -1,6 +1,6 @@
 //! `/api/backend/webhooks/emit`: events are raised by hand.
 
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
 use super::{EMIT, shop, webhook};
 use crate::support::{Site, receiver::Receiver};
@@ -43,6 +43,31 @@ async fn an_event_is_raised_by_hand() {
     assert_eq!((&message["event"], &message["jobs"]), (&json!("shop.order_paid"), &json!(2)));
 }
 
+/// What receivers get is what its schema promises.
+#[tokio::test]
+async fn data_that_does_not_fit_its_schema_is_refused_with_all_that_is_wrong() {
+    let site = shop().await;
+    let order =
+        json!({"id": "", "total": "much", "currency": "EURO", "items": [{"quantity": "2"}]});
+    let traces = site.traces().await;
+    let reply = site.admin(EMIT).json(json!({"event": "order.created", "data": {"order": order}}));
+    let reply = reply.expect(422).await.json();
+    let fault = |one: &Json| format!("{} {}", one["field"], one["code"]).replace('"', "");
+    let mut faults: Vec<_> = reply["errors"].as_array().unwrap().iter().map(fault).collect();
+    faults.sort_unstable();
+    assert_eq!(
+        faults,
+        [
+            "data.order.currency format",
+            "data.order.id range",
+            "data.order.items[0].id required",
+            "data.order.items[0].quantity type",
+            "data.order.total format",
+        ]
+    );
+    assert_eq!(site.traces().await, traces);
+}
+
 /// Receivers trust a signature: nobody may claim what the service itself observes.
 #[tokio::test]
 async fn what_the_service_observes_cannot_be_claimed() {
@@ -57,7 +82,9 @@ async fn what_the_service_observes_cannot_be_claimed() {
             .await
             .data();
         let traces = site.traces().await;
-        let reply = site.admin(EMIT).json(json!({"event": name, "data": {}})).send().await;
+        let data = &described["example"];
+        let data = if data.is_null() { &json!({}) } else { data };
+        let reply = site.admin(EMIT).json(json!({"event": name, "data": data})).send().await;
         assert_eq!(described["emit"], reply.status == 201, "{name}");
         if reply.status == 201 {
             raised.push(name);
@@ -86,6 +113,8 @@ async fn what_the_service_observes_cannot_be_claimed() {
         (json!({"event": "*"}), 422, "unknown_event"),
         (json!({"event": "a\u{7}b"}), 422, "unknown_event"),
         (json!({"event": "order.created", "data": "x"}), 422, "validation_failed"),
+        (json!({"event": "order.created", "data": {}}), 422, "validation_failed"),
+        (json!({"event": "order.created", "data": {"order": 7}}), 422, "validation_failed"),
         (json!({"data": {}}), 422, "validation_failed"),
         (json!("order.created"), 400, "bad_json"),
     ] {

@@ -52,7 +52,26 @@ async fn an_event_is_described_by_what_it_carries() {
     assert_eq!(event("item.orders.updated").await["example"]["changed"], json!(["extra"]));
     assert_eq!(event("item.pages.created").await["example"]["language"], "en");
     assert_eq!(event("auth.login").await["example"], json!({"user": {"id": 1, "username": "ana"}}));
-    assert_eq!(event("order.created").await["example"], Json::Null);
+    assert_eq!(event("order.created").await["example"]["order"]["total"], "249.90");
+    let of_data = |described: &Json| described["schema"]["properties"]["data"].clone();
+    let (new, set) = (of_data(&created), of_data(&event("item.orders.updated").await));
+    assert_eq!(new["properties"]["table"], json!({"const": "orders"}));
+    assert_eq!(
+        names(&json!({"record": new["properties"]["record"]["properties"]})),
+        names(&payload)
+    );
+    let required = |data: &Json| data["required"].as_array().unwrap().contains(&json!("changed"));
+    assert_eq!((required(&new), required(&set)), (false, true));
+    // The list refers to what describes each of them.
+    let list = site.admin("GET /api/backend/webhooks/events?limit=500").expect(200).await.data();
+    for row in list.as_array().unwrap() {
+        let reference = row["schema"]["$ref"].as_str().unwrap();
+        let (address, place) = reference.split_once('#').unwrap();
+        let described = site.admin(&format!("GET {address}")).expect(200).await.json();
+        let schema = described.pointer(place).unwrap();
+        assert_eq!(schema["properties"]["event"], json!({"const": row["event_name"]}));
+        assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+    }
     for name in ["order.creatd", "", "a%07b", "item.*"] {
         site.admin(&format!("GET /api/backend/webhooks/events?name={name}"))
             .refused(404, "not_found")

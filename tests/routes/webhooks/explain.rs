@@ -98,6 +98,12 @@ async fn explanations_are_paged_and_wrong_questions_refused() {
         ("POST /api/backend/webhooks/explain?limit=0", ask.clone(), 400, "bad_query"),
         ("POST /api/backend/webhooks/explain?id=1", ask.clone(), 400, "bad_query"),
         ("GET /api/backend/webhooks/explain", ask, 405, "method_not_allowed"),
+        (
+            EXPLAIN,
+            json!({"event": "order.created", "data": {"order": 7}}),
+            422,
+            "validation_failed",
+        ),
     ] {
         site.admin(path).json(body).refused(status, code).await;
     }

@@ -8,6 +8,7 @@ mod tail;
 use std::path::PathBuf;
 
 use clap::Subcommand;
+use cms_core::webhooks::DescribedEvent;
 use cms_http::{
     client::Client,
     wire::{
@@ -21,7 +22,7 @@ use self::tail::TailArgs;
 use crate::{
     flags::Flags,
     input,
-    output::{Done, Output},
+    output::{Done, Failure, Output},
     reply::{self, Paging},
     site,
 };
@@ -30,15 +31,21 @@ use crate::{
 pub(crate) enum EventsCommand {
     /// List the known events, and who raises them
     List(Paging),
-    /// Show an event, with an example of its data
+    /// Show an event, with an example of its data and the schema of what receivers get
+    #[command(after_help = "Example:
+  cms events show order.created --schema > order.created.schema.json")]
     Show {
         /// Name of the event
         name: String,
+        /// Print the JSON Schema alone (draft 2020-12, of the whole body)
+        #[arg(long)]
+        schema: bool,
     },
     /// Raise an event of a plugin or of another program
     #[command(after_help = "Example:
   echo '{\"order\": {\"id\": 7}}' | cms events emit order.created --data -
 
+Data that does not fit the event's schema is refused (cms events show order.created --schema).
 Events that the service raises itself (items, pages, media, forms, logins) cannot be raised here.")]
     Emit {
         /// Name of the event
@@ -67,9 +74,14 @@ async fn at(out: &Output, client: &Client, command: EventsCommand) -> Done {
             let query = |limit, cursor| Named { name: None, limit, cursor };
             reply::list::<List>(out, client, &paging, &columns, query).await
         }
-        EventsCommand::Show { name } => {
+        EventsCommand::Show { name, schema } => {
             let named = Named { name: Some(name), ..Named::default() };
-            reply::record::<List>(out, client, &named, &NoBody).await
+            if !schema {
+                return reply::record_as::<List>(out, client, &named, &NoBody, cell).await;
+            }
+            let event = reply::data::<List>(client, &named, &NoBody).await?;
+            let text = serde_json::to_string_pretty(&event.schema).map_err(Failure::unexpected)?;
+            Ok(out.line(&text)?)
         }
         EventsCommand::Emit { name, data } => {
             let event = Event { event: name, data: input::object(&data)? };
@@ -81,4 +93,9 @@ async fn at(out: &Output, client: &Client, command: EventsCommand) -> Done {
             reply::record::<Messages>(out, client, &which, &NoBody).await
         }
     }
+}
+
+/// A schema is longer than a line.
+fn cell(_: &DescribedEvent, name: &str) -> Option<String> {
+    (name == "schema").then(|| "--schema prints it".to_owned())
 }

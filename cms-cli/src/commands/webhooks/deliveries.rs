@@ -27,6 +27,9 @@ pub(crate) enum DeliveriesCommand {
         /// Only of this job of the queue
         #[arg(long, value_name = "ID")]
         job: Option<i64>,
+        /// Only of the events of this visit of a funnel, by the id of its submission
+        #[arg(long, value_name = "ID")]
+        submission: Option<i64>,
         #[command(flatten)]
         paging: Paging,
     },
@@ -69,11 +72,12 @@ pub(crate) struct Which {
 
 pub(super) async fn run(out: &Output, client: &Client, command: DeliveriesCommand) -> Done {
     match command {
-        DeliveriesCommand::List { which, job, paging } => {
+        DeliveriesCommand::List { which, job, submission, paging } => {
             let since = which.since.as_deref().map(input::moment).transpose()?;
             let query = |limit, cursor| WhichDeliveries {
                 id: None,
                 job,
+                submission,
                 subscription: which.webhook,
                 event: which.event.clone(),
                 status: which.status.clone(),

@@ -7,7 +7,11 @@ use super::{
     Accounts, RecoveryCode, Token, TotpSecret, Visitor, attempts, name_key, name_problem, record,
     sessions::sql as sessions,
 };
-use crate::{Actor, Change, Code, Error, Result, ground::Secret};
+use crate::{
+    Actor, Change, Code, Error, Result,
+    events::{AUTH_LOGIN, LoginData},
+    ground::Secret,
+};
 
 /// Seconds within which a login must be completed.
 pub const PENDING_S: i64 = 300;
@@ -226,9 +230,7 @@ impl Accounts {
             visitor.user_agent.as_deref(),
         )
         .await?;
-        let user =
-            serde_json::json!({"user": {"id": waiting.user, "username": candidate.username}});
-        change.emit("auth.login", user).await?;
+        change.raise_own(AUTH_LOGIN, &LoginData::of(waiting.user, &candidate.username)).await?;
         let action =
             if matches!(proof, Proof::Recovery(_)) { "login_with_recovery_code" } else { "login" };
         record(change, action, "users", waiting.user, &[]).await?;

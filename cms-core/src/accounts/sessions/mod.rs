@@ -11,6 +11,7 @@ use super::{Accounts, LOCK, Rights, Token, record};
 use crate::{
     Actor, Change, Code, Error, Page, Paging, Result,
     db::{Seen, Source},
+    events::{AUTH_LOGOUT, LoginData},
     ground::ListName,
     jobs,
 };
@@ -277,12 +278,7 @@ impl Accounts {
     /// As every write.
     pub async fn logout(&self, change: &mut Change, user: &SessionUser) -> Result<()> {
         if sql::end(change, user.id, user.session).await? {
-            change
-                .emit(
-                    "auth.logout",
-                    serde_json::json!({"user": {"id": user.id, "username": user.username}}),
-                )
-                .await?;
+            change.raise_own(AUTH_LOGOUT, &LoginData::of(user.id, &user.username)).await?;
             record(change, "logout", "users", user.id, &[]).await?;
         }
         Ok(())

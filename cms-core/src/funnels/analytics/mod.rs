@@ -9,6 +9,7 @@
 //! All rows are read from one state of the database: a visit is in the counters or among those that
 //! are not folded, never in both.
 
+mod example;
 mod fields;
 mod figures;
 mod range;

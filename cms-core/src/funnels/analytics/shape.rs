@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// The numbers of a funnel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "FunnelAnalytics")]
+#[schemars(rename = "FunnelAnalytics", example = super::example::example())]
 pub struct Analytics {
     /// The funnel.
     pub funnel_id: i64,

@@ -8,6 +8,7 @@ use super::{
 };
 use crate::{
     Actor, Change, Code, Millis, Result,
+    events::FUNNEL_ABANDONED,
     funnels::{Funnels, rules::Trigger},
 };
 
@@ -110,7 +111,7 @@ impl Funnels {
         let around = visit.around(session);
         let answers = visit.walk(&around).answers(&session.path, &session.answers);
         let node = visit.current(session);
-        told::emit_audited(change, visit, session, "formfunnel.abandoned", node, &answers).await
+        told::emit_audited(change, visit, session, FUNNEL_ABANDONED, node, &answers).await
     }
 
     async fn sweep(&self, now: Millis) -> Result<bool> {

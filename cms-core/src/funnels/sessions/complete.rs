@@ -15,6 +15,7 @@ use super::{
 };
 use crate::{
     Change, Code, Error, FieldError, Millis, Result,
+    events::FUNNEL_COMPLETED,
     funnels::{
         Funnels,
         graph::{Node, Step},
@@ -147,7 +148,7 @@ impl Funnels {
         if session.is_spam {
             return Ok(());
         }
-        told::emit_audited(change, visit, session, "formfunnel.completed", end, &answers).await
+        told::emit_audited(change, visit, session, FUNNEL_COMPLETED, end, &answers).await
     }
 
     /// `F7K2-9QXM`: 40 random bits without letters that look alike.

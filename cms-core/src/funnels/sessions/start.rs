@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     Change, Code, Error, Millis, Result,
+    events::FUNNEL_STARTED,
     fields::{Context, is_blank},
     funnels::{Funnels, WhichFunnel, counters, definitions::versions::Version},
     mail::shortened,
@@ -87,7 +88,7 @@ impl Funnels {
         let gone = || Error::new(Code::FunnelNotAvailable, "The funnel was deleted.");
         session.id = id.ok_or_else(gone)?;
         visit.save(change, &mut session, trail).await?;
-        let event = "formfunnel.started";
+        let event = FUNNEL_STARTED;
         told::emit_audited(change, &visit, &session, event, Some(first), &[]).await?;
         Ok(Started {
             session_uuid: visit.uuid.clone(),

@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{
     Change, Error, Result,
+    events::FUNNEL_STEP_COMPLETED,
     funnels::{Funnels, graph::Node},
 };
 
@@ -83,7 +84,7 @@ impl Funnels {
         }
         let answers: Vec<_> =
             step.fields.iter().flat_map(|field| field.answered(&session.answers)).collect();
-        let event = "formfunnel.step_completed";
+        let event = FUNNEL_STEP_COMPLETED;
         told::emit(change, visit, session, event, Some(node), &answers).await
     }
 }

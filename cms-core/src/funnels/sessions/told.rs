@@ -1,13 +1,12 @@
 //! What events tell of a submission. Never the session's uuid: it is the visitor's secret.
 
-use serde_json::{Value as Json, json};
-
 use super::{
     session::{Session, UTM},
     visit::Visit,
 };
 use crate::{
     AuditEntry, Change, Result,
+    events::{Event, FUNNEL_STARTED, FunnelData, PassedNode, VisitData, VisitSubmission},
     fields::Answer,
     funnels::{graph::Node, subject},
     rfc3339,
@@ -22,12 +21,12 @@ pub(super) async fn emit(
     change: &mut Change,
     visit: &Visit,
     session: &Session,
-    event: &str,
+    event: Event<VisitData>,
     node: Option<&Node>,
     answers: &[Answer],
 ) -> Result<()> {
     let data = data(visit, session, node, answers);
-    change.emit_about(subject(session.id), event, data, None).await.map(drop)
+    change.raise_about(subject(session.id), event, &data, None).await.map(drop)
 }
 
 /// As [`emit`], with a row in the audit log.
@@ -35,46 +34,50 @@ pub(super) async fn emit_audited(
     change: &mut Change,
     visit: &Visit,
     session: &Session,
-    event: &str,
+    event: Event<VisitData>,
     node: Option<&Node>,
     answers: &[Answer],
 ) -> Result<()> {
     let id = session.id.to_string();
-    let (action, columns) = match event {
-        "formfunnel.started" => ("create", &["path_json"][..]),
-        _ => ("update", &["status"][..]),
+    let (action, columns) = if event.name == FUNNEL_STARTED.name {
+        ("create", &["path_json"][..])
+    } else {
+        ("update", &["status"][..])
     };
     let entry = AuditEntry { action, table: TABLE, id: &id, columns };
     let data = data(visit, session, node, answers);
-    change.emit_about(subject(session.id), event, data, Some(entry)).await.map(drop)
+    change.raise_about(subject(session.id), event, &data, Some(entry)).await.map(drop)
 }
 
-fn data(visit: &Visit, session: &Session, node: Option<&Node>, answers: &[Answer]) -> Json {
-    let time = |at: Option<i64>| at.map(rfc3339);
-    let version = &visit.version;
-    let node = node.map(|node| json!({"id": node.id, "name": node.name, "type": node.kind.name()}));
-    let utm = UTM.into_iter().zip(&session.utm).filter(|(_, value)| value.is_some());
-    json!({
-        "funnel": {
-            "id": session.funnel,
-            "slug": version.header.slug,
-            "name": version.header.name,
-            "language_short": version.header.language_short,
-            "version": version.number,
+fn data(visit: &Visit, session: &Session, at: Option<&Node>, answers: &[Answer]) -> VisitData {
+    let (version, header) = (&visit.version, &visit.version.header);
+    let node = |node: &Node| {
+        let (name, kind) = (node.name.clone(), node.kind.name().to_owned());
+        PassedNode { id: node.id, name, kind }
+    };
+    let utm = UTM.into_iter().zip(&session.utm);
+    let utm = utm.filter_map(|(name, value)| Some((name.to_owned(), value.clone()?)));
+    VisitData {
+        funnel: FunnelData {
+            id: session.funnel,
+            slug: header.slug.clone(),
+            name: header.name.clone(),
+            language_short: header.language_short.clone(),
+            version: version.number,
         },
-        "submission": {
-            "id": session.id,
-            "status": session.status.as_str(),
-            "reference": session.reference,
-            "node": node,
-            "path": session.path,
-            "started_at": rfc3339(session.started_at),
-            "completed_at": time(session.completed_at),
-            "abandoned_at": time(session.abandoned_at),
-            "source_url": session.source_url,
-            "referer": session.referer,
-            "utm": utm.collect::<std::collections::BTreeMap<_, _>>(),
+        submission: VisitSubmission {
+            id: session.id,
+            status: session.status.as_str().to_owned(),
+            reference: session.reference.clone(),
+            node: at.map(node),
+            path: session.path.clone(),
+            started_at: rfc3339(session.started_at),
+            completed_at: session.completed_at.map(rfc3339),
+            abandoned_at: session.abandoned_at.map(rfc3339),
+            source_url: session.source_url.clone(),
+            referer: session.referer.clone(),
+            utm: utm.collect(),
         },
-        "answers": answers.iter().map(Answer::told).collect::<Vec<_>>(),
-    })
+        answers: answers.iter().map(Answer::told).collect(),
+    }
 }

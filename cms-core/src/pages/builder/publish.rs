@@ -14,6 +14,7 @@ use super::{
 use crate::{
     Change, Code, Error, Result,
     crypto::sha256_hex,
+    events::{PAGE_DRAFT_DISCARDED, PAGE_PUBLISHED, Page, PageData},
     items::{At, IfMatch, NewPlaced, add_rows},
     pages::Pages,
 };
@@ -82,7 +83,7 @@ impl Pages {
             sql::show(change, held.id, number).await?;
         }
         note(change, held, "published", None, &["published"], steps).await?;
-        change.emit("page.published", told(held, number)).await?;
+        change.raise_own(PAGE_PUBLISHED, &told(held, number)).await?;
         change.touch("pages");
         Ok(made)
     }
@@ -129,7 +130,7 @@ impl Pages {
             Error::new(Code::Conflict, detail)
         })?;
         let left_out = self.put_back(change, &held, number, "discarded").await?;
-        change.emit("page.draft_discarded", told(&held, number)).await?;
+        change.raise_own(PAGE_DRAFT_DISCARDED, &told(&held, number)).await?;
         Ok(Replaced { page_id: held.id, revision: Some(number), left_out, rev: held.rev })
     }
 
@@ -288,18 +289,16 @@ async fn taken_off(change: &mut Change, held: &Held) -> Result<()> {
 }
 
 /// What events tell of a page.
-fn told(held: &Held, revision: i64) -> serde_json::Value {
-    json!({
-        "page": {
-            "id": held.id,
-            "base_id": held.base,
-            "language_short": held.language,
-            "url_rewrite": held.url,
-            "title": held.title,
-            "view": held.view,
-        },
-        "revision": revision,
-    })
+fn told(held: &Held, revision: i64) -> PageData {
+    let page = Page {
+        id: held.id,
+        base_id: held.base,
+        language_short: held.language.clone(),
+        url_rewrite: held.url.clone(),
+        title: held.title.clone(),
+        view: held.view.clone(),
+    };
+    PageData { page, revision }
 }
 
 pub(super) fn no_revision(page: i64, number: i64) -> Error {

@@ -1,22 +1,7 @@
 //! Events: names.
 
 use super::Check;
-
-/// Names that begin so are raised by the service itself.
-const CORE: [&str; 3] = ["item.", "auth.", "formfunnel."];
-
-/// Names that the service itself declares.
-const SYSTEM: [&str; 9] = [
-    "page.published",
-    "page.draft_discarded",
-    "media.uploaded",
-    "media.deleted",
-    "order.created",
-    "form.submitted",
-    "user.registered",
-    "emailmarketing.subscribed",
-    "deployment.completed",
-];
+use crate::events::{OWN, known};
 
 impl Check<'_> {
     pub(super) fn events(&mut self) {
@@ -36,15 +21,15 @@ impl Check<'_> {
                     self.manifest.id
                 );
                 self.fault(at, remedy);
-            } else if SYSTEM.contains(&name) {
-                self.fault(at, format!("the service declares {name} already: leave it out"));
-            } else if let Some(own) = CORE.iter().find(|own| name.starts_with(**own)) {
+            } else if let Some(own) = OWN.iter().find(|own| name.starts_with(**own)) {
                 let remedy = format!(
                     "names that begin with {own} are the service's own: write \"{}.{}\"",
                     self.manifest.id,
                     name.rsplit('.').next().unwrap_or_default()
                 );
                 self.fault(at, remedy);
+            } else if known(name).is_some() {
+                self.fault(at, format!("the service declares {name} already: leave it out"));
             }
         }
     }

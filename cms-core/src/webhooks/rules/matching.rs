@@ -1,4 +1,4 @@
-//! Which events an entry of a subscription matches, and the service's own events. Pure.
+//! Which events an entry of a subscription matches. Pure.
 
 use crate::events::family;
 
@@ -13,31 +13,6 @@ pub(in crate::webhooks) fn is_pattern(entry: &str) -> bool {
 pub(in crate::webhooks) fn matches(entry: &str, event: &str) -> bool {
     [event, family(event), "*"].contains(&entry)
 }
-
-/// Events that the core raises, or that an embedding program raises through it.
-pub(in crate::webhooks) const SYSTEM_EVENTS: [(&str, &str); 11] = [
-    ("page.published", "A page was published."),
-    ("page.draft_discarded", "The draft of a page was discarded."),
-    ("media.uploaded", "A file was uploaded."),
-    ("media.deleted", "A file was deleted."),
-    ("auth.login", "A backend user logged in."),
-    ("auth.logout", "A backend user logged out."),
-    ("order.created", "An order was placed in the shop."),
-    ("form.submitted", "A form was submitted."),
-    ("user.registered", "A visitor registered."),
-    ("emailmarketing.subscribed", "Somebody subscribed to the newsletter."),
-    ("deployment.completed", "A deployment has ended."),
-];
-
-/// Events of visits. They are registered as those of the plugin `formfunnel`.
-pub(in crate::webhooks) const FUNNEL_EVENTS: [(&str, &str); 6] = [
-    ("formfunnel.started", "A visit of a funnel began."),
-    ("formfunnel.step_completed", "A step of a funnel was answered."),
-    ("formfunnel.completed", "A visit of a funnel was completed."),
-    ("formfunnel.abandoned", "A visitor left a funnel."),
-    ("formfunnel.submission_updated", "A submission was sorted, noted or assigned in the inbox."),
-    ("formfunnel.submission_deleted", "A submission was deleted in the inbox."),
-];
 
 #[cfg(test)]
 mod tests {

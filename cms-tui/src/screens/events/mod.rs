@@ -26,10 +26,7 @@ use crate::{
 /// Known events.
 pub(crate) static KNOWN: Spec = Spec {
     rows: |_, data| by_id(data, "event_name"),
-    detail: Some(|row, _| {
-        let name = row["event_name"].as_str().map(str::to_owned);
-        get::<List>(&Named { name, ..Named::default() })
-    }),
+    detail: Some(|row, _| get::<List>(&named(row))),
     empty: "No events are known.",
     ..Spec::new("events", |_| "Known events".to_owned(), columns, known, act)
 };
@@ -94,7 +91,7 @@ fn act(verb: &str, scene: &Scene<'_>) -> Step {
     match verb {
         "show" => {
             let name = row["event_name"].as_str().unwrap_or_default().to_owned();
-            get::<List>(&Named { name: Some(name.clone()), ..Named::default() })
+            get::<List>(&named(&row))
                 .map(|call| call.then(move |reply| Step::View(Viewer::json(name, &reply.data))))
                 .into()
         }
@@ -103,14 +100,25 @@ fn act(verb: &str, scene: &Scene<'_>) -> Step {
                 call.then(|reply| Step::View(Viewer::json("What is sent", &reply.data["payload"])))
             })
             .into(),
-        "emit" => emit(row),
+        "emit" => get::<List>(&named(&row)).map(|call| call.then(|reply| emit(&reply.data))).into(),
         _ => Step::None,
     }
 }
 
-fn emit(row: Json) -> Step {
-    let name = row["event_name"].as_str().unwrap_or_default().to_owned();
-    let mut data = Input::of("{}");
+fn named(row: &Json) -> Named {
+    let name = row["event_name"].as_str().map(str::to_owned);
+    Named { name, ..Named::default() }
+}
+
+fn emit(event: &Json) -> Step {
+    let name = event["event_name"].as_str().unwrap_or_default().to_owned();
+    if event["emit"] == false {
+        return Step::Tell(format!("{name}: the service raises it itself"));
+    }
+    // What the data must look like, where the service knows that.
+    let example = event.get("example").filter(|example| !example.is_null());
+    let text = example.and_then(|example| serde_json::to_string_pretty(example).ok());
+    let mut data = Input::of(text.as_deref().unwrap_or("{}"));
     data.is_multiline = true;
     let fields = vec![Field::new("data", "Data", Kind::Json(data)).hint("a JSON object")];
     Form::new(format!("Raise {name}"), fields, move |values| {

@@ -89,8 +89,11 @@ pub struct Job {
 /// Selects jobs or deliveries.
 #[derive(Clone, Debug, Default)]
 pub struct JobFilter {
-    /// Only attempts of this job.
+    /// Only this job, or its attempts.
     pub job: Option<i64>,
+    /// Only those of the events of one visit of a funnel: the id of its submission. Changes in the
+    /// inbox are no events of the visit.
+    pub submission: Option<i64>,
     /// Only those of this subscription.
     pub subscription: Option<i64>,
     /// Only those of events with this name.
@@ -120,6 +123,7 @@ impl Webhooks {
         Page::newest_first(
             self.0.base.list(ListName::Deliveries).of((
                 filter.job,
+                filter.submission,
                 filter.subscription,
                 &filter.event,
                 &filter.status,
@@ -150,9 +154,11 @@ impl Webhooks {
         Page::by_id(
             self.0.base.list(ListName::Jobs).of((
                 filter.job,
+                filter.submission,
                 filter.subscription,
                 &filter.event,
                 &filter.status,
+                filter.since,
             )),
             paging,
             read,

@@ -4,6 +4,7 @@ use super::{Delivery, DeliveryDetail, Job, JobFilter};
 use crate::{
     Change, Result,
     db::{Db, args, read, record, statements},
+    funnels::subject,
 };
 
 record! { Delivery: delivery_columns {
@@ -75,6 +76,12 @@ statements! {
          where d.queue_id = $7 and d.id < $1 and ",
         filtered!("$3", "$4", "$5"), " and d.created_at >= $6 order by d.id desc limit $2"
     );
+    OF_SUBMISSION = concat!(
+        "select ", delivery_columns!(), " from cms_webhook_deliveries d \
+         where d.event_id in (select e.id from cms_events e where e.subject = $7) \
+         and (cast($8 as bigint) is null or d.queue_id = $8) and d.id < $1 and ",
+        filtered!("$3", "$4", "$5"), " and d.created_at >= $6 order by d.id desc limit $2"
+    );
     GET = concat!(
         "select ", detail_columns!(), " from cms_webhook_deliveries d \
          left join cms_events e on e.id = d.event_id where d.id = $1"
@@ -83,7 +90,11 @@ statements! {
         "select ", job_columns!(), " from cms_webhook_queue q \
          join cms_events e on e.id = q.event_id where q.id > $1 \
          and (cast($3 as text) is null or q.status = $3) \
-         and (cast($4 as bigint) is null or q.subscription_id = $4) order by q.id limit $2"
+         and (cast($4 as bigint) is null or q.subscription_id = $4) \
+         and (cast($5 as bigint) is null or q.id = $5) \
+         and (cast($6 as text) is null or e.subject = $6) \
+         and (cast($7 as text) is null or e.name = $7) \
+         and q.created_at >= $8 order by q.id limit $2"
     );
     JOB = concat!(
         "select ", job_columns!(), " from cms_webhook_queue q \
@@ -105,7 +116,9 @@ statements! {
               join cms_events e on e.id = d.event_id where d.id = $1";
     MATCHING = concat!(
         "select d.id from cms_webhook_deliveries d where d.id > $1 and ",
-        filtered!("$2", "$3", "$4"), " and d.created_at >= $5 and d.id = \
+        filtered!("$2", "$3", "$4"), " and d.created_at >= $5 \
+         and (cast($6 as bigint) is null or d.queue_id = $6) and (cast($7 as text) is null \
+         or d.event_id in (select e.id from cms_events e where e.subject = $7)) and d.id = \
          (select max(l.id) from cms_webhook_deliveries l where l.queue_id = d.queue_id) \
          order by d.id limit 10001"
     );
@@ -124,14 +137,16 @@ pub(in crate::webhooks) async fn list(
     filter: &JobFilter,
 ) -> Result<Vec<Delivery>> {
     let (event, status) = (filter.event.clone(), filter.status.clone());
-    match filter.job {
-        None => {
-            let args = args![before, limit, filter.subscription, event, status, filter.since];
-            db.all(LIST, args).await
-        }
-        Some(job) => {
-            let args = args![before, limit, filter.subscription, event, status, filter.since, job];
+    let mut args = args![before, limit, filter.subscription, event, status, filter.since];
+    match (filter.submission, filter.job) {
+        (None, None) => db.all(LIST, args).await,
+        (None, Some(job)) => {
+            args.extend(args![job]);
             db.all(OF_JOB, args).await
+        }
+        (Some(submission), job) => {
+            args.extend(args![subject(submission), job]);
+            db.all(OF_SUBMISSION, args).await
         }
     }
 }
@@ -146,7 +161,17 @@ pub(in crate::webhooks) async fn jobs(
     limit: i64,
     filter: &JobFilter,
 ) -> Result<Vec<Job>> {
-    db.all(JOBS, args![after, limit, filter.status.clone(), filter.subscription]).await
+    let args = args![
+        after,
+        limit,
+        filter.status.clone(),
+        filter.subscription,
+        filter.job,
+        filter.submission.map(subject),
+        filter.event.clone(),
+        filter.since
+    ];
+    db.all(JOBS, args).await
 }
 
 pub(in crate::webhooks) async fn job(db: &Db, id: i64) -> Result<Option<Job>> {
@@ -182,7 +207,9 @@ pub(in crate::webhooks) async fn matching(db: &Db, filter: &JobFilter) -> Result
         filter.subscription,
         filter.event.clone(),
         filter.status.clone(),
-        filter.since
+        filter.since,
+        filter.job,
+        filter.submission.map(subject)
     ];
     Ok(db.all::<(i64,)>(MATCHING, args).await?.into_iter().map(|(id,)| id).collect())
 }

@@ -2,6 +2,7 @@
 
 mod emit;
 mod example;
+mod schema;
 pub(in crate::webhooks) mod sql;
 
 use std::collections::HashSet;
@@ -10,15 +11,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use self::{emit::by_hand, example::example};
+use self::{example::example, schema::schema};
 use crate::{
     Actor, Code, Error, FieldError, Page, Paging, Result,
+    events::{self, FUNNELS, SYSTEM},
     ground::ListName,
     plugins::Index,
-    webhooks::{
-        Webhooks,
-        rules::matching::{FUNNEL_EVENTS, SYSTEM_EVENTS},
-    },
+    webhooks::Webhooks,
 };
 
 /// An event of the catalogue, with the plugin that raises it.
@@ -58,7 +57,7 @@ impl Webhooks {
     }
 }
 
-/// An event with an example of its data.
+/// An event with what receivers get of it.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct DescribedEvent {
     /// Its entry in the catalogue: the oldest, when several plugins raise it.
@@ -68,6 +67,18 @@ pub struct DescribedEvent {
     pub emit: bool,
     /// An example of its data; null when only the program that raises the event knows.
     pub example: Option<Json>,
+    /// The JSON Schema (draft 2020-12) of the body that receivers get.
+    pub schema: Json,
+}
+
+impl DescribedEvent {
+    /// Leaves out what it tells of the columns of its table, for those who may not read that.
+    pub fn hide_record(&mut self) {
+        self.example = None;
+        if let Some(record) = self.schema.pointer_mut("/properties/data/properties/record") {
+            *record = serde_json::json!({"type": "object"});
+        }
+    }
 }
 
 impl Webhooks {
@@ -77,28 +88,36 @@ impl Webhooks {
     /// `not_found`.
     pub async fn event(&self, name: &str) -> Result<DescribedEvent> {
         let entries = sql::named(self.0.base.db(), name).await?;
-        let emit = by_hand(&entries);
         let missing = || Error::new(Code::NotFound, format!("There is no event {name:?}."));
-        let entry = entries.into_iter().next().ok_or_else(missing)?;
-        let example = example(&self.0.registry.tables(), &entry);
-        Ok(DescribedEvent { entry, emit, example })
+        Ok(self.described(entries.into_iter().next().ok_or_else(missing)?))
+    }
+
+    fn described(&self, entry: RegisteredEvent) -> DescribedEvent {
+        let tables = self.0.registry.tables();
+        let emit = !events::is_reserved(&entry.event_name);
+        let (example, schema) = (example(&tables, &entry), schema(&tables, &entry));
+        DescribedEvent { entry, emit, example, schema }
+    }
+
+    /// Every event that can happen now: those of the service, of its tables and of its plugins.
+    /// The catalogue has those of the past too.
+    #[must_use]
+    pub fn possible(&self, plugins: &Index) -> Vec<DescribedEvent> {
+        self.raised(plugins).into_iter().map(|entry| self.described(entry)).collect()
     }
 }
 
 /// Under which plugin the events of visits are registered.
-const FUNNELS: &str = "formfunnel";
+const OF_FUNNELS: &str = "formfunnel";
 
-/// Adds the events of the core and of plugins to the catalogue. Present entries keep their
-/// description, so registering again changes nothing.
 impl Webhooks {
-    pub(crate) async fn register(&self, plugins: &Index) -> Result<()> {
-        let system =
-            SYSTEM_EVENTS.iter().map(|(name, description)| manual("core", name, description));
-        let funnels =
-            FUNNEL_EVENTS.iter().map(|(name, description)| manual(FUNNELS, name, description));
-        let mut wanted: Vec<RegisteredEvent> = system.chain(funnels).collect();
+    /// The events of the core, of tables and of plugins.
+    fn raised(&self, plugins: &Index) -> Vec<RegisteredEvent> {
+        let system = SYSTEM.iter().map(|known| manual("core", known.name, known.description));
+        let funnels = FUNNELS.iter().map(|known| manual(OF_FUNNELS, known.name, known.description));
+        let mut raised: Vec<RegisteredEvent> = system.chain(funnels).collect();
         for table in self.0.registry.tables().iter().filter(|table| !table.silent) {
-            wanted.extend(["created", "updated", "deleted"].map(|act| RegisteredEvent {
+            raised.extend(["created", "updated", "deleted"].map(|act| RegisteredEvent {
                 id: 0,
                 plugin_id: table.plugin.clone(),
                 event_name: format!("item.{}.{act}", table.name),
@@ -108,7 +127,14 @@ impl Webhooks {
             }));
         }
         let events = plugins.events();
-        wanted.extend(events.map(|(plugin, name, text)| manual(plugin, name, text)));
+        raised.extend(events.map(|(plugin, name, text)| manual(plugin, name, text)));
+        raised
+    }
+
+    /// Adds these events to the catalogue. Present entries keep their description, so registering
+    /// again changes nothing.
+    pub(crate) async fn register(&self, plugins: &Index) -> Result<()> {
+        let mut wanted = self.raised(plugins);
         let known = self.registered().await?;
         wanted
             .retain(|event| !known.contains(&(event.plugin_id.clone(), event.event_name.clone())));

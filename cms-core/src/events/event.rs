@@ -1,0 +1,144 @@
+//! An event of the service: its name, when it is raised, and the type of its data. Receivers get
+//! the JSON Schema of that type, so schema and payload cannot differ.
+
+use std::{marker::PhantomData, sync::LazyLock};
+
+use schemars::{JsonSchema, generate::SchemaSettings};
+use serde::Serialize;
+use serde_json::{Value as Json, json};
+
+use super::conform::Rules;
+use crate::FieldError;
+
+/// The data of an event that an embedding program raises. Its type says which event it is.
+///
+/// The service has four: [`OrderCreated`](super::OrderCreated),
+/// [`UserRegistered`](super::UserRegistered),
+/// [`EmailmarketingSubscribed`](super::EmailmarketingSubscribed) and
+/// [`DeploymentCompleted`](super::DeploymentCompleted). A plugin in Rust may have types of its own
+/// for the events that it declares.
+pub trait EventData: Serialize {
+    /// The name of the event.
+    const NAME: &'static str;
+}
+
+/// The data of an event of the service.
+pub(crate) trait Payload: Serialize + JsonSchema {
+    /// What it may look like.
+    fn example() -> Self;
+
+    /// What it may look like in the event of this name, where several have this type.
+    fn example_of(_event: &str) -> Self
+    where
+        Self: Sized,
+    {
+        Self::example()
+    }
+}
+
+/// An event whose data is a `P`.
+#[derive(Debug)]
+pub(crate) struct Event<P> {
+    /// Its name.
+    pub(crate) name: &'static str,
+    /// When it is raised.
+    description: &'static str,
+    data: PhantomData<fn(P)>,
+}
+
+impl<P> Clone for Event<P> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<P> Copy for Event<P> {}
+
+impl<P: Payload> Event<P> {
+    pub(super) const fn new(name: &'static str, description: &'static str) -> Self {
+        Self { name, description, data: PhantomData }
+    }
+
+    /// The same without the type of its data.
+    pub(super) const fn known(self) -> Known {
+        Known {
+            name: self.name,
+            description: self.description,
+            rules: LazyLock::new(rules::<P>),
+            example: example::<P>,
+        }
+    }
+}
+
+/// What the catalogue tells of an event of the service.
+#[derive(Debug)]
+pub(crate) struct Known {
+    pub(crate) name: &'static str,
+    pub(crate) description: &'static str,
+    rules: LazyLock<Rules>,
+    example: fn(&str) -> Json,
+}
+
+impl Known {
+    /// The JSON Schema of its data.
+    pub(crate) fn schema(&self) -> &Json {
+        &self.rules.schema
+    }
+
+    /// What its schema refuses in data, the first hundred faults.
+    pub(super) fn faults(&self, data: &Json) -> Vec<FieldError> {
+        self.rules.faults(data)
+    }
+
+    /// An example of its data.
+    pub(crate) fn example(&self) -> Json {
+        (self.example)(self.name)
+    }
+}
+
+/// The JSON Schema (draft 2020-12) of data, written out in place.
+pub(crate) fn schema<P: JsonSchema>() -> Json {
+    let settings = SchemaSettings::draft2020_12().for_serialize().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    let mut schema: Json = settings.into_generator().into_root_schema_for::<P>().into();
+    // The name of a Rust type, which tells receivers nothing.
+    if let Some(members) = schema.as_object_mut() {
+        members.remove("title");
+    }
+    schema
+}
+
+fn rules<P: JsonSchema>() -> Rules {
+    Rules::new(schema::<P>())
+}
+
+fn example<P: Payload>(event: &str) -> Json {
+    json!(P::example_of(event))
+}
+
+/// The JSON Schema of what receivers get of an event: its body, with data of this schema.
+pub(crate) fn of_delivery(name: &str, description: &str, data: Json) -> Json {
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": name,
+        "description": description,
+        "type": "object",
+        "required": ["id", "event", "created_at", "data"],
+        "properties": {
+            "id": {
+                "type": "string",
+                "format": "uuid",
+                "description": "The same in every attempt, and in webhook-id.",
+            },
+            "event": {"const": name},
+            "created_at": {
+                "type": "string",
+                "format": "date-time",
+                "description": "When it happened.",
+            },
+            "data": data,
+        },
+    })
+}

@@ -1,0 +1,165 @@
+//! What other code than the service itself may raise: plugins, embedding programs, callers of
+//! `/api/backend/webhooks/emit`. Pure.
+
+use std::io;
+
+use serde_json::Value as Json;
+
+use super::system::{FROM_OUTSIDE, is_reserved, known};
+use crate::{Code, Error, Result};
+
+/// Most bytes of an event's data as JSON.
+pub const MAX_DATA: usize = 1 << 20;
+
+/// Lists and objects within each other at most.
+const MAX_DEPTH: usize = 100;
+
+/// An event from outside that was judged, and may be raised. It is judged before a change begins:
+/// large data takes time.
+#[derive(Clone, Debug)]
+pub struct Judged {
+    pub(crate) event: String,
+    pub(crate) data: Json,
+}
+
+/// Judges an event that is raised from outside.
+///
+/// # Errors
+/// `validation_failed`: for an event that the service raises itself, code `reserved`; for data that
+/// does not fit the event's schema, or is nested too deeply, with the first hundred fields that are
+/// wrong. `payload_too_large`.
+pub(crate) fn judge(event: &str, data: Json) -> Result<Judged> {
+    if is_reserved(event) {
+        let message = format!(
+            "the service raises {event} itself; you can raise events of plugins, and {}",
+            FROM_OUTSIDE.join(", ")
+        );
+        return Err(Error::invalid_field("event", "reserved", message));
+    }
+    if !is_shallow(&data, MAX_DEPTH) {
+        let message = format!("{MAX_DEPTH} levels at most are expected");
+        return Err(Error::invalid_field("data", "range", message));
+    }
+    if serde_json::to_writer(Room(MAX_DATA), &data).is_err() {
+        let detail = format!(
+            "The data of an event may have {MAX_DATA} bytes: send an id, and let receivers ask \
+             for the rest."
+        );
+        return Err(Error::new(Code::PayloadTooLarge, detail));
+    }
+    match known(event).map(|known| known.faults(&data)) {
+        Some(faults) if !faults.is_empty() => Err(Error::invalid(faults)),
+        _ => Ok(Judged { event: event.to_owned(), data }),
+    }
+}
+
+fn is_shallow(data: &Json, levels: usize) -> bool {
+    match (data, levels.checked_sub(1)) {
+        (Json::Array(values), Some(left)) => values.iter().all(|value| is_shallow(value, left)),
+        (Json::Object(members), Some(left)) => {
+            members.values().all(|value| is_shallow(value, left))
+        }
+        (Json::Array(_) | Json::Object(_), None) => false,
+        _ => true,
+    }
+}
+
+/// Takes so many bytes, and keeps none.
+struct Room(usize);
+
+impl io::Write for Room {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 = self.0.checked_sub(bytes.len()).ok_or(io::ErrorKind::FileTooLarge)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::events::{
+        filter::filter,
+        system::{FUNNELS, SYSTEM},
+    };
+
+    #[test]
+    fn what_comes_from_outside_has_bounds() {
+        let nested = |levels: usize| (0..levels).fold(json!(1), |inner, _| json!([inner]));
+        // The quotes count.
+        let long = |bytes: usize| json!("x".repeat(bytes - 2));
+        let order = |id: Json| json!({"order": {"id": id}});
+        for (event, data, expected) in [
+            ("shop.paid", json!({}), ""),
+            ("shop.paid", json!([1]), ""),
+            ("shop.paid", nested(MAX_DEPTH), ""),
+            ("shop.paid", nested(MAX_DEPTH + 1), "validation_failed data range"),
+            ("shop.paid", long(MAX_DATA), ""),
+            ("shop.paid", long(MAX_DATA + 1), "payload_too_large"),
+            ("page.published", json!({}), "validation_failed event reserved"),
+            ("item.blog.created", json!({}), "validation_failed event reserved"),
+            ("order.created", order(json!(7)), ""),
+            ("order.created", order(json!("a7")), ""),
+            ("order.created", order(json!("")), "validation_failed data.order.id range"),
+            ("order.created", order(json!(null)), "validation_failed data.order.id type"),
+            ("order.created", json!({"order": 7}), "validation_failed data.order type"),
+            ("order.created", json!({}), "validation_failed data.order required"),
+            ("order.created", json!([]), "validation_failed data type"),
+        ] {
+            let told = judge(event, data).err().map_or_else(String::new, |error| {
+                let field = error.placed_fields().next();
+                let field = field.map(|(field, _)| format!(" {} {}", field.field, field.code));
+                format!("{}{}", error.code().as_str(), field.unwrap_or_default())
+            });
+            assert_eq!(told, expected, "{event}");
+        }
+    }
+
+    #[test]
+    fn examples_fit_their_schemas_and_lose_nothing() {
+        for known in SYSTEM.iter().chain(&FUNNELS) {
+            let (data, removed) = filter(known.example());
+            assert_eq!((&data, removed), (&known.example(), Vec::new()), "{}", known.name);
+            assert_eq!(known.faults(&data), Vec::new(), "{}", known.name);
+            assert_ne!(known.faults(&json!({})), Vec::new());
+        }
+    }
+
+    /// A word that nobody judges would be a promise that nobody keeps.
+    #[test]
+    fn the_schemas_use_no_other_words() {
+        const JUDGED: [&str; 9] = [
+            "type",
+            "enum",
+            "const",
+            "minLength",
+            "maxLength",
+            "pattern",
+            "maxItems",
+            "required",
+            "minimum",
+        ];
+        const FORMATS: [&str; 3] = ["date-time", "int64", "uint64"];
+        fn words(schema: &Json) {
+            for (word, value) in schema.as_object().into_iter().flatten() {
+                match word.as_str() {
+                    "properties" => value.as_object().unwrap().values().for_each(words),
+                    "items" => words(value),
+                    "oneOf" => value.as_array().unwrap().iter().for_each(words),
+                    "additionalProperties" => assert_eq!(*value, true),
+                    "format" => assert!(FORMATS.contains(&value.as_str().unwrap()), "{value}"),
+                    "description" | "examples" => {}
+                    _ => assert!(JUDGED.contains(&&**word), "{word}: {schema}"),
+                }
+            }
+        }
+        for name in FROM_OUTSIDE {
+            words(known(name).unwrap().schema());
+        }
+    }
+}

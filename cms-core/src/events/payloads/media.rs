@@ -1,0 +1,81 @@
+//! What `media.uploaded` and `media.deleted` tell.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+use crate::{Error, Result, events::Payload};
+
+/// A file that was uploaded or deleted.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct MediaData {
+    /// The file.
+    pub(crate) media: MediaFile,
+}
+
+/// A stored file. The service never changes its content: other content is another file.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct MediaFile {
+    /// Its id.
+    pub id: i64,
+    /// Where it is served, by its content: `/media/3f/...png`.
+    pub path: String,
+    /// As its sender named it.
+    pub file_name: String,
+    /// By its bytes.
+    pub media_type: String,
+    /// Bytes.
+    pub size: i64,
+    /// Pixels of a picture from left to right, as it is shown; else null.
+    pub width: Option<i64>,
+    /// Pixels of a picture from top to bottom.
+    pub height: Option<i64>,
+    /// SHA-256 of its content, in hex.
+    pub sha256: String,
+    /// Names joined by `/`; empty: none.
+    pub folder: String,
+    /// What stands for a picture that cannot be seen, by language.
+    pub alt: BTreeMap<String, String>,
+    /// Titles by language.
+    pub title: BTreeMap<String, String>,
+    /// What must stay in sight when a picture is cropped: 0 to 1 from the left; null: the middle.
+    pub focal_x: Option<f64>,
+    /// 0 to 1 from the top.
+    pub focal_y: Option<f64>,
+    /// When it came, RFC 3339 in UTC.
+    #[schemars(extend("format" = "date-time"))]
+    pub uploaded_at: String,
+}
+
+impl MediaData {
+    /// The event of a record.
+    pub(crate) fn of(record: Json) -> Result<Self> {
+        serde_json::from_value(record).map(|media| Self { media }).map_err(Error::internal)
+    }
+}
+
+impl Payload for MediaData {
+    fn example() -> Self {
+        const SHA256: &str = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
+        Self {
+            media: MediaFile {
+                id: 1,
+                path: format!("/media/{}/{}.png", &SHA256[..2], &SHA256[2..]),
+                file_name: "bicycle.png".to_owned(),
+                media_type: "image/png".to_owned(),
+                size: 48_213,
+                width: Some(800),
+                height: Some(500),
+                sha256: SHA256.to_owned(),
+                folder: "products/2026".to_owned(),
+                alt: [("en".to_owned(), "A bicycle".to_owned())].into(),
+                title: BTreeMap::new(),
+                focal_x: None,
+                focal_y: None,
+                uploaded_at: "2026-11-21T09:30:00Z".to_owned(),
+            },
+        }
+    }
+}

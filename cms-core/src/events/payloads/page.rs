@@ -1,0 +1,48 @@
+//! What `page.published` and `page.draft_discarded` tell.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::events::Payload;
+
+/// A page whose draft was published or discarded.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct PageData {
+    /// The page.
+    pub(crate) page: Page,
+    /// The revision that visitors see; of a discarded draft the one that it returned to.
+    pub(crate) revision: i64,
+}
+
+/// A page.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Page {
+    /// Its id.
+    pub(crate) id: i64,
+    /// The page that it is a language version of.
+    pub(crate) base_id: Option<i64>,
+    /// Its language.
+    pub(crate) language_short: String,
+    /// Its address.
+    pub(crate) url_rewrite: String,
+    /// Its title.
+    pub(crate) title: String,
+    /// Its name for themes.
+    pub(crate) view: Option<String>,
+}
+
+impl Payload for PageData {
+    fn example() -> Self {
+        Self {
+            page: Page {
+                id: 1,
+                base_id: Some(1),
+                language_short: "en".to_owned(),
+                url_rewrite: "/offer".to_owned(),
+                title: "Our offer".to_owned(),
+                view: Some("offer".to_owned()),
+            },
+            revision: 3,
+        }
+    }
+}
