@@ -4,6 +4,8 @@
 mod attacks;
 /// A real browser opens hostile files.
 mod browser;
+/// Files in a bucket; only with CMS_TEST_S3 and the feature s3 of cms-core.
+mod bucket;
 /// Ended between two steps.
 mod crash;
 /// A full disk.

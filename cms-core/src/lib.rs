@@ -69,6 +69,7 @@ pub use ground::{
     Clock, Code, DEFAULT_LIMIT, Descriptors, Direction, Error, FieldError, MAX_LIMIT, Millis, Page,
     Paging, Random, Result, Secret, Vault, crypto, parse_rfc3339, plain, rfc3339,
 };
+pub use media::reach_bucket;
 pub use site::{Background, Builder, Cms, Difference, SealedValues, Work, ping_redis};
 
 /// The version of the system: plugins, the update server and the webhook User-Agent see it.

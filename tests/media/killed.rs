@@ -1,7 +1,8 @@
 //! A real server is killed in the middle of uploads and deletions, again and again.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
     sync::{
         Mutex,
         atomic::{AtomicUsize, Ordering},
@@ -17,7 +18,8 @@ use serde_json::{Value as Json, json};
 use crate::support::{
     TestDatabase,
     media::{files_below, pdf},
-    process::{self, Served},
+    process::{self, Served, unless_killed},
+    s3::{Bucket, PREFIX},
 };
 
 const MEDIA: &str = "/api/backend/media";
@@ -35,9 +37,14 @@ enum Told {
     Gone,
 }
 
-/// A document that no other is, small and large in turn.
-fn content(number: usize) -> Vec<u8> {
-    let mut file = pdf([2_000, 300_000][number % 2]);
+/// Bytes of the files, small and large in turn.
+const SIZES: [usize; 2] = [2_000, 300_000];
+/// The large ones go to a bucket in parts.
+const BUCKET_SIZES: [usize; 2] = [2_000, 6 << 20];
+
+/// A document that no other is.
+fn content(number: usize, sizes: [usize; 2]) -> Vec<u8> {
+    let mut file = pdf(sizes[number % 2]);
     let name = format!("{number:08}");
     file[9..9 + name.len()].copy_from_slice(name.as_bytes());
     file
@@ -47,13 +54,13 @@ fn content(number: usize) -> Vec<u8> {
 type Files = Mutex<BTreeMap<String, (usize, Told)>>;
 
 /// Uploads, and deletes every third of its files, until the server is gone.
-async fn send(client: &Client, next: &AtomicUsize, files: &Files) {
+async fn send(client: &Client, next: &AtomicUsize, files: &Files, sizes: [usize; 2]) {
     let told = |path: &str, number, told| {
         files.lock().unwrap().insert(path.to_owned(), (number, told));
     };
     loop {
         let number = next.fetch_add(1, Ordering::SeqCst);
-        let content = content(number);
+        let content = content(number, sizes);
         let size = content.len() as u64;
         let parts = Bytes::from(content);
         let parts = (0..parts.len()).step_by(32 << 10).map(move |at| {
@@ -61,7 +68,8 @@ async fn send(client: &Client, next: &AtomicUsize, files: &Files) {
         });
         let parts = stream::iter(parts.collect::<Vec<_>>());
         let file = Outgoing { name: format!("{number}.pdf"), size, parts };
-        let Ok(answer) = client.upload(&Ask::post(MEDIA), &[], file).await else { return };
+        let asked = client.upload(&Ask::post(MEDIA), &[], file).await;
+        let Some(answer) = unless_killed(asked) else { return };
         assert_eq!(answer.status, 201, "{}", answer.body);
         let record = answer.json().unwrap()["data"].clone();
         let path = record["path"].as_str().unwrap();
@@ -69,27 +77,27 @@ async fn send(client: &Client, next: &AtomicUsize, files: &Files) {
         if number.is_multiple_of(3) {
             told(path, number, Told::Perhaps);
             let ask = Ask::delete(MEDIA).query("id", record["id"].as_i64().unwrap());
-            let Ok(answer) = client.send(ask).await else { return };
+            let Some(answer) = unless_killed(client.send(ask).await) else { return };
             assert_eq!(answer.status, 204, "{}", answer.body);
             told(path, number, Told::Gone);
         }
     }
 }
 
-/// `CMS_TEST_KILLS` says how often; a few times by default.
-#[tokio::test(flavor = "multi_thread")]
-async fn what_was_acknowledged_outlives_a_kill_and_nothing_else_stays() {
+/// Kills a server again and again while it gets files, `CMS_TEST_KILLS` times; a few by default.
+/// Returns the files, and how often it was killed.
+async fn killed(
+    database: &TestDatabase,
+    key: &str,
+    variables: &[(&str, &str)],
+    sizes: [usize; 2],
+) -> (BTreeMap<String, (usize, Told)>, u64) {
     let kills = std::env::var("CMS_TEST_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(6);
-    let database = TestDatabase::new().await;
-    process::run(&database, &["init"]);
-    let made = ["--json", "keys", "create", "--name", "test", "--right", "*"];
-    let made: Json = serde_json::from_str(&process::run(&database, &made)).unwrap();
-    let key = made["data"]["key"].as_str().unwrap();
     let (next, files) = (AtomicUsize::new(0), Files::default());
     for kill in 0..kills {
-        let mut served = Served::start(&database, "error");
+        let mut served = Served::start_with(database, "error", variables);
         let client = served.client(key);
-        let sent = (0..SENDERS).map(|_| send(&client, &next, &files));
+        let sent = (0..SENDERS).map(|_| send(&client, &next, &files, sizes));
         // At another moment each time: an upload takes tens of milliseconds.
         let killed = async {
             tokio::time::sleep(Duration::from_micros(50_000 + kill * 79_190 % 400_000)).await;
@@ -97,15 +105,18 @@ async fn what_was_acknowledged_outlives_a_kill_and_nothing_else_stays() {
         };
         tokio::join!(futures_util::future::join_all(sent), killed);
     }
-    let folder = database.folder.path().join("data/media");
-    let left = files_below(&folder).len();
-    // As if an hour had passed: what nothing was written to has broken off.
-    for broken in files_below(&folder.join(".incoming")) {
-        let file = std::fs::File::options().write(true).open(folder.join(".incoming").join(broken));
-        file.unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
-    }
-    let served = Served::start(&database, "warn");
-    let client = served.client(key);
+    (files.into_inner().unwrap(), kills)
+}
+
+fn a_key(database: &TestDatabase) -> String {
+    process::run(database, &["init"]);
+    let made = ["--json", "keys", "create", "--name", "test", "--right", "*"];
+    let made: Json = serde_json::from_str(&process::run(database, &made)).unwrap();
+    made["data"]["key"].as_str().unwrap().to_owned()
+}
+
+/// Removes what was left, after which nothing is left. Returns how much.
+async fn swept(client: &Client) -> Json {
     let check = async |remove: bool| {
         let ask = Ask::post(&format!("{MEDIA}/check")).json(&json!({"remove": remove}));
         client.send(ask).await.unwrap().json().unwrap()["data"].clone()
@@ -114,8 +125,12 @@ async fn what_was_acknowledged_outlives_a_kill_and_nothing_else_stays() {
     assert_eq!((&swept["lost"], &swept["orphans"]), (&json!(0), &swept["removed"]), "{swept}");
     let after = check(false).await;
     assert_eq!((&after["lost"], &after["orphans"]), (&json!(0), &json!(0)), "{after}");
-    let mut rows = std::collections::BTreeSet::new();
-    let mut cursor = None::<String>;
+    swept["removed"].clone()
+}
+
+/// The paths of all records.
+async fn rows(client: &Client) -> BTreeSet<String> {
+    let (mut rows, mut cursor) = (BTreeSet::new(), None::<String>);
     loop {
         let ask = Ask::get(MEDIA).query("limit", 500).maybe("cursor", cursor.take());
         let page = client.send(ask).await.unwrap().json().unwrap();
@@ -123,29 +138,89 @@ async fn what_was_acknowledged_outlives_a_kill_and_nothing_else_stays() {
         rows.extend(page["data"].as_array().unwrap().iter().map(path));
         match page["meta"]["next"].as_str() {
             Some(next) => cursor = Some(next.to_owned()),
-            None => break,
+            None => return rows,
         }
     }
-    let stored: Vec<_> = files_below(&folder).iter().map(|file| format!("/media/{file}")).collect();
-    assert_eq!(stored, rows.iter().cloned().collect::<Vec<_>>(), "files beside rows");
-    let files = files.into_inner().unwrap();
-    for (path, (number, told)) in &files {
+}
+
+/// What was acknowledged is served. Returns the number of these files.
+fn judged(
+    served: &Served,
+    files: &BTreeMap<String, (usize, Told)>,
+    rows: &BTreeSet<String>,
+    sizes: [usize; 2],
+) -> usize {
+    for (path, (number, told)) in files {
         let (status, body) = served.bytes(path);
         match (told, status) {
             (Told::Stored | Told::Perhaps, 200) => {
                 assert!(rows.contains(path), "{path} has no row");
-                assert!(body == content(*number), "{path} is another file");
+                assert!(body == content(*number, sizes), "{path} is another file");
             }
             (Told::Perhaps | Told::Gone, 404) => assert!(!rows.contains(path), "{path} has a row"),
             (told, status) => panic!("{path}: {told:?}, but {status}"),
         }
     }
     let acknowledged = files.values().filter(|(_, told)| *told == Told::Stored).count();
+    assert!(acknowledged > 0, "no upload ended before a kill");
+    acknowledged
+}
+
+/// As if an hour had passed: what nothing was written to has broken off.
+fn an_hour_later(folder: &Path) {
+    for broken in files_below(&folder.join(".incoming")) {
+        let file = std::fs::File::options().write(true).open(folder.join(".incoming").join(broken));
+        file.unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_acknowledged_outlives_a_kill_and_nothing_else_stays() {
+    let database = TestDatabase::new().await;
+    let key = a_key(&database);
+    let (files, kills) = killed(&database, &key, &[], SIZES).await;
+    let folder = database.folder.path().join("data/media");
+    let left = files_below(&folder).len();
+    an_hour_later(&folder);
+    let served = Served::start(&database, "warn");
+    let client = served.client(&key);
+    let removed = swept(&client).await;
+    let rows = rows(&client).await;
+    let stored: Vec<_> = files_below(&folder).iter().map(|file| format!("/media/{file}")).collect();
+    assert_eq!(stored, rows.iter().cloned().collect::<Vec<_>>(), "files beside rows");
+    let acknowledged = judged(&served, &files, &rows, SIZES);
     println!(
         "{kills} kills: {acknowledged} files acknowledged and there, {} rows, {left} files before \
-         the sweep, {} removed by it",
+         the sweep, {removed} removed by it",
         rows.len(),
-        swept["removed"]
     );
-    assert!(acknowledged > 0, "no upload ended before a kill");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_acknowledged_outlives_a_kill_in_a_bucket() {
+    let Some(bucket) = Bucket::new() else { return };
+    let database = TestDatabase::new().await;
+    let key = a_key(&database);
+    let variables = bucket.variables();
+    let variables: Vec<_> = variables.iter().map(|(name, value)| (*name, &**value)).collect();
+    let doctor = process::command(&database, &["doctor"]).envs(variables.clone()).output().unwrap();
+    let doctor = String::from_utf8_lossy(&doctor.stdout).into_owned();
+    assert!(doctor.contains("the bucket answers"), "{doctor}");
+    let (files, kills) = killed(&database, &key, &variables, BUCKET_SIZES).await;
+    let (left, parts) = (bucket.objects().len(), bucket.uploads().len());
+    an_hour_later(&database.folder.path().join("data/media"));
+    let served = Served::start_with(&database, "warn", &variables);
+    let client = served.client(&key);
+    let removed = swept(&client).await;
+    let rows = rows(&client).await;
+    let name = |object: String| object.replacen(PREFIX, "/media", 1);
+    let stored: BTreeSet<_> = bucket.objects().into_iter().map(name).collect();
+    assert_eq!(stored, rows, "objects beside rows");
+    assert_eq!(bucket.uploads(), Vec::<String>::new());
+    let acknowledged = judged(&served, &files, &rows, BUCKET_SIZES);
+    println!(
+        "{kills} kills: {acknowledged} files acknowledged and there, {} rows, {left} objects and \
+         {parts} uploads in parts before the sweep, {removed} removed by it",
+        rows.len(),
+    );
 }

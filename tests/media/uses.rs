@@ -1,8 +1,9 @@
 use serde_json::{Value as Json, json};
+use sqlx::{Connection as _, Executor as _};
 
 use crate::{
     funnels::{drawn, made},
-    support::{Site, media::png},
+    support::{Site, media::png, site::NOW, visits::leads},
 };
 
 const MEDIA: &str = "/api/backend/media";
@@ -133,6 +134,61 @@ async fn funnels_keep_what_they_show() {
     let delete = site.admin("POST /api/backend/formfunnel?action=delete");
     delete.json(json!({"id": id})).expect(200).await;
     assert_eq!(uses(&site, 3).await["uses"], json!([]));
+}
+
+/// A visit goes on with the version that it began with.
+#[tokio::test]
+async fn visits_keep_what_their_version_shows() {
+    let site = site().await;
+    let file = site.upload("a.png", &png(8, 5, 1)).await.data();
+    let mut funnel = leads();
+    funnel["nodes"][1]["config_json"]["media_id"] = file["id"].clone();
+    let funnel = site.funnel(funnel).await;
+    let visit = site.visit(funnel.id).await;
+    let line = "POST /api/backend/formfunnel?action=save";
+    let get = site.admin(&format!("GET /api/backend/formfunnel?action=get&id={}", funnel.id));
+    let mut drawn = get.expect(200).await.data();
+    for node in drawn["nodes"].as_array_mut().unwrap() {
+        node["client_id"] = node["id"].clone();
+        node["config_json"].as_object_mut().unwrap().remove("media_id");
+    }
+    let saved = json!({"id": funnel.id, "rev": drawn["rev"], "nodes": drawn["nodes"]});
+    site.admin(line).json(saved).expect(200).await;
+    let id = funnel.id;
+    assert_eq!(places(&site, 1).await, format!("funnel {id} (published)"));
+    site.publish(id).await;
+    assert_eq!(places(&site, 1).await, format!("funnel {id} (visits)"));
+    visit.resume().expect(200).await;
+    // It has expired: nobody goes on with it.
+    let expires = site.database.count("select expires_at from cms_formfunnel_submissions").await;
+    site.clock.advance(expires - NOW);
+    assert_eq!(uses(&site, 1).await["uses"], json!([]));
+}
+
+/// One read goes on, others wait for their turn and are told so. Only PostgreSQL lets a test stop a
+/// read.
+#[tokio::test(flavor = "multi_thread")]
+async fn tables_that_are_read_whole_are_read_one_at_a_time() {
+    let site = site().await;
+    let file = site.upload("a.png", &png(8, 5, 1)).await.data();
+    // The key of settings is their name.
+    let logo = json!({"name": "logo", "value": file["path"]});
+    site.admin("POST /api/backend/item?table=settings").json(logo).expect(201).await;
+    let expected = json!([{"what": "record", "table": "settings", "id": "logo", "part": "value"}]);
+    assert_eq!(uses(&site, 1).await["uses"], expected);
+    let Some(url) = &site.database.url else { return };
+    let mut other = sqlx::PgConnection::connect(url).await.unwrap();
+    let lock = "begin; lock table cms_settings in access exclusive mode";
+    other.execute(sqlx::raw_sql(lock)).await.unwrap();
+    let media = site.cms.media();
+    let told = futures_util::future::join_all((0..4).map(|_| media.uses(1))).await;
+    let mut told: Vec<_> = told.into_iter().map(|one| one.unwrap_err()).collect();
+    told.sort_by_key(|error| error.retry_after_s());
+    let again: Vec<_> = told.iter().map(|error| error.retry_after_s()).collect();
+    assert_eq!(again, [None, Some(10), Some(10), Some(10)]);
+    assert!(told[0].to_string().contains("too large"), "{}", told[0]);
+    assert!(told[1].to_string().contains("Others look"), "{}", told[1]);
+    other.close().await.unwrap();
 }
 
 /// `CMS_TEST_ROWS` makes the table larger and tells how long the look takes.

@@ -7,6 +7,7 @@ pub mod people;
 pub mod process;
 pub mod receiver;
 pub mod redis;
+pub mod s3;
 pub mod search;
 pub mod site;
 pub mod visits;

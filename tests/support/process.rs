@@ -9,7 +9,7 @@ use std::{
 };
 
 use cms_core::settings::Secret;
-use cms_http::client::{Client, Credential};
+use cms_http::client::{Client, ClientError, Credential};
 
 use super::TestDatabase;
 
@@ -57,6 +57,18 @@ pub fn run(database: &TestDatabase, arguments: &[&str]) -> String {
 
 pub fn output(database: &TestDatabase, arguments: &[&str]) -> Output {
     command(database, arguments).output().unwrap()
+}
+
+/// The answer of a server that is killed meanwhile; None: it was gone.
+///
+/// # Panics
+/// When it refused: a kill explains no refusal.
+pub fn unless_killed<T>(answer: Result<T, ClientError>) -> Option<T> {
+    match answer {
+        Ok(answer) => Some(answer),
+        Err(ClientError::Unreachable(_)) => None,
+        Err(refused) => panic!("a server that is killed refused: {refused:?}"),
+    }
 }
 
 /// `cms serve`, killed when dropped.

@@ -1,17 +1,20 @@
 //! Records that hold a text. Tables with a number as key are read slice by slice: each is one short
-//! read, however large the table is; others are read at once.
+//! read, however large the table is; others are read at once, one table at a time.
 
 use sqlx::AssertSqlSafe;
+use tokio::time::{Instant, timeout_at};
 
 use super::{Items, Key, write::key_of};
 use crate::{
-    Result,
+    Code, Error, Result,
     content::{Column, Table},
     db::{Dialect, Kind, args, dialect::quote},
 };
 
 /// Rows of a slice.
 const SLICE: usize = 10_000;
+/// Seconds after which who got no turn may try again.
+const AGAIN_S: u64 = 10;
 /// Texts of these types are no places for a path.
 const NEVER: [&str; 2] = ["select", "color"];
 
@@ -26,12 +29,16 @@ pub(crate) struct Holder {
 
 impl Items {
     /// Records of a table in whose texts or JSON a text stands as it is written here; `most` at
-    /// most. The text is letters and digits.
+    /// most. The text is letters and digits. Nobody waits for a turn after `until`.
+    ///
+    /// # Errors
+    /// `unavailable` when others have the turn until then.
     pub(crate) async fn holding(
         &self,
         table: &Table,
         text: &str,
         most: usize,
+        until: Instant,
     ) -> Result<Vec<Holder>> {
         let columns: Vec<&Column> = table.columns.iter().filter(|one| can_hold(one)).collect();
         let mut holders = Vec::new();
@@ -43,7 +50,7 @@ impl Items {
         let counted = counted.filter(|key| table.key.len() == 1 && key.kind == Kind::Integer);
         let Some(key) = counted.map(|key| quote(&key.name)) else {
             let sql = select(table, &columns, "", most);
-            let rows = db.all(AssertSqlSafe(sql), args![text]).await?;
+            let rows = self.read_whole(sql, text, until).await?;
             return rows.into_iter().map(|row| holder(table, &columns, row)).collect();
         };
         let end = format!(
@@ -64,6 +71,28 @@ impl Items {
             after = last;
         }
         Ok(holders)
+    }
+
+    /// Reads through a whole table. The database goes on with that when nobody waits any longer, so
+    /// the turn ends with the read: all of them together hold one reader.
+    async fn read_whole(
+        &self,
+        sql: String,
+        text: &str,
+        until: Instant,
+    ) -> Result<Vec<(String, i64)>> {
+        let turn = timeout_at(until, self.0.whole.clone().lock_owned()).await;
+        let turn = turn.map_err(|_| {
+            let detail = "Others look through large tables at this moment: try again.";
+            Error::new(Code::Unavailable, detail).retry_after(AGAIN_S)
+        })?;
+        let (db, text) = (self.0.base.db().clone(), text.to_owned());
+        let read = tokio::spawn(async move {
+            let rows = db.all(AssertSqlSafe(sql), args![text]).await;
+            drop(turn);
+            rows
+        });
+        read.await.map_err(Error::internal)?
     }
 }
 

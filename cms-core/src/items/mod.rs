@@ -64,6 +64,8 @@ struct State {
     registry: Registry,
     /// What a room does beside the writes of its table.
     beside: OnceLock<(&'static str, Box<dyn Beside>)>,
+    /// Held by who reads through a whole table.
+    whole: Arc<tokio::sync::Mutex<()>>,
 }
 
 /// A page of records.
@@ -98,7 +100,7 @@ pub struct Written {
 impl Items {
     pub(crate) fn new(base: &Base, registry: &Registry) -> Self {
         let (base, registry) = (base.clone(), registry.clone());
-        Self(Arc::new(State { base, registry, beside: OnceLock::new() }))
+        Self(Arc::new(State { base, registry, beside: OnceLock::new(), whole: Arc::default() }))
     }
 
     /// The content table of this name.

@@ -1,18 +1,20 @@
 //! A file that comes in: written and hashed part by part, judged when it is whole.
 
-use std::{fs, io, path::Path};
-
 use data_encoding::HEXLOWER;
+use futures_util::TryStreamExt as _;
 use sha2::{Digest as _, Sha256};
 use tempfile::TempPath;
-use tokio::{fs::File, io::AsyncWriteExt as _, task::spawn_blocking};
+use tokio::{fs::File, io::AsyncWriteExt as _};
 
 use super::{
     Media,
+    disk::{blocking, kept},
     kinds::{self, Kind},
     name::{INCOMING, Name},
+    serve::{Content, missing},
     shape::{self, Fault, Size},
     sniff,
+    store::Staged,
 };
 use crate::{
     Code, Error, Result,
@@ -35,6 +37,7 @@ pub struct Incoming {
 /// A file that is whole, safe on the disk, and may be stored. Dropping it removes it.
 pub struct Ready {
     pub(super) place: TempPath,
+    pub(super) staged: Staged,
     pub(super) name: Name,
     pub(super) kind: &'static Kind,
     /// As its sender named it.
@@ -77,7 +80,8 @@ impl Media {
     ///
     /// # Errors
     /// `validation_failed` for an empty file, a type that is not taken, a picture that does not
-    /// hold together or has too many pixels; `unavailable` when the disk is full.
+    /// hold together or has too many pixels; `unavailable` when the disk is full, or the store of
+    /// files does not answer.
     pub async fn judge(&self, incoming: Incoming, given: &str) -> Result<Ready> {
         let Incoming { mut file, place, hash, size, head, .. } = incoming;
         let refused = |code, message: String| Error::invalid_field("file", code, message);
@@ -95,9 +99,10 @@ impl Media {
         let judged = blocking(move || {
             let judged = shape::size(media_type, &mut file, size)?;
             file.sync_all()?;
-            Ok(judged)
+            Ok((judged, file))
         });
-        let pixels = judged.await?.map_err(|fault| {
+        let (judged, file) = judged.await?;
+        let pixels = judged.map_err(|fault| {
             let message = match fault {
                 Fault::Broken => "is cut off or damaged: send the whole file",
                 Fault::Longer => "goes on after the end of the picture: save it as a picture again",
@@ -113,7 +118,29 @@ impl Media {
             return Err(refused("pixels", message));
         }
         let name = Name::new(HEXLOWER.encode(&hash.finalize()), kind);
-        Ok(Ready { place, name, kind, given: cleaned(given), size, pixels })
+        let staged = self.stage(file, &name).await?;
+        Ok(Ready { place, staged, name, kind, given: cleaned(given), size, pixels })
+    }
+
+    /// Fetches a stored file from a bucket. It is compared with its name, as when it came.
+    ///
+    /// # Errors
+    /// `not_found`; `unavailable` when the store does not answer, or the disk is full; `internal`
+    /// for another content than its name says.
+    pub(super) async fn fetch(&self, name: &Name) -> Result<TempPath> {
+        let (content, length, _) = self.opened(&name.place()).await?.ok_or_else(missing)?;
+        let Content::Remote(read) = content else { return Err(missing()) };
+        let mut incoming = Incoming { most: length, ..self.incoming().await? };
+        let mut parts = read(0, length);
+        while let Some(part) = parts.try_next().await? {
+            incoming.write(&part).await?;
+        }
+        let Incoming { mut file, place, hash, .. } = incoming;
+        file.flush().await.map_err(kept)?;
+        match HEXLOWER.encode(&hash.finalize()) == name.sha256() {
+            true => Ok(place),
+            false => Err(Error::internal("a file in the bucket is not what its name says")),
+        }
     }
 }
 
@@ -135,38 +162,12 @@ impl Incoming {
     }
 }
 
-/// Puts a file in its place: after a crash it is there whole, or not at all.
-pub(super) fn place(from: TempPath, folder: &Path, name: &Name) -> io::Result<()> {
-    let to = folder.join(name.place());
-    let above = folder.join(name.folder());
-    let is_new = !above.is_dir();
-    private::create_folder(&above)?;
-    from.persist(&to).map_err(|refused| refused.error)?;
-    fs::File::open(&above)?.sync_all()?;
-    if is_new {
-        fs::File::open(folder)?.sync_all()?;
-    }
-    Ok(())
-}
-
 /// A name that can be shown, without the folders that some senders put before it.
 fn cleaned(given: &str) -> String {
     let last = given.rsplit(['/', '\\']).next().unwrap_or_default();
     let shown: String = last.chars().filter(|c| !plain::is_hidden(*c)).take(NAME).collect();
     let shown = shown.trim();
     if shown.is_empty() { "file".to_owned() } else { shown.to_owned() }
-}
-
-pub(super) fn kept(error: io::Error) -> Error {
-    let detail = "The file cannot be kept: the disk may be full.";
-    Error::new(Code::Unavailable, detail).caused_by(error)
-}
-
-/// Works with files on a thread that may wait.
-pub(super) async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> io::Result<T> + Send + 'static,
-) -> Result<T> {
-    spawn_blocking(work).await.map_err(Error::internal)?.map_err(kept)
 }
 
 #[cfg(test)]

@@ -4,12 +4,15 @@
 //! ```text
 //! file      a stored file as it is shown
 //! incoming  an upload: written and hashed part by part, judged, put in its place
+//! disk      files on the disk of this machine
 //! sniff     what a file's bytes say it is (pure)
 //! kinds     the types: ends of names, which are shown by browsers (pure)
 //! shape     the size of a picture, and whether it is whole, by its structure
 //! name      names in the media folder (pure)
 //! serve     a file as it is served
 //! variants  smaller pictures, made once
+//! store     where files lie: the media folder, or a bucket
+//! bucket    an S3-compatible store
 //! uses      the records and funnels that show a file
 //! sweep     files without rows removed, rows without files told
 //! sql       statements
@@ -18,6 +21,9 @@
 //! A row exists only for a whole file. Whoever stores or removes a file holds a lock, and a file is
 //! removed only under it, when no row is there: equal content that comes meanwhile loses nothing.
 
+#[cfg(feature = "s3")]
+mod bucket;
+mod disk;
 mod file;
 mod incoming;
 mod kinds;
@@ -26,6 +32,7 @@ mod serve;
 mod shape;
 pub(crate) mod sniff;
 pub(crate) mod sql;
+mod store;
 mod sweep;
 mod uses;
 mod variants;
@@ -44,14 +51,15 @@ use serde_json::{Map, Value as Json, json};
 pub use file::{MediaFile, MediaFilter};
 pub use incoming::{Incoming, Ready};
 pub use name::Name;
-pub use serve::Served;
+pub use serve::{Content, Remote, Served};
+pub use store::reach_bucket;
 pub use sweep::Checked;
 pub use uses::{Holder, TOLD, Use};
 pub use variants::{Found, Unmade, WIDTHS};
 
-use self::incoming::{blocking, place};
+use self::store::{Fate, Store};
 use crate::{
-    Actor, Change, Error, Paging, Result,
+    Actor, Change, Error, Millis, Paging, Result,
     base::Base,
     db::Lock,
     events::{MEDIA_DELETED, MEDIA_UPLOADED, MediaData},
@@ -73,6 +81,7 @@ struct State {
     base: Base,
     items: Items,
     pages: Pages,
+    store: Store,
     /// Files that may have no row: their change has not ended well, or not yet.
     doubtful: Mutex<BTreeSet<Name>>,
     /// Held by who makes a variant: one at a time bounds their memory.
@@ -90,20 +99,26 @@ pub enum Stored {
 }
 
 impl Media {
-    pub(crate) fn new(base: &Base, items: &Items, pages: &Pages) -> Self {
+    pub(crate) fn new(base: &Base, items: &Items, pages: &Pages) -> Result<Self> {
+        let store = Store::of(base.settings())?;
         let (base, items, pages) = (base.clone(), items.clone(), pages.clone());
-        Self(Arc::new(State {
+        Ok(Self(Arc::new(State {
             base,
             items,
             pages,
+            store,
             doubtful: Mutex::default(),
             making: Arc::default(),
             made: Arc::default(),
-        }))
+        })))
     }
 
     fn folder(&self) -> &Path {
         &self.0.base.settings().dirs.media
+    }
+
+    fn now(&self) -> Millis {
+        self.0.base.clock().now()
     }
 
     /// Files, newest first, a page at a time.
@@ -143,19 +158,15 @@ impl Media {
     /// not stored again.
     ///
     /// # Errors
-    /// `validation_failed` for a folder that is none; `unavailable` when the disk is full; as every
-    /// write.
+    /// `validation_failed` for a folder that is none; `unavailable` when the disk is full, or the
+    /// bucket does not answer; as every write.
     pub async fn store(&self, change: &mut Change, ready: Ready, folder: &str) -> Result<Stored> {
-        let Ready { place: from, name, kind, given, size, pixels } = ready;
+        // Until the end: a file that was staged and is not stored goes with `tidy`.
+        let Ready { place: from, staged: _staged, name, kind, given, size, pixels } = ready;
         change.lock(TURN).await?;
-        let (media, to) = (self.folder().to_owned(), name.clone());
         if let Some(id) = sql::by_content(change, name.sha256()).await? {
             // A file that was lost is there again.
-            blocking(move || match media.join(to.place()).exists() {
-                true => Ok(()),
-                false => place(from, &media, &to),
-            })
-            .await?;
+            self.place_unless_there(from, &name).await?;
             return Ok(Stored::Present(id));
         }
         let now = change.now();
@@ -175,7 +186,7 @@ impl Media {
         let shown: Json = serde_json::from_str(&written.json).map_err(Error::internal)?;
         change.raise_own(MEDIA_UPLOADED, &MediaData::of(shown)?).await?;
         self.doubt(&name);
-        blocking(move || place(from, &media, &to)).await?;
+        self.place(from, &name).await?;
         Ok(Stored::New(name, written))
     }
 
@@ -227,29 +238,53 @@ impl Media {
 
     /// Removes a file that has no row. One that cannot be removed now is tried again every minute.
     pub async fn discard(&self, name: &Name) {
-        match self.remove_unless_known(name).await {
-            Ok(_) => self.settled(name),
-            Err(error) => tracing::warn!(%error, "a file without a row was not removed yet"),
+        // Nobody waits for a store that has just failed: the file is in doubt, `tidy` removes it.
+        if !self.0.store.is_away(self.now()) {
+            self.has_answered(name).await;
         }
+    }
+
+    /// Removes a file that has no row. Returns whether the store has answered.
+    async fn has_answered(&self, name: &Name) -> bool {
+        let fate = self.remove_unless_known(name).await;
+        match &fate {
+            Ok(fate) if fate.is_settled() => self.settled(name),
+            Ok(_) => {}
+            Err(error) => {
+                self.0.store.fail(self.now());
+                tracing::warn!(%error, "a file without a row was not removed yet");
+            }
+        }
+        fate.is_ok()
     }
 
     /// Removes what changes have left that did not end.
     pub(crate) async fn tidy(&self) {
         let doubtful: Vec<_> = self.doubtful().iter().cloned().collect();
         for name in doubtful {
-            self.discard(&name).await;
+            // A store that is away would let a change wait for each of them.
+            if !self.has_answered(&name).await && !self.0.store.is_folder() {
+                return;
+            }
         }
     }
 
-    /// Removes a file and its variants unless there is a row for it. Returns whether one was there.
-    async fn remove_unless_known(&self, name: &Name) -> Result<bool> {
-        let mut change = self.0.base.change(Actor::System).await?;
-        change.lock(TURN).await?;
-        if sql::by_content(&mut change, name.sha256()).await?.is_some() {
-            return Ok(false);
-        }
-        let (media, name) = (self.folder().to_owned(), name.clone());
-        blocking(move || serve::remove(&media, &name)).await
+    /// Removes a file and its variants unless there is a row for it.
+    async fn remove_unless_known(&self, name: &Name) -> Result<Fate> {
+        self.answers(name).await?;
+        let (media, name) = (self.clone(), name.clone());
+        // Who stops waiting does not stop it: the lock is held until the store has answered.
+        let removal = tokio::spawn(async move {
+            let mut change = media.0.base.change(Actor::System).await?;
+            change.lock(TURN).await?;
+            if sql::by_content(&mut change, name.sha256()).await?.is_some() {
+                return Ok(Fate::Known);
+            }
+            let fate = media.remove(&name).await;
+            drop(change);
+            fate
+        });
+        removal.await.map_err(Error::internal)?
     }
 
     fn doubt(&self, name: &Name) {

@@ -35,6 +35,13 @@ impl Name {
         is_ours.then(|| Self { sha256: format!("{folder}{rest}"), extension: kind.extension })
     }
 
+    /// Reads a folder of variants and the name of one in it: the file that it is made of.
+    pub(super) fn of_variant(folder: &str, file: &str) -> Option<Self> {
+        let (rest, of_width) = file.split_once('-')?;
+        let (_, extension) = of_width.split_once('.')?;
+        Self::read(folder, &format!("{rest}.{extension}"))
+    }
+
     /// Reads the path under which a file is served.
     pub(super) fn of_path(path: &str) -> Option<Self> {
         let (folder, file) = path.strip_prefix("/media/")?.split_once('/')?;
@@ -92,6 +99,9 @@ mod tests {
         assert_eq!(good.place(), PathBuf::from(format!("ab/{rest}.png")));
         assert_eq!(good.path(), format!("/media/ab/{rest}.png"));
         assert_eq!(good.variant(320), PathBuf::from(format!(".variants/ab/{rest}-320.png")));
+        let variant = format!("{rest}-320.png");
+        assert_eq!(Name::of_variant("ab", &variant), Some(good.clone()));
+        assert_eq!(Name::of_variant("ab", &good.file()), None);
         assert_eq!(Name::of_path(&good.path()), Some(good));
         for (folder, file) in [
             ("..", format!("{rest}.png")),

@@ -1,6 +1,7 @@
 //! A file as it is served: opened by its name alone, never through a link.
 
 use std::{
+    fmt,
     fs::{self, File, OpenOptions},
     io::{self, ErrorKind},
     os::unix::fs::OpenOptionsExt as _,
@@ -8,20 +9,42 @@ use std::{
     time::UNIX_EPOCH,
 };
 
+use bytes::Bytes;
+use futures_util::stream::BoxStream;
 use rustix::fs::OFlags;
 
 use super::{
     Media,
-    incoming::blocking,
     name::{Name, VARIANTS},
 };
 use crate::{Code, Error, Millis, Result};
 
+/// Reads so many bytes, the second number, from the first on. A store that goes away meanwhile ends
+/// them with an error.
+pub type Remote = Box<dyn FnOnce(u64, u64) -> BoxStream<'static, Result<Bytes>> + Send>;
+
+/// The content of a file.
+pub enum Content {
+    /// An open file, from its start.
+    File(File),
+    /// An object of a bucket, which is read when somebody wants its content.
+    Remote(Remote),
+}
+
+impl fmt::Debug for Content {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::File(_) => "File",
+            Self::Remote(_) => "Remote",
+        })
+    }
+}
+
 /// An open file.
 #[derive(Debug)]
 pub struct Served {
-    /// Its content, from the start.
-    pub content: File,
+    /// Its content.
+    pub content: Content,
     /// Bytes.
     pub length: u64,
     /// Its type.
@@ -38,9 +61,8 @@ impl Media {
     /// Opens a file, or its variant of a width.
     pub(super) async fn served(&self, name: &Name, width: Option<u32>) -> Result<Served> {
         let place = width.map_or_else(|| name.place(), |width| name.variant(width));
-        let path = self.folder().join(place);
-        let opened = blocking(move || opened(&path)).await?;
-        Served::new(name, width, opened.ok_or_else(missing)?)
+        let found = self.opened(&place).await?;
+        Served::new(name, width, found.ok_or_else(missing)?)
     }
 }
 
@@ -65,7 +87,7 @@ pub(super) fn missing() -> Error {
 }
 
 /// A file with its length and time.
-type Opened = (File, u64, Millis);
+pub(super) type Opened = (Content, u64, Millis);
 
 /// A plain file with its length and time; None: there is none, or it is a link.
 pub(super) fn opened(path: &Path) -> io::Result<Option<Opened>> {
@@ -78,7 +100,7 @@ pub(super) fn opened(path: &Path) -> io::Result<Option<Opened>> {
     let found = file.metadata()?;
     let since = found.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
     let modified = Millis::try_from(since.as_millis()).unwrap_or_default();
-    Ok(found.is_file().then_some((file, found.len(), modified)))
+    Ok(found.is_file().then(|| (Content::File(file), found.len(), modified)))
 }
 
 fn is_absent(error: &io::Error) -> bool {

@@ -1,7 +1,7 @@
 //! Statements of stored files.
 
 use crate::{
-    Change, Result,
+    Change, Millis, Result,
     db::{Db, args, statements},
 };
 
@@ -23,7 +23,8 @@ statements! {
     BY_CONTENT = "select id from cms_media where sha256 = $1";
     /// Those whose content begins so.
     WITHIN = "select path, size from cms_media where sha256 >= $1 and sha256 < $2 order by sha256";
-    /// Drafts, and the versions that visitors see. Mails cannot name a file by its id.
+    /// Drafts, the versions that visitors see, and those that visits go on with. Mails cannot name
+    /// a file by its id.
     IN_FUNNELS = concat!(
         "select u.id, u.part from (select id, 'settings' as part from cms_formfunnels where ",
         shows!("settings_json"),
@@ -34,7 +35,13 @@ statements! {
          union select v.funnel_id, 'published' from cms_formfunnel_versions v \
          join cms_formfunnels f on f.published_version_id = v.id where ",
         shows!("v.definition"),
-        ") u order by u.id, u.part limit $4"
+        " union select v.funnel_id, 'visits' from cms_formfunnel_versions v \
+         join cms_formfunnels f on f.id = v.funnel_id and f.status <> 'deleted' \
+         where (f.published_version_id is null or f.published_version_id <> v.id) and ",
+        shows!("v.definition"),
+        " and exists (select 1 from cms_formfunnel_submissions s where s.version_id = v.id \
+         and s.completed_at is null and s.expires_at > $5)\
+         ) u order by u.id, u.part limit $4"
     );
     /// Forms that name a file by its id.
     IN_FORMS = concat!(
@@ -67,9 +74,10 @@ pub(super) async fn in_funnels(
     id: i64,
     digits: &str,
     most: usize,
+    now: Millis,
 ) -> Result<Vec<(i64, String)>> {
     let (path, [comma, brace]) = (format!("%{digits}%"), named(id));
-    db.all(IN_FUNNELS, args![path, comma, brace, most as i64]).await
+    db.all(IN_FUNNELS, args![path, comma, brace, most as i64, now]).await
 }
 
 /// Ids of the forms that name a file by its id.

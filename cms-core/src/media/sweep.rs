@@ -1,21 +1,23 @@
 //! Files and rows compared: what a crash has left is removed, what was lost is told.
 
 use std::{
-    collections::BTreeMap,
-    fs, io,
-    path::Path,
+    collections::{BTreeMap, BTreeSet},
+    io,
+    path::{Path, PathBuf},
     time::{Duration, SystemTime},
 };
 
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
     Media,
-    incoming::blocking,
+    disk::{blocking, entries},
     name::{INCOMING, Name, VARIANTS},
     serve::gone,
     sql,
+    store::Fate,
 };
 use crate::{Error, Millis, Result};
 
@@ -41,27 +43,51 @@ pub struct Checked {
     pub missing: Vec<String>,
 }
 
+impl Checked {
+    /// Adds what was found in a further folder.
+    fn add(&mut self, other: Self) {
+        self.files += other.files;
+        self.bytes += other.bytes;
+        self.orphans += other.orphans;
+        self.removed += other.removed;
+        self.lost += other.lost;
+        let room = TOLD.saturating_sub(self.missing.len());
+        self.missing.extend(other.missing.into_iter().take(room));
+    }
+}
+
 impl Media {
-    /// Compares the folder with the rows, and removes orphans when `remove` says so.
+    /// Compares the store in use with the rows, and removes orphans when `remove` says so.
     ///
     /// # Errors
-    /// `unavailable` when the folder or the database cannot be read.
+    /// `unavailable` when the folder, the bucket or the database cannot be read.
     pub async fn check(&self, remove: bool) -> Result<Checked> {
+        self.0.store.reach().await?;
         let mut found = Checked::default();
-        for folder in 0..=255 {
-            self.check_folder(folder, remove, &mut found).await?;
+        let mut folders = stream::iter(0..=255)
+            .map(|folder| self.check_folder(folder, remove))
+            .buffered(self.0.store.at_once());
+        while let Some(of_folder) = folders.try_next().await? {
+            found.add(of_folder);
         }
-        let (media, now) = (self.folder().to_owned(), self.0.base.clock().now());
+        drop(folders);
+        let (media, now) = (self.folder().to_owned(), self.now());
         let (orphans, removed) = blocking(move || leftovers(&media, now, remove)).await?;
         found.orphans += orphans;
         found.removed += removed;
+        self.check_parts(remove, &mut found).await;
         Ok(found)
     }
 
-    async fn check_folder(&self, folder: u8, remove: bool, found: &mut Checked) -> Result<()> {
+    async fn check_folder(&self, folder: u8, remove: bool) -> Result<Checked> {
+        let mut found = Checked::default();
         let rows = sql::within(self.0.base.db(), folder).await?;
-        let media = self.folder().join(format!("{folder:02x}"));
-        let mut files = blocking(move || listed(&media)).await?;
+        let of = format!("{folder:02x}");
+        let listed = self.listed(PathBuf::from(&of)).await?;
+        let named = |(file, length): &(String, u64)| Some((Name::read(&of, file)?, *length));
+        // What is no stored file is let be.
+        let mut files: BTreeMap<Name, u64> = listed.iter().filter_map(named).collect();
+        let present: BTreeSet<Name> = files.keys().cloned().collect();
         for (path, size) in rows {
             let length = Name::of_path(&path).and_then(|name| files.remove(&name));
             match length {
@@ -81,12 +107,38 @@ impl Media {
         }
         for name in files.into_keys() {
             // One that has come since the rows were read has its row by now, or is under way.
-            let is_orphan = match remove {
-                true => self.remove_unless_known(&name).await?,
-                false => !sql::is_known(self.0.base.db(), name.sha256()).await?,
+            let (is_orphan, is_gone) = match remove {
+                true => {
+                    let fate = self.remove_unless_known(&name).await?;
+                    (!matches!(fate, Fate::Known | Fate::Absent), fate == Fate::Gone)
+                }
+                false => (!sql::is_known(self.0.base.db(), name.sha256()).await?, false),
             };
             found.orphans += u64::from(is_orphan);
-            found.removed += u64::from(is_orphan && remove);
+            found.removed += u64::from(is_gone);
+        }
+        self.check_variants(&of, &present, remove, &mut found).await?;
+        Ok(found)
+    }
+
+    /// Variants whose file is gone.
+    async fn check_variants(
+        &self,
+        of: &str,
+        present: &BTreeSet<Name>,
+        remove: bool,
+        found: &mut Checked,
+    ) -> Result<()> {
+        let folder = PathBuf::from(VARIANTS).join(of);
+        for (file, _) in self.listed(folder.clone()).await? {
+            let Some(name) = Name::of_variant(of, &file) else { continue };
+            // One that has come since the files were listed is there by now.
+            if present.contains(&name) || self.opened(&name.place()).await?.is_some() {
+                continue;
+            }
+            found.orphans += 1;
+            let is_gone = remove && self.remove_at(folder.join(file)).await?;
+            found.removed += u64::from(is_gone);
         }
         Ok(())
     }
@@ -95,23 +147,20 @@ impl Media {
         let name = Name::of_path(path).ok_or_else(|| Error::internal("a path of no file"))?;
         sql::is_known(self.0.base.db(), name.sha256()).await
     }
-}
 
-/// The stored files of a folder with their lengths. What is no stored file is let be.
-fn listed(folder: &Path) -> io::Result<BTreeMap<Name, u64>> {
-    let of = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let mut files = BTreeMap::new();
-    for file in entries(folder)? {
-        let name = Name::read(&of, &file.file_name().to_string_lossy());
-        let about = file.metadata()?;
-        if let Some(name) = name.filter(|_| about.is_file()) {
-            files.insert(name, about.len());
-        }
+    /// Uploads in parts that a killed process has left in a bucket.
+    async fn check_parts(&self, remove: bool, found: &mut Checked) {
+        let (left, removed) = match self.left_parts(remove).await {
+            Ok(counts) => counts,
+            // Not every key may list them, and not every store can.
+            Err(error) => return tracing::warn!(%error, "uploads in parts cannot be listed"),
+        };
+        found.orphans += left;
+        found.removed += removed;
     }
-    Ok(files)
 }
 
-/// Uploads that broke off, and variants whose file is gone.
+/// Uploads that broke off.
 fn leftovers(media: &Path, now: Millis, remove: bool) -> io::Result<(u64, u64)> {
     let (mut orphans, mut removed) = (0, 0);
     let mut orphan = |path: &Path| -> io::Result<()> {
@@ -127,29 +176,5 @@ fn leftovers(media: &Path, now: Millis, remove: bool) -> io::Result<(u64, u64)> 
             orphan(&file.path())?;
         }
     }
-    for folder in entries(&media.join(VARIANTS))? {
-        let of = folder.file_name().to_string_lossy().into_owned();
-        for file in entries(&folder.path())? {
-            let given = file.file_name().to_string_lossy().into_owned();
-            let original = given.split_once('-').and_then(|(rest, of_width)| {
-                let (_, extension) = of_width.split_once('.')?;
-                Name::read(&of, &format!("{rest}.{extension}"))
-            });
-            let is_there = original.is_none_or(|name| media.join(name.place()).exists());
-            if !is_there {
-                orphan(&file.path())?;
-            }
-        }
-    }
     Ok((orphans, removed))
-}
-
-/// What lies in a folder; nothing when there is none.
-fn entries(folder: &Path) -> io::Result<Vec<fs::DirEntry>> {
-    match fs::read_dir(folder) {
-        Ok(entries) => entries.collect(),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(Vec::new()),
-        Err(error) => Err(error),
-    }
 }

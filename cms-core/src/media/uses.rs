@@ -6,6 +6,7 @@ use std::{fmt, time::Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
+use tokio::time::Instant;
 
 use super::{Media, Name, TABLE, sql};
 use crate::{Code, Error, Result};
@@ -26,7 +27,8 @@ pub struct Use {
     /// Id of the record or funnel; of a record of a table without a key empty.
     pub id: String,
     /// The column of a record; of the widgets of a page `draft` or `published`; of a funnel
-    /// `settings`, `nodes`, `mails` of the draft, or `published`.
+    /// `settings`, `nodes`, `mails` of the draft, `published`, or `visits`: an older version that
+    /// visits go on with.
     pub part: String,
 }
 
@@ -53,12 +55,15 @@ impl Media {
     /// value, however it is spelled around its digits.
     ///
     /// # Errors
-    /// `not_found`; `unavailable` when the tables cannot be looked through in 10 s.
+    /// `not_found`; `unavailable` when the tables cannot be looked through in 10 s, or others look
+    /// through them for so long.
     pub async fn uses(&self, id: i64) -> Result<Vec<Use>> {
         let record: Json = serde_json::from_str(&self.get(id).await?).map_err(Error::internal)?;
         let name = record["path"].as_str().and_then(Name::of_path);
         let name = name.ok_or_else(|| Error::internal("a path of no file"))?;
-        let found = tokio::time::timeout(PATIENCE, self.uses_of(id, &name)).await;
+        let until = Instant::now() + PATIENCE;
+        // Who waits for a turn until then says so: what is inside is asked first.
+        let found = tokio::time::timeout_at(until, self.uses_of(id, &name, until)).await;
         found.unwrap_or_else(|_| {
             let detail = "The tables are too large to see in 10 s whether the file is in use: \
                           delete it with force=true.";
@@ -66,15 +71,16 @@ impl Media {
         })
     }
 
-    async fn uses_of(&self, id: i64, name: &Name) -> Result<Vec<Use>> {
+    async fn uses_of(&self, id: i64, name: &Name, until: Instant) -> Result<Vec<Use>> {
         let (db, items) = (self.0.base.db(), &self.0.items);
+        let now = self.0.base.clock().now();
         let funnel = |(id, part): (i64, String)| Use {
             what: Holder::Funnel,
             table: None,
             id: id.to_string(),
             part,
         };
-        let funnels = sql::in_funnels(db, id, name.digits(), TOLD).await?;
+        let funnels = sql::in_funnels(db, id, name.digits(), TOLD, now).await?;
         let mut uses: Vec<_> = funnels.into_iter().map(funnel).collect();
         let record = |table: &str, id, part| {
             let table = Some(table.to_owned());
@@ -85,7 +91,7 @@ impl Media {
         }
         for table in items.tables().iter().filter(|table| table.name != TABLE) {
             let most = TOLD.saturating_sub(uses.len());
-            for found in items.holding(table, name.digits(), most).await? {
+            for found in items.holding(table, name.digits(), most, until).await? {
                 let found = record(&table.name, found.id, found.column);
                 if !uses.contains(&found) {
                     uses.push(found);

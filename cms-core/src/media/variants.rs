@@ -1,9 +1,9 @@
-//! Smaller pictures: made once for each width, one at a time, kept on the disk.
+//! Smaller pictures: made once for each width, one at a time, kept where the files lie.
 
 use std::{
     io::{self, BufReader, BufWriter, Seek as _, Write as _},
-    path::Path,
-    sync::atomic::{AtomicU64, Ordering},
+    path::{Path, PathBuf},
+    sync::atomic::Ordering,
 };
 
 use image::{
@@ -11,12 +11,13 @@ use image::{
     codecs::{jpeg::JpegEncoder, png::PngEncoder, webp::WebPEncoder},
     metadata::Orientation,
 };
+use tempfile::{NamedTempFile, TempPath};
 
 use super::{
     Media,
-    incoming::blocking,
-    name::{INCOMING, Name, VARIANTS},
-    serve::{Served, missing, opened},
+    disk::blocking,
+    name::{INCOMING, Name},
+    serve::{Content, Served, missing, opened},
 };
 use crate::{Code, Error, Result, ground::private};
 
@@ -66,16 +67,28 @@ impl Media {
             let widths = WIDTHS.map(|width| width.to_string()).join(", ");
             return Err(Error::new(Code::BadQuery, format!("w is one of {widths}.")));
         }
-        let (media, named) = (self.folder().to_owned(), name.clone());
-        let is_smaller = blocking(move || Ok(is_smaller(&media, &named, width))).await?;
-        if !is_smaller {
+        if format(&name).is_none() {
             return self.served(&name, None).await.map(Found::Served);
         }
-        let place = self.folder().join(name.variant(width));
-        let kept = blocking(move || opened(&place)).await?;
-        Ok(match kept {
+        if self.0.store.is_folder() {
+            let (source, named) = (self.folder().join(name.place()), name.clone());
+            let asked = move || match is_smaller(&source, &named, width) {
+                // There is no file, as is told below.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+                told => told,
+            };
+            if !blocking(asked).await? {
+                return self.served(&name, None).await.map(Found::Served);
+            }
+        }
+        Ok(match self.opened(&name.variant(width)).await? {
+            // An empty one says that there is none to make: in a bucket nobody looks twice.
+            Some((_, 0, _)) => Found::Served(self.served(&name, None).await?),
             Some(file) => Found::Served(Served::new(&name, Some(width), file)?),
-            None => Found::Unmade(Unmade { name, width }),
+            None => {
+                self.opened(&name.place()).await?.ok_or_else(missing)?;
+                Found::Unmade(Unmade { name, width })
+            }
         })
     }
 
@@ -83,26 +96,75 @@ impl Media {
     /// that cannot be unpacked is served as it is.
     ///
     /// # Errors
-    /// `not_found` when the file has gone; `unavailable` when the disk is full.
+    /// `not_found` when the file has gone; `unavailable` when the disk is full, or the store does
+    /// not answer.
     pub async fn make(&self, unmade: Unmade) -> Result<Served> {
         let Unmade { name, width } = unmade;
-        // Held until the work ends, also when nobody waits any longer.
         let turn = self.0.making.clone().lock_owned().await;
-        let (media, named) = (self.folder().to_owned(), name.clone());
-        let count = self.0.made.clone();
-        let is_made = blocking(move || {
-            let made = made(&media, &named, width, &count);
+        let (media, named) = (self.clone(), name.clone());
+        // Held until the work ends, also when nobody waits any longer.
+        let work = tokio::spawn(async move {
+            let made = media.make_unless_there(&named, width).await;
             drop(turn);
             made
         });
-        match is_made.await? {
+        match work.await.map_err(Error::internal)?? {
             true => self.served(&name, Some(width)).await,
             false => self.served(&name, None).await,
         }
     }
+
+    /// Returns false when there is no variant of this width.
+    async fn make_unless_there(&self, name: &Name, width: u32) -> Result<bool> {
+        if let Some((_, length, _)) = self.opened(&name.variant(width)).await? {
+            return Ok(length > 0);
+        }
+        let (source, fetched) = self.at_hand(name).await?;
+        let (incoming, named) = (self.folder().join(INCOMING), name.clone());
+        let is_here = fetched.is_none();
+        let made = blocking(move || {
+            private::create_folder(&incoming)?;
+            // A folder was asked before.
+            let is_smaller = is_here || is_smaller(&source, &named, width)?;
+            let made = match is_smaller {
+                true => made(&incoming, &source, &named, width),
+                false => Ok(None),
+            };
+            drop(fetched);
+            match made {
+                // The picture itself was refused, or is no larger: that stays so.
+                Ok(None) if !is_here => Ok((Some(NamedTempFile::new_in(&incoming)?), false)),
+                Ok(made) => Ok((made, true)),
+                // Deleted meanwhile, as is told when the file is served.
+                Err(error) if is_here && error.kind() == io::ErrorKind::NotFound => {
+                    Ok((None, false))
+                }
+                Err(error) => Err(error),
+            }
+        });
+        let (Some(file), is_made) = made.await? else { return Ok(false) };
+        self.keep_variant(file, name, width).await?;
+        // Who deleted the file meanwhile has looked for its variants before this one was there.
+        if self.opened(&name.place()).await?.is_none() {
+            self.remove_at(name.variant(width)).await?;
+            return Err(missing());
+        }
+        self.0.made.fetch_add(u64::from(is_made), Ordering::Relaxed);
+        Ok(is_made)
+    }
+
+    /// The path of a file on this machine, and what removes it when it was fetched.
+    async fn at_hand(&self, name: &Name) -> Result<(PathBuf, Option<TempPath>)> {
+        if self.0.store.is_folder() {
+            return Ok((self.folder().join(name.place()), None));
+        }
+        let place = self.fetch(name).await?;
+        Ok((place.to_path_buf(), Some(place)))
+    }
 }
 
-fn format(name: &Name) -> Option<ImageFormat> {
+/// How a picture is unpacked and packed; None: there are no variants of its type.
+pub(super) fn format(name: &Name) -> Option<ImageFormat> {
     match name.kind()?.media_type {
         "image/png" => Some(ImageFormat::Png),
         "image/jpeg" => Some(ImageFormat::Jpeg),
@@ -112,17 +174,34 @@ fn format(name: &Name) -> Option<ImageFormat> {
     }
 }
 
-/// A picture whose head was read.
-fn decoder(media: &Path, name: &Name) -> Option<(impl ImageDecoder + use<>, Orientation)> {
-    let format = format(name)?;
-    let (file, ..) = opened(&media.join(name.place())).ok()??;
+/// A picture whose head was read; None: it cannot be, and never will. A disk that fails at this
+/// moment, or a file that is gone, says nothing of the picture.
+fn decoder(
+    source: &Path,
+    name: &Name,
+) -> io::Result<Option<(impl ImageDecoder + use<>, Orientation)>> {
+    let Some(format) = format(name) else { return Ok(None) };
+    let (file, ..) = opened(source)?.ok_or(io::ErrorKind::NotFound)?;
+    let Content::File(file) = file else { return Ok(None) };
     let mut reader = ImageReader::with_format(BufReader::new(file), format);
     let mut limits = Limits::default();
     limits.max_alloc = Some(MEMORY);
     reader.limits(limits);
-    let mut decoder = reader.into_decoder().ok()?;
-    let orientation = decoder.orientation().ok()?;
-    Some((decoder, orientation))
+    let read = reader.into_decoder().and_then(|mut decoder| {
+        let orientation = decoder.orientation()?;
+        Ok((decoder, orientation))
+    });
+    unless_refused(read)
+}
+
+/// None: the picture was refused. What the system refused is an error; an end that comes too early
+/// is the picture's own.
+fn unless_refused<T>(outcome: image::ImageResult<T>) -> io::Result<Option<T>> {
+    match outcome {
+        Ok(found) => Ok(Some(found)),
+        Err(image::ImageError::IoError(error)) if error.raw_os_error().is_some() => Err(error),
+        Err(_) => Ok(None),
+    }
 }
 
 fn is_turned(orientation: Orientation) -> bool {
@@ -131,23 +210,25 @@ fn is_turned(orientation: Orientation) -> bool {
 }
 
 /// Whether a picture of this width would be smaller and can be made.
-fn is_smaller(media: &Path, name: &Name, width: u32) -> bool {
-    let Some((decoder, orientation)) = decoder(media, name) else { return false };
+fn is_smaller(source: &Path, name: &Name, width: u32) -> io::Result<bool> {
+    let Some((decoder, orientation)) = decoder(source, name)? else { return Ok(false) };
     let (across, down) = decoder.dimensions();
     let shown = if is_turned(orientation) { down } else { across };
     // Turning and smoothing take as much again.
-    width < shown && decoder.total_bytes() <= MEMORY / 2
+    Ok(width < shown && decoder.total_bytes() <= MEMORY / 2)
 }
 
-/// Makes a variant unless it is there. Returns false when the picture cannot be unpacked.
-fn made(media: &Path, name: &Name, width: u32, count: &AtomicU64) -> io::Result<bool> {
-    let place = media.join(name.variant(width));
-    if opened(&place)?.is_some() {
-        return Ok(true);
-    }
-    let Some((mut decoder, orientation)) = decoder(media, name) else { return Ok(false) };
+/// Makes a variant of a file. None: the picture cannot be unpacked.
+fn made(
+    incoming: &Path,
+    source: &Path,
+    name: &Name,
+    width: u32,
+) -> io::Result<Option<NamedTempFile>> {
+    let Some((mut decoder, orientation)) = decoder(source, name)? else { return Ok(None) };
     let profile = decoder.icc_profile().ok().flatten();
-    let Ok(mut picture) = DynamicImage::from_decoder(decoder) else { return Ok(false) };
+    let unpacked = unless_refused(DynamicImage::from_decoder(decoder))?;
+    let Some(mut picture) = unpacked else { return Ok(None) };
     let (across, down) = (picture.width(), picture.height());
     let (across, down) = if is_turned(orientation) { (down, across) } else { (across, down) };
     let height = u64::from(down) * u64::from(width) / u64::from(across.max(1));
@@ -155,21 +236,13 @@ fn made(media: &Path, name: &Name, width: u32, count: &AtomicU64) -> io::Result<
     let (w, h) = if is_turned(orientation) { (height, width) } else { (width, height) };
     picture = picture.thumbnail_exact(w, h);
     picture.apply_orientation(orientation);
-    let incoming = media.join(INCOMING);
-    private::create_folder(&incoming)?;
-    let mut file = tempfile::NamedTempFile::new_in(&incoming)?;
-    if !written(&mut file, name, picture, profile)? {
-        return Ok(false);
-    }
-    private::create_folder(&media.join(VARIANTS).join(name.folder()))?;
-    file.persist(place).map_err(|refused| refused.error)?;
-    count.fetch_add(1, Ordering::Relaxed);
-    Ok(true)
+    let mut file = NamedTempFile::new_in(incoming)?;
+    Ok(written(&mut file, name, picture, profile)?.then_some(file))
 }
 
 /// Packs a picture as its file is packed. Returns false when it cannot be.
 fn written(
-    file: &mut tempfile::NamedTempFile,
+    file: &mut NamedTempFile,
     name: &Name,
     picture: DynamicImage,
     profile: Option<Vec<u8>>,
@@ -207,4 +280,27 @@ fn packs(
     // Without its profile a picture has other colours, but it can be seen.
     let _ = profile.map(|profile| encoder.set_icc_profile(profile));
     picture.write_with_encoder(encoder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_of_the_disk_says_nothing_of_a_picture() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let name = Name::read("ab", &format!("{}.png", "c".repeat(62))).expect("a name");
+        let source = folder.path().join("a.png");
+        let gone = is_smaller(&source, &name, 160).expect_err("no file");
+        assert_eq!(gone.kind(), io::ErrorKind::NotFound);
+        std::fs::write(&source, b"no picture").expect("a file");
+        assert!(!is_smaller(&source, &name, 160).expect("refused for ever"));
+        for (error, passes) in [
+            (io::Error::from_raw_os_error(5), true),
+            (io::Error::from(io::ErrorKind::UnexpectedEof), false),
+        ] {
+            let refused = unless_refused::<()>(Err(image::ImageError::IoError(error)));
+            assert_eq!(refused.is_err(), passes);
+        }
+    }
 }

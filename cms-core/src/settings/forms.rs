@@ -68,6 +68,20 @@ pub(super) fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
 }
 
+/// As Amazon names buckets.
+pub(super) fn is_bucket(text: &str) -> bool {
+    let ends = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    (3..=63).contains(&text.len())
+        && text.chars().all(|c| ends(c) || ".-".contains(c))
+        && text.starts_with(ends)
+        && text.ends_with(ends)
+}
+
+/// What stands before the names of objects.
+pub(super) fn is_key_path(text: &str) -> bool {
+    text.len() <= 512 && text.split('/').all(|name| is_token(name) && ![".", ".."].contains(&name))
+}
+
 pub(super) fn is_key_prefix(text: &str) -> bool {
     let lower_or_digit = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
     (2..=16).contains(&text.len())
@@ -108,7 +122,17 @@ mod tests {
         type Form = fn(&str) -> bool;
         let languages: Form =
             |t| are_languages(&t.split(',').map(str::to_owned).collect::<Vec<_>>());
-        let table: [(Form, &[&str], &[&str]); 6] = [
+        let table: [(Form, &[&str], &[&str]); 8] = [
+            (
+                is_bucket,
+                &["abc", "example-media", "a.b-c9"],
+                &["", "ab", "-abc", "abc.", "Abc", "a b", "a/b", "a_bc"],
+            ),
+            (
+                is_key_path,
+                &["media", "site/media", "a.b/c_d-1"],
+                &["", "/a", "a/", "a//b", "..", "a/./b", "a b", "ä"],
+            ),
             (
                 is_listen,
                 &["127.0.0.1:0", "[::]:80", "localhost:8080"],

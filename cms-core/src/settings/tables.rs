@@ -237,6 +237,26 @@ pub struct Media {
     pub types: Vec<String>,
     /// Most pixels of a picture, 1 to 1 000 000 000.
     pub max_pixels: u64,
+    /// Name of the bucket of an S3-compatible store in which files lie; none: they lie in
+    /// `dirs.media`. Needs the feature `s3`.
+    #[serde(deserialize_with = "unless_empty")]
+    pub bucket: Option<String>,
+    /// Address of the store; none: Amazon's of the region.
+    #[serde(deserialize_with = "unless_empty")]
+    pub endpoint: Option<String>,
+    /// Whether addresses name the bucket in their path, or before the host.
+    pub path_style: bool,
+    /// Region of the bucket.
+    pub region: String,
+    /// What stands before the names of files in the bucket, such as `site/media`.
+    #[serde(deserialize_with = "unless_empty")]
+    pub prefix: Option<String>,
+    /// Id of the access key.
+    #[serde(deserialize_with = "unless_empty")]
+    pub access_key: Option<Secret>,
+    /// The access key's secret.
+    #[serde(deserialize_with = "unless_empty")]
+    pub secret_key: Option<Secret>,
 }
 
 /// The types of files that can be told by their bytes.

@@ -1,10 +1,11 @@
 //! Rules that types cannot express: ranges, forms, and combinations of values.
 
 use super::{
-    CacheStore, LimiterStore, MEDIA_TYPES, Settings, SettingsError,
+    CacheStore, LimiterStore, MEDIA_TYPES, Secret, Settings, SettingsError,
     forms::{
-        are_languages, has_scheme, is_chain, is_host, is_key, is_key_prefix, is_line, is_listen,
-        is_provider, is_safe_web, is_site, is_token, is_web, none_or,
+        are_languages, has_scheme, is_bucket, is_chain, is_host, is_key, is_key_path,
+        is_key_prefix, is_line, is_listen, is_provider, is_safe_web, is_site, is_token, is_web,
+        none_or,
     },
 };
 
@@ -37,13 +38,20 @@ impl Settings {
     }
 
     /// Each key with whether its rule holds, and the rule's text.
-    fn rules(&self) -> [(&'static str, bool, &'static str); 28] {
+    fn rules(&self) -> [(&'static str, bool, &'static str); 34] {
         let redis = self.redis_url.is_some();
         let need_redis = "must not be \"redis\" unless redis_url is set";
         let folder = "must name a folder";
         let make = "must be postmark, brevo, or json with its url";
         let safe = "must be an https address without user name; http on this machine only";
         let key = "must be base64 of 32 bytes; `cms init` makes one";
+        let in_bucket = self.media.bucket.is_some();
+        let for_bucket = "must be set, in cms.local.toml or the environment, for media.bucket: \
+                          letters, digits and signs, nothing before or behind them";
+        let signs = |key: &Option<Secret>| {
+            let key = key.as_ref().map_or("", |key| key.expose());
+            !in_bucket || !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_graphic())
+        };
         [
             (
                 "site_url",
@@ -120,6 +128,30 @@ impl Settings {
                 "must be types of files that docs/media.md lists, such as image/png",
             ),
             (
+                "media.bucket",
+                none_or(&self.media.bucket, is_bucket),
+                "must be a bucket's name: 3 to 63 lower-case letters, digits, dots and hyphens",
+            ),
+            (
+                "media.endpoint",
+                none_or(&self.media.endpoint, |address| {
+                    is_web(address) && !address.contains(['?', '#'])
+                }),
+                "must be an http(s) address without user name, such as https://s3.example.net",
+            ),
+            (
+                "media.region",
+                is_token(&self.media.region),
+                "must name a region, such as eu-central-1",
+            ),
+            (
+                "media.prefix",
+                none_or(&self.media.prefix, is_key_path),
+                "must be names joined by /, such as site/media, of letters, digits, -, _ and dots",
+            ),
+            ("media.access_key", signs(&self.media.access_key), for_bucket),
+            ("media.secret_key", signs(&self.media.secret_key), for_bucket),
+            (
                 "scripts.interpreter",
                 is_line(&self.scripts.interpreter),
                 "must name a program, such as php",
@@ -190,7 +222,7 @@ impl Settings {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::Secret, *};
+    use super::*;
 
     /// Each key of the defaults file with the comment above it.
     fn comments() -> Vec<(&'static str, String)> {
@@ -227,7 +259,7 @@ mod tests {
     #[test]
     fn settings_made_by_code_are_validated_by_key() {
         type Spoil = fn(&mut Settings);
-        let table: [(Spoil, &str); 7] = [
+        let table: [(Spoil, &str); 13] = [
             (|s| s.timezone = "Mars/Base".into(), "`timezone` must be an IANA time zone"),
             (|s| s.limiter.store = LimiterStore::Redis, "`limiter.store` must not be \"redis\""),
             (|s| s.session.idle_s = 700_000, "`session.idle_s` must not be more"),
@@ -235,6 +267,31 @@ mod tests {
                 |s| s.webhooks.timeout_s = 26,
                 "`webhooks.timeout_s` must be between 1 and 25, not 26",
             ),
+            (
+                |s| s.media.bucket = Some("My Files".into()),
+                "`media.bucket` must be a bucket's name",
+            ),
+            (|s| s.media.bucket = Some("files".into()), "`media.access_key` must be set, in cms"),
+            (
+                |s| s.media.endpoint = Some("https://u:p@s3.example.net".into()),
+                "`media.endpoint` must be an http(s) address without user name",
+            ),
+            (
+                |s| {
+                    s.media.bucket = Some("files".into());
+                    s.media.access_key = Some(Secret::new("AKIA1\n"));
+                },
+                "`media.access_key` must be set, in cms",
+            ),
+            (
+                |s| {
+                    s.media.bucket = Some("files".into());
+                    s.media.access_key = Some(Secret::new("AKIA1"));
+                    s.media.secret_key = Some(Secret::new(""));
+                },
+                "`media.secret_key` must be set, in cms",
+            ),
+            (|s| s.media.prefix = Some("a/../b".into()), "`media.prefix` must be names joined"),
             (
                 |s| s.encryption_key = Some(Secret::new("c2hvcnQ=")),
                 "`encryption_key` must be base64 of 32 bytes",

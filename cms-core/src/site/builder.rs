@@ -153,7 +153,7 @@ impl Builder {
         let mail = Mails::new(&base)?;
         let funnels = Funnels::new(&base, &mail);
         let pages = Pages::new(&base, &items, &known);
-        let media = Media::new(&base, &items, &pages);
+        let media = Media::new(&base, &items, &pages)?;
         let own = own_tasks(&funnels, &media, &pages);
         let rooms = Rooms {
             audit: AuditLog::new(&base),

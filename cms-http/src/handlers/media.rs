@@ -3,7 +3,7 @@
 use cms_core::{
     Code, Error, Result,
     items::etag,
-    media::{Checked, Found, Holder, MediaFile, MediaFilter, Stored, Use},
+    media::{Checked, Content, Found, Holder, MediaFile, MediaFilter, Stored, Use},
     traffic::{
         address,
         limiter::{Owner, bucket},
@@ -15,7 +15,10 @@ use super::item::if_match;
 use crate::{
     call::Call,
     caller::Caller,
-    reply::{JSON, Reply, file::File},
+    reply::{
+        JSON, Reply,
+        file::{self, File},
+    },
     success::Success,
     wire::{
         Data, Deferred, Done, OneOrPage, Text,
@@ -159,7 +162,10 @@ pub(crate) async fn serve(call: &Call<'_>, asked: Served) -> Result<Success<Text
     };
     let tag = HeaderValue::from_str(&format!("\"{}\"", found.etag)).map_err(Error::internal)?;
     let file = File {
-        content: tokio::fs::File::from_std(found.content),
+        content: match found.content {
+            Content::File(file) => file::Content::File(tokio::fs::File::from_std(file)),
+            Content::Remote(read) => file::Content::Remote(read),
+        },
         length: found.length,
         media_type: HeaderValue::from_static(found.media_type),
         etag: tag,

@@ -3,7 +3,7 @@
 use std::io::SeekFrom;
 
 use bytes::{Bytes, BytesMut};
-use cms_core::{Error, Result};
+use cms_core::{Error, Result, media::Remote};
 use futures_util::{StreamExt as _, stream};
 use http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
@@ -21,9 +21,17 @@ use crate::{
 /// Bytes that are read at once.
 const STEP: usize = 64 << 10;
 
+/// The content of a file.
+pub(crate) enum Content {
+    /// A file on this machine.
+    File(tokio::fs::File),
+    /// Reads so many bytes from a place on.
+    Remote(Remote),
+}
+
 /// A file to reply with.
 pub(crate) struct File {
-    pub(crate) content: tokio::fs::File,
+    pub(crate) content: Content,
     pub(crate) length: u64,
     pub(crate) media_type: HeaderValue,
     /// A strong entity tag, with its quotes.
@@ -34,7 +42,7 @@ pub(crate) struct File {
 
 impl File {
     /// The reply: 200, 206 with a part, or 416 for a part that is not there.
-    pub(crate) async fn reply(mut self, request: &Canonical) -> Result<Reply> {
+    pub(crate) async fn reply(self, request: &Canonical) -> Result<Reply> {
         let (status, first, length) = match self.asked(request)? {
             Asked::Whole => (StatusCode::OK, 0, self.length),
             Asked::Part(first, last) => (StatusCode::PARTIAL_CONTENT, first, last - first + 1),
@@ -60,8 +68,14 @@ impl File {
             reply = reply.with(header::CONTENT_RANGE, &range);
         }
         if length > 0 {
-            self.content.seek(SeekFrom::Start(first)).await.map_err(Error::internal)?;
-            reply.body = Body::streamed(bytes(self.content, length));
+            let parts = match self.content {
+                Content::File(mut file) => {
+                    file.seek(SeekFrom::Start(first)).await.map_err(Error::internal)?;
+                    bytes(file, length)
+                }
+                Content::Remote(read) => read(first, length),
+            };
+            reply.body = Body::streamed(parts);
         }
         Ok(reply)
     }

@@ -111,7 +111,7 @@ mod handlers {
             content.write_all(&b"0123456789".repeat(20_000)).await.expect("its content");
             content.rewind().await.expect("its beginning");
             let file = file::File {
-                content,
+                content: file::Content::File(content),
                 length: 200_000,
                 media_type: HeaderValue::from_static("image/png"),
                 etag: HeaderValue::from_static("\"one\""),

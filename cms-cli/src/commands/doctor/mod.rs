@@ -46,6 +46,7 @@ pub(crate) async fn run(flags: &Flags, out: &Output) -> Done {
             machine::descriptors(&mut checks, settings);
             network::listen(&mut checks, &settings.listen).await;
             network::redis(&mut checks, settings).await;
+            network::bucket(&mut checks, settings).await;
             database::check(&mut checks, loaded.settings).await;
         }
     }

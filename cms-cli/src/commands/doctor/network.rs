@@ -1,8 +1,8 @@
-//! Checks of what the site listens to and talks to: its port, Redis
+//! Checks of what the site listens to and talks to: its port, Redis, the bucket of its media
 
 use std::{error::Error, io::ErrorKind, time::Duration};
 
-use cms_core::{ping_redis, settings::Settings};
+use cms_core::{ping_redis, reach_bucket, settings::Settings};
 use cms_http::{
     client::{Ask, Client, ClientError, Credential},
     wire::health::Alive,
@@ -57,6 +57,22 @@ pub(super) async fn redis(checks: &mut Checks, settings: &Settings) {
                 "redis",
                 format!("{}{cause}", error.detail()),
                 "start Redis or correct redis_url; until then each process counts for itself",
+            );
+        }
+    }
+}
+
+pub(super) async fn bucket(checks: &mut Checks, settings: &Settings) {
+    match reach_bucket(settings).await {
+        Ok(None) => {}
+        Ok(Some(())) => checks.ok("media", "the bucket answers"),
+        Err(error) => {
+            let fields = error.fields().iter().map(|field| format!(" {}", field.message));
+            checks.fail(
+                "media",
+                format!("{}{}", error.detail(), fields.collect::<String>()),
+                "start the store, or correct media.bucket, media.endpoint, media.region and its \
+                 keys; until then uploads and files are answered with 503",
             );
         }
     }

@@ -1,0 +1,216 @@
+//! A bucket of an S3-compatible store. An object has the name that its file would have in the media
+//! folder, behind the prefix.
+//!
+//! ```text
+//! link      the address, the client and its limits; what a failure is called
+//! parts     a file sent part by part, and parts that an upload has left
+//! removals  removals that failed: what is undecided, and when they are tried again
+//! ```
+
+mod link;
+mod parts;
+mod removals;
+
+use std::{
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use object_store::{
+    Error as Fault, GetOptions, GetRange, ObjectMeta, ObjectStore as _, ObjectStoreExt as _,
+    aws::AmazonS3, client::HttpClient, path::Path as Key,
+};
+use tokio::sync::{Mutex, Semaphore};
+
+use self::link::{answered, unreachable, within};
+pub(super) use self::removals::Removals;
+use super::{
+    name::Name,
+    serve::{Content, Opened},
+};
+use crate::{Code, Error, Result, settings};
+
+/// An answer of the store; sending a part may take longer.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// An answer that a change waits for, because others wait for the change.
+const BRIEF: Duration = Duration::from_secs(3);
+/// A pause within an object that is read.
+const PAUSE: Duration = Duration::from_secs(30);
+/// Whether there is a bucket is asked so often at most.
+const ASKED: Duration = Duration::from_secs(10);
+/// Parts that are in memory at the same time, whoever sends them.
+const AT_ONCE: usize = 4;
+
+/// A bucket.
+pub(super) struct Bucket {
+    store: AmazonS3,
+    /// For the one call that `store` does not have.
+    client: HttpClient,
+    address: String,
+    region: String,
+    /// As in the settings, for people.
+    name: String,
+    /// Stands before every name; empty: nothing.
+    prefix: Key,
+    /// Who has one may hold a part.
+    turns: Semaphore,
+    /// When the bucket was looked for, and whether it was there.
+    known: Mutex<Option<(Instant, bool)>>,
+    pub(super) removals: Removals,
+}
+
+impl Bucket {
+    /// Nothing is asked of the store yet.
+    ///
+    /// # Errors
+    /// `validation_failed` for settings that name no bucket.
+    pub(super) fn new(settings: &settings::Media) -> Result<Self> {
+        let invalid = |error: object_store::Error| {
+            Error::invalid_field("media.bucket", "invalid", link::reason(&error))
+        };
+        let client = link::client()?;
+        let address = link::address(settings)?;
+        Ok(Self {
+            store: link::store(settings, &address, client.clone()).map_err(invalid)?,
+            client: HttpClient::new(client),
+            address,
+            region: settings.region.clone(),
+            name: settings.bucket.clone().unwrap_or_default(),
+            prefix: Key::from(settings.prefix.clone().unwrap_or_default()),
+            turns: Semaphore::new(AT_ONCE),
+            known: Mutex::default(),
+            removals: Removals::default(),
+        })
+    }
+
+    /// The key of a place in the media folder.
+    fn key(&self, place: &Path) -> Key {
+        let names = place.components().map(|part| part.as_os_str().to_string_lossy());
+        names.fold(self.prefix.clone(), |key, name| key.join(name.as_ref()))
+    }
+
+    /// Whether the store answers, knows the bucket and takes the keys.
+    ///
+    /// # Errors
+    /// `unavailable` with what to mend.
+    pub(super) async fn reach(&self) -> Result<()> {
+        let mut listed = self.store.list(Some(&self.key(Path::new("00"))));
+        let cannot = |reason: String| {
+            let detail = format!("The bucket {} cannot be reached: {reason}.", self.name);
+            Error::new(Code::Unavailable, detail).retry_after(link::AGAIN_S)
+        };
+        match tokio::time::timeout(PATIENCE, listed.try_next()).await {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(fault)) => Err(cannot(link::reason(&fault))),
+            Err(_) => Err(cannot(link::late(PATIENCE))),
+        }
+    }
+
+    /// Whether there is a bucket, because a store without it answers as one without an object.
+    async fn is_known(&self) -> Result<()> {
+        let mut known = self.known.lock().await;
+        if known.is_none_or(|(asked, _)| asked.elapsed() >= ASKED) {
+            *known = Some((Instant::now(), self.reach().await.is_ok()));
+        }
+        match *known {
+            Some((_, true)) => Ok(()),
+            _ => Err(unreachable(format!("the bucket {} cannot be reached", self.name))),
+        }
+    }
+
+    /// Whether the store answers, ahead of a change that removes a file: no change should wait for
+    /// a store that is away.
+    pub(super) async fn answers(&self, name: &Name) -> Result<()> {
+        let key = self.key(&name.place());
+        let asked = async {
+            match self.store.head(&key).await {
+                Ok(_) => Ok(true),
+                // What may not be read may be removed.
+                Err(fault) if link::is_forbidden(&fault) => Ok(true),
+                Err(Fault::NotFound { .. }) => Ok(false),
+                Err(fault) => Err(fault),
+            }
+        };
+        match within(BRIEF, asked).await? {
+            true => Ok(()),
+            false => self.is_known().await,
+        }
+    }
+
+    async fn about(&self, key: &Key, patience: Duration) -> Result<Option<ObjectMeta>> {
+        answered(patience, self.store.head(key)).await
+    }
+
+    /// Whether a file that was sent is there still, for the change that stores it.
+    pub(super) async fn has(&self, name: &Name) -> Result<bool> {
+        Ok(self.about(&self.key(&name.place()), BRIEF).await?.is_some())
+    }
+
+    /// What lies at a place, read when it is asked for; None: nothing.
+    pub(super) async fn open(&self, place: &Path) -> Result<Option<Opened>> {
+        let key = self.key(place);
+        let Some(about) = self.about(&key, PATIENCE).await? else {
+            return self.is_known().await.map(|()| None);
+        };
+        let store = self.store.clone();
+        let read = move |first: u64, length: u64| {
+            let range = Some(GetRange::Bounded(first..first + length));
+            let options = GetOptions { range, ..GetOptions::default() };
+            let begun = async move {
+                let got = within(PATIENCE, store.get_opts(&key, options)).await?;
+                let parts = got.into_stream();
+                Ok::<_, Error>(stream::try_unfold(parts, |mut parts| async move {
+                    let part = within(PAUSE, parts.try_next()).await?;
+                    Ok(part.map(|part| (part, parts)))
+                }))
+            };
+            stream::once(begun).try_flatten().boxed()
+        };
+        let modified = about.last_modified.timestamp_millis();
+        Ok(Some((Content::Remote(Box::new(read)), about.size, modified)))
+    }
+
+    /// Removes what lies at these places, if anything does; the first alone before the others. A
+    /// change waits for it. Returns false when the store forbids it.
+    ///
+    /// # Errors
+    /// `unavailable` when it is not known whether they are gone, or will be.
+    pub(super) async fn remove(&self, places: &[PathBuf]) -> Result<bool> {
+        let (first, others) = places.split_at(places.len().min(1));
+        let all = async {
+            let mut is_allowed = true;
+            for places in [first, others] {
+                let keys: Vec<_> = places.iter().map(|place| Ok(self.key(place))).collect();
+                let mut gone = self.store.delete_stream(stream::iter(keys).boxed());
+                while let Some(one) = gone.next().await {
+                    match one {
+                        Ok(_) | Err(Fault::NotFound { .. }) => {}
+                        Err(fault) if link::is_forbidden(&fault) => {
+                            let reason = link::reason(&fault);
+                            tracing::warn!(reason, "a file may not be removed");
+                            is_allowed = false;
+                        }
+                        Err(fault) => return Err(fault),
+                    }
+                }
+            }
+            Ok(is_allowed)
+        };
+        within(BRIEF, all).await
+    }
+
+    /// The names in a folder with their lengths, without what lies deeper.
+    pub(super) async fn list(&self, folder: &Path) -> Result<Vec<(String, u64)>> {
+        let folder = self.key(folder);
+        let mut listed = self.store.list(Some(&folder));
+        let mut files = Vec::new();
+        while let Some(object) = within(PATIENCE, listed.try_next()).await? {
+            let file = object.location.filename().unwrap_or_default();
+            if folder.clone().join(file) == object.location {
+                files.push((file.to_owned(), object.size));
+            }
+        }
+        Ok(files)
+    }
+}

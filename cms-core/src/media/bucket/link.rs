@@ -1,0 +1,227 @@
+//! The way to the store: its address, a client with this program's TLS, limits on each call, and
+//! what a failure is called.
+//!
+//! The address is the operator's own setting. So it may be of this machine or of a private network,
+//! where addresses that others enter may not.
+
+use std::{error, future::Future, sync::Arc, time::Duration};
+
+use object_store::{
+    BackoffConfig, ClientOptions, Error as Fault, RetryConfig,
+    aws::{AmazonS3, AmazonS3Builder},
+    client::{HttpClient, HttpConnector},
+};
+
+use crate::{Code, Error, Result, Secret, settings};
+
+/// Seconds after which a caller may try again.
+pub(super) const AGAIN_S: u64 = 10;
+/// Until a connection stands.
+const CONNECT: Duration = Duration::from_secs(5);
+/// Retries end by the deadline of who calls, see `within`, long before this.
+const RETRYING: Duration = Duration::from_secs(86_400);
+/// A call that failed in a way that may pass is made so often again.
+const RETRIES: usize = 2;
+/// Connections that are kept open for the next calls.
+const IDLE: usize = 32;
+
+/// Where the objects of the bucket are: before the host or in the path, as `media.path_style` says.
+///
+/// # Errors
+/// `validation_failed` for what is no address, which the client would not survive.
+pub(super) fn address(settings: &settings::Media) -> Result<String> {
+    let bucket = settings.bucket.as_deref().unwrap_or_default();
+    let amazon = || format!("https://s3.{}.amazonaws.com", settings.region);
+    let endpoint = settings.endpoint.clone().unwrap_or_else(amazon);
+    let endpoint = endpoint.trim_end_matches('/');
+    let address = match endpoint.split_once("://") {
+        Some((scheme, rest)) if !settings.path_style => format!("{scheme}://{bucket}.{rest}"),
+        _ => format!("{endpoint}/{bucket}"),
+    };
+    match reqwest::Url::parse(&address) {
+        Ok(_) => Ok(address),
+        Err(fault) => {
+            let message = format!(
+                "makes {address}, which is no address ({fault}): set media.path_style for a host \
+                 that is a number, or another endpoint"
+            );
+            Err(Error::invalid_field("media.endpoint", "invalid", message))
+        }
+    }
+}
+
+pub(super) fn store(
+    settings: &settings::Media,
+    address: &str,
+    client: reqwest::Client,
+) -> object_store::Result<AmazonS3> {
+    let secret = |value: &Option<Secret>| {
+        value.as_ref().map(|secret| secret.expose().to_owned()).unwrap_or_default()
+    };
+    let backoff = BackoffConfig {
+        init_backoff: Duration::from_millis(100),
+        max_backoff: Duration::from_secs(1),
+        base: 2.0,
+    };
+    let retry = RetryConfig { backoff, max_retries: RETRIES, retry_timeout: RETRYING };
+    AmazonS3Builder::new()
+        .with_bucket_name(settings.bucket.clone().unwrap_or_default())
+        .with_region(settings.region.clone())
+        .with_access_key_id(secret(&settings.access_key))
+        .with_secret_access_key(secret(&settings.secret_key))
+        .with_endpoint(address)
+        // The address has the bucket in it already.
+        .with_virtual_hosted_style_request(true)
+        .with_allow_http(true)
+        // Not every store removes several objects with one call.
+        .with_disable_bulk_delete(true)
+        .with_retry(retry)
+        .with_http_connector(Connector(client))
+        .build()
+}
+
+/// Gives the store the client below.
+#[derive(Debug)]
+struct Connector(reqwest::Client);
+
+impl HttpConnector for Connector {
+    fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
+        Ok(HttpClient::new(self.0.clone()))
+    }
+}
+
+pub(super) fn client() -> Result<reqwest::Client> {
+    let roots = rustls::RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.into() };
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let tls = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(Error::internal)?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let client = reqwest::Client::builder()
+        .tls_backend_preconfigured(tls)
+        .redirect(reqwest::redirect::Policy::none())
+        .no_proxy()
+        .http1_only()
+        .pool_max_idle_per_host(IDLE)
+        .connect_timeout(CONNECT);
+    client.build().map_err(Error::internal)
+}
+
+/// What the store answers in time; None: there is no such object.
+pub(super) async fn answered<T>(
+    patience: Duration,
+    asked: impl Future<Output = object_store::Result<T>>,
+) -> Result<Option<T>> {
+    match tokio::time::timeout(patience, asked).await {
+        Ok(Ok(answer)) => Ok(Some(answer)),
+        // No bucket is told as no object is; `Bucket::is_known` tells them apart.
+        Ok(Err(Fault::NotFound { .. })) => Ok(None),
+        Ok(Err(fault)) => Err(failed(&fault)),
+        Err(_) => Err(unreachable(late(patience))),
+    }
+}
+
+/// What the store answers in time.
+pub(super) async fn within<T>(
+    patience: Duration,
+    asked: impl Future<Output = object_store::Result<T>>,
+) -> Result<T> {
+    let answer = tokio::time::timeout(patience, asked).await;
+    answer.map_err(|_| unreachable(late(patience)))?.map_err(|fault| failed(&fault))
+}
+
+pub(super) fn late(patience: Duration) -> String {
+    format!("it does not answer within {} s", patience.as_secs())
+}
+
+pub(super) fn failed(fault: &Fault) -> Error {
+    unreachable(reason(fault))
+}
+
+/// Whether the store forbids this call, while it may take others.
+pub(super) fn is_forbidden(fault: &Fault) -> bool {
+    matches!(fault, Fault::PermissionDenied { .. } | Fault::Unauthenticated { .. })
+}
+
+/// Callers learn that the store failed; the log says why.
+pub(super) fn unreachable(reason: String) -> Error {
+    let detail = "The store of files does not answer as it should: try again later.";
+    Error::new(Code::Unavailable, detail).retry_after(AGAIN_S).caused_by(reason)
+}
+
+/// Why a call failed, for people.
+pub(super) fn reason(fault: &Fault) -> String {
+    let mut innermost: &dyn error::Error = fault;
+    let mut chain = fault.to_string();
+    while let Some(source) = innermost.source() {
+        innermost = source;
+        chain = format!("{chain}\n{source}");
+    }
+    told(&chain).unwrap_or_else(|| innermost.to_string())
+}
+
+/// What a store that answered says, by its code or its status alone: its texts repeat the id of the
+/// access key and what was signed. None: it did not answer.
+fn told(chain: &str) -> Option<String> {
+    let word = |text: &str| -> String {
+        text.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == ' ').take(64).collect()
+    };
+    let code = chain.split_once("<Code>").map(|(_, rest)| word(rest));
+    let status = || chain.split_once("status code: ").map(|(_, rest)| word(rest));
+    let other = || chain.contains("error response: ").then(|| "an error".to_owned());
+    code.or_else(status).or_else(other).map(|said| format!("it answers {}", said.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::Settings;
+
+    #[test]
+    fn the_bucket_stands_in_the_path_or_before_the_host() {
+        for (endpoint, path_style, expected) in [
+            (None, true, "https://s3.eu-central-1.amazonaws.com/pics"),
+            (None, false, "https://pics.s3.eu-central-1.amazonaws.com"),
+            (Some("http://127.0.0.1:9000/"), true, "http://127.0.0.1:9000/pics"),
+            (Some("https://s3.example.net/x"), false, "https://pics.s3.example.net/x"),
+        ] {
+            let mut settings = Settings::default().media;
+            settings.bucket = Some("pics".to_owned());
+            settings.region = "eu-central-1".to_owned();
+            settings.endpoint = endpoint.map(str::to_owned);
+            settings.path_style = path_style;
+            assert_eq!(address(&settings).expect("an address"), expected);
+        }
+        for (endpoint, path_style) in
+            [("http://127.0.0.1:9000", false), ("http://127.0.0.1:99999", true)]
+        {
+            let mut settings = Settings::default().media;
+            settings.bucket = Some("pics".to_owned());
+            settings.endpoint = Some(endpoint.to_owned());
+            settings.path_style = path_style;
+            let refused = address(&settings).expect_err("no address");
+            assert_eq!(refused.code(), Code::ValidationFailed, "{endpoint}");
+        }
+    }
+
+    #[test]
+    fn what_a_store_writes_is_not_passed_on() {
+        let body =
+            "<Error><Code>SignatureDoesNotMatch</Code><AWSAccessKeyId>AKIA1</AWSAccessKeyId>";
+        for (chain, expected) in [
+            (
+                format!("Server returned non-2xx status code: 403 Forbidden: {body}"),
+                Some("it answers SignatureDoesNotMatch"),
+            ),
+            (
+                "Server returned non-2xx status code: 403 Forbidden: <html>AKIA1".to_owned(),
+                Some("it answers 403 Forbidden"),
+            ),
+            ("Server returned error response: AKIA1".to_owned(), Some("it answers an error")),
+            ("tcp connect error: Connection refused".to_owned(), None),
+        ] {
+            assert_eq!(told(&chain).as_deref(), expected, "{chain}");
+        }
+    }
+}
