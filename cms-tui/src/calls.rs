@@ -146,6 +146,12 @@ fn shorten(value: &mut Json, longest: usize) -> bool {
     }
 }
 
+/// The part of a cut value that is there.
+pub(crate) fn uncut(seen: &str) -> Option<&str> {
+    let (begin, size) = seen.rsplit_once("… (")?;
+    size.ends_with(" KB)").then_some(begin)
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

@@ -33,6 +33,11 @@ pub(crate) fn clock(text: &str, now: i64) -> String {
     printed(at, format)
 }
 
+/// A moment to come, in UTC: `2026-12-24 06:00`.
+pub(crate) fn minute(text: &str) -> String {
+    millis(text).map_or_else(|| text.to_owned(), |at| printed(at, "%Y-%m-%d %H:%M"))
+}
+
 /// A time in milliseconds as RFC 3339 in UTC.
 pub(crate) fn text(millis: i64) -> String {
     printed(millis, "%Y-%m-%dT%H:%M:%SZ")

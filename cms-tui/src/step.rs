@@ -142,6 +142,8 @@ pub(crate) enum Step {
     Context(String),
     /// Another site, although something is under way.
     LeaveFor(String),
+    /// The screen on top is read again; nothing was done.
+    Look,
     /// The screen is told when the user pauses.
     Pause,
     Several(Vec<Step>),

@@ -131,6 +131,7 @@ fn has_list_action(noun: &str, verb: &str) -> bool {
     match noun {
         "home" | "rights" | "funnel" | "analytics" => walks,
         "submission" => walks || verb == "pane",
+        "page" => walks || matches!(verb, "pane" | "zoom"),
         "delivery" => walks || matches!(verb, "mark" | "mark_all" | "range"),
         _ => true,
     }

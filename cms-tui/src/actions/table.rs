@@ -50,6 +50,8 @@ const FORMS: Right = Holds("forms_forms_edit");
 const FORMS_SEEN: Right = Holds("forms_forms_view");
 const MEDIA: Right = Holds("media_media_edit");
 const MEDIA_SEEN: Right = Holds("media_media_view");
+const PAGES: Right = Holds("pages_pages_edit");
+const PAGES_SEEN: Right = Holds("pages_pages_view");
 
 fn is_on(row: &Json) -> Option<&'static str> {
     (row["active"] == true).then_some("it is active already")
@@ -70,6 +72,19 @@ fn is_sent(row: &Json) -> Option<&'static str> {
         Some("dropped") => Some("it was dropped: automatic replies are rationed"),
         _ => None,
     }
+}
+
+fn is_hidden(row: &Json) -> Option<&'static str> {
+    (row["published"] == false).then_some("it is not published")
+}
+
+fn holds_nothing(node: &Json) -> Option<&'static str> {
+    let holds = node["kind"] == "widget" || node["kind"] == "item";
+    (!holds).then_some("rows, columns and the page hold no values here")
+}
+
+fn is_page(node: &Json) -> Option<&'static str> {
+    (node["kind"] == "page").then_some("the page is a record: press 6, open the table pages")
 }
 
 fn has_members(row: &Json) -> Option<&'static str> {
@@ -123,8 +138,12 @@ pub(crate) static ACTIONS: &[Action] = &[
     act("go.forms", "", "Forms and submissions").cli("forms list").on(Nothing, FORMS_SEEN),
     act("go.funnels", "", "Funnels, drawn as graphs").cli("funnels list").on(Nothing, FUNNELS_SEEN),
     act("go.media", "", "Media: uploaded files").cli("media list").on(Nothing, MEDIA_SEEN),
+    act("go.pages", "", "Pages: their drafts").cli("pages list").on(Nothing, PAGES_SEEN),
     act("go.tasks", "", "Tasks of plugins").cli("tasks list").on(Nothing, Admin),
     act("go.plugins", "", "Plugins and their problems").cli("plugins list"),
+    act("go.widgets", "", "Widgets that pages are made of")
+        .cli("widgets list")
+        .on(Nothing, PAGES_SEEN),
     act("list.down", "j Down", "Down"),
     act("list.up", "k Up", "Up"),
     act("list.half_down", "Ctrl-d PageDown", "Half a page down"),
@@ -332,6 +351,89 @@ pub(crate) static ACTIONS: &[Action] = &[
     act("media.uses", "w", "Where it is in use").cli("media uses {id}").on(Row, MEDIA_SEEN),
     act("media.check", "c", "Compare files with records").cli("media check").on(Nothing, MEDIA),
     write("media.delete", "x", "Delete…").cli("media delete {id}").on(Row, MEDIA),
+    act("pages.compare", "c", "Compare: the draft with what visitors see")
+        .cli("pages diff {id}")
+        .on(Row, PAGES_SEEN),
+    write("pages.publish", "P", "Publish…").cli("pages publish {id}").on(Row, PAGES),
+    act("pages.revisions", "r", "Revisions").cli("pages revisions {id}").on(Row, PAGES_SEEN),
+    write("pages.schedule", "t", "Times: published and taken off by itself")
+        .cli("pages schedule {id} --publish TIME")
+        .on(Row, PAGES),
+    write("pages.take_off", "T", "Take off…")
+        .cli("pages take-off {id}")
+        .on(Row, PAGES)
+        .unless(is_hidden),
+    write("pages.discard", "D", "Discard: what the draft has changed…")
+        .cli("pages discard {id}")
+        .on(Row, PAGES),
+    write("pages.copy", "C", "Copy: its draft into another page, such as a translation")
+        .cli("pages copy {id} PAGE")
+        .on(Row, PAGES),
+    write("pages.link", "L", "Link: shows the draft without a login")
+        .cli("pages link {id}")
+        .on(Row, PAGES),
+    act("pages.show", "s", "Show its state").cli("pages show {id}").on(Row, PAGES_SEEN),
+    write("page.edit", "e", "Edit")
+        .cli("pages edit {page_id} {kind} {id} -")
+        .on(Row, PAGES)
+        .unless(holds_nothing),
+    write("page.add", "a", "Add here: a row, a column, a widget, an item")
+        .cli("pages add {page_id} row")
+        .also(&["widgets place WIDGET {page_id}"])
+        .on(Row, PAGES),
+    write("page.delete", "x", "Delete…")
+        .cli("pages remove {page_id} {kind} {id}")
+        .on(Row, PAGES)
+        .unless(is_page),
+    write("page.publish", "P", "Publish…").cli("pages publish {page_id}").on(Nothing, PAGES),
+    act("page.compare", "c", "Compare: with what visitors see")
+        .cli("pages diff {page_id}")
+        .on(Nothing, PAGES_SEEN),
+    act("page.revisions", "r", "Revisions")
+        .cli("pages revisions {page_id}")
+        .on(Nothing, PAGES_SEEN),
+    write("page.down", "J", "Down: one place on, or into the next column")
+        .cli("pages move {page_id} {kind} {id} --position N")
+        .on(Row, PAGES)
+        .unless(is_page),
+    write("page.up", "K", "Up: one place before, or into the column before")
+        .cli("pages move {page_id} {kind} {id} --position N")
+        .on(Row, PAGES)
+        .unless(is_page),
+    write("page.into", "m", "Into: another row, column or widget")
+        .cli("pages move {page_id} {kind} {id} --in N")
+        .on(Row, PAGES)
+        .unless(is_page),
+    write("page.schedule", "t", "Times: published and taken off by itself")
+        .cli("pages schedule {page_id} --publish TIME")
+        .on(Nothing, PAGES),
+    write("page.take_off", "T", "Take off…").cli("pages take-off {page_id}").on(Nothing, PAGES),
+    write("page.discard", "D", "Discard: what the draft has changed…")
+        .cli("pages discard {page_id}")
+        .on(Nothing, PAGES),
+    write("page.copy", "C", "Copy: the draft into another page, such as a translation")
+        .cli("pages copy {page_id} PAGE")
+        .on(Nothing, PAGES),
+    write("page.link", "L", "Link: shows the draft without a login")
+        .cli("pages link {page_id}")
+        .on(Nothing, PAGES),
+    act("page.show", "s", "Show the node whole").cli("pages tree {page_id}").on(Row, PAGES_SEEN),
+    act("page.fold", "Space", "Fold or unfold"),
+    act("page.left", "h Left", "Fold, then to what it stands in"),
+    act("page.right", "l Right", "Unfold, then into it"),
+    act("revisions.compare", "c", "Compare: with the draft; two marked with each other")
+        .cli("pages diff {page_id} --from {number} --to draft")
+        .on(Row, PAGES_SEEN),
+    act("revisions.tree", "d", "Drawn as a tree")
+        .cli("pages tree {page_id} --revision {number}")
+        .on(Row, PAGES_SEEN),
+    write("revisions.restore", "R", "Restore: into the draft…")
+        .cli("pages restore {page_id} {number}")
+        .on(Row, PAGES),
+    act("widgets.show", "s", "Show it whole").cli("widgets show {name}").on(Row, PAGES_SEEN),
+    act("widgets.rebuild", "b", "Components: which shows each template")
+        .cli("widgets rebuild")
+        .on(Nothing, PAGES_SEEN),
     write("inbox.state", "s", "Set the state")
         .cli("inbox set-status STATE {submission_id}")
         .on(Rows, INBOX),

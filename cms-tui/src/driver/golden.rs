@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 
 use super::{
     Operator, paint,
-    seed::{with_forms, with_inbox, with_media},
+    seed::{with_forms, with_inbox, with_media, with_pages},
     seeded,
     site::TestSite,
 };
@@ -65,7 +65,7 @@ const OTHERS: [(&str, &str); 37] = [
 
 impl Operator {
     /// The screen is the golden one of this name.
-    fn is_golden(&self, name: &str) {
+    pub(super) fn is_golden(&self, name: &str) {
         let mut settings = insta::Settings::clone_current();
         settings.set_snapshot_path("../screens/golden");
         settings.set_prepend_module_to_snapshot(false);
@@ -174,6 +174,49 @@ async fn golden_inbox() {
         ("inbox_left", "9 j Enter"),
         ("funnels", ": f u n n e l s Enter"),
         ("funnel", ": f u n n e l s Enter Enter j j"),
+    ] {
+        let mut ana = Operator::sits_down(&site).await;
+        ana.press(keys).await.is_golden(name);
+    }
+}
+
+/// Pages, one as a tree, its revisions and the widgets, in all sizes; and what is asked there.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn golden_pages() {
+    let site = with_pages().await;
+    let main = [
+        ("pages", ": p a g e s Enter"),
+        ("page", ": p a g e s Enter Enter j j j j j j"),
+        ("revisions", ": p a g e s Enter r j"),
+        ("widgets", ": w i d g e t s Enter / r e a s o n s Enter"),
+    ];
+    for (name, keys) in main {
+        let mut ana = Operator::sits_down(&site).await;
+        ana.press(keys).await;
+        for (width, height) in SIZES {
+            ana.resize(width, height).is_golden(&format!("{name}_{width}x{height}"));
+        }
+    }
+    for (name, keys) in [
+        ("pages_filter", ": p a g e s Enter / l a n g : d e Enter"),
+        ("pages_publish", ": p a g e s Enter P"),
+        ("pages_schedule", ": p a g e s Enter t"),
+        ("pages_copy", ": p a g e s Enter C"),
+        ("page_whole", ": p a g e s Enter Enter"),
+        ("page_folded", ": p a g e s Enter Enter j Space G k k h"),
+        ("page_zoom", ": p a g e s Enter Enter j j j z"),
+        ("page_edit", ": p a g e s Enter Enter G k k k k e"),
+        ("page_add", ": p a g e s Enter Enter G k k k k a"),
+        ("page_pick", ": p a g e s Enter Enter a Enter s h o p"),
+        ("page_compare", ": p a g e s Enter Enter c"),
+        ("page_delete", ": p a g e s Enter Enter j x"),
+        ("page_into", ": p a g e s Enter Enter j j j m"),
+        ("page_discard", ": p a g e s Enter Enter D"),
+        ("page_help", ": p a g e s Enter Enter ?"),
+        ("revisions_compare", ": p a g e s Enter r Space Space c"),
+        ("revisions_tree", ": p a g e s Enter r j d"),
+        ("revisions_restore", ": p a g e s Enter r j R"),
+        ("widgets_rebuild", ": w i d g e t s Enter b"),
     ] {
         let mut ana = Operator::sits_down(&site).await;
         ana.press(keys).await.is_golden(name);

@@ -12,7 +12,7 @@ fn is_hostile(c: char) -> bool {
 }
 
 #[track_caller]
-fn is_whole(operator: &mut Operator) {
+pub(super) fn is_whole(operator: &mut Operator) {
     for (width, height) in [(60, 16), (80, 24), (100, 30), (200, 60)] {
         let screen = operator.resize(width, height).screen();
         let bad = screen.chars().find(|c| *c != '\n' && is_hostile(*c));

@@ -8,6 +8,7 @@
 //! day      what an operator does all day
 //! together two people at one thing
 //! support  the day of somebody who answers leads
+//! editor   the day of somebody who edits pages, alone and with others
 //! hostile  stored text that would break a screen
 //! golden   golden screens
 //! pictures those of the docs
@@ -16,6 +17,7 @@
 
 mod acting;
 mod day;
+mod editor;
 mod golden;
 mod hostile;
 mod paint;

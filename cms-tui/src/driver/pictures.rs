@@ -2,7 +2,7 @@
 
 use super::{
     Operator, paint,
-    seed::{with_inbox, with_media},
+    seed::{with_inbox, with_media, with_pages},
     seeded,
 };
 
@@ -23,15 +23,22 @@ const OF_INBOX: [(&str, &str); 4] = [
 ];
 /// That of a site with files.
 const OF_MEDIA: (&str, &str) = ("media", ": m e d i a Enter j j");
+/// Those of a site with pages.
+const OF_PAGES: [(&str, &str); 2] = [
+    ("page", ": p a g e s Enter Enter j j j j j j"),
+    ("page_compare", ": p a g e s Enter Enter c"),
+];
 
 /// The pictures of the docs are those that the interface draws, and all of them are shown.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_docs_show_what_is_drawn() {
     let (site, inbox, media) = (seeded().await, with_inbox().await, with_media().await);
+    let pages = with_pages().await;
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/tui");
     let page = std::fs::read_to_string(format!("{folder}.md")).expect("docs/tui.md");
     let pictures = PICTURES.map(|one| (&site, one)).into_iter();
     let pictures = pictures.chain(OF_INBOX.map(|one| (&inbox, one)));
+    let pictures = pictures.chain(OF_PAGES.map(|one| (&pages, one)));
     for (site, (name, keys)) in pictures.chain([(&media, OF_MEDIA)]) {
         let mut ana = Operator::sits_down(site).await;
         ana.press(keys).await;
@@ -49,7 +56,7 @@ async fn the_docs_show_what_is_drawn() {
     let files = std::fs::read_dir(folder).expect("docs/tui").count();
     assert_eq!(
         files,
-        2 * (PICTURES.len() + OF_INBOX.len() + 1),
+        2 * (PICTURES.len() + OF_INBOX.len() + OF_PAGES.len() + 1),
         "docs/tui holds a picture that nobody makes"
     );
 }

@@ -118,6 +118,56 @@ fn png(width: u32, height: u32, length: u32) -> Vec<u8> {
     file
 }
 
+/// A site with four pages. The first is published, planned, and its draft has changed since.
+pub(super) async fn with_pages() -> TestSite {
+    let site = TestSite::open().await;
+    let pages = Ask::post("/api/backend/item").query("table", "pages");
+    for (language, address, title) in [
+        ("en", "/", "Home"),
+        ("de", "/de", "Startseite"),
+        ("en", "/about", "About us"),
+        ("en", "/bicycles", "Räder, die laufen 日本の自転車"),
+    ] {
+        let mut page = json!({"language_short": language, "url_rewrite": address, "title": title});
+        if language == "de" {
+            page["base_id"] = 1.into();
+        }
+        site.does(pages.clone(), page).await;
+    }
+    let [first, second] =
+        [site.node("row", 1, json!({})).await, site.node("row", 1, json!({})).await];
+    let col = site.node("col", first, json!({})).await;
+    let title = json!({"title": "Bicycles that last", "level": "h1", "align": "left"});
+    let title = site.node("widget", col, json!({"widget": "title", "data": title})).await;
+    let reasons = json!({"title": "Why us", "per_row": 3});
+    let reasons = site.node("widget", col, json!({"widget": "uspIconList", "data": reasons})).await;
+    for reason in ["Made to be repaired", "Chains for ten winters", "軽い"] {
+        site.node("item", reasons, json!({"data": {"title": reason, "icon": "wrench"}})).await;
+    }
+    let [left, right] =
+        [site.node("col", second, json!({})).await, site.node("col", second, json!({})).await];
+    let text = "<h2>How to tell when a chain is worn</h2>\n<p>Measure twelve links.</p>";
+    site.node("widget", left, json!({"widget": "html", "data": {"text": text}})).await;
+    site.node("widget", right, json!({"widget": "spacer", "data": {}})).await;
+    site.clock.advance(60_000);
+    site.page("publish", json!({"page_id": 1})).await;
+    site.clock.advance(3_600_000);
+    let set = Ask::patch("/api/backend/pagebuilder").query("widget_id", title);
+    site.does(set, json!({"data": {"title": "Bicycles for ten winters"}})).await;
+    site.page("publish", json!({"page_id": 1})).await;
+    site.clock.advance(600_000);
+    let set = Ask::patch("/api/backend/pagebuilder").query("widget_id", title);
+    let data = json!({"title": "Bicycles for twenty winters", "subtitle": "And one summer"});
+    site.does(set, json!({"data": data})).await;
+    let link = json!({"title": "See all", "link": "/bicycles", "style": "primary"});
+    site.node("widget", right, json!({"widget": "button", "data": link})).await;
+    site.page("move", json!({"kind": "row", "id": second, "position": 0})).await;
+    let times = json!({"page_id": 1, "publish_at": "2026-12-24T06:00:00Z"});
+    site.page("schedule", times).await;
+    site.clock.advance(30_000);
+    site
+}
+
 /// A site with a funnel that people have walked through; ana and ben answer them.
 pub(super) async fn with_inbox() -> TestSite {
     let site = TestSite::with(|settings| {

@@ -160,6 +160,34 @@ impl TestSite {
         }
     }
 
+    /// What is done to a page, by the name of its action.
+    pub(crate) async fn page(&self, action: &str, body: Json) -> Json {
+        self.does(Ask::post("/api/backend/pagebuilder").query("action", action), body).await
+    }
+
+    /// Adds a node to a draft, in the page or the node of this id. Returns its id.
+    pub(crate) async fn node(&self, kind: &str, within: i64, more: Json) -> i64 {
+        let parent = match kind {
+            "row" => "page_id",
+            "col" => "row_id",
+            "widget" => "col_id",
+            _ => "widget_id",
+        };
+        let mut body = json!({"kind": kind, "parent": {parent: within}});
+        body.as_object_mut()
+            .expect("members")
+            .extend(more.as_object().cloned().unwrap_or_default());
+        let made = self.does(Ask::post("/api/backend/pagebuilder"), body).await;
+        made["id"].as_i64().expect("an id")
+    }
+
+    /// The draft of a page.
+    pub(crate) async fn draft(&self, page: i64) -> Json {
+        let ask = Ask::get("/api/backend/pagebuilder").query("page_id", page);
+        let answer = self.client().send(ask).await.expect("a draft");
+        answer.json().map(|mut body| body["data"].take()).unwrap_or_default()
+    }
+
     /// Returns its value.
     pub(crate) async fn key(&self, name: &str, body: Json) -> String {
         let mut all = json!({"name": name});

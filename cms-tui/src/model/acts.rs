@@ -87,7 +87,7 @@ impl Model {
         match action.noun() {
             "app" => self.act_app(action.verb()),
             "go" => self.go_to(action.verb()),
-            "list" if action.verb() == "open" && self.readonly && self.opens_a_form() => {
+            "list" if action.verb() == "open" && self.may_only_look() => {
                 let noun = self.screen().map_or("", |screen| screen.noun());
                 match find(&format!("{noun}.show")) {
                     Some(show) => self.run(show),
@@ -110,9 +110,18 @@ impl Model {
         }
     }
 
-    /// Whether Enter opens a form here.
-    fn opens_a_form(&self) -> bool {
-        self.screen().is_some_and(|screen| matches!(screen.noun(), "records" | "groups"))
+    /// Whether Enter would open a form that the user may not send.
+    fn may_only_look(&self) -> bool {
+        let scene = self.scene();
+        match scene.noun {
+            "records" | "groups" => self.readonly,
+            "page" => {
+                let kind = scene.row.and_then(|node| node["kind"].as_str());
+                let edit = find("page.edit").filter(|_| matches!(kind, Some("widget" | "item")));
+                edit.is_some_and(|edit| edit.disabled(&scene).is_some())
+            }
+            _ => false,
+        }
     }
 
     fn act_app(&mut self, verb: &str) -> Vec<Effect> {

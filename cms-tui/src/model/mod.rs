@@ -194,7 +194,7 @@ pub(crate) struct Model {
     pub(crate) now: i64,
     /// Who the user is, once known.
     pub(crate) who: String,
-    rights: Option<Vec<String>>,
+    pub(crate) rights: Option<Vec<String>>,
     pub(crate) stack: Vec<Shown>,
     visited: Vec<Place>,
     visited_at: usize,

@@ -123,6 +123,12 @@ impl Model {
             Step::Context(name) => return self.go_to_site(from, name),
             // What is under way goes on until the other site is open.
             Step::LeaveFor(name) => return vec![Effect::Context(name)],
+            Step::Look => {
+                if let Some(shown) = self.top() {
+                    shown.screen.outdate(false);
+                }
+                return self.look_again();
+            }
             Step::Pause => {
                 self.tickets += 1;
                 self.pause = self.tickets;

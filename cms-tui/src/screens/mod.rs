@@ -28,6 +28,7 @@ mod mail;
 mod media;
 mod open;
 mod origins;
+mod pages;
 mod plugins;
 mod queue;
 mod records;
@@ -36,6 +37,7 @@ mod system;
 mod tasks;
 mod users;
 mod webhooks;
+mod widgets;
 mod words;
 
 use ratatui::{

@@ -3,8 +3,8 @@
 use super::{
     Screen, analytics::Analytics, attempts, audit, browser::Browser, cache, content, deliveries,
     delivery::Delivery, events, forms, funnels, groups, home::Home, inbox, keys, limits,
-    login::SignIn, mail, media, origins, plugins, queue, records, submission::Submission, system,
-    tasks, users, webhooks,
+    login::SignIn, mail, media, origins, pages, plugins, queue, records, submission::Submission,
+    system, tasks, users, webhooks, widgets,
 };
 use crate::step::Place;
 
@@ -33,12 +33,16 @@ pub(crate) fn open(place: Place) -> Box<dyn Screen> {
         "inbox" => &inbox::SPEC,
         "mail" => &mail::SPEC,
         "media" => &media::SPEC,
+        "pages" => &pages::SPEC,
+        "revisions" => &pages::REVISIONS,
+        "widgets" => &widgets::SPEC,
         "tasks" => &tasks::TASKS,
         "runs" => &tasks::RUNS,
         "system" => &system::SPEC,
         "submission" => return Box::new(Submission::new(place.subject)),
         "funnel" => return Box::new(funnels::Graph::new(place.subject)),
         "analytics" => return Box::new(Analytics::new(place.subject)),
+        "page" => return Box::new(pages::PageTree::new(place.subject)),
         "delivery" => return Box::new(Delivery::new(place.subject)),
         "login" => return Box::new(SignIn::default()),
         "rights" => return Box::new(keys::Matrix::new(place.subject)),

@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json};
 
 use super::{Bulk, BulkCall, Calling, Failed, Menu, Step};
 use crate::{
-    calls::{Fault, LONGEST, Reply},
+    calls::{Fault, LONGEST, Reply, uncut},
     text::{count, cut, safe},
 };
 
@@ -57,12 +57,6 @@ pub(crate) struct Patch {
     pub(crate) wanted: Map<String, Json>,
     /// Whether what stood there can be written back.
     pub(crate) has_undo: bool,
-}
-
-/// The part of a list's cut value that is there.
-fn uncut(seen: &str) -> Option<&str> {
-    let (begin, size) = seen.rsplit_once("… (")?;
-    size.ends_with(" KB)").then_some(begin)
 }
 
 /// Whether a member is as it was seen. Lists cut long values.

@@ -39,9 +39,22 @@ pub(crate) fn popup(frame: &mut Frame<'_>, title: &str, size: (u16, u16), theme:
 fn framed(frame: &mut Frame<'_>, title: &str, area: Rect, theme: Theme) -> Rect {
     let block = pane(title, true, theme);
     let inner = block.inner(area);
+    halve(frame, area);
     frame.render_widget(Clear, area);
     frame.render_widget(block, area);
     inner
+}
+
+/// Takes away wide characters that begin before a window and would reach into it.
+fn halve(frame: &mut Frame<'_>, window: Rect) {
+    let Some(before) = window.x.checked_sub(1) else { return };
+    for y in window.y..window.bottom() {
+        if let Some(cell) = frame.buffer_mut().cell_mut((before, y))
+            && width(cell.symbol()) > 1
+        {
+            cell.set_symbol(" ");
+        }
+    }
 }
 
 /// A line that is being typed, its cursor shown as a reversed cell.
@@ -181,12 +194,20 @@ pub(crate) fn form<S>(frame: &mut Frame<'_>, form: &Form<S>, theme: Theme) {
         (true, _) => Line::styled(" Sending …", theme.style(Role::Quiet)),
         (_, true) => Line::styled(" Esc again throws your changes away", theme.style(Role::Warn)),
         _ if form.is_low => Line::styled(" Enter send   Esc cancel", theme.style(Role::Key)),
-        _ => Line::styled(
-            " Tab next   Space choose   Ctrl-s save   Esc cancel",
-            theme.style(Role::Key),
-        ),
+        _ => Line::styled(foot(form), theme.style(Role::Key)),
     });
     frame.render_widget(Paragraph::new(seen), inner);
+}
+
+/// What keys do in the field that has the focus.
+fn foot<S>(form: &Form<S>) -> &'static str {
+    match form.fields.get(form.at).map(|field| &field.kind) {
+        Some(Kind::Pick(_)) if form.fields.len() == 1 => {
+            " Type to filter   ↑ ↓ choose   Enter take   Esc cancel"
+        }
+        Some(Kind::Pick(_)) => " Type to filter   ↑ ↓ choose   Tab next   Ctrl-s save   Esc",
+        _ => " Tab next   Space choose   Ctrl-s save   Esc cancel",
+    }
 }
 
 fn quiet(text: &str, theme: Theme) -> Line<'static> {
@@ -245,7 +266,14 @@ fn field_lines(
             let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
             lines.push(line(cut(&safe(&names), room).into_owned()));
             if has_focus {
-                options(many, &indent, room, theme, lines);
+                options(many, true, &indent, room, theme, lines);
+            }
+        }
+        Kind::Pick(many) => {
+            let name = safe(many.here().unwrap_or("—")).into_owned();
+            lines.push(line(cut(&name, room).into_owned()));
+            if has_focus {
+                options(many, false, &indent, room, theme, lines);
             }
         }
         Kind::Fixed(why) => lines.push(line(cut(&safe(why), room).into_owned())),
@@ -276,21 +304,34 @@ fn block(input: &Input, cells: usize, has_focus: bool) -> Vec<Line<'static>> {
     texts.map(line).collect()
 }
 
-fn options(many: &Many, indent: &str, cells: usize, theme: Theme, lines: &mut Vec<Line<'static>>) {
+/// The options that fit; `ticks`: several can be chosen.
+fn options(
+    many: &Many,
+    ticks: bool,
+    indent: &str,
+    cells: usize,
+    theme: Theme,
+    lines: &mut Vec<Line<'static>>,
+) {
     let shown = many.shown();
     let from = (many.at + 1).saturating_sub(OPTIONS);
     let filter = typed(&many.filter, cells.saturating_sub(26), true);
     let mut head = vec![Span::raw(indent.to_owned()), Span::raw("type to filter: ")];
     head.extend(filter.spans);
+    let count = if ticks { many.chosen.len() } else { shown.len() };
     head.push(Span::styled(
-        format!("  {} of {}", many.chosen.len(), many.options.len()),
+        format!("  {count} of {}", many.options.len()),
         theme.style(Role::Quiet),
     ));
     lines.push(Line::from(head));
     for (n, option) in shown.iter().enumerate().skip(from).take(OPTIONS) {
         let (group, name) = &many.options[*option];
-        let tick = if many.chosen.contains(name) { "[x]" } else { "[ ]" };
-        let text = format!("{tick} {}", safe(name));
+        let tick = match (ticks, many.chosen.contains(name)) {
+            (false, _) => "",
+            (true, true) => "[x] ",
+            (true, false) => "[ ] ",
+        };
+        let text = format!("{tick}{}", safe(name));
         let group = cut(group, 18).into_owned();
         let text = fitted(&text, cells.saturating_sub(width(&group) + 1));
         let role = if n == many.at { Role::Cursor } else { Role::Plain };

@@ -25,6 +25,8 @@ pub(crate) enum Kind {
         at: Option<usize>,
     },
     Many(Many),
+    /// One of a long list, sought by typing: the one under the cursor.
+    Pick(Many),
     /// Not to be edited here, for this reason.
     Fixed(String),
 }
@@ -37,6 +39,42 @@ pub(crate) struct Many {
     pub(crate) chosen: BTreeSet<String>,
     pub(crate) at: usize,
     pub(crate) filter: Input,
+    /// What each option stands for, when that is not its name.
+    pub(crate) values: Vec<Json>,
+}
+
+/// More options than these are sought by typing.
+const FEW: usize = 12;
+
+fn text_of(value: &Json) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+impl Kind {
+    /// A choice by title and value: none is null, a value that is no option stays what it is, and
+    /// `none` says so. Numbers and their texts are the same.
+    pub(crate) fn choice(mut options: Vec<(String, Json)>, value: &Json, none: &str) -> Self {
+        options.insert(0, ("—".to_owned(), Json::Null));
+        let is_value =
+            |one: &Json| one.is_null() == value.is_null() && text_of(one) == text_of(value);
+        let at = match options.iter().position(|(_, one)| is_value(one)) {
+            Some(at) => {
+                options[at].1 = value.clone();
+                at
+            }
+            None => {
+                options.push((format!("{} ({none})", text_of(value)), value.clone()));
+                options.len() - 1
+            }
+        };
+        if options.len() <= FEW {
+            return Self::One { options, at: Some(at) };
+        }
+        let (titles, values): (Vec<String>, Vec<Json>) = options.into_iter().unzip();
+        let group = |value: &Json| if value.is_null() { String::new() } else { text_of(value) };
+        let options = values.iter().map(group).zip(titles).collect();
+        Self::Pick(Many { options, at, values, ..Many::default() })
+    }
 }
 
 impl Many {
@@ -51,23 +89,52 @@ impl Many {
         (0..self.options.len()).filter(|n| fits(&self.options[*n])).collect()
     }
 
+    /// The name of the option under the cursor.
+    pub(crate) fn here(&self) -> Option<&str> {
+        Some(&self.options[self.number()?].1)
+    }
+
+    fn number(&self) -> Option<usize> {
+        self.shown().get(self.at).copied()
+    }
+
+    /// What the option under the cursor stands for.
+    fn value(&self) -> Option<Json> {
+        let number = self.number()?;
+        Some(
+            self.values
+                .get(number)
+                .cloned()
+                .unwrap_or_else(|| self.options[number].1.as_str().into()),
+        )
+    }
+
     fn key(&mut self, key: Key) -> bool {
-        let shown = self.shown();
+        if key.code != KeyCode::Char(' ') {
+            return self.walk(key);
+        }
+        if let Some(name) = self.here().map(str::to_owned)
+            && !self.chosen.remove(&name)
+        {
+            self.chosen.insert(name);
+        }
+        true
+    }
+
+    /// Moves among the options, and filters them.
+    fn walk(&mut self, key: Key) -> bool {
+        let last = self.shown().len().saturating_sub(1);
         match key.code {
-            KeyCode::Down if self.at + 1 < shown.len() => self.at += 1,
+            KeyCode::Down if self.at < last => self.at += 1,
             KeyCode::Up if self.at > 0 => self.at -= 1,
-            KeyCode::Char(' ') => {
-                let Some((_, name)) = shown.get(self.at).map(|n| self.options[*n].clone()) else {
-                    return true;
-                };
-                if !self.chosen.remove(&name) {
-                    self.chosen.insert(name);
-                }
-            }
             KeyCode::Down | KeyCode::Up => return false,
             _ => {
-                self.at = 0;
-                return self.filter.key(key);
+                let before = self.filter.text().to_owned();
+                let is_taken = self.filter.key(key);
+                if self.filter.text() != before {
+                    self.at = 0;
+                }
+                return is_taken;
             }
         }
         true
@@ -130,6 +197,11 @@ impl Field {
         Self::new(name, label, Kind::Many(Many { options, chosen, ..Many::default() }))
     }
 
+    /// Options are group and name; the name is the value.
+    pub(crate) fn pick(name: &str, label: &str, options: Vec<(String, String)>) -> Self {
+        Self::new(name, label, Kind::Pick(Many { options, ..Many::default() }))
+    }
+
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = hint.into();
         self
@@ -141,6 +213,9 @@ impl Field {
     }
 
     pub(crate) fn is_changed(&self) -> bool {
+        if let (Kind::Pick(now), Kind::Pick(then)) = (&self.kind, &self.initial) {
+            return !now.values.is_empty() && now.number() != then.number();
+        }
         let (mut now, mut then) = (self.kind.clone(), self.initial.clone());
         for kind in [&mut now, &mut then] {
             if let Kind::Many(many) = kind {
@@ -184,15 +259,21 @@ impl Field {
                 _ => false,
             },
             Kind::Many(many) => many.key(key),
+            Kind::Pick(many) => many.walk(key),
             Kind::Fixed(_) => false,
         }
     }
 
     pub(crate) fn paste(&mut self, text: &str) {
-        if let Kind::Text(input) | Kind::Secret(input) | Kind::Number(input) | Kind::Json(input) =
-            &mut self.kind
-        {
-            input.insert(text);
+        match &mut self.kind {
+            Kind::Text(input) | Kind::Secret(input) | Kind::Number(input) | Kind::Json(input) => {
+                input.insert(text);
+            }
+            Kind::Many(many) | Kind::Pick(many) => {
+                many.filter.insert(text);
+                many.at = 0;
+            }
+            _ => {}
         }
     }
 
@@ -218,6 +299,7 @@ impl Field {
                 at.and_then(|at| options.get(at)).map_or(Json::Null, |(_, value)| value.clone())
             }
             Kind::Many(many) => many.chosen.iter().map(String::as_str).collect(),
+            Kind::Pick(many) => many.value().ok_or("nothing fits what you typed")?,
             Kind::Fixed(_) => Json::Null,
         };
         let empty = value.is_null() || value.as_array().is_some_and(Vec::is_empty);
@@ -243,6 +325,51 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn one_of_many_is_sought_by_typing() {
+        let options = [("Basics", "title"), ("Basics", "html"), ("Shop", "product list")];
+        let options = options.map(|(group, name)| (group.to_owned(), name.to_owned())).to_vec();
+        let mut field = Field::pick("a", "a", options).required();
+        for (key, value) in [("Down", "html"), ("s", "title"), ("h", "product list")] {
+            field.key(key.parse().expect("a key"));
+            assert_eq!(field.value(), Ok(json!(value)), "{key}");
+        }
+        assert!(!field.key("Enter".parse().expect("a key")), "Enter is for the form");
+        assert_eq!(field.value(), Ok(json!("product list")));
+        field.key("x".parse().expect("a key"));
+        assert!(field.value().is_err(), "nothing fits");
+        assert!(!field.is_changed());
+    }
+
+    #[test]
+    fn a_choice_knows_its_value_as_number_and_as_text() {
+        let options = |n: i64| (1..=n).map(|n| (format!("Form {n}"), json!(n.to_string())));
+        for n in [3, 300] {
+            for (value, is_option) in [(json!(3), true), (json!("3"), true), (json!("x"), false)] {
+                let kind = Kind::choice(options(n).collect(), &value, "no option");
+                let mut field = Field::new("a", "a", kind);
+                assert_eq!((field.value(), field.is_changed()), (Ok(value.clone()), false));
+                let title = match &field.kind {
+                    Kind::One { options, at } => options[at.expect("chosen")].0.clone(),
+                    Kind::Pick(many) => many.here().expect("one").to_owned(),
+                    other => panic!("{other:?}"),
+                };
+                assert_eq!(title.contains("no option"), !is_option, "{title}");
+                field.key(if n == 3 { "Left" } else { "Up" }.parse().expect("a key"));
+                assert!(field.is_changed());
+            }
+            let none = Field::new("a", "a", Kind::choice(options(n).collect(), &Json::Null, ""));
+            assert_eq!(none.value(), Ok(Json::Null));
+        }
+        // Of many one is sought; what does not fit is no value.
+        let kind = Kind::choice(options(300).collect(), &json!("3"), "");
+        let mut field = Field::new("a", "a", kind);
+        field.paste("form 277");
+        assert_eq!(field.value(), Ok(json!("277")));
+        field.paste("x");
+        assert!(field.value().is_err());
+    }
 
     #[test]
     fn an_option_is_chosen_by_its_first_letter_and_sent_by_its_value() {

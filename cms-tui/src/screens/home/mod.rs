@@ -198,8 +198,8 @@ fn draw_places(frame: &mut Frame<'_>, area: Rect, look: Look) {
     let block = pane("Go to", false, theme);
     let inner = block.inner(area);
     frame.render_widget(block, area);
-    let places = ACTIONS.iter().filter(|action| action.noun() == "go");
-    let line = |action: &crate::actions::Action| {
+    let places: Vec<_> = ACTIONS.iter().filter(|action| action.noun() == "go").collect();
+    let line = |action: &&crate::actions::Action| {
         let key =
             if action.keys.is_empty() { format!(":{}", action.verb()) } else { action.keys.into() };
         Line::from(format!(
@@ -207,5 +207,14 @@ fn draw_places(frame: &mut Frame<'_>, area: Rect, look: Look) {
             cut(action.help.split(':').next().unwrap_or_default(), 22)
         ))
     };
-    lines(frame, inner, places.map(line).take(usize::from(inner.height)).collect());
+    // The last line names those that have none of their own.
+    let height = usize::from(inner.height);
+    let own = if places.len() > height { height.saturating_sub(1) } else { places.len() };
+    let (own, rest) = places.split_at(own);
+    let mut shown: Vec<_> = own.iter().map(line).collect();
+    if !rest.is_empty() {
+        let names: String = rest.iter().map(|action| format!(" :{}", action.verb())).collect();
+        shown.push(Line::from(cut(&names, usize::from(inner.width)).into_owned()));
+    }
+    lines(frame, inner, shown);
 }

@@ -9,7 +9,6 @@ use super::{
 };
 use crate::{
     calls::{LONGEST, Reply},
-    screens::cells::plain_text,
     step::{Form, Step, send},
     widgets::{
         field::{Field, Kind},
@@ -55,22 +54,14 @@ fn field(column: &Json, value: &Json, choices: Option<&Vec<(String, Json)>>) -> 
     field.hint(hint)
 }
 
-/// A choice: none is null; a value that is no choice stays what it is.
 fn chosen(kind: &str, value: &Json, choices: Option<&Vec<(String, Json)>>) -> Kind {
     let is_number = matches!(kind, "integer" | "decimal" | "number" | "boolean" | "checkbox");
     let stored = |value: &Json| match value {
         Json::Number(number) if !is_number => Json::from(number.to_string()),
         other => other.clone(),
     };
-    let choices = choices.into_iter().flatten();
-    let mut options: Vec<_> =
-        choices.map(|(title, value)| (title.clone(), stored(value))).collect();
-    options.insert(0, ("—".to_owned(), Json::Null));
-    if !options.iter().any(|(_, option)| option == value) {
-        options.push((format!("{} (no choice)", plain_text(value)), value.clone()));
-    }
-    let at = options.iter().position(|(_, option)| option == value);
-    Kind::One { options, at }
+    let option = |(title, value): &(String, Json)| (title.clone(), stored(value));
+    Kind::choice(choices.into_iter().flatten().map(option).collect(), value, "no choice")
 }
 
 fn pretty(value: &Json) -> Input {

@@ -1,0 +1,138 @@
+//! What can be done with a page as a whole, in the list and on the screen of one.
+
+use cms_http::wire::pagebuilder::{Diff, Discard, MayName, Publish, TakeOff};
+use serde_json::{Value as Json, json};
+
+use super::{
+    about, copy, diff,
+    hold::{Others, Seen, reading},
+    link, page_id, plan, told,
+};
+use crate::{
+    actions::Scene,
+    calls::Reply,
+    screens::cells::plain_text,
+    step::{Confirm, Place, Step, send},
+    widgets::viewer::Viewer,
+};
+
+/// In the list: the draft is read first, so that the question is about what it is now.
+pub(super) fn act(verb: &str, scene: &Scene<'_>) -> Step {
+    let page = about(scene.row.unwrap_or(&Json::Null));
+    let verb = verb.to_owned();
+    match verb.as_str() {
+        "revisions" | "compare" | "copy" | "link" => {
+            let seen = Seen { page, ..Seen::default() };
+            whole(&verb, seen)
+        }
+        _ => reading(&page, move |seen| whole(&verb, seen)),
+    }
+}
+
+/// With the draft as it was seen.
+pub(super) fn whole(verb: &str, seen: Seen) -> Step {
+    match verb {
+        "show" => Step::View(Viewer::json(seen.name(), &seen.state)),
+        "publish" => publish(seen),
+        "take_off" => take_off(&seen),
+        "discard" => discard(seen),
+        "schedule" => plan::form(seen),
+        "revisions" => Step::Open(Place::about("revisions", &seen.page)),
+        "compare" => compare(&seen.page, None, None),
+        "copy" => copy::begin(&seen.page),
+        "link" => link::begin(&seen.page),
+        _ => Step::None,
+    }
+}
+
+/// Shows what leads from one state to another; without both, what publishing would change.
+pub(super) fn compare(page: &Json, from: Option<String>, to: Option<String>) -> Step {
+    let said = |state: &Option<String>, usual: &str| match state.as_deref() {
+        Some("draft") => "draft".to_owned(),
+        Some(number) => format!("revision {number}"),
+        None => usual.to_owned(),
+    };
+    let states = format!("{} → {}", said(&from, "published"), said(&to, "draft"));
+    let title = format!("{} · {states}", super::address(page));
+    let call = diff(page_id(page), from, to).map(|call| {
+        // Long texts may differ at their end.
+        call.whole::<Diff>().then(move |reply| {
+            Step::View(Viewer::new(title, told::differences(&reply.data, told::WIDE)))
+        })
+    });
+    call.into()
+}
+
+/// Reads what the draft has changed, then goes on.
+fn changed(seen: Seen, next: impl FnOnce(Seen, &[Json]) -> Step + Send + 'static) -> Step {
+    let call = diff(seen.id(), None, None).map(|call| {
+        call.then(move |reply| next(seen, reply.data.as_array().map_or(&[][..], Vec::as_slice)))
+    });
+    call.into()
+}
+
+fn publish(seen: Seen) -> Step {
+    changed(seen, |seen, found| {
+        let name = seen.name();
+        let text = match (found.is_empty(), seen.state["published"] == true) {
+            (true, true) => {
+                return Step::Tell(format!(
+                    "Visitors see {name} as the draft is: nothing differs."
+                ));
+            }
+            (true, false) => format!("Publish {name}? Visitors see it from then on."),
+            _ => format!("Publish {name}? Visitors see {} from then on.", told::in_short(found)),
+        };
+        Step::Confirm(Confirm::new(text, move || {
+            let body = body(&seen);
+            let said = name.clone();
+            let done = move |reply: &Reply, others: &Others| {
+                let revision = plain_text(&reply.data["revision"]);
+                Step::did(format!("{said} is published as revision {revision}{others}"))
+            };
+            seen.change(move || send::<Publish>(&MayName::default(), body.clone()), done).step()
+        }))
+    })
+}
+
+fn body(seen: &Seen) -> Json {
+    json!({"page_id": seen.id()})
+}
+
+fn take_off(seen: &Seen) -> Step {
+    let name = seen.name();
+    if seen.state["published"] != true {
+        return Step::Tell(format!("{name} is not published."));
+    }
+    let text = format!("Take off {name}? Visitors see it no longer; its revisions stay.");
+    let seen = seen.clone();
+    Step::Confirm(Confirm::new(text, move || {
+        let body = body(&seen);
+        let make = move || send::<TakeOff>(&MayName::default(), body.clone());
+        seen.change(make, move |_, others| Step::did(format!("{name} is taken off{others}"))).step()
+    }))
+}
+
+fn discard(seen: Seen) -> Step {
+    let name = seen.name();
+    let Some(revision) = seen.state["revision"].as_i64() else {
+        let why = "was never published, so there is nothing to return to: delete its rows instead.";
+        return Step::Tell(format!("{name} {why}"));
+    };
+    changed(seen, move |seen, found| {
+        if found.is_empty() {
+            return Step::Tell(format!("The draft of {name} is revision {revision} already."));
+        }
+        let text = format!(
+            "Lose what the draft of {name} has changed? It becomes revision {revision} again, \
+             without {}.",
+            told::in_short(found)
+        );
+        Step::Confirm(Confirm::new(text, move || {
+            let body = body(&seen);
+            let make = move || send::<Discard>(&MayName::default(), body.clone());
+            let say = format!("the draft of {name} is revision {revision} again");
+            seen.change(make, move |_, others| Step::did(format!("{say}{others}"))).step()
+        }))
+    })
+}

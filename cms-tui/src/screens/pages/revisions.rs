@@ -1,0 +1,158 @@
+//! What was published of a page: compared with the draft and with each other, drawn, restored.
+
+use std::collections::BTreeSet;
+
+use cms_http::wire::{
+    pagebuilder::{MayName, OneRevision, Restore, Revisions, WhichRevision, WhichRevisions},
+    parameters::Limit,
+};
+use serde_json::{Value as Json, json};
+
+use super::{
+    act::compare,
+    address, diff,
+    hold::{Seen, reading},
+    nodes, page_id, told,
+};
+use crate::{
+    actions::Scene,
+    calls::Fault,
+    screens::{
+        browser::{Asked, Spec, by_id},
+        cells::{Cell, Column, age, column, members, number, plain_text},
+    },
+    step::{Calling, Confirm, Step, get, send},
+    theme::Role,
+    widgets::{viewer::Viewer, window::PAGE},
+};
+
+const DRAFT: &str = "draft";
+
+pub(crate) static SPEC: Spec = Spec {
+    rows: |_, data| by_id(data, "number"),
+    detail: Some(|row, page| diff(page_id(page), Some(count(row)), Some(DRAFT.to_owned()))),
+    preview: |row, differs, _, now| preview(row, differs, now),
+    empty: "It was never published: P on its draft does.",
+    follows: |event, _| event.starts_with("page."),
+    ..Spec::new("revisions", title, columns, list, act)
+};
+
+fn title(page: &Json) -> String {
+    format!("Revisions of {}", address(page))
+}
+
+fn list(asked: &Asked<'_>) -> Result<Calling, Fault> {
+    get::<Revisions>(&WhichRevisions {
+        page_id: page_id(asked.subject),
+        limit: Limit(PAGE),
+        cursor: asked.cursor.clone(),
+    })
+}
+
+fn columns(_: &Json) -> Vec<Column> {
+    vec![
+        column("NUMBER", "number", 8, number),
+        column("PUBLISHED", "created_at", 9, age),
+        column("BY", "actor", 0, who),
+        column("BYTES", "bytes", 8, number),
+        column("CHECKSUM", "checksum", 12, checksum).from(60),
+    ]
+}
+
+fn who(row: &Json, name: &str, _: i64) -> Cell {
+    let actor = &row[name];
+    let name = actor["name"].as_str().or(actor["kind"].as_str()).unwrap_or_default();
+    (plain_text(&name.into()), Role::Plain)
+}
+
+/// Its beginning: equal ones show the same.
+fn checksum(row: &Json, name: &str, _: i64) -> Cell {
+    (plain_text(&row[name]).chars().take(12).collect(), Role::Quiet)
+}
+
+/// Its number, as text.
+fn count(row: &Json) -> String {
+    row["number"].as_i64().unwrap_or_default().to_string()
+}
+
+fn preview(row: &Json, differs: Option<&Json>, now: i64) -> Vec<(Role, String)> {
+    let mut lines = members(row, &[("Published", "created_at"), ("Checksum", "checksum")], now);
+    lines.push((Role::Title, format!("From revision {} to the draft", count(row))));
+    match differs {
+        Some(found) => lines.extend(told::differences(found, 60)),
+        None => lines.push((Role::Quiet, "Loading …".to_owned())),
+    }
+    lines
+}
+
+fn act(verb: &str, scene: &Scene<'_>) -> Step {
+    let (page, row) = (scene.subject.clone(), scene.row.cloned().unwrap_or_default());
+    match verb {
+        "compare" => match &scene.marks[..] {
+            [] => compare(&page, Some(count(&row)), Some(DRAFT.to_owned())),
+            [one, other] => {
+                let mut both = [one, other].map(|row| row["number"].as_i64().unwrap_or_default());
+                both.sort_unstable();
+                let [from, to] = both.map(|number| Some(number.to_string()));
+                compare(&page, from, to)
+            }
+            _ => Step::Tell("Mark two to compare them, or none: then with the draft.".to_owned()),
+        },
+        "tree" => drawn(&page, &row),
+        "restore" => reading(&page, move |seen| restore(seen, &count(&row))),
+        _ => Step::None,
+    }
+}
+
+/// The revision as a tree.
+fn drawn(page: &Json, row: &Json) -> Step {
+    let which = WhichRevision {
+        page_id: page_id(page),
+        number: row["number"].as_i64().unwrap_or_default(),
+    };
+    let title = format!("{} · revision {}", address(page), count(row));
+    let page = page.clone();
+    let call = get::<OneRevision>(&which).map(|call| {
+        call.then(move |reply| {
+            let rows = nodes::rows(&page, &reply.data, &BTreeSet::new());
+            let lines = rows.iter().map(|row| (Role::Plain, nodes::line(&row.json)));
+            Step::View(Viewer::new(title, lines.collect()))
+        })
+    });
+    call.into()
+}
+
+/// Asks with what the draft would lose.
+fn restore(seen: Seen, number: &str) -> Step {
+    let (from, to) = (Some(DRAFT.to_owned()), Some(number.to_owned()));
+    let number = number.to_owned();
+    let call = diff(seen.id(), from, to).map(|call| {
+        call.then(move |reply| {
+            let found = reply.data.as_array().map_or(&[][..], Vec::as_slice);
+            if found.is_empty() {
+                return Step::Tell(format!("The draft is as revision {number} was."));
+            }
+            Step::Confirm(question(seen, number, &told::in_short(found)))
+        })
+    });
+    call.into()
+}
+
+fn question(seen: Seen, number: String, changes: &str) -> Confirm {
+    let name = seen.name();
+    let unpublished = if seen.state["changed"] == true {
+        " What the draft has changed since its last publication is lost."
+    } else {
+        ""
+    };
+    let text = format!(
+        "Make the draft of {name} what revision {number} is: {changes}?{unpublished} \
+         Visitors see it after the next publication."
+    );
+    Confirm::new(text, move || {
+        let body = json!({"page_id": seen.id(), "revision": number.parse::<i64>().ok()});
+        let make = move || send::<Restore>(&MayName::default(), body.clone());
+        let say = format!("the draft of {name} is as revision {number} was");
+        seen.change(make, move |_, others| Step::did(format!("{say}{others}"))).step()
+    })
+}

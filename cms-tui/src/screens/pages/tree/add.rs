@@ -1,0 +1,259 @@
+//! Rows, columns, widgets and items added to a draft.
+
+use std::sync::{Arc, OnceLock};
+
+use cms_http::wire::{pagebuilder::Add, parameters::NoQuery};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json, json};
+
+use super::{
+    super::{
+        hold::{Others, Seen},
+        nodes,
+    },
+    back, fields,
+    known::{self, Known},
+};
+use crate::{
+    calls::{Fault, Reply},
+    step::{Calling, Form, Menu, Step, send},
+    widgets::field::Field,
+};
+
+const NOTE: &str = "What you leave empty is not set. Visitors see it after the next publication.";
+
+/// Where something new stands.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Room {
+    kind: String,
+    /// What it stands in; None: a widget in a row and a column that are made for it.
+    parent: Option<i64>,
+    /// At the end without it.
+    position: Option<i64>,
+    /// Of widgets and items.
+    widget: Option<String>,
+}
+
+/// What can be added at a node: in it, or behind it.
+fn rooms(node: &Json, known: &Known) -> Vec<(String, Room)> {
+    let number = |name: &str| node[name].as_i64();
+    let kind = node["kind"].as_str().unwrap_or_default();
+    let room = |kind: &str, parent, position| Room {
+        kind: kind.to_owned(),
+        parent,
+        position,
+        widget: None,
+    };
+    let within = |kind: &str| room(kind, number("id"), None);
+    let behind = || room(kind, number("parent"), number("position").map(|at| at + 1));
+    let widget = node["widget"].as_str().map(str::to_owned);
+    let of = |room: Room| Room { widget: widget.clone(), ..room };
+    let name = nodes::name(node);
+    let say = |text: &str| format!("{text} {name}");
+    match kind {
+        "row" => vec![(say("a column in"), within("col")), (say("a row below"), behind())],
+        "col" => vec![(say("a widget in"), within("widget")), (say("a column behind"), behind())],
+        "widget" => {
+            let has_items = widget.as_deref().and_then(|name| known.get(name));
+            let has_items = has_items.is_some_and(|one| !known::menu(one, "item").is_empty());
+            let item = has_items.then(|| (say("an item in"), of(within("item"))));
+            item.into_iter().chain([(say("a widget below"), behind())]).collect()
+        }
+        "item" => vec![(say("an item below"), of(behind()))],
+        "page" => vec![
+            ("a widget in a row of its own, at the end".to_owned(), room("widget", None, None)),
+            ("a row at the end".to_owned(), within("row")),
+        ],
+        _ => Vec::new(),
+    }
+}
+
+pub(super) fn begin(seen: &Seen, node: &Json, known: &Known) -> Step {
+    let (entries, mut rooms): (Vec<_>, Vec<_>) = rooms(node, known).into_iter().unzip();
+    if rooms.is_empty() {
+        return Step::Tell("Nothing can be added here.".to_owned());
+    }
+    if rooms.len() == 1 {
+        return at(seen, rooms.remove(0), known);
+    }
+    let (seen, known) = (seen.clone(), known.clone());
+    Step::Menu(Menu::new("Add", entries, move |n| match rooms.into_iter().nth(n) {
+        Some(room) => at(&seen, room, &known),
+        None => Step::None,
+    }))
+}
+
+fn at(seen: &Seen, room: Room, known: &Known) -> Step {
+    if room.kind == "widget" && room.widget.is_none() {
+        return pick(room, known);
+    }
+    match room.widget.is_some() {
+        true => filled(seen, room),
+        false => added(seen, room, Map::new(), OwnRow::default()),
+    }
+}
+
+/// Asks which widget; the screen goes on with it.
+fn pick(room: Room, known: &Known) -> Step {
+    let options = known.options();
+    if options.is_empty() {
+        let why = match known.has_failed {
+            true => "The registry of widgets could not be read: try again (F5).",
+            false => "The registry of widgets is not read yet.",
+        };
+        return Step::Tell(why.to_owned());
+    }
+    let field = Field::pick("widget", "Widget", options).required();
+    Form::new("Which widget?", vec![field], move |values| {
+        let name = known::name_in(&values.text("widget")).to_owned();
+        let room = Room { widget: Some(name), ..room.clone() };
+        Step::Set("place", serde_json::to_string(&room).unwrap_or_default())
+    })
+    .note("Type a part of its name, its title or its group; Enter takes it.")
+    .step()
+}
+
+/// A widget was chosen.
+pub(super) fn chosen(seen: &Seen, room: &str, known: &Known) -> Step {
+    match serde_json::from_str::<Room>(room) {
+        Ok(room) if room.widget.as_deref().is_some_and(|name| known.get(name).is_some()) => {
+            filled(seen, room)
+        }
+        _ => Step::Fault(Fault::new("Choose a widget.")),
+    }
+}
+
+/// Reads its menu, then shows the form of its values.
+fn filled(seen: &Seen, room: Room) -> Step {
+    let seen = seen.clone();
+    let name = room.widget.clone().unwrap_or_default();
+    let call = known::one(&name).map(|call| {
+        call.then(move |reply| {
+            let menu = known::menu(&reply.data, &room.kind).to_vec();
+            let own = OwnRow::default();
+            let stays = match room.parent {
+                Some(_) => "",
+                None => " When it is refused, the row and the column made for it stay.",
+            };
+            if menu.is_empty() {
+                return added(&seen, room, Map::new(), own);
+            }
+            let title = format!("New {} {} of {}", name, room.kind, seen.name());
+            Form::new(title, fields::fields(&menu, &Json::Null), move |values| {
+                added(&seen, room.clone(), fields::changed(&menu, values), own.clone())
+            })
+            .note(format!("{NOTE}{stays}"))
+            .step()
+        })
+    });
+    call.into()
+}
+
+fn call(kind: &str, parent: i64, room: &Room, data: &Map<String, Json>) -> Result<Calling, Fault> {
+    let mut body = json!({"kind": kind, "parent": nodes::parent(kind, parent)});
+    if kind == room.kind {
+        body["position"] = room.position.into();
+        if kind == "widget" {
+            body["widget"] = room.widget.clone().into();
+        }
+        if matches!(kind, "widget" | "item") {
+            body["data"] = Json::Object(data.clone());
+        }
+    }
+    send::<Add>(&NoQuery {}, body)
+}
+
+fn added(seen: &Seen, room: Room, data: Map<String, Json>, own: OwnRow) -> Step {
+    let parent = match room.parent {
+        Some(parent) => parent,
+        None if room.kind == "widget" => return in_own_row(seen, room, data, own),
+        None => return Step::Fault(Fault::new("Select what it is to stand in.")),
+    };
+    let page = seen.id();
+    let done = move |reply: &Reply, others: &Others| {
+        let node = &reply.data;
+        let back = match own.row.get() {
+            Some((row, _)) => back::added_in_row(page, *row, node.clone()),
+            None => back::added(page, node.clone()),
+        };
+        back::done(node, format!("{} is added{others}", nodes::name(node)), Some(back))
+    };
+    seen.change(move || call(&room.kind, parent, &room, &data), done).step()
+}
+
+/// The row and the column that were made for a widget, and the draft after each.
+#[derive(Clone, Default)]
+struct OwnRow {
+    row: Arc<OnceLock<(i64, Seen)>>,
+    col: Arc<OnceLock<(i64, Seen)>>,
+}
+
+/// A row, a column in it, the widget in that. What is refused or lost on the way is tried again
+/// from there: what was made is made once.
+fn in_own_row(seen: &Seen, room: Room, data: Map<String, Json>, own: OwnRow) -> Step {
+    let (kind, parent, now, made) = match (own.row.get(), own.col.get()) {
+        (_, Some((col, now))) => {
+            return added(&now.clone(), Room { parent: Some(*col), ..room }, data, own);
+        }
+        (Some((row, now)), None) => ("col", *row, now.clone(), own.col.clone()),
+        (None, None) => ("row", seen.id(), seen.clone(), own.row.clone()),
+    };
+    let (of, known) = (room.clone(), now.clone());
+    let make = move || call(kind, parent, &of, &Map::new());
+    let done = move |reply: &Reply, _: &Others| {
+        let _ = made.set((id(reply), after(&known, reply)));
+        in_own_row(&known, room, data, own)
+    };
+    now.change(make, done).step()
+}
+
+fn id(reply: &Reply) -> i64 {
+    reply.data["id"].as_i64().unwrap_or_default()
+}
+
+/// The draft after an edit of one's own, which the screen has not read.
+fn after(seen: &Seen, reply: &Reply) -> Seen {
+    Seen { etag: reply.etag.clone(), is_shown: false, ..seen.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_added_where_no_node_is() {
+        let seen = Seen::default();
+        assert!(matches!(begin(&seen, &Json::Null, &Known::default()), Step::Tell(_)));
+        let room = Room { kind: "row".to_owned(), parent: None, position: None, widget: None };
+        assert!(matches!(at(&seen, room, &Known::default()), Step::Fault(_)));
+    }
+
+    #[test]
+    fn what_can_be_added_follows_from_the_node() {
+        let known = Known::of(json!([
+            {"name": "title", "menu": [], "item_menu": []},
+            {"name": "list", "menu": [], "item_menu": [{"row": "title"}]},
+        ]));
+        let at = |node: Json| {
+            let found = rooms(&node, &known).into_iter();
+            let said = |(_, room): (String, Room)| (room.kind, room.parent, room.position);
+            found.map(said).collect::<Vec<_>>()
+        };
+        let own = |kind: &str, parent, position| (kind.to_owned(), parent, position);
+        let col = json!({"kind": "col", "id": 2, "parent": 1, "position": 0});
+        let expected = vec![own("widget", Some(2), None), own("col", Some(1), Some(1))];
+        assert_eq!(at(col), expected);
+        let widget = |name: &str| {
+            let mut node = json!({"kind": "widget", "id": 4, "parent": 2, "position": 3});
+            node["widget"] = name.into();
+            node
+        };
+        let below = own("widget", Some(2), Some(4));
+        assert_eq!(at(widget("title")), vec![below.clone()]);
+        assert_eq!(at(widget("list")), [own("item", Some(4), None), below]);
+        let page = at(json!({"kind": "page", "id": 9}));
+        assert_eq!(page, [own("widget", None, None), own("row", Some(9), None)]);
+        let item = json!({"kind": "item", "id": 6, "parent": 4, "position": 0, "widget": "list"});
+        assert_eq!(at(item), [own("item", Some(4), Some(1))]);
+    }
+}
