@@ -67,7 +67,7 @@ impl Bucket {
     /// `validation_failed` for settings that name no bucket.
     pub(super) fn new(settings: &settings::Media) -> Result<Self> {
         let invalid = |error: object_store::Error| {
-            Error::invalid_field("media.bucket", "invalid", link::reason(&error))
+            Error::invalid_field("media.bucket", "format", link::reason(&error))
         };
         let client = link::client()?;
         let address = link::address(settings)?;
