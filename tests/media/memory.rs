@@ -11,17 +11,21 @@ use crate::support::{
 };
 
 const SIZE: usize = 40 << 20;
-/// MiB of the process at most.
+/// MiB of the process at most, its file apart.
 const MOST: usize = 80;
 /// The same with parts for a bucket: four of 5 MiB, and what the allocator keeps of them.
 const MOST_WITH_PARTS: usize = 140;
 /// At the same time.
 const CONNECTIONS: usize = 16;
 
+/// The most that was in memory, without pages of the program's file: a debug build has many.
 fn peak_mib(served: &Served) -> usize {
     let status = std::fs::read_to_string(format!("/proc/{}/status", served.child.id())).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a number");
-    line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() >> 10
+    let kib = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).expect(name);
+        line.trim().trim_end_matches(" kB").parse::<usize>().unwrap()
+    };
+    (kib("VmHWM:") - kib("RssFile:")) >> 10
 }
 
 /// A film of 40 MiB that no other has.
