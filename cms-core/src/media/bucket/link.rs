@@ -45,7 +45,7 @@ pub(super) fn address(settings: &settings::Media) -> Result<String> {
                 "makes {address}, which is no address ({fault}): set media.path_style for a host \
                  that is a number, or another endpoint"
             );
-            Err(Error::invalid_field("media.endpoint", "invalid", message))
+            Err(Error::invalid_field("media.endpoint", "format", message))
         }
     }
 }
