@@ -107,7 +107,8 @@ fn value(table: &Table, column: &Column) -> Json {
         return json!({"type": "array", "items": field});
     }
     let mut schema = column.schema(table.adopted);
-    if let (Some(_), Some(types)) = (&column.references, schema["type"].as_array_mut()) {
+    let types = schema.get_mut("type").and_then(Json::as_array_mut);
+    if let (Some(_), Some(types)) = (&column.references, types) {
         types.push("object".into());
     }
     schema
