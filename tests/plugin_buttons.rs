@@ -33,7 +33,8 @@ impl Plugin for Blog {
             "content_button": [
                 {"button_id": "edit", "type": "edit", "multilanguage": "1", "editable_rows": edit},
                 {"button_id": "assign", "type": "edit", "forStatus": "1",
-                 "editable_rows": [{"column": "author", "type": "select", "select_value": of_author}]},
+                 "editable_rows": [
+                     {"column": "author", "type": "select", "select_value": of_author}]},
                 {"button_id": "delete", "type": "delete"},
                 {"button_id": "script", "type": "script", "script": "posts/export.php"},
                 {"button_id": "comments", "type": "show_module_list",

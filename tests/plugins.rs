@@ -331,7 +331,8 @@ async fn custom_content_raises_no_events_of_items() {
 
 #[tokio::test]
 async fn a_declaration_made_again_keeps_descriptions_of_events() {
-    let plugin = |text: &str| json!({"id": "shop", "webhook_events": [{"name": "shop.paid", "description": text}]});
+    let event = |text: &str| json!({"name": "shop.paid", "description": text});
+    let plugin = |text: &str| json!({"id": "shop", "webhook_events": [event(text)]});
     let site = Site::builder().await.plugin(plugin("An order was paid.")).open().await;
     let site = reopen(site, plugin("Money came.")).await.unwrap();
     let all = site.admin("GET /api/backend/webhooks/events?limit=500").expect(200).await.data();

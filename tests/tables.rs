@@ -229,7 +229,8 @@ async fn large(builder: SiteBuilder, manifest: Json) -> Site {
         (
             "from (with recursive n (i) as (select 1 union all select i + 1 from n where i < \
              20000) select i from n)",
-            "strftime('%Y-%m-%dT%H:%M:00.000Z', 1767225600 + (i * 7919 % 400000) * 60, 'unixepoch')",
+            "strftime('%Y-%m-%dT%H:%M:00.000Z', 1767225600 + (i * 7919 % 400000) * 60, \
+             'unixepoch')",
             "date(1767225600 + (i % 300) * 86400, 'unixepoch')",
         )
     };

@@ -1,5 +1,5 @@
-//! Visitors of a funnel at the real `cms serve`: what a step costs beside a plain POST of a record in
-//! the same minute, and how long it takes at half of the load that the server can take.
+//! Visitors of a funnel at the real `cms serve`: what a step costs beside a plain POST of a
+//! record in the same minute, and how long it takes at half of the load that the server can take.
 //!
 //! `cargo build --release -p cms-cli && cargo bench -p cms-tests --bench funnel_load`. The server
 //! is pinned to core 0. Loopback only; ends by itself after a minute.

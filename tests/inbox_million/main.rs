@@ -25,7 +25,7 @@ const TIMES: usize = 21;
 /// What a page may take on the machine that it was made for.
 const AIM: Duration = Duration::from_millis(50);
 /// What is asked for: its name, its query, and how many pages of 500 come before.
-const PAGES: [(&str, &str, usize); 14] = [
+const PAGES: [(&str, &str, usize); 16] = [
     ("first", "", 0),
     ("deep", "", 600),
     ("state", "filter[inbox_status]=qualified", 0),
@@ -38,6 +38,8 @@ const PAGES: [(&str, &str, usize); 14] = [
     ("by score of a state", "filter[inbox_status]=new&sort=-score", 0),
     ("by name", "sort=contact_name", 0),
     ("search, one", "search=name%20777777", 0),
+    ("search, 11,111", "search=name%2077", 0),
+    ("search, 111,111", "search=name%207", 0),
     ("search, many", "search=example.org", 0),
     ("search, none", "search=zzzyyyxxx", 0),
 ];

@@ -68,8 +68,8 @@ async fn listen() -> (TcpListener, String) {
     (listener, origin)
 }
 
-/// Opens an address as a person does who stays for some seconds. Returns whether the browser ended by
-/// itself: mostly it does not, where it has saved a file.
+/// Opens an address as a person does who stays for some seconds. Returns whether the browser
+/// ended by itself: mostly it does not, where it has saved a file.
 async fn visit(url: &str) -> bool {
     let profile = tempfile::tempdir().unwrap();
     let output = Command::new("chromium")

@@ -107,7 +107,8 @@ async fn fill(database: &TestDatabase, rows: u32) {
     let (series, instant, day) = if database.is_postgres() {
         (
             format!("from generate_series(1, {rows}) as n (i)"),
-            "timestamptz '2020-01-01Z' + (cast(i as bigint) * 7919 % 3000017) * interval '1 minute'",
+            "timestamptz '2020-01-01Z' + (cast(i as bigint) * 7919 % 3000017) * \
+             interval '1 minute'",
             "date '2026-01-01' + cast(i % 300 as integer)",
         )
     } else {

@@ -75,8 +75,8 @@ fn valid_manifests_have_no_problems() {
 fn all_faults_are_told_at_once_each_with_its_column() {
     let root = tempfile::tempdir().unwrap();
     let text = "\u{feff}{\n  \"id\": \"blog\", // who\n  \"tabels\": [],\n  \"header_buttons\": \
-                \"[{\\\"button_id\\\": 1, \\\"type\\\": \\\"link\\\"}]\",\n  \"tasks\": [{\"name\": \
-                \"a\", \"interval_s\": 1, \"script\": \"../x.php\"}],\n}";
+                \"[{\\\"button_id\\\": 1, \\\"type\\\": \\\"link\\\"}]\",\n  \"tasks\": \
+                [{\"name\": \"a\", \"interval_s\": 1, \"script\": \"../x.php\"}],\n}";
     let problems = check_folder(&folder(root.path(), text)).outcome.unwrap_err();
     let told: Vec<_> = problems.iter().map(|p| (p.line, p.column, p.pointer.as_str())).collect();
     let at = |line, column| (Some(line), Some(column));
@@ -163,7 +163,9 @@ proptest::proptest! {
     /// Any manifest with a part cut out, doubled or replaced has an answer.
     #[test]
     fn torn_manifests_never_panic(
-        from in 0usize..BASE.len(), to in 0usize..BASE.len(), by in "[\\[\\]{}\",:0-9a-z\\\\ ]{0,6}",
+        from in 0usize..BASE.len(),
+        to in 0usize..BASE.len(),
+        by in "[\\[\\]{}\",:0-9a-z\\\\ ]{0,6}",
     ) {
         let (from, to) = (from.min(to), from.max(to));
         if BASE.is_char_boundary(from) && BASE.is_char_boundary(to) {

@@ -15,7 +15,7 @@
 //! | `complete` again | `routes::visits::complete_answers_once_and_the_same_again` |
 //! | `step`, `abandon` after that | the same |
 //! | `abandon` | `routes::visits::abandon_marks_only_where_the_funnel_says_so`, `a_beacon_of_…` |
-//! | `step` after `abandon` | `visits::presence::every_call_of_who_was_away_brings_the_visit_back` |
+//! | `step` after `abandon` | `visits::presence::every_call_of_who_was_away_brings_…` |
 //! | the age of a visit at rest | `visits::those_who_rest_are_marked_and_told_once` |
 //! | an expired visit | `routes::visits::resume_shows_where_the_visitor_stands` |
 //! | the funnel is edited, published, archived, deleted | `visits::a_visit_keeps_its_version` |

@@ -135,8 +135,8 @@ async fn versions_and_funnels_are_counted_apart() {
     let columns =
         ["entered", "answered", "exited", "waiting", "validation_errors"].join(" || ' ' || ");
     let dropoff = format!(
-        "f.slug || ' ' || d.version || ' ' || d.node_name || ': ' || {columns} || ', ' || {} || ' ' \
-         || {}",
+        "f.slug || ' ' || d.version || ' ' || d.node_name || ': ' || {columns} || ', ' || {} || \
+         ' ' || {}",
         whole("dropoff_pct"),
         whole("reach_pct")
     );
@@ -183,8 +183,8 @@ async fn versions_and_funnels_are_counted_apart() {
         "leads 2 who budget: 1 1, 100 100",
     ];
     assert_eq!(lines(&branches, "cms_v_funnel_branches_30d").await, expected.join("\n"));
-    let inbox = "f.slug || ' ' || d.version || ' ' || d.status || ' ' || d.last_node_name || ' ' || \
-                 d.steps_answered || ' ' || d.progress_pct";
+    let inbox = "f.slug || ' ' || d.version || ' ' || d.status || ' ' || d.last_node_name || ' ' \
+                 || d.steps_answered || ' ' || d.progress_pct";
     let expected = [
         "leads 1 abandoned budget 1 33",
         "leads 1 completed sorry 2 100",
@@ -215,7 +215,8 @@ async fn the_views_read_by_index() {
                   insert into cms_formfunnel_submissions (funnel_id, version_id, version, \
                   session_uuid, status, last_node_id, started_at, last_activity_at, expires_at) \
                   select funnel_id, version_id, version, session_uuid || n.i, status, \
-                  last_node_id, started_at, 0, 0 from cms_formfunnel_submissions s, n where s.id = 1";
+                  last_node_id, started_at, 0, 0 from cms_formfunnel_submissions s, n \
+                  where s.id = 1";
     site.database.run(copies.to_owned()).await;
     let events = "insert into cms_formfunnel_events (submission_id, seq, kind, node_id, edge_id, \
                   field, on_path, at, dwell_ms) select s.id, e.seq, e.kind, e.node_id, e.edge_id, \

@@ -22,7 +22,8 @@ async fn site() -> Site {
         }
     }
     let widget = |name: &str| {
-        json!({"widget_title": name, "widget_icon": "w.png", "widget_template": name, "widget_menu": [
+        json!({"widget_title": name, "widget_icon": "w.png", "widget_template": name,
+            "widget_menu": [
             {"row": "kind", "type": "select", "value": "id", "title": "title",
              "options": [{"id": 1, "title": "One"}]},
             {"row": "form", "type": "select", "title": "Which form",

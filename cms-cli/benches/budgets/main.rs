@@ -94,8 +94,9 @@ fn site(records: i64, deliveries: i64, submissions: i64) -> tempfile::TempDir {
     cms(dir.path(), &["funnels", "import", "-"], inbox::FUNNEL);
     cms(dir.path(), &["funnels", "publish", "leads"], "");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.expect("a runtime").block_on(async {
-        let path = format!("sqlite://{}", dir.path().join("data/cms.db").display());
+    let runtime = runtime.expect("a runtime");
+    let path = format!("sqlite://{}", dir.path().join("data/cms.db").display());
+    runtime.block_on(async {
         let mut database = sqlx::SqliteConnection::connect(&path).await.expect("the database");
         let filled =
             [(RECORDS, records), (DELIVERIES, deliveries), (inbox::SUBMISSIONS, submissions)];
@@ -106,9 +107,20 @@ fn site(records: i64, deliveries: i64, submissions: i64) -> tempfile::TempDir {
         sqlx::query("analyze").execute(&mut database).await.expect("analyzed");
         database.close().await.expect("closed");
     });
-    // Takes the submissions into the index of searches.
-    cms(dir.path(), &["process-webhooks"], "");
+    // Takes the submissions into the index of searches, as many as it can in some seconds.
+    while runtime.block_on(waiting(&path)) > 0 {
+        cms(dir.path(), &["process-webhooks"], "");
+    }
     dir
+}
+
+/// Submissions that the index of searches does not hold yet.
+async fn waiting(path: &str) -> i64 {
+    let mut database = sqlx::SqliteConnection::connect(path).await.expect("the database");
+    let sql = "select count(*) from cms_formfunnel_search_late";
+    let waiting = sqlx::query_scalar(sql).fetch_one(&mut database).await.expect("counted");
+    database.close().await.expect("closed");
+    waiting
 }
 
 /// The list of records, and how long it took from the key that opens it.
@@ -145,8 +157,8 @@ fn median(mut times: Vec<Duration>) -> Duration {
     times[times.len() / 2]
 }
 
-/// Presses the key for half a page 400 times. Returns from key to frame, sorted, of those that moved
-/// the list, and how many moved nothing.
+/// Presses the key for half a page 400 times. Returns the times from key to frame, sorted, of
+/// those that moved the list, and how many moved nothing.
 fn half_pages(terminal: &mut Terminal) -> (Vec<Duration>, usize) {
     let (mut times, mut ends) = (Vec::new(), 0);
     for _ in 0..400 {

@@ -311,8 +311,8 @@ impl State {
     }
 
     /// Ends the savepoint, commits for those who have finished, and goes on without one. Nothing
-    /// may have been written since. Returns whether all is as it was seen: those who have finished are
-    /// committed, and no other process has written.
+    /// may have been written since. Returns whether all is as it was seen: those who have finished
+    /// are committed, and no other process has written.
     async fn grow(&mut self) -> Result<bool, sqlx::Error> {
         self.send(RELEASE).await?;
         if self.finished.is_empty() {

@@ -82,7 +82,31 @@ impl OwnList {
         column: &str,
         most: i64,
     ) -> Result<Vec<(String, i64)>> {
-        let mut conditions = Conditions::new(&self.0);
+        self.count(base, Conditions::new(&self.0), query, column, most).await
+    }
+
+    /// The same of all rows that match, among those whose keys a statement finds as its column
+    /// `id`. `args` are its values.
+    pub(crate) async fn count_found_by(
+        &self,
+        base: &Base,
+        (found, args): (&str, Vec<Value>),
+        query: &Query,
+        column: &str,
+    ) -> Result<Vec<(String, i64)>> {
+        let mut conditions = Conditions::after(&self.0, args);
+        conditions.found(found);
+        self.count(base, conditions, query, column, i64::MAX).await
+    }
+
+    async fn count(
+        &self,
+        base: &Base,
+        mut conditions: Conditions<'_>,
+        query: &Query,
+        column: &str,
+        most: i64,
+    ) -> Result<Vec<(String, i64)>> {
         conditions.query(query)?;
         let column = self.0.dialect.compared("t", self.0.readable(column)?.col());
         let (source, matching) = (conditions.source(), conditions.sql());

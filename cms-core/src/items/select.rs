@@ -174,6 +174,14 @@ impl<'a> Conditions<'a> {
         format!("{}{} t", self.keys, self.table.quoted())
     }
 
+    /// Only the rows whose keys a statement finds, as its column `id`. Its values are bound
+    /// already.
+    pub(super) fn found(&mut self, sql: &str) {
+        let Some(key) = self.table.key_columns().next() else { return };
+        self.parts.push(format!("{} = k.id", self.compared(key)));
+        self.keys = format!("({sql}) k cross join ");
+    }
+
     /// Only some rows. Those of some keys are looked up by the key, whatever the order.
     fn within(&mut self, within: &Within) {
         let Some(key) = self.table.key_columns().next() else { return };

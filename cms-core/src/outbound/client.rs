@@ -13,6 +13,7 @@ use super::{
     address::AddressRule,
     guard::{Guarded, Names, Refused, SystemNames},
     local,
+    tls::{public_roots, tls},
 };
 use crate::{Descriptors, Error, Result, settings::Webhooks};
 
@@ -108,11 +109,7 @@ pub(crate) struct HttpClient {
 
 impl HttpClient {
     pub(crate) fn new(settings: &Webhooks) -> Result<Self> {
-        Self::with(
-            settings,
-            Arc::new(SystemNames),
-            RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.into() },
-        )
+        Self::with(settings, Arc::new(SystemNames), public_roots())
     }
 
     fn with(settings: &Webhooks, names: Arc<dyn Names>, roots: RootCertStore) -> Result<Self> {
@@ -120,16 +117,10 @@ impl HttpClient {
         // A resolver that does not answer must be told apart from a receiver that does not.
         let patience = timeout * 4 / 5;
         let guard = Guarded { rule: AddressRule::new(settings), names, patience };
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let tls = rustls::ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .map_err(Error::internal)?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
         // Idle connections to many receivers would take what deliveries need.
         let is_scarce = Descriptors::shares().deliveries < settings.most_attempts();
         let http = reqwest::Client::builder()
-            .tls_backend_preconfigured(tls)
+            .tls_backend_preconfigured(tls(roots).map_err(Error::internal)?)
             .redirect(reqwest::redirect::Policy::none())
             .no_proxy()
             .http1_only()

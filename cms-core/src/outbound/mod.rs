@@ -6,8 +6,10 @@ mod client;
 mod dial;
 mod guard;
 mod local;
+mod tls;
 
 pub use address::AddressRule;
 pub(crate) use client::{Attempt, HttpClient};
 pub(crate) use dial::{Undialled, dial};
 pub(crate) use guard::Refused;
+pub(crate) use tls::{public_roots, tls};

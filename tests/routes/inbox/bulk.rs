@@ -90,7 +90,8 @@ async fn another_number_than_expected_changes_nothing() {
     sent(&site, "Bob", 10).await;
     for body in [
         json!({"op": "set_status", "filter": {}, "expected": 1, "value": "rejected"}),
-        json!({"op": "set_status", "filter": {"search": "ada"}, "expected": 2, "value": "rejected"}),
+        json!({"op": "set_status", "filter": {"search": "ada"}, "expected": 2,
+            "value": "rejected"}),
         json!({"op": "set_status", "ids": [id], "expected": 2, "value": "rejected"}),
         json!({"op": "delete", "filter": {}, "expected": 0}),
     ] {

@@ -92,7 +92,9 @@ async fn the_script_of_the_plugin_does_the_same() {
     let site = site().await;
     sent(&site, "Ada", 10).await;
     let line = "POST /api/backend/actions/script";
-    let run = |data: Json| json!({"plugin": "formfunnel", "button_id": "export", "id": null, "data": data});
+    let run = |data: Json| -> Json {
+        json!({"plugin": "formfunnel", "button_id": "export", "id": null, "data": data})
+    };
     let by_script = site.admin(line).json(run(json!({"funnel_id": 1}))).expect(200).await;
     assert_eq!(by_script.text(), table(&site, "&funnel_id=leads").await);
     let none = json!({"filter": {"inbox_status": "rejected"}, "format": "jsonl"});

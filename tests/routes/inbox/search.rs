@@ -164,6 +164,39 @@ async fn short_texts_are_sought_among_the_newest() {
     assert_eq!(search(&site, "qx").await, [1]);
 }
 
+/// Texts that too many hold for their submissions to be read one by one: of every second, and of
+/// every fifth.
+#[tokio::test]
+async fn what_is_found_often_is_counted_by_state() {
+    let site = site().await;
+    sent(&site, "Ada", 10).await;
+    site.database.run(copies(60_000)).await;
+    let texts = "update cms_formfunnel_submissions set summary = case when id % 2 = 0 then \
+                 'second ' else '' end || case when id % 5 = 0 then 'fifth' else '' end, \
+                 inbox_status = case when id % 60 = 0 then 'rejected' else 'new' end, \
+                 is_spam = id % 7 = 0";
+    site.database.run(texts.to_owned()).await;
+    let counts = async |query: &str| page(&site, query).await.json()["meta"]["counts"].clone();
+    let expected = |new: Json, rejected: u32| json!({"new": new, "qualified": 0, "contacted": 0, "converted": 0, "rejected": rejected});
+    for is_tended in [false, true] {
+        if is_tended {
+            tended(&site).await;
+        }
+        for (query, new, rejected) in [
+            ("search=second", json!("10k+"), 1_000),
+            ("search=second&filter[inbox_status]=rejected", json!("10k+"), 1_000),
+            ("search=second&filter[is_spam]=true", json!(4_143), 142),
+            ("search=fifth", json!("10k+"), 1_000),
+            ("search=fifth&filter[is_spam]=true", json!(1_572), 142),
+            ("search=second%20fifth", json!(5_000), 1_000),
+            ("search=second%20ada", json!(0), 0),
+        ] {
+            let found = counts(&format!("&{query}")).await;
+            assert_eq!(found, expected(new, rejected), "{query}, in the index: {is_tended}");
+        }
+    }
+}
+
 /// Searches and orders are read by an index.
 #[tokio::test]
 async fn searches_and_orders_use_indexes() {

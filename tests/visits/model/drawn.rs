@@ -1,5 +1,5 @@
-//! Random funnels. Each step asks for two things, some share a field with a step that excludes them,
-//! some name a hidden field.
+//! Random funnels. Each step asks for two things, some share a field with a step that excludes
+//! them, some name a hidden field.
 
 use std::collections::BTreeMap;
 

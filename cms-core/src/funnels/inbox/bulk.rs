@@ -109,7 +109,7 @@ impl Funnels {
         };
         change.lock(TURN).await?;
         counters::sql::hold_funnels(change).await?;
-        let query = search::narrowed(&mut *change, &query).await?;
+        let query = search::narrowed(&mut *change, &query).await?.query;
         let owner = owner(change.actor());
         let id = sql::new_bulk(change, &owner, bulk.op.as_str()).await?;
         let chosen = self.0.inbox.write_matching(change, sql::CHOOSE, sql::chosen(id), &query);

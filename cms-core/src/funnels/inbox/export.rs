@@ -124,7 +124,7 @@ impl Funnels {
     }
 
     async fn whole(&self, query: InboxQuery) -> Result<BoxStream<'static, Result<Whole>>> {
-        let query = narrowed(self.0.base.db(), &query.0).await?;
+        let query = narrowed(self.0.base.db(), &query.0).await?.query;
         let query = Query { limit: STEP, cursor: None, ..query };
         let begun = (self.clone(), Some(query), VecDeque::new());
         let all = stream::try_unfold(begun, async |(funnels, mut query, mut read)| {

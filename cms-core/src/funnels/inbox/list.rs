@@ -2,14 +2,24 @@
 
 use std::collections::BTreeMap;
 
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{FunnelSubmission, INBOX_STATUSES, query::InboxQuery, search::narrowed, sql};
+use super::{
+    FunnelSubmission, INBOX_STATUSES,
+    query::InboxQuery,
+    search::{Hits, Narrowed, held, narrowed},
+    sql,
+};
 use crate::{Result, funnels::Funnels};
 
 /// Up to so many matching submissions are counted.
 const COUNTED: i64 = 10_000;
+/// What they are counted by.
+const STATUS: &str = "inbox_status";
+/// States that are counted at a time: half of the time on two cores, and readers are left.
+const AT_ONCE: usize = 2;
 
 /// How many submissions are in each state of the inbox.
 pub type InboxCounts = BTreeMap<String, InboxCount>;
@@ -45,39 +55,40 @@ impl Funnels {
     /// `bad_query`.
     pub async fn submissions(&self, query: &InboxQuery) -> Result<InboxPage> {
         let base = &self.0.base;
-        let query = &InboxQuery(narrowed(base.db(), &query.0).await?);
-        let (rows, next) = self.0.inbox.page(base, &query.0).await?;
+        let Narrowed { query, hits } = narrowed(base.db(), &query.0).await?;
+        let (rows, next) = self.0.inbox.page(base, &query).await?;
         let data = rows.into_iter().map(FunnelSubmission::read).collect::<Result<_>>()?;
-        let counts = match query.0.cursor {
-            None => Some(self.counts(query).await?),
+        let limit = query.limit;
+        let counts = match query.cursor {
+            None => Some(self.counts(&InboxQuery(query), hits).await?),
             Some(_) => None,
         };
-        Ok(InboxPage { data, limit: query.0.limit, next, counts })
+        Ok(InboxPage { data, limit, next, counts })
     }
 
     /// Counters tell of all that are there, and of a funnel's. Otherwise matching submissions are
-    /// counted, together if they are few, else so many of each state.
-    async fn counts(&self, query: &InboxQuery) -> Result<InboxCounts> {
+    /// counted: together if they are few or far apart, else up to [`COUNTED`] of each state.
+    async fn counts(&self, query: &InboxQuery, hits: Hits) -> Result<InboxCounts> {
         let base = &self.0.base;
         if let Some(funnel) = query.whole() {
-            return Ok(exactly(sql::counts(base.db(), funnel).await?));
+            return Ok(counted(sql::counts(base.db(), funnel).await?, i64::MAX));
         }
-        let inbox = &self.0.inbox;
-        let count = async |query| inbox.count_by(base, &query, "inbox_status", COUNTED + 1).await;
-        let all = count(query.of_any_state()).await?;
-        if all.iter().map(|(_, found)| found).sum::<i64>() <= COUNTED {
-            return Ok(exactly(all));
+        let (inbox, any) = (&self.0.inbox, query.of_any_state());
+        if let (Some(text), Hits::Sparse) = (&any.search, hits) {
+            let held = held(base.db().dialect(), text);
+            let found = inbox.count_found_by(base, held, &any, STATUS).await?;
+            return Ok(counted(found, COUNTED));
         }
-        let mut counts = InboxCounts::new();
-        for state in INBOX_STATUSES {
-            let found = count(query.of_state(state)).await?.first().map_or(0, |(_, found)| *found);
-            let count = match found > COUNTED {
-                true => InboxCount::More("10k+".to_owned()),
-                false => InboxCount::Exactly(found),
-            };
-            counts.insert(state.to_owned(), count);
+        let count = async |query| inbox.count_by(base, &query, STATUS, COUNTED + 1).await;
+        if hits != Hits::Dense {
+            let all = count(any).await?;
+            if all.iter().map(|(_, found)| found).sum::<i64>() <= COUNTED {
+                return Ok(counted(all, COUNTED));
+            }
         }
-        Ok(counts)
+        let states: Vec<_> = INBOX_STATUSES.iter().map(|state| query.of_state(state)).collect();
+        let found: Vec<_> = stream::iter(states).map(count).buffered(AT_ONCE).try_collect().await?;
+        Ok(counted(found.into_iter().flatten().collect(), COUNTED))
     }
 
     /// How the database would read a page: the lines of the engine's plan.
@@ -86,13 +97,16 @@ impl Funnels {
     /// `bad_query`.
     pub async fn inbox_plan(&self, query: &InboxQuery) -> Result<Vec<String>> {
         let base = &self.0.base;
-        self.0.inbox.plan(base, &narrowed(base.db(), &query.0).await?).await
+        self.0.inbox.plan(base, &narrowed(base.db(), &query.0).await?.query).await
     }
 }
 
-fn exactly(found: Vec<(String, i64)>) -> InboxCounts {
+/// The number of each state, exactly up to `most`.
+fn counted(found: Vec<(String, i64)>, most: i64) -> InboxCounts {
     let found: BTreeMap<_, _> = found.into_iter().collect();
-    let count = |state: &&str| found.get(*state).copied().unwrap_or_default();
-    let named = |state: &&str| ((*state).to_owned(), InboxCount::Exactly(count(state)));
-    INBOX_STATUSES.iter().map(named).collect()
+    let count = |state: &str| match found.get(state).copied().unwrap_or_default() {
+        found if found > most => InboxCount::More("10k+".to_owned()),
+        found => InboxCount::Exactly(found),
+    };
+    INBOX_STATUSES.iter().map(|state| ((*state).to_owned(), count(state))).collect()
 }

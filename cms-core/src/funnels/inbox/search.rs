@@ -12,6 +12,8 @@ use crate::{
 
 /// So many submissions are little.
 const FEW: i64 = 5_000;
+/// They are dense where at least one in so many holds the text.
+const ONE_IN: i64 = 4;
 /// Characters that the index takes at least.
 const INDEXED: usize = 3;
 /// Submissions that are read without an index.
@@ -61,10 +63,48 @@ impl Reader<'_> {
     }
 }
 
+/// Where the text of a query is looked for.
+pub(super) struct Narrowed {
+    /// The query, among fewer submissions where the index found few.
+    pub(super) query: Query,
+    pub(super) hits: Hits,
+}
+
+/// How the submissions that hold the text lie among all.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hits {
+    /// No text is sought, or the query names the submissions.
+    Narrow,
+    /// The index found more than a few, one in several: as many are soon read in any order.
+    Dense,
+    /// The index found more than a few, far apart: whoever wants all of them asks the index.
+    Sparse,
+}
+
+impl Hits {
+    /// By the first that the index found.
+    fn of(found: &[(i64,)]) -> Self {
+        let ids = || found.iter().map(|(id,)| *id);
+        let span = ids().max().unwrap_or_default() - ids().min().unwrap_or_default();
+        match span <= ONE_IN * FEW {
+            true => Self::Dense,
+            false => Self::Sparse,
+        }
+    }
+}
+
+/// The statement that finds all submissions that may hold a text by the index, and its values.
+pub(super) fn held(dialect: Dialect, text: &str) -> (&'static str, Vec<Value>) {
+    let text = text.to_ascii_lowercase();
+    (dialect.found_by_index(), args![dialect.sought(&text), text, i64::MAX])
+}
+
 /// The query with the submissions among which it looks for its text.
-pub(super) async fn narrowed<'a>(reader: impl Into<Reader<'a>>, query: &Query) -> Result<Query> {
+pub(super) async fn narrowed<'a>(reader: impl Into<Reader<'a>>, query: &Query) -> Result<Narrowed> {
     let mut reader = reader.into();
-    let Some(text) = &query.search else { return Ok(query.clone()) };
+    let Some(text) = &query.search else {
+        return Ok(Narrowed { query: query.clone(), hits: Hits::Narrow });
+    };
     let (text, dialect) = (text.to_ascii_lowercase(), reader.dialect());
     let indexed = text.chars().count() >= INDEXED && reader.has_index().await?;
     let found: Vec<(i64,)> = if indexed {
@@ -73,12 +113,13 @@ pub(super) async fn narrowed<'a>(reader: impl Into<Reader<'a>>, query: &Query) -
     } else {
         reader.all(dialect.found_among_newest(), args![text, NEWEST, FEW + 1]).await?
     };
-    let within = if found.len() as i64 <= FEW {
-        Some(Within::Keys(found.into_iter().map(|(id,)| id).collect()))
+    let (within, hits) = if found.len() as i64 <= FEW {
+        let keys = found.into_iter().map(|(id,)| id).collect();
+        (Some(Within::Keys(keys)), Hits::Narrow)
     } else if indexed {
-        None
+        (None, Hits::of(&found))
     } else {
-        Some(Within::From(reader.oldest_of_newest().await?))
+        (Some(Within::From(reader.oldest_of_newest().await?)), Hits::Narrow)
     };
-    Ok(Query { within, ..query.clone() })
+    Ok(Narrowed { query: Query { within, ..query.clone() }, hits })
 }

@@ -147,8 +147,8 @@ statements! {
              utm_content, host, inbox_status, inbox_notes, is_spam, is_test, summary, \
              steps_answered, progress_pct, started_at, last_activity_at, presented_at, \
              abandoned_told, expires_at, day) values ($1, $2, $3, $4, $5, 0, 'in_progress', $6, \
-             $7, $8, $9, $9, $10, $11, $12, $13, $14, $15, $16, $17, 'new', '', $18, $19, '', 0, 0, \
-             $20, $20, $20, $19, $21, $22) returning id";
+             $7, $8, $9, $9, $10, $11, $12, $13, $14, $15, $16, $17, 'new', '', $18, $19, '', \
+             0, 0, $20, $20, $20, $19, $21, $22) returning id";
     SAVE = "update cms_formfunnel_submissions set rev = rev + 1, status = $3, path_json = $4, \
             answers_json = $5, current_node_id = $6, last_node_id = $7, end_node_id = $8, \
             end_kind = $9, reference = $10, is_spam = $11, contact_name = $12, \

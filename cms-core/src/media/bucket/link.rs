@@ -4,7 +4,7 @@
 //! The address is the operator's own setting. So it may be of this machine or of a private network,
 //! where addresses that others enter may not.
 
-use std::{error, future::Future, sync::Arc, time::Duration};
+use std::{error, future::Future, time::Duration};
 
 use object_store::{
     BackoffConfig, ClientOptions, Error as Fault, RetryConfig,
@@ -12,7 +12,11 @@ use object_store::{
     client::{HttpClient, HttpConnector},
 };
 
-use crate::{Code, Error, Result, Secret, settings};
+use crate::{
+    Code, Error, Result, Secret,
+    outbound::{public_roots, tls},
+    settings,
+};
 
 /// Seconds after which a caller may try again.
 pub(super) const AGAIN_S: u64 = 10;
@@ -91,15 +95,8 @@ impl HttpConnector for Connector {
 }
 
 pub(super) fn client() -> Result<reqwest::Client> {
-    let roots = rustls::RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.into() };
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let tls = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(Error::internal)?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
     let client = reqwest::Client::builder()
-        .tls_backend_preconfigured(tls)
+        .tls_backend_preconfigured(tls(public_roots()).map_err(Error::internal)?)
         .redirect(reqwest::redirect::Policy::none())
         .no_proxy()
         .http1_only()

@@ -21,7 +21,8 @@ record! { Widget: widget_columns {
 } }
 
 statements! {
-    REGISTERED = concat!("select ", widget_columns!(), " from cms_page_widgets order by sort_order");
+    REGISTERED =
+        concat!("select ", widget_columns!(), " from cms_page_widgets order by sort_order");
     REGISTER = concat!("insert into cms_page_widgets (", widget_columns!(), ", sort_order) \
                         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) \
                         on conflict (name) do update set plugin = excluded.plugin, \

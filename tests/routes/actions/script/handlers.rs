@@ -15,7 +15,8 @@ struct Shop(Handlers);
 
 impl Plugin for Shop {
     fn manifest(&self) -> Manifest {
-        let button = |id: &str| json!({"button_id": id, "type": "script", "script": format!("orders/{id}.php")});
+        let script = |id: &str| format!("orders/{id}.php");
+        let button = |id: &str| json!({"button_id": id, "type": "script", "script": script(id)});
         let manifest = json!({
             "id": "shop",
             "tables": [{"name": "orders", "columns": [{"name": "a", "type": "text"}]}],

@@ -13,10 +13,7 @@ use lettre::transport::smtp::{
     commands::{Data, Mail, Rcpt},
     extension::{ClientId, Extension, MailBodyParameter, MailParameter},
 };
-use rustls::{
-    RootCertStore,
-    pki_types::{CertificateDer, ServerName, pem::PemObject as _},
-};
+use rustls::pki_types::{CertificateDer, ServerName, pem::PemObject as _};
 use tokio_rustls::TlsConnector;
 
 use self::{
@@ -27,7 +24,7 @@ use self::{
 use super::End;
 use crate::{
     mail::{address::Sender, outgoing::Outgoing, rules::outcome::Outcome},
-    outbound::{Undialled, dial},
+    outbound::{Undialled, dial, public_roots, tls},
     settings,
 };
 
@@ -59,7 +56,7 @@ impl Smtp {
         let url = url.map_err(|why| format!("mail.smtp_url: {why}"))?;
         let more = settings.smtp_ca_file.as_deref().map(certificates).transpose()?;
         let more = more.unwrap_or_default();
-        let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.into() };
+        let mut roots = public_roots();
         let mut start = TlsParameters::builder(url.host.clone());
         for certificate in more {
             let taken = Certificate::from_der(certificate.to_vec()).map_err(|e| e.to_string())?;
@@ -67,12 +64,7 @@ impl Smtp {
             let refused = |error| format!("mail.smtp_ca_file: {error}");
             roots.add(certificate).map_err(refused)?;
         }
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let first = rustls::ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .map_err(|error| error.to_string())?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
+        let first = tls(roots).map_err(|error| error.to_string())?;
         Ok(Self {
             url,
             timeout,
