@@ -38,6 +38,8 @@ pub(crate) struct Fault {
     pub(crate) code: String,
     pub(crate) detail: String,
     pub(crate) errors: Vec<FieldProblem>,
+    /// How many rows the filter matches, after `count_moved`.
+    pub(crate) matched: Option<u64>,
 }
 
 impl Fault {
@@ -70,15 +72,17 @@ impl Fault {
 
 impl From<ClientError> for Fault {
     fn from(error: ClientError) -> Self {
-        let (code, errors) = match &error {
-            ClientError::Problem { code, document, .. } => (
-                code.clone(),
-                serde_json::from_value(document["errors"].clone()).unwrap_or_default(),
-            ),
-            ClientError::Unreachable(_) => ("unreachable".to_owned(), Vec::new()),
-            _ => ("unexpected".to_owned(), Vec::new()),
-        };
-        Self { code, detail: error.to_string(), errors }
+        let detail = error.to_string();
+        match &error {
+            ClientError::Problem { code, document, .. } => Self {
+                code: code.clone(),
+                detail,
+                errors: serde_json::from_value(document["errors"].clone()).unwrap_or_default(),
+                matched: document["matched"].as_u64(),
+            },
+            ClientError::Unreachable(_) => Self { code: "unreachable".to_owned(), ..Self::new(detail) },
+            _ => Self { code: "unexpected".to_owned(), ..Self::new(detail) },
+        }
     }
 }
 

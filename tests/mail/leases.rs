@@ -1,4 +1,4 @@
-//! Mails whose worker died, lost its lease or is still at work, and mails that nobody ever sent.
+//! Mails whose postman died, lost its lease or is still at work, and mails that nobody ever sent.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ async fn a_lost_lease_is_a_try_and_a_mail_that_ends_its_workers_is_given_up() {
     let (first, last) = (site.mail_detail(first).await.mail, site.mail_detail(last).await.mail);
     assert_eq!((first.status.as_str(), first.tries), ("sent", 1));
     assert_eq!((last.status.as_str(), last.tries), ("failed", 23));
-    assert_eq!(last.reason.as_deref(), Some("its worker died or was too slow"));
+    assert_eq!(last.reason.as_deref(), Some("its postman died or was too slow"));
     assert!(last.settled_at.is_some());
     assert_eq!(smtp.taken().len(), 1);
 }

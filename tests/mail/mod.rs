@@ -6,7 +6,7 @@ mod abuse;
 mod chain;
 /// A mail server as people run it, with TLS.
 mod debian;
-/// Mails whose worker died, and mails that nobody ever sent.
+/// Mails whose postman died, and mails that nobody ever sent.
 mod leases;
 /// A provider that is away for an hour.
 mod outage;

@@ -84,7 +84,7 @@ async fn the_log_is_read_by_an_index() {
         let other = filter.purpose.is_some() && plan.contains(purpose);
         assert!(plan.contains(index) || other, "{filter:?}: {plan}");
     }
-    for plan in site.cms.mail().worker_plans(1_000_050).await.unwrap() {
+    for plan in site.cms.mail().postman_plans(1_000_050).await.unwrap() {
         let plan = plan.join("\n");
         assert!(plan.contains("cms_mails_due"), "{plan}");
         assert!(!plan.contains(status), "{plan}");

@@ -153,6 +153,7 @@ struct Inner {
     nodes: Vec<Option<i64>>,
     retry_after_s: Option<u64>,
     node: Option<i64>,
+    matched: Option<u64>,
     cause: Option<Box<dyn error::Error + Send + Sync>>,
 }
 
@@ -166,6 +167,7 @@ impl Error {
             nodes: Vec::new(),
             retry_after_s: None,
             node: None,
+            matched: None,
             cause: None,
         }))
     }
@@ -227,6 +229,19 @@ impl Error {
     #[must_use]
     pub fn node(&self) -> Option<i64> {
         self.0.node
+    }
+
+    /// Adds how many rows the filter matches.
+    #[must_use]
+    pub fn matching(mut self, rows: u64) -> Self {
+        self.0.matched = Some(rows);
+        self
+    }
+
+    /// How many rows the filter matches, when they are another number than expected.
+    #[must_use]
+    pub fn matched(&self) -> Option<u64> {
+        self.0.matched
     }
 
     /// Adds the cause, which only the log sees.

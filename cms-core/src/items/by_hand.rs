@@ -20,7 +20,8 @@ pub(crate) trait Beside: Send + Sync {
 impl Items {
     /// Says what is done beside the writes of a table, once.
     pub(crate) fn set_beside(&self, table: &'static str, beside: Box<dyn Beside>) {
-        let _ = self.0.beside.set((table, beside));
+        let is_first = self.0.beside.set((table, beside)).is_ok();
+        assert!(is_first, "one room works beside the writes of records");
     }
 
     async fn beside(

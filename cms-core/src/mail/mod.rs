@@ -113,7 +113,7 @@ impl Mails {
     /// # Errors
     /// `unavailable` when the database cannot be reached.
     #[doc(hidden)]
-    pub async fn worker_plans(&self, now: Millis) -> Result<[Vec<String>; 2]> {
+    pub async fn postman_plans(&self, now: Millis) -> Result<[Vec<String>; 2]> {
         sql::outbox::plans(self.0.base.db(), now).await
     }
 

@@ -3,7 +3,7 @@
 use super::rules::outcome::Outcome;
 use crate::{Millis, db::record};
 
-/// A mail that this worker owns until its lease ends.
+/// A mail that this postman owns until its lease ends.
 #[derive(Clone, Debug)]
 pub(in crate::mail) struct Outgoing {
     pub(in crate::mail) id: i64,

@@ -3,59 +3,62 @@
 /// They come from the documented list of groups, in its order. A group with names in parentheses
 /// has these, any other group is one widget of its own name: 6 + 11 + 1 + 2 + 1 + 1 + 8 + 7 + 2 + 3
 /// are 42. The widgets of the shop system have names of their own: the shop has a checkout too.
-pub(crate) const BUILT_IN_WIDGETS: [&[&str]; 10] = [
+pub(crate) const BUILT_IN_WIDGETS: [&str; 42] = [
     // Base.
-    &["title", "html", "image", "footer_links", "social_footer", "pagebuilder_element"],
+    "title",
+    "html",
+    "image",
+    "footer_links",
+    "social_footer",
+    "pagebuilder_element",
     // Groups of one.
-    &[
-        "spacer",
-        "button",
-        "imageButton",
-        "imageOverlayText",
-        "titleBanner",
-        "titleBannerElement",
-        "infoBoxes",
-        "uspIconList",
-        "instagramJourney",
-        "locationMap",
-        "jobs",
-    ],
+    "spacer",
+    "button",
+    "imageButton",
+    "imageOverlayText",
+    "titleBanner",
+    "titleBannerElement",
+    "infoBoxes",
+    "uspIconList",
+    "instagramJourney",
+    "locationMap",
+    "jobs",
     // Gallery.
-    &["gallery"],
+    "gallery",
     // Blog.
-    &["blog", "blogpreview"],
+    "blog",
+    "blogpreview",
     // Newsletter.
-    &["newsletter"],
+    "newsletter",
     // Product list.
-    &["productListing"],
+    "productListing",
     // Shop.
-    &[
-        "productTeaser",
-        "categoryBannerNoLink",
-        "newReleasesNoLink",
-        "user",
-        "shop",
-        "checkout",
-        "abobutton",
-        "calendar",
-    ],
+    "productTeaser",
+    "categoryBannerNoLink",
+    "newReleasesNoLink",
+    "user",
+    "shop",
+    "checkout",
+    "abobutton",
+    "calendar",
     // The connected shop system.
-    &[
-        "shopsystemProductListing",
-        "shopsystemProductDetail",
-        "shopsystemCart",
-        "shopsystemCheckout",
-        "shopsystemUserAccount",
-        "shopsystemCategoryTeaser",
-        "shopsystemSearchBar",
-    ],
+    "shopsystemProductListing",
+    "shopsystemProductDetail",
+    "shopsystemCart",
+    "shopsystemCheckout",
+    "shopsystemUserAccount",
+    "shopsystemCategoryTeaser",
+    "shopsystemSearchBar",
     // Search.
-    &["elasticsearch", "searchbar"],
+    "elasticsearch",
+    "searchbar",
     // Groups of one.
-    &["elearning", "exhibition", "form"],
+    "elearning",
+    "exhibition",
+    "form",
 ];
 
 /// Whether a built-in widget has this name.
 pub(super) fn is_built_in(name: &str) -> bool {
-    BUILT_IN_WIDGETS.concat().contains(&name)
+    BUILT_IN_WIDGETS.contains(&name)
 }

@@ -8,10 +8,10 @@ use crate::{
     access::{Writer, keys_of},
 };
 
-/// Tables, events and permission keys, each with the plugin that declares it.
+/// Events and permission keys, each with the plugin that declares it; the buttons that write a
+/// table.
 #[derive(Debug, Default)]
 pub struct Index {
-    tables: BTreeMap<String, String>,
     events: BTreeMap<(String, String), String>,
     permissions: BTreeMap<String, BTreeSet<String>>,
     writers: BTreeMap<String, Vec<Writer>>,
@@ -22,9 +22,6 @@ impl Index {
         let mut index = Self::default();
         for manifest in manifests {
             let id = &manifest.id;
-            for table in &manifest.tables {
-                index.tables.insert(table.name.clone(), id.clone());
-            }
             for event in manifest.webhook_events.iter() {
                 let name = (id.clone(), event.name.clone());
                 index.events.insert(name, event.description.clone());
@@ -35,12 +32,6 @@ impl Index {
             }
         }
         index
-    }
-
-    /// The plugin that declares a content table; None for the core's tables and for unknown ones.
-    #[must_use]
-    pub fn plugin_of_table(&self, table: &str) -> Option<&str> {
-        self.tables.get(table).map(String::as_str)
     }
 
     /// Every event that a plugin raises: plugin, name, description.

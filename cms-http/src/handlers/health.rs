@@ -28,7 +28,7 @@ pub(crate) async fn ready(call: &Call<'_>, _: Anything) -> Result<Data<Ready>> {
         queue_age_ms: webhooks.oldest_due_ms().await.ok(),
         worker: webhooks.worker_state().to_owned(),
         mail_age_ms: waiting.map(|(_, late_ms)| late_ms),
-        mail: call.cms.mail().worker_state().to_owned(),
+        mail: call.cms.mail().postman_state().to_owned(),
         scheduler: call.cms.tasks().scheduler_state().to_owned(),
         indexes: call.cms.indexes_state().to_owned(),
         restarts: call.cms.restarts().into_iter().map(|(task, n)| (task.to_owned(), n)).collect(),

@@ -139,6 +139,7 @@ impl Reply {
             error: code.as_str().to_owned(),
             request_id: request_id.to_owned(),
             node_id: error.node(),
+            matched: error.matched(),
             errors: error
                 .placed_fields()
                 .map(|(field, node)| FieldProblem { node, ..FieldProblem::from(field) })

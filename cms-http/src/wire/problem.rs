@@ -22,6 +22,9 @@ pub struct Problem {
     /// The node of a funnel that it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_id: Option<i64>,
+    /// How many rows the filter matches, after `count_moved`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub matched: Option<u64>,
     /// The fields that are wrong.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<FieldProblem>,

@@ -231,19 +231,13 @@ async fn golden_states() {
     let mut ana = Operator::sits_down(&site).await;
     ana.holds_calls = true;
     ana.press("2").await.is_golden("state_loading");
-    let refused = Fault {
-        code: "internal_error".to_owned(),
-        detail: "The service failed; its log names the cause under request 7.".to_owned(),
-        errors: Vec::new(),
-    };
+    let detail = "The service failed; its log names the cause under request 7.";
+    let refused = Fault { code: "internal_error".to_owned(), ..Fault::new(detail) };
     let mut ana = Operator::sits_down(&site).await;
     ana.canned.push(("/api/backend/webhooks", Err(refused)));
     ana.press("2").await.is_golden("state_error");
-    let away = Fault {
-        code: "unreachable".to_owned(),
-        detail: "https://shop.example.org does not answer: connection refused".to_owned(),
-        errors: Vec::new(),
-    };
+    let detail = "https://shop.example.org does not answer: connection refused";
+    let away = Fault { code: "unreachable".to_owned(), ..Fault::new(detail) };
     let mut ana = Operator::sits_down(&site).await;
     ana.press("2").await;
     ana.canned.push(("/api/", Err(away)));

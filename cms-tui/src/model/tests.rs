@@ -96,7 +96,7 @@ fn an_answer_to_an_earlier_question_is_dropped() {
 fn offline_keeps_the_rows_and_says_how_old_they_are() {
     let mut model = model();
     press(&mut model, "5");
-    let away = Fault { code: "unreachable".into(), detail: "gone".into(), errors: Vec::new() };
+    let away = Fault { code: "unreachable".into(), ..Fault::new("gone") };
     for effect in update(&mut model, Msg::Tick(1_010_000)) {
         if let Effect::Call { ticket, .. } = effect {
             update(&mut model, Msg::Answered(ticket, Err(away.clone())));

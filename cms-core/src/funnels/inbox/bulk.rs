@@ -96,8 +96,7 @@ impl Funnels {
                 let named = distinct(ids)?;
                 (self.0.inbox.keyed(named.iter().copied()), Some(named.len() as i64))
             }
-            (None, Some(filter)) if bulk.expected.is_none() => {
-                let _ = filter;
+            (None, Some(_)) if bulk.expected.is_none() => {
                 let why = "how many submissions the filter is expected to select";
                 return Err(Error::invalid_field("expected", "required", why));
             }
@@ -113,11 +112,11 @@ impl Funnels {
         let owner = owner(change.actor());
         let id = sql::new_bulk(change, &owner, bulk.op.as_str()).await?;
         let chosen = self.0.inbox.write_matching(change, sql::CHOOSE, sql::chosen(id), &query);
-        let matched = chosen.await.map_err(in_filter)?;
-        let matched = i64::try_from(matched).unwrap_or(i64::MAX);
-        if bulk.expected.is_some_and(|expected| expected != matched) {
-            let expected = bulk.expected.unwrap_or_default();
-            return Err(moved(&format!("{matched} submissions are meant now, not {expected}")));
+        let found = chosen.await.map_err(in_filter)?;
+        let matched = i64::try_from(found).unwrap_or(i64::MAX);
+        if let Some(expected) = bulk.expected.filter(|expected| *expected != matched) {
+            let what = format!("{matched} submissions are meant now, not {expected}");
+            return Err(moved(&what).matching(found));
         }
         if named.is_some_and(|named| named != matched) {
             let detail = "Some of these submissions are not there. Nothing was changed.";

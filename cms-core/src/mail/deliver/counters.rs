@@ -24,7 +24,7 @@ pub(in crate::mail) struct Counters {
     failed: AtomicU64,
     put_back: AtomicU64,
     lost: AtomicU64,
-    workers: AtomicU64,
+    postmen: AtomicU64,
     seen: Mutex<Option<Seen>>,
 }
 
@@ -43,7 +43,7 @@ pub struct MailOutcomes {
     pub lost: u64,
 }
 
-/// Counts a running worker until dropped.
+/// Counts a running postman until dropped.
 pub(in crate::mail) struct Working<'a>(&'a AtomicU64);
 
 impl Drop for Working<'_> {
@@ -62,10 +62,10 @@ impl Counters {
         add(&self.lost, counted.lost);
     }
 
-    /// Counts a running worker.
+    /// Counts a running postman.
     pub(in crate::mail) fn work(&self) -> Working<'_> {
-        self.workers.fetch_add(1, Ordering::Relaxed);
-        Working(&self.workers)
+        self.postmen.fetch_add(1, Ordering::Relaxed);
+        Working(&self.postmen)
     }
 }
 
@@ -86,8 +86,8 @@ impl Mails {
 
     /// `running` when this process sends mails, `none` when other processes do.
     #[must_use]
-    pub fn worker_state(&self) -> &'static str {
-        if self.0.counters.workers.load(Ordering::Relaxed) > 0 { "running" } else { "none" }
+    pub fn postman_state(&self) -> &'static str {
+        if self.0.counters.postmen.load(Ordering::Relaxed) > 0 { "running" } else { "none" }
     }
 
     /// How many mails wait, and the milliseconds by which the first is late. The figures may be one

@@ -5,12 +5,12 @@ mod counters;
 mod plan;
 mod round;
 mod settle;
-mod worker;
+mod postman;
 
 pub(super) use counters::Counters;
 pub use counters::MailOutcomes;
 pub(super) use plan::Route;
 pub(super) use round::{Round, round};
 pub(super) use settle::settle;
-pub(super) use worker::LONGEST_END;
-pub use worker::Postman;
+pub(super) use postman::LONGEST_END;
+pub use postman::Postman;

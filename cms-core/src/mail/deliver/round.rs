@@ -25,7 +25,7 @@ impl Round {
     }
 }
 
-/// Tries the providers of the route until one sends the mail, the address is refused, or the worker
+/// Tries the providers of the route until one sends the mail, the address is refused, or the postman
 /// `ends`.
 pub(in crate::mail) async fn round(
     site: &State,
@@ -39,7 +39,7 @@ pub(in crate::mail) async fn round(
         let may = |name: &str| mail.provider.as_deref().is_none_or(|only| only == name);
         let chain = route.places.iter().filter_map(|place| site.chain.get(*place));
         for provider in chain.filter(|provider| may(provider.name)) {
-            // Another worker may have the mail soon.
+            // Another postman may have the mail soon.
             let may_be_lost = mail.lease_until - site.base.clock().now() < site.longest_ms();
             if may_be_lost || ends.load(Ordering::Relaxed) {
                 is_cut = true;

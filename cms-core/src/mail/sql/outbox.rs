@@ -94,7 +94,7 @@ pub(in crate::mail) async fn is_due(db: &Db, now: Millis) -> Result<bool> {
 /// Returns mails whose lease is over. Returns how many.
 pub(in crate::mail) async fn reclaim(change: &mut Change) -> Result<u64> {
     let now = change.now();
-    let why = "its worker died or was too slow";
+    let why = "its postman died or was too slow";
     change.run(RECLAIM, args![now, latest(now), why, MOST_TRIES]).await
 }
 

@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn the_widgets_are_those_whose_names_are_taken() {
         let names: Vec<_> = all().iter().map(|widget| widget.name.as_str()).collect();
-        assert_eq!(names, BUILT_IN_WIDGETS.concat());
+        assert_eq!(names, BUILT_IN_WIDGETS);
         assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), 42);
     }
 

@@ -108,12 +108,6 @@ impl Widget {
         values::shown(Some(&self.menu), column, text)
     }
 
-    /// As [`Widget::shown`], for a column of one of its items.
-    #[must_use]
-    pub fn shown_of_item(&self, column: &str, text: &str) -> Json {
-        values::shown(Some(&self.item_menu), column, text)
-    }
-
     /// Whether it has items.
     #[must_use]
     pub fn is_repeater(&self) -> bool {

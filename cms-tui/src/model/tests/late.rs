@@ -30,7 +30,7 @@ fn submit(model: &mut Model) -> (u64, cms_http::client::Ask) {
 }
 
 fn fault(code: &str) -> Fault {
-    Fault { code: code.to_owned(), detail: "no reply".to_owned(), errors: Vec::new() }
+    Fault { code: code.to_owned(), ..Fault::new("no reply") }
 }
 
 #[test]

@@ -219,7 +219,7 @@ fn what_may_not_be_seen_any_more_is_gone() {
     let mut browser = service.open(&FILTERED);
     let code = "permission_denied".to_owned();
     drop(browser.load());
-    browser.take(0, Err(Fault { code, detail: "no".to_owned(), errors: Vec::new() }));
+    browser.take(0, Err(Fault { code, ..Fault::new("no") }));
     assert_eq!((ids(&browser).len(), here(&browser)), (0, None));
 }
 

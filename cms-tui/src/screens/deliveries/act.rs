@@ -72,18 +72,17 @@ fn redeliver_all(filter: Json, said: String, expected: u64) -> Step {
         call.ending(move |outcome| match outcome {
             Ok(_) if expected == 0 => Step::Tell("No delivery has failed.".to_owned()),
             Ok(reply) => delivery::queued(reply),
-            Err(fault) if fault.code == "count_moved" => ask(filter, said, &fault),
+            Err(Fault { matched: Some(matched), .. }) => ask(filter, said, matched),
             Err(fault) => Step::Fault(fault),
         })
     });
     call.into()
 }
 
-fn ask(filter: Json, said: String, fault: &Fault) -> Step {
-    let Some(found) = first_number(&fault.detail) else { return Step::Fault(fault.clone()) };
-    let many = count(usize::try_from(found).unwrap_or(usize::MAX), "failed delivery");
+fn ask(filter: Json, said: String, matched: u64) -> Step {
+    let many = count(usize::try_from(matched).unwrap_or(usize::MAX), "failed delivery");
     Step::Confirm(Confirm::new(format!("Send {many}{said} again?"), move || {
-        redeliver_all(filter, said, found)
+        redeliver_all(filter, said, matched)
     }))
 }
 
@@ -96,12 +95,6 @@ fn said(filter: &Json) -> String {
     };
     let words = [("event", "of event"), ("subscription", "of webhook"), ("since", "since")];
     words.into_iter().filter_map(word).collect()
-}
-
-fn first_number(text: &str) -> Option<u64> {
-    let digits = text.trim_start_matches(|c: char| !c.is_ascii_digit());
-    let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
-    digits[..end].parse().ok()
 }
 
 /// Shows an attempt, or one member of it.

@@ -21,7 +21,7 @@ pub(super) enum Target {
     One(Json),
     Many(Vec<i64>),
     /// All that match this filter: so many, as the service counted them.
-    All(Json, i64),
+    All(Json, u64),
 }
 
 impl Target {
@@ -81,18 +81,9 @@ fn counted(filter: Json, next: impl FnOnce(Target) -> Step + Send + 'static) -> 
     let call = send::<ChangeSubmissions>(&NoQuery {}, body).map(|call| {
         call.ending(move |outcome| match outcome {
             Ok(_) => Step::Tell("No submission matches.".to_owned()),
-            Err(fault) if fault.code == "count_moved" => match first_number(&fault.detail) {
-                Some(expected) => next(Target::All(filter, expected)),
-                None => Step::Fault(fault),
-            },
+            Err(Fault { matched: Some(matched), .. }) => next(Target::All(filter, matched)),
             Err(fault) => Step::Fault(fault),
         })
     });
     call.into()
-}
-
-fn first_number(text: &str) -> Option<i64> {
-    let digits = text.trim_start_matches(|c: char| !c.is_ascii_digit());
-    let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
-    digits[..end].parse().ok()
 }

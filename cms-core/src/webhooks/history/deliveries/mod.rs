@@ -275,7 +275,8 @@ impl Webhooks {
                          was queued.",
                         found.len()
                     );
-                    return Err(Error::new(Code::CountMoved, detail));
+                    let matched = found.len() as u64;
+                    return Err(Error::new(Code::CountMoved, detail).matching(matched));
                 }
                 found
             }

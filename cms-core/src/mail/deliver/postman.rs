@@ -1,4 +1,4 @@
-//! The worker that sends mails: claims what is due, settles what has ended.
+//! The postman sends mails: claims what is due, settles what has ended.
 
 use std::{
     collections::BTreeSet,
@@ -50,12 +50,12 @@ pub struct Postman {
     told: bool,
     /// Faults of this machine.
     rest: LocalRest,
-    /// Whether the worker ends: rounds under way ask no further provider.
+    /// Whether the postman ends: rounds under way ask no further provider.
     ends: Arc<AtomicBool>,
 }
 
 impl Mails {
-    /// A worker that sends queued mails.
+    /// A postman that sends queued mails.
     #[must_use]
     pub fn postman(&self) -> Postman {
         Postman {
@@ -71,7 +71,7 @@ impl Mails {
 
 impl Postman {
     /// Sends what is due, then settles until nothing is under way: for tests, and for programs that
-    /// drive the worker themselves.
+    /// drive the postman themselves.
     ///
     /// # Errors
     /// As every write; rounds that are not settled are kept for the next call.
@@ -117,7 +117,7 @@ impl Postman {
             tokio::select! {
                 () = self.wait(), if !self.under_way.is_empty() => {}
                 () = tokio::time::sleep(POLL) => {}
-                // A dropped sender never stops the worker.
+                // A dropped sender never stops the postman.
                 () = async {
                     if stop.changed().await.is_err() {
                         std::future::pending().await
@@ -225,7 +225,7 @@ impl Postman {
     async fn claim(&self, change: &mut Change) -> Result<Vec<(Outgoing, Route)>> {
         let returned = outbox::reclaim(change).await?;
         if returned > 0 {
-            tracing::warn!(returned, "mails whose worker died or was too slow are due again");
+            tracing::warn!(returned, "mails whose postman died or was too slow are due again");
         }
         let health = outbox::health_in(change).await?;
         let mut plan = Plan::new(self.site.names(), &health, change.now());
@@ -261,7 +261,7 @@ impl Postman {
 
 /// Ends when the database has had its time after a stop.
 async fn late(mut stop: watch::Receiver<bool>) {
-    // A dropped sender never stops the worker.
+    // A dropped sender never stops the postman.
     if stop.wait_for(|stop| *stop).await.is_err() {
         std::future::pending().await
     }
