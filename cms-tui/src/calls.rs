@@ -80,7 +80,9 @@ impl From<ClientError> for Fault {
                 errors: serde_json::from_value(document["errors"].clone()).unwrap_or_default(),
                 matched: document["matched"].as_u64(),
             },
-            ClientError::Unreachable(_) => Self { code: "unreachable".to_owned(), ..Self::new(detail) },
+            ClientError::Unreachable(_) => {
+                Self { code: "unreachable".to_owned(), ..Self::new(detail) }
+            }
             _ => Self { code: "unexpected".to_owned(), ..Self::new(detail) },
         }
     }

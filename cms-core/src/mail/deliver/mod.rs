@@ -3,14 +3,14 @@
 
 mod counters;
 mod plan;
+mod postman;
 mod round;
 mod settle;
-mod postman;
 
 pub(super) use counters::Counters;
 pub use counters::MailOutcomes;
 pub(super) use plan::Route;
-pub(super) use round::{Round, round};
-pub(super) use settle::settle;
 pub(super) use postman::LONGEST_END;
 pub use postman::Postman;
+pub(super) use round::{Round, round};
+pub(super) use settle::settle;

@@ -161,7 +161,7 @@ impl Mails {
     /// # Errors
     /// `not_found` for an id; `conflict` for a mail that was sent, is being sent or was dropped.
     pub async fn retry(&self, change: &mut Change, ids: &[MailId]) -> Result<()> {
-        // Before any row, as every worker.
+        // Before any row, as every postman.
         change.lock(CLAIMS).await?;
         for id in ids {
             let Some(status) = sql::status(change, *id).await? else { return Err(no_mail(*id)) };

@@ -1,14 +1,14 @@
-//! The rest of a worker after faults of this machine, in which one mail tries again. Pure.
+//! The rest of a postman after faults of this machine, in which one mail tries again. Pure.
 
 use super::outcome::{Outcome, Verdict};
 use crate::{Millis, jobs::Backoff};
 
-/// How long a worker rests, in seconds; the last one repeats.
+/// How long a postman rests, in seconds; the last one repeats.
 const RESTS: Backoff = Backoff(&[5, 10, 20, 40, 60]);
 /// The longest rest. A later end was set before the clock was set back.
 const LONGEST_MS: Millis = 60_000;
 
-/// What a worker knows of its machine.
+/// What a postman knows of its machine.
 #[derive(Debug, Default)]
 pub(in crate::mail) struct LocalRest {
     /// Rests in a row.

@@ -14,7 +14,7 @@ use crate::{
     },
 };
 
-/// How long a worker owns a claimed mail: longer than a round through three providers takes, the
+/// How long a postman owns a claimed mail: longer than a round through three providers takes, the
 /// last reply of a mail server included.
 pub(in crate::mail) const LEASE_MS: Millis = 300_000;
 
@@ -23,7 +23,7 @@ statements! {
            and next_attempt_at <= $1) or exists (select 1 from cms_mails \
            where status = 'sending' and (lease_until <= $1 or lease_until > $2))";
     /// A lease that ends later than any can was given before the clock was set back. A lost lease
-    /// counts as a try: a mail that ends its worker must not come back for ever.
+    /// counts as a try: a mail that ends its postman must not come back for ever.
     RECLAIM = "update cms_mails set lease_until = null, tries = tries + 1, \
                status = case when tries < $4 then 'queued' else 'failed' end, \
                settled_at = case when tries < $4 then null else cast($1 as bigint) end, \
