@@ -22,6 +22,7 @@ use tokio::sync::{Mutex, OwnedMutexGuard, oneshot};
 use super::{
     build::NewIndex,
     epochs::{self, Raised},
+    files,
 };
 use crate::{Code, Error, Result, ground::private, settings::Synchronous};
 
@@ -47,7 +48,7 @@ pub(super) async fn create(path: &Path) -> Result<()> {
         private::create_folder(folder).map_err(|e| unreachable(e.into()))?;
     }
     // SQLite gives the files beside it the same mode.
-    private::create_file(path).map_err(|e| unreachable(e.into()))?;
+    files::create(path).map_err(|e| unreachable(e.into()))?;
     let logged = options(path).journal_mode(SqliteJournalMode::Wal);
     let connection = connect(&logged).await.map_err(unreachable)?;
     connection.close().await.map_err(unreachable)
@@ -100,6 +101,7 @@ pub(super) async fn open(path: &Path, synchronous: Synchronous) -> Result<(Sqlit
         .connect_with(options.pragma("query_only", "on"))
         .await
         .map_err(unreachable)?;
+    files::note(path).map_err(|e| unreachable(e.into()))?;
     let state = State {
         connection,
         open: false,
