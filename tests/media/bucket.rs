@@ -231,6 +231,26 @@ async fn a_late_removal_takes_no_file_of_somebody_else() {
     assert_eq!(bucket.objects(), [key(&path)]);
 }
 
+/// A key without `DeleteObject`: what may not be removed stays, and nobody tries every minute.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_may_not_be_removed_is_left_to_the_sweep() {
+    let Some(bucket) = Bucket::new() else { return };
+    let way = Way::to(&bucket);
+    let site = through(&bucket, &way.address).await;
+    let path = path(&site.upload("a.pdf", &pdf(1000)).await.data());
+    way.refuse("DELETE ", 403);
+    site.admin("DELETE /api/backend/media?id=1").expect(204).await;
+    assert_eq!(way.held(), 1);
+    site.cms.upkeep().await;
+    assert_eq!(way.held(), 1);
+    let found = site.cms.media().check(true).await.unwrap();
+    assert_eq!((found.orphans, found.removed, way.held()), (1, 0, 2), "{found:?}");
+    assert_eq!(bucket.objects(), [key(&path)]);
+    way.open();
+    let found = site.cms.media().check(true).await.unwrap();
+    assert_eq!((found.orphans, found.removed), (1, 1), "{found:?}");
+}
+
 /// The variant is sent after the deletion has looked for variants.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_picture_that_is_deleted_while_it_is_made_smaller_leaves_nothing() {

@@ -248,8 +248,8 @@ impl Media {
     async fn has_answered(&self, name: &Name) -> bool {
         let fate = self.remove_unless_known(name).await;
         match &fate {
-            Ok(fate) if fate.is_settled() => self.settled(name),
-            Ok(_) => {}
+            // What the store forbids to remove, `sweep` tries and tells once a day.
+            Ok(_) => self.settled(name),
             Err(error) => {
                 self.0.store.fail(self.now());
                 tracing::warn!(%error, "a file without a row was not removed yet");

@@ -105,13 +105,6 @@ pub(super) enum Fate {
     Forbidden,
 }
 
-impl Fate {
-    /// Whether nothing is left to do.
-    pub(super) fn is_settled(self) -> bool {
-        matches!(self, Self::Known | Self::Absent | Self::Gone)
-    }
-}
-
 /// Asks the bucket of the settings for an answer. None: files lie in a folder.
 ///
 /// # Errors
