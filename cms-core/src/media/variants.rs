@@ -4,6 +4,7 @@ use std::{
     io::{self, BufReader, BufWriter, Seek as _, Write as _},
     path::{Path, PathBuf},
     sync::atomic::Ordering,
+    time::Duration,
 };
 
 use image::{
@@ -12,6 +13,7 @@ use image::{
     metadata::Orientation,
 };
 use tempfile::{NamedTempFile, TempPath};
+use tokio::time::timeout;
 
 use super::{
     Media,
@@ -28,6 +30,12 @@ pub const WIDTHS: [u32; 7] = [160, 320, 640, 960, 1280, 1920, 2560];
 const MEMORY: u64 = 256 << 20;
 /// What stands in a PNG before its pixels, unpacked: a profile of colours, texts.
 const HEAD: u64 = 16 << 20;
+/// How long a visitor waits for the turn to make a variant.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a picture may take to come from a bucket: all others wait meanwhile.
+const FETCH: Duration = Duration::from_secs(60);
+/// Seconds after which they may ask again.
+const AGAIN_S: u64 = 10;
 /// Of 100.
 const QUALITY: u8 = 82;
 
@@ -88,11 +96,16 @@ impl Media {
     /// that cannot be unpacked is served as it is.
     ///
     /// # Errors
-    /// `not_found` when the file has gone; `unavailable` when the disk is full, or the store does
-    /// not answer.
+    /// `not_found` when the file has gone; `unavailable` when the disk is full, the store does not
+    /// answer, or others' variants take too long.
     pub async fn make(&self, unmade: Unmade) -> Result<Served> {
         let Unmade { name, width } = unmade;
-        let turn = self.0.making.clone().lock_owned().await;
+        let late = |_| {
+            let detail = "Many smaller pictures are being made: try again.";
+            Error::new(Code::Unavailable, detail).retry_after(AGAIN_S)
+        };
+        let turn = self.0.making.clone().lock_owned();
+        let turn = timeout(PATIENCE, turn).await.map_err(late)?;
         let (media, named) = (self.clone(), name.clone());
         // Held until the work ends, also when nobody waits any longer.
         let work = tokio::spawn(async move {
@@ -145,7 +158,11 @@ impl Media {
         if self.0.store.is_folder() {
             return Ok((self.folder().join(name.place()), None));
         }
-        let place = self.fetch(name).await?;
+        let late = |_| {
+            let detail = "The picture does not come from its store in time: try again.";
+            Error::new(Code::Unavailable, detail).retry_after(AGAIN_S)
+        };
+        let place = timeout(FETCH, self.fetch(name)).await.map_err(late)??;
         Ok((place.to_path_buf(), Some(place)))
     }
 }
@@ -298,5 +315,22 @@ mod tests {
             let refused = unless_refused::<()>(Err(image::ImageError::IoError(error)));
             assert_eq!(refused.is_err(), passes);
         }
+    }
+
+    #[cfg(feature = "sqlite")]
+    #[tokio::test]
+    async fn nobody_waits_for_ever_for_the_pictures_of_others() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut settings = crate::settings::Settings::default();
+        settings.dirs.data = folder.path().to_owned();
+        let cms = crate::Cms::builder(settings).open().await.expect("opened");
+        let media = cms.media().clone();
+        let name = Name::read("ab", &format!("{}.png", "c".repeat(62))).expect("a name");
+        let _others = media.0.making.clone().lock_owned().await;
+        tokio::time::pause();
+        let began = tokio::time::Instant::now();
+        let late = media.make(Unmade { name, width: 160 }).await.expect_err("no turn");
+        assert_eq!(late.code(), Code::Unavailable);
+        assert!((PATIENCE..PATIENCE * 2).contains(&began.elapsed()), "{:?}", began.elapsed());
     }
 }
