@@ -207,6 +207,8 @@ impl Media {
                 let (media, folder) = (self.folder().to_owned(), name.folder().to_owned());
                 let kept = move || -> io::Result<()> {
                     private::create_folder(&media.join(VARIANTS).join(folder))?;
+                    // After a crash the name must not stand there without the data.
+                    made.as_file().sync_all()?;
                     made.persist(media.join(place)).map(drop).map_err(|refused| refused.error)
                 };
                 blocking(kept).await
