@@ -61,6 +61,31 @@ async fn a_key_revoked_by_another_process_is_refused_at_once() {
     assert_eq!(served.terminate().0, Some(0));
 }
 
+/// An erasure reads all files of the site. The server's locks on them outlive that: a command that
+/// ends beside it does not take the log away, to which the server goes on committing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_erasure_does_not_give_the_log_away() {
+    let database = TestDatabase::sqlite().await;
+    process::run(&database, &["init"]);
+    let (_, key) = new_key(&database, &["*"]);
+    let mut served = Served::start(&database, "warn");
+    let client = served.client(&key);
+    for round in 0..4 {
+        let nobody = json!({"email": "nobody@example.org", "dry_run": round % 2 == 0});
+        let erase = Ask::post("/api/backend/formfunnel").query("action", "erase").json(&nobody);
+        client.send(erase).await.unwrap();
+        process::run(&database, &["tables", "list"]);
+        let ask = Ask::post("/api/backend/item")
+            .query("table", "settings")
+            .json(&json!({"name": format!("n{round}"), "value": round}));
+        client.send(ask).await.unwrap();
+    }
+    served.kill();
+    let kept = "select count(*) from cms_settings where name in ('n0', 'n1', 'n2', 'n3')";
+    assert_eq!(database.count(kept).await, 4);
+    assert_eq!(database.text("pragma integrity_check").await, "ok");
+}
+
 /// kill -9 in the middle of 1,000 writes: what was acknowledged is there with its event and audit
 /// row, and nothing is half there.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

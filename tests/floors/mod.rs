@@ -4,6 +4,7 @@
 mod edges;
 mod judge;
 mod module;
+mod opens;
 mod self_tests;
 mod table;
 mod tokens;

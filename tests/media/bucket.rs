@@ -231,6 +231,54 @@ async fn a_late_removal_takes_no_file_of_somebody_else() {
     assert_eq!(bucket.objects(), [key(&path)]);
 }
 
+/// A key without `DeleteObject`: what may not be removed stays, and nobody tries every minute.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_may_not_be_removed_is_left_to_the_sweep() {
+    let Some(bucket) = Bucket::new() else { return };
+    let way = Way::to(&bucket);
+    let site = through(&bucket, &way.address).await;
+    let path = path(&site.upload("a.pdf", &pdf(1000)).await.data());
+    way.refuse("DELETE ", 403);
+    site.admin("DELETE /api/backend/media?id=1").expect(204).await;
+    assert_eq!(way.held(), 1);
+    site.cms.upkeep().await;
+    assert_eq!(way.held(), 1);
+    let found = site.cms.media().check(true).await.unwrap();
+    assert_eq!((found.orphans, found.removed, way.held()), (1, 0, 2), "{found:?}");
+    assert_eq!(bucket.objects(), [key(&path)]);
+    way.open();
+    let found = site.cms.media().check(true).await.unwrap();
+    assert_eq!((found.orphans, found.removed), (1, 1), "{found:?}");
+}
+
+/// An object whose calls always fail keeps no others, neither those in doubt nor those that a
+/// process has left.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_object_that_fails_keeps_no_others() {
+    let Some(bucket) = Bucket::new() else { return };
+    let way = Way::to(&bucket);
+    let site = through(&bucket, &way.address).await;
+    let mut keys = Vec::new();
+    for length in [1000, 1001] {
+        keys.push(key(&path(&site.upload("a.pdf", &pdf(length)).await.data())));
+    }
+    keys.sort();
+    way.cut();
+    for id in [1, 2] {
+        site.admin(&format!("DELETE /api/backend/media?id={id}")).expect(204).await;
+    }
+    way.refuse(&format!("HEAD /{}/{}", bucket.name, keys[0]), 500);
+    site.cms.upkeep().await;
+    assert_eq!(bucket.objects(), keys[..1]);
+    let left = format!("{PREFIX}/ff/{}.pdf", "f".repeat(62));
+    assert_eq!(bucket.call("PUT", &format!("/{left}"), "", b"left").0, 200);
+    let found = site.cms.media().check(true).await.unwrap();
+    assert_eq!((found.orphans, found.removed), (2, 1), "{found:?}");
+    way.open();
+    site.cms.upkeep().await;
+    assert_eq!(bucket.objects(), Vec::<String>::new());
+}
+
 /// The variant is sent after the deletion has looked for variants.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_picture_that_is_deleted_while_it_is_made_smaller_leaves_nothing() {

@@ -106,3 +106,23 @@ async fn what_a_crash_has_left_is_found_and_removed() {
     site.admin("POST /api/backend/tasks/run?name=sweep").expect(200).await;
     assert!(!media.join(&orphan).exists());
 }
+
+/// A file that cannot be removed keeps no others; one folder comes after another.
+#[tokio::test]
+async fn a_file_that_fails_keeps_no_others() {
+    let site = Site::open().await;
+    let media = site.media_folder();
+    let place = |folder: &str, digit: &str| format!("{folder}/{}.png", digit.repeat(62));
+    let (first, later) = (place("ab", "c"), place("ba", "d"));
+    for orphan in [&first, &later] {
+        let orphan = media.join(orphan);
+        std::fs::create_dir_all(orphan.parent().unwrap()).unwrap();
+        std::fs::write(orphan, "left").unwrap();
+    }
+    // A folder in place of its variant: the removal fails, whoever runs the tests.
+    let variant = media.join(format!(".variants/ab/{}-160.png", "c".repeat(62)));
+    std::fs::create_dir_all(variant).unwrap();
+    let found = site.cms.media().check(true).await.unwrap();
+    assert_eq!((found.orphans, found.removed), (2, 1), "{found:?}");
+    assert!(!media.join(&later).exists());
+}

@@ -276,9 +276,17 @@ async fn smaller_pictures_are_made_once() {
         assert_eq!(whole.body.len(), file["size"].as_u64().unwrap() as usize);
         site.ask(&format!("GET {path}?w=321")).refused(400, "bad_query").await;
         site.ask(&format!("GET {path}?w=x")).refused(400, "bad_query").await;
+        // Everybody may ask again, and the picture itself is not read for that.
+        let stored = site.media_folder().join(path.strip_prefix("/media/").unwrap());
+        std::fs::write(&stored, "no picture").unwrap();
+        assert_eq!(ask().await.body, first.body, "{kind}");
+        assert_eq!(
+            site.ask(&format!("GET {path}?w=960")).expect(200).await.body,
+            b"no picture"[..]
+        );
     }
-    // With their file they go.
-    assert_eq!(site.media_files().len(), 6);
+    // With their file they go: a smaller one, and an empty one that says that there is none.
+    assert_eq!(site.media_files().len(), 9);
     for id in 1..=3 {
         site.admin(&format!("DELETE {MEDIA}?id={id}")).expect(204).await;
     }

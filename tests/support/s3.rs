@@ -132,6 +132,7 @@ const AWAY: u8 = 1;
 const HUNG: u8 = 2;
 const NARROW: u8 = 3;
 const LATE: u8 = 4;
+const REFUSES: u8 = 5;
 /// Bytes that a connection carries to the server while the way is narrow.
 const NARROWLY: usize = 1 << 20;
 
@@ -142,13 +143,21 @@ pub struct Way {
     held: Arc<Held>,
 }
 
-/// Calls that are held back.
+/// Calls that are held back, or refused on the way.
 #[derive(Default)]
 struct Held {
-    /// How they begin.
-    start: Mutex<&'static str>,
+    /// How they begin, and with which status they are refused.
+    which: Mutex<(String, u16)>,
     /// How many.
     count: AtomicU32,
+}
+
+impl Held {
+    /// The status for a call that begins so.
+    fn status(&self, call: &[u8]) -> Option<u16> {
+        let which = self.which.lock().unwrap();
+        call.starts_with(which.0.as_bytes()).then_some(which.1)
+    }
 }
 
 impl Way {
@@ -187,11 +196,17 @@ impl Way {
 
     /// Calls of a method reach the server when the way is open again, whoever waits for them.
     pub fn hold(&self, method: &'static str) {
-        *self.held.start.lock().unwrap() = method;
+        *self.held.which.lock().unwrap() = (method.to_owned(), 0);
         self.state.store(LATE, Ordering::SeqCst);
     }
 
-    /// How many calls were held back.
+    /// Calls that begin so are refused with this status.
+    pub fn refuse(&self, start: &str, status: u16) {
+        *self.held.which.lock().unwrap() = (start.to_owned(), status);
+        self.state.store(REFUSES, Ordering::SeqCst);
+    }
+
+    /// How many calls were held back, or refused.
     pub fn held(&self) -> u32 {
         self.held.count.load(Ordering::SeqCst)
     }
@@ -208,12 +223,20 @@ fn carry(mut from: TcpStream, mut to: TcpStream, way: Option<(&AtomicU8, &Held)>
         carried += read;
         let state = || way.map_or(OPEN, |(state, _)| state.load(Ordering::SeqCst));
         if let (LATE, Some((_, held))) = (state(), way)
-            && bytes.starts_with(held.start.lock().unwrap().as_bytes())
+            && held.status(&bytes).is_some()
         {
             held.count.fetch_add(1, Ordering::SeqCst);
             while state() == LATE {
                 std::thread::sleep(std::time::Duration::from_millis(5));
             }
+        }
+        if let (REFUSES, Some((_, held))) = (state(), way)
+            && let Some(status) = held.status(&bytes)
+        {
+            held.count.fetch_add(1, Ordering::SeqCst);
+            let head = format!("HTTP/1.1 {status} Refused\r\ncontent-length: 0\r\n");
+            let _ = from.write_all(format!("{head}connection: close\r\n\r\n").as_bytes());
+            break;
         }
         match state() {
             HUNG => continue,

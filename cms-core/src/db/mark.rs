@@ -13,12 +13,12 @@
 use std::{
     collections::HashMap,
     fs::File,
-    os::unix::fs::{FileExt, MetadataExt},
+    os::unix::fs::FileExt as _,
     path::Path,
     sync::{Arc, LazyLock, Mutex, PoisonError},
 };
 
-use super::Mark;
+use super::{Mark, files};
 
 /// The first copy of the header, which a commit writes last: a counter of commits, the number of
 /// frames, their check sum and salts.
@@ -32,29 +32,25 @@ const INITIALISED: usize = 12;
 pub(crate) struct Index(Arc<Open>);
 
 struct Open {
-    file: File,
+    file: Arc<File>,
     last: Mutex<(Header, Mark)>,
 }
 
-/// Open index files by device and inode. They stay open until the process ends: closing one would
-/// end the locks that SQLite holds on it in this process (sqlite.org/howtocorrupt.html, 2.2).
-static OPEN: LazyLock<Mutex<HashMap<(u64, u64), Index>>> = LazyLock::new(Mutex::default);
+/// One for each file, so that all agree on its numbers. None is dropped: see `files.rs`.
+static OPEN: LazyLock<Mutex<HashMap<files::Id, Index>>> = LazyLock::new(Mutex::default);
 
 impl Index {
     /// The index file of `database`, which must have been read or written before. `None` when there
     /// is no index file.
     pub(super) fn of(database: &Path) -> Option<Self> {
-        // SQLite keeps it beside the file itself, not beside a link to it.
-        let mut path = std::fs::canonicalize(database).ok()?.into_os_string();
-        path.push("-shm");
-        let seen = std::fs::metadata(&path).ok()?;
+        let file = files::open(&files::beside(database, "-shm").ok()?).ok()?;
+        let id = files::id(&file.metadata().ok()?);
         let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(index) = open.get(&(seen.dev(), seen.ino())) {
+        if let Some(index) = open.get(&id) {
             return Some(index.clone());
         }
-        let file = File::open(&path).ok()?;
         let index = Self(Arc::new(Open { file, last: Mutex::new(([0; 48], 0)) }));
-        open.insert((seen.dev(), seen.ino()), index.clone());
+        open.insert(id, index.clone());
         index.mark().map(|_| index)
     }
 

@@ -5,6 +5,7 @@ mod build;
 mod connect;
 pub(crate) mod dialect;
 pub(crate) mod epochs;
+pub(crate) mod files;
 pub(crate) mod follow;
 mod guard;
 mod indexes;

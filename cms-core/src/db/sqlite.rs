@@ -22,6 +22,7 @@ use tokio::sync::{Mutex, OwnedMutexGuard, oneshot};
 use super::{
     build::NewIndex,
     epochs::{self, Raised},
+    files,
 };
 use crate::{Code, Error, Result, ground::private, settings::Synchronous};
 
@@ -47,7 +48,7 @@ pub(super) async fn create(path: &Path) -> Result<()> {
         private::create_folder(folder).map_err(|e| unreachable(e.into()))?;
     }
     // SQLite gives the files beside it the same mode.
-    private::create_file(path).map_err(|e| unreachable(e.into()))?;
+    files::create(path).map_err(|e| unreachable(e.into()))?;
     let logged = options(path).journal_mode(SqliteJournalMode::Wal);
     let connection = connect(&logged).await.map_err(unreachable)?;
     connection.close().await.map_err(unreachable)
@@ -100,6 +101,7 @@ pub(super) async fn open(path: &Path, synchronous: Synchronous) -> Result<(Sqlit
         .connect_with(options.pragma("query_only", "on"))
         .await
         .map_err(unreachable)?;
+    files::note(path).map_err(|e| unreachable(e.into()))?;
     let state = State {
         connection,
         open: false,
@@ -199,8 +201,15 @@ impl Writer {
     }
 
     /// Moves the log into the file, once no reader needs it. What is removed was overwritten there
-    /// already, unless an earlier version removed it: then `compact` writes the file anew.
+    /// already, unless an earlier version removed it: then `compact` writes the file anew. A task,
+    /// for the same reason as [`Writer::begin`]: a caller that goes away ends nothing half-way.
     pub(super) async fn scrub(&self, compact: bool) -> Result<()> {
+        let writer = self.clone();
+        let task = tokio::spawn(async move { writer.scrub_to_the_end(compact).await });
+        task.await.map_err(Error::internal)?
+    }
+
+    async fn scrub_to_the_end(&self, compact: bool) -> Result<()> {
         for attempt in 0..SCRUBS {
             let mut state = self.0.clone().lock_owned().await;
             state.flush().await;
@@ -442,5 +451,19 @@ mod tests {
                 .expect("a number");
             assert_eq!(told, expected, "{synchronous:?}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_caller_that_goes_away_leaves_the_writer_as_it_was() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("cms.db");
+        create(&path).await.expect("a file");
+        let (_, writer) = open(&path, Synchronous::Full).await.expect("opened");
+        let gone = tokio::time::timeout(Duration::ZERO, writer.scrub(true)).await;
+        assert!(gone.is_err(), "nobody waits for it");
+        let mut tx = writer.begin().await.expect("a turn");
+        let store: i64 =
+            sqlx::query_scalar("pragma temp_store").fetch_one(&mut *tx).await.expect("a number");
+        assert_eq!(store, 2, "undo data stays in memory");
     }
 }

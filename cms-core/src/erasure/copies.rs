@@ -6,7 +6,12 @@ use std::{
 };
 
 use super::needles::Needles;
-use crate::{Error, Result, base::Base, db::Dialect, settings::Database};
+use crate::{
+    Error, Result,
+    base::Base,
+    db::{Dialect, files},
+    settings::Database,
+};
 
 /// Bytes that are read at once.
 const PART: usize = 1 << 20;
@@ -38,13 +43,18 @@ impl Copies {
 /// Looks through the folder of the data and of the media.
 pub(super) async fn holding(base: &Base, needles: &Needles) -> Result<Copies> {
     let (settings, needles) = (base.settings(), needles.clone());
-    let own = match settings.database() {
-        Ok(Database::Sqlite { path, .. }) => beside(&path),
-        _ => Vec::new(),
+    let database = match settings.database() {
+        Ok(Database::Sqlite { path, .. }) => Some(path),
+        _ => None,
     };
     let folders = [settings.dirs.data.clone(), settings.dirs.media.clone()];
     let look = move || {
-        let database = own.iter().any(|path| holds(path, &needles).unwrap_or(false));
+        // The last, the index of the log, has numbers of pages and nothing of what they hold.
+        let own = ["", "-wal", "-shm"].map(|end| files::beside(database.as_ref()?, end).ok());
+        let own: Vec<PathBuf> = own.into_iter().flatten().collect();
+        let database = own.iter().take(2).any(|path| holds(path, &needles).unwrap_or(false));
+        let own = own.iter().filter_map(|path| fs::metadata(path).ok());
+        let own: Vec<files::Id> = own.map(|about| files::id(&about)).collect();
         let mut copies = Copies { database, ..Copies::default() };
         for folder in &folders {
             walk(folder, folder, &own, &needles, &mut copies);
@@ -54,25 +64,16 @@ pub(super) async fn holding(base: &Base, needles: &Needles) -> Result<Copies> {
     tokio::task::spawn_blocking(look).await.map_err(Error::internal)
 }
 
-/// SQLite's file, its log and the index of that.
-fn beside(path: &Path) -> Vec<PathBuf> {
-    let with = |end: &str| {
-        let mut name = path.as_os_str().to_owned();
-        name.push(end);
-        PathBuf::from(name)
-    };
-    vec![path.to_owned(), with("-wal"), with("-shm")]
-}
-
-/// Links are not followed; what cannot be read is told as such.
-fn walk(root: &Path, folder: &Path, own: &[PathBuf], needles: &Needles, copies: &mut Copies) {
+/// Links are not followed; what cannot be read is told as such. `own`: what the database consists
+/// of.
+fn walk(root: &Path, folder: &Path, own: &[files::Id], needles: &Needles, copies: &mut Copies) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
-        let (path, Ok(kind)) = (entry.path(), entry.file_type()) else { continue };
+        let (path, Ok(about)) = (entry.path(), entry.metadata()) else { continue };
         let name = path.strip_prefix(root).unwrap_or(&path).display().to_string();
-        if kind.is_dir() {
+        if about.is_dir() {
             walk(root, &path, own, needles, copies);
-        } else if kind.is_file() && !own.contains(&path) {
+        } else if about.is_file() && !own.contains(&files::id(&about)) {
             let end = path.extension().and_then(|end| end.to_str()).unwrap_or_default();
             let list = if COMPRESSED.contains(&end) {
                 &mut copies.unread
@@ -93,7 +94,7 @@ fn walk(root: &Path, folder: &Path, own: &[PathBuf], needles: &Needles, copies: 
 /// Whether the bytes of a file hold a needle, whatever the case of ASCII letters.
 fn holds(path: &Path, needles: &Needles) -> io::Result<bool> {
     use io::Read as _;
-    let mut file = match fs::File::open(path) {
+    let mut file = match files::reader(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         opened => opened?,
     };

@@ -180,16 +180,18 @@ impl Bucket {
         let (first, others) = places.split_at(places.len().min(1));
         let all = async {
             let mut is_allowed = true;
-            for places in [first, others] {
-                let keys: Vec<_> = places.iter().map(|place| Ok(self.key(place))).collect();
+            for part in [first, others] {
+                let keys: Vec<_> = part.iter().map(|place| Ok(self.key(place))).collect();
                 let mut gone = self.store.delete_stream(stream::iter(keys).boxed());
                 while let Some(one) = gone.next().await {
                     match one {
                         Ok(_) | Err(Fault::NotFound { .. }) => {}
                         Err(fault) if link::is_forbidden(&fault) => {
-                            let reason = link::reason(&fault);
-                            tracing::warn!(reason, "a file may not be removed");
-                            is_allowed = false;
+                            // Once for all that is of one file.
+                            if std::mem::take(&mut is_allowed) {
+                                let (place, reason) = (first.first(), link::reason(&fault));
+                                tracing::warn!(?place, reason, "a file may not be removed");
+                            }
                         }
                         Err(fault) => return Err(fault),
                     }

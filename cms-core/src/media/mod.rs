@@ -13,6 +13,7 @@
 //! variants  smaller pictures, made once
 //! store     where files lie: the media folder, or a bucket
 //! bucket    an S3-compatible store
+//! doubt     files that may have no row
 //! uses      the records and funnels that show a file
 //! sweep     files without rows removed, rows without files told
 //! sql       statements
@@ -24,6 +25,7 @@
 #[cfg(feature = "s3")]
 mod bucket;
 mod disk;
+mod doubt;
 mod file;
 mod incoming;
 mod kinds;
@@ -38,10 +40,9 @@ mod uses;
 mod variants;
 
 use std::{
-    collections::BTreeSet,
     path::Path,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -57,7 +58,10 @@ pub use sweep::Checked;
 pub use uses::{Holder, TOLD, Use};
 pub use variants::{Found, Unmade, WIDTHS};
 
-use self::store::{Fate, Store};
+use self::{
+    doubt::Doubtful,
+    store::{Fate, Store},
+};
 use crate::{
     Actor, Change, Error, Millis, Paging, Result,
     base::Base,
@@ -70,6 +74,8 @@ use crate::{
 
 /// The content table.
 const TABLE: &str = "media";
+/// A bucket where so many removals fail is away; one may be the fault of its object.
+const FAILURES: u32 = 2;
 /// Held while a file and its row come or go.
 const TURN: Lock = Lock::new(20);
 
@@ -82,8 +88,7 @@ struct State {
     items: Items,
     pages: Pages,
     store: Store,
-    /// Files that may have no row: their change has not ended well, or not yet.
-    doubtful: Mutex<BTreeSet<Name>>,
+    doubtful: Doubtful,
     /// Held by who makes a variant: one at a time bounds their memory.
     making: Arc<tokio::sync::Mutex<()>>,
     made: Arc<AtomicU64>,
@@ -107,7 +112,7 @@ impl Media {
             items,
             pages,
             store,
-            doubtful: Mutex::default(),
+            doubtful: Doubtful::default(),
             making: Arc::default(),
             made: Arc::default(),
         })))
@@ -198,7 +203,7 @@ impl Media {
 
     /// The change that stored a file has been committed.
     pub fn settled(&self, name: &Name) {
-        self.doubtful().remove(name);
+        self.0.doubtful.settle(name);
     }
 
     /// Changes texts, name, folder and focal point of a file.
@@ -248,8 +253,8 @@ impl Media {
     async fn has_answered(&self, name: &Name) -> bool {
         let fate = self.remove_unless_known(name).await;
         match &fate {
-            Ok(fate) if fate.is_settled() => self.settled(name),
-            Ok(_) => {}
+            // What the store forbids to remove, `sweep` tries and tells once a day.
+            Ok(_) => self.settled(name),
             Err(error) => {
                 self.0.store.fail(self.now());
                 tracing::warn!(%error, "a file without a row was not removed yet");
@@ -260,10 +265,12 @@ impl Media {
 
     /// Removes what changes have left that did not end.
     pub(crate) async fn tidy(&self) {
-        let doubtful: Vec<_> = self.doubtful().iter().cloned().collect();
-        for name in doubtful {
+        let mut failures = 0;
+        for name in self.0.doubtful.in_turn() {
+            self.0.doubtful.tries(&name);
+            failures += u32::from(!self.has_answered(&name).await);
             // A store that is away would let a change wait for each of them.
-            if !self.has_answered(&name).await && !self.0.store.is_folder() {
+            if failures == FAILURES && !self.0.store.is_folder() {
                 return;
             }
         }
@@ -288,10 +295,6 @@ impl Media {
     }
 
     fn doubt(&self, name: &Name) {
-        self.doubtful().insert(name.clone());
-    }
-
-    fn doubtful(&self) -> std::sync::MutexGuard<'_, BTreeSet<Name>> {
-        self.0.doubtful.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.doubtful.add(name);
     }
 }

@@ -105,13 +105,6 @@ pub(super) enum Fate {
     Forbidden,
 }
 
-impl Fate {
-    /// Whether nothing is left to do.
-    pub(super) fn is_settled(self) -> bool {
-        matches!(self, Self::Known | Self::Absent | Self::Gone)
-    }
-}
-
 /// Asks the bucket of the settings for an answer. None: files lie in a folder.
 ///
 /// # Errors
@@ -214,6 +207,8 @@ impl Media {
                 let (media, folder) = (self.folder().to_owned(), name.folder().to_owned());
                 let kept = move || -> io::Result<()> {
                     private::create_folder(&media.join(VARIANTS).join(folder))?;
+                    // After a crash the name must not stand there without the data.
+                    made.as_file().sync_all()?;
                     made.persist(media.join(place)).map(drop).map_err(|refused| refused.error)
                 };
                 blocking(kept).await

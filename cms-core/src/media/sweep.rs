@@ -4,6 +4,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     io,
     path::{Path, PathBuf},
+    sync::atomic::{AtomicU32, Ordering},
     time::{Duration, SystemTime},
 };
 
@@ -23,6 +24,8 @@ use crate::{Error, Millis, Result};
 
 /// An upload that nothing was written to for so long has broken off.
 const ABANDONED: Millis = 3_600_000;
+/// When so many single files fail, the store does.
+const FAILURES: u32 = 10;
 /// Rows without a file that are told at most.
 const TOLD: usize = 100;
 
@@ -33,7 +36,8 @@ pub struct Checked {
     pub files: u64,
     /// Bytes of these.
     pub bytes: u64,
-    /// Files without a row, uploads that broke off, and variants without their file.
+    /// Files without a row, uploads that broke off, and variants without their file. Those that
+    /// cannot be looked at or removed are among them, and named in the log.
     pub orphans: u64,
     /// Of the orphans, those that were removed.
     pub removed: u64,
@@ -60,12 +64,12 @@ impl Media {
     /// Compares the store in use with the rows, and removes orphans when `remove` says so.
     ///
     /// # Errors
-    /// `unavailable` when the folder, the bucket or the database cannot be read.
+    /// `unavailable` when the folder, the bucket or the database cannot be read, or ten files fail.
     pub async fn check(&self, remove: bool) -> Result<Checked> {
         self.0.store.reach().await?;
-        let mut found = Checked::default();
+        let (mut found, failed) = (Checked::default(), AtomicU32::new(0));
         let mut folders = stream::iter(0..=255)
-            .map(|folder| self.check_folder(folder, remove))
+            .map(|folder| self.check_folder(folder, remove, &failed))
             .buffered(self.0.store.at_once());
         while let Some(of_folder) = folders.try_next().await? {
             found.add(of_folder);
@@ -79,7 +83,7 @@ impl Media {
         Ok(found)
     }
 
-    async fn check_folder(&self, folder: u8, remove: bool) -> Result<Checked> {
+    async fn check_folder(&self, folder: u8, remove: bool, failed: &AtomicU32) -> Result<Checked> {
         let mut found = Checked::default();
         let rows = sql::within(self.0.base.db(), folder).await?;
         let of = format!("{folder:02x}");
@@ -108,39 +112,39 @@ impl Media {
         for name in files.into_keys() {
             // One that has come since the rows were read has its row by now, or is under way.
             let (is_orphan, is_gone) = match remove {
-                true => {
-                    let fate = self.remove_unless_known(&name).await?;
-                    (!matches!(fate, Fate::Known | Fate::Absent), fate == Fate::Gone)
-                }
+                true => match self.remove_unless_known(&name).await {
+                    Ok(fate) => (!matches!(fate, Fate::Known | Fate::Absent), fate == Fate::Gone),
+                    Err(error) => pass_over(error, failed).map(|()| (true, false))?,
+                },
                 false => (!sql::is_known(self.0.base.db(), name.sha256()).await?, false),
             };
             found.orphans += u64::from(is_orphan);
             found.removed += u64::from(is_gone);
         }
-        self.check_variants(&of, &present, remove, &mut found).await?;
+        let folder = PathBuf::from(VARIANTS).join(&of);
+        for (file, _) in self.listed(folder.clone()).await? {
+            let Some(name) = Name::of_variant(&of, &file) else { continue };
+            if present.contains(&name) {
+                continue;
+            }
+            let is_gone = match self.remove_stray(&name, folder.join(file), remove).await {
+                Ok(None) => continue,
+                Ok(Some(is_gone)) => is_gone,
+                Err(error) => pass_over(error, failed).map(|()| false)?,
+            };
+            found.orphans += 1;
+            found.removed += u64::from(is_gone);
+        }
         Ok(found)
     }
 
-    /// Variants whose file is gone.
-    async fn check_variants(
-        &self,
-        of: &str,
-        present: &BTreeSet<Name>,
-        remove: bool,
-        found: &mut Checked,
-    ) -> Result<()> {
-        let folder = PathBuf::from(VARIANTS).join(of);
-        for (file, _) in self.listed(folder.clone()).await? {
-            let Some(name) = Name::of_variant(of, &file) else { continue };
-            // One that has come since the files were listed is there by now.
-            if present.contains(&name) || self.opened(&name.place()).await?.is_some() {
-                continue;
-            }
-            found.orphans += 1;
-            let is_gone = remove && self.remove_at(folder.join(file)).await?;
-            found.removed += u64::from(is_gone);
+    /// Removes a variant whose file is gone. None: the file is there, it has come since the files
+    /// were listed.
+    async fn remove_stray(&self, of: &Name, place: PathBuf, remove: bool) -> Result<Option<bool>> {
+        if self.opened(&of.place()).await?.is_some() {
+            return Ok(None);
         }
-        Ok(())
+        Ok(Some(remove && self.remove_at(place).await?))
     }
 
     async fn is_known(&self, path: &str) -> Result<bool> {
@@ -160,20 +164,32 @@ impl Media {
     }
 }
 
+/// One file that fails keeps no others; many mean that the store is away.
+fn pass_over(error: Error, failed: &AtomicU32) -> Result<()> {
+    if failed.fetch_add(1, Ordering::Relaxed) + 1 >= FAILURES {
+        return Err(error);
+    }
+    tracing::warn!(%error, "a file was passed over");
+    Ok(())
+}
+
 /// Uploads that broke off.
 fn leftovers(media: &Path, now: Millis, remove: bool) -> io::Result<(u64, u64)> {
     let (mut orphans, mut removed) = (0, 0);
-    let mut orphan = |path: &Path| -> io::Result<()> {
+    let mut orphan = |path: &Path| {
         orphans += 1;
-        removed += u64::from(remove && gone(path)?);
-        Ok(())
+        match remove.then(|| gone(path)) {
+            Some(Ok(is_gone)) => removed += u64::from(is_gone),
+            Some(Err(error)) => tracing::warn!(%error, "an upload that broke off stays"),
+            None => {}
+        }
     };
     let now = SystemTime::UNIX_EPOCH + Duration::from_millis(now.unsigned_abs());
     for file in entries(&media.join(INCOMING))? {
         let age = file.metadata().and_then(|about| about.modified());
         let age = age.map(|at| now.duration_since(at).unwrap_or_default()).unwrap_or_default();
         if age >= Duration::from_millis(ABANDONED.unsigned_abs()) {
-            orphan(&file.path())?;
+            orphan(&file.path());
         }
     }
     Ok((orphans, removed))

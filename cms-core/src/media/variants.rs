@@ -4,6 +4,7 @@ use std::{
     io::{self, BufReader, BufWriter, Seek as _, Write as _},
     path::{Path, PathBuf},
     sync::atomic::Ordering,
+    time::Duration,
 };
 
 use image::{
@@ -12,6 +13,7 @@ use image::{
     metadata::Orientation,
 };
 use tempfile::{NamedTempFile, TempPath};
+use tokio::time::timeout;
 
 use super::{
     Media,
@@ -26,6 +28,14 @@ pub const WIDTHS: [u32; 7] = [160, 320, 640, 960, 1280, 1920, 2560];
 
 /// Memory for unpacking a picture at most, in bytes. Of larger ones there are no variants.
 const MEMORY: u64 = 256 << 20;
+/// What stands in a PNG before its pixels, unpacked: a profile of colours, texts.
+const HEAD: u64 = 16 << 20;
+/// How long a visitor waits for the turn to make a variant.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a picture may take to come from a bucket: all others wait meanwhile.
+const FETCH: Duration = Duration::from_secs(60);
+/// Seconds after which they may ask again.
+const AGAIN_S: u64 = 10;
 /// Of 100.
 const QUALITY: u8 = 82;
 
@@ -70,19 +80,9 @@ impl Media {
         if format(&name).is_none() {
             return self.served(&name, None).await.map(Found::Served);
         }
-        if self.0.store.is_folder() {
-            let (source, named) = (self.folder().join(name.place()), name.clone());
-            let asked = move || match is_smaller(&source, &named, width) {
-                // There is no file, as is told below.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-                told => told,
-            };
-            if !blocking(asked).await? {
-                return self.served(&name, None).await.map(Found::Served);
-            }
-        }
+        // The picture itself is not read: everybody may ask, at the same time.
         Ok(match self.opened(&name.variant(width)).await? {
-            // An empty one says that there is none to make: in a bucket nobody looks twice.
+            // An empty one says that there is none to make.
             Some((_, 0, _)) => Found::Served(self.served(&name, None).await?),
             Some(file) => Found::Served(Served::new(&name, Some(width), file)?),
             None => {
@@ -96,11 +96,16 @@ impl Media {
     /// that cannot be unpacked is served as it is.
     ///
     /// # Errors
-    /// `not_found` when the file has gone; `unavailable` when the disk is full, or the store does
-    /// not answer.
+    /// `not_found` when the file has gone; `unavailable` when the disk is full, the store does not
+    /// answer, or others' variants take too long.
     pub async fn make(&self, unmade: Unmade) -> Result<Served> {
         let Unmade { name, width } = unmade;
-        let turn = self.0.making.clone().lock_owned().await;
+        let late = |_| {
+            let detail = "Many smaller pictures are being made: try again.";
+            Error::new(Code::Unavailable, detail).retry_after(AGAIN_S)
+        };
+        let turn = self.0.making.clone().lock_owned();
+        let turn = timeout(PATIENCE, turn).await.map_err(late)?;
         let (media, named) = (self.clone(), name.clone());
         // Held until the work ends, also when nobody waits any longer.
         let work = tokio::spawn(async move {
@@ -121,29 +126,24 @@ impl Media {
         }
         let (source, fetched) = self.at_hand(name).await?;
         let (incoming, named) = (self.folder().join(INCOMING), name.clone());
-        let is_here = fetched.is_none();
         let made = blocking(move || {
-            private::create_folder(&incoming)?;
-            // A folder was asked before.
-            let is_smaller = is_here || is_smaller(&source, &named, width)?;
-            let made = match is_smaller {
-                true => made(&incoming, &source, &named, width),
-                false => Ok(None),
-            };
+            let made = made(&incoming, &source, &named, width);
             drop(fetched);
             match made {
-                // The picture itself was refused, or is no larger: that stays so.
-                Ok(None) if !is_here => Ok((Some(NamedTempFile::new_in(&incoming)?), false)),
-                Ok(made) => Ok((made, true)),
+                Ok(Some(made)) => Ok((Some(made), true)),
+                // The picture was refused, or is no larger: that stays so. Without room for an
+                // empty file it is found out again.
+                Ok(None) => Ok((in_folder(&incoming).ok(), false)),
                 // Deleted meanwhile, as is told when the file is served.
-                Err(error) if is_here && error.kind() == io::ErrorKind::NotFound => {
-                    Ok((None, false))
-                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok((None, false)),
                 Err(error) => Err(error),
             }
         });
         let (Some(file), is_made) = made.await? else { return Ok(false) };
-        self.keep_variant(file, name, width).await?;
+        match self.keep_variant(file, name, width).await {
+            Err(_) if !is_made => return Ok(false),
+            kept => kept?,
+        }
         // Who deleted the file meanwhile has looked for its variants before this one was there.
         if self.opened(&name.place()).await?.is_none() {
             self.remove_at(name.variant(width)).await?;
@@ -158,7 +158,11 @@ impl Media {
         if self.0.store.is_folder() {
             return Ok((self.folder().join(name.place()), None));
         }
-        let place = self.fetch(name).await?;
+        let late = |_| {
+            let detail = "The picture does not come from its store in time: try again.";
+            Error::new(Code::Unavailable, detail).retry_after(AGAIN_S)
+        };
+        let place = timeout(FETCH, self.fetch(name)).await.map_err(late)??;
         Ok((place.to_path_buf(), Some(place)))
     }
 }
@@ -185,7 +189,7 @@ fn decoder(
     let Content::File(file) = file else { return Ok(None) };
     let mut reader = ImageReader::with_format(BufReader::new(file), format);
     let mut limits = Limits::default();
-    limits.max_alloc = Some(MEMORY);
+    limits.max_alloc = Some(if format == ImageFormat::Png { HEAD } else { MEMORY });
     reader.limits(limits);
     let read = reader.into_decoder().and_then(|mut decoder| {
         let orientation = decoder.orientation()?;
@@ -210,15 +214,20 @@ fn is_turned(orientation: Orientation) -> bool {
 }
 
 /// Whether a picture of this width would be smaller and can be made.
-fn is_smaller(source: &Path, name: &Name, width: u32) -> io::Result<bool> {
-    let Some((decoder, orientation)) = decoder(source, name)? else { return Ok(false) };
+fn is_smaller(decoder: &impl ImageDecoder, orientation: Orientation, width: u32) -> bool {
     let (across, down) = decoder.dimensions();
     let shown = if is_turned(orientation) { down } else { across };
     // Turning and smoothing take as much again.
-    Ok(width < shown && decoder.total_bytes() <= MEMORY / 2)
+    width < shown && decoder.total_bytes() <= MEMORY / 2
 }
 
-/// Makes a variant of a file. None: the picture cannot be unpacked.
+/// A file of our own, beside the uploads that are under way.
+fn in_folder(incoming: &Path) -> io::Result<NamedTempFile> {
+    private::create_folder(incoming)?;
+    NamedTempFile::new_in(incoming)
+}
+
+/// Makes a variant of a file. None: the picture cannot be unpacked, or is no wider.
 fn made(
     incoming: &Path,
     source: &Path,
@@ -226,6 +235,9 @@ fn made(
     width: u32,
 ) -> io::Result<Option<NamedTempFile>> {
     let Some((mut decoder, orientation)) = decoder(source, name)? else { return Ok(None) };
+    if !is_smaller(&decoder, orientation, width) {
+        return Ok(None);
+    }
     let profile = decoder.icc_profile().ok().flatten();
     let unpacked = unless_refused(DynamicImage::from_decoder(decoder))?;
     let Some(mut picture) = unpacked else { return Ok(None) };
@@ -236,7 +248,7 @@ fn made(
     let (w, h) = if is_turned(orientation) { (height, width) } else { (width, height) };
     picture = picture.thumbnail_exact(w, h);
     picture.apply_orientation(orientation);
-    let mut file = NamedTempFile::new_in(incoming)?;
+    let mut file = in_folder(incoming)?;
     Ok(written(&mut file, name, picture, profile)?.then_some(file))
 }
 
@@ -291,10 +303,11 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let name = Name::read("ab", &format!("{}.png", "c".repeat(62))).expect("a name");
         let source = folder.path().join("a.png");
-        let gone = is_smaller(&source, &name, 160).expect_err("no file");
+        let made = || made(folder.path(), &source, &name, 160);
+        let gone = made().expect_err("no file");
         assert_eq!(gone.kind(), io::ErrorKind::NotFound);
         std::fs::write(&source, b"no picture").expect("a file");
-        assert!(!is_smaller(&source, &name, 160).expect("refused for ever"));
+        assert!(made().expect("refused for ever").is_none());
         for (error, passes) in [
             (io::Error::from_raw_os_error(5), true),
             (io::Error::from(io::ErrorKind::UnexpectedEof), false),
@@ -302,5 +315,22 @@ mod tests {
             let refused = unless_refused::<()>(Err(image::ImageError::IoError(error)));
             assert_eq!(refused.is_err(), passes);
         }
+    }
+
+    #[cfg(feature = "sqlite")]
+    #[tokio::test]
+    async fn nobody_waits_for_ever_for_the_pictures_of_others() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut settings = crate::settings::Settings::default();
+        settings.dirs.data = folder.path().to_owned();
+        let cms = crate::Cms::builder(settings).open().await.expect("opened");
+        let media = cms.media().clone();
+        let name = Name::read("ab", &format!("{}.png", "c".repeat(62))).expect("a name");
+        let _others = media.0.making.clone().lock_owned().await;
+        tokio::time::pause();
+        let began = tokio::time::Instant::now();
+        let late = media.make(Unmade { name, width: 160 }).await.expect_err("no turn");
+        assert_eq!(late.code(), Code::Unavailable);
+        assert!((PATIENCE..PATIENCE * 2).contains(&began.elapsed()), "{:?}", began.elapsed());
     }
 }

@@ -126,10 +126,11 @@ impl Cms {
     async fn count(&self) {
         self.limiter().tidy();
         self.retry_indexes(false);
-        self.media().tidy().await;
         if let Err(error) = self.flush().await {
             tracing::warn!(%error, "counters were not written; they are kept for the next minute");
         }
+        // Last: a store that is slow keeps nothing else.
+        self.media().tidy().await;
     }
 
     async fn remove_old_rows(&self) {

@@ -1,10 +1,14 @@
 //! Makes calls. Those to a remote site go at the pace that its limiter allows, writes first. A read
 //! that nobody waits for any more is broken off.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{collections::HashMap, future::Future, sync::Arc, time::Duration};
 
 use cms_http::client::{Answer, Ask, Client, ClientError};
-use tokio::{sync::mpsc::UnboundedSender, task::AbortHandle, time::Instant};
+use tokio::{
+    sync::{mpsc::UnboundedSender, watch},
+    task::AbortHandle,
+    time::Instant,
+};
 
 use super::{Incoming, pace::Turns};
 use crate::{
@@ -21,12 +25,19 @@ pub(super) struct Calls {
     turns: Option<Arc<Turns>>,
     /// Reads under way, by ticket.
     reads: HashMap<u64, AbortHandle>,
+    /// How many changes this process is making itself, at sites that are opened here.
+    changes: watch::Sender<usize>,
 }
 
 impl Calls {
     pub(super) fn new(client: Client, is_local: bool) -> Self {
         let turns = (!is_local).then(|| Arc::new(Turns::new(Instant::now())));
-        Self { client, turns, reads: HashMap::new() }
+        Self { client, turns, reads: HashMap::new(), changes: watch::Sender::new(0) }
+    }
+
+    /// Those to another site. Changes at this one go on.
+    pub(super) fn elsewhere(&self, client: Client, is_local: bool) -> Self {
+        Self { changes: self.changes.clone(), ..Self::new(client, is_local) }
     }
 
     pub(super) fn start(
@@ -38,8 +49,10 @@ impl Calls {
     ) {
         let (client, turns, sender) = (self.client.clone(), self.turns.clone(), sender.clone());
         let is_read = is_read(&ask);
+        let change = (!is_read && turns.is_none()).then(|| UnderWay::begin(&self.changes));
         let task = tokio::spawn(async move {
             let outcome = make(&client, turns.as_deref(), ask, read).await;
+            drop(change);
             // Fails only after the end of the loop.
             let _ = sender.send(Incoming::Msg(Msg::Answered(ticket, outcome)));
         });
@@ -54,6 +67,36 @@ impl Calls {
         if let Some(task) = self.reads.remove(&ticket) {
             task.abort();
         }
+    }
+
+    /// Whether this process is making a change: then it holds the database's writer.
+    pub(super) fn is_changing(&self) -> bool {
+        *self.changes.borrow() > 0
+    }
+
+    /// Waits until it makes none. Returns false when it still does after so long.
+    pub(super) fn at_rest(&self, patience: Duration) -> impl Future<Output = bool> + use<> {
+        let mut changes = self.changes.subscribe();
+        async move {
+            let rests = changes.wait_for(|changes| *changes == 0);
+            tokio::time::timeout(patience, rests).await.is_ok()
+        }
+    }
+}
+
+/// A change under way, until dropped.
+struct UnderWay(watch::Sender<usize>);
+
+impl UnderWay {
+    fn begin(changes: &watch::Sender<usize>) -> Self {
+        changes.send_modify(|changes| *changes += 1);
+        Self(changes.clone())
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.send_modify(|changes| *changes -= 1);
     }
 }
 

@@ -52,6 +52,9 @@ const FRAME: Duration = Duration::from_millis(16);
 /// Drawings of keys that are held down.
 const AFTER_INPUT: Duration = Duration::from_millis(4);
 
+/// How long Ctrl-Z waits for changes under way.
+const PATIENCE: Duration = Duration::from_secs(3);
+
 /// Keeps a session that a login began, and gives the client that speaks with it.
 pub type KeepLogin = Arc<dyn Fn(&str, &str, &str) -> Result<Client, String> + Send + Sync>;
 
@@ -108,6 +111,8 @@ enum Incoming {
     Happened(String, OwnedSemaphorePermit),
     /// Ctrl-Z, or the signal.
     Suspend,
+    /// It cannot be followed: a change takes long.
+    Busy,
     /// Somebody stopped the process and it goes on.
     Continued,
     /// A task panicked; the terminal is restored.
@@ -145,6 +150,7 @@ pub async fn run(session: Session) -> io::Result<()> {
         live: live::follow(session.site.client.clone(), sender.clone()),
         ticks: input::ticks(session.site.client.clone(), sender.clone(), session.clock),
         lines: Lines::default(),
+        suspending: None,
         sender,
         session,
     };
@@ -248,6 +254,13 @@ fn take(
             hands.start(effects);
         }
         Incoming::Happened(event, _place) => hands.start(update(model, Msg::Happened(event))),
+        Incoming::Suspend if hands.calls.is_changing() => hands.suspend_later(),
+        Incoming::Busy => {
+            let why = "A change is under way here, and all others would wait for it: press Ctrl-Z \
+                       when it has ended.";
+            model.tell(Role::Warn, why);
+            model.is_dirty = true;
+        }
         Incoming::Suspend => {
             screen.suspend()?;
             model.is_dirty = true;
@@ -268,6 +281,8 @@ struct Hands {
     live: JoinHandle<()>,
     ticks: JoinHandle<()>,
     lines: Lines,
+    /// Waits for changes to end, to stop this process then.
+    suspending: Option<JoinHandle<()>>,
     sender: UnboundedSender<Incoming>,
 }
 
@@ -308,6 +323,19 @@ impl Hands {
         }
     }
 
+    /// A process that is stopped within a change holds the database: at a site that is opened here,
+    /// every other process would be refused until it goes on.
+    fn suspend_later(&mut self) {
+        if self.suspending.as_ref().is_some_and(|task| !task.is_finished()) {
+            return;
+        }
+        let (at_rest, sender) = (self.calls.at_rest(PATIENCE), self.sender.clone());
+        self.suspending = Some(tokio::spawn(async move {
+            let next = if at_rest.await { Incoming::Suspend } else { Incoming::Busy };
+            let _ = sender.send(next);
+        }));
+    }
+
     /// Leaves this site for another one.
     fn go_to(&mut self, context: &str, model: &mut Model) {
         let site = match (self.session.open_context)(context) {
@@ -327,7 +355,7 @@ impl Hands {
         self.live = live::follow(site.client.clone(), self.sender.clone());
         self.ticks.abort();
         self.ticks = input::ticks(site.client.clone(), self.sender.clone(), self.session.clock);
-        self.calls = Calls::new(site.client.clone(), site.is_local);
+        self.calls = self.calls.elsewhere(site.client.clone(), site.is_local);
         self.session.site = site;
         self.start(effects);
     }

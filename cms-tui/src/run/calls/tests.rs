@@ -78,3 +78,31 @@ async fn only_a_read_that_nobody_waits_for_is_broken_off() {
     let answered = incoming.recv().await;
     assert!(matches!(answered, Some(Incoming::Msg(Msg::Answered(2, Ok(_))))));
 }
+
+#[tokio::test]
+async fn a_change_that_this_process_makes_is_known_until_it_ends() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    let client = Client::remote(&url, &Credential::Key(Secret::new("key"))).expect("a client");
+    let (sender, mut incoming) = unbounded_channel();
+    let read: Read = |_| Ok(Reply::default());
+    let write = || Ask::post("/api/backend/keys").json(&json!({}));
+    // As if it were a site of this process: only its changes hold a database.
+    let mut calls = Calls::new(client.clone(), true);
+    calls.start(1, Ask::get("/api/backend/keys"), read, &sender);
+    assert!(!calls.is_changing(), "a read");
+    let reply = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}";
+    asked(&listener).await.write_all(reply).await.expect("taken");
+    incoming.recv().await.expect("an answer");
+    calls.start(2, write(), read, &sender);
+    let mut writing = asked(&listener).await;
+    let elsewhere = calls.elsewhere(client.clone(), false);
+    assert!(calls.is_changing() && elsewhere.is_changing());
+    assert!(!calls.at_rest(Duration::from_millis(20)).await);
+    writing.write_all(reply).await.expect("taken");
+    assert!(elsewhere.at_rest(Duration::from_secs(60)).await && !calls.is_changing());
+    let mut remote = Calls::new(client, false);
+    remote.start(3, write(), read, &sender);
+    let _writing = asked(&listener).await;
+    assert!(!remote.is_changing(), "a server has its own writer");
+}
