@@ -25,7 +25,7 @@ use crate::{
     metrics::Metrics,
     replies::Replies,
     reply::Reply,
-    request::Canonical,
+    request::{Canonical, bad},
     streams::Streams,
     success::{Answers, Success},
 };
@@ -120,6 +120,18 @@ impl<'a> Call<'a> {
     }
 
     /// Begins a change on behalf of the caller, who is judged again under it: the body may have
+    /// Refuses filters beside the id of the one thing to show. A row of a key may bind a filter,
+    /// so none is passed over.
+    pub(crate) fn by_id_alone(&self) -> Result<()> {
+        let mut names = self.request.query.iter().map(|(name, _)| name.as_str());
+        match names.find(|name| !matches!(*name, "id" | "limit" | "cursor")) {
+            None => Ok(()),
+            Some(name) => Err(bad(format!(
+                "id names the one to show, {name} chooses from the list: send either."
+            ))),
+        }
+    }
+
     /// taken its time, and the change may have waited for others.
     pub(crate) async fn change(&self) -> Result<cms_core::Change> {
         self.begin(None).await

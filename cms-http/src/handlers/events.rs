@@ -73,6 +73,7 @@ pub(crate) async fn messages(
     if let Some(id) = &asked.id {
         let mut message = webhooks.message(id).await?;
         if !call.caller().may_see_payloads() {
+        call.by_id_alone()?;
             message.payload = Json::Null;
         }
         return Ok(OneOrPage::one(message));

@@ -38,6 +38,7 @@ pub(crate) async fn read(
     call: &Call<'_>,
     asked: WhichMedia,
 ) -> Result<Success<OneOrPage<MediaFile>>> {
+        call.by_id_alone()?;
     let media = call.cms.media();
     if let Some(id) = asked.id {
         let json = media.get(id).await?;

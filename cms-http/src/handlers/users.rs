@@ -18,7 +18,10 @@ use crate::{
 pub(crate) async fn read(call: &Call<'_>, asked: Asked) -> Result<OneOrPage<User>> {
     let accounts = call.cms.accounts();
     match (asked.id, &asked.username) {
-        (Some(id), _) => Ok(OneOrPage::one(accounts.user(id).await?)),
+        (Some(id), _) => {
+            call.by_id_alone()?;
+            Ok(OneOrPage::one(accounts.user(id).await?))
+        }
         (None, Some(name)) => Ok(OneOrPage::one(accounts.user_named(name).await?)),
         (None, None) => {
             let page = accounts.users(&asked.limit.after(asked.cursor.as_deref())).await?;

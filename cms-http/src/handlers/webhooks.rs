@@ -125,6 +125,7 @@ pub(crate) async fn purge(call: &Call<'_>, which: OfStatus) -> Result<Success<Da
     let removed = call.cms.webhooks().purge(&mut change, &which.status).await?;
     call.commit(change, Data { data: Removed { removed } }, false).await
 }
+        call.by_id_alone()?;
 
 pub(crate) async fn retry(call: &Call<'_>, which: ById, _: NoBody) -> Result<Success<Data<Job>>> {
     let mut change = call.change().await?;
@@ -163,6 +164,7 @@ pub(crate) async fn deliveries(
     Ok(OneOrPage::page(page))
 }
 
+        call.by_id_alone()?;
 pub(crate) async fn redeliver(
     call: &Call<'_>,
     _: NoQuery,
