@@ -2,7 +2,6 @@
 
 use cms_core::{
     Code, Error, Result,
-    items::etag,
     media::{Checked, Content, Found, Holder, MediaFile, MediaFilter, Stored, Use},
     traffic::{
         address,
@@ -42,7 +41,7 @@ pub(crate) async fn read(
     let media = call.cms.media();
     if let Some(id) = asked.id {
         let json = media.get(id).await?;
-        return Ok(Success::data(&json).with(header::ETAG, etag(&json)));
+        return Ok(tagged(call, &json));
     }
     let filter =
         MediaFilter { folder: asked.folder, media_type: asked.r#type, search: asked.search };
@@ -68,7 +67,7 @@ pub(crate) async fn upload(
     let mut change = call.change().await?;
     match media.store(&mut change, ready, &folder).await? {
         Stored::New(name, written) => {
-            let made = Success::data(&written.json).with(header::ETAG, etag(&written.json));
+            let made = tagged(call, &written.json);
             let made = call.commit(change, made, false).await?;
             media.settled(&name);
             Ok(made)
@@ -78,7 +77,7 @@ pub(crate) async fn upload(
             change.commit().await?;
             let json = media.get(id).await?;
             let reply = Reply::new(StatusCode::OK, JSON, ["{\"data\":", &json, "}"].concat());
-            Ok(Success::written(reply.with(header::ETAG, &etag(&json))))
+            Ok(Success::written(reply.with(header::ETAG, &tag(call, &json))))
         }
     }
 }
@@ -91,8 +90,16 @@ pub(crate) async fn update(
     let if_match = if_match(call)?;
     let mut change = call.change().await?;
     let written = call.cms.media().update(&mut change, which.id, &if_match, &body).await?;
-    let made = Success::data(&written.json).with(header::ETAG, etag(&written.json));
-    call.commit(change, made, false).await
+    call.commit(change, tagged(call, &written.json), false).await
+}
+
+fn tagged<T: serde::Serialize>(call: &Call<'_>, json: &str) -> Success<T> {
+    Success::data(json).with(header::ETAG, tag(call, json))
+}
+
+/// Files are records of a content table.
+fn tag(call: &Call<'_>, json: &str) -> String {
+    call.cms.items().etag("media", json)
 }
 
 pub(crate) async fn delete(call: &Call<'_>, asked: Removal) -> Result<Success<Done>> {
