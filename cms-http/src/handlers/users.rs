@@ -15,6 +15,8 @@ use crate::{
     },
 };
 
+const USERS: &str = "/api/backend/users";
+
 pub(crate) async fn read(call: &Call<'_>, asked: Asked) -> Result<OneOrPage<User>> {
     let accounts = call.cms.accounts();
     match (asked.id, &asked.username) {
@@ -39,8 +41,8 @@ pub(crate) async fn create(
     let password = accounts.hash_password(&new.username, &new.password).await?;
     let mut change = call.change_of_users().await?;
     let held = call.caller().permissions();
-    let data = accounts.create_user(&mut change, &held, &new, password).await?;
-    call.commit(change, Data { data }, false).await
+    let made = accounts.create_user(&mut change, &held, &new, password).await?;
+    call.commit(change, call.shown(USERS, made.id, made), false).await
 }
 
 pub(crate) async fn update(
@@ -61,8 +63,8 @@ pub(crate) async fn update(
     };
     let mut change = call.change_of_users().await?;
     let held = call.caller().permissions();
-    let data = accounts.update_user(&mut change, &held, id, &patch, password).await?;
-    call.commit(change, Data { data }, false).await
+    let user = accounts.update_user(&mut change, &held, id, &patch, password).await?;
+    call.commit(change, call.shown(USERS, id, user), false).await
 }
 
 pub(crate) async fn delete(call: &Call<'_>, which: ById) -> Result<Success<Done>> {
