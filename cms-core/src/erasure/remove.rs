@@ -41,7 +41,8 @@ impl Eraser {
             What::Events(ids) => {
                 for id in &ids {
                     for statement in
-                        [sql::DELETE_EVENT_DELIVERIES, sql::DELETE_EVENT_JOBS, sql::DELETE_EVENT]
+                        [sql::DELETE_EVENT_JOBS, sql::DELETE_EVENT_DELIVERIES, sql::DELETE_EVENT]
+                    // Jobs first: who settles one writes its delivery in the same change.
                     {
                         change.run(statement, args![id.as_str()]).await?;
                     }
