@@ -43,6 +43,8 @@ mod keys;
 mod limiter;
 /// The real listener over sockets: slow, large and broken requests.
 mod listener;
+/// Changes that would wait for each other.
+mod lock_orders;
 /// A login from the password to the session.
 mod login;
 /// Logins at real processes: no secret is left anywhere, wrong ones count in all of them.
