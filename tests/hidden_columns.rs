@@ -245,6 +245,36 @@ async fn a_write_shows_the_record_only_to_who_may_read_it() {
     assert_eq!(reply, json!({"data": {"id": reply["data"]["id"]}}));
 }
 
+/// Who writes without seeing everything cannot guess what is hidden: only who has read a record
+/// has its tag.
+#[tokio::test]
+async fn no_entity_tag_can_be_guessed() {
+    let site = site().await;
+    let row = format!("{ITEM}?table=goods&id=1");
+    let blind = site.key(&[&format!("PATCH {ITEM}?table=goods"), "DELETE /api/backend/item"]).await;
+    let read = site.admin(&format!("GET {row}")).expect(200).await;
+    let whole = read.text();
+    let record = whole.strip_prefix("{\"data\":").unwrap().strip_suffix('}').unwrap();
+    let guess = cms_core::items::etag(record);
+    let write = |line: &str, tag: &str| {
+        let ask = site.ask(&format!("{line} {row}")).key(&blind).header("if-match", tag);
+        ask.json(json!({}))
+    };
+    for line in ["PATCH", "DELETE"] {
+        write(line, &guess).refused(412, "stale").await;
+        let many = vec![guess.as_str(); 9].join(", ");
+        write(line, &many).refused(400, "bad_query").await;
+    }
+    let tag = read.header("etag").to_owned();
+    write("PATCH", &format!("{}{tag}", "\"x\", ".repeat(7))).expect(200).await;
+    // Nor does an equal record of another table have it, and every process of the site knows it.
+    let items = site.cms.items();
+    assert_eq!(items.etag("goods", record), tag);
+    assert_ne!(items.etag("other", record), tag);
+    let other = cms_core::Cms::open(site.database.settings()).await.unwrap();
+    assert_eq!(other.items().etag("goods", record), tag);
+}
+
 /// A cursor tells nothing of the row that it is made of, and nobody can make one.
 #[tokio::test]
 async fn cursors_are_sealed() {

@@ -9,6 +9,8 @@ mod support;
 mod authenticator;
 /// Bodies, parameters and paths that are wrong: the documented error, nothing written.
 mod bad_input;
+/// Filters that a right fixes: nothing leads past them.
+mod bound_filters;
 /// Pages of several origins in a real browser; only with CMS_TEST_BROWSER=1.
 mod browser;
 /// The cache of replies to anonymous visitors: what is kept, and for whom.
@@ -41,6 +43,8 @@ mod keys;
 mod limiter;
 /// The real listener over sockets: slow, large and broken requests.
 mod listener;
+/// Changes that would wait for each other.
+mod lock_orders;
 /// A login from the password to the session.
 mod login;
 /// Logins at real processes: no secret is left anywhere, wrong ones count in all of them.

@@ -1,6 +1,8 @@
 //! Webhooks from event to receiver: what is queued, what arrives, what stays in the log.
 
 mod attempts;
+/// Recorded events followed one by one.
+mod followed;
 mod payloads;
 mod valid;
 

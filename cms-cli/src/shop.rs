@@ -5,7 +5,7 @@
 
 use cms_core::{
     Code, Error, Result,
-    items::{IfMatch, Items, Query, etag},
+    items::{IfMatch, Items, Query},
     parse_rfc3339,
     plugins::{
         ContentCall, EndpointCall, Handlers, Manifest, PlacedWidget, Plugin, ScriptCall,
@@ -165,7 +165,7 @@ async fn cancel(run: TaskRun) -> Result<()> {
         if purchased_at.is_none_or(|at| change.now() - at < PATIENCE_MS) {
             break;
         }
-        let unchanged = IfMatch::Tags(vec![etag(&record)]);
+        let unchanged = IfMatch::Tags(vec![items.etag("purchases", &record)]);
         match items.update(&mut change, "purchases", &id, None, &unchanged, &cancelled).await {
             Ok(_) => change.commit().await?,
             Err(error) if error.code() == Code::Stale => {}

@@ -13,7 +13,7 @@ use cms_core::{
 };
 use http::HeaderName;
 use serde::Serialize;
-use serde_json::{Map, Value as Json};
+use serde_json::{Map, Value as Json, json};
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
@@ -25,9 +25,10 @@ use crate::{
     metrics::Metrics,
     replies::Replies,
     reply::Reply,
-    request::Canonical,
+    request::{Canonical, bad},
     streams::Streams,
     success::{Answers, Success},
+    wire::Data,
 };
 
 /// How long a repetition waits for the work before it.
@@ -117,6 +118,18 @@ impl<'a> Call<'a> {
     /// The caller, with rights as they were read last.
     pub(crate) fn caller(&self) -> &Caller {
         self.again.get().unwrap_or(self.found)
+    }
+
+    /// Refuses filters beside the id of the one thing to show. A row of a key may bind a filter,
+    /// so none is passed over.
+    pub(crate) fn by_id_alone(&self) -> Result<()> {
+        let mut names = self.request.query.iter().map(|(name, _)| name.as_str());
+        match names.find(|name| !matches!(*name, "id" | "limit" | "cursor")) {
+            None => Ok(()),
+            Some(name) => Err(bad(format!(
+                "id names the one to show, {name} chooses from the list: send either."
+            ))),
+        }
     }
 
     /// Begins a change on behalf of the caller, who is judged again under it: the body may have
@@ -233,6 +246,22 @@ impl<'a> Call<'a> {
             self.cms.items().admit_version(change, table, record).await?;
         }
         Ok(())
+    }
+
+    /// Whether the caller may read the row `id` at `path`, which has the access of this route: who
+    /// may only write is shown nothing but the id.
+    pub(crate) fn may_read(&self, path: &str, id: i64) -> bool {
+        let access = self.demand.route.map(|(_, access)| access);
+        access.is_some_and(|access| self.caller().may_read_row(self.cms, (path, access), id))
+    }
+
+    /// The row at `path` that a write has made or changed, for who may read it; its id for all
+    /// others.
+    pub(crate) fn shown<T: Serialize>(&self, path: &str, id: i64, data: T) -> Success<Data<T>> {
+        match self.may_read(path, id) {
+            true => Data { data }.into(),
+            false => Success::data(&json!({"id": id}).to_string()),
+        }
     }
 
     /// Keeps a reply for a repetition.

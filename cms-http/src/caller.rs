@@ -158,6 +158,18 @@ impl Caller {
         self.may_get("/api/backend/pagebuilder", query.as_slice(), "pages_pages_view")
     }
 
+    /// Whether the caller may read the row `id` at `path`, whose access is this.
+    pub(crate) fn may_read_row(&self, cms: &Cms, (path, access): (&str, Access), id: i64) -> bool {
+        let query = [("id".to_owned(), id.to_string())];
+        let call = access::KeyCall { method: "GET", path, query: &query, body_table: None };
+        match self {
+            Self::Anonymous => false,
+            Self::Operator => true,
+            Self::Key(key) => key.rights.iter().any(|right| right.allows(&call)),
+            Self::User { user, .. } => cms.allows(&user.rights, access, "GET", None),
+        }
+    }
+
     fn may_get(&self, path: &str, query: &[(String, String)], permission: &str) -> bool {
         let call = access::KeyCall { method: "GET", path, query, body_table: None };
         match self {

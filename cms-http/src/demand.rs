@@ -34,7 +34,7 @@ impl Demand {
     pub(crate) fn bounds(&self, request: &Canonical, caller: &Caller) -> Bounds {
         let Caller::Key(key) = caller else { return Bounds::default() };
         let bounds = self.as_key_call(request, |call| Bounds::of(&key.rights, call));
-        bounds.unwrap_or(Bounds { record: true, fields: true })
+        bounds.unwrap_or(Bounds { record: true, fields: true, states: true })
     }
 
     /// The request as rows of keys see it: a row names the path of the route, and parameters in the

@@ -68,7 +68,8 @@ impl<T: Serialize> Success<T> {
         Self::of(Content::Streamed(parts))
     }
 
-    fn json(text: String) -> Self {
+    /// A body that is written already.
+    pub(crate) fn json(text: String) -> Self {
         Self::of(Content::Json(text))
     }
 

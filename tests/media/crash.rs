@@ -62,6 +62,42 @@ async fn a_call_that_ends_between_two_steps_leaves_no_file_without_a_row() {
     assert_eq!(site.media_files(), none);
 }
 
+/// Changes share their commit on SQLite: a row that a change has removed comes back when that
+/// commit fails.
+#[tokio::test]
+async fn a_file_goes_only_when_its_row_is_gone_for_good() {
+    let site = Site::open().await;
+    let media = site.cms.media();
+    let id = site.upload("a.png", &png(8, 5, 1)).await.data()["id"].as_i64().unwrap();
+    let mut change = site.cms.change(Actor::Operator).await.unwrap();
+    let name = media.delete(&mut change, id, &IfMatch::Nothing).await.unwrap();
+    // The removal queues behind the deletion, and another change behind the removal: on SQLite
+    // that one stands before the shared commit.
+    let mut removal = std::pin::pin!(media.discard(&name));
+    let mut other = std::pin::pin!(site.cms.change(Actor::Operator));
+    let a_while = || async {
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! { () = &mut removal => panic!("nothing to wait for"), () = a_while() => {} }
+    // PostgreSQL has many writers.
+    let begun = tokio::select! { begun = &mut other => Some(begun), () = a_while() => None };
+    let look = async {
+        let begun = match begun {
+            Some(begun) => begun,
+            None => other.await,
+        };
+        let is_safe = !site.media_files().is_empty() || rows(&site).await == 0;
+        drop(begun.unwrap());
+        is_safe
+    };
+    let (committed, (), is_safe) = tokio::join!(change.commit(), removal, look);
+    committed.unwrap();
+    assert!(is_safe, "the file is gone, its row is not");
+    assert_eq!((site.media_files().len(), rows(&site).await), (0, 0));
+}
+
 /// What a process leaves that was killed: the next one has nothing in mind.
 #[tokio::test]
 async fn what_a_crash_has_left_is_found_and_removed() {

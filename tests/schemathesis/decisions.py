@@ -74,6 +74,10 @@ ALLOWED = [
         r"", "bad_query", r"is given more than once",
         "a list sent for one value repeats the parameter: the schema allows one",
     ),
+    (
+        r"GET", "bad_query", r"chooses from the list",
+        "an id names one thing, so no filter goes with it",
+    ),
     (r"GET|POST", "bad_query", r"cursor", "cursors are opaque: only `meta.next` gives one"),
     (
         r"\w+ /api/backend/item", "bad_query|database_error|validation_failed|unknown_table|bad_json",

@@ -252,6 +252,26 @@ async fn vacancies_are_shown_until_their_last_day() {
 }
 
 #[tokio::test]
+async fn a_link_shows_a_draft_as_visitors_would_see_it() {
+    let site = with_pages(Site::open().await).await;
+    let (_, col) = site.row(1).await;
+    let jobs = json!({"kind": "widget", "parent": {"col_id": col}, "widget": "jobs"});
+    let jobs = site.add(jobs).await["id"].clone();
+    for (title, last) in [("Over", "2026-11-20"), ("Today", "2026-11-21")] {
+        let item = json!({"kind": "item", "parent": {"widget_id": jobs},
+                          "data": {"title": title, "end_date": last}});
+        site.add(item).await;
+    }
+    let link = site.act("link", json!({"page_id": 1})).await;
+    let line = format!("GET {}", link["path"].as_str().unwrap());
+    let page = site.ask(&line).expect(200).await.data();
+    let widget = &page["rows"][0]["cols"][0]["widgets"][0];
+    assert_eq!(widget["data"]["items"].as_array().unwrap().len(), 2);
+    let shown = widget["content"]["items"].as_array().unwrap();
+    assert_eq!((shown.len(), &shown[0]["title"]), (1, &json!("Today")));
+}
+
+#[tokio::test]
 async fn a_page_with_vacancies_is_kept_until_midnight() {
     let keeps = |settings: &mut Settings| {
         (settings.cache.enabled, settings.cache.ttl_s) = (true, 7 * 86_400);

@@ -9,6 +9,8 @@ pub struct Bounds {
     pub record: bool,
     /// The call learns nothing of columns that it does not show.
     pub fields: bool,
+    /// The call learns nothing of submissions in other states of the inbox than its filter's.
+    pub states: bool,
 }
 
 impl Bounds {
@@ -19,8 +21,13 @@ impl Bounds {
         let bounds = rights.iter().filter(|right| right.allows(call)).map(|right| Self {
             record: right.query.contains_key("id"),
             fields: right.query.contains_key("fields"),
+            states: right.query.keys().any(|name| name.starts_with("filter[inbox_status]")),
         });
-        bounds.reduce(|a, b| Self { record: a.record && b.record, fields: a.fields && b.fields })
+        bounds.reduce(|a, b| Self {
+            record: a.record && b.record,
+            fields: a.fields && b.fields,
+            states: a.states && b.states,
+        })
     }
 }
 
@@ -92,7 +99,7 @@ mod tests {
         let query = pairs("table=t&fields=a&id=1");
         let path = "/api/backend/item";
         let call = KeyCall { method: "GET", path, query: &query, body_table: None };
-        let both = Some(Bounds { record: true, fields: true });
+        let both = Some(Bounds { record: true, fields: true, states: false });
         assert_eq!(Bounds::of(&[row("table=t&fields=a&id=1")], &call), both);
         let rights = [row("table=t&id=1"), row("table=t&fields=a")];
         assert_eq!(Bounds::of(&rights, &call), Some(Bounds::default()));

@@ -102,16 +102,18 @@ impl Eraser {
             // Free space of a file that an earlier version has written.
             copies = copies::holding(&self.base, &self.needles).await?;
         }
+        let digest = self.digest();
         let clock: &Clock = self.base.clock();
+        let removed = self.removed.into_iter().map(|(kind, rows)| (kind.to_owned(), rows));
         Ok(EraseReceipt {
-            digest: self.digest(),
+            digest,
             dry_run: self.only_looks,
             erased_at: rfc3339(clock.now()),
             erased_by: receipt::name(actor),
-            removed: self.removed.into_iter().map(|(kind, rows)| (kind.to_owned(), rows)).collect(),
+            removed: Some(removed.collect()),
             database: copies.told(self.base.db().dialect(), self.only_looks).to_owned(),
-            copies: copies.files,
-            unread: copies.unread,
+            copies: Some(copies.files),
+            unread: Some(copies.unread),
         })
     }
 

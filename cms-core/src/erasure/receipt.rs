@@ -19,15 +19,19 @@ pub struct EraseReceipt {
     /// By whom.
     pub erased_by: String,
     /// What was removed, by kind: `submissions`, `form_submissions`, `events`, `deliveries`,
-    /// `jobs`, `mails`, `rations`, `notes`, `views`, `replies`, `audit`.
-    pub removed: BTreeMap<String, ErasedRows>,
+    /// `jobs`, `mails`, `rations`, `notes`, `views`, `replies`, `audit`. Like the files below only
+    /// for who may see the inbox.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub removed: Option<BTreeMap<String, ErasedRows>>,
     /// `clean`: no byte of the database holds the address. `holds`: some still do. `server`:
     /// PostgreSQL keeps removed rows until it has vacuumed, and its log for longer.
     pub database: String,
     /// Files of the site's folder that still hold the address, such as backups.
-    pub copies: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copies: Option<Vec<String>>,
     /// Files that may hold it, because they are compressed.
-    pub unread: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unread: Option<Vec<String>>,
 }
 
 /// Rows of one kind.

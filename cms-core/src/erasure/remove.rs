@@ -8,6 +8,7 @@ use super::{
 use crate::{
     Change, Result,
     db::{Db, args},
+    webhooks::CLAIMS,
 };
 
 impl Eraser {
@@ -39,9 +40,11 @@ impl Eraser {
     pub async fn remove(&mut self, change: &mut Change, found: Found) -> Result<()> {
         match found.0 {
             What::Events(ids) => {
+                change.lock(CLAIMS).await?;
                 for id in &ids {
+                    // Jobs first: who settles one writes its delivery in the same change.
                     for statement in
-                        [sql::DELETE_EVENT_DELIVERIES, sql::DELETE_EVENT_JOBS, sql::DELETE_EVENT]
+                        [sql::DELETE_EVENT_JOBS, sql::DELETE_EVENT_DELIVERIES, sql::DELETE_EVENT]
                     {
                         change.run(statement, args![id.as_str()]).await?;
                     }
@@ -49,6 +52,9 @@ impl Eraser {
                 self.count("events", ids);
             }
             What::Rows(kind, ids) => {
+                if matches!(kind, Kind::Jobs) {
+                    change.lock(CLAIMS).await?;
+                }
                 for id in &ids {
                     self.remove_row(change, kind, *id).await?;
                 }

@@ -67,9 +67,22 @@ impl Cursors {
 
     /// A digest of `text` that nobody makes without the site's secrets: 32 hexadecimal digits.
     pub(crate) fn digest(&self, what: &str, text: &str) -> String {
-        let key = self.0.first().map_or([0; 32], |keys| keys.nonce);
-        let digest = hmac_sha256(&key, format!("{what}\0{text}").as_bytes());
-        data_encoding::HEXLOWER.encode(&digest[..16])
+        let digest = self.digests(what, text).next().unwrap_or_default();
+        data_encoding::HEXLOWER.encode(&digest)
+    }
+
+    /// As [`Cursors::digest`], in bytes: by the secret of today, then by those before it.
+    pub(crate) fn digests<'c>(
+        &'c self,
+        what: &str,
+        text: &str,
+    ) -> impl Iterator<Item = [u8; 16]> + use<'c> {
+        let named = [what.as_bytes(), text.as_bytes()].join(&0_u8);
+        self.0.iter().map(move |keys| {
+            let mut digest = [0; 16];
+            digest.copy_from_slice(&hmac_sha256(&keys.nonce, &named)[..16]);
+            digest
+        })
     }
 
     /// The place that `cursor` was made of.

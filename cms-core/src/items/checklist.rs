@@ -70,7 +70,7 @@ impl Items {
             other => other.to_string(),
         };
         let (key, before) = self.present(change, &table, &id, None).await?;
-        if_match.check(&table, &before)?;
+        if_match.check(self.0.base.cursors(), &table, &before)?;
         let old = parsed(&before)?;
         let values = request.applied(old.get(&request.column).unwrap_or(&Json::Null))?;
         let body = Map::from_iter([(request.column.clone(), Json::Array(values.clone()))]);

@@ -2,16 +2,45 @@
 
 use data_encoding::BASE64URL_NOPAD;
 
-use crate::{Code, Error, Result, content::Table, crypto};
+use super::Items;
+use crate::{Code, Cursors, Error, Result, content::Table, crypto};
 
-/// The strong entity tag of a record. It changes whenever the JSON changes.
+/// Tags that a condition names at most: each could be a guess.
+const MOST_TAGS: usize = 8;
+
+/// The strong entity tag of a text that is shown whole. It changes whenever the text changes.
 ///
 /// ```
 /// assert_eq!(cms_core::items::etag("{}").len(), 24);
 /// ```
 #[must_use]
 pub fn etag(json: &str) -> String {
-    format!("\"{}\"", &BASE64URL_NOPAD.encode(&crypto::sha256(json.as_bytes()))[..22])
+    let digest = crypto::sha256(json.as_bytes());
+    quoted(&digest[..16])
+}
+
+impl Items {
+    /// The strong entity tag of a record of `table`. It changes whenever the JSON changes. Nobody
+    /// makes it without the site's secrets: a condition is compared with the whole record, also
+    /// for callers who see less of it, and must not answer what they guess.
+    #[must_use]
+    pub fn etag(&self, table: &str, json: &str) -> String {
+        let mut tags = tags(self.0.base.cursors(), table, json);
+        tags.next().unwrap_or_default()
+    }
+}
+
+/// By the secret of today, then by those before it: a new secret makes no editor late.
+fn tags<'c>(
+    cursors: &'c Cursors,
+    table: &str,
+    json: &str,
+) -> impl Iterator<Item = String> + use<'c> {
+    cursors.digests(&format!("record of {table}"), json).map(|digest| quoted(&digest))
+}
+
+fn quoted(digest: &[u8]) -> String {
+    format!("\"{}\"", BASE64URL_NOPAD.encode(digest))
 }
 
 /// Condition of a caller on the present record (RFC 9110, section 13.1.1).
@@ -27,23 +56,31 @@ pub enum IfMatch {
 
 impl IfMatch {
     /// Reads the header `If-Match`.
-    #[must_use]
-    pub fn parse(header: Option<&str>) -> Self {
-        match header.map(str::trim) {
+    ///
+    /// # Errors
+    /// `bad_query` for more than 8 tags.
+    pub fn parse(header: Option<&str>) -> Result<Self> {
+        Ok(match header.map(str::trim) {
             None => Self::Nothing,
             Some("*") => Self::Any,
+            Some(tags) if tags.split(',').count() > MOST_TAGS => {
+                let detail = format!("If-Match names {MOST_TAGS} entity tags at most.");
+                return Err(Error::new(Code::BadQuery, detail));
+            }
             // A weak tag never matches here, so it may stay in the list.
             Some(tags) => Self::Tags(tags.split(',').map(|tag| tag.trim().to_owned()).collect()),
-        }
+        })
     }
 
-    pub(super) fn check(&self, table: &Table, json: &str) -> Result<()> {
+    pub(super) fn check(&self, cursors: &Cursors, table: &Table, json: &str) -> Result<()> {
+        let is_one_of =
+            |sent: &[String]| tags(cursors, &table.name, json).any(|tag| sent.contains(&tag));
         match self {
             Self::Nothing if table.require_if_match => Err(Error::new(
                 Code::PreconditionRequired,
                 format!("{} demands If-Match: send the ETag of the record you read.", table.name),
             )),
-            Self::Tags(tags) if !tags.contains(&etag(json)) => Err(Error::new(
+            Self::Tags(sent) if !is_one_of(sent) => Err(Error::new(
                 Code::Stale,
                 "The record has changed since you read it: read it again, then repeat the change.",
             )),

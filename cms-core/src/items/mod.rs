@@ -247,7 +247,7 @@ impl Items {
         let values = write::values(&table, self.0.base.vault(), body, false)?;
         let columns: Vec<&str> = values.iter().map(|(column, _)| column.name.as_str()).collect();
         let (key, before) = self.present(change, &table, id, language).await?;
-        if_match.check(&table, &before)?;
+        if_match.check(self.0.base.cursors(), &table, &before)?;
         if columns.is_empty() {
             let (id, key) = (key.spelled(&table), key.json(&table));
             return Ok(Written { id, key, json: before, changed: Vec::new() });
@@ -278,7 +278,7 @@ impl Items {
     ) -> Result<Json> {
         let table = self.writable(table)?;
         let (key, before) = self.present(change, &table, id, language).await?;
-        if_match.check(&table, &before)?;
+        if_match.check(self.0.base.cursors(), &table, &before)?;
         let Statement { sql, args } = write::delete(&table, &key);
         let deleted = change.hit(AssertSqlSafe(sql), args).await;
         references::explained(change, &table, &Vec::new(), deleted).await?;

@@ -6,7 +6,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use super::{DeniedCall, sql};
+use super::{CHANGES, DeniedCall, sql};
 use crate::{Actor, Result, base::Base};
 
 #[derive(Clone, Default)]
@@ -67,6 +67,8 @@ impl Usage {
 
 async fn write(base: &Base, counts: &HashMap<i64, Count>) -> Result<()> {
     let mut change = base.change(Actor::System).await?;
+    // A key that changes another one holds its own: it waits for one of these rows then.
+    change.lock(CHANGES).await?;
     let mut sorted: Vec<_> = counts.iter().collect();
     sorted.sort_by_key(|(key, _)| **key);
     for (key, count) in sorted {

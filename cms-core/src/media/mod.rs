@@ -282,7 +282,9 @@ impl Media {
         let (media, name) = (self.clone(), name.clone());
         // Who stops waiting does not stop it: the lock is held until the store has answered.
         let removal = tokio::spawn(async move {
-            let mut change = media.0.base.change(Actor::System).await?;
+            // On SQLite the row may be gone in a commit that is not on the disk yet: that one ends
+            // before this change, and does not share its end.
+            let mut change = media.0.base.change(Actor::System).await?.large().await?;
             change.lock(TURN).await?;
             if sql::by_content(&mut change, name.sha256()).await?.is_some() {
                 return Ok(Fate::Known);

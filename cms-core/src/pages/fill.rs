@@ -27,12 +27,12 @@ struct Filler<'p> {
 
 impl Pages {
     /// The rows of a page with templates and content, and the tables that the content was read
-    /// from; None: they must not be kept. `is_draft`: the tree is no revision.
+    /// from; None: they must not be kept. Also a draft is filled as for visitors: whoever has a
+    /// link to it reads it.
     pub(super) async fn filled(
         &self,
         tree: &Tree,
         (page, language): (i64, &str),
-        is_draft: bool,
     ) -> (Vec<ShownRow>, Option<Vec<String>>) {
         let (widgets, deadline) = (self.widgets(), Instant::now() + DEADLINE);
         let mut parts = match widgets.provider(ELEMENT) {
@@ -48,9 +48,7 @@ impl Pages {
         let placed: Vec<_> = placed.collect();
         let own = tree.widgets().count();
         let reads = widgets.tables(placed.iter().map(|one| one.widget.as_str()));
-        // Inner pages are shown as they are published, also in a draft.
-        let of_draft = if is_draft { own } else { 0 };
-        let (mut contents, whole) = widgets.contents_of(&placed, of_draft, deadline).await;
+        let (mut contents, whole) = widgets.contents_of(&placed, false, deadline).await;
         let mut rest = contents.split_off(own).into_iter();
         for part in &mut parts.all {
             part.contents = rest.by_ref().take(part.tree.widgets().count()).collect();

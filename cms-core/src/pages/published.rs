@@ -151,12 +151,10 @@ impl Pages {
         let alternates: Vec<_> = versions.collect();
         let frozen = rows.iter().find_map(|row| row.tree.clone());
         let found = rows.into_iter().next().ok_or_else(none)?;
-        let (is_draft, tree) = match (draft, frozen) {
-            (Some(draft), _) => (true, draft),
-            (None, Some(frozen)) => {
-                (false, serde_json::from_str(&frozen).map_err(Error::internal)?)
-            }
-            (None, None) => (false, Tree::default()),
+        let tree = match (draft, frozen) {
+            (Some(draft), _) => draft,
+            (None, Some(frozen)) => serde_json::from_str(&frozen).map_err(Error::internal)?,
+            (None, None) => Tree::default(),
         };
         let canonical = address(site, &found.url_rewrite);
         let name = found.meta_title.as_deref().filter(|text| !text.is_empty());
@@ -173,7 +171,7 @@ impl Pages {
             json_ld["description"] = description.into();
         }
         let named = (found.id, found.language_short.as_str());
-        let (rows, reads) = self.filled(&tree, named, is_draft).await;
+        let (rows, reads) = self.filled(&tree, named).await;
         let page = ShownPage {
             id: found.id,
             base_id: found.base_id,

@@ -57,7 +57,8 @@ pub trait WidgetContent: Send + Sync + 'static {
         None
     }
 
-    /// The content of a placed widget. `backend`: an editor looks at the draft. Of a page 16
+    /// The content of a placed widget. `backend`: an embedding program shows it to editors. The
+    /// service itself never says so: its links show drafts to people without a login. Of a page 16
     /// widgets make their content at once, and all of it within the same two seconds, in 4 MiB
     /// as JSON. An error, what is late, and what no longer fits is null and logged.
     fn content<'a>(

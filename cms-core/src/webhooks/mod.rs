@@ -14,7 +14,7 @@ mod subscriptions;
 
 use std::sync::Arc;
 
-pub(crate) use self::subscriptions::catalogue::Registered;
+pub(crate) use self::subscriptions::{CLAIMS, catalogue::Registered};
 pub use self::{
     deliver::{
         PING, Pinged,

@@ -24,9 +24,10 @@ pub(crate) async fn apply(
         return Err(bad("The query and the body name different tables: leave the query's out."));
     }
     let if_match = if_match(call)?;
-    let mut change = call.change().await?;
     // The one checklist that is no content: for those who hold the rights that they pass on.
-    let data = if asked.table == "user_groups" {
+    let of_groups = asked.table == "user_groups";
+    let mut change = if of_groups { call.change_of_users().await? } else { call.change().await? };
+    let data = if of_groups {
         if let IfMatch::Tags(_) = if_match {
             return Err(Error::new(Code::Stale, "Groups have no entity tag: leave If-Match out."));
         }

@@ -48,7 +48,9 @@ pub(crate) async fn explain(
 ) -> Result<ExplainedTo> {
     call.judge_again().await?;
     let paging = listing.limit.after(listing.cursor.as_deref());
-    let (explained, page) = call.cms.webhooks().explain(&event, data, &paging).await?;
+    let (explained, mut page) = call.cms.webhooks().explain(&event, data, &paging).await?;
+    // Addresses often hold a receiver's token: only those that the caller may read are told.
+    page.data.retain(|one| call.may_read("/api/backend/webhooks", one.subscription.id));
     let meta = Meta { limit: page.limit, next: page.next, total: None };
     Ok(ExplainedTo { data: ToSubscriptions { explained, subscriptions: page.data }, meta })
 }
@@ -71,6 +73,7 @@ pub(crate) async fn messages(
 ) -> Result<OneOrPage<Message, MessageDetail>> {
     let webhooks = call.cms.webhooks();
     if let Some(id) = &asked.id {
+        call.by_id_alone()?;
         let mut message = webhooks.message(id).await?;
         if !call.caller().may_see_payloads() {
             message.payload = Json::Null;

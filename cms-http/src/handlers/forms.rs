@@ -37,6 +37,7 @@ pub(crate) async fn read(
 ) -> Result<OneOrPage<Submission, SubmissionDetail>> {
     let forms = call.cms.forms();
     if let Some(id) = asked.id {
+        call.by_id_alone()?;
         return Ok(OneOrPage::one(forms.submission(id).await?));
     }
     let filter = SubmissionFilter {

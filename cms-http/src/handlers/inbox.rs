@@ -49,7 +49,9 @@ pub(crate) async fn submissions(call: &Call<'_>, asked: InboxAsked) -> Result<In
     let own = own.into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?)));
     let filters = asked.filters.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let query = InboxQuery::parse(own.chain(filters))?;
-    let page = call.cms.funnels().submissions(&query).await?;
+    // A row may be bound to one state: then it tells nothing of others.
+    let counts = !call.demand.bounds(call.request, call.caller()).states;
+    let page = call.cms.funnels().submissions(&query, counts).await?;
     let meta = InboxMeta { limit: page.limit, next: page.next, counts: page.counts };
     Ok(Inbox { data: page.data, meta })
 }
@@ -129,6 +131,10 @@ pub(crate) async fn erase(
         Error::invalid_field("email", "format", why)
     })?;
     call.judge_again().await?;
+    if asked.dry_run && !may_see(call) {
+        // What would go tells whether the person has written, and what.
+        return Err(unseen(call, "Only who may see the inbox asks what would be erased."));
+    }
     let mut eraser = call.cms.eraser(&address, asked.dry_run);
     while let Some(found) = eraser.find().await? {
         if asked.dry_run {
@@ -146,7 +152,10 @@ pub(crate) async fn erase(
     let mut change = call.change().await?;
     eraser.note(&mut change).await?;
     change.commit().await?;
-    let data = eraser.receipt(&actor).await?;
+    let mut data = eraser.receipt(&actor).await?;
+    if !may_see(call) {
+        (data.removed, data.copies, data.unread) = (None, None, None);
+    }
     call.commit(call.change().await?, Data { data }, false).await
 }
 

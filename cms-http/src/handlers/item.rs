@@ -4,7 +4,7 @@ use cms_core::{
     Code, Error, Result,
     access::Act,
     content,
-    items::{IfMatch, Query, Written, etag},
+    items::{IfMatch, Query, Written},
 };
 use http::header;
 use serde_json::{Value as Json, json};
@@ -42,7 +42,7 @@ pub(super) async fn records(
     }
     if let Some(id) = id {
         let json = items.get(table, id, &query).await?;
-        return Ok(Success::data(&json).with(header::ETAG, etag(&json)));
+        return Ok(Success::data(&json).with(header::ETAG, items.etag(table, &json)));
     }
     let list = items.list(table, &query).await?;
     let meta = Meta { limit: list.limit, next: list.next, total: list.total };
@@ -139,13 +139,13 @@ pub(crate) async fn delete(
 
 /// What the caller demands of the record as it is.
 pub(super) fn if_match(call: &Call<'_>) -> Result<IfMatch> {
-    Ok(IfMatch::parse(call.request.header(&header::IF_MATCH)?))
+    IfMatch::parse(call.request.header(&header::IF_MATCH)?)
 }
 
 /// The record, for who may read it; its id for all others.
 fn record<T: serde::Serialize>(call: &Call<'_>, table: &str, written: &Written) -> Success<T> {
     match shown(call, table, written) {
-        Some(json) => Success::data(&json).with(header::ETAG, etag(&json)),
+        Some(json) => Success::data(&json).with(header::ETAG, call.cms.items().etag(table, &json)),
         None => Success::data(&id_of(written)),
     }
 }

@@ -6,6 +6,7 @@ use cms_core::{
     keys::{ApiKey, ApiKeyPatch, DeniedCall, NewApiKey, PlainKey},
 };
 use http::{HeaderMap, Method, Uri};
+use serde_json::json;
 
 use super::by_name;
 use crate::{
@@ -18,6 +19,8 @@ use crate::{
         parameters::{ById, Listing, NoQuery, OneOrList},
     },
 };
+
+const KEYS: &str = "/api/backend/keys";
 
 pub(crate) async fn read(call: &Call<'_>, asked: OneOrList) -> Result<OneOrPage<ApiKey>> {
     let keys = call.cms.keys();
@@ -45,8 +48,8 @@ pub(crate) async fn update(
 ) -> Result<Success<Data<ApiKey>>> {
     let mut change = call.change_of_keys().await?;
     let held = call.caller().rights(call.cms);
-    let data = call.cms.keys().update(&mut change, &held, which.id, patch).await?;
-    call.commit(change, Data { data }, false).await
+    let key = call.cms.keys().update(&mut change, &held, which.id, patch).await?;
+    call.commit(change, call.shown(KEYS, which.id, key), false).await
 }
 
 pub(crate) async fn delete(call: &Call<'_>, which: ById) -> Result<Success<Done>> {
@@ -65,7 +68,11 @@ pub(crate) async fn rotate(
     let held = call.caller().rights(call.cms);
     let rotated = call.cms.keys().rotate(&mut change, &held, which.id, grace.grace_s).await?;
     let (key, value) = rotated;
-    call.commit(change, shown_once(key, &value), true).await
+    let made = match call.may_read(KEYS, which.id) {
+        true => shown_once(key, &value).into(),
+        false => Success::data(&json!({"id": key.id, "key": value.expose()}).to_string()),
+    };
+    call.commit(change, made, true).await
 }
 
 /// The only replies that hold the value of a key.

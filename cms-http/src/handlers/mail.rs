@@ -33,6 +33,7 @@ pub(crate) async fn log(
 ) -> Result<OneOrPage<Logged, LoggedDetail>> {
     let mails = call.cms.mail();
     if let Some(id) = asked.id {
+        call.by_id_alone()?;
         return Ok(OneOrPage::one(mails.detail(id).await?));
     }
     let to = asked.to.as_deref().map(Address::parse).transpose();

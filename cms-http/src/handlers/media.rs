@@ -2,24 +2,22 @@
 
 use cms_core::{
     Code, Error, Result,
-    items::etag,
     media::{Checked, Content, Found, Holder, MediaFile, MediaFilter, Stored, Use},
     traffic::{
         address,
         limiter::{Owner, bucket},
     },
 };
-use http::{HeaderValue, StatusCode, header};
+use http::{HeaderValue, header};
+use serde::Serialize;
+use serde_json::json;
 
 use super::item::if_match;
 use crate::{
     call::Call,
     caller::Caller,
-    reply::{
-        JSON, Reply,
-        file::{self, File},
-    },
-    success::Success,
+    reply::file::{self, File},
+    success::{Answers, Success},
     wire::{
         Data, Deferred, Done, OneOrPage, Text,
         envelope::Meta,
@@ -40,8 +38,9 @@ pub(crate) async fn read(
 ) -> Result<Success<OneOrPage<MediaFile>>> {
     let media = call.cms.media();
     if let Some(id) = asked.id {
+        call.by_id_alone()?;
         let json = media.get(id).await?;
-        return Ok(Success::data(&json).with(header::ETAG, etag(&json)));
+        return Ok(tagged(call, &json));
     }
     let filter =
         MediaFilter { folder: asked.folder, media_type: asked.r#type, search: asked.search };
@@ -67,8 +66,8 @@ pub(crate) async fn upload(
     let mut change = call.change().await?;
     match media.store(&mut change, ready, &folder).await? {
         Stored::New(name, written) => {
-            let made = Success::data(&written.json).with(header::ETAG, etag(&written.json));
-            let made = call.commit(change, made, false).await?;
+            let id = written.key.as_i64().unwrap_or_default();
+            let made = call.commit(change, shown_to(call, id, &written.json), false).await?;
             media.settled(&name);
             Ok(made)
         }
@@ -76,8 +75,8 @@ pub(crate) async fn upload(
             // The row may be as young as this change.
             change.commit().await?;
             let json = media.get(id).await?;
-            let reply = Reply::new(StatusCode::OK, JSON, ["{\"data\":", &json, "}"].concat());
-            Ok(Success::written(reply.with(header::ETAG, &etag(&json))))
+            let answers = Answers { status: 200, ..call.answers };
+            Ok(Success::written(shown_to::<Data<MediaFile>>(call, id, &json).reply(answers)?))
         }
     }
 }
@@ -90,8 +89,20 @@ pub(crate) async fn update(
     let if_match = if_match(call)?;
     let mut change = call.change().await?;
     let written = call.cms.media().update(&mut change, which.id, &if_match, &body).await?;
-    let made = Success::data(&written.json).with(header::ETAG, etag(&written.json));
-    call.commit(change, made, false).await
+    call.commit(change, shown_to(call, which.id, &written.json), false).await
+}
+
+/// A file that a write has met, for who may read it; its id for all others.
+fn shown_to<T: Serialize>(call: &Call<'_>, id: i64, json: &str) -> Success<T> {
+    match call.may_read("/api/backend/media", id) {
+        true => tagged(call, json),
+        false => Success::data(&json!({"id": id}).to_string()),
+    }
+}
+
+/// Files are records of a content table.
+fn tagged<T: Serialize>(call: &Call<'_>, json: &str) -> Success<T> {
+    Success::data(json).with(header::ETAG, call.cms.items().etag("media", json))
 }
 
 pub(crate) async fn delete(call: &Call<'_>, asked: Removal) -> Result<Success<Done>> {

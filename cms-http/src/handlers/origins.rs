@@ -14,6 +14,8 @@ use crate::{
     },
 };
 
+const ORIGINS: &str = "/api/backend/origins";
+
 pub(crate) async fn read(call: &Call<'_>, asked: OneOrList) -> Result<OneOrPage<Origin>> {
     let origins = call.cms.origins();
     if let Some(id) = asked.id {
@@ -28,8 +30,8 @@ pub(crate) async fn create(
     new: NewOrigin,
 ) -> Result<Success<Data<Origin>>> {
     let mut change = call.change().await?;
-    let data = call.cms.origins().create(&mut change, new).await?;
-    call.commit(change, Data { data }, false).await
+    let made = call.cms.origins().create(&mut change, new).await?;
+    call.commit(change, call.shown(ORIGINS, made.id, made), false).await
 }
 
 pub(crate) async fn update(
@@ -38,8 +40,8 @@ pub(crate) async fn update(
     patch: OriginPatch,
 ) -> Result<Success<Data<Origin>>> {
     let mut change = call.change().await?;
-    let data = call.cms.origins().update(&mut change, which.id, patch).await?;
-    call.commit(change, Data { data }, false).await
+    let origin = call.cms.origins().update(&mut change, which.id, patch).await?;
+    call.commit(change, call.shown(ORIGINS, which.id, origin), false).await
 }
 
 pub(crate) async fn delete(call: &Call<'_>, which: ById) -> Result<Success<Done>> {

@@ -133,6 +133,11 @@ pub(crate) async fn copy(
 ) -> Result<Success<Data<Replaced>>> {
     let (if_match, pages) = (if_match(call)?, (asked.from_page_id, asked.page_id));
     let mut change = call.change().await?;
+    if !call.caller().may_see_draft(Some(asked.from_page_id)) {
+        // The target may be the one draft that a key may read.
+        let detail = "A copy shows the other draft: only who may read that one makes it.";
+        return Err(unseen(call, detail));
+    }
     let data =
         told(call, call.cms.pages().copy(&mut change, pages, &if_match, asked.replace).await)?;
     done(call, change, (asked.page_id, data.rev), data).await

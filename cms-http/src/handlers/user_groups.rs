@@ -14,6 +14,8 @@ use crate::{
     },
 };
 
+const GROUPS: &str = "/api/backend/user_groups";
+
 pub(crate) async fn read(call: &Call<'_>, asked: OneOrList) -> Result<OneOrPage<Group>> {
     let accounts = call.cms.accounts();
     if let Some(id) = asked.id {
@@ -28,9 +30,9 @@ pub(crate) async fn create(
     new: NewGroup,
 ) -> Result<Success<Data<Group>>> {
     let mut change = call.change_of_users().await?;
-    let data =
+    let made =
         call.cms.accounts().create_group(&mut change, &call.caller().permissions(), &new).await?;
-    call.commit(change, Data { data }, false).await
+    call.commit(change, call.shown(GROUPS, made.id, made), false).await
 }
 
 pub(crate) async fn update(
@@ -39,12 +41,12 @@ pub(crate) async fn update(
     patch: GroupPatch,
 ) -> Result<Success<Data<Group>>> {
     let mut change = call.change_of_users().await?;
-    let data = call
+    let group = call
         .cms
         .accounts()
         .update_group(&mut change, &call.caller().permissions(), which.id, &patch)
         .await?;
-    call.commit(change, Data { data }, false).await
+    call.commit(change, call.shown(GROUPS, which.id, group), false).await
 }
 
 pub(crate) async fn delete(call: &Call<'_>, which: ById) -> Result<Success<Done>> {

@@ -15,10 +15,15 @@ use crate::{
     },
 };
 
+const USERS: &str = "/api/backend/users";
+
 pub(crate) async fn read(call: &Call<'_>, asked: Asked) -> Result<OneOrPage<User>> {
     let accounts = call.cms.accounts();
     match (asked.id, &asked.username) {
-        (Some(id), _) => Ok(OneOrPage::one(accounts.user(id).await?)),
+        (Some(id), _) => {
+            call.by_id_alone()?;
+            Ok(OneOrPage::one(accounts.user(id).await?))
+        }
         (None, Some(name)) => Ok(OneOrPage::one(accounts.user_named(name).await?)),
         (None, None) => {
             let page = accounts.users(&asked.limit.after(asked.cursor.as_deref())).await?;
@@ -36,8 +41,8 @@ pub(crate) async fn create(
     let password = accounts.hash_password(&new.username, &new.password).await?;
     let mut change = call.change_of_users().await?;
     let held = call.caller().permissions();
-    let data = accounts.create_user(&mut change, &held, &new, password).await?;
-    call.commit(change, Data { data }, false).await
+    let made = accounts.create_user(&mut change, &held, &new, password).await?;
+    call.commit(change, call.shown(USERS, made.id, made), false).await
 }
 
 pub(crate) async fn update(
@@ -58,8 +63,8 @@ pub(crate) async fn update(
     };
     let mut change = call.change_of_users().await?;
     let held = call.caller().permissions();
-    let data = accounts.update_user(&mut change, &held, id, &patch, password).await?;
-    call.commit(change, Data { data }, false).await
+    let user = accounts.update_user(&mut change, &held, id, &patch, password).await?;
+    call.commit(change, call.shown(USERS, id, user), false).await
 }
 
 pub(crate) async fn delete(call: &Call<'_>, which: ById) -> Result<Success<Done>> {

@@ -7,6 +7,7 @@ use cms_core::{
         Subscription, SubscriptionPatch, WebhookSecret,
     },
 };
+use serde_json::json;
 
 use crate::{
     call::Call,
@@ -23,6 +24,9 @@ use crate::{
         },
     },
 };
+
+const WEBHOOKS: &str = "/api/backend/webhooks";
+const QUEUE: &str = "/api/backend/webhooks/queue";
 
 pub(crate) async fn read(call: &Call<'_>, asked: OneOrList) -> Result<OneOrPage<Subscription>> {
     let webhooks = call.cms.webhooks();
@@ -56,8 +60,19 @@ pub(crate) async fn update(
     };
     let mut change = call.change().await?;
     let (subscription, left) = webhooks.update(&mut change, which.id, patch).await?;
-    call.commit(change, noted(subscription, warning.into_iter().chain(left)), false).await
+    let made = match call.may_read(WEBHOOKS, which.id) {
+        true => noted(subscription, warning.into_iter().chain(left)).into(),
+        false => {
+            let left = left.map(|left| FieldError { message: REMOVED.to_owned(), ..left });
+            let told = noted(json!({"id": which.id}), warning.into_iter().chain(left));
+            Success::json(serde_json::to_string(&told).map_err(Error::internal)?)
+        }
+    };
+    call.commit(change, made, false).await
 }
+
+/// What becomes of custom headers, for who may not know which there are.
+const REMOVED: &str = "the address has another origin: all are removed; send them for the new one";
 
 /// A record, beside it what its owner should know.
 fn noted<T>(data: T, warnings: impl IntoIterator<Item = FieldError>) -> Noted<T> {
@@ -79,7 +94,11 @@ pub(crate) async fn rotate(
     let mut change = call.change().await?;
     let (record, secret) =
         call.cms.webhooks().rotate_secret(&mut change, which.id, grace.grace_s).await?;
-    call.commit(change, Data { data: shown_once(record, &secret) }, true).await
+    let made = match call.may_read(WEBHOOKS, which.id) {
+        true => Data { data: shown_once(record, &secret) }.into(),
+        false => Success::data(&json!({"id": which.id, "secret": secret.expose()}).to_string()),
+    };
+    call.commit(change, made, true).await
 }
 
 /// Only replies to creation and rotation hold the secret of a webhook.
@@ -95,7 +114,7 @@ pub(crate) async fn activate(
     let mut change = call.change().await?;
     let replay = activation.held == Held::Replay;
     let (record, held) = call.cms.webhooks().activate(&mut change, which.id, replay).await?;
-    call.commit(change, Data { data: Activated { record, held } }, false).await
+    call.commit(change, call.shown(WEBHOOKS, which.id, Activated { record, held }), false).await
 }
 
 pub(crate) async fn ping(call: &Call<'_>, which: ById, _: NoBody) -> Result<Data<Pinged>> {
@@ -106,6 +125,7 @@ pub(crate) async fn ping(call: &Call<'_>, which: ById, _: NoBody) -> Result<Data
 pub(crate) async fn queue(call: &Call<'_>, asked: WhichJobs) -> Result<OneOrPage<Job>> {
     let webhooks = call.cms.webhooks();
     if let Some(id) = asked.id {
+        call.by_id_alone()?;
         return Ok(OneOrPage::one(webhooks.job(id).await?));
     }
     let (status, subscription) = (plain("status", asked.status)?, asked.subscription);
@@ -128,14 +148,14 @@ pub(crate) async fn purge(call: &Call<'_>, which: OfStatus) -> Result<Success<Da
 
 pub(crate) async fn retry(call: &Call<'_>, which: ById, _: NoBody) -> Result<Success<Data<Job>>> {
     let mut change = call.change().await?;
-    let data = call.cms.webhooks().retry_now(&mut change, which.id).await?;
-    call.commit(change, Data { data }, false).await
+    let job = call.cms.webhooks().retry_now(&mut change, which.id).await?;
+    call.commit(change, call.shown(QUEUE, which.id, job), false).await
 }
 
 pub(crate) async fn cancel(call: &Call<'_>, which: ById, _: NoBody) -> Result<Success<Data<Job>>> {
     let mut change = call.change().await?;
-    let data = call.cms.webhooks().cancel(&mut change, which.id).await?;
-    call.commit(change, Data { data }, false).await
+    let job = call.cms.webhooks().cancel(&mut change, which.id).await?;
+    call.commit(change, call.shown(QUEUE, which.id, job), false).await
 }
 
 pub(crate) async fn deliveries(
@@ -144,6 +164,7 @@ pub(crate) async fn deliveries(
 ) -> Result<OneOrPage<Delivery, DeliveryDetail>> {
     let webhooks = call.cms.webhooks();
     if let Some(id) = asked.id {
+        call.by_id_alone()?;
         let mut delivery = webhooks.delivery(id).await?;
         if !call.caller().may_see_payloads() {
             // The answer too: many receivers repeat what they were sent.

@@ -101,7 +101,7 @@ pub struct ToSubscriptions {
     /// What would be sent.
     #[serde(flatten)]
     pub explained: Explained,
-    /// To whom, and to whom not.
+    /// To whom, and to whom not: those of a page that the caller may read.
     pub subscriptions: Vec<Considered>,
 }
 

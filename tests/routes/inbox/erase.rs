@@ -5,7 +5,12 @@ use std::path::Path;
 use serde_json::{Value as Json, json};
 
 use super::{page, post, sent, site};
-use crate::support::{Site, visits::leads};
+use crate::support::{
+    Site,
+    receiver::{Answer, Receiver},
+    visits::leads,
+    webhooks::open,
+};
 
 const ADDRESS: &str = "Zora.Quill@Example.org";
 /// What else the person has sent.
@@ -207,4 +212,27 @@ async fn forms_are_erased_too_and_an_interruption_is_made_good() {
         assert!(!held(&site, secret).await, "{secret}");
     }
     assert_eq!(site.database.count("select count(*) from cms_form_submissions").await, 1);
+}
+
+/// The receiver repeats what it is sent, and its answer comes after the erasure.
+#[tokio::test]
+async fn an_attempt_under_way_writes_nothing_back() {
+    let echo = Receiver::scripted(|_, delivery| {
+        let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", delivery.body.len());
+        Answer::Raw([head.as_bytes(), &delivery.body].concat())
+    });
+    let (echo, site) = (echo.await, Site::builder().await.settings(open).open().await);
+    site.funnel(leads()).await;
+    site.webhook(&echo.url, &["*"]).await;
+    sent(&site, "Zora.Quill", 10).await;
+    let mut worker = site.worker();
+    assert!(worker.claim().await.unwrap() > 0);
+    let receipt = post(&site, "erase", json!({"email": ADDRESS})).expect(200).await.data();
+    assert!(receipt["removed"]["events"]["count"].as_u64().unwrap() > 0, "{receipt}");
+    let settled = worker.step().await.unwrap();
+    assert!(settled.lost > 0, "{settled:?}");
+    let answers = "select count(*) from cms_webhook_deliveries where response like '%uill@%'";
+    assert_eq!(site.database.count(answers).await, 0);
+    let logged = "select count(*) from cms_webhook_deliveries where outcome = 'lease_lost'";
+    assert!(site.database.count(logged).await > 0, "that it was sent is known");
 }

@@ -85,3 +85,46 @@ async fn a_key_for_one_funnel_sees_that_funnel() {
     let own = format!("{list}&filter[funnel_id]=7");
     assert_eq!(site.ask(&own).key(&key).expect(200).await.data(), json!([]));
 }
+
+#[tokio::test]
+async fn a_key_for_one_state_learns_no_numbers_of_others() {
+    let site = site().await;
+    sent(&site, "Ada", 10).await;
+    let other = sent(&site, "Bob", 10).await;
+    let update = json!({"id": other, "inbox_status": "converted"});
+    site.admin(&at("POST", "submission_update")).json(update).expect(200).await;
+    let line = at("GET", "submissions&filter[inbox_status]=new");
+    let bound = site.key(&[&line]).await;
+    let free = site.key(&[&line, &at("GET", "submissions")]).await;
+    for asked in ["", "&filter[contact_email][starts_with]=b", "&search=bob"] {
+        let line = format!("{line}{asked}");
+        let page = site.ask(&line).key(&bound).expect(200).await.json();
+        assert!(page["meta"].get("counts").is_none_or(|counts| counts.is_null()), "{page}");
+        let page = site.ask(&line).key(&free).expect(200).await.json();
+        assert_eq!(page["meta"]["counts"]["converted"], 1, "{page}");
+    }
+}
+
+#[tokio::test]
+async fn whoever_may_only_change_erases_without_learning_what() {
+    let site = site().await;
+    sent(&site, "Ada", 10).await;
+    let editor = site.person("editor", json!(["formfunnel_inbox_edit"])).await;
+    let line = at("POST", "erase");
+    let key = site.key(&[&line]).await;
+    let asked = json!({"email": "ada@example.org", "dry_run": true});
+    let refused = site.ask(&line).bearer(&editor.token).json(asked.clone());
+    refused.refused(403, "permission_denied").await;
+    site.ask(&line).key(&key).json(asked).refused(401, "api_key_forbidden").await;
+    let asked = json!({"email": "ada@example.org"});
+    let receipt = site.ask(&line).bearer(&editor.token).json(asked).expect(200).await.data();
+    let mut names: Vec<_> = receipt.as_object().unwrap().keys().map(String::as_str).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["database", "digest", "dry_run", "erased_at", "erased_by"]);
+    let left = "select count(*) from cms_formfunnel_submissions";
+    assert_eq!(site.database.count(left).await, 0);
+    // As for an address that nobody has used.
+    let asked = json!({"email": "eve@example.org"});
+    let none = site.ask(&line).bearer(&editor.token).json(asked).expect(200).await.data();
+    assert_eq!(none.as_object().unwrap().len(), receipt.as_object().unwrap().len());
+}

@@ -233,6 +233,25 @@ async fn a_tree_is_copied_into_another_language() {
 }
 
 #[tokio::test]
+async fn a_copy_brings_nobody_a_draft_that_he_may_not_read() {
+    let site = site().await;
+    let (_, col) = site.row(1).await;
+    site.title(col, "Unpublished").await;
+    let copy = format!("POST {BUILDER}?action=copy");
+    let own = format!("GET {BUILDER}?page_id=2");
+    let bound = site.key(&[&own, &copy]).await;
+    let both = site.key(&[&own, &copy, &format!("GET {BUILDER}?page_id=1")]).await;
+    let blind = site.person("blind", json!(["pages_pages_edit"])).await;
+    let body = json!({"from_page_id": 1, "page_id": 2, "replace": true});
+    let ask = || site.ask(&copy).json(body.clone());
+    ask().key(&bound).refused(401, "api_key_forbidden").await;
+    ask().bearer(&blind.token).refused(403, "permission_denied").await;
+    assert_eq!(site.ask(&own).key(&bound).expect(200).await.data()["rows"], json!([]));
+    ask().key(&both).expect(200).await;
+    assert_eq!(titles(&site.ask(&own).key(&both).expect(200).await.data()), ["Unpublished"]);
+}
+
+#[tokio::test]
 async fn a_file_that_a_page_shows_stays() {
     let site = site().await;
     let (_, col) = site.row(1).await;

@@ -1,5 +1,7 @@
 //! `cms inbox erase`
 
+use std::collections::BTreeMap;
+
 use cms_core::erasure::EraseReceipt;
 use cms_http::{
     client::Client,
@@ -42,17 +44,17 @@ fn lines(receipt: &EraseReceipt) -> Vec<String> {
     let (goes, went) = if receipt.dry_run { ("would go", "looked") } else { ("gone", "erased") };
     let by = format!("{went} {} by {}", receipt.erased_at, receipt.erased_by);
     let mut lines = vec![by, format!("digest {}", receipt.digest)];
-    for (kind, rows) in &receipt.removed {
+    for (kind, rows) in receipt.removed.iter().flatten() {
         let more = if rows.ids.len() as u64 == rows.count { "" } else { " ..." };
         lines.push(format!("{goes}: {} {kind} {}{more}", rows.count, rows.ids.join(" ")));
     }
-    if receipt.removed.is_empty() {
+    if receipt.removed.as_ref().is_some_and(BTreeMap::is_empty) {
         lines.push("nothing holds this address".to_owned());
     }
     if !receipt.dry_run {
         lines.push(format!("database: {}", receipt.database));
     }
-    lines.extend(receipt.copies.iter().map(|file| format!("still held by: {file}")));
-    lines.extend(receipt.unread.iter().map(|file| format!("not looked into: {file}")));
+    lines.extend(receipt.copies.iter().flatten().map(|file| format!("still held by: {file}")));
+    lines.extend(receipt.unread.iter().flatten().map(|file| format!("not looked into: {file}")));
     lines
 }

@@ -145,12 +145,18 @@ impl Dialect {
         }
     }
 
-    /// The last `rowid` up to which no further event can appear. On PostgreSQL a transaction that
-    /// is under way anywhere on the server holds it back.
+    /// The last `rowid` up to which no further event can appear, and its event where a later one
+    /// may get the same. On PostgreSQL a transaction that is under way anywhere on the server holds
+    /// it back.
     pub(crate) const fn settled_events(self) -> &'static str {
         match self {
-            Self::Sqlite => "select coalesce(max(rowid), 0) from cms_events",
-            Self::Postgres => "select txid_snapshot_xmin(txid_current_snapshot()) - 1",
+            Self::Sqlite => {
+                "select coalesce((select max(rowid) from cms_events), 0), \
+                 (select id from cms_events order by rowid desc limit 1)"
+            }
+            Self::Postgres => {
+                "select txid_snapshot_xmin(txid_current_snapshot()) - 1, cast(null as text)"
+            }
         }
     }
 

@@ -43,25 +43,25 @@ pub struct InboxPage {
     pub limit: u32,
     /// The cursor of the next page.
     pub next: Option<String>,
-    /// On the first page: how many in each state, under the other conditions.
+    /// On the first page, when asked for: how many in each state, under the other conditions.
     pub counts: Option<InboxCounts>,
 }
 
 impl Funnels {
     /// Submissions, newest first unless `sort` says otherwise, a page at a time. None of a funnel
-    /// that was deleted.
+    /// that was deleted. `counts`: each state is counted, also those that a filter leaves out.
     ///
     /// # Errors
     /// `bad_query`.
-    pub async fn submissions(&self, query: &InboxQuery) -> Result<InboxPage> {
+    pub async fn submissions(&self, query: &InboxQuery, counts: bool) -> Result<InboxPage> {
         let base = &self.0.base;
         let Narrowed { query, hits } = narrowed(base.db(), &query.0).await?;
         let (rows, next) = self.0.inbox.page(base, &query).await?;
         let data = rows.into_iter().map(FunnelSubmission::read).collect::<Result<_>>()?;
         let limit = query.limit;
         let counts = match query.cursor {
-            None => Some(self.counts(&InboxQuery(query), hits).await?),
-            Some(_) => None,
+            None if counts => Some(self.counts(&InboxQuery(query), hits).await?),
+            _ => None,
         };
         Ok(InboxPage { data, limit, next, counts })
     }

@@ -44,22 +44,21 @@ impl Widgets {
     /// The content of the widgets of a page, in their order; null for those that have none. And
     /// whether it is whole: what failed may come the next time.
     pub async fn contents(&self, placed: &[PlacedWidget], backend: bool) -> (Vec<Json>, bool) {
-        let of_draft = if backend { placed.len() } else { 0 };
-        self.contents_of(placed, of_draft, Instant::now() + DEADLINE).await
+        self.contents_of(placed, backend, Instant::now() + DEADLINE).await
     }
 
-    /// As [`Widgets::contents`]; the first `of_draft` widgets stand in a draft.
+    /// As [`Widgets::contents`].
     pub(in crate::pages) async fn contents_of(
         &self,
         placed: &[PlacedWidget],
-        of_draft: usize,
+        backend: bool,
         deadline: Instant,
     ) -> (Vec<Json>, bool) {
         let (mut running, mut open) = (JoinSet::new(), BTreeSet::new());
         let turns = Arc::new(Semaphore::new(AT_ONCE));
         for (place, widget) in placed.iter().enumerate() {
             let Some(provider) = self.provider(&widget.widget) else { continue };
-            let (widget, backend, turns) = (widget.clone(), place < of_draft, turns.clone());
+            let (widget, turns) = (widget.clone(), turns.clone());
             let made = async move { provider.content(&widget, backend).await };
             let made = AssertUnwindSafe(made.in_current_span()).catch_unwind();
             running.spawn(async move {

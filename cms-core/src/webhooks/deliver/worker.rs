@@ -140,7 +140,8 @@ impl Worker {
         }
         let mut change = self.site.base.change(Actor::System).await?;
         change.search_by_key().await?;
-        if gives_back || claims {
+        // One attempt locks one job; several lock theirs in no fixed order.
+        if gives_back || claims || self.ended.len() > 1 {
             change.lock(CLAIMS).await?;
         }
         let settled = settle(&mut change, &mut self.ended).await?;

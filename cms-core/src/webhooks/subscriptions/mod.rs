@@ -27,7 +27,7 @@ use crate::{
 };
 
 /// Taken by claims, and by changes that lock many subscriptions in no fixed order.
-pub(super) const CLAIMS: Lock = Lock::new(1);
+pub(crate) const CLAIMS: Lock = Lock::new(1);
 /// The table's name among the epochs and in the audit log.
 pub(super) const TABLE: &str = "webhook_subscriptions";
 /// Seconds of a rotation's grace at most: seven days.

@@ -129,10 +129,12 @@ statements! {
                      returning failure_count, active, max_retries";
     REST = "update cms_webhook_subscriptions set not_before = case when not_before > $2 then \
             not_before else $2 end where id = $1 returning active";
+    /// An event may have been erased during the attempt: many receivers repeat what they were sent.
     LOG = "insert into cms_webhook_deliveries (queue_id, event_id, event_name, subscription_id, \
            attempt, outcome, error_message, status_code, \
-           response, duration_ms, created_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, \
-           $11)";
+           response, duration_ms, created_at) values ($1, $2, $3, $4, $5, $6, $7, $8, \
+           case when exists (select 1 from cms_events e where e.id = $2) \
+           then cast($9 as text) end, $10, $11)";
     DEPTH = "select status, count(*) from cms_webhook_queue group by status";
     /// Each of these reads one partial index, never the table.
     WAITING = "select w.pending, w.retry, (select count(*) from cms_webhook_queue where status = \

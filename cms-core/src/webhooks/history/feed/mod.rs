@@ -34,6 +34,9 @@ pub struct Feed {
     webhooks: Webhooks,
     pattern: Pattern,
     after: Place,
+    /// The last event before that place, on an engine that gives its row to the next event once it
+    /// is removed.
+    stands: Option<Place>,
     /// Events after that place which are known already.
     known: BTreeSet<String>,
     news: watch::Receiver<()>,
@@ -52,24 +55,29 @@ impl Webhooks {
     pub async fn feed(&self, event: Option<&str>, after: Option<&str>) -> Result<Feed> {
         let pattern = event.map(pattern).transpose()?.unwrap_or_default();
         let (db, news) = (self.0.base.db(), self.0.base.outbox().news());
-        let settled = sql::settled(db).await?;
+        let (settled, newest) = sql::settled(db).await?;
         let row = match after {
             Some(id) => sql::row(db, id).await?,
             None => None,
         };
         let gap = after.is_some() && row.is_none();
-        let (after, known) = match (row, after) {
-            (None, Some(_)) => ((i64::MIN, String::new()), Vec::new()),
-            (Some(row), Some(id)) if row <= settled => ((row, id.to_owned()), Vec::new()),
+        let stands = newest.map(|id| (settled, id));
+        let (after, stands, known) = match (row, after) {
+            (None, Some(_)) => ((i64::MIN, String::new()), None, Vec::new()),
+            (Some(row), Some(id)) if row <= settled => {
+                let place = (row, id.to_owned());
+                (place.clone(), stands.map(|_| place), Vec::new())
+            }
             _ => {
                 // What is there and not final: a change that is under way may still come before it.
                 let end = (row.unwrap_or(i64::MAX), after.unwrap_or_default().to_owned());
                 let known = sql::between(db, settled, &end).await?;
-                ((settled + 1, String::new()), known)
+                ((settled + 1, String::new()), stands, known)
             }
         };
         let known = known.into_iter().collect();
-        Ok(Feed { webhooks: self.clone(), pattern, after, known, news, unread: true, gap })
+        let webhooks = self.clone();
+        Ok(Feed { webhooks, pattern, after, stands, known, news, unread: true, gap })
     }
 }
 
@@ -94,16 +102,25 @@ impl Feed {
         if !self.unread {
             return Ok(Vec::new());
         }
-        let settled = sql::settled(db).await?;
+        let (settled, newest) = sql::settled(db).await?;
+        let anew = || Error::new(Code::Unavailable, "The events were numbered anew.");
         // SQLite counts from one again when retention has emptied the table, and a VACUUM renumbers
         // it. An empty table has nothing to miss.
         if settled > 0 && settled + 1 < self.after.0 {
-            return Err(Error::new(Code::Unavailable, "The events were numbered anew."));
+            return Err(anew());
         }
         let mut found = sql::next(db, &self.pattern, &self.after, settled, STEP).await?;
+        // After the read: as long as this event stands in its row, no row before has got another.
+        if let (true, Some((row, id))) = (settled > 0, &self.stands)
+            && sql::row(db, id).await? != Some(*row)
+        {
+            return Err(anew());
+        }
         if let Some(last) = found.last() {
             self.after = (last.row, last.id.clone());
+            self.stands = newest.map(|_| self.after.clone());
         } else {
+            self.stands = newest.map(|id| (settled, id));
             self.unread = sql::beyond(db, settled).await?;
             // So that a rare name is not searched among all others again and again.
             self.after = (settled + 1, String::new());

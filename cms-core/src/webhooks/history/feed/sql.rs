@@ -30,10 +30,9 @@ statements! {
               (select 1 as one from cms_events e where e.rowid > $1 limit 1) b";
 }
 
-/// The last row up to which no further event can appear.
-pub(super) async fn settled(db: &Db) -> Result<i64> {
-    let (row,): (i64,) = db.one(db.dialect().settled_events(), args![]).await?;
-    Ok(row)
+/// The last row up to which no further event can appear, and its event where rows are used again.
+pub(super) async fn settled(db: &Db) -> Result<(i64, Option<String>)> {
+    db.one(db.dialect().settled_events(), args![]).await
 }
 
 pub(super) async fn next(

@@ -1,0 +1,98 @@
+//! Changes that once waited for each other on PostgreSQL: each pair behind a barrier, a row or a
+//! lock that both need, so that they always meet. SQLite has one writer at a time.
+
+use cms_core::Actor;
+use serde_json::json;
+
+use crate::support::Site;
+
+/// A site on PostgreSQL, whose deadlocks are told as 503.
+async fn site() -> Option<Site> {
+    let site = Site::open().await;
+    site.database.is_postgres().then_some(site)
+}
+
+/// Returns when so many connections of the site wait for a lock.
+async fn waiting(site: &Site, number: i64) {
+    let count = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' \
+                 and application_name = current_setting('application_name')";
+    for _ in 0..1000 {
+        if site.database.count(count).await >= number {
+            return;
+        }
+    }
+    panic!("{number} connections never waited");
+}
+
+#[tokio::test]
+async fn two_logouts_of_one_session_end_it_once() {
+    let Some(site) = site().await else { return };
+    let ana = site.person("ana", json!("0")).await;
+    let accounts = site.cms.accounts();
+    let user = accounts.identify(&ana.token).await.unwrap().unwrap();
+    // Holds the session's row as every change of this caller does.
+    let (barrier, _) = accounts.change(&user).await.unwrap();
+    let logout = || site.ask("POST /api/backend/auth/logout").bearer(&ana.token).send();
+    let open = async {
+        waiting(&site, 2).await;
+        drop(barrier);
+    };
+    let (one, other, ()) = tokio::join!(logout(), logout(), open);
+    let mut statuses = [one.status.as_u16(), other.status.as_u16()];
+    statuses.sort_unstable();
+    assert_eq!(statuses, [204, 401], "{} {}", one.text(), other.text());
+}
+
+#[tokio::test]
+async fn an_administrator_who_is_changed_changes_a_group_all_the_same() {
+    let Some(site) = site().await else { return };
+    let (ana, bob) = (site.person("ana", json!("0")).await, site.person("bob", json!("0")).await);
+    let group = site.group("editors", json!([])).await;
+    let mut barrier = site.cms.change(Actor::Operator).await.unwrap();
+    site.cms.accounts().take_turn(&mut barrier).await.unwrap();
+    let line = format!("PATCH /api/backend/users?id={}", ana.id);
+    let renamed = site.ask(&line).bearer(&bob.token).json(json!({"username": "anna"})).send();
+    let listed = async {
+        waiting(&site, 1).await;
+        let body = json!({"table": "user_groups", "column": "rights", "id": group,
+                          "add": ["pages_pages_view"]});
+        let ask = site.ask("POST /api/backend/actions/checklist").bearer(&ana.token);
+        ask.json(body).send().await
+    };
+    let open = async {
+        waiting(&site, 2).await;
+        drop(barrier);
+    };
+    let (renamed, listed, ()) = tokio::join!(renamed, listed, open);
+    assert_eq!(renamed.status, 200, "{}", renamed.text());
+    assert_eq!(listed.status, 200, "{}", listed.text());
+}
+
+#[tokio::test]
+async fn uses_of_keys_are_counted_while_one_key_changes_another() {
+    let Some(site) = site().await else { return };
+    let rights = ["PATCH /api/backend/keys", "GET /api/settings"];
+    let (one, first) = site.key_with(|_| {}, &["GET /api/settings"]).await;
+    let (_, second) = site.key_with(|_| {}, &[rights[0], rights[1]]).await;
+    for key in [&first, &second] {
+        site.ask("GET /api/settings").key(key).expect(200).await;
+    }
+    let keys = site.cms.keys();
+    let (holder, _) = keys.identify_reader(&second, None).await.unwrap();
+    // Holds the second key's row, for which the counts wait when they hold the first one's.
+    let (barrier, _) = keys.change(&holder).await.unwrap();
+    let changed = async {
+        waiting(&site, 1).await;
+        let line = format!("PATCH /api/backend/keys?id={one}");
+        site.ask(&line).key(&second).json(json!({"name": "renamed"})).send().await
+    };
+    let open = async {
+        waiting(&site, 2).await;
+        drop(barrier);
+    };
+    let (counted, changed, ()) = tokio::join!(site.cms.flush(), changed, open);
+    counted.unwrap();
+    assert_eq!(changed.status, 200, "{}", changed.text());
+    let counts = format!("select requests from cms_api_keys where id = {one}");
+    assert_eq!(site.database.count(&counts).await, 1);
+}
