@@ -475,8 +475,8 @@ pub(crate) static ACTIONS: &[Action] = &[
         .cli("funnels routing test {funnel_id} --answers FILE")
         .on(Row, FUNNELS),
     act("submission.mails", "m", "Mails: its own in the log").cli("mail log").on(Row, Admin),
-    act("submission.deliveries", "d", "Deliveries of its events, from when it began")
-        .cli("webhooks deliveries list")
+    act("submission.deliveries", "d", "Deliveries: of its events alone")
+        .cli("webhooks deliveries list --submission {submission_id}")
         .on(Row, HOOKS_SEEN),
     write("submission.delete", "x", "Delete…").cli("inbox delete {submission_id}").on(Row, INBOX),
     act("funnels.graph", "d", "Drawn as a graph").cli("funnels graph {id}").on(Row, FUNNELS_SEEN),

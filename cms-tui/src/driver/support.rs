@@ -236,6 +236,36 @@ async fn one_after_the_other_is_read_and_sorted() {
     ana.sees("What happened");
 }
 
+/// Two visits at the same minute: each shows its own deliveries and mails, and no others.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_submission_shows_what_is_its_own() {
+    let site = with_inbox().await;
+    let hook = json!({"name": "crm", "url": "http://127.0.0.1:9/in", "events": ["formfunnel.*"]});
+    site.does(Ask::post("/api/backend/webhooks"), hook).await;
+    for name in ["First", "Second"] {
+        site.visit(1, &[json!({"name": name}), json!({"bill": 9})], true).await;
+    }
+    for _ in 0..8 {
+        site.clock.advance(1_000);
+        site.delivers().await;
+    }
+    let attempts = async |submission: Option<&str>| {
+        let ask = Ask::get("/api/backend/webhooks/deliveries").maybe("submission", submission);
+        let rows = site.client().send(ask).await.expect("a page").json().expect("JSON");
+        rows["data"].as_array().map_or(0, Vec::len)
+    };
+    let (own, all) = (attempts(Some("10")).await, attempts(None).await);
+    assert!(own > 0 && own < all, "{own} of {all}");
+    let mut ana = Operator::sits_down(&site).await;
+    ana.press("9 j Enter").await.sees("First · 10");
+    ana.press("d").await.sees("Deliveries · submission:10").sees(&format!("1 of {own} "));
+    ana.press("R").await.sees("R does not know submission: or job:");
+    ana.press("Esc Esc m").await.sees("Mails · id:").sees("Another: First").sees("1 of 1 ");
+    ana.sees_no("Second");
+    // What one submission was looked at for is no filter to come back to.
+    ana.press("3").await.sees_no("submission:").sees(&format!("1 of {all} "));
+}
+
 /// A new one comes in while somebody works: rows stay where they are.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn new_ones_come_in_and_rows_stay() {

@@ -162,9 +162,10 @@ impl Model {
                 self.remembered.shapes.insert(list, shape);
                 self.remembered.shapes.retain(|_, shape| *shape != Shape::default());
             }
-            // A screen about one thing has no filter of its own to come back to.
-            if let (Some(filter), true) = (shown.screen.filter(), shown.screen.subject().is_null())
-            {
+            // A screen about one thing has no filter of its own to come back to, and neither has
+            // one that another screen opened with a filter.
+            let is_own = shown.screen.subject().is_null() && self.stack.len() <= 2;
+            if let (Some(filter), true) = (shown.screen.filter(), is_own) {
                 self.remembered.filters.insert(noun.to_owned(), filter.to_owned());
                 self.remembered.filters.retain(|_, filter| !filter.is_empty());
             }
