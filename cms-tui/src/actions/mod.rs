@@ -31,6 +31,7 @@ pub(crate) struct Action {
     pub(crate) name: &'static str,
     /// Its usual keys, separated by spaces.
     pub(crate) keys: &'static str,
+    /// What it does: a short label, and more behind `:`, `,` or `;`.
     pub(crate) help: &'static str,
     /// The equal command line; empty for what only moves within this screen.
     pub(crate) cli: &'static str,
@@ -72,6 +73,11 @@ impl Action {
 
     pub(crate) fn verb(&self) -> &'static str {
         self.name.split_once('.').map_or("", |(_, verb)| verb)
+    }
+
+    /// The first words of its help, for lines that have little room.
+    pub(crate) fn label(&self) -> &'static str {
+        self.help.split([':', ',', ';']).next().unwrap_or_default()
     }
 
     /// Whether it can be done on this screen at all.
@@ -129,6 +135,8 @@ impl Action {
 fn has_list_action(noun: &str, verb: &str) -> bool {
     let walks = ["open", "down", "up", "half_down", "half_up", "first", "last"].contains(&verb);
     match noun {
+        // There is nothing behind what they show.
+        "rights" | "submission" if verb == "open" => false,
         "home" | "rights" | "funnel" | "analytics" => walks,
         "submission" => walks || verb == "pane",
         "page" => walks || matches!(verb, "pane" | "zoom"),

@@ -89,6 +89,33 @@ async fn a_denied_call_is_explained_and_granted() {
     ana.types("SAVED").await.sees_no("cms_k1_AA");
 }
 
+/// However narrow the screen: the keys that all lists share have room. An action that is too long
+/// gives its room to the next one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn footers_keep_room_for_what_lists_share() {
+    let site = TestSite::open().await;
+    let mut ana = Operator::sits_down(&site).await;
+    let foot = |ana: &Operator| {
+        let screen = ana.screen();
+        screen.lines().nth(usize::from(ana.size.1) - 2).unwrap_or_default().to_owned()
+    };
+    for keys in ["2", "3", "4", "5", "6", "7", "9", ": m a i l Enter", ": p a g e s Enter"] {
+        ana.press(keys).await;
+        for wide in [60, 80, 100, 200] {
+            let foot = foot(ana.resize(wide, 24));
+            for said in ["Enter Open", "/ Filter", "Space Mark", "? help"] {
+                assert!(foot.contains(said), "{keys} at {wide}: {foot}");
+            }
+        }
+    }
+    // At 60 the second one is too long, the third one fits.
+    ana.press("3").await;
+    assert!(foot(ana.resize(60, 24)).contains("r Send again"), "{}", ana.screen());
+    assert!(!foot(&ana).contains("Failed again"), "{}", ana.screen());
+    ana.press("5").await;
+    assert!(foot(ana.resize(200, 24)).contains("x Delete…"), "{}", ana.screen());
+}
+
 /// A record in two languages, and a column of three records at once; then all of it taken back.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn records_are_edited_marked_and_taken_back() {

@@ -37,7 +37,7 @@ impl Model {
     pub(super) fn run(&mut self, action: &'static Action) -> Vec<Effect> {
         let scene = self.scene();
         if let Some(why) = action.disabled(&scene) {
-            self.tell(Role::Warn, format!("{}: {why}", action.help.trim_end_matches('…')));
+            self.tell(Role::Warn, format!("{}: {why}", action.label().trim_end_matches('…')));
             return Vec::new();
         }
         let line = action.command_line(&scene);
