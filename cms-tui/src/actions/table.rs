@@ -377,6 +377,9 @@ pub(crate) static ACTIONS: &[Action] = &[
     write("pages.link", "L", "Link: shows the draft without a login")
         .cli("pages link {id}")
         .on(Row, PAGES),
+    act("pages.links", "w", "Who: links to the draft, for whom and until when")
+        .cli("pages links {id}")
+        .on(Row, PAGES_SEEN),
     act("pages.show", "s", "Show: its state").cli("pages show {id}").on(Row, PAGES_SEEN),
     write("page.edit", "e", "Edit")
         .cli("pages edit {page_id} {kind} {id} -")
@@ -422,6 +425,9 @@ pub(crate) static ACTIONS: &[Action] = &[
     write("page.link", "L", "Link: shows the draft without a login")
         .cli("pages link {page_id}")
         .on(Nothing, PAGES),
+    act("page.links", "w", "Who: links to the draft, for whom and until when")
+        .cli("pages links {page_id}")
+        .on(Nothing, PAGES_SEEN),
     act("page.show", "s", "Show: the node whole").cli("pages tree {page_id}").on(Row, PAGES_SEEN),
     act("page.fold", "Space", "Fold or unfold"),
     act("page.left", "h Left", "Fold, then to what it stands in"),
@@ -434,6 +440,12 @@ pub(crate) static ACTIONS: &[Action] = &[
         .on(Row, PAGES_SEEN),
     write("revisions.restore", "R", "Restore: into the draft…")
         .cli("pages restore {page_id} {number}")
+        .on(Row, PAGES),
+    write("links.new", "n", "New: a link")
+        .cli("pages link {page_id} --note TEXT")
+        .on(Nothing, PAGES),
+    write("links.delete", "x", "Take back…: it shows the draft no longer")
+        .cli("pages unlink {id}")
         .on(Row, PAGES),
     act("widgets.show", "s", "Show: it whole").cli("widgets show {name}").on(Row, PAGES_SEEN),
     act("widgets.rebuild", "b", "Components: which shows each template")

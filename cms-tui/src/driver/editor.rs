@@ -249,10 +249,21 @@ async fn a_page_is_planned_shared_and_translated() {
         .sees("⧖ will be taken off 2027-01-01 00:00 UTC")
         .sees_no("12-24 06:00 UTC");
     ana.press("u").await.sees("will be published 2026-12-24 06:00").sees_no("2027-01-01 00");
-    ana.press("L").await.sees("for how long?");
-    ana.press("j Enter").await.sees("without a login");
+    ana.press("L").await.sees("For how long").sees("1 day");
+    ana.types("the agency").await.press("Ctrl-s").await.sees("without a login");
     ana.press("Ctrl-y Esc").await;
     assert!(ana.copied[0].contains("/api/pages/draft?token="), "{:?}", ana.copied);
+    // Who has one, until when; one is taken back.
+    ana.press("w").await.sees("Links to the draft of /").sees("the agency").sees("in 24h");
+    ana.press("n").await.types("the printer").await.press("Tab Left Ctrl-s").await;
+    ana.press("Esc").await.sees("the printer").sees("in 60m").sees("2 of 2");
+    let token = ana.copied[0].split_once("token=").map(|(_, token)| token.to_owned());
+    let draft = || Ask::get("/api/pages/draft").query("token", token.clone().unwrap_or_default());
+    site.client().send(draft()).await.expect("the draft");
+    ana.press("g j x").await.sees("Take back the link for the agency?");
+    ana.press("y").await.sees("the link for the agency is taken back").sees_no("24h");
+    assert!(site.client().send(draft()).await.is_err(), "it shows the draft no longer");
+    ana.press("Esc").await;
     // The German version comes first among those to copy into.
     ana.press("C").await.sees("2 /de Startseite").sees("de (a version)");
     ana.press("Ctrl-s").await;

@@ -41,8 +41,6 @@ const VERBS_ALONE: &[&str] = &[
     "media upload",
     "migrate up",
     "origins check",
-    "pages links",
-    "pages unlink",
     "plugins apply",
     "plugins check",
     "plugins new",

@@ -21,7 +21,7 @@ pub(super) fn act(verb: &str, scene: &Scene<'_>) -> Step {
     let page = about(scene.row.unwrap_or(&Json::Null));
     let verb = verb.to_owned();
     match verb.as_str() {
-        "revisions" | "compare" | "copy" | "link" => {
+        "revisions" | "compare" | "copy" | "link" | "links" => {
             let seen = Seen { page, ..Seen::default() };
             whole(&verb, seen)
         }
@@ -41,6 +41,7 @@ pub(super) fn whole(verb: &str, seen: Seen) -> Step {
         "compare" => compare(&seen.page, None, None),
         "copy" => copy::begin(&seen.page),
         "link" => link::begin(&seen.page),
+        "links" => Step::Open(Place::about("links", &seen.page)),
         _ => Step::None,
     }
 }

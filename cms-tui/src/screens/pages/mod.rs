@@ -10,6 +10,7 @@
 //! plan       when a page is published and taken off by itself
 //! copy       a draft made that of another page
 //! link       a link that shows a draft without a login
+//! links      those that there are, and how one is taken back
 //! revisions  what was published: compared, restored
 //! ```
 
@@ -17,6 +18,7 @@ mod act;
 mod copy;
 mod hold;
 mod link;
+mod links;
 mod nodes;
 mod plan;
 mod revisions;
@@ -32,6 +34,7 @@ use cms_http::wire::{
 };
 use serde_json::Value as Json;
 
+pub(super) use links::SPEC as LINKS;
 pub(super) use revisions::SPEC as REVISIONS;
 pub(super) use tree::PageTree;
 
