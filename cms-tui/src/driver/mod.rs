@@ -9,6 +9,7 @@
 //! together two people at one thing
 //! support  the day of somebody who answers leads
 //! editor   the day of somebody who edits pages, alone and with others
+//! held     two people on one page
 //! hostile  stored text that would break a screen
 //! golden   golden screens
 //! pictures those of the docs
@@ -19,6 +20,7 @@ mod acting;
 mod day;
 mod editor;
 mod golden;
+mod held;
 mod hostile;
 mod paint;
 mod pictures;
