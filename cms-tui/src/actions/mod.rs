@@ -66,6 +66,17 @@ pub(crate) enum Right {
     Local,
 }
 
+impl Right {
+    /// Whether the holder of these rights may; None: everything, or not known.
+    pub(crate) fn is_held(self, rights: Option<&[String]>) -> bool {
+        match (self, rights) {
+            (Self::Holds(key), Some(held)) => held.iter().any(|one| one == key),
+            (Self::Admin | Self::Local, Some(_)) => false,
+            _ => true,
+        }
+    }
+}
+
 impl Action {
     pub(crate) fn noun(&self) -> &'static str {
         self.name.split_once('.').map_or("", |(noun, _)| noun)

@@ -61,6 +61,8 @@ struct Operator {
     now: i64,
     size: (u16, u16),
     copied: Vec<String>,
+    /// The calls that were made.
+    asked: Vec<String>,
     has_left: bool,
     /// Answers to calls whose line holds this.
     canned: Vec<(&'static str, Result<Json, Fault>)>,
@@ -88,6 +90,7 @@ impl Operator {
             now: site.clock.now(),
             size: (100, 30),
             copied: Vec::new(),
+            asked: Vec::new(),
             has_left: false,
             canned: Vec::new(),
             holds_calls: false,
@@ -104,6 +107,7 @@ impl Operator {
                 Effect::Call { .. } if self.holds_calls => continue,
                 Effect::Call { ticket, ask, read } => {
                     let line = ask.line();
+                    self.asked.push(line.clone());
                     let canned = self.canned.iter().find(|(part, _)| line.contains(part));
                     let outcome = match canned {
                         Some((_, outcome)) => {

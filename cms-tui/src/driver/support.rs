@@ -50,6 +50,37 @@ async fn other(site: &TestSite, id: i64, body: Json) {
     site.does(ask, body).await;
 }
 
+/// Home says what there is to do, and leads there; only what the user may see is asked for.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn home_says_what_there_is_to_do() {
+    let site = with_inbox().await;
+    let mut ana = Operator::sits_down(&site).await;
+    ana.asked.clear();
+    ana.becomes(&site, "ana").await;
+    let may = ["auth/me", "action=submissions", "/api/backend/plugins", "/readyz"];
+    let is_seen = |line: &String| may.iter().any(|part| line.contains(part));
+    assert!(ana.asked.iter().all(is_seen), "{:?}", ana.asked);
+    ana.sees("● 9 new submissions in the inbox").sees("● 9 new submissions assigned to nobody");
+    for (width, height) in [(80, 24), (100, 30)] {
+        ana.resize(width, height).is_golden(&format!("home_support_{width}x{height}"));
+    }
+    other(&site, 9, json!({"inbox_status": "qualified"})).await;
+    ana.press("F5").await.sees("8 new submissions in the inbox");
+    ana.press("Enter").await.sees("Inbox · state:new").sees("1 of 8");
+    ana.press("s 2").await;
+    ana.press("1 j Enter").await.sees("Inbox · state:new @nobody").sees("1 of 7");
+    // Mails and tasks are the operator's.
+    let mut operator = Operator::sits_down(&site).await;
+    let failed = json!([{"id": 7, "to": "a@example.org", "subject": "x", "status": "failed"}]);
+    let run = json!({"outcome": "failed", "error": "exit status 1"});
+    let task = json!([{"plugin": "shop", "name": "sync", "last_run": run}]);
+    operator.canned.extend([("/mail/log", Ok(failed)), ("/backend/tasks", Ok(task))]);
+    operator.press("F5").await.sees("✗ 1 mail was given up within 7 days");
+    operator.sees("✗ Task sync of shop failed: exit status 1");
+    operator.press("g Enter").await.sees("Mails · status:failed since:7d");
+    operator.press("1 g j Enter").await.sees("┌ Tasks ").sees("▶ ");
+}
+
 /// Filters, marks three, sets their state, takes it back, notes, assigns, reads the way, exports.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_day_at_the_inbox() {

@@ -195,6 +195,8 @@ pub(crate) struct Model {
     /// Who the user is, once known.
     pub(crate) who: String,
     pub(crate) rights: Option<Vec<String>>,
+    /// Who the user is was asked, and answered as far as it can be.
+    is_met: bool,
     pub(crate) stack: Vec<Shown>,
     visited: Vec<Place>,
     visited_at: usize,
@@ -248,6 +250,7 @@ impl Model {
             now: start.now,
             who: String::new(),
             rights: None,
+            is_met: false,
             stack: Vec::new(),
             visited: Vec::new(),
             visited_at: 0,

@@ -69,7 +69,9 @@ impl Model {
         self.tickets += 1;
         let mut screen = screens::open(place);
         screen.tick(self.now);
-        screen.meet(&self.who);
+        if self.is_met {
+            screen.meet(&self.who, self.rights.as_deref());
+        }
         let id = self.tickets;
         self.stack.push(Shown { id, screen, asked_at: 0, answered_at: None });
         self.reload()
@@ -227,6 +229,7 @@ impl Model {
         self.forget(|_| true);
         self.running = None;
         self.guard = None;
+        self.is_met = false;
     }
 
     pub(super) fn logged_in(

@@ -164,7 +164,7 @@ impl Screen for Browser {
         self.list.goes_on = self.spec.parts.is_some();
     }
 
-    fn meet(&mut self, who: &str) {
+    fn meet(&mut self, who: &str, _: Option<&[String]>) {
         who.clone_into(&mut self.who);
     }
 
