@@ -205,6 +205,10 @@ pub(crate) static ACTIONS: &[Action] = &[
         .on(Row, HOOKS_SEEN),
     act("delivery.tab", "Tab l Right", "Next tab"),
     act("delivery.tab_back", "Shift-Tab h Left", "Tab before"),
+    act("delivery.search", "/", "Search: in what is shown"),
+    act("delivery.search_next", "n", "Next hit"),
+    act("delivery.search_before", "N", "Hit before"),
+    act("delivery.wrap", "w", "Wrap: long lines, or cut them"),
     act("delivery.attempts", "a", "Attempts: all of its job")
         .cli("webhooks deliveries list --job {queue_id}")
         .on(Nothing, HOOKS_SEEN),

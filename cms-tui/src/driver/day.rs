@@ -116,6 +116,29 @@ async fn footers_keep_room_for_what_lists_share() {
     assert!(foot(ana.resize(200, 24)).contains("x Delete…"), "{}", ana.screen());
 }
 
+/// A long line goes on below; what is sought in a text is found, on the screen and in a window.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn texts_are_searched_and_wrapped() {
+    let site = TestSite::open().await;
+    site.webhook("shop", "http://127.0.0.1:9/in").await;
+    site.post(&format!("{}needle", "long ".repeat(40))).await;
+    site.clock.advance(2_000);
+    site.delivers().await;
+    let mut ana = Operator::sits_down(&site).await;
+    ana.press("3 Enter").await.sees("POST http").sees("needle");
+    ana.press("w").await.sees_no("needle").sees("long lon");
+    ana.press("w /").await.types("NEED").await.sees("NEED: line 1 of ");
+    ana.press("Enter n N").await.sees("NEED: line 1 of ").sees("needle");
+    ana.press("Esc").await.sees_no("line 1 of").sees("POST http");
+    ana.press("c").await.sees("Body of").sees("/ search").sees("w cut lines");
+    ana.press("/").await.types("absent").await.sees("No line holds absent.");
+    ana.press("Esc").await.sees("Body of").sees_no("absent");
+    ana.press("/").await.types("need").await.press("Enter").await.sees("need: line 1 of ");
+    ana.press("w").await.sees("line 1 of ").sees_no("needle");
+    ana.press("Esc").await.sees("Body of").sees("w wrap lines");
+    ana.press("Esc").await.sees_no("Body of");
+}
+
 /// A record in two languages, and a column of three records at once; then all of it taken back.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn records_are_edited_marked_and_taken_back() {
