@@ -168,6 +168,8 @@ pub(crate) struct Start {
     pub(crate) seed: String,
     /// The screen to begin with.
     pub(crate) noun: Option<String>,
+    /// The words that it is filtered by.
+    pub(crate) filter: Option<String>,
     /// The user as whom the operator looks.
     pub(crate) acts_as: Option<String>,
     /// The names of other sites.
@@ -281,7 +283,10 @@ impl Model {
         let noun = start.noun.unwrap_or_else(|| model.remembered.noun.clone());
         effects.extend(model.go_home());
         if let Some(noun) = places::noun(&noun).filter(|noun| *noun != "home") {
-            effects.extend(model.go_to(noun));
+            effects.extend(match start.filter {
+                Some(filter) => model.open(Place::of(noun).filtered(filter)),
+                None => model.go_to(noun),
+            });
         }
         (model, effects)
     }

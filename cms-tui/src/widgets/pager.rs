@@ -15,7 +15,7 @@ use ratatui::{
 use super::input::Input;
 use crate::{
     keys::Key,
-    text::{cut, safe, width},
+    text::{cut, folded, hang, safe},
     theme::{Role, Theme},
 };
 
@@ -269,36 +269,6 @@ fn inside(cells: usize) -> usize {
     cells.saturating_sub(1).max(NARROWEST)
 }
 
-/// How far the rows after the first one of a line stand to the right.
-fn hang(line: &str, cells: usize) -> usize {
-    let leading = line.len() - line.trim_start_matches(' ').len();
-    (leading + 2).min(cells / 3)
-}
-
-/// The parts of a line that fit in so many cells, broken between words where that is possible.
-fn folded(line: &str, cells: usize) -> Vec<Range<usize>> {
-    if width(line) <= cells {
-        return iter::once(0..line.len()).collect();
-    }
-    let rest = cells - hang(line, cells);
-    let (mut rows, mut from, mut at, mut used, mut room) = (Vec::new(), 0, 0, 0, cells);
-    for word in line.split_inclusive(' ') {
-        let wide = width(word.trim_end());
-        let is_whole = used > 0 && used + wide > room && wide <= rest;
-        for (n, c) in word.chars().enumerate() {
-            let wide = width(c.encode_utf8(&mut [0; 4]));
-            if (n == 0 && is_whole) || (used + wide > room && c != ' ' && used > 0) {
-                rows.push(from..at);
-                (from, used, room) = (at, 0, rest);
-            }
-            used += wide;
-            at += c.len_utf8();
-        }
-    }
-    rows.push(from..at);
-    rows
-}
-
 /// The next place that holds what is sought, in letters of either case.
 fn hit(line: &str, from: usize, sought: &str) -> Option<Range<usize>> {
     if sought.is_empty() {
@@ -325,8 +295,6 @@ fn hit(line: &str, from: usize, sought: &str) -> Option<Range<usize>> {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
 
     fn lines(text: &str) -> Vec<(Role, String)> {
@@ -352,8 +320,6 @@ mod tests {
         assert_eq!(drawn(&pager, &lines, (22, 9)), wrapped);
         pager.act("wrap", &lines);
         assert_eq!(drawn(&pager, &lines, (22, 9)), [" short", "   \"text\": \"one two t…"]);
-        // A word that is longer than a row is broken.
-        assert_eq!(folded("a bbbbbbbbbbbbbb", 8), [0..8, 8..14, 14..16]);
     }
 
     #[test]
@@ -383,20 +349,5 @@ mod tests {
         pager.act("search", &lines);
         types(&mut pager, &lines, "z");
         assert_eq!(pager.told().as_deref(), Some("No line holds z."));
-    }
-
-    proptest! {
-        /// Every character is in one row, and no row is wider than its window.
-        #[test]
-        fn rows_hold_all_of_a_line(line in "\\PC{0,120}", cells in 8_usize..60) {
-            let line = safe(&line);
-            let parts = folded(&line, cells);
-            let whole: String = parts.iter().map(|part| &line[part.clone()]).collect();
-            prop_assert_eq!(&whole, &line);
-            for part in parts {
-                let indent = if part.start > 0 { hang(&line, cells) } else { 0 };
-                prop_assert!(width(line[part].trim_end()) + indent <= cells);
-            }
-        }
     }
 }

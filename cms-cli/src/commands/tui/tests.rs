@@ -176,6 +176,13 @@ fn every_action_has_a_line_or_stands_alone() {
 }
 
 #[test]
+fn a_filter_is_for_a_screen() {
+    let read = |line: &str| Cli::try_parse_from(line.split(' ')).is_ok();
+    assert!(read("cms tui inbox --where assigned:me"));
+    assert!(!read("cms tui --where assigned:me"));
+}
+
+#[test]
 fn a_site_has_a_file_name_of_its_own() {
     if let Some(path) = paths::state("https://cms.example.org:8443 (context prod)") {
         assert!(path.ends_with("https___cms_example_org_8443__context_prod_.json"), "{path:?}");
