@@ -353,6 +353,9 @@ pub(crate) static ACTIONS: &[Action] = &[
     write("submissions.delete", "x", "Delete…")
         .cli("forms submissions delete {id}")
         .on(Rows, FORMS),
+    write("media.upload", "n", "New: upload a file")
+        .cli("media upload FILE --folder FOLDER")
+        .on(Nothing, MEDIA),
     act("media.show", "s", "Show: it whole").cli("media show {id}").on(Row, MEDIA_SEEN),
     write("media.edit", "e", "Edit: texts by language, name, folder, what stays in sight")
         .cli("media edit {id} -")
@@ -360,6 +363,7 @@ pub(crate) static ACTIONS: &[Action] = &[
     act("media.uses", "w", "Uses: where it is shown").cli("media uses {id}").on(Row, MEDIA_SEEN),
     act("media.check", "c", "Check: files against records").cli("media check").on(Nothing, MEDIA),
     write("media.delete", "x", "Delete…").cli("media delete {id}").on(Row, MEDIA),
+    write("pages.new", "n", "New: a page").cli("items create pages -").on(Nothing, PAGES),
     act("pages.compare", "c", "Compare: the draft with what visitors see")
         .cli("pages diff {id}")
         .on(Row, PAGES_SEEN),
@@ -514,7 +518,10 @@ pub(crate) static ACTIONS: &[Action] = &[
         .on(Row, FUNNELS),
     write("funnels.publish", "P", "Publish…").cli("funnels publish {id}").on(Row, FUNNELS),
     write("funnels.archive", "A", "Archive…").cli("funnels archive {id}").on(Row, FUNNELS),
-    write("funnels.duplicate", "n", "Copy it as a draft")
+    write("funnels.new", "n", "New: an empty draft")
+        .cli("funnels create NAME --slug SLUG")
+        .on(Nothing, FUNNELS),
+    write("funnels.duplicate", "C", "Copy: as a draft")
         .cli("funnels duplicate {id}")
         .on(Row, FUNNELS),
     act("funnels.show", "s", "Show: it whole").cli("funnels show {id}").on(Row, FUNNELS_SEEN),

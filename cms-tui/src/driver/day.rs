@@ -239,3 +239,29 @@ async fn no_stored_text_breaks_the_screen() {
     }
     ana.resize(120, 40).sees("too long to edit here");
 }
+
+/// What there is not yet is made from its list: a page, a funnel; a file is uploaded.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn n_makes_a_new_one() {
+    let site = TestSite::open().await;
+    let mut ana = Operator::sits_down(&site).await;
+    ana.press(": p a g e s Enter").await.sees("No page yet: n makes one.");
+    ana.press("n").await.sees("A new page").sees("‹ en ›");
+    ana.types("about").await.press("Tab").await.types("About us").await.press("Tab Space").await;
+    ana.press("Ctrl-s").await.sees("/about is made").sees("/about · never published");
+    assert_eq!(site.draft(1).await["rows"], json!([]));
+    ana.press("Esc").await.sees("About us").sees("de").sees("1 of 1");
+    ana.press(": f u n n e l s Enter").await.sees("No funnel yet: n makes one.");
+    ana.press("n").await.types("Lead funnel").await.press("Ctrl-s").await;
+    ana.sees("Lead funnel is made as a draft: cms funnels edit lead-funnel draws it");
+    ana.press("n").await.types("Again").await.press("Tab").await.types("lead-funnel").await;
+    ana.press("Ctrl-s").await.sees("A new funnel").sees("✗");
+    ana.press("Esc Esc C").await.sees("Lead funnel is copied").sees("1 of 2");
+    ana.press(": m e d i a Enter n").await.types("/tmp/a picture.png").await.press("Ctrl-s").await;
+    assert_eq!(ana.ran, ["media upload --folder= -- /tmp/a picture.png"]);
+    // Commands act as operator: not with --as.
+    ana.press("Esc").await;
+    ana.model.acts_as = Some("kim".to_owned());
+    ana.press("n").await.types("x").await.press("Ctrl-s").await.sees("leave out --as");
+    assert_eq!(ana.ran.len(), 1);
+}

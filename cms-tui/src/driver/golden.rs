@@ -126,6 +126,7 @@ async fn golden_media() {
         ("media_edit", ": m e d i a Enter j j e"),
         ("media_uses", ": m e d i a Enter j j w"),
         ("media_check", ": m e d i a Enter c"),
+        ("media_upload", ": m e d i a Enter n"),
         ("media_delete", ": m e d i a Enter x"),
         ("media_delete_used", ": m e d i a Enter j j x"),
     ] {
@@ -173,6 +174,7 @@ async fn golden_inbox() {
         ("inbox_why", "9 Enter w"),
         ("inbox_left", "9 j Enter"),
         ("funnels", ": f u n n e l s Enter"),
+        ("funnels_new", ": f u n n e l s Enter n"),
         ("funnel", ": f u n n e l s Enter Enter j j"),
     ] {
         let mut ana = Operator::sits_down(&site).await;
@@ -202,6 +204,7 @@ async fn golden_pages() {
         ("pages_publish", ": p a g e s Enter P"),
         ("pages_schedule", ": p a g e s Enter t"),
         ("pages_copy", ": p a g e s Enter C"),
+        ("pages_new", ": p a g e s Enter n"),
         ("pages_link", ": p a g e s Enter L"),
         ("links_none", ": p a g e s Enter w"),
         ("page_whole", ": p a g e s Enter Enter"),

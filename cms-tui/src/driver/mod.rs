@@ -61,6 +61,8 @@ struct Operator {
     now: i64,
     size: (u16, u16),
     copied: Vec<String>,
+    /// The command lines that were run.
+    ran: Vec<String>,
     /// The calls that were made.
     asked: Vec<String>,
     has_left: bool,
@@ -90,6 +92,7 @@ impl Operator {
             now: site.clock.now(),
             size: (100, 30),
             copied: Vec::new(),
+            ran: Vec::new(),
             asked: Vec::new(),
             has_left: false,
             canned: Vec::new(),
@@ -132,8 +135,11 @@ impl Operator {
                 Effect::Save(number, saving) => {
                     Msg::Saved(number, save(&self.client, &saving, |_| ()).await)
                 }
+                Effect::Run(number, words) => {
+                    self.ran.push(words.join(" "));
+                    Msg::Ran(number, "done".to_owned())
+                }
                 Effect::Forget(_)
-                | Effect::Run(..)
                 | Effect::End(_)
                 | Effect::Login { .. }
                 | Effect::Logout

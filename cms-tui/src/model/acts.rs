@@ -220,12 +220,6 @@ impl Model {
                 self.tell(Role::Warn, format!("{line}: {READONLY}"));
                 Vec::new()
             }
-            Ok(words) if self.acts_as.is_some() => {
-                let line = text::safe(&words.join(" ")).into_owned();
-                let why = "commands act as operator, who may more: leave out --as";
-                self.tell(Role::Warn, format!("{line}: {why}"));
-                Vec::new()
-            }
             Ok(words) => {
                 let words = words.into_iter().skip_while(|word| word == "cms").collect();
                 self.step(Step::Run(words))

@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 use super::{
     about, copy, diff,
     hold::{Others, Seen, reading},
-    link, page_id, plan, told,
+    link, new, page_id, plan, told,
 };
 use crate::{
     actions::Scene,
@@ -21,6 +21,7 @@ pub(super) fn act(verb: &str, scene: &Scene<'_>) -> Step {
     let page = about(scene.row.unwrap_or(&Json::Null));
     let verb = verb.to_owned();
     match verb.as_str() {
+        "new" => new::begin(),
         "revisions" | "compare" | "copy" | "link" | "links" => {
             let seen = Seen { page, ..Seen::default() };
             whole(&verb, seen)

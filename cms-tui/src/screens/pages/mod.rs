@@ -9,6 +9,7 @@
 //! hold       changes sent only while the draft is as it was seen
 //! plan       when a page is published and taken off by itself
 //! copy       a draft made that of another page
+//! new        a page that there was not
 //! link       a link that shows a draft without a login
 //! links      those that there are, and how one is taken back
 //! revisions  what was published: compared, restored
@@ -19,6 +20,7 @@ mod copy;
 mod hold;
 mod link;
 mod links;
+mod new;
 mod nodes;
 mod plan;
 mod revisions;
@@ -58,7 +60,7 @@ pub(crate) static SPEC: Spec = Spec {
     tokens: Some(|_| TOKENS.to_owned()),
     sorts: |_| SORTS.map(str::to_owned).to_vec(),
     open: Some(|row, _| Step::Open(Place::about("page", &about(row)))),
-    empty: "No page. Press 6 and open the table pages: n makes one there.",
+    empty: "No page yet: n makes one.",
     follows: |event, _| event.starts_with("page.") || event.starts_with("item.pages."),
     ..Spec::new("pages", |_| "Pages".to_owned(), columns, list, act::act)
 };
