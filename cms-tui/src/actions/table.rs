@@ -327,7 +327,7 @@ pub(crate) static ACTIONS: &[Action] = &[
         .cli("cache ttl 300")
         .also(&["cache exclude list", "cache exclude add /PATH", "cache exclude remove /PATH"])
         .on(Nothing, Admin),
-    write("cache.clear", "x", "Clear…: forget kept replies").cli("cache clear").on(Nothing, Admin),
+    write("cache.clear", "x", "Clear…: kept replies").cli("cache clear").on(Nothing, Admin),
     write("limits.reset", "r", "Fill: the buckets").cli("limits reset {owner}").on(Row, Admin),
     write("attempts.clear", "r", "Let in: this network may try again")
         .cli("auth clear --address {network}")
