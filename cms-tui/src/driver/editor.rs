@@ -248,6 +248,11 @@ async fn a_page_is_planned_shared_and_translated() {
         .sees("⧖ will be taken off 2027-01-01 00:00 UTC")
         .sees_no("12-24 06:00 UTC");
     ana.press("u").await.sees("will be published 2026-12-24 06:00").sees_no("2027-01-01 00");
+    // The list shows the times in columns, as far as any page has one.
+    ana.press("Esc").await.sees("PUBLISH AT").sees("2026-12-24 06:00").sees_no("TAKE OFF AT");
+    let times = json!({"page_id": 3, "take_off_at": "2027-02-01T00:00:00Z"});
+    site.page("schedule", times).await;
+    ana.press("F5").await.sees("TAKE OFF AT").sees("2027-02-01 00:00").press("Enter").await;
     ana.press("L").await.sees("For how long").sees("1 day");
     ana.types("the agency").await.press("Ctrl-s").await.sees("without a login");
     ana.press("Ctrl-y Esc").await;

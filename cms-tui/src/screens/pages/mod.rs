@@ -55,6 +55,7 @@ use crate::{
 
 pub(crate) static SPEC: Spec = Spec {
     count: Some(count),
+    beside: Some(&plan::BESIDE),
     detail: Some(|row, _| draft(acts::id(row))),
     preview: |row, draft, _, _| preview(row, draft),
     tokens: Some(|_| TOKENS.to_owned()),
@@ -148,7 +149,7 @@ fn columns(_: &Json) -> Vec<Column> {
         column("TITLE", "title", 0, plain),
         column("LANG", "language_short", 4, plain),
         column("STATE", "published", 11, state),
-        column("VIEW", "view", 12, plain).from(72),
+        column("VIEW", "view", 12, plain).from(96),
     ]
 }
 
