@@ -204,11 +204,6 @@ pub(crate) static ACTIONS: &[Action] = &[
         .cli("events payload {event_id}")
         .on(Row, HOOKS_SEEN),
     act("delivery.tab", "Tab l Right", "Next tab"),
-    act("delivery.tab_back", "Shift-Tab h Left", "Tab before"),
-    act("delivery.search", "/", "Search: in what is shown"),
-    act("delivery.search_next", "n", "Next hit"),
-    act("delivery.search_before", "N", "Hit before"),
-    act("delivery.wrap", "w", "Wrap: long lines, or cut them"),
     act("delivery.attempts", "a", "Attempts: all of its job")
         .cli("webhooks deliveries list --job {queue_id}")
         .on(Nothing, HOOKS_SEEN),
@@ -221,6 +216,11 @@ pub(crate) static ACTIONS: &[Action] = &[
     write("delivery.redeliver", "r", "Send again")
         .cli("webhooks deliveries redeliver {id}")
         .on(Nothing, HOOKS),
+    act("delivery.search", "/", "Search: in what is shown"),
+    act("delivery.wrap", "w", "Wrap: long lines, or cut them"),
+    act("delivery.search_next", "n", "Next hit"),
+    act("delivery.search_before", "N", "Hit before"),
+    act("delivery.tab_back", "Shift-Tab h Left", "Tab before"),
     write("queue.retry", "r", "Try now").cli("queue retry {id}").on(Rows, HOOKS).unless(is_settled),
     write("queue.cancel", "x", "Give up…")
         .cli("queue cancel {id}")
@@ -256,7 +256,7 @@ pub(crate) static ACTIONS: &[Action] = &[
         .cli("keys expire {id} --on 2027-01-01")
         .on(Row, KEYS),
     write("keys.delete", "x", "Delete…").cli("keys delete {id}").on(Row, KEYS),
-    write("rights.toggle", "Space", "Grant or revoke"),
+    write("rights.toggle", "Space", "Grant: or revoke"),
     act("rights.left", "h Left", "Left: the method there"),
     act("rights.right", "l Right", "Right: the method there"),
     write("rights.add", "a", "Add: a row for one table or other parameters"),
@@ -467,7 +467,7 @@ pub(crate) static ACTIONS: &[Action] = &[
         .also(&["inbox users"])
         .on(Rows, INBOX),
     write("inbox.notes", "e", "Notes").cli("inbox note {submission_id} TEXT").on(Row, INBOX),
-    act("inbox.views", "V", "Saved views: see, save, delete")
+    act("inbox.views", "V", "Views: saved ones, seen, saved, deleted")
         .cli("inbox views list")
         .also(&["inbox views save NAME", "inbox views delete NAME"])
         .on(Nothing, INBOX_SEEN),
@@ -504,6 +504,9 @@ pub(crate) static ACTIONS: &[Action] = &[
         .cli("webhooks deliveries list --submission {submission_id}")
         .on(Row, HOOKS_SEEN),
     write("submission.delete", "x", "Delete…").cli("inbox delete {submission_id}").on(Row, INBOX),
+    write("funnels.new", "n", "New: an empty draft")
+        .cli("funnels create NAME --slug SLUG")
+        .on(Nothing, FUNNELS),
     act("funnels.graph", "d", "Graph: as it is drawn")
         .cli("funnels graph {id}")
         .on(Row, FUNNELS_SEEN),
@@ -518,9 +521,6 @@ pub(crate) static ACTIONS: &[Action] = &[
         .on(Row, FUNNELS),
     write("funnels.publish", "P", "Publish…").cli("funnels publish {id}").on(Row, FUNNELS),
     write("funnels.archive", "A", "Archive…").cli("funnels archive {id}").on(Row, FUNNELS),
-    write("funnels.new", "n", "New: an empty draft")
-        .cli("funnels create NAME --slug SLUG")
-        .on(Nothing, FUNNELS),
     write("funnels.duplicate", "C", "Copy: as a draft")
         .cli("funnels duplicate {id}")
         .on(Row, FUNNELS),
