@@ -295,7 +295,7 @@ routes! {
         POST CopyTree copy 200
     };
     "/api/backend/pagebuilder" ? action = "schedule" Area("pages_pages") pagebuilder {
-        POST SetSchedule schedule 200
+        GET Plans plans 200, POST SetSchedule schedule 200
     };
     "/api/backend/pagebuilder" ? action = "link" Area("pages_pages") pagebuilder {
         GET Links links 200, POST MakeLink link 200, DELETE Unlink unlink 204

@@ -1,6 +1,6 @@
 //! Stored text made safe for a screen, and cut to cells.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, iter, ops::Range};
 
 use cms_http::plain::{is_hidden, shown};
 use ratatui::text::Span;
@@ -102,6 +102,36 @@ pub(crate) fn wrapped(text: &str, to: usize) -> Vec<String> {
     lines
 }
 
+/// How far the rows after the first one of a line stand to the right.
+pub(crate) fn hang(line: &str, cells: usize) -> usize {
+    let leading = line.len() - line.trim_start_matches(' ').len();
+    (leading + 2).min(cells / 3)
+}
+
+/// The parts of a line that fit in so many cells, broken between words where that is possible.
+pub(crate) fn folded(line: &str, cells: usize) -> Vec<Range<usize>> {
+    if width(line) <= cells {
+        return iter::once(0..line.len()).collect();
+    }
+    let rest = cells - hang(line, cells);
+    let (mut rows, mut from, mut at, mut used, mut room) = (Vec::new(), 0, 0, 0, cells);
+    for word in line.split_inclusive(' ') {
+        let wide = width(word.trim_end());
+        let is_whole = used > 0 && used + wide > room && wide <= rest;
+        for (n, c) in word.chars().enumerate() {
+            let wide = width(c.encode_utf8(&mut [0; 4]));
+            if (n == 0 && is_whole) || (used + wide > room && c != ' ' && used > 0) {
+                rows.push(from..at);
+                (from, used, room) = (at, 0, rest);
+            }
+            used += wide;
+            at += c.len_utf8();
+        }
+    }
+    rows.push(from..at);
+    rows
+}
+
 /// A number with thousands apart: 12,481.
 pub(crate) fn number(value: i64) -> String {
     let digits = value.unsigned_abs().to_string();
@@ -145,6 +175,8 @@ pub(crate) fn split(line: &str) -> Option<Vec<String>> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -194,5 +226,26 @@ mod tests {
         assert_eq!((number(1_234_567), number(-12)), ("1,234,567".into(), "-12".into()));
         assert_eq!((count(1, "key"), count(2, "key")), ("1 key".into(), "2 keys".into()));
         assert_eq!(count(3, "delivery"), "3 deliveries");
+    }
+
+    #[test]
+    fn a_word_that_is_longer_than_a_row_is_broken() {
+        assert_eq!(folded("a bbbbbbbbbbbbbb", 8), [0..8, 8..14, 14..16]);
+        assert_eq!(folded("one two", 8).len(), 1);
+    }
+
+    proptest! {
+        /// Every character is in one row, and no row is wider than its window.
+        #[test]
+        fn rows_hold_all_of_a_line(line in "\\PC{0,120}", cells in 8_usize..60) {
+            let line = safe(&line);
+            let parts = folded(&line, cells);
+            let whole: String = parts.iter().map(|part| &line[part.clone()]).collect();
+            prop_assert_eq!(&whole, &line);
+            for part in parts {
+                let indent = if part.start > 0 { hang(&line, cells) } else { 0 };
+                prop_assert!(width(line[part].trim_end()) + indent <= cells);
+            }
+        }
     }
 }

@@ -71,6 +71,7 @@ pub(crate) enum ListName {
     Messages,
     Origins,
     PageLinks,
+    PagePlans,
     Revisions,
     Sessions,
     Submissions,

@@ -3,8 +3,8 @@
 use cms_core::{
     Code, Error, Result,
     pages::builder::{
-        Difference, Draft, Edited, Link, MadeLink, Move, NewNode, NodeKind, PageState, Published,
-        Replaced, Revision, RevisionTree, Schedule, draft_tag,
+        Difference, Draft, Edited, Link, MadeLink, Move, NewNode, NodeKind, PageState, Plan,
+        Published, Replaced, Revision, RevisionTree, Schedule, draft_tag,
     },
 };
 use http::header;
@@ -19,7 +19,7 @@ use crate::{
             Compared, Copied, LinkFor, MayName, OfPage, OnePage, Planned, Removal, Restored,
             Scheduled, TakenOff, Values, WhichLinks, WhichNode, WhichRevision, WhichRevisions,
         },
-        parameters::{ById, NoQuery},
+        parameters::{ById, Listing, NoQuery},
     },
 };
 
@@ -141,6 +141,11 @@ pub(crate) async fn copy(
     let data =
         told(call, call.cms.pages().copy(&mut change, pages, &if_match, asked.replace).await)?;
     done(call, change, (asked.page_id, data.rev), data).await
+}
+
+pub(crate) async fn plans(call: &Call<'_>, asked: Listing) -> Result<Page<Plan>> {
+    let paging = asked.limit.after(asked.cursor.as_deref());
+    call.cms.pages().plans(&paging).await.map(Page::from)
 }
 
 pub(crate) async fn schedule(

@@ -1,7 +1,7 @@
 //! `/api/backend/pagebuilder`
 
 use cms_core::pages::builder::{
-    Difference, Draft, Edited, Link, MadeLink, Move, NewNode, NodeKind, Published, Replaced,
+    Difference, Draft, Edited, Link, MadeLink, Move, NewNode, NodeKind, Plan, Published, Replaced,
     Revision, RevisionTree, Schedule,
 };
 use schemars::JsonSchema;
@@ -10,7 +10,7 @@ use serde_json::{Map, Value as Json};
 
 use super::{
     Body, Data, Done, NoBody, Page, operations,
-    parameters::{ById, Limit, NoQuery},
+    parameters::{ById, Limit, Listing, NoQuery},
 };
 
 operations! {
@@ -34,6 +34,8 @@ operations! {
     Restore: MayName, Restored => Data<Replaced>;
     /// Makes the draft of a page a copy of another page's: a translation begins so.
     CopyTree: NoQuery, Copied => Data<Replaced>;
+    /// The pages that are published or taken off by themselves, with their times.
+    Plans: Listing, NoBody => Page<Plan>;
     /// Sets when a page is published and taken off by itself.
     SetSchedule: MayName, Planned => Data<Scheduled>;
     /// The links that show the draft of a page without a login, newest first.

@@ -31,6 +31,7 @@ pub(crate) struct Action {
     pub(crate) name: &'static str,
     /// Its usual keys, separated by spaces.
     pub(crate) keys: &'static str,
+    /// What it does: a short label, and more behind `:`, `,` or `;`.
     pub(crate) help: &'static str,
     /// The equal command line; empty for what only moves within this screen.
     pub(crate) cli: &'static str,
@@ -65,6 +66,17 @@ pub(crate) enum Right {
     Local,
 }
 
+impl Right {
+    /// Whether the holder of these rights may; None: everything, or not known.
+    pub(crate) fn is_held(self, rights: Option<&[String]>) -> bool {
+        match (self, rights) {
+            (Self::Holds(key), Some(held)) => held.iter().any(|one| one == key),
+            (Self::Admin | Self::Local, Some(_)) => false,
+            _ => true,
+        }
+    }
+}
+
 impl Action {
     pub(crate) fn noun(&self) -> &'static str {
         self.name.split_once('.').map_or("", |(noun, _)| noun)
@@ -72,6 +84,11 @@ impl Action {
 
     pub(crate) fn verb(&self) -> &'static str {
         self.name.split_once('.').map_or("", |(_, verb)| verb)
+    }
+
+    /// The first words of its help, for lines that have little room.
+    pub(crate) fn label(&self) -> &'static str {
+        self.help.split([':', ',', ';']).next().unwrap_or_default()
     }
 
     /// Whether it can be done on this screen at all.
@@ -129,6 +146,8 @@ impl Action {
 fn has_list_action(noun: &str, verb: &str) -> bool {
     let walks = ["open", "down", "up", "half_down", "half_up", "first", "last"].contains(&verb);
     match noun {
+        // There is nothing behind what they show.
+        "rights" | "submission" if verb == "open" => false,
         "home" | "rights" | "funnel" | "analytics" => walks,
         "submission" => walks || verb == "pane",
         "page" => walks || matches!(verb, "pane" | "zoom"),

@@ -47,7 +47,7 @@ impl<'a> Scene<'a> {
             (Right::Local, _) if !self.is_operator => {
                 Some("only on the site's own machine, with --dir and without --as".to_owned())
             }
-            (Right::Holds(key), Some(held)) if !held.iter().any(|one| one == key) => {
+            (Right::Holds(key), held) if !right.is_held(held) => {
                 Some(format!("needs the right {key}, which you do not hold"))
             }
             (Right::Admin, Some(_)) => Some("only administrators may".to_owned()),

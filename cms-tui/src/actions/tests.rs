@@ -16,6 +16,17 @@ fn every_action_has_its_own_name_and_a_help_text() {
     }
 }
 
+/// A footer shows it, and the reason why something cannot be done begins with it.
+#[test]
+fn the_help_of_a_key_begins_with_a_short_label() {
+    for action in ACTIONS.iter().filter(|one| !one.keys.is_empty()) {
+        let is_screens = !["app", "go", "list"].contains(&action.noun());
+        let label = action.label();
+        assert!(!label.is_empty(), "{}", action.name);
+        assert!(!is_screens || crate::text::width(label) <= 14, "{}: {label}", action.name);
+    }
+}
+
 #[test]
 fn a_key_means_one_thing_on_a_screen() {
     let mut seen = BTreeMap::new();

@@ -89,6 +89,56 @@ async fn a_denied_call_is_explained_and_granted() {
     ana.types("SAVED").await.sees_no("cms_k1_AA");
 }
 
+/// However narrow the screen: the keys that all lists share have room. An action that is too long
+/// gives its room to the next one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn footers_keep_room_for_what_lists_share() {
+    let site = TestSite::open().await;
+    let mut ana = Operator::sits_down(&site).await;
+    let foot = |ana: &Operator| {
+        let screen = ana.screen();
+        screen.lines().nth(usize::from(ana.size.1) - 2).unwrap_or_default().to_owned()
+    };
+    for keys in ["2", "3", "4", "5", "6", "7", "9", ": m a i l Enter", ": p a g e s Enter"] {
+        ana.press(keys).await;
+        for wide in [60, 80, 100, 200] {
+            let foot = foot(ana.resize(wide, 24));
+            for said in ["Enter Open", "/ Filter", "Space Mark", "? help"] {
+                assert!(foot.contains(said), "{keys} at {wide}: {foot}");
+            }
+        }
+    }
+    // At 60 the second one is too long, the third one fits.
+    ana.press("3").await;
+    assert!(foot(ana.resize(60, 24)).contains("r Send again"), "{}", ana.screen());
+    assert!(!foot(&ana).contains("Failed again"), "{}", ana.screen());
+    ana.press("5").await;
+    assert!(foot(ana.resize(200, 24)).contains("x Delete…"), "{}", ana.screen());
+}
+
+/// A long line goes on below; what is sought in a text is found, on the screen and in a window.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn texts_are_searched_and_wrapped() {
+    let site = TestSite::open().await;
+    site.webhook("shop", "http://127.0.0.1:9/in").await;
+    site.post(&format!("{}needle", "long ".repeat(40))).await;
+    site.clock.advance(2_000);
+    site.delivers().await;
+    let mut ana = Operator::sits_down(&site).await;
+    ana.press("3 Enter").await.sees("POST http").sees("needle");
+    ana.press("w").await.sees_no("needle").sees("long lon");
+    ana.press("w /").await.types("NEED").await.sees("NEED: line 1 of ");
+    ana.press("Enter n N").await.sees("NEED: line 1 of ").sees("needle");
+    ana.press("Esc").await.sees_no("line 1 of").sees("POST http");
+    ana.press("c").await.sees("Body of").sees("/ search").sees("w cut lines");
+    ana.press("/").await.types("absent").await.sees("No line holds absent.");
+    ana.press("Esc").await.sees("Body of").sees_no("absent");
+    ana.press("/").await.types("need").await.press("Enter").await.sees("need: line 1 of ");
+    ana.press("w").await.sees("line 1 of ").sees_no("needle");
+    ana.press("Esc").await.sees("Body of").sees("w wrap lines");
+    ana.press("Esc").await.sees_no("Body of");
+}
+
 /// A record in two languages, and a column of three records at once; then all of it taken back.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn records_are_edited_marked_and_taken_back() {
@@ -188,4 +238,30 @@ async fn no_stored_text_breaks_the_screen() {
         }
     }
     ana.resize(120, 40).sees("too long to edit here");
+}
+
+/// What there is not yet is made from its list: a page, a funnel; a file is uploaded.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn n_makes_a_new_one() {
+    let site = TestSite::open().await;
+    let mut ana = Operator::sits_down(&site).await;
+    ana.press(": p a g e s Enter").await.sees("No page yet: n makes one.");
+    ana.press("n").await.sees("A new page").sees("‹ en ›");
+    ana.types("about").await.press("Tab").await.types("About us").await.press("Tab Space").await;
+    ana.press("Ctrl-s").await.sees("/about is made").sees("/about · never published");
+    assert_eq!(site.draft(1).await["rows"], json!([]));
+    ana.press("Esc").await.sees("About us").sees("de").sees("1 of 1");
+    ana.press(": f u n n e l s Enter").await.sees("No funnel yet: n makes one.");
+    ana.press("n").await.types("Lead funnel").await.press("Ctrl-s").await;
+    ana.sees("Lead funnel is made as a draft: cms funnels edit lead-funnel draws it");
+    ana.press("n").await.types("Again").await.press("Tab").await.types("lead-funnel").await;
+    ana.press("Ctrl-s").await.sees("A new funnel").sees("✗");
+    ana.press("Esc Esc C").await.sees("Lead funnel is copied").sees("1 of 2");
+    ana.press(": m e d i a Enter n").await.types("/tmp/a picture.png").await.press("Ctrl-s").await;
+    assert_eq!(ana.ran, ["media upload --folder= -- /tmp/a picture.png"]);
+    // Commands act as operator: not with --as.
+    ana.press("Esc").await;
+    ana.model.acts_as = Some("kim".to_owned());
+    ana.press("n").await.types("x").await.press("Ctrl-s").await.sees("leave out --as");
+    assert_eq!(ana.ran.len(), 1);
 }

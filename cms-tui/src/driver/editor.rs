@@ -5,10 +5,9 @@ use cms_http::client::Ask;
 use serde_json::{Value as Json, json};
 
 use super::{Operator, seed::with_pages, site::TestSite};
-use crate::calls::Fault;
 
 /// At the tree of the first page, on the row that stands first there.
-async fn at_home(site: &TestSite) -> Operator {
+pub(super) async fn at_home(site: &TestSite) -> Operator {
     let mut operator = Operator::sits_down(site).await;
     operator
         .press(": p a g e s Enter Enter")
@@ -18,14 +17,14 @@ async fn at_home(site: &TestSite) -> Operator {
 }
 
 /// The cursor on the node that this keys line leads to.
-async fn on_title(operator: &mut Operator) -> &mut Operator {
+pub(super) async fn on_title(operator: &mut Operator) -> &mut Operator {
     // The headline stands in the last row, above the reasons and their three items.
     operator.press("G k k k k").await.sees("┌ title 1 ");
     operator
 }
 
 /// A value of the headline in the draft.
-async fn headline(site: &TestSite, row: &str) -> Json {
+pub(super) async fn headline(site: &TestSite, row: &str) -> Json {
     let draft = site.draft(1).await;
     let rows = draft["rows"].as_array().expect("rows");
     let all = rows.iter().flat_map(|row| row["cols"].as_array().expect("columns"));
@@ -151,7 +150,8 @@ async fn two_editors_of_one_draft() {
     bob.is_golden("page_stale");
     bob.press("Enter").await.sees("Nothing was written.").sees("Bob").sees("title 1 of /");
     assert_eq!(headline(&site, "title").await, "Ana");
-    bob.press("Ctrl-s 2").await.sees("title 1 is saved");
+    // It was looked at anew: it is sent over that, without the same question.
+    bob.press("Ctrl-s").await.sees("title 1 is saved");
     assert_eq!(headline(&site, "title").await, "Bob");
     // Undo writes over nothing of the other.
     ana.press("u").await.sees("somebody has changed the same values since");
@@ -249,10 +249,27 @@ async fn a_page_is_planned_shared_and_translated() {
         .sees("⧖ will be taken off 2027-01-01 00:00 UTC")
         .sees_no("12-24 06:00 UTC");
     ana.press("u").await.sees("will be published 2026-12-24 06:00").sees_no("2027-01-01 00");
-    ana.press("L").await.sees("for how long?");
-    ana.press("j Enter").await.sees("without a login");
+    // The list shows the times in columns, as far as any page has one.
+    ana.press("Esc").await.sees("PUBLISH AT").sees("2026-12-24 06:00").sees_no("TAKE OFF AT");
+    let times = json!({"page_id": 3, "take_off_at": "2027-02-01T00:00:00Z"});
+    site.page("schedule", times).await;
+    ana.press("F5").await.sees("TAKE OFF AT").sees("2027-02-01 00:00");
+    ana.press("Enter").await;
+    ana.press("L").await.sees("For how long").sees("1 day");
+    ana.types("the agency").await.press("Ctrl-s").await.sees("without a login");
     ana.press("Ctrl-y Esc").await;
     assert!(ana.copied[0].contains("/api/pages/draft?token="), "{:?}", ana.copied);
+    // Who has one, until when; one is taken back.
+    ana.press("w").await.sees("Links to the draft of /").sees("the agency").sees("in 24h");
+    ana.press("n").await.types("the printer").await.press("Tab Left Ctrl-s").await;
+    ana.press("Esc").await.sees("the printer").sees("in 60m").sees("2 of 2");
+    let token = ana.copied[0].split_once("token=").map(|(_, token)| token.to_owned());
+    let draft = || Ask::get("/api/pages/draft").query("token", token.clone().unwrap_or_default());
+    site.client().send(draft()).await.expect("the draft");
+    ana.press("g j x").await.sees("Take back the link for the agency?");
+    ana.press("y").await.sees("the link for the agency is taken back").sees_no("24h");
+    assert!(site.client().send(draft()).await.is_err(), "it shows the draft no longer");
+    ana.press("Esc").await;
     // The German version comes first among those to copy into.
     ana.press("C").await.sees("2 /de Startseite").sees("de (a version)");
     ana.press("Ctrl-s").await;
@@ -309,68 +326,6 @@ async fn a_row_of_its_own_is_taken_back_whole() {
     site.node("col", row, json!({})).await;
     ana.press("u").await.sees("the row holds something else since");
     assert_eq!(rows().await, Some(2));
-}
-
-/// Undo after `write mine over theirs` gives back what stood there.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_was_written_over_comes_back() {
-    let site = with_pages().await;
-    let mut bob = at_home(&site).await;
-    on_title(&mut bob).await.press("e Ctrl-u").await.types("Bob").await;
-    let theirs = Ask::patch("/api/backend/pagebuilder").query("widget_id", 1);
-    site.does(theirs, json!({"data": {"title": "Ana"}})).await;
-    bob.press("Ctrl-s").await.sees("title: theirs Ana · yours Bob");
-    bob.press("2").await.sees("title 1 is saved");
-    assert_eq!(headline(&site, "title").await, "Bob");
-    bob.press("u").await.sees("taken back");
-    assert_eq!(headline(&site, "title").await, "Ana");
-    // Times.
-    bob.press("t Tab").await.types("2027-01-01T00:00:00Z").await;
-    let times = json!({"page_id": 1, "publish_at": "2026-12-31T06:00:00Z"});
-    site.page("schedule", times).await;
-    bob.press("Ctrl-s").await.sees("Somebody changed the page too");
-    bob.press("2").await.sees("/ has its times");
-    bob.press("u").await.sees("taken back");
-    let state = site.draft(1).await;
-    assert_eq!(state["publish_at"], "2026-12-31T06:00:00Z");
-    assert_eq!(state["take_off_at"], Json::Null);
-}
-
-/// Whoever looks anew after a refusal sees the screen that they asked from.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_refusal_leads_back_to_where_it_came_from() {
-    let site = with_pages().await;
-    let mut ana = Operator::sits_down(&site).await;
-    ana.press(": p a g e s Enter P").await.sees("Publish /?");
-    let theirs = Ask::patch("/api/backend/pagebuilder").query("widget_id", 1);
-    site.does(theirs, json!({"data": {"level": "h3"}})).await;
-    ana.press("y").await.sees("Somebody changed the page too");
-    ana.press("Enter").await.sees("Nothing was written.").sees("/about").sees("/de");
-    // The draft that a copy would replace is another one than the one that is seen.
-    ana.press("Enter").await.sees("┌ / · ").sees("html 3");
-    let stale = Fault { code: "stale".to_owned(), ..Fault::new("changed since") };
-    ana.canned.push(("copy", Err(stale)));
-    ana.press("C Ctrl-s").await.sees("Somebody changed the page too");
-    ana.press("Enter").await.sees("Nothing was written.");
-    ana.press("Esc").await.sees("┌ / · ").sees("html 3");
-}
-
-/// While a move is under way the next key says so, and sends nothing. Where the node under the
-/// cursor is gone, nothing is added.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_key_waits_for_the_move_before_and_means_a_node() {
-    let site = with_pages().await;
-    let (mut ana, mut bob) = (at_home(&site).await, at_home(&site).await);
-    bob.press("j j j").await.sees("┌ html 3 ");
-    bob.holds_calls = true;
-    bob.press("J J").await.sees("The change before this one is under way");
-    on_title(&mut ana).await;
-    let gone = Ask::delete("/api/backend/pagebuilder").query("kind", "widget").query("id", 1);
-    site.client().send(gone).await.expect("removed");
-    let title = Ask::patch("/api/backend/item").query("table", "pages").query("id", 1);
-    site.does(title, json!({"title": "House"})).await;
-    ana.press("F5").await.sees("The node you were on is gone").sees("/ \"House\"");
-    ana.press("a").await.sees("no row is selected");
 }
 
 /// Titles and values that a terminal would obey, and a page of as many widgets as one can have.

@@ -126,6 +126,7 @@ async fn golden_media() {
         ("media_edit", ": m e d i a Enter j j e"),
         ("media_uses", ": m e d i a Enter j j w"),
         ("media_check", ": m e d i a Enter c"),
+        ("media_upload", ": m e d i a Enter n"),
         ("media_delete", ": m e d i a Enter x"),
         ("media_delete_used", ": m e d i a Enter j j x"),
     ] {
@@ -173,6 +174,7 @@ async fn golden_inbox() {
         ("inbox_why", "9 Enter w"),
         ("inbox_left", "9 j Enter"),
         ("funnels", ": f u n n e l s Enter"),
+        ("funnels_new", ": f u n n e l s Enter n"),
         ("funnel", ": f u n n e l s Enter Enter j j"),
     ] {
         let mut ana = Operator::sits_down(&site).await;
@@ -202,6 +204,9 @@ async fn golden_pages() {
         ("pages_publish", ": p a g e s Enter P"),
         ("pages_schedule", ": p a g e s Enter t"),
         ("pages_copy", ": p a g e s Enter C"),
+        ("pages_new", ": p a g e s Enter n"),
+        ("pages_link", ": p a g e s Enter L"),
+        ("links_none", ": p a g e s Enter w"),
         ("page_whole", ": p a g e s Enter Enter"),
         ("page_folded", ": p a g e s Enter Enter j Space G k k h"),
         ("page_zoom", ": p a g e s Enter Enter j j j z"),
@@ -221,6 +226,15 @@ async fn golden_pages() {
         let mut ana = Operator::sits_down(&site).await;
         ana.press(keys).await.is_golden(name);
     }
+    for (note, ttl_s) in [(Some("the agency"), 604_800), (None, 86_400), (Some("日本"), 3_600)] {
+        site.page("link", json!({"page_id": 1, "note": note, "ttl_s": ttl_s})).await;
+    }
+    let mut ana = Operator::sits_down(&site).await;
+    ana.press(": p a g e s Enter w j j").await;
+    for (width, height) in SIZES {
+        ana.resize(width, height).is_golden(&format!("links_{width}x{height}"));
+    }
+    ana.press("x").await.resize(100, 30).is_golden("links_delete");
 }
 
 /// What a list shows when there is nothing, nothing yet, no answer, or nobody.

@@ -9,6 +9,7 @@
 //! together two people at one thing
 //! support  the day of somebody who answers leads
 //! editor   the day of somebody who edits pages, alone and with others
+//! held     two people on one page
 //! hostile  stored text that would break a screen
 //! golden   golden screens
 //! pictures those of the docs
@@ -19,6 +20,7 @@ mod acting;
 mod day;
 mod editor;
 mod golden;
+mod held;
 mod hostile;
 mod paint;
 mod pictures;
@@ -59,6 +61,10 @@ struct Operator {
     now: i64,
     size: (u16, u16),
     copied: Vec<String>,
+    /// The command lines that were run.
+    ran: Vec<String>,
+    /// The calls that were made.
+    asked: Vec<String>,
     has_left: bool,
     /// Answers to calls whose line holds this.
     canned: Vec<(&'static str, Result<Json, Fault>)>,
@@ -86,6 +92,8 @@ impl Operator {
             now: site.clock.now(),
             size: (100, 30),
             copied: Vec::new(),
+            ran: Vec::new(),
+            asked: Vec::new(),
             has_left: false,
             canned: Vec::new(),
             holds_calls: false,
@@ -102,6 +110,7 @@ impl Operator {
                 Effect::Call { .. } if self.holds_calls => continue,
                 Effect::Call { ticket, ask, read } => {
                     let line = ask.line();
+                    self.asked.push(line.clone());
                     let canned = self.canned.iter().find(|(part, _)| line.contains(part));
                     let outcome = match canned {
                         Some((_, outcome)) => {
@@ -126,8 +135,11 @@ impl Operator {
                 Effect::Save(number, saving) => {
                     Msg::Saved(number, save(&self.client, &saving, |_| ()).await)
                 }
+                Effect::Run(number, words) => {
+                    self.ran.push(words.join(" "));
+                    Msg::Ran(number, "done".to_owned())
+                }
                 Effect::Forget(_)
-                | Effect::Run(..)
                 | Effect::End(_)
                 | Effect::Login { .. }
                 | Effect::Logout

@@ -50,6 +50,37 @@ async fn other(site: &TestSite, id: i64, body: Json) {
     site.does(ask, body).await;
 }
 
+/// Home says what there is to do, and leads there; only what the user may see is asked for.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn home_says_what_there_is_to_do() {
+    let site = with_inbox().await;
+    let mut ana = Operator::sits_down(&site).await;
+    ana.asked.clear();
+    ana.becomes(&site, "ana").await;
+    let may = ["auth/me", "action=submissions", "/api/backend/plugins", "/readyz"];
+    let is_seen = |line: &String| may.iter().any(|part| line.contains(part));
+    assert!(ana.asked.iter().all(is_seen), "{:?}", ana.asked);
+    ana.sees("● 9 new submissions in the inbox").sees("● 9 new submissions assigned to nobody");
+    for (width, height) in [(80, 24), (100, 30)] {
+        ana.resize(width, height).is_golden(&format!("home_support_{width}x{height}"));
+    }
+    other(&site, 9, json!({"inbox_status": "qualified"})).await;
+    ana.press("F5").await.sees("8 new submissions in the inbox");
+    ana.press("Enter").await.sees("Inbox · state:new").sees("1 of 8");
+    ana.press("s 2").await;
+    ana.press("1 j Enter").await.sees("Inbox · state:new @nobody").sees("1 of 7");
+    // Mails and tasks are the operator's.
+    let mut operator = Operator::sits_down(&site).await;
+    let failed = json!([{"id": 7, "to": "a@example.org", "subject": "x", "status": "failed"}]);
+    let run = json!({"outcome": "failed", "error": "exit status 1"});
+    let task = json!([{"plugin": "shop", "name": "sync", "last_run": run}]);
+    operator.canned.extend([("/mail/log", Ok(failed)), ("/backend/tasks", Ok(task))]);
+    operator.press("F5").await.sees("✗ 1 mail was given up within 7 days");
+    operator.sees("✗ Task sync of shop failed: exit status 1");
+    operator.press("g Enter").await.sees("Mails · status:failed since:7d");
+    operator.press("1 g j Enter").await.sees("┌ Tasks ").sees("▶ ");
+}
+
 /// Filters, marks three, sets their state, takes it back, notes, assigns, reads the way, exports.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_day_at_the_inbox() {
@@ -234,6 +265,37 @@ async fn one_after_the_other_is_read_and_sorted() {
     ana.press("Enter").await.resize(60, 16).sees("Räder Müller");
     ana.press("G").await;
     ana.sees("What happened");
+}
+
+/// Two visits at the same minute: each shows its own deliveries and mails, and no others.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_submission_shows_what_is_its_own() {
+    let site = with_inbox().await;
+    let events = ["formfunnel.started", "formfunnel.completed"];
+    let hook = json!({"name": "crm", "url": "http://127.0.0.1:9/in", "events": events});
+    site.does(Ask::post("/api/backend/webhooks"), hook).await;
+    for name in ["First", "Second"] {
+        site.visit(1, &[json!({"name": name}), json!({"bill": 9})], true).await;
+    }
+    for _ in 0..8 {
+        site.clock.advance(1_000);
+        site.delivers().await;
+    }
+    let attempts = async |submission: Option<&str>| {
+        let ask = Ask::get("/api/backend/webhooks/deliveries").maybe("submission", submission);
+        let rows = site.client().send(ask).await.expect("a page").json().expect("JSON");
+        rows["data"].as_array().map_or(0, Vec::len)
+    };
+    let (own, all) = (attempts(Some("10")).await, attempts(None).await);
+    assert!(own > 0 && own < all, "{own} of {all}");
+    let mut ana = Operator::sits_down(&site).await;
+    ana.press("9 j Enter").await.sees("First · 10");
+    ana.press("d").await.sees("Deliveries · submission:10").sees(&format!("1 of {own} "));
+    ana.press("R").await.sees("R does not know submission: or job:");
+    ana.press("Esc Esc m").await.sees("Mails · id:").sees("Another: First").sees("1 of 1 ");
+    ana.sees_no("Second");
+    // What one submission was looked at for is no filter to come back to.
+    ana.press("3").await.sees_no("submission:").sees(&format!("1 of {all} "));
 }
 
 /// A new one comes in while somebody works: rows stay where they are.

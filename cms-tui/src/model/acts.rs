@@ -37,7 +37,7 @@ impl Model {
     pub(super) fn run(&mut self, action: &'static Action) -> Vec<Effect> {
         let scene = self.scene();
         if let Some(why) = action.disabled(&scene) {
-            self.tell(Role::Warn, format!("{}: {why}", action.help.trim_end_matches('…')));
+            self.tell(Role::Warn, format!("{}: {why}", action.label().trim_end_matches('…')));
             return Vec::new();
         }
         let line = action.command_line(&scene);
@@ -218,12 +218,6 @@ impl Model {
             Ok(words) if self.readonly => {
                 let line = text::safe(&words.join(" ")).into_owned();
                 self.tell(Role::Warn, format!("{line}: {READONLY}"));
-                Vec::new()
-            }
-            Ok(words) if self.acts_as.is_some() => {
-                let line = text::safe(&words.join(" ")).into_owned();
-                let why = "commands act as operator, who may more: leave out --as";
-                self.tell(Role::Warn, format!("{line}: {why}"));
                 Vec::new()
             }
             Ok(words) => {

@@ -134,9 +134,12 @@ impl Model {
             Pending::Who => {
                 self.is_dirty = true;
                 self.note_who(outcome);
-                let asks = self.stack.last().is_some_and(|top| top.screen.applied().contains("me"));
-                self.stack.iter_mut().for_each(|shown| shown.screen.meet(&self.who));
-                // A filter may ask for what is the user's.
+                let (who, rights) = (&self.who, self.rights.as_deref());
+                self.stack.iter_mut().for_each(|shown| shown.screen.meet(who, rights));
+                // Home waits for it, and a filter may ask for what is the user's.
+                let asks = self
+                    .screen()
+                    .is_some_and(|top| top.noun() == "home" || top.applied().contains("me"));
                 if asks { self.reload() } else { Vec::new() }
             }
         }
@@ -165,6 +168,7 @@ impl Model {
     }
 
     fn note_who(&mut self, outcome: Result<Reply, Fault>) {
+        self.is_met = true;
         match outcome {
             Ok(reply) => {
                 self.who = reply.data["username"].as_str().unwrap_or_default().to_owned();

@@ -18,6 +18,11 @@ pub(super) struct Line {
 impl Model {
     pub(super) fn run_line(&mut self, screen: u64, words: Vec<String>) -> Vec<Effect> {
         let text = format!("cms {}", words.join(" "));
+        if self.acts_as.is_some() {
+            let why = "commands act as operator, who may more: leave out --as";
+            self.tell(Role::Warn, format!("{}: {why}", safe(&text)));
+            return Vec::new();
+        }
         self.tell(Role::Quiet, format!("{} … Esc ends it", safe(&text)));
         self.tickets += 1;
         self.lines.insert(self.tickets, Line { text, screen });

@@ -168,6 +168,8 @@ pub(crate) struct Start {
     pub(crate) seed: String,
     /// The screen to begin with.
     pub(crate) noun: Option<String>,
+    /// The words that it is filtered by.
+    pub(crate) filter: Option<String>,
     /// The user as whom the operator looks.
     pub(crate) acts_as: Option<String>,
     /// The names of other sites.
@@ -195,6 +197,8 @@ pub(crate) struct Model {
     /// Who the user is, once known.
     pub(crate) who: String,
     pub(crate) rights: Option<Vec<String>>,
+    /// Who the user is was asked, and answered as far as it can be.
+    is_met: bool,
     pub(crate) stack: Vec<Shown>,
     visited: Vec<Place>,
     visited_at: usize,
@@ -248,6 +252,7 @@ impl Model {
             now: start.now,
             who: String::new(),
             rights: None,
+            is_met: false,
             stack: Vec::new(),
             visited: Vec::new(),
             visited_at: 0,
@@ -278,7 +283,10 @@ impl Model {
         let noun = start.noun.unwrap_or_else(|| model.remembered.noun.clone());
         effects.extend(model.go_home());
         if let Some(noun) = places::noun(&noun).filter(|noun| *noun != "home") {
-            effects.extend(model.go_to(noun));
+            effects.extend(match start.filter {
+                Some(filter) => model.open(Place::of(noun).filtered(filter)),
+                None => model.go_to(noun),
+            });
         }
         (model, effects)
     }

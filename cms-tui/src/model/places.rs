@@ -69,7 +69,9 @@ impl Model {
         self.tickets += 1;
         let mut screen = screens::open(place);
         screen.tick(self.now);
-        screen.meet(&self.who);
+        if self.is_met {
+            screen.meet(&self.who, self.rights.as_deref());
+        }
         let id = self.tickets;
         self.stack.push(Shown { id, screen, asked_at: 0, answered_at: None });
         self.reload()
@@ -162,9 +164,10 @@ impl Model {
                 self.remembered.shapes.insert(list, shape);
                 self.remembered.shapes.retain(|_, shape| *shape != Shape::default());
             }
-            // A screen about one thing has no filter of its own to come back to.
-            if let (Some(filter), true) = (shown.screen.filter(), shown.screen.subject().is_null())
-            {
+            // A screen about one thing has no filter of its own to come back to, and neither has
+            // one that another screen opened with a filter.
+            let is_own = shown.screen.subject().is_null() && self.stack.len() <= 2;
+            if let (Some(filter), true) = (shown.screen.filter(), is_own) {
                 self.remembered.filters.insert(noun.to_owned(), filter.to_owned());
                 self.remembered.filters.retain(|_, filter| !filter.is_empty());
             }
@@ -226,6 +229,7 @@ impl Model {
         self.forget(|_| true);
         self.running = None;
         self.guard = None;
+        self.is_met = false;
     }
 
     pub(super) fn logged_in(

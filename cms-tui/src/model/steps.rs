@@ -113,7 +113,10 @@ impl Model {
                 return self.save(from.screen, saving);
             }
             Step::Undone(number, did) => return self.undone(from, number, did),
-            Step::Run(words) => return self.run_line(from.screen, words),
+            Step::Run(words) => {
+                self.close_sent_form(from);
+                return self.run_line(from.screen, words);
+            }
             Step::LoggedIn { token, user, expires_at } => {
                 self.close_sent_form(from);
                 return self.logged_in(token, user, expires_at);

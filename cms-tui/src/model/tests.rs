@@ -319,6 +319,21 @@ fn columns_and_order_are_kept_for_the_next_session() {
 }
 
 #[test]
+fn a_session_begins_with_a_filter() {
+    let (mut model, effects) = Model::new(Start {
+        map: KeyMap::new(&KeysFile::default()).expect("the usual keys"),
+        noun: Some("inbox".to_owned()),
+        filter: Some("assigned:me state:new".to_owned()),
+        ..Start::default()
+    });
+    let lines = answer(&mut model, effects);
+    assert_eq!(noun(&model), "inbox");
+    assert_eq!(model.screen().and_then(|screen| screen.filter()), Some("assigned:me state:new"));
+    // Who `me` is, is known a moment later.
+    assert!(lines.iter().any(|line| line.contains("=operator")), "{lines:?}");
+}
+
+#[test]
 fn a_session_is_ended() {
     let mut model = model();
     model.is_local = false;

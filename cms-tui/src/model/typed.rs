@@ -57,6 +57,7 @@ impl Model {
             }
             Some(Over::Palette(palette)) => palette.input.insert(text),
             Some(Over::Confirm(confirm, _)) => confirm.typed.insert(text),
+            Some(Over::View(viewer)) => viewer.paste(text),
             Some(_) => {}
             None => {
                 let step = self.top().map(|shown| shown.screen.paste(text));

@@ -94,6 +94,8 @@ pub struct Session {
     pub has_mouse: bool,
     /// The screen to begin with; the last one without it.
     pub screen: Option<String>,
+    /// The words that this screen is filtered by at the start.
+    pub filter: Option<String>,
     /// The folder of `keys.toml`.
     pub config: Option<PathBuf>,
     /// The time in milliseconds.
@@ -135,8 +137,8 @@ pub async fn run(session: Session) -> io::Result<()> {
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let map = crate::actions::KeyMap::new(&keys).map_err(io::Error::other)?;
     let theme = Theme::choose(keys.theme.as_deref(), no_color).map_err(io::Error::other)?;
-    let start =
-        Start { map, theme, noun: session.screen.clone(), ..start(&session, &session.site) };
+    let (noun, filter) = (session.screen.clone(), session.filter.clone());
+    let start = Start { map, theme, noun, filter, ..start(&session, &session.site) };
     let (mut model, effects) = Model::new(start);
     let (sender, incoming) = unbounded_channel();
     // Before the terminal is taken: a signal must not end the process on it.

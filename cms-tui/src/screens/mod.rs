@@ -96,8 +96,8 @@ pub(crate) trait Screen: Send {
     /// The user did something, here or on a screen above, and it went well.
     fn acted(&mut self) {}
 
-    /// Who the user is.
-    fn meet(&mut self, _who: &str) {}
+    /// Who the user is, with which rights; None: everything, or not known.
+    fn meet(&mut self, _who: &str, _rights: Option<&[String]>) {}
 
     /// Whether leaving it would lose what the user did.
     fn is_unsaved(&self) -> bool {

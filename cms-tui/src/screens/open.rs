@@ -35,6 +35,7 @@ pub(crate) fn open(place: Place) -> Box<dyn Screen> {
         "media" => &media::SPEC,
         "pages" => &pages::SPEC,
         "revisions" => &pages::REVISIONS,
+        "links" => &pages::LINKS,
         "widgets" => &widgets::SPEC,
         "tasks" => &tasks::TASKS,
         "runs" => &tasks::RUNS,

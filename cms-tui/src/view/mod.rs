@@ -11,7 +11,7 @@ use ratatui::{
 };
 
 use crate::{
-    actions::{ACTIONS, Right, Scene},
+    actions::{ACTIONS, Action, Right, Scene, find},
     model::{Model, over::Over},
     screens::Look,
     text::{cut, safe, width},
@@ -137,25 +137,37 @@ fn tabs_line(model: &Model, area: Rect) -> Line<'static> {
     Line::from(spans)
 }
 
+/// What all lists share: there is always room for it.
+const SHARED: [&str; 3] = ["list.open", "list.filter", "list.mark"];
+/// What is shown where room is left.
+const SPARE: [&str; 2] = ["app.undo", "list.sort"];
+
 /// Keys of this screen, as many as fit; those that cannot be used now are dim.
 fn keys_line(model: &Model, scene: &Scene<'_>, cells: u16) -> Line<'static> {
     let theme = model.theme;
     let help = "? help ";
-    let mut left = usize::from(cells).saturating_sub(help.len() + 1);
+    let said = |action: &'static Action| {
+        let key = model.map.keys(action, scene).first().copied()?;
+        action.is_here(scene).then(|| (action, format!(" {key}"), format!(" {} ", action.label())))
+    };
+    let wide = |(_, key, what): &(&Action, String, String)| width(key) + width(what);
+    let own: Vec<_> =
+        ACTIONS.iter().filter(|one| one.noun() == scene.noun).filter_map(said).collect();
+    let shared: Vec<_> = SHARED.iter().filter_map(|name| said(find(name)?)).collect();
+    let changes = own.iter().any(|(one, ..)| one.changes && !scene.readonly);
+    let spare = SPARE.iter().filter(|name| changes || **name != "app.undo");
+    let spare: Vec<_> = spare.filter_map(|name| said(find(name)?)).collect();
+    let reserved = help.len() + 1 + shared.iter().map(wide).sum::<usize>();
+    let mut left = usize::from(cells).saturating_sub(reserved);
     let mut spans = Vec::new();
-    let own = ACTIONS.iter().filter(|one| one.is_here(scene) && one.noun() == scene.noun);
-    let common = ACTIONS.iter().filter(|one| {
-        scene.is_list && matches!(one.name, "list.open" | "list.filter" | "list.mark" | "list.sort")
+    // What is too long is left out; what comes after it may fit.
+    let fitting = own.into_iter().chain(spare).filter(|one| {
+        let used = wide(one);
+        let fits = used <= left;
+        left -= if fits { used } else { 0 };
+        fits
     });
-    for action in own.chain(common) {
-        let Some(key) = model.map.keys(action, scene).first().copied() else { continue };
-        let what = action.help.split([':', ',', ';']).next().unwrap_or_default();
-        let (key, what) = (format!(" {key}"), format!(" {what} "));
-        let used = width(&key) + width(&what);
-        if used > left {
-            break;
-        }
-        left -= used;
+    for (action, key, what) in fitting.collect::<Vec<_>>().into_iter().chain(shared) {
         let enabled = action.disabled(scene).is_none();
         let role = if enabled { Role::Key } else { Role::Disabled };
         spans.push(Span::styled(key, theme.style(role)));

@@ -14,6 +14,7 @@ use super::{
     form::Form,
     input::Input,
     menu::Menu,
+    pager::Pager,
     viewer::Viewer,
 };
 use crate::{
@@ -128,18 +129,14 @@ pub(crate) fn menu<S>(frame: &mut Frame<'_>, menu: &Menu<S>, theme: Theme) {
 pub(crate) fn viewer(frame: &mut Frame<'_>, viewer: &Viewer, theme: Theme) {
     let area = frame.area();
     let longest = viewer.lines.iter().take(500).map(|(_, line)| width(line)).max().unwrap_or(0);
-    let wide = (longest.max(width(&viewer.title)) + 4).clamp(48, usize::from(area.width)) as u16;
+    let wide = (longest.max(width(&viewer.title)) + 4).clamp(60, usize::from(area.width)) as u16;
     let footer = 1 + u16::from(viewer.until.is_some());
-    let high = (viewer.lines.len() as u16).saturating_add(2 + footer);
+    let rows = viewer.pager.lay(&viewer.lines, usize::from(wide.saturating_sub(2)));
+    let high = u16::try_from(rows).unwrap_or(u16::MAX).saturating_add(2 + footer);
     let inner = popup(frame, &viewer.title, (wide, high.min(area.height)), theme);
     let height = usize::from(inner.height.saturating_sub(footer));
     let cells = usize::from(inner.width);
-    let top = viewer.top.get().min(viewer.lines.len().saturating_sub(height));
-    viewer.top.set(top);
-    let line = |(role, line): &(Role, String)| {
-        Line::styled(cut(&format!(" {line}"), cells).into_owned(), theme.style(*role))
-    };
-    let mut lines: Vec<_> = viewer.lines.iter().skip(top).take(height).map(line).collect();
+    let mut lines = viewer.pager.draw(&viewer.lines, (cells, height), theme);
     match viewer.until {
         Some(_) if viewer.is_leaving => lines.push(Line::styled(
             " It is not shown again. Esc again closes it all the same.",
@@ -147,13 +144,28 @@ pub(crate) fn viewer(frame: &mut Frame<'_>, viewer: &Viewer, theme: Theme) {
         )),
         Some(_) => lines.push(Line::from(format!(" > {}", viewer.typed))),
         None => {
-            let more = viewer.lines.len().saturating_sub(top + height);
-            let more = if more > 0 { format!(" · {more} more lines: j") } else { String::new() };
-            let keys = format!(" Esc close · y copy{more}");
-            lines.push(Line::styled(keys, theme.style(Role::Quiet)));
+            let more = viewer.pager.below();
+            let more = if more > 0 { format!(" · {more} more: j") } else { String::new() };
+            let wrap = if viewer.pager.cuts() { "wrap" } else { "cut" };
+            let keys = format!(" Esc close · y copy · / search · w {wrap} lines{more}");
+            let keys = Line::styled(cut(&keys, cells).into_owned(), theme.style(Role::Quiet));
+            lines.push(search(&viewer.pager, cells, theme).unwrap_or(keys));
         }
     }
     frame.render_widget(Paragraph::new(lines), inner);
+}
+
+/// What is sought in a text, while it is typed and after.
+pub(crate) fn search(pager: &Pager, cells: usize, theme: Theme) -> Option<Line<'static>> {
+    if let Some(input) = pager.typing() {
+        let found = pager.told().unwrap_or_default();
+        let mut line = typed(input, cells.saturating_sub(width(&found) + 5), true);
+        line.spans.insert(0, Span::styled(" /", theme.style(Role::Key)));
+        line.spans.push(Span::styled(format!("  {found}"), theme.style(Role::Quiet)));
+        return Some(line);
+    }
+    let told = format!(" {}", pager.told()?);
+    Some(Line::styled(cut(&told, cells).into_owned(), theme.style(Role::Key)))
 }
 
 /// Lines of a list of options while it has the focus.

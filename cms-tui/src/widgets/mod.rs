@@ -7,6 +7,7 @@ pub(crate) mod form;
 pub(crate) mod input;
 pub(crate) mod list;
 pub(crate) mod menu;
+pub(crate) mod pager;
 pub(crate) mod qr;
 pub(crate) mod shape;
 pub(crate) mod viewer;

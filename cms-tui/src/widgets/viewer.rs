@@ -1,10 +1,9 @@
 //! Text to look at: only its visible lines are drawn.
 
-use std::cell::Cell;
-
 use crossterm::event::KeyCode;
 use serde_json::Value as Json;
 
+use super::pager::Pager;
 use crate::{keys::Key, text, theme::Role};
 
 /// Lines held; the rest of a longer text is told, not shown.
@@ -15,7 +14,7 @@ const MOST: usize = 20_000;
 pub(crate) struct Viewer {
     pub(crate) title: String,
     pub(crate) lines: Vec<(Role, String)>,
-    pub(crate) top: Cell<usize>,
+    pub(crate) pager: Pager,
     /// A word that must be typed before the window closes, because its text is shown once.
     pub(crate) until: Option<&'static str>,
     pub(crate) typed: String,
@@ -66,8 +65,6 @@ impl Viewer {
     }
 
     pub(crate) fn key(&mut self, key: Key) -> Looked {
-        let top = self.top.get();
-        let last = self.lines.len().saturating_sub(1);
         if let (true, KeyCode::Char('y'), Some(copy)) = (key.ctrl, key.code, &self.copy) {
             return Looked::Copy(copy.clone());
         }
@@ -90,21 +87,34 @@ impl Viewer {
             }
             return if self.typed == word { Looked::Closed } else { Looked::Open };
         }
-        match key.code {
-            KeyCode::Char('j') | KeyCode::Down => self.top.set((top + 1).min(last)),
-            KeyCode::Char('k') | KeyCode::Up => self.top.set(top.saturating_sub(1)),
-            KeyCode::Char('d') | KeyCode::PageDown => self.top.set((top + 12).min(last)),
-            KeyCode::Char('u') | KeyCode::PageUp => self.top.set(top.saturating_sub(12)),
-            KeyCode::Char('g') | KeyCode::Home => self.top.set(0),
-            KeyCode::Char('G') | KeyCode::End => self.top.set(last),
+        if self.pager.key(key, &self.lines) {
+            return Looked::Open;
+        }
+        let verb = match key.code {
+            KeyCode::Char('j') | KeyCode::Down => "down",
+            KeyCode::Char('k') | KeyCode::Up => "up",
+            KeyCode::Char('d') | KeyCode::PageDown => "half_down",
+            KeyCode::Char('u') | KeyCode::PageUp => "half_up",
+            KeyCode::Char('g') | KeyCode::Home => "first",
+            KeyCode::Char('G') | KeyCode::End => "last",
+            KeyCode::Char('/') => "search",
+            KeyCode::Char('n') => "search_next",
+            KeyCode::Char('N') => "search_before",
+            KeyCode::Char('w') => "wrap",
             KeyCode::Char('y') => {
                 let text = self.lines.iter().map(|(_, line)| line.as_str()).collect::<Vec<_>>();
                 return Looked::Copy(text.join("\n"));
             }
+            KeyCode::Esc if self.pager.back() => return Looked::Open,
             KeyCode::Esc | KeyCode::Enter | KeyCode::Char('q') => return Looked::Closed,
-            _ => {}
-        }
+            _ => return Looked::Open,
+        };
+        self.pager.act(verb, &self.lines);
         Looked::Open
+    }
+
+    pub(crate) fn paste(&mut self, text: &str) {
+        self.pager.paste(text, &self.lines);
     }
 }
 

@@ -36,6 +36,29 @@ async fn pages_are_published_and_taken_off_at_their_time() {
     assert_eq!(site.database.count(actor).await, 1);
 }
 
+/// All planned times are listed at once, a page at a time, for whoever may see pages.
+#[tokio::test]
+async fn planned_times_are_listed() {
+    let site = site().await;
+    let list = format!("GET {BUILDER}?action=schedule");
+    assert_eq!(site.admin(&list).expect(200).await.data(), json!([]));
+    let at = rfc3339(NOW + 10 * MINUTE);
+    site.act("schedule", json!({"page_id": 2, "take_off_at": at})).await;
+    site.act("schedule", json!({"page_id": 1, "publish_at": at})).await;
+    let first = json!({"page_id": 1, "publish_at": at, "take_off_at": null});
+    let second = json!({"page_id": 2, "publish_at": null, "take_off_at": at});
+    let both = site.admin(&list).expect(200).await;
+    assert_eq!(both.data(), json!([first, second]));
+    let page = site.admin(&format!("{list}&limit=1")).expect(200).await;
+    assert_eq!(page.data(), json!([first]));
+    let next = page.json()["meta"]["next"].as_str().expect("a cursor").to_owned();
+    let page = site.admin(&format!("{list}&limit=1&cursor={next}")).expect(200).await;
+    assert_eq!(page.data(), json!([second]));
+    site.clock.advance(10 * MINUTE);
+    site.cms.pages().run_schedule().await.unwrap();
+    assert_eq!(site.admin(&list).expect(200).await.data(), json!([]), "they are over");
+}
+
 /// Nothing ran for a while: what comes later counts.
 #[tokio::test]
 async fn of_two_times_in_the_past_the_later_counts() {

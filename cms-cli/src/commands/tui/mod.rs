@@ -24,6 +24,7 @@ use crate::{
 #[command(after_help = "Examples:
   cms tui
   cms tui webhooks
+  cms tui inbox --where 'assigned:me state:new'
   cms tui --context prod --readonly
   cms tui --as ana
 
@@ -32,6 +33,9 @@ For screen readers and plain terminals every action is a command: cms --help.")]
 pub(crate) struct TuiArgs {
     /// Screen to begin with, such as webhooks, queue, keys or content; the last one without it
     screen: Option<String>,
+    /// Words that filter the list of the screen, as after / there
+    #[arg(long = "where", value_name = "WORDS", requires = "screen")]
+    filter: Option<String>,
     /// Change nothing
     #[arg(long)]
     readonly: bool,
@@ -81,6 +85,7 @@ pub(crate) async fn run(flags: &Flags, out: &Output, args: TuiArgs) -> Done {
         readonly: args.readonly,
         has_mouse: !args.no_mouse,
         screen: args.screen,
+        filter: args.filter,
         config: paths::config(),
         clock: || Clock::system().now(),
         contexts: place::contexts(),

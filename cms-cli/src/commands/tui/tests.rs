@@ -24,7 +24,6 @@ const VERBS_ALONE: &[&str] = &[
     "forms delete",
     "forms edit",
     "forms export",
-    "funnels create",
     "funnels edit",
     "funnels explain",
     "funnels export",
@@ -38,11 +37,8 @@ const VERBS_ALONE: &[&str] = &[
     "items export",
     "items import",
     "mail sink",
-    "media upload",
     "migrate up",
     "origins check",
-    "pages links",
-    "pages unlink",
     "plugins apply",
     "plugins check",
     "plugins new",
@@ -71,8 +67,12 @@ const ACTIONS_ALONE: &[&str] = &[
     "app.quit",
     "app.redo",
     "app.reload",
+    "delivery.search",
+    "delivery.search_before",
+    "delivery.search_next",
     "delivery.tab",
     "delivery.tab_back",
+    "delivery.wrap",
     "go.home",
     "go.system",
     "inbox.next_state",
@@ -171,6 +171,13 @@ fn every_action_has_a_line_or_stands_alone() {
     let without = cms_tui::actions().into_iter().filter(|(_, lines)| lines.is_empty());
     let without: BTreeSet<_> = without.map(|(name, _)| name).collect();
     assert_eq!(without, BTreeSet::from_iter(ACTIONS_ALONE.iter().copied()));
+}
+
+#[test]
+fn a_filter_is_for_a_screen() {
+    let read = |line: &str| Cli::try_parse_from(line.split(' ')).is_ok();
+    assert!(read("cms tui inbox --where assigned:me"));
+    assert!(!read("cms tui --where assigned:me"));
 }
 
 #[test]

@@ -33,7 +33,7 @@ pub use diff::{Difference, Happened};
 pub use hold::draft_tag;
 pub use link::{Link, MadeLink};
 pub use revisions::{PageState, RevisionTree};
-pub use schedule::Schedule;
+pub use schedule::{Plan, Schedule};
 pub use tree::{
     MOST_BYTES, MOST_COLS, MOST_ITEMS, MOST_ROWS, MOST_WIDGETS, NodeKind, PageCol, PageItem,
     PageRow, PlacedWidget, Tree,

@@ -8,7 +8,8 @@ use super::{
     sql::{self, Held},
 };
 use crate::{
-    Actor, Change, Error, Millis, Result, items::IfMatch, pages::Pages, parse_rfc3339, rfc3339,
+    Actor, Change, Error, Millis, Page, Paging, Result, db::args, ground::ListName, items::IfMatch,
+    pages::Pages, parse_rfc3339, rfc3339,
 };
 
 /// When a page is published and taken off by itself. RFC 3339; null: never.
@@ -23,7 +24,30 @@ pub struct Schedule {
     pub take_off_at: Option<String>,
 }
 
+/// A page with the times that are planned for it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "PagePlan")]
+pub struct Plan {
+    /// The page.
+    pub page_id: i64,
+    /// When its draft is published; null: never.
+    pub publish_at: Option<String>,
+    /// When it is taken off; null: never.
+    pub take_off_at: Option<String>,
+}
+
 impl Pages {
+    /// The pages that are published or taken off by themselves, by id, a page of the list at a
+    /// time.
+    ///
+    /// # Errors
+    /// `bad_query` for a foreign cursor.
+    pub async fn plans(&self, paging: &Paging) -> Result<Page<Plan>> {
+        let base = self.base();
+        let read = async |after, limit| base.db().all(sql::PLANNED, args![after, limit]).await;
+        Page::by_id(base.list(ListName::PagePlans), paging, read, |one: &Plan| one.page_id).await
+    }
+
     /// Sets when a page is published and taken off by itself; both times are replaced. Returns
     /// them as they are stored, and the rev of the draft.
     ///

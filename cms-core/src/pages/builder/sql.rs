@@ -2,6 +2,7 @@
 //! [`hold`], which every change of a draft begins with.
 
 use super::{
+    schedule::Plan,
     tree::{NodeKind, Place},
     words::{Edit, Revision},
 };
@@ -65,6 +66,12 @@ record! { State: state_columns {
     take_off_at: "p.take_off_at" => read::optional_time,
     checksum: "(select r.checksum from cms_page_revisions r \
                where r.page_id = p.id and r.number = p.revision)",
+} }
+
+record! { Plan: plan_columns {
+    page_id: "id",
+    publish_at: "publish_at" => read::optional_time,
+    take_off_at: "take_off_at" => read::optional_time,
 } }
 
 record! { Edit: edit_columns {
@@ -148,6 +155,10 @@ statements! {
               order by number desc limit 1";
     SHOW = "update cms_pages set revision = $2 where id = $1";
     PLAN = "update cms_pages set publish_at = $2, take_off_at = $3 where id = $1";
+    PLANNED = concat!(
+        "select ", plan_columns!(), " from cms_pages where id > $1 and \
+         (publish_at is not null or take_off_at is not null) order by id limit $2"
+    );
     DUE = "select id from cms_pages where publish_at <= $1 or take_off_at <= $1 order by id \
            limit 100";
     REVISIONS = concat!(

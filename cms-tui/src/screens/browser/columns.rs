@@ -18,8 +18,10 @@ pub(super) fn arranged(usual: Vec<Column>, shape: &Shape) -> Vec<Column> {
 }
 
 impl Browser {
-    fn usual(&self) -> Vec<Column> {
-        (self.spec.columns)(&self.subject)
+    pub(super) fn usual(&self) -> Vec<Column> {
+        let mut columns = (self.spec.columns)(&self.subject);
+        columns.extend(self.columns_beside());
+        columns
     }
 
     pub(super) fn columns_form(&self) -> Step {

@@ -9,12 +9,14 @@
 //! columns their order and widths, as the user wants them
 //! parts   parts of the list that the service counts, one of which is seen
 //! above   lines about the whole list
+//! beside  what another call tells of the rows
 //! draw    how it looks
 //! preview the lines about the row under the cursor
 //! ```
 
 mod above;
 mod act;
+mod beside;
 mod click;
 mod columns;
 mod draw;
@@ -33,6 +35,7 @@ use ratatui::{
 use serde_json::Value as Json;
 
 pub(crate) use above::Above;
+pub(crate) use beside::Beside;
 pub(crate) use parts::Parts;
 pub(crate) use spec::{Asked, Spec, by_id};
 
@@ -64,6 +67,8 @@ pub(crate) struct Browser {
     shape: Shape,
     /// What is known of the whole list.
     above: Vec<Json>,
+    /// What another call tells of the rows; null: nothing.
+    beside: Json,
     /// How many rows are in each part.
     counts: Json,
     /// Who the user is, once known.
@@ -104,6 +109,7 @@ impl Browser {
             columns,
             shape: place.shape,
             above: Vec::new(),
+            beside: Json::Null,
             counts: Json::Null,
             who: String::new(),
             list,
@@ -150,7 +156,7 @@ impl Screen for Browser {
     fn load(&mut self) -> Step {
         self.details.age(self.now, self.spec.poll_s);
         let rows = self.read();
-        Step::Several(vec![rows, self.ask_above()])
+        Step::Several(vec![rows, self.ask_above(), self.ask_beside()])
     }
 
     fn outdate(&mut self, is_own: bool) {
@@ -164,11 +170,14 @@ impl Screen for Browser {
         self.list.goes_on = self.spec.parts.is_some();
     }
 
-    fn meet(&mut self, who: &str) {
+    fn meet(&mut self, who: &str, _: Option<&[String]>) {
         who.clone_into(&mut self.who);
     }
 
     fn take(&mut self, slot: u8, outcome: Result<Reply, Fault>) -> (Step, bool) {
+        if slot == beside::BESIDE {
+            return self.take_beside(outcome);
+        }
         if slot >= above::ABOVE {
             return (Step::None, self.take_above(slot, outcome));
         }

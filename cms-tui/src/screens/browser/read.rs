@@ -238,7 +238,8 @@ impl Browser {
     fn take_rows(&mut self, reply: Reply) -> (Step, bool) {
         let Some(reading) = self.reading.take() else { return (Step::None, false) };
         let counted = !reply.counts.is_null() && self.take_counts(&reply);
-        let rows = (self.spec.rows)(&self.subject, reply.data);
+        let mut rows = (self.spec.rows)(&self.subject, reply.data);
+        self.put_beside(&mut rows);
         if self.is_window() {
             let (step, changed) = self.take_page(reading, rows, reply.next);
             (step, changed || counted)

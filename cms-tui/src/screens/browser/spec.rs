@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use super::{Above, Parts};
+use super::{Above, Beside, Parts};
 use crate::{
     actions::Scene,
     calls::Fault,
@@ -44,6 +44,8 @@ pub(crate) struct Spec {
     pub(crate) parts: Option<&'static Parts>,
     /// Lines about the whole list.
     pub(crate) above: Option<&'static Above>,
+    /// What another call tells of its rows.
+    pub(crate) beside: Option<&'static Beside>,
     /// Reads one row whole, for the preview.
     pub(crate) detail: Option<Detail>,
     /// The rows of a reply.
@@ -80,6 +82,7 @@ impl Spec {
             count: None,
             parts: None,
             above: None,
+            beside: None,
             detail: None,
             rows: |_, data| by_id(data, "id"),
             preview: |row, detail, _, _| crate::widgets::viewer::json_lines(detail.unwrap_or(row)),

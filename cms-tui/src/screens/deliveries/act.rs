@@ -49,6 +49,11 @@ fn failed(scene: &Scene<'_>) -> Result<Json, Fault> {
             format!("The list shows {status}: filter for status:failed, or mark and press r.");
         return Err(Fault::new(say));
     }
+    // The service would send those of others too.
+    if which.submission.is_some() || which.job.is_some() {
+        let say = "R does not know submission: or job: mark them with * and press r.";
+        return Err(Fault::new(say));
+    }
     let mut filter = json!({"status": "failed"});
     let since = which.since.map(|since| json!(since));
     let words = [
@@ -152,5 +157,8 @@ mod tests {
         assert_eq!(of_hook["subscription"], 7);
         assert!(filter("status:delivered", Json::Null).is_err());
         assert!(filter("webhook:x", Json::Null).is_err());
+        for narrower in ["submission:9", "job:41 status:failed"] {
+            assert!(filter(narrower, Json::Null).is_err(), "{narrower}");
+        }
     }
 }

@@ -32,7 +32,7 @@ pub(crate) static SPEC: Spec = Spec {
     ..Spec::new("deliveries", title, columns, list, act::act)
 };
 
-const TOKENS: &str = "status:failed event:NAME webhook:ID since:2h";
+const TOKENS: &str = "status:failed event:NAME webhook:ID submission:ID job:ID since:2h";
 
 fn title(subject: &Json) -> String {
     match subject["name"].as_str() {
@@ -53,10 +53,9 @@ fn which(asked: &Asked<'_>) -> Result<WhichDeliveries, Fault> {
         match word {
             Word::Token("status", value) => which.status = Some(value.to_owned()),
             Word::Token("event", value) => which.event = Some(value.to_owned()),
-            Word::Token("webhook", value) => {
-                let id = value.parse().map_err(|_| unknown(value, "webhook:3"))?;
-                which.subscription = Some(id);
-            }
+            Word::Token("webhook", value) => which.subscription = Some(id(value, "webhook:3")?),
+            Word::Token("submission", value) => which.submission = Some(id(value, "submission:9")?),
+            Word::Token("job", value) => which.job = Some(id(value, "job:41")?),
             Word::Token("since", value) => {
                 let at = since(value, asked.now).ok_or_else(|| unknown(value, "since:2h"))?;
                 which.since = Some(Moment(at));
@@ -67,6 +66,10 @@ fn which(asked: &Asked<'_>) -> Result<WhichDeliveries, Fault> {
         }
     }
     Ok(which)
+}
+
+fn id(value: &str, example: &str) -> Result<i64, Fault> {
+    value.parse().map_err(|_| unknown(value, example))
 }
 
 fn list(asked: &Asked<'_>) -> Result<Calling, Fault> {
@@ -121,4 +124,26 @@ fn preview(row: &Json, detail: Option<&Json>, _: &Json, now: i64) -> Vec<(Role, 
         lines.push((Role::Warn, format!("Removed by the payload filter: {removed}")));
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_asks_the_service_or_is_refused() {
+        let line = |filter: &str| {
+            list(&Asked { subject: &Json::Null, filter, ..Asked::default() })
+                .map(|call| call.ask.line())
+        };
+        let known = [("submission", "submission"), ("job", "job"), ("webhook", "subscription")];
+        for (word, member) in known {
+            let (filter, asks) = (format!("{word}:9"), format!("{member}=9"));
+            let asked = line(&filter).expect("a call");
+            assert!(asked.contains(&asks), "{asked}");
+        }
+        for wrong in ["submission:x", "job:", "webhook:x", "since:x", "colour:red"] {
+            assert!(line(wrong).is_err(), "{wrong}");
+        }
+    }
 }

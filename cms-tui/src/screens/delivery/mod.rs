@@ -8,8 +8,6 @@
 mod compare;
 mod tabs;
 
-use std::cell::Cell;
-
 use cms_http::wire::{
     parameters::{Limit, NoQuery, OneOrList},
     webhooks::{Deliveries, Read, Redeliver, WhichDeliveries},
@@ -28,12 +26,14 @@ use super::{Clicked, Look, Screen, acts, cells::plain_text};
 use crate::{
     actions::Scene,
     calls::{Fault, Reply},
+    keys::Key,
     step::{Calling, Step, get, send},
     text::{count, cut, fitted, safe},
     theme::Role,
     widgets::{
-        draw::{lines, pane},
+        draw::{lines, pane, search},
         list::{Hit, List},
+        pager::Pager,
         viewer::Viewer,
         window::Row,
     },
@@ -52,8 +52,9 @@ pub(crate) struct Delivery {
     /// The attempts of its job, oldest first.
     attempts: List,
     tab: usize,
-    top: Cell<usize>,
+    pager: Pager,
     fault: Option<String>,
+    now: i64,
 }
 
 /// One attempt with what was sent.
@@ -77,7 +78,7 @@ impl Delivery {
         let mut attempts = List::default();
         attempts.look_for(&acts::id(&attempt).to_string());
         let webhook = Json::Null;
-        Self { attempt, webhook, attempts, tab: 0, top: Cell::new(0), fault: None }
+        Self { attempt, webhook, attempts, tab: 0, pager: Pager::default(), fault: None, now: 0 }
     }
 
     fn tab(&self) -> Tab {
@@ -86,7 +87,7 @@ impl Delivery {
 
     fn go_to_tab(&mut self, tab: usize) {
         self.tab = tab % TABS.len();
-        self.top.set(0);
+        self.pager.reset();
     }
 
     /// The two marked attempts, else the one under the cursor and the one before it.
@@ -106,6 +107,15 @@ impl Delivery {
         }
     }
 
+    /// What the tab shows, if it is no list.
+    fn text(&self) -> Vec<(Role, String)> {
+        let mut all = tabs::lines(self.tab(), &self.attempt, &self.webhook, self.now);
+        if let Some(fault) = &self.fault {
+            all.insert(0, (Role::Bad, format!("✗ {}", safe(fault))));
+        }
+        all
+    }
+
     /// Reads the attempt under the cursor.
     fn choose(&mut self) -> Step {
         let Some(row) = self.attempts.row() else { return Step::None };
@@ -113,7 +123,7 @@ impl Delivery {
             return Step::None;
         }
         self.attempt = row.json.clone();
-        self.top.set(0);
+        self.pager.reset();
         attempt(acts::id(&self.attempt)).map(|call| call.slot(ATTEMPT)).into()
     }
 }
@@ -173,6 +183,13 @@ impl Screen for Delivery {
         match verb {
             "tab" => self.go_to_tab(self.tab + 1),
             "tab_back" => self.go_to_tab(self.tab + TABS.len() - 1),
+            "search" | "search_next" | "search_before" | "wrap" if self.tab() == Tab::Attempts => {
+                return Step::Tell("This tab is a list: j and k walk through it.".to_owned());
+            }
+            "search" | "search_next" | "search_before" | "wrap" => {
+                let all = self.text();
+                self.pager.act(verb, &all);
+            }
             "attempts" => {
                 self.go_to_tab(TABS.iter().position(|tab| *tab == Tab::Attempts).unwrap_or(0))
             }
@@ -215,17 +232,25 @@ impl Screen for Delivery {
                 }
             };
         }
-        let top = self.top.get();
-        self.top.set(match verb {
-            "down" => top + 1,
-            "up" => top.saturating_sub(1),
-            "half_down" => top + 10,
-            "half_up" => top.saturating_sub(10),
-            "first" => 0,
-            "last" => usize::MAX / 2,
-            _ => top,
-        });
+        self.pager.walk(verb);
         Step::None
+    }
+
+    fn key(&mut self, key: Key) -> Option<Step> {
+        self.pager.typing()?;
+        let all = self.text();
+        self.pager.key(key, &all);
+        Some(Step::None)
+    }
+
+    fn paste(&mut self, text: &str) -> Step {
+        let all = self.text();
+        self.pager.paste(text, &all);
+        Step::None
+    }
+
+    fn tick(&mut self, now: i64) {
+        self.now = now;
     }
 
     fn click(&mut self, at: Position) -> Clicked {
@@ -244,6 +269,9 @@ impl Screen for Delivery {
     }
 
     fn back(&mut self) -> Option<Step> {
+        if self.pager.back() {
+            return Some(Step::None);
+        }
         self.attempts.back().map(|_| Step::None)
     }
 
@@ -263,18 +291,15 @@ impl Screen for Delivery {
         if self.tab() == Tab::Attempts {
             return self.draw_attempts(frame, body, look);
         }
-        let mut all = tabs::lines(self.tab(), &self.attempt, &self.webhook, look.now);
-        if let Some(fault) = &self.fault {
-            all.insert(0, (Role::Bad, format!("✗ {}", safe(fault))));
+        let cells = usize::from(body.width);
+        let foot = search(&self.pager, cells, theme);
+        let height = usize::from(body.height).saturating_sub(usize::from(foot.is_some()));
+        let mut shown = self.pager.draw(&self.text(), (cells, height), theme);
+        if let Some(foot) = foot {
+            shown.resize(height, Line::default());
+            shown.push(foot);
         }
-        let height = usize::from(body.height);
-        let top = self.top.get().min(all.len().saturating_sub(height));
-        self.top.set(top);
-        let cells = usize::from(body.width).saturating_sub(1);
-        let line = |(role, text): (Role, String)| {
-            Line::styled(format!(" {}", cut(&text, cells)), theme.style(role))
-        };
-        lines(frame, body, all.into_iter().skip(top).take(height).map(line).collect());
+        lines(frame, body, shown);
     }
 }
 

@@ -1,6 +1,9 @@
 //! What can be done with funnels.
 
-use cms_http::wire::funnels::{Delete, Duplicate, MayName, Publish, Save};
+use cms_http::wire::{
+    funnels::{Create, Delete, Duplicate, MayName, Publish, Save},
+    parameters::NoQuery,
+};
 use serde_json::{Value as Json, json};
 
 use super::name;
@@ -8,16 +11,17 @@ use crate::{
     actions::Scene,
     calls::{Fault, Reply},
     screens::{acts, cells::plain_text},
-    step::{Calling, Confirm, Place, Step, send},
+    step::{Calling, Confirm, Form, Place, Step, send},
     text::{count, wrapped},
     theme::Role,
-    widgets::viewer::Viewer,
+    widgets::{field::Field, form::Values, viewer::Viewer},
 };
 
 pub(super) fn act(verb: &str, scene: &Scene<'_>) -> Step {
     let row = scene.row.cloned().unwrap_or_default();
     match verb {
         "graph" => Step::Open(Place::about("funnel", &row)),
+        "new" => new(),
         _ => shared(verb, &row),
     }
 }
@@ -40,6 +44,31 @@ pub(super) fn shared(verb: &str, funnel: &Json) -> Step {
         "delete" => delete(funnel.clone()),
         _ => Step::None,
     }
+}
+
+/// An empty draft.
+fn new() -> Step {
+    let fields = vec![
+        Field::text("name", "Name", "").hint("such as Lead funnel").required(),
+        Field::text("slug", "Slug", "").hint("for addresses; made from the name when it is empty"),
+    ];
+    let note = "It begins as an empty draft. cms funnels edit draws its steps.";
+    Form::new("A new funnel", fields, make).note(note).step()
+}
+
+fn make(values: &Values) -> Step {
+    let mut funnel = json!({"name": values.text("name")});
+    let slug = values.text("slug");
+    if !slug.trim().is_empty() {
+        funnel["slug"] = slug.trim().into();
+    }
+    let call = send::<Create>(&NoQuery {}, funnel).map(|call| {
+        call.then(|reply| {
+            let (name, slug) = (name(&reply.data), plain_text(&reply.data["slug"]));
+            Step::did(format!("{name} is made as a draft: cms funnels edit {slug} draws it"))
+        })
+    });
+    call.into()
 }
 
 /// Whether it could be published. Nothing is stored.

@@ -38,7 +38,7 @@ pub(crate) static SPEC: Spec = Spec {
     preview: |row, detail, _, now| preview(row, detail, now),
     tokens: Some(|_| TOKENS.to_owned()),
     open: Some(|row, _| Step::Open(Place::about("funnel", row))),
-    empty: "No funnel. cms funnels create makes one.",
+    empty: "No funnel yet: n makes one.",
     poll_s: 5,
     ..Spec::new("funnels", |_| "Funnels".to_owned(), columns, list, act::act)
 };

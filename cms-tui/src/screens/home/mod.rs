@@ -2,7 +2,7 @@
 
 mod needs;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ratatui::{
     Frame,
@@ -29,6 +29,8 @@ use crate::{
 #[derive(Default)]
 pub(crate) struct Home {
     list: List,
+    /// The slots of the looks that the user may have; None: who the user is, is not known yet.
+    looks: Option<BTreeSet<u8>>,
     /// By slot: what each look found.
     found: BTreeMap<u8, Vec<Row>>,
     faults: BTreeMap<u8, String>,
@@ -38,7 +40,9 @@ pub(crate) struct Home {
 impl Home {
     fn arrange(&mut self) -> bool {
         let mut rows: Vec<Row> = self.found.values().flatten().cloned().collect();
-        if rows.is_empty() && self.found.len() + self.faults.len() == needs::LOOKS.len() {
+        let looked = self.found.keys().chain(self.faults.keys()).collect::<BTreeSet<_>>().len();
+        let all = self.looks.as_ref().map_or(needs::LOOKS.len(), BTreeSet::len);
+        if rows.is_empty() && looked == all {
             let say = "Nothing needs a hand.";
             rows.push(Row { id: "well".to_owned(), json: json!({"say": say, "role": "good"}) });
         }
@@ -57,22 +61,28 @@ impl Screen for Home {
     }
 
     fn load(&mut self) -> Step {
-        let looks = needs::LOOKS.iter().enumerate();
-        Step::Several(
-            looks
-                .map(|(n, look)| {
-                    (look.ask)().map(|call| call.slot(u8::try_from(n).unwrap_or(0))).into()
-                })
-                .collect(),
-        )
+        let ask = |slot: &u8| {
+            let look = needs::LOOKS.get(usize::from(*slot))?;
+            Some((look.ask)(self.now).map(|call| call.slot(*slot)).into())
+        };
+        Step::Several(self.looks.iter().flatten().filter_map(ask).collect())
+    }
+
+    fn meet(&mut self, _: &str, rights: Option<&[String]>) {
+        let may = (0u8..).zip(&needs::LOOKS).filter(|(_, look)| look.may_be_asked(rights));
+        let looks: BTreeSet<u8> = may.map(|(slot, _)| slot).collect();
+        self.found.retain(|slot, _| looks.contains(slot));
+        self.faults.retain(|slot, _| looks.contains(slot));
+        self.looks = Some(looks);
     }
 
     fn take(&mut self, slot: u8, outcome: Result<Reply, Fault>) -> (Step, bool) {
         let Some(look) = needs::LOOKS.get(usize::from(slot)) else { return (Step::None, false) };
+        let before = self.faults.get(&slot).cloned();
         match outcome {
             Ok(reply) => {
                 self.faults.remove(&slot);
-                self.found.insert(slot, (look.read)(&reply.data, self.now));
+                self.found.insert(slot, (look.read)(&reply, self.now));
             }
             // Whoever may not look there has nothing to do there.
             Err(fault)
@@ -86,7 +96,7 @@ impl Screen for Home {
             }
         }
         let fresh = self.arrange();
-        (Step::None, fresh || !self.faults.is_empty())
+        (Step::None, fresh || self.faults.get(&slot) != before.as_ref())
     }
 
     fn act(&mut self, _: &str, _: &Scene<'_>) -> Step {
@@ -147,7 +157,18 @@ impl Screen for Home {
 
 /// Where a row's remedy is.
 fn go(row: &Json) -> Step {
-    let nouns = ["webhooks", "deliveries", "queue", "keys", "attempts", "plugins", "system"];
+    let nouns = [
+        "webhooks",
+        "deliveries",
+        "queue",
+        "keys",
+        "attempts",
+        "plugins",
+        "system",
+        "inbox",
+        "mail",
+        "tasks",
+    ];
     let Some(noun) = nouns.into_iter().find(|noun| row["go"] == *noun) else { return Step::None };
     let text = |name: &str| row[name].as_str().unwrap_or_default();
     Step::Open(Place::of(noun).filtered(text("filter")).at(text("at")))
@@ -168,6 +189,7 @@ impl Home {
             let (sign, role) = match row.json["role"].as_str() {
                 Some("bad") => ("✗", Role::Bad),
                 Some("good") => ("✓", Role::Good),
+                Some("work") => ("●", Role::Plain),
                 _ => ("◐", Role::Warn),
             };
             let cursor = if Some(at) == self.list.here() { "▶" } else { " " };

@@ -1,10 +1,11 @@
 //! The looks that find what needs a hand, each a pure reading of one reply.
 
-use cms_http::wire::{auth, health, keys, parameters, plugins, webhooks};
+use cms_http::wire::{auth, health, inbox, keys, mail, parameters, plugins, tasks, webhooks};
 use serde_json::{Value as Json, json};
 
 use crate::{
-    calls::Fault,
+    actions::find,
+    calls::{Fault, Reply},
     moment,
     screens::{acts::name, webhooks::tripped},
     step::{Calling, get},
@@ -14,18 +15,83 @@ use crate::{
 
 /// One look.
 pub(super) struct Need {
-    pub(super) ask: fn() -> Result<Calling, Fault>,
-    pub(super) read: fn(&Json, i64) -> Vec<Row>,
+    /// The screen that it is about: whoever may not open that is not asked for.
+    noun: &'static str,
+    pub(super) ask: fn(i64) -> Result<Calling, Fault>,
+    pub(super) read: fn(&Reply, i64) -> Vec<Row>,
 }
 
-pub(super) static LOOKS: [Need; 6] = [
-    Need { ask: || get::<webhooks::Read>(&list()), read: hooks },
-    Need { ask: || get::<webhooks::Stats>(&parameters::NoQuery {}), read: depth },
-    Need { ask: || get::<keys::Read>(&list()), read: ending },
-    Need { ask: || get::<auth::ListAttempts>(&parameters::Listing::default()), read: locked },
-    Need { ask: || get::<plugins::Read>(&plugins::Asked::default()), read: faulty },
-    Need { ask: || get::<health::Readyz>(&Default::default()), read: ready },
+impl Need {
+    pub(super) fn may_be_asked(&self, rights: Option<&[String]>) -> bool {
+        find(&format!("go.{}", self.noun)).is_some_and(|go| go.right.is_held(rights))
+    }
+}
+
+pub(super) static LOOKS: [Need; 10] = [
+    Need {
+        noun: "webhooks",
+        ask: |_| get::<webhooks::Read>(&list()),
+        read: |reply, now| hooks(&reply.data, now),
+    },
+    Need {
+        noun: "queue",
+        ask: |_| get::<webhooks::Stats>(&parameters::NoQuery {}),
+        read: |reply, now| depth(&reply.data, now),
+    },
+    Need {
+        noun: "keys",
+        ask: |_| get::<keys::Read>(&list()),
+        read: |reply, now| ending(&reply.data, now),
+    },
+    Need {
+        noun: "attempts",
+        ask: |_| get::<auth::ListAttempts>(&parameters::Listing::default()),
+        read: |reply, now| locked(&reply.data, now),
+    },
+    Need {
+        noun: "plugins",
+        ask: |_| get::<plugins::Read>(&plugins::Asked::default()),
+        read: |reply, now| faulty(&reply.data, now),
+    },
+    Need {
+        noun: "system",
+        ask: |_| get::<health::Readyz>(&Default::default()),
+        read: |reply, now| ready(&reply.data, now),
+    },
+    Need { noun: "inbox", ask: |_| get::<inbox::Submissions>(&one()), read: |reply, _| new(reply) },
+    Need { noun: "inbox", ask: |_| unassigned(), read: |reply, _| for_nobody(reply) },
+    Need { noun: "mail", ask: given_up, read: |reply, _| unsent(reply) },
+    Need {
+        noun: "tasks",
+        ask: |_| get::<tasks::Read>(&parameters::Listing::default()),
+        read: |reply, _| ended_badly(&reply.data),
+    },
 ];
+
+/// The first page tells how many there are in each state.
+fn one() -> inbox::InboxAsked {
+    inbox::InboxAsked { limit: Some("1".to_owned()), ..Default::default() }
+}
+
+fn unassigned() -> Result<Calling, Fault> {
+    let filters = [("filter[inbox_status][eq]", "new"), ("filter[assigned_to][null]", "true")];
+    let filters = filters.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    get::<inbox::Submissions>(&inbox::InboxAsked { filters: filters.into(), ..one() })
+}
+
+/// Mails that were given up longer ago are history.
+const MAIL_DAYS: i64 = 7;
+/// More of them are not counted.
+const MOST_MAILS: u32 = 50;
+
+fn given_up(now: i64) -> Result<Calling, Fault> {
+    get::<mail::Log>(&mail::WhichMails {
+        status: Some(mail::MailStatus::Failed),
+        since: Some(parameters::Moment(now - MAIL_DAYS * 86_400_000)),
+        limit: parameters::Limit(MOST_MAILS),
+        ..Default::default()
+    })
+}
 
 fn list() -> parameters::OneOrList {
     parameters::OneOrList { limit: parameters::Limit(500), ..Default::default() }
@@ -120,6 +186,64 @@ fn locked(data: &Json, _: i64) -> Vec<Row> {
     told.collect()
 }
 
+/// How many are new, in words; none when there are none.
+fn counted(reply: &Reply) -> Option<String> {
+    match &reply.counts["new"] {
+        Json::String(many) => Some(format!("{many} new submissions")),
+        found => match usize::try_from(found.as_i64()?).ok()? {
+            0 => None,
+            found => Some(count(found, "new submission")),
+        },
+    }
+}
+
+fn new(reply: &Reply) -> Vec<Row> {
+    let told = counted(reply).map(|many| {
+        row("new".into(), 3, "work", &format!("{many} in the inbox"), "inbox", "state:new")
+    });
+    told.into_iter().collect()
+}
+
+fn for_nobody(reply: &Reply) -> Vec<Row> {
+    let told = counted(reply).map(|many| {
+        let say = format!("{many} assigned to nobody");
+        row("unassigned".into(), 4, "work", &say, "inbox", "state:new @nobody")
+    });
+    told.into_iter().collect()
+}
+
+fn unsent(reply: &Reply) -> Vec<Row> {
+    let found = rows(&reply.data).count();
+    if found == 0 {
+        return Vec::new();
+    }
+    let (more, were) = match (&reply.next, found) {
+        (Some(_), _) => ("more than ", "were"),
+        (None, 1) => ("", "was"),
+        _ => ("", "were"),
+    };
+    let say = format!("{more}{} {were} given up within {MAIL_DAYS} days", count(found, "mail"));
+    let filter = format!("status:failed since:{MAIL_DAYS}d");
+    vec![row("mails".into(), 2, "bad", &say, "mail", &filter)]
+}
+
+/// Tasks whose last run failed.
+fn ended_badly(data: &Json) -> Vec<Row> {
+    let told = rows(data).filter_map(|task| {
+        let run = &task["last_run"];
+        let failed = run["outcome"].as_str().filter(|one| matches!(*one, "failed" | "lost"))?;
+        let text = |of: &Json| of.as_str().unwrap_or_default().to_owned();
+        let (plugin, task) = (text(&task["plugin"]), text(&task["name"]));
+        let why = run["error"].as_str().map(|why| format!(": {why}")).unwrap_or_default();
+        let say = match failed {
+            "lost" => format!("Task {task} of {plugin} was broken off{why}"),
+            _ => format!("Task {task} of {plugin} failed{why}"),
+        };
+        Some(row(format!("run {plugin}/{task}"), 2, "bad", &say, "tasks", ""))
+    });
+    told.collect()
+}
+
 fn ready(data: &Json, _: i64) -> Vec<Row> {
     let mut found = Vec::new();
     for (what, name) in [("limiter", "The limiter"), ("cache", "The cache")] {
@@ -175,5 +299,59 @@ mod tests {
         );
         let depth = depth(&json!({"by_status": {"failed": 2}, "oldest_due_ms": 61_000}), now);
         assert_eq!(depth.len(), 2);
+    }
+
+    #[test]
+    fn what_there_is_to_do_is_told_with_its_list() {
+        let told = |rows: Vec<Row>| -> Vec<String> {
+            let text = |name: &str, row: &Row| row.json[name].as_str().unwrap_or("?").to_owned();
+            let all = ["say", "go", "filter", "at"];
+            rows.iter().map(|row| all.map(|name| text(name, row)).join(" | ")).collect()
+        };
+        let counts = |new: Json| Reply { counts: json!({"new": new}), ..Reply::default() };
+        assert_eq!(
+            told(new(&counts(json!(128)))),
+            ["128 new submissions in the inbox | inbox | state:new | "]
+        );
+        assert_eq!(
+            told(for_nobody(&counts(json!("10k+")))),
+            ["10k+ new submissions assigned to nobody | inbox | state:new @nobody | "]
+        );
+        for none in [json!(0), Json::Null] {
+            assert!(new(&counts(none.clone())).is_empty() && for_nobody(&counts(none)).is_empty());
+        }
+        let mails = |data: Json, next: Option<&str>| {
+            told(unsent(&Reply { data, next: next.map(str::to_owned), ..Reply::default() }))
+        };
+        let list = " | mail | status:failed since:7d | ";
+        let one = mails(json!([{"id": 1}]), None);
+        assert_eq!(one, [format!("1 mail was given up within 7 days{list}")]);
+        let many = mails(json!([{"id": 2}, {"id": 1}]), Some("next"));
+        assert_eq!(many, [format!("more than 2 mails were given up within 7 days{list}")]);
+        assert!(mails(json!([]), None).is_empty());
+        let run = |outcome: &str| json!({"outcome": outcome, "error": "exit status 1"});
+        let tasks = json!([
+            {"plugin": "shop", "name": "sync", "last_run": run("failed")},
+            {"plugin": "shop", "name": "stock", "last_run": {"outcome": "lost", "error": null}},
+            {"plugin": "shop", "name": "prices", "last_run": run("done")},
+            {"plugin": "shop", "name": "new", "last_run": null},
+        ]);
+        assert_eq!(
+            told(ended_badly(&tasks)),
+            [
+                "Task sync of shop failed: exit status 1 | tasks |  | shop/sync",
+                "Task stock of shop was broken off | tasks |  | shop/stock",
+            ]
+        );
+    }
+
+    #[test]
+    fn only_what_the_user_may_see_is_asked_for() {
+        let asked = |rights: Option<&[String]>| -> Vec<&str> {
+            LOOKS.iter().filter(|one| one.may_be_asked(rights)).map(|one| one.noun).collect()
+        };
+        assert_eq!(asked(None).len(), LOOKS.len());
+        let held = ["formfunnel_inbox_view".to_owned()];
+        assert_eq!(asked(Some(&held)), ["plugins", "system", "inbox", "inbox"]);
     }
 }

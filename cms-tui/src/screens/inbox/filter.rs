@@ -158,7 +158,7 @@ fn condition(
         return Err(Fault::new(format!("{name}: wants a value, such as {}", example(name))));
     }
     match name {
-        "for" => return assigned(value, not, who),
+        "for" | "assigned" => return assigned(value, not, who),
         "since" | "before" => {
             let wrong = || unknown(value, "since:2d, before:12h or since:2026-11-21T09:30:00Z");
             let at = moment::text(since(value, now).ok_or_else(wrong)?);
@@ -305,6 +305,7 @@ mod tests {
             ("!state:rejected", "inbox_status nin rejected|"),
             ("visit:under-way", "status in in_progress|"),
             ("@me", "assigned_name eq ana|"),
+            ("assigned:me", "assigned_name eq ana|"),
             ("for:ben !@nobody", "assigned_name eq ben; assigned_to null false|"),
             ("@nobody", "assigned_to null true|"),
             ("funnel:7", "funnel_id eq 7|"),

@@ -235,20 +235,25 @@ pub(crate) fn mails(detail: &Json, now: i64) -> Lines {
         _ => {}
     }
     for mail in detail["mails"].as_array().into_iter().flatten() {
-        let (sign, role) = match mail["status"].as_str() {
-            Some("sent") => ("✓", Role::Good),
-            Some("queued" | "sending") => ("●", Role::Plain),
-            Some("dropped") => ("⊘", Role::Quiet),
-            _ => ("✗", Role::Bad),
-        };
-        let [to, subject] = ["to", "subject"].map(|name| plain_text(&mail[name]));
-        let at = mail["created_at"].as_str().map(|at| moment::clock(at, now)).unwrap_or_default();
-        lines.push((role, format!("{sign} {at} to {to}: {subject}")));
+        lines.push(self::mail(mail, now));
         if let Some(why) = mail["reason"].as_str() {
             lines.push((Role::Bad, format!("    {}", safe(why))));
         }
     }
     lines
+}
+
+/// One of them as a line.
+pub(crate) fn mail(mail: &Json, now: i64) -> (Role, String) {
+    let (sign, role) = match mail["status"].as_str() {
+        Some("sent") => ("✓", Role::Good),
+        Some("queued" | "sending") => ("●", Role::Plain),
+        Some("dropped") => ("⊘", Role::Quiet),
+        _ => ("✗", Role::Bad),
+    };
+    let [to, subject] = ["to", "subject"].map(|name| plain_text(&mail[name]));
+    let at = mail["created_at"].as_str().map(|at| moment::clock(at, now)).unwrap_or_default();
+    (role, format!("{sign} {at} to {to}: {subject}"))
 }
 
 /// What happened, as far as it is known.

@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 
 use super::{
     acts,
-    browser::{Asked, Spec},
+    browser::{Asked, Spec, by_id},
     cells::{Cell, Column, age, clock, column, members, plain, plain_text},
     words::{Word, since, unknown, words},
 };
@@ -28,14 +28,16 @@ pub(crate) static SPEC: Spec = Spec {
     detail: Some(|row, _| whole(row)),
     preview,
     tokens: Some(|_| TOKENS.to_owned()),
+    // By its id there is one, which is no list.
+    rows: |_, data| by_id(if data.is_object() { Json::Array(vec![data]) } else { data }, "id"),
     open: Some(|row, _| act::show(row)),
     empty: "No mail was queued yet.",
     poll_s: 2,
     ..Spec::new("mail", |_| "Mails".to_owned(), columns, list, act::act)
 };
 
-const TOKENS: &str =
-    "status:failed (queued sending sent failed dropped) to:ADDRESS purpose:form.notice since:2h";
+const TOKENS: &str = "status:failed (queued sending sent dropped) to:ADDRESS purpose:form.notice \
+    since:2h id:7";
 
 /// A mail with its text and attempts.
 fn whole(row: &Json) -> Result<Calling, Fault> {
@@ -50,6 +52,9 @@ fn list(asked: &Asked<'_>) -> Result<Calling, Fault> {
             Word::Token("status", value) | Word::Text(value) => {
                 let status = serde_json::from_value(value.into());
                 which.status = Some(status.map_err(|_| unknown(value, "status:failed"))?);
+            }
+            Word::Token("id", value) => {
+                which.id = Some(value.parse().map_err(|_| unknown(value, "id:7"))?);
             }
             Word::Token("to", value) => which.to = Some(value.to_owned()),
             Word::Token("purpose", value) => which.purpose = Some(value.to_owned()),
@@ -136,7 +141,9 @@ mod tests {
         };
         let asked = line("failed to:ana@example.org").expect("a call");
         assert!(asked.contains("status=failed") && asked.contains("to=ana"), "{asked}");
-        for wrong in ["gone", "status:x", "since:x", "colour:red"] {
+        let asked = line("id:7").expect("a call");
+        assert!(asked.contains("id=7"), "{asked}");
+        for wrong in ["gone", "status:x", "since:x", "id:x", "colour:red"] {
             assert!(line(wrong).is_err(), "{wrong}");
         }
     }

@@ -12,11 +12,14 @@ use super::{FILE, edit, place, told, uses};
 use crate::{
     actions::Scene,
     calls::Reply,
-    screens::acts::{id, name},
-    step::{Act, BulkCall, Checked, Confirm, Step, get, send},
+    screens::{
+        acts::{id, name},
+        inbox::at_home,
+    },
+    step::{Act, BulkCall, Checked, Confirm, Form, Step, get, send},
     text::number,
     theme::Role,
-    widgets::viewer::Viewer,
+    widgets::{field::Field, viewer::Viewer},
 };
 
 pub(super) fn act(verb: &str, scene: &Scene<'_>) -> Step {
@@ -33,9 +36,27 @@ pub(super) fn act(verb: &str, scene: &Scene<'_>) -> Step {
             .into()
         }
         "check" => check(),
+        "upload" => upload(),
         "delete" => delete(row),
         _ => Step::None,
     }
+}
+
+/// The command line sends the file, part by part, beside the interface.
+fn upload() -> Step {
+    let fields = vec![
+        Field::text("file", "File", "").hint("a path; ~ is your home").required(),
+        Field::text("folder", "Folder", "").hint("such as products/2026; may stay empty"),
+    ];
+    Form::new("Upload a file", fields, |values| {
+        let path = at_home(&values.text("file"));
+        let mut words = ["media", "upload"].map(str::to_owned).to_vec();
+        words.push(format!("--folder={}", values.text("folder").trim()));
+        words.extend(["--".to_owned(), path.to_string_lossy().into_owned()]);
+        Step::Run(words)
+    })
+    .note("It is sent part by part; Esc ends it. Content that is there is not stored again.")
+    .step()
 }
 
 /// Compares files with their records.

@@ -27,7 +27,7 @@ pub(crate) static SPEC: Spec = Spec {
     detail: Some(|row, _| uses(row)),
     preview,
     tokens: Some(|_| TOKENS.to_owned()),
-    empty: "No file. cms media upload FILE uploads one.",
+    empty: "No file yet: n uploads one.",
     follows: |event, _| event.starts_with("media.") || event.starts_with("item.media."),
     ..Spec::new("media", |_| "Media".to_owned(), columns, list, act::act)
 };

@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 use super::{
     about, copy, diff,
     hold::{Others, Seen, reading},
-    link, page_id, plan, told,
+    link, new, page_id, plan, told,
 };
 use crate::{
     actions::Scene,
@@ -21,7 +21,8 @@ pub(super) fn act(verb: &str, scene: &Scene<'_>) -> Step {
     let page = about(scene.row.unwrap_or(&Json::Null));
     let verb = verb.to_owned();
     match verb.as_str() {
-        "revisions" | "compare" | "copy" | "link" => {
+        "new" => new::begin(),
+        "revisions" | "compare" | "copy" | "link" | "links" => {
             let seen = Seen { page, ..Seen::default() };
             whole(&verb, seen)
         }
@@ -41,6 +42,7 @@ pub(super) fn whole(verb: &str, seen: Seen) -> Step {
         "compare" => compare(&seen.page, None, None),
         "copy" => copy::begin(&seen.page),
         "link" => link::begin(&seen.page),
+        "links" => Step::Open(Place::about("links", &seen.page)),
         _ => Step::None,
     }
 }

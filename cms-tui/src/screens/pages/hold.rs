@@ -2,7 +2,10 @@
 //! else was faster, the service says who changed what; then both edits are kept, or the user
 //! decides.
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use cms_http::wire::problem::FieldProblem;
 use serde_json::Value as Json;
@@ -20,8 +23,10 @@ type Make = Arc<dyn Fn() -> Result<Calling, Fault> + Send + Sync>;
 /// Makes the step that follows: from the reply, and what is to be said of others.
 type Done = Box<dyn FnOnce(&Reply, &Others) -> Step + Send>;
 /// Looks for clashes with the draft as it is now, a line each; an error when there is nothing left
-/// to change.
-type Fits = Arc<dyn Fn(&Json) -> Result<Vec<String>, Fault> + Send + Sync>;
+/// to change. [`Others`] know the draft that the user saw last.
+type Fits = Arc<dyn Fn(&Others, &Json) -> Result<Vec<String>, Fault> + Send + Sync>;
+/// The draft that the user chose to look at anew: what a form sends next is about that.
+type Anew = Arc<Mutex<Option<Reply>>>;
 
 /// What others did between the look and the change.
 #[derive(Default)]
@@ -64,6 +69,7 @@ pub(super) struct Seen {
     pub(super) is_empty: bool,
     /// The screen that asks shows this draft: it takes over the tag of its own changes.
     pub(super) is_shown: bool,
+    pub(super) anew: Anew,
 }
 
 impl Seen {
@@ -72,7 +78,7 @@ impl Seen {
         let state = members.map(|(name, value)| (name.clone(), value.clone())).collect();
         let is_empty = read["rows"].as_array().is_none_or(Vec::is_empty);
         let state = Json::Object(state);
-        Self { page: page.clone(), state, etag, is_empty, is_shown: false }
+        Self { page: page.clone(), state, etag, is_empty, ..Self::default() }
     }
 
     pub(super) fn id(&self) -> i64 {
@@ -90,13 +96,19 @@ impl Seen {
         make: impl Fn() -> Result<Calling, Fault> + Send + Sync + 'static,
         done: impl FnOnce(&Reply, &Others) -> Step + Send + 'static,
     ) -> Change {
+        let looked = self.anew.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let (etag, draft) = match looked {
+            Some(now) => (now.etag, Some(now.data)),
+            None => (self.etag.clone(), None),
+        };
         Change {
             page: self.id(),
-            etag: self.etag.clone(),
+            etag,
             make: Arc::new(make),
             done: Box::new(done),
             fits: None,
-            others: Others::default(),
+            others: Others { say: String::new(), draft },
+            anew: self.anew.clone(),
             is_shown: self.is_shown,
             is_typed: true,
         }
@@ -118,6 +130,7 @@ pub(super) struct Change {
     done: Done,
     fits: Option<Fits>,
     others: Others,
+    anew: Anew,
     is_shown: bool,
     /// It comes from a form or an answer; else from a key alone, which the screen counts.
     is_typed: bool,
@@ -127,7 +140,7 @@ impl Change {
     /// Both edits are kept when nothing clashes.
     pub(super) fn fitting(
         mut self,
-        fits: impl Fn(&Json) -> Result<Vec<String>, Fault> + Send + Sync + 'static,
+        fits: impl Fn(&Others, &Json) -> Result<Vec<String>, Fault> + Send + Sync + 'static,
     ) -> Self {
         self.fits = Some(Arc::new(fits));
         self
@@ -173,11 +186,12 @@ impl Change {
 
     fn decide(mut self, fault: &Fault, now: &Reply) -> Step {
         self.etag.clone_from(&now.etag);
+        let found = self.fits.as_ref().map(|fits| fits(&self.others, &now.data));
         self.others.draft = Some(now.data.clone());
         let other =
             |one: &FieldProblem| plain_text(&format!("{}: {}", one.field, one.message).into());
         let others: Vec<String> = fault.errors.iter().map(other).collect();
-        let clashes = match self.fits.as_ref().map(|fits| fits(&now.data)) {
+        let clashes = match found {
             Some(Err(fault)) => return Step::Fault(fault),
             _ if fault.code == "not_found" => return Step::Fault(fault.clone()),
             Some(Ok(clashes)) if clashes.is_empty() => {
@@ -192,9 +206,13 @@ impl Change {
         let anyway = if clashes.is_empty() { "do it all the same" } else { WRITE_MINE };
         let mut entries = vec!["look at it anew; nothing is written".to_owned(), anyway.to_owned()];
         entries.extend(clashes.iter().chain(&others).map(|line| safe(line).into_owned()));
+        let now = now.clone();
         Step::Menu(Menu::new("Somebody changed the page too", entries, move |n| match n {
             1 => self.step(),
-            0 => Step::Several(vec![Step::Look, Step::Fault(unwritten())]),
+            0 => {
+                *self.anew.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
+                Step::Several(vec![Step::Look, Step::Fault(unwritten())])
+            }
             _ => Step::Fault(unwritten()),
         }))
     }
@@ -217,10 +235,24 @@ mod tests {
 
     use super::*;
 
+    fn seen() -> Seen {
+        Seen::of(&json!({"id": 9}), &json!({"rows": []}), Some("\"9-1\"".to_owned()))
+    }
+
     fn change() -> Change {
-        let seen = Seen::of(&json!({"id": 9}), &json!({"rows": []}), Some("\"9-1\"".to_owned()));
+        change_of(&seen())
+    }
+
+    fn change_of(seen: &Seen) -> Change {
         let make = || Ok(Calling::to("/", |_| Ok(Reply::default())));
         seen.change(make, |_, others| Step::did(format!("done{others}")))
+    }
+
+    fn asked(step: Step) -> String {
+        match step {
+            Step::Call(calling) => format!("{:?}", calling.ask),
+            _ => panic!("nothing is sent"),
+        }
     }
 
     fn stale() -> Fault {
@@ -248,7 +280,7 @@ mod tests {
             _ => panic!("no question"),
         }
         // What clashes stands above what was done besides.
-        let clashing = change().fitting(|_| Ok(vec!["title: theirs A · yours B".to_owned()]));
+        let clashing = change().fitting(|_, _| Ok(vec!["title: theirs A · yours B".to_owned()]));
         match clashing.decide(&stale(), &now) {
             Step::Menu(menu) => {
                 assert_eq!(menu.entries[1..3], [WRITE_MINE, "title: theirs A · yours B"]);
@@ -256,13 +288,27 @@ mod tests {
             _ => panic!("no question"),
         }
         // Both fit: it is sent again, with the tag of the draft as it is now.
-        match change().fitting(|_| Ok(Vec::new())).decide(&stale(), &now) {
-            Step::Call(calling) => {
-                assert!(format!("{:?}", calling.ask).contains("9-2"), "{:?}", calling.ask);
-            }
-            _ => panic!("it is not sent again"),
-        }
-        let gone = change().fitting(|_| Err(Fault::new("gone")));
+        let again = asked(change().fitting(|_, _| Ok(Vec::new())).decide(&stale(), &now));
+        assert!(again.contains("9-2"), "{again}");
+        let gone = change().fitting(|_, _| Err(Fault::new("gone")));
         assert!(matches!(gone.decide(&stale(), &now), Step::Fault(_)));
+    }
+
+    /// The tag of what was looked at; clashes are measured from there.
+    #[test]
+    fn a_form_that_was_looked_at_anew_carries_the_new_tag() {
+        let data = json!({"rows": [{"kind": "row", "id": 1, "sort_order": 7, "cols": []}]});
+        let now = Reply { etag: Some("\"9-2\"".to_owned()), data, ..Reply::default() };
+        let seen = seen();
+        assert!(asked(change_of(&seen).step()).contains("9-1"));
+        for (choice, tag) in [(2, "9-1"), (0, "9-2")] {
+            match change_of(&seen).decide(&stale(), &now) {
+                Step::Menu(menu) => drop((menu.choose)(choice)),
+                _ => panic!("no question"),
+            }
+            let sent = asked(change_of(&seen).step());
+            assert!(sent.contains(tag), "{choice}: {sent}");
+        }
+        assert_eq!(change_of(&seen).others.draft, Some(now.data));
     }
 }

@@ -6,27 +6,42 @@ use serde_json::{Value as Json, json};
 use super::{address, page_id, told::WIDE};
 use crate::{
     screens::cells::plain_text,
-    step::{Menu, Step, send},
+    step::{Form, Step, send},
     text::wrapped,
-    widgets::viewer::Viewer,
+    widgets::{field::Field, form::Values, viewer::Viewer},
 };
 
 /// For how long, and in seconds.
 const TTLS: [(&str, i64); 4] =
     [("1 hour", 3_600), ("1 day", 86_400), ("7 days", 604_800), ("30 days", 2_592_000)];
 
+/// Asks for whom and for how long, then shows the link.
 pub(super) fn begin(page: &Json) -> Step {
-    let entries = TTLS.map(|(label, _)| label.to_owned()).to_vec();
     let page = page.clone();
-    let title = format!("A link to the draft of {}, for how long?", address(&page));
-    Step::Menu(Menu::new(title, entries, move |n| {
-        let ttl_s = TTLS.get(n).map(|(_, seconds)| *seconds);
-        let body = json!({"page_id": page_id(&page), "ttl_s": ttl_s});
-        let title = format!("The draft of {}", address(&page));
-        send::<MakeLink>(&MayName::default(), body)
-            .map(|call| call.then(move |reply| Step::View(shown(title, &reply.data))))
-            .into()
-    }))
+    let hint = "for those who see the list of links; may stay empty";
+    let fields = vec![
+        Field::text("note", "For whom", "").hint(hint),
+        Field::one("ttl_s", "For how long", &TTLS.map(|(label, _)| label), 1),
+    ];
+    let title = format!("A link to the draft of {}", address(&page));
+    let note = "Who has it may read the draft without a login; w lists links and takes them back.";
+    Form::new(title, fields, move |values| make(&page, values)).note(note).step()
+}
+
+fn make(page: &Json, values: &Values) -> Step {
+    let chosen = values.text("ttl_s");
+    let ttl_s = TTLS.iter().find(|(label, _)| *label == chosen).map(|(_, seconds)| *seconds);
+    let note = Some(values.text("note")).filter(|note| !note.trim().is_empty());
+    let body = json!({"page_id": page_id(page), "ttl_s": ttl_s, "note": note});
+    let title = format!("The draft of {}", address(page));
+    let call = send::<MakeLink>(&MayName::default(), body);
+    // The list of links has one more.
+    call.map(|call| {
+        call.then(move |reply| {
+            Step::Several(vec![Step::View(shown(title, &reply.data)), Step::Look])
+        })
+    })
+    .into()
 }
 
 fn shown(title: String, link: &Json) -> Viewer {

@@ -9,7 +9,9 @@
 //! hold       changes sent only while the draft is as it was seen
 //! plan       when a page is published and taken off by itself
 //! copy       a draft made that of another page
+//! new        a page that there was not
 //! link       a link that shows a draft without a login
+//! links      those that there are, and how one is taken back
 //! revisions  what was published: compared, restored
 //! ```
 
@@ -17,6 +19,8 @@ mod act;
 mod copy;
 mod hold;
 mod link;
+mod links;
+mod new;
 mod nodes;
 mod plan;
 mod revisions;
@@ -32,6 +36,7 @@ use cms_http::wire::{
 };
 use serde_json::Value as Json;
 
+pub(super) use links::SPEC as LINKS;
 pub(super) use revisions::SPEC as REVISIONS;
 pub(super) use tree::PageTree;
 
@@ -50,12 +55,13 @@ use crate::{
 
 pub(crate) static SPEC: Spec = Spec {
     count: Some(count),
+    beside: Some(&plan::BESIDE),
     detail: Some(|row, _| draft(acts::id(row))),
     preview: |row, draft, _, _| preview(row, draft),
     tokens: Some(|_| TOKENS.to_owned()),
     sorts: |_| SORTS.map(str::to_owned).to_vec(),
     open: Some(|row, _| Step::Open(Place::about("page", &about(row)))),
-    empty: "No page. Press 6 and open the table pages: n makes one there.",
+    empty: "No page yet: n makes one.",
     follows: |event, _| event.starts_with("page.") || event.starts_with("item.pages."),
     ..Spec::new("pages", |_| "Pages".to_owned(), columns, list, act::act)
 };
@@ -143,7 +149,7 @@ fn columns(_: &Json) -> Vec<Column> {
         column("TITLE", "title", 0, plain),
         column("LANG", "language_short", 4, plain),
         column("STATE", "published", 11, state),
-        column("VIEW", "view", 12, plain).from(72),
+        column("VIEW", "view", 12, plain).from(96),
     ]
 }
 

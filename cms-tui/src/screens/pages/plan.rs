@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use cms_http::wire::pagebuilder::{MayName, SetSchedule};
+use cms_http::wire::{
+    pagebuilder::{MayName, Plans, SetSchedule},
+    parameters::{Limit, Listing},
+};
 use serde_json::{Map, Value as Json, json};
 
 use super::{
@@ -11,11 +14,46 @@ use super::{
 };
 use crate::{
     calls::Reply,
-    step::{BulkCall, Checked, Form, Step, Undo, send},
+    moment,
+    screens::{
+        acts,
+        browser::Beside,
+        cells::{Cell, Column, column},
+    },
+    step::{BulkCall, Checked, Form, Step, Undo, get, send},
+    theme::Role,
     widgets::{field::Field, form::Values},
 };
 
 const TIMES: [(&str, &str); 2] = [("publish_at", "Publish at"), ("take_off_at", "Take off at")];
+
+/// More plans are not looked at: the preview tells of each page.
+const MOST: u32 = 500;
+
+/// What is planned for the pages of a list; a column for each kind of time that any page has.
+pub(super) static BESIDE: Beside = Beside {
+    ask: || get::<Plans>(&Listing { limit: Limit(MOST), cursor: None }),
+    columns: |plans| {
+        let has = |name: &str| rows(plans).any(|plan| !plan[name].is_null());
+        let times = TIMES.into_iter().filter(|(name, _)| has(name));
+        times.map(|(name, label)| time(name, &label.to_uppercase())).collect()
+    },
+    put: |page, plans| {
+        if let Some(plan) = rows(plans).find(|plan| plan["page_id"] == acts::id(page)) {
+            TIMES.iter().for_each(|(name, _)| page[*name] = plan[*name].clone());
+        }
+    },
+};
+
+fn rows(plans: &Json) -> impl Iterator<Item = &Json> {
+    plans.as_array().into_iter().flatten()
+}
+
+fn time(name: &str, title: &str) -> Column {
+    column(title, name, 16, |page, name, _| -> Cell {
+        (page[name].as_str().map(moment::minute).unwrap_or_default(), Role::Warn)
+    })
+}
 
 pub(super) fn form(seen: Seen) -> Step {
     let field = |(name, label): (&str, &str)| {
@@ -65,4 +103,28 @@ fn planned(page: i64, name: String, seen: Map<String, Json>, wanted: Map<String,
     });
     let again = Arc::new(move || draft(page));
     Checked { name, again, seen, wanted, merges: false, call }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_is_there_when_any_page_has_such_a_time() {
+        let titles = |plans: Json| -> Vec<String> {
+            (BESIDE.columns)(&plans).into_iter().map(|column| column.title).collect()
+        };
+        let plan = json!({"page_id": 7, "publish_at": "2026-12-24T06:00:00Z", "take_off_at": null});
+        assert!(titles(Json::Null).is_empty());
+        assert_eq!(titles(json!([plan])), ["PUBLISH AT"]);
+        let other = json!({"page_id": 8, "take_off_at": "2027-01-01T00:00:00Z"});
+        assert_eq!(titles(json!([plan, other])), ["PUBLISH AT", "TAKE OFF AT"]);
+        let (mut page, mut without) = (json!({"id": 7}), json!({"id": 9}));
+        for page in [&mut page, &mut without] {
+            (BESIDE.put)(page, &json!([plan]));
+        }
+        let cell = (time("publish_at", "").show)(&page, "publish_at", 0);
+        assert_eq!(cell.0, "2026-12-24 06:00");
+        assert_eq!(without, json!({"id": 9}));
+    }
 }

@@ -59,7 +59,7 @@ fn columns(_: &Json) -> Vec<Column> {
     ]
 }
 
-fn who(row: &Json, name: &str, _: i64) -> Cell {
+pub(super) fn who(row: &Json, name: &str, _: i64) -> Cell {
     let actor = &row[name];
     let name = actor["name"].as_str().or(actor["kind"].as_str()).unwrap_or_default();
     (plain_text(&name.into()), Role::Plain)

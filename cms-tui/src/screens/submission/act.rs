@@ -26,10 +26,10 @@ use crate::{
     widgets::{field::Field, viewer::Viewer},
 };
 
-pub(super) fn act(verb: &str, of: &Json, _: &Scene<'_>) -> Step {
+pub(super) fn act(verb: &str, of: &Json, scene: &Scene<'_>) -> Step {
     match verb {
         "files" => files(of),
-        "mails" => mails(of),
+        "mails" => mails(of, scene.now),
         "deliveries" => deliveries(of),
         "why" => why(of),
         _ => Step::None,
@@ -80,26 +80,30 @@ fn file_name(given: &str) -> String {
     if name.is_empty() { "file".to_owned() } else { name.to_owned() }
 }
 
-fn mails(of: &Json) -> Step {
-    let mails = of["mails"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let Some(newest) = mails.iter().max_by_key(|mail| mail["id"].as_i64()) else {
-        return Step::Tell("It caused no mail.".to_owned());
-    };
-    let to = plain_text(&newest["to"]);
-    let is_same = mails.iter().all(|mail| mail["to"] == newest["to"]);
-    let filter = if is_same && !to.contains(' ') { format!("to:{to}") } else { String::new() };
-    Step::Open(Place::of("mail").filtered(filter).at(newest["id"].to_string()))
+/// One opens at once; of several a menu asks which.
+fn mails(of: &Json, now: i64) -> Step {
+    let mails = of["mails"].as_array().cloned().unwrap_or_default();
+    match &mails[..] {
+        [] => Step::Tell("It caused no mail.".to_owned()),
+        [only] => mail(only),
+        _ => {
+            let entries = mails.iter().map(|one| shown::mail(one, now).1).collect();
+            let title = format!("Mails of {}", inbox::name(of));
+            Step::Menu(Menu::new(title, entries, move |n| {
+                mails.get(n).map(mail).unwrap_or_default()
+            }))
+        }
+    }
 }
 
-/// Those of the last event of the visit, from its time on.
+/// It alone in the log, where it can be read and sent again.
+fn mail(one: &Json) -> Step {
+    Step::Open(Place::of("mail").filtered(format!("id:{}", one["id"])))
+}
+
+/// Those of the events of this visit, and of no other.
 fn deliveries(of: &Json) -> Step {
-    let (event, since) = match of["status"].as_str() {
-        Some("completed") => ("formfunnel.completed", &of["completed_at"]),
-        Some("abandoned") => ("formfunnel.abandoned", &of["abandoned_at"]),
-        _ => ("formfunnel.started", &of["started_at"]),
-    };
-    let since = plain_text(since);
-    Step::Open(Place::of("deliveries").filtered(format!("event:{event} since:{since}")))
+    Step::Open(Place::of("deliveries").filtered(format!("submission:{}", inbox::id(of))))
 }
 
 /// Tries the mail rules, as they are now, on the answers.
@@ -180,6 +184,26 @@ mod tests {
         ] {
             assert_eq!(file_name(given), expected, "{given:?}");
         }
+    }
+
+    #[test]
+    fn its_own_mails_and_deliveries_are_opened() {
+        let opened = |step: Step| match step {
+            Step::Open(place) => format!("{} {}", place.noun, place.filter),
+            _ => panic!("nothing is opened"),
+        };
+        let mail = |id: i64| json!({"id": id, "to": "a@example.org", "subject": "x"});
+        let of = |mails: Json| json!({"submission_id": 9, "mails": mails});
+        assert_eq!(opened(deliveries(&of(json!([])))), "deliveries submission:9");
+        assert_eq!(opened(mails(&of(json!([mail(4)])), 0)), "mail id:4");
+        match mails(&of(json!([mail(5), mail(4)])), 0) {
+            Step::Menu(menu) => {
+                assert_eq!(menu.entries.len(), 2);
+                assert_eq!(opened((menu.choose)(1)), "mail id:4");
+            }
+            _ => panic!("no question which"),
+        }
+        assert!(matches!(mails(&of(json!([])), 0), Step::Tell(_)));
     }
 
     #[test]

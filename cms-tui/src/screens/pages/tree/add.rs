@@ -213,7 +213,8 @@ fn id(reply: &Reply) -> i64 {
 
 /// The draft after an edit of one's own, which the screen has not read.
 fn after(seen: &Seen, reply: &Reply) -> Seen {
-    Seen { etag: reply.etag.clone(), is_shown: false, ..seen.clone() }
+    let (etag, page, state) = (reply.etag.clone(), seen.page.clone(), seen.state.clone());
+    Seen { page, state, etag, is_empty: seen.is_empty, ..Seen::default() }
 }
 
 #[cfg(test)]

@@ -64,7 +64,7 @@ fn submit(seen: &Seen, node: &Json, menu: &[Json], values: &Values) -> Step {
         Step::undoable(format!("{} is saved{others}", nodes::name(&of)), undo.map(back::one))
     };
     seen.change(move || sent::setting(&made, &written), done)
-        .fitting(move |draft| clashes(&read, &mine, draft))
+        .fitting(move |others, draft| clashes(&others.stood(&read), &mine, draft))
         .step()
 }
 
