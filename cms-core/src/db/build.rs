@@ -98,7 +98,12 @@ impl Db {
             #[cfg(feature = "sqlite")]
             Pool::Sqlite(..) => Ok(IndexTurn::Sqlite),
             #[cfg(feature = "postgres")]
-            Pool::Postgres(pool) => Ok(IndexTurn::Postgres(pool.acquire().await?.detach())),
+            Pool::Postgres(pool) => {
+                let mut connection = pool.acquire().await?.detach();
+                // Making an index waits for all transactions before it, however long they take.
+                sqlx::raw_sql("set lock_timeout = 0").execute(&mut connection).await?;
+                Ok(IndexTurn::Postgres(connection))
+            }
         }
     }
 }

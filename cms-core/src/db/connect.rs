@@ -76,6 +76,9 @@ async fn postgres(url: &str) -> Result<sqlx::PgPool> {
         ])
         // A process that loses its network during a transaction must not hold its locks for hours.
         .options([("idle_in_transaction_session_timeout", "60000")])
+        // Nor may one that another program holds keep the few connections of this pool: shorter
+        // than PATIENCE, so that reads that wait for a connection get one.
+        .options([("lock_timeout", "5000")])
         .statement_cache_capacity(200)
         .disable_statement_logging();
     // Unless the address gives another.

@@ -20,17 +20,22 @@ pub(crate) enum Tx {
 }
 
 impl Tx {
-    /// Waits until no other transaction holds `lock`, and holds it until this one ends. SQLite has
-    /// one writer at a time, who holds every lock.
+    /// Waits until no other transaction holds `lock`, and holds it until this one ends. Only for
+    /// changes of the schema it waits as long as it takes: processes that start together have their
+    /// turn one after the other. SQLite has one writer at a time, who holds every lock.
     pub(crate) async fn lock(&mut self, lock: Lock) -> Result<()> {
-        match self.dialect().lock() {
+        let sql = match lock.is_schema() {
+            true => self.dialect().lock_patiently(),
+            false => self.dialect().lock(),
+        };
+        match sql {
             Some(sql) => self.run(sql, args![lock.number()]).await.map(drop),
             None => Ok(()),
         }
     }
 
     /// As [`Tx::lock`]; refuses when that, or anything else this transaction waits for, takes
-    /// longer than `patience`.
+    /// longer than `patience`; with 0 it waits as long as it takes.
     pub(crate) async fn lock_within(&mut self, lock: Lock, patience: Millis) -> Result<()> {
         match self.dialect().lock_within() {
             Some(sql) => self.run(sql, args![lock.number(), patience]).await.map(drop),
