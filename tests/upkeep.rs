@@ -66,3 +66,13 @@ async fn serve_leaves_to_others_what_its_flags_say() {
         assert!(log.contains(&format!("work={work}")), "{flags:?}: {log}");
     }
 }
+
+#[tokio::test]
+async fn a_room_that_cannot_be_cleared_keeps_no_other_from_it() {
+    let site = site().await;
+    site.write("a").await;
+    site.clock.advance(31 * 24 * 3_600_000);
+    site.database.run("alter table cms_idempotency rename to gone".to_owned()).await;
+    site.cms.expire().await.expect_err("told at the end");
+    assert_eq!(site.database.count(EVENTS).await, 0);
+}
