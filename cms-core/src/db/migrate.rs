@@ -60,7 +60,7 @@ impl Db {
         if !apply || steps.iter().all(|step| step.applied) {
             return Ok(steps);
         }
-        let mut tx = self.begin().await?;
+        let mut tx = self.begin(true).await?;
         // A step that alters a table waits until nobody reads it.
         tx.lock_within(Lock::SCHEMA, 0).await?;
         tx.script(sql::TABLE).await?;

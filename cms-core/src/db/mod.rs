@@ -206,10 +206,13 @@ impl Db {
         Ok(refused)
     }
 
-    pub(crate) async fn begin(&self) -> Result<Tx> {
+    /// Begins a transaction. Who is not `patient` is refused when SQLite's writer is not free in
+    /// time; PostgreSQL's pool refuses everybody.
+    pub(crate) async fn begin(&self, patient: bool) -> Result<Tx> {
+        let _ = patient;
         Ok(match &self.pool {
             #[cfg(feature = "sqlite")]
-            Pool::Sqlite(_, writer) => Tx::Sqlite(writer.begin().await?),
+            Pool::Sqlite(_, writer) => Tx::Sqlite(writer.begin(patient).await?),
             #[cfg(feature = "postgres")]
             Pool::Postgres(pool) => Tx::Postgres(match pool.begin().await {
                 Err(sqlx::Error::Io(_)) => pool.begin().await?,
