@@ -23,7 +23,8 @@ async fn a_row_that_another_program_holds_stops_only_its_own_writers() {
     let (held, free) =
         (site.database.count(&id("held")).await, site.database.count(&id("free")).await);
     let mut other = sqlx::PgConnection::connect(&url).await.unwrap();
-    other.execute("begin; update cms_settings set name = name where name = 'held'").await.unwrap();
+    let hold = "begin; update cms_settings set name = name where name = 'held'";
+    other.execute(sqlx::raw_sql(hold)).await.unwrap();
 
     let patch = |id: i64| format!("PATCH /api/backend/item?table=settings&id={id}");
     let began = Instant::now();
@@ -43,6 +44,6 @@ async fn a_row_that_another_program_holds_stops_only_its_own_writers() {
     futures_util::join!(writers, others);
     assert!(began.elapsed() < Duration::from_secs(16), "{:?}", began.elapsed());
 
-    other.execute("rollback").await.unwrap();
+    other.execute(sqlx::raw_sql("rollback")).await.unwrap();
     site.admin(&patch(held)).json(json!({"value": 3})).expect(200).await;
 }

@@ -158,9 +158,9 @@ struct State {
 }
 
 impl Writer {
-    /// Waits for its turn and opens a savepoint. A caller that is dropped leaves the queue. One that
-    /// is not `patient` is refused after a while: an index, or another process that writes, may
-    /// keep the writer for minutes, and requests that wait take the places of others.
+    /// Waits for its turn and opens a savepoint. A caller that is dropped leaves the queue. One
+    /// that is not `patient` is refused after a while: an index, or another process that writes,
+    /// may keep the writer for minutes, and requests that wait take the places of others.
     pub(super) async fn begin(&self, patient: bool) -> Result<SqliteTx> {
         let turn = self.0.clone().lock_owned();
         let state = match patient {
