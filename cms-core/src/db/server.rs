@@ -110,7 +110,8 @@ impl Server {
             tokio::select! {
                 biased;
                 done = &mut statement => return done,
-                there = self.is_there_since(began) => if !there {
+                // Boxed: it is seldom, and would make each statement's future larger.
+                there = Box::pin(self.is_there_since(began)) => if !there {
                     let why = "the server is gone, or was gone in between";
                     tracing::warn!("PostgreSQL: {why}; a statement that waits for it has failed");
                     let gone = io::Error::new(io::ErrorKind::TimedOut, why);
