@@ -1,6 +1,7 @@
 //! Webhooks from event to receiver: what is queued, what arrives, what stays in the log.
 
 mod attempts;
+mod bodies;
 mod payloads;
 mod valid;
 
