@@ -2,6 +2,7 @@
 //! nothing acknowledged is lost, no receiver is switched off.
 
 mod away;
+mod held;
 mod silent;
 mod starved;
 mod strangers;

@@ -3,6 +3,7 @@
 use std::{process::Stdio, time::Duration};
 
 use cms_http::Server;
+use futures_util::poll;
 
 use crate::support::{
     Site, TestDatabase,
@@ -65,4 +66,29 @@ async fn serve_leaves_to_others_what_its_flags_say() {
         assert_eq!(code, Some(0), "{log}");
         assert!(log.contains(&format!("work={work}")), "{flags:?}: {log}");
     }
+}
+
+#[tokio::test]
+async fn a_room_that_cannot_be_cleared_keeps_no_other_from_it() {
+    let site = site().await;
+    site.write("a").await;
+    site.clock.advance(31 * 24 * 3_600_000);
+    site.database.run("alter table cms_idempotency rename to gone".to_owned()).await;
+    site.cms.expire().await.expect_err("told at the end");
+    assert_eq!(site.database.count(EVENTS).await, 0);
+}
+
+#[tokio::test]
+async fn counters_of_a_flush_that_is_broken_off_are_kept() {
+    let site = site().await;
+    site.cms.flush().await.unwrap();
+    let requests = "select cast(sum(requests) as bigint) from cms_api_keys";
+    let before = site.database.count(requests).await;
+    site.write("a").await;
+    {
+        let mut flush = std::pin::pin!(site.cms.flush());
+        assert!(poll!(flush.as_mut()).is_pending(), "it waits for the database");
+    }
+    site.cms.flush().await.unwrap();
+    assert_eq!(site.database.count(requests).await, before + 1);
 }

@@ -1,6 +1,7 @@
 //! Webhooks from event to receiver: what is queued, what arrives, what stays in the log.
 
 mod attempts;
+mod bodies;
 /// Recorded events followed one by one.
 mod followed;
 mod payloads;

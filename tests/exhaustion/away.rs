@@ -1,4 +1,4 @@
-//! PostgreSQL stops answering: a stop is not held up.
+//! PostgreSQL stops answering: a stop is not held up, and work goes on when it is back.
 
 use std::{
     io::{Read, Write},
@@ -11,8 +11,11 @@ use std::{
     time::{Duration, Instant},
 };
 
+use futures_util::future::join_all;
+use serde_json::json;
+
 use super::Story;
-use crate::support::database;
+use crate::support::{Site, TestDatabase, database};
 
 /// Passes bytes on until it falls silent. Connections stay open then.
 fn pass_on(mut from: TcpStream, mut to: TcpStream, silent: &AtomicBool) {
@@ -83,4 +86,32 @@ async fn a_stop_does_not_wait_for_a_database_that_is_away() {
         }
     };
     assert_eq!(ended.map(|status| status.code()), Some(Some(0)), "after {:?}", began.elapsed());
+}
+
+/// Its machine vanishes: nothing is reset, and what was sent before is never answered.
+#[tokio::test]
+async fn work_goes_on_when_a_server_that_vanished_is_back() {
+    let Some(url) = database::server() else { return };
+    let authority = url.split('@').nth(1).unwrap().split('/').next().unwrap();
+    let silent = Arc::new(AtomicBool::new(false));
+    let port = proxy(authority, silent.clone());
+    let mut database = TestDatabase::new().await;
+    database.url = database.url.map(|url| url.replace(authority, &format!("127.0.0.1:{port}")));
+    let site = Site::on(database).open().await;
+    let list = "GET /api/backend/item?table=settings";
+    join_all((0..8).map(|_| site.admin(list).expect(200))).await;
+
+    silent.store(true, Ordering::SeqCst);
+    // Each deadline passes at once: nobody waits for anything but the server.
+    tokio::time::pause();
+    let refused = join_all((0..24).map(|_| site.admin(list).refused(503, "unavailable")));
+    tokio::time::timeout(Duration::from_secs(40), refused).await.expect("all hear of it");
+    // Connections whose callers have gone are on their way back to the pool.
+    tokio::time::sleep(Duration::from_secs(40)).await;
+    tokio::time::resume();
+
+    silent.store(false, Ordering::SeqCst);
+    join_all((0..24).map(|_| site.admin(list).expect(200))).await;
+    let body = json!({"name": "after", "value": 1});
+    site.admin("POST /api/backend/item?table=settings").json(body).expect(201).await;
 }

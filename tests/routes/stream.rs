@@ -367,3 +367,23 @@ async fn streams_are_few_and_end_together() {
     site.api.end_streams();
     assert_eq!((first.part().await, third.part().await), (None, None));
 }
+
+/// An event holds a whole record. Of large ones a step reads fewer, and all come.
+#[tokio::test]
+async fn a_step_reads_some_megabytes_at_most() {
+    let site = builder().await.open().await;
+    let mut feed = site.cms.webhooks().feed(Some("item.orders.created"), None).await.unwrap();
+    let body = json!({"title": "x".repeat(700 << 10)});
+    for _ in 0..12 {
+        site.admin("POST /api/backend/item?table=orders").json(body.clone()).expect(201).await;
+    }
+    let (mut read, began) = (0, std::time::Instant::now());
+    while read < 12 {
+        assert!(began.elapsed() < Duration::from_secs(10), "{read} of 12");
+        let step = feed.next().await.unwrap();
+        let bytes: usize = step.iter().map(|one| one.data.len()).sum();
+        assert!(bytes < 5 << 20, "{bytes}");
+        read += step.len();
+        tokio::task::yield_now().await;
+    }
+}

@@ -39,8 +39,18 @@ impl Base {
     /// # Errors
     /// `unavailable` when the database cannot be reached.
     pub(crate) async fn change(&self, actor: Actor) -> Result<Change> {
+        let patient = actor.is_patient();
+        self.begin(actor, patient).await
+    }
+
+    /// As [`Base::change`] by the service itself, while a request waits for it.
+    pub(crate) async fn change_in_time(&self) -> Result<Change> {
+        self.begin(Actor::System, false).await
+    }
+
+    async fn begin(&self, actor: Actor, patient: bool) -> Result<Change> {
         let Parts { db, clock, random, outbox, .. } = &*self.0;
-        Change::begin(db, clock, random, outbox, actor).await
+        Change::begin(db, clock, random, outbox, actor, patient).await
     }
 
     pub(crate) fn db(&self) -> &Db {

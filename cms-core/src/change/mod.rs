@@ -57,6 +57,11 @@ impl Actor {
         matches!(self, Self::Key { .. } | Self::User { .. })
     }
 
+    /// Whether nobody waits for a reply: background work, and commands, which end by themselves.
+    pub(crate) fn is_patient(&self) -> bool {
+        matches!(self, Self::System | Self::Operator)
+    }
+
     /// Kind, id and name, as tables keep them.
     pub(crate) fn columns(&self) -> (&'static str, Option<i64>, Option<&str>) {
         match self {
@@ -123,8 +128,9 @@ impl Change {
         random: &Random,
         outbox: &Outbox,
         actor: Actor,
+        patient: bool,
     ) -> Result<Self> {
-        let tx = db.begin().await?;
+        let tx = db.begin(patient).await?;
         Ok(Self {
             mark: tx.mark(db),
             tx,

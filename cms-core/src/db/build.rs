@@ -57,12 +57,12 @@ impl Db {
             }
             #[cfg(feature = "postgres")]
             Pool::Postgres(pool) => {
-                let (mut turn, pool) = (self.index_turn().await?, pool.clone());
+                let (mut turn, server) = (self.index_turn().await?, pool.clone());
                 tokio::spawn(async move {
                     let mut told = false;
                     loop {
-                        let taken = turn.take().await?;
-                        if pool.is_closed() {
+                        let taken = server.watch(turn.take()).await?;
+                        if server.is_closed() {
                             turn.end().await;
                             return Ok(false);
                         }
@@ -79,7 +79,7 @@ impl Db {
                         #[cfg(feature = "sqlite")]
                         IndexTurn::Sqlite => Ok(false),
                         IndexTurn::Postgres(connection) => {
-                            let made = concurrently(connection, &index).await;
+                            let made = server.watch(concurrently(connection, &index)).await;
                             turn.end().await;
                             made
                         }
@@ -98,7 +98,12 @@ impl Db {
             #[cfg(feature = "sqlite")]
             Pool::Sqlite(..) => Ok(IndexTurn::Sqlite),
             #[cfg(feature = "postgres")]
-            Pool::Postgres(pool) => Ok(IndexTurn::Postgres(pool.acquire().await?.detach())),
+            Pool::Postgres(pool) => {
+                let mut connection = pool.acquire().await?.detach();
+                // Making an index waits for all transactions before it, however long they take.
+                sqlx::raw_sql("set lock_timeout = 0").execute(&mut connection).await?;
+                Ok(IndexTurn::Postgres(connection))
+            }
         }
     }
 }

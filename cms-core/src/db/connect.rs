@@ -51,7 +51,7 @@ impl Db {
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
 
 #[cfg(feature = "postgres")]
-async fn postgres(url: &str) -> Result<sqlx::PgPool> {
+async fn postgres(url: &str) -> Result<super::server::Server> {
     use std::{io, str::FromStr};
 
     use sqlx::{
@@ -76,6 +76,9 @@ async fn postgres(url: &str) -> Result<sqlx::PgPool> {
         ])
         // A process that loses its network during a transaction must not hold its locks for hours.
         .options([("idle_in_transaction_session_timeout", "60000")])
+        // Nor may one that another program holds keep the few connections of this pool: shorter
+        // than PATIENCE, so that reads that wait for a connection get one.
+        .options([("lock_timeout", "5000")])
         .statement_cache_capacity(200)
         .disable_statement_logging();
     // Unless the address gives another.
@@ -89,10 +92,9 @@ async fn postgres(url: &str) -> Result<sqlx::PgPool> {
     let first = first.map_err(late).map_err(|e| unreachable(e.into()))?.map_err(unreachable)?;
     let pool = PgPoolOptions::new()
         .max_connections(16)
-        .min_connections(1)
         .test_before_acquire(false)
         .acquire_timeout(PATIENCE)
-        .connect_lazy_with(options);
+        .connect_lazy_with(options.clone());
     first.close().await.map_err(unreachable)?;
-    Ok(pool)
+    Ok(super::server::Server::new(pool, options))
 }

@@ -32,7 +32,7 @@ const POLL_FILE: Duration = Duration::from_millis(250);
 const BELIEVED: u32 = 12;
 
 /// A connection that waits for commits of other processes. It is returned as soon as the pool
-/// closes, because closing waits for it.
+/// closes, because closing waits for SQLite's.
 pub(crate) enum Follower {
     #[cfg(feature = "sqlite")]
     Sqlite {
@@ -60,10 +60,14 @@ impl Follower {
                 believed: 0,
             },
             #[cfg(feature = "postgres")]
-            Pool::Postgres(pool) => {
-                let mut listener = sqlx::postgres::PgListener::connect_with(pool).await?;
-                listener.listen(sql::CHANNEL).await?;
-                Self::Postgres { pool: pool.clone(), listener: Box::new(listener) }
+            Pool::Postgres(server) => {
+                let listening = async {
+                    let apart = server.apart();
+                    let mut listener = sqlx::postgres::PgListener::connect_with(&apart).await?;
+                    listener.listen(sql::CHANNEL).await.map(|()| listener)
+                };
+                let listener = Box::new(server.watch(listening).await?);
+                Self::Postgres { pool: (**server).clone(), listener }
             }
         })
     }

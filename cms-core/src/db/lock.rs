@@ -18,6 +18,11 @@ impl Lock {
         Self(7_165_306_127 + number)
     }
 
+    /// Whether it is that of changes of the schema.
+    pub(super) const fn is_schema(self) -> bool {
+        self.0 == Self::SCHEMA.0
+    }
+
     /// Its number on PostgreSQL.
     pub(crate) const fn number(self) -> i64 {
         self.0

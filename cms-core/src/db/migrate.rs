@@ -60,8 +60,9 @@ impl Db {
         if !apply || steps.iter().all(|step| step.applied) {
             return Ok(steps);
         }
-        let mut tx = self.begin().await?;
-        tx.lock(Lock::SCHEMA).await?;
+        let mut tx = self.begin(true).await?;
+        // A step that alters a table waits until nobody reads it.
+        tx.lock_within(Lock::SCHEMA, 0).await?;
         tx.script(sql::TABLE).await?;
         let steps = compared(&tx.all(sql::APPLIED, Vec::new()).await?)?;
         for (step, _) in cms_migrations::ALL.iter().zip(&steps).filter(|(_, known)| !known.applied)

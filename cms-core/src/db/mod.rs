@@ -16,6 +16,8 @@ mod mark;
 pub(crate) mod migrate;
 mod record;
 mod schema;
+#[cfg_attr(not(feature = "postgres"), path = "no_server.rs")]
+mod server;
 mod snapshot;
 #[cfg(feature = "sqlite")]
 mod sqlite;
@@ -72,7 +74,7 @@ enum Pool {
     #[cfg(feature = "sqlite")]
     Sqlite(sqlx::SqlitePool, sqlite::Writer),
     #[cfg(feature = "postgres")]
-    Postgres(sqlx::PgPool),
+    Postgres(server::Server),
 }
 
 /// Runs an expression against the engine in use.
@@ -115,18 +117,29 @@ impl Db {
         let mut rows = self.fetch(text.clone(), args.clone()).instrument(span()).await;
         // The server may have closed a pooled connection, which shows only on use: a read gets one
         // more try.
-        if matches!(&rows, Err(e) if matches!(e.database(), Some(sqlx::Error::Io(_)))) {
+        if matches!(&rows, Err(e) if e.database().is_some_and(server::is_lost)) {
             rows = self.fetch(text, args).instrument(span()).await;
         }
         rows?.iter().map(T::from_row).collect()
     }
 
     async fn fetch(&self, sql: sqlx::SqlStr, args: Vec<Value>) -> Result<Vec<Row>> {
-        on!(&self.pool, Pool, pool => {
-            let query = sqlx::query_with::<Engine, _>(sql, value::bind::<Engine>(args)?);
-            let rows = query.fetch_all(pool).await?;
-            Ok(rows.into_iter().map(ROW).collect())
-        })
+        match &self.pool {
+            #[cfg(feature = "sqlite")]
+            Pool::Sqlite(readers, ..) => {
+                let args = value::bind::<sqlx::Sqlite>(args)?;
+                let query = sqlx::query_with::<sqlx::Sqlite, _>(sql, args);
+                Ok(query.fetch_all(readers).await?.into_iter().map(Row::Sqlite).collect())
+            }
+            #[cfg(feature = "postgres")]
+            Pool::Postgres(server) => {
+                let args = value::bind::<sqlx::Postgres>(args)?;
+                let query = sqlx::query_with::<sqlx::Postgres, _>(sql, args);
+                let mut held = server.take().await?;
+                let rows = server.watch(query.fetch_all(&mut *held)).await?;
+                Ok(rows.into_iter().map(Row::Postgres).collect())
+            }
+        }
     }
 
     /// The first row of a query, if any.
@@ -207,15 +220,15 @@ impl Db {
         Ok(refused)
     }
 
-    pub(crate) async fn begin(&self) -> Result<Tx> {
+    /// Begins a transaction. Who is not `patient` is refused when SQLite's writer is not free in
+    /// time; PostgreSQL's pool refuses everybody.
+    pub(crate) async fn begin(&self, patient: bool) -> Result<Tx> {
+        let _ = patient;
         Ok(match &self.pool {
             #[cfg(feature = "sqlite")]
-            Pool::Sqlite(_, writer) => Tx::Sqlite(writer.begin().await?),
+            Pool::Sqlite(_, writer) => Tx::Sqlite(writer.begin(patient).await?),
             #[cfg(feature = "postgres")]
-            Pool::Postgres(pool) => Tx::Postgres(match pool.begin().await {
-                Err(sqlx::Error::Io(_)) => pool.begin().await?,
-                other => other?,
-            }),
+            Pool::Postgres(server) => Tx::Postgres(server.begin("begin").await?),
         })
     }
 

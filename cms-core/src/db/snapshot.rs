@@ -4,7 +4,7 @@ use std::sync::{Arc, atomic::AtomicU64, atomic::Ordering};
 
 use tracing::Instrument;
 
-use super::{Db, FromRow, Pool, Row, Sql, Value, guard, on, value};
+use super::{Db, FromRow, Pool, Row, Sql, Value, guard, on, server, value};
 use crate::{Error, Result};
 
 /// Reads that all see the database as it was at the first of them. They wait for nobody, and nobody
@@ -18,7 +18,7 @@ enum Reading {
     #[cfg(feature = "sqlite")]
     Sqlite(sqlx::Transaction<'static, sqlx::Sqlite>),
     #[cfg(feature = "postgres")]
-    Postgres(sqlx::Transaction<'static, sqlx::Postgres>),
+    Postgres(server::Held),
 }
 
 #[cfg(feature = "postgres")]
@@ -32,10 +32,7 @@ impl Db {
             #[cfg(feature = "sqlite")]
             Pool::Sqlite(readers, ..) => Reading::Sqlite(readers.begin().await?),
             #[cfg(feature = "postgres")]
-            Pool::Postgres(pool) => Reading::Postgres(match pool.begin_with(BEGIN).await {
-                Err(sqlx::Error::Io(_)) => pool.begin_with(BEGIN).await?,
-                other => other?,
-            }),
+            Pool::Postgres(server) => Reading::Postgres(server.begin(BEGIN).await?),
         };
         Ok(Snapshot { tx, count: self.count.clone() })
     }
@@ -51,9 +48,16 @@ impl Snapshot {
         let Sql { name, text } = sql.into();
         self.count.fetch_add(1, Ordering::Relaxed);
         let span = tracing::trace_span!("statement", name);
+        let server = match &self.tx {
+            #[cfg(feature = "sqlite")]
+            Reading::Sqlite(_) => None,
+            #[cfg(feature = "postgres")]
+            Reading::Postgres(tx) => Some(tx.server()),
+        };
         on!(&mut self.tx, Reading, tx => {
             let query = sqlx::query_with::<Engine, _>(text, value::bind::<Engine>(args)?);
-            let rows = query.fetch_all(&mut **tx).instrument(span).await?;
+            let rows = query.fetch_all(&mut **tx).instrument(span);
+            let rows = server::watch(server, rows).await?;
             rows.into_iter().map(|row| T::from_row(&ROW(row))).collect()
         })
     }
@@ -73,7 +77,7 @@ impl Snapshot {
             #[cfg(feature = "sqlite")]
             Reading::Sqlite(tx) => tx.rollback().await,
             #[cfg(feature = "postgres")]
-            Reading::Postgres(tx) => tx.rollback().await,
+            Reading::Postgres(tx) => tx.end("rollback").await,
         };
         ended.map_err(Error::from)
     }

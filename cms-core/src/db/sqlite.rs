@@ -28,6 +28,8 @@ use crate::{Code, Error, Result, ground::private, settings::Synchronous};
 
 const READERS: u32 = 4;
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long somebody who waits for a reply waits for the writer.
+const PATIENCE: Duration = Duration::from_secs(10);
 const BEGIN: &str = "BEGIN IMMEDIATE; SAVEPOINT change";
 const COMMIT: &str = "COMMIT";
 const ROLLBACK: &str = "ROLLBACK";
@@ -158,16 +160,22 @@ struct State {
 }
 
 impl Writer {
-    /// Waits for its turn and opens a savepoint. Runs as a task of its own, so that a caller that
-    /// is dropped half-way cannot leave the connection in an unknown state.
-    pub(super) async fn begin(&self) -> Result<SqliteTx> {
-        let writer = self.clone();
-        let task = tokio::spawn(async move {
-            let state = writer.0.clone().lock_owned().await;
-            let mut tx = SqliteTx { state, writer };
-            tx.state.start().await?;
-            Ok::<_, sqlx::Error>(tx)
-        });
+    /// Waits for its turn and opens a savepoint. A caller that is dropped leaves the queue. One
+    /// that is not `patient` is refused after a while: an index, or another process that writes,
+    /// may keep the writer for minutes, and requests that wait take the places of others.
+    pub(super) async fn begin(&self, patient: bool) -> Result<SqliteTx> {
+        let turn = self.0.clone().lock_owned();
+        let state = match patient {
+            true => turn.await,
+            false => tokio::time::timeout(PATIENCE, turn).await.map_err(|_| {
+                let detail = "The database is busy; nothing was changed. Try again.";
+                Error::new(Code::Unavailable, detail).retry_after(1)
+            })?,
+        };
+        let mut tx = SqliteTx { state, writer: self.clone() };
+        // A task of its own, so that a caller that is dropped half-way cannot leave the connection
+        // in an unknown state.
+        let task = tokio::spawn(async move { tx.state.start().await.map(|()| tx) });
         Ok(task.await.map_err(Error::internal)??)
     }
 
@@ -444,7 +452,7 @@ mod tests {
             let path = folder.path().join("cms.db");
             create(&path).await.expect("a file");
             let (_, writer) = open(&path, synchronous).await.expect("opened");
-            let mut tx = writer.begin().await.expect("a turn");
+            let mut tx = writer.begin(true).await.expect("a turn");
             let told: i64 = sqlx::query_scalar("pragma synchronous")
                 .fetch_one(&mut *tx)
                 .await
@@ -461,9 +469,28 @@ mod tests {
         let (_, writer) = open(&path, Synchronous::Full).await.expect("opened");
         let gone = tokio::time::timeout(Duration::ZERO, writer.scrub(true)).await;
         assert!(gone.is_err(), "nobody waits for it");
-        let mut tx = writer.begin().await.expect("a turn");
+        let mut tx = writer.begin(true).await.expect("a turn");
         let store: i64 =
             sqlx::query_scalar("pragma temp_store").fetch_one(&mut *tx).await.expect("a number");
         assert_eq!(store, 2, "undo data stays in memory");
+    }
+
+    #[tokio::test]
+    async fn who_waits_for_the_writer_hears_in_time_and_leaves_the_queue() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("cms.db");
+        create(&path).await.expect("a file");
+        let (_readers, writer) = open(&path, Synchronous::Normal).await.expect("opened");
+        let held = writer.begin(true).await.expect("a turn");
+        tokio::time::pause();
+        let began = tokio::time::Instant::now();
+        let refused = writer.begin(false).await.err().expect("refused");
+        assert_eq!(refused.code(), Code::Unavailable);
+        assert!((PATIENCE..PATIENCE * 2).contains(&began.elapsed()), "{:?}", began.elapsed());
+        let patient = tokio::time::timeout(PATIENCE * 60, writer.begin(true)).await;
+        assert!(patient.is_err(), "it waits, and its caller may go");
+        tokio::time::resume();
+        drop(held);
+        writer.begin(false).await.expect("nobody is left before it");
     }
 }

@@ -7,7 +7,8 @@ use tracing::Instrument;
 #[cfg(feature = "sqlite")]
 use super::sqlite;
 use super::{
-    Db, Dialect, FromRow, Lock, Mark, Row, Sql, Step, Value, args, epochs::Raised, on, value,
+    Db, Dialect, FromRow, Lock, Mark, Row, Sql, Step, Value, args, epochs::Raised, on, server,
+    value,
 };
 use crate::{Millis, Result};
 
@@ -16,21 +17,26 @@ pub(crate) enum Tx {
     #[cfg(feature = "sqlite")]
     Sqlite(sqlite::SqliteTx),
     #[cfg(feature = "postgres")]
-    Postgres(sqlx::Transaction<'static, sqlx::Postgres>),
+    Postgres(server::Held),
 }
 
 impl Tx {
-    /// Waits until no other transaction holds `lock`, and holds it until this one ends. SQLite has
-    /// one writer at a time, who holds every lock.
+    /// Waits until no other transaction holds `lock`, and holds it until this one ends. Only for
+    /// changes of the schema it waits as long as it takes: processes that start together have their
+    /// turn one after the other. SQLite has one writer at a time, who holds every lock.
     pub(crate) async fn lock(&mut self, lock: Lock) -> Result<()> {
-        match self.dialect().lock() {
+        let sql = match lock.is_schema() {
+            true => self.dialect().lock_patiently(),
+            false => self.dialect().lock(),
+        };
+        match sql {
             Some(sql) => self.run(sql, args![lock.number()]).await.map(drop),
             None => Ok(()),
         }
     }
 
     /// As [`Tx::lock`]; refuses when that, or anything else this transaction waits for, takes
-    /// longer than `patience`.
+    /// longer than `patience`; with 0 it waits as long as it takes.
     pub(crate) async fn lock_within(&mut self, lock: Lock, patience: Millis) -> Result<()> {
         match self.dialect().lock_within() {
             Some(sql) => self.run(sql, args![lock.number(), patience]).await.map(drop),
@@ -66,30 +72,33 @@ impl Tx {
         args: Vec<Value>,
     ) -> Result<Vec<T>> {
         let Sql { name, text } = sql.into();
-        let span = tracing::trace_span!("statement", name);
+        let (span, server) = (tracing::trace_span!("statement", name), self.server());
         on!(self, Tx, tx => {
             let query = sqlx::query_with::<Engine, _>(text, value::bind::<Engine>(args)?);
-            let rows = query.fetch_all(&mut **tx).instrument(span).await?;
+            let rows = query.fetch_all(&mut **tx).instrument(span);
+            let rows = server::watch(server, rows).await?;
             rows.into_iter().map(|row| T::from_row(&ROW(row))).collect()
         })
     }
 
     pub(crate) async fn run(&mut self, sql: impl Into<Sql>, args: Vec<Value>) -> Result<u64> {
         let Sql { name, text } = sql.into();
-        let span = tracing::trace_span!("statement", name);
+        let (span, server) = (tracing::trace_span!("statement", name), self.server());
         on!(self, Tx, tx => {
             let _ = ROW;
             let query = sqlx::query_with::<Engine, _>(text, value::bind::<Engine>(args)?);
-            Ok(query.execute(&mut **tx).instrument(span).await?.rows_affected())
+            let done = query.execute(&mut **tx).instrument(span);
+            Ok(server::watch(server, done).await?.rows_affected())
         })
     }
 
     /// Runs several statements without arguments.
     pub(crate) async fn script(&mut self, sql: impl Into<Sql>) -> Result<()> {
+        let server = self.server();
         on!(self, Tx, tx => {
             let _: Option<Engine> = None;
             let _ = ROW;
-            sqlx::raw_sql(sql.into().text).execute(&mut **tx).await?;
+            server::watch(server, sqlx::raw_sql(sql.into().text).execute(&mut **tx)).await?;
             Ok(())
         })
     }
@@ -100,7 +109,7 @@ impl Tx {
     /// before the first.
     pub(crate) async fn steps(&mut self, steps: Vec<Step>) -> Result<u64> {
         let text = self.dialect().steps(&steps);
-        let span = tracing::trace_span!("statement", name = "steps");
+        let (span, server) = (tracing::trace_span!("statement", name = "steps"), self.server());
         let args = steps.into_iter().flat_map(|Step(_, args)| args).collect();
         on!(self, Tx, tx => {
             use futures_util::TryStreamExt;
@@ -110,7 +119,7 @@ impl Tx {
             let done = sqlx::Executor::fetch_many(&mut **tx, query).try_fold(0, async |last, done| {
                 Ok(done.left().map_or(last, |done| done.rows_affected()))
             });
-            Ok(done.instrument(span).await?)
+            Ok(server::watch(server, done.instrument(span)).await?)
         })
     }
 
@@ -129,12 +138,22 @@ impl Tx {
                     raised.extend(epochs.into_iter().map(|(epoch,)| (table.clone(), epoch)));
                 }
                 match tx {
-                    Self::Postgres(tx) => tx.commit().await?,
+                    Self::Postgres(tx) => tx.end("commit").await?,
                     #[cfg(feature = "sqlite")]
                     Self::Sqlite(_) => {}
                 }
                 Ok(Arc::new(raised))
             }
+        }
+    }
+
+    /// The server that statements wait for.
+    fn server(&self) -> Option<server::Server> {
+        match self {
+            #[cfg(feature = "sqlite")]
+            Self::Sqlite(_) => None,
+            #[cfg(feature = "postgres")]
+            Self::Postgres(tx) => Some(tx.server()),
         }
     }
 

@@ -115,7 +115,7 @@ impl Keys {
     /// back.
     async fn end_grace(&self, hash: &str) {
         let removed = async {
-            let mut change = self.0.base.change(Actor::System).await?;
+            let mut change = self.0.base.change_in_time().await?;
             sql::drop_value(&mut change, hash).await?;
             change.commit().await
         };

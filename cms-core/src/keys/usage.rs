@@ -45,23 +45,34 @@ impl Usage {
 
     /// Writes the gathered counts. After a failure they stay for the next time.
     pub(crate) async fn flush(&self, base: &Base) -> Result<()> {
-        let counts = self.with(std::mem::take);
-        if counts.is_empty() {
+        let mut taken = Taken { usage: self, counts: self.with(std::mem::take) };
+        if taken.counts.is_empty() {
             return Ok(());
         }
-        let outcome = write(base, &counts).await;
-        if outcome.is_err() {
-            self.with(|now| {
-                for (key, count) in counts {
-                    let kept = now.entry(key).or_default();
-                    kept.requests += count.requests;
-                    kept.denied += count.denied;
-                    kept.last = kept.last.max(count.last);
-                    kept.last_denied = kept.last_denied.take().or(count.last_denied);
-                }
-            });
-        }
-        outcome
+        write(base, &taken.counts).await?;
+        taken.counts.clear();
+        Ok(())
+    }
+}
+
+/// Counts that are being written. Unless that is done they come back, also when the stop breaks the
+/// write off. A commit that is broken off may count them twice; none is lost.
+struct Taken<'a> {
+    usage: &'a Usage,
+    counts: HashMap<i64, Count>,
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        self.usage.with(|now| {
+            for (key, count) in self.counts.drain() {
+                let kept = now.entry(key).or_default();
+                kept.requests += count.requests;
+                kept.denied += count.denied;
+                kept.last = kept.last.max(count.last);
+                kept.last_denied = kept.last_denied.take().or(count.last_denied);
+            }
+        });
     }
 }
 

@@ -223,6 +223,30 @@ async fn days_are_those_of_the_funnel() {
     );
 }
 
+/// Visits that no counter has yet, because mails wait for a provider, are read page by page.
+#[tokio::test]
+async fn answers_of_many_open_visits_are_each_counted_once() {
+    let site = Site::open().await;
+    let mut funnel = leads();
+    funnel["nodes"][1]["config_json"]["fields"].as_array_mut().unwrap().push(json!(
+        {"id": "colour", "type": "single_choice", "label": "Colour", "options": [
+            {"id": "red", "label": "Red"}, {"id": "blue", "label": "Blue"}]}));
+    site.funnel(funnel).await;
+    sent(&site, "Ada", 10).await;
+    let copies = "with recursive n(i) as (select 1 union all select i + 1 from n where i < 650) \
+                  insert into cms_formfunnel_submissions (funnel_id, version_id, version, \
+                  session_uuid, status, day, folded, started_at, last_activity_at, expires_at, \
+                  completed_at, path_json, answers_json) \
+                  select funnel_id, version_id, version, session_uuid || n.i, status, \
+                  case when n.i % 3 = 0 then '2026-11-20' else day end, folded, \
+                  started_at, 0, 0, completed_at, path_json, answers_json \
+                  from cms_formfunnel_submissions s, n where s.id = 1";
+    site.database.run(copies.to_owned()).await;
+    let fields = numbers(&site, "").await["fields"].clone();
+    let colour = fields.as_array().unwrap().iter().find(|one| one["field"] == "colour").unwrap();
+    assert_eq!((&colour["answered"], &colour["blank"]), (&json!(0), &json!(651)));
+}
+
 /// Numbers of a few open visits are read by an index, whatever else there is.
 #[tokio::test]
 async fn numbers_are_read_by_indexes() {

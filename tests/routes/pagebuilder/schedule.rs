@@ -191,3 +191,17 @@ async fn times_that_cannot_be_are_refused() {
     site.admin(&line).json(json!({})).expect(200).await;
     assert_eq!(site.draft(1).await.data()["publish_at"], json!(null));
 }
+
+/// Pages that fail stay due: they must not keep those behind them from their turn.
+#[tokio::test]
+async fn all_pages_that_are_due_have_their_turn_in_one_run() {
+    let site = site().await;
+    let pages = format!(
+        "with recursive n(i) as (select 1 union all select i + 1 from n where i < 130) \
+         insert into cms_pages (language_short, url_rewrite, title, take_off_at) \
+         select 'en', '/due-' || n.i, 'Due', {NOW} from n"
+    );
+    site.database.run(pages).await;
+    assert_eq!(site.cms.pages().run_schedule().await.unwrap(), 130);
+    assert_eq!(site.cms.pages().run_schedule().await.unwrap(), 0);
+}

@@ -223,7 +223,7 @@ impl Accounts {
     /// A session stays valid when noting its last use fails.
     async fn note_seen(&self, session: i64) {
         let noted = async {
-            let mut change = self.0.base.change(Actor::System).await?;
+            let mut change = self.0.base.change_in_time().await?;
             sql::seen(&mut change, session).await?;
             change.commit().await
         };

@@ -101,8 +101,21 @@ impl Dialect {
         }
     }
 
+    /// As [`Dialect::lock`], however long that takes. Further waits of the transaction have the
+    /// limit of its connection again.
+    pub(super) const fn lock_patiently(self) -> Option<&'static str> {
+        match self {
+            Self::Sqlite => None,
+            Self::Postgres => Some(
+                "select set_config('lock_timeout', '0', true), pg_advisory_xact_lock($1), \
+                 set_config('lock_timeout', (select reset_val from pg_settings where name = \
+                 'lock_timeout'), true)",
+            ),
+        }
+    }
+
     /// As [`Dialect::lock`], but refuses after `$2` milliseconds, as every further wait of the
-    /// transaction does.
+    /// transaction does; with 0 none of them has a limit.
     pub(super) const fn lock_within(self) -> Option<&'static str> {
         match self {
             Self::Sqlite => None,

@@ -28,7 +28,7 @@ use super::{
     counters::{answers, sql::Counted},
     definitions::sql::From,
 };
-use crate::{Code, Error, Result};
+use crate::{Code, Error, Result, db::Snapshot};
 
 /// Which numbers.
 #[derive(Clone, Debug)]
@@ -76,7 +76,7 @@ impl Funnels {
             let detail = format!("The funnel has no version {version}.");
             return Err(Error::new(Code::NotFound, detail));
         }
-        let read = Figures {
+        let mut read = Figures {
             visits: sql::visits(&mut at, &asked).await?,
             ways: sql::ways(&mut at, &asked).await?,
             tally: sql::tally(&mut at, &asked).await?,
@@ -89,10 +89,12 @@ impl Funnels {
             counted: Counted::default(),
             newest: None,
         };
-        let (visits, oldest) =
-            (sql::answers(&mut at, &asked).await?, sql::oldest(&mut at, &asked).await?);
+        self.add_answers(&mut at, &asked, &mut read).await?;
+        let oldest = sql::oldest(&mut at, &asked).await?;
         at.end().await?;
-        let read = self.with_answers(read, visits).await?;
+        if let Some((id, ..)) = read.versions.first() {
+            read.newest = Some(self.version(*id).await?);
+        }
         let retained_from = match oldest {
             Some((day, began)) if day.is_empty() => Some(counters::day(began, &zone)?),
             oldest => oldest.map(|(day, _)| day),
@@ -107,22 +109,25 @@ impl Funnels {
         sql::READS.iter().map(|one| one.sql()).collect()
     }
 
-    /// Adds answers that are in no counter yet, and the newest version.
-    async fn with_answers(
+    /// Adds answers that are in no counter yet, page by page: while mails wait for a provider, a
+    /// day's visits may not be folded.
+    async fn add_answers(
         &self,
-        mut read: Figures,
-        visits: Vec<counters::sql::Answered>,
-    ) -> Result<Figures> {
-        for visit in visits {
-            match self.version(visit.0).await {
-                Ok(version) => answers::count(&version, &visit, &mut read.counted)?,
-                Err(error) if error.code() == Code::NotFound => {}
-                Err(error) => return Err(error),
+        at: &mut Snapshot,
+        asked: &Asked,
+        read: &mut Figures,
+    ) -> Result<()> {
+        let mut page = sql::answers(at, asked, None).await?;
+        while !page.is_empty() {
+            for visit in &page {
+                match self.version_at(at, visit.0).await {
+                    Ok(version) => answers::count(&version, visit, &mut read.counted)?,
+                    Err(error) if error.code() == Code::NotFound => {}
+                    Err(error) => return Err(error),
+                }
             }
+            page = sql::answers(at, asked, page.pop()).await?;
         }
-        if let Some((id, ..)) = read.versions.first() {
-            read.newest = Some(self.version(*id).await?);
-        }
-        Ok(read)
+        Ok(())
     }
 }

@@ -36,6 +36,18 @@ macro_rules! tallied {
     };
 }
 
+/// As `open`, from after the visit of the day $2 with the id $5.
+macro_rules! onward {
+    ($joined:literal) => {
+        concat!(
+            "from cms_formfunnel_submissions s",
+            $joined,
+            " where not s.folded and s.funnel_id = $1 and (s.day, s.id) > ($2, $5) \
+             and s.day <= $3 and (cast($4 as bigint) is null or s.version = $4) and not s.is_test"
+        )
+    };
+}
+
 statements! {
     VISITS = concat!(
         "select c.funnel_id, c.version, c.day, 0, 0, c.started, c.engaged, c.completed, \
@@ -60,7 +72,7 @@ statements! {
     OPEN_DURATIONS = durations!(open);
     OPEN_STEPS = steps!(open);
     OPEN_MAILS = mails!(open);
-    OPEN_ANSWERS = answers!(open);
+    OPEN_ANSWERS = concat!(answers!(onward), " order by s.day, s.id limit 200");
     /// Kept submissions that somebody has looked at.
     TOUCHED = concat!(
         "select s.inbox_status, case when s.first_touched_at is not null then ",
@@ -258,9 +270,14 @@ async fn together(
     Ok(all)
 }
 
-/// Answers that are in no counter yet.
-pub(super) async fn answers(at: &mut Snapshot, asked: &Asked) -> Result<Vec<Answered>> {
-    at.all(OPEN_ANSWERS, asked.args()).await
+/// Answers that are in no counter yet, some of them: those after the last of the page before.
+pub(super) async fn answers(
+    at: &mut Snapshot,
+    asked: &Asked,
+    after: Option<Answered>,
+) -> Result<Vec<Answered>> {
+    let (day, id) = after.map_or((asked.from.clone(), 0), |last| (last.3, last.6));
+    at.all(OPEN_ANSWERS, args![asked.funnel, day, &asked.to, asked.version, id]).await
 }
 
 pub(super) async fn touched(at: &mut Snapshot, asked: &Asked) -> Result<Vec<Touched>> {

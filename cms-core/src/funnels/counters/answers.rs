@@ -22,7 +22,7 @@ pub(in crate::funnels) fn count(
     visit: &Answered,
     counted: &mut Counted,
 ) -> Result<()> {
-    let (_, funnel, number, day, path, answers) = visit;
+    let (_, funnel, number, day, path, answers, _) = visit;
     let Some(answers) = answers else { return Ok(()) };
     let path: Vec<i64> = serde_json::from_str(path).map_err(Error::internal)?;
     let answers: Map<String, Json> = serde_json::from_str(answers).map_err(Error::internal)?;

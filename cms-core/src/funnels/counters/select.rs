@@ -228,7 +228,7 @@ macro_rules! answers {
     ($of:ident) => {
         concat!(
             "select s.version_id, s.funnel_id, s.version, s.day, s.path_json, \
-             case when length(s.answers_json) <= 65536 then s.answers_json end ",
+             case when length(s.answers_json) <= 65536 then s.answers_json end, s.id ",
             $of!(""),
             " and not s.is_spam and s.completed_at is not null"
         )

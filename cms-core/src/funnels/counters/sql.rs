@@ -26,8 +26,8 @@ pub(super) type Place = (i64, String, i64);
 pub(super) type Unlabelled = (i64, i64, Millis);
 
 /// What a completed visit answered: its version's id, its funnel, the version's number, its day,
-/// its path and its answers.
-pub(in crate::funnels) type Answered = (i64, i64, i64, String, String, Option<String>);
+/// its path, its answers and its own id.
+pub(in crate::funnels) type Answered = (i64, i64, i64, String, String, Option<String>, i64);
 
 /// How many visits, by funnel, version, day, `answered`, `blank` or `value`, field and value.
 pub(in crate::funnels) type Counted =

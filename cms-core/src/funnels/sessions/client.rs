@@ -6,7 +6,7 @@ use std::{net::IpAddr, sync::PoisonError};
 use data_encoding::HEXLOWER;
 
 use super::sql;
-use crate::{Actor, Millis, Result, crypto::hmac_sha256, funnels::Funnels, ground::network};
+use crate::{Millis, Result, crypto::hmac_sha256, funnels::Funnels, ground::network};
 
 pub(super) const DAY_MS: Millis = 86_400_000;
 /// Bytes that are kept of the hash of an address, and of the hash of address and browser.
@@ -65,7 +65,7 @@ impl Funnels {
         let (mut stored, mut text) = sql::salt(base.db()).await?;
         if stored < day {
             let new = HEXLOWER.encode(&base.random().bytes::<32>()?);
-            let mut change = base.change(Actor::System).await?;
+            let mut change = base.change_in_time().await?;
             sql::renew_salt(&mut change, day, &new).await?;
             change.commit().await?;
             // Another process may have been quicker.

@@ -83,14 +83,19 @@ impl Pages {
     /// # Errors
     /// `unavailable` when the database cannot be reached.
     pub async fn run_schedule(&self) -> Result<u64> {
-        let mut done = 0;
-        for page in sql::due(self.base().db(), self.base().clock().now()).await? {
-            match self.run_page(page).await {
-                Ok(()) => done += 1,
-                Err(error) => tracing::warn!(page, %error, "a scheduled page was not changed"),
+        let (db, now) = (self.base().db(), self.base().clock().now());
+        let (mut done, mut after) = (0, 0);
+        loop {
+            let due = sql::due(db, now, after).await?;
+            let Some(last) = due.last() else { return Ok(done) };
+            after = *last;
+            for page in due {
+                match self.run_page(page).await {
+                    Ok(()) => done += 1,
+                    Err(error) => tracing::warn!(page, %error, "a scheduled page was not changed"),
+                }
             }
         }
-        Ok(done)
     }
 
     /// Both times may be due, when nothing ran for a while: what comes later counts.

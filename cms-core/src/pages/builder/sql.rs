@@ -159,8 +159,8 @@ statements! {
         "select ", plan_columns!(), " from cms_pages where id > $1 and \
          (publish_at is not null or take_off_at is not null) order by id limit $2"
     );
-    DUE = "select id from cms_pages where publish_at <= $1 or take_off_at <= $1 order by id \
-           limit 100";
+    DUE = "select id from cms_pages where (publish_at <= $1 or take_off_at <= $1) and id > $2 \
+           order by id limit 100";
     REVISIONS = concat!(
         "select ", revision_columns!(), " from cms_page_revisions where page_id = $1 and \
          number < $2 order by number desc limit $3"
@@ -336,8 +336,9 @@ pub(super) async fn showing(db: &Db, text: &str, most: i64) -> Result<Vec<i64>> 
     Ok(rows.into_iter().map(|(id,)| id).collect())
 }
 
-pub(super) async fn due(db: &Db, now: Millis) -> Result<Vec<i64>> {
-    let rows: Vec<(i64,)> = db.all(DUE, args![now]).await?;
+/// The next pages after one that are due.
+pub(super) async fn due(db: &Db, now: Millis, after: i64) -> Result<Vec<i64>> {
+    let rows: Vec<(i64,)> = db.all(DUE, args![now, after]).await?;
     Ok(rows.into_iter().map(|(id,)| id).collect())
 }
 

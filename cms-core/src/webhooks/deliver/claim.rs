@@ -26,12 +26,12 @@ use crate::{
 /// Lanes of one claim at most.
 const LANES: i64 = 256;
 
-/// Claims up to `free` jobs, up to `limit` of each lane, the least recently served lane first. The
-/// caller holds the lock on claims.
+/// Claims up to `free` jobs, up to `limit` of each lane, the least recently served lane first, and
+/// leaves those whose bodies have no `room`. The caller holds the lock on claims.
 pub(in crate::webhooks) async fn claim(
     base: &Base,
     change: &mut Change,
-    free: usize,
+    (free, room): (usize, usize),
     epoch: i64,
     most: i64,
     limit: impl Fn(&Lane) -> i64,
@@ -53,12 +53,16 @@ pub(in crate::webhooks) async fn claim(
     }
     // Lock order, as everywhere: subscriptions, then their jobs.
     groups::serve(change, &limits).await?;
-    let mut claimed_jobs = groups::claim(change, &limits, claimed.now + LEASE_MS).await?;
+    let mut claimed_jobs = groups::claim(change, &limits, claimed.now + LEASE_MS, room).await?;
     let mut tasks = Vec::new();
     for lane in lanes {
         let subscription = lane.id;
         let jobs = claimed_jobs.remove(&subscription).unwrap_or_default();
         let target = open(base, lane).map(Arc::new).map_err(|error| Arc::from(error.to_string()));
+        let (unread, jobs): (Vec<_>, Vec<_>) = jobs.into_iter().partition(|job| job.event.unread);
+        for job in unread {
+            queue::give_back(change, &job, true).await?;
+        }
         tasks.extend(jobs.into_iter().map(|job| Task {
             target: target.clone(),
             subscription,

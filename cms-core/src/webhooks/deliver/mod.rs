@@ -1,6 +1,7 @@
 //! From a job to a request: claim (lane, lease), sign, send, settle (fenced, breaker, log).
 
 mod ahead;
+mod bodies;
 mod claim;
 pub(super) mod counters;
 mod local_faults;

@@ -44,7 +44,7 @@ impl Webhooks {
             "id": event_id, "event": PING, "created_at": created_at, "data": data,
         });
         let body = body.to_string().into();
-        let event = Event { id: event_id, name: PING.to_owned(), body };
+        let event = Event { id: event_id, name: PING.to_owned(), body, unread: false };
         let job = Claimed { id: 0, retry_count: 0, lease_token: 0, event: event.into() };
         let request = request::build(&self.0.base, &target, &job);
         let attempt = self.0.http.post(&target.url, request.headers, request.body).await;

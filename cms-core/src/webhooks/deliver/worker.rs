@@ -12,6 +12,7 @@ use tracing::Instrument;
 
 use super::{
     ahead::Ahead,
+    bodies::Bodies,
     claim::{claim, give_back},
     local_faults::LocalFaults,
     request,
@@ -58,6 +59,7 @@ pub struct Worker {
     /// Finished attempts that are not settled yet.
     ended: Vec<Ended>,
     ahead: Ahead,
+    bodies: Bodies,
     local_faults: LocalFaults,
     /// Attempts under way at most.
     most: usize,
@@ -76,6 +78,7 @@ impl Worker {
             looked_at: None,
             ended: Vec::new(),
             ahead: Ahead::default(),
+            bodies: Bodies::default(),
             local_faults: LocalFaults::default(),
             is_full: false,
         }
@@ -148,7 +151,8 @@ impl Worker {
         give_back(&mut change, self.ahead.back()).await?;
         let mut tasks = Vec::new();
         if claims {
-            tasks = claim(&self.site.base, &mut change, free, moment.epoch, most, |lane| {
+            let room = (free, self.bodies.room());
+            tasks = claim(&self.site.base, &mut change, room, moment.epoch, most, |lane| {
                 self.ahead.limit(lane, most)
             })
             .await?;
@@ -157,6 +161,7 @@ impl Worker {
         self.ended.clear();
         self.is_full = claims && tasks.len() == free;
         self.ahead.given_back();
+        self.bodies.note(&tasks);
         self.site.counters.note(&settled);
         let tasks = self.ahead.add(tasks);
         let begun = tasks.len();

@@ -12,6 +12,7 @@ use serde_json::Value as Json;
 use crate::{
     Change, Code, Error, Result,
     conditions::Condition,
+    db::Snapshot,
     funnels::{
         Funnels,
         graph::{Drawn, Graph, read},
@@ -157,6 +158,18 @@ impl Funnels {
         match self.0.versions.get(id) {
             Some(kept) => Ok(kept),
             None => self.keep(sql::get_in(change, id).await?),
+        }
+    }
+
+    /// As [`Funnels::version`], within a snapshot.
+    pub(in crate::funnels) async fn version_at(
+        &self,
+        at: &mut Snapshot,
+        id: i64,
+    ) -> Result<Arc<Version>> {
+        match self.0.versions.get(id) {
+            Some(kept) => Ok(kept),
+            None => self.keep(sql::get_at(at, id).await?),
         }
     }
 

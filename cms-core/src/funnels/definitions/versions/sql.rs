@@ -3,7 +3,7 @@
 use crate::{
     Change, Code, Error, Millis, Result,
     change::is_unique_violation,
-    db::{Db, args, record, statements},
+    db::{Db, Snapshot, args, record, statements},
     funnels::graph::{Edge, Node},
 };
 
@@ -104,6 +104,11 @@ pub(super) async fn get(db: &Db, id: i64) -> Result<Option<Row>> {
 /// As [`get`], within a change.
 pub(super) async fn get_in(change: &mut Change, id: i64) -> Result<Option<Row>> {
     change.optional(GET, args![id]).await
+}
+
+/// As [`get`], within a snapshot.
+pub(super) async fn get_at(at: &mut Snapshot, id: i64) -> Result<Option<Row>> {
+    at.optional(GET, args![id]).await
 }
 
 pub(super) async fn live_by_id(db: &Db, id: i64) -> Result<Vec<Live>> {

@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use super::queue::{Claimed, Event, event_columns};
+use super::queue::{Claimed, Event, LARGE, event_columns};
 use crate::{
     Change, Result,
     db::{Value, args, record, statements},
@@ -72,6 +72,7 @@ statements! {
         ") and status || '' in ('pending', 'retry') returning ",
         taken_columns!()
     );
+    /// Bodies of `$17` bytes at most.
     EVENTS = concat!(
         "select ", event_columns!(), " from cms_events where id in \
          ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)"
@@ -140,11 +141,13 @@ pub(in crate::webhooks) async fn serve(change: &mut Change, limits: &[(i64, i64)
     Ok(())
 }
 
-/// Claims the oldest due jobs of each lane, up to its limit, sorted by id within a lane.
+/// Claims the oldest due jobs of each lane, up to its limit, sorted by id within a lane. Once the
+/// large bodies take more than `room`, no further one is read; see [`Event::unread`].
 pub(in crate::webhooks) async fn claim(
     change: &mut Change,
     limits: &[(i64, i64)],
     lease_until: i64,
+    room: usize,
 ) -> Result<HashMap<i64, Vec<Claimed>>> {
     let mut taken: Vec<Taken> = Vec::new();
     for group in limits.chunks(GROUP) {
@@ -157,7 +160,8 @@ pub(in crate::webhooks) async fn claim(
         taken.extend(change.all(CLAIM, args).await?);
     }
     taken.sort_unstable_by_key(|job| job.id);
-    let events = events(change, taken.iter().map(|job| job.event_id.as_str()).collect()).await?;
+    let ids = taken.iter().map(|job| job.event_id.as_str()).collect();
+    let events = events(change, ids, room).await?;
     let mut claimed: HashMap<i64, Vec<Claimed>> = HashMap::new();
     for Taken { id, event_id, retry_count, lease_token, lane } in taken {
         let event =
@@ -169,12 +173,19 @@ pub(in crate::webhooks) async fn claim(
 
 /// Reads each event once, however many jobs it has. Not part of the claim: SQLite scans a whole
 /// table for a look-up in `returning`.
-async fn events(change: &mut Change, ids: BTreeSet<&str>) -> Result<HashMap<String, Arc<Event>>> {
+async fn events(
+    change: &mut Change,
+    ids: BTreeSet<&str>,
+    mut room: usize,
+) -> Result<HashMap<String, Arc<Event>>> {
     let ids: Vec<_> = ids.into_iter().collect();
     let mut events = HashMap::with_capacity(ids.len());
     for group in ids.chunks(GROUP) {
-        let found: Vec<Event> =
-            change.all(EVENTS, filled(Vec::new(), group, |id| args![*id], args![""])).await?;
+        let mut args = filled(Vec::new(), group, |id| args![*id], args![""]);
+        args.extend(args![if room > 0 { i64::MAX } else { LARGE as i64 }]);
+        let found: Vec<Event> = change.all(EVENTS, args).await?;
+        let large = found.iter().map(|event| event.body.len()).filter(|bytes| *bytes > LARGE);
+        room = room.saturating_sub(large.sum());
         events.extend(found.into_iter().map(|event| (event.id.clone(), Arc::new(event))));
     }
     Ok(events)

@@ -13,6 +13,9 @@ use crate::{
 /// How long a worker owns a claimed job: longer than any attempt takes.
 pub(in crate::webhooks) use crate::jobs::LEASE_MS;
 
+/// A body with more bytes is large. Smaller ones are few enough: attempts are counted.
+pub(in crate::webhooks) const LARGE: usize = 64 << 10;
+
 /// A subscription with due jobs.
 #[derive(Clone, Debug)]
 pub(in crate::webhooks) struct Lane {
@@ -48,20 +51,27 @@ pub(in crate::webhooks) struct Event {
     pub(in crate::webhooks) id: String,
     pub(in crate::webhooks) name: String,
     pub(in crate::webhooks) body: Bytes,
+    /// Whether the body is larger than was asked for, and not here.
+    pub(in crate::webhooks) unread: bool,
 }
 
 impl Event {
     /// An event that retention has removed.
     pub(in crate::webhooks) fn gone(id: String) -> Self {
-        Self { id, name: String::new(), body: Bytes::new() }
+        Self { id, name: String::new(), body: Bytes::new(), unread: false }
     }
 }
 
 record! { Event: event_columns {
     id: "id",
     name: "name",
-    body: "body" => |text: String| Ok(text.into()),
+    body: "case when octet_length(body) <= cast($17 as bigint) then body end" => body,
+    unread: "octet_length(body) > cast($17 as bigint)",
 } }
+
+fn body(text: Option<String>) -> Result<Bytes> {
+    Ok(text.unwrap_or_default().into())
+}
 pub(super) use event_columns;
 
 statements! {

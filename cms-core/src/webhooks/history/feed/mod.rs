@@ -11,8 +11,9 @@ use tokio::sync::watch;
 use super::messages::{Pattern, pattern};
 use crate::{Code, Error, Result, webhooks::Webhooks};
 
-/// Events that are read at once: each may be as large as a body.
-const STEP: i64 = 16;
+/// Events that are read at once at most, and the bytes after which no further one is: an event
+/// holds a whole record, which may be much larger than the body of a request.
+const STEP: (i64, i64) = (16, 4 << 20);
 
 /// Where an event stands: its row, which events of one transaction share on PostgreSQL, and its id.
 type Place = (i64, String);

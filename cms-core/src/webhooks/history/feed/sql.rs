@@ -14,13 +14,17 @@ record! { Happened: happened_columns {
 } }
 
 statements! {
-    /// After the place `$1`, `$2` and not later than the row `$3`.
+    /// After the place `$1`, `$2` and not later than the row `$3`: `$4` at most, and no further one
+    /// once those before have `$7` bytes together. A body is read only then.
     NEXT = concat!(
-        "select ", happened_columns!(), " from cms_events e \
+        "select ", happened_columns!(), " from (select n.id, cast(sum(n.bytes) over (order by \
+         n.place, n.id) as bigint) - n.bytes as bytes_before from (select e.id, e.rowid as place, \
+         octet_length(e.body) as bytes from cms_events e \
          where (e.rowid, e.id) > ($1, $2) and e.rowid <= $3 \
          and (cast($5 as text) is null or e.name = $5) \
          and (cast($6 as text) is null or substr(e.name, 1, length($6)) = $6) \
-         order by e.rowid, e.id limit $4"
+         order by e.rowid, e.id limit $4) n) s cross join cms_events e \
+         where e.id = s.id and s.bytes_before < $7 order by e.rowid, e.id"
     );
     ROW = "select e.rowid from cms_events e where e.id = $1";
     /// After the row `$1`, up to the place `$2`, `$3`.
@@ -40,10 +44,10 @@ pub(super) async fn next(
     pattern: &Pattern,
     (row, id): &Place,
     until: i64,
-    limit: i64,
+    (limit, bytes): (i64, i64),
 ) -> Result<Vec<Happened>> {
     let (name, beginning) = (pattern.name.clone(), pattern.beginning.clone());
-    db.all(NEXT, args![*row, id, until, limit, name, beginning]).await
+    db.all(NEXT, args![*row, id, until, limit, name, beginning, bytes]).await
 }
 
 /// The row of an event; None: it is not there.

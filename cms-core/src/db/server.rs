@@ -1,0 +1,266 @@
+//! PostgreSQL's connections: nobody waits without end for a server that is gone.
+//!
+//! A machine that vanishes resets no connection, and the driver would wait for ever. A deadline
+//! would cut long lawful statements. So whoever waits for long asks over a connection of its own
+//! whether the server is there, and was there all the time; if not, the statement fails. On its way
+//! back to the pool a connection waits in the same way, for a statement whose caller has gone.
+
+use std::{
+    io,
+    ops::{Deref, DerefMut},
+    pin::pin,
+    sync::Arc,
+    time::Duration,
+};
+
+use sqlx::{
+    ConnectOptions, Connection, PgConnection, PgPool, Postgres,
+    pool::PoolConnection,
+    postgres::{PgConnectOptions, PgPoolOptions},
+};
+use tokio::{
+    sync::Mutex,
+    time::{Instant, timeout},
+};
+
+/// How long a statement runs before somebody asks, and from one question to the next.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long the answer may take.
+const ANSWER: Duration = Duration::from_secs(10);
+/// For how many seconds the server has been running. Its own clock measures it.
+const UPTIME: &str =
+    "select cast(extract(epoch from clock_timestamp() - pg_postmaster_start_time()) as float8)";
+
+/// A pool of connections, and the way to ask beside it. Clones share both.
+#[derive(Clone)]
+pub(super) struct Server(Arc<Parts>);
+
+struct Parts {
+    pool: PgPool,
+    options: PgConnectOptions,
+    patience: Duration,
+    /// What was answered last: all who wait share it.
+    asked: Mutex<Option<Asked>>,
+}
+
+/// When the server was asked, and how long it had been running then: no time if it did not answer.
+struct Asked {
+    at: Instant,
+    running: Duration,
+}
+
+impl Asked {
+    /// Whether the server was running all the time since a moment.
+    fn covers(&self, began: Instant) -> bool {
+        self.running >= self.at.saturating_duration_since(began)
+    }
+}
+
+impl Deref for Server {
+    type Target = PgPool;
+    fn deref(&self) -> &PgPool {
+        &self.0.pool
+    }
+}
+
+impl Server {
+    pub(super) fn new(pool: PgPool, options: PgConnectOptions) -> Self {
+        Self(Arc::new(Parts { pool, options, patience: PATIENCE, asked: Mutex::default() }))
+    }
+
+    /// A connection.
+    pub(super) async fn take(&self) -> sqlx::Result<Held> {
+        let connection = Some(self.acquire().await?);
+        Ok(Held { connection, server: self.clone(), open: false })
+    }
+
+    /// A connection in a transaction, which this statement begins.
+    pub(super) async fn begin(&self, begin: &'static str) -> sqlx::Result<Held> {
+        let tried = async || {
+            let mut held = self.take().await?;
+            held.open = true;
+            held.send(begin).await.map(|()| held)
+        };
+        match tried().await {
+            // The server may have closed a pooled connection, which shows only on use.
+            Err(error) if is_lost(&error) => tried().await,
+            begun => begun,
+        }
+    }
+
+    /// A pool for one connection that is kept for long. Those of this pool would wait for it.
+    pub(super) fn apart(&self) -> PgPool {
+        PgPoolOptions::new()
+            .max_connections(1)
+            .acquire_timeout(ANSWER)
+            .connect_lazy_with(self.0.options.clone())
+    }
+
+    /// Waits for a statement, however long it takes, as long as the server is there.
+    pub(super) async fn watch<T, E: From<sqlx::Error>>(
+        &self,
+        statement: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, E> {
+        let began = Instant::now();
+        let mut statement = pin!(statement);
+        loop {
+            if let Ok(done) = timeout(self.0.patience, &mut statement).await {
+                return done;
+            }
+            tokio::select! {
+                biased;
+                done = &mut statement => return done,
+                // Boxed: it is seldom, and would make each statement's future larger.
+                there = Box::pin(self.is_there_since(began)) => if !there {
+                    let why = "the server is gone, or was gone in between";
+                    tracing::warn!("PostgreSQL: {why}; a statement that waits for it has failed");
+                    let gone = io::Error::new(io::ErrorKind::TimedOut, why);
+                    return Err(sqlx::Error::Io(gone).into());
+                }
+            }
+        }
+    }
+
+    /// Whether the server is there, and has not begun anew since a moment.
+    async fn is_there_since(&self, began: Instant) -> bool {
+        let mut asked = self.0.asked.lock().await;
+        let recent = asked.take().filter(|asked| asked.at.elapsed() < self.0.patience / 2);
+        let answer = match recent {
+            Some(answer) => answer,
+            None => self.ask().await,
+        };
+        asked.insert(answer).covers(began)
+    }
+
+    async fn ask(&self) -> Asked {
+        let answer = async {
+            let mut connection = self.0.options.connect().await?;
+            let seconds: f64 = sqlx::query_scalar(UPTIME).fetch_one(&mut connection).await?;
+            connection.close().await.map(|()| seconds)
+        };
+        let running = match timeout(ANSWER, answer).await {
+            // A clock that was set back says nothing.
+            Ok(Ok(seconds)) => Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX),
+            // It is there, but is starting, or has no connection to spare.
+            Ok(Err(sqlx::Error::Database(_))) => Duration::MAX,
+            Ok(Err(_)) | Err(_) => Duration::ZERO,
+        };
+        Asked { at: Instant::now(), running }
+    }
+}
+
+/// Whether a connection was closed that nobody had used for a while.
+pub(super) fn is_lost(error: &sqlx::Error) -> bool {
+    matches!(error, sqlx::Error::Io(cause) if cause.kind() != io::ErrorKind::TimedOut)
+}
+
+/// Waits for a statement of either engine.
+pub(super) async fn watch<T>(
+    server: Option<Server>,
+    statement: impl Future<Output = sqlx::Result<T>>,
+) -> sqlx::Result<T> {
+    match server {
+        Some(server) => server.watch(statement).await,
+        None => statement.await,
+    }
+}
+
+/// A connection that goes back to the pool when it is dropped; a transaction that is open then is
+/// undone.
+pub(crate) struct Held {
+    /// None: it is on its way back.
+    connection: Option<PoolConnection<Postgres>>,
+    server: Server,
+    open: bool,
+}
+
+impl Held {
+    pub(super) fn server(&self) -> Server {
+        self.server.clone()
+    }
+
+    /// Ends the transaction with `commit` or `rollback`.
+    pub(super) async fn end(mut self, end: &'static str) -> sqlx::Result<()> {
+        self.send(end).await?;
+        self.open = false;
+        Ok(())
+    }
+
+    async fn send(&mut self, sql: &'static str) -> sqlx::Result<()> {
+        let server = self.server();
+        server.watch(sqlx::raw_sql(sql).execute(&mut **self)).await.map(drop)
+    }
+}
+
+impl Deref for Held {
+    type Target = PgConnection;
+    fn deref(&self) -> &PgConnection {
+        match &self.connection {
+            Some(connection) => connection,
+            None => unreachable!("it is given back only when it is dropped"),
+        }
+    }
+}
+
+impl DerefMut for Held {
+    fn deref_mut(&mut self) -> &mut PgConnection {
+        match &mut self.connection {
+            Some(connection) => connection,
+            None => unreachable!("it is given back only when it is dropped"),
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let (Some(mut connection), open) = (self.connection.take(), self.open) else { return };
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            // The process is ending.
+            drop(connection.leak());
+            return;
+        };
+        let server = self.server();
+        runtime.spawn(async move {
+            let back = async {
+                if open {
+                    sqlx::raw_sql("rollback").execute(&mut *connection).await?;
+                }
+                connection.return_to_pool().await;
+                Ok::<_, sqlx::Error>(())
+            };
+            if server.watch(back).await.is_err() {
+                connection.close_on_drop();
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::str::FromStr;
+
+    use super::*;
+
+    #[test]
+    fn a_server_that_began_anew_is_not_the_same() {
+        let began = Instant::now();
+        let asked = |running| Asked { at: began + 2 * PATIENCE, running };
+        assert!(asked(2 * PATIENCE).covers(began) && asked(Duration::MAX).covers(began));
+        assert!(!asked(PATIENCE).covers(began) && !asked(Duration::ZERO).covers(began));
+    }
+
+    #[tokio::test]
+    async fn a_long_statement_goes_on_as_long_as_the_server_is_there() {
+        let Some(url) = std::env::var("CMS_TEST_DB").ok().filter(|url| !url.is_empty()) else {
+            return;
+        };
+        let options = PgConnectOptions::from_str(&url).expect("an address");
+        let pool = PgPoolOptions::new().max_connections(1).connect_lazy_with(options.clone());
+        let patience = Duration::from_millis(20);
+        let server = Server(Arc::new(Parts { pool, options, patience, asked: Mutex::default() }));
+        let mut held = server.take().await.expect("a connection");
+        let sleep = sqlx::raw_sql("select pg_sleep(0.3)").execute(&mut *held);
+        server.watch(sleep).await.expect("it ends");
+        assert!(server.0.asked.lock().await.is_some(), "somebody asked");
+    }
+}
