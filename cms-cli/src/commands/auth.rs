@@ -7,6 +7,7 @@ use cms_http::{
     client::Client,
     wire::{
         NoBody,
+        audit::Asked,
         auth::{ClearAttempts, ListAttempts, Whose},
     },
 };
@@ -55,6 +56,9 @@ async fn at(out: &Output, client: &Client, command: AuthCommand) -> Done {
                 &format!("The network of {address} can log in again."),
             )
         }
-        AuthCommand::Audit(paging) => acts::print(out, client, Some(SECURITY), &paging).await,
+        AuthCommand::Audit(paging) => {
+            let which = Asked { table: Some(SECURITY.to_owned()), ..Asked::default() };
+            acts::print(out, client, which, &paging).await
+        }
     }
 }

@@ -144,7 +144,7 @@ pub(crate) const ORDINARY: &[Call] = &[
     ("inbox users", &[], ""),
     ("inbox views delete", &["New"], ""),
     ("funnels delete", &["good", "--yes"], ""),
-    ("audit list", &[], ""),
+    ("audit list", &["--table", "notes", "--id", "1", "--actor", "operator"], ""),
     ("groups create", &["editors", "--right", "pages_pages_view"], ""),
     ("groups list", &[], ""),
     ("groups show", &["editors"], ""),
