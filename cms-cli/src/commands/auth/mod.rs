@@ -1,4 +1,6 @@
-//! `cms auth`: wrong logins, and the security part of the audit log
+//! `cms auth`: one's own login, wrong logins, and the security part of the audit log
+
+mod own;
 
 use std::net::IpAddr;
 
@@ -13,9 +15,11 @@ use cms_http::{
 };
 use serde_json::json;
 
+use self::own::CodesArgs;
 use crate::{
     flags::Flags,
     output::{Done, Output},
+    prompt,
     reply::{self, Paging, acts},
     site,
 };
@@ -25,6 +29,27 @@ const SECURITY: &str = "users,user_groups,sessions,loginattempts,api_keys,origin
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AuthCommand {
+    /// Change your own password; your other sessions end
+    #[command(after_help = "Examples:
+  cms auth passwd --context prod
+  { pass cms/ana; pass cms/ana-new; } | cms auth passwd --context prod --password-stdin
+
+The operator of the site's own machine has no password: cms users passwd NAME sets anybody's.")]
+    Passwd {
+        /// Read the present and the new password from two lines of standard input
+        #[arg(long)]
+        password_stdin: bool,
+    },
+    /// Replace your own recovery codes by eight new ones
+    RecoveryCodes(CodesArgs),
+    /// List your own open sessions, or end them with --revoke
+    Sessions {
+        /// End this session; without an id, all but the one of this command
+        #[arg(long, value_name = "ID", num_args = 0..=1)]
+        revoke: Option<Option<i64>>,
+        #[command(flatten)]
+        paging: Paging,
+    },
     /// Networks with wrong logins in the last hour
     Attempts(Paging),
     /// Unlock a network that is locked out
@@ -39,11 +64,22 @@ pub(crate) enum AuthCommand {
 }
 
 pub(crate) async fn run(flags: &Flags, out: &Output, command: AuthCommand) -> Done {
-    site::with(flags, out, async |site| at(out, &site.client, command).await).await
+    prompt::interruptible(site::with(flags, out, async |site| {
+        at(flags, out, &site.client, command).await
+    }))
+    .await
 }
 
-async fn at(out: &Output, client: &Client, command: AuthCommand) -> Done {
+async fn at(flags: &Flags, out: &Output, client: &Client, command: AuthCommand) -> Done {
     match command {
+        AuthCommand::Passwd { password_stdin } => {
+            own::change_password(flags, out, client, password_stdin).await
+        }
+        AuthCommand::RecoveryCodes(args) => own::new_codes(flags, out, client, args).await,
+        AuthCommand::Sessions { revoke: None, paging } => own::sessions(out, client, &paging).await,
+        AuthCommand::Sessions { revoke: Some(session), .. } => {
+            own::end_sessions(out, client, session).await
+        }
         AuthCommand::Attempts(paging) => {
             let columns = ["id", "network", "attempts", "locked", "last_attempt_at"];
             reply::list::<ListAttempts>(out, client, &paging, &columns, reply::listing).await
