@@ -38,8 +38,8 @@ record! { Stored: subscription_columns {
     secret: "secret",
 } }
 
-// Jobs are counted by the indexes of their states. A count has an end, so that a long queue costs no
-// more.
+// Jobs are counted by the indexes of their states. A count has an end, so that a long queue costs
+// no more.
 record! { SubscriptionHealth: health_columns {
     last_attempt_at: "d.created_at" => read::optional_time,
     last_status: "d.outcome",
