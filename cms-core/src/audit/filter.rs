@@ -52,7 +52,8 @@ impl ActorName {
     /// # Errors
     /// `bad_query` for anything else.
     pub fn parse(text: &str) -> Result<Self> {
-        let known = |kinds: &[&'static str], kind| kinds.iter().copied().find(|one| *one == kind);
+        let known =
+            |kinds: &[&'static str], kind: &str| kinds.iter().copied().find(|one| *one == kind);
         let found = match text.split_once(':') {
             Some((kind, id)) => known(&CALLERS, kind)
                 .zip(id.parse().ok())

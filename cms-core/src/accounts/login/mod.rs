@@ -62,9 +62,9 @@ pub struct LoggedIn {
 
 /// Result of checking name and password. Done outside of a change, because hashing takes long.
 pub struct Checked {
-    network: String,
+    pub(super) network: String,
     /// The counter of wrong passwords for this name.
-    account: String,
+    pub(super) account: String,
     /// The user and the hash that the password matched; None when the name is unknown or the
     /// password wrong.
     pub(super) right: Option<Credentials>,
