@@ -67,10 +67,13 @@ statements! {
         "select ", subscription_columns!(), " from cms_webhook_subscriptions where id > $1 \
          order by id limit $2"
     );
+    /// The last attempt is asked for as a range of its index: PostgreSQL would read the whole log
+    /// backward for the newest id of a subscription that rests.
     HEALTH = concat!(
         "select ", faring_columns!(), " from cms_webhook_subscriptions s \
-         left join cms_webhook_deliveries d on d.id = (select max(l.id) \
-         from cms_webhook_deliveries l where l.subscription_id = s.id) \
+         left join cms_webhook_deliveries d on d.id = (select l.id from cms_webhook_deliveries l \
+         where l.subscription_id between s.id and s.id \
+         order by l.subscription_id desc, l.id desc limit 1) \
          where s.id between $1 and $2 order by s.id"
     );
     OLD_SECRETS = "select id, old_secret from cms_webhook_subscriptions \
