@@ -51,6 +51,9 @@ const USER: [(&str, &str, &str); 5] = [
     ("reduced", "update cms_user_groups set rights = '[]' where id = {id}", "permission_denied"),
 ];
 
+/// The password of those who were made by calls, if there are any.
+const PASSWORD_OF_OTHERS: &str = "coalesce((select max(password) from cms_users), '')";
+
 /// A key with the row `*`.
 async fn key(site: &Site, (_, revoke, code): (&str, &str, &'static str)) -> Caller {
     let (id, value) = site.key_with(|_| {}, &["*"]).await;
@@ -65,7 +68,7 @@ async fn user(site: &Site, id: i64, (_, revoke, code): (&str, &str, &'static str
         format!("insert into cms_user_groups values ({id}, 'g{id}', 'g{id}', '\"0\"', 0)"),
         format!(
             "insert into cms_users (id, username, name_key, password, salt_id, active, created_at) \
-             values ({id}, 'u{id}', 'u{id}', '', '', true, 0)"
+             values ({id}, 'u{id}', 'u{id}', {PASSWORD_OF_OTHERS}, '', true, 0)"
         ),
         format!("insert into cms_user_group_members values ({id}, {id})"),
         format!(

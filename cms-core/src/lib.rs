@@ -61,7 +61,7 @@ pub mod tasks;
 pub mod traffic;
 pub mod webhooks;
 
-pub use audit::{AuditActor, AuditLog, AuditRow};
+pub use audit::{ActorName, AuditActor, AuditFilter, AuditLog, AuditRow};
 pub use change::{Actor, AuditEntry, Change, Emitted};
 #[doc(hidden)]
 pub use ground::Cursors;

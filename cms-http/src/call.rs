@@ -135,22 +135,28 @@ impl<'a> Call<'a> {
     /// Begins a change on behalf of the caller, who is judged again under it: the body may have
     /// taken its time, and the change may have waited for others.
     pub(crate) async fn change(&self) -> Result<cms_core::Change> {
-        self.begin(None).await
+        self.begin(Waits::default()).await
     }
 
     /// As [`Call::change`], for a change of users or groups.
     pub(crate) async fn change_of_users(&self) -> Result<cms_core::Change> {
-        self.begin(Some(Kind::Users)).await
+        self.begin(Waits { of: Some(Kind::Users), ..Waits::default() }).await
+    }
+
+    /// As [`Call::change_of_users`], for one that judges a password or a code from this network.
+    pub(crate) async fn change_of_own(&self, network: &str) -> Result<cms_core::Change> {
+        let waits = Waits { of: Some(Kind::Users), network: Some(network), repeats: None };
+        self.begin(waits).await
     }
 
     /// As [`Call::change`], for a change of keys.
     pub(crate) async fn change_of_keys(&self) -> Result<cms_core::Change> {
-        self.begin(Some(Kind::Keys)).await
+        self.begin(Waits { of: Some(Kind::Keys), ..Waits::default() }).await
     }
 
-    async fn begin(&self, of: Option<Kind>) -> Result<cms_core::Change> {
+    async fn begin(&self, waits: Waits<'_>) -> Result<cms_core::Change> {
         let ticket = self.repetition.as_ref();
-        let waits = Waits { of, repeats: ticket.map(idempotency::Ticket::names) };
+        let waits = Waits { repeats: ticket.map(idempotency::Ticket::names), ..waits };
         let (mut change, caller) = self.found.change(self.cms, waits).await?;
         self.admit(caller)?;
         if let Some(ticket) = ticket

@@ -35,6 +35,8 @@ pub(crate) enum Kind {
 pub(crate) struct Waits<'a> {
     /// Other changes of this kind.
     pub(crate) of: Option<Kind>,
+    /// Logins from this network.
+    pub(crate) network: Option<&'a str>,
     /// Requests of this caller with this `Idempotency-Key`.
     pub(crate) repeats: Option<(&'a str, &'a str)>,
 }
@@ -60,6 +62,9 @@ impl Caller {
                 let accounts = cms.accounts();
                 if waits.of == Some(Kind::Users) {
                     accounts.take_turn(&mut change).await?;
+                }
+                if let Some(network) = waits.network {
+                    accounts.admit_attempt(&mut change, network).await?;
                 }
                 let (change, user) = accounts.judge(change, user).await?;
                 Ok((change, Self::User { user, by_cookie: *by_cookie }))

@@ -382,6 +382,13 @@ routes! {
     "/api/backend/auth/verify" Login auth { POST Verify verify 200 };
     "/api/backend/auth/logout" Session auth { POST Logout logout 204 };
     "/api/backend/auth/me" Session auth { GET WhoAmI me 200 };
+    "/api/backend/auth/password" Session auth { POST ChangePassword change_password 204 };
+    "/api/backend/auth/recovery-codes" Session auth {
+        POST NewRecoveryCodes new_recovery_codes 200
+    };
+    "/api/backend/auth/sessions" Session auth {
+        GET OwnSessions own_sessions 200, DELETE EndSessions end_sessions 204
+    };
 }
 
 /// The parameters of a call as the type of its operation. Those in the path come beside the query.

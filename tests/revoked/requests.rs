@@ -260,6 +260,14 @@ impl Targets {
             ("POST", "/mail/test") => (none, json!({"to": "ana@example.org"})),
             ("POST", "/mail/retry") => (none, json!({"ids": [self.mail]})),
             ("POST", "/auth/logout") => (none, json!({})),
+            ("POST", "/auth/password") => {
+                let current = crate::support::people::PASSWORD;
+                (none, json!({"current": current, "new": "three men in a boat"}))
+            }
+            ("POST", "/auth/recovery-codes") => {
+                (none, json!({"password": crate::support::people::PASSWORD}))
+            }
+            ("DELETE", "/auth/sessions") => (none, Json::Null),
             _ => panic!("which request is {method} {path} to be tried with?"),
         };
         (query, body, true)

@@ -143,6 +143,7 @@ ALLOWED = [
     (r"\w+ /api/backend/cache", ".*", r"200 bytes", "JSON Schema counts characters, not bytes"),
     (r"\w+ /api/backend/limits", "bad_query", r"owner", "the address of an owner must be one"),
     (r"GET /api/backend/users", "bad_query", r"", "either id or username"),
+    (r"GET /api/backend/audit", "bad_query", r"id names a row", "an id needs a table"),
 ]
 
 

@@ -147,6 +147,9 @@ def create(case):
     if case.path == "/api/backend/users" and case.method == "POST":
         case.body = {"username": uuid.uuid4().hex, "groups": ["spare 7"],
                      "password": SEED["password"]}
+    elif case.path == "/api/backend/auth/sessions" and case.method == "DELETE":
+        # All others: one of its own would end the caller's login.
+        case.query.pop("session", None)
     elif case.path == "/api/backend/users/sessions" and case.method == "DELETE":
         case.query = {"id": SEED["user_id"]}
 

@@ -180,6 +180,11 @@ async fn each_event_of_the_service_reaches_its_receiver_as_its_schema_promises()
     let which =
         Redeliver::Filter { filter: JobFilter { job, ..JobFilter::default() }, expected: 1 };
     assert_eq!(site.cms.webhooks().chosen(&which).await.unwrap().len(), 1);
+    let again = |body| site.admin("POST /api/backend/webhooks/redeliver").json(body);
+    let of_bob = json!({"filter": {"submission": 2}, "expected": 3});
+    assert_eq!(again(of_bob).expect(200).await.data()["queued"], 3);
+    let of_nobody = json!({"filter": {"submission": 9999}, "expected": 3});
+    again(of_nobody).refused(409, "count_moved").await;
     if let Some(target) = std::env::var_os("CMS_TEST_EVENTS") {
         std::fs::write(target, json!(cases).to_string()).unwrap();
     }

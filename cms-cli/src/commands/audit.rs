@@ -1,9 +1,11 @@
 //! `cms audit`: who did what to which row, from `/api/backend/audit`
 
 use clap::Subcommand;
+use cms_http::wire::audit::Asked;
 
 use crate::{
     flags::Flags,
+    input,
     output::{Done, Output},
     reply::{Paging, acts},
     site,
@@ -12,20 +14,35 @@ use crate::{
 #[derive(Debug, Subcommand)]
 pub(crate) enum AuditCommand {
     /// Entries, newest first
-    #[command(after_help = "Example: cms audit list --table blog,pages --limit 20")]
+    #[command(after_help = "Examples:
+  cms audit list --table blog,pages --limit 20
+  cms audit list --table blog --id 7
+  cms audit list --actor user:3 --since 2026-11-20T00:00:00Z")]
     List {
         /// Only changes of these tables, separated by commas
         #[arg(long, value_name = "A,B")]
         table: Option<String>,
+        /// Only changes of the row with this id
+        #[arg(long, value_name = "ID", requires = "table")]
+        id: Option<String>,
+        /// Only what user:ID or key:ID did, or operator, system or visitor
+        #[arg(long)]
+        actor: Option<String>,
+        /// Only since this date-time, such as 2026-11-21T09:30:00Z
+        #[arg(long, value_name = "TIME")]
+        since: Option<String>,
+        /// Only before this date-time
+        #[arg(long, value_name = "TIME")]
+        until: Option<String>,
         #[command(flatten)]
         paging: Paging,
     },
 }
 
 pub(crate) async fn run(flags: &Flags, out: &Output, command: AuditCommand) -> Done {
-    let AuditCommand::List { table, paging } = command;
-    site::with(flags, out, async |site| {
-        acts::print(out, &site.client, table.as_deref(), &paging).await
-    })
-    .await
+    let AuditCommand::List { table, id, actor, since, until, paging } = command;
+    let since = since.as_deref().map(input::moment).transpose()?;
+    let until = until.as_deref().map(input::moment).transpose()?;
+    let which = Asked { table, id, actor, since, until, ..Asked::default() };
+    site::with(flags, out, async |site| acts::print(out, &site.client, which, &paging).await).await
 }

@@ -34,6 +34,9 @@ pub(crate) enum QueueCommand {
         /// Only jobs of this subscription
         #[arg(long, value_name = "ID")]
         webhook: Option<i64>,
+        /// Only jobs of the event with this id: the webhook-id that receivers see
+        #[arg(long, value_name = "ID")]
+        event_id: Option<String>,
         #[command(flatten)]
         paging: Paging,
     },
@@ -62,11 +65,12 @@ pub(crate) async fn run(flags: &Flags, out: &Output, command: QueueCommand) -> D
 async fn at(flags: &Flags, out: &Output, client: &Client, command: QueueCommand) -> Done {
     match command {
         QueueCommand::Stats => reply::record::<Stats>(out, client, &NoQuery {}, &NoBody).await,
-        QueueCommand::List { status, webhook, paging } => {
+        QueueCommand::List { status, webhook, event_id, paging } => {
             let query = |limit, cursor| WhichJobs {
                 id: None,
                 status: status.clone(),
                 subscription: webhook,
+                event_id: event_id.clone(),
                 limit,
                 cursor,
             };

@@ -9,15 +9,10 @@ use cms_http::{
 use super::list::{Paging, list_as};
 use crate::output::{Done, Output};
 
-/// Prints entries, newest first. `tables` are names separated by commas; None means all.
-pub(crate) async fn print(
-    out: &Output,
-    client: &Client,
-    tables: Option<&str>,
-    paging: &Paging,
-) -> Done {
+/// Prints the entries that `which` selects, newest first; its page is that of `paging`.
+pub(crate) async fn print(out: &Output, client: &Client, which: Asked, paging: &Paging) -> Done {
     let columns = ["id", "created_at", "actor", "action", "table", "row_id", "columns"];
-    let query = |limit, cursor| Asked { table: tables.map(str::to_owned), limit, cursor };
+    let query = |limit, cursor| Asked { limit, cursor, ..which.clone() };
     list_as::<List>(out, client, paging, (&columns, cell), query).await
 }
 

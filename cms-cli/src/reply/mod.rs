@@ -9,12 +9,14 @@
 //! single  one record
 //! search  the first match on any page
 //! acts    entries of the audit log
+//! codes   new recovery codes, shown once
 //! draft   drafts of pages, changed only as they were seen
 //! ```
 
 pub(crate) mod acts;
 mod call;
 mod cells;
+pub(crate) mod codes;
 pub(crate) mod draft;
 mod list;
 mod query;

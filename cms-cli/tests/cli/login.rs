@@ -131,6 +131,57 @@ fn a_session_that_was_ended_elsewhere_is_said() {
 }
 
 #[test]
+fn users_change_their_own_password_and_codes() {
+    const NEW: &str = "three men in a boat";
+    let dir = site_of_ana();
+    let (at, server) = (dir.path(), Served::start(dir.path(), &[]));
+    let url = server.url.as_str();
+    let (secret, run) = first_login(at, &["--url", url]);
+    run.ok();
+    let auth = |args: &[&str], input: &str| {
+        let run = cms_with(at, &[&["auth"], args, &["--url", url]].concat(), input);
+        for hidden in [PASSWORD, NEW] {
+            assert!(!run.out.contains(hidden) && !run.err.contains(hidden), "{run:?}");
+        }
+        run
+    };
+    let passwd = |current: &str, new: &str| {
+        auth(&["passwd", "--password-stdin"], &format!("{current}\n{new}\n"))
+    };
+    let wrong = passwd("wrong horse", NEW).fails(4);
+    assert!(wrong.err.contains("not your present password"), "{wrong:?}");
+    passwd(PASSWORD, "short").fails(1);
+    auth(&["passwd", "--password-stdin"], PASSWORD).fails(2);
+    auth(&["passwd"], "").fails(2);
+    assert_eq!(passwd(PASSWORD, NEW).code, 0);
+    login(at, url, PASSWORD, "123456").fails(4);
+
+    let listed = auth(&["sessions", "--json"], "").json();
+    assert_eq!(listed["data"].as_array().map(Vec::len), Some(1), "{listed}");
+    assert_eq!(listed["data"][0]["current"], true);
+    assert_eq!(auth(&["sessions", "--revoke", "--json"], "").json()["data"]["revoked"], "others");
+    auth(&["sessions", "--revoke", "4711"], "").fails(5);
+
+    let file = at.join("new-codes.txt");
+    let to_file = ["recovery-codes", "--password-stdin", "--out", file.to_str().expect("a path")];
+    assert_eq!(auth(&to_file, "wrong horse\n").fails(4).out, "");
+    assert!(!file.exists(), "no file is left without codes");
+    assert_eq!(auth(&to_file, NEW).code, 0);
+    let codes = fs::read_to_string(&file).expect("codes");
+    assert_eq!((codes.lines().count(), mode(&file)), (8, 0o600));
+    let printed = auth(&["recovery-codes", "--password-stdin"], &code(&secret, 1)).ok();
+    assert_eq!(printed.lines().count(), 8);
+    assert!(!printed.contains(codes.lines().next().expect("a code")));
+    login(at, url, NEW, codes.lines().next().expect("a code")).fails(4);
+    login(at, url, NEW, printed.lines().next().expect("a code")).ok();
+
+    // The operator has no account of his own.
+    let local = cms_with(at, &["auth", "passwd", "--password-stdin"], "a\nb\n").fails(4);
+    assert!(local.err.contains("cms users passwd"), "{local:?}");
+    cms(at, &["auth", "sessions"]).fails(4);
+}
+
+#[test]
 fn who_is_not_there_is_not_asked() {
     let dir = site_of_ana();
     let at = dir.path();

@@ -64,6 +64,23 @@ fn deliveries_are_made_by_cron_and_sent_again_by_hand() {
         "{delivery}"
     );
     assert!(run(&["webhooks", "deliveries", "show", "1"]).ok().contains("item.notes.created"));
+    let shown = run(&["webhooks", "deliveries", "show", "1", "--json"]).json();
+    let event = shown["data"]["event_id"].as_str().expect("an id").to_owned();
+    assert!(delivery.contains(&format!("webhook-id: {event}")), "{delivery}");
+    for (list, event, until, expected) in [
+        (&["webhooks", "deliveries", "list"][..], &*event, "2999-01-01T00:00:00Z", 1),
+        (&["webhooks", "deliveries", "list"], &event, "1999-01-01T00:00:00Z", 0),
+        (&["webhooks", "deliveries", "list"], "none", "2999-01-01T00:00:00Z", 0),
+        (&["queue", "list"], &event, "", 1),
+        (&["queue", "list"], "none", "", 0),
+    ] {
+        let until = if until.is_empty() { vec![] } else { vec!["--until", until] };
+        let line = [list, &["--event-id", event, "--json"], &until].concat();
+        let found = run(&line).json()["data"].as_array().map(Vec::len);
+        assert_eq!(found, Some(expected), "{line:?}");
+    }
+    let none = ["webhooks", "deliveries", "redeliver", "--event-id", "none", "--expect", "1"];
+    run(&none).fails(6);
     assert_eq!(
         run(&["webhooks", "deliveries", "redeliver", "1", "--json"]).json()["data"]["queued"],
         1

@@ -7,6 +7,7 @@
 //! login      password, then code: the only way to a session
 //! sessions   the user behind a token
 //! second_factor  recovery for users who lost theirs, on the site's own machine only
+//! own        what users change of their own account
 //! acting     the operator looks as a user
 //! people     users with their rights, for other rooms
 //! attempts   wrong logins by network
@@ -18,6 +19,7 @@ pub(crate) mod admins;
 pub(crate) mod attempts;
 pub(crate) mod groups;
 pub(crate) mod login;
+mod own;
 mod password;
 mod people;
 pub mod qr;
@@ -31,6 +33,7 @@ pub(crate) mod users;
 pub use attempts::{ACCOUNT_ATTEMPTS, ATTEMPTS, Attempts, WINDOW_S};
 pub use groups::{Group, GroupPatch, NewGroup};
 pub use login::{Checked, LoggedIn, Outcome, PENDING_S, Pending, Proof, Setup, WRONG_CODES};
+pub use own::OwnProof;
 use password::Passwords;
 pub use password::{MAX_PASSWORD_BYTES, MIN_PASSWORD_CHARS, problem as password_problem};
 pub(crate) use people::Person;
@@ -101,6 +104,14 @@ pub struct Visitor {
     pub address: std::net::IpAddr,
     /// The client's user agent.
     pub user_agent: Option<String>,
+}
+
+impl Visitor {
+    /// The network that counts as one client, as text.
+    #[must_use]
+    pub fn network(&self) -> String {
+        attempts::network(self.address)
+    }
 }
 
 fn check_held(held: &Rights, asked: &Rights) -> Result<()> {

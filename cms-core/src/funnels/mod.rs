@@ -49,8 +49,8 @@ pub use filter::FunnelFilter;
 pub use inbox::{
     Assignable, Bulk, BulkDone, BulkOp, FunnelSubmission, FunnelSubmissionDetail, InboxCount,
     InboxCounts, InboxFilter, InboxLines, InboxPage, InboxQuery, InboxTable, InboxView, NewView,
-    StoredFile, SubmissionDeletion, SubmissionFile, SubmissionMail, SubmissionUpdate, Undone,
-    Updated, ViewQuery,
+    StoredFile, SubmissionChange, SubmissionDeletion, SubmissionFile, SubmissionMail,
+    SubmissionUpdate, Undone, Updated, ViewQuery,
 };
 pub use problem::Warning;
 pub use record::{EmailRouting, Funnel, FunnelDetail, FunnelEdge, FunnelNode, WhichFunnel};

@@ -34,7 +34,7 @@ pub use self::{
         verify::{Received, TOLERANCE_S, VerifyError, verify, verify_hex, verify_within},
     },
     subscriptions::{
-        NewSubscription, Subscription, SubscriptionPatch,
+        NewSubscription, Subscription, SubscriptionHealth, SubscriptionPatch,
         catalogue::{DescribedEvent, RegisteredEvent},
     },
 };

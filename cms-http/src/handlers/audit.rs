@@ -1,6 +1,6 @@
 //! `/api/backend/audit`
 
-use cms_core::{AuditRow, Result};
+use cms_core::{ActorName, AuditFilter, AuditRow, Result};
 
 use crate::{
     call::Call,
@@ -8,8 +8,14 @@ use crate::{
 };
 
 pub(crate) async fn list(call: &Call<'_>, asked: Asked) -> Result<Page<AuditRow>> {
-    let tables: Vec<&str> =
-        asked.table.as_ref().map(|names| names.split(',').collect()).unwrap_or_default();
-    let page = call.cms.audit().list(&asked.limit.after(asked.cursor.as_deref()), &tables).await?;
+    let tables = asked.table.iter().flat_map(|names| names.split(','));
+    let filter = AuditFilter {
+        tables: tables.map(str::to_owned).collect(),
+        row: asked.id,
+        actor: asked.actor.as_deref().map(ActorName::parse).transpose()?,
+        since: asked.since.map(|since| since.0),
+        until: asked.until.map(|until| until.0),
+    };
+    let page = call.cms.audit().list(&asked.limit.after(asked.cursor.as_deref()), &filter).await?;
     Ok(page.into())
 }

@@ -1,8 +1,8 @@
 //! `/api/backend/auth/...` and the wrong logins it counts
 
 use cms_core::{
-    Actor, Error, Result,
-    accounts::{Attempts, PENDING_S, Proof, Rights, Visitor, qr},
+    Actor, Code, Error, Result,
+    accounts::{Attempts, OwnProof, PENDING_S, Proof, Rights, Session, SessionUser, Visitor, qr},
     rfc3339,
 };
 use http::header;
@@ -14,9 +14,13 @@ use crate::{
     request::bad,
     success::Success,
     wire::{
-        Data, Done, NoBody, Page,
-        auth::{Credentials, LoggedIn, Me, Named, Pending, Setup, Verification, Whose},
+        self, Data, Done, NoBody, Page,
+        auth::{
+            Credentials, LoggedIn, Me, Named, OwnSession, PasswordChange, Pending, Setup,
+            Verification, WhichOwn, Whose,
+        },
         parameters::{Listing, NoQuery},
+        users::RecoveryCodes,
     },
 };
 
@@ -105,6 +109,71 @@ pub(crate) async fn me(call: &Call<'_>, _: NoQuery) -> Result<Data<Me>> {
         expires_at: Some(rfc3339(user.expires_at)),
     };
     Ok(Data { data })
+}
+
+pub(crate) async fn change_password(
+    call: &Call<'_>,
+    _: NoQuery,
+    sent: PasswordChange,
+) -> Result<Success<Done>> {
+    let (accounts, user, visitor) = (call.cms.accounts(), own(call)?, visitor(call));
+    call.judge_again().await?;
+    let new = accounts.hash_own_password(user, &sent.new).await?;
+    let current = accounts.check_own_password(&visitor, user, &sent.current).await?;
+    let mut change = call.change_of_own(&visitor.network()).await?;
+    let changed = accounts.change_own_password(&mut change, user, current, new).await?;
+    let ((), change) = changed.right(change).await?;
+    call.commit(change, Done, true).await
+}
+
+pub(crate) async fn new_recovery_codes(
+    call: &Call<'_>,
+    _: NoQuery,
+    sent: wire::auth::OwnProof,
+) -> Result<Success<Data<RecoveryCodes>>> {
+    let (accounts, user, visitor) = (call.cms.accounts(), own(call)?, visitor(call));
+    call.judge_again().await?;
+    let proof = match (sent.password, sent.code) {
+        (Some(password), None) => {
+            OwnProof::Password(accounts.check_own_password(&visitor, user, &password).await?)
+        }
+        (None, Some(code)) => OwnProof::Code(code),
+        _ => return Err(Error::invalid_field("code", "required", "either password or code")),
+    };
+    let mut change = call.change_of_own(&visitor.network()).await?;
+    let made = accounts.own_recovery_codes(&mut change, &visitor, user, proof).await?;
+    let (codes, change) = made.right(change).await?;
+    let data = RecoveryCodes { recovery_codes: shown_once(&codes) };
+    call.commit(change, Data { data }, true).await
+}
+
+pub(crate) async fn own_sessions(call: &Call<'_>, asked: Listing) -> Result<Page<OwnSession>> {
+    let (accounts, user) = (call.cms.accounts(), own(call)?);
+    let page = accounts.sessions(user.id, &asked.limit.after(asked.cursor.as_deref())).await?;
+    let Page { data, meta } = page.into();
+    let marked = |session: Session| {
+        let current = session.id == user.session;
+        OwnSession { session, current }
+    };
+    Ok(Page { data: data.into_iter().map(marked).collect(), meta })
+}
+
+pub(crate) async fn end_sessions(call: &Call<'_>, which: WhichOwn) -> Result<Success<Done>> {
+    let user = own(call)?;
+    let mut change = call.change_of_users().await?;
+    call.cms.accounts().end_own_sessions(&mut change, user, which.session).await?;
+    call.commit(change, Done, false).await
+}
+
+/// The user of the caller's session.
+fn own<'c>(call: &Call<'c>) -> Result<&'c SessionUser> {
+    match call.found {
+        Caller::User { user, .. } => Ok(user),
+        _ => Err(Error::new(
+            Code::PermissionDenied,
+            "The operator of this machine has no account: `cms users` changes anybody's.",
+        )),
+    }
 }
 
 pub(crate) async fn attempts(call: &Call<'_>, asked: Listing) -> Result<Page<Attempts>> {

@@ -128,8 +128,12 @@ pub(crate) async fn queue(call: &Call<'_>, asked: WhichJobs) -> Result<OneOrPage
         call.by_id_alone()?;
         return Ok(OneOrPage::one(webhooks.job(id).await?));
     }
-    let (status, subscription) = (plain("status", asked.status)?, asked.subscription);
-    let filter = JobFilter { subscription, status, ..JobFilter::default() };
+    let filter = JobFilter {
+        subscription: asked.subscription,
+        status: plain("status", asked.status)?,
+        event_id: plain("event_id", asked.event_id)?,
+        ..JobFilter::default()
+    };
     let page = webhooks.jobs(&filter, &asked.limit.after(asked.cursor.as_deref())).await?;
     Ok(OneOrPage::page(page))
 }
@@ -174,11 +178,13 @@ pub(crate) async fn deliveries(
     }
     let filter = JobFilter {
         job: asked.job,
+        event_id: plain("event_id", asked.event_id)?,
         submission: asked.submission,
         subscription: asked.subscription,
         event: plain("event", asked.event)?,
         status: plain("status", asked.status)?,
         since: asked.since.map_or(0, |since| since.0),
+        until: asked.until.map(|until| until.0),
     };
     let page = webhooks.deliveries(&filter, &asked.limit.after(asked.cursor.as_deref())).await?;
     Ok(OneOrPage::page(page))
@@ -192,15 +198,7 @@ pub(crate) async fn redeliver(
     let which = match which {
         Redelivery { ids: Some(ids), filter: None, expected: None } => Redeliver::Ids(ids),
         Redelivery { ids: None, filter: Some(filter), expected: Some(expected) } => {
-            let RedeliveryFilter { subscription, event, status, since } = filter;
-            let since = since.as_deref().map_or(Ok(0), moment);
-            let since = since.map_err(|error| {
-                Error::invalid_field("filter.since", "format", error.detail().to_owned())
-            })?;
-            let (event, status) = (plain("event", event)?, plain("status", status)?);
-            let all = JobFilter::default();
-            let filter = JobFilter { subscription, event, status, since, ..all };
-            Redeliver::Filter { filter, expected }
+            Redeliver::Filter { filter: selected(filter)?, expected }
         }
         _ => {
             return Err(Error::invalid_field(
@@ -214,6 +212,25 @@ pub(crate) async fn redeliver(
     let mut change = call.change().await?;
     let queued = call.cms.webhooks().redeliver(&mut change, &ids).await?;
     call.commit(change, Data { data: Queued { queued } }, false).await
+}
+
+fn selected(filter: RedeliveryFilter) -> Result<JobFilter> {
+    let RedeliveryFilter { event_id, submission, subscription, event, status, since, until } =
+        filter;
+    let time = |field: &str, text: Option<String>| {
+        let time = text.as_deref().map(moment).transpose();
+        time.map_err(|error| Error::invalid_field(field, "format", error.detail().to_owned()))
+    };
+    Ok(JobFilter {
+        job: None,
+        event_id: plain("event_id", event_id)?,
+        submission,
+        subscription,
+        event: plain("event", event)?,
+        status: plain("status", status)?,
+        since: time("filter.since", since)?.unwrap_or_default(),
+        until: time("filter.until", until)?,
+    })
 }
 
 /// No event and no status has control characters, and PostgreSQL takes no NUL.

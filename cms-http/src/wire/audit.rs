@@ -1,10 +1,13 @@
 //! `/api/backend/audit`
 
-use cms_core::AuditRow;
+use cms_core::{ActorName, AuditRow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{NoBody, Page, operations, parameters::Limit};
+use super::{
+    NoBody, Page, operations,
+    parameters::{Limit, Moment},
+};
 
 operations! {
     /// A page of the audit log, newest first.
@@ -18,6 +21,15 @@ pub struct Asked {
     /// Only these tables, separated by commas.
     #[schemars(example = &"users,user_groups")]
     pub table: Option<String>,
+    /// Only the row with this id; with `table`.
+    pub id: Option<String>,
+    /// Only what `user:3` or `key:5` did, or `operator`, `system` or `visitor`.
+    #[schemars(regex(pattern = ActorName::PATTERN))]
+    pub actor: Option<String>,
+    /// Not before.
+    pub since: Option<Moment>,
+    /// Before.
+    pub until: Option<Moment>,
     /// Rows of a page.
     #[serde(default)]
     pub limit: Limit,

@@ -1,7 +1,7 @@
 //! `/api/backend/auth/...` and the wrong logins it counts
 
 use cms_core::{
-    accounts::{Attempts, Membership, Rights},
+    accounts::{Attempts, MAX_PASSWORD_BYTES, MIN_PASSWORD_CHARS, Membership, Rights, Session},
     settings::Secret,
 };
 use schemars::JsonSchema;
@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Body, Data, Done, NoBody, Page, operations,
     parameters::{Listing, NoQuery},
+    users::RecoveryCodes,
 };
 
 operations! {
@@ -21,6 +22,14 @@ operations! {
     Logout: NoQuery, NoBody => Done;
     /// Who the caller is.
     WhoAmI: NoQuery, NoBody => Data<Me>;
+    /// Gives the caller a new password and ends all other sessions of that user.
+    ChangePassword: NoQuery, PasswordChange => Done;
+    /// Makes new recovery codes for the caller and shows them, once.
+    NewRecoveryCodes: NoQuery, OwnProof => Data<RecoveryCodes>;
+    /// The open sessions of the caller's user.
+    OwnSessions: Listing, NoBody => Page<OwnSession>;
+    /// Ends one session of the caller's user, or all others.
+    EndSessions: WhichOwn, NoBody => Done;
     /// Networks with wrong logins in the last hour.
     ListAttempts: Listing, NoBody => Page<Attempts>;
     /// Lets a network try again.
@@ -29,6 +38,8 @@ operations! {
 
 impl Body for Credentials {}
 impl Body for Verification {}
+impl Body for PasswordChange {}
+impl Body for OwnProof {}
 
 /// Name and password.
 #[derive(Serialize, Deserialize, JsonSchema)]
@@ -133,6 +144,61 @@ pub struct Me {
     /// When the session ends at the latest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<String>,
+}
+
+/// A new password of one's own.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{
+    "current": "correct horse battery staple",
+    "new": "three men in a boat",
+}]))]
+pub struct PasswordChange {
+    /// The present password.
+    #[serde(serialize_with = "Secret::send")]
+    pub current: Secret,
+    /// 8 characters or more, 1,024 bytes at most, without the user's name.
+    #[serde(serialize_with = "Secret::send")]
+    #[schemars(length(min = MIN_PASSWORD_CHARS, max = MAX_PASSWORD_BYTES))]
+    pub new: Secret,
+}
+
+/// Who the caller is, once more: either the password or a code.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("examples" = [{"code": "287082"}], "oneOf" = [
+    {"required": ["password"], "properties": {
+        "password": {"type": "string"}, "code": {"type": "null"},
+    }},
+    {"required": ["code"], "properties": {
+        "code": {"type": "string"}, "password": {"type": "null"},
+    }},
+]))]
+pub struct OwnProof {
+    /// The password.
+    #[serde(default, serialize_with = "Secret::send_maybe")]
+    pub password: Option<Secret>,
+    /// Six digits of the authenticator.
+    #[serde(default, serialize_with = "Secret::send_maybe")]
+    pub code: Option<Secret>,
+}
+
+/// An open session of one's own.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct OwnSession {
+    /// The session.
+    #[serde(flatten)]
+    pub session: Session,
+    /// Whether this call came by it.
+    pub current: bool,
+}
+
+/// Which sessions of one's own.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WhichOwn {
+    /// One session; without it all but the one that the call comes by.
+    pub session: Option<i64>,
 }
 
 /// Whose wrong logins to forget.

@@ -105,6 +105,9 @@ pub struct WhichJobs {
     pub status: Option<String>,
     /// Only those of this subscription.
     pub subscription: Option<i64>,
+    /// Only those of this event, by its id: the `webhook-id` that receivers see.
+    #[schemars(regex(pattern = PLAIN))]
+    pub event_id: Option<String>,
     /// Rows of a page.
     #[serde(default)]
     pub limit: Limit,
@@ -137,6 +140,9 @@ pub struct WhichDeliveries {
     pub id: Option<i64>,
     /// Only those of this job: `queue_id`.
     pub job: Option<i64>,
+    /// Only those of this event, by its id: the `webhook-id` that receivers see.
+    #[schemars(regex(pattern = PLAIN))]
+    pub event_id: Option<String>,
     /// Only of the events of this visit of a funnel, by the id of its submission.
     pub submission: Option<i64>,
     /// Only those of this subscription.
@@ -149,6 +155,8 @@ pub struct WhichDeliveries {
     pub status: Option<String>,
     /// Not before.
     pub since: Option<Moment>,
+    /// Before.
+    pub until: Option<Moment>,
     /// Rows of a page.
     #[serde(default)]
     pub limit: Limit,
@@ -183,6 +191,13 @@ pub struct Redelivery {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RedeliveryFilter {
+    /// Only those of this event, by its id: the `webhook-id` that receivers see.
+    #[serde(default)]
+    #[schemars(regex(pattern = PLAIN))]
+    pub event_id: Option<String>,
+    /// Only of the events of this visit of a funnel, by the id of its submission.
+    #[serde(default)]
+    pub submission: Option<i64>,
     /// Only those of this subscription.
     #[serde(default)]
     pub subscription: Option<i64>,
@@ -198,6 +213,10 @@ pub struct RedeliveryFilter {
     #[serde(default)]
     #[schemars(extend("format" = "date-time"))]
     pub since: Option<String>,
+    /// Before: RFC 3339.
+    #[serde(default)]
+    #[schemars(extend("format" = "date-time"))]
+    pub until: Option<String>,
 }
 
 /// How many will be sent.

@@ -4,5 +4,7 @@
 mod attempts;
 /// Name and password.
 mod login;
+/// What users change by themselves.
+mod own;
 /// Codes, recovery codes, and what is used up.
 mod verify;

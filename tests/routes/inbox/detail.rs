@@ -41,6 +41,48 @@ async fn a_submission_tells_the_way_that_it_took_and_why() {
     assert_eq!(site.database.count(taken).await, told as i64);
 }
 
+/// Names of columns, never values: what somebody noted is for those who may read notes.
+#[tokio::test]
+async fn a_submission_tells_who_changed_what_and_when() {
+    let site = site().await;
+    let ana = site.person("ana", json!(["formfunnel_inbox_view", "formfunnel_inbox_edit"])).await;
+    let id = sent(&site, "Ada", 10).await;
+    let by_visitor = get(&site, id).await["history"].clone();
+    assert_eq!(by_visitor[0]["actor"]["kind"], "visitor", "{by_visitor}");
+    site.clock.advance(1000);
+    let at_ana = cms_core::rfc3339(site.clock.now());
+    let update = json!({"id": id, "inbox_status": "contacted", "inbox_notes": "Secret note"});
+    let line = at("POST", "submission_update");
+    site.ask(&line).bearer(&ana.token).json(update).expect(200).await;
+    site.clock.advance(1000);
+    let bulk = json!({"op": "set_status", "ids": [id], "value": "qualified"});
+    post(&site, "submissions_bulk", bulk).expect(200).await;
+    let history = get(&site, id).await["history"].clone();
+    assert_eq!(history[0]["actor"]["kind"], "key");
+    assert_eq!(history[0]["columns"], json!(["inbox_status"]));
+    let expected = json!({
+        "actor": {"kind": "user", "id": ana.id, "name": "ana"},
+        "action": "update",
+        "columns": ["inbox_status", "inbox_notes"],
+        "created_at": at_ana,
+    });
+    assert_eq!(history[1], expected);
+    let (newer, older) = history.as_array().unwrap().split_at(2);
+    assert_eq!((newer.len(), older), (2, by_visitor.as_array().unwrap().as_slice()));
+    assert!(!history.to_string().contains("Secret note"), "{history}");
+    // It is short, however much was done.
+    for n in 0..60 {
+        let update = json!({"id": id, "inbox_notes": format!("{n}")});
+        post(&site, "submission_update", update).expect(200).await;
+    }
+    assert_eq!(get(&site, id).await["history"].as_array().unwrap().len(), 50);
+    // Of this submission alone.
+    let other = sent(&site, "Bob", 10).await;
+    let actors = get(&site, other).await["history"].clone();
+    let kinds = actors.as_array().unwrap().iter().map(|change| &change["actor"]["kind"]);
+    assert!(kinds.clone().count() > 0 && kinds.into_iter().all(|kind| kind == "visitor"));
+}
+
 #[tokio::test]
 async fn a_visit_under_way_ends_where_it_stands() {
     let site = site().await;

@@ -10,6 +10,8 @@ mod emit;
 mod events;
 /// What would be sent of an event.
 mod explain;
+/// What a webhook's record tells of its deliveries.
+mod health;
 /// Recorded events, either way.
 mod messages;
 /// One attempt at once.

@@ -15,9 +15,9 @@ use serde_json::json;
 use super::user::find;
 use crate::{
     flags::Flags,
-    output::{Done, Output, SecretFile, table},
+    output::{Done, Output, table},
     prompt,
-    reply::{self, by_id},
+    reply::{by_id, codes},
 };
 
 #[derive(Args, Debug)]
@@ -74,23 +74,5 @@ pub(super) async fn new_codes(
         flags,
         &format!("Make new recovery codes for {user}? The old ones stop working."),
     )?;
-    let file = file.map(SecretFile::reserve).transpose()?;
-    let made = reply::call::<NewRecoveryCodes>(client, &by_id(id), &NoBody).await;
-    let (answer, codes) = match made {
-        Ok((answer, reply)) => (answer, reply.data.recovery_codes),
-        Err(failure) => return Err(SecretFile::given_up(file, failure)),
-    };
-    if let Some(mut file) = file {
-        file.write(&codes)?;
-        out.note(&format!(
-            "The recovery codes of {user} are in {}; they are shown nowhere else.",
-            file.path().display()
-        ));
-        return if out.json { Ok(out.data(&json!({"user": id}))?) } else { Ok(()) };
-    }
-    if out.json {
-        return Ok(out.line(&answer.body)?);
-    }
-    out.note(&format!("Recovery codes of {user}, shown this once; each works once."));
-    Ok(out.raw(&codes.iter().map(|code| format!("{code}\n")).collect::<String>())?)
+    codes::renew::<NewRecoveryCodes>(out, client, (&by_id(id), &NoBody), file, &(id, user)).await
 }

@@ -62,19 +62,19 @@ pub struct LoggedIn {
 
 /// Result of checking name and password. Done outside of a change, because hashing takes long.
 pub struct Checked {
-    network: String,
+    pub(super) network: String,
     /// The counter of wrong passwords for this name.
-    account: String,
+    pub(super) account: String,
     /// The user and the hash that the password matched; None when the name is unknown or the
     /// password wrong.
-    right: Option<Credentials>,
+    pub(super) right: Option<Credentials>,
 }
 
 /// Outcome of an attempt. A wrong attempt is counted in the change, so the change is committed in
 /// either case.
 #[derive(Debug)]
 #[must_use = "an attempt counts only when its change is committed"]
-pub struct Outcome<T>(Result<T>);
+pub struct Outcome<T>(pub(super) Result<T>);
 
 impl<T> Outcome<T> {
     /// Commits the change, then returns the outcome.
@@ -85,6 +85,20 @@ impl<T> Outcome<T> {
     pub async fn commit(self, change: Change) -> Result<T> {
         change.commit().await?;
         self.0
+    }
+
+    /// The change of a right attempt, to be committed with more. That of a wrong one is committed.
+    ///
+    /// # Errors
+    /// As [`Outcome::commit`].
+    pub async fn right(self, change: Change) -> Result<(T, Change)> {
+        match self.0 {
+            Ok(value) => Ok((value, change)),
+            Err(refusal) => {
+                change.commit().await?;
+                Err(refusal)
+            }
+        }
     }
 }
 
@@ -127,28 +141,12 @@ impl Accounts {
     /// outcome is `login_locked` when the network has to wait because of many wrong passwords for
     /// this name.
     pub async fn login(&self, change: &mut Change, checked: Checked) -> Result<Outcome<Pending>> {
-        let Checked { network, account, right } = checked;
         // However many guesses run at once, only the allowed number learn their outcome.
-        attempts::admit(change, &network).await?;
-        if let Some(refusal) = attempts::pause(change, &account, &network).await? {
-            return Ok(Outcome(Err(refusal)));
-        }
-        let user = match right {
-            // The password may have changed or the user may have been switched off during hashing.
-            Some(known) => {
-                let now = sql::lock_user(change, known.user).await?;
-                now.filter(|now| now.active && now.password == known.password)
-                    .map(|now| (known.user, now))
-            }
-            None => None,
-        };
-        let Some((id, user)) = user else {
-            attempts::note(change, &network).await?;
-            attempts::sql::insert(change, &account).await?;
-            return Ok(Outcome(Err(Error::new(
-                Code::InvalidCredentials,
-                "The name and password do not match, or the user is switched off.",
-            ))));
+        attempts::admit(change, &checked.network).await?;
+        let wrong = "The name and password do not match, or the user is switched off.";
+        let (id, user) = match self.judge_password(change, checked, wrong).await? {
+            Ok(found) => found,
+            Err(refusal) => return Ok(Outcome(Err(refusal))),
         };
         let token = Token::new(&self.0.base.settings().key_prefix, 'p', self.0.base.random())?;
         let setup = if user.totp_secret.is_some() {
@@ -160,6 +158,31 @@ impl Accounts {
         sql::begin(change, token.hash(), id, sealed).await?;
         let setup = setup.map(|secret| Setup { secret, account: user.username });
         Ok(Outcome(Ok(Pending { token, setup })))
+    }
+
+    /// The user of a right password, locked. A wrong password is counted, and a try that comes too
+    /// early is refused; the change is committed in either case. The network was admitted before.
+    pub(super) async fn judge_password(
+        &self,
+        change: &mut Change,
+        checked: Checked,
+        wrong: &'static str,
+    ) -> Result<Result<(i64, Candidate)>> {
+        let Checked { network, account, right } = checked;
+        if let Some(refusal) = attempts::pause(change, &account, &network).await? {
+            return Ok(Err(refusal));
+        }
+        if let Some(known) = right
+            // The password may have changed or the user may have been switched off during hashing.
+            && let Some(now) = sql::lock_user(change, known.user).await?
+            && now.active
+            && now.password == known.password
+        {
+            return Ok(Ok((known.user, now)));
+        }
+        attempts::note(change, &network).await?;
+        attempts::sql::insert(change, &account).await?;
+        Ok(Err(Error::new(Code::InvalidCredentials, wrong)))
     }
 
     /// Checks the code of a login. A right code opens a session with the event `auth.login`; a
@@ -245,7 +268,7 @@ impl Accounts {
     }
 
     /// Whether the proof is right. A right proof cannot be used again.
-    async fn proves(
+    pub(super) async fn proves(
         &self,
         change: &mut Change,
         user: i64,

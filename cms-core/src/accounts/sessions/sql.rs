@@ -71,6 +71,7 @@ statements! {
     );
     END = "delete from cms_sessions where user_id = $1 and id = $2";
     END_ALL = "delete from cms_sessions where user_id = $1";
+    END_OTHERS = "delete from cms_sessions where user_id = $1 and id <> $2";
 }
 
 pub(in crate::accounts) async fn find(
@@ -124,4 +125,13 @@ pub(in crate::accounts) async fn end(change: &mut Change, user: i64, session: i6
 
 pub(in crate::accounts) async fn end_all(change: &mut Change, user: i64) -> Result<()> {
     change.run(END_ALL, args![user]).await.map(drop)
+}
+
+/// Ends all sessions but one.
+pub(in crate::accounts) async fn end_others(
+    change: &mut Change,
+    user: i64,
+    session: i64,
+) -> Result<()> {
+    change.run(END_OTHERS, args![user, session]).await.map(drop)
 }

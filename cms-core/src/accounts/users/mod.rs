@@ -117,8 +117,8 @@ pub struct UserPatch {
 /// A hashed password, ready to be stored. Hashing takes time, so it happens before the change
 /// begins.
 pub struct HashedPassword {
-    hash: String,
-    salt_id: String,
+    pub(in crate::accounts) hash: String,
+    pub(in crate::accounts) salt_id: String,
 }
 
 impl std::fmt::Debug for HashedPassword {
@@ -177,8 +177,17 @@ impl Accounts {
     /// `validation_failed` when the password is too short, too long or contains the name;
     /// `unavailable` without a `password_salt`.
     pub async fn hash_password(&self, username: &str, new: &Secret) -> Result<HashedPassword> {
+        self.hashed("password", username, new).await
+    }
+
+    pub(in crate::accounts) async fn hashed(
+        &self,
+        field: &str,
+        username: &str,
+        new: &Secret,
+    ) -> Result<HashedPassword> {
         if let Some(problem) = password::problem(username, new.expose()) {
-            return Err(Error::invalid_field("password", "range", problem));
+            return Err(Error::invalid_field(field, "range", problem));
         }
         let passwords = &self.0.passwords;
         Ok(HashedPassword {

@@ -1,10 +1,14 @@
 //! One submission, with the way that it took.
 
-use super::{FunnelSubmission, FunnelSubmissionDetail, none, sql};
+use super::{FunnelSubmission, FunnelSubmissionDetail, SubmissionChange, TABLE, none, sql};
 use crate::{
-    Result,
+    Result, audit,
+    db::Db,
     funnels::{Funnels, sessions::Retold},
 };
+
+/// Changes that a submission tells of at most.
+const HISTORY: i64 = 50;
 
 impl Funnels {
     /// A submission with its answers, its way, its files and its mails.
@@ -25,6 +29,18 @@ impl Funnels {
             path_resolved: passed,
             files: sql::files(db, id).await?,
             mails: sql::mails(db, id).await?,
+            history: history(db, id).await?,
         })
     }
+}
+
+async fn history(db: &Db, id: i64) -> Result<Vec<SubmissionChange>> {
+    let rows = audit::of_row(db, TABLE, &id.to_string(), HISTORY).await?;
+    let change = |row: crate::AuditRow| SubmissionChange {
+        actor: row.actor,
+        action: row.action,
+        columns: row.columns,
+        created_at: row.created_at,
+    };
+    Ok(rows.into_iter().map(change).collect())
 }

@@ -39,7 +39,8 @@ pub use list::{InboxCount, InboxCounts, InboxPage};
 pub use people::Assignable;
 pub use query::{InboxFilter, InboxQuery};
 pub use row::{
-    FunnelSubmission, FunnelSubmissionDetail, StoredFile, SubmissionFile, SubmissionMail,
+    FunnelSubmission, FunnelSubmissionDetail, StoredFile, SubmissionChange, SubmissionFile,
+    SubmissionMail,
 };
 pub use undo::Undone;
 pub use update::{SubmissionDeletion, SubmissionUpdate, Updated};

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
 use super::columns::TIMES;
-use crate::{Error, Result, fields::Answer, funnels::sessions::PassedNode, rfc3339};
+use crate::{AuditActor, Error, Result, fields::Answer, funnels::sessions::PassedNode, rfc3339};
 
 /// A submission of a funnel in a list. Times are RFC 3339 in UTC.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -112,6 +112,8 @@ pub struct FunnelSubmissionDetail {
     pub files: Vec<SubmissionFile>,
     /// The mails that it caused, the newest 50.
     pub mails: Vec<SubmissionMail>,
+    /// Who changed what, newest first, 50 at most; the audit log keeps it.
+    pub history: Vec<SubmissionChange>,
 }
 
 /// A file that a visitor sent.
@@ -152,6 +154,19 @@ pub struct SubmissionMail {
     pub created_at: String,
     /// When it was sent, given up or dropped.
     pub settled_at: Option<String>,
+}
+
+/// A change of a submission: by its visitor, by the staff, by the service.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SubmissionChange {
+    /// Who made it.
+    pub actor: AuditActor,
+    /// `create`, `update`.
+    pub action: String,
+    /// The columns written, without their values.
+    pub columns: Vec<String>,
+    /// When it was made.
+    pub created_at: String,
 }
 
 /// A file with its bytes.

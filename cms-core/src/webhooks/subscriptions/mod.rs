@@ -2,6 +2,7 @@
 
 pub(super) mod catalogue;
 mod check;
+mod health;
 mod look_up;
 pub(super) mod sealed;
 pub(super) mod sql;
@@ -11,6 +12,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use self::health::SubscriptionHealth;
 use self::{
     sealed::{is_elsewhere, left_behind},
     sql::Stored,
@@ -66,6 +68,9 @@ pub struct Subscription {
     pub disabled_reason: Option<String>,
     /// When it was created.
     pub created_at: String,
+    /// How its deliveries fare.
+    #[serde(flatten)]
+    pub health: SubscriptionHealth,
 }
 
 /// A subscription to create. No `Debug`, because header values may be secret.
@@ -157,7 +162,12 @@ impl Webhooks {
             async |after, limit| sql::list(self.0.base.db(), after, limit).await,
             |s| s.id,
         );
-        Ok(page.await?.map(shown))
+        let page = page.await?;
+        let mut health = self.health(&page.data).await?;
+        Ok(page.map(|row| {
+            let health = health.remove(&row.id).unwrap_or_default();
+            shown(row, health)
+        }))
     }
 
     /// One subscription.
@@ -165,8 +175,10 @@ impl Webhooks {
     /// # Errors
     /// `not_found`.
     pub async fn get(&self, id: i64) -> Result<Subscription> {
-        let found = sql::list(self.0.base.db(), id.saturating_sub(1), 1).await?.pop();
-        found.filter(|row| row.id == id).map(shown).ok_or_else(|| not_found(id))
+        let mut found = sql::list(self.0.base.db(), id.saturating_sub(1), 1).await?;
+        found.retain(|row| row.id == id);
+        let health = self.health(&found).await?.remove(&id).unwrap_or_default();
+        found.pop().map(|row| shown(row, health)).ok_or_else(|| not_found(id))
     }
 
     /// Creates a subscription. The secret is returned only here.
@@ -203,7 +215,7 @@ impl Webhooks {
             row.disabled_reason = Some(PAUSED.to_owned());
         }
         record(change, "create", row.id, COLUMNS).await?;
-        Ok((shown(row), secret))
+        Ok((shown(row, SubscriptionHealth::default()), secret))
     }
 
     /// Changes a subscription. Waiting jobs go to the new address. Custom headers, which may hold
@@ -266,7 +278,7 @@ impl Webhooks {
             _ => {}
         }
         record(change, "update", id, &columns).await?;
-        Ok((shown(row), warning))
+        Ok((shown(row, health::of_one(change, id).await?), warning))
     }
 
     /// Gives the subscription a new secret. The old secret also signs for `grace_s` seconds; 0 ends
@@ -292,7 +304,7 @@ impl Webhooks {
         let old = (grace_s > 0).then(|| (row.secret.clone(), change.now() + grace_s * 1000));
         sql::set_secret(change, id, &self.seal_secret(id, &secret)?, old).await?;
         record(change, "rotate", id, &[]).await?;
-        Ok((shown(row), secret))
+        Ok((shown(row, health::of_one(change, id).await?), secret))
     }
 
     /// Switches a subscription on. Held jobs are sent now, oldest first, or cancelled. Returns
@@ -311,7 +323,7 @@ impl Webhooks {
         change.wake_worker();
         record(change, "activate", id, &["active"]).await?;
         (row.active, row.disabled_reason, row.failure_count) = (true, None, 0);
-        Ok((shown(row), held))
+        Ok((shown(row, health::of_one(change, id).await?), held))
     }
 
     /// Deletes a subscription and its jobs. Its log stays for the usual time.
@@ -328,7 +340,7 @@ impl Webhooks {
     }
 }
 
-fn shown(row: Stored) -> Subscription {
+fn shown(row: Stored, health: SubscriptionHealth) -> Subscription {
     Subscription {
         id: row.id,
         name: row.name,
@@ -344,6 +356,7 @@ fn shown(row: Stored) -> Subscription {
         active: row.active,
         disabled_reason: row.disabled_reason,
         created_at: rfc3339(row.created_at),
+        health,
     }
 }
 

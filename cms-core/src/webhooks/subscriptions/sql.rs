@@ -1,5 +1,8 @@
 //! Statements of subscriptions.
 
+use std::collections::BTreeMap;
+
+use super::SubscriptionHealth;
 use crate::{
     Change, Error, Result,
     db::{Db, args, read, record, statements},
@@ -35,10 +38,43 @@ record! { Stored: subscription_columns {
     secret: "secret",
 } }
 
+// Jobs are counted by the indexes of their states. A count has an end, so that a long queue costs
+// no more.
+record! { SubscriptionHealth: health_columns {
+    last_attempt_at: "d.created_at" => read::optional_time,
+    last_status: "d.outcome",
+    last_response_code: "d.status_code",
+    waiting_jobs:
+        "(select count(*) from (select 1 as one from cms_webhook_queue q \
+         where q.subscription_id = s.id and q.status in ('pending', 'retry') limit 1000) due) \
+         + (select count(*) from (select 1 as one from cms_webhook_queue q \
+         where q.subscription_id = s.id and q.status = 'held' limit 1000) held)",
+} }
+
+/// A subscription by its id, and how it fares.
+struct Faring {
+    id: i64,
+    health: SubscriptionHealth,
+}
+
+record! { Faring: faring_columns {
+    id: "s.id",
+    health: (health_columns),
+} }
+
 statements! {
     LIST = concat!(
         "select ", subscription_columns!(), " from cms_webhook_subscriptions where id > $1 \
          order by id limit $2"
+    );
+    /// The last attempt is asked for as a range of its index: PostgreSQL would read the whole log
+    /// backward for the newest id of a subscription that rests.
+    HEALTH = concat!(
+        "select ", faring_columns!(), " from cms_webhook_subscriptions s \
+         left join cms_webhook_deliveries d on d.id = (select l.id from cms_webhook_deliveries l \
+         where l.subscription_id between s.id and s.id \
+         order by l.subscription_id desc, l.id desc limit 1) \
+         where s.id between $1 and $2 order by s.id"
     );
     OLD_SECRETS = "select id, old_secret from cms_webhook_subscriptions \
                    where old_secret is not null order by id limit 1000";
@@ -84,6 +120,28 @@ fn text(value: &impl serde::Serialize) -> Result<String> {
 
 pub(in crate::webhooks) async fn list(db: &Db, after: i64, limit: i64) -> Result<Vec<Stored>> {
     db.all(LIST, args![after, limit]).await
+}
+
+/// How the subscriptions from one id to another fare.
+pub(in crate::webhooks) async fn health(
+    db: &Db,
+    first: i64,
+    last: i64,
+) -> Result<BTreeMap<i64, SubscriptionHealth>> {
+    let rows: Vec<Faring> = db.all(HEALTH, args![first, last]).await?;
+    Ok(rows.into_iter().map(|row| (row.id, row.health)).collect())
+}
+
+pub(in crate::webhooks) async fn health_in(
+    change: &mut Change,
+    id: i64,
+) -> Result<Option<SubscriptionHealth>> {
+    Ok(change.optional::<Faring>(HEALTH, args![id, id]).await?.map(|row| row.health))
+}
+
+/// How the engine reads the health of a page: the lines of its plan.
+pub(in crate::webhooks) async fn health_plan(db: &Db) -> Result<Vec<String>> {
+    db.plan(HEALTH.sql(), args![1_i64, 500_i64]).await
 }
 
 /// Secrets whose grace lasts, each with its subscription.

@@ -28,7 +28,7 @@ pub(crate) static SPEC: Spec = Spec {
 const TOKENS: &str = "table:users,user_groups or just a table's name";
 
 fn list(asked: &Asked<'_>) -> Result<Calling, Fault> {
-    let mut which = Which { table: None, limit: Limit(PAGE), cursor: asked.cursor.clone() };
+    let mut which = Which { limit: Limit(PAGE), cursor: asked.cursor.clone(), ..Which::default() };
     for word in words(asked.filter) {
         match word {
             Word::Token("table", table) | Word::Text(table) => {

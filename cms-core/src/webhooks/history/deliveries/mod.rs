@@ -91,6 +91,8 @@ pub struct Job {
 pub struct JobFilter {
     /// Only this job, or its attempts.
     pub job: Option<i64>,
+    /// Only those of this event; receivers see its id as `webhook-id`.
+    pub event_id: Option<String>,
     /// Only those of the events of one visit of a funnel: the id of its submission. Changes in the
     /// inbox are no events of the visit.
     pub submission: Option<i64>,
@@ -102,6 +104,18 @@ pub struct JobFilter {
     pub status: Option<String>,
     /// Only those created at this time or later, in milliseconds.
     pub since: i64,
+    /// Only those created before this time, in milliseconds.
+    pub until: Option<i64>,
+}
+
+impl JobFilter {
+    /// What the cursors of a list are bound to.
+    fn selection(&self) -> impl std::fmt::Debug {
+        (
+            (self.job, &self.event_id, self.submission, self.subscription),
+            (&self.event, &self.status, self.since, self.until),
+        )
+    }
 }
 
 /// How full the queue is.
@@ -121,14 +135,7 @@ impl Webhooks {
     pub async fn deliveries(&self, filter: &JobFilter, paging: &Paging) -> Result<Page<Delivery>> {
         let read = async |before, limit| sql::list(self.0.base.db(), before, limit, filter).await;
         Page::newest_first(
-            self.0.base.list(ListName::Deliveries).of((
-                filter.job,
-                filter.submission,
-                filter.subscription,
-                &filter.event,
-                &filter.status,
-                filter.since,
-            )),
+            self.0.base.list(ListName::Deliveries).of(filter.selection()),
             paging,
             read,
             |delivery| delivery.id,
@@ -151,20 +158,20 @@ impl Webhooks {
     /// `bad_query` for a cursor that is not from here.
     pub async fn jobs(&self, filter: &JobFilter, paging: &Paging) -> Result<Page<Job>> {
         let read = async |after, limit| sql::jobs(self.0.base.db(), after, limit, filter).await;
-        Page::by_id(
-            self.0.base.list(ListName::Jobs).of((
-                filter.job,
-                filter.submission,
-                filter.subscription,
-                &filter.event,
-                &filter.status,
-                filter.since,
-            )),
-            paging,
-            read,
-            |job| job.id,
-        )
+        Page::by_id(self.0.base.list(ListName::Jobs).of(filter.selection()), paging, read, |job| {
+            job.id
+        })
         .await
+    }
+
+    /// How the engine reads deliveries, chooses those to send again, and reads jobs: the lines of
+    /// its plans.
+    ///
+    /// # Errors
+    /// `unavailable` when the database cannot be read.
+    #[doc(hidden)]
+    pub async fn plans(&self, filter: &JobFilter) -> Result<[Vec<String>; 3]> {
+        sql::plans(self.0.base.db(), filter).await
     }
 
     /// One job.

@@ -1,9 +1,9 @@
 //! Statements of the log of attempts, and of the queue as the API shows it.
 
-use super::{Delivery, DeliveryDetail, Job, JobFilter};
+use super::{Delivery, DeliveryDetail, Job, JobFilter, MAX_REDELIVER};
 use crate::{
     Change, Result,
-    db::{Db, args, read, record, statements},
+    db::{Db, Statement, Value, args, read, record, statements},
     funnels::subject,
 };
 
@@ -42,60 +42,82 @@ record! { Job: job_columns {
     resend_of: "q.resend_of",
 } }
 
-/// Matches deliveries of one subscription, one event and one outcome; `failed` is every outcome but
-/// `delivered`.
+/// Deliveries that the values `$3` to `$9` of a filter match. The outcome `failed` is every one but
+/// `delivered`. The end is an alternative, because for a plain range of times PostgreSQL would read
+/// by time, then sort.
 macro_rules! filtered {
-    ($subscription:literal, $event:literal, $outcome:literal) => {
+    () => {
+        "(cast($3 as bigint) is null or d.subscription_id = $3) \
+         and (cast($4 as text) is null or d.event_name = $4) \
+         and (cast($5 as text) is null or d.outcome = $5 \
+         or ($5 = 'failed' and d.outcome <> 'delivered')) \
+         and d.created_at >= $6 and (cast($7 as bigint) is null or d.created_at < $7) \
+         and (cast($8 as bigint) is null or d.queue_id = $8) \
+         and (cast($9 as text) is null or d.event_id = $9)"
+    };
+}
+
+/// Up to $2 deliveries before $1, newest first.
+macro_rules! newest {
+    ($found_by:literal) => {
         concat!(
-            "(cast(",
-            $subscription,
-            " as bigint) is null or d.subscription_id = ",
-            $subscription,
-            ") and (cast(",
-            $event,
-            " as text) is null or d.event_name = ",
-            $event,
-            ") and (cast(",
-            $outcome,
-            " as text) is null or d.outcome = ",
-            $outcome,
-            " or (",
-            $outcome,
-            " = 'failed' and d.outcome <> 'delivered'))"
+            "select ",
+            delivery_columns!(),
+            " from cms_webhook_deliveries d where ",
+            $found_by,
+            "d.id < $1 and ",
+            filtered!(),
+            " order by d.id desc limit $2"
+        )
+    };
+}
+
+/// The last deliveries of their jobs, up to $2 before $1.
+macro_rules! last_of_jobs {
+    ($found_by:literal) => {
+        concat!(
+            "select d.id from cms_webhook_deliveries d where ",
+            $found_by,
+            "d.id < $1 and ",
+            filtered!(),
+            " and d.id = (select max(l.id) from cms_webhook_deliveries l \
+             where l.queue_id = d.queue_id) order by d.id limit $2"
+        )
+    };
+}
+
+/// Up to $2 jobs after $1.
+macro_rules! jobs {
+    ($found_by:literal) => {
+        concat!(
+            "select ",
+            job_columns!(),
+            " from cms_webhook_queue q join cms_events e on e.id = q.event_id where ",
+            $found_by,
+            "q.id > $1 and (cast($3 as text) is null or q.status = $3) \
+             and (cast($4 as bigint) is null or q.subscription_id = $4) \
+             and (cast($5 as bigint) is null or q.id = $5) \
+             and (cast($6 as text) is null or e.name = $6) and q.created_at >= $7 \
+             and (cast($8 as bigint) is null or q.created_at < $8) \
+             and (cast($9 as text) is null or q.event_id = $9) order by q.id limit $2"
         )
     };
 }
 
 statements! {
-    LIST = concat!(
-        "select ", delivery_columns!(), " from cms_webhook_deliveries d where d.id < $1 and ",
-        filtered!("$3", "$4", "$5"), " and d.created_at >= $6 order by d.id desc limit $2"
-    );
-    OF_JOB = concat!(
-        "select ", delivery_columns!(), " from cms_webhook_deliveries d \
-         where d.queue_id = $7 and d.id < $1 and ",
-        filtered!("$3", "$4", "$5"), " and d.created_at >= $6 order by d.id desc limit $2"
-    );
-    OF_SUBMISSION = concat!(
-        "select ", delivery_columns!(), " from cms_webhook_deliveries d \
-         where d.event_id in (select e.id from cms_events e where e.subject = $7) \
-         and (cast($8 as bigint) is null or d.queue_id = $8) and d.id < $1 and ",
-        filtered!("$3", "$4", "$5"), " and d.created_at >= $6 order by d.id desc limit $2"
+    LIST = newest!("");
+    OF_JOB = newest!("d.queue_id = $8 and ");
+    OF_EVENT = newest!("d.event_id = $9 and ");
+    OF_SUBMISSION = newest!(
+        "d.event_id in (select e.id from cms_events e where e.subject = $10) and "
     );
     GET = concat!(
         "select ", detail_columns!(), " from cms_webhook_deliveries d \
          left join cms_events e on e.id = d.event_id where d.id = $1"
     );
-    JOBS = concat!(
-        "select ", job_columns!(), " from cms_webhook_queue q \
-         join cms_events e on e.id = q.event_id where q.id > $1 \
-         and (cast($3 as text) is null or q.status = $3) \
-         and (cast($4 as bigint) is null or q.subscription_id = $4) \
-         and (cast($5 as bigint) is null or q.id = $5) \
-         and (cast($6 as text) is null or e.subject = $6) \
-         and (cast($7 as text) is null or e.name = $7) \
-         and q.created_at >= $8 order by q.id limit $2"
-    );
+    JOBS = jobs!("");
+    JOBS_OF_EVENT = jobs!("q.event_id = $9 and ");
+    JOBS_OF_SUBMISSION = jobs!("e.subject = $10 and ");
     JOB = concat!(
         "select ", job_columns!(), " from cms_webhook_queue q \
          join cms_events e on e.id = q.event_id where q.id = $1"
@@ -114,19 +136,61 @@ statements! {
               from cms_webhook_deliveries d \
               join cms_webhook_subscriptions s on s.id = d.subscription_id \
               join cms_events e on e.id = d.event_id where d.id = $1";
-    MATCHING = concat!(
-        "select d.id from cms_webhook_deliveries d where d.id > $1 and ",
-        filtered!("$2", "$3", "$4"), " and d.created_at >= $5 \
-         and (cast($6 as bigint) is null or d.queue_id = $6) and (cast($7 as text) is null \
-         or d.event_id in (select e.id from cms_events e where e.subject = $7)) and d.id = \
-         (select max(l.id) from cms_webhook_deliveries l where l.queue_id = d.queue_id) \
-         order by d.id limit 10001"
+    MATCHING = last_of_jobs!("");
+    MATCHING_OF_EVENT = last_of_jobs!("d.event_id = $9 and ");
+    MATCHING_OF_SUBMISSION = last_of_jobs!(
+        "d.event_id in (select e.id from cms_events e where e.subject = $10) and "
     );
 }
 
 /// Paths that the payload filter removed; an empty list when the event is gone.
 fn removed(text: Option<String>) -> Result<serde_json::Value> {
     Ok(read::optional_json(text)?.unwrap_or_else(|| serde_json::json!([])))
+}
+
+/// The values of a filter from `$3` on, behind those of a page.
+fn selected(place: i64, limit: i64, filter: &JobFilter) -> Vec<Value> {
+    let mut args = args![
+        place,
+        limit,
+        filter.subscription,
+        filter.event.clone(),
+        filter.status.clone(),
+        filter.since,
+        filter.until,
+        filter.job,
+        filter.event_id.clone()
+    ];
+    args.extend(filter.submission.map(|submission| subject(submission).into()));
+    args
+}
+
+/// The statement that reads the fewest deliveries.
+fn listing(filter: &JobFilter) -> Statement {
+    match (filter.submission, &filter.event_id, filter.job) {
+        (Some(_), ..) => OF_SUBMISSION,
+        (None, Some(_), _) => OF_EVENT,
+        (None, None, Some(_)) => OF_JOB,
+        (None, None, None) => LIST,
+    }
+}
+
+/// As [`listing`], for what is sent again.
+fn choosing(filter: &JobFilter) -> Statement {
+    match (filter.submission, &filter.event_id) {
+        (Some(_), _) => MATCHING_OF_SUBMISSION,
+        (None, Some(_)) => MATCHING_OF_EVENT,
+        (None, None) => MATCHING,
+    }
+}
+
+/// As [`listing`], for jobs.
+fn listing_jobs(filter: &JobFilter) -> Statement {
+    match (filter.submission, &filter.event_id) {
+        (Some(_), _) => JOBS_OF_SUBMISSION,
+        (None, Some(_)) => JOBS_OF_EVENT,
+        (None, None) => JOBS,
+    }
 }
 
 /// Newest first.
@@ -136,23 +200,38 @@ pub(in crate::webhooks) async fn list(
     limit: i64,
     filter: &JobFilter,
 ) -> Result<Vec<Delivery>> {
-    let (event, status) = (filter.event.clone(), filter.status.clone());
-    let mut args = args![before, limit, filter.subscription, event, status, filter.since];
-    match (filter.submission, filter.job) {
-        (None, None) => db.all(LIST, args).await,
-        (None, Some(job)) => {
-            args.extend(args![job]);
-            db.all(OF_JOB, args).await
-        }
-        (Some(submission), job) => {
-            args.extend(args![subject(submission), job]);
-            db.all(OF_SUBMISSION, args).await
-        }
-    }
+    db.all(listing(filter), selected(before, limit, filter)).await
+}
+
+/// How the engine would read deliveries, choose those to send again, and read jobs: the lines of
+/// its plans.
+pub(in crate::webhooks) async fn plans(db: &Db, filter: &JobFilter) -> Result<[Vec<String>; 3]> {
+    Ok([
+        db.plan(listing(filter).sql(), selected(i64::MAX, 50, filter)).await?,
+        db.plan(choosing(filter).sql(), selected(i64::MAX, 50, filter)).await?,
+        db.plan(listing_jobs(filter).sql(), selected_jobs(i64::MIN, 50, filter)).await?,
+    ])
 }
 
 pub(in crate::webhooks) async fn get(db: &Db, id: i64) -> Result<Option<DeliveryDetail>> {
     db.optional(GET, args![id]).await
+}
+
+/// As [`selected`], for jobs.
+fn selected_jobs(after: i64, limit: i64, filter: &JobFilter) -> Vec<Value> {
+    let mut args = args![
+        after,
+        limit,
+        filter.status.clone(),
+        filter.subscription,
+        filter.job,
+        filter.event.clone(),
+        filter.since,
+        filter.until,
+        filter.event_id.clone()
+    ];
+    args.extend(filter.submission.map(|submission| subject(submission).into()));
+    args
 }
 
 pub(in crate::webhooks) async fn jobs(
@@ -161,17 +240,7 @@ pub(in crate::webhooks) async fn jobs(
     limit: i64,
     filter: &JobFilter,
 ) -> Result<Vec<Job>> {
-    let args = args![
-        after,
-        limit,
-        filter.status.clone(),
-        filter.subscription,
-        filter.job,
-        filter.submission.map(subject),
-        filter.event.clone(),
-        filter.since
-    ];
-    db.all(JOBS, args).await
+    db.all(listing_jobs(filter), selected_jobs(after, limit, filter)).await
 }
 
 pub(in crate::webhooks) async fn job(db: &Db, id: i64) -> Result<Option<Job>> {
@@ -202,14 +271,6 @@ pub(in crate::webhooks) async fn resend(change: &mut Change, delivery: i64) -> R
 
 /// The last attempts of matching jobs: up to one more than a call may send again.
 pub(in crate::webhooks) async fn matching(db: &Db, filter: &JobFilter) -> Result<Vec<i64>> {
-    let args = args![
-        i64::MIN,
-        filter.subscription,
-        filter.event.clone(),
-        filter.status.clone(),
-        filter.since,
-        filter.job,
-        filter.submission.map(subject)
-    ];
-    Ok(db.all::<(i64,)>(MATCHING, args).await?.into_iter().map(|(id,)| id).collect())
+    let args = selected(i64::MAX, MAX_REDELIVER as i64 + 1, filter);
+    Ok(db.all::<(i64,)>(choosing(filter), args).await?.into_iter().map(|(id,)| id).collect())
 }

@@ -1,0 +1,152 @@
+//! What users change of their own account. A password or a code is asked for again, because somebody
+//! else may sit at an open screen; wrong ones count as at a login.
+
+use super::{
+    Accounts, Checked, Outcome, Proof, RecoveryCode, SessionUser, Visitor, attempts,
+    login::sql as logins,
+    record,
+    sessions::sql as sessions,
+    users::{HashedPassword, sql as users},
+};
+use crate::{Change, Code, Error, Result, ground::Secret};
+
+/// Proof that the caller is the user of the session.
+pub enum OwnProof {
+    /// The password, as [`Accounts::check_own_password`] found it.
+    Password(Checked),
+    /// Six digits from the authenticator.
+    Code(Secret),
+}
+
+impl Accounts {
+    /// Checks the caller's password, before the change begins.
+    ///
+    /// # Errors
+    /// As [`Accounts::check_password`].
+    pub async fn check_own_password(
+        &self,
+        visitor: &Visitor,
+        user: &SessionUser,
+        password: &Secret,
+    ) -> Result<Checked> {
+        let checked = self.check_password(visitor, &user.username, password).await?;
+        // Renamed meanwhile, the name may be another user's.
+        let right = checked.right.filter(|known| known.user == user.id);
+        Ok(Checked { right, ..checked })
+    }
+
+    /// Checks and hashes the caller's new password on a blocking thread.
+    ///
+    /// # Errors
+    /// As [`Accounts::hash_password`]; the field is `new`.
+    pub async fn hash_own_password(
+        &self,
+        user: &SessionUser,
+        new: &Secret,
+    ) -> Result<HashedPassword> {
+        self.hashed("new", &user.username, new).await
+    }
+
+    /// Admits an attempt of a network that a change is about to judge. Comes before the caller is
+    /// judged: a login of the same user takes both in this order.
+    ///
+    /// # Errors
+    /// `login_locked` after too many wrong logins from this network.
+    pub async fn admit_attempt(&self, change: &mut Change, network: &str) -> Result<()> {
+        attempts::admit(change, network).await
+    }
+
+    /// Gives the caller a new password. The session stays, all others of the user end.
+    ///
+    /// # Errors
+    /// The outcome is `invalid_credentials`, or `login_locked` as in [`Accounts::login`].
+    pub async fn change_own_password(
+        &self,
+        change: &mut Change,
+        user: &SessionUser,
+        current: Checked,
+        new: HashedPassword,
+    ) -> Result<Outcome<()>> {
+        if let Some(refusal) = self.own_password(change, current).await? {
+            return Ok(Outcome(Err(refusal)));
+        }
+        users::set_password(change, user.id, &new.hash, &new.salt_id).await?;
+        logins::drop_pending_of(change, user.id).await?;
+        sessions::end_others(change, user.id, user.session).await?;
+        record(change, "update", "users", user.id, &["password"]).await?;
+        Ok(Outcome(Ok(())))
+    }
+
+    /// Replaces the caller's recovery codes by a new set.
+    ///
+    /// # Errors
+    /// The outcome is `invalid_credentials`, `invalid_code`, or `login_locked` as in
+    /// [`Accounts::login`] and [`Accounts::verify`].
+    pub async fn own_recovery_codes(
+        &self,
+        change: &mut Change,
+        visitor: &Visitor,
+        user: &SessionUser,
+        proof: OwnProof,
+    ) -> Result<Outcome<Vec<RecoveryCode>>> {
+        let refusal = match proof {
+            OwnProof::Password(checked) => self.own_password(change, checked).await?,
+            OwnProof::Code(code) => self.own_code(change, visitor, user, code).await?,
+        };
+        if let Some(refusal) = refusal {
+            return Ok(Outcome(Err(refusal)));
+        }
+        let codes = self.store_recovery_codes(change, user.id).await?;
+        record(change, "new_recovery_codes", "users", user.id, &[]).await?;
+        Ok(Outcome(Ok(codes)))
+    }
+
+    /// Ends one session of the caller, or all others.
+    ///
+    /// # Errors
+    /// `not_found`.
+    pub async fn end_own_sessions(
+        &self,
+        change: &mut Change,
+        user: &SessionUser,
+        session: Option<i64>,
+    ) -> Result<()> {
+        match session {
+            None => sessions::end_others(change, user.id, user.session).await?,
+            Some(session) if sessions::end(change, user.id, session).await? => {}
+            Some(session) => {
+                let detail = format!("You have no session with id {session}.");
+                return Err(Error::new(Code::NotFound, detail));
+            }
+        }
+        record(change, "revoke", "sessions", user.id, &[]).await
+    }
+
+    /// The refusal of a wrong password, which is counted.
+    async fn own_password(&self, change: &mut Change, checked: Checked) -> Result<Option<Error>> {
+        let wrong = "This is not your present password. Nothing was changed.";
+        Ok(self.judge_password(change, checked, wrong).await?.err())
+    }
+
+    /// The refusal of a wrong code, which is counted.
+    async fn own_code(
+        &self,
+        change: &mut Change,
+        visitor: &Visitor,
+        user: &SessionUser,
+        code: Secret,
+    ) -> Result<Option<Error>> {
+        let account = attempts::account(user.id);
+        attempts::admit_account(change, &account).await?;
+        let proof = Proof::Code(code);
+        if let Some(known) = logins::lock_user(change, user.id).await?
+            && self.proves(change, user.id, &known, None, &proof).await?
+        {
+            return Ok(None);
+        }
+        attempts::note(change, &visitor.network()).await?;
+        attempts::sql::insert(change, &account).await?;
+        let detail = "The code is wrong, expired or already used. Nothing was changed.";
+        Ok(Some(Error::new(Code::InvalidCode, detail)))
+    }
+}

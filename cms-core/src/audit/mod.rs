@@ -1,0 +1,127 @@
+//! The audit log: who did what to which row, when. Written by [`crate::Change::audit`], read here.
+
+mod filter;
+pub(crate) mod sql;
+
+use std::cmp::Reverse;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use self::filter::{ActorName, AuditFilter};
+use self::sql::{Position, Span};
+use crate::{Millis, Page, Paging, Result, base::Base, db::Db, ground::ListName, jobs};
+
+/// One entry of the audit log. Times are RFC 3339 in UTC.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct AuditRow {
+    /// Ids grow with time.
+    pub id: i64,
+    /// Who made the change.
+    pub actor: AuditActor,
+    /// `create`, `update`, `delete`, `rotate`...
+    pub action: String,
+    /// The table, by its outward name.
+    pub table: String,
+    /// Id of the changed row.
+    pub row_id: String,
+    /// The columns written.
+    pub columns: Vec<String>,
+    /// When the change was made.
+    pub created_at: String,
+    #[serde(skip)]
+    at: Millis,
+}
+
+impl AuditRow {
+    fn position(&self) -> Position {
+        (self.at, self.id)
+    }
+}
+
+/// Who made a change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AuditActor {
+    /// `system`, `operator`, `visitor`, `key` or `user`.
+    pub kind: String,
+    /// Id of the key or user.
+    pub id: Option<i64>,
+    /// Its name at that time.
+    pub name: Option<String>,
+}
+
+/// The audit log of a site: `cms.audit()`.
+#[derive(Clone)]
+pub struct AuditLog(Base);
+
+impl AuditLog {
+    pub(crate) fn new(base: &Base) -> Self {
+        Self(base.clone())
+    }
+
+    /// Removes rows older than `retention.audit_days`.
+    pub(crate) async fn expire(&self) -> Result<u64> {
+        let days = self.0.settings().retention.audit_days;
+        let horizon = jobs::days_before(self.0.clock().now(), days);
+        jobs::expire(&self.0, &[(sql::EXPIRE, horizon)]).await
+    }
+
+    /// How the engine reads what the filter selects of its first table: the lines of its plan.
+    ///
+    /// # Errors
+    /// `unavailable` when the database cannot be read.
+    #[doc(hidden)]
+    pub async fn plan(&self, filter: &AuditFilter) -> Result<Vec<String>> {
+        let table = filter.tables.first().map(String::as_str);
+        sql::plan(self.0.db(), filter, table, span(filter, None, 50)).await
+    }
+
+    /// The audit log, newest first, one page at a time.
+    ///
+    /// # Errors
+    /// `bad_query` for a foreign cursor, and for a row without a table.
+    pub async fn list(&self, paging: &Paging, filter: &AuditFilter) -> Result<Page<AuditRow>> {
+        filter.check()?;
+        let read = async |last: Option<Position>, limit: i64| {
+            let (db, asked) = (self.0.db(), span(filter, last, limit));
+            if filter.tables.is_empty() {
+                return sql::list(db, filter, None, asked).await;
+            }
+            let most = usize::try_from(limit).unwrap_or_default();
+            let mut rows: Vec<AuditRow> = Vec::new();
+            // One table after the other by its index, and only what is newer than a full page of
+            // those before.
+            for table in &filter.tables {
+                let full = rows.get(most.saturating_sub(1)).map(AuditRow::position);
+                let span = Span { after: full.unwrap_or(asked.after), ..asked };
+                rows.extend(sql::list(db, filter, Some(table), span).await?);
+                rows.sort_by_key(|row| Reverse(row.position()));
+                rows.truncate(most);
+            }
+            Ok(rows)
+        };
+        let key = |row: &AuditRow| {
+            let (at, id) = row.position();
+            [at.to_be_bytes(), id.to_be_bytes()].concat()
+        };
+        Page::by_key(self.0.list(ListName::Audit).of(filter), paging, position, read, key).await
+    }
+}
+
+/// The newest changes of one row, up to `limit`.
+pub(crate) async fn of_row(db: &Db, table: &str, row: &str, limit: i64) -> Result<Vec<AuditRow>> {
+    let filter = AuditFilter { row: Some(row.to_owned()), ..AuditFilter::default() };
+    sql::list(db, &filter, Some(table), span(&filter, None, limit)).await
+}
+
+/// The entries of the filter's time behind the last one of the page before.
+fn span(filter: &AuditFilter, last: Option<Position>, limit: i64) -> Span {
+    let end = filter.until.map_or((i64::MAX, i64::MAX), |until| (until, i64::MIN));
+    let after = (filter.since.unwrap_or(i64::MIN), i64::MIN);
+    Span { after, before: last.unwrap_or(end), limit }
+}
+
+fn position(bytes: &[u8]) -> Option<Position> {
+    let (at, id) = bytes.split_at_checked(8)?;
+    Some((i64::from_be_bytes(at.try_into().ok()?), i64::from_be_bytes(id.try_into().ok()?)))
+}
