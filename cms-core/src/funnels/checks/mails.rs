@@ -6,29 +6,12 @@ use crate::{
     funnels::{
         graph::Graph,
         problem::Problem,
-        rules::{Rule, Trigger, entries, token, tokens},
+        rules::{Own, Rule, Trigger, entries, is_known, token, tokens},
     },
 };
 
-/// Tokens that stand for what the service itself knows.
-const OWN: [&str; 12] = [
-    "*",
-    "*:table",
-    "_funnel.name",
-    "_submission.id",
-    "_submission.url",
-    "_end.name",
-    "_utm.source",
-    "_utm.medium",
-    "_utm.campaign",
-    "_utm.term",
-    "_utm.content",
-    "_date",
-];
-/// A link back to the visit.
-const RESUME: &str = "_resume_url";
-
-pub(super) fn check(graph: &Graph, rules: &[Rule], found: &mut Findings) {
+/// `has_page`: whether the settings say where the funnel is shown.
+pub(super) fn check(graph: &Graph, rules: &[Rule], has_page: bool, found: &mut Findings) {
     for trigger in Trigger::ALL {
         let mut of: Vec<_> = rules.iter().enumerate().collect();
         of.retain(|rule| rule.1.trigger == trigger && rule.1.is_active);
@@ -51,16 +34,31 @@ pub(super) fn check(graph: &Graph, rules: &[Rule], found: &mut Findings) {
         recipients(graph, at, rule, found);
         for (member, text) in rule.texts() {
             for name in tokens(text) {
-                let is_own = OWN.contains(&name) || name == RESUME;
-                let field = name.strip_prefix("label:").unwrap_or(name);
-                if !is_own && asked_for(graph, field.trim()).is_none() {
-                    let message = format!("no step asks for {name:?}: nothing stands in its place");
+                if let Some(message) = blank(graph, rule.trigger, name, has_page) {
                     let path = format!("email_routings[{at}].{member}");
                     found.warnings.push(Problem::new("unknown_token", path, message));
                 }
             }
         }
     }
+}
+
+/// Why nothing ever stands in the place of a token.
+fn blank(graph: &Graph, trigger: Trigger, name: &str, has_page: bool) -> Option<String> {
+    if name == Own::ResumeUrl.name() {
+        let why = match trigger {
+            Trigger::Completed => "a completed visit cannot be resumed",
+            Trigger::Abandoned if has_page => return None,
+            Trigger::Abandoned => "name the page that shows the funnel in settings_json.page_url",
+        };
+        return Some(format!("nothing stands in the place of {name:?}: {why}"));
+    }
+    if name == Own::SubmissionReference.name() && trigger == Trigger::Abandoned {
+        return Some(format!("nothing stands in the place of {name:?}: no visit was completed"));
+    }
+    let field = name.strip_prefix("label:").unwrap_or(name).trim();
+    let is_blank = !is_known(name) && asked_for(graph, field).is_none();
+    is_blank.then(|| format!("no step asks for {name:?}: nothing stands in its place"))
 }
 
 /// Whether a rule matches whatever the answers are.

@@ -12,7 +12,7 @@ fn judge(start: Option<i64>, nodes: &[Json], edges: &[Json], rules: &[Json]) -> 
     let (graph, mut faults) = read(Drawn { start, nodes, edges });
     let (rules, wrong) = rules::read(rules, "email_routings");
     faults.extend(wrong);
-    check(&graph, &rules, faults)
+    check(&graph, &rules, false, faults)
 }
 
 fn step(id: i64, fields: Json) -> Json {
@@ -196,6 +196,14 @@ fn each_warning_is_found() {
             &["auto_reply_without_email_field"],
         ),
         (|_, _, rules, _| rules.push(json!({"subject": "{{ who }}"})), &["unknown_token"]),
+        (|_, _, rules, _| rules.push(json!({"subject": "{{_resume_url}}"})), &["unknown_token"]),
+        (
+            |_, _, rules, _| {
+                let body = "{{_resume_url}} {{_submission.reference}}";
+                rules.push(json!({"trigger_event": "abandoned", "body_html": body}));
+            },
+            &["unknown_token", "unknown_token"],
+        ),
         (
             |nodes, _, _, _| nodes[2] = step(3, json!([{"id": "keywords", "type": "long_text"}])),
             &["field_id_stripped_by_webhook_filter"],
