@@ -1,7 +1,7 @@
 //! `/api/backend/formfunnel`: funnels as their authors draw them
 
 use cms_core::{
-    Error, Result,
+    Code, Error, Result,
     fields::FieldType,
     funnels::{
         Created, Duplicated, EmailRouting, Funnel, FunnelDetail, FunnelFilter, NewFunnel, Preview,
@@ -128,6 +128,11 @@ pub(crate) async fn preview(
     mut asked: Previewed,
 ) -> Result<Data<Preview>> {
     call.judge_again().await?;
+    if asked.definition.is_some() && !call.caller().may_draw_funnels() {
+        let detail = "Only who may save funnels has one judged that is not stored: name a stored \
+                      one in funnel_id.";
+        return Err(Error::new(Code::PermissionDenied, detail));
+    }
     let query = named.funnel_id.or(named.id);
     if asked.definition.is_none() || asked.funnel_id.is_some() || query.is_some() {
         asked.funnel_id = Some(which(asked.funnel_id.take(), query)?);
