@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     Error, Millis, Result,
+    base::Base,
     conditions::{Condition, Surroundings, Traced},
     fields::Context,
     funnels::{
@@ -122,7 +123,7 @@ struct Trial {
     around: Surroundings,
     settings: FunnelSettings,
     zone: TimeZone,
-    site: Option<String>,
+    base: Base,
     now: Millis,
 }
 
@@ -178,8 +179,8 @@ impl Funnels {
         let now = base.clock().now();
         let around = Surroundings::at(now).zone(zone.clone());
         let around = around.language(&detail.funnel.language_short);
-        let site = base.settings().site_url.clone();
-        Ok(Trial { detail, graph, conditions, around, settings, zone, site, now })
+        let base = base.clone();
+        Ok(Trial { detail, graph, conditions, around, settings, zone, base, now })
     }
 }
 
@@ -282,7 +283,7 @@ impl Trial {
             Own::SubmissionId => "0".to_owned(),
             Own::SubmissionReference if is_completed => "0000-0000".to_owned(),
             Own::SubmissionReference => String::new(),
-            Own::SubmissionUrl => links::submission(self.site.as_deref(), None, 0),
+            Own::SubmissionUrl => links::submission(self.base.settings(), None, 0),
             Own::EndName => end.as_ref().map(|node| node.name.clone()).unwrap_or_default(),
             Own::Date => date(self.now, &self.zone),
             Own::ResumeUrl => page.map(|page| links::resume(page, "…")).unwrap_or_default(),

@@ -99,13 +99,13 @@ impl Funnels {
         let base = &self.0.base;
         let header = &visit.version.header;
         let end = visit.current(session).filter(|node| node.step().is_none());
-        let (site, host) = (base.settings().site_url.as_deref(), session.host.as_deref());
+        let (settings, host) = (base.settings(), session.host.as_deref());
         Own::filled(|own| match own {
             Own::FunnelName => header.name.clone(),
             Own::FunnelSlug => header.slug.clone(),
             Own::SubmissionId => session.id.to_string(),
             Own::SubmissionReference => session.reference.clone().unwrap_or_default(),
-            Own::SubmissionUrl => links::submission(site, host, session.id),
+            Own::SubmissionUrl => links::submission(settings, host, session.id),
             Own::EndName => end.map(|node: &Node| node.name.clone()).unwrap_or_default(),
             Own::Date => date(base.clock().now(), &visit.zone),
             Own::ResumeUrl => self.resume_url(visit, session),
