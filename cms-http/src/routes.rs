@@ -205,6 +205,9 @@ routes! {
     "/api/backend/formfunnel" ? action = "preview" Read("formfunnel_funnels") funnels {
         POST LookAt preview 200
     };
+    "/api/backend/formfunnel" ? action = "start_test" Area("formfunnel_funnels") funnels {
+        POST StartTest start_test 201
+    };
     "/api/backend/formfunnel" ? action = "delete" Area("formfunnel_funnels") funnels {
         POST Delete delete 200
     };

@@ -57,8 +57,8 @@ pub use record::{EmailRouting, Funnel, FunnelDetail, FunnelEdge, FunnelNode, Whi
 pub use sessions::{
     AnswerStep, Beginning, CompleteVisit, Completed, JudgedFile, PassedEdge, PassedNode, PastEnd,
     PastInbox, PastStep, PastVisit, Progress, Replay, ResumeVisit, Resumed, ShownFunnel,
-    StartVisit, Started, Stepped, Tried, TriedFault, TriedMail, TriedNode, TriedRouting, TriedRule,
-    UploadFor, Uploaded, Visit, Visitor,
+    StartVisit, Started, StartedTest, Stepped, Tried, TriedFault, TriedMail, TriedNode,
+    TriedRouting, TriedRule, UploadFor, Uploaded, Visit, Visitor,
 };
 pub use settings::INBOX_STATUSES;
 

@@ -37,7 +37,8 @@ pub(crate) async fn start(
     call.commit(change, started, true).await
 }
 
-fn visitor(call: &Call<'_>) -> Visitor {
+/// Who calls.
+pub(super) fn visitor(call: &Call<'_>) -> Visitor {
     let text = |name| {
         let value = call.request.headers.get(name).and_then(|value| value.to_str().ok());
         value.map(str::to_owned)

@@ -5,10 +5,12 @@ use cms_core::{
     fields::FieldType,
     funnels::{
         Created, Duplicated, EmailRouting, Funnel, FunnelDetail, FunnelFilter, NewFunnel, Preview,
-        Previewed, Published, Routings, Saved, SavedFunnel, SavedRoutings, WhichFunnel,
+        Previewed, Published, Routings, Saved, SavedFunnel, SavedRoutings, StartVisit, StartedTest,
+        WhichFunnel,
     },
 };
 
+use super::formfunnel::visitor;
 use crate::{
     call::Call,
     success::Success,
@@ -139,6 +141,19 @@ pub(crate) async fn preview(
     }
     let data = call.cms.funnels().preview(asked).await?;
     Ok(Data { data })
+}
+
+pub(crate) async fn start_test(
+    call: &Call<'_>,
+    _: NoQuery,
+    body: StartVisit,
+) -> Result<Success<Data<StartedTest>>> {
+    let funnels = call.cms.funnels();
+    let beginning = funnels.begin_visit(body).await?;
+    let visitor = visitor(call);
+    let mut change = call.change().await?;
+    let data = funnels.start_test(&mut change, beginning, visitor).await?;
+    call.commit(change, Data { data }, true).await
 }
 
 pub(crate) async fn delete(

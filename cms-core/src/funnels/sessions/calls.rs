@@ -112,7 +112,7 @@ macro_rules! hides_session {
         }
     )*};
 }
-hides_session!(AnswerStep, CompleteVisit, ResumeVisit, UploadFor, Started, Resumed);
+hides_session!(AnswerStep, CompleteVisit, ResumeVisit, UploadFor, Started, StartedTest, Resumed);
 
 /// The funnel as visitors see it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -153,6 +153,17 @@ pub struct Started {
     pub expires_at: String,
     /// Raised by every change of the session.
     pub rev: i64,
+}
+
+/// A visit by which an author tries a funnel.
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "StartedFunnelTest")]
+pub struct StartedTest {
+    /// The visit.
+    #[serde(flatten)]
+    pub started: Started,
+    /// The page of the funnel with this visit; null when its settings name none in `page_url`.
+    pub url: Option<String>,
 }
 
 /// Where a visit stands.

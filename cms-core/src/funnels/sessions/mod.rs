@@ -37,7 +37,7 @@ mod walk;
 
 pub use calls::{
     AnswerStep, CompleteVisit, Completed, Progress, ResumeVisit, Resumed, ShownFunnel, StartVisit,
-    Started, Stepped, UploadFor, Uploaded,
+    Started, StartedTest, Stepped, UploadFor, Uploaded,
 };
 pub(in crate::funnels) use client::Salt;
 pub use client::Visitor;
