@@ -1,5 +1,7 @@
 //! Mail rules against the fields of the funnel.
 
+use std::collections::BTreeSet;
+
 use super::{Findings, reads::asked_for};
 use crate::{
     conditions,
@@ -9,6 +11,10 @@ use crate::{
         rules::{Own, Rule, Trigger, entries, is_known, token, tokens},
     },
 };
+
+/// Types whose answers are whatever visitors write.
+const FREE: [&str; 7] =
+    ["short_text", "long_text", "url", "full_name", "address", "repeater", "hidden"];
 
 /// `has_page`: whether the settings say where the funnel is shown.
 pub(super) fn check(graph: &Graph, rules: &[Rule], has_page: bool, found: &mut Findings) {
@@ -31,6 +37,9 @@ pub(super) fn check(graph: &Graph, rules: &[Rule], has_page: bool, found: &mut F
             let path = format!("email_routings[{at}].auto_reply_enabled");
             found.warnings.push(Problem::new("auto_reply_without_email_field", path, message));
         }
+        if rule.auto_reply_enabled && asks_for_mail && rule.trigger == Trigger::Completed {
+            echoes(graph, at, rule, found);
+        }
         recipients(graph, at, rule, found);
         for (member, text) in rule.texts() {
             for name in tokens(text) {
@@ -39,6 +48,35 @@ pub(super) fn check(graph: &Graph, rules: &[Rule], has_page: bool, found: &mut F
                     found.warnings.push(Problem::new("unknown_token", path, message));
                 }
             }
+        }
+    }
+}
+
+/// A confirmation that repeats what visitors write: who enters the address of a stranger sends his
+/// own words there.
+fn echoes(graph: &Graph, at: usize, rule: &Rule, found: &mut Findings) {
+    let is_free = |name: &str| {
+        let kind = asked_for(graph, name).and_then(|id| graph.field(id));
+        name.ends_with(".other") || kind.is_some_and(|(_, one)| FREE.contains(&one.type_name()))
+    };
+    let fields = graph.nodes().iter().flat_map(|node| node.fields());
+    let written: BTreeSet<_> = fields.map(|field| field.id()).filter(|id| is_free(id)).collect();
+    let replies = rule.texts().into_iter().filter(|(name, _)| name.starts_with("auto_reply"));
+    for (member, text) in replies {
+        // Without a body a mail shows all answers.
+        let is_bare = member.ends_with("html") && text.trim().is_empty();
+        let names: Vec<_> = match is_bare || tokens(text).any(|name| name.starts_with('*')) {
+            true => written.iter().copied().collect(),
+            false => tokens(text).filter(|name| is_free(name)).collect(),
+        };
+        if !names.is_empty() {
+            let message = format!(
+                "the confirmation repeats what visitors write ({}), also to strangers whose \
+                 address they enter: leave these answers out",
+                names.join(", ")
+            );
+            let path = format!("email_routings[{at}].{member}");
+            found.warnings.push(Problem::new("auto_reply_echoes_text", path, message));
         }
     }
 }
