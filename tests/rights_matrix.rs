@@ -11,6 +11,8 @@ use crate::support::Site;
 enum For {
     /// Users with `{area}_view` to read, `{area}_edit` to change.
     Area(&'static str),
+    /// Users with `{area}_view`, whatever the method.
+    Readers(&'static str),
     Admins,
     /// Everybody who logs in; no key.
     Login,
@@ -60,6 +62,14 @@ const DOCUMENTED: &[(&str, Access)] = &[
     ("/api/backend/auth/", Access::Session),
 ];
 
+/// Calls with a body that only read, as documented: path, action, area.
+const READING: &[(&str, Option<&str>, &str)] = &[
+    ("/api/backend/formfunnel", Some("preview"), "formfunnel_funnels"),
+    ("/api/backend/formfunnel", Some("test"), "formfunnel_funnels"),
+    ("/api/backend/formfunnel", Some("routing_test"), "formfunnel_funnels"),
+    ("/api/backend/webhooks/explain", None, "webhooks_subscriptions"),
+];
+
 /// Of the actions for funnels, those that are about what visitors sent.
 const INBOX: [&str; 12] = [
     "submissions",
@@ -90,10 +100,16 @@ fn rows(site: &Site) -> Vec<Row> {
         if !path.starts_with("/api/backend/") {
             continue;
         }
-        if let Some((_, access)) = DOCUMENTED.iter().find(|(below, _)| path.starts_with(below)) {
+        let action = endpoint.action;
+        let reading = READING.iter().find(|(at, of, _)| at == path && *of == action);
+        if let Some((.., area)) = reading {
+            assert_eq!(endpoint.access, Access::Read(area), "{path} {action:?}");
+        } else if let Some((_, access)) =
+            DOCUMENTED.iter().find(|(below, _)| path.starts_with(below))
+        {
             assert_eq!(endpoint.access, *access, "{path}");
         }
-        if path == "/api/backend/formfunnel" {
+        if path == "/api/backend/formfunnel" && reading.is_none() {
             let is_inbox = endpoint.action.is_some_and(|action| INBOX.contains(&action));
             let area = if is_inbox { "formfunnel_inbox" } else { "formfunnel_funnels" };
             assert_eq!(endpoint.access, Access::Area(area), "{path} {:?}", endpoint.action);
@@ -106,6 +122,7 @@ fn rows(site: &Site) -> Vec<Row> {
         };
         match endpoint.access {
             Access::Area(area) => add("", For::Area(area)),
+            Access::Read(area) => add("", For::Readers(area)),
             // Without a body nobody has named a button.
             Access::Admin | Access::Button => add("", For::Admins),
             Access::Login => add("", For::Login),
@@ -149,7 +166,7 @@ fn expected(caller: Caller, whom: For, method: &str) -> Option<(u16, &'static st
         (For::Users | For::UsersAndKeys, _) => None,
         (For::Nobody, _) => Some((404, "not_found")),
         (For::Admins, Caller::UserWithout | Caller::UserWith) => Some((403, "permission_denied")),
-        (For::Area(_), Caller::UserWithout) => Some((403, "permission_denied")),
+        (For::Area(_) | For::Readers(_), Caller::UserWithout) => Some((403, "permission_denied")),
         // The permission that is tried is the one to read.
         (For::Area(_), Caller::UserWith) if method != "GET" => Some((403, "permission_denied")),
         _ => None,
@@ -213,7 +230,7 @@ async fn every_backend_endpoint_answers_each_caller_as_documented() {
                     }
                     Caller::UserWithout => ask.bearer(&nobody.token),
                     Caller::UserWith => match whom {
-                        For::Area(area) => ask.bearer(&readers[area].token),
+                        For::Area(area) | For::Readers(area) => ask.bearer(&readers[area].token),
                         _ => ask.bearer(&readers["keys_keys"].token),
                     },
                     Caller::Admin => ask.bearer(&root.token),
@@ -238,13 +255,13 @@ async fn every_backend_endpoint_answers_each_caller_as_documented() {
                     ),
                 }
             }
-            if let For::Area(area) = whom {
+            if let For::Area(area) | For::Readers(area) = whom {
                 let ask = site.ask(&line).bearer(&editors[area].token);
                 let reply =
                     if *method == "GET" { ask.send().await } else { ask.body("[]").send().await };
                 assert_eq!(
                     reply.status == 403,
-                    *method == "GET",
+                    *method == "GET" || matches!(whom, For::Readers(_)),
                     "editor, {line}: {}",
                     reply.text()
                 );

@@ -152,6 +152,20 @@ impl Caller {
         self.may_see_of_funnels("list", "formfunnel_funnels_view")
     }
 
+    /// Whether the caller may have a funnel judged that is not stored.
+    pub(crate) fn may_draw_funnels(&self) -> bool {
+        const FUNNELS: &str = "/api/backend/formfunnel";
+        let query = [("action".to_owned(), "save".to_owned())];
+        let call =
+            access::KeyCall { method: "POST", path: FUNNELS, query: &query, body_table: None };
+        match self {
+            Self::Anonymous => false,
+            Self::Operator => true,
+            Self::Key(key) => key.rights.iter().any(|right| right.allows(&call)),
+            Self::User { user, .. } => user.rights.may("formfunnel_funnels_edit"),
+        }
+    }
+
     fn may_see_of_funnels(&self, action: &str, permission: &str) -> bool {
         let query = [("action".to_owned(), action.to_owned())];
         self.may_get("/api/backend/formfunnel", &query, permission)

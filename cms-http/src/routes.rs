@@ -169,10 +169,10 @@ routes! {
     "/api/backend/formfunnel" ? action = "explain" Area("formfunnel_funnels") funnel_logic {
         POST Explain explain 200
     };
-    "/api/backend/formfunnel" ? action = "test" Area("formfunnel_funnels") funnel_logic {
+    "/api/backend/formfunnel" ? action = "test" Read("formfunnel_funnels") funnel_logic {
         POST Test test 200
     };
-    "/api/backend/formfunnel" ? action = "routing_test" Area("formfunnel_funnels") funnel_logic {
+    "/api/backend/formfunnel" ? action = "routing_test" Read("formfunnel_funnels") funnel_logic {
         POST RoutingTest routing_test 200
     };
     "/api/backend/formfunnel" ? action = "list" Area("formfunnel_funnels") funnels {
@@ -202,8 +202,11 @@ routes! {
     "/api/backend/formfunnel" ? action = "duplicate" Area("formfunnel_funnels") funnels {
         POST Duplicate duplicate 201
     };
-    "/api/backend/formfunnel" ? action = "preview" Area("formfunnel_funnels") funnels {
+    "/api/backend/formfunnel" ? action = "preview" Read("formfunnel_funnels") funnels {
         POST LookAt preview 200
+    };
+    "/api/backend/formfunnel" ? action = "start_test" Area("formfunnel_funnels") funnels {
+        POST StartTest start_test 201
     };
     "/api/backend/formfunnel" ? action = "delete" Area("formfunnel_funnels") funnels {
         POST Delete delete 200
@@ -352,7 +355,7 @@ routes! {
     };
     "/api/backend/webhooks/ping" Area("webhooks_subscriptions") webhooks { POST Ping ping 200 };
     "/api/backend/webhooks/events" Area("webhooks_subscriptions") events { GET List list 200 };
-    "/api/backend/webhooks/explain" Area("webhooks_subscriptions") events {
+    "/api/backend/webhooks/explain" Read("webhooks_subscriptions") events {
         POST Explain explain 200
     };
     "/api/backend/webhooks/emit" Area("webhooks_subscriptions") events { POST Emit emit 201 };

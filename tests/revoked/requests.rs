@@ -143,6 +143,7 @@ impl Targets {
             ("/formfunnel", "preview") => {
                 return (format!("?action={action}"), json!({"funnel_id": first}), false);
             }
+            ("/formfunnel", "start_test") => json!({"funnel_id": first}),
             ("/formfunnel", "explain") => {
                 return (format!("?action={action}"), json!({"condition": null}), false);
             }

@@ -191,6 +191,8 @@ def visit(case):
         case.body = {"session_uuid": begun(), "field": "paper", "file": file}
     elif case.path == "/api/formfunnel/start":
         case.body["funnel_id"] = "visited"
+    elif case.query and case.query.get("action") == "start_test":
+        case.body["funnel_id"] = "visited"
     elif case.path in ("/api/formfunnel/step", "/api/formfunnel/resume", "/api/formfunnel/complete"):
         case.body = {"session_uuid": begun()}
 

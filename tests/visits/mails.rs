@@ -2,7 +2,10 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::support::{Site, visits::leads};
+use crate::support::{
+    Site,
+    visits::{Visit, leads},
+};
 
 impl Site {
     pub(super) async fn mails(&self) -> i64 {
@@ -116,4 +119,81 @@ async fn routing_is_tried_without_a_mail() {
     let wrong = json!({"funnel_id": funnel.id, "trigger": "paid"});
     site.admin(line).json(wrong).refused(422, "validation_failed").await;
     assert_eq!(site.mails().await, 0);
+}
+
+/// The tokens of the service's own that the docs list.
+fn documented() -> Vec<String> {
+    let rows =
+        include_str!("../../docs/funnels.md").lines().filter(|line| line.starts_with("| `{{_"));
+    let tokens = rows.flat_map(|row| row.split('`').filter(|part| part.starts_with("{{_")));
+    tokens.map(str::to_owned).collect()
+}
+
+#[tokio::test]
+async fn every_token_of_the_docs_stands_for_something() {
+    let site = Site::open().await;
+    let own = documented();
+    assert!(own.len() > 15, "{own:?}");
+    let (left, done): (Vec<_>, Vec<_>) =
+        own.iter().cloned().partition(|token| token == "{{_resume_url}}");
+    let body = |tokens: &[String]| {
+        let rows = tokens
+            .iter()
+            .map(|token| format!("<p>{}={token};</p>", token.trim_matches(['{', '}'])));
+        rows.collect::<String>() + "{{ name }};{{ mail | none }};{{ label:name }};{{*}}{{*:table}}"
+    };
+    let mut funnel = leads();
+    funnel["save_abandoned"] = 1.into();
+    funnel["language_short"] = "en".into();
+    funnel["settings_json"] = json!({"page_url": "https://example.org/offer?x=1"});
+    funnel["email_routings"] = json!([
+        {"recipients": "sales@example.org", "body_html": body(&done)},
+        {"recipients": "{{ mail }}", "body_html": body(&left), "trigger_event": "abandoned"},
+    ]);
+    let line = "POST /api/backend/formfunnel?action=create";
+    let created = site.admin(line).json(funnel).expect(201).await.data();
+    assert_eq!(created["warnings"], json!([]), "the check knows what the docs list");
+    site.publish(created["id"].as_i64().unwrap()).await;
+    let told = |mail: &Json, tokens: &[String]| {
+        let text = mail["text"].as_str().unwrap();
+        for name in tokens.iter().map(|token| token.trim_matches(['{', '}'])) {
+            let (_, rest) = text.split_once(&format!("{name}=")).unwrap();
+            let value = rest.split(';').next().unwrap();
+            assert!(!value.trim().is_empty(), "{name}: {text}");
+        }
+        assert!(text.contains("Ada;ada@example.com;Name;"), "{text}");
+    };
+    let begin = json!({"funnel_id": "leads", "utm_source": "a", "utm_medium": "b",
+                       "utm_campaign": "c", "utm_term": "d", "utm_content": "e"});
+    let started = site.visitor("start", begin).expect(201).await.json();
+    let session = started["session_uuid"].as_str().unwrap().to_owned();
+    let visit = Visit { site: &site, session };
+    visit.answers(json!({"name": "Ada", "mail": "ada@example.com"})).await;
+    visit.abandon().await;
+    let mail = async |id: i64| {
+        site.admin(&format!("GET /api/backend/mail/log?id={id}")).expect(200).await.data()
+    };
+    let away = mail(1).await;
+    told(&away, &left);
+    let text = away["text"].as_str().unwrap();
+    let token = text.split("https://example.org/offer?x=1#cms-resume=").nth(1).unwrap();
+    let token = token.split(';').next().unwrap();
+    let link = json!({"token": token});
+    let back = site.visitor("resume", link.clone()).expect(200).await.json();
+    assert_eq!(
+        (&back["session_uuid"], &back["node"]["name"]),
+        (&visit.session.clone().into(), &json!("budget"))
+    );
+    for (wrong, status, code) in [
+        (json!({"token": format!("{token}A")}), 404, "not_found"),
+        (json!({"token": visit.session}), 404, "not_found"),
+        (json!({"token": token, "session_uuid": visit.session}), 422, "validation_failed"),
+        (json!({}), 422, "validation_failed"),
+    ] {
+        site.visitor("resume", wrong).refused(status, code).await;
+    }
+    visit.answers(json!({"budget": 1})).await;
+    visit.complete(None).expect(200).await;
+    told(&mail(2).await, &done);
+    site.visitor("resume", link).refused(409, "already_completed").await;
 }

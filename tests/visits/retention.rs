@@ -116,3 +116,45 @@ async fn a_visit_that_can_go_on_is_kept() {
     site.clock.advance(3 * DAY);
     assert_eq!((clean(&site).await, left(&site).await), (1, 0));
 }
+
+#[tokio::test]
+async fn a_submission_says_when_it_goes_and_goes_then() {
+    let site = Site::open().await;
+    let mut funnel = leads();
+    let kept = json!({"new": 3, "qualified": 9, "converted": null});
+    funnel["settings_json"] = json!({"retention_days": kept, "session_ttl_h": 120});
+    site.funnel(funnel).await;
+    let begun = site.clock.now();
+    let done = async || {
+        let visit = site.visit("leads").await;
+        visit.answers(json!({"name": "Ada"})).await;
+        visit.complete(Some(json!({"budget": 1}))).expect(200).await;
+        visit.column("id").await
+    };
+    let new = done().await;
+    let open = site.visit("leads").await.column("id").await;
+    let mut expected = vec![(new, Some(3)), (open, Some(5))];
+    let update = "POST /api/backend/formfunnel?action=submission_update";
+    for (state, days) in [("qualified", Some(9)), ("rejected", Some(30)), ("converted", None)] {
+        let id = done().await;
+        let body = json!({"id": id, "inbox_status": state});
+        site.admin(update).json(body).expect(200).await;
+        expected.push((id, days));
+    }
+    for (id, days) in &expected {
+        let line = format!("GET /api/backend/formfunnel?action=submission_get&id={id}");
+        let until = days.map(|days| cms_core::rfc3339(begun + days * DAY));
+        let found = site.admin(&line).expect(200).await.data();
+        assert_eq!(found["kept_until"], json!(until), "{days:?}");
+    }
+    // The task removes each at that moment, and not before it.
+    let mut rows = left(&site).await;
+    for days in expected.into_iter().filter_map(|(_, days)| days) {
+        site.clock.advance(begun + days * DAY - 1 - site.clock.now());
+        assert_eq!((clean(&site).await, left(&site).await), (0, rows), "{days}");
+        site.clock.advance(1);
+        rows -= 1;
+        assert_eq!((clean(&site).await, left(&site).await), (1, rows), "{days}");
+    }
+    assert_eq!(rows, 1);
+}

@@ -10,9 +10,11 @@ async fn a_session_stands_in_no_log_and_in_no_table_but_its_own() {
     let database = TestDatabase::new().await;
     let mut saving = leads();
     saving["save_abandoned"] = 1.into();
+    saving["settings_json"] = json!({"page_url": "https://example.org/offer"});
     saving["email_routings"] = json!([
         {"recipients": "a@example.org", "subject": "{{*}} {{_submission.url}}"},
-        {"recipients": "b@example.org", "subject": "{{*}}", "trigger_event": "abandoned"},
+        {"recipients": "b@example.org", "subject": "{{*}}", "trigger_event": "abandoned",
+         "body_html": "{{_resume_url}}"},
     ]);
     let served = serve(&database, saving, "debug").await;
     let send = async |action: &str, body: Json| call(&served.url, action, body).await.unwrap();

@@ -8,6 +8,8 @@ pub enum Access {
     /// Keys with a row for the endpoint. Users need the area's `_view` permission to read and its
     /// `_edit` permission to change.
     Area(&'static str),
+    /// As `Area`, but every method only reads, also one with a body: users need `_view`.
+    Read(&'static str),
     /// Keys with a row for the endpoint, and users whose permissions cover the table.
     Table,
     /// Keys with a row for the endpoint, and users who may change lists in columns of the table.

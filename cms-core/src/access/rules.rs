@@ -14,6 +14,7 @@ pub fn allows(rights: &Rights, access: Access, method: &str, owner: Option<Owner
         // Which button is in the body: whoever reads it asks for its permission.
         Access::Admin | Access::Button | Access::Plugin(_) => *rights == Rights::Admin,
         Access::Area(area) => rights.may(&permission(area, method)),
+        Access::Read(area) => rights.may(&permission(area, "GET")),
         Access::Table => {
             *rights == Rights::Admin
                 || owner.is_some_and(|owner| allows_table(rights, method, owner))
@@ -134,6 +135,8 @@ mod tests {
             (&["keys_keys_view"][..], Access::Area("keys_keys"), "HEAD", None, true),
             (&["keys_keys_view"], Access::Area("keys_keys"), "POST", None, false),
             (&["keys_keys_edit"], Access::Area("keys_keys"), "POST", None, true),
+            (&["keys_keys_view"], Access::Read("keys_keys"), "POST", None, true),
+            (&["keys_keys_edit"], Access::Read("keys_keys"), "POST", None, false),
             (&["keys_keys_edit"], Access::Admin, "GET", None, false),
             (&["pages_pages_edit"], Access::Table, "PATCH", Some(core), true),
             (&["pages_pages_edit"], Access::Table, "GET", Some(core), false),
@@ -241,6 +244,7 @@ mod tests {
         let endpoints = [
             endpoint("/api/backend/item", &["GET", "POST"], Access::Table),
             endpoint("/api/backend/keys", &["GET", "POST"], Access::Area("keys_keys")),
+            endpoint("/api/backend/keys/try", &["POST"], Access::Read("keys_keys")),
             endpoint("/api/backend/audit", &["GET"], Access::Admin),
             endpoint("/api/backend/auth/me", &["GET"], Access::Session),
             endpoint("/api/backend/plugins/content", &["GET"], Access::Buttons),
@@ -254,7 +258,11 @@ mod tests {
             .collect();
         assert_eq!(
             shown,
-            [r#"POST /api/backend/item {"table": "pages"}"#, "GET /api/backend/keys {}"]
+            [
+                r#"POST /api/backend/item {"table": "pages"}"#,
+                "GET /api/backend/keys {}",
+                "POST /api/backend/keys/try {}",
+            ]
         );
         assert_eq!(rows(&Rights::Admin, &endpoints, &tables), [Right::everything()]);
     }

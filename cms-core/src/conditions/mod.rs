@@ -44,7 +44,7 @@ mod tests;
 mod trace;
 
 pub use answers::Surroundings;
-pub(crate) use answers::find;
+pub(crate) use answers::{AROUND, find};
 pub use check::{Checked, Problem, Severity, check};
 pub use condition::Condition;
 pub use operator::Operator;

@@ -56,9 +56,9 @@ pub use problem::Warning;
 pub use record::{EmailRouting, Funnel, FunnelDetail, FunnelEdge, FunnelNode, WhichFunnel};
 pub use sessions::{
     AnswerStep, Beginning, CompleteVisit, Completed, JudgedFile, PassedEdge, PassedNode, PastEnd,
-    PastInbox, PastStep, PastVisit, Progress, Replay, ResumeVisit, ShownFunnel, StartVisit,
-    Started, Stepped, Tried, TriedFault, TriedMail, TriedNode, TriedRouting, TriedRule, UploadFor,
-    Uploaded, Visit, Visitor,
+    PastInbox, PastStep, PastVisit, Progress, Replay, ResumeVisit, Resumed, ShownFunnel,
+    StartVisit, Started, StartedTest, Stepped, Tried, TriedFault, TriedMail, TriedNode,
+    TriedRouting, TriedRule, UploadFor, Uploaded, Visit, Visitor,
 };
 pub use settings::INBOX_STATUSES;
 

@@ -10,6 +10,8 @@ use crate::{Millis, parse_rfc3339};
 
 /// Hours that a visit may rest.
 const TTL_H: i64 = 24;
+/// Bytes of the address of a page at most.
+const MOST_PAGE: usize = 2048;
 /// Bytes of all settings at most.
 const MOST_BYTES: usize = 64 * 1024;
 
@@ -33,6 +35,8 @@ pub(crate) struct FunnelSettings {
     pub(crate) max_submissions: Option<i64>,
     /// A visit completed sooner looks like that of a program.
     pub(crate) min_seconds: i64,
+    /// The page that shows the funnel.
+    pub(crate) page_url: Option<String>,
     /// All of them, as stored.
     pub(crate) all: Map<String, Json>,
 }
@@ -77,10 +81,24 @@ impl FunnelSettings {
             min_seconds: reading
                 .one("min_seconds", "0 to 600 seconds are expected", whole(0, 600))
                 .unwrap_or_default(),
+            page_url: reading.one(
+                "page_url",
+                "an http(s) address is expected, without user name and without #",
+                page,
+            ),
             all: all.clone(),
         };
         (settings, reading.problems)
     }
+}
+
+/// The address of a page that a token can be added to.
+fn page(value: &Json) -> Option<String> {
+    let text = value.as_str().filter(|text| text.len() <= MOST_PAGE)?;
+    let url = url::Url::parse(text).ok()?;
+    let is_web = matches!(url.scheme(), "http" | "https") && url.has_host();
+    let is_plain = url.username().is_empty() && url.password().is_none();
+    (is_web && is_plain && url.fragment().is_none()).then(|| url.into())
 }
 
 const PATH: &str = "funnel.settings_json";
@@ -159,8 +177,10 @@ mod tests {
             "session_ttl_h": 2, "timezone": "Europe/Berlin", "strict": 1, "theme": {"colour": 1},
             "closes_at": "2026-11-22T00:00:00Z", "max_submissions": 10, "min_seconds": 3,
             "retention_days": {"new": 30, "converted": null},
+            "page_url": "https://example.org/offer?a=1",
         }));
         assert_eq!(problems, []);
+        assert_eq!(read.page_url.as_deref(), Some("https://example.org/offer?a=1"));
         assert_eq!((read.session_ttl_h, read.strict, read.min_seconds), (2, true, 3));
         assert_eq!(read.max_submissions, Some(10));
         assert!(read.closes_at.is_some() && read.timezone.is_some());
@@ -185,6 +205,10 @@ mod tests {
             ("retention_days", json!(0)),
             ("retention_days", json!({"lost": 1})),
             ("retention_days", json!({"new": -1})),
+            ("page_url", json!("/offer")),
+            ("page_url", json!("javascript:alert(1)")),
+            ("page_url", json!("https://a:b@example.org")),
+            ("page_url", json!("https://example.org/#offer")),
         ] {
             let (_, problems) = read(&json!({name: value}));
             let told: Vec<_> = problems.iter().map(|one| (one.code, one.path.as_str())).collect();

@@ -165,6 +165,10 @@ pub struct Mail {
     pub from: Option<String>,
     /// Most automatic replies to one address a day, 0 to 1000.
     pub auto_reply_per_day: u64,
+    /// Where mails about submissions of funnels lead, with `{id}` in the place of the id. Default:
+    /// the submission in the API.
+    #[serde(deserialize_with = "unless_empty")]
+    pub submission_url: Option<String>,
     /// Providers in the order in which they are tried; empty means those that are configured.
     pub chain: Vec<String>,
     /// Longest attempt of one provider in seconds, 1 to 30.

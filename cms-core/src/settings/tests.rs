@@ -106,7 +106,7 @@ fn unknown_variables_are_warnings() {
 
 #[test]
 fn refusals_name_the_fault_its_origin_and_the_remedy() {
-    let table: [(&str, &[_], &str); 18] = [
+    let table: [(&str, &[_], &str); 20] = [
         ("db_user = \"u\"", &[], "`db_host` must be set too"),
         ("\nlisten = ", &[], "cms.toml:2: not valid TOML: "),
         ("a = 1", &[], "cms.toml:1: unknown key `a`; `cms config show` lists all keys"),
@@ -135,6 +135,16 @@ fn refusals_name_the_fault_its_origin_and_the_remedy() {
             "http.max_connections = 0",
             &[],
             "cms.toml:1: `http.max_connections` must be between 1 and 1000000, not 0",
+        ),
+        (
+            "mail.submission_url = \"https://a.org/leads\"",
+            &[],
+            "cms.toml:1: `mail.submission_url` must be an http(s) address with {id} in it",
+        ),
+        (
+            "mail.submission_url = \"javascript:{id}\"",
+            &[],
+            "cms.toml:1: `mail.submission_url` must be an http(s) address with {id} in it",
         ),
         (
             "limiter.store = \"disk\"",

@@ -109,6 +109,12 @@ impl Settings {
                 "must be an address, such as shop@example.org",
             ),
             (
+                "mail.submission_url",
+                none_or(&self.mail.submission_url, |url| is_web(url) && url.contains("{id}")),
+                "must be an http(s) address with {id} in it, such as \
+                 https://admin.example.org/leads/{id}",
+            ),
+            (
                 "mail.smtp_url",
                 has_scheme(&self.mail.smtp_url, &["smtp", "smtps"]),
                 "must begin with smtp:// or smtps://",

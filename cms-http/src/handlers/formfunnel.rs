@@ -3,8 +3,8 @@
 use cms_core::{
     Code, Error, Result,
     funnels::{
-        AnswerStep, CompleteVisit, Completed, ResumeVisit, StartVisit, Started, Stepped, UploadFor,
-        Uploaded, Visitor,
+        AnswerStep, CompleteVisit, Completed, ResumeVisit, Resumed, StartVisit, Started, Stepped,
+        UploadFor, Uploaded, Visitor,
     },
     traffic::origins::normalise,
 };
@@ -37,7 +37,8 @@ pub(crate) async fn start(
     call.commit(change, started, true).await
 }
 
-fn visitor(call: &Call<'_>) -> Visitor {
+/// Who calls.
+pub(super) fn visitor(call: &Call<'_>) -> Visitor {
     let text = |name| {
         let value = call.request.headers.get(name).and_then(|value| value.to_str().ok());
         value.map(str::to_owned)
@@ -147,12 +148,13 @@ pub(crate) async fn resume(
     call: &Call<'_>,
     _: NoQuery,
     body: ResumeVisit,
-) -> Result<Success<Stepped>> {
+) -> Result<Success<Resumed>> {
     let funnels = call.cms.funnels();
-    let visit = funnels.visit(&body.session_uuid).await?;
+    let by_link = body.token.is_some();
+    let visit = funnels.visit_again(&body).await?;
     let mut change = call.change().await?;
-    let stepped = funnels.resume(&mut change, &visit).await?;
-    call.commit(change, stepped, false).await
+    let resumed = funnels.resume(&mut change, &visit, by_link).await?;
+    call.commit(change, resumed, by_link).await
 }
 
 pub(crate) async fn upload(

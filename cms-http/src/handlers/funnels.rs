@@ -1,14 +1,16 @@
 //! `/api/backend/formfunnel`: funnels as their authors draw them
 
 use cms_core::{
-    Error, Result,
+    Code, Error, Result,
     fields::FieldType,
     funnels::{
         Created, Duplicated, EmailRouting, Funnel, FunnelDetail, FunnelFilter, NewFunnel, Preview,
-        Previewed, Published, Routings, Saved, SavedFunnel, SavedRoutings, WhichFunnel,
+        Previewed, Published, Routings, Saved, SavedFunnel, SavedRoutings, StartVisit, StartedTest,
+        WhichFunnel,
     },
 };
 
+use super::formfunnel::visitor;
 use crate::{
     call::Call,
     success::Success,
@@ -128,12 +130,30 @@ pub(crate) async fn preview(
     mut asked: Previewed,
 ) -> Result<Data<Preview>> {
     call.judge_again().await?;
+    if asked.definition.is_some() && !call.caller().may_draw_funnels() {
+        let detail = "Only who may save funnels has one judged that is not stored: name a stored \
+                      one in funnel_id.";
+        return Err(Error::new(Code::PermissionDenied, detail));
+    }
     let query = named.funnel_id.or(named.id);
     if asked.definition.is_none() || asked.funnel_id.is_some() || query.is_some() {
         asked.funnel_id = Some(which(asked.funnel_id.take(), query)?);
     }
     let data = call.cms.funnels().preview(asked).await?;
     Ok(Data { data })
+}
+
+pub(crate) async fn start_test(
+    call: &Call<'_>,
+    _: NoQuery,
+    body: StartVisit,
+) -> Result<Success<Data<StartedTest>>> {
+    let funnels = call.cms.funnels();
+    let beginning = funnels.begin_visit(body).await?;
+    let visitor = visitor(call);
+    let mut change = call.change().await?;
+    let data = funnels.start_test(&mut change, beginning, visitor).await?;
+    call.commit(change, Data { data }, true).await
 }
 
 pub(crate) async fn delete(

@@ -177,6 +177,7 @@ fn security(access: Access) -> Json {
         Access::Public => json!([{}, {"ApiKey": []}, {"Session": []}, {"Cookie": []}]),
         Access::Session => json!([{"Session": []}, {"Cookie": []}]),
         Access::Area(_)
+        | Access::Read(_)
         | Access::Table
         | Access::Checklist
         | Access::Button

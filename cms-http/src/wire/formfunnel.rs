@@ -1,8 +1,8 @@
 //! `/api/formfunnel`
 
 use cms_core::funnels::{
-    AnswerStep, CompleteVisit, Completed, ResumeVisit, StartVisit, Started, Stepped, UploadFor,
-    Uploaded,
+    AnswerStep, CompleteVisit, Completed, ResumeVisit, Resumed, StartVisit, Started, Stepped,
+    UploadFor, Uploaded,
 };
 
 use super::{
@@ -23,8 +23,9 @@ operations! {
     /// The page was closed. The body is JSON, text or a form that holds `session_uuid`, as
     /// `navigator.sendBeacon` sends it. The answer is the same whatever it holds.
     Abandon: AnyQuery, Octets => Done;
-    /// Where a visit stands, after its page was loaded again.
-    Resume: NoQuery, ResumeVisit => Stepped;
+    /// Where a visit stands, after its page was loaded again; or after a link in a mail led back to
+    /// it, whose token is named in place of the session.
+    Resume: NoQuery, ResumeVisit => Resumed;
     /// Takes a file for a field. Its id is the answer. Files that no answer holds are removed after
     /// a day.
     Upload: NoQuery, Deferred<UploadFor> => Uploaded;

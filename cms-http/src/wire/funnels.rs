@@ -2,7 +2,7 @@
 
 use cms_core::funnels::{
     Created, Duplicated, EmailRouting, Funnel, FunnelDetail, NewFunnel, Preview, Previewed,
-    Published, Routings, Saved, SavedFunnel, SavedRoutings, WhichFunnel,
+    Published, Routings, Saved, SavedFunnel, SavedRoutings, StartVisit, StartedTest, WhichFunnel,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -34,6 +34,9 @@ operations! {
     Duplicate: MayName, Duplicated => Data<Created>;
     /// A step as visitors see it, where answers lead from there, and why. Nothing is stored.
     LookAt: MayNameFunnel, Previewed => Data<Preview>;
+    /// Begins a visit of a published funnel that is marked as a test: no statistics count it, and
+    /// it raises no event and no mail. It goes on by the calls of visitors.
+    StartTest: NoQuery, StartVisit => Data<StartedTest>;
     /// Deletes a funnel with all that belongs to it, what visitors sent included.
     Delete: MayName, Deletion => Data<Deleted>;
 }

@@ -74,3 +74,28 @@ async fn what_is_only_drawn_is_shown_too() {
         preview(&site, body).refused(status, code).await;
     }
 }
+
+#[tokio::test]
+async fn who_may_only_see_funnels_tries_stored_ones() {
+    let site = Site::open().await;
+    made(&site, &drawn()).await;
+    let viewer = site.person("viewer", json!(["formfunnel_funnels_view"])).await;
+    let ask = |action: &str, body: Json| {
+        site.ask(&format!("POST {ACTION}={action}")).bearer(&viewer.token).json(body)
+    };
+    for (action, body) in [
+        ("preview", json!({"funnel_id": 1})),
+        ("test", json!({"id": 1})),
+        ("routing_test", json!({"funnel_id": 1})),
+    ] {
+        ask(action, body).expect(200).await;
+    }
+    for (action, body) in [
+        ("preview", json!({"definition": drawn(), "node_id": -1})),
+        ("explain", json!({"condition": null})),
+        ("publish", json!({"id": 1, "dry_run": true})),
+        ("save", json!({"id": 1, "dry_run": true})),
+    ] {
+        ask(action, body).refused(403, "permission_denied").await;
+    }
+}

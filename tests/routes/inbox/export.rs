@@ -60,6 +60,27 @@ async fn all_funnels_have_their_answers_in_the_last_column() {
 }
 
 #[tokio::test]
+async fn a_condition_names_the_funnel_as_well() {
+    let site = site().await;
+    sent(&site, "Ada", 10).await;
+    let of_one = table(&site, "&funnel_id=leads").await;
+    for condition in ["filter[funnel_id]=1", "filter[funnel_id][in]=1", "filter[funnel_id][eq]=1"] {
+        assert_eq!(table(&site, &format!("&{condition}")).await, of_one, "{condition}");
+    }
+    let line = at("GET", "export&format=jsonl&filter[funnel_id]=1");
+    let reply = site.admin(&line).expect(200).await;
+    assert!(reply.header("content-disposition").contains("leads-inbox.jsonl"));
+    for condition in ["filter[funnel_id][in]=1,2", "filter[funnel_id][lte]=1"] {
+        let row = table(&site, &format!("&{condition}")).await;
+        assert!(row.contains("\"\"budget\"\":\"\"10\"\""), "{condition}: {row}");
+    }
+    let none = table(&site, "&filter[funnel_id]=99").await;
+    assert_eq!(none.split("\r\n").count(), 2, "only names: {none}");
+    let other = table(&site, "&funnel_id=leads&filter[funnel_id]=99").await;
+    assert_eq!(other.split("\r\n").count(), 2, "both count: {other}");
+}
+
+#[tokio::test]
 async fn many_are_read_page_by_page_under_conditions() {
     let site = site().await;
     sent(&site, "Ada", 10).await;

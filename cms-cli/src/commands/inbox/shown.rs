@@ -2,9 +2,10 @@
 
 use cms_core::funnels::{FunnelSubmissionDetail, PassedNode};
 
-/// Answers, the way, files and mails, a line for each.
+/// Answers, the way, files and mails, a line for each; and how long it is kept.
 pub(super) fn cell(one: &FunnelSubmissionDetail, column: &str) -> Option<String> {
     let lines: Vec<String> = match column {
+        "kept_until" => vec![one.kept_until.clone().unwrap_or_else(|| "for good".to_owned())],
         "answers" => {
             one.answers.iter().map(|answer| format!("{}: {}", answer.field, answer.text)).collect()
         }

@@ -1,34 +1,23 @@
 //! Mail rules against the fields of the funnel.
 
+use std::collections::BTreeSet;
+
 use super::{Findings, reads::asked_for};
 use crate::{
     conditions,
     funnels::{
         graph::Graph,
         problem::Problem,
-        rules::{Rule, Trigger, entries, token, tokens},
+        rules::{Own, Rule, Trigger, entries, is_known, token, tokens},
     },
 };
 
-/// Tokens that stand for what the service itself knows.
-const OWN: [&str; 12] = [
-    "*",
-    "*:table",
-    "_funnel.name",
-    "_submission.id",
-    "_submission.url",
-    "_end.name",
-    "_utm.source",
-    "_utm.medium",
-    "_utm.campaign",
-    "_utm.term",
-    "_utm.content",
-    "_date",
-];
-/// A link back to the visit.
-const RESUME: &str = "_resume_url";
+/// Types whose answers are whatever visitors write.
+const FREE: [&str; 7] =
+    ["short_text", "long_text", "url", "full_name", "address", "repeater", "hidden"];
 
-pub(super) fn check(graph: &Graph, rules: &[Rule], found: &mut Findings) {
+/// `has_page`: whether the settings say where the funnel is shown.
+pub(super) fn check(graph: &Graph, rules: &[Rule], has_page: bool, found: &mut Findings) {
     for trigger in Trigger::ALL {
         let mut of: Vec<_> = rules.iter().enumerate().collect();
         of.retain(|rule| rule.1.trigger == trigger && rule.1.is_active);
@@ -48,19 +37,66 @@ pub(super) fn check(graph: &Graph, rules: &[Rule], found: &mut Findings) {
             let path = format!("email_routings[{at}].auto_reply_enabled");
             found.warnings.push(Problem::new("auto_reply_without_email_field", path, message));
         }
+        if rule.auto_reply_enabled && asks_for_mail && rule.trigger == Trigger::Completed {
+            echoes(graph, at, rule, found);
+        }
         recipients(graph, at, rule, found);
         for (member, text) in rule.texts() {
             for name in tokens(text) {
-                let is_own = OWN.contains(&name) || name == RESUME;
-                let field = name.strip_prefix("label:").unwrap_or(name);
-                if !is_own && asked_for(graph, field.trim()).is_none() {
-                    let message = format!("no step asks for {name:?}: nothing stands in its place");
+                if let Some(message) = blank(graph, rule.trigger, name, has_page) {
                     let path = format!("email_routings[{at}].{member}");
                     found.warnings.push(Problem::new("unknown_token", path, message));
                 }
             }
         }
     }
+}
+
+/// A confirmation that repeats what visitors write: who enters the address of a stranger sends his
+/// own words there.
+fn echoes(graph: &Graph, at: usize, rule: &Rule, found: &mut Findings) {
+    let is_free = |name: &str| {
+        let kind = asked_for(graph, name).and_then(|id| graph.field(id));
+        name.ends_with(".other") || kind.is_some_and(|(_, one)| FREE.contains(&one.type_name()))
+    };
+    let fields = graph.nodes().iter().flat_map(|node| node.fields());
+    let written: BTreeSet<_> = fields.map(|field| field.id()).filter(|id| is_free(id)).collect();
+    let replies = rule.texts().into_iter().filter(|(name, _)| name.starts_with("auto_reply"));
+    for (member, text) in replies {
+        // Without a body a mail shows all answers.
+        let is_bare = member.ends_with("html") && text.trim().is_empty();
+        let names: Vec<_> = match is_bare || tokens(text).any(|name| name.starts_with('*')) {
+            true => written.iter().copied().collect(),
+            false => tokens(text).filter(|name| is_free(name)).collect(),
+        };
+        if !names.is_empty() {
+            let message = format!(
+                "the confirmation repeats what visitors write ({}), also to strangers whose \
+                 address they enter: leave these answers out",
+                names.join(", ")
+            );
+            let path = format!("email_routings[{at}].{member}");
+            found.warnings.push(Problem::new("auto_reply_echoes_text", path, message));
+        }
+    }
+}
+
+/// Why nothing ever stands in the place of a token.
+fn blank(graph: &Graph, trigger: Trigger, name: &str, has_page: bool) -> Option<String> {
+    if name == Own::ResumeUrl.name() {
+        let why = match trigger {
+            Trigger::Completed => "a completed visit cannot be resumed",
+            Trigger::Abandoned if has_page => return None,
+            Trigger::Abandoned => "name the page that shows the funnel in settings_json.page_url",
+        };
+        return Some(format!("nothing stands in the place of {name:?}: {why}"));
+    }
+    if name == Own::SubmissionReference.name() && trigger == Trigger::Abandoned {
+        return Some(format!("nothing stands in the place of {name:?}: no visit was completed"));
+    }
+    let field = name.strip_prefix("label:").unwrap_or(name).trim();
+    let is_blank = !is_known(name) && asked_for(graph, field).is_none();
+    is_blank.then(|| format!("no step asks for {name:?}: nothing stands in its place"))
 }
 
 /// Whether a rule matches whatever the answers are.

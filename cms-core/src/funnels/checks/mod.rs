@@ -35,8 +35,14 @@ pub(super) struct Findings {
     pub(super) warnings: Vec<Problem>,
 }
 
-/// Checks a funnel that was read with the faults `errors`.
-pub(super) fn check(graph: &Graph, rules: &[Rule], errors: Vec<Problem>) -> Findings {
+/// Checks a funnel that was read with the faults `errors`. `has_page`: whether its settings say
+/// where it is shown.
+pub(super) fn check(
+    graph: &Graph,
+    rules: &[Rule],
+    has_page: bool,
+    errors: Vec<Problem>,
+) -> Findings {
     let mut found = Findings { errors, ..Findings::default() };
     structure::check(graph, &mut found);
     fields::check(graph, &mut found);
@@ -45,6 +51,6 @@ pub(super) fn check(graph: &Graph, rules: &[Rule], errors: Vec<Problem>) -> Find
     publish::check(graph, &mut found);
     ways::check(graph, &mut found);
     reads::check(graph, rules, &mut found);
-    mails::check(graph, rules, &mut found);
+    mails::check(graph, rules, has_page, &mut found);
     found
 }

@@ -5,10 +5,13 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use serde_json::Value as Json;
 
 use super::Findings;
-use crate::funnels::{
-    graph::{Graph, is_asked},
-    problem::Problem,
-    rules::Rule,
+use crate::{
+    conditions::AROUND,
+    funnels::{
+        graph::{Graph, is_asked},
+        problem::Problem,
+        rules::Rule,
+    },
 };
 
 pub(super) fn check(graph: &Graph, rules: &[Rule], found: &mut Findings) {
@@ -54,19 +57,6 @@ pub(super) fn check(graph: &Graph, rules: &[Rule], found: &mut Findings) {
     }
 }
 
-/// What conditions know beside answers.
-const OWN: [&str; 9] = [
-    "_lang",
-    "_bucket",
-    "_hour",
-    "_weekday",
-    "_utm.source",
-    "_utm.medium",
-    "_utm.campaign",
-    "_utm.term",
-    "_utm.content",
-];
-
 /// Whether its value does not wait for a step: it came with the visitor, or is computed.
 fn is_known(graph: &Graph, field: &str) -> bool {
     graph.field(field).is_some_and(|(_, field)| !is_asked(field))
@@ -74,11 +64,11 @@ fn is_known(graph: &Graph, field: &str) -> bool {
 
 /// Names that begin with `_` are the service's own.
 fn unknown(name: &str, path: &str) -> Option<Problem> {
-    if OWN.contains(&name) {
+    if AROUND.contains(&name) {
         return None;
     }
     let message = match name.starts_with('_') {
-        true => format!("{name:?} is always blank: {} are known", OWN.join(", ")),
+        true => format!("{name:?} is always blank: {} are known", AROUND.join(", ")),
         false => format!("no step asks for {name:?}: it always counts as blank"),
     };
     Some(Problem::new("unknown_field", path, message))

@@ -12,7 +12,7 @@ fn judge(start: Option<i64>, nodes: &[Json], edges: &[Json], rules: &[Json]) -> 
     let (graph, mut faults) = read(Drawn { start, nodes, edges });
     let (rules, wrong) = rules::read(rules, "email_routings");
     faults.extend(wrong);
-    check(&graph, &rules, faults)
+    check(&graph, &rules, false, faults)
 }
 
 fn step(id: i64, fields: Json) -> Json {
@@ -60,7 +60,8 @@ fn a_good_funnel_has_no_problem() {
         "recipients": "sales@example.org, {{ mail }}", "subject": "{{ why | nothing }}",
         "condition_json": {"rules": [{"field": "_utm.source", "op": "equals", "value": "x"}]},
         "body_html": "{{*:table}} {{ label:mail }} {{ _funnel.name }} \\{{ text }}",
-        "auto_reply_enabled": 1,
+        "auto_reply_enabled": 1, "auto_reply_subject": "Thanks, {{ mail }}",
+        "auto_reply_body_html": "<p>You are asked: {{ label:why }}</p>",
     });
     let found = judge(Some(1), &nodes, &edges, &[rule, json!({})]);
     assert_eq!((found.errors, found.blockers, found.warnings), (vec![], vec![], vec![]));
@@ -137,7 +138,7 @@ fn each_blocker_is_found() {
 
 #[test]
 fn each_warning_is_found() {
-    let cases: [(Change, &[&str]); 15] = [
+    let cases: [(Change, &[&str]); 20] = [
         (
             |nodes, _, _, _| {
                 let rule = json!({"field": "_utm.sorce", "op": "is_empty"});
@@ -196,6 +197,33 @@ fn each_warning_is_found() {
             &["auto_reply_without_email_field"],
         ),
         (|_, _, rules, _| rules.push(json!({"subject": "{{ who }}"})), &["unknown_token"]),
+        (
+            |_, _, rules, _| rules.push(json!({"auto_reply_enabled": 1})),
+            &["auto_reply_echoes_text"],
+        ),
+        (
+            |_, _, rules, _| {
+                rules.push(json!({
+                    "auto_reply_enabled": 1, "auto_reply_subject": "{{ why | you }}",
+                    "auto_reply_body_html": "{{*:table}}",
+                }));
+            },
+            &["auto_reply_echoes_text", "auto_reply_echoes_text"],
+        ),
+        (
+            |_, _, rules, _| {
+                rules.push(json!({"auto_reply_enabled": 0, "auto_reply_subject": "{{ why }}"}));
+            },
+            &[],
+        ),
+        (|_, _, rules, _| rules.push(json!({"subject": "{{_resume_url}}"})), &["unknown_token"]),
+        (
+            |_, _, rules, _| {
+                let body = "{{_resume_url}} {{_submission.reference}}";
+                rules.push(json!({"trigger_event": "abandoned", "body_html": body}));
+            },
+            &["unknown_token", "unknown_token"],
+        ),
         (
             |nodes, _, _, _| nodes[2] = step(3, json!([{"id": "keywords", "type": "long_text"}])),
             &["field_id_stripped_by_webhook_filter"],

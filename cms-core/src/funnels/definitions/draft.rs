@@ -91,7 +91,8 @@ impl Draft {
                 problems.push(Problem::new("duplicate_id", path, message));
             }
         }
-        let findings = checks::check(&graph, &rules, problems);
+        let has_page = header.settings.page_url.is_some();
+        let findings = checks::check(&graph, &rules, has_page, problems);
         (header, graph, rules, findings)
     }
 

@@ -4,7 +4,8 @@ use super::{FunnelSubmission, FunnelSubmissionDetail, SubmissionChange, TABLE, n
 use crate::{
     Result, audit,
     db::Db,
-    funnels::{Funnels, sessions::Retold},
+    funnels::{Funnels, retention::Aged, sessions::Retold, settings::FunnelSettings},
+    rfc3339,
 };
 
 /// Changes that a submission tells of at most.
@@ -19,11 +20,16 @@ impl Funnels {
         let (base, inbox) = (&self.0.base, &self.0.inbox);
         let (mut rows, _) = inbox.page(base, &inbox.keyed([id])).await?;
         let submission = FunnelSubmission::read(rows.pop().ok_or_else(|| none(id))?)?;
-        let Retold { answers, path, passed } = self.retell(id).await?.ok_or_else(|| none(id))?;
+        let retold = self.retell(id).await?.ok_or_else(|| none(id))?;
+        let Retold { answers, path, passed, started_at, open_until } = retold;
         let db = base.db();
+        let (inbox_notes, settings) = sql::beside(db, id).await?.ok_or_else(|| none(id))?;
+        let aged = Aged { status: &submission.inbox_status, started_at, open_until };
+        let kept_until = self.kept_until(&FunnelSettings::read(&settings).0, &aged);
         Ok(FunnelSubmissionDetail {
             submission,
-            inbox_notes: sql::notes(db, id).await?.ok_or_else(|| none(id))?,
+            kept_until: kept_until.map(rfc3339),
+            inbox_notes,
             answers,
             path,
             path_resolved: passed,

@@ -8,9 +8,9 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{FunnelSubmission, InboxQuery, search::narrowed, sql};
 use crate::{
-    Error, Result,
+    Code, Error, Result,
     fields::Answer,
-    funnels::{Funnels, WhichFunnel, sessions::Exported},
+    funnels::{Funnel, Funnels, WhichFunnel, sessions::Exported},
     items::Query,
 };
 
@@ -75,8 +75,9 @@ const COLUMNS: [&str; 27] = [
 ];
 
 impl Funnels {
-    /// The submissions that a query selects as a table. Of one funnel there is a column for each
-    /// answer of its newest version; the others stand in the last column, as a JSON object.
+    /// The submissions that a query selects as a table. Of one funnel, named here or by a condition
+    /// on `funnel_id`, there is a column for each answer of its newest version; the others stand in
+    /// the last column, as a JSON object.
     ///
     /// # Errors
     /// `not_found` for a funnel that is missing; `bad_query`.
@@ -85,13 +86,10 @@ impl Funnels {
         funnel: Option<&WhichFunnel>,
         query: InboxQuery,
     ) -> Result<InboxTable> {
-        let (query, save_as, answers) = match funnel {
-            Some(which) => {
-                let funnel = self.get(which).await?.funnel;
-                let answers = self.names_of(funnel.id).await?;
-                (query.of_funnel(funnel.id), format!("{}-inbox.csv", funnel.slug), answers)
-            }
-            None => (query, "inbox.csv".to_owned(), Vec::new()),
+        let (query, funnel) = self.of_one(funnel, query).await?;
+        let (save_as, answers) = match funnel {
+            Some(one) => (format!("{}-inbox.csv", one.slug), self.names_of(one.id).await?),
+            None => ("inbox.csv".to_owned(), Vec::new()),
         };
         self.0.inbox.check(&query.0)?;
         let named = |name: &&str| format!("submission.{}", name.trim_start_matches("submission_"));
@@ -111,16 +109,31 @@ impl Funnels {
         funnel: Option<&WhichFunnel>,
         query: InboxQuery,
     ) -> Result<InboxLines> {
-        let (query, save_as) = match funnel {
-            Some(which) => {
-                let funnel = self.get(which).await?.funnel;
-                (query.of_funnel(funnel.id), format!("{}-inbox.jsonl", funnel.slug))
-            }
-            None => (query, "inbox.jsonl".to_owned()),
-        };
+        let (query, funnel) = self.of_one(funnel, query).await?;
+        let slug = funnel.map(|one| format!("{}-", one.slug)).unwrap_or_default();
+        let save_as = format!("{slug}inbox.jsonl");
         self.0.inbox.check(&query.0)?;
         let lines = self.whole(query).await?.and_then(async |one| line(&one));
         Ok(InboxLines { save_as, lines: lines.boxed() })
+    }
+
+    /// The funnel that the export is of, and its submissions. A condition may name one that is not
+    /// there: it selects nothing.
+    async fn of_one(
+        &self,
+        named: Option<&WhichFunnel>,
+        query: InboxQuery,
+    ) -> Result<(InboxQuery, Option<Funnel>)> {
+        if let Some(which) = named {
+            let funnel = self.get(which).await?.funnel;
+            return Ok((query.of_funnel(funnel.id), Some(funnel)));
+        }
+        let Some(id) = query.funnel() else { return Ok((query, None)) };
+        match self.get(&WhichFunnel::Id(id)).await {
+            Ok(found) => Ok((query, Some(found.funnel))),
+            Err(error) if error.code() == Code::NotFound => Ok((query, None)),
+            Err(error) => Err(error),
+        }
     }
 
     async fn whole(&self, query: InboxQuery) -> Result<BoxStream<'static, Result<Whole>>> {

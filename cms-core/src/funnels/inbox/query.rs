@@ -78,6 +78,17 @@ impl InboxQuery {
         self
     }
 
+    /// The one funnel whose submissions it selects, if a condition names one.
+    pub(super) fn funnel(&self) -> Option<i64> {
+        let named =
+            |filter: &&Filter| filter.column == "funnel_id" && matches!(filter.op, Op::Eq | Op::In);
+        let mut named = self.0.filters.iter().filter(named);
+        named.find_map(|filter| match filter.values.as_slice() {
+            [one] => one.parse().ok(),
+            _ => None,
+        })
+    }
+
     /// Whether it selects all submissions, or all of one funnel, but for the state of the inbox.
     pub(super) fn whole(&self) -> Option<Option<i64>> {
         let others: Vec<_> = self.0.filters.iter().filter(|filter| !is_of_state(filter)).collect();

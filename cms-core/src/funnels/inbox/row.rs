@@ -100,6 +100,8 @@ pub struct FunnelSubmissionDetail {
     /// As in a list.
     #[serde(flatten)]
     pub submission: FunnelSubmission,
+    /// When it is removed, with the next run of `cleanup_old_submissions`; null: it is kept.
+    pub kept_until: Option<String>,
     /// What the staff noted.
     pub inbox_notes: String,
     /// The answers that count, in the order of the way.

@@ -1,9 +1,11 @@
 //! Statements of the inbox. Long, because all that reads or writes its rows stands together: in
 //! which order rows are locked can be seen here alone.
 
+use serde_json::{Map, Value as Json};
+
 use super::{InboxView, StoredFile, SubmissionFile, SubmissionMail};
 use crate::{
-    Change, Millis, Result,
+    Change, Error, Millis, Result,
     db::{Db, Statement, Value, args, read, record, statements},
     funnels::subject,
 };
@@ -162,6 +164,9 @@ statements! {
               order by id desc limit $1) n";
     NEWEST_VERSION = "select max(id) from cms_formfunnel_versions where funnel_id = $1";
     NOTES = "select inbox_notes from cms_formfunnel_submissions where id = $1";
+    /// Beside what lists show: the notes, and how its funnel is set.
+    BESIDE = "select s.inbox_notes, f.settings_json from cms_formfunnel_submissions s \
+              join cms_formfunnels f on f.id = s.funnel_id where s.id = $1";
     REVS = "select rev, inbox_rev from cms_formfunnel_submissions where id = $1";
     FILES = concat!(
         "select ", file_columns!(), " from cms_formfunnel_uploads where submission_id = $1 \
@@ -254,8 +259,12 @@ pub(super) async fn newest_version(db: &Db, funnel: i64) -> Result<Option<i64>> 
     Ok(id)
 }
 
-pub(super) async fn notes(db: &Db, id: i64) -> Result<Option<String>> {
-    Ok(db.optional::<(String,)>(NOTES, args![id]).await?.map(|(notes,)| notes))
+/// The notes of a submission and the settings of its funnel.
+pub(super) async fn beside(db: &Db, id: i64) -> Result<Option<(String, Map<String, Json>)>> {
+    let Some((notes, settings)) = db.optional::<(String, String)>(BESIDE, args![id]).await? else {
+        return Ok(None);
+    };
+    Ok(Some((notes, serde_json::from_str(&settings).map_err(Error::internal)?)))
 }
 
 pub(super) async fn notes_in(change: &mut Change, id: i64) -> Result<String> {

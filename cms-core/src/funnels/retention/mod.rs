@@ -8,10 +8,20 @@ use super::{
     counters::{self, TURN},
     settings::{FunnelSettings, INBOX_STATUSES, Retention},
 };
-use crate::{Actor, Code, Result, jobs};
+use crate::{Actor, Code, Millis, Result, jobs};
 
 /// Funnels that are read together.
 const PAGE: i64 = 100;
+const DAY_MS: Millis = 24 * 3_600_000;
+
+/// A submission, as far as its age is judged.
+pub(super) struct Aged<'a> {
+    /// Its state in the inbox.
+    pub(super) status: &'a str,
+    pub(super) started_at: Millis,
+    /// Until when the visit may go on; None: it is over.
+    pub(super) open_until: Option<Millis>,
+}
 
 impl Funnels {
     /// Removes submissions that are older than their funnel keeps them, with their files and mails,
@@ -43,10 +53,10 @@ impl Funnels {
 
     async fn clean(&self, funnel: i64, settings: &FunnelSettings) -> Result<u64> {
         let (base, mut removed) = (&self.0.base, 0);
-        let site = i64::try_from(base.settings().retention.submissions_days).unwrap_or(i64::MAX);
         for status in INBOX_STATUSES {
-            let Some(days) = settings.retention.days(status, site) else { continue };
+            let Some(days) = self.kept_days(settings, status) else { continue };
             let now = base.clock().now();
+            // What `kept_until` says of one submission, asked of all.
             let until = jobs::days_before(now, u64::try_from(days).unwrap_or_default());
             let batch = Batch { funnel, status, until, now };
             while let Some(rows) = self.remove(&batch).await? {
@@ -57,6 +67,18 @@ impl Funnels {
             tracing::info!(funnel, removed, "old submissions were removed");
         }
         Ok(removed)
+    }
+
+    /// When a submission goes, with the next run after it; None: it stays for good.
+    pub(super) fn kept_until(&self, settings: &FunnelSettings, one: &Aged<'_>) -> Option<Millis> {
+        let days = self.kept_days(settings, one.status)?;
+        let old = one.started_at.saturating_add(days.saturating_mul(DAY_MS));
+        Some(old.max(one.open_until.unwrap_or(old)))
+    }
+
+    fn kept_days(&self, settings: &FunnelSettings, status: &str) -> Option<i64> {
+        let site = self.0.base.settings().retention.submissions_days;
+        settings.retention.days(status, i64::try_from(site).unwrap_or(i64::MAX))
     }
 
     /// None: nothing is left that goes.

@@ -1,7 +1,9 @@
 //! Mail rules: who is written to when a visit ends, and when.
 
+mod own;
 mod read;
 
+pub(super) use own::{Own, is_known};
 pub(super) use read::read;
 
 use serde_json::Value as Json;

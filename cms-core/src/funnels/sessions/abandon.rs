@@ -94,7 +94,7 @@ impl Funnels {
     async fn leave(&self, change: &mut Change, visit: &Visit, session: &mut Session) -> Result<()> {
         session.status = Status::Abandoned;
         session.abandoned_at = Some(change.now());
-        let tells = !session.abandoned_told && !session.is_spam;
+        let tells = !session.abandoned_told && !session.is_silent();
         if !tells && has_changed_often(session) {
             return visit.away(change, session).await;
         }

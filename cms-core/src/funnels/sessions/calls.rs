@@ -79,13 +79,17 @@ pub struct CompleteVisit {
     pub trap: Option<String>,
 }
 
-/// A visit that goes on after a reload.
+/// A visit that goes on: its session after a reload, or the token of a link in a mail.
 #[derive(Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("examples" = [{"session_uuid": "0191d0a4-7c9e-4b6f-8a2d-1f5e3c7b9a10"}]))]
 pub struct ResumeVisit {
     /// The session.
-    pub session_uuid: String,
+    #[serde(default)]
+    pub session_uuid: Option<String>,
+    /// What the page finds behind `#cms-resume=` in its own address.
+    #[serde(default)]
+    pub token: Option<String>,
 }
 
 /// To which session and field a file belongs.
@@ -108,7 +112,7 @@ macro_rules! hides_session {
         }
     )*};
 }
-hides_session!(AnswerStep, CompleteVisit, ResumeVisit, UploadFor, Started);
+hides_session!(AnswerStep, CompleteVisit, ResumeVisit, UploadFor, Started, StartedTest, Resumed);
 
 /// The funnel as visitors see it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -151,6 +155,17 @@ pub struct Started {
     pub rev: i64,
 }
 
+/// A visit by which an author tries a funnel.
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "StartedFunnelTest")]
+pub struct StartedTest {
+    /// The visit.
+    #[serde(flatten)]
+    pub started: Started,
+    /// The page of the funnel with this visit; null when its settings name none in `page_url`.
+    pub url: Option<String>,
+}
+
 /// Where a visit stands.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Stepped {
@@ -168,6 +183,17 @@ pub struct Stepped {
     pub answers: Map<String, Json>,
     /// Raised by every change of the session.
     pub rev: i64,
+}
+
+/// A visit that goes on.
+#[derive(Clone, Serialize, Deserialize, JsonSchema)]
+pub struct Resumed {
+    /// Where it stands.
+    #[serde(flatten)]
+    pub stepped: Stepped,
+    /// The session, for a page that came by a link.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_uuid: Option<String>,
 }
 
 /// A completed visit.

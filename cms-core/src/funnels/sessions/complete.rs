@@ -136,7 +136,7 @@ impl Funnels {
         let walk = visit.walk(&around);
         let end = visit.current(session);
         let answers = walk.answers(&session.path, &session.answers);
-        if !session.is_spam {
+        if !session.is_silent() {
             self.dispatch(change, visit, session, Trigger::Completed, &mut trail).await?;
         }
         visit.save(change, session, trail).await?;
@@ -145,7 +145,7 @@ impl Funnels {
         for id in steps.flat_map(|step| files_in(step, &session.answers)) {
             sql::attach(change, session.id, &id).await?;
         }
-        if session.is_spam {
+        if session.is_silent() {
             return Ok(());
         }
         told::emit_audited(change, visit, session, FUNNEL_COMPLETED, end, &answers).await

@@ -36,8 +36,8 @@ mod visit;
 mod walk;
 
 pub use calls::{
-    AnswerStep, CompleteVisit, Completed, Progress, ResumeVisit, ShownFunnel, StartVisit, Started,
-    Stepped, UploadFor, Uploaded,
+    AnswerStep, CompleteVisit, Completed, Progress, ResumeVisit, Resumed, ShownFunnel, StartVisit,
+    Started, StartedTest, Stepped, UploadFor, Uploaded,
 };
 pub(in crate::funnels) use client::Salt;
 pub use client::Visitor;

@@ -97,7 +97,7 @@ impl Replay<'_> {
         let uuid = funnels.0.base.random().uuid_v4()?;
         let visit = funnels.visit_of(Arc::clone(version), uuid);
         let mut at = past.started_at;
-        let (mut session, mut trail) = visit.begin(past.start, None, at)?;
+        let (mut session, mut trail) = visit.begin(past.start, None, at, false)?;
         let day = counters::day(at, &visit.zone)?;
         let id = sql::start(change, &session, version.number, None, day).await?;
         session.id = id.ok_or_else(|| Error::internal("the funnel was deleted"))?;

@@ -6,9 +6,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
-use super::{session::Session, sql, visit::Visit, walk::Walk};
+use super::{
+    session::{Session, Status},
+    sql,
+    visit::Visit,
+    walk::Walk,
+};
 use crate::{
-    Result,
+    Millis, Result,
     conditions::Traced,
     fields::Answer,
     funnels::{
@@ -65,6 +70,9 @@ pub(in crate::funnels) struct Retold {
     pub(in crate::funnels) answers: Vec<Answer>,
     pub(in crate::funnels) path: Vec<i64>,
     pub(in crate::funnels) passed: Vec<PassedNode>,
+    pub(in crate::funnels) started_at: Millis,
+    /// Until when the visit may go on; None: it is over.
+    pub(in crate::funnels) open_until: Option<Millis>,
 }
 
 /// What exports tell of a visit beside what lists show.
@@ -100,7 +108,14 @@ impl Funnels {
         let walk = visit.walk(&around);
         let answers = walk.answers(&session.path, &session.answers);
         let passed = passed(&visit, &walk, &session);
-        Ok(Some(Retold { answers, path: session.path, passed }))
+        let is_open = session.status == Status::InProgress;
+        Ok(Some(Retold {
+            answers,
+            passed,
+            started_at: session.started_at,
+            open_until: is_open.then_some(session.expires_at),
+            path: session.path,
+        }))
     }
 }
 

@@ -53,6 +53,8 @@ pub(in crate::funnels) struct Session {
     pub(super) utm: [Option<String>; 5],
     pub(super) host: Option<String>,
     pub(super) is_spam: bool,
+    /// Whether its author tries the funnel.
+    pub(super) is_test: bool,
     pub(in crate::funnels) started_at: Millis,
     pub(super) last_activity_at: Millis,
     /// When the node was shown that is presented now.
@@ -89,6 +91,11 @@ impl Session {
             .language(&self.language)
             .session(&self.uuid)
             .utm(utm.collect())
+    }
+
+    /// Whether nobody is told of it: no event, no mail.
+    pub(super) const fn is_silent(&self) -> bool {
+        self.is_spam || self.is_test
     }
 
     /// Steps that were answered: all on the path but the one that is presented, and the end.

@@ -33,6 +33,7 @@ record! { Session: session_columns {
         => |(a, b, c, d, e): Utm| Ok([a, b, c, d, e]),
     host: "host",
     is_spam: "is_spam",
+    is_test: "is_test",
     started_at: "started_at",
     last_activity_at: "last_activity_at",
     presented_at: "presented_at",
@@ -148,7 +149,7 @@ statements! {
              steps_answered, progress_pct, started_at, last_activity_at, presented_at, \
              abandoned_told, expires_at, day) values ($1, $2, $3, $4, $5, 0, 'in_progress', $6, \
              $7, $8, $9, $9, $10, $11, $12, $13, $14, $15, $16, $17, 'new', '', $18, $19, '', \
-             0, 0, $20, $20, $20, $19, $21, $22) returning id";
+             0, 0, $20, $20, $20, $21, $22, $23) returning id";
     SAVE = "update cms_formfunnel_submissions set rev = rev + 1, status = $3, path_json = $4, \
             answers_json = $5, current_node_id = $6, last_node_id = $7, end_node_id = $8, \
             end_kind = $9, reference = $10, is_spam = $11, contact_name = $12, \
@@ -270,8 +271,9 @@ pub(super) async fn start(
         content,
         session.host.clone(),
         session.is_spam,
-        false,
+        session.is_test,
         session.started_at,
+        session.abandoned_told,
         session.expires_at,
         day,
     ];

@@ -1,11 +1,9 @@
 //! The beginning of a visit.
 
-use std::sync::Arc;
-
 use serde_json::{Map, Value as Json};
 
 use super::{
-    calls::{Progress, ShownFunnel, StartVisit, Started},
+    calls::{Progress, ShownFunnel, StartVisit, Started, StartedTest},
     client::{Salt, Visitor},
     session::{Session, Status},
     sql, told,
@@ -13,7 +11,7 @@ use super::{
     visit::Visit,
 };
 use crate::{
-    Change, Code, Error, Millis, Result,
+    AuditEntry, Change, Code, Error, Millis, Result,
     events::FUNNEL_STARTED,
     fields::{Context, is_blank},
     funnels::{Funnels, WhichFunnel, counters, definitions::versions::Version},
@@ -77,30 +75,50 @@ impl Funnels {
         beginning: Beginning,
         visitor: Visitor,
     ) -> Result<Started> {
+        let (visit, session) = self.store(change, beginning, visitor, false).await?;
+        let first = visit.current(&session);
+        told::emit_audited(change, &visit, &session, FUNNEL_STARTED, first, &[]).await?;
+        visit.started(&session)
+    }
+
+    /// Begins a visit by which an author tries the funnel: no statistics count it, and nobody is
+    /// told of it.
+    ///
+    /// # Errors
+    /// As [`Funnels::start`].
+    pub async fn start_test(
+        &self,
+        change: &mut Change,
+        beginning: Beginning,
+        visitor: Visitor,
+    ) -> Result<StartedTest> {
+        let (visit, session) = self.store(change, beginning, visitor, true).await?;
+        let id = session.id.to_string();
+        let columns = &["path_json"][..];
+        change.audit(AuditEntry { action: "create", table: told::TABLE, id: &id, columns }).await?;
+        let url = self.resume_url(&visit, &session);
+        let url = Some(url).filter(|url| !url.is_empty());
+        Ok(StartedTest { started: visit.started(&session)?, url })
+    }
+
+    /// Stores a visit that begins.
+    async fn store(
+        &self,
+        change: &mut Change,
+        beginning: Beginning,
+        visitor: Visitor,
+        is_test: bool,
+    ) -> Result<(Visit, Session)> {
         let Beginning { visit, call, salt } = beginning;
-        let version = Arc::clone(&visit.version);
-        let first = version.graph.start().ok_or_else(|| Error::internal("no start"))?;
         let now = change.now();
-        let (mut session, trail) = visit.begin(call, visitor.host.clone(), now)?;
+        let (mut session, trail) = visit.begin(call, visitor.host.clone(), now, is_test)?;
         let client = salt.hash(&visitor);
         let day = counters::day(now, &visit.zone)?;
-        let id = sql::start(change, &session, version.number, client, day).await?;
+        let id = sql::start(change, &session, visit.version.number, client, day).await?;
         let gone = || Error::new(Code::FunnelNotAvailable, "The funnel was deleted.");
         session.id = id.ok_or_else(gone)?;
         visit.save(change, &mut session, trail).await?;
-        let event = FUNNEL_STARTED;
-        told::emit_audited(change, &visit, &session, event, Some(first), &[]).await?;
-        Ok(Started {
-            session_uuid: visit.uuid.clone(),
-            funnel: shown_funnel(&version),
-            node: first.shown().clone(),
-            progress: Progress {
-                answered: 0,
-                remaining_max: version.graph.steps_after(first.id) + 1,
-            },
-            expires_at: rfc3339(session.expires_at),
-            rev: session.rev,
-        })
+        Ok((visit, session))
     }
 }
 
@@ -116,12 +134,27 @@ fn shown_funnel(version: &Version) -> ShownFunnel {
 }
 
 impl Visit {
+    /// What the page learns.
+    fn started(&self, session: &Session) -> Result<Started> {
+        let graph = &self.version.graph;
+        let first = graph.start().ok_or_else(|| Error::internal("no start"))?;
+        Ok(Started {
+            session_uuid: self.uuid.clone(),
+            funnel: shown_funnel(&self.version),
+            node: first.shown().clone(),
+            progress: Progress { answered: 0, remaining_max: graph.steps_after(first.id) + 1 },
+            expires_at: rfc3339(session.expires_at),
+            rev: session.rev,
+        })
+    }
+
     /// A session that begins, with what happens then. Its row has no id yet.
     pub(super) fn begin(
         &self,
         call: StartVisit,
         host: Option<String>,
         now: Millis,
+        is_test: bool,
     ) -> Result<(Session, Trail)> {
         let version = &self.version;
         let first = version.graph.start().ok_or_else(|| Error::internal("no start"))?;
@@ -153,6 +186,7 @@ impl Visit {
             ],
             host: text(host, PART),
             is_spam: false,
+            is_test,
             started_at: now,
             last_activity_at: now,
             presented_at: now,

@@ -79,7 +79,7 @@ impl Funnels {
         for id in files_in(step, &session.answers) {
             sql::attach(change, session.id, &id).await?;
         }
-        if session.is_spam {
+        if session.is_silent() {
             return Ok(());
         }
         let answers: Vec<_> =

@@ -164,6 +164,7 @@ fn session(start: i64) -> Session {
         utm: Default::default(),
         host: None,
         is_spam: false,
+        is_test: false,
         started_at: 0,
         last_activity_at: 0,
         presented_at: 0,

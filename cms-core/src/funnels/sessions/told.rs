@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// The table's name in the audit log.
-const TABLE: &str = "formfunnel_submissions";
+pub(super) const TABLE: &str = "formfunnel_submissions";
 
 /// Raises an event of a session. Answers are a list: the filter of payloads removes members by
 /// name, and authors of funnels choose ids such as `keywords`.

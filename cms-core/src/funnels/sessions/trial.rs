@@ -8,18 +8,19 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
 use super::{
-    mails::{Values, compose, consider},
+    mails::{Values, compose, consider, date, links},
     moves::{self, Taken},
     walk::Walk,
 };
 use crate::{
-    Error, Result,
+    Error, Millis, Result,
+    base::Base,
     conditions::{Condition, Surroundings, Traced},
     fields::Context,
     funnels::{
         FunnelDetail, Funnels, WhichFunnel,
         graph::{Branch, Drawn, Graph, Node, read},
-        rules::{Rule, Trigger},
+        rules::{Own, Rule, Trigger},
         settings::FunnelSettings,
     },
 };
@@ -120,7 +121,10 @@ struct Trial {
     graph: Graph,
     conditions: HashMap<i64, Condition>,
     around: Surroundings,
+    settings: FunnelSettings,
     zone: TimeZone,
+    base: Base,
+    now: Millis,
 }
 
 impl Funnels {
@@ -134,8 +138,7 @@ impl Funnels {
         answers: &Map<String, Json>,
     ) -> Result<Tried> {
         let trial = self.trial(which).await?;
-        let context = Context::at(self.0.base.clock().now()).zone(trial.zone.clone());
-        Ok(trial.walk_through(answers, &context))
+        Ok(trial.walk_through(answers))
     }
 
     /// Says which mail rule would send what to whom for these answers.
@@ -170,11 +173,14 @@ impl Funnels {
         let conditions =
             deciding.map(|node| (node.id, Condition::read(&node.condition()))).collect();
         let settings = detail.funnel.settings_json.as_object().cloned().unwrap_or_default();
-        let zone = FunnelSettings::read(&settings).0.timezone;
-        let zone = zone.unwrap_or_else(|| self.0.base.zone().clone());
-        let around = Surroundings::at(self.0.base.clock().now()).zone(zone.clone());
+        let settings = FunnelSettings::read(&settings).0;
+        let (base, zone) = (&self.0.base, settings.timezone.clone());
+        let zone = zone.unwrap_or_else(|| base.zone().clone());
+        let now = base.clock().now();
+        let around = Surroundings::at(now).zone(zone.clone());
         let around = around.language(&detail.funnel.language_short);
-        Ok(Trial { detail, graph, conditions, around, zone })
+        let base = base.clone();
+        Ok(Trial { detail, graph, conditions, around, settings, zone, base, now })
     }
 }
 
@@ -183,8 +189,8 @@ impl Trial {
         Walk { graph: &self.graph, conditions: &self.conditions, around: &self.around }
     }
 
-    fn walk_through(&self, answers: &Map<String, Json>, context: &Context) -> Tried {
-        let walk = self.walk();
+    fn walk_through(&self, answers: &Map<String, Json>) -> Tried {
+        let (walk, context) = (self.walk(), Context::at(self.now).zone(self.zone.clone()));
         let (mut path, mut taken, mut steps) = (Vec::new(), answers.clone(), Vec::new());
         let (mut at, mut completes) = (self.graph.start(), false);
         let mut used: Vec<String> = Vec::new();
@@ -200,7 +206,7 @@ impl Trial {
                 steps.push(node.id);
                 let given = step.fields.iter().filter(|field| field.type_name() != "calculated");
                 used.extend(given.flat_map(|field| field.names()));
-                match moves::take(step, answers, context, &[], false) {
+                match moves::take(step, answers, &context, &[], false) {
                     Ok(Taken { answers, .. }) => taken.extend(answers),
                     Err(faults) => {
                         let fault = |fault: crate::FieldError| TriedFault {
@@ -241,14 +247,7 @@ impl Trial {
         let considered = consider(&rules, trigger, &counting, &self.around);
         let chosen = considered.iter().find(|one| one.matches).map(|one| one.rule);
         let told = walk.answers(&steps, answers);
-        let funnel = &self.detail.funnel;
-        let known = vec![
-            ("_funnel.name", funnel.name.clone()),
-            ("_funnel.slug", funnel.slug.clone()),
-            ("_submission.id", "0".to_owned()),
-            ("_submission.reference", "0000-0000".to_owned()),
-        ];
-        let values = Values::new(&told, &counting, &self.around, known);
+        let values = Values::new(&told, &counting, &self.around, self.known(trigger, answers));
         let composed = chosen.map(|rule| compose(rule, &values)).unwrap_or_default();
         let mails = composed.mails.into_iter().map(|(kind, mail)| TriedMail {
             kind: kind.to_owned(),
@@ -267,6 +266,28 @@ impl Trial {
                 .map(|one| TriedRule { id: one.rule.id, matches: one.matches, trace: one.trace })
                 .collect(),
         }
+    }
+}
+
+impl Trial {
+    /// What tokens of the service's own stand for, in the place of a visit that there is not.
+    fn known(&self, trigger: Trigger, answers: &Map<String, Json>) -> Vec<(&'static str, String)> {
+        let funnel = &self.detail.funnel;
+        let is_completed = trigger == Trigger::Completed;
+        let last = is_completed.then(|| self.walk_through(answers).path.pop()).flatten();
+        let end = last.filter(|node| node.kind == "end");
+        let page = self.settings.page_url.as_deref().filter(|_| !is_completed);
+        Own::filled(|own| match own {
+            Own::FunnelName => funnel.name.clone(),
+            Own::FunnelSlug => funnel.slug.clone(),
+            Own::SubmissionId => "0".to_owned(),
+            Own::SubmissionReference if is_completed => "0000-0000".to_owned(),
+            Own::SubmissionReference => String::new(),
+            Own::SubmissionUrl => links::submission(self.base.settings(), None, 0),
+            Own::EndName => end.as_ref().map(|node| node.name.clone()).unwrap_or_default(),
+            Own::Date => date(self.now, &self.zone),
+            Own::ResumeUrl => page.map(|page| links::resume(page, "…")).unwrap_or_default(),
+        })
     }
 }
 

@@ -3,11 +3,12 @@
 //! ```text
 //! choose    which rule (pure)      compose   its mails (pure)
 //! template  texts with tokens      values    what tokens stand for
-//! plain     HTML as plain text     (all pure)
+//! plain     HTML as plain text     links     to a submission, to a page     (all pure)
 //! ```
 
 mod choose;
 mod compose;
+pub(super) mod links;
 mod plain;
 mod template;
 mod values;
@@ -16,14 +17,16 @@ pub(in crate::funnels) use choose::{choose, consider};
 pub(in crate::funnels) use compose::{Composed, compose};
 pub(in crate::funnels) use values::Values;
 
+use jiff::{Timestamp, tz::TimeZone};
+
 use super::{session::Session, trail::Trail, visit::Visit};
 use crate::{
-    Change, Code, Result,
+    Change, Code, Millis, Result,
     funnels::{
         Funnels,
         definitions::{self, sql::From},
         graph::Node,
-        rules::{Rule, Trigger},
+        rules::{Own, Rule, Trigger},
         subject,
     },
     ground::crypto::sha256_hex,
@@ -51,7 +54,8 @@ impl Funnels {
             return Ok(());
         };
         let answers = walk.answers(&session.path, &session.answers);
-        let values = Values::new(&answers, &counting, &around, self.known(visit, session));
+        let known = self.known(visit, session);
+        let values = Values::new(&answers, &counting, &around, known);
         let Composed { mails, skipped } = compose(chosen, &values);
         for why in skipped {
             tracing::warn!(
@@ -90,25 +94,27 @@ impl Funnels {
         Ok(())
     }
 
-    /// What tokens that begin with `_` stand for.
+    /// What tokens of the service's own stand for.
     fn known(&self, visit: &Visit, session: &Session) -> Vec<(&'static str, String)> {
         let base = &self.0.base;
+        let header = &visit.version.header;
         let end = visit.current(session).filter(|node| node.step().is_none());
-        let site = base.settings().site_url.clone();
-        let site = site.or_else(|| session.host.as_ref().map(|host| format!("https://{host}")));
-        let now = jiff::Timestamp::from_millisecond(base.clock().now()).unwrap_or_default();
-        let date = now.to_zoned(visit.zone.clone()).date().to_string();
-        // Without a host that the site answers for the link stays blank.
-        let link = "api/backend/formfunnel?action=submission_get&id";
-        let url = site.map(|site| format!("{}/{link}={}", site.trim_end_matches('/'), session.id));
-        vec![
-            ("_funnel.name", visit.version.header.name.clone()),
-            ("_funnel.slug", visit.version.header.slug.clone()),
-            ("_submission.id", session.id.to_string()),
-            ("_submission.reference", session.reference.clone().unwrap_or_default()),
-            ("_submission.url", url.unwrap_or_default()),
-            ("_end.name", end.map(|node: &Node| node.name.clone()).unwrap_or_default()),
-            ("_date", date),
-        ]
+        let (settings, host) = (base.settings(), session.host.as_deref());
+        Own::filled(|own| match own {
+            Own::FunnelName => header.name.clone(),
+            Own::FunnelSlug => header.slug.clone(),
+            Own::SubmissionId => session.id.to_string(),
+            Own::SubmissionReference => session.reference.clone().unwrap_or_default(),
+            Own::SubmissionUrl => links::submission(settings, host, session.id),
+            Own::EndName => end.map(|node: &Node| node.name.clone()).unwrap_or_default(),
+            Own::Date => date(base.clock().now(), &visit.zone),
+            Own::ResumeUrl => self.resume_url(visit, session),
+        })
     }
+}
+
+/// The day of a moment.
+pub(super) fn date(now: Millis, zone: &TimeZone) -> String {
+    let now = Timestamp::from_millisecond(now).unwrap_or_default();
+    now.to_zoned(zone.clone()).date().to_string()
 }
