@@ -69,6 +69,16 @@ fn submissions_are_listed_sorted_noted_and_taken_back() {
         run(&["show", "9"]).fails(5);
         run(&["list", "--where", "inbox_state=new"]).fails(1);
 
+        // A submission changes as it was seen.
+        let rev = run(&["show", "3", "--json"]).json()["data"]["inbox_rev"].to_string();
+        run(&["set-status", "contacted", "3", "--rev", &rev]).ok();
+        run(&["note", "3", "Later", "--rev", &rev]).fails(6);
+        run(&["assign", "nobody", "3", "--rev", &rev]).fails(6);
+        run(&["delete", "3", "--rev", &rev, "--yes"]).fails(6);
+        run(&["set-status", "rejected", "3", "1", "--rev", &rev]).fails(2);
+        let done = run(&["set-status", "new", "3", "--json"]).json();
+        assert_eq!((&done["data"]["id"], done["data"]["inbox_rev"].is_i64()), (&3.into(), true));
+
         let done = run(&["set-status", "qualified", "1", "2", "--json"]).json();
         assert_eq!(done["data"], serde_json::json!({"matched": 2, "changed": 2}));
         run(&["set-status", "done", "1"]).fails(1);

@@ -87,6 +87,9 @@ pub(crate) enum InboxCommand {
         id: i64,
         /// The text, in place of the one before; - for standard input
         text: String,
+        /// Only if the submission still has this inbox_rev, which cms inbox show prints
+        #[arg(long, value_name = "N")]
+        rev: Option<i64>,
     },
     /// Delete submissions for good, with their files and mails
     Delete {
@@ -128,6 +131,10 @@ pub(crate) struct Which {
     /// How many are expected to match: with another number nothing is changed
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(0..))]
     expected: Option<i64>,
+    /// Only if the submission, named by its id, still has this inbox_rev, which cms inbox show
+    /// prints; without it a single submission is read first
+    #[arg(long, value_name = "N", conflicts_with_all = ["conditions", "search", "expected"])]
+    rev: Option<i64>,
 }
 
 const COLUMNS: [&str; 9] = [
@@ -168,7 +175,7 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: InboxCommand)
             change::set_status(out, client, status, which).await
         }
         InboxCommand::Assign { user, which } => change::assign(out, client, &user, which).await,
-        InboxCommand::Note { id, text } => change::note(out, client, id, &text).await,
+        InboxCommand::Note { id, text, rev } => change::note(out, client, id, &text, rev).await,
         InboxCommand::Delete { which } => change::delete(flags, out, client, which).await,
         InboxCommand::Undo => undo(out, client).await,
         InboxCommand::Erase { email, dry_run } => {
