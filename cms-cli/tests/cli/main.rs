@@ -14,6 +14,7 @@ mod login;
 mod mail;
 mod media;
 mod origins;
+mod pages;
 mod plugins;
 mod receivers;
 mod refusals;
