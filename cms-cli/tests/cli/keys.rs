@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt};
 
-use crate::support::{cms, site};
+use crate::support::{at_terminal, cms, site};
 
 const BLOG: &str = "GET,POST /api/backend/item?table=notes";
 
@@ -92,4 +92,19 @@ fn a_key_through_its_life() {
         log.lines().next().is_some_and(|line| line.contains("\tdelete\tapi_keys\t1\t")),
         "{log}"
     );
+}
+
+#[test]
+fn a_rotation_that_ends_the_old_value_is_asked_about_at_a_terminal() {
+    let dir = site();
+    cms(dir.path(), &["keys", "create", "--name", "ci", "--right", BLOG]).ok();
+    let rotate = |args: &[&str], answers: &str| {
+        at_terminal(dir.path(), &[&["keys", "rotate", "1"], args].concat(), &[], answers)
+    };
+    let left = rotate(&[], "n\n").fails(3);
+    assert!(left.out.contains("stops at once. [y/N]") && !left.out.contains("_k1_"), "{left:?}");
+    assert!(rotate(&[], "y\n").ok().contains("_k1_"));
+    assert!(rotate(&["--grace", "1h"], "").ok().contains("_k1_"));
+    // Scripts run it without --yes.
+    assert!(cms(dir.path(), &["keys", "rotate", "1"]).ok().contains("_k1_"));
 }

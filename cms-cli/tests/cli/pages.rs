@@ -31,3 +31,14 @@ fn a_plan_keeps_what_is_not_named() {
         cms(dir.path(), &args).fails(2);
     }
 }
+
+#[test]
+fn a_page_is_taken_off_after_a_question() {
+    let dir = site();
+    cms_with(dir.path(), &["items", "create", "pages", "-"], PAGES).ok();
+    cms(dir.path(), &["pages", "publish", "/"]).ok();
+    let run = cms(dir.path(), &["pages", "take-off", "/"]).fails(2);
+    assert!(run.err.contains("--yes"), "{run:?}");
+    assert_eq!(cms(dir.path(), &["pages", "show", "/", "--json"]).json()["data"]["published"], true);
+    cms(dir.path(), &["pages", "take-off", "/", "--yes"]).ok();
+}

@@ -256,7 +256,10 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: FunnelsComman
         FunnelsCommand::Publish { funnel, seen, strict } => {
             publish(out, client, &funnel, seen.rev, strict, false).await
         }
-        FunnelsCommand::Archive { funnel, seen } => archive(out, client, &funnel, seen.rev).await,
+        FunnelsCommand::Archive { funnel, seen } => {
+            prompt::confirm(flags, &format!("Take the funnel {funnel} off? No visit begins then."))?;
+            archive(out, client, &funnel, seen.rev).await
+        }
         FunnelsCommand::Duplicate(args) => {
             let asked = Duplicated {
                 id: Some(WhichFunnel::from(args.funnel.clone())),

@@ -62,7 +62,7 @@ pub(crate) enum KeysCommand {
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
-    /// Give a key a new value, shown once
+    /// Give a key a new value, shown once; without --grace a terminal asks before
     Rotate {
         /// Id of the key
         id: i64,
@@ -157,6 +157,10 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: KeysCommand) 
             value::obtain::<Create>(out, client, &NoQuery {}, &new, file).await
         }
         KeysCommand::Rotate { id, grace, out: file } => {
+            if grace == 0 {
+                let told = format!("Give the API key {id} a new value? The old one stops at once.");
+                prompt::confirm_on_terminal(flags, &told)?;
+            }
             let grace = Grace { grace_s: grace };
             value::obtain::<Rotate>(out, client, &by_id(id), &grace, file).await
         }

@@ -174,6 +174,7 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: PagesCommand)
             reply::show(out, &answer.body, &done.data)
         }
         PagesCommand::TakeOff { page } => {
+            prompt::confirm(flags, &format!("Hide the page {page} from visitors?"))?;
             let seen = Seen::find(client, &page).await?;
             let body = OnePage { page_id: Some(seen.draft.page_id) };
             let (answer, done) = seen.send::<TakeOff>(client, &named, &body).await?;
