@@ -29,6 +29,30 @@ pub(crate) struct Cli {
     pub(crate) command: Option<Command>,
 }
 
+impl Command {
+    /// Whether it works on files, settings or the whole database, so that nobody's rights count.
+    pub(crate) fn is_by_nobody(&self) -> bool {
+        match self {
+            Self::Init(_)
+            | Self::Serve(_)
+            | Self::ProcessWebhooks(_)
+            | Self::Context(_)
+            | Self::Config(_)
+            | Self::Migrate(_)
+            | Self::Doctor(_)
+            | Self::Version
+            | Self::Completions(_)
+            | Self::ExitCodes
+            | Self::Mail(mail::MailCommand::Sink(_))
+            | Self::Webhooks(
+                webhooks::WebhooksCommand::Listen(_) | webhooks::WebhooksCommand::Verify(_),
+            ) => true,
+            Self::Plugins(command) => command.is_by_nobody(),
+            _ => false,
+        }
+    }
+}
+
 /// The nouns.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {

@@ -86,6 +86,11 @@ async fn run(cli: Cli, out: &Output) -> Done {
     let Cli { flags, command } = cli;
     let flags = &flags;
     let Some(command) = command else { return start::run(flags, out) };
+    if flags.acts_as.is_some() && command.is_by_nobody() {
+        let why = "--as is for commands that read or change what the site holds; nobody's rights \
+                   count here";
+        return Err(Failure::usage(why).hint("leave out --as"));
+    }
     match &command {
         Command::Serve(args) => {
             log::start(out, args.log_format, "warn,cms_core::site::building=info")?;

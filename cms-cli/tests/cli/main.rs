@@ -1,5 +1,6 @@
 //! The `cms` binary from outside, as a shell sees it.
 
+mod acting;
 mod demo;
 mod doctor;
 mod editor;
